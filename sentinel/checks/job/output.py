@@ -35,6 +35,9 @@ steps that are to come or went wrong (`number of nan iterations: 0`), none that 
 (`global_step=3.2e+4`), and no measure (`ms/batch 4.5`)."""
 
 
+SAME, LONGEST = 100, 1000
+"""Characters by which two lines are the same, and of one that are looked at."""
+
 _BAR_END = re.compile(r"\A[^\[\]\n]{0,900}\]")
 """A bar ends no line: whoever speaks next does so behind it."""
 
@@ -78,23 +81,29 @@ def cause(text: str) -> str:
 def _cause(text: str) -> str:
     """What nothing else brings about, else what is named first, else an echo."""
     try:
-        from sentinel.checks.log.known_troubles import ECHOES, ROOTS, TRACEBACK
-        from sentinel.checks.log.troubles import Finder
+        from sentinel.checks.log.known_troubles import EXCEPTION
+        from sentinel.checks.log.losses import lost_line
+        from sentinel.checks.log.ranking import CAUSE, first_cause, rank
+        from sentinel.checks.log.troubles import HANDLED, Finder, is_setting
     except ModuleNotFoundError:  # the kind `log` was taken out
         return next((line.strip() for line in text.splitlines() if _CAUSE.search(line)), "")
     found = Finder({}, []).find(text)
-    root = [trouble.line for _, trouble in found if trouble.kind in ROOTS]
-    known = [(at, trouble.line) for at, trouble in found if trouble.kind not in ECHOES]
-    lines = re.finditer("[^\n]+", text)
-    said = {text.rfind("\n", 0, at) + 1 for at, trouble in found if trouble.kind in ECHOES}
+    told = [(at, trouble.kind, trouble.line) for at, trouble in found]
+    known = {trouble.line[:SAME] for _, trouble in found}
+    lines = ((one, _CAUSE.search(one[0])) for one in re.finditer("[^\n]+", text))
     named = (
-        one
-        for one in lines
-        if _CAUSE.search(one[0]) and not _HARMLESS.search(one[0]) and one.start() not in said
+        (one.start(), EXCEPTION, one[0].strip())
+        for one, word in lines
+        if word
+        and not (_HARMLESS.search(one[0]) or HANDLED.search(one[0][:LONGEST]))
+        and not is_setting(text, one.start() + word.start())
+        and one[0].strip()[:SAME] not in known
     )
-    first = sorted([*known[:1], *((one.start(), one[0].strip()) for one in islice(named, 1))])
-    echoes = sorted((trouble.kind == TRACEBACK, at, trouble.line) for at, trouble in found)
-    return next(iter([*root, *(line for _, line in first), *(line for *_, line in echoes)]), "")
+    causes = sorted([*told, *islice(named, 1)], key=lambda one: one[0])
+    first = first_cause([kind for _, kind, _ in causes])
+    echo = first is None or rank(causes[first][1]) > CAUSE
+    lost = lost_line(text) if echo else ""
+    return lost or ("" if first is None else causes[first][2])
 
 
 def last_step(text: str) -> str:

@@ -21,6 +21,9 @@ SRUN_NAMES = r"srun: error: (?P<host>[\w.-]+): tasks? (?P<rank>\d+)"
 TRACEBACK, EXCEPTION = "Python traceback", "Python exception"
 """A traceback, and one whose exception is none of the errors below: that is a cause, not an echo."""
 
+NETWORK_EXCEPTION = "Python exception of a connection"
+"""One of a connection or a service: it may follow upon another process's end."""
+
 DIED = (
     r"|failed \(exitcode: -{0}\)|(?:crashed|exited) with (?:exit )?code -{0}\b|return code = -{0}\b"
 )
@@ -156,6 +159,7 @@ KINDS = (
         r"Received a dump signal due to a collective timeout from this local rank",
         ("Watchdog caught", "Timeout at NCCL work", "Received a dump signal"),
         C10D,
+        names=r"\[Rank (?P<rank>\d{1,6})\][^\n\[]{0,40}(?:Watchdog caught|Timeout at NCCL work)",
     ),
     Kind(
         "NCCL heartbeat",
@@ -273,7 +277,7 @@ KINDS = (
          "glibc, string/strsignal; " + LAUNCHERS, names=SRUN_NAMES + DIED_NAMES),
     Kind(
         "host out of memory",
-        SRUN + r"Out Of Memory|oom[-_]kill|Out Of Memory|DataLoader worker [^\n]{0,80} killed by signal: Killed"
+        SRUN + r"Out Of Memory|(?<!\w)oom[-_]kill(?:er)?\b|Out Of Memory|DataLoader worker [^\n]{0,80} killed by signal: Killed"
         r"|line \d+: +\d+ Killed\b|(?m:(?<![A-Za-z_ ])Killed$)|exceeded memory limit \(\d+ > \d+\)|ray\.exceptions\.OutOfMemoryError|Out of memory: Killed process|_?ArrayMemoryError:"
         r"|DefaultCPUAllocator: can't allocate memory|[Cc]annot allocate memory|(?m:^MemoryError\b)",
         ("oom_kill", "oom-kill", "Out Of Memory", "Killed", "exceeded memory", "MemoryError", "llocate memory"),
@@ -294,6 +298,14 @@ KINDS = (
     Kind("preemption", r"DUE TO PREEMPTION", ("DUE TO PREEMP",), SLURM),
     Kind("cancelled", r"\*\*\* JOB \d+ ON \S+ CANCELLED AT [\dT:-]+ \*\*\*", (" CANCELLED AT ",), SLURM, parting=True),
     Kind("requeue", r"DUE TO JOB REQUEUE", ("DUE TO JOB REQ",), SLURM, parting=True),
+    Kind(
+        "shared memory (/dev/shm)",
+        r"unable to (?:write to|open|mmap|resize|allocate|create)[^\n]{0,60}</?torch_[^\n]{0,200}|insufficient shared memory|out of shared memory\. "
+        r"|/dev/shm[^\n]{0,200}No space left|No space left on device[^\n]{0,80}/dev/shm|while (?:creating|attaching to) shared memory segment",
+        ("</torch_", "<torch_", "shared memory", "/dev/shm"),  # noqa: S108
+        "PyTorch, torch/multiprocessing/reductions.py and utils/data/_utils/signal_handling.py; NCCL, src/misc/shmutils.cc",
+        root=True,
+    ),
     Kind(
         "disk",
         r"No space left on device|Disk quota exceeded|Stale file handle|Read-only file system",
@@ -399,7 +411,7 @@ GATES = (
     "noticed that", "stopping", "lost communication", "Aborted", "terminate called", "llocate memory", "NaN loss",
     "version mismatch", "retry count", "got completion", "no socket", "Duplicate GPU", "BadZip",
     "Event Queue", "[PID: ", "MPI_A", "peer process", "has been shut down", "crashed with", "exited with", "catastrophic",
-    "is dead because", "EI0", "EE1", "EH9", "EJ0", "EL0", "EZ9", "corrupt", "Non-OK", "HW Exception", "exceeded memory", "DUE TO JOB", "Unexpected result", "Child process", "death signal", "got signal", "setting up NCCL",
+    "is dead because", "shared memory", "EI0", "EE1", "EH9", "EJ0", "EL0", "EZ9", "corrupt", "Non-OK", "HW Exception", "exceeded memory", "DUE TO JOB", "Unexpected result", "Child process", "death signal", "got signal", "setting up NCCL",
 )  # fmt: skip
 """One of them is in whatever any pattern above finds: most texts hold none."""
 
@@ -409,5 +421,5 @@ ECHOES = frozenset(kind.name for kind in KINDS if kind.echo)
 ROOTS = frozenset(kind.name for kind in KINDS if kind.root)
 """What nothing else brings about, by name."""
 
-PARTING = frozenset(kind.name for kind in KINDS if kind.parting) | {EXCEPTION}
+PARTING = frozenset(kind.name for kind in KINDS if kind.parting) | {EXCEPTION, NETWORK_EXCEPTION}
 """What says nothing once the trainer has said that it is done, by name."""

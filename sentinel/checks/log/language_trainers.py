@@ -195,6 +195,7 @@ LANGUAGE = (
         source="verl/utils/logger/aggregate_logger.py of volcengine/verl, concat_dict_to_str; names from"
         " verl/trainer/ppo/metric_utils.py",
         words=(" - timing_s/", " - training/global_step:", " - train/loss:"),
+        done=r"Final validation metrics: |Training Progress: 100%\|",
         numbers={"step": r"(?:^|\s)step:(\d+) - [\w./@-]+:[-\dni]"},
         loss="actor/pg_loss",
         norm="actor/grad_norm",

@@ -113,6 +113,26 @@ def tells_loss(text: str) -> bool:
     return any(pattern.search(text) for pattern in _LOSSES)
 
 
+LOST_TIMES = 3
+"""Values in a row that are no number, after which a training is broken."""
+
+
+def lost_line(text: str) -> str:
+    """The line on which a loss was no number for the first time, where it stayed so; else empty."""
+    first: dict[str, int] = {}
+    bad: dict[str, int] = {}
+    for at, name, value in losses(text):
+        bad = counted(bad, name, value)
+        first = {**first, name: first.get(name, at)} if bad.get(name) else {**first}
+        if not bad.get(name):
+            first.pop(name, None)
+    lost = [at for name, at in first.items() if bad.get(name, 0) >= LOST_TIMES]
+    if not lost:
+        return ""
+    begin = text.rfind("\n", 0, min(lost)) + 1
+    return text[begin:].partition("\n")[0].strip()[:MAX_HEADER]
+
+
 def latest(text: str, own: "re.Pattern[str] | None" = None) -> dict[str, float]:
     """The `loss` and `grad_norm` that the text told last, where it tells any, for a curve; finite
     ones only. Of several losses the one that is told most often, of those the first."""

@@ -16,8 +16,9 @@ from sentinel.checks.log.cadence import (
     with_start,
 )
 from sentinel.checks.log.file_offset import Look, Place
-from sentinel.checks.log.known_troubles import ECHOES, PARTING, ROOTS
+from sentinel.checks.log.known_troubles import PARTING
 from sentinel.checks.log.losses import counted
+from sentinel.checks.log.ranking import rank
 from sentinel.checks.log.recognition import Recognised
 from sentinel.checks.log.scan import Event, World, joined
 from sentinel.checks.log.slowdown import noted
@@ -431,7 +432,7 @@ def _worth_telling(troubles: tuple[Trouble, ...]) -> tuple[Trouble, ...]:
     """The first ones; a cause that comes late takes the place of an echo, and what nothing else brings
     about that of any other."""
     newest = troubles[::-1]
-    spare = sorted(newest, key=lambda one: (one.kind not in ECHOES) + (one.kind in ROOTS))
+    spare = sorted(newest, key=lambda one: -rank(one.kind))
     surplus = spare[: max(0, len(troubles) - REMEMBERED)]
     return tuple(one for one in troubles if not any(one is other for other in surplus))
 

@@ -44,7 +44,7 @@ _WORDS = ("aving", "aved", "save", "alidation", "Running", "Sanity", "Evaluating
 
 
 _END_WORDS = ("run_stop", "stopped: `max", "'train_runtime'", "raining completed", "done training",
-              "training is done", "training speed: ", "epochs completed in", "Optimization Done")  # fmt: skip
+              "training is done", "training speed: ", "epochs completed in", "Optimization Done", "Final validation", "Training Progress: 100%")  # fmt: skip
 
 
 class Event(Struct, frozen=True):

@@ -10,13 +10,14 @@ from msgspec import Struct
 
 from sentinel.checks.log import spikes
 from sentinel.checks.log.cadence import Learned
-from sentinel.checks.log.known_troubles import ECHOES, ROOTS
+from sentinel.checks.log.known_troubles import EXCEPTION, NETWORK_EXCEPTION
 from sentinel.checks.log.losses import AT_MINIMUM, LEFT_OUT, NAN_ITERATIONS, SKIPPED
 from sentinel.checks.log.progress import GROWTH, Seen, usual
+from sentinel.checks.log.ranking import first_cause
 from sentinel.checks.log.slowdown import MESSAGE, words
 from sentinel.checks.log.troubles import Trouble
 from sentinel.core.model import Status, Value
-from sentinel.core.text import visible
+from sentinel.core.text import shortened, visible
 
 TOPICS = ("loss", "errors", "speed", "step time")
 """The second words of the subjects."""
@@ -38,6 +39,10 @@ Megatron begins (megatron/training/arguments.py), to 1 are 32 halvings."""
 MAX_AT_MINIMUM = 10
 """Steps in a row that may be skipped at the least loss scale: after a few steps that went well the
 scale is raised again."""
+
+
+SHOWN = 120
+"""Characters of an exception that the summary quotes."""
 
 
 class Aside(Struct, frozen=True, kw_only=True):
@@ -74,20 +79,17 @@ def lines(troubles: tuple[Trouble, ...], nodes: Mapping[str, str]) -> str:
 def cause(troubles: tuple[Trouble, ...], nodes: Mapping[str, str]) -> str:
     """The first trouble that nothing else brings about, else the first that is no echo of another, in
     a few words: `NCCL connection on node-3, to node-7`."""
-    if not troubles:
+    at = first_cause([one.kind for one in troubles])
+    if at is None:
         return ""
-    first = _first(troubles)
+    first = troubles[at]
     where = f" on {first.where}" if first.host and not first.rank else ""
     where = f" of {first.where}" if first.rank else where
     peer = visible(nodes.get(first.peer) or first.peer)
     more = f" and {len(troubles) - 1} more" if len(troubles) > 1 else ""
-    return f"{visible(first.kind)}{where}{f', peer {peer}' if peer else ''}{more}"
-
-
-def _first(troubles: tuple[Trouble, ...]) -> Trouble:
-    roots = [one for one in troubles if one.kind in ROOTS]
-    causes = [one for one in troubles if one.kind not in ECHOES]
-    return next(iter([*roots, *causes, *troubles]))
+    own = first.kind in (EXCEPTION, NETWORK_EXCEPTION)
+    said = f" ({shortened(first.line, SHOWN)})" if own else ""
+    return f"{visible(first.kind)}{where}{f', peer {peer}' if peer else ''}{said}{more}"
 
 
 def _loss(seen: Seen, wishes: Wishes) -> Aside | None:
@@ -121,10 +123,11 @@ def _patience(name: str, wishes: Wishes) -> int:
 
 
 def _errors(seen: Seen, nodes: Mapping[str, str]) -> Aside:
-    if not seen.troubles:
+    at = first_cause([one.kind for one in seen.troubles])
+    if at is None:
         return Aside(topic="errors", status=Status.OK, summary="none since it last advanced")
     peers = sorted({nodes.get(one.peer, "") for one in seen.troubles} - {""})
-    first = _first(seen.troubles)
+    first = seen.troubles[at]
     return Aside(
         topic="errors",
         status=Status.WARNING,

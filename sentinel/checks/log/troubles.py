@@ -4,7 +4,16 @@ import re
 
 from msgspec import Struct
 
-from sentinel.checks.log.known_troubles import AFTER, EXCEPTION, GATES, KINDS, TRACEBACK, Kind
+from sentinel.checks.log.known_troubles import (
+    AFTER,
+    EXCEPTION,
+    GATES,
+    KINDS,
+    NETWORK_EXCEPTION,
+    TRACEBACK,
+    Kind,
+)
+from sentinel.checks.log.tracebacks import Ending, ending
 from sentinel.core.text import shortened, visible
 
 # Which node and rank a line comes from, by the marks that launchers put before lines. Pure.
@@ -33,7 +42,7 @@ _PLAIN = (
     # srun --label
     re.compile(r"^ {0,5}(?P<rank>\d{1,6}): "),
     # pdsh, clush
-    re.compile(r"^(?P<host>[A-Za-z][\w.-]*\d[\w.-]*): "),
+    re.compile(r"^(?P<host>[A-Za-z][\w.-]*\d[\w.-]*|\d{1,3}(?:\.\d{1,3}){3}): "),
 )
 """After a time they would be anything: a logger's name, a count."""
 
@@ -100,6 +109,34 @@ tracebacks that a warning of PyTorch shows, as torch.compile does (torch/_loggin
 kernel's settings, which a container may not write (45 of MLPerf's v3.1 logs: `vm.drop_caches`)."""
 
 
+HANDLED = re.compile(
+    r"(?i)batch[ _]?size (?:will be|was|is|has been) (?:de|re)|(?:decreas|reduc|halv|lower)ing (?:the )?(?:micro)?_?(?:batch|chunk)"
+    r"|(?:retry|try)ing (?:again )?with|\btry again with|autotun|benchmark choice|skipp?ing (?:this )?(?:batch|config|sample)"
+    r"|will (?:be )?retr(?:y|ied)|recovered from"
+)
+"""A program that says of an error what it does about it: composer/trainer/trainer.py halves the microbatch,
+torch/_inductor/select_algorithm.py and XLA's autotuner leave out a kernel, batch size finders go on with less."""
+
+FATAL = ("CUDA error", "GPU memory error", "GPU lost")
+"""What no program gets over, whatever it says."""
+
+_VARIABLE = re.compile(r"[A-Z][A-Z0-9_]{2,60}=")
+_SETTING = re.compile(r"(?:\b[\w.-]{1,60}|^)(?:=|['\"] ?: ?)['\"]?$")
+_SAYS = re.compile(
+    r"(?i)err|msg|message|exc|reason|detail|text|log|what|cause|event|status|trace|output"
+)
+
+
+def is_setting(text: str, at: int) -> bool:
+    """Whether what stands there is the value or the name of a setting that somebody printed, such as
+    `mode=oom_killer` or `CUDA_ERROR_LEVEL=50`. What is called a message or an error is none."""
+    begin = text.rfind("\n", 0, at) + 1
+    if _VARIABLE.match(text, at) or _VARIABLE.match(text, begin, begin + 64):
+        return True
+    key = _SETTING.search(text[max(begin, at - 70) : at])
+    return key is not None and key.end() > 1 and not _SAYS.search(key[0])
+
+
 _SURVIVED = re.compile(
     r"^[^\n]{0,200}(?:Exception ignored (?:in|on|while)\b[^\n]*|Retry attempt failed:|--- Logging error ---)\s*\Z",
     re.M,
@@ -156,8 +193,10 @@ class Finder:
             position, name, kind = _worst(hits, number, end)
             if counts.get(name, 0) == MOST:
                 continue
-            at = _exception(text, position, hits) if name == TRACEBACK and kind else None
-            if self._ignored(text, position) or (at is not None and self._ignored(text, at)):
+            ended = _exception(text, position, hits) if name == TRACEBACK and kind else None
+            if self._ignored(text, position) or (ended and self._ignored(text, ended.start)):
+                continue
+            if kind and (is_setting(text, position) or self._handled(text, position, ended, kind)):
                 continue
             if name == TRACEBACK and kind:
                 before = text[max(0, begin - LONGEST) : begin]
@@ -165,13 +204,14 @@ class Finder:
                 if survived:
                     continue
             counts[name] = counts.get(name, 0) + 1
-            name = name if at is None else EXCEPTION
-            begin = begin if at is None else at
-            told = position if at is None else at
-            near = _near(text, told)
+            if ended:
+                name = NETWORK_EXCEPTION if ended.network else EXCEPTION
+            begin = told = ended.start if ended else position
+            begin = begin if ended else _line(text, position)[0]
+            near = text[told : ended.end][:LONGEST] if ended else _near(text, told)
             shown = _shown(near, min(LONGEST, told - begin))
             source = _named(kind, text[max(begin, told - BEFORE) : told + AFTER]) or origin(
-                _head(text, begin), node, PREFIX if name == EXCEPTION else told - begin
+                _head(text, _line(text, begin)[0]), node, PREFIX if ended else told - begin
             )
             found.append((position, _trouble(name, shown, source, near, path)))
         return found
@@ -179,6 +219,13 @@ class Finder:
     def _ignored(self, text: str, position: int) -> bool:
         parts = {_head(text, _line(text, position)[0]), _near(text, position)}
         return any(p.search(part) for p in (*self._ignore, DIAGNOSTIC) for part in parts)
+
+    def _handled(self, text: str, position: int, ended: "Ending | None", kind: Kind) -> bool:
+        """Whether the program says on that line, or of that exception, that it goes on."""
+        if kind.name in FATAL:
+            return False
+        places = [position, *([ended.start] if ended else [])]
+        return any(HANDLED.search(_near(text, at)) for at in places)
 
     def _hits(self, text: str) -> "list[_Hit]":
         """By position; of two on one place the more specific kind, which stands first."""
@@ -201,13 +248,11 @@ def _worst(hits: "list[_Hit]", number: int, end: int) -> "_Hit":
     )
 
 
-def _exception(text: str, position: int, hits: "list[_Hit]") -> int | None:
-    """Where the exception of the traceback there stands, if it is the cause, and nothing known."""
-    from sentinel.checks.log.tracebacks import last_line
-
-    said = last_line(text, position)
-    known = said and any(said[0] <= at < said[1] for at, _, _ in hits)
-    return said[0] if said and not known else None
+def _exception(text: str, position: int, hits: "list[_Hit]") -> "Ending | None":
+    """The exception of the traceback there, if it is the cause, and nothing known."""
+    said = ending(text, position)
+    known = said and any(said.start <= at < said.end for at, _, _ in hits)
+    return None if known else said
 
 
 def _named(kind: Kind | None, near: str) -> Origin | None:

@@ -227,4 +227,6 @@ def test_an_exception_is_told_before_the_timeouts_of_those_who_waited_for_it() -
     raised = "[rank3]: Traceback (most recent call last):\n[rank3]:   f()\n[rank3]: KeyError: 'x'\n"
     late = "[rank0]:[E] [Rank 0] Watchdog caught collective operation timeout\n"
     seen, _ = story(look(1, raised + late))
-    assert cause(seen.troubles, {}) == "Python exception of rank 3 and 1 more"
+    assert (
+        cause(seen.troubles, {}) == "Python exception of rank 3 ([rank3]: KeyError: 'x') and 1 more"
+    )

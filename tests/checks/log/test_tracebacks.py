@@ -2,15 +2,15 @@
 
 import pytest
 
-from sentinel.checks.log.tracebacks import last_line
+from sentinel.checks.log.tracebacks import ending
 
 FIRST = "Traceback (most recent call last):"
 
 
 def ends(text: str) -> str | None:
     """Its last line, as it stands there."""
-    found = last_line(text, text.index(FIRST))
-    return text[slice(*found)] if found else None
+    found = ending(text, text.index(FIRST))
+    return text[found.start : found.end] if found else None
 
 
 @pytest.mark.parametrize(
@@ -39,9 +39,6 @@ def test_a_time_before_the_mark_may_change() -> None:
         "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: ",
         "torch.distributed.DistBackendError: NCCL error",
         "subprocess.CalledProcessError: Command x returned non-zero exit status 1.",
-        "ConnectionResetError: [Errno 104] Connection reset by peer",
-        "RuntimeError: Connection reset by peer",
-        "urllib3.exceptions.NewConnectionError: of a tracker, which tries again",
         "_queue.Empty",
         "INFO: nothing of the kind",
     ],
@@ -56,3 +53,54 @@ def test_one_that_goes_on_has_no_end_yet() -> None:
     assert ends(FIRST) is None
     assert ends(f"{FIRST}\n  f()\n") is None
     assert ends(f"{FIRST}\n" + "  f()\n" * 9999 + "KeyError: 1\n") is None
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "ConnectionResetError: [Errno 104] Connection reset by peer",
+        "RuntimeError: Connection reset by peer",
+        "urllib3.exceptions.NewConnectionError: of a tracker, which tries again",
+        "requests.exceptions.HTTPError: 429 Client Error: Too Many Requests for url: https://a",
+    ],
+)
+def test_a_connection_that_failed_may_follow_another_s_end(said: str) -> None:
+    """It is told where there is nothing better."""
+    text = f"{FIRST}\n  f()\n{said}\n"
+    found = ending(text, 0)
+    assert found
+    assert found.network
+    assert text[found.start : found.end] == said
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (f'{FIRST}\n  File "a.py"\n    f()\nException: no shard 7\n', "Exception: no shard 7"),
+        (f'{FIRST}\n  File "a.py"\n    f()\nStopTraining: it diverges\n', "StopTraining: it diverges"),
+        (f'{FIRST}\n  File "a.py"\n    f()\na.b.f.<locals>.Own: no\n', "a.b.f.<locals>.Own: no"),
+        (f"{FIRST}\n  f()\nstruct.error: unpack requires 4 bytes\n", "struct.error: unpack requires 4 bytes"),
+        (
+            f'{FIRST}\n  File "a.py"\n    get()\nray.exceptions.RayTaskError(ValueError): ray::f() (pid=1)\n'
+            '  File "b.py"\n    f()\nValueError: odd batch\n',
+            "ValueError: odd batch",
+        ),
+        (
+            f'2026-03-08 10:00:01,120 ERROR {FIRST}\n2026-03-08 10:00:01,121 ERROR   File "a.py"\n'
+            "2026-03-08 10:00:01,135 ERROR KeyError: 'x'\n",
+            "2026-03-08 10:00:01,135 ERROR KeyError: 'x'",
+        ),
+        (
+            f'{{"level": "error", "exc": "{FIRST}\\n  File \\"a.py\\", line 1\\n    f()\\nKeyError: 3", "n": 1}}\n',
+            "KeyError: 3",
+        ),
+        (f"  + Exception Group {FIRST}\n  |   File \"a.py\"\n  |     f()\n  | ExceptionGroup: two (2 sub-exceptions)\n",
+         "  | ExceptionGroup: two (2 sub-exceptions)"),
+        (f"{FIRST}\n  f()\nValueError: a\n  of two lines\nEpoch: 7\n", "ValueError: a"),
+    ],
+)  # fmt: skip
+def test_an_exception_is_found_in_every_form(text: str, said: str) -> None:
+    """Bare, of a name of its own, from another process, behind stamps that change, in JSON."""
+    found = ending(text, text.index(FIRST))
+    assert found
+    assert text[found.start : found.end] == said

@@ -1,0 +1,40 @@
+"""Which of several troubles is told first, and what is only printed. Pure.
+
+One rank fails, and all others say so: what nothing else brings about comes before what follows.
+"""
+
+from collections.abc import Sequence
+
+from sentinel.checks.log.known_troubles import (
+    ECHOES,
+    EXCEPTION,
+    NETWORK_EXCEPTION,
+    ROOTS,
+    TRACEBACK,
+)
+
+LATE = frozenset((
+    NETWORK_EXCEPTION, "collective timeout of another rank", "NCCL timeout", "NCCL heartbeat", "NCCL connection",
+    "NCCL error", "Gloo connection", "rendezvous", "JAX coordination",
+))  # fmt: skip
+"""What ranks say of one that is late or gone: a watchdog speaks minutes after the exception that it waits for."""
+
+ROOT, CAUSE, ECHO, BARE = range(4)
+"""Nothing else brings it about; a cause; it follows; a traceback of which no more is known."""
+
+
+def rank(kind: str) -> int:
+    """How near to the cause a kind of trouble is: the least is worth most."""
+    if kind in ROOTS:
+        return ROOT
+    if kind == TRACEBACK:
+        return BARE
+    return ECHO if kind in ECHOES else CAUSE
+
+
+def first_cause(kinds: Sequence[str]) -> int | None:
+    """Which of these, in the order in which they came, is the one by which the others followed."""
+    first = min(range(len(kinds)), key=lambda at: rank(kinds[at]), default=None)
+    if first is None or kinds[first] not in LATE or EXCEPTION not in kinds:
+        return first
+    return kinds.index(EXCEPTION)
