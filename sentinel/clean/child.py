@@ -9,8 +9,8 @@ from collections.abc import Sequence
 import msgspec
 from msgspec import Struct
 
-from sentinel.clean.pointers import FOLLOWING
 from sentinel.clean.program import ENDLESS
+from sentinel.clean.trackers import FOLLOWING
 from sentinel.core.errors import CannotTell
 from sentinel.core.text import shortened, visible
 from sentinel.core.values import duration_text
@@ -30,25 +30,31 @@ class Endless(CannotTell):
 
 
 class Going(Struct, frozen=True):
-    """An entry that may go: bytes that its end frees, and which very one it is."""
+    """A step that may go."""
 
-    name: str
-    bytes: int
-    entries: int
-    at: float
-    identity: tuple[int, int]
+    name: str  # of its first entry; stands for all of them
+    bytes: int  # that its end frees
+    entries: int  # files and directories
+    at: float  # when anything in it was last changed (s UTC)
+    identity: tuple[int, int]  # device and inode of the first entry
+    parts: int = 1  # entries of the folder
+
+    @property
+    def label(self) -> str:
+        """Its name, and how many others go with it."""
+        return f"{self.name} and {self.parts - 1} more of it" if self.parts > 1 else self.name
 
 
 class Listing(Struct, frozen=True):
-    """What of a root fits the rules, and what of that may go: all of it counted, the oldest one by
-    one. `held`: what may go and cannot be removed, with why."""
+    """What of a root fits the rules, and what of that may go."""
 
-    entries: int
+    entries: int  # steps: what has one number counts once
     bytes: int
     removable: int
     removable_bytes: int
-    going: tuple[Going, ...]
-    held: tuple[str, ...]
+    going: tuple[Going, ...]  # the oldest, one by one
+    held: tuple[str, ...]  # what may go and cannot be removed, with why
+    doubts: tuple[str, ...] = ()  # why complete ones are not known as such, with the remedy
 
 
 class Removed(Struct, frozen=True):

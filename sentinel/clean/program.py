@@ -10,8 +10,9 @@ import time
 from collections.abc import Sequence
 from typing import cast
 
-from sentinel.clean.pointers import Unclear
-from sentinel.clean.rules import Entry, Rules, removable, still_removable
+from sentinel.clean.rules import Rules
+from sentinel.clean.steps import Step, describe_doubts, removable, still_removable
+from sentinel.clean.trackers import Unclear
 from sentinel.clean.tree import Refused, Root, said
 
 WITHIN = 90.0
@@ -52,17 +53,18 @@ def _late(*_: object) -> None:
 
 def listed(root: Root, rules: Rules, names: Sequence[str] | None = None) -> dict[str, object]:
     """What fits, and which of it may go; with names only those of them."""
-    entries, now = root.entries(rules), time.time()
-    may = [*root.leftovers(rules, now), *removable(entries, rules, now)]
-    going = [e for e in may if not e.held and (names is None or e.name in names)]
-    held = [e for e in may if e.held]
+    steps, now = root.steps(rules), time.time()
+    may = [*root.leftovers(rules, now), *removable(steps, rules, now)]
+    going = [s for s in may if not s.held and (names is None or s.name in names)]
+    held = [s for s in may if s.held]
     return {
-        "entries": len(entries),
-        "bytes": _size(entries),
+        "entries": len(steps),
+        "bytes": _size(steps),
         "removable": len(going),
         "removable_bytes": _size(going),
-        "going": [_plain(e) for e in going[:MOST]],
-        "held": [_complaint(e, e.held) for e in held[:MOST]],
+        "going": [_plain(s) for s in going[:MOST]],
+        "held": [_complaint(s, s.held) for s in held[:MOST]],
+        "doubts": describe_doubts(steps, rules),
     }
 
 
@@ -71,20 +73,20 @@ def removed(
 ) -> dict[str, object]:
     """Remove those names, and only while the rules still let them go."""
     deadline, now = time.monotonic() + within, time.time()
-    free, refused = still_removable(names, root.entries(rules), rules, now)
-    going = [*(e for e in root.leftovers(rules, now) if e.name in names), *free]
-    done, late = list[Entry](), list[str]()
-    errors = [_complaint(e, e.held or "may not go any more") for e in refused]
-    for entry in going:
+    free, refused = still_removable(names, root.steps(rules), rules, now)
+    going = [*(s for s in root.leftovers(rules, now) if s.name in names), *free]
+    done, late = list[Step](), list[str]()
+    errors = [_complaint(s, s.held or "may not go any more") for s in refused]
+    for step in going:
         try:
             if time.monotonic() > deadline:
                 raise TimeoutError
-            root.remove(entry, rules, deadline)
-            done.append(entry)
+            root.remove(step, rules, deadline)
+            done.append(step)
         except TimeoutError:
-            late.append(entry.name)
+            late.append(step.name)
         except (Refused, Unclear, Endless, OSError) as error:
-            errors.append(_complaint(entry, said(error)))
+            errors.append(_complaint(step, said(error)))
     return {"removed": len(done), "freed": _size(done), "late": late, "errors": errors}
 
 
@@ -101,7 +103,7 @@ def main() -> int:
         print(error, file=sys.stderr)  # noqa: T201
         return ENDLESS
     except Unclear as error:
-        print(f"{error}; nothing goes until it can be followed", file=sys.stderr)  # noqa: T201
+        print(f"{error}; nothing goes until it can be followed{error.remedy}", file=sys.stderr)  # noqa: T201
         return 1
     except (Refused, OSError, ValueError, TypeError, re.error) as error:
         print(said(error), file=sys.stderr)  # noqa: T201
@@ -113,20 +115,21 @@ def main() -> int:
     return 0
 
 
-def _plain(entry: Entry) -> dict[str, object]:
+def _plain(step: Step) -> dict[str, object]:
     return {
-        "name": entry.name,
-        "bytes": entry.size,
-        "entries": entry.entries,
-        "at": entry.at,
-        "identity": list(entry.identity),
+        "name": step.name,
+        "parts": len(step.parts),
+        "bytes": step.size,
+        "entries": step.entries,
+        "at": step.at,
+        "identity": list(step.parts[0].identity),
     }
 
 
-def _complaint(entry: Entry, why: str) -> str:
+def _complaint(step: Step, why: str) -> str:
     """A name that is in no encoding is shown, never taken for one."""
-    return f"{entry.name.encode('utf-8', 'backslashreplace').decode()!r}: {why}"
+    return f"{step.name.encode('utf-8', 'backslashreplace').decode()!r}: {why}"
 
 
-def _size(entries: Sequence[Entry]) -> int:
-    return sum(e.size for e in entries)
+def _size(steps: Sequence[Step]) -> int:
+    return sum(s.size for s in steps)

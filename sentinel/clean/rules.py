@@ -1,31 +1,37 @@
-"""Which of a directory's entries may go. Pure, standard library only."""
+"""Retention as somebody configured it, and what the entries of a directory are. Pure, standard
+library only."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
 
 TWO = 2
 """The newest complete ones that no setting lets go: the last may be corrupt."""
 
+UNPROVEN = 2
+"""So many more stay where no `complete` says which are whole."""
+
 
 class Entry:
-    """A file or directory directly in the root. `at`: when anything in it was last changed (s UTC);
-    `size`: bytes on disk that its end frees; `complete`: it has what a complete one has; `named`:
-    a pointer leads to it; `leads`: what links and trackers in it lead to, by device and inode;
-    `held`: why it cannot go even where it may."""
+    """A file or directory directly in the root, as it was looked at."""
 
     __slots__ = (
         "at",
         "complete",
+        "content",
         "entries",
         "held",
         "identity",
+        "lacks",
         "leads",
+        "marker",
         "name",
         "named",
         "size",
+        "unfinished",
     )
 
     def __init__(
@@ -39,21 +45,35 @@ class Entry:
         identity: tuple[int, int] = (0, 0),
         named: bool = False,
         held: str = "",
+        content: int | None = None,
     ) -> None:
-        self.name, self.at, self.size, self.entries = name, at, size, entries
-        self.complete, self.identity = complete, identity
-        self.named, self.held = named, held
-        self.leads: frozenset[tuple[int, int]] = frozenset()
+        self.name = name
+        self.at = at  # when anything in it was last changed (s UTC)
+        self.size = size  # bytes on disk that its end frees
+        self.entries = entries  # files and directories that its end removes
+        self.complete = complete  # it holds bytes, and what `complete` names where that is given
+        self.unfinished = False  # its name, or a marker beside it, says that it was not ended
+        self.identity = identity  # device and inode
+        self.named = named  # a pointer leads to it
+        self.held = held  # why it cannot go even where it may
+        self.leads: frozenset[tuple[int, int]] = frozenset()  # where links in it lead
+        self.content = size if content is None else content  # bytes of its files
+        self.marker: int | None = None  # bytes of the file that `complete` names
+        self.lacks = ""  # a part that the names of the others number, and that is not there
 
 
 class Rules:
-    """Retention. `match`: a regular expression for the whole name, whose first group, where it has
-    one, is the number that orders; `keep_last` complete ones stay, of numbers every
-    `keep_every`-th, and what is younger than `older_than` seconds; `complete`: the name of a file
-    in a directory that is whole; `pointers`: paths of links and trackers elsewhere that name what
-    has to stay."""
+    """Retention: which names are meant, and what of them stays."""
 
-    FIELDS = ("match", "keep_last", "keep_every", "older_than", "complete", "pointers")
+    FIELDS = (
+        "match",
+        "keep_last",
+        "keep_every",
+        "older_than",
+        "complete",
+        "pointers",
+        "ignore",
+    )
 
     def __init__(
         self,
@@ -64,12 +84,19 @@ class Rules:
         older_than: float = 0.0,
         complete: str = "",
         pointers: Sequence[str] = (),
+        ignore: Sequence[str] = (),
     ) -> None:
-        self.match, self.keep_last, self.keep_every = match, keep_last, keep_every
-        self.older_than, self.complete = older_than, complete
-        self.pointers = tuple(pointers)
+        self.match = match  # for the whole name; a first group that is a number orders
+        self.keep_last = keep_last  # so many complete ones stay
+        self.keep_every = keep_every  # of numbers every so-manieth stays
+        self.older_than = older_than  # seconds; what is younger stays
+        self.complete = complete  # a file that only a complete one holds; a shell's pattern
+        self.pointers = tuple(pointers)  # paths of links and trackers elsewhere
+        self.ignore = tuple(ignore)  # patterns of names that are neither pointers nor parts
         self.pattern = re.compile(match)
         self._hidden = match.startswith(r"\.")
+        self.pointing: dict[str, bool] = {}  # which names may be pointers, as far as was asked
+        self._found: dict[str, tuple[bool, int | None, int]] = {}
 
     @classmethod
     def parse(cls, text: str) -> Rules:
@@ -83,54 +110,36 @@ class Rules:
     def fits(self, name: str) -> bool:
         """Whether the rules are about that name at all. As with a shell's `*`, a name that begins
         with a dot (.ssh, .snapshot) is only meant by a pattern that begins with one."""
-        if name.startswith(".") and not self._hidden:
-            return False
-        return self.pattern.fullmatch(name) is not None
+        return self._search(name)[0]
 
     def number(self, name: str) -> int | None:
         """What the first group of the pattern caught, where that is a number."""
+        return self._search(name)[1]
+
+    def number_start(self, name: str) -> int:
+        """Where in the name that number begins; -1 where there is none."""
+        return self._search(name)[2]
+
+    def ignores(self, name: str) -> bool:
+        """Whether somebody said that it is neither a pointer nor a part of a checkpoint."""
+        return any(fnmatchcase(name, pattern) for pattern in self.ignore)
+
+    def is_marker(self, name: str) -> bool:
+        """Whether a file of that name says that a checkpoint is complete."""
+        return name == self.complete or fnmatchcase(name, self.complete)
+
+    def _search(self, name: str) -> tuple[bool, int | None, int]:
+        """The pattern is tried once for each name: a folder may hold 100,000."""
+        known = self._found.get(name)
+        if known is None:
+            known = self._found[name] = self._searched(name)
+        return known
+
+    def _searched(self, name: str) -> tuple[bool, int | None, int]:
+        if name.startswith(".") and not self._hidden:
+            return False, None, -1
         found = self.pattern.fullmatch(name)
         text = found[1] if found and self.pattern.groups else None
-        return int(text) if text and text.isascii() and text.isdigit() else None
-
-
-def removable(entries: Sequence[Entry], rules: Rules, now: float) -> list[Entry]:
-    """What may go, the oldest first. Whatever is in doubt stays.
-
-    The newest are spared by number and by time: a run that began anew counts from 1 again.
-    """
-    ordered = _ordered([e for e in entries if rules.fits(e.name)], rules)
-    whole = [e for e in ordered if e.complete]
-    spared = max(TWO, rules.keep_last)
-    if len(whole) <= spared:
-        return []
-    latest = sorted(whole, key=lambda e: (e.at, e.name))[-spared:]
-    safe = {e.name for e in (*whole[-spared:], *latest)}
-    older = ordered[: ordered.index(whole[-spared])]
-    return [e for e in older if e.name not in safe and _may_go(e, rules, now)]
-
-
-def still_removable(
-    names: Collection[str], entries: Sequence[Entry], rules: Rules, now: float
-) -> tuple[list[Entry], list[Entry]]:
-    """Of those names the ones that may go now, and the ones that are there and may not or cannot."""
-    asked = [e for e in removable(entries, rules, now) if e.name in names]
-    free = [e for e in asked if not e.held]
-    return free, [e for e in entries if e.name in names and e not in free]
-
-
-def _ordered(entries: Sequence[Entry], rules: Rules) -> list[Entry]:
-    """The oldest first: by number, or by time where no name has one. Where only some have one,
-    nobody knows the place of the others: they stay, and count for nothing."""
-    numbers = {e.name: n for e in entries if (n := rules.number(e.name)) is not None}
-    if not numbers:
-        return sorted(entries, key=lambda e: (e.at, e.name))
-    known = [e for e in entries if e.name in numbers]
-    return sorted(known, key=lambda e: (numbers[e.name], e.at, e.name))
-
-
-def _may_go(entry: Entry, rules: Rules, now: float) -> bool:
-    number = rules.number(entry.name)
-    if entry.named or (rules.keep_every and (number is None or number % rules.keep_every == 0)):
-        return False
-    return now - entry.at >= rules.older_than
+        if found and text and text.isascii() and text.isdigit():
+            return True, int(text), found.start(1)
+        return found is not None, None, -1

@@ -8,21 +8,22 @@ import time
 from contextlib import suppress
 
 from sentinel.clean.pointers import (
-    OURS,
-    Named,
-    Unclear,
-    Weight,
-    changed,
-    identity_of,
     led_to,
     named,
     named_beside,
     named_by,
     named_inside,
     names_itself,
-    unfinished,
 )
 from sentinel.clean.rules import Entry, Rules
+from sentinel.clean.steps import Step, grouped
+from sentinel.clean.trackers import OURS, Named, Unclear
+from sentinel.clean.weight import Weight, changed, identity_of
+from sentinel.core.checkpoint_names import (
+    is_staging,
+    missing_part,
+    name_of_unfinished_marker,
+)
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _PASSED = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -54,36 +55,41 @@ class Root:
         self.device, self.mount = found.st_dev, _mount(self.fd)
         self._barred = _barred(self.fd)
         self._meant = Named()
+        self._beside: frozenset[str] = frozenset()
         # In a sticky directory only these, and an entry's owner, remove it (unlink(2), EPERM).
         self._mine = not found.st_mode & stat.S_ISVTX or os.geteuid() in {found.st_uid, 0}
 
-    def entries(self, rules: Rules) -> list[Entry]:
-        """Files and directories of fitting names; links, mounts and devices are not among them.
+    def steps(self, rules: Rules) -> list[Step]:
+        """Files and directories of fitting names, by their numbers; links, mounts and devices are
+        not among them.
 
         Raises Unclear where a pointer cannot be followed: nobody knows then what has to stay.
         """
         self._meant = self.pointed(rules)
-        names = [n for n in os.listdir(self.fd) if rules.fits(n) and not n.startswith(OURS)]
-        found = [entry for name in names if (entry := self.entry(name, rules))]
-        for entry in found:
-            others = (other.leads for other in found if other is not entry)
-            entry.named = entry.named or any(entry.identity in leads for leads in others)
-        return found
+        with os.scandir(self.fd) as rows:
+            names = [r.name for r in rows if not r.is_symlink() and not r.name.startswith(OURS)]
+        self._beside = frozenset(names)
+        fitting = [name for name in names if rules.fits(name)]
+        others = [n for n in names if not rules.fits(n) and not n.startswith(".nfs")]
+        found = [entry for name in fitting if (entry := self.entry(name, rules))]
+        return grouped(found, rules, others)
 
     def pointed(self, rules: Rules) -> Named:
         """What pointers in the root, right beside it, and where the rules say, lead to just now;
         raises Unclear."""
-        found = named(self.fd, self.path)
+        found = named(self.fd, self.path, rules)
         found.identities |= named_beside(self.path)
         for pointer in rules.pointers:
             found.add(named_by(pointer, self.path))
         return found
 
-    def leftovers(self, rules: Rules, now: float) -> list[Entry]:
+    def leftovers(self, rules: Rules, now: float) -> list[Step]:
         """What an earlier run renamed and could not finish. A name alone proves nothing: no file
         in it may be younger than the rules allow."""
         found = [self.entry(n, rules) for n in os.listdir(self.fd) if _is_gone(n)]
-        return [e for e in found if e and not e.held and now - e.at >= rules.older_than]
+        return [
+            Step([e], None) for e in found if e and not e.held and now - e.at >= rules.older_than
+        ]
 
     def entry(self, name: str, rules: Rules) -> Entry | None:
         """It as it is now; None where there is none, or none of ours. What cannot be looked at is
@@ -105,38 +111,45 @@ class Root:
             entry.held = said(error)
         return entry
 
-    def remove(self, entry: Entry, rules: Rules, deadline: float) -> None:
-        """Rename it, see that it is the one, and take it apart. Pointers are followed anew right
-        before it is renamed and right after: whoever names it until then keeps it.
+    def remove(self, step: Step, rules: Rules, deadline: float) -> None:
+        """Rename all of it, see that it is the one, and take it apart. Pointers are followed anew
+        right before it is renamed and right after: whoever names it until then keeps it.
 
-        Raises Refused, Unclear or OSError; TimeoutError when the deadline (time.monotonic) passed:
-        what is left of it is no longer in the way.
+        Raises Refused, Unclear or OSError, and then all of it has its own names; TimeoutError when
+        the deadline (time.monotonic) passed: what is left of it is no longer in the way.
         """
         self._meant = self.pointed(rules)
-        again = self.entry(entry.name, rules)
-        if not again or (again.identity, again.at) != (entry.identity, entry.at):
-            raise Refused("was changed or replaced meanwhile; it was left as it is")
-        if again.named:
-            raise Refused("is named by a pointer now; it was left as it is")
-        name = entry.name if _is_gone(entry.name) else self._aside(entry, rules)
-        found = os.stat(name, dir_fd=self.fd, follow_symlinks=False)
-        if identity_of(found) != entry.identity:
-            raise Refused(f"was replaced meanwhile; {name} was left as it is")
-        self._end(name, self.fd, found, deadline, 0)
+        for part in step.parts:
+            again = self.entry(part.name, rules)
+            if not again or (again.identity, again.at) != (part.identity, part.at):
+                raise Refused("was changed or replaced meanwhile; it was left as it is")
+            if again.named:
+                raise Refused("is named by a pointer now; it was left as it is")
+        gone = [step.name] if _is_gone(step.name) else self._aside(step, rules)
+        for name, part in zip(gone, step.parts, strict=True):
+            found = os.stat(name, dir_fd=self.fd, follow_symlinks=False)
+            if identity_of(found) != part.identity:
+                raise Refused(f"was replaced meanwhile; {name} was left as it is")
+            self._end(name, self.fd, found, deadline, 0)
 
     def _look(self, entry: Entry, found: os.stat_result, rules: Rules) -> None:
         """Weigh it. A complete one has bytes in it, and the file that tells it where one does."""
-        weight, whole = self._weight(found), not rules.complete
+        weight = self._weight(found)
         if stat.S_ISDIR(found.st_mode):
             fd = self._folder(entry.name, self.fd, identity_of(found))
             try:
                 weight = self._weigh(fd, 0)
-                whole = whole or _is_file(rules.complete, fd)
+                entry.marker = _marker_bytes(rules, fd)
             finally:
                 os.close(fd)
+        elif rules.complete and rules.is_marker(entry.name):
+            entry.marker = found.st_size
         entry.size, entry.entries = weight.size, weight.entries
+        entry.content, entry.lacks = weight.content, weight.lacks
         entry.at = weight.written if _is_gone(entry.name) else weight.at
-        entry.complete = whole and weight.filled and not unfinished(entry.name, self.fd)
+        entry.complete = weight.content > 0
+        marker = name_of_unfinished_marker(entry.name)
+        entry.unfinished = is_staging(entry.name) or marker in self._beside
         entry.named = (
             weight.named
             or self._meant.covers(entry.name, entry.identity)
@@ -153,25 +166,56 @@ class Root:
             return "it belongs to somebody else"
         return self._barred
 
-    def _aside(self, entry: Entry, rules: Rules) -> str:
-        """Rename it, prove that it is the one; its new name."""
-        end = os.urandom(8).hex()
-        looked = f"{LOOKED}{end[:8]}-{entry.name[:50]}"  # a name has 255 bytes at most
-        self._rename(entry.name, looked)
-        found = os.stat(looked, dir_fd=self.fd, follow_symlinks=False)
-        if why := _doubt(found, entry, rules) or self._named_now(entry, rules):
-            self._put_back(looked, entry.name, found)
-            raise Refused(f"{why}; it was left as it is")
-        self._rename(looked, GONE + end)
-        return GONE + end
+    def _aside(self, step: Step, rules: Rules) -> list[str]:
+        """Rename all of it, prove that it is what was looked at; the new names. Half a step is
+        never left: where anything is in doubt, each part gets its own name back."""
+        moved = list[tuple[str, str, os.stat_result]]()
+        try:
+            for part in step.parts:
+                looked = f"{LOOKED}{os.urandom(4).hex()}-{part.name[:50]}"  # NAME_MAX is 255 bytes
+                self._rename(part.name, looked)
+                found = os.stat(looked, dir_fd=self.fd, follow_symlinks=False)
+                moved.append((looked, part.name, found))
+                if why := _doubt(found, part, rules):
+                    raise Refused(f"{why}; it was left as it is")
+            if why := self._named_now(step, rules) or self._grown(step, rules):
+                raise Refused(f"{why}; it was left as it is")
+        except (Refused, OSError):
+            self._put_all_back(moved)
+            raise
+        gone = list[str]()
+        for looked, _, _ in moved:
+            gone.append(GONE + os.urandom(8).hex())
+            self._rename(looked, gone[-1])
+        return gone
 
-    def _named_now(self, entry: Entry, rules: Rules) -> str:
+    def _named_now(self, step: Step, rules: Rules) -> str:
         """Why it has to stay after all: a pointer that names it leads nowhere by now."""
         try:
             meant = self.pointed(rules)
         except (Unclear, OSError) as error:
             return f"was named meanwhile ({said(error)})"
-        return "is named by a pointer now" if meant.covers(entry.name, entry.identity) else ""
+        named_now = any(meant.covers(part.name, part.identity) for part in step.parts)
+        return "is named by a pointer now" if named_now else ""
+
+    def _grown(self, step: Step, rules: Rules) -> str:
+        """Why it has to stay after all: somebody is just saving more of it."""
+        if step.number is None:
+            return ""
+        new = (n for n in os.listdir(self.fd) if n not in self._beside and not n.startswith(OURS))
+        more = next((n for n in new if rules.fits(n) and rules.number(n) == step.number), "")
+        return f"got {more} meanwhile" if more else ""
+
+    def _put_all_back(self, moved: list[tuple[str, str, os.stat_result]]) -> None:
+        """Raises Refused where one could not be, after all others were."""
+        failed = ""
+        for looked, name, found in moved:
+            try:
+                self._put_back(looked, name, found)
+            except (Refused, OSError) as error:
+                failed = failed or said(error)
+        if failed:
+            raise Refused(failed)
 
     def _put_back(self, looked: str, name: str, found: os.stat_result) -> None:
         """Never over what has taken its name meanwhile."""
@@ -208,9 +252,11 @@ class Root:
     def _weigh(self, fd: int, depth: int) -> Weight:
         """An open directory with all that is in it; what vanishes meanwhile weighs nothing."""
         weight = self._weight(os.fstat(fd))
+        names = os.listdir(fd)
+        weight.lacks = missing_part(names)
         weight.held = "" if _writable(fd) else "it may not be changed by who runs this"
         weight.leads = named_inside(fd, os.readlink(f"/proc/self/fd/{fd}"))
-        for name in os.listdir(fd):
+        for name in names:
             with suppress(FileNotFoundError):
                 found = os.stat(name, dir_fd=fd, follow_symlinks=False)
                 weight.add(self._weighed(name, fd, found, depth + 1))
@@ -312,11 +358,17 @@ def _barred(fd: int) -> str:
     return "" if _writable(fd) else "the root may not be written by who runs this"
 
 
-def _is_file(name: str, fd: int) -> bool:
-    try:
-        return stat.S_ISREG(os.stat(name, dir_fd=fd, follow_symlinks=False).st_mode)
-    except OSError:
-        return False
+def _marker_bytes(rules: Rules, fd: int) -> int | None:
+    """Bytes of the file in an open directory that tells that it is complete; None without one."""
+    if not rules.complete:
+        return None
+    names = [name for name in os.listdir(fd) if rules.is_marker(name)]
+    sizes = list[int]()
+    for name in names:
+        with suppress(OSError):
+            found = os.stat(name, dir_fd=fd, follow_symlinks=False)
+            sizes += [found.st_size] if stat.S_ISREG(found.st_mode) else []
+    return max(sizes, default=None)
 
 
 def _is_gone(name: str) -> bool:

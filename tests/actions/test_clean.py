@@ -12,9 +12,9 @@ from sentinel.actions.model import Answer, Look, Reply
 from sentinel.clean.rules import Rules
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import ActionRequest
-from tests.clean.world import checkpoint, mounted, names, renewed
+from tests.clean.world import WHOLE, checkpoint, mounted, names, renewed
 
-RULES = Rules(r"step(\d+)").text()
+RULES = Rules(r"step(\d+)", complete=WHOLE).text()
 
 
 @pytest.fixture

@@ -346,6 +346,7 @@ FIELDS: dict[str, dict[str, Any]] = {
 
 ELSEWHERE: dict[str, str] = {
     "clean.complete": "clean/test_rules.py::test_incomplete_ones_do_not_count_as_newest",
+    "clean.ignore": "clean/test_steps.py::test_what_is_named_in_ignore_is_neither_a_pointer_nor_a_part",
     "clean.keep_every": "clean/test_rules.py::test_what_may_go_of_six",
     "clean.keep_last": "clean/test_rules.py::test_what_may_go_of_six",
     "clean.older_than": "checks/clean/test_check.py::test_a_clock_that_was_set_forward_makes_nothing_old",

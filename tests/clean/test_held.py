@@ -10,11 +10,11 @@ import pytest
 
 from sentinel.clean.rules import Rules
 from sentinel.clean.tree import DEEPEST, Refused, Root
-from tests.clean.world import RULES, asked, checkpoint, going, mounted, names, renewed
+from tests.clean.world import RULES, WHOLE, asked, checkpoint, going, mounted, names, renewed
 
 NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
 LONG = "\u00e4" * 126
-FILES = Rules(r"f(\d+)")
+FILES = Rules(r"f(\d+)", complete="f*", ignore=["step*"])
 
 
 @pytest.fixture
@@ -119,7 +119,7 @@ def test_a_name_that_cannot_be_written_down_holds_up_only_itself(root: Path, nam
     os.mkdir(folder)
     Path(os.fsdecode(folder), "weights").write_text("w")
     renewed(root)
-    told, _ = asked("list", root, Rules(r"(?s)step(\d+).*"))
+    told, _ = asked("list", root, Rules(r"(?s)step(\d+).*", complete=WHOLE))
     assert [e["name"] for e in told["going"]] == ["step1", "step2", "step3"]
     assert "its name cannot be written down" in told["held"][0]
 
@@ -128,7 +128,12 @@ def test_the_longest_names_can_go(root: Path) -> None:
     """What they are renamed to is no longer than a name may be (NAME_MAX)."""
     for number in range(1, 4):
         (root / f"{number}{LONG}").write_text("x")
-    told, complaint = asked("remove", root, Rules(r"(\d)\u00e4+"), names=(f"1{LONG}",))
+    told, complaint = asked(
+        "remove",
+        root,
+        Rules(r"(\d)\u00e4+", complete="*\u00e4", ignore=["step*"]),
+        names=(f"1{LONG}",),
+    )
     assert (told["removed"], complaint) == (1, "")
 
 
@@ -143,7 +148,7 @@ def test_a_home_directory_is_no_root(root: Path, monkeypatch: pytest.MonkeyPatch
 
 def filled(root: Path) -> None:
     for number in range(1000):
-        (root / f"fill{number}").write_bytes(b"x" * 100_000)
+        (root / f"fill{number}.log").write_bytes(b"x" * 100_000)
 
 
 @pytest.mark.root

@@ -14,8 +14,10 @@ from pathlib import Path
 import pytest
 
 from sentinel.checks.clean.check import Clean
-from sentinel.clean.pointers import LONGEST, STATE_LONGEST, Unclear, named_by
-from sentinel.clean.rules import Rules, removable
+from sentinel.clean.pointers import named_by
+from sentinel.clean.rules import Rules
+from sentinel.clean.steps import removable
+from sentinel.clean.trackers import LONGEST, STATE_LONGEST, Unclear
 from sentinel.clean.tree import LOOKED, Refused, Root
 from sentinel.core.clock import Instant
 from sentinel.core.errors import CannotTell, Invalid
@@ -25,7 +27,7 @@ from sentinel.core.values import Duration
 from sentinel.testing import context
 from tests.clean.test_held import NOBODY, owned, shared
 from tests.clean.test_races import raced, set_aside
-from tests.clean.world import RULES, asked, checkpoint, mounted, names, renewed, soon
+from tests.clean.world import RULES, WHOLE, asked, checkpoint, mounted, names, renewed, soon
 from tests.lab.flipping import flipping
 from tests.lab.fuse import Fuse
 
@@ -53,7 +55,7 @@ def refused(root: Path, rules: Rules = RULES, **how: tuple[str, ...]) -> str:
     assert (told, names(root)) == (None, before)
     assert again == complaint
     last: str = complaint.rpartition("\n")[2]
-    assert last.endswith("; nothing goes until it can be followed")
+    assert "; nothing goes until it can be followed" in last
     return last
 
 
@@ -84,6 +86,13 @@ def test_without_pointers_three_may_go(root: Path) -> None:
         ("latest", "ROOT/step2"),
         ("latest", "ROOT/step2/inner/more"),
         ("latest", "BESIDE/alias/step2"),
+        ("latest", "s3://bucket/run/step2"),
+        ("latest", "gs://bucket/run/step%32/?generation=7#top"),
+        ("latest", "/where/the/job/ran/step2"),
+        ("latest.json", '{"path": "step2", "loss": 0.1}'),
+        ("latest_step.json", '{"step": 2, "lr": 1e-5, "ok": true}'),
+        ("latest.yaml", "run: a\nfrom: step2\n"),
+        ("latest.log", "step2"),
         ("latest_universal", "step2"),
         ("Latest", "step2"),
         (".latest", "step2"),
@@ -135,7 +144,9 @@ def test_a_link_to_a_file_too_long_for_a_tracker_names_only_what_it_leads_to(roo
     (root / "latest").symlink_to("../long")
     assert may_go(root) == ["step1", "step2", "step3"]
     before = len(os.listdir("/proc/self/fd"))
-    assert [named_by(str(root / "latest"), str(root)).names for _ in range(3)] == [{"long"}] * 3
+    assert [named_by(str(root / "latest"), str(root)).text.names for _ in range(3)] == [
+        {"long"}
+    ] * 3
     assert len(os.listdir("/proc/self/fd")) == before
 
 
@@ -163,7 +174,7 @@ def test_a_number_names_whatever_has_it(tmp_path: Path, form: str) -> None:
         checkpoint(root, number).rename(root / form.format(number))
     (root / TRACKER).write_text("122")
     for match in (form.partition("{")[0] + r"\d+", form.partition("{")[0] + r"(\d+)"):
-        left = may_go(root, Rules(match))
+        left = may_go(root, Rules(match, complete=WHOLE))
         assert left == [form.format(121), form.format(123)]
 
 
@@ -172,7 +183,7 @@ def test_release_is_a_name(root: Path) -> None:
     (root / "step2").rename(root / "release")
     (root / TRACKER).write_text("release\n")
     renewed(root)
-    assert may_go(root, Rules(r"release|step\d")) == ["step1", "step3"]
+    assert may_go(root, Rules(r"release|step\d", complete=WHOLE)) == ["step1", "step3"]
 
 
 def test_what_takes_the_place_of_a_tracker_meanwhile_is_not_opened(root: Path) -> None:
@@ -182,7 +193,7 @@ def test_what_takes_the_place_of_a_tracker_meanwhile_is_not_opened(root: Path) -
     with flipping(root / "latest", tracker) as opened:
         for _ in range(200):
             with suppress(Unclear):
-                Root(str(root)).entries(RULES)
+                Root(str(root)).steps(RULES)
         assert not opened
 
 
@@ -214,9 +225,13 @@ def test_pointers_elsewhere_count_when_they_are_named(root: Path, tmp_path: Path
     (away / "latest").write_text("root/step3")
     found = {"link": ["step2", "step3"], "named": ["step1", "step3"], "latest": ["step1", "step2"]}
     for name, left in found.items():
-        assert may_go(root, Rules(r"step(\d+)", pointers=[str(away / name)])) == left
+        assert (
+            may_go(root, Rules(r"step(\d+)", complete=WHOLE, pointers=[str(away / name)])) == left
+        )
     gone = str(away / "gone")
-    assert refused(root, Rules(r"step(\d+)", pointers=[gone])).startswith(f"{gone}: ")
+    assert refused(root, Rules(r"step(\d+)", complete=WHOLE, pointers=[gone])).startswith(
+        f"{gone}: "
+    )
 
 
 @pytest.mark.parametrize("name", ["last_checkpoint", "checkpoint", "resume.yaml", "BEST"])
@@ -230,9 +245,9 @@ def test_what_a_small_file_mentions_stays(root: Path, name: str, text: str) -> N
     assert may_go(root) == ["step2", "step3"]
 
 
-def test_what_is_no_small_file_mentions_nothing(root: Path) -> None:
+def test_what_is_no_text_mentions_nothing(root: Path) -> None:
     """A checkpoint itself, a directory, a FIFO: none of them is read, and none stops anything."""
-    (root / "last_checkpoint").write_bytes(b"step1 " * LONGEST)
+    (root / "last_checkpoint").write_bytes(b"step1 \0" * LONGEST)
     (root / "checkpoint").mkdir()
     os.mkfifo(root / "current")
     assert may_go(root) == ["step1", "step2", "step3"]
@@ -283,7 +298,8 @@ UNCLEAR = {
     "two lines": _holds(b"step1\nstep2"),
     "too long": _holds(b"step1/" + b"/" * LONGEST),
     "a name too long": _holds(b"x" * 300),
-    "elsewhere": _holds(b"s3://bucket/step1"),
+    "elsewhere": _holds(b"s3://bucket/step9"),
+    "half JSON": _holds(b'{"step": 1'),
 }
 
 
@@ -302,7 +318,8 @@ def test_any_link_that_leads_nowhere_stops_everything(root: Path, name: str) -> 
     (root / name).symlink_to("gone")
     assert refused(root) == (
         f"{root}/{name}: is a link that leads nowhere: No such file or directory; "
-        "nothing goes until it can be followed"
+        "nothing goes until it can be followed; "
+        f"if it points to no checkpoint, write `ignore: [{name}]`"
     )
 
 
@@ -365,7 +382,8 @@ def test_the_check_says_which_pointer_it_is(root: Path) -> None:
     with pytest.raises(CannotTell) as told:
         check.run(context(now=NOW, limit=30.0))
     assert str(told.value) == (
-        f"{root}/latest: is neither a file nor a link; nothing goes until it can be followed"
+        f"{root}/latest: is neither a file nor a link; nothing goes until it can be followed; "
+        "if it points to no checkpoint, write `ignore: [latest]`"
     )
 
 
@@ -376,13 +394,15 @@ def test_a_checkpoint_that_is_called_latest_is_no_pointer(root: Path) -> None:
     assert may_go(root) == ["step1", "step2", "step3"]
 
 
-@pytest.mark.parametrize("name", ["last.ckpt", "step=1-last", "checkpoint_best.pt", "last-v1.ckpt"])
+@pytest.mark.parametrize("name", ["last.ckpt", "step=9-last", "checkpoint_best.pt", "last-v9.ckpt"])
 def test_what_is_resumed_by_its_own_name_stays(root: Path, name: str) -> None:
     """However old it is; a word that only holds it is none."""
     for other in (name, "lasting", "bestiary"):
         (root / other).write_text("x" * 100)
     renewed(root)
-    left = may_go(root, Rules(r"step\d|last.*|bestiary|step=1-last|checkpoint_best\.pt"))
+    left = may_go(
+        root, Rules(r"step\d|last.*|bestiary|step=9-last|checkpoint_best\.pt", complete="*")
+    )
     assert sorted(left) == ["bestiary", "lasting", "step1", "step2", "step3"]
 
 
@@ -393,7 +413,7 @@ def test_what_is_not_finished_is_not_complete(root: Path, marker: str) -> None:
         (root / "step5").rename(root / marker)
     else:
         (root / marker).touch()
-    assert may_go(root, Rules(r"step(\d+)(\.orbax.*)?")) == ["step1", "step2"]
+    assert may_go(root, Rules(r"step(\d+)(\.orbax.*)?", complete=WHOLE)) == ["step1", "step2"]
 
 
 def test_what_a_checkpoint_names_stays(root: Path) -> None:
@@ -459,7 +479,7 @@ def test_a_pointer_that_breaks_during_a_request_keeps_the_rest(root: Path) -> No
 
 def test_a_number_that_something_else_has_too_is_obeyed(root: Path) -> None:
     """The tracker still leads somewhere once the checkpoint is renamed."""
-    (root / "events.1").write_text("x")
+    (root / "events.1.log").write_text("x")
     said = raced(root, "os.rename", "step1", "open('latest', 'w').write('1')")
     assert "is named by a pointer now" in said
     assert (root / "step1" / "weights").exists()
@@ -486,7 +506,7 @@ def test_pointers_are_followed_anew_before_each_removal(root: Path) -> None:
     """One that was set back since the look is obeyed; one that cannot be followed stops the rest."""
     renewed(root)
     opened = Root(str(root))
-    one, two, three = removable(opened.entries(RULES), RULES, time.time())
+    one, two, three = removable(opened.steps(RULES), RULES, time.time())
     (root / "latest").write_text("step2")
     opened.remove(one, RULES, soon())
     with pytest.raises(Refused, match="is named by a pointer now"):

@@ -23,9 +23,9 @@ def hook(name, args):
     if moves and name == event and word in str(args[0]):
         exec(moves.pop(0))
 os.chdir(path)
-rules = Rules(r"step(\\d+)")
+rules = Rules(r"step(\\d+)", complete="weights")
 root = Root(path)
-victim = [e for e in root.entries(rules) if e.name == "step1"][0]
+victim = [e for e in root.steps(rules) if e.name == "step1"][0]
 sys.addaudithook(hook)
 try:
     print("said:", eval(act))
@@ -119,7 +119,7 @@ def test_a_directory_inside_that_is_swapped_is_not_entered(root: Path, kind: str
 def test_what_vanishes_during_a_look_is_no_error(root: Path, word: str, left: bool) -> None:
     """A run removes its own old checkpoints all the time."""
     move = f"shutil.rmtree('step1{'/inner' if left else ''}')"
-    look = "[e.name for e in root.entries(rules)]"
+    look = "[e.name for e in root.steps(rules)]"
     said = raced(root, "open", word, move, act=look)
     assert ("step1" in said) is left
     assert "step5" in said

@@ -9,7 +9,8 @@ from threading import Event, Thread
 import pytest
 
 from sentinel.clean.program import removed
-from sentinel.clean.rules import Rules, removable
+from sentinel.clean.rules import Rules
+from sentinel.clean.steps import removable
 from sentinel.clean.tree import GONE, Refused, Root
 from tests.clean.world import (
     RULES,
@@ -141,7 +142,7 @@ def test_a_checkpoint_swapped_for_a_link_is_put_back(root: Path) -> None:
 def test_a_root_swapped_for_a_link_stays_the_one_that_was_opened(root: Path) -> None:
     """All goes by the descriptor of the directory that was named at first."""
     opened = Root(str(root))
-    victims = removable(opened.entries(RULES), RULES, time.time())
+    victims = removable(opened.steps(RULES), RULES, time.time())
     decoy = root.parent / "decoy"
     for number in range(1, 6):
         checkpoint(decoy, number)
@@ -175,7 +176,7 @@ def test_somebody_who_swaps_a_directory_for_a_link_all_the_time_wins_nothing(roo
     try:
         for number in range(100, 200):
             checkpoint(root, number, size=1)
-        for entry in removable(opened.entries(RULES), RULES, time.time()):
+        for entry in removable(opened.steps(RULES), RULES, time.time()):
             try:
                 opened.remove(entry, RULES, soon())
             except (OSError, Refused):

@@ -10,11 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from sentinel.clean.child import argv
-from sentinel.clean.rules import Entry, Rules, removable
+from sentinel.clean.rules import Rules
+from sentinel.clean.steps import Step, removable
 from sentinel.clean.tree import Root
 
-RULES = Rules(r"step(\d+)")
-HOUR = Rules(r"step(\d+)", older_than=3600.0)
+WHOLE = "weights"
+"""The file that each checkpoint here holds; two of them stay where it is given as `complete`."""
+
+RULES = Rules(r"step(\d+)", complete=WHOLE)
+HOUR = Rules(r"step(\d+)", complete=WHOLE, older_than=3600.0)
 
 
 def checkpoint(root: Path, number: int, *, size: int = 10_000) -> Path:
@@ -28,11 +32,11 @@ def checkpoint(root: Path, number: int, *, size: int = 10_000) -> Path:
 
 def going(root: Root, rules: Rules = RULES, *, later: float = 0.0) -> list[str]:
     """Names that may go, so many seconds from now."""
-    return [e.name for e in removable(root.entries(rules), rules, time.time() + later)]
+    return [e.name for e in removable(root.steps(rules), rules, time.time() + later)]
 
 
-def first(root: Root, rules: Rules = RULES, *, later: float = 0.0) -> Entry:
-    return removable(root.entries(rules), rules, time.time() + later)[0]
+def first(root: Root, rules: Rules = RULES, *, later: float = 0.0) -> Step:
+    return removable(root.steps(rules), rules, time.time() + later)[0]
 
 
 def renewed(root: Path, *numbers: int) -> None:

@@ -53,10 +53,11 @@ class Clean(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     root: The directory, two steps down at least; no home, nothing behind a symbolic link.
     match: A regular expression for names directly in it; a first group that is a number orders them.
     older_than: Only what was not changed for so long may go.
-    keep_last: So many complete ones stay, by number and by time; two at least.
+    keep_last: So many complete ones stay, by number and by time; two at least, and two more without `complete`.
     keep_every: Of numbers every so-manieth stays, too.
-    complete: A file that only a complete directory holds.
+    complete: A file that only a complete one holds, such as `.metadata` or `meta_*.json`.
     pointers: Links and trackers elsewhere, by their whole paths, that name what has to stay.
+    ignore: Names in the root that are neither pointers nor parts of a checkpoint, as patterns: `eval_*.json`.
     remove: Whether what may go is removed, or only told.
     limits: Caps of removing; what is not named keeps its default.
     """
@@ -64,9 +65,9 @@ class Clean(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     EVERY: ClassVar[float] = 3600
     TIMEOUT: ClassVar[float] = 60
     METRICS = (
-        Metric("entries", "clean_entries", "Entries that fit `match`.", "", "path"),
+        Metric("entries", "clean_entries", "Steps and logs that fit `match`; one number counts once.", "", "path"),
         Metric("used_bytes", "clean_used_bytes", "Their size.", "bytes", "path"),
-        Metric("removable", "clean_removable", "Entries that may go.", "", "path"),
+        Metric("removable", "clean_removable", "Those that may go.", "", "path"),
         Metric("removable_bytes", "clean_removable_bytes", "Their size.", "bytes", "path"),
     )
     SOURCES = ("Names, sizes, times and links below `root`, by a child process as its owner.",)
@@ -79,6 +80,7 @@ class Clean(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     keep_every: Annotated[int, Meta(ge=0)] = 0
     complete: str = ""
     pointers: list[FilePath] = []
+    ignore: list[str] = []
     remove: bool = False
     limits: CleanLimits | None = None
 
@@ -92,6 +94,9 @@ class Clean(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
             raise Invalid(r"needs a number in match, such as step(\d+)", "keep_every")
         if "/" in self.complete:
             raise Invalid("the name of a file directly in each directory", "complete")
+        for number, pattern in enumerate(self.ignore):
+            if "/" in pattern or not pattern.strip("*?"):
+                raise Invalid("a name directly in the root, or a pattern of one", "ignore", number)
         for number, pointer in enumerate(self.pointers):
             if not pointer.startswith("/"):
                 why = f"{pointer!r} is no absolute path; begin it with /"
@@ -144,6 +149,7 @@ class Clean(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
             older_than=float(self.older_than),
             complete=self.complete,
             pointers=[str(pointer) for pointer in self.pointers],
+            ignore=self.ignore,
         )
 
     def _hung(self, memory: Memory, late: proc.TimedOut) -> Report:
@@ -156,7 +162,7 @@ class Clean(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     def _finding(self, found: Listing, leapt: Instant | None, ctx: Context) -> Finding:
         told = f"{found.removable} of {found.entries} may go, {size_text(found.removable_bytes)}"
-        parts = [told if found.removable else f"nothing may go of {found.entries}"]
+        parts = [told if found.removable else f"nothing may go of {found.entries}", *found.doubts]
         if not found.entries:
             parts = ["nothing in it fits `match`"]
         if found.held:
@@ -224,8 +230,8 @@ def _some(going: Sequence[Going]) -> list[Going]:
 
 def _line(entry: Going, now: float) -> str:
     age = duration_text(max(0.0, now - entry.at))
-    return visible(f"{size_text(entry.bytes):>8}  {age:>8} old  {entry.name}")
+    return visible(f"{size_text(entry.bytes):>8}  {age:>8} old  {entry.label}")
 
 
 def _evidence(entry: Going) -> str:
-    return visible(f"{entry.name}, {size_text(entry.bytes)} in {entry.entries} entries")
+    return visible(f"{entry.label}, {size_text(entry.bytes)} in {entry.entries} entries")

@@ -1,0 +1,234 @@
+"""Steps, and which of them may go. Pure, standard library only.
+
+A step is all that has one number in a folder: a checkpoint is often a file for each rank, or the
+model, its optimizer and a description side by side. It goes whole or stays whole.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+
+from sentinel.clean.rules import TWO, UNPROVEN, Entry, Rules
+from sentinel.core.checkpoint_names import (
+    is_log,
+    is_part_number,
+    is_staging,
+    missing_part,
+    needs_content,
+    step_numbers,
+)
+
+WHOLE_SHARE = 0.95
+"""Steps of one run are as large as each other: with less of the largest one's bytes a step is not
+taken for one of the two last resorts."""
+
+CUT_SHARE = 0.5
+"""With less it is told that it may be cut."""
+
+
+class Step:
+    """Entries of one number, which go together."""
+
+    __slots__ = ("at", "complete", "held", "named", "number", "parts")
+
+    def __init__(self, parts: Sequence[Entry], number: int | None) -> None:
+        self.parts = tuple(sorted(parts, key=lambda e: e.name))
+        self.number = number
+        self.at = max(e.at for e in parts)  # when anything in it was last changed (s UTC)
+        self.named = any(e.named for e in parts)  # a pointer leads to it
+        self.held = next((f"{e.name}: {e.held}" for e in self.parts if e.held), "")
+        if self.held and len(parts) == 1:
+            self.held = self.parts[0].held
+        self.complete = (
+            any(e.complete for e in parts)
+            and not any(e.unfinished for e in parts)
+            and not missing_part([e.name for e in parts])
+            and not any(e.lacks for e in parts)
+        )
+
+    @property
+    def name(self) -> str:
+        """Its first entry's; in requests it stands for all of them."""
+        return self.parts[0].name
+
+    @property
+    def size(self) -> int:
+        """Bytes on disk that its end frees."""
+        return sum(e.size for e in self.parts)
+
+    @property
+    def entries(self) -> int:
+        """Files and directories that its end removes."""
+        return sum(e.entries for e in self.parts)
+
+    @property
+    def content(self) -> int:
+        """Bytes of all its files."""
+        return sum(e.content for e in self.parts)
+
+    @property
+    def marker(self) -> int | None:
+        """Bytes of what says that it is complete; None where nothing does."""
+        found = [e.marker for e in self.parts if e.marker is not None]
+        return max(found, default=None)
+
+    @property
+    def is_log(self) -> bool:
+        """Whether nothing begins again there."""
+        return all(is_log(e.name) for e in self.parts)
+
+
+class Misread(ValueError):
+    """The first group of `match` catches no step."""
+
+
+def grouped(entries: Iterable[Entry], rules: Rules, others: Iterable[str] = ()) -> list[Step]:
+    """All entries as steps. `others`: names beside them that `match` does not fit; where one has
+    the number of a step, the step is held: it would not go whole. Raises Misread.
+    """
+    groups = dict[object, list[Entry]]()
+    for entry in entries:
+        start = rules.number_start(entry.name)
+        if start >= 0 and is_part_number(entry.name, start):
+            raise Misread(
+                f"the first group of `match` catches the number of a rank or shard in "
+                f"{entry.name!r}; put the step into the first group"
+            )
+        groups.setdefault(_key(entry.name, rules), []).append(entry)
+    steps = [Step(parts, rules.number(parts[0].name)) for parts in groups.values()]
+    _judge_markers(steps, rules)
+    _hold_parts(steps, others, rules)
+    _spare_what_others_need(steps)
+    return steps
+
+
+def removable(steps: Sequence[Step], rules: Rules, now: float) -> list[Step]:
+    """What may go, the oldest first. Whatever is in doubt stays.
+
+    The newest are spared by number and by time: a run that began anew counts from 1 again.
+    """
+    ordered = _ordered(steps)
+    whole = [s for s in ordered if s.complete]
+    spared = kept(ordered, rules)
+    if len(whole) <= spared:
+        return []
+    largest = max(whole, key=lambda s: s.content)
+    full = [s for s in whole if s.is_log or not is_short(s, largest)]
+    safe = {s.name for s in (*_newest(whole, spared), *_newest(full, TWO))}
+    older = ordered[: ordered.index(whole[-spared])]
+    return [s for s in older if s.name not in safe and _may_go(s, rules, now)]
+
+
+def kept(steps: Sequence[Step], rules: Rules) -> int:
+    """How many complete ones stay: more where any byte makes one complete."""
+    unproven = not rules.complete and not all(s.is_log for s in steps)
+    return max(TWO, rules.keep_last) + (UNPROVEN if unproven else 0)
+
+
+def is_short(step: Step, largest: Step, share: float = WHOLE_SHARE) -> bool:
+    """Whether a save seems to have ended early, or ranks to be missing: it has less than that
+    share of the largest one's bytes. A run on fewer ranks writes fewer files, and as many bytes."""
+    return step.content < share * largest.content
+
+
+def still_removable(
+    names: Collection[str], steps: Sequence[Step], rules: Rules, now: float
+) -> tuple[list[Step], list[Step]]:
+    """Of those names the ones that may go now, and the ones that are there and may not or cannot."""
+    names = frozenset(names)
+    asked = [s for s in removable(steps, rules, now) if s.name in names]
+    free = [s for s in asked if not s.held]
+    going = {s.name for s in free}
+    return free, [s for s in steps if s.name in names and s.name not in going]
+
+
+def _key(name: str, rules: Rules) -> object:
+    """What all parts of one step have in common."""
+    number = rules.number(name)
+    if number is not None:
+        return number
+    return name if rules.pattern.groups else (step_numbers(name) or name)
+
+
+def _judge_markers(steps: Sequence[Step], rules: Rules) -> None:
+    """A marker of 0 bytes counts only where it never has content: a full disk leaves empty files."""
+    if not rules.complete:
+        return
+    filled = any(s.marker for s in steps)
+    for step in steps:
+        empty = step.marker == 0 and (filled or needs_content(rules.complete))
+        if step.marker is None or empty:
+            step.complete = False
+
+
+def _hold_parts(steps: Sequence[Step], others: Iterable[str], rules: Rules) -> None:
+    beside = dict[object, str]()
+    for name in sorted(others):
+        if not (is_log(name) or is_staging(name) or rules.ignores(name)):
+            numbers = step_numbers(name)
+            for key in (numbers, *numbers):
+                beside.setdefault(key, name)
+    for step in steps:
+        key = step_numbers(step.name) if step.number is None else step.number
+        if key == () or step.is_log or step.held or not (name := beside.get(key, "")):
+            continue
+        step.held = (
+            f"{name} has the same number, and `match` does not fit it; let it fit, or write "
+            f"`ignore: [{name}]`"
+        )
+
+
+def _spare_what_others_need(steps: Sequence[Step]) -> None:
+    """What a link or a tracker in another step leads to stays with it."""
+    needed = Counter(lead for s in steps for lead in {i for e in s.parts for i in e.leads})
+    for step in steps:
+        own = {i for e in step.parts for i in e.leads}
+        for entry in step.parts:
+            if needed[entry.identity] > (entry.identity in own):
+                step.named = True
+
+
+def _newest(steps: Sequence[Step], count: int) -> list[Step]:
+    """The last ones by number, and the last ones by time."""
+    return [*steps[-count:], *sorted(steps, key=lambda s: (s.at, s.name))[-count:]]
+
+
+def _ordered(steps: Sequence[Step]) -> list[Step]:
+    """The oldest first: by number, or by time where none has one. Where only some have one,
+    nobody knows the place of the others: they stay, and count for nothing."""
+    numbered = [s for s in steps if s.number is not None]
+    if not numbered:
+        return sorted(steps, key=lambda s: (s.at, s.name))
+    return sorted(numbered, key=lambda s: (s.number or 0, s.at, s.name))
+
+
+def _may_go(step: Step, rules: Rules, now: float) -> bool:
+    number = step.number
+    if step.named or (rules.keep_every and (number is None or number % rules.keep_every == 0)):
+        return False
+    return now - step.at >= rules.older_than
+
+
+def describe_doubts(steps: Sequence[Step], rules: Rules) -> list[str]:
+    """What keeps complete ones from being known as such, each with the remedy."""
+    checkpoints = [s for s in steps if not s.is_log]
+    if not checkpoints:
+        return []
+    doubts = []
+    if not rules.complete:
+        doubts.append(
+            f"nothing shows which are whole, so the {kept(steps, rules)} newest stay; name a file "
+            f"that only a whole one holds in `complete`"
+        )
+    whole = [s for s in checkpoints if s.complete]
+    if rules.complete and not whole:
+        doubts.append(f"none holds {rules.complete} (`complete`), so nothing may go")
+    largest = max(whole, key=lambda s: s.content, default=None)
+    short = [s for s in whole if largest and is_short(s, largest, CUT_SHARE)]
+    if short and largest:
+        doubts.append(
+            f"{len(short)} have less than half the bytes of {largest.name} and may be cut, such as "
+            f"{max(short, key=lambda s: s.at).name}; two that are not stay"
+        )
+    return doubts
