@@ -8,11 +8,8 @@ TESTS: dict[str, tuple[str, ...]] = {
         "tests/checks/log/test_judge.py",
         "tests/checks/log/test_secondary.py",
     ),
-    "sentinel/clean/pointers.py": (
-        "tests/clean/test_pointers.py",
-        "tests/clean/test_tree.py",
-        "tests/clean/test_ages.py",
-    ),
+    "sentinel/clean/steps.py": ("tests/clean/test_steps.py", "tests/clean/test_rules.py"),
+    "sentinel/clean/trackers.py": ("tests/clean/test_pointers.py",),
     "sentinel/gpu/dcgm/verdict.py": ("tests/gpu/test_dcgm.py",),
 }
 
@@ -28,7 +25,7 @@ SURVIVORS: dict[tuple[str, str, str], str] = {
         "(not policy.flap.changes)",
     ): "for the type only: what has ended was an alert before",
     (
-        "sentinel/clean/pointers.py",
+        "sentinel/clean/trackers.py",
         "real = os.path.realpath(path, strict=True)",
         "(False)",
     ): "os.stat(2) in the next line says the same of what is not there",

@@ -65,7 +65,13 @@ class Clean(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     EVERY: ClassVar[float] = 3600
     TIMEOUT: ClassVar[float] = 60
     METRICS = (
-        Metric("entries", "clean_entries", "Steps and logs that fit `match`; one number counts once.", "", "path"),
+        Metric(
+            "entries",
+            "clean_entries",
+            "Steps and logs that fit `match`; one number counts once.",
+            "",
+            "path",
+        ),
         Metric("used_bytes", "clean_used_bytes", "Their size.", "bytes", "path"),
         Metric("removable", "clean_removable", "Those that may go.", "", "path"),
         Metric("removable_bytes", "clean_removable_bytes", "Their size.", "bytes", "path"),
