@@ -25,9 +25,9 @@ METRICS = ("amd-smi", "metric", "--json")
 
 def parse(listing: str, metrics: str) -> Inventory:
     """From amd-smi's two commands; raises Unreadable, and nothing else."""
+    rows, around = _rows(listing, "list")
     measures, beside = _rows(metrics, "metric")
     measured = {row.get("gpu"): row for row in measures}
-    rows, around = _rows(listing, "list")
     gpus = tuple(_named([_gpu(row, measured.get(row.get("gpu"), {})) for row in rows]))
     if not gpus:
         raise Unreadable("amd-smi lists no GPU")

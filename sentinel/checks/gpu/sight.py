@@ -27,8 +27,12 @@ HOUR = 3600
 NONE_THERE = re.compile(
     r"No devices were found|couldn't communicate with the NVIDIA driver|GPU is lost"
     r"|Unable to determine the device handle|Driver/library version mismatch"
+    r"|Driver Not Loaded|driver is not loaded|fallen off the bus|GPU requires reset"
+    r"|power cables?.{0,40}not properly|interrupt issue|GPU access blocked",
+    re.IGNORECASE,
 )
-"""What nvidia-smi says where it sees no GPU at all: an answer, not a failure to ask."""
+"""What nvidia-smi says where it sees no GPU at all: an answer, not a failure to ask (its exit codes 6,
+8, 9, 10 and 15, nvidia-smi(1), and the words of nvmlErrorString). Other words are unknown."""
 
 
 class KernelEvent(Struct, frozen=True, kw_only=True):
