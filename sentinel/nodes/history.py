@@ -54,7 +54,7 @@ def news(
         before = last.get(node.name)
         if _same(node, before) or (before and elapsed(now, before.seen) > 0):
             continue
-        leaves = is_out(node) and not (before and before.out) and looked is not None
+        leaves = is_out(node) and not (before and before.out)
         yield Reading(
             node=node.name,
             state="+".join([node.state, *sorted(node.flags)]),

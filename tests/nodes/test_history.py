@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from sentinel.actions.model import Reading
 from sentinel.core.clock import SECOND, Instant, shifted
-from sentinel.nodes.history import CLOSE, is_out, news
+from sentinel.nodes.history import CLOSE, held_out, is_out, news
 from sentinel.slurm.model import Node
 from sentinel.testing import START
 
@@ -140,6 +140,25 @@ def test_a_return_counts_before_slurmd_is_heard() -> None:
     [heard] = news([replace(silent, flags=frozenset())], {"n1": back}, START, after)
     assert (heard.returned, heard.out) == (None, False)
     assert [r.returned for r in news([DRAINED], {"n1": back}, START, after)] == [None]
+
+
+def test_who_is_still_out_has_not_returned() -> None:
+    """Another reason for the same absence is no return."""
+    [before] = news([DRAINED], {}, START, START)
+    later = shifted(START, 60)
+    [again] = news([replace(DRAINED, reason="disk")], {"n1": before}, START, later)
+    assert (again.out, again.returned, again.left) == (True, None, None)
+
+
+def test_nobody_keeps_out_a_node_that_reboots() -> None:
+    """Its DRAIN is the reboot's own, so the end of it is no return from an absence."""
+    reboots = replace(IDLE, flags=frozenset({"DRAIN", "REBOOT_ISSUED"}), reason="Reboot ASAP")
+    assert not held_out(reboots)
+    assert held_out(replace(reboots, flags=frozenset({"DRAIN"})))
+    [noted] = news([reboots], {}, START, START)
+    assert (noted.out, noted.left) == (False, None)
+    [over] = news([IDLE], {"n1": noted}, START, shifted(START, 60))
+    assert over.returned is None
 
 
 def test_an_older_answer_is_no_news() -> None:
