@@ -22,6 +22,7 @@ from sentinel.core.text import shortened, visible
 from sentinel.gpu import xid_table
 from sentinel.gpu.advice import Advice, recovery
 from sentinel.gpu.bus import bus_id
+from sentinel.gpu.nvlink_errors import NVLINK_5, decoded
 
 _BUS = r"(?:PCI:)?[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.[0-7])?"
 _OLD_BUS = r"[0-9a-fA-F]{4}:[0-9a-fA-F]{2}"
@@ -128,7 +129,9 @@ class Event(Struct, frozen=True, kw_only=True):
 
     @property
     def meaning(self) -> str:
-        """In words: of an Xid of NVLink 5 by its fields."""
+        """In words: of an Xid of NVLink 5 by its fields, of a recovery action with its word."""
+        if self.kind == "xid" and self.code == xid_table.RECOVERY:
+            return self._recovery()[1]
         found = decoded(self.code, self.text) if self.kind == "xid" else None
         return found.meaning if found else self.row.meaning
 
@@ -136,12 +139,21 @@ class Event(Struct, frozen=True, kw_only=True):
     def advice(self) -> Advice:
         """NVIDIA's recovery action where the line carries one, else the table's."""
         if self.code == xid_table.RECOVERY and self.kind == "xid":
-            found = _RECOVERY.search(self.text)
-            known = recovery(found[2], int(found[1], 16)) if found else None
-            return known or self.row.advice
-        if self.kind == "xid" and self.code in CODES:
+            return self._recovery()[0]
+        if self.kind == "xid" and self.code in NVLINK_5:
             return self._linked()
         return self.row.advice
+
+    def _recovery(self) -> tuple[Advice, str]:
+        """What NVIDIA's recovery action asks for, and what the line means by it."""
+        found = _RECOVERY.search(self.text)
+        if found is None:
+            return self.row.advice, self.row.meaning
+        advice = recovery(found[2], int(found[1], 16))
+        words = f"{self.row.meaning} to {found[2]} (0x{found[1]})"
+        if advice is None:
+            return self.row.advice, f"{words}, which is not known here"
+        return advice, words
 
     def _linked(self) -> Advice:
         """By its fields; where they tell nothing by its words. What the line calls fatal needs no
@@ -290,103 +302,3 @@ def _fatal(text: str) -> bool | None:
 
 def _plain(text: str) -> str:
     return shortened(visible(text.strip()), LONGEST)
-
-
-# What the fields of Xid 144 to 150 say: the decode table of NVIDIA's catalogue, as data. Pure.
-#
-# `149, NETIR_LINK_EVT Fatal XC0 i0 Link 01 (0x021425c6 0x00000000 …)`: unit, severity, link, then
-# intrinfo and error status. Of 144 to 148 and 150 the bits of the status decide, of 149 the unit,
-# its status and for a link that went down the reason (bits 20 to 25 of intrinfo).
-# https://docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html ("XID 144-150 Decode")
-
-
-CODES = range(144, 151)
-_FIELDS = re.compile(
-    r"\b([A-Z][A-Z0-9_]+(?:/[A-Z0-9_]+)?)\s+(?:Link )?(?:Non-?fatal|Fatal)\b.*?"
-    r"\((0x[0-9a-fA-F]{1,8})[ ,]+(0x[0-9a-fA-F]{1,8})",
-    re.IGNORECASE,
-)
-
-
-class Decoded(Struct, frozen=True, kw_only=True):
-    """What a line means, and what to do."""
-
-    meaning: str
-    advice: Advice
-
-
-_NVLINK_FATAL: dict[str, tuple[int, int]] = {
-    "SAW_MVB": (0x12, 0x2D),
-    "RLW_CTRL": (0, 0x80000000),
-    "RLW_REMAP": (0xC0, 0x8000033F),
-    "RLW_RSPCOL": (0x2, 0x80000001),
-    "RLW_RXPIPE": (0, 0x8000000F),
-    "RLW_SRC_TRACK": (0x31, 0x8000000E),
-    "RLW_TAGSTATE": (0x120002, 0x80010001),
-    "TLW_CTRL": (0x4, 0x80000003),
-    "TLW_RX": (0x4, 0x80000003),
-    "TLW_TX": (0x4, 0x80000003),
-    "TREX": (0, 0x80000001),
-    "NVLPW": (0, 0x80000000),
-}
-"""By unit: bits of the error status that are fatal (RESET_GPU), and those that are not (IGNORE, or
-what Xid 154 says)."""
-
-_SIGNAL = "look at the link's signal and cables"
-_PEER = "look at the device at the other end"
-_USER = "look at what software or a user did"
-_DOWN: dict[int, str] = {
-    0: "the other end may know why",
-    1: "report it if it comes more than once a day",
-    **dict.fromkeys((2, 4, 10, 42, 43), _SIGNAL),
-    **dict.fromkeys((15, 17, 22), _USER),
-    **dict.fromkeys((16, 18), f"{_USER}, then at the link"),
-    **dict.fromkeys((21, 32, 33, 34, 35, 36, 37), _PEER),
-}
-_IGNORED: dict[int, str] = {38: _USER, 40: "look at the host"}
-"""Reasons of a link that went down after which NVIDIA asks for no reset."""
-
-_MFDE_FATAL, _MFDE_MILD = (1, 4, 5, 7), (3,)
-
-
-def decoded(code: int, text: str) -> Decoded | None:
-    """None where the fields are not there, or not in the table: then the words of the line count."""
-    found = _FIELDS.search(text) if code in CODES else None
-    if not found:
-        return None
-    unit, intrinfo, status = found[1].upper(), int(found[2], 16), int(found[3], 16)
-    if code == 149:
-        return _netir(unit, intrinfo, status)
-    if unit.startswith("MSE_WATCHDOG"):
-        return _reset("its engine's watchdog ran out")
-    fatal, mild = next((v for k, v in _NVLINK_FATAL.items() if unit.startswith(k)), (0, 0))
-    if status & fatal:
-        return _reset(f"a fatal error of {unit}")
-    known = status and not status & ~mild
-    return _watch(f"an error of {unit} that is not fatal") if known else None
-
-
-def _netir(unit: str, intrinfo: int, status: int) -> Decoded | None:
-    if unit.startswith("NETIR_LINK"):
-        return _link((intrinfo >> 20) & 0x3F)
-    if unit.startswith("NETIR_BER"):
-        return _watch(f"many bit errors: {_SIGNAL}")
-    if unit.startswith("NETIR_MFDE"):
-        if status in _MFDE_FATAL:
-            return _reset("a fatal error of the link's firmware")
-        return _watch("an event of the link's firmware") if status in _MFDE_MILD else None
-    return _reset("a link went down: the other end may know why") if unit[:5] == "NETIR" else None
-
-
-def _link(reason: int) -> Decoded | None:
-    if reason in _IGNORED:
-        return _watch(f"a link went down: {_IGNORED[reason]}")
-    return _reset(f"a link went down: {_DOWN[reason]}") if reason in _DOWN else None
-
-
-def _reset(meaning: str) -> Decoded:
-    return Decoded(meaning=f"NVLink 5: {meaning}", advice=Advice.RESET)
-
-
-def _watch(meaning: str) -> Decoded:
-    return Decoded(meaning=f"NVLink 5: {meaning}", advice=Advice.MONITOR)

@@ -148,7 +148,7 @@ ROWS: tuple[Row, ...] = (
         codes=(144, 145, 146, 147, 148, 149, 150),
         meaning="NVLink 5 error",
         advice=Advice.DIAGNOSE,
-        differs="WORKFLOW_NVLINK5_ERR: done here by the line's fields (sentinel.gpu.xid); this "
+        differs="WORKFLOW_NVLINK5_ERR: done here by the line's fields (sentinel.gpu.nvlink_errors); this "
         "holds for a line whose fields are missing or not in NVIDIA's table",
     ),
     Row(codes=(151,), meaning="key rotation error", advice=Advice.REBOOT),

@@ -594,6 +594,15 @@ def test_nvidias_recovery_actions(word: str, advice: Advice | None) -> None:
     assert recovery(word) is advice
 
 
+def test_a_recovery_action_is_told_with_its_word() -> None:
+    """What the driver asks for, also where nobody here knows it."""
+    head = "NVRM: Xid (PCI:0000:07:00): 154, GPU recovery action changed from 0x0 (None) to"
+    assert one(f"{head} 0x1 (PF FLR)").meaning.endswith("changed to PF FLR (0x1)")
+    unknown = one(f"{head} 0xb (Wash)")
+    assert unknown.meaning.endswith("changed to Wash (0xb), which is not known here")
+    assert one("NVRM: Xid (PCI:0000:07:00): 154, in other words").meaning.endswith("changed")
+
+
 def test_each_recovery_action_has_one_number_and_its_words() -> None:
     """The number decides before the word; number and word of one row mean the same."""
     for action in RECOVERY_ACTIONS:

@@ -16,6 +16,7 @@ from sentinel.core.recall import recalled
 from sentinel.core.values import duration_text
 from sentinel.gpu import xid_table
 from sentinel.gpu.advice import Advice
+from sentinel.gpu.model import RemappedRows, RetiredPages
 
 INIT = "init failed"
 """The driver could not start a GPU, which a later try may; then nvidia-smi shows it."""
@@ -131,8 +132,9 @@ def _well(sight: Sight, subject: str) -> bool:
     gpu = next((g for g in sight.gpus if g.uuid == subject), None)
     if gpu is None or gpu.recovery != "None":
         return False
-    rows, pages = gpu.remapped, gpu.retired
-    return not ((rows and (rows.pending or rows.failed)) or (pages and pages.pending))
+    rows, pages = gpu.remapped or RemappedRows(), gpu.retired or RetiredPages()
+    waits = rows.pending or pages.pending or gpu.repairs
+    return not (waits or rows.failed or gpu.unrepairable)
 
 
 def problem(one: Open, now: Instant) -> Problem:

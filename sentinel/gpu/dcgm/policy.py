@@ -27,8 +27,9 @@ from typing import Literal
 
 from msgspec import Struct
 
-from sentinel.gpu import xid, xid_table
+from sentinel.gpu import xid_table
 from sentinel.gpu.advice import Advice
+from sentinel.gpu.nvlink_errors import NVLINK_5
 
 Kind = Literal["hardware", "config", "environment", "none", "unknown"]
 """hardware: the device, its memory, links, cooling, power. config: a setting of the node.
@@ -210,7 +211,7 @@ def _of_xid(text: str) -> Rule:
     found = _XID.search(text)
     code = int(found[1] or found[2]) if found else 0
     advice = xid_table.row(code).advice
-    mild = code in xid.CODES or code == _RECORDED
+    mild = code in NVLINK_5 or code == _RECORDED
     return Rule("hardware", advice) if advice in _PROVEN and not mild else UNKNOWN
 
 
