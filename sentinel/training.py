@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -53,6 +54,34 @@ class Reason:
     )
 
 
+class _Slowest:
+    """The slowest of what was timed (seconds), and the one before it.
+
+    One that took far longer than all others counts for the next few only: it was a stall of a file
+    system, a suspended job, a compilation. What is that slow a second time is a habit.
+    """
+
+    FAR = 3.0
+
+    def __init__(self, patience: int) -> None:
+        self._patience, self._since = patience, 0
+        self._first = self._second = 0.0
+
+    def add(self, took: float) -> None:
+        """One more of them."""
+        self._since += 1
+        if took > self._first:
+            self._first, self._second, self._since = took, self._first, 0
+        elif took > self._second:
+            self._second = took
+
+    @property
+    def seconds(self) -> float:
+        """How long one may take."""
+        alone = self._first > self.FAR * self._second
+        return self._second if alone and self._since >= self._patience else self._first
+
+
 class Guard:
     """Asked once a step. With several ranks pass `agree`, and ask in the same places on all.
 
@@ -63,7 +92,10 @@ class Guard:
     the slowest step plus the slowest save seen, at least 90. `ends`: seconds since 1970, by
     default Slurm's. `heartbeat`: a path, `{rank}` in it is replaced; without it only rank 0
     writes. `agree`: takes this rank's number and returns the greatest of all ranks.
-    `every`: seconds between looks.
+    `every`: seconds between looks. As a context manager it gives its signals back at the end.
+
+    In a child of multiprocessing that only imports the module that makes the guard, it listens to
+    no signal until it is asked: a worker that ignores SIGTERM would outlive the training.
     """
 
     def __init__(
@@ -92,14 +124,24 @@ class Guard:
         self._looks_at_files = self.rank == 0 or agree is None
         self._beat_path = heartbeat.replace("{rank}", str(self.rank))
         self._beats = bool(heartbeat) and (self.rank == 0 or "{rank}" in heartbeat)
-        self._step_at = self._slowest_step = self._slowest_save = self._saved = 0.0
+        self._step_at = self._saved = 0.0
+        self._slowest_step, self._slowest_save = _Slowest(10), _Slowest(3)
         self._next_stop = self._next_save = self._next_beat = 0.0
         self._mine = Reason.NONE
         self._save_seen: tuple[int, int] | None = None
-        self._deadline = self._monotonic_end(ends)
         self._handlers: dict[int, Any] = {}
-        self._caught, self._pid = "", os.getpid()
-        self._listen(signals)
+        self._caught, self._pid, self._closed = "", os.getpid(), False
+        self._waits = (ends, signals)
+        self._deadline = float("inf")
+        self._asleep = _imported_by_a_child()
+        if not self._asleep:
+            self._wake()
+
+    def __enter__(self) -> Guard:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     # -- asking ----------------------------------------------------------------------------
 
@@ -118,6 +160,8 @@ class Guard:
         if not self._mine:
             now = time.monotonic()
             if now >= self._next_stop:
+                if self._asleep:
+                    self._wake()
                 self._next_stop = now + self._every
                 self._mine = self._look(now)
             elif self._caught:
@@ -141,10 +185,10 @@ class Guard:
     def beat(self, step: int) -> None:
         """A step is done: its time counts for the margin, and the heartbeat is written."""
         now = time.monotonic()
+        if self._asleep:
+            self._wake()
         if self._step_at:
-            took = now - self._step_at - self._saved
-            if took > self._slowest_step:
-                self._slowest_step = took
+            self._slowest_step.add(now - self._step_at - self._saved)
         self._step_at, self._saved = now, 0.0
         if self._beats and now >= self._next_beat:
             self._next_beat = now + self._every
@@ -159,14 +203,14 @@ class Guard:
         finally:
             took = time.monotonic() - began
             self._saved += took
-            self._slowest_save = max(self._slowest_save, took)
+            self._slowest_save.add(took)
 
     @property
     def margin(self) -> float:
         """Seconds before the end of the allocation in which to stop."""
         if self._margin is not None:
             return self._margin
-        return max(SHORTEST_MARGIN, 2 * self._slowest_step + self._slowest_save)
+        return max(SHORTEST_MARGIN, 2 * self._slowest_step.seconds + self._slowest_save.seconds)
 
     @property
     def left(self) -> float:
@@ -174,15 +218,31 @@ class Guard:
         return self._deadline - time.monotonic()
 
     def close(self) -> None:
-        """Give the signals back to whom they had belonged."""
-        for number, handler in self._handlers.items():
-            if handler is not None:  # not set by Python, which cannot set it again
-                signal.signal(number, handler)
-        self._handlers = {}
+        """Hear no signal any more, and give each back to whom it had belonged. Where a later
+        handler has it, that one keeps it."""
+        self._closed, self._asleep = True, False
+        for number in self._handlers:
+            before = self._before(number)
+            if before is None or signal.getsignal(number) != self._heard:
+                continue  # not set by Python, which cannot set it again; or not ours any more
+            try:
+                signal.signal(number, before)
+            except ValueError:  # not the main thread
+                self.troubles[signal.Signals(number).name] = (
+                    "close() was not called in the main thread"
+                )
 
     # -- looking ---------------------------------------------------------------------------
 
+    def _wake(self) -> None:
+        """Look up the end of the allocation, and listen to signals, in this process."""
+        ends, signals = self._waits
+        self._asleep, self._pid = False, os.getpid()
+        self._deadline = self._monotonic_end(ends)
+        self._listen(signals)
+
     def _look(self, now: float) -> int:
+        self._look_at_handlers()
         if self._kill and self._looks_at_files and self._exists(self._kill):
             return Reason.SWITCH
         if self._caught:
@@ -241,6 +301,8 @@ class Guard:
             if number is None:
                 self.troubles[name] = "there is no such signal"
                 continue
+            if number in self._handlers:
+                continue
             if number == signal.SIGHUP and signal.getsignal(number) is signal.SIG_IGN:
                 continue  # nohup(1): whoever logs out does not mean the training
             try:
@@ -252,12 +314,32 @@ class Guard:
         if os.getpid() != self._pid:
             self._in_a_child(number)
             return
-        self._caught = signal.Signals(number).name
+        if not self._closed:
+            self._caught = signal.Signals(number).name
         before = self._handlers.get(number)
         if before is signal.default_int_handler or _of_the_parent(before):
             return
         if callable(before):
             before(number, frame)
+
+    def _before(self, number: int) -> Any:
+        """Whose the signal was before; a guard that was closed meanwhile had it from another."""
+        before = self._handlers[number]
+        while (guard := _guard_of(before)) is not None and guard._closed:
+            before = guard._handlers.get(number)
+        return before
+
+    def _look_at_handlers(self) -> None:
+        """Whether another library has taken a signal since."""
+        for number in self._handlers:
+            now = signal.getsignal(number)
+            while (guard := _guard_of(now)) not in (None, self):
+                now = guard._handlers.get(number)
+            if guard is None and not self._closed:
+                name = signal.Signals(number).name
+                self.troubles[name] = (
+                    f"another handler has it now: {now!r}; make the Guard after that one is set"
+                )
 
     def _in_a_child(self, number: int) -> None:
         """A process that was forked later, such as a worker of a DataLoader: Slurm signals it
@@ -270,8 +352,32 @@ class Guard:
 def _of_the_parent(handler: Any) -> bool:
     """Whether it is that of a guard made before the fork, which would take this process, with a
     guard of its own, for a worker that has to die."""
+    guard = _guard_of(handler)
+    return guard is not None and guard._pid != os.getpid()
+
+
+def _guard_of(handler: Any) -> Guard | None:
     guard = getattr(handler, "__self__", None)
-    return isinstance(guard, Guard) and guard._pid != os.getpid()
+    return guard if isinstance(guard, Guard) else None
+
+
+def _imported_by_a_child() -> bool:
+    """Whether a child of multiprocessing is just importing the module that makes a guard.
+
+    With spawn and forkserver each child imports the main module as `__mp_main__`
+    (multiprocessing/spawn.py, _fixup_main_from_path), and others to find its function.
+    """
+    processes = sys.modules.get("multiprocessing.process")
+    is_child = processes is not None and processes.parent_process() is not None
+    frame: FrameType | None = sys._getframe()
+    while frame is not None:
+        module = frame.f_globals.get("__name__")
+        if frame.f_code.co_name == "<module>" and (
+            module == "__mp_main__" or (is_child and module != "__main__")
+        ):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def memory_used(root: str = "/") -> float:
