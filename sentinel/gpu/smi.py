@@ -296,7 +296,7 @@ def _is_mute(node: Tree, power: Tree) -> bool:
     said.append(_first(power, "instant_power_draw", "power_draw", "instantaneous_power_draw"))
     told_of = [text for text in said if text and not is_absent(text)]
     bad = sum(1 for text in told_of if complaint(text))
-    return bad > 1 and 2 * bad >= len(told_of)
+    return bad > 1 and 2 * bad > len(told_of)
 
 
 def _is_lost(troubles: Sequence[str]) -> bool:

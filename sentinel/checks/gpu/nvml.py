@@ -84,7 +84,7 @@ class Device:
         """Whether more than half of what is measured can be read, and the device is not lost."""
         lost = any("lost" in said or "requires reset" in said for said in self.troubles)
         mute = sum(said.partition(":")[0] in MEASURED for said in self.troubles)
-        return self.handle is not None and not lost and mute < len(MEASURED) // 2
+        return self.handle is not None and not lost and 2 * mute <= len(MEASURED)
 
     def gpu(self) -> Gpu:
         """All that is told of it."""

@@ -36,15 +36,29 @@ RATES: Mapping[str, float] = {
     "CRC Errors": 100,
     "Replay Errors": 0,
     "Recovery Errors": 0,
+    "Malformed packet Errors": 0,
+    "Buffer overrun Errors": 0,
+    "Local link integrity Errors": 0,
+    "Rx remote Errors": 0,
+    "Rx General Errors": 0,
+    "Rx Errors": 10,
+    "Symbol Errors": 10,
+    "Effective Errors": 10,
+    "Tx discards": 100,
+    "Link recovery failed events": 0,
+    "Link recovery successful events": 5 / MINUTE,
     "aer nonfatal": 0,
     "aer fatal": 0,
 }
 """Most a second that a link at work may show: NVSentinel's link counter thresholds
 (docs.nvidia.com/nvsentinel, NIC health monitor, link counter detection). Links of HDR and newer make
 symbol errors all the time, so a count alone says nothing. A CRC error is a port_rcv_error of Ethernet;
-AER's nonfatal and fatal errors lose a transaction each (PCI Express, section 6.2). The three of NVLink are
-`nvidia-smi nvlink -e`'s; CRC errors "only matter at rates of 100+ per second", each replay and recovery
-counts (dcgm_gpu_hardware_limits.h and MonitorNVLink4Fields of github.com/NVIDIA/DCGM)."""
+AER's nonfatal and fatal errors lose a transaction each (PCI Express, section 6.2).
+
+CRC, replay and recovery errors are what `nvidia-smi nvlink -e` names to NVLink 4: CRC errors "only matter
+at rates of 100+ per second", each replay and recovery counts. Those after them are its names for NVLink 5
+(Blackwell; all are 0 on a healthy B300 with driver 595), each with the limit of the InfiniBand counter of
+that meaning (dcgm_gpu_hardware_limits.h and MonitorNVLink4Fields of github.com/NVIDIA/DCGM)."""
 
 FLAPS: Mapping[str, int] = {"link_downed": 1, "carrier_changes": 2}
 """Counters of lost links, and by how much one loss and return raises each
