@@ -2,8 +2,8 @@
 
 from typing import Protocol
 
-from sqlalchemy import Connection
-
+from sentinel.core.errors import StoreError
+from sentinel.store.database import Connection, Dialect
 from sentinel.store.lease import Lease
 
 
@@ -11,7 +11,13 @@ class Backend(Protocol):
     """One place where a state lives. Its text is fit for messages (no password)."""
 
     place: str
-    dialect: str
+    dialect: Dialect
+    driver_error: type[Exception]
+    """The base of the errors of the driver."""
+
+    def classify(self, error: Exception, told: str) -> tuple[type[StoreError], str]:
+        """The kind of a driver's error, which follows from what a person or sentinel would do about
+        it, and its text; `told`: its first line."""
 
     def prepare(self) -> None:
         """Look at the place before anything is made there; raises StoreError with the remedy.
@@ -56,5 +62,3 @@ class Backend(Protocol):
 
     def set_aside(self, stamp: str) -> str:
         """Move what is damaged out of the way; returns where it is now, empty if it is gone."""
-
-    def close(self) -> None: ...

@@ -93,9 +93,9 @@ def _backend(state: str) -> Backend:
 
 def _named(url: str) -> str:
     """A server's database without the password, which may change."""
-    from sqlalchemy.engine import make_url
+    from sentinel.store.url import DatabaseUrl
 
-    return make_url(url).set(password=None).render_as_string()
+    return DatabaseUrl.parse(url).render()
 
 
 def _ready(state: str, later: bool) -> Backend:

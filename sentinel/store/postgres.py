@@ -4,17 +4,21 @@ An advisory lock would not do: it lives as long as its session, and the session 
 was stopped or cut off outlives its use by minutes.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Connection, create_engine, event, text
-from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError
-from sqlalchemy.pool import NullPool
+from msgspec.structs import replace
 
 from sentinel.core.clock import SECOND
 from sentinel.core.errors import Invalid, StoreError
 from sentinel.core.values import Duration
+from sentinel.store import statements
+from sentinel.store.database import Connection, Dialect
+from sentinel.store.errors import Damaged, Unavailable, Unstorable
 from sentinel.store.lease import TERM, Lease
+from sentinel.store.url import DatabaseUrl
+
+if TYPE_CHECKING:
+    from types import ModuleType
 
 LOCK = 0x53656E74  # "Sent": the key of the advisory lock under which a schema is made
 _LIVE: dict[str, Any] = {  # libpq: a peer that vanished is noticed within half a minute
@@ -25,64 +29,58 @@ _LIVE: dict[str, Any] = {  # libpq: a peer that vanished is noticed within half 
     "tcp_user_timeout": 15_000,
     "application_name": "sentinel",
 }
-_SETTINGS = (
-    "SET client_encoding = 'UTF8'; SET statement_timeout = '60s'; SET lock_timeout = '20s'; "
-    "SET idle_in_transaction_session_timeout = {}"
-)
 _IDLE = 10.0
 """Seconds, and no longer than a lease, after which a client that was stopped in a transaction holds
-the row no more (milliseconds in _SETTINGS)."""
-_EXPIRES = text(
-    "SELECT now + :term, expires <= now FROM leader, "
-    "LATERAL (SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now) AS clock"
-)
-_HOLDERS = text(
-    "SELECT pg_terminate_backend(pid) FROM leader, "
-    "LATERAL (SELECT clock_timestamp() AS now) AS clock, pg_stat_activity JOIN pg_locks USING (pid) "
-    "WHERE expires <= (extract(epoch FROM now) * 1000000)::bigint "
-    "AND xact_start < now - make_interval(secs => :idle) "
-    "AND datname = current_database() AND relation = 'leader'::regclass AND mode <> 'AccessShareLock' "
-    "AND wait_event_type IS DISTINCT FROM 'Lock' AND usename = current_user AND pid <> pg_backend_pid()"
-)
-"""Rows that are written together are sent without a wait in between. A client that is stopped in the
-middle of them is `active`, so _SETTINGS does not end it: the server waits for the rest."""
-_WAIT = text("SELECT set_config('lock_timeout', :limit, true)")
-"""Of this transaction: whoever waits for a stopped leader looks anew whether its lease is over."""
+the row no more."""
+
+# https://www.postgresql.org/docs/current/errcodes-appendix.html; what is corrupt inside the
+# server is its administrator's to mend: Unavailable until then.
+_UNDEFINED_TABLE, _INSUFFICIENT_PRIVILEGE = "42P01", "42501"
+_REFUSALS = ("10", "20", "21", "22", "23", "26", "34", "3D", "3F", "42", "44", "P0")
+"""Classes of SQLSTATE that say that the statement or its data are wrong."""
 
 
 class PostgresBackend:
     """`term`: seconds a lease lasts; the URL's own `lease=10s` wins. Its clock is the server's."""
 
-    dialect = "postgresql"
+    dialect: Dialect = "postgresql"
     needs_session = True
 
     def __init__(self, url: str, term: float = TERM) -> None:
         try:
-            parsed = make_url(url).set(drivername="postgresql+psycopg")
+            parsed = DatabaseUrl.parse(url)
             self.term = _term(parsed, term)
-            parsed = parsed.difference_update_query(["lease"])
-        except (ArgumentError, ValueError) as error:
+            self.place = parsed.place()
+            without_lease = {name: v for name, v in parsed.query.items() if name != "lease"}
+            self._arguments = replace(parsed, query=without_lease).connection_arguments()
+        except ValueError as error:
             raise StoreError(
                 "state: not a URL like postgresql://user@host:5432/database"
             ) from error
-        self.place = parsed.set(drivername="postgresql", query={}).render_as_string()
-        self._engine = _engine(parsed)
-        event.listen(self._engine, "connect", self._configure)
+        self._psycopg = _psycopg()
+        self.driver_error: type[Exception] = self._psycopg.Error
 
     def prepare(self) -> None:
         """The server is asked when it is needed."""
 
-    def _configure(self, connection: Any, _record: object) -> None:
-        connection.execute(_SETTINGS.format(int(1000 * self._idle)))
-        connection.commit()
-
     def connect(self) -> Connection:
-        connection: Connection = self._engine.connect()
+        driver = self._psycopg.connect(**{**self._arguments, **_LIVE})
+        connection = Connection(driver, "postgresql")
+        try:
+            with connection.transaction():
+                idle = f"{1000 * self._idle:.0f}"
+                connection.run(statements.CONFIGURE_SESSION, {"idle": idle})
+        except BaseException:
+            connection.close()
+            raise
         return connection
 
+    def classify(self, error: Exception, told: str) -> tuple[type[StoreError], str]:
+        return classify(self._psycopg, error, told)
+
     def guard(self, connection: Connection) -> None:
-        connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": LOCK})
-        encoding = connection.execute(text("SHOW server_encoding")).scalar()
+        connection.run(statements.LOCK_SCHEMA, {"key": LOCK})
+        encoding = connection.value(statements.SERVER_ENCODING)
         if encoding != "UTF8":
             raise StoreError(
                 f"{self.place}: encoding {encoding} cannot hold every text; "
@@ -100,12 +98,12 @@ class PostgresBackend:
         """Nothing is held."""
 
     def expires(self, connection: Connection) -> tuple[int, bool]:
-        until, over = connection.execute(_EXPIRES, {"term": int(self.term * SECOND)}).one()
+        until, over = connection.one(statements.LEASE_EXPIRES, {"term": int(self.term * SECOND)})
         return int(until), bool(over)
 
     def make_way(self, connection: Connection) -> None:
-        connection.execute(_HOLDERS, {"idle": self._idle})
-        connection.execute(_WAIT, {"limit": f"{1000 * self._idle:.0f}"})
+        connection.run(statements.END_SESSIONS_OF_LATE_LEADER, {"idle": self._idle})
+        connection.run(statements.WAIT_FOR_LOCKS, {"limit": f"{1000 * self._idle:.0f}"})
 
     @property
     def _idle(self) -> float:
@@ -119,23 +117,36 @@ class PostgresBackend:
         """Nothing to move: it is damaged for us when tables were dropped."""
         return ""
 
-    def close(self) -> None:
-        self._engine.dispose()
+
+def classify(psycopg: "ModuleType", error: Exception, told: str) -> tuple[type[StoreError], str]:
+    """As Backend says, by SQLSTATE; what the client found itself has none."""
+    state = getattr(error, "sqlstate", None)
+    if state == _UNDEFINED_TABLE:
+        return Damaged, f"damaged: {told}"
+    if state is None:
+        refused = isinstance(
+            error, (psycopg.DataError, psycopg.IntegrityError, psycopg.ProgrammingError)
+        )
+    else:
+        refused = state.startswith(_REFUSALS) and state != _INSUFFICIENT_PRIVILEGE
+    return (Unstorable if refused else Unavailable), told
 
 
-def _term(url: Any, usual: float) -> float:
+def _term(url: DatabaseUrl, usual: float) -> float:
     """What the URL says of the lease; at least 2 s, or nobody could renew it in time."""
     said = url.query.get("lease")
     try:
-        return max(2.0, Duration.parse(str(said))) if said else usual
+        return max(2.0, Duration.parse(said[-1])) if said else usual
     except Invalid as error:
         raise StoreError(f"state: lease: {error}") from error
 
 
-def _engine(url: Any) -> Any:
+def _psycopg() -> "ModuleType":
     try:
-        return create_engine(url, poolclass=NullPool, connect_args=_LIVE)
-    except ModuleNotFoundError as error:
+        import psycopg
+    except ImportError as error:
+        name = error.name or "psycopg"
         raise StoreError(
-            f"state: PostgreSQL needs the package {error.name}; install slurm-sentinel[postgres]"
+            f"state: PostgreSQL needs the package {name}; install slurm-sentinel[postgres]"
         ) from error
+    return psycopg

@@ -130,7 +130,7 @@ def rows_of(batch: Batch) -> Rows:
     """Raises Unstorable."""
     return Rows(
         at=batch.at,
-        closed=[{"k": key_digest(key)} for key in batch.closed],
+        closed=[{"key": key_digest(key)} for key in batch.closed],
         alerts=[{"key": key_digest(a.key), "body": encode(a)} for a in batch.alerts],
         transitions=[
             {"id": digest(t.id), "alert": digest(t.alert), "at": t.at.wall, "body": encode(t)}

@@ -3,19 +3,16 @@
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from sqlite3 import Error as SqliteError
-
-from sqlalchemy import Connection, insert, inspect, select
-from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, NoResultFound, ProgrammingError
 
 from sentinel.core.clock import Instant
-from sentinel.core.errors import StoreError
 from sentinel.core.text import visible
-from sentinel.store import schema
+from sentinel.store import statements
 from sentinel.store.backend import Backend
+from sentinel.store.database import Connection, MissingRow
 from sentinel.store.errors import Damaged, OtherVersion, Unavailable, Unstorable
-from sentinel.store.lease import Lease, iso
-from sentinel.store.rows import Unreadable, encode
+from sentinel.store.lease import iso
+from sentinel.store.migrations import OLDEST, VERSION, migrate
+from sentinel.store.rows import Unreadable
 
 PATIENCE = 30.0  # seconds one thread waits for another's transaction
 
@@ -49,7 +46,7 @@ class Session:
             self._disconnect()
             self._seen = False
             stamp = iso(now.wall).replace("-", "").replace(":", "")
-            with translated(self._backend.place):
+            with translated(self._backend):
                 aside = self._backend.set_aside(stamp)
             with self.reading():
                 pass
@@ -61,13 +58,12 @@ class Session:
         """Harmless when not open."""
         with self._own_turn():
             self._disconnect()
-            self._backend.close()
 
     @contextmanager
     def _transaction(self, *, writing: bool) -> Iterator[Connection]:
         with self._own_turn():
             try:
-                with translated(self._backend.place), self._begun(writing) as connection:
+                with translated(self._backend), self._begun(writing) as connection:
                     yield connection
             except (Unavailable, Damaged):
                 self._disconnect()
@@ -78,8 +74,7 @@ class Session:
         if self._connection is None:
             self._connection = self._opened()
             self.number += 1
-        connection = self._connection.execution_options(writing=writing)
-        with connection.begin():
+        with self._connection.transaction(writing=writing) as connection:
             yield connection
 
     @contextmanager
@@ -101,89 +96,59 @@ class Session:
         return connection
 
     def _adopt(self, connection: Connection) -> None:
-        with connection.begin():
-            version = _version_of(connection)
+        with connection.transaction():
+            version = _stored_version(connection)
         if self._seen and not version:
             raise Damaged(f"{self._backend.place}: damaged: its tables are gone")
-        self._require_ours(version)
-        if not version:
-            self._create(connection)
+        self._require_known(version)
+        if version != VERSION:
+            self._upgrade(connection)
         self._seen = True
 
-    def _require_ours(self, version: int) -> None:
-        if version not in (0, schema.VERSION):
-            age = "a newer" if version > schema.VERSION else "an older"
+    def _require_known(self, version: int) -> None:
+        if version and not OLDEST <= version <= VERSION:
+            age = "a newer" if version > VERSION else "an older"
             raise OtherVersion(
                 f"{self._backend.place}: written by {age} sentinel: schema {version}, this one "
-                f"knows {schema.VERSION}; install that one again or set another state:"
+                f"knows {VERSION}; install that one again or set another state:"
             )
 
-    def _create(self, connection: Connection) -> None:
-        with connection.execution_options(writing=True).begin():
+    def _upgrade(self, connection: Connection) -> None:
+        """Create the tables, or bring them to this version: all of it or nothing."""
+        with connection.transaction(writing=True):
             self._backend.guard(connection)
-            if version := _version_of(connection):  # another process was first
-                self._require_ours(version)
-                return
-            schema.metadata.create_all(connection)
-            connection.execute(insert(schema.schema_version), {"version": schema.VERSION})
-            first = {"id": 1, "token": 0, "seq": 0, "expires": 0, "body": encode(Lease())}
-            connection.execute(insert(schema.leader), first)
+            version = _stored_version(connection)  # another process may have been first
+            self._require_known(version)
+            if version != VERSION:
+                migrate(connection, version)
 
     def _disconnect(self) -> None:
         if self._connection is not None:
             with suppress(Exception):  # it failed already; what matters is to be rid of it
-                self._connection.invalidate()
                 self._connection.close()
             self._connection = None
 
 
-def _version_of(connection: Connection) -> int:
+def _stored_version(connection: Connection) -> int:
     """The version of the stored schema; 0 where nothing is stored yet."""
-    if not inspect(connection).has_table("schema_version"):
+    if connection.first(statements.HAS_SCHEMA) is None:
         return 0
-    return int(connection.execute(select(schema.schema_version.c.version)).scalar() or 0)
-
-
-# sqlite3_errstr() of SQLITE_CORRUPT and SQLITE_NOTADB, and what half a schema looks like.
-_SQLITE_DAMAGE = (
-    "malformed",
-    "not a database",
-    "no such table",
-    "no such column",
-    "Could not decode",
-)
-# https://www.postgresql.org/docs/current/errcodes-appendix.html; what is corrupt inside the
-# server is its administrator's to mend: Unavailable until then.
-_UNDEFINED_TABLE, _INSUFFICIENT_PRIVILEGE = "42P01", "42501"
+    return int(connection.value(statements.SCHEMA_VERSION) or 0)
 
 
 @contextmanager
-def translated(place: str) -> Iterator[None]:
+def translated(backend: Backend) -> Iterator[None]:
     """Errors of drivers leave as StoreError, with the place and the driver's first line."""
+    place = backend.place
     try:
         yield
-    except (DBAPIError, SqliteError) as error:
-        raise translate(error, place) from error
-    except Unreadable as error:
+    except backend.driver_error as error:
+        told = visible(str(error).strip().split("\n")[0]) or type(error).__name__
+        kind, why = backend.classify(error, told)
+        raise kind(f"{place}: {why}") from error
+    except (Unreadable, MissingRow) as error:
         raise Damaged(f"{place}: damaged: {error}") from error
-    except NoResultFound as error:
-        raise Damaged(f"{place}: damaged: a row that is always there is missing") from error
     except (OverflowError, UnicodeEncodeError) as error:
         raise Unstorable(f"{place}: {error}") from error
     except OSError as error:
         raise Unavailable(f"{place}: {error.strerror or error}") from error
-
-
-def translate(error: Exception, place: str) -> StoreError:
-    """The kind follows from what a person or sentinel would do about it."""
-    cause = getattr(error, "orig", None) or error
-    told = visible(str(cause).strip().split("\n")[0]) or type(cause).__name__
-    state = getattr(cause, "sqlstate", None)
-    if state == _UNDEFINED_TABLE or (state is None and any(w in told for w in _SQLITE_DAMAGE)):
-        return Damaged(f"{place}: damaged: {told}")
-    if "readonly database" in told:  # SQLITE_READONLY
-        told += ": its file system is read-only"
-    refused = isinstance(error, DataError | IntegrityError | ProgrammingError)
-    if refused and state != _INSUFFICIENT_PRIVILEGE:
-        return Unstorable(f"{place}: {told}")
-    return Unavailable(f"{place}: {told}")

@@ -1,13 +1,11 @@
-"""The state in SQLite or PostgreSQL: the store, what is read and written, and the history of numbers."""
+"""The state in SQLite or PostgreSQL: who leads, what is read and what is written."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
-from itertools import groupby
 from typing import Any, TypeVar
 
 from msgspec import convert
 from msgspec.structs import replace
-from sqlalchemy import Connection, Select
 
 from sentinel.alerting.handover import HANDED, Handed
 from sentinel.alerting.silences import Ack, Orders, Remark, Silence
@@ -17,18 +15,17 @@ from sentinel.core.model import Alert, Batch, Outgoing, Receipt, Run, Sending, T
 from sentinel.core.ports import Store
 from sentinel.store import statements
 from sentinel.store.backend import Backend
+from sentinel.store.database import Connection, Statement, Values
 from sentinel.store.errors import Unavailable
 from sentinel.store.lease import TRUSTED, Lease, boot_clock
-from sentinel.store.retention import HOUR, USUAL, Keep
+from sentinel.store.retention import USUAL, Keep
 from sentinel.store.rows import (
     Addressed,
     Delivery,
     Order,
     Outcome,
     Remembered,
-    Row,
     Rows,
-    Series,
     Snapshot,
     decode,
     delivery,
@@ -40,8 +37,8 @@ from sentinel.store.rows import (
     taken,
     together,
 )
+from sentinel.store.samples import History
 from sentinel.store.session import Session
-from sentinel.store.statements import Inserts
 
 STANDBY = "sentinel/standby"
 """Under this name the state remembers when another sentinel last wanted to lead (µs UTC)."""
@@ -51,7 +48,7 @@ NOTED = 3600.0
 
 
 class SqlStore(Store):
-    """core.ports.Store over SQLAlchemy Core; safe to use from several threads.
+    """core.ports.Store over a database; safe to use from several threads.
 
     It opens at its first use. Beyond the port's errors it raises those of store.errors.
     """
@@ -60,8 +57,7 @@ class SqlStore(Store):
         self._backend = backend
         self._keep = keep
         self._session = Session(backend)
-        self._inserts = statements.Inserts(backend.dialect)
-        self._history = History(self._inserts)
+        self._history = History()
         self._lease = Lease()
         self._token: int | None = None
         self._locked_in: int | None = None
@@ -101,12 +97,13 @@ class SqlStore(Store):
         began = boot_clock()
         with self._session.writing() as connection:
             self._backend.make_way(connection)
-            token = int(connection.execute(statements.token).one().token)
+            token = int(connection.one(statements.TOKEN)[0])
             end, free = self._backend.expires(connection)
             if not free and token != self._token:
                 raise self._busy(connection)
             token += 1
-            connection.execute(statements.grant, {"t": token, "e": end, "b": encode(lease)})
+            granted = {"token": token, "expires": end, "body": encode(lease)}
+            connection.run(statements.GRANT_LEASE, granted)
         self._lease, self._token = lease, token
         self._until = began + TRUSTED * self._backend.term
         return token
@@ -121,8 +118,8 @@ class SqlStore(Store):
     def hand_over(self, handed: Handed) -> None:
         """Leave it to whoever leads, without leading."""
         with self._session.writing() as connection:
-            connection.execute(statements.token)  # one after another
-            body = connection.execute(statements.memory_of, {"k": digest(HANDED)}).scalar()
+            connection.run(statements.TOKEN)  # one after another
+            body = connection.value(statements.MEMORY_OF, {"key": digest(HANDED)})
             before = convert(decode(body, Remembered).memory, Handed) if body else Handed()
             both = {
                 part: (*getattr(before, part), *getattr(handed, part))
@@ -132,7 +129,7 @@ class SqlStore(Store):
 
     def _remember(self, connection: Connection, name: str, memory: Mapping[str, Any]) -> None:
         row = {"key": digest(name), "body": encode(Remembered(name, memory))}
-        _run(connection, self._inserts.memory, [row])
+        connection.run(statements.PUT_MEMORY, row)
 
     @property
     def term(self) -> float:
@@ -151,7 +148,7 @@ class SqlStore(Store):
     def release(self) -> None:
         if self._token is not None:
             with suppress(StoreError), self._leading() as (connection, _):
-                connection.execute(statements.ungrant, {"b": encode(Lease())})
+                connection.run(statements.END_LEASE, {"body": encode(Lease())})
         with suppress(StoreError):
             self._unlock()
         self._lease, self._token, self._locked_in = Lease(), None, None
@@ -165,15 +162,15 @@ class SqlStore(Store):
 
     def alerts(self) -> list[Alert]:
         with self._session.reading() as connection:
-            return _bodies(connection, statements.all_alerts, Alert)
+            return _bodies(connection, statements.ALERTS, Alert)
 
     def runs(self) -> list[Run]:
         with self._session.reading() as connection:
-            return _bodies(connection, statements.all_runs, Run)
+            return _bodies(connection, statements.RUNS, Run)
 
     def memory(self, check: str) -> Mapping[str, Any]:
         with self._session.reading() as connection:
-            body = connection.execute(statements.memory_of, {"k": digest(check)}).scalar()
+            body = connection.value(statements.MEMORY_OF, {"key": digest(check)})
             return decode(body, Remembered).memory if body is not None else {}
 
     def outbox(self) -> list[Outgoing]:
@@ -186,20 +183,19 @@ class SqlStore(Store):
             return _snapshot(connection)
 
     def history(self, limit: int = 100, alert: str = "") -> list[Transition]:
-        which, wanted = statements.newest, dict[str, Any](n=limit)
-        if alert:
-            which, wanted = statements.newest_of, {**wanted, "a": digest(alert)}
+        wanted: Values = {"limit": limit, "alert": digest(alert)}
+        which = statements.TRANSITIONS_OF if alert else statements.TRANSITIONS
         with self._session.reading() as connection:
             return _bodies(connection, which, Transition, wanted)
 
     def deliveries(self, alert: str) -> list[Delivery]:
         with self._session.reading() as connection:
-            rows = connection.execute(statements.rows_about, {"a": digest(alert)})
+            rows = connection.rows(statements.MESSAGES_ABOUT, {"alert": digest(alert)})
             return [delivery(_numbered(seq, body), _outcome(end)) for seq, body, end in rows]
 
     def sendings(self, since: int) -> list[Sending]:
         with self._session.reading() as connection:
-            rows = connection.execute(statements.sent_since, {"t": since})
+            rows = connection.rows(statements.SENT_SINCE, {"since": since})
             told = [(seq, decode(b, Addressed), decode(end, Outcome)) for seq, b, end in rows]
         return [
             Sending(row.channel, row.group, outcome.at, outcome.message or seq)
@@ -218,11 +214,11 @@ class SqlStore(Store):
     def commit(self, batch: Batch) -> None:
         rows = rows_of(batch)
         with self._leading() as (connection, last):
-            _run(connection, statements.close_alert, rows.closed)
-            _run(connection, self._inserts.alerts, rows.alerts)
-            _run(connection, self._inserts.transitions, rows.transitions)
-            _run(connection, self._inserts.memory, rows.memory)
-            _run(connection, self._inserts.runs, rows.runs)
+            connection.run_many(statements.CLOSE_ALERT, rows.closed)
+            connection.run_many(statements.PUT_ALERT, rows.alerts)
+            connection.run_many(statements.ADD_TRANSITION, rows.transitions)
+            connection.run_many(statements.PUT_MEMORY, rows.memory)
+            connection.run_many(statements.PUT_RUN, rows.runs)
             self._enqueue(connection, rows, last)
             self._history.write(connection, rows.at, rows.samples)
 
@@ -230,16 +226,16 @@ class SqlStore(Store):
         self._finish(rows, taken(rows, now, receipt))
 
     def failed(self, rows: Sequence[Outgoing]) -> None:
-        told = [{"s": row.seq, "b": encode(row)} for row in rows]
+        changed = [{"seq": row.seq, "body": encode(row)} for row in rows]
         with self._leading() as (connection, _):
-            _run(connection, statements.retry, told)
+            connection.run_many(statements.RETRY_MESSAGE, changed)
 
     def dropped(self, rows: Sequence[Outgoing], now: Instant, why: str) -> None:
         self._finish([given_up(row, why) for row in rows], Outcome(now, False, why))
 
     def orders(self) -> Orders:
         with self._session.reading() as connection:
-            return together(_bodies(connection, statements.all_orders, Order))
+            return together(_bodies(connection, statements.ORDERS, Order))
 
     def silence(self, silence: Silence) -> None:
         self._order(Order(silence=silence))
@@ -253,11 +249,11 @@ class SqlStore(Store):
     def prune(self, now: Instant) -> None:
         keep, wall = self._keep, now.wall
         with self._leading() as (connection, _):
-            connection.execute(statements.forget_orders, {"t": wall})
-            connection.execute(statements.forget_sent, {"t": wall - keep.sent * SECOND})
-            connection.execute(
-                statements.forget_transitions, {"t": wall - keep.transitions * SECOND}
-            )
+            connection.run(statements.FORGET_ORDERS, {"now": wall})
+            sent_before = {"before": wall - keep.sent * SECOND}
+            connection.run(statements.FORGET_MESSAGES, sent_before)
+            moved_before = {"before": wall - keep.transitions * SECOND}
+            connection.run(statements.FORGET_TRANSITIONS, moved_before)
             self._history.prune(connection, wall - keep.samples * SECOND)
             self._history.thin(connection, wall - keep.fine * SECOND)
 
@@ -266,21 +262,21 @@ class SqlStore(Store):
         key = digest(order.name)
         row = {"key": key, "ends": order.ends, "body": encode(order)}
         with self._session.writing() as connection:
-            connection.execute(statements.close_order, {"k": key})
-            connection.execute(statements.add_order, row)
+            connection.run(statements.REMOVE_ORDER, {"key": key})
+            connection.run(statements.ADD_ORDER, row)
 
     def _enqueue(self, connection: Connection, rows: Rows, last: int) -> None:
         if rows.outbox:
             numbers = numbers_after(last, (row["seq"] for row in rows.outbox))
             told = [{**row, "seq": n} for row, n in zip(rows.outbox, numbers, strict=True)]
-            _run(connection, self._inserts.outbox, told)
-            connection.execute(statements.counted, {"s": max(last, *numbers)})
+            connection.run_many(statements.ADD_MESSAGE, told)
+            connection.run(statements.NOTE_LAST_SEQ, {"seq": max(last, *numbers)})
 
     def _finish(self, rows: Iterable[Outgoing], outcome: Outcome) -> None:
-        end = {"d": outcome.at.wall, "o": encode(outcome)}
-        told = [{"s": row.seq, "b": encode(row), **end} for row in rows]
+        end = {"done": outcome.at.wall, "outcome": encode(outcome)}
+        done = [{"seq": row.seq, "body": encode(row), **end} for row in rows]
         with self._leading() as (connection, _):
-            _run(connection, statements.finish, told)
+            connection.run_many(statements.FINISH_MESSAGE, done)
 
     @contextmanager
     def _leading(self) -> Iterator[tuple[Connection, int]]:
@@ -297,7 +293,7 @@ class SqlStore(Store):
         self._until = began + TRUSTED * self._backend.term
 
     def _verified(self, connection: Connection) -> int:
-        token, last = connection.execute(statements.token).one()
+        token, last = connection.one(statements.TOKEN)
         if token != self._token:
             self._until = float("-inf")
             raise Fenced(
@@ -306,7 +302,8 @@ class SqlStore(Store):
             )
         self._lock_again(connection)
         if self._backend.term:
-            connection.execute(statements.renew, {"e": self._backend.expires(connection)[0]})
+            expires = self._backend.expires(connection)[0]
+            connection.run(statements.RENEW_LEASE, {"expires": expires})
         return int(last)
 
     def _lock(self, lease: Lease) -> None:
@@ -338,44 +335,38 @@ class SqlStore(Store):
         return busy
 
 
-def _run(connection: Connection, statement: Any, rows: list[Row]) -> None:
-    if rows:
-        connection.execute(statement, rows)
-
-
 Noun = TypeVar("Noun")
 _ANY: Mapping[str, Any] = {}
 
 
 def _outbox(connection: Connection) -> list[Outgoing]:
     """Unsent rows, oldest first."""
-    return [_numbered(seq, body) for seq, body in connection.execute(statements.unsent)]
+    return [_numbered(seq, body) for seq, body in connection.rows(statements.UNSENT)]
 
 
 def _snapshot(connection: Connection) -> Snapshot:
     """All that a running sentinel needs."""
-    memory = _bodies(connection, statements.all_memory, Remembered)
-    last = connection.execute(statements.last).one()
+    memory = _bodies(connection, statements.MEMORY, Remembered)
+    seq, token = connection.one(statements.LAST_SEQ)
     return Snapshot(
-        alerts=tuple(_bodies(connection, statements.all_alerts, Alert)),
-        runs=tuple(_bodies(connection, statements.all_runs, Run)),
+        alerts=tuple(_bodies(connection, statements.ALERTS, Alert)),
+        runs=tuple(_bodies(connection, statements.RUNS, Run)),
         memory={remembered.check: remembered.memory for remembered in memory},
         outbox=tuple(_outbox(connection)),
-        seq=last.seq,
-        token=last.token,
+        seq=seq,
+        token=token,
     )
 
 
 def _stored_lease(connection: Connection) -> Lease:
     """The lease that was written last; its holder may be gone."""
-    return decode(connection.execute(statements.lease).scalar_one(), Lease)
+    return decode(connection.one(statements.LEASE)[0], Lease)
 
 
 def _bodies(
-    connection: Connection, query: Select[Any], kind: type[Noun], wanted: Mapping[str, Any] = _ANY
+    connection: Connection, statement: Statement, kind: type[Noun], wanted: Values = _ANY
 ) -> list[Noun]:
-    found: Iterable[str] = connection.execute(query, wanted).scalars()
-    return [decode(body, kind) for body in found]
+    return [decode(body, kind) for body in connection.column(statement, wanted)]
 
 
 def _numbered(seq: int, body: str) -> Outgoing:
@@ -384,86 +375,3 @@ def _numbered(seq: int, body: str) -> Outgoing:
 
 def _outcome(text: str) -> Outcome | None:
     return decode(text, Outcome) if text else None
-
-
-_ALL = 1 << 62  # above every row id
-AT_ONCE = 48 * HOUR
-"""What one pass thins at most: a pass a day catches up, and no transaction is long."""
-
-
-class History:
-    """Reads and writes samples within the caller's transaction; remembers ids of series."""
-
-    def __init__(self, inserts: Inserts) -> None:
-        self._inserts = inserts
-        self._ids: dict[Series, int] = {}
-
-    def forget_ids(self) -> None:
-        """After a transaction that failed or removed series."""
-        self._ids.clear()
-
-    def write(self, connection: Connection, at: Instant, values: dict[Series, float]) -> None:
-        """One value per series at that moment; the same again replaces it."""
-        if not values:
-            return
-        self._learn(connection, [s for s in values if s not in self._ids])
-        moment = self._moment(connection, at)
-        rows = [
-            {"series": self._ids[s], "moment": moment, "value": value}
-            for s, value in values.items()
-        ]
-        connection.execute(self._inserts.samples, rows)
-
-    def read(
-        self, connection: Connection, which: Series, since: int
-    ) -> list[tuple[Instant, float]]:
-        """In the order of commits, which a wall clock that jumps does not change."""
-        found = connection.execute(statements.series_id, {"k": digest(*which)}).scalar()
-        wanted = {"series": found, "since": since}
-        rows = connection.execute(statements.values_of, wanted) if found else ()
-        return [(decode(body, Instant), value) for body, value in rows]
-
-    def prune(self, connection: Connection, before: int) -> None:
-        """Forget what was taken before (µs UTC), and series of which nothing is left."""
-        first = connection.execute(statements.first_kept, {"t": before}).scalar()
-        limit = {"m": _ALL if first is None else first}
-        connection.execute(statements.forget_samples, limit)
-        connection.execute(statements.forget_moments, limit)
-        connection.execute(statements.forget_series)
-        self.forget_ids()
-
-    def thin(self, connection: Connection, before: int) -> None:
-        """Keep of each series and hour (UTC) only the last sample, of what was taken before (µs
-        UTC) and was not thinned yet; at most AT_ONCE of it."""
-        done = int(connection.execute(statements.thinned).scalar_one())
-        first = connection.execute(statements.next_moment, {"t": done}).scalar()
-        end = before - before % HOUR
-        if first is None or first >= end:
-            return
-        begin = first - first % HOUR
-        end = min(end, begin + AT_ONCE)
-        span = {"since": begin, "until": end}
-        found = connection.execute(statements.moments_of, span).all()
-        for _, hour in groupby(found, key=lambda row: row.at // HOUR):
-            ids = [row.id for row in hour]
-            limits = {"first": ids[0], "last": ids[-1]}
-            connection.execute(statements.keep_last, limits)
-            connection.execute(statements.forget_empty, limits)
-        connection.execute(statements.thin_until, {"t": end})
-
-    def _learn(self, connection: Connection, new: list[Series]) -> None:
-        if not new:
-            return
-        names = {digest(*series): series for series in new}
-        rows = [{"key": key, "body": encode(series)} for key, series in names.items()]
-        connection.execute(self._inserts.series, rows)
-        for key, number in connection.execute(statements.series_ids):
-            if key in names:
-                self._ids[names[key]] = number
-
-    def _moment(self, connection: Connection, at: Instant) -> int:
-        body = encode(at)
-        key = digest(body)
-        row = {"key": key, "at": at.wall, "body": body}
-        connection.execute(self._inserts.moments, row)
-        return int(connection.execute(statements.moment_id, {"k": key}).scalar_one())

@@ -3,15 +3,12 @@
 import os
 import sqlite3
 import stat
-from contextlib import suppress
-from typing import Any
+from contextlib import closing, suppress
 from urllib.parse import quote
 
-from sqlalchemy import Connection, create_engine, event
-from sqlalchemy.pool import NullPool
-
 from sentinel.core.errors import StoreBusy, StoreError
-from sentinel.store.errors import PASSING, Damaged, Refused, Unavailable
+from sentinel.store.database import Connection, Dialect
+from sentinel.store.errors import PASSING, Damaged, Refused, Unavailable, Unstorable
 from sentinel.store.lease import DirectoryLock, Lease
 from sentinel.store.locks import require_locks
 from sentinel.store.mounts import is_local, rewrites
@@ -22,13 +19,18 @@ BUSY = 10.0  # seconds a statement waits for another process's transaction
 _BESIDE = ("-wal", "-shm", "-journal")
 _HEADER = 100  # bytes: https://sqlite.org/fileformat.html#the_database_header
 _REMEDY = "make it writable (chown, chmod, mount) or set state: to another directory"
+_JOURNAL_MODES = {
+    "wal": "PRAGMA journal_mode = wal",
+    "delete": "PRAGMA journal_mode = delete",
+}
 _FULL = 1 << 20  # bytes free below which SQLite's shared memory may not fit
 
 
 class SqliteBackend:
     """The database file in a directory of this user's own."""
 
-    dialect = "sqlite"
+    dialect: Dialect = "sqlite"
+    driver_error: type[Exception] = sqlite3.Error
     needs_session = False
     term = 0.0
 
@@ -39,9 +41,6 @@ class SqliteBackend:
         self._lock = DirectoryLock(os.path.join(directory, "lock"))
         self._local, self._prepared = local, False
         self._inode: tuple[int, int] | None = None
-        self._engine = create_engine("sqlite://", poolclass=NullPool, creator=self._opened)
-        event.listen(self._engine, "connect", self._configure)
-        event.listen(self._engine, "begin", _begin)
 
     def prepare(self) -> None:
         if self._prepared:
@@ -58,9 +57,12 @@ class SqliteBackend:
         self.prepare()
         self._require_whole()
         _close_to_others(self.place)
-        connection = self._engine.connect()
+        connection = self._open()
         self._inode = _inode(self.place)
         return connection
+
+    def classify(self, error: Exception, told: str) -> tuple[type[StoreError], str]:
+        return classify(error, told)
 
     def guard(self, connection: Connection) -> None:
         """BEGIN IMMEDIATE did it."""
@@ -105,9 +107,6 @@ class SqliteBackend:
             if 0 < size < _HEADER or (size == 0 and self._lock.taken_before):
                 raise Damaged(f"{self.place}: damaged: cut to {size} bytes")
 
-    def close(self) -> None:
-        self._engine.dispose()
-
     def _move(self, target: str) -> str:
         target, moved = _unused(target), False
         for suffix in ("", *_BESIDE):
@@ -116,17 +115,17 @@ class SqliteBackend:
                 moved = True
         return target if moved else ""
 
-    def _configure(self, connection: Any, _record: object) -> None:
-        cursor = connection.cursor()
+    def _open(self) -> Connection:
+        driver = self._connected()
         try:
-            self._set_pragmas(cursor)
+            with closing(driver.cursor()) as cursor:
+                self._set_pragmas(cursor)
         except BaseException:
-            cursor.close()  # else the connection lives on in the traceback and keeps its lock
-            connection.close()
+            driver.close()  # else it lives on in the traceback and keeps its lock
             raise
-        cursor.close()
+        return Connection(driver, "sqlite")
 
-    def _opened(self) -> sqlite3.Connection:
+    def _connected(self) -> sqlite3.Connection:
         """On a read-only file system SQLite reads a write-ahead log where one was left, and cannot
         see that there is none: https://sqlite.org/wal.html#read_only_databases"""
         how = ""
@@ -141,7 +140,7 @@ class SqliteBackend:
             check_same_thread=False,
         )
 
-    def _set_pragmas(self, cursor: Any) -> None:
+    def _set_pragmas(self, cursor: sqlite3.Cursor) -> None:
         cursor.execute("PRAGMA temp_store = MEMORY")
         if is_read_only(self._directory):
             return
@@ -150,9 +149,10 @@ class SqliteBackend:
             cursor.execute("PRAGMA locking_mode = EXCLUSIVE")  # else even reading needs space
         mode = cursor.execute("PRAGMA journal_mode").fetchone()[0]
         if mode != wanted:
-            mode = cursor.execute(f"PRAGMA journal_mode = {wanted}").fetchone()[0]
+            mode = cursor.execute(_JOURNAL_MODES[wanted]).fetchone()[0]
         # What survives a power cut: https://sqlite.org/pragma.html#pragma_synchronous
-        cursor.execute(f"PRAGMA synchronous = {'FULL' if mode == 'wal' else 'EXTRA'}")
+        full = mode == "wal"
+        cursor.execute("PRAGMA synchronous = FULL" if full else "PRAGMA synchronous = EXTRA")
         cursor.execute("PRAGMA journal_size_limit = 16777216")
 
 
@@ -164,16 +164,38 @@ class InMemory(SqliteBackend):
         self.place, self._prepared = "memory", True
 
     def connect(self) -> Connection:
-        return self._engine.connect()
+        return self._open()
 
     def still_there(self) -> None:
         """No file can be taken away."""
 
-    def _opened(self) -> sqlite3.Connection:
+    def _connected(self) -> sqlite3.Connection:
         return sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
 
-    def _set_pragmas(self, cursor: Any) -> None:
+    def _set_pragmas(self, cursor: sqlite3.Cursor) -> None:
         """Nothing is written."""
+
+
+# Python names an error from 3.11 on; before, and of half a schema, sqlite3_errstr() alone says it.
+_DAMAGE_NAMES = ("SQLITE_CORRUPT", "SQLITE_NOTADB")
+_DAMAGE_WORDS = (
+    "malformed",
+    "not a database",
+    "no such table",
+    "no such column",
+    "Could not decode",
+)
+_REFUSALS = (sqlite3.DataError, sqlite3.IntegrityError, sqlite3.ProgrammingError)
+
+
+def classify(error: Exception, told: str) -> tuple[type[StoreError], str]:
+    """As Backend says, by the result code of SQLite (https://sqlite.org/rescode.html)."""
+    name = getattr(error, "sqlite_errorname", "") or ""
+    if name.startswith(_DAMAGE_NAMES) or any(words in told for words in _DAMAGE_WORDS):
+        return Damaged, f"damaged: {told}"
+    if name.startswith("SQLITE_READONLY") or "readonly database" in told:
+        told += ": its file system is read-only"
+    return (Unstorable if isinstance(error, _REFUSALS) else Unavailable), told
 
 
 def _make(directory: str) -> None:
@@ -237,12 +259,6 @@ def _close_to_others(place: str) -> None:
                     os.chmod(f"/proc/self/fd/{file}", 0o600)
             finally:
                 os.close(file)
-
-
-def _begin(connection: Connection) -> None:
-    """Writers take the lock first: a read that becomes a write fails where it cannot wait."""
-    writing = connection.get_execution_options().get("writing")
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
 
 
 def _inode(path: str) -> tuple[int, int] | None:

@@ -1,155 +1,271 @@
-"""Every statement of the store, built once and compiled once per database."""
+"""Every statement of the state, for SQLite from 3.26 on (RHEL 8: no RETURNING) and PostgreSQL."""
 
-from typing import Any
+from sentinel.store.database import Statement
 
-from sqlalchemy import (
-    Delete,
-    Select,
-    Table,
-    Update,
-    bindparam,
-    delete,
-    exists,
-    func,
-    insert,
-    select,
-    update,
+# The schema and who leads
+
+HAS_SCHEMA = Statement(
+    "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'schema_version'",
+    postgresql="SELECT 1 FROM pg_catalog.pg_class "
+    "WHERE relname = 'schema_version' AND pg_catalog.pg_table_is_visible(oid)",
+)
+"""to_regclass() would not do: after a wait for another's lock it may answer from its cache."""
+SCHEMA_VERSION = Statement("SELECT version FROM schema_version")
+FORGET_SCHEMA_VERSION = Statement("DELETE FROM schema_version")
+NOTE_SCHEMA_VERSION = Statement("INSERT INTO schema_version (version) VALUES (:version)")
+
+TOKEN = Statement(
+    "SELECT token, seq FROM leader", postgresql="SELECT token, seq FROM leader FOR UPDATE"
+)
+LEASE = Statement("SELECT body FROM leader")
+GRANT_LEASE = Statement("UPDATE leader SET token = :token, expires = :expires, body = :body")
+RENEW_LEASE = Statement("UPDATE leader SET expires = :expires")
+END_LEASE = Statement("UPDATE leader SET expires = 0, body = :body")
+NOTE_LAST_SEQ = Statement("UPDATE leader SET seq = :seq")
+LAST_SEQ = Statement("SELECT seq, token FROM leader")
+
+# Alerts, runs and what checks remember
+
+ALERTS = Statement("SELECT body FROM alerts ORDER BY key")
+CLOSE_ALERT = Statement("DELETE FROM alerts WHERE key = :key")
+PUT_ALERT = Statement(
+    "INSERT INTO alerts (key, body) VALUES (:key, :body) "
+    "ON CONFLICT (key) DO UPDATE SET body = excluded.body"
+)
+RUNS = Statement("SELECT body FROM runs ORDER BY key")
+PUT_RUN = Statement(
+    "INSERT INTO runs (key, body) VALUES (:key, :body) "
+    "ON CONFLICT (key) DO UPDATE SET body = excluded.body"
+)
+MEMORY = Statement("SELECT body FROM memory")
+MEMORY_OF = Statement("SELECT body FROM memory WHERE key = :key")
+PUT_MEMORY = Statement(
+    "INSERT INTO memory (key, body) VALUES (:key, :body) "
+    "ON CONFLICT (key) DO UPDATE SET body = excluded.body"
 )
 
-from sentinel.store.schema import (
-    alerts,
-    leader,
-    memory,
-    moments,
-    orders,
-    outbox,
-    runs,
-    samples,
-    series,
-    transitions,
+# Messages
+
+UNSENT = Statement("SELECT seq, body FROM outbox WHERE done = 0 ORDER BY seq")
+SENT_SINCE = Statement(
+    "SELECT seq, body, outcome FROM outbox WHERE done > 0 AND done >= :since ORDER BY done, seq"
+)
+MESSAGES_ABOUT = Statement(
+    "SELECT seq, body, outcome FROM outbox WHERE alert = :alert ORDER BY seq"
+)
+ADD_MESSAGE = Statement(
+    "INSERT INTO outbox (seq, alert, done, outcome, body) "
+    "VALUES (:seq, :alert, :done, :outcome, :body) ON CONFLICT (seq) DO NOTHING"
+)
+RETRY_MESSAGE = Statement("UPDATE outbox SET body = :body WHERE seq = :seq AND done = 0")
+FINISH_MESSAGE = Statement(
+    "UPDATE outbox SET body = :body, done = :done, outcome = :outcome WHERE seq = :seq AND done = 0"
+)
+FORGET_MESSAGES = Statement("DELETE FROM outbox WHERE done > 0 AND done < :before")
+
+# Transitions
+
+TRANSITIONS = Statement("SELECT body FROM transitions ORDER BY seq DESC LIMIT :limit")
+TRANSITIONS_OF = Statement(
+    "SELECT body FROM transitions WHERE alert = :alert ORDER BY seq DESC LIMIT :limit"
+)
+ADD_TRANSITION = Statement(
+    "INSERT INTO transitions (id, alert, at, body) VALUES (:id, :alert, :at, :body) "
+    "ON CONFLICT (id) DO NOTHING"
+)
+FORGET_TRANSITIONS = Statement("DELETE FROM transitions WHERE at < :before")
+
+# Samples. A statement names the series, so that the primary key finds the rows: a scan of the table
+# would read gigabytes.
+
+SERIES_IDS = Statement("SELECT key, id FROM series")
+SERIES_ID = Statement("SELECT id FROM series WHERE key = :key")
+ADD_SERIES = Statement(
+    "INSERT INTO series (key, body) VALUES (:key, :body) ON CONFLICT (key) DO NOTHING"
+)
+MOMENT_ID = Statement("SELECT id FROM moments WHERE key = :key")
+ADD_MOMENT = Statement(
+    "INSERT INTO moments (key, at, body) VALUES (:key, :at, :body) ON CONFLICT (key) DO NOTHING"
+)
+PUT_SAMPLE = Statement(
+    "INSERT INTO samples (series, moment, value) VALUES (:series, :moment, :value) "
+    "ON CONFLICT (series, moment) DO UPDATE SET value = excluded.value"
+)
+SAMPLES_OF = Statement(
+    "SELECT moments.body, samples.value FROM samples JOIN moments ON samples.moment = moments.id "
+    "WHERE samples.series = :series AND moments.at >= :since ORDER BY samples.moment"
+)
+FIRST_MOMENT_KEPT = Statement("SELECT min(id) FROM moments WHERE at >= :since")
+FORGET_SAMPLES = Statement(
+    "DELETE FROM samples WHERE series IN (SELECT id FROM series) AND moment < :moment"
+)
+FORGET_MOMENTS = Statement("DELETE FROM moments WHERE id < :moment")
+FORGET_SERIES = Statement(
+    "DELETE FROM series WHERE NOT EXISTS (SELECT 1 FROM samples WHERE samples.series = series.id)"
+)
+THINNED_UNTIL = Statement("SELECT thinned FROM leader")
+NOTE_THINNED = Statement("UPDATE leader SET thinned = :until")
+NEXT_MOMENT = Statement("SELECT min(at) FROM moments WHERE at >= :since")
+MOMENTS_BETWEEN = Statement(
+    "SELECT id, at FROM moments WHERE at >= :since AND at < :until ORDER BY id"
+)
+KEEP_LAST_SAMPLES = Statement(
+    "DELETE FROM samples WHERE series IN (SELECT id FROM series) "
+    "AND moment BETWEEN :first AND :last AND moment < ("
+    "SELECT max(later.moment) FROM samples AS later "
+    "WHERE later.series = samples.series AND later.moment BETWEEN :first AND :last)"
+)
+FORGET_EMPTY_MOMENTS = Statement(
+    "DELETE FROM moments WHERE id BETWEEN :first AND :last AND id NOT IN ("
+    "SELECT moment FROM samples "
+    "WHERE series IN (SELECT id FROM series) AND moment BETWEEN :first AND :last)"
 )
 
-token: Select[Any] = select(leader.c.token, leader.c.seq).with_for_update()
-lease = select(leader.c.body)
-grant: Update = update(leader).values(
-    token=bindparam("t"), expires=bindparam("e"), body=bindparam("b")
+# Silences, acknowledgements and remarks
+
+ORDERS = Statement("SELECT body FROM orders")
+REMOVE_ORDER = Statement("DELETE FROM orders WHERE key = :key")
+ADD_ORDER = Statement("INSERT INTO orders (key, ends, body) VALUES (:key, :ends, :body)")
+FORGET_ORDERS = Statement("DELETE FROM orders WHERE ends < :now")
+
+# The audit log. Those of the last two hours are all read, by the clock of the newest, which may be
+# far more than the newest thousand: one kind of action must not push another out of what its caps
+# are counted from.
+
+LOCK_ACTIONS = Statement("", postgresql="LOCK TABLE actions IN SHARE ROW EXCLUSIVE MODE")
+"""Lets others read. SQLite: BEGIN IMMEDIATE did it."""
+ACTIONS = Statement("SELECT body FROM actions ORDER BY seq DESC LIMIT :limit")
+ACTIONS_ABOUT = Statement(
+    "SELECT body FROM actions WHERE target = :target ORDER BY seq DESC LIMIT :limit"
 )
-renew: Update = update(leader).values(expires=bindparam("e"))
-ungrant: Update = update(leader).values(expires=0, body=bindparam("b"))
-counted: Update = update(leader).values(seq=bindparam("s"))
-last = select(leader.c.seq, leader.c.token)
-
-all_alerts = select(alerts.c.body).order_by(alerts.c.key)
-all_runs = select(runs.c.body).order_by(runs.c.key)
-all_memory = select(memory.c.body)
-memory_of = select(memory.c.body).where(memory.c.key == bindparam("k"))
-close_alert: Delete = delete(alerts).where(alerts.c.key == bindparam("k"))
-
-unsent = select(outbox.c.seq, outbox.c.body).where(outbox.c.done == 0).order_by(outbox.c.seq)
-sent_since = (
-    select(outbox.c.seq, outbox.c.body, outbox.c.outcome)
-    .where(outbox.c.done > 0, outbox.c.done >= bindparam("t"))
-    .order_by(outbox.c.done, outbox.c.seq)
+NUMBERED_ACTIONS_ABOUT = Statement(
+    "SELECT seq, body FROM actions WHERE target = :target ORDER BY seq DESC LIMIT :limit"
 )
-rows_about = (
-    select(outbox.c.seq, outbox.c.body, outbox.c.outcome)
-    .where(outbox.c.alert == bindparam("a"))
-    .order_by(outbox.c.seq)
+TRIED_ACTIONS = Statement(
+    "SELECT seq, body FROM actions WHERE tried = 1 ORDER BY seq DESC LIMIT :limit"
 )
-_waiting = (outbox.c.seq == bindparam("s")) & (outbox.c.done == 0)
-retry: Update = update(outbox).where(_waiting).values(body=bindparam("b"))
-finish: Update = (
-    update(outbox)
-    .where(_waiting)
-    .values(body=bindparam("b"), done=bindparam("d"), outcome=bindparam("o"))
+ACTIONS_TRIED_LATELY = Statement(
+    "SELECT seq, body FROM actions WHERE tried = 1 "
+    "AND seq > (SELECT max(seq) FROM actions) - :limit "
+    "AND at > (SELECT at FROM actions ORDER BY seq DESC LIMIT 1) - :lately ORDER BY seq DESC"
+)
+UNRESOLVED_ACTIONS = Statement("SELECT body FROM actions WHERE unresolved = 1 ORDER BY seq")
+UNRESOLVED_ACTIONS_ABOUT = Statement(
+    "SELECT seq, body FROM actions WHERE target = :target AND unresolved = 1 ORDER BY seq DESC"
+)
+ADD_ACTION = Statement(
+    "INSERT INTO actions (id, target, tried, unresolved, at, body) "
+    "VALUES (:id, :target, :tried, :unresolved, :at, :body)"
+)
+CONCLUDE_ACTION = Statement(
+    "UPDATE actions SET tried = :tried, unresolved = :unresolved, body = :body "
+    "WHERE id = :id AND unresolved = 1"
+)
+FORGET_ACTIONS = Statement(
+    "DELETE FROM actions WHERE at < :before AND unresolved = 0 "
+    "AND seq NOT IN (SELECT seq FROM actions ORDER BY seq DESC LIMIT :always)"
+)
+"""A wall clock that is wrong must not make the guard forget: the newest always stay."""
+
+# The ledger of nodes
+
+READINGS_OF = Statement(
+    "SELECT body FROM readings WHERE node = :node ORDER BY seq DESC LIMIT :limit"
+)
+LAST_READINGS = Statement(
+    "SELECT body FROM readings WHERE seq IN (SELECT max(seq) FROM readings GROUP BY node)"
+)
+DEPARTURES = Statement(
+    "SELECT body FROM readings WHERE departure > 0 ORDER BY seq DESC LIMIT :limit"
+)
+READINGS_LATELY = Statement(
+    "SELECT body FROM readings WHERE seq > (SELECT max(seq) FROM readings) - :limit "
+    "AND at > (SELECT at FROM readings ORDER BY seq DESC LIMIT 1) - :lately ORDER BY seq"
+)
+ADD_READING = Statement(
+    "INSERT INTO readings (node, at, departure, body) VALUES (:node, :at, :departure, :body)"
+)
+FORGET_READINGS = Statement(
+    "DELETE FROM readings WHERE at < :before "
+    "AND seq NOT IN (SELECT seq FROM readings ORDER BY seq DESC LIMIT :always) "
+    "AND seq NOT IN (SELECT max(seq) FROM readings GROUP BY node)"
+)
+SWITCH_OF = Statement("SELECT body FROM switches WHERE key = :key")
+REMOVE_SWITCH = Statement("DELETE FROM switches WHERE key = :key")
+PUT_SWITCH = Statement(
+    "INSERT INTO switches (key, body) VALUES (:key, :body) "
+    "ON CONFLICT (key) DO UPDATE SET body = excluded.body"
 )
 
-_newest = transitions.c.seq.desc()
-newest = select(transitions.c.body).order_by(_newest).limit(bindparam("n"))
-newest_of = newest.where(transitions.c.alert == bindparam("a"))
+# The ledger of GPUs
 
-series_ids = select(series.c.key, series.c.id)
-series_id = select(series.c.id).where(series.c.key == bindparam("k"))
-moment_id = select(moments.c.id).where(moments.c.key == bindparam("k"))
-values_of = (
-    select(moments.c.body, samples.c.value)
-    .join_from(samples, moments, samples.c.moment == moments.c.id)
-    .where(samples.c.series == bindparam("series"), moments.c.at >= bindparam("since"))
-    .order_by(samples.c.moment)
+LOCK_GPUS = Statement("", postgresql="LOCK TABLE gpus IN SHARE ROW EXCLUSIVE MODE")
+GPUS = Statement("SELECT key, seen, body FROM gpus ORDER BY key")
+GPUS_OF_NODE = Statement("SELECT key, seen, body FROM gpus WHERE node = :node ORDER BY key")
+GPUS_BY_KEY = Statement("SELECT key, seen, body FROM gpus WHERE key IN (:keys...)")
+GPUS_WITH_SCORE_OR_MARK = Statement("SELECT key, seen, body FROM gpus WHERE heat > 0 OR marked = 1")
+GPUS_OF_OTHER_RECIPE = Statement(
+    "SELECT key, seen, body FROM gpus WHERE recipe NOT IN ('', :recipe)"
 )
-
-forget_sent: Delete = delete(outbox).where(outbox.c.done > 0, outbox.c.done < bindparam("t"))
-forget_transitions: Delete = delete(transitions).where(transitions.c.at < bindparam("t"))
-first_kept = select(func.min(moments.c.id)).where(moments.c.at >= bindparam("t"))
-# By series, so that the primary key finds the rows: a table scan would read gigabytes.
-forget_samples: Delete = delete(samples).where(
-    samples.c.series.in_(select(series.c.id)), samples.c.moment < bindparam("m")
+ANY_GPU_OF_OTHER_RECIPE = Statement("SELECT 1 FROM gpus WHERE recipe NOT IN ('', :recipe) LIMIT 1")
+ADD_GPU = Statement(
+    "INSERT INTO gpus (key, node, seen, heat, recipe, marked, body) "
+    "VALUES (:key, :node, :seen, :heat, :recipe, :marked, :body)"
 )
-moments_of = (
-    select(moments.c.id, moments.c.at)
-    .where(moments.c.at >= bindparam("since"), moments.c.at < bindparam("until"))
-    .order_by(moments.c.id)
+FORGET_GPU = Statement("DELETE FROM gpus WHERE key = :key")
+NOTE_GPU_SEEN = Statement("UPDATE gpus SET seen = :at WHERE key = :key")
+CHANGE_GPU = Statement(
+    "UPDATE gpus SET node = :node, seen = :seen, heat = :heat, recipe = :recipe, "
+    "marked = :marked, body = :body WHERE key = :key"
 )
-next_moment = select(func.min(moments.c.at)).where(moments.c.at >= bindparam("t"))
-thinned = select(leader.c.thinned)
-thin_until: Update = update(leader).values(thinned=bindparam("t"))
-_later = samples.alias()
-_within = (samples.c.series.in_(select(series.c.id))) & samples.c.moment.between(
-    bindparam("first"), bindparam("last")
+ADD_STAY = Statement("INSERT INTO gpu_stays (gpu, at, body) VALUES (:gpu, :at, :body)")
+STAYS_OF = Statement("SELECT body FROM gpu_stays WHERE gpu = :gpu ORDER BY seq")
+LAST_STAY = Statement("SELECT seq, body FROM gpu_stays WHERE gpu = :gpu ORDER BY seq DESC LIMIT 1")
+END_STAY = Statement("UPDATE gpu_stays SET body = :body WHERE seq = :seq")
+FORGET_STAYS = Statement(
+    "DELETE FROM gpu_stays WHERE at < :before AND EXISTS ("
+    "SELECT 1 FROM gpu_stays AS later "
+    "WHERE later.gpu = gpu_stays.gpu AND later.seq > gpu_stays.seq)"
 )
-_newest_within = (
-    select(func.max(_later.c.moment))
-    .where(
-        _later.c.series == samples.c.series,
-        _later.c.moment.between(bindparam("first"), bindparam("last")),
-    )
-    .scalar_subquery()
+"""The stay that lasts is kept, however old."""
+ADD_EVENT = Statement("INSERT INTO gpu_events (id, gpu, at, body) VALUES (:id, :gpu, :at, :body)")
+KNOWN_EVENTS = Statement("SELECT id FROM gpu_events WHERE id IN (:keys...)")
+EVENTS_OF = Statement("SELECT body FROM gpu_events WHERE gpu = :gpu ORDER BY at")
+NEWEST_EVENTS_OF = Statement(
+    "SELECT body FROM gpu_events WHERE gpu = :gpu ORDER BY at DESC, seq DESC LIMIT :limit"
 )
-keep_last: Delete = delete(samples).where(_within, samples.c.moment < _newest_within)
-forget_empty: Delete = delete(moments).where(
-    moments.c.id.between(bindparam("first"), bindparam("last")),
-    moments.c.id.not_in(select(samples.c.moment).where(_within)),
+FORGET_EVENT = Statement("DELETE FROM gpu_events WHERE id = :id")
+FORGET_EVENTS = Statement("DELETE FROM gpu_events WHERE at < :before")
+
+# What only a server is asked
+
+CONFIGURE_SESSION = Statement(
+    "",
+    postgresql="SELECT set_config('client_encoding', 'UTF8', false), "
+    "set_config('statement_timeout', '60s', false), set_config('lock_timeout', '20s', false), "
+    "set_config('idle_in_transaction_session_timeout', :idle, false)",
 )
-forget_moments: Delete = delete(moments).where(moments.c.id < bindparam("m"))
-forget_series: Delete = delete(series).where(~exists().where(samples.c.series == series.c.id))
-
-all_orders = select(orders.c.body)
-forget_orders = delete(orders).where(orders.c.ends < bindparam("t"))
-close_order = delete(orders).where(orders.c.key == bindparam("k"))
-add_order = insert(orders)
-
-
-class Inserts:
-    """The statements whose form depends on the database."""
-
-    def __init__(self, dialect: str) -> None:
-        insert = _insert_of(dialect)
-        self.alerts = _replacing(insert, alerts)
-        self.runs = _replacing(insert, runs)
-        self.memory = _replacing(insert, memory)
-        self.samples = _replacing(insert, samples)
-        self.transitions = insert(transitions).on_conflict_do_nothing(index_elements=["id"])
-        self.outbox = insert(outbox).on_conflict_do_nothing(index_elements=["seq"])
-        self.series = insert(series).on_conflict_do_nothing(index_elements=["key"])
-        self.moments = insert(moments).on_conflict_do_nothing(index_elements=["key"])
-
-
-def replacing(dialect: str, table: Table) -> Any:
-    """Insert, or replace the row of the same key."""
-    return _replacing(_insert_of(dialect), table)
-
-
-def _insert_of(dialect: str) -> Any:
-    if dialect == "sqlite":
-        from sqlalchemy.dialects.sqlite import insert as sqlite_insert
-
-        return sqlite_insert
-    from sqlalchemy.dialects.postgresql import insert as postgres_insert
-
-    return postgres_insert
-
-
-def _replacing(insert: Any, table: Table) -> Any:
-    statement = insert(table)
-    columns = {c.name: statement.excluded[c.name] for c in table.c if not c.primary_key}
-    return statement.on_conflict_do_update(index_elements=list(table.primary_key), set_=columns)
+"""`idle`: milliseconds."""
+SERVER_ENCODING = Statement("", postgresql="SHOW server_encoding")
+LOCK_SCHEMA = Statement("", postgresql="SELECT pg_advisory_xact_lock(:key)")
+LEASE_EXPIRES = Statement(
+    "",
+    postgresql="SELECT now + :term, expires <= now FROM leader, LATERAL ("
+    "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now) AS clock",
+)
+END_SESSIONS_OF_LATE_LEADER = Statement(
+    "",
+    postgresql="SELECT pg_terminate_backend(pid) FROM leader, "
+    "LATERAL (SELECT clock_timestamp() AS now) AS clock, "
+    "pg_stat_activity JOIN pg_locks USING (pid) "
+    "WHERE expires <= (extract(epoch FROM now) * 1000000)::bigint "
+    "AND xact_start < now - make_interval(secs => :idle) "
+    "AND datname = current_database() AND relation = 'leader'::regclass "
+    "AND mode <> 'AccessShareLock' AND wait_event_type IS DISTINCT FROM 'Lock' "
+    "AND usename = current_user AND pid <> pg_backend_pid()",
+)
+"""Rows that are written together are sent without a wait in between. A client that is stopped in the
+middle of them is `active`, so its time-out for idle transactions does not end it: the server waits
+for the rest."""
+WAIT_FOR_LOCKS = Statement("", postgresql="SELECT set_config('lock_timeout', :limit, true)")
+"""Of this transaction: whoever waits for a stopped leader looks anew whether its lease is over."""

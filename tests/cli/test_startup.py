@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 HEAVY = {
-    *("aiohttp", "apscheduler", "jinja2", "rich", "sqlalchemy", "yaml"),
+    *("aiohttp", "apscheduler", "jinja2", "rich", "sqlite3", "yaml"),
     *("asyncio", "concurrent.futures", "dataclasses", "inspect", "logging", "shutil"),
     *("socket", "ssl", "subprocess", "tempfile", "threading", "typing_extensions"),
     *(
@@ -64,7 +64,7 @@ def test_with_a_file_nothing_is_imported_that_only_sends(words: list[str], tmp_p
     assert "sentinel.channels.email" in known
     assert known & SENDING == set()
     if words != ["status"]:
-        assert known & {"rich", "sqlalchemy", "asyncio", "ssl", "importlib.metadata"} == set()
+        assert known & {"rich", "sqlite3", "asyncio", "ssl", "importlib.metadata"} == set()
 
 
 @pytest.mark.parametrize("words", [["plugins"], ["config", "schema"]])
@@ -76,7 +76,7 @@ def test_what_sends_nothing_imports_no_http_client(words: list[str]) -> None:
 
 
 def test_what_msgspec_goes_without_others_can_have() -> None:
-    """A plugin or SQLAlchemy imports typing_extensions as ever; who had it before keeps it."""
+    """A plugin imports typing_extensions as ever; who had it before keeps it."""
     later = "from sentinel.cli import startup; startup.prepare(); import typing_extensions"
     assert python(later).returncode == 0
     before = "import typing_extensions as t, sys; from sentinel.cli import startup"

@@ -9,9 +9,8 @@ from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from errno import EIO
 from pathlib import Path
 
+import psycopg
 import pytest
-from sqlalchemy import create_engine, text
-from sqlalchemy.pool import NullPool
 
 from sentinel.core.errors import ChannelError, StoreBusy
 from sentinel.core.model import Status
@@ -360,9 +359,8 @@ def test_hosts_without_a_shared_place(
 
 def let_go(url: str) -> None:
     """As when the time of its lease is over."""
-    engine = create_engine(url.replace("postgresql:", "postgresql+psycopg:"), poolclass=NullPool)
-    with engine.begin() as connection:
-        connection.execute(text("UPDATE leader SET expires = 0"))
+    with psycopg.connect(url) as connection:
+        connection.execute("UPDATE leader SET expires = 0")
 
 
 @pytest.mark.timeout(600)

@@ -20,7 +20,6 @@ from pathlib import Path
 import aiohttp  # noqa: F401  # loaded once, for all runs
 import hypothesis  # noqa: F401
 import pytest
-import sqlalchemy  # noqa: F401
 
 from tests.mutants.changes import Change, changes
 from tests.mutants.known import SURVIVORS, TESTS

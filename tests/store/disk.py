@@ -22,6 +22,10 @@ class Disk:
                         file.write(b"x" * size)
         assert os.statvfs(self.point).f_bavail == 0
 
+    def shrink(self, size: int) -> None:
+        """So many bytes of what fills it go."""
+        os.truncate(self._ballast, self._ballast.stat().st_size - size)
+
     def free(self) -> None:
         """Room again."""
         self._ballast.unlink()

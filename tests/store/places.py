@@ -3,18 +3,16 @@
 from contextlib import ExitStack
 from pathlib import Path
 
-from sqlalchemy import create_engine, text
-from sqlalchemy.pool import NullPool
-
 from sentinel.core.ports import Store
 from sentinel.store.backend import Backend
 from sentinel.store.buffered import Buffered
+from sentinel.store.database import Statement
 from sentinel.store.memory import MemoryStore, State
 from sentinel.store.postgres import PostgresBackend
 from sentinel.store.sql import SqlStore
 from sentinel.store.sqlite import SqliteBackend
 
-TAKE_OVER = text("UPDATE leader SET token = token + 1")
+TAKE_OVER = Statement("UPDATE leader SET token = token + 1")
 
 
 class MemoryPlace:
@@ -35,8 +33,7 @@ class MemoryPlace:
 class SqlPlace:
     """Several stores over one database."""
 
-    def __init__(self, url: str) -> None:
-        self._url = url
+    def __init__(self) -> None:
         self._opened = ExitStack()
 
     def backend(self) -> Backend:
@@ -51,9 +48,10 @@ class SqlPlace:
         return self.sql()
 
     def usurp(self) -> None:
-        engine = create_engine(self._url, poolclass=NullPool)
-        with engine.begin() as connection:
-            connection.execute(TAKE_OVER)
+        connection = self.backend().connect()
+        with connection.transaction(writing=True):
+            connection.run(TAKE_OVER)
+        connection.close()
 
     def close(self) -> None:
         self._opened.close()
@@ -65,7 +63,7 @@ class SqlitePlace(SqlPlace):
     local: bool | None = None
 
     def __init__(self, directory: Path) -> None:
-        super().__init__(f"sqlite:///{directory}/sentinel.db")
+        super().__init__()
         self.directory = directory
 
     def backend(self) -> Backend:
@@ -89,8 +87,8 @@ class PostgresPlace(SqlPlace):
     """A database of PostgreSQL."""
 
     def __init__(self, url: str) -> None:
-        super().__init__(url.replace("postgresql://", "postgresql+psycopg://"))
-        self._plain = url
+        super().__init__()
+        self._url = url
 
     def backend(self) -> Backend:
-        return PostgresBackend(self._plain)
+        return PostgresBackend(self._url)

@@ -3,11 +3,10 @@
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from threading import Event, Thread
+from typing import TYPE_CHECKING
 
 import psycopg
 import pytest
-from sqlalchemy import create_engine, text
-from sqlalchemy.pool import NullPool
 
 from sentinel.core.errors import StoreBusy, StoreError
 from sentinel.core.model import Batch
@@ -23,20 +22,20 @@ from tests.lab.waiting import wait_until
 from tests.store.nouns import alert, at, outgoing, summaries, told
 from tests.store.ticking import Ticking
 
+if TYPE_CHECKING:
+    from typing_extensions import LiteralString
+
+    Say = Callable[[LiteralString], None]
+
 
 @pytest.fixture
-def server(postgres: Postgres) -> Iterator[Callable[[str], None]]:
+def server(postgres: Postgres) -> Iterator["Say"]:
     """Runs a statement on the server as its owner."""
     with postgres.database() as url:
-        engine = create_engine(
-            url.replace("postgresql:", "postgresql+psycopg:"),
-            poolclass=NullPool,
-            isolation_level="AUTOCOMMIT",
-        )
 
-        def say(statement: str) -> None:
-            with engine.connect() as connection:
-                connection.execute(text(statement))
+        def say(statement: "LiteralString") -> None:
+            with psycopg.connect(url, autocommit=True) as connection:
+                connection.execute(statement)
 
         yield say
 
@@ -69,9 +68,7 @@ def test_a_server_that_is_away_delays_nothing_and_loses_nothing(
     store.close()
 
 
-def test_a_lost_session_leads_again_when_nobody_else_did(
-    postgres_url: str, server: Callable[[str], None]
-) -> None:
+def test_a_lost_session_leads_again_when_nobody_else_did(postgres_url: str, server: "Say") -> None:
     """With its token and its lock: another is still refused."""
     store = SqlStore(PostgresBackend(postgres_url))
     store.lead("test", at())
@@ -128,7 +125,7 @@ def _led(store: SqlStore) -> bool:
 
 @pytest.mark.parametrize("lost", ["tables", "session and tables"])
 def test_tables_that_were_dropped_lose_no_alert(
-    postgres_url: str, server: Callable[[str], None], lost: str
+    postgres_url: str, server: "Say", lost: str
 ) -> None:
     """What must not be lost is written to new tables, and a person is told."""
     clock = Ticking()
@@ -137,10 +134,8 @@ def test_tables_that_were_dropped_lose_no_alert(
     store.commit(Batch(at=at(), alerts=(alert(),), outbox=(outgoing("a"),)))
     if lost == "session and tables":
         server(KILL)
-    engine = create_engine(postgres_url.replace("postgresql:", "postgresql+psycopg:"))
-    with engine.begin() as connection:
-        connection.execute(text("DROP SCHEMA public CASCADE; CREATE SCHEMA public"))
-    engine.dispose()
+    with psycopg.connect(postgres_url) as connection:
+        connection.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
     store.commit(told("b"))
     for _ in range(2):
         clock.advance(SPACING)
@@ -154,14 +149,10 @@ def test_tables_that_were_dropped_lose_no_alert(
     store.close()
 
 
-def test_two_schemas_of_one_database_are_two_states(
-    postgres_url: str, server: Callable[[str], None]
-) -> None:
+def test_two_schemas_of_one_database_are_two_states(postgres_url: str, server: "Say") -> None:
     """The lock is the table's, not the database's."""
-    engine = create_engine(postgres_url.replace("postgresql:", "postgresql+psycopg:"))
-    with engine.begin() as connection:
-        connection.execute(text("CREATE SCHEMA other"))
-    engine.dispose()
+    with psycopg.connect(postgres_url) as connection:
+        connection.execute("CREATE SCHEMA other")
     here = open_store(postgres_url, at()).store
     there = open_store(f"{postgres_url}&options=-csearch_path%3Dother", at()).store
     here.lead("here", at())
@@ -194,7 +185,7 @@ def test_urls_that_are_none(state: str, message: str) -> None:
 
 
 def test_a_database_that_cannot_hold_every_text_is_refused(
-    postgres: Postgres, server: Callable[[str], None]
+    postgres: Postgres, server: "Say"
 ) -> None:
     """LATIN1 has no emoji; the remedy is in the message."""
     server("CREATE DATABASE latin ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0")

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from sentinel.store.errors import OtherVersion
+from sentinel.store.migrations import VERSION
 from sentinel.store.opening import open_store
-from sentinel.store.schema import VERSION
 from sentinel.store.sql import SqlStore
 from sentinel.store.sqlite import SqliteBackend
 from tests.store.nouns import at, told

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from sentinel.core.model import Batch
+from sentinel.store.database import Statement
 from sentinel.store.memory import MemoryStore
 from sentinel.store.sql import SqlStore
 from sentinel.store.sqlite import SqliteBackend
@@ -28,7 +29,7 @@ def test_the_journal_follows_the_file_system(
 ) -> None:
     """A write-ahead log on local disks only; either survives a power cut (2 FULL, 3 EXTRA)."""
     connection = SqliteBackend(str(tmp_path), local).connect()
-    assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == synchronous
+    assert connection.value(Statement("PRAGMA synchronous")) == synchronous
     connection.close()
     assert journal(tmp_path) == mode
 
@@ -102,7 +103,7 @@ def test_its_files_are_its_owners_alone(tmp_path: Path, local: bool, before: int
                 path.chmod(before)
         other = SqliteBackend(str(tmp_path), local).connect()
         store.commit(remembered("x"))
-        with other.execution_options(writing=True).begin():
+        with other.transaction(writing=True):
             modes = {p.name: oct(stat.S_IMODE(p.stat().st_mode)) for p in tmp_path.iterdir()}
             SqliteBackend(str(tmp_path), local).connect().close()
             third = sqlite3.connect(tmp_path / "sentinel.db", timeout=0)

@@ -60,8 +60,8 @@ def number(backend: Backend, count: int, told: IO[str]) -> None:
     session = Session(backend)
     for _ in range(count):
         with session.writing() as connection:
-            value = connection.execute(statements.token).one().seq + 1
-            connection.execute(statements.counted, {"s": value})
+            value = connection.one(statements.TOKEN)[1] + 1
+            connection.run(statements.NOTE_LAST_SEQ, {"seq": value})
         print(value, file=told, flush=True)
 
 

@@ -9,8 +9,8 @@ import pytest
 from sentinel.cli import main
 from sentinel.clock import SystemClock
 from sentinel.core.clock import shifted
+from sentinel.store.migrations import VERSION
 from sentinel.store.opening import open_store
-from sentinel.store.schema import VERSION
 from sentinel.wiring import cannot_start
 
 FILE = """\

@@ -1,0 +1,119 @@
+"""Statements as text, and a connection of the DB-API that runs them."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from functools import cached_property
+from typing import Any, Literal
+from weakref import finalize
+
+Dialect = Literal["sqlite", "postgresql"]
+Values = Mapping[str, Any]
+_NOTHING: Values = {}
+
+_PARAMETER = re.compile(r"(?<!:):([a-z]\w*)")
+"""`:name`, but not the cast `::name`."""
+
+
+KEY_NAMES = tuple(f"key{number}" for number in range(500))
+"""The parameters of `:keys...`; SQLite before 3.32 takes 999 in a statement."""
+_KEYS = ", ".join(f":{name}" for name in KEY_NAMES)
+
+
+class Statement:
+    """One statement with named parameters, `:name`, or `:keys...` for all of KEY_NAMES. Its text is a
+    constant of statements.py: what is looked for or stored comes in as a parameter, never as text.
+
+    `postgresql`: its text there, where the two databases differ.
+    """
+
+    def __init__(self, text: str, *, postgresql: str = "") -> None:
+        self.sqlite = text.replace(":keys...", _KEYS)
+        self._postgresql = postgresql or self.sqlite
+
+    @cached_property
+    def postgresql(self) -> str:
+        """With the placeholders of psycopg."""
+        return _PARAMETER.sub(r"%(\1)s", self._postgresql.replace("%", "%%"))
+
+
+class MissingRow(LookupError):
+    """A row that is always there is not."""
+
+
+class Connection:
+    """A connection of sqlite3 (`isolation_level=None`) or psycopg. Raises the driver's errors."""
+
+    def __init__(self, driver: Any, dialect: Dialect) -> None:
+        self.driver, self.dialect = driver, dialect
+        # Whoever lets go of it without closing it leaves no session on the server.
+        finalize(self, _close, driver).atexit = False
+
+    @contextmanager
+    def transaction(self, *, writing: bool = False) -> Iterator["Connection"]:
+        """All of it is kept, or nothing. psycopg begins it with the first statement.
+
+        A writer of SQLite takes the lock first: a read that becomes a write fails where it cannot
+        wait.
+        """
+        if self.dialect == "sqlite":
+            self.driver.execute("BEGIN IMMEDIATE" if writing else "BEGIN")
+        try:
+            yield self
+            self.driver.commit()
+        except BaseException:
+            with suppress(Exception):  # the connection is lost; why is on its way up
+                self.driver.rollback()
+            raise
+
+    def run(self, statement: Statement, values: Values = _NOTHING) -> int:
+        """Returns the number of rows that it changed."""
+        return int(self._execute(statement, values).rowcount)
+
+    def run_many(self, statement: Statement, rows: Sequence[Values]) -> None:
+        """Once for each row. psycopg sends them without waiting for an answer in between."""
+        if rows:
+            self.driver.cursor().executemany(getattr(statement, self.dialect), rows)
+
+    def rows(self, statement: Statement, values: Values = _NOTHING) -> list[tuple[Any, ...]]:
+        """All that it finds."""
+        found: list[tuple[Any, ...]] = self._execute(statement, values).fetchall()
+        return found
+
+    def column(self, statement: Statement, values: Values = _NOTHING) -> list[Any]:
+        """The first value of each row."""
+        return [row[0] for row in self.rows(statement, values)]
+
+    def first(self, statement: Statement, values: Values = _NOTHING) -> tuple[Any, ...] | None:
+        """The first row; None where there is none."""
+        row: tuple[Any, ...] | None = self._execute(statement, values).fetchone()
+        return row
+
+    def one(self, statement: Statement, values: Values = _NOTHING) -> tuple[Any, ...]:
+        """The row that is always there; raises MissingRow."""
+        row = self.first(statement, values)
+        if row is None:
+            raise MissingRow("a row that is always there is missing")
+        return row
+
+    def value(self, statement: Statement, values: Values = _NOTHING) -> Any:
+        """The first value of the first row; None where there is none."""
+        row = self.first(statement, values)
+        return row[0] if row else None
+
+    def run_script(self, statements: Sequence[str]) -> None:
+        """The statements of a file of this package (migrations.py), without parameters."""
+        for text in statements:
+            self.driver.execute(text)
+
+    def close(self) -> None:
+        """Without a commit: what was not committed is lost."""
+        self.driver.close()
+
+    def _execute(self, statement: Statement, values: Values) -> Any:
+        return self.driver.execute(getattr(statement, self.dialect), values)
+
+
+def _close(driver: Any) -> None:
+    with suppress(Exception):
+        driver.close()

@@ -1,0 +1,249 @@
+"""The schema: what it is, how it changes, and states that earlier sentinels wrote."""
+
+import os
+import re
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from sentinel.core.errors import StoreError
+from sentinel.store import migrations
+from sentinel.store.backend import Backend
+from sentinel.store.books import SqlBooks
+from sentinel.store.database import Connection
+from sentinel.store.gpu_ledger import SqlGpus
+from sentinel.store.migrations import VERSION, migrate
+from sentinel.store.postgres import PostgresBackend
+from sentinel.store.session import translated
+from sentinel.store.sql import SqlStore
+from sentinel.store.sqlite import SqliteBackend
+from tests.lab.systemd import ROOT
+from tests.store.disk import Disk
+from tests.store.nouns import at, told
+
+STATES = Path(__file__).parent / "states"
+"""What sentinel at commit d826494 wrote: `iterdump` of sqlite3 (9e999 for infinite), pg_dump --inserts."""
+
+HOSTILE = "NUL \x00, lone \ud800, 'quote', %s :key ü😀"
+FILES = sorted(Path(migrations.FOLDER).glob("*.sql"))
+
+
+def test_each_version_has_a_file_for_each_database() -> None:
+    """And VERSION is the highest of them."""
+    names = [f"{n:04}.{kind}.sql" for n in range(5, VERSION + 1) for kind in KINDS]
+    assert [path.name for path in FILES] == sorted(names)
+
+
+KINDS = ("postgresql", "sqlite")
+
+
+def test_both_databases_have_the_same_tables() -> None:
+    """The same columns and indexes; only the types of numbers differ."""
+    for number in range(5, VERSION + 1):
+        one, other = (
+            re.sub(
+                r"--.*|INTEGER|BIGINT|BIGSERIAL|DOUBLE PRECISION|DOUBLE|WITHOUT ROWID|\s",
+                "",
+                (Path(migrations.FOLDER) / f"{number:04}.{kind}.sql").read_text(),
+            )
+            for kind in KINDS
+        )
+        assert one == other
+
+
+def test_the_files_are_in_what_is_installed() -> None:
+    """The wheel takes all of the package, and from it sentinel.pyz is made; the sdist has it too."""
+    project = (ROOT / "pyproject.toml").read_text()
+    assert 'packages = ["sentinel"]' in project
+    assert '"/sentinel"' in project
+    done = subprocess.run(
+        ["git", "-C", str(ROOT), "ls-files", "sentinel/store/migrations"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode == 0:  # what git ignores is in neither
+        assert {path.name for path in FILES} <= {Path(n).name for n in done.stdout.split()}
+
+
+# States of earlier sentinels
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def earlier(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Backend]:
+    """A state as commit d826494 left it."""
+    dump = (STATES / f"{request.param}.sql").read_text(encoding="utf-8")
+    if request.param == "sqlite":
+        with closing(sqlite3.connect(tmp_path / "sentinel.db")) as connection:
+            connection.executescript(dump)
+        yield SqliteBackend(str(tmp_path))
+    else:
+        url = request.getfixturevalue("postgres_url")
+        with psycopg.connect(url) as server:
+            server.execute(dump.encode())
+        yield PostgresBackend(url)
+
+
+def test_an_earlier_state_is_read_and_led_on(earlier: Backend) -> None:
+    """Everything that was in it, and what is written to it then."""
+    store = SqlStore(earlier)
+    assert {a.key.subject for a in store.alerts()} == {HOSTILE, "/b"}
+    assert [r.check for r in store.runs()] == ["fs"]
+    assert [row.notification.summary for row in store.outbox()] == ["waits"]
+    assert [t.id for t in store.history()] == ["transition-2", "transition-1"]
+    assert store.memory("fs") == {"text": HOSTILE, "number": 1.5}
+    assert [v for _, v in store.samples("fs", "/scratch", "used", 0)] == [1.0, float("inf")]
+    about = store.deliveries("alert-/scratch")
+    assert [(when, text) for _, when, text in about] == [
+        (at(5), "250 ok"), (None, ""), (None, "no such user"),
+    ]  # fmt: skip
+    assert (store.orders().silences[0].reason, store.orders().acks["alert-/b"].who) == (
+        HOSTILE,
+        "bob",
+    )
+    assert store.lead("sentinel run", at(100)) == 2
+    store.commit(told("after"))
+    assert [row.seq for row in store.outbox()] == [2, 4]
+    store.close()
+
+
+def test_earlier_ledgers_are_read_and_written_on(earlier: Backend) -> None:
+    """The audit log, the nodes, their switch, and the GPUs."""
+    books, gpus = SqlBooks(earlier), SqlGpus(earlier)
+    assert [r.id for r in books.records()] == ["one"]
+    assert [r.node for r in books.readings("n1")] == ["n1"]
+    assert [(e.subject, e.node, e.mark) for e in gpus.entries("n1")] == [("GPU-b", "n1", "lemon")]
+    assert [stay.node for stay in gpus.stays("GPU-a")] == ["n1", "n2"]
+    assert [event.text for event in gpus.events("GPU-a")] == [HOSTILE]
+    gpus.mark("GPU-a", "good", "swapped", "bob", at(99))
+    assert [event.by for event in gpus.events("GPU-a")] == ["bob", ""]
+    books.close()
+    gpus.close()
+
+
+def test_a_new_state_has_the_tables_of_an_earlier_one(tmp_path: Path) -> None:
+    """Columns, types, keys and indexes, as SQLite lists them."""
+    new, old = tmp_path / "new.db", tmp_path / "old.db"
+    with closing(sqlite3.connect(old)) as connection:
+        connection.executescript((STATES / "sqlite.sql").read_text(encoding="utf-8"))
+    with closing(sqlite3.connect(new)) as driver:
+        connection = Connection(driver, "sqlite")
+        with connection.transaction(writing=True):
+            migrate(connection, 0)
+    assert described(new) == described(old)
+
+
+def described(path: Path) -> dict[str, list[tuple[object, ...]]]:
+    with closing(sqlite3.connect(path)) as connection:
+        tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+        return {
+            name: [
+                *sorted(connection.execute(f"SELECT * FROM pragma_table_info('{name}')"), key=str),
+                *sorted(
+                    connection.execute(
+                        "SELECT l.[unique], l.origin, group_concat(i.name) "
+                        f"FROM pragma_index_list('{name}') l, pragma_index_info(l.name) i "
+                        "GROUP BY l.name"
+                    ),
+                    key=str,
+                ),
+            ]
+            for (name,) in tables
+        }
+
+
+# A change of the schema
+
+NEXT = """\
+-- A change that needs room: a table with all of the memory, twice.
+CREATE TABLE twice (body TEXT NOT NULL);
+INSERT INTO twice (body) SELECT body FROM memory;
+INSERT INTO twice (body) SELECT body FROM twice;
+"""
+
+
+@pytest.fixture
+def following(tmp_path: Path) -> Path:
+    """The files of this version, and one of the next."""
+    folder = tmp_path / "files"
+    folder.mkdir()
+    for kind in KINDS:
+        (folder / f"{VERSION + 1:04}.{kind}.sql").write_text(NEXT)
+    return folder
+
+
+def upgrade(backend: Backend, folder: Path) -> None:
+    """As Session does."""
+    with (
+        translated(backend),
+        closing(backend.connect()) as connection,
+        connection.transaction(writing=True),
+    ):
+        migrate(connection, VERSION, folder=str(folder), version=VERSION + 1)
+
+
+def test_a_change_keeps_what_was_there(earlier: Backend, following: Path) -> None:
+    """The new version is noted with it."""
+    upgrade(earlier, following)
+    with closing(earlier.connect()) as connection, connection.transaction():
+        assert connection.driver.execute("SELECT version FROM schema_version").fetchall() == [(6,)]
+        (count,) = connection.driver.execute("SELECT count(*) FROM twice").fetchone()
+        assert count == 2
+
+
+def test_a_full_disk_in_the_middle_of_a_change_loses_nothing(disk: Disk, following: Path) -> None:
+    """All of it or nothing: the state is as before, and the change is made when there is room."""
+    store = SqlStore(SqliteBackend(str(disk.state)))
+    store.lead("test", at())
+    store.commit(told("waits"))
+    store._session.close()
+    with closing(sqlite3.connect(disk.state / "sentinel.db")) as connection:
+        connection.execute("INSERT INTO memory VALUES ('x', ?)", ("x" * 150_000,))
+        connection.commit()
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    before = dump(disk.state)
+    disk.fill()
+    disk.shrink(100_000)
+    with pytest.raises(StoreError, match="full"):
+        upgrade(SqliteBackend(str(disk.state)), following)
+    assert dump(disk.state) == before
+    disk.free()
+    upgrade(SqliteBackend(str(disk.state)), following)
+    assert len(dump(disk.state)) == len(before) + 3
+    store.close()
+
+
+def test_a_kill_in_the_middle_of_a_change_loses_nothing(tmp_path: Path, following: Path) -> None:
+    """What was half done is gone with the process."""
+    state = tmp_path / "state"
+    store = SqlStore(SqliteBackend(str(state)))
+    store.lead("test", at())
+    store.commit(told("waits"))
+    store.close()
+    before = dump(state)
+    code = (
+        "import os\n"
+        "from pathlib import Path\n"
+        "from sentinel.store.migrations import migrate\n"
+        "from sentinel.store.sqlite import SqliteBackend\n"
+        f"connection = SqliteBackend({str(state)!r}).connect()\n"
+        "with connection.transaction(writing=True):\n"
+        f"    migrate(connection, 5, folder={str(following)!r}, version=6)\n"
+        "    os.kill(os.getpid(), 9)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], env={**os.environ}, check=False)
+    assert done.returncode == -9
+    assert dump(state) == before
+    upgrade(SqliteBackend(str(state)), following)
+    assert dump(state) != before
+
+
+def dump(state: Path) -> list[str]:
+    with closing(sqlite3.connect(state / "sentinel.db")) as connection:
+        return [line for line in connection.iterdump() if "schema_version" not in line]
