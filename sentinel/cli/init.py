@@ -72,7 +72,8 @@ def _register_init(commands: Any) -> None:
     )
     option("--yes", action="store_true", help="do what the list says without asking")
     option("--dry-run", action="store_true", help="show the list and the file; do nothing")
-    option("--undo", action="store_true", help="take away everything that init made")
+    option("--undo", action="store_true", help="take away what init made, but the record of alerts")
+    option("--purge", action="store_true", help="with --undo: remove the record of alerts too")
     init.set_defaults(call=call_init)
 
 
@@ -109,7 +110,9 @@ def call_init(args: argparse.Namespace) -> int:
     from sentinel.init import setup
 
     if args.undo:
-        return _say(setup.undo())
+        return _undo(args)
+    if args.purge:
+        raise BadCall("--purge goes with --undo")
     file = setup.place(args.config)
     if os.path.lexists(file):
         print(
@@ -138,6 +141,23 @@ def call_init(args: argparse.Namespace) -> int:
     return _say(setup.carry_out(plan, _progress))
 
 
+def _undo(args: argparse.Namespace) -> int:
+    """Ask once, then take away what init made."""
+    from sentinel.init import setup
+
+    for name in ("job", "mail", "webhook", "smtp", "by", "user"):
+        if getattr(args, name):
+            raise BadCall(f"--{name} has no use with --undo, which takes away all that init made")
+    plan = setup.undoing(os.path.abspath(args.config) if args.config else "", purge=args.purge)
+    print("\n".join(plan.lines()))
+    if args.dry_run:
+        return 0
+    if not (args.yes or _agreed()):
+        print("Nothing was done.")
+        return REFUSED
+    return _say(setup.undo(plan))
+
+
 def _address(args: argparse.Namespace) -> tuple[str, str]:
     """Asked for where nobody said and somebody is there to answer."""
     if args.mail or args.webhook or args.yes or args.dry_run or not sys.stdin.isatty():
@@ -151,7 +171,7 @@ def _address(args: argparse.Namespace) -> tuple[str, str]:
 
 def _agreed() -> bool:
     if not sys.stdin.isatty():
-        raise BadCall("nobody is there to agree; read the list above, then say --yes")
+        raise BadCall("not a terminal: read the list above, then run again with --yes")
     with progress.asking():
         return input("\nDo all of this? [y/N] ").strip().lower() in ("y", "yes")
 
@@ -235,12 +255,16 @@ def _write(path: str, text: str, added: Iterable[str]) -> None:
     """Only what loads takes the file's place."""
     from sentinel.config.edit import replace_file
     from sentinel.config.loader import load
+    from sentinel.init import setup
 
     def judge(beside: str) -> None:
         load(beside, app.CHECKS, app.CHANNELS, actions=app.ACTIONS)
 
     try:
+        with open(path, encoding="utf-8", newline="") as file:
+            before = file.read()
         replace_file(path, text, judge)
+        setup.note_own_edit(path, before, text)
     except OSError as error:
         raise _CannotWrite(f"{visible(path)} cannot be written: {error.strerror}") from error
     for line in added:

@@ -10,6 +10,7 @@ from sentinel.cli.tables import COLOURS, Fitted, about, bar, plain_table
 from sentinel.core.model import Status
 from sentinel.core.text import shortened
 from sentinel.core.values import duration_text, size_text
+from sentinel.core.when import clock_text
 from sentinel.status import folding
 from sentinel.status.folding import Fold
 from sentinel.status.node_states import OUT
@@ -19,6 +20,9 @@ WIDE, SAID = 200, 160
 TRAININGS, UNSENT, OTHERS = 20, 5, 10
 """Rows of trainings that stand still, of messages that wait, and of others of an incident, where not
 all has room."""
+
+PASS_LATE_S = 60.0
+"""Seconds that a pass may take beyond two intervals before its absence is shown in yellow."""
 
 STATES = {"down": "bold red", "fail": "bold red", "drained": "yellow", "draining": "yellow"}
 
@@ -31,7 +35,8 @@ def headline(f: Facts) -> Text:
         if count:
             text.append(f"{count} {status.value}  ", style=COLOURS[status])
     if not f.firing:
-        text.append("no alert fires  ", style=COLOURS[Status.OK])
+        words, sure = f.calm
+        text.append(f"{words}  ", style=COLOURS[Status.OK] if sure else "yellow")
     out = sum(n for state, n in f.node_states.items() if state in OUT)
     if f.nodes:
         total = sum(f.node_states.values())
@@ -41,14 +46,20 @@ def headline(f: Facts) -> Text:
     return text
 
 
-def watch(f: Facts) -> Text:
-    """Whether anybody watches now; where nobody does, how old all this is."""
+def watch(f: Facts, zone: tzinfo | None = None) -> Text:
+    """Who watches now; where that are passes, the last one and the next."""
     if f.leader:
         return Text(f.leader, style="dim")
-    last = max((c.ran for c in f.checks if c.ran is not None), default=None)
-    age = f"; the last check ran {duration_text(f.at - last)} ago" if last is not None else ""
+    last = f.last_pass
+    before = "no pass yet" if last is None else f"last pass {clock_text(last, zone)}"
+    if not f.pass_every:
+        return Text(f"nothing runs sentinel now; {before}", style="bold yellow")
+    following = (f.at // f.pass_every + 1) * f.pass_every
+    every = duration_text(f.pass_every)
+    late = last is None or f.at - last > 2 * f.pass_every + PASS_LATE_S
     return Text(
-        f"no service or tick runs now: this is what was seen before{age}", style="bold yellow"
+        f"{before}, next {clock_text(following, zone)} (a pass every {every})",
+        style="bold yellow" if late else "dim",
     )
 
 

@@ -137,7 +137,7 @@ def show(f: Any, state: State) -> None:
 
     out, zone = console(), state.zone
     by = f"configuration: {app.by_what(state.settings)}; state in {app.state_shown(state.settings)}"
-    out.print(Text.assemble(panels.watch(f), f"; {by}"))
+    out.print(Text.assemble(panels.watch(f, zone), f"; {by}"))
     out.print(panels.headline(f))
     sections = [("alerts", panels.folded(f.alerts, f.at, FOLDS), True)]
     sections += [

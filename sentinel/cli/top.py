@@ -108,7 +108,7 @@ def _lines(view: Any, found: Any, state: State, width: int, height: int) -> list
 
     colour = "NO_COLOR" not in os.environ
     notices = [Text(n, style="bold red") for n in found.notices]
-    top = [rendered(line, width, colour)[0] for line in (*head(view, found), *notices)]
+    top = [rendered(line, width, colour)[0] for line in (*head(view, found, state.zone), *notices)]
     room = height - len(top) - FOOT - 1
     middle = rendered(body(view, found, state.zone, room - 1), width, colour)[:room]
     empty = [""] * (room - len(middle))

@@ -125,13 +125,13 @@ def _chosen(view: View, rows: Sequence[Fold]) -> Sequence[AlertFact]:
     return rows[view.chosen].rows if view.tab == 0 and view.chosen < len(rows) else ()
 
 
-def head(view: View, f: Facts) -> list[Text]:
+def head(view: View, f: Facts, zone: tzinfo) -> list[Text]:
     """The lines above: what is wrong, who watches, where one is."""
     tabs = Text()
     for number, name in enumerate(TABS):
         style = "reverse" if number == view.tab else "dim"
         tabs.append(f"{number + 1} {name}", style=style).append("  ")
-    return [panels.headline(f), panels.watch(f), tabs]
+    return [panels.headline(f), panels.watch(f, zone), tabs]
 
 
 def foot(view: View) -> Text:

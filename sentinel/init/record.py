@@ -76,24 +76,38 @@ def read(state: str) -> Record:
         raise NotMade(f"{visible(path)}: {error}") from error
 
 
-def undo(record: Record) -> Iterator[str]:
-    """Remove the file, unless it was changed since; the state, unless a pass is at work; and the
-    folders that are empty then. What calls sentinel is gone by now. Tells what it did."""
+def owns_state(record: Record) -> bool:
+    """Whether init made the state: an older one holds what somebody may want."""
+    return record.state in record.folders
+
+
+def why_kept(record: Record) -> str:
+    """What will be said of the file beside its name where an undo leaves it; else empty."""
+    try:
+        return "" if _is_unchanged(record) else " (no: it was changed since and stays)"
+    except FileNotFoundError:
+        return " (gone already)"
+    except (OSError, UnicodeDecodeError) as error:
+        return f" (no: {error})"
+
+
+def undo(record: Record, *, remove_state: bool) -> Iterator[str]:
+    """Remove the file, unless it was changed since; with `remove_state` the state too; and the folders
+    that are empty then. What calls sentinel is gone by now. Tells what it did."""
     yield _config(record)
-    yield from _state(record)
+    yield _state(record, remove_state)
     for folder in reversed(record.folders):
         with suppress(OSError):
             os.rmdir(folder)
-    if left := [folder for folder in record.folders if os.path.isdir(folder)]:
+    left = [folder for folder in record.folders if os.path.isdir(folder)]
+    if left and (remove_state or left[-1] != record.state):
         yield f"{visible(left[-1])}: kept, because there is something of yours in it"
 
 
 def _config(record: Record) -> str:
     shown = visible(record.config)
     try:
-        with open(record.config, encoding="utf-8", newline="") as file:
-            same = digest(file.read()) == record.digest
-        if not same:
+        if not _is_unchanged(record):
             return f"{shown}: kept, because it was changed since; remove it yourself"
         os.unlink(record.config)
     except FileNotFoundError:
@@ -103,22 +117,26 @@ def _config(record: Record) -> str:
     return f"{shown}: removed"
 
 
-def _state(record: Record) -> Iterator[str]:
-    """The files of a state that `init` made: an older one holds what somebody may want."""
-    path = os.path.join(record.state, NAME)
-    if record.state not in record.folders:
+def _is_unchanged(record: Record) -> bool:
+    with open(record.config, encoding="utf-8", newline="") as file:
+        return digest(file.read()) == record.digest
+
+
+def _state(record: Record, remove: bool) -> str:
+    path, shown = os.path.join(record.state, NAME), visible(record.state)
+    if not remove:
         os.unlink(path)
-        yield f"{visible(record.state)}: kept, because it was there before"
-        return
-    _alone(record.state)
+        if owns_state(record):
+            return f"{shown}: kept, with the record of alerts; to remove it: rm -r {shown}"
+        return f"{shown}: kept, because it was there before"
     with os.scandir(record.state) as found:
         files = [entry.path for entry in found if entry.is_file(follow_symlinks=False)]
     for file in sorted(files, key=lambda file: file == path):  # the record last
         os.unlink(file)
-    yield f"{visible(record.state)}: removed"
+    return f"{shown}: removed"
 
 
-def _alone(state: str) -> None:
+def refuse_while_busy(state: str) -> None:
     """Raises StoreBusy while a pass or a service is at work: it would write the state anew."""
     from sentinel.clock import SystemClock
     from sentinel.config.settings import Settings

@@ -131,7 +131,7 @@ def carry_out(plan: Plan, progress: Progress) -> Iterator[str]:
         yield f"{visible(plan.file)}: written"
         yield from ways.begin(plan.way, plan.wanted, client)
     except (OSError, SentinelError) as error:
-        taken = "; ".join(record.undo(made))
+        taken = "; ".join(record.undo(made, remove_state=record.owns_state(made)))
         where = getattr(error, "filename", None) or ""
         why = getattr(error, "strerror", None) or error
         raise CannotBegin(
@@ -140,15 +140,74 @@ def carry_out(plan: Plan, progress: Progress) -> Iterator[str]:
     yield from _after(plan, progress)
 
 
-def undo() -> Iterator[str]:
-    """The opposite, by what was written down."""
+class Undoing(Struct, frozen=True, kw_only=True):
+    """What will be taken away, and nothing that was."""
+
+    made: Record
+    purge: bool
+
+    def lines(self) -> Iterator[str]:
+        """For the person who is asked."""
+        made = self.made
+        yield "sentinel init --undo will"
+        if made.by != "none":
+            yield f"  stop     {_CALLERS.get(made.by, made.by)}"
+        yield f"  remove   {visible(made.config)}{record.why_kept(made)}"
+        if not record.owns_state(made):
+            yield f"  keep     {visible(made.state)}, which was there before"
+        elif self.purge:
+            yield f"  remove   {visible(made.state)}, with the record of alerts"
+        else:
+            yield f"  keep     the record of alerts in {visible(made.state)} (--purge removes it too)"
+
+
+_CALLERS = {
+    "service": f"{ways.UNIT}: stopped and disabled",
+    "systemd": "the timer of your own systemd",
+    "crontab": "the lines in your crontab",
+    "scrontab": "the lines in your scrontab",
+    "chain": "the chain of Slurm jobs: they are cancelled",
+}
+
+
+def undoing(config: str = "", *, purge: bool = False) -> Undoing:
+    """What an undo would do; changes nothing. `config`: the file that init has to have written, where
+    one is named. Raises NotMade."""
+    made = _made()
+    if config and config != made.config:
+        raise record.NotMade(
+            f"nothing to undo for {visible(config)}: init has written {visible(made.config)}"
+        )
+    return Undoing(made=made, purge=purge)
+
+
+def undo(plan: Undoing) -> Iterator[str]:
+    """The opposite of `carry_out`, by what was written down. Raises StoreBusy, with nothing done,
+    while a pass writes a record that is to be removed."""
+    made, remove_state = plan.made, plan.purge and record.owns_state(plan.made)
+    yield from ways.end(made.by, made.chain, Client(limit=SECONDS))
+    if remove_state:
+        record.refuse_while_busy(made.state)
+    yield from record.undo(made, remove_state=remove_state)
+
+
+def note_own_edit(path: str, before: str, after: str) -> None:
+    """`sentinel add` changed the file that init had written: for an undo it is still init's own."""
+    try:
+        made = _made()
+    except record.NotMade:
+        return
+    if made.config == os.path.abspath(path) and made.digest == record.digest(before):
+        record.write(replace(made, digest=record.digest(after)))
+
+
+def _made() -> Record:
+    """What init wrote down here; raises NotMade."""
     state = SERVICE_STATE if not os.geteuid() else app.state_of(Settings())
     try:
-        made = record.read(state)
+        return record.read(state)
     except record.NotMade:
-        made = record.read(app.state_of(Settings()))
-    yield from ways.end(made.by, made.chain, Client(limit=SECONDS))
-    yield from record.undo(made)
+        return record.read(app.state_of(Settings()))
 
 
 def _told(wishes: Wishes, progress: Progress) -> Told | None:

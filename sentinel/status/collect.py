@@ -46,6 +46,9 @@ class Surroundings(Struct, frozen=True, kw_only=True):
     gpus: Gpus | None = None
     evidence: str = ""
     clusters: tuple[ClusterFact, ...] = ()
+    pass_every: float = 0.0
+    """Seconds between the passes of a chain or crontab; they come at multiples of it since 1970.
+    0: a service looks at all times, or nothing is known to call sentinel."""
 
 
 class Material(Struct, frozen=True, kw_only=True):

@@ -5,9 +5,12 @@ What nobody could see since is no answer: it is shown as unknown, with its age a
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from sentinel.core.clock import SECOND, Instant, elapsed
 from sentinel.core.settings import CheckConfig
 from sentinel.core.text import visible
+from sentinel.core.when import clock_text
 from sentinel.status.collect import Material
 
 TOLERANCE = 30.0
@@ -31,9 +34,26 @@ def unseen(check: CheckConfig, seen: Instant, m: Material) -> str:
 
 def overdue(check: CheckConfig, last: Instant, m: Material) -> str:
     """Why the last run cannot be shown as current; empty: the next one need not have ended yet."""
-    due = m.around.next_run(check, last, m.now, m.around.zone).timestamp()
+    due = next_look(check, last, replace(m, now=last))
     allowed = max(0.0, due - last.wall / SECOND) + check.limit + TOLERANCE
-    return "its check has not run since, and should have" if elapsed(last, m.now) > allowed else ""
+    allowed += m.around.pass_every / 2  # a link may wait in the queue
+    if elapsed(last, m.now) <= allowed:
+        return ""
+    coming = next_look(check, last, m)
+    later = (
+        f"; next check {clock_text(coming, m.around.zone)}" if coming > m.now.wall / SECOND else ""
+    )
+    return f"not checked since {clock_text(last.wall / SECOND, m.around.zone)}{later}"
+
+
+def next_look(check: CheckConfig, last: Instant | None, m: Material) -> float:
+    """When the check runs next, in seconds since 1970: where passes call it, in the first pass that
+    comes when it is due."""
+    due = m.around.next_run(check, last, m.now, m.around.zone).timestamp()
+    every = m.around.pass_every
+    if not every:
+        return due
+    return -(-max(due, m.now.wall / SECOND) // every) * every
 
 
 def nodes_trouble(m: Material) -> str:

@@ -291,6 +291,8 @@ class Facts(Struct, frozen=True, kw_only=True):
     cluster: str
     status: Status
     leader: str = ""
+    pass_every: float = 0.0
+    """Seconds between the passes of a chain or crontab that calls sentinel; 0: none is installed."""
     notices: tuple[str, ...] = ()
     alerts: tuple[AlertFact, ...] = ()
     incidents: tuple[IncidentFact, ...] = ()
@@ -318,6 +320,24 @@ class Facts(Struct, frozen=True, kw_only=True):
     def firing(self) -> tuple[AlertFact, ...]:
         """Those that fire."""
         return tuple(a for a in self.alerts if a.state == "firing")
+
+    @property
+    def calm(self) -> tuple[str, bool]:
+        """What is said where nothing fires, and whether all checks have seen that it is so."""
+        waiting = len(self.alerts) - len(self.firing)
+        unrun = sum(check.ran is None for check in self.checks)
+        blind = sum(check.blind or bool(check.stale) for check in self.checks)
+        doubts = [
+            *([f"{waiting} waiting"] if waiting else []),
+            *([f"{unrun} check{'s' * (unrun != 1)} not run yet"] if unrun else []),
+            *([f"{blind} cannot tell now"] if blind else []),
+        ]
+        return f"no alerts ({'; '.join(doubts)})" if doubts else "no alerts", not doubts
+
+    @property
+    def last_pass(self) -> float | None:
+        """When the last check ran; None: none has yet."""
+        return max((check.ran for check in self.checks if check.ran is not None), default=None)
 
     @property
     def node_states(self) -> Mapping[str, int]:

@@ -50,6 +50,7 @@ def facts(material: Material, vitals: Vitals | None = None) -> Facts:
         cluster=visible(m.around.cluster),
         status=worst(a.tone for a in alerts if a.state == "firing"),
         leader=visible(m.leader),
+        pass_every=m.around.pass_every,
         notices=tuple(visible(n) for n in m.notices),
         alerts=alerts,
         incidents=tuple(_incidents(m)),
@@ -135,13 +136,13 @@ def _checks(m: Material) -> Iterator[CheckFact]:
     blind = {a.key.check: a.since for a in m.alerts if not a.key.subject and not a.over}
     for check in m.around.checks:
         run, look = m.runs.get(check.name), m.looks.get(check.name)
-        next_run = m.around.next_run(check, run.at if run else None, m.now, m.around.zone)
+        next_run = freshness.next_look(check, run.at if run else None, m)
         fact = CheckFact(
             name=visible(check.name),
             kind=check.common.kind,
             elsewhere=visible(check.common.cluster),
             panel=check.plugin.PANEL,
-            next=_stamp(next_run.timestamp()),
+            next=_stamp(next_run),
             seen=look.at.wall / SECOND if look else None,
         )
         if run is not None:

@@ -247,8 +247,11 @@ PANELS = {"disks": "/files", "jobs": "/jobs", "nodes": "/nodes", "gpus": "/gpus"
 def _overview(f: Facts) -> dict[str, Any]:
     tones = Counter(a.tone for a in f.firing)
     told = [(s.value, tones[s]) for s in sorted(Status, key=lambda s: -s.rank) if tones[s]]
-    words = ", ".join(f"{n} {tone}" for tone, n in told) or "no alert fires"
+    calm, sure = f.calm
+    words = ", ".join(f"{n} {tone}" for tone, n in told) or calm
     return {
+        "calm": calm,
+        "sure": sure,
         "headline": words,
         "tones": told,
         "pending": len(f.alerts) - len(f.firing),

@@ -50,7 +50,19 @@ def of_settings(settings: Settings) -> Surroundings:
         windows=settings.silences,
         logbook=actions.books(settings, dry_run=True),
         gpus=_gpus(settings) if app.has_state(settings) else None,
+        pass_every=_pass_every(settings),
     )
+
+
+def _pass_every(settings: Settings) -> float:
+    """Seconds between the passes of the chain that is installed; 0 where none is."""
+    from sentinel.chain.folder import Place
+    from sentinel.core.errors import SentinelError
+
+    try:
+        return float(Place(app.chain_folder(settings)).chain().every)
+    except SentinelError:
+        return 0.0
 
 
 def of_world(world: World, log: Logbook, evidence: str = "") -> Surroundings:

@@ -105,7 +105,7 @@ def test_a_user_without_rights(fresh: Lab, tmp_path: Path) -> None:
     del env["XDG_STATE_HOME"]
     file = tmp_path / ".config/sentinel/sentinel.yaml"
     env["SENTINEL_CONFIG"] = str(file)  # where it is for everybody but root, as whom tests run
-    start, life, test = blocks("without-rights.md")
+    start, life, test, undo = blocks("without-rights.md")
     assert "a chain of small Slurm jobs" in follow(start, env, NONE)
     assert follow("sentinel cron status", env).count("pending") == 3
     cluster = fresh.ask(["scontrol", "show", "config"]).split("ClusterName")[1].split()[1]
@@ -113,7 +113,7 @@ def test_a_user_without_rights(fresh: Lab, tmp_path: Path) -> None:
     beat(life, env)
     assert alarm(follow(test, env)) == "test"
     assert follow("sentinel cron ensure", env) == ""
-    assert "cancelled" in follow("sentinel init --undo", env)
+    assert "cancelled" in follow(undo, env)
 
 
 def test_who_rents_a_few_nodes(tmp_path: Path) -> None:

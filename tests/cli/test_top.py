@@ -103,7 +103,7 @@ def test_every_view_is_inert_and_fits_the_terminal(tab: int, text: str) -> None:
     """80 columns, whatever a job is called; nothing but colours of our own."""
     facts = scene([alert(1, text, summary=text, details=text)])
     view = View(tab=tab, open="00000001" if tab == 0 else "")
-    parts = [*head(view, facts), foot(view), body(view, facts, timezone.utc, 20)]
+    parts = [*head(view, facts, timezone.utc), foot(view), body(view, facts, timezone.utc, 20)]
     for line in [line for part in parts for line in rendered(part, 80, colour=False)]:
         assert "\x1b" not in line
         assert len(line) <= 80
@@ -191,7 +191,7 @@ def test_without_a_service_it_shows_the_state_says_so_and_acknowledges(tmp_path:
     logged = subprocess.run([*sentinel, "tick", "-c", config], capture_output=True, text=True)
     assert '"event": "ack"' in logged.stderr
     assert '"how": "top"' in logged.stderr
-    assert "no service or tick runs now" in told
+    assert "nothing runs sentinel now; last pass" in told
     assert "has it]" in " ".join(told.split())
 
 
@@ -200,7 +200,7 @@ def test_a_terminal_that_cannot_be_drawn_on_is_printed_on(tmp_path: Path) -> Non
     config = tmp_path / "sentinel.yaml"
     config.write_text(f"state: {tmp_path}/state\nchecks: {{root: {{kind: fs, paths: [/]}}}}\n")
     with terminal("top", "-c", str(config), kind="dumb") as ours:
-        assert "\x1b[?1049h" not in read_until(ours, "no alert fires")
+        assert "\x1b[?1049h" not in read_until(ours, "no alerts")
 
 
 @pytest.mark.long

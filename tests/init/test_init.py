@@ -111,7 +111,7 @@ def proven(account: Account, done: Done, *, by: str) -> str:
     proof = done.stdout.partition("What is watched:")[2]
     assert f"What calls it: {by}" in proof
     assert "  - " in proof.partition("What is not watched:")[2]
-    assert account.sentinel("init", "--undo").returncode == 0
+    assert account.sentinel("init", "--undo", "--yes", "--purge").returncode == 0
     assert account.tree() == {}
     return proof
 
@@ -139,7 +139,7 @@ def test_with_a_crontab(account: Account, tmp_path: Path, cron: None) -> None:
     table.write_text("# mine\n")
     assert account.init().returncode == 0
     assert "cron link" in table.read_text()
-    account.sentinel("init", "--undo")
+    account.sentinel("init", "--undo", "--yes", "--purge")
     assert table.read_text() == "# mine\n"
 
 
@@ -232,7 +232,7 @@ def test_root_sets_up_the_whole_cluster(tmp_path: Path, as_root: None) -> None:
     inside = (
         'mount --bind "$1" /etc && mount -t tmpfs none /var/lib && shift && "$@" init --yes && '
         "cat /etc/sentinel/sentinel.yaml && ls /var/lib/sentinel && "
-        '"$@" init --undo && ! ls -d /etc/sentinel && ls /var/lib | wc -l'
+        '"$@" init --undo --yes --purge && ! ls -d /etc/sentinel && ls /var/lib | wc -l'
     )
     done = subprocess.run(
         ["unshare", "--mount", "sh", "-c", inside, "sh", etc, sys.executable, "-m", "sentinel"],
@@ -252,18 +252,74 @@ def test_what_is_there_already_stays(account: Account) -> None:
     assert (done.returncode, account.file.read_text()) == (73, text)
     assert "sentinel add" in done.stderr
     account.file.write_text(text + "# mine\n")
-    said = account.sentinel("init", "--undo").stdout
+    said = account.sentinel("init", "--undo", "--yes", "--purge").stdout
     assert "kept, because it was changed since" in said
     assert [*account.tree()] == ["sentinel.yaml"]
-    assert account.sentinel("init", "--undo").returncode == 66
+    assert account.sentinel("init", "--undo", "--yes", "--purge").returncode == 66
 
 
 def test_undo_takes_the_state_of_passes_too(account: Account) -> None:
     """Alerts, outbox, the lock."""
     account.init()
     assert account.sentinel("tick", "-c", str(account.file)).returncode == 0
-    assert account.sentinel("init", "--undo").returncode == 0
+    assert account.sentinel("init", "--undo", "--yes", "--purge").returncode == 0
     assert account.tree() == {}
+
+
+def files_of(account: Account) -> set[str]:
+    return {str(name) for name in account.tree()}
+
+
+def test_undo_asks_and_changes_nothing_before(account: Account) -> None:
+    """A dry run shows the list; nobody at a terminal is no yes; a wrong word is refused."""
+    account.init()
+    before = account.tree()
+    dry = account.sentinel("init", "--undo", "--dry-run")
+    assert (dry.returncode, account.tree()) == (0, before)
+    assert "init --undo will" in dry.stdout
+    assert "(--purge removes it too)" in dry.stdout
+    asked = account.sentinel("init", "--undo")
+    assert (asked.returncode, account.tree()) == (64, before)
+    assert "run again with --yes" in asked.stderr
+    for words in (
+        ("--undo", "--job", "x"),
+        ("--undo", "--mail", "a@example.org"),
+        ("--undo", "--by", "none"),
+        ("--undo", "--user", "x"),
+        ("--purge",),
+    ):
+        refused = account.sentinel("init", *words, "--yes")
+        assert (refused.returncode, account.tree()) == (64, before), words
+    other = account.sentinel("init", "--undo", "--yes", "-c", "/nowhere/sentinel.yaml")
+    assert (other.returncode, account.tree()) == (66, before)
+    assert f"init has written {account.file}" in other.stderr
+
+
+def test_undo_keeps_the_record_of_alerts_unless_told_otherwise(account: Account) -> None:
+    """Whoever sets it up anew finds what was told before; --purge takes that too."""
+    account.init()
+    assert account.sentinel("tick", "-c", str(account.file)).returncode == 0
+    undone = account.sentinel("init", "--undo", "--yes", "-c", str(account.file))
+    assert undone.returncode == 0, undone.stderr
+    assert "kept, with the record of alerts; to remove it: rm -r" in undone.stdout
+    assert not account.file.exists()
+    assert any(name.endswith(".db") for name in files_of(account))
+    assert not any(name.endswith("init.json") for name in files_of(account))
+    assert account.init().returncode == 0
+    assert "which was there before" in account.sentinel("init", "--undo", "--dry-run").stdout
+
+
+def test_what_add_wrote_is_no_change_of_the_users(account: Account, tmp_path: Path) -> None:
+    """The file is still init's own; an edit by hand makes it the user's."""
+    account.init()
+    done = account.sentinel("add", "disk", str(tmp_path), "-c", str(account.file))
+    assert done.returncode == 0, done.stderr
+    assert "was changed" not in account.sentinel("init", "--undo", "--dry-run").stdout
+    account.file.write_text(account.file.read_text() + "# mine\n")
+    assert account.sentinel("add", "disk", "/", "-c", str(account.file)).returncode == 0
+    assert (
+        "it was changed since and stays" in account.sentinel("init", "--undo", "--dry-run").stdout
+    )
 
 
 def test_a_proof_by_somebody_else_than_the_service(account: Account, as_root: None) -> None:

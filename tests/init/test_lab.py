@@ -86,7 +86,7 @@ def test_init_watches_what_runs_and_undo_leaves_nothing(
     assert again.partition("What is not watched:")[2]
     assert call("init", "--yes").returncode == 73
     fresh.scancel(*fresh.ask(["squeue", "-h", "-n", NAME, "-o", "%A"]).split(), signal="KILL")
-    undone = call("init", "--undo")
+    undone = call("init", "--undo", "--yes", "--purge")
     assert undone.returncode == 0, undone
     assert tree(user.home) == before
     assert not fresh.ask(["squeue", "-h", "-u", user.name, "-t", "PD", "-o", "%A"]).split()

@@ -139,4 +139,4 @@ def test_within_one_pass_of_a_chain(newcomer: Newcomer) -> None:
     text = newcomer.wait_mail(30 + TWO_MINUTES)
     assert "iteration 100/ 500000" in text
     assert "sbatch --job-name=llm-10b --partition=main --nodes=2" in text
-    assert newcomer.sentinel("init", "--undo").returncode == 0
+    assert newcomer.sentinel("init", "--undo", "--yes", "--purge").returncode == 0

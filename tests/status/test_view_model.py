@@ -25,7 +25,7 @@ from sentinel.store.memory import MemoryStore
 from sentinel.testing import ALL_SEEN, START
 from sentinel.web.grid import CELL, at, columns, picture
 from sentinel.web.views import _overview
-from tests.web.scenery import alert, around, disk, nodes, scene, store
+from tests.web.scenery import KINDS, alert, around, disk, nodes, scene, store
 
 
 def test_alerts_stand_in_the_order_in_which_they_matter() -> None:
@@ -149,7 +149,7 @@ BLIND = Run(
     [
         (59.0, None, ""),
         (89.0, None, ""),
-        (3600.0, None, "its check has not run since, and should have"),
+        (3600.0, None, "not checked since 08:00 UTC"),
         (41.0, BLIND, "squeue: Slurm does not answer"),
         (3600.0, BLIND, "squeue: Slurm does not answer"),
         (41.0, replace(BLIND, blind=False, at=START), ""),
@@ -178,7 +178,42 @@ def test_what_nobody_sees_now_is_not_told_as_current(
     assert bool(f.nodes_trouble) is late
 
 
-OVERDUE = "its check has not run since, and should have"
+OVERDUE = "not checked since 08:00 UTC"
+
+
+@pytest.mark.parametrize(
+    ("after", "stale"),
+    [
+        (61.0, ""),
+        (300.0, ""),
+        (899.0, ""),
+        (1100.0, "not checked since 08:00 UTC; next check 08:20 UTC"),
+    ],
+)
+def test_between_the_passes_of_a_chain_nothing_is_stale(after: float, stale: str) -> None:
+    """A check of every minute that a chain calls every ten is current until the next pass is late; its
+    next run is that pass, by the clock."""
+    state = store([])
+    state.lead("x", START)
+    run = replace(BLIND, blind=False, at=START, status=Status.OK, summary="")
+    state.commit(Batch(at=START, runs=(run,)))
+    f = facts(gather(state, around(pass_every=600.0), shifted(START, after)))
+    check = next(c for c in f.checks if c.name == "progress")
+    assert check.stale == stale
+    assert check.next == (START.wall / 1e6 // 600 + 1 + (after > 600)) * 600
+
+
+def test_nothing_is_called_calm_before_it_was_looked_at() -> None:
+    """No alert beside checks that never ran, are blind or stale, or beside an alert that waits."""
+    state = store([])
+    more = around({**KINDS, "new": "fs", "newer": "fs"})
+    assert facts(gather(state, more, START)).calm == ("no alerts (2 checks not run yet)", False)
+    state.lead("x", START)
+    well = [replace(BLIND, check=name, blind=False, at=START, status=Status.OK) for name in KINDS]
+    state.commit(Batch(at=START, runs=tuple(well)))
+    assert facts(gather(state, around(), START)).calm == ("no alerts", True)
+    late = facts(gather(state, around(), shifted(START, 9000.0)))
+    assert late.calm == ("no alerts (4 cannot tell now)", False)
 
 
 def test_nodes_that_slurm_does_not_tell_of_say_why() -> None:
