@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from msgspec import Struct
 
 if TYPE_CHECKING:  # a one-shot needs none of these here
+    from datetime import tzinfo
+
     from sentinel.actions.model import ActionRecord, Decision, Past, Reading, Reply, Switch
     from sentinel.alerting.silences import Ack, Orders, Remark, Silence
     from sentinel.core.clock import Instant
@@ -109,6 +111,8 @@ class Context(Struct, kw_only=True):
     `remote`: the way to nodes, None where there is none; `logbook`: None without a state;
     `gpus`: the ledger of GPUs, None without one. `due` false: a run in between: one more
     of the same pass, or one of a kind with FOLLOW, whose own time (`cron`) has not come.
+    `told`: when somebody was last told of a subject that is in trouble, by subject. `for_`: the
+    seconds of `for` in the file. `zone`: of the times that people read; None: the host's.
     """
 
     name: str
@@ -122,6 +126,9 @@ class Context(Struct, kw_only=True):
     logbook: Logbook | None = None
     gpus: Gpus | None = None
     due: bool = True
+    told: Mapping[str, Instant] = {}
+    for_: float | None = None
+    zone: tzinfo | None = None
 
 
 class Pulse(Protocol):

@@ -356,6 +356,9 @@ class Engine:
             logbook=world.deeds.books if world.deeds and not cluster else None,
             gpus=None if cluster else world.gpus,
             due=first and is_due(config, self._clock.now(), world.zone),
+            told=self._pipeline.last_told(config.name),
+            for_=config.common.for_,
+            zone=world.zone,
         )
         work = threads.start(f"run {config.name}", lambda: self._runner.run(config, ctx))
         outcome = await asyncio.wrap_future(work)

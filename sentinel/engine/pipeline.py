@@ -59,6 +59,16 @@ class Pipeline:
         """Pending and firing alerts."""
         return [a for a in self._alerts.values() if not a.over]
 
+    def last_told(self, check: str) -> dict[str, Instant]:
+        """When any channel was last given an alert of this check, by subject."""
+        return {
+            alert.key.subject: max(
+                (told.at for told in alert.told.values()), key=lambda at: at.wall
+            )
+            for alert in list(self._alerts.values())
+            if alert.key.check == check and alert.told
+        }
+
     def again(self, outcome: Outcome, *, asked: bool = True) -> float | None:
         """Seconds until a second look at what a run saw decides something; None: at the next run.
 

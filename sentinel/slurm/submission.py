@@ -23,7 +23,7 @@ from sentinel.slurm.words import MAX_SHORT_NUMBER, optional_text, parse_count
 _FIELDS = (
     *("Name", "UserName", "Partition", "Account", "QOS", "TimeLimit", "NumNodes", "NumTasks"),
     *("cpus-per-task", "tres-per-job", "tres-per-node", "tres-per-task", "tres-alloc", "Feature"),
-    *("Reservation", "WorkDir", "Command", "STDOUT", "JobArrayID"),
+    *("Reservation", "WorkDir", "Command", "STDOUT", "AllocNodes", "JobArrayID"),
 )
 _PLAIN = re.compile(r"[\w@%+=:,./~ -]*", re.ASCII)
 _TIME = re.compile(r"[\d:-]+|UNLIMITED")
@@ -42,7 +42,7 @@ _WAITS = re.compile(r"(^| )(-d ?|--dep\w*[= ])\S+")
 class Submission(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a job was submitted with. `command`: its script and the arguments, empty where it was
     piped or wrapped; `line`: as it was typed; `gpus`, `nodes`: how many it had. `stdout`: where its
-    output goes, with the patterns of sbatch(1).
+    output goes, with the patterns of sbatch(1). `host`: from where it was submitted.
 
     `bare`: the arguments are not in `command`, if there were any. `accounting`: whether sacct has
     anything to tell.
@@ -59,6 +59,7 @@ class Submission(Struct, frozen=True, kw_only=True, omit_defaults=True):
     exclude: str = ""
     gpus: int = 0
     nodes: int = 0
+    host: str = ""
     bare: bool = False
     accounting: bool = False
 
@@ -163,6 +164,7 @@ def _read(told: dict[str, str]) -> Submission:
         options=tuple(_options(told, nodes, tasks)),
         gpus=gres.of_job(told["tres-alloc"], *asked, nodes, tasks),
         nodes=nodes,
+        host=told["AllocNodes"] if told["AllocNodes"] != "N/A" else "",
     )
 
 

@@ -382,6 +382,7 @@ ELSEWHERE: dict[str, str] = {
     "gpu.warn.memory_temperature": "checks/gpu/test_check.py::test_each_limit_of_a_gpu_can_be_set",
     "gpu.warn.pcie_rx": "checks/gpu/test_check.py::test_each_limit_of_a_gpu_can_be_set",
     "job.forget_after": "checks/job/test_trainings.py::test_forgetting_takes_a_time_that_can_be_set",
+    "job.gap": "checks/job/test_rhythm.py::test_gap_in_the_file_counts",
     "quota.crit.full_in": "checks/fs/test_forecast.py::test_the_time_that_is_left_is_judged",
     "quota.lag": "checks/fs/test_forecast.py::test_the_time_that_is_left_is_judged",
     "quota.warn.full_in": "checks/fs/test_forecast.py::test_the_time_that_is_left_is_judged",

@@ -148,11 +148,14 @@ def quota(used: int) -> Report:
 
 
 def of_job(*ends: Any, **waiting: Any) -> Report:
-    """A training that ran at the first look; at the next this is what is left of it."""
+    """A training that ran at the first look; at the next this is what is left of it, and at the
+    last the alert is told."""
     watch = making.Watch(making.check())
     watch.look(making.job())
     left = [making.pending(**waiting)] if waiting else []
     found = [watch.look(*left, after=after, ends=list(ends)) for after in (60, 60)][-1]
+    if found.patience > 60:
+        found = watch.look(*left, after=found.patience - 60, ends=list(ends))
     return Report(findings=(found,), coverage=Coverage(of="jobs", meant=1))
 
 

@@ -75,6 +75,17 @@ def played(moments: list[Moment], **settings: Any) -> Any:
         cost="the refused one is learned as a successor, and the next death waits",
     ),
     Case(
+        name="successor-cancelled-before-it-began",
+        source="squeue 25.05: CANCELLED, NODELIST empty, START_TIME equal to END_TIME",
+        form=[
+            Moment(0, (job("10"),)),
+            Moment(310, (pending("11", submitted=NOW + 305),), (DEATH,)),
+            Moment(60, (), (DEATH, never_began("11", "CANCELLED", cancelled_by="alice"))),
+        ],
+        right="job 10 FAILED with exit code 1",
+        cost="'stopped by its own user' and no alert, while nothing runs",
+    ),
+    Case(
         name="dependents-that-Slurm-cancels",
         source="slurm.conf(5): DependencyParameters=kill_invalid_depend",
         form=[

@@ -13,8 +13,8 @@ from msgspec import Struct, structs
 from sentinel.actions.limits import Limits
 from sentinel.checks.job.files import Files
 from sentinel.checks.job.judge import unknown
-from sentinel.checks.job.look import LOOKUP, Round, Seen
-from sentinel.checks.job.memory import JOBS, Followed, Many, Memory, dump, load, noticed
+from sentinel.checks.job.look import LOOKUP, Round, Seen, SubmitHosts
+from sentinel.checks.job.memory import JOBS, Delay, Many, Memory, dump, load, noticed
 from sentinel.checks.job.recall import Recalled, in_queue, recalled
 from sentinel.checks.job.settings import JobSettings
 from sentinel.checks.job.succession import learned
@@ -65,7 +65,9 @@ class JobCheck(JobSettings, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         memory = noticed(before, mine, ctx.now, around.window)
         alive = [self.subject] if in_queue(mine) else []
         again = recalled({self.subject: memory}, alive, self, users, ctx)
-        memory = learned(before, again.memories[self.subject], mine, ctx.now)
+        told, hosts = ctx.told.get(self.subject), SubmitHosts(ctx)
+        known = again.memories[self.subject]
+        memory = learned(before, known, mine, ctx.now, told=told, host=hosts.host_of)
         if again.doubts:
             doubt = CannotTell(again.doubts[self.subject])
             if ctx.one_shot:
@@ -165,8 +167,16 @@ class Trainings:
         found = self._found(mine)
         again = self._noticed(found.jobs, around.window)
         self._doubts = again.doubts
+        told, host = self._ctx.told, SubmitHosts(self._ctx).host_of
         memories = {
-            s: learned(self._of(s), memory, found.jobs.get(s, ()), self._ctx.now)
+            s: learned(
+                self._of(s),
+                memory,
+                found.jobs.get(s, ()),
+                self._ctx.now,
+                told=told.get(s),
+                host=host,
+            )
             for s, memory in again.memories.items()
         }
         files = around.files(self._before.stuck)
@@ -177,7 +187,7 @@ class Trainings:
         kept = {s: one.memory for s, one in seen.items() if self._stays(one, around.window)}
         after = Many(
             trainings=kept,
-            followed=self._followed(seen, kept),
+            delays=self._delays(seen, kept),
             ever=self._before.ever or bool(seen),
             stuck=files.stuck,
         )
@@ -228,15 +238,15 @@ class Trainings:
 
     def _of(self, subject: str) -> Memory:
         before = self._before
-        anew = Memory(followed=before.followed.get(subject, {}))
+        anew = Memory(delays=before.delays.get(subject, {}))
         return before.trainings.get(subject, anew)
 
-    def _followed(
+    def _delays(
         self, seen: Mapping[str, Seen], kept: Container[str]
-    ) -> dict[str, dict[str, Followed]]:
+    ) -> dict[str, dict[str, tuple[Delay, ...]]]:
         """Of those that are not spoken of any more, the newest last."""
-        told = {s: one.memory.followed for s, one in seen.items() if one.memory.followed}
-        every = [(s, f) for s, f in {**self._before.followed, **told}.items() if s not in kept]
+        now = {s: one.memory.delays for s, one in seen.items() if one.memory.delays}
+        every = [(s, d) for s, d in {**self._before.delays, **now}.items() if s not in kept]
         return dict(every[-MOST:])
 
     def _look(

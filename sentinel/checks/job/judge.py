@@ -13,8 +13,9 @@ from sentinel.checks.job.ends import completed, told
 from sentinel.checks.job.memory import Gone, Memory
 from sentinel.checks.job.output import cause, last_step, stdout
 from sentinel.checks.job.queue import Queue, View, elements
+from sentinel.checks.job.rhythm import SECOND_LOOK_S, Wait, gap_line, wait_for, wait_text, why_now
 from sentinel.checks.job.settings import JobSettings
-from sentinel.checks.job.succession import SECOND_LOOK, by_owner, patience, reason
+from sentinel.checks.job.succession import by_owner
 from sentinel.core.clock import elapsed
 from sentinel.core.model import Finding, Status, Value
 from sentinel.core.text import shortened, visible
@@ -96,12 +97,15 @@ def _dead(settings: JobSettings, view: View) -> Finding:
     else:
         text = "not running and nothing is queued; no such job has been seen"
     where = f"its nodes are in the maintenance reservation {visible(view.maintenance)}"
-    more = [*_storm(settings, view), *filter(None, [view.at_risk, view.maintenance and where])]
+    wait = _wait(settings, view)
+    waits = wait_text(wait, view.memory.dead or view.now, view.now, view.zone)
+    texts = [view.at_risk, view.maintenance and where, waits]
+    more = [*_storm(settings, view), *filter(None, texts)]
     finding = _finding(settings, view, Status.CRITICAL, "; ".join([text, *more]))
     return structs.replace(
         finding,
-        patience=_patience(view),
-        values={**dict(_circumstances(view)), **finding.values, **dict(_why_now(view))},
+        patience=wait.seconds,
+        values={**dict(_circumstances(view)), **finding.values, **dict(_why_now(settings, view))},
         began=_ended(view),
     )
 
@@ -149,10 +153,10 @@ def _circumstances(view: View) -> Iterator[tuple[str, Value]]:
             yield "gpus", main.how.gpus
 
 
-def _why_now(view: View) -> Iterator[tuple[str, str]]:
+def _why_now(settings: JobSettings, view: View) -> Iterator[tuple[str, str]]:
     """Why it is told when it is."""
-    if view.memory.gone and not view.queue.held:
-        why = reason(_main(view.memory), view.memory)
+    if view.memory.gone and not view.queue.held and view.for_ is None:
+        why = why_now(_main(view.memory), view.memory, settings.gap)
         yield from [("why_now", why)] if why else []
 
 
@@ -168,14 +172,15 @@ def _by_its_owner(view: View) -> str:
     return f"stopped by its own user: {told(_main(view.memory), view.now)}{rest}"
 
 
-def _patience(view: View) -> float:
-    """Seconds that it has to last before it is told: what is held is asked for twice."""
-    gone = view.memory.gone
+def _wait(settings: JobSettings, view: View) -> Wait:
+    """How long it has to last before it is told: what is held is asked for twice."""
+    if view.for_ is not None:
+        return Wait(view.for_, f"`for: {duration_text(view.for_)}` in the file says so")
     if view.queue.held:
-        return SECOND_LOOK
-    if not gone:
-        return 0.0
-    return patience(_main(view.memory), view.memory)
+        return Wait(SECOND_LOOK_S)
+    if not view.memory.gone:
+        return Wait(0.0)
+    return wait_for(_main(view.memory), view.memory, settings.gap)
 
 
 def _by_its_user(held: Sequence[Job]) -> bool:
@@ -223,6 +228,8 @@ def _details(settings: JobSettings, view: View, status: Status) -> str:
         main = _main(view.memory) if view.memory.gone else None
         lines += [told(gone, view.now) for gone in view.memory.gone if gone is not main]
         last = last_run(view.memory)
+        if main and settings.gap is None and (line := gap_line(main, view.memory)):
+            lines.append(line)
         if last and completed(last) and not settings.done_when:
             lines.append("if that was the end of the training, `done_when` can tell sentinel so")
         if last and last.tail:

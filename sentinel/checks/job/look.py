@@ -46,6 +46,26 @@ class Seen(Struct, frozen=True):
     memory: Memory
 
 
+class SubmitHosts:
+    """Tells from which host a job was submitted, for a few jobs a run: each is a question."""
+
+    MAX_QUESTIONS = 5
+
+    def __init__(self, ctx: Context) -> None:
+        self._ctx, self._left = ctx, self.MAX_QUESTIONS
+
+    def host_of(self, job: Job) -> str:
+        """The host; empty where it is not known, or too many were asked for."""
+        if self._left <= 0 or self._ctx.one_shot:
+            return ""
+        self._left -= 1
+        try:
+            how = self._ctx.slurm.submission(job.id)
+        except CannotTell:
+            return ""
+        return how.host if how else ""
+
+
 class Round:
     """What all trainings of one run share; `mine` are their jobs among all the `jobs`."""
 
@@ -78,8 +98,16 @@ class Round:
         """The judgement. Raises CannotTell where the one thing that decides cannot be seen."""
         view = with_files(self._settings, view, files, one_shot=self._ctx.one_shot)
         view = self._asked_alive(view)
-        if is_dead(view.queue) and not view.finished:
+        dead = is_dead(view.queue) and not view.finished
+        if dead:
             view = self._with_circumstances(view)
+        since = (view.memory.dead or view.now) if dead else None
+        view = structs.replace(
+            view,
+            memory=structs.replace(view.memory, dead=since),
+            for_=self._ctx.for_,
+            zone=self._ctx.zone,
+        )
         finding = judge(self._settings, view)
         held, memory = requests(self._settings, view, finding)
         view = structs.replace(view, memory=memory)

@@ -80,12 +80,16 @@ class Gone(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return (self.end.started if self.end else None) or self.seen.started
 
 
-class Followed(Struct, frozen=True):
-    """How often a job was submitted after an end of one kind, and the longest time until then in
-    seconds."""
+class Delay(Struct, frozen=True):
+    """Seconds between an end and the submission of the next job, which was `at` (epoch seconds).
 
-    count: int = 0
-    longest: float = 0.0
+    `prompted`: somebody had been told of the end before. `automatic`: it cannot have been a hand.
+    """
+
+    seconds: float
+    at: int
+    prompted: bool = False
+    automatic: bool = False
 
 
 class Revival(Struct, frozen=True):
@@ -100,8 +104,9 @@ class Memory(Struct, frozen=True, kw_only=True):
     """All of it. `alive`: when last something ran; `vacant`: starts that would be restarts.
 
     `asked`: what was to be held, by target, with the restart that was the newest then. `looked`:
-    when it was last looked at; `recalled`: when a second look was last taken. `followed`: what
-    came after its ends, by their kind. `revived`: what was to be submitted again. `away`: the id of
+    when it was last looked at; `recalled`: when a second look was last taken. `delays`: how soon
+    the next job came after its last ends, by their kind. `dead`: since when nothing of it runs
+    and nothing will start. `revived`: what was to be submitted again. `away`: the id of
     its newest job, where another cluster of the federation has that.
     """
 
@@ -114,7 +119,8 @@ class Memory(Struct, frozen=True, kw_only=True):
     looked: Instant | None = None
     recalled: Instant | None = None
     stuck: dict[str, Stuck] = {}
-    followed: dict[str, Followed] = {}
+    delays: dict[str, tuple[Delay, ...]] = {}
+    dead: Instant | None = None
     revived: tuple[Revival, ...] = ()
     away: str = ""
 
@@ -128,11 +134,11 @@ class Memory(Struct, frozen=True, kw_only=True):
 
 
 class Many(Struct, frozen=True, kw_only=True):
-    """The memory of a check on many trainings, by subject. `ever`: there was one once; `followed`:
-    what came after the ends of those that are not spoken of any more."""
+    """The memory of a check on many trainings, by subject. `ever`: there was one once; `delays`:
+    those of trainings that are not spoken of any more."""
 
     trainings: dict[str, Memory] = {}
-    followed: dict[str, dict[str, Followed]] = {}
+    delays: dict[str, dict[str, tuple[Delay, ...]]] = {}
     ever: bool = False
     stuck: dict[str, Stuck] = {}
 

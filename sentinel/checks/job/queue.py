@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
+from datetime import tzinfo
 
 from msgspec import Struct
 
@@ -97,7 +98,8 @@ class View(Struct, frozen=True, kw_only=True):
     `many`: it is one of those that were found, not one that was named.
     `finished`: what proves the end, "" for nothing. `at_risk`: the work that its death costs.
     `maintenance`: the reservation with the flag MAINT that holds a node of the job that ended last,
-    "" for none. `ours`: sentinel itself has cancelled it.
+    "" for none. `ours`: sentinel itself has cancelled it. `for_`: seconds that `for` in the file
+    says. `zone`: of the times that people read, None: the host's.
     """
 
     subject: str
@@ -111,6 +113,8 @@ class View(Struct, frozen=True, kw_only=True):
     at_risk: str = ""
     maintenance: str = ""
     ours: bool = False
+    for_: float | None = None
+    zone: tzinfo | None = None
     notes: tuple[str, ...] = ()
 
 

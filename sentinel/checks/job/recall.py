@@ -12,8 +12,8 @@ from msgspec import Struct, structs
 
 from sentinel.checks.job.ends import completed, recency
 from sentinel.checks.job.memory import GONE, Gone, Memory, Seen
+from sentinel.checks.job.rhythm import SECOND_LOOK_S
 from sentinel.checks.job.settings import JobSettings
-from sentinel.checks.job.succession import SECOND_LOOK
 from sentinel.core.clock import SECOND, Instant, elapsed
 from sentinel.core.errors import CannotTell
 from sentinel.core.ports import Context
@@ -28,7 +28,7 @@ AGAIN = 240.0
 """Seconds after which one that is dead is looked for by name again: slurmctld forgets a job that
 is over after 300 (slurm.conf(5), MinJobAge)."""
 
-CLOSE = SECOND_LOOK - 6.0
+CLOSE = SECOND_LOOK_S - 6.0
 """Seconds after a death from which on it is looked for by name too, until it may be told: what came
 after it may have died between two looks."""
 
@@ -113,7 +113,7 @@ def _asks(memory: Memory, dead: bool, now: Instant) -> bool:
 def _is_close(gone: Gone, recalled: Instant | None, now: Instant) -> bool:
     """Whether this death may be told now, and was not looked for since it may be."""
     before = elapsed(gone.at, recalled) if recalled else 0.0
-    return elapsed(gone.at, now) >= CLOSE and before < SECOND_LOOK
+    return elapsed(gone.at, now) >= CLOSE and before < SECOND_LOOK_S
 
 
 def _open(gone: Gone, now: Instant) -> bool:

@@ -75,6 +75,7 @@ class JobSettings(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     on_storm: `hold`: where jobs restart that often (`restarts`), also hold those that wait.
     on_death: Submit a training of your own again that has died, at most three times a day.
     checkpoints: Where they lie: a death then says how much work is at risk.
+    gap: How long nothing of it may be there after an end before that is told; unset, by what is learned.
     kill_switch: A file that makes the training stop; a warning when it is there while jobs are queued.
     pulse_log: A file that gets one line per run.
     """
@@ -93,6 +94,7 @@ class JobSettings(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     on_storm: list[Literal["hold"]] = []
     on_death: list[Literal["resubmit"]] = []
     checkpoints: Where | None = None
+    gap: Duration | None = None
     kill_switch: FilePath | None = None
     pulse_log: FilePath | None = None
 

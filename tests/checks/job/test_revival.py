@@ -129,4 +129,4 @@ def test_what_sentinel_submits_again_teaches_no_gap(tmp_path: Path) -> None:
     assert dying.dies(CURABLE.format(step=5))
     now = dying.watch.clock.now().wall // 10**6
     dying.watch.look(job("99", user=ME, started=now, submitted=now - 1))
-    assert dying.watch.memory["followed"] == {}
+    assert dying.watch.memory["delays"] == {}
