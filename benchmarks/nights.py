@@ -197,7 +197,7 @@ class Night:
                 jobs.append(job(number, submitted=int(self.start + row.submitted),
                                 started=times[0], ends=times[1] + 60))  # fmt: skip
                 host = {"host": "node-0" if row.own else "login1"}
-                known = host if "host" in Submission.__struct_fields__ else {}
+                known: dict[str, Any] = host if "host" in Submission.__struct_fields__ else {}
                 submissions[number] = Submission(
                     id=number, name="train", user="alice", workdir="/w", **known
                 )
