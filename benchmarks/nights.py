@@ -114,7 +114,8 @@ class Night:
 
     def __init__(self, behaviour: Behaviour, drawn: random.Random, deaths: int) -> None:
         self.behaviour, self.drawn, self.left = behaviour, drawn, deaths
-        self.watch, self.alert = Watch(check()), None
+        self.watch = Watch(check())
+        self.alert: Alert | None = None
         self.start = self.watch.clock.now().wall / SECOND
         self.rows = [self._row(10, -30.0, -30.0, own=False)]
         self.messages: list[float] = []
