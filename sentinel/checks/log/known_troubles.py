@@ -243,6 +243,27 @@ KINDS = (
         parting=True,
     ),
     Kind(
+        "UCX error",
+        r"UCX +ERROR +(?![^\n]{0,200}(?:reset by|closed by|etry count|completion))|pml_ucx\.c:\d+ +Error: ",
+        ("UCX ", "pml_ucx"),
+        "UCX, src/ucs/debug/log.c; Open MPI, ompi/mca/pml/ucx/pml_ucx.c",
+        parting=True,
+    ),
+    Kind(
+        "MPI start-up",
+        r"It looks like MPI_INIT failed|mpi/pmix\w{0,6}: [^\n]{0,160}(?:collective timeout|failed|ERROR)|\bPMIX ERROR: ",
+        ("MPI_INIT failed", "mpi/pmix", "PMIX ERROR"),
+        "Open MPI, ompi/runtime/help-mpi-runtime.txt; Slurm, src/plugins/mpi/pmix; OpenPMIX, src/util/error.c",
+        names=r"pmixp_\w{1,60}: (?P<host>[\w.-]{1,64}) \[\d{1,6}\]: ",
+        parting=True,
+    ),
+    Kind(
+        "panic or uncaught exception",
+        r"thread '[^'\n]{1,60}' (?:\(\d{1,9}\) )?panicked at |(?m:^panic: )|Exception in thread \"[^\"\n]{1,80}\" |(?m:^ERROR: LoadError: )",
+        ("panicked at", "panic: ", "Exception in thread", "LoadError"),
+        "Rust, library/std/src/panicking.rs; Go, runtime/panic.go; Java, ThreadGroup; Julia, base/client.jl",
+    ),
+    Kind(
         "rendezvous",
         r"client socket has timed out|server socket has failed to (?:bind|listen)"
         r"|Timed out after \d+ seconds waiting for clients|Rendezvous(?:Timeout|Connection|Closed)Error"
@@ -411,7 +432,7 @@ GATES = (
     "noticed that", "stopping", "lost communication", "Aborted", "terminate called", "llocate memory", "NaN loss",
     "version mismatch", "retry count", "got completion", "no socket", "Duplicate GPU", "BadZip",
     "Event Queue", "[PID: ", "MPI_A", "peer process", "has been shut down", "crashed with", "exited with", "catastrophic",
-    "is dead because", "shared memory", "EI0", "EE1", "EH9", "EJ0", "EL0", "EZ9", "corrupt", "Non-OK", "HW Exception", "exceeded memory", "DUE TO JOB", "Unexpected result", "Child process", "death signal", "got signal", "setting up NCCL",
+    "is dead because", "shared memory", "panic", "Exception in thread", "MPI_INIT failed", "mpi/pmix", "pml_ucx", "EI0", "EE1", "EH9", "EJ0", "EL0", "EZ9", "corrupt", "Non-OK", "HW Exception", "exceeded memory", "DUE TO JOB", "Unexpected result", "Child process", "death signal", "got signal", "setting up NCCL",
 )  # fmt: skip
 """One of them is in whatever any pattern above finds: most texts hold none."""
 

@@ -41,7 +41,7 @@ value` (Megatron's evaluation), `aux_loss` and `z_loss` of a router."""
 Loss = tuple[int, str, float]
 """Where it stands, its name, and its value: NaN for an infinite one too."""
 
-_SEPARATOR = r"(?:['\"]?[ \t]{0,40}(?:[:=|│┃→]|[-=]>)\s{0,4}[ \t]{0,40}|['\"], ['\"]value['\"]: |['\"]?[ \t]{1,40})"
+_SEPARATOR = r"(?:['\"]?[ \t]{0,40}(?:[:=|│┃→]|[-=]>)\s{0,4}[ \t]{0,40}(?:[a-z]{1,12} (?=(?i:[-+]?(?:nan|inf)\b)))?|['\"], ['\"]value['\"]: |['\"]?[ \t]{1,40})"
 _WRAPPED = (
     r"(?:<tf\.Tensor: shape=[^\n]{0,60}?numpy=|Tensor\(shape=[^\n]{0,160}?(?:,|value=)\s{1,12}"
     r"|[\[(]{0,3}[A-Za-z_][\w.]{0,30}\((?:[a-z]{1,10}=)?)?[\[(]{0,3}['\"]?"

@@ -19,6 +19,9 @@ LATE = frozenset((
 ))  # fmt: skip
 """What ranks say of one that is late or gone: a watchdog speaks minutes after the exception that it waits for."""
 
+LAST = "NCCL heartbeat"
+"""A watchdog that is stuck itself: it waits for the collective that timed out."""
+
 ROOT, CAUSE, ECHO, BARE = range(4)
 """Nothing else brings it about; a cause; it follows; a traceback of which no more is known."""
 
@@ -35,6 +38,9 @@ def rank(kind: str) -> int:
 def first_cause(kinds: Sequence[str]) -> int | None:
     """Which of these, in the order in which they came, is the one by which the others followed."""
     first = min(range(len(kinds)), key=lambda at: rank(kinds[at]), default=None)
-    if first is None or kinds[first] not in LATE or EXCEPTION not in kinds:
+    if first is None or kinds[first] not in LATE:
         return first
-    return kinds.index(EXCEPTION)
+    if EXCEPTION in kinds:
+        return kinds.index(EXCEPTION)
+    same = [at for at, kind in enumerate(kinds) if rank(kind) == CAUSE]
+    return next((at for at in same if kinds[at] != LAST), first)

@@ -59,6 +59,7 @@ OTHERS = (
         words=(" - loss: ", "/step - ", "Epoch "),
         numbers={
             "batch": r"^ *(\d+)/(?:\d+|Unknown)[ \t]+(?:\[[=>.]{20,40}\]|[━╺╸─]{10,40})[^\n]{0,80} - (?:\w+: |ETA)",
+            "batch of many": r"^ *(\d+)/Unknown +- \d+m?s [^\n]{0,80} - \w+: ",
             "epoch": r"^Epoch (\d+)/\d+$",
         },
         needs=r"^ *\d+/(?:\d+|Unknown)[ \t]+(?:\[[=>.]{20,40}\] - |[━╺╸─]{10,40} |- \d+m?s )", loss="loss",

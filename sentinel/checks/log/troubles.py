@@ -26,7 +26,9 @@ _MARKS = (
     # `[node-3:17]: text`, and `[17]: text` as pdsh and ompi do
     re.compile(r"^\[(?P<host>[A-Za-z][\w.-]*)[:,](?P<rank>\d{1,6})\](?=:)"),
     # Open MPI and UCX: a process of a host
-    re.compile(r"^\[(?P<host>[A-Za-z][\w.-]*):\d+ *(?::\d+:\d+)?\] "),
+    re.compile(
+        r"^(?:\[\d{9,11}\.\d{3,6}\] )?\[(?P<host>[A-Za-z][\w.-]*):\d+ *(?::[\da-f]{1,9}){0,2}\] "
+    ),
     re.compile(r"^\[(?P<rank>\d{1,6})\]:? "),
     # Open MPI, --tag-output
     re.compile(r"^\[\d{1,6},(?P<rank>\d{1,6})\]<std(?:out|err)>: ?"),
@@ -42,7 +44,9 @@ _PLAIN = (
     # srun --label
     re.compile(r"^ {0,5}(?P<rank>\d{1,6}): "),
     # pdsh, clush
-    re.compile(r"^(?P<host>[A-Za-z][\w.-]*\d[\w.-]*|\d{1,3}(?:\.\d{1,3}){3}): "),
+    re.compile(
+        r"^(?P<host>(?!\S{0,200}(?:Error|Exception|Warning|Exit):)[A-Za-z][\w.-]*\d[\w.-]*|\d{1,3}(?:\.\d{1,3}){3}): "
+    ),
 )
 """After a time they would be anything: a logger's name, a count."""
 
