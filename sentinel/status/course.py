@@ -83,6 +83,9 @@ TRAINING: tuple[tuple[str, str, Unit], ...] = (
     ("running", "Jobs running", "number"),
     ("queued", "Jobs queued", "number"),
 )
+CONTENT = frozenset({"loss", "grad_norm"})
+"""What only the owner of a training sees of it: that it goes on is no secret, how well it learns is."""
+
 FILES: tuple[tuple[str, str, Unit], ...] = (
     ("used_percent", "Space used", "percent"),
     ("free_bytes", "Space free", "bytes"),

@@ -1,7 +1,7 @@
 """Who may look, and who may acknowledge and silence. Pure.
 
-The token comes with the request itself (a field of the form, or `Authorization: Bearer` of a
-program), or it was given before and the browser has a session for it: a cookie that no script can
+The token comes with the request itself (a field of the form, `Authorization: Bearer`, or `Basic` of
+a program), or it was given before and the browser has a session for it: a cookie that no script can
 read. Another site's link brings it along (SameSite=Lax), so that a page opened from a mail knows
 who looks; no other request of another site does. What a browser says is another site's is refused:
 https://cheatsheetseries.owasp.org/cheatsheets/Cross-Site_Request_Forgery_Prevention_Cheat_Sheet.html
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import hmac
 import secrets
-from base64 import urlsafe_b64decode, urlsafe_b64encode
+from base64 import b64decode, urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Iterator, Mapping
 from ipaddress import ip_address
 from urllib.parse import urlsplit
@@ -92,7 +92,8 @@ class Gate(Struct, frozen=True):
         own = "Origin" in headers or headers.get("Sec-Fetch-Site") == "same-origin"
         if not given and own and self.session(headers, now):
             return Eyes()
-        if not self._right(given or _bearer(headers.get("Authorization", ""))):
+        authorization = headers.get("Authorization", "")
+        if not self._right(given or _bearer(authorization) or _basic(authorization)):
             raise Refused("the token is not the right one", 401)
         return Eyes() if given else self.viewer(headers, now).eyes
 
@@ -125,15 +126,19 @@ class Gate(Struct, frozen=True):
     def viewer(self, headers: Mapping[str, str], now: float) -> Viewer:
         """Who looks, for a page that may differ by it."""
         session, user = self.session(headers, now), self.user(headers)
-        proxied = bool(self.token) and self._right(_bearer(headers.get("Authorization", "")))
-        if session or not self.user_header:
+        authorization = headers.get("Authorization", "")
+        proxied = bool(self.token) and self._right(_bearer(authorization))
+        holds = bool(self.token) and self._right(_basic(authorization))
+        if session or holds or not self.user_header:
             eyes = Eyes()
-        else:  # a name is believed of whom the proxy's token comes with it
-            known = proxied and (not user or user in self.administrators)
+        else:
+            # A name is believed where the proxy's token comes with it. The proxy adds that to every
+            # request, so a request without a name is nobody's: its login let somebody through.
+            known = proxied and user in self.administrators
             eyes = Eyes(user if proxied else "", known)
         return Viewer(
             name=user or (session.name if session else ""),
-            open=session is not None or proxied,
+            open=session is not None or proxied or holds,
             answers=bool(self.token),
             eyes=eyes,
             session=session is not None,
@@ -166,9 +171,11 @@ class Gate(Struct, frozen=True):
         return bool(host) and name not in known and not _is_address(name)
 
     def user(self, headers: Mapping[str, str]) -> str:
-        """Whom a proxy says is logged in."""
-        found = headers.get(self.user_header, "") if self.user_header else ""
-        return visible(found.strip()[:NAME])
+        """Whom a proxy says is logged in; nobody where two names came, of which one is not the
+        proxy's."""
+        name = self.user_header.lower()
+        found = [value for key, value in headers.items() if name and key.lower() == name]
+        return visible(found[0].strip()[:NAME]) if len(found) == 1 else ""
 
     def who(self, headers: Mapping[str, str], name: str, through: str, now: float) -> str:
         """The name to write down."""
@@ -218,6 +225,15 @@ def _cookies(text: str) -> Iterator[bytes]:
 def _bearer(text: str) -> str:
     kind, _, token = text.partition(" ")
     return token.strip() if kind.lower() == "bearer" else ""
+
+
+def _basic(text: str) -> str:
+    """The token as a password, of whatever user: of a program that has it itself (RFC 7617)."""
+    kind, _, encoded = text.partition(" ")
+    try:
+        return b64decode(encoded).decode().partition(":")[2] if kind.lower() == "basic" else ""
+    except ValueError:
+        return ""
 
 
 def _digest(text: str) -> bytes:

@@ -6,6 +6,7 @@ Nothing of it is stored, judged or told to anybody: that is the other sentinel's
 from __future__ import annotations
 
 import asyncio
+from base64 import b64encode
 from collections.abc import Mapping
 from typing import Any
 
@@ -84,7 +85,8 @@ class Others:
 async def _summary(other: OtherSettings) -> Summary:
     headers = {"Accept": "application/json", "User-Agent": "sentinel"}
     if other.token is not None:
-        headers["Authorization"] = f"Bearer {other.token.reveal()}"
+        proof = b64encode(f"sentinel:{other.token.reveal()}".encode()).decode()
+        headers["Authorization"] = f"Basic {proof}"  # Bearer alone is a proxy's, and shows a part
     more: dict[str, Any] = {"ca_file": other.ca_file, "timeout": LIMIT, "most": MOST}
     request = Request(
         url=below(other.url, "api/v1"), method="GET", headers=headers, body=b"", **more

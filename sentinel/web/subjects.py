@@ -226,7 +226,8 @@ class Subjects:
         if row is None and not eyes.all:
             past = Past()
         elif isinstance(row, JobFact) and not _own(eyes, row):
-            past = Past(lines=past.lines, marks=[replace(m, text=HIDDEN) for m in past.marks])
+            lines = [line for line in past.lines if line.name not in course.CONTENT]
+            past = Past(lines=lines, marks=[replace(m, text=HIDDEN) for m in past.marks])
         first = min((line.points[0][0] for line in past.lines if line.points), default=asked.first)
         moment = number_of(request.query.get("at", ""), 12)
         return plot.Course(

@@ -176,7 +176,7 @@ class Views:
         if not self._shown.viewer(request).eyes.all and (
             hidden("jobs", facts) or hidden("nodes", facts)
         ):
-            text = "Slurm hides jobs or nodes (PrivateData): metrics need the token as Authorization.\n"
+            text = "Slurm hides jobs or nodes (PrivateData): metrics need the token (Basic).\n"
             return answer(text, 403, "text/plain")
         if self._scraped is None or self._scraped[0] is not facts:
             self._scraped = facts, metrics.metrics(facts)

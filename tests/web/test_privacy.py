@@ -10,12 +10,14 @@ import pytest
 from msgspec import to_builtins
 from msgspec.structs import replace
 
-from sentinel.core.model import Batch, Key, Status
+from sentinel.core.clock import shifted
+from sentinel.core.model import Batch, Key, Sample, Status
 from sentinel.status import last_seen
 from sentinel.status.last_seen import CheckLook, NodeLook, Shown, Work, grouped
 from sentinel.status.privacy import Eyes
 from sentinel.testing import START
 from sentinel.web.auth import Gate
+from tests.web.proof import of, program
 from tests.web.scenery import alert, nodes, store
 from tests.web.stage import TOKEN, Stage, stage
 from tests.web.test_site import ask
@@ -42,12 +44,8 @@ PATHS = (
     "/api/v1/alerts/0000000b",
 )
 SECRETS = ("B-LOG-TAIL", "/home/bob/", "B-COMMAND", "rank 37", "B-NOTE")
+CONTENT = {"progress": 7.0, "loss": 2.71875, "grad_norm": 31.4375}
 NAMES = ("b/llm", "bob", "B-JOB")
-
-
-def of(who: str, token: str = TOKEN) -> dict[str, str]:
-    proof = {"Authorization": f"Bearer {token}"} if token else {}
-    return {**proof, **({"X-Remote-User": who} if who else {})}
 
 
 @contextmanager
@@ -90,6 +88,9 @@ def site(private: Sequence[str] | None, evidence: str = "") -> Iterator[Stage]:
         ),
     }
     state.commit(Batch(at=START, memory=memory))
+    for back in (1200.0, 600.0, 0.0):
+        samples = tuple(Sample("b/llm", name, value) for name, value in CONTENT.items())
+        state.commit(Batch(at=shifted(START, -back), samples={"progress": samples}))
     with stage(state=state, gate=GATE, evidence=evidence) as s:
         yield s
 
@@ -109,7 +110,9 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
         yield s
 
 
-@pytest.mark.parametrize("headers", [of("bob"), of("root"), of("")], ids=["bob", "root", "token"])
+@pytest.mark.parametrize(
+    "headers", [of("bob"), of("root"), program()], ids=["bob", "root", "token"]
+)
 def test_the_owner_and_administrators_see_all_of_a_job(
     told: Stage, headers: dict[str, str]
 ) -> None:
@@ -120,8 +123,28 @@ def test_the_owner_and_administrators_see_all_of_a_job(
 
 @pytest.mark.parametrize(
     "headers",
-    [of("ann"), of("bob", ""), of("root", ""), of("root", "wrong"), {}],
-    ids=["ann", "says bob", "says root", "root, wrong token", "nobody"],
+    [
+        of("ann"),
+        of("bob", ""),
+        of("root", ""),
+        of("root", "wrong"),
+        of(""),
+        of(" "),
+        program(""),
+        program("wrong"),
+        {},
+    ],
+    ids=[
+        "ann",
+        "says bob",
+        "says root",
+        "root, wrong token",
+        "no name behind the proxy",
+        "a blank name",
+        "no password",
+        "wrong password",
+        "nobody",
+    ],
 )
 def test_of_other_peoples_jobs_neither_log_nor_path_nor_stacks(
     told: Stage, headers: dict[str, str]
@@ -148,7 +171,8 @@ def test_what_slurm_hides_is_not_there(private: Sequence[str] | None) -> None:
         assert "A-JOB" in ask(s, "GET", "/nodes/room.json", headers=of("ann"))[1]
         assert ask(s, "GET", "/alerts/0000000b", headers=of("ann"))[0] == 404
         assert ask(s, "GET", "/metrics", headers=of("ann"))[0] == 403
-        assert ask(s, "GET", "/metrics", headers=of(""))[0] == 200
+        assert ask(s, "GET", "/metrics", headers=of(""))[0] == 403
+        assert ask(s, "GET", "/metrics", headers=program())[0] == 200
         assert "B-JOB" in ask(s, "GET", "/nodes/room.json", headers=of("root"))[1]
 
 

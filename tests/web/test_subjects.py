@@ -20,6 +20,7 @@ from sentinel.testing import START
 from sentinel.web.auth import Gate
 from sentinel.web.metrics import metrics
 from tests.checks.quota.test_further import look
+from tests.web.proof import program
 from tests.web.scenery import KINDS, alert, around, big, ledger, store
 from tests.web.stage import TOKEN, stage
 from tests.web.test_site import ask
@@ -133,7 +134,7 @@ def test_a_tree_shows_who_grew_and_since_when(tmp_path: Path) -> None:
     page = f"/files/one?check=scratch&path={tmp_path} tree"
     gate = Gate(TOKEN, user_header="X-Remote-User")
     with stage(state=state, gate=gate) as s:
-        whole = ask(s, "GET", page, headers={"Authorization": f"Bearer {TOKEN}"})[1]
+        whole = ask(s, "GET", page, headers=program())[1]
         ann = {"X-Remote-User": "ann", "Authorization": f"Bearer {TOKEN}"}
         part, rows = (
             ask(s, "GET", page, headers=ann)[1],
