@@ -161,6 +161,7 @@ def test_paths_of_one_mount_are_one_story() -> None:
 @pytest.mark.parametrize(("seconds", "is_joined"), [(JOIN, True), (JOIN + 1, False)])
 def test_only_what_begins_near_its_cause_joins_it(seconds: float, is_joined: bool) -> None:
     """Before it or after it, half an hour; by when both fired, else by when they began."""
+    assert JOIN == 30 * 60
     node, on = alert("nodes", "n3", at=10_000), {"labels": {"node": "n3"}}
     for at in (10_000 + seconds, 10_000 - seconds):
         assert explains(node, alert("gpu", "GPU-1", at=at, **on)) is is_joined
@@ -228,3 +229,4 @@ def test_what_comes_first_in_a_message() -> None:
     blind = alert("job", "llm", WARNING, status=UNKNOWN)
     assert weight(blind, now) == (2, 0.0)
     assert importance("job", "llm", CRITICAL, UNKNOWN, 8, 2) == (0, -16.0)
+    assert importance("job", "llm", CRITICAL, CRITICAL) == (0, 0.0)

@@ -6,7 +6,7 @@ import pytest
 
 from sentinel.alerting.orders import NotThere, NotYet, Wrong
 from sentinel.status.privacy import Eyes
-from sentinel.web.auth import COOKIE, LASTS, NAME, Gate, Refused, refused, secure
+from sentinel.web.auth import COOKIE, LASTS, NAME, NOBODY, Gate, Refused, refused, secure
 
 TOKEN, NOW = "correct horse battery staple", 1_000_000.0
 OURS = {"Origin": "https://watch.example", "Host": "watch.example"}
@@ -31,6 +31,7 @@ def is_admitted(to: Gate, headers: dict[str, str], given: str = "", now: float =
 
 def test_a_session_lasts_a_shift() -> None:
     """To the second, and not for another gate's token."""
+    assert (LASTS, NAME) == (12 * 3600, 60)
     here = gate()
     cookie = here.begun("  ann  ", NOW)
     for now, lasts in ((NOW, True), (NOW + LASTS - 1, True), (NOW + LASTS, False)):
@@ -138,7 +139,7 @@ def test_a_session_answers_only_from_the_page_itself() -> None:
     here = gate()
     cookie = here.begun("ann", NOW)
     alone = {"Cookie": f"{COOKIE}={cookie}"}
-    assert is_admitted(here, {**alone, **OURS})
+    assert here.admit({**alone, **OURS}, "", NOW) == Eyes()
     assert is_admitted(here, {**alone, "Sec-Fetch-Site": "same-origin"})
     assert not is_admitted(here, alone)
     assert not is_admitted(here, {**alone, "Sec-Fetch-Site": "none"})
@@ -216,6 +217,11 @@ def test_whether_the_browser_came_by_tls() -> None:
     assert secure({"Origin": "https://x"})
     assert not secure({"X-Forwarded-Proto": "http", "Origin": "https://x"})
     assert not secure({})
+
+
+def test_nobody_has_nothing() -> None:
+    """What a page takes for whoever is not known."""
+    assert (NOBODY.name, NOBODY.open, NOBODY.answers, NOBODY.session) == ("", False, False, False)
 
 
 def test_the_gate_shows_no_secret() -> None:
