@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from datetime import timezone, tzinfo
+from datetime import datetime, timezone, tzinfo
 from io import BytesIO
 from struct import pack
 from zoneinfo import ZoneInfo
@@ -16,12 +16,35 @@ USUAL = ",M3.2.0,M11.1.0"
 
 def here() -> tzinfo:
     """As named by $TZ or the host's files; where that is not possible, what libc goes by."""
+    import warnings
+
     from tzlocal import get_localzone
 
     try:
-        return get_localzone()
-    except LookupError:  # a rule in TZ, no zone's name; or files that contradict each other
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # "defaulting to UTC": `why_utc` says it, once
+            return get_localzone()
+    # A rule in TZ, no zone's name; files that contradict each other; an /etc/localtime that is empty,
+    # a directory or unreadable; a TZ that leads outside the data base.
+    except (LookupError, OSError, ValueError):
         return _of_libc()
+
+
+def why_utc() -> str:
+    """Why times are shown in UTC although nobody chose it; empty where somebody did, or they are not."""
+    rule = os.environ.get("TZ")
+    if rule is not None:
+        known = rule.strip(":").upper() in ("", "UTC", "GMT", "UTC0", "Z", "ETC/UTC", "ETC/GMT")
+        wrong = not known and not datetime.now(here()).utcoffset()
+        return f"TZ={rule} names no zone that is known here" if wrong else ""
+    try:
+        with open(LOCALTIME, "rb") as file:
+            ZoneInfo.from_file(file, key=LOCALTIME)
+    except OSError as error:
+        return f"{LOCALTIME} cannot be read: {error.strerror}"
+    except ValueError:
+        return f"{LOCALTIME} holds no time zone"
+    return ""
 
 
 def _of_libc() -> tzinfo:

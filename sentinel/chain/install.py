@@ -25,6 +25,7 @@ from sentinel.chain.queue import Queue, Refused
 from sentinel.chain.timers import Table, Timer
 from sentinel.core.errors import CannotTell, SentinelError
 from sentinel.core.values import duration_text
+from sentinel.homes import own_folder
 from sentinel.slurm.client import Client
 from sentinel.slurm.complaints import complaint
 from sentinel.slurm.words import nonce, seconds, text
@@ -345,8 +346,7 @@ def entry(chain: Chain, place: Place) -> Table | Timer:
 
 def units() -> str:
     """Where systemd.unit(5) looks for a user's own."""
-    base = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
-    return os.path.join(base, "systemd", "user")
+    return os.path.join(own_folder("XDG_CONFIG_HOME", "~/.config"), "systemd", "user")
 
 
 def _digest(text: str) -> str:

@@ -120,10 +120,16 @@ class Timer:
 
     def install(self) -> None:
         """Write the units and start the timer; raises NotHere, with nothing left behind."""
-        os.makedirs(self._folder, exist_ok=True)
         fresh = [path for path in self._units() if not os.path.exists(path)]
-        for path, text in self._units().items():
-            replace(path, text.encode(), 0o644)
+        try:
+            os.makedirs(self._folder, exist_ok=True)
+            for path, text in self._units().items():
+                replace(path, text.encode(), 0o644)
+        except OSError as error:
+            _unlink(fresh)
+            raise NotHere(
+                f"{visible(self._folder)} cannot be written: {error.strerror}; take another --mode"
+            ) from error
         try:
             self._do("daemon-reload")
             self._do("enable", "--now", f"{self._chain.name}.timer")
@@ -195,7 +201,7 @@ def _said(done: proc.Done) -> str:
 
 def _unlink(paths: Iterable[str]) -> None:
     for path in paths:
-        with suppress(FileNotFoundError):
+        with suppress(FileNotFoundError, NotADirectoryError):
             os.unlink(path)
 
 

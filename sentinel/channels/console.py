@@ -53,7 +53,7 @@ class Console(Channel, frozen=True, kw_only=True, forbid_unknown_fields=True):
         from shutil import get_terminal_size
 
         stream = sys.stdout
-        if stream is None or stream.closed:
+        if stream is None or stream.closed or getattr(stream, "stands_in", False):
             raise ChannelError("there is no standard output", permanent=True, reason="server")
         colour = wants_colour(stream, os.environ)
         width = max(40, min(get_terminal_size().columns, 120)) if colour else _COLUMNS

@@ -123,6 +123,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         words = [*words[1:], "--help"]
     _open_standard_streams()
     try:
+        _require_working_directory()
         with signals.heard():
             try:
                 progress.begin(words)
@@ -132,6 +133,8 @@ def main(argv: Sequence[str] | None = None) -> int:
                 sys.stdout.flush()
     except SentinelError as error:
         _complain(str(error))
+        if isinstance(error, NoWorkingDirectory) and words[:1] == ["check"]:
+            return UNKNOWN
         return getattr(error, "exit_code", INTERNAL)
     except BrokenPipeError:
         _drop_output()
@@ -142,6 +145,23 @@ def main(argv: Sequence[str] | None = None) -> int:
         _drop_output()
         _complain(_internal(error))
         return UNKNOWN if words[:1] == ["check"] else INTERNAL
+
+
+class NoWorkingDirectory(SentinelError):
+    """Relative paths mean nothing here."""
+
+    exit_code = 66
+    """EX_NOINPUT of sysexits(3)."""
+
+
+def _require_working_directory() -> None:
+    """Raises NoWorkingDirectory where the one in which the command was typed is gone."""
+    try:
+        os.getcwd()
+    except OSError as error:
+        raise NoWorkingDirectory(
+            f"the working directory is gone ({error.strerror}); go to another one: cd"
+        ) from None
 
 
 def _run(words: Sequence[str]) -> int:
@@ -190,7 +210,10 @@ def _open_standard_streams() -> None:
 
 
 def _nowhere() -> TextIO:
-    return os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
+    """What stands in for a stream that was closed at the start: nobody reads it."""
+    stream = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
+    stream.stands_in = True  # type: ignore[attr-defined]
+    return stream
 
 
 def _drop_output() -> None:

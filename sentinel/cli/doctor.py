@@ -58,7 +58,7 @@ def _items(settings: Settings) -> Iterator[Item]:
         )
     )
     yield host.state(app.state_of(settings))
-    yield host.clock(app.zone(settings), datetime.now(timezone.utc))
+    yield host.clock(app.zone(settings), datetime.now(timezone.utc), app.why_utc(settings))
     snapshot = app.snapshot(settings)
     yield from slurm.examine(snapshot, settings.slurm)
     for name in settings.clusters:

@@ -64,10 +64,15 @@ def state(directory: str) -> Item:
     return ok("state", f"{place} is writable{made}")
 
 
-def clock(zone: tzinfo, now: datetime) -> Item:
-    """The time zone that rules `cron:` and shown times."""
+def clock(zone: tzinfo, now: datetime, why: str = "") -> Item:
+    """The time zone that rules `cron:` and shown times. `why`: why that is UTC unasked."""
     local = now.astimezone(zone)
-    return ok("time zone", f"{local:%Z (UTC%z)}, now {local:%Y-%m-%d %H:%M:%S}")
+    text = f"{local:%Z (UTC%z)}, now {local:%Y-%m-%d %H:%M:%S}"
+    if why and not local.utcoffset():
+        return warn(
+            "time zone", f"{text}: {why}", "set `timezone:`, or install tzdata and link the file"
+        )
+    return ok("time zone", text)
 
 
 def munge() -> Item:

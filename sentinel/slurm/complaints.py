@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from sentinel.core.errors import CannotTell
+from sentinel.core.errors import CannotAsk, CannotTell
 from sentinel.core.text import shortened, visible
 
 MOST_SHOWN = 500  # characters
@@ -50,6 +50,10 @@ _NO_NAME = "the host that slurm.conf names is not known here: DNS or /etc/hosts"
 _BOOKS = "slurmdbd, Slurm's accounting, does not answer"
 _NO_BOOKS = "Slurm has no accounting here (AccountingStorageType)"
 _NO_SSH = "ssh does not reach the other host"
+_NOT_LET_IN = "ssh was not let in on the other host"
+
+OF_THIS_HOST = frozenset({_NO_CONF, _BAD_CONF, _NO_PLUGIN, _NO_SSH, _NOT_LET_IN})
+"""Meanings of which slurmctld knows nothing: it was never asked."""
 
 # In order: the first that fits is told. Texts: src/common/slurm_errno.c, 20.11 to 26.05;
 # src/common/conf (fetch_config), src/common/slurm_persist_conn.c, src/squeue/opts.c; ssh(1).
@@ -60,7 +64,7 @@ MEANINGS = tuple(
         # A connection of ssh fails in the words in which one to slurmctld does.
         (r"ssh: (connect|Could not resolve)|Could not resolve hostname|kex_exchange_identif"
          r"|Connection (closed|reset) by \S+ port", _NO_SSH),
-        (r"Permission denied \(|Host key verification", "ssh was not let in on the other host"),
+        (r"Permission denied \(|Host key verification", _NOT_LET_IN),
         # In whatever order: a slip alone is a remark beside many a whole answer.
         (r"(?=.*Pars(e|ing) error).*Unable to process conf", _BAD_CONF),
         (r"configuration source|fetch(_| )config|Unable to process conf"
@@ -124,9 +128,12 @@ def worded(said: str) -> str:
 
 
 def failure(name: str, said: str, code: int) -> CannotTell:
-    """What is raised for a command that failed: its meaning first, then its own words."""
+    """What is raised for a command that failed: its meaning first, then its own words. CannotAsk where
+    the fault is this host's, so that nothing is known of slurmctld."""
     words = told(name, said, code)
     plain = meaning(said)
+    if plain in OF_THIS_HOST:
+        return CannotAsk(plain, words)
     return CannotTell(plain, words) if plain else CannotTell(words)
 
 

@@ -16,6 +16,7 @@ from sentinel.core.errors import ChannelError, SentinelError
 from sentinel.core.kinds import Action, Channel
 from sentinel.core.settings import CheckConfig, Common
 from sentinel.core.text import visible
+from sentinel.homes import own_folder
 from sentinel.wiring.lazy import LazyRemote, LazySettings, LazySlurm
 
 if TYPE_CHECKING:
@@ -223,6 +224,13 @@ def zone(settings: Settings) -> tzinfo:
     return here()
 
 
+def why_utc(settings: Settings) -> str:
+    """Why times are in UTC although nobody chose it; empty where they are not."""
+    from sentinel import zones
+
+    return "" if settings.timezone else zones.why_utc()
+
+
 def open_state(
     settings: Settings, clock: SystemClock, *, mending: bool = True
 ) -> tuple[Store, list[str]]:
@@ -237,8 +245,9 @@ def open_state(
 
 def state_of(settings: Settings) -> str:
     """Where the state lies: as configured, else below $XDG_STATE_HOME."""
-    base = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
-    return settings.state or os.path.join(base, "sentinel")
+    return settings.state or os.path.join(
+        own_folder("XDG_STATE_HOME", "~/.local/state"), "sentinel"
+    )
 
 
 def state_shown(settings: Settings) -> str:

@@ -17,6 +17,7 @@ from sentinel.gpu import smi
 from sentinel.gpu.dcgm import Blame, Outcome, Ran, Verdict, judge
 from sentinel.gpu.errors import Unreadable
 from sentinel.gpu.model import Inventory
+from sentinel.homes import own_folder
 
 _NAME = re.compile(r"dcgmi-r([1-4])-([A-Za-z0-9][A-Za-z0-9._-]*)-([0-9]{8}T[0-9]{6}Z)\.json")
 LONGEST = 64 * 2**20
@@ -25,8 +26,7 @@ LIMIT = 10.0
 
 def usual_place() -> str:
     """The usual place: in the home of whoever runs sentinel, which nodes see on most clusters."""
-    base = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
-    return os.path.join(base, "sentinel", "diag")
+    return os.path.join(own_folder("XDG_STATE_HOME", "~/.local/state"), "sentinel", "diag")
 
 
 class File(Struct, frozen=True, kw_only=True):

@@ -1,0 +1,27 @@
+"""Where a user's own files belong (XDG Base Directory Specification 0.8)."""
+
+import os
+
+from sentinel.core.errors import SentinelError
+
+
+class NoHome(SentinelError):
+    """Nobody knows where this user's own files belong."""
+
+    exit_code = 78
+    """EX_CONFIG of sysexits(3)."""
+
+
+def own_folder(variable: str, usual: str) -> str:
+    """The folder that the variable names, else the usual one below the home (`~/.config`).
+
+    Raises NoHome where $HOME is not set and the user has no entry in passwd, as in a container: a
+    folder named `~` in whatever working directory would be another one at each call.
+    """
+    folder = os.environ.get(variable) or os.path.expanduser(usual)
+    if not os.path.isabs(folder):
+        raise NoHome(
+            f"no home directory is known for uid {os.geteuid()}: set HOME, {variable}, or `state:` "
+            "in the configuration"
+        )
+    return folder
