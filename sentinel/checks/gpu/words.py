@@ -16,7 +16,7 @@ MAX_WORDS = 50
 """Notes of one run."""
 
 MAX_NAMES = 20
-"""Nodes that a note names."""
+"""GPUs that a note names."""
 
 _TROUBLE = re.compile(r"corrupt|error|fail|fault|lost|unable|exit code", re.IGNORECASE)
 
@@ -26,9 +26,11 @@ SEVERAL = 3
 
 
 class Saying(NamedTuple):
-    """Who says a word: GPUs by node; by which tool, and of which driver first."""
+    """Who says a word, GPU by GPU as `UUID on NODE`, and on which nodes; by which tool, and of which
+    driver first."""
 
-    nodes: dict[str, int]
+    gpus: list[str]
+    nodes: dict[str, None]
     tool: str
     driver: str
 
@@ -67,16 +69,20 @@ def _said(sights: Mapping[str, Sight]) -> dict[UnknownWord, Saying]:
     for sight in sights.values():
         if sight.inventory is None:
             continue
-        words = [word for gpu in sight.inventory.gpus for word in gpu.unknown]
-        for remark in sight.inventory.remarks:
-            if not _TROUBLE.search(remark):
-                words.append(UnknownWord(field="beside the page", word=remark, mild=True))
-        for word in words:
-            saying = said.setdefault(
-                word, Saying({}, _tool(sight.inventory), sight.inventory.driver)
-            )
-            saying.nodes[sight.node] = saying.nodes.get(sight.node, 0) + 1
+        for word, who in _words(sight.inventory):
+            new = Saying([], {}, _tool(sight.inventory), sight.inventory.driver)
+            saying = said.setdefault(word, new)
+            saying.nodes[sight.node] = None
+            saying.gpus.append(f"{who} on {sight.node}")
     return said
+
+
+def _words(inventory: Inventory) -> Iterator[tuple[UnknownWord, str]]:
+    for gpu in inventory.gpus:
+        yield from ((word, gpu.uuid or gpu.bus or "a GPU") for word in gpu.unknown)
+    for remark in inventory.remarks:
+        if not _TROUBLE.search(remark):
+            yield UnknownWord(field="beside the page", word=remark, mild=True), "its tool"
 
 
 def _tool(inventory: Inventory) -> str:
@@ -84,15 +90,15 @@ def _tool(inventory: Inventory) -> str:
 
 
 def _note(word: UnknownWord, saying: Saying) -> Finding:
-    nodes = list(saying.nodes)
-    where = f"{sum(saying.nodes.values())} times on {nodes[0]}"
-    if len(nodes) > 1:
-        where = f"on {len(nodes)} nodes, among them {nodes[0]}"
+    more = f" and {len(saying.gpus) - 1} more" if len(saying.gpus) > 1 else ""
+    where = f"{saying.gpus[0]}{more}"
+    if len(saying.nodes) > 1:
+        where = f"on {len(saying.nodes)} nodes, among them {next(iter(saying.nodes))}"
     driver = f" of driver {saying.driver}" if saying.driver else ""
     return Finding(
         subject=f"{saying.tool} {word.field}: {word.word}",
         status=Status.OK if word.mild else Status.WARNING,
         summary=f"{saying.tool}{driver} says '{word.word}' in {word.field}, which is not known here: "
         f"nothing is concluded from it ({where})",
-        details="\n".join(nodes[:MAX_NAMES]),
+        details="\n".join(saying.gpus[:MAX_NAMES]),
     )
