@@ -234,6 +234,46 @@ REPAIRS = "<channel_repair_pending>{}</channel_repair_pending><tpc_repair_pendin
         {},
         FALSE,
     ),
+    Case(
+        "mig-for-a-user-without-rights",
+        "https://github.com/IDSIA/sacred/issues/864",
+        page_with(
+            (">4 MiB</used>", ">Insufficient Permissions</used>"),
+            ("<gpu_util>0 %<", "<gpu_util>Insufficient Permissions<"),
+            ("<current_mig>Disabled<", "<current_mig>Enabled<"),
+            count=-1,
+        ),
+        {},
+        FALSE,
+    ),
+    Case(
+        "mig-after-the-next-reset",
+        "https://github.com/netdata/netdata/issues/14321",
+        page_with(("<pending_mig>Disabled<", "<pending_mig>Enabled<"), count=-1),
+        {},
+        FALSE,
+    ),
+    Case(
+        "errors-of-one-card",
+        "nvidia-smi 595.58.03 of an RTX PRO 6000 with ECC",
+        page_with(("<dram_uncorrectable>0<", "<dram_uncorrectable>2<")),
+        {0: "warning"},
+        MISSED,
+    ),
+    Case(
+        "waits-for-a-reset-everywhere",
+        "nvmlErrorString(NVML_ERROR_RESET_REQUIRED)",
+        page_with((">41 C<", ">GPU requires reset<"), ("<gpu_util>0 %<", "<gpu_util>GPU requires reset<")),
+        {0: "critical"},
+        MISSED,
+    ),
+    Case(
+        "a-virtual-gpu-tells-little",
+        "vGPU guests of driver 550: nvidia-smi -q -x",
+        page_with((">41 C<", ">N/A<"), (">71.5 W<", ">N/A<"), ("<sram_threshold_exceeded>No<", "<sram_threshold_exceeded>N/A<"), count=-1),
+        {},
+        FALSE,
+    ),
 )  # fmt: skip
 def test_a_page_of_nvidia_smi(case: Case) -> None:
     """At the second look, when a field that could not be read once is told. Only the GPU that says
@@ -401,6 +441,40 @@ BUSY = "'CUDA-capable device(s) is/are busy or unavailable'"
         "fail",
         MISSED,
     ),
+    Case(
+        "nccl-tests-failed",
+        "https://github.com/NVIDIA/DCGM/issues/304",
+        (
+            dcgmi_json(
+                "4",
+                [one(129, "NCCL WARN Failed to bind NVLink SHARP (NVLS) Multicast memory", 6, 15)],
+            ),
+            226,
+        ),
+        "inconclusive",
+        FALSE,
+    ),
+    Case(
+        "never-came-back",
+        "https://github.com/NVIDIA/DCGM/issues/247",
+        ("", 124),
+        "inconclusive",
+        FALSE,
+    ),
+    Case(
+        "no-such-test",
+        "https://github.com/NVIDIA/DCGM/issues/296",
+        ("Error: requested tests were not found among possible test choices\n", 198),
+        "inconclusive",
+        FALSE,
+    ),
+    Case(
+        "row-remap-pending",
+        "https://github.com/IBM/autopilot/issues/55",
+        (dcgmi_json("4", [one(85, "Row remappings are pending on GPU 3", 6, 10, "software")]), 226),
+        "fail",
+        "NVIDIA asks to drain and reset it (severity RESET); autopilot only warns, and this is arguable.",
+    ),
 )
 def test_a_diagnosis(case: Case) -> None:
     text, code = case.form
@@ -479,6 +553,18 @@ def test_an_answer_of_amd_smi(case: Case) -> None:
     except Unreadable as error:
         said = str(error)
     assert said == case.right if isinstance(case.right, float) else case.right in str(said)
+
+
+def test_the_second_part_of_a_divided_gpu_has_another_form() -> None:
+    """https://github.com/ROCm/amdsmi/issues/134: in mode DPX its usage is the word N/A."""
+    listed = [LISTED[0] | {"partition_id": 0}, LISTED[0] | {"gpu": 1, "partition_id": 1}]
+    part = {"gpu": 1, "usage": "N/A", "power": "N/A", "temperature": "N/A", "ecc": "N/A"}
+    found = amd.parse(json.dumps(listed), json.dumps({"gpu_data": [MEASURED, part]}))
+    assert [(gpu.uuid, gpu.temperature) for gpu in found.gpus] == [
+        (LISTED[0]["uuid"], 41.0),
+        (LISTED[0]["uuid"], None),
+    ]
+    assert all(gpu.untold == () for gpu in found.gpus)
 
 
 def test_the_case_of_errors_before_a_reset_and_after_it() -> None:

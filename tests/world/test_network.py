@@ -168,6 +168,119 @@ def bad_sensors(lines: str) -> dict[str, str]:
         {},
         "A whole board is unknown for a line about the connection.",
     ),
+    Case(
+        "gpu-without-a-unit",
+        "https://github.com/openbmc/openbmc/issues/3008",
+        "gv100card0       | C5h | ok  | 216.1 | 0 unspecified\n",
+        {},
+        FALSE,
+    ),
+    Case(
+        "lenovo-healthy",
+        "https://github.com/canonical/hardware-observer-operator/issues/449 (in ipmitool's words)",
+        "PSU Mismatch     | B0h | ok  | 19.1 | Transition to OK\n"
+        "PS Heavy Load    | B1h | ok  | 19.1 | State Deasserted\n"
+        "PSU 1 Failure    | B2h | ok  | 10.1 | Transition to OK\n",
+        {},
+        FALSE,
+    ),
+    Case(
+        "older-board-healthy",
+        "https://github.com/ateodorescu/home-assistant-ipmi/issues/33 (in ipmitool's words)",
+        "SEL_Status       | 01h | ok  |  6.1 | \n"
+        "BMC_Boot_Up      | 02h | ok  |  6.1 | Initiated by hard reset\n"
+        "CPU_CATERR       | 03h | ok  |  3.1 | \n"
+        "Memory_Status    | 04h | ok  |  8.1 | Presence Detected\n",
+        {},
+        FALSE,
+    ),
+    Case(
+        "catastrophic-error",
+        "https://github.com/ateodorescu/home-assistant-ipmi/issues/33 (its CPU_CATERR asserted)",
+        "CPU_CATERR       | 03h | ok  |  3.1 | State Asserted\n",
+        {"CPU_CATERR": "warning"},
+        MISSED,
+    ),
+    Case(
+        "log-full",
+        IPMITOOL,
+        "SEL Fullness     | 05h | ok  |  6.1 | Log full\nSEL 2 | 06h | ok | 6.1 | Log almost full\n",
+        {"SEL Fullness": "warning"},
+        "What happens next is not written down.",
+    ),
+    Case(
+        "battery-low",
+        IPMITOOL,
+        "ROMB Battery     | 11h | ok  | 26.3 | Low, Presence Detected\n",
+        {"ROMB Battery": "warning"},
+        MISSED,
+    ),
+    Case(
+        "health-degraded",
+        IPMITOOL,
+        "Sys. Health LED  | 01h | ok  | 23.1 | Transition to Degraded\n",
+        {"Sys. Health LED": "warning"},
+        MISSED,
+    ),
+    Case(
+        "ecc-severity",
+        IPMITOOL,
+        "Mem ECC Warning  | 1Bh | ok  |  8.1 | Transition to Non-critical from OK\n"
+        "Mem ECC 2        | 1Ch | ok  |  8.1 | Transition to Non-recoverable\n",
+        {"Mem ECC Warning": "warning", "Mem ECC 2": "critical"},
+        MISSED,
+    ),
+    Case(
+        "fans-less-redundant",
+        IPMITOOL,
+        "Fan Redundancy   | 75h | ok  |  7.1 | Redundancy Degraded from Fully Redundant\n",
+        {"Fan Redundancy": "warning"},
+        MISSED,
+    ),
+    Case(
+        "limit-exceeded",
+        IPMITOOL,
+        "Pwr Limit        | 76h | ok  |  7.1 | Limit Exceeded\nPwr 2 | 77h | ok | 7.1 | Limit Not Exceeded\n",
+        {"Pwr Limit": "warning"},
+        MISSED,
+    ),
+    Case(
+        "firmware-was-changed",
+        IPMITOOL,
+        "Version Change   | 9Ch | ok  | 34.1 | Firmware or software change detected, BIOS/EFI change\n",
+        {},
+        FALSE,
+    ),
+    Case(
+        "asleep",
+        IPMITOOL,
+        "ACPI State       | 90h | ok  | 23.1 | S3: sleeping, processor & hw context lost, memory retained\n",
+        {},
+        FALSE,
+    ),
+    Case(
+        "drive-rebuilds",
+        IPMITOOL,
+        "Drive 4 | A4h | ok | 26.4 | Drive Present, Rebuild In Progress\n"
+        "Drive 5 | A5h | ok | 26.5 | Drive Present, Drive Fault\n"
+        "Drive 6 | A6h | ok | 26.6 | Drive Present, In Failed Array\n",
+        {"Drive 5": "critical", "Drive 6": "critical"},
+        MISSED,
+    ),
+    Case(
+        "doors-are-nobodys-fault",
+        IPMITOOL,
+        "Chassis Intru    | AAh | ok  | 23.1 | General Chassis intrusion\n",
+        {},
+        FALSE,
+    ),
+    Case(
+        "controller-lost-its-parts",
+        IPMITOOL,
+        "Mgmt Health      | 97h | ok  |  7.1 | Controller access degraded or unavailable\n",
+        {"Mgmt Health": "warning"},
+        "A board that sees nothing is called well.",
+    ),
 )
 def test_a_board(case: Case) -> None:
     assert bad_sensors(case.form) == case.right
