@@ -61,7 +61,7 @@ def _gpu(row: Mapping[str, Any], metric: Mapping[str, Any]) -> Gpu:
             deferred=_whole(ecc.get("total_deferred_count")),
         ),
         part=bool(_whole(row.get("partition_id"))),
-        untold=() if heat else ("temperature",),
+        untold=() if heat or _whole(row.get("partition_id")) else ("temperature",),
     )
     return replace(gpu, untold=_ALL) if heat and _lost(gpu) else gpu
 
