@@ -15,7 +15,7 @@ from sentinel.core.text import shortened
 _NUMBER = r"([0-9]{1,19})(?:\.([0-9]{1,19}))?"
 
 _MILLISECONDS = {"w": 604_800_000, "d": 86_400_000, "h": 3_600_000, "m": 60_000, "s": 1000, "ms": 1}
-_DURATION = r"\s*".join(rf"(?:{_NUMBER}\s*{unit})?" for unit in _MILLISECONDS)
+_DURATION = "".join(rf"(?:{_NUMBER}\s*{unit}\s*)?" for unit in _MILLISECONDS)
 _LONGEST = 36_500 * 86_400
 """A hundred years in seconds: times in µs stay far inside 64 bits, whatever is added."""
 

@@ -96,7 +96,7 @@ def _refuse(*_: object) -> None:
     raise Unreadable("nvidia-smi -q -x declares an entity: that is not nvidia-smi")
 
 
-_LINE = re.compile(r"( *)(\S[^:]*?)(?: *: ?(.*))?")
+_LINE = re.compile(r"( *)(\S[^:]*)(?:: ?(.*))?")
 _GPU = re.compile(r"GPU ([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7])")
 _SAME = {
     "gpu_uuid": "uuid",
@@ -133,7 +133,7 @@ def _take(line: str, stack: list[tuple[int, Tree]], root: Tree) -> None:
     indent = len(match[1])
     while len(stack) > 1 and stack[-1][0] >= indent:
         stack.pop()
-    node = Tree(_name(match[2]), text=match[3] or "", children=[])
+    node = Tree(_name(match[2].rstrip(" ")), text=match[3] or "", children=[])
     if len(stack) <= DEEPEST:
         stack[-1][1].children.append(node)
         stack.append((indent, node))

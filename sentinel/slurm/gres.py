@@ -4,7 +4,7 @@ import re
 
 from sentinel.slurm.words import parse_count
 
-_BRACKETS = re.compile(r"\([^)]*\)")
+_BRACKETS = re.compile(r"\([^()]*\)")
 _GPU = re.compile(r"gpu(?::([^:,]+))??(?::(\d+))?")
 # `<GPU_type>_<slices>g.<memory>gb`: src/plugins/gpu/nvml/gpu_nvml.c, and gres.html.
 _MIG = re.compile(r"(?:^|[^0-9a-z])\d+g\.\d+gb")
@@ -45,6 +45,6 @@ def of_job(
 def _asked(text: str) -> int:
     """The number in `gres:gpu:2` or, from 21.08 on, `gres/gpu:h100=2`."""
     named = re.findall(
-        r"(?:^|,)(?:gres[:/])?gpu(?::[^,=:]*[^\d,=:][^,=:]*)?(?:[:=](\d+))?(?=,|$)", text
+        r"(?:^|,)(?:gres[:/])?gpu(?::(?=\d*[^\d,=:])[^,=:]*)?(?:[:=](\d+))?(?=,|$)", text
     )
     return sum(parse_count(number or "1") for number in named)

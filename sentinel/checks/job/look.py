@@ -296,7 +296,7 @@ MOST = 3
 
 KEPT = 20
 _MISTAKE = re.compile(
-    r"(?i)\bImportError|ModuleNotFoundError|AssertionError|\bAssertion\b.*failed|MemoryError|"
+    r"(?i)\bImportError|ModuleNotFoundError|AssertionError|\bAssertion\b(?:(?!\bAssertion\b).)*failed|MemoryError|"
     r"out ?of ?memory|oom[-_ ]?kill"
 )
 _KILLED = 9

@@ -19,7 +19,7 @@ _VARIES = re.compile(r"0x[0-9a-fA-F]+|\d+")
 _TROUBLE = re.compile(
     r"(?i)error|exception|traceback|fatal|abort|killed|fail|signal|oom|out of memory"
 )
-_HARMLESS = re.compile(r"\w+Warning: |\bWARN(?:ING)?\b|slurmstepd: error: couldn't chdir")
+_HARMLESS = re.compile(r"(?<=\w)Warning: |\bWARN(?:ING)?\b|slurmstepd: error: couldn't chdir")
 _CAUSE = re.compile(
     r"\b[A-Z]\w*(?:Error|Exception|Interrupt)\b|\bCUDA error|Segmentation fault|Bus error|"
     r"oom[-_ ]kill|Out of memory|^Killed|slurmstepd: error|\bXid\b|[Nn]o space left"

@@ -30,7 +30,7 @@ from sentinel.checks.log.recognition import (
 from sentinel.checks.log.scan import Event, Patterns, scan
 from sentinel.core import hostlist
 from sentinel.core.errors import CannotTell, Invalid
-from sentinel.core.logtext import decoded
+from sentinel.core.logtext import cut_count, decoded
 from sentinel.core.patterns import by_line
 from sentinel.core.ports import Context
 from sentinel.core.text import visible
@@ -121,7 +121,7 @@ def _read(
     places, reading = (seen.places, seen.reading) if seen else ({}, None)
     events: list[Event] = []
     after: dict[str, Place] = {}
-    unread = ""
+    unread, cut_lines = "", 0
     for path, look in now.looks.items():
         place = places.get(path)
         if place and place.same(look):
@@ -135,12 +135,20 @@ def _read(
             after[path] = Place(inode=look.inode, size=look.size, mtime=look.mtime)
             unread = str(error)
             continue
+        cut_lines += cut_count(text)
         patterns = source.patterns
         if source.auto:
             reading = _reading(reading, path, look, text, files, now.whose)
             patterns = with_number(patterns, reading)
         events += scan(text, patterns, path, paths.get(path, ""))
-    return replace(now, places=after, events=tuple(events), unread=unread, reading=reading)
+    return replace(
+        now,
+        places=after,
+        events=tuple(events),
+        unread=unread,
+        reading=reading,
+        cut_lines=cut_lines,
+    )
 
 
 def _reading(

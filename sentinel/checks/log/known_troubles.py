@@ -69,7 +69,7 @@ KINDS = (
     Kind(
         "CUDA out of memory",
         r"(?:CUDA|HIP|NPU|XPU) out of memory|CUDA [Ee]rror: out of memory|(?<!ray\.exceptions\.)OutOfMemoryError"
-        r"|(?:\w+Error: )?RESOURCE_EXHAUSTED: Out of memory|\w+Error: RESOURCE_EXHAUSTED: Error allocating|OOM when allocating tensor"
+        r"|(?:\b\w{1,60}Error: )?RESOURCE_EXHAUSTED: Out of memory|\b\w{1,60}Error: RESOURCE_EXHAUSTED: Error allocating|OOM when allocating tensor"
         r"|CUDA_ERROR_OUT_OF_MEMORY|CUBLAS_STATUS_ALLOC_FAILED",
         ("ut of memory", "OutOfM", "OUT_OF_MEMORY", "ALLOC_FAILED", "OOM when", "EXHAUSTED: Err"),
         CUDA + "; XLA, xla/tsl/framework/bfc_allocator.cc",
@@ -182,7 +182,7 @@ KINDS = (
     ),
     Kind(
         "NCCL connection",
-        r"NCCL WARN .{0,300}(?:[Cc]onnect to \S+ failed|Connection closed by remote peer"
+        r"NCCL WARN (?:(?!NCCL WARN ).){0,300}(?:[Cc]onnect to \S+ failed|Connection closed by remote peer"
         r"|Call to \w+ (?:from|to) \S+ failed|Call to ibv_(?:modify_qp|post_\w+|poll_cq) failed|Socket recv failed"
         r"|no socket interface found)|Connect to \S+<\d+> failed|socketProgress\w*: Connection closed by remote peer",
         ("onnect to ", "closed by remote peer", "Call to ", "Socket recv", "no socket interface"),
@@ -225,11 +225,11 @@ KINDS = (
     ),
     Kind(
         "MPI connection",
-        r"mca_btl_tcp_\w+: (?:readv|writev|recv|send|connect)\S* failed: "
+        r"mca_btl_tcp_\w{1,60}: (?:readv|writev|recv|send|connect)\S{0,60} failed: "
         r"|MPI communication peer process has unexpectedly disconnected",
         ("mca_btl_tcp", "peer process has"),
         "Open MPI, opal/mca/btl/tcp/btl_tcp_frag.c and help-mpi-btl-tcp.txt",
-        names=r"\n\s*Peer host: +(?P<host>[\w.-]+)",
+        names=r"\n[ \t]{0,40}Peer host: +(?P<host>[\w.-]+)",
         echo=True,
         parting=True,
     ),

@@ -106,7 +106,7 @@ LANGUAGE = (
         words=("reduced_train_loss", "train_step_timing", "Training epoch ", "consumed_samples="),
         numbers={
             "iteration": r"Training epoch \d+, iteration (\d+)/\d+ \|",
-            "batch": rf"Epoch \d+: *:? *(?:{BAR})?(\d+)(?:/\d+|it) \[[^\n]{{0,400}}"
+            "batch": rf"Epoch \d+:(?: *:)? *(?:{BAR})?(\d+)(?:/\d+|it) \[[^\n]{{0,400}}"
             r"(?:reduced_train_loss|train_step_timing|consumed_samples)",
         },
         loss="reduced_train_loss",
@@ -122,7 +122,7 @@ LANGUAGE = (
         words=("Epoch ",),
         numbers={
             "batch": rf"Epoch \d+: *(?:{BAR})?(\d+)(?:/\d+|it) \[",
-            "step": r"Epoch \d+/-?\d+ +[━╸╺ ]+ +(\d+)/\d+ ",
+            "step": r"Epoch \d+/-?\d+ [━╸╺ ]{2,400}(?<= )(\d+)/\d+ ",
         },
         loss="train_loss",
         norm="grad_norm",
@@ -411,7 +411,7 @@ LAST = (
         tier="library",
         loss="loss",
         norm="grad_norm",
-        seconds=(r"\] +eta: [^\n]{0,2000}  time: ([\d.]+)", 1.0),
+        seconds=(r"\] +eta: (?:(?!eta: )[^\n]){0,2000}  time: ([\d.]+)", 1.0),
     ),
     Trainer(
         name="tqdm",

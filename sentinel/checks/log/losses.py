@@ -55,21 +55,22 @@ _NUMBER = (
 )
 _VALUE = _SEPARATOR + _WRAPPED + _NUMBER
 # Each begins with plain letters: the search for them costs next to nothing.
-_SETTING = r"[/_](?!(?i:\w*(?:scal|weight|coef|alpha|lambda|factor|ratio|type|mode)))"
+_SETTING = r"[/_](?!(?i:\w{0,40}(?:scal|weight|coef|alpha|lambda|factor|ratio|type|mode)))"
 _LOSSES = (
     re.compile(
-        rf"oss(?<=[lL]oss)(?:es)?((?:{_SETTING}[\w/]+| train| value| is| ?[(\[][\w/ .@-]{{1,24}}[)\]])?)"
+        rf"oss(?<=[lL]oss)(?:es)?((?:{_SETTING}[\w/]{{1,80}}| train| value| is| ?[(\[][\w/ .@-]{{1,24}}[)\]])?)"
         + _VALUE
     ),
-    re.compile(rf"OSS(?<=LOSS)((?:{_SETTING}[\w/]+)?)" + _VALUE),
+    re.compile(rf"OSS(?<=LOSS)((?:{_SETTING}[\w/]{{1,80}})?)" + _VALUE),
     re.compile(r"xent()" + _VALUE),
 )
 _NORMS = (
-    re.compile(r"norm((?:/\w+)*)" + _VALUE),
-    re.compile(r"Norm((?:/\w+)*)" + _VALUE),
+    re.compile(r"norm((?:/\w{1,40}){0,4})" + _VALUE),
+    re.compile(r"Norm((?:/\w{1,40}){0,4})" + _VALUE),
     re.compile(r"grad(?<=  grad)()" + _VALUE),
 )
-_OWN_BESIDE = re.compile(r"[^\n]{0,600}?\w*train_loss(?:_step)?[=:] ?[-+]?\d")
+_OWN_BESIDE = re.compile(r"train_loss(?:_step)?[=:] ?[-+]?\d")
+_BESIDE_CHARS = 640
 """A loss of the model's own behind Lightning's running one, which is NaN all along where a rank has none to
 give, such as in pipelines (trainer/progress.py of PyTorch Lightning 1, `running_loss`; neuronx-nemo-megatron)."""
 
@@ -213,11 +214,17 @@ def _of(patterns: "tuple[re.Pattern[str], ...]", text: str) -> Iterator[Loss]:
                 if form in alike:
                     continue
                 alike.add(form)
-            elif _OWN_BESIDE.match(text, match.end()) and _name(text, match) == "loss":
+            elif _has_own_beside(text, match.end()) and _name(text, match) == "loss":
                 continue
             else:
                 alike.clear()
             yield at, _name(text, match), _value(match[2])
+
+
+def _has_own_beside(text: str, at: int) -> bool:
+    """Whether the rest of the line tells a model's own loss."""
+    rest = text[at : at + _BESIDE_CHARS]
+    return "train_loss" in rest and _OWN_BESIDE.search(rest.partition("\n")[0]) is not None
 
 
 def _gradients(text: str) -> Iterator[Loss]:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping
 
-_ADDRESS = r"(?P<peer>[0-9A-Fa-f:.]*\d[0-9A-Fa-f:.]*|[A-Za-z][\w.-]*)<\d+>"
+_ADDRESS = r"(?P<peer>(?=[A-Fa-f:.]*\d)[0-9A-Fa-f:.]+|[A-Za-z][\w.-]*)<\d+>"
 _LINES = (
     re.compile(rf"(?:[Cc]onnect to|remote peer|from peer|Call to \w+ (?:from|to)) {_ADDRESS}"),
     re.compile(r"remoteGids? ?(?:::ffff:)(?P<peer>\d+\.\d+\.\d+\.\d+)"),

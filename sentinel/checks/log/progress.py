@@ -173,7 +173,7 @@ class Seen(Struct, frozen=True, kw_only=True):
 class Sight(Struct, frozen=True, kw_only=True):
     """One log now, `path` as it is remembered (it may be a pattern), `meant` its files. No `looks`: no file; `error`:
     nothing could be seen; `unread`: why it could be looked at, but not read; `whose`: with whose rights
-    it was read."""
+    it was read; `cut_lines`: how many of its new lines were too long to be read whole."""
 
     path: str
     at: Instant
@@ -185,6 +185,7 @@ class Sight(Struct, frozen=True, kw_only=True):
     error: str = ""
     unread: str = ""
     whose: Whose = Whose(literal=True)
+    cut_lines: int = 0
     reading: Recognised | None = None
 
     @property

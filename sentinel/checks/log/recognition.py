@@ -310,7 +310,7 @@ RUN = 4
 """Times that a number grows for each time it begins anew, on average."""
 
 _NUMBER = re.compile(
-    r"(?:(?<![\w.:/-])|(?<=[^\W\d]:)|(?<=[^\W\d]['\"]:))\d{1,15}(?![\w:.-]*\d|[\w-])"
+    r"(?:(?<![\w.:/-])|(?<=[^\W\d]:)|(?<=[^\W\d]['\"]:))\d{1,15}(?![\w:.-]{0,40}\d|[\w-])"
 )
 _DIGITS = re.compile(r"\d[\d.,:e+-]*")
 _WORD = re.compile(r"(?<![\w-])([^\W\d_][^\W\d]*)['\"]?[ =:\[(|#]{0,8}$")

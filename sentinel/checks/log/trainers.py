@@ -17,7 +17,7 @@ OTHERS = (
     Trainer(
         name="detectron2", source="detectron2/utils/events.py of facebookresearch/detectron2, CommonMetricPrinter",
         words=("total_loss: ",), numbers={"iter": r"\biter: (\d+) +total_loss: "},
-        loss="total_loss", seconds=(r"\biter: [^\n]{0,2000}  time: ([\d.]+)", 1.0),
+        loss="total_loss", seconds=(r"\biter: (?:(?!iter: )[^\n]){0,2000}  time: ([\d.]+)", 1.0),
         done=r"Overall training speed: ",
     ),
     Trainer(
@@ -34,8 +34,8 @@ OTHERS = (
     Trainer(
         name="Ultralytics YOLO", source="ultralytics/engine/trainer.py of ultralytics/ultralytics; train.py of"
         " ultralytics/yolov5", words=("G  ",),
-        numbers={"batch": rf"\d+/\d+ +[\d.]+G +(?:{_LOST} +){{3,12}}\d+: +(?:{BAR}|\d+% [━╸─ ]+)(\d+)/\d+ "},
-        done=r"\d+ epochs completed in [\d.]+ hours",
+        numbers={"batch": rf"\d/\d+ +[\d.]+G +(?:{_LOST} +){{3,12}}\d+: +(?:{BAR}|\d+% [━╸─ ]+)(\d+)/\d+ "},
+        done=r"\d epochs completed in [\d.]+ hours",
     ),
     Trainer(
         name="a copy of PyTorch's examples", source="imagenet/main.py and mnist/main.py of pytorch/examples",
@@ -98,7 +98,7 @@ OTHERS = (
     ),
     Trainer(
         name="ESPnet", source="espnet2/train/reporter.py of espnet/espnet", words=("epoch:train:",),
-        numbers={"batch": r"\d+epoch:train:\d+-(\d+)batch: "}, loss="loss",
+        numbers={"batch": r"\depoch:train:\d+-(\d+)batch: "}, loss="loss",
     ),
     Trainer(
         name="icefall", source="egs/librispeech/ASR/zipformer/train.py of k2-fsa/icefall", words=("loss[",),
@@ -191,7 +191,7 @@ OTHERS = (
     ),
     Trainer(
         name="NeMo-RL", source="nemo_rl/algorithms/grpo.py of NVIDIA-NeMo/RL", words=("= Step ",),
-        numbers={"step": r"={8,} Step (\d+)/\d+ ={8,}"}, loss="Loss",
+        numbers={"step": r"={8} Step (\d+)/\d+ ={8}"}, loss="Loss",
     ),
     Trainer(
         name="RSL-RL", source="rsl_rl/runners/on_policy_runner.py of leggedrobotics/rsl_rl", words=("Learning iteration ",),

@@ -45,7 +45,7 @@ _PLAIN = (
     re.compile(r"^ {0,5}(?P<rank>\d{1,6}): "),
     # pdsh, clush
     re.compile(
-        r"^(?P<host>(?!\S{0,200}(?:Error|Exception|Warning|Exit):)[A-Za-z][\w.-]*\d[\w.-]*|\d{1,3}(?:\.\d{1,3}){3}): "
+        r"^(?P<host>(?!\S{0,200}(?:Error|Exception|Warning|Exit):)(?=[A-Za-z][A-Za-z_.-]*\d)[\w.-]+|\d{1,3}(?:\.\d{1,3}){3}): "
     ),
 )
 """After a time they would be anything: a logger's name, a count."""
@@ -106,7 +106,7 @@ MOST = 20
 
 DIAGNOSTIC = re.compile(
     r"UCX +(?:DIAG|DEBUG|INFO)\b|^(?:\[\w+\]:)?[VIW]\d{4} \d\d:[\d:.]+ [^\n]{0,200}\] Traceback "
-    r"|\bsysctl: |/(?:proc|sys)/\S+: Read-only file system|Read-only file system: '/(?:proc|sys)/"
+    r"|\bsysctl: |/(?:proc|sys)/\S{1,200}: Read-only file system|Read-only file system: '/(?:proc|sys)/"
 )
 """Errors of system calls that UCX gets over by itself (src/ucs/debug/log.c of openucx/ucx),
 tracebacks that a warning of PyTorch shows, as torch.compile does (torch/_logging/_internal.py), and the

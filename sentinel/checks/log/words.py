@@ -12,6 +12,7 @@ from sentinel.checks.log.secondary import TOPICS, Aside, cause, lines
 from sentinel.checks.log.witness import Testimony
 from sentinel.core.clock import SECOND
 from sentinel.core.errors import CannotTell
+from sentinel.core.logtext import cut_words
 from sentinel.core.model import Finding, Sample, Status
 from sentinel.core.text import shortened, visible, visible_lines
 from sentinel.core.values import duration_text
@@ -122,6 +123,7 @@ def _summary(one: Watched) -> str:
         one.at_risk,
         one.slower,
         f"{one.sight.unread}, so errors in it go unseen" if one.sight.unread else "",
+        cut_words(one.sight.cut_lines),
     ]
     return "; ".join(part for part in parts if part)
 

@@ -141,7 +141,7 @@ _FIELDS = (33, 34, 35, 36, 38, 39)
 """Numbers that say only that the field in the message is not as it should be."""
 
 _COUNTERS = re.compile(
-    r"ecc|[ds]be|retired_|row_remap|uncorrectable|pcie_replay|nvlink\w*_(error|crc|replay|recovery)",
+    r"ecc|[ds]be|retired_|row_remap|uncorrectable|pcie_replay|nvlink\w{0,40}_(error|crc|replay|recovery)",
     re.IGNORECASE,
 )
 """Names of fields (dcgm_fields.c) that count errors of the hardware."""

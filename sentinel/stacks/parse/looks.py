@@ -42,7 +42,7 @@ _WAITS = re.compile(
     r"|gather|scatter|reduce|batch_isend_irecv|i?send|i?recv|synchronize|item|_engine_run_backward)"
     r"(_\w+)?"
 )
-_INSIDE = re.compile(r"(\.<locals>\.<\w+>)+$")
+_INSIDE = re.compile(r"(\.<locals>\.<\w+>){1,9}$")
 _MODULES = re.compile(
     r"(^|/)torch/(distributed/(?!checkpoint|elastic|run)|cuda/)|(^|/)(horovod|mpi4py)/"
     r"|(^|/)torch/autograd/graph\.py"
@@ -78,7 +78,7 @@ _STEPS = re.compile(
     r"(^|/)torch/(_dynamo/eval_frame|utils/checkpoint)\.py|/(tensor_parallel|mpu)/random\.py"
     r"|/(checkpoint_wrapper|checkpoint_activations|activation_checkpoint|activation_checkpointing/checkpointing)\.py"
     r"|/transformer_engine/pytorch/distributed\.py|/megatron/.*:(\w+\.)?(checkpoint_handler|te_checkpoint)$"
-    r"|/timm/models/.*:checkpoint_seq$|:(?!.*(sav|load|restor|writ))(.*[_.])?(gradient|activation)_checkpoint\w*$"
+    r"|/timm/models/.*:checkpoint_seq$|:(?![^:]*(sav|load|restor|writ))([^:]*[_.])?(gradient|activation)_checkpoint\w*$"
 )
 _DEBUGGER = re.compile(r"(^|/)(pdb|bdb|ipdb|pudb|debugpy|pydevd)(/|\.py)")
 _DATA = re.compile(r"(^|/)torch/utils/data/|(^|/)(dataloader|dataset)\w*\.py")

@@ -22,7 +22,7 @@ _HEADER = "name,id,size,hard,files,hard"
 _POOL = "Quota information for storage pool"
 _UNITS = {"": 1, "B": 1} | {p + "iB": 1024**i for i, p in enumerate("KMGTPE", 1)}
 _COUNTS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
-_SIZE = r"([\d.]+)(\w*)"
+_SIZE = r"([\d.]+)([A-Za-z]*)"
 _ROW = re.compile(rf"(\S+)\s+(\S+)\s+{_SIZE}\s+{_SIZE}\s+\d+%\s+{_SIZE}\s+{_SIZE}\s+\d+%")
 _SECTIONS = {"METADATA SERVERS:": "metadata", "STORAGE TARGETS:": "data"}
 

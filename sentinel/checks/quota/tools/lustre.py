@@ -19,17 +19,17 @@ _KIB = 1024
 _NEVER = 100 * 365 * 86_400.0
 """Seconds. A grace of `notify` (lfs-setquota(1)) never ends; lfs prints it as millions of years."""
 
-_BY_DEFAULT = re.compile(r"^\s*[ugp]id \S+ is using default (block|file) quota setting\s*$", re.M)
+_BY_DEFAULT = re.compile(r"^[ \t]*[ugp]id \S+ is using default (block|file) quota setting[ \t]*$", re.M)
 _INACCURATE = 'data in "[]" is inaccurate'
 _KINDS = {"MDT": "metadata", "OST": "data"}
 _ROW = re.compile(
-    r"(\S+)\s+(\d+)\s+(\d+)\s+(\d+)\s+(\d+%|-)\s+(.+)\[(MDT|OST):(\w+)\](?:\s+(\w+))?\s*"
+    r"(\S+)\s+(\d+)\s+(\d+)\s+(\d+)\s+(\d+%|-)\s+(\S.*)\[(MDT|OST):(\w+)\](?:\s+(\w+))?\s*"
 )
 _STATES = {"R": "read-only", "N": "takes no new files", "S": "out of space", "I": "out of inodes"}
 """Letters after a target in trouble, lfs-df(1); others (D: its RAID is degraded, f: flash) do not
 keep anybody from writing."""
 
-_DOWN = re.compile(r"(\S*?((?:MDT|OST)[0-9a-f]{4})\S*)\s+(:\s*)?(.+)")
+_DOWN = re.compile(r"(\S{0,120}?((?:MDT|OST)[0-9a-f]{4})\S{0,120})\s+(:\s*)?(.+)")
 _SUMMARY = ("filesystem summary", "filesystem_summary")
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 _UNITS = {"w": 604_800, "d": 86_400, "h": 3600, "m": 60, "s": 1}
-_SPAN = r"(\d+)\s*(weeks?|days?|hours?|minutes?|seconds?|[wdhms])(?![a-z])"
+_SPAN = r"(?<!\d)(\d+)\s*(weeks?|days?|hours?|minutes?|seconds?|[wdhms])(?![a-z])"
 _LONGEST = 400
 
 

@@ -1,0 +1,269 @@
+"""Every regular expression that the package holds, found in its source; and texts that are hard on one.
+
+A pattern that is written as a constant is found by itself, and so is one whose names the module
+knows. What is put together at run time stands in MADE_AT_RUN_TIME with an example of it; a place
+that is in neither fails the test, so that no pattern is overlooked.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import re
+import time
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import sentinel
+
+try:
+    from re import _constants, _parser  # type: ignore[attr-defined]
+except ImportError:  # before Python 3.11
+    import sre_constants as _constants
+    import sre_parse as _parser
+
+FUNCTIONS = ("compile", "search", "match", "fullmatch", "sub", "subn", "findall", "finditer", "split")
+METHODS = frozenset(FUNCTIONS) - {"compile"}
+ROOT = Path(sentinel.__file__).parent
+
+
+class OurPattern(NamedTuple):
+    """One regular expression. `uses`: the methods that it is called by; empty: not known."""
+
+    place: str
+    text: Any
+    flags: int
+    uses: frozenset[str]
+
+
+class Unknown(NamedTuple):
+    """A place whose pattern is made at run time."""
+
+    place: str
+    source: str
+
+
+@cache
+def found() -> tuple[tuple[OurPattern, ...], tuple[Unknown, ...]]:
+    """All patterns of the package, and the places where none could be read."""
+    known, unknown = list[OurPattern](), list[Unknown]()
+    for path in sorted(ROOT.rglob("*.py")):
+        name = ".".join(path.relative_to(ROOT.parent).with_suffix("").parts).removesuffix(".__init__")
+        if name.endswith("__main__"):
+            continue
+        tree = ast.parse(path.read_text())
+        calls = [node for node in ast.walk(tree) if _is_of_re(node)]
+        for call in calls:
+            place = f"{name}:{call.lineno}"
+            try:
+                known.append(_read(call, place, vars(importlib.import_module(name)), tree))
+            except Exception:  # names of a function, which only run time knows
+                unknown.append(Unknown(name, ast.unparse(call.args[0])))
+    return tuple(known), tuple(unknown)
+
+
+def _is_of_re(node: ast.AST) -> bool:
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and isinstance(node.func.value, ast.Name)
+        and node.func.value.id == "re"
+        and node.func.attr in FUNCTIONS
+    )
+
+
+def _read(call: ast.Call, place: str, names: dict[str, Any], tree: ast.Module) -> OurPattern:
+    text = _value(call.args[0], names)
+    method = call.func.attr  # type: ignore[attr-defined]
+    at = {"compile": 1, "sub": 4, "subn": 4, "split": 3}.get(method, 2)
+    given = [*call.args[at : at + 1], *(k.value for k in call.keywords if k.arg == "flags")]
+    flags = int(_value(given[0], names)) if given else 0
+    uses = frozenset({method}) if method != "compile" else _uses(call, tree)
+    if isinstance(text, re.Pattern):
+        text, flags = text.pattern, text.flags
+    return OurPattern(place, text, flags, uses)
+
+
+def _value(node: ast.expr, names: dict[str, Any]) -> Any:
+    return eval(compile(ast.Expression(node), "pattern", "eval"), names)  # noqa: S307 - our source
+
+
+def _uses(call: ast.Call, tree: ast.Module) -> frozenset[str]:
+    """How a compiled pattern with a name of its own is used, where only its module can know it."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and node.value is call and len(node.targets) == 1:
+            target = node.targets[0]
+            if isinstance(target, ast.Name) and target.id.startswith("_"):
+                return _methods_of(target.id, tree)
+    return frozenset()
+
+
+def _methods_of(name: str, tree: ast.Module) -> frozenset[str]:
+    loads = [n for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id == name]
+    methods = [
+        n.attr
+        for n in ast.walk(tree)
+        if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name) and n.value.id == name
+    ]
+    methods += ["fullmatch"] * sum(_is_matched(n, name) for n in ast.walk(tree))
+    return frozenset(methods) if len(methods) == len(loads) - 1 else frozenset()
+
+
+def _is_matched(node: ast.AST, name: str) -> bool:
+    """Whether it is `matched(NAME, line)` of nodes/probe/model.py, which asks for the whole line."""
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id == "matched"
+        and isinstance(node.args[0], ast.Name)
+        and node.args[0].id == name
+    )
+
+
+# Texts that are hard on a pattern: what may stand before each run of it, and much of the run.
+
+FILLINGS = ("", " ", "\n", "a", "0", ".", "\t", "(", "[", "{", "'", ":", "-", "/", ", ", "1.", "a.",
+            "a-", '"', "=", "Error: ", '  File "a", line 1\n', "A", "_", "|", "é")  # fmt: skip
+_OPEN = 40
+"""Repetitions from which on a run counts as one."""
+_MOST_PREFIXES = 16
+
+
+class HardText(NamedTuple):
+    """A text of any length: `head`, and `unit` again and again."""
+
+    head: str
+    unit: str
+
+    def of(self, size: int) -> str:
+        """So many characters of it."""
+        return (self.head + self.unit * (size // len(self.unit) + 1))[:size]
+
+
+def hard_texts(text: str, flags: int) -> list[HardText]:
+    """What may stand before each run of the pattern, with much of the run behind it, or both again
+    and again."""
+    tree = _parser.parse(text, flags)
+    prefixes = list(dict.fromkeys(["", *_prefixes(list(tree))]))
+    runs = list(dict.fromkeys(_units(list(tree))))
+    made = dict[HardText, None]()
+    for prefix in prefixes[:: max(1, len(prefixes) // _MOST_PREFIXES)]:
+        for unit in dict.fromkeys([*FILLINGS, *runs]):
+            if unit:
+                made[HardText(prefix, unit)] = None
+            if prefix:
+                made[HardText("", prefix + unit)] = None
+        for unit in runs if prefix else ():
+            made[HardText("", prefix + unit * 30)] = None
+    return list(made)
+
+
+def _prefixes(nodes: list[Any]) -> Iterator[str]:
+    """A text that fits the beginning of the sequence, up to each of its places."""
+    before = [""]
+    for node in nodes:
+        for start in before[:2]:
+            yield from (start + inner for body in _bodies(node) for inner in _prefixes(body))
+        before = [start + one for start in before for one in _samples(node)][:8]
+        yield from before
+
+
+def _bodies(node: Any) -> list[list[Any]]:
+    op, value = str(node[0]), node[1]
+    if op == "SUBPATTERN":
+        return [list(value[3])]
+    if op == "BRANCH":
+        return [list(one) for one in value[1]]
+    if op in ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"):
+        return [list(value[2])]
+    if op in ("ASSERT", "ASSERT_NOT"):
+        return [list(value[1])]
+    return [list(value)] if op == "ATOMIC_GROUP" else []
+
+
+def _samples(node: Any) -> list[str]:
+    """Texts that this part fits."""
+    op, value = str(node[0]), node[1]
+    if op == "LITERAL":
+        return [chr(value)]
+    if op == "IN":
+        return [c for c in _CANDIDATES if _fits(node, c)][:2]
+    if op in ("ANY", "NOT_LITERAL"):
+        return [next(c for c in "a0" if op == "ANY" or ord(c) != value)]
+    if op in ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"):
+        least = max(int(value[0]), 1)
+        return [one * least for one in _sequence(list(value[2]))]
+    if op in ("ASSERT", "ASSERT_NOT", "AT", "GROUPREF"):
+        return [""]
+    return [one for body in _bodies(node) for one in _sequence(body)][:6]
+
+
+def _sequence(nodes: list[Any]) -> list[str]:
+    made = [""]
+    for node in nodes:
+        made = [start + one for start in made for one in _samples(node) or [""]][:4]
+    return made
+
+
+_CANDIDATES = [chr(c) for c in (*b"a0A.-_/: ,x9Z=\t\n", *range(32, 127))] + ["é"]
+
+
+def _fits(node: Any, char: str) -> bool:
+    state = _parser.State()
+    state.flags = re.UNICODE.value
+    from re import _compiler  # type: ignore[attr-defined]
+
+    tree = _parser.SubPattern(state, [(node[0], list(node[1]))])
+    return _compiler.compile(tree, state.flags).match(char) is not None
+
+
+def _units(nodes: list[Any]) -> Iterator[str]:
+    """What each run of the pattern repeats."""
+    for node in nodes:
+        op, value = str(node[0]), node[1]
+        if op in ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT") and int(value[1]) >= _OPEN:
+            yield from _sequence(list(value[2]))
+        for body in _bodies(node):
+            yield from _units(body)
+
+
+SHORT, LONG = 512, 4096
+"""Characters: all texts are tried short, and the hardest of them as long as a line can be."""
+_HARDEST = 5
+
+
+def seconds_per_character(pattern: OurPattern) -> tuple[float, str]:
+    """CPU seconds for each character of the hardest text, and that text.
+
+    A pattern that looks through a text once takes as long for each character of a long one as of a
+    short one; one that begins anew at each place takes eight times as long.
+    """
+    compiled = re.compile(pattern.text, pattern.flags)
+    uses = pattern.uses & METHODS or frozenset({"finditer"})
+    is_text = isinstance(pattern.text, str)
+    written = pattern.text if is_text else pattern.text.decode("latin-1")
+
+    def measure(hard: HardText, size: int) -> float:
+        text = hard.of(size)
+        return _seconds(compiled, text if is_text else text.encode("latin-1", "replace"), uses)
+
+    first = [(measure(hard, SHORT), hard) for hard in hard_texts(written, pattern.flags)]
+    worst = (0.0, "")
+    for short, hard in sorted(first, reverse=True)[:_HARDEST]:
+        if short > 100e-6 * SHORT:  # it would take minutes at full length
+            return short / SHORT, hard.of(SHORT)
+        seconds = min(measure(hard, LONG) for _ in range(3))
+        worst = max(worst, (seconds / LONG, hard.of(60)))
+    return worst
+
+
+def _seconds(compiled: Any, data: Any, uses: frozenset[str]) -> float:
+    began = time.thread_time()
+    if "fullmatch" in uses or "match" in uses:
+        compiled.fullmatch(data) if "fullmatch" in uses else compiled.match(data)
+    if not uses <= {"match", "fullmatch"}:
+        for _ in compiled.finditer(data):
+            pass
+    return time.thread_time() - began
