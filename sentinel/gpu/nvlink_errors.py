@@ -17,7 +17,7 @@ from sentinel.gpu.advice import Advice
 NVLINK_5 = range(144, 151)
 """The Xids of NVLink 5."""
 _FIELDS = re.compile(
-    r"\b([A-Z][A-Z0-9_]+(?:/[A-Z0-9_]+)?)\s+(?:Link )?(?:Non-?fatal|Fatal)\b.*?"
+    r"\b([A-Z][A-Z0-9_]+(?:/[A-Z0-9_]+)?)\s+(?:Link )?(?:Non-?fatal|Fatal)\b.{0,120}?"
     r"\((0x[0-9a-fA-F]{1,8})[ ,]+(0x[0-9a-fA-F]{1,8})",
     re.IGNORECASE,
 )

@@ -43,7 +43,8 @@ _FOLDER_OPTION = re.compile(
 
 _FOLDER_VARIABLE = re.compile(r"(?:export )?(?:CHECKPOINT|CKPT|SAVE)(?:S|_PATH|_DIR)?=(\S+)")
 _STEP = re.compile(
-    r"(?<![\w./@%+-])(/[\w./@%+-]*?)/(?:global_?step|iter|step|epoch|checkpoint|ckpt)[-_=]?\d+", re.I
+    r"(?<![\w./@%+-])(/[\w./@%+-]*?)/(?:global_?step|iter|step|epoch|checkpoint|ckpt)[-_=]?\d+",
+    re.I,
 )
 
 

@@ -20,7 +20,10 @@ _OWN_JOB = ("--cpus-per-task=1", "--job-name=sentinel", "--time=2")
 # its steps wait, memory is taken) nothing is learnt about the node.
 _CAUSES: tuple[tuple[str, Callable[[str], Unreached]], ...] = (
     (r"address, check slurm\.conf|getaddrinfo|Unable to resolve", NotAsked),
-    (r"failed on node .*(timed out|onnection|not connected|No route|Zero Bytes)", Unreachable),
+    (
+        r"failed on node .{0,200}(timed out|onnection|not connected|No route|Zero Bytes)",
+        Unreachable,
+    ),
     (r"timeout waiting for task launch", Unreachable),
     (r"failed on node |Application launch failed", Refused),
     (r"Unable to contact slurm controller|Socket timed out|[Mm]unge|Unable to configure", NotAsked),

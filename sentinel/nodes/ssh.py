@@ -41,7 +41,7 @@ OPTIONS = (
 _CAUSES: tuple[tuple[str, Callable[[str], Unreached]], ...] = (
     (r"[Hh]ost key for .* has changed", HostKeyChanged),
     (r"REMOTE HOST IDENTIFICATION HAS CHANGED", HostKeyChanged),
-    (r"Host key verification failed|No .* host key is known", HostKeyUnknown),
+    (r"Host key verification failed|No .{0,100} host key is known", HostKeyUnknown),
     (r"timed out during banner exchange|banner exchange: .*timed out", TimedOut),
     (r"banner line contains invalid|banner exchange: .*invalid format", Garbage),
     (r"(?i)bad (remote )?(protocol|packet)|protocol (mismatch|major)|padding error", Garbage),

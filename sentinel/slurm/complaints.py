@@ -66,7 +66,7 @@ MEANINGS = tuple(
          r"|Connection (closed|reset) by \S+ port", _NO_SSH),
         (r"Permission denied \(|Host key verification", _NOT_LET_IN),
         # In whatever order: a slip alone is a remark beside many a whole answer.
-        (r"(?=.*Pars(e|ing) error).*Unable to process conf", _BAD_CONF),
+        (r"Pars(?:e|ing) error.{0,300}Unable to process conf|Unable to process conf.{0,300}Pars(?:e|ing) error", _BAD_CONF),
         (r"configuration source|fetch(_| )config|Unable to process conf"
          r"|(open|stat file|read) \S*slurm\.conf", _NO_CONF),
         (r"find .*plugin|shared object file", _NO_PLUGIN),
@@ -91,7 +91,7 @@ MEANINGS = tuple(
         (r"already completing or completed", "the job is over, or ends just now"),
         (r"operation is presently disabled", "Slurm does not take that just now"),
         (r"Access/permission denied|Invalid user id", "Slurm does not let this user do that"),
-        (r"sudo: .*(password|terminal)", "sudo wants a password: allow the command in sudoers"),
+        (r"sudo: .{0,200}(password|terminal)", "sudo wants a password: allow the command in sudoers"),
     )
 )  # fmt: skip
 

@@ -58,7 +58,7 @@ _FORMS = tuple(
 )
 
 # set_node_reason() since 23.02, "reboot issued" in all versions.
-_APPENDED = re.compile(r"(?: ?: (?:Not responding|reboot issued|ResumeTimeout reached))+$")
+_APPENDED = re.compile(r"(?: ?: (?:Not responding|reboot issued|ResumeTimeout reached)){1,9}$")
 
 
 def own_reason(reason: str) -> tuple[OwnReason, re.Match[str]] | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import importlib
 import re
+import sys
 import time
 from collections.abc import Iterator
 from functools import cache
@@ -19,12 +20,22 @@ from typing import Any, NamedTuple
 import sentinel
 
 try:
-    from re import _constants, _parser  # type: ignore[attr-defined]
+    from re import _compiler, _parser  # type: ignore[attr-defined]
 except ImportError:  # before Python 3.11
-    import sre_constants as _constants
+    import sre_compile as _compiler
     import sre_parse as _parser
 
-FUNCTIONS = ("compile", "search", "match", "fullmatch", "sub", "subn", "findall", "finditer", "split")
+FUNCTIONS = (
+    "compile",
+    "search",
+    "match",
+    "fullmatch",
+    "sub",
+    "subn",
+    "findall",
+    "finditer",
+    "split",
+)
 METHODS = frozenset(FUNCTIONS) - {"compile"}
 ROOT = Path(sentinel.__file__).parent
 
@@ -50,7 +61,9 @@ def found() -> tuple[tuple[OurPattern, ...], tuple[Unknown, ...]]:
     """All patterns of the package, and the places where none could be read."""
     known, unknown = list[OurPattern](), list[Unknown]()
     for path in sorted(ROOT.rglob("*.py")):
-        name = ".".join(path.relative_to(ROOT.parent).with_suffix("").parts).removesuffix(".__init__")
+        name = ".".join(path.relative_to(ROOT.parent).with_suffix("").parts).removesuffix(
+            ".__init__"
+        )
         if name.endswith("__main__"):
             continue
         tree = ast.parse(path.read_text())
@@ -62,6 +75,32 @@ def found() -> tuple[tuple[OurPattern, ...], tuple[Unknown, ...]]:
             except Exception:  # names of a function, which only run time knows
                 unknown.append(Unknown(name, ast.unparse(call.args[0])))
     return tuple(known), tuple(unknown)
+
+
+@cache
+def compiled_in_modules() -> tuple[OurPattern, ...]:
+    """What stands compiled in the modules' own tables."""
+    known = list[OurPattern]()
+    for path in sorted(ROOT.rglob("*.py")):
+        name = ".".join(path.relative_to(ROOT.parent).with_suffix("").parts)
+        module = sys.modules.get(name.removesuffix(".__init__"))
+        for held in vars(module).values() if module else ():
+            if isinstance(held, tuple | list | dict):
+                known += [
+                    OurPattern(f"{name}:table", one.pattern, one.flags, frozenset())
+                    for one in _held(held)
+                ]
+    return tuple(known)
+
+
+def _held(value: Any, deep: int = 0) -> Iterator[Any]:
+    if isinstance(value, re.Pattern):
+        yield value
+    elif isinstance(value, dict):
+        yield from _held(tuple(value.values()), deep)
+    elif isinstance(value, tuple | list) and deep < 4:
+        for one in value:
+            yield from _held(one, deep + 1)
 
 
 def _is_of_re(node: ast.AST) -> bool:
@@ -87,7 +126,7 @@ def _read(call: ast.Call, place: str, names: dict[str, Any], tree: ast.Module) -
 
 
 def _value(node: ast.expr, names: dict[str, Any]) -> Any:
-    return eval(compile(ast.Expression(node), "pattern", "eval"), names)  # noqa: S307 - our source
+    return eval(compile(ast.Expression(node), "pattern", "eval"), names)
 
 
 def _uses(call: ast.Call, tree: ast.Module) -> frozenset[str]:
@@ -213,8 +252,6 @@ _CANDIDATES = [chr(c) for c in (*b"a0A.-_/: ,x9Z=\t\n", *range(32, 127))] + ["é
 def _fits(node: Any, char: str) -> bool:
     state = _parser.State()
     state.flags = re.UNICODE.value
-    from re import _compiler  # type: ignore[attr-defined]
-
     tree = _parser.SubPattern(state, [(node[0], list(node[1]))])
     return _compiler.compile(tree, state.flags).match(char) is not None
 

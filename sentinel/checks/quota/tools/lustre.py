@@ -19,7 +19,9 @@ _KIB = 1024
 _NEVER = 100 * 365 * 86_400.0
 """Seconds. A grace of `notify` (lfs-setquota(1)) never ends; lfs prints it as millions of years."""
 
-_BY_DEFAULT = re.compile(r"^[ \t]*[ugp]id \S+ is using default (block|file) quota setting[ \t]*$", re.M)
+_BY_DEFAULT = re.compile(
+    r"^[ \t]*[ugp]id \S+ is using default (block|file) quota setting[ \t]*$", re.M
+)
 _INACCURATE = 'data in "[]" is inaccurate'
 _KINDS = {"MDT": "metadata", "OST": "data"}
 _ROW = re.compile(
@@ -61,7 +63,7 @@ def _words(text: str, count: int) -> list[str]:
     """Of the one row, after its mount point."""
     if _INACCURATE in text or re.search(r"\[\d+\]", text):
         raise Unexpected("[numbers in brackets]: some targets did not answer")
-    rows = re.findall(rf"^\s*(?:/\S*|\.)((?:\s+\S+){{{count}}})\s*$", text, re.M)
+    rows = re.findall(rf"^[ \t]*(?:/\S*|\.)((?:\s+\S+){{{count}}})\s*$", text, re.M)
     if len(rows) != 1:
         raise Unexpected(text)
     return str(rows[0]).split()

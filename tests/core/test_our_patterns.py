@@ -1,0 +1,203 @@
+"""No text that a user writes costs more than any other text of its length.
+
+The patterns are found in the source, so a new one is in the test with its first commit. What the
+rule for people's patterns (`sentinel.core.patterns.harmless`) does not prove is measured on texts
+that are made from the pattern itself: seconds of this thread on the processor, against a plain
+pattern on a plain line in the same moment.
+"""
+
+import ast
+import re
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from sentinel.checks.log.recognition import _WORD, _pattern
+from sentinel.checks.log.trainers import TRAINERS, Trainer
+from sentinel.checks.sensors import FAULTS
+from sentinel.core import hostlist
+from sentinel.core.patterns import harmless
+from tests.core.our_patterns import (
+    ROOT,
+    OurPattern,
+    compiled_in_modules,
+    found,
+    seconds_per_character,
+)
+
+TIMES_PLAIN = 40
+"""What the hardest text may cost, in costs of a plain one; a pattern that begins anew at each
+place of a line of 4 KiB costs several hundred."""
+
+ITS_OWN_CONFIGURATION = {
+    "sentinel.config.display": "an address of a database, from the configuration",
+    "sentinel.wiring.last_good": "the line `state:` of the configuration",
+}
+"""Modules whose patterns see only what the operator wrote, with what that is."""
+
+WRITTEN_BY_PEOPLE = {
+    ("sentinel.alerting.matchers", "translate(text)"): "wildcards of the configuration",
+    ("sentinel.clean.rules", "match"): "a pattern of the configuration",
+    ("sentinel.core.patterns", "text"): "this is where people's patterns are proven or guarded",
+}
+
+_XFS_LIMITS = r"(\d+)\s+(\d+)\s+(\d+)\s+\d+\s+(\[[^]]*\])"
+_XFS_ROW = rf"\s*#?(\S+)\s+{_XFS_LIMITS}\s+{_XFS_LIMITS}\s*"
+_HOSTLIST_ITEMS = (hostlist._TYPED.pattern, hostlist._PRINTED.pattern)
+
+USED_AS = {
+    r"\D*(\d+)\D*": frozenset({"fullmatch"}),
+    _XFS_ROW: frozenset({"fullmatch"}),
+    **dict.fromkeys(_HOSTLIST_ITEMS, frozenset({"match"})),
+}
+"""How patterns are used whose place does not show it."""
+
+
+def _of_trainer(row: Trainer) -> Iterator[str]:
+    yield from row.numbers.values()
+    yield from row.variants
+    yield from filter(None, (row.needs, row.done, *(row.seconds or ("",))[:1]))
+    yield from (one for phase in row.phases.values() for one in phase if one)
+
+
+def _made_at_run_time() -> dict[tuple[str, str], list[str]]:
+    """For each place whose pattern its source does not show: what stands there when it runs."""
+    from sentinel.checks.log.known_troubles import KINDS
+
+    rows = [pattern for row in TRAINERS for pattern in _of_trainer(row)]
+    numbers = [pattern for row in TRAINERS for pattern in row.numbers.values()]
+    word = _WORD.search("step = ")
+    assert word
+    looked_for = [_pattern(word)]
+    log = "sentinel.checks.log"
+    return {
+        ("sentinel.channels.markup", "f'([{special}])'"): [r"([\\`*_{}\[\]])"],
+        (
+            "sentinel.checks.drained.sight",
+            "f'(?<![\\\\w.-]){re.escape(node)}(?![\\\\w.-])'",
+        ): [r"(?<![\w.-])node\-1(?![\w.-])"],
+        ("sentinel.checks.job.check", "'[^/]*'.join(map(re.escape, parts))"): [],
+        ("sentinel.checks.job.output", "known.number.pattern"): numbers,
+        (f"{log}.gather", "reading.number.pattern"): numbers,
+        (f"{log}.known_troubles", "self.pattern"): [kind.pattern for kind in KINDS],
+        (f"{log}.troubles", "kind.names"): [kind.names for kind in KINDS if kind.names],
+        (f"{log}.recognition", "known.number.pattern"): looked_for,
+        (f"{log}.recognition", "pattern"): looked_for,
+        (f"{log}.recognition", "one[1]"): looked_for,
+        (f"{log}.recognition", "row.needs"): rows,
+        (f"{log}.recognition", "own"): [
+            r"(?<![\w/])grad_norm['\"]?\s{0,8}[:= ]\s{0,8}['\"]?[-+\dni]"
+        ],
+        (f"{log}.recognition", "norms"): [
+            r"(?i)\b(?:grad(?:ient)?[ _/]?norm|gnorm|total_grad_norm)\b"
+        ],
+        (f"{log}.recognition", "seconds"): rows,
+        (f"{log}.scan", "one.seconds[0]"): rows,
+        (f"{log}.scan", "begin"): rows,
+        (f"{log}.scan", "end"): rows,
+        (
+            "sentinel.checks.quota.collect",
+            "f'^{re.escape(name)}=\"(\\\\d+)\"$'",
+        ): [r'^user\.quota="(\d+)"$'],
+        (
+            "sentinel.checks.quota.tools.linux",
+            "f'\\\\s*#?(\\\\S+)\\\\s+{half}\\\\s+{half}\\\\s*'",
+        ): [_XFS_ROW],
+        (
+            "sentinel.checks.quota.tools.lustre",
+            "f'^[ \\\\t]*(?:/\\\\S*|\\\\.)((?:\\\\s+\\\\S+){{{count}}})\\\\s*$'",
+        ): [r"^[ \t]*(?:/\S*|\.)((?:\s+\S+){8})\s*$"],
+        ("sentinel.checks.sensors", "words"): [words for _, words in FAULTS],
+        (
+            "sentinel.slurm.drain_reasons",
+            "re.escape(one.text) + ('.*' if one.whole is None else one.whole)",
+        ): [],
+        ("sentinel.gpu.dcgm.policy", "pattern"): [],
+        ("sentinel.nodes.srun", "pattern"): [],
+        ("sentinel.nodes.ssh", "pattern"): [],
+        ("sentinel.slurm.complaints", "pattern"): [],
+        ("sentinel.status.node_states", "pattern"): [],
+        (
+            "sentinel.slurm.submission",
+            "f\"(?:^|,)(?:gres[:/]){('?' if option == 'gres' else '')}([^,]+)\"",
+        ): [r"(?:^|,)(?:gres[:/])?([^,]+)"],
+    }
+
+
+def _all() -> dict[str, OurPattern]:
+    """Each distinct pattern once, by where it stands."""
+    known = [*found()[0], *compiled_in_modules()]
+    for (module, source), texts in _made_at_run_time().items():
+        known += [OurPattern(f"{module}:{source[:20]}", t, re.M.value, frozenset()) for t in texts]
+    distinct: dict[tuple[object, int], OurPattern] = {}
+    for one in known:
+        uses = USED_AS.get(one.text, one.uses) if isinstance(one.text, str) else one.uses
+        distinct.setdefault((one.text, one.flags & ~re.UNICODE), one._replace(uses=uses))
+    return {f"{n} {one.place}": one for n, one in enumerate(distinct.values())}
+
+
+def _unproven() -> dict[str, OurPattern]:
+    return {
+        name: one
+        for name, one in _all().items()
+        if one.place.partition(":")[0] not in ITS_OWN_CONFIGURATION
+        and not (isinstance(one.text, str) and harmless(one.text, one.flags))
+    }
+
+
+def _plain_seconds() -> float:
+    """For a character of a plain line, by a plain pattern."""
+    line = ("INFO worker 3 started fine on host node-3 in 3.2 s\n" * 100)[:4096]
+    plain = re.compile(r"\b\w+ \d")
+
+    def once() -> float:
+        began = time.thread_time()
+        for _ in plain.finditer(line):
+            pass
+        return time.thread_time() - began
+
+    return min(once() for _ in range(20)) / len(line)
+
+
+def test_every_place_is_known() -> None:
+    """Who writes a pattern that is put together at run time adds what it becomes."""
+    listed = {*_made_at_run_time(), *WRITTEN_BY_PEOPLE}
+    assert {*found()[1]} == listed
+    assert len(_all()) > 400
+
+
+def test_no_module_hides_a_pattern_behind_another_name_of_re() -> None:
+    for path in ROOT.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom):
+                allowed = {"_compiler", "_parser"} if path.name == "patterns.py" else set()
+                assert node.module != "re" or {a.name for a in node.names} <= allowed, path
+            if isinstance(node, ast.Import):
+                assert all(a.name != "re" or a.asname is None for a in node.names), path
+
+
+@pytest.mark.parametrize("name", _unproven())
+def test_a_pattern_looks_through_a_text_once(name: str) -> None:
+    pattern = _unproven()[name]
+    limit = TIMES_PLAIN * _plain_seconds()
+    seconds, text = seconds_per_character(pattern)
+    if seconds > limit:  # once more: another process may have been in the way
+        limit = max(limit, TIMES_PLAIN * _plain_seconds())
+        seconds, text = seconds_per_character(pattern)
+    assert seconds < limit, f"{pattern.text!r} needs {seconds / limit:.1f} times that on {text!r}"
+
+
+@pytest.mark.parametrize(
+    ("text", "bad"),
+    [
+        (r"\w+Error: x", True),
+        (r"={8,} Step (\d+)", True),
+        (r"(\w*)\s+(\w*)\s*=", True),
+        (r"\berror code \d{1,4}\b", False),
+        (r"^\S+ kernel: ", False),
+    ],
+)
+def test_the_measure_tells_one_from_the_other(text: str, bad: bool) -> None:
+    one = OurPattern("here", text, 0, frozenset({"finditer"}))
+    assert (seconds_per_character(one)[0] > TIMES_PLAIN * _plain_seconds()) is bad
