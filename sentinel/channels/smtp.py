@@ -207,9 +207,8 @@ async def _log_in(client: SMTP, server: Server, password: Secret) -> None:
     )
 
 
-DOMAIN = re.compile(
-    r"[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)+"
-)
+_LABEL = r"(?!-)[A-Za-z0-9-]{1,63}(?<!-)"
+DOMAIN = re.compile(rf"{_LABEL}(?:\.{_LABEL})+")
 """A name with a domain, as RFC 5321 4.1.2 has it."""
 
 

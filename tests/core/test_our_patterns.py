@@ -15,7 +15,7 @@ import pytest
 
 from sentinel.checks.log.recognition import _WORD, _pattern
 from sentinel.checks.log.trainers import TRAINERS, Trainer
-from sentinel.checks.sensors import FAULTS
+from sentinel.checks.sensors import _PARTS
 from sentinel.core import hostlist
 from sentinel.core.patterns import harmless
 from tests.core.our_patterns import (
@@ -52,6 +52,9 @@ USED_AS = {
     **dict.fromkeys(_HOSTLIST_ITEMS, frozenset({"match"})),
 }
 """How patterns are used whose place does not show it."""
+
+MATCHED_TABLES = {"sentinel.checks.network.driver_lines:table"}
+"""Tables whose patterns are only asked whether a text begins with them."""
 
 
 def _of_trainer(row: Trainer) -> Iterator[str]:
@@ -108,11 +111,16 @@ def _made_at_run_time() -> dict[tuple[str, str], list[str]]:
             "sentinel.checks.quota.tools.lustre",
             "f'^[ \\\\t]*(?:/\\\\S*|\\\\.)((?:\\\\s+\\\\S+){{{count}}})\\\\s*$'",
         ): [r"^[ \t]*(?:/\S*|\.)((?:\s+\S+){8})\s*$"],
-        ("sentinel.checks.sensors", "words"): [words for _, words in FAULTS],
         (
             "sentinel.slurm.drain_reasons",
             "re.escape(one.text) + ('.*' if one.whole is None else one.whole)",
         ): [],
+        ("sentinel.checks.sensors", "known"): [known for _, known in _PARTS],
+        ("sentinel.checks.network.driver_lines", "row.pattern"): [],
+        (
+            "sentinel.checks.quota.tools.command",
+            "f'(?<!\\\\S){re.escape(name)}(?!\\\\S)'",
+        ): [r"(?<!\S)alice(?!\S)"],
         ("sentinel.gpu.dcgm.policy", "pattern"): [],
         ("sentinel.nodes.srun", "pattern"): [],
         ("sentinel.nodes.ssh", "pattern"): [],
@@ -132,7 +140,8 @@ def _all() -> dict[str, OurPattern]:
         known += [OurPattern(f"{module}:{source[:20]}", t, re.M.value, frozenset()) for t in texts]
     distinct: dict[tuple[object, int], OurPattern] = {}
     for one in known:
-        uses = USED_AS.get(one.text, one.uses) if isinstance(one.text, str) else one.uses
+        uses = frozenset({"match"}) if one.place in MATCHED_TABLES else one.uses
+        uses = USED_AS.get(one.text, uses) if isinstance(one.text, str) else uses
         distinct.setdefault((one.text, one.flags & ~re.UNICODE), one._replace(uses=uses))
     return {f"{n} {one.place}": one for n, one in enumerate(distinct.values())}
 
