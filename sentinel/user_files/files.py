@@ -107,11 +107,20 @@ class Files:
         told, _ = self._open("entries", folder, whose, most=most)
         return dict(told["entries"])
 
-    def total(self, path: str, whose: Whose) -> tuple[int, float | None]:
-        """Bytes of the file or of all files below the folder, links not followed, and when the last
-        of them was changed. Raises Absent or CannotTell."""
-        told, _ = self._open("total", path, whose)
-        return told["size"], told["changed"]
+    def total(
+        self, path: str, whose: Whose, most: int = 0
+    ) -> tuple[int, float | None, list[tuple[str, int, float]]]:
+        """Bytes of the file or of all files below the folder, links not followed; when the last
+        of them was changed; and of `most` files the path below the folder, bytes and time of
+        change. Raises Absent or CannotTell."""
+        told, _ = self._open("total", path, whose, most=most)
+        return told["size"], told["changed"], [(n, s, at) for n, s, at in told["files"]]
+
+    def link(self, path: str, whose: Whose) -> tuple[str, float]:
+        """Where a link leads, as it says, empty for what is none; and when it was made. Raises
+        Absent or CannotTell."""
+        told, _ = self._open("link", path, whose)
+        return told["target"], told["changed"]
 
     def create(self, path: str, line: str, whose: Whose) -> None:
         """Make a file of one line where nothing is, and no link leads. Raises CannotTell; TimedOut

@@ -130,22 +130,33 @@ def _entries(asked: dict[str, Any], may: Rights) -> Answer:
 
 def _total(asked: dict[str, Any], may: Rights) -> Answer:
     """Bytes of the file, or of all files below the folder, and when the last of them was changed; no
-    link is followed."""
+    link is followed. `files`: of each, up to `most`, path below the folder, bytes, time of change."""
     seen = os.stat(asked["path"], follow_symlinks=False)
     refuse_foreign(seen, may.owner)
-    size, changed = 0, None
-    files = _files_below(asked["path"]) if stat.S_ISDIR(seen.st_mode) else iter((seen,))
-    for one in files:
+    size, changed, listed = 0, None, list[tuple[str, int, float]]()
+    below = _files_below(asked["path"]) if stat.S_ISDIR(seen.st_mode) else iter((("", seen),))
+    for name, one in below:
         if stat.S_ISREG(one.st_mode):
             size, changed = size + one.st_size, max(changed or one.st_mtime, one.st_mtime)
-    return {"size": size, "changed": changed}, b""
+            if len(listed) < asked["most"]:
+                listed.append((name, one.st_size, one.st_mtime))
+    return {"size": size, "changed": changed, "files": listed}, b""
 
 
-def _files_below(path: str) -> Iterator[os.stat_result]:
-    for _, _, names, descriptor in os.fwalk(path, onerror=_raise_unless_gone):
+def _link(asked: dict[str, Any], may: Rights) -> Answer:
+    """Where a link leads, as it says, and when it was made; `target` is empty for what is none."""
+    seen = os.stat(asked["path"], follow_symlinks=False)
+    refuse_foreign(seen, may.owner)
+    target = os.readlink(asked["path"]) if stat.S_ISLNK(seen.st_mode) else ""
+    return {"target": target, "changed": seen.st_mtime}, b""
+
+
+def _files_below(path: str) -> Iterator[tuple[str, os.stat_result]]:
+    for folder, _, names, descriptor in os.fwalk(path, onerror=_raise_unless_gone):
         for name in names:
             with suppress(FileNotFoundError):
-                yield os.stat(name, dir_fd=descriptor, follow_symlinks=False)
+                found = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
+                yield os.path.relpath(os.path.join(folder, name), path), found
 
 
 def _create(asked: dict[str, Any], may: Rights) -> Answer:
@@ -173,6 +184,7 @@ _DOES: dict[str, Callable[[dict[str, Any], Rights], Answer]] = {
     "newest": _newest,
     "entries": _entries,
     "total": _total,
+    "link": _link,
     "create": _create,
 }
 

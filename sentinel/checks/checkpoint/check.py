@@ -13,14 +13,16 @@ from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
 from sentinel import proc
-from sentinel.checks.checkpoint.files import Entry, Folder, unknown_ones
+from sentinel.checks.checkpoint.files import MAX_LOOKS, Entry, Folder, Inside
 from sentinel.checks.checkpoint.judge import (
     Begun,
     Found,
+    Known,
     Sight,
-    highest_named,
+    forms_of,
     incomplete,
     judge,
+    newest,
     quiet_since,
 )
 from sentinel.checks.trainings import by_subject, each
@@ -65,19 +67,38 @@ class Look:
     def __init__(self, folder: Folder, rule: Rule, memory: Memory, now: Instant) -> None:
         self._folder, self._rule, self._before, self._now = folder, rule, memory, now
         self._entries = folder.entries()
-        self._named = folder.named(rule.latest) if rule.latest else ""
-        self._highest = highest_named(self._named, self._entries)
+        self._pointer = folder.pointer(rule.latest) if rule.latest else None
+        self._highest = self._pointer.step(self._entries) if self._pointer else None
         known = memory.complete
         self._complete = {e.name: known[e.name] for e in self._entries if e.name in known}
         self._begun: dict[str, Begun] = {}
         self._lacks: dict[str, str] = {}
+        self._inside: dict[str, Inside] = {}
+        self._forms: dict[str, dict[str, int]] = {}
         self._look()
 
     def sight(self, ran: float | None) -> Sight:
         """What there is; `ran`: seconds that the job runs."""
+        begun = self._last_begun()
+        return Sight(
+            at=self._now,
+            complete=self._complete,
+            begun=begun,
+            why=self._lacks.get(begun, ""),
+            ran=ran,
+            unfit="" if self._entries else self._folder.describe_unfit(),
+        )
+
+    def _last_begun(self) -> str:
+        """The highest step where it is not complete, or else what was written last of all: after a
+        rollback that is a lower one."""
         top = self._entries[0].name if self._entries else ""
-        begun, why = (top, self._lacks[top]) if top in self._lacks else ("", "")
-        return Sight(at=self._now, complete=self._complete, begun=begun, why=why, ran=ran)
+        if top in self._lacks:
+            return top
+        written = {name: self._inside[name].changed for name in self._lacks}
+        newest_written = max((one.written for one in self._complete.values()), default=0.0)
+        last = max(written, key=lambda name: written[name], default="")
+        return last if last and written[last] > newest_written else ""
 
     def memory(self) -> Memory:
         """What to remember of it."""
@@ -86,21 +107,44 @@ class Look:
         return Memory(complete=self._complete, begun=self._begun, unseen=unseen, looked=True)
 
     def _look(self) -> None:
-        """Into what is not known; at one at least, however little time there is."""
-        same = {e.name for e in self._entries if e.step != self._highest and self._untouched(e)}
-        for entry in unknown_ones(self._entries, same):
-            if (self._complete or self._begun) and self._folder.hurries:
+        """Into what is not known, while there is time; at one at least. Then judge, the oldest
+        first: what is younger is compared with it."""
+        for entry in self._in_order()[:MAX_LOOKS]:
+            if self._inside and self._folder.hurries:
                 break
-            self._look_into(entry)
+            self._inside[entry.name] = self._folder.look_into(entry, self._rule)
+        self._forms = {name: forms_of(inside) for name, inside in self._inside.items()}
+        looked = [e for e in self._entries if e.name in self._inside]
+        for entry in sorted(looked, key=lambda e: (e.changed, e.step)):
+            self._judge(entry)
 
-    def _look_into(self, entry: Entry) -> None:
-        inside, name = self._folder.look_into(entry, self._rule), entry.name
+    def _in_order(self) -> list[Entry]:
+        """What `latest` names and what was the newest complete one, at each run; the highest step;
+        what nobody has looked into; what was not complete when somebody did. All but the first two
+        only where it is not known to be complete."""
+        last = newest(self._complete, self._now)
+        always = [e for e in self._entries if e.step == self._highest]
+        always += [e for e in self._entries if last and e.name == last[0]]
+        rest = [e for e in self._entries if not self._untouched(e)]
+        young = sorted(rest, key=lambda e: (e.changed, e.step), reverse=True)
+        young.sort(key=lambda e: e.name in self._before.begun)
+        return [*dict.fromkeys([*always, *rest[:1], *young])]
+
+    def _judge(self, entry: Entry) -> None:
+        inside, name = self._inside[entry.name], entry.name
         first = not self._before.looked or name in self._before.unseen
         since = quiet_since(inside, self._before.before(name), self._now, first=first)
         quiet = elapsed(since, self._now)
-        why = incomplete(entry, inside, self._rule, self._named, self._highest, quiet)
         self._complete.pop(name, None)
-        if why:
+        unseen = [f.forms for n, f in self._complete.items() if n not in self._forms]
+        known = Known(
+            pointer=self._pointer.shown if self._pointer else "",
+            highest=self._highest,
+            pointed=self._pointer.written if self._pointer else None,
+            complete=[*self._complete.values()],
+            looked=[*(f for n, f in self._forms.items() if n != name), *unseen],
+        )
+        if why := incomplete(entry, inside, self._rule, known, quiet):
             self._lacks[name] = why
             self._begun[name] = Begun(size=inside.size, changed=inside.changed, since=since)
             return
@@ -110,6 +154,8 @@ class Look:
             since=since,
             changed=entry.changed,
             written=inside.changed,
+            marker=inside.marker or 0,
+            forms=self._forms[name],
         )
 
     def _untouched(self, entry: Entry) -> bool:

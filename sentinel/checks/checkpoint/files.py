@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 from msgspec import Struct
 
+from sentinel.checks.checkpoint.pointer import Pointer
+from sentinel.core.checkpoint_names import (
+    is_staging,
+    missing_part,
+    name_of_unfinished_marker,
+)
 from sentinel.core.checkpoints import Rule
 from sentinel.core.errors import CannotTell
 from sentinel.core.text import visible
@@ -15,27 +22,37 @@ from sentinel.user_files.files import Files
 from sentinel.user_files.reader import Absent
 from sentinel.user_files.whose import Whose
 
-MOST = 10_000
-"""Entries of the folder that are read; a folder of more is not one of checkpoints."""
+MAX_ENTRIES = 200_000
+"""Entries of the folder that are read: a hundred steps of two thousand ranks."""
 
-_NEWEST = 20
-"""Checkpoints that are looked into in one run, the newest first; the others wait for theirs."""
+MAX_FILES = 20_000
+"""Files of one checkpoint that are compared by name; beyond that only their sum counts."""
+
+MAX_LOOKS = 500
+"""Checkpoints that are looked into in one run, while there is time; the others wait for theirs."""
+
+_MAX_POINTER_BYTES = 4096
+_MAX_INDEX_BYTES = 32 * 2**20
 
 
 class Entry(Struct, frozen=True, kw_only=True):
-    """A checkpoint by its name; `changed` in seconds of the file server's clock."""
+    """A checkpoint by its name."""
 
     name: str
     step: float
-    changed: float
+    changed: float  # seconds of the file server's clock
+    lacks: str = ""  # what its name, or the names beside it, say is missing
 
 
 class Inside(Struct, frozen=True, kw_only=True):
-    """What it holds: bytes of all files, and when the last of them was changed."""
+    """What it holds."""
 
-    size: int
-    changed: float
-    marker: bool = True
+    size: int  # bytes of all files
+    changed: float  # when the last of them was, by the file server's clock
+    marker: int | None = 1  # bytes of the marker; None where there is none
+    marked: float | None = None  # when the marker was written
+    files: tuple[tuple[str, int, float], ...] = ()  # path, bytes, time of change
+    lacks: str = ""  # a file that others of it name and that is not there, or is empty
 
 
 class Folder:
@@ -44,6 +61,7 @@ class Folder:
 
     def __init__(self, path: str, match: re.Pattern[str], files: Files, whose: Whose) -> None:
         self._path, self._match, self._files, self._whose = path, match, files, whose
+        self.names: list[str] = []  # all that lies there, whether it fits or not
 
     @property
     def hurries(self) -> bool:
@@ -52,44 +70,129 @@ class Folder:
 
     def entries(self) -> list[Entry]:
         """Those that are checkpoints by their names, the highest step first; CannotTell."""
-        found = self._files.entries(self._path, self._whose, MOST)
-        if len(found) > MOST:
-            raise CannotTell(f"{visible(self._path)} holds more than {MOST} entries")
-        entries = [e for name, changed in found.items() if (e := self._entry(name, changed))]
+        found = self._files.entries(self._path, self._whose, MAX_ENTRIES)
+        if len(found) > MAX_ENTRIES:
+            raise CannotTell(f"{visible(self._path)} holds more than {MAX_ENTRIES} entries")
+        self.names = sorted(found)
+        entries = [e for name, changed in found.items() if (e := self._entry(name, changed, found))]
+        by_step = dict[float, list[str]]()
+        for entry in entries:
+            by_step.setdefault(entry.step, []).append(entry.name)
+        gaps = {step: gap for step, names in by_step.items() if (gap := missing_part(names))}
+        entries = [
+            Entry(name=e.name, step=e.step, changed=e.changed, lacks=f"{gaps[e.step]} is missing")
+            if e.step in gaps and not e.lacks
+            else e
+            for e in entries
+        ]
         return sorted(entries, key=lambda e: (e.step, e.changed, e.name), reverse=True)
 
     def look_into(self, entry: Entry, rule: Rule) -> Inside:
         """All its files, links not followed, without those that go meanwhile; CannotTell."""
         path = os.path.join(self._path, entry.name)
         try:
-            size, changed = self._files.total(path, self._whose)
+            size, changed, files = self._files.total(path, self._whose, MAX_FILES)
         except Absent:
-            size, changed = 0, None
+            size, changed, files = 0, None, []
+        marker, marked = (1, None) if not rule.marker else self._marker(path, rule.marker)
         return Inside(
             size=size,
             changed=entry.changed if changed is None else changed,
-            marker=not rule.marker or self._there(os.path.join(path, rule.marker)),
+            marker=marker,
+            marked=marked,
+            files=tuple(files),
+            lacks=lacking(files) or self._missing_by_index(path, files),
         )
 
-    def named(self, name: str) -> str:
-        """The first word of a file beside the checkpoints; empty where there is none."""
+    def pointer(self, name: str) -> Pointer | None:
+        """What a link or file beside the checkpoints says; None where there is none. Raises
+        CannotTell."""
+        path = os.path.join(self._path, name)
         try:
-            _, data = self._files.read(os.path.join(self._path, name), 0, 200, self._whose)
+            target, changed = self._files.link(path, self._whose)
+            if target:
+                return Pointer(text=target, written=changed)
+            found, data = self._files.read(path, 0, _MAX_POINTER_BYTES, self._whose)
         except Absent:
-            return ""
-        return (data.decode("utf-8", "replace").split() or [""])[0]
+            return None
+        return Pointer(text=data.decode("utf-8", "replace"), written=found.mtime)
 
-    def _entry(self, name: str, changed: float) -> Entry | None:
+    def describe_unfit(self) -> str:
+        """That there is something, and none of it fits `match`; empty where nothing is."""
+        if not self.names:
+            return ""
+        return (
+            f"none of {len(self.names)} entries fits `match` ({self._match.pattern}), such as "
+            f"{visible(self.names[0])}"
+        )
+
+    def _entry(self, name: str, changed: float, there: dict[str, float]) -> Entry | None:
         match = self._match.fullmatch(name)
+        if not match:
+            return None
+        lacks = ""
+        if is_staging(name) or name_of_unfinished_marker(name) in there:
+            lacks = "its name says that the save was not ended"
+            if not is_staging(name):
+                lacks = f"{visible(name_of_unfinished_marker(name))} lies beside it"
         try:
-            return Entry(name=name, step=float(match[1]), changed=changed) if match else None
+            return Entry(name=name, step=float(match[1]), changed=changed, lacks=lacks)
         except (TypeError, ValueError):
             raise CannotTell(f"`match` captured no number in {visible(name)!r}") from None
 
-    def _there(self, path: str) -> bool:
-        return self._files.status(path, self._whose) is not None
+    def _marker(self, path: str, marker: str) -> tuple[int | None, float | None]:
+        """Bytes of the marker, 0 for JSON that is cut, and when it was written."""
+        at = os.path.join(path, marker)
+        found = self._files.status(at, self._whose)
+        if found is None:
+            return None, None
+        if marker.endswith(".json") and found.regular and found.size:
+            try:
+                _, end = self._files.read(at, -1, 64, self._whose)
+            except Absent:
+                return None, None
+            if end.rstrip()[-1:] not in (b"}", b"]"):
+                return 0, found.mtime
+        return found.size if found.regular else 1, found.mtime
+
+    def _missing_by_index(self, path: str, files: Sequence[tuple[str, int, float]]) -> str:
+        """The first file that an index of Hugging Face's form names and that is not there."""
+        names = {name for name, _, _ in files}
+        for name, size, _ in files:
+            if not name.endswith(".index.json") or size > _MAX_INDEX_BYTES:
+                continue
+            try:
+                _, data = self._files.read(os.path.join(path, name), 0, size, self._whose)
+                index = json.loads(data)
+                wanted = set(index["weight_map"].values())
+            except Absent:
+                continue
+            except (ValueError, TypeError, KeyError, AttributeError):
+                return f"{visible(name)} is no index that can be read"
+            beside = os.path.dirname(name)
+            for one in sorted(one for one in wanted if isinstance(one, str)):
+                if os.path.join(beside, one) not in names and len(files) < MAX_FILES:
+                    return f"{visible(one)} is missing, which {visible(name)} names"
+        return ""
 
 
-def unknown_ones(entries: Sequence[Entry], known: Collection[str] = ()) -> list[Entry]:
-    """Which to look into now: the newest that are not known to be complete."""
-    return [e for e in entries if e.name not in known][:_NEWEST]
+def lacking(files: Sequence[tuple[str, int, float]]) -> str:
+    """What is missing by the numbers in the names, or holds no byte though it has to."""
+    folders = dict[str, list[str]]()
+    for path, size, _ in files:
+        if size == 0 and _HOLDS_WEIGHTS.fullmatch(path):
+            return f"{visible(path)} has no byte"
+        folders.setdefault(os.path.dirname(path), []).append(os.path.basename(path))
+    if len(files) >= MAX_FILES:
+        return ""
+    for names in folders.values():
+        if gap := missing_part(names):
+            return f"{gap} is missing"
+    return ""
+
+
+_HOLDS_WEIGHTS = re.compile(
+    r".*\.(?:safetensors|pt|pth|ckpt|bin|distcp|h5|hdf5|npz|npy|nemo|msgpack|index)"
+    r"|.*\.data-\d+-of-\d+",
+    re.IGNORECASE,
+)

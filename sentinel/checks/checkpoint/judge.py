@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import os
+import re
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 
 from msgspec import Struct
 
 from sentinel.checks.checkpoint.files import Entry, Inside
+from sentinel.core.checkpoint_names import needs_content
 from sentinel.core.checkpoints import Rule
 from sentinel.core.clock import SECOND, Instant, elapsed, shifted
 from sentinel.core.model import Status, Value
@@ -15,16 +19,15 @@ from sentinel.core.values import duration_text, size_text
 
 
 class Found(Struct, frozen=True, kw_only=True):
-    """A complete checkpoint: its bytes, and since when it is complete.
-
-    `changed`: of its own name, `written`: of the last of its files, by the file server's clock.
-    """
+    """A complete checkpoint."""
 
     step: float
-    size: int
-    since: Instant
-    changed: float = 0.0
-    written: float = 0.0
+    size: int  # bytes
+    since: Instant  # when it was complete
+    changed: float = 0.0  # of its own name, by the file server's clock
+    written: float = 0.0  # of the last of its files, by that clock
+    marker: int = 0  # bytes of its marker
+    forms: Mapping[str, int] = {}  # how many files it has of each form of name
 
 
 class Begun(Struct, frozen=True, kw_only=True):
@@ -37,13 +40,15 @@ class Begun(Struct, frozen=True, kw_only=True):
 
 class Sight(Struct, frozen=True, kw_only=True):
     """The folder now: complete ones by name, and the newest that is not complete, if it is the
-    newest of all. `ran`: seconds the job runs, None without a job."""
+    newest of all. `ran`: seconds the job runs, None without a job. `unfit`: that there are entries
+    and none fits `match`."""
 
     at: Instant
     complete: Mapping[str, Found]
     begun: str = ""
     why: str = ""
     ran: float | None = None
+    unfit: str = ""
 
 
 class Verdict(Struct, frozen=True, kw_only=True):
@@ -65,28 +70,116 @@ def quiet_since(inside: Inside, before: Begun | None, now: Instant, *, first: bo
     return now
 
 
-def incomplete(
-    entry: Entry, inside: Inside, rule: Rule, named: str, highest: float | None, quiet: float
-) -> str:
-    """Why it is not complete; empty when it is. `named` and `highest`: what the file `latest`
-    holds, and the step that it names; `quiet`: seconds for which nothing in it has changed."""
-    if not inside.marker:
-        return f"it has no {visible(rule.marker)}"
-    if rule.latest and (highest is None or entry.step > highest):
-        return f"{visible(rule.latest)} names {visible(named) or 'none'}"
+class Known(Struct, frozen=True, kw_only=True):
+    """What a checkpoint is compared with."""
+
+    pointer: str = ""  # what the file `latest` says
+    highest: float | None = None  # the step that it names
+    pointed: float | None = None  # when it was written, by the file server's clock
+    complete: Collection[Found] = ()  # the other complete ones
+    looked: Collection[Mapping[str, int]] = ()  # forms of all others that were looked into
+
+
+REWRITING_SLACK_S = 120.0
+"""So much later than the marker a file may be: ranks do not wait for each other."""
+
+WHOLE_SHARE = 0.95
+"""With fewer files and less of the others' bytes some are missing; fewer ranks write fewer files,
+and as many bytes."""
+
+HABIT = 2
+"""Where so many others have as few files, that is their form now."""
+
+
+def incomplete(entry: Entry, inside: Inside, rule: Rule, known: Known, quiet: float) -> str:
+    """Why it is not complete; empty when it is. `quiet`: seconds for which nothing in it has
+    changed."""
+    if entry.lacks:
+        return entry.lacks
+    if why := _unmarked(inside, rule, known):
+        return why
+    if rule.latest and (why := _not_pointed_to(entry, inside, rule, known)):
+        return why
     if inside.size < max(1, rule.min_size):
         return f"it has {size_text(inside.size)}"
     if not (rule.marker or rule.latest) and quiet < rule.settled:
         return f"it changed {duration_text(quiet)} ago"
+    return inside.lacks or _fewer(inside, known)
+
+
+def forms_of(inside: Inside) -> dict[str, int]:
+    """How many files it has of each form of name: `__#_#.distcp`."""
+    found = Counter(_form(path) for path, _, _ in inside.files)
+    return dict(found) if len(found) <= 200 else {}
+
+
+def _unmarked(inside: Inside, rule: Rule, known: Known) -> str:
+    """A marker that others fill and this one does not, or that is older than what it marks."""
+    if inside.marker is None:
+        return f"it has no {visible(rule.marker)}"
+    if not rule.marker:
+        return ""
+    filled = needs_content(rule.marker) or any(one.marker for one in known.complete)
+    if inside.marker == 0 and filled:
+        return f"its {visible(rule.marker)} is empty or cut"
+    if inside.marked is not None:
+        newer, older = _split(inside, inside.marked, rule.marker)
+        if file := _rewritten(newer, older, known):
+            return f"{visible(file)} was written after its {visible(rule.marker)}"
     return ""
 
 
-def highest_named(named: str, entries: Sequence[Entry]) -> float | None:
-    """The step that `latest` means: the number itself, or that of the entry of that name."""
-    by_name = {e.name: e.step for e in entries}
-    if named in by_name:
-        return by_name[named]
-    return float(named) if named.isdigit() else None
+def _not_pointed_to(entry: Entry, inside: Inside, rule: Rule, known: Known) -> str:
+    """Above what `latest` names, or written since it was."""
+    if known.highest is None or entry.step > known.highest:
+        return f"{visible(rule.latest)} names {visible(known.pointer) or 'none'}"
+    if known.pointed is None:
+        return ""
+    newer, older = _split(inside, known.pointed)
+    if newer and not older and entry.step != known.highest:
+        return f"it was written after {visible(rule.latest)}, which names {visible(known.pointer)}"
+    if file := older and _rewritten(newer, older, known):
+        return f"{visible(str(file))} was written after {visible(rule.latest)}"
+    return ""
+
+
+def _split(inside: Inside, when: float, marker: str = "") -> tuple[list[str], list[str]]:
+    """Paths of files that are younger, and of those that are not."""
+    newer, older = list[str](), list[str]()
+    for path, _, at in inside.files:
+        if path != marker:
+            (newer if at > when + REWRITING_SLACK_S else older).append(path)
+    return newer, older
+
+
+def _rewritten(newer: Sequence[str], older: Sequence[str], known: Known) -> str:
+    """A file that was written again. What has a form that no checkpoint has, such as a note or an
+    export, was only laid beside the others."""
+    if not newer:
+        return ""
+    usual = {_form(path) for path in older} | {form for one in known.looked for form in one}
+    return next((path for path in newer if not older or _form(path) in usual), "")
+
+
+def _fewer(inside: Inside, known: Known) -> str:
+    """What the others have more of, where it is smaller as well."""
+    mine = forms_of(inside)
+    others = [one for one in known.complete if one.forms]
+    if not (mine and others) or inside.size >= WHOLE_SHARE * min(one.size for one in others):
+        return ""
+    if sum(one == mine for one in known.looked) >= HABIT:
+        return ""
+    for form in others[0].forms:
+        least = min(one.forms.get(form, 0) for one in others)
+        if mine.get(form, 0) < least:
+            name = visible(form) or "it"
+            return f"it has fewer files than the others: {mine.get(form, 0)} of {least} {name}"
+    return ""
+
+
+def _form(path: str) -> str:
+    folder, name = os.path.split(path)
+    return re.sub("[0-9]+", "#", os.path.join(folder, name))
 
 
 def newest(complete: Mapping[str, Found], now: Instant) -> tuple[str, Found] | None:
@@ -145,6 +238,8 @@ def _summary(sight: Sight, late_after: float, fewest: int, late: bool) -> str:
         parts.append(f"the job has run for {duration_text(sight.ran)}")
     if len(sight.complete) < fewest:
         parts.append(f"{len(sight.complete)} complete, at least {fewest} expected")
+    if sight.unfit:
+        parts.append(sight.unfit)
     if sight.begun:
         parts.append(f"{visible(sight.begun)} is not complete: {sight.why}")
     return "; ".join(parts)

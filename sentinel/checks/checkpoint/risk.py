@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import MutableMapping
 
 from sentinel import proc
-from sentinel.checks.checkpoint.files import Folder, unknown_ones
+from sentinel.checks.checkpoint.files import MAX_LOOKS, Folder
 from sentinel.checks.checkpoint.judge import (
     Found,
-    highest_named,
+    Known,
     incomplete,
     quiet_since,
     risk_text,
@@ -49,11 +49,20 @@ def work_at_risk(
 
 def _newest_complete(folder: Folder, where: Where, now: Instant) -> dict[str, Found]:
     entries, rule = folder.entries(), where.complete
-    named = folder.named(rule.latest) if rule.latest else ""
-    highest = highest_named(named, entries)
-    for entry in unknown_ones(sorted(entries, key=lambda e: e.changed, reverse=True)):
+    pointer = folder.pointer(rule.latest) if rule.latest else None
+    highest = pointer.step(entries) if pointer else None
+    order = sorted(entries, key=lambda e: e.changed, reverse=True)
+    order.sort(key=lambda e: e.step != highest)
+    for count, entry in enumerate(order[:MAX_LOOKS]):
+        if count and folder.hurries:
+            break
         inside = folder.look_into(entry, rule)
         since = quiet_since(inside, None, now, first=True)
-        if not incomplete(entry, inside, rule, named, highest, elapsed(since, now)):
+        known = Known(
+            pointer=pointer.shown if pointer else "",
+            highest=highest,
+            pointed=pointer.written if pointer else None,
+        )
+        if not incomplete(entry, inside, rule, known, elapsed(since, now)):
             return {entry.name: Found(step=entry.step, size=inside.size, since=since)}
     return {}

@@ -103,7 +103,7 @@ def test_one_that_is_not_complete_is_named_and_does_not_count(
 ) -> None:
     """By a marker in it, a file beside it, its size, or quiet."""
     save(tmp_path, "step_100", age=HOUR, size=3000, marker=".metadata")
-    save(tmp_path, "step_200", age=30)
+    save(tmp_path, "step_200", age=30, marker=".metadata" if complete == 200 else "")
     (tmp_path / "latest").write_text("step_100\n")
     finding = only(run(check(tmp_path, complete=rule)))
     assert finding.values["step"] == complete

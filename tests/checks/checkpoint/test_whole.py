@@ -1,0 +1,227 @@
+"""When a checkpoint is whole: markers, ranks, shards, names, and what `latest` says."""
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sentinel.checks.checkpoint import Rule, Where, work_at_risk
+from sentinel.core.checkpoint_names import is_staging, missing_part, step_numbers
+from sentinel.core.clock import shifted
+from sentinel.core.model import Status
+from sentinel.core.settings import FilePath
+from sentinel.testing import START
+from tests.checks.checkpoint.test_checkpoint import HOUR, NOW, check, only, run
+
+DCP = {f"__{rank}_0.distcp": "x" * 1000 for rank in range(4)} | {".metadata": "m"}
+INDEX = json.dumps({"weight_map": {"a": "model-1.safetensors", "b": "model-2.safetensors"}})
+HF = {
+    "model.safetensors": "x" * 1000,
+    "optimizer.pt": "o" * 2000,
+    "trainer_state.json": '{"global_step": 1}',
+}
+SPLIT = {
+    "model-1.safetensors": "x",
+    "model-2.safetensors": "x",
+    "model.safetensors.index.json": INDEX,
+}
+
+
+def write(place: Path, files: Mapping[str, str], age: float) -> None:
+    """Files, and with them all folders, that were written so many seconds before START."""
+    place.mkdir(parents=True, exist_ok=True)
+    for name, text in files.items():
+        path = place / name
+        path.write_text(text)
+        os.utime(path, (NOW - age, NOW - age))
+
+
+def without(files: Mapping[str, str], *names: str) -> dict[str, str]:
+    return {name: text for name, text in files.items() if name not in names}
+
+
+def step_found(folder: Path, **rule: Any) -> object:
+    return only(run(check(folder, complete=Rule(**rule)))).values["step"]
+
+
+@pytest.mark.parametrize(
+    ("marker", "whole", "broken"),
+    [
+        pytest.param(".metadata", DCP, without(DCP, "__3_0.distcp"), id="a rank"),
+        pytest.param(".metadata", DCP, DCP | {"__1_0.distcp": ""}, id="a shard of no byte"),
+        pytest.param(".metadata", DCP, DCP | {".metadata": ""}, id="a marker of no byte"),
+        pytest.param("trainer_state.json", HF, without(HF, "optimizer.pt"), id="the optimizer"),
+        pytest.param("trainer_state.json", HF, HF | {"trainer_state.json": ""}, id="empty JSON"),
+        pytest.param("trainer_state.json", HF, HF | {"trainer_state.json": '{"a": '}, id="cut JSON"),
+        pytest.param("", SPLIT, without(SPLIT, "model-2.safetensors"), id="named by the index"),
+        pytest.param(
+            "", {"a-1-of-2.pt": "x", "a-2-of-2.pt": "x"}, {"a-1-of-2.pt": "x"}, id="one of two"
+        ),
+        pytest.param(
+            "", {f"r-rank{n}.pt": "x" for n in range(3)}, {"r-rank0.pt": "x", "r-rank2.pt": "x"},
+            id="a rank between others",
+        ),
+    ],
+)  # fmt: skip
+def test_what_lacks_a_part_is_not_complete(
+    tmp_path: Path, marker: str, whole: Mapping[str, str], broken: Mapping[str, str]
+) -> None:
+    """The one before it is the newest; with the part it would be itself."""
+    for step in (1, 2):
+        write(tmp_path / f"step-{step}", whole, (9 - step) * HOUR)
+    write(tmp_path / "step-3", broken, HOUR)
+    assert step_found(tmp_path, marker=marker) == 2
+    assert (
+        "step-3 is not complete: "
+        in only(run(check(tmp_path, complete=Rule(marker=marker)))).summary
+    )
+    write(tmp_path / "step-3", whole, HOUR)
+    assert step_found(tmp_path, marker=marker) == 3
+
+
+def test_a_run_on_fewer_ranks_is_complete(tmp_path: Path) -> None:
+    """Fewer files of as many bytes."""
+    write(tmp_path / "step-1", DCP, 5 * HOUR)
+    few = {f"__{rank}_0.distcp": "x" * 2000 for rank in range(2)} | {".metadata": "m"}
+    write(tmp_path / "step-2", few, HOUR)
+    assert step_found(tmp_path, marker=".metadata") == 2
+
+
+def test_a_form_that_others_have_too_is_no_loss(tmp_path: Path) -> None:
+    """The training saves its weights alone from now on."""
+    write(tmp_path / "step-1", HF, 9 * HOUR)
+    for step in (2, 3, 4):
+        write(tmp_path / f"step-{step}", without(HF, "optimizer.pt"), (9 - step) * HOUR)
+    assert step_found(tmp_path, marker="trainer_state.json") == 4
+
+
+@pytest.mark.parametrize(
+    ("anew", "complete"),
+    [
+        (["__0_0.distcp"], 1),
+        (["__0_0.distcp", "__1_0.distcp", "__2_0.distcp", "__3_0.distcp"], 1),
+        (["README.md"], 2),
+        (["exported.bin"], 2),
+    ],
+)
+def test_what_is_written_after_the_marker_is_half_a_save(
+    tmp_path: Path, anew: list[str], complete: int
+) -> None:
+    """Saved again over itself after a rollback. A note or an export was only laid into it."""
+    for step in (1, 2):
+        write(tmp_path / f"step-{step}", DCP, (9 - step) * HOUR)
+    write(tmp_path / "step-2", dict.fromkeys(anew, "x" * 1000), HOUR)
+    assert step_found(tmp_path, marker=".metadata") == complete
+
+
+def pointed(folder: Path, name: str, text: str, age: float) -> None:
+    (folder / name).write_text(text)
+    os.utime(folder / name, (NOW - age, NOW - age))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "step-2", "step-2\n", "2", "0002", "/where/it/ran/step-2", "s3://b/run/step-2?version=9",
+        '{"latest": "step-2"}', '{"last_step": 2}', 'path: "step-2"\nall: "step-1"\nall: "step-3"\n',
+    ],
+)  # fmt: skip
+def test_latest_is_read_in_every_form(tmp_path: Path, text: str) -> None:
+    for step in (1, 2, 3):
+        write(tmp_path / f"step-{step}", HF, (9 - step) * HOUR)
+    pointed(tmp_path, "latest", text, HOUR)
+    assert step_found(tmp_path, latest="latest") == 2
+
+
+def test_latest_may_be_a_link(tmp_path: Path) -> None:
+    """To a folder here, by a whole path, or to one of its files."""
+    for step in (1, 2, 3):
+        write(tmp_path / f"step-{step}", HF, (9 - step) * HOUR)
+    for target in ("step-2", str(tmp_path / "step-2"), "step-2/model.safetensors"):
+        link = tmp_path / "LATEST"
+        link.unlink(missing_ok=True)
+        link.symlink_to(target)
+        os.utime(link, (NOW, NOW), follow_symlinks=False)
+        assert step_found(tmp_path, latest="LATEST") == 2
+
+
+def test_what_is_younger_than_latest_is_not_complete_though_its_step_is_lower(
+    tmp_path: Path,
+) -> None:
+    """The run began again from an earlier step, and is just saving."""
+    write(tmp_path / "step-2000", HF, 20 * HOUR)
+    pointed(tmp_path, "latest", "step-2000", 20 * HOUR)
+    write(tmp_path / "step-1100", HF, 60)
+    finding = only(run(check(tmp_path, complete=Rule(latest="latest"))))
+    assert finding.values["step"] == 2000
+    assert "step-1100 is not complete: it was written after latest" in finding.summary
+    pointed(tmp_path, "latest", "step-1100", 0)
+    assert step_found(tmp_path, latest="latest") == 1100
+
+
+def test_what_latest_names_is_looked_into_whatever_lies_above(tmp_path: Path) -> None:
+    """At the first look, in each later run, and for the message of another check."""
+    for step in range(1000, 1600):
+        write(tmp_path / f"step-{step}", {"w.pt": "x"}, 9 * HOUR)
+    write(tmp_path / "step-7", {"w.pt": "x"}, HOUR)
+    pointed(tmp_path, "latest", "step-7", HOUR)
+    checked = check(tmp_path, complete=Rule(latest="latest"))
+    first = run(checked)
+    assert only(first).values["step"] == 7
+    (tmp_path / "step-7" / "w.pt").write_text("")
+    assert only(run(checked, now=shifted(START, 300), before=first)).values["step"] is None
+    (tmp_path / "step-7" / "w.pt").write_text("x")
+    where = Where(path=FilePath(tmp_path), complete=Rule(latest="latest"))
+    assert "since checkpoint step-7" in work_at_risk(where, START, None, user="root", limit=20.0)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["step-2-tmp", "tmp-step-2", "step-2.tmp", "step-2.incomplete", "2.orbax-checkpoint-tmp",
+     "step-2.partial", "_tmp_step-2", "step-2.corrupt"],
+)  # fmt: skip
+def test_a_name_of_a_save_that_was_not_ended_is_never_complete(tmp_path: Path, name: str) -> None:
+    write(tmp_path / "step-1", HF, 9 * HOUR)
+    write(tmp_path / name, HF, HOUR)
+    assert step_found(tmp_path) == 1
+
+
+def test_nemos_marker_beside_it_says_that_it_is_not_ended(tmp_path: Path) -> None:
+    write(tmp_path / "step-1", HF, 9 * HOUR)
+    write(tmp_path / "step-2", HF, HOUR)
+    (tmp_path / "step-2-unfinished").touch()
+    finding = only(run(check(tmp_path)))
+    assert finding.values["step"] == 1
+
+
+def test_it_says_where_no_name_fits(tmp_path: Path) -> None:
+    """Several numbers in a name; an empty folder has nothing that could fit."""
+    assert "match" not in only(run(check(tmp_path))).summary
+    (tmp_path / "epoch=0-step=100.ckpt").touch()
+    finding = only(run(check(tmp_path)))
+    assert finding.status is Status.WARNING
+    assert "none of 1 entries fits `match` (\\D*(\\d+)\\D*), such as epoch=0-step=100.ckpt" in (
+        finding.summary
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "staging"),
+    [("tmpfs_run_3", False), ("zero_stage_3", False), ("model_part_0.pt", False),
+     ("template_3", False), ("attempt-3", False), ("step-3.bak", False),
+     ("checkpoint_1000.tmp-1699", True), ("m.ckpt-1.data-00000-of-00001.tempstate12", True),
+     ("checkpoint_tmpa8s7d", True), ("step_100.tmp.pt", True), ("tmp_17.checkpoint_001", True)],
+)  # fmt: skip
+def test_names_of_unfinished_saves(name: str, staging: bool) -> None:
+    """One list for `checkpoint` and `clean`."""
+    assert is_staging(name) is staging
+
+
+def test_numbers_of_ranks_are_no_steps() -> None:
+    assert step_numbers("ep0-ba3000-rank2.pt") == (0, 3000)
+    assert step_numbers("model.ckpt-7.data-00000-of-00002") == (7,)
+    assert missing_part(["a-rank8", "a-rank9"]) == ""
+    assert missing_part(["__0_0.distcp", "__2_0.distcp"]) == ""
