@@ -99,6 +99,38 @@ def test_a_line_counts_only_from_its_driver(record: str) -> None:
     assert xid.read([record]) == xid.Told()
 
 
+WHOLE = (
+    f"NVRM: Xid ({GPU}): 79, pid=1, GPU has fallen off the bus.",
+    f"NVRM: GPU {GPU[4:]}.0: GPU has fallen off the bus.",
+    f"NVRM: The NVIDIA GPU {GPU[4:]}.0 installed in this system has fallen off the bus and is not",
+    "NVRM: fallen off the bus and is not responding to commands.",
+    f"NVRM: GPU {GPU[4:]}.0: RmInitAdapter failed! (0x26:0x56:1474)",
+    f"NVRM: GPU at {GPU}: GPU-11111111-2222-3333-4444-555555555555",
+    "nvidia-nvswitch0: SXid (PCI:0000:3b:00.0): 20034, Fatal, Link 1",
+    "amdgpu 0000:3b:00.0: amdgpu: Fatal error during GPU init",
+    "amdgpu 0000:3b:00.0: {1}uncorrectable hardware error(x) detected!",
+    "[drm:x [amdgpu]] *ERROR* GPU Recovery Failed: -19",
+)
+
+
+@pytest.mark.parametrize("whole", WHOLE)
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("NVRM: x", "NVRM: Xid (PCI:", "NVRM: The NVIDI", "NVRM: GPU 0000:"),
+        *("nvidia-nvswitch", "amdgpu 0000:3b:", "amdgpu: x", "[drm:x [amdgpu]"),
+    ],
+)
+def test_a_driver_in_the_name_of_a_program_and_of_its_file(name: str, whole: str) -> None:
+    """As Linux reports a program that crashes: by its name first, at the level of information, with
+    its file's behind. The driver's own line is the control."""
+    crash = f"{name}[31286]: segfault at 0 ip 000055ac sp 00007ffd error 6 in {whole}[1132+1000]"
+    assert xid.read([crash], (6,)) == xid.Told()
+    assert xid.read([crash]) == xid.Told()
+    assert xid.read([whole], (3,)) != xid.Told()
+    assert xid.read([f"[   12.345678] {whole}"]) != xid.Told()
+
+
 @pytest.mark.parametrize(
     ("attributes", "mig"),
     [

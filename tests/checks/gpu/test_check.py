@@ -277,6 +277,10 @@ def test_a_reset_mends_the_memory_errors_beside_what_asked_for_it(reset_is_due: 
     node.gpus[0] = replace(node.gpus[0], recovery="None", pending=True)
     assert "Xid 48" in here.bad()[uuid(0)].summary
     node.gpus[0] = replace(node.gpus[0], pending=False)
+    whole = node.gpus[0]
+    node.gpus[0] = replace(whole, failed=True)
+    assert "Xid 48" in str(here.bad()[uuid(0)])
+    node.gpus[0] = whole
     assert list(here.bad()) == ([] if reset_is_due else [uuid(0)])
 
 

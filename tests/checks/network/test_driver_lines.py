@@ -96,6 +96,24 @@ def test_a_line_counts_only_from_its_driver(text: str) -> None:
     assert judged(text) == judged(text, None) == []
 
 
+@pytest.mark.parametrize(
+    "whole",
+    [
+        MLX5 + "poll_health:967:(pid 0): Fatal error 3 detected",
+        "infiniband mlx5_3: mlx5_ib_dev_res_init failed",
+        "mlx5_core.eth mlx5_core.eth.0: mlx5e_probe:6040:(pid 7): mlx5e_resume failed, -12",
+        "mlx5_core: probe of 0000:01:00.0 failed with error -22",
+        "nvme 0000:3b:00.0: PCIe Bus Error: severity=Uncorrectable (Fatal), type=Transaction Layer",
+    ],
+)
+@pytest.mark.parametrize("name", ["mlx5_core 0000:", "infiniband mlx5", "x 0000:01:00.0:", "nvme"])
+def test_a_driver_in_the_name_of_a_program_and_of_its_file(name: str, whole: str) -> None:
+    """As Linux reports a program that crashes; the driver's own line is the control."""
+    crash = f"{name}[31286]: segfault at 0 ip 000055ac sp 00007ffd error 6 in {whole}[1132+1000]"
+    assert judged(crash, 6) == judged(crash, None) == []
+    assert judged(whole)
+
+
 def test_every_row_says_where_it_comes_from() -> None:
     """A file of Linux, and what it means."""
     assert all(row.source.startswith("drivers/") and row.meaning for row in ROWS)
