@@ -15,8 +15,9 @@ BY_SLURMCTLD = ("root", "slurm")
 """SlurmUser signs. Where it has another name the reason counts as a person's: nothing is undone."""
 
 STEP = r"(?: \(JobId=(\d+)(?: StepId=[\w.+-]+)?\))?"
-JOB = r"(?: \(JobId=[^()]*(?:\([^()]*\))?\))?"
-"""Since 25.05; anything else in the brackets is a person's."""
+JOB = r"(?: \(JobId=\d+(?:[_+]\d+\(\d+\))?(?: StepId=[\w.+-]+)?\))?"
+"""Since 25.05; of an array 12_3(15), of a heterogeneous job 12+1(13). Anything else in the brackets
+is a person's."""
 
 
 class OwnReason(Struct, frozen=True):
@@ -38,6 +39,7 @@ OWN_REASONS = (
     OwnReason("Epilog error", "prolog_epilog"),
     OwnReason("Prolog/Epilog failure", "prolog_epilog"),
     OwnReason("Job env setup error", "prolog_epilog"),
+    OwnReason("SlurmdSpoolDir is full", "file_system"),
     OwnReason("batch job complete failure", "other"),
     OwnReason("Duplicate jobid", "other"),
     OwnReason("Not responding", "not_responding", whole=""),
@@ -57,8 +59,11 @@ _FORMS = tuple(
     for one in OWN_REASONS
 )
 
-# set_node_reason() since 23.02, "reboot issued" in all versions.
-_APPENDED = re.compile(r"(?: ?: (?:Not responding|reboot issued|ResumeTimeout reached)){1,9}$")
+# set_node_reason() since 23.02 (power_save.c, node_mgr.c), "reboot issued" in all versions. They say
+# how the node is now, and the node has to be proven clean anyway.
+_APPENDED = re.compile(
+    r"(?: ?: (?:Not responding|reboot issued|reboot timed out|ResumeTimeout reached)){1,9}$"
+)
 
 
 def own_reason(reason: str) -> tuple[OwnReason, re.Match[str]] | None:
