@@ -106,6 +106,8 @@ def test_slurms_trouble_explains_who_cannot_see_for_it() -> None:
     slurm = alert("slurm", "ctl")
     words = "squeue: no answer within 5s"
     assert explains(slurm, alert("job", "", UNKNOWN, summary=words))
+    assert may_be_explained(alert("job", "", UNKNOWN, summary=words), {"slurm"})
+    assert not may_be_explained(alert("job", "", UNKNOWN, summary="ssh: no route"), {"slurm"})
     assert not explains(slurm, alert("job", "", UNKNOWN, summary="ssh: no route"))
     assert not explains(slurm, alert("job", "llm", UNKNOWN, summary=words))
     assert not explains(slurm, alert("job", "", WARNING, summary=words))
@@ -138,6 +140,8 @@ def test_a_storm_is_of_one_node_and_no_worse() -> None:
     assert not explains(first, alert("gpu", "GPU-2", at=1, **other))
     assert not explains(first, alert("gpu", "GPU-2", at=1, labels={}, summary="Xid 79"))
     assert not explains(first, alert("sensors", "GPU-2", at=1, **on))
+    nowhere = {"labels": {}, "summary": "Xid 79"}
+    assert not explains(alert("gpu", "GPU-1", **nowhere), alert("gpu", "GPU-2", at=1, **nowhere))
     assert explains(first, alert("gpu", "GPU-2", at=1, labels=on["labels"], summary="SXid 20034"))
 
 
@@ -168,6 +172,8 @@ def test_only_what_begins_near_its_cause_joins_it(seconds: float, is_joined: boo
         assert explains(node, alert("gpu", "GPU-1", at=at, fired=None, **on)) is is_joined
         early = Instant(wall=0)
         assert explains(node, alert("gpu", "GPU-1", at=at, since=early, **on)) is is_joined
+        slow = alert("nodes", "n3", at=10_000, since=early)
+        assert explains(slow, alert("gpu", "GPU-1", at=at, **on)) is is_joined
         late = alert("nodes", "n3", at=10_000, fired=None)
         assert explains(late, alert("gpu", "GPU-1", at=at, **on)) is is_joined
 

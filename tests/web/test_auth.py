@@ -86,6 +86,7 @@ def test_a_forged_cookie_is_none(part: int) -> None:
         signed = urlsafe_b64encode(here._signed(body) + body).decode()
         found = here.session(holding(signed), NOW)
         assert found is None or found.mark == "m"
+    assert here.session({"Cookie": f"other={cookie}"}, NOW) is None
     many = f"other=1; {COOKIE}={forged}; {COOKIE}={cookie}; more=2"
     assert here.session({"Cookie": many}, NOW) is not None
 
@@ -200,7 +201,7 @@ def test_the_name_that_is_written_down() -> None:
 def test_a_strangers_name_for_this_host_is_refused(host: str, is_ours: bool) -> None:
     """DNS rebinding: to the browser the page would be the stranger's own."""
     here = gate(hosts=("alias", "https://other.example/x"))
-    assert here.misdirected({"Host": host}) is not is_ours
+    assert here.misdirected({"Host": host}) is (not is_ours)
     assert not here.misdirected({})
 
 
