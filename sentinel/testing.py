@@ -82,11 +82,13 @@ class FixedSlurm:
         reservations: Sequence[Reservation] | None = None,
         submissions: Mapping[str, Submission] | None = None,
         topology: Mapping[str, str] | None = None,
+        partitions: Mapping[str, int] | None = None,
     ) -> None:
         self._jobs, self._nodes, self._ends = jobs, nodes, ends or {}
         self._controller, self._gpus, self._timeouts = controller, gpus, timeouts
         self._sluids, self._reservations = sluids, reservations
         self._submissions, self._topology = submissions or {}, topology
+        self._partitions = partitions
 
     def jobs(self) -> Sequence[Job]:
         return _known(self._jobs)
@@ -116,6 +118,9 @@ class FixedSlurm:
 
     def reservations(self) -> Sequence[Reservation]:
         return _known(self._reservations)
+
+    def partitions(self) -> Mapping[str, int]:
+        return _known(self._partitions)
 
     def topology(self) -> Mapping[str, str]:
         return _known(self._topology)

@@ -13,6 +13,7 @@ from sentinel.chain.model import LETTERS, Chain, Link
 from sentinel.core.errors import CannotTell, SentinelError
 from sentinel.slurm.client import Client
 from sentinel.slurm.complaints import complaint, worded
+from sentinel.slurm.submission import submitted_job
 from sentinel.slurm.words import epoch, nonce, text
 
 ROUNDS = 4
@@ -147,8 +148,8 @@ class Queue:
     def _submit(self, step: Submit) -> str:
         done = self._client.run(*self.submission(step))
         said = complaint(done.err)
-        job = text(done.out).strip().partition(";")[0]
-        if done.code or not job.isdigit():
+        job = submitted_job(done.out)
+        if done.code or not job:
             raise refusal(said, done.code)
         return job
 

@@ -28,6 +28,7 @@ from sentinel.slurm.client import SETTINGS, command, neutral
 from sentinel.slurm.complaints import complaint
 from sentinel.slurm.ends import LIVE
 from sentinel.slurm.snapshot import Snapshot
+from sentinel.slurm.submission import submitted_job
 from sentinel.slurm.words import nonce, text
 
 UNDER_WAY = "the pass that was about to submit it was ended"
@@ -217,8 +218,8 @@ class Submitter:
             stdin=found.text,
             cwd=self._base,
         )
-        said, job = complaint(done.err), text(done.out).strip().partition(";")[0]
-        if done.code or not job.isdigit():
+        said, job = complaint(done.err), submitted_job(done.out)
+        if done.code or not job:
             raise refusal(said, done.code)
         return Submitted(slot=slot, job=job, at=now, log=self._log(found, slot, job))
 

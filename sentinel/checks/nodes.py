@@ -100,7 +100,7 @@ class Nodes(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         """One finding about all together, and where asked for one per node. CannotTell while
         Slurm does not know its nodes."""
         nodes, before = (
-            _known(self._chosen(ctx.slurm.nodes())),
+            _known(self._chosen(ctx)),
             recalled(ctx.memory, Past) or Past(),
         )
         looked = None if before.out is None else before.passing
@@ -128,7 +128,10 @@ class Nodes(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
                 ),
             ),
             coverage=covered(
-                "nodes", (n.name for n in nodes), (n.name for n in nodes if n.state != "UNKNOWN")
+                "nodes",
+                (n.name for n in nodes),
+                (n.name for n in nodes if n.state != "UNKNOWN"),
+                "" if nodes else "the partition has no nodes",
             ),
             samples=(Sample(subject, "available", len(fit)), Sample(subject, "nodes", len(nodes))),
             memory=to_builtins(past),
@@ -156,19 +159,40 @@ class Nodes(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
                     )
         return found
 
-    def _chosen(self, nodes: Sequence[Node]) -> Sequence[Node]:
+    def _chosen(self, ctx: Context) -> Sequence[Node]:
+        """The nodes that are meant; none where the partition is there and has none."""
+        nodes = self._listed(ctx)
         if self.partition is not None:
             known = sorted({p for node in nodes for p in node.partitions})
+            if self.partition not in known and self._is_empty(ctx):
+                return ()
             if self.partition not in known:
                 there = ", ".join(known)
                 raise CannotTell(visible(f"no partition {self.partition}; there are: {there}"))
             nodes = [node for node in nodes if self.partition in node.partitions]
+        if not nodes:
+            raise CannotTell("Slurm shows no node here")
         if self.nodes is None:
             return nodes
         names = set(hostlist.expand(self.nodes))
         if missing := names - {node.name for node in nodes}:
             raise CannotTell(f"Slurm knows no {hostlist.shown(missing)} here")
         return [node for node in nodes if node.name in names]
+
+    def _listed(self, ctx: Context) -> Sequence[Node]:
+        try:
+            return ctx.slurm.nodes()
+        except CannotTell:  # of a cluster whose nodes all come and go nothing is printed at times
+            if self._is_empty(ctx):
+                return ()
+            raise
+
+    def _is_empty(self, ctx: Context) -> bool:
+        """Whether Slurm says that the partition is there and has no node."""
+        try:
+            return ctx.slurm.partitions().get(self.partition or "") == 0
+        except CannotTell:
+            return False
 
     def _together(
         self, subject: str, nodes: Sequence[Node], fit: Sequence[Node], ctx: Context
@@ -285,11 +309,8 @@ def judged(fit: int, need: int | None, spare: Share) -> tuple[Status, str]:
 
 
 def _strange(odd: Sequence[Node]) -> str:
-    words = ", ".join(sorted({flag for node in odd for flag in unknown_flags(node)}))
-    return visible(
-        f"of {len(odd)} more nobody here knows: Slurm says {shortened(words, 80)}, a word that is"
-        " not known to sentinel"
-    )
+    words = shortened(", ".join(sorted({f for node in odd for f in unknown_flags(node)})), 80)
+    return visible(f"{len(odd)} more are {words}, a word that sentinel does not know")
 
 
 def grouped(out: Sequence[Node], now: int) -> list[str]:
@@ -298,7 +319,10 @@ def grouped(out: Sequence[Node], now: int) -> list[str]:
     for node in out:
         groups[node.reason or state_of(node)].append(node)
     largest = sorted(groups.items(), key=lambda item: (-len(item[1]), item[0]))
-    return [f"{_names(nodes)}: {_group(reason, nodes, now)}" for reason, nodes in largest]
+    return [
+        f"{_names_of([node.name for node in nodes])}: {_group(reason, nodes, now)}"
+        for reason, nodes in largest
+    ]
 
 
 def _group(reason: str, nodes: Sequence[Node], now: int) -> str:
@@ -348,20 +372,14 @@ def _hang(answer: NodeProbe | Unreached | None, sluids: Mapping[str, str]) -> st
     return f"which task hangs is not known: {described(answer)}"
 
 
-def _names(nodes: Sequence[Node]) -> str:
-    return _names_of([node.name for node in nodes])
-
-
 def _names_of(names: Sequence[str]) -> str:
     return shortened(hostlist.shown(names), 200)
 
 
 def _known(nodes: Sequence[Node]) -> Sequence[Node]:
     """For seconds after a start of slurmctld it knows nothing of its nodes."""
-    if not nodes:
-        raise CannotTell("Slurm shows no node here")
     unknown = sum(node.state == "UNKNOWN" for node in nodes)
-    if 2 * unknown > len(nodes):
+    if nodes and 2 * unknown > len(nodes):
         raise CannotTell(f"slurmctld does not know {unknown} of {len(nodes)} nodes yet")
     return nodes
 

@@ -37,7 +37,25 @@ def watched(users: Sequence[str], limit: float = LOOKUP) -> frozenset[str] | Non
         return frozenset([me()])
     groups = [u.removeprefix(GROUP) for u in users if u.startswith(GROUP)]
     names = {u for u in users if not u.startswith(GROUP)}
-    return frozenset(names.union(*(_members(g, limit) for g in groups)))
+    members = set[str]().union(*(_members(g, limit) for g in groups))
+    return frozenset(names | (members - _departed(members, limit)))
+
+
+def departed(users: Sequence[str], limit: float = LOOKUP) -> frozenset[str]:
+    """Members of the groups among `users` whom nobody knows any more: they have left, and their
+    group still lists them. Raises CannotTell."""
+    groups = [u.removeprefix(GROUP) for u in users if u.startswith(GROUP)]
+    members = set[str]().union(*(_members(g, limit) for g in groups))
+    return frozenset(_departed(members, limit))
+
+
+def _departed(members: Collection[str], limit: float) -> set[str]:
+    """squeue refuses a list with one name that it does not know. Where nobody is known it is the
+    directory that does not answer."""
+    if not members:
+        return set()
+    known = {row[0] for row in _getent(["passwd", *sorted(members)], limit)}
+    return set(members) - known if known & set(members) else set()
 
 
 def fits(name: str | None, match: re.Pattern[str] | None, job: str) -> bool:

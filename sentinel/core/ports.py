@@ -66,6 +66,9 @@ class Slurm(Protocol):
     def reservations(self) -> Sequence[Reservation]:
         """All reservations, those to come too."""
 
+    def partitions(self) -> Mapping[str, int]:
+        """How many nodes each partition has, one that is empty too."""
+
     def topology(self) -> Mapping[str, str]:
         """Leaf switches or blocks with their nodes as hostlists; empty where Slurm has none."""
 

@@ -122,7 +122,29 @@ class Endings:
             self._books.failed(now, CannotTell(why))
         else:
             self._books.worked()
-        return tuple(self._known_by_name(run) for run in dict.fromkeys(runs))
+        runs = self._with_steps(tuple(dict.fromkeys(runs)))
+        return tuple(self._known_by_name(run) for run in runs)
+
+    def _with_steps(self, runs: tuple[Run, ...]) -> tuple[Run, ...]:
+        """With the worst exit code of their steps, of those that COMPLETED; without it where sacct
+        does not say."""
+        ids = sorted({run.job_id for run in runs if run.state == "COMPLETED"})
+        if not ids:
+            return runs
+        mark = nonce()
+        form = ("-n", "-p", "-X", "-D", f"--delimiter={mark}", "-o", "JobIDRaw,DerivedExitCode")
+        try:
+            out = self._client.ask("sacct", *form, "-j", ",".join(ids))
+        except CannotTell:
+            return runs
+        fields = [field.strip() for field in out.split(mark.encode())]
+        codes = dict(zip(map(text, fields[::2]), fields[1::2], strict=False))
+        return tuple(
+            replace(run, step_failed=ends.failed_step(codes.get(run.job_id, b"")))
+            if run.state == "COMPLETED"
+            else run
+            for run in runs
+        )
 
     def typed(self, job_id: str) -> str:
         """The command by which it was submitted, as accounting has it (SubmitLine, 21.08 on); empty

@@ -41,6 +41,7 @@ _SQUEUE = [
     "Partition",
     "SubmitTime",
     "WorkDir",
+    "DerivedEC",
     "STDOUT",
 ]
 _SACCT = (
@@ -100,6 +101,15 @@ def exit_status(raw: bytes) -> tuple[int | None, int | None]:
     return int(code), int(signal) or None
 
 
+def failed_step(raw: bytes) -> str:
+    """DerivedExitCode as `1:0` where a step failed, else empty. What is no number says nothing."""
+    try:
+        code, signal = exit_status(b"" if raw in (b"N/A", b"(null)") else raw.strip())
+    except ValueError:
+        return ""
+    return f"{code or 0}:{signal or 0}" if code or signal else ""
+
+
 def _rows(
     records: Iterable[list[bytes]], read: Callable[..., Run], command: str
 ) -> tuple[Run, ...]:
@@ -124,13 +134,15 @@ def _from_squeue(
     partition: bytes,
     submitted: bytes,
     workdir: bytes,
+    derived: bytes,
     stdout: bytes,
 ) -> Run:
     told = _Told(job_id, form, state, reason, nodes, start, end, status)
     whose = _whose(name, user, partition, submitted)
     array_id = job_id if array in (b"N/A", b"0", b"") else array
     files = {"workdir": optional_text(workdir), "stdout": optional_text(stdout)}
-    return _run(told, {**whose, **files, "array_id": text(array_id), "source": "squeue"})
+    more = {**whose, **files, "array_id": text(array_id), "source": "squeue"}
+    return _run(told, {**more, "step_failed": failed_step(derived)})
 
 
 def _from_sacct(

@@ -59,6 +59,7 @@ class JobEnd(Struct, frozen=True, kw_only=True):
 
     `exit_code` and `signal` as Slurm keeps them; `state` a word of squeue (FAILED,
     TIMEOUT, NODE_FAIL, …); `cancelled_by` a user name or uid; `failed_node` where known.
+    `step_failed`: the worst exit code of its steps as `1:0` (DerivedExitCode), empty for none.
     """
 
     job_id: str
@@ -73,6 +74,7 @@ class JobEnd(Struct, frozen=True, kw_only=True):
     ended: int | None = None
     stdout: str = ""
     source: str = ""
+    step_failed: str = ""
 
 
 class Run(JobEnd, frozen=True, kw_only=True, gc=False):
@@ -98,7 +100,8 @@ class JobPast(Struct, frozen=True, kw_only=True):
 
     `unasked`: why accounting could not be asked, where it might have known more. `booted`: when
     slurmctld started, epoch seconds, None where that was not asked; `next_id`: the id that it
-    gives to the next job; `keeps`: seconds for which it remembers a job that is over.
+    gives to the next job; `keeps`: seconds for which it remembers a job that is over. `accounting`:
+    it was asked, and may be behind.
     """
 
     runs: tuple[Run, ...] = ()
@@ -106,6 +109,7 @@ class JobPast(Struct, frozen=True, kw_only=True):
     booted: int | None = None
     next_id: int | None = None
     keeps: int = 0
+    accounting: bool = False
 
 
 class Node(Struct, frozen=True, kw_only=True):

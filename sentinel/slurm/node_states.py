@@ -19,7 +19,7 @@ class NodeWord(Struct, frozen=True, kw_only=True):
     have ended. `may_act`: something may be done to the node. `is_out`: something is wrong with the
     node, or somebody took it out. `is_free`: nobody else has a claim on an idle node. `is_heard`:
     slurmctld hears from it. `asleep`: power saving, so that its silence means nothing. `wakes`: it
-    is powered up for its job. `passing`: what the node passes through, where that has to end.
+    is powered up for its job. `comes_and_goes`: the cluster makes such nodes as it needs them. `passing`: what the node passes through, where that has to end.
     """
 
     page: str = ""
@@ -30,6 +30,7 @@ class NodeWord(Struct, frozen=True, kw_only=True):
     is_heard: bool = True
     asleep: bool = False
     wakes: bool = False
+    comes_and_goes: bool = False
     passing: Literal["", "waking", "powering down", "rebooting", "completing"] = ""
 
 
@@ -77,10 +78,10 @@ FLAGS: dict[str, NodeWord] = {
     "PERFCTRS": NodeWord(is_free=False),
     "EXTERNAL": NodeWord(may_act=False, is_free=False),  # there is no slurmd
     "RESUME": NodeWord(may_act=False, is_free=False),  # it is just being given back
-    "CLOUD": NodeWord(),
-    "DYNAMIC": NodeWord(),
-    "DYNAMIC_FUTURE": NodeWord(),
-    "DYNAMIC_NORM": NodeWord(),
+    "CLOUD": NodeWord(comes_and_goes=True),
+    "DYNAMIC": NodeWord(comes_and_goes=True),
+    "DYNAMIC_FUTURE": NodeWord(comes_and_goes=True),
+    "DYNAMIC_NORM": NodeWord(comes_and_goes=True),
 }
 """`node_state_flags` there, in the order in which they decide the page's word; meanings: sinfo(1),
 NODE STATE CODES."""

@@ -1,4 +1,4 @@
-"""`scontrol show partition`: how long its nodes may take to wake and to go to sleep."""
+"""`scontrol show partition`: how many nodes it has, how long they take to wake and to go to sleep."""
 
 from __future__ import annotations
 
@@ -7,12 +7,25 @@ import re
 from sentinel.core.errors import CannotTell
 from sentinel.slurm.control import Config, span
 from sentinel.slurm.model import Timeouts
-from sentinel.slurm.words import text
+from sentinel.slurm.words import parse_count, text
 
 QUESTION = ("scontrol", "-o", "-a", "show", "partition")
 
 _NAME = re.compile(r"^PartitionName=(\S+) ", re.MULTILINE)
+_TOTAL = re.compile(r" TotalNodes=(\d+)")
 _OWN = re.compile(r" (Resume|Suspend)Timeout=(\S+)")
+
+
+def read_sizes(out: bytes) -> dict[str, int]:
+    """How many nodes each partition has, 0 too; CannotTell."""
+    sizes = {}
+    for line in text(out).splitlines():
+        name, total = _NAME.match(line), _TOTAL.search(line)
+        if name is None:
+            raise CannotTell(f"scontrol's answer about partitions is not understood: {line[:80]!r}")
+        if total:
+            sizes[name[1]] = parse_count(total[1])
+    return sizes
 
 
 def read_timeouts(config: Config, out: bytes) -> Timeouts:

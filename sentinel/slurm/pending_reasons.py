@@ -31,6 +31,8 @@ class Reason(Struct, frozen=True):
     `patience`: seconds after which "ends by itself" is no longer believed; None: for ever.
     `held`: `scontrol release` lets the job go. `never`: as it was submitted no waiting and no
     release starts it. `needs_nodes`: a node more may start it sooner; in doubt it does.
+    `shared`: it waits for what others of its account hold; where nothing of these runs for a day,
+    it may ask for more than all of it. `one_partition`: of several partitions it is about one.
     """
 
     code: str
@@ -40,6 +42,8 @@ class Reason(Struct, frozen=True):
     held: bool = False
     never: bool = False
     needs_nodes: bool = True
+    shared: bool = False
+    one_partition: bool = False
 
 
 class _Group(Struct, frozen=True):
@@ -50,6 +54,8 @@ class _Group(Struct, frozen=True):
     held: bool = False
     never: bool = False
     needs_nodes: bool = True
+    shared: bool = False
+    one_partition: bool = False
 
 
 _GROUPS = (
@@ -65,7 +71,7 @@ _GROUPS = (
         needs_nodes=False,
     ),
     _Group(Ends.ITSELF, "waits for its reservation", "Reservation", needs_nodes=False),
-    _Group(Ends.ITSELF, "waits for a licence", "Licenses", needs_nodes=False),
+    _Group(Ends.ITSELF, "waits for a licence", "Licenses", needs_nodes=False, shared=True),
     _Group(Ends.ITSELF, "its nodes are being prepared", "Prolog"),
     _Group(Ends.ITSELF, "its previous run is being cleaned up", "Cleaning"),
     _Group(
@@ -112,6 +118,7 @@ _GROUPS = (
         QOSGrpSubmitJobsLimit QOSMaxJobsPerUserLimit QOSMaxSubmitJobPerUserLimit
         MaxJobsPerAccount MaxSubmitJobsPerAccount""",
         needs_nodes=False,
+        shared=True,
     ),
     _Group(
         Ends.ITSELF,
@@ -129,6 +136,7 @@ _GROUPS = (
         MaxEnergyRunMinsPerUser MaxGRESRunMinsPerUser MaxLicenseRunMinsPerUser
         MaxMemoryRunMinsPerUser MaxNodeRunMinsPerUser MaxUnknownRunMinsPerUser""",
         needs_nodes=False,
+        shared=True,
     ),
     _Group(
         Ends.ITSELF,
@@ -163,14 +171,21 @@ _GROUPS = (
         "its account or QOS may not be used here",
         "InvalidAccount InvalidQOS AccountNotAllowed QOSNotAllowed",
         never=True,
+        one_partition=True,
     ),
     _Group(
         Ends.PERSON,
         "asks for more than its partition allows",
         "PartitionNodeLimit PartitionTimeLimit MaxMemPerLimit",
         never=True,
+        one_partition=True,
     ),
-    _Group(Ends.PERSON, "asks for more nodes than its partition has", "PartitionConfig"),
+    _Group(
+        Ends.PERSON,
+        "asks for more nodes than its partition has",
+        "PartitionConfig",
+        one_partition=True,
+    ),
     _Group(
         Ends.PERSON,
         "the account or QOS has used up its granted time",
@@ -226,7 +241,15 @@ _GROUPS = (
 
 REASONS: dict[str, Reason] = {
     name: Reason(
-        name, group.ends, group.meaning, group.patience, group.held, group.never, group.needs_nodes
+        name,
+        group.ends,
+        group.meaning,
+        group.patience,
+        group.held,
+        group.never,
+        group.needs_nodes,
+        group.shared,
+        group.one_partition,
     )
     for group in _GROUPS
     for name in group.names.split()
@@ -266,9 +289,23 @@ TEXTS: tuple[Reason, ...] = (
     ),
     Reason("License request ", Ends.PERSON, "held: a licence it asks for is gone"),
     Reason("Reservation ", Ends.PERSON, "its reservation is gone", never=True),
-    Reason("Job's account not ", Ends.PERSON, "its account may not use this partition", never=True),
-    Reason("Job's QOS not ", Ends.PERSON, "its QOS may not use this partition", never=True),
-    Reason("uid ", Ends.PERSON, "its user may not use this partition", never=True),
+    Reason(
+        "Job's account not ",
+        Ends.PERSON,
+        "its account may not use this partition",
+        never=True,
+        one_partition=True,
+    ),
+    Reason(
+        "Job's QOS not ",
+        Ends.PERSON,
+        "its QOS may not use this partition",
+        never=True,
+        one_partition=True,
+    ),
+    Reason(
+        "uid ", Ends.PERSON, "its user may not use this partition", never=True, one_partition=True
+    ),
     Reason(
         "Memory resize to ", Ends.UNKNOWN, "its memory could not be changed while it ran (26.11)"
     ),
@@ -295,6 +332,24 @@ def explain(text: str) -> Reason:
     if not found:
         return Reason(_shown(text), Ends.UNKNOWN, "a reason that sentinel does not know")
     return min(found, key=lambda r: (_ORDER[r.ends], r.patience or 0))
+
+
+def explain_of(
+    reason: str, partition: str, *, expected: bool = False, grows: bool = False
+) -> Reason:
+    """What the reason of a job in this partition (or these, `a,b`) means. `expected`: Slurm has an
+    estimate of its start. `grows`: its partition is empty, or its nodes come and go."""
+    told = explain(reason)
+    if told.ends is not Ends.PERSON or told.held:
+        return told
+    if expected:
+        return Reason(told.code, Ends.ITSELF, "not everywhere; Slurm expects it to start", DAY)
+    if told.one_partition and "," in partition:
+        words = f"{told.meaning}, of several the one that was tried last"
+        return Reason(told.code, Ends.ITSELF, words, DAY)
+    if grows and told.code == "PartitionConfig":
+        return Reason(told.code, Ends.ITSELF, "waits for nodes to come into its partition", DAY)
+    return told
 
 
 _ORDER = {Ends.ITSELF: 0, Ends.UNKNOWN: 1, Ends.PERSON: 2}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from typing import TypeVar
 
 from msgspec.structs import replace
 
@@ -29,7 +30,7 @@ from sentinel.slurm.job import rows
 from sentinel.slurm.model import Controller, Job, JobEnd, JobPast, Node, Reservation, Run, Timeouts
 from sentinel.slurm.rights import Rights, find, refusal, who
 from sentinel.slurm.submission import Submission
-from sentinel.slurm.words import nonce
+from sentinel.slurm.words import nonce, uid_of
 
 SETTLED = 3600.0  # seconds for which configuration and rights are believed
 PLANNED = 30.0
@@ -37,6 +38,19 @@ FIRST_SLUIDS = (25, 11)  # the first squeue that prints them (src/squeue/opts.c)
 MUNGE_LIMIT = 3.0  # a munged that is well answers in milliseconds
 WHY_DOWN = 2.0
 """Seconds for why ping says DOWN: a refusal comes at once, and what is dead is tried for MessageTimeout."""
+
+
+Row = TypeVar("Row", Job, Run)
+
+
+def _asked_name(printed: str, asked: Collection[str]) -> str:
+    """The name under which a user was asked for whom squeue prints otherwise: the one with the same
+    uid; where nobody knows that and one user alone was asked for, that one. Else as printed."""
+    if printed in asked or not printed:
+        return printed
+    uid = uid_of(printed)
+    same = [name for name in asked if uid is not None and uid_of(name) == uid]
+    return same[0] if same else (next(iter(asked)) if len(asked) == 1 else printed)
 
 
 class Snapshot:
@@ -69,6 +83,7 @@ class Snapshot:
         self._sluids = Answer(self._ask_sluids, clock, max_age=max_age, patience=wait)
         self._nodes = Answer(self._ask_nodes, clock, max_age=max_age, patience=wait)
         self._timeouts = Answer(self._ask_timeouts, clock, max_age=SETTLED, patience=wait)
+        self._partitions = Answer(self._ask_partitions, clock, max_age=max_age, patience=wait)
         self._topology = Answer(self._ask_topology, clock, max_age=SETTLED, patience=wait)
         self._planned = Answer(self._ask_planned, clock, max_age=PLANNED, patience=wait)
         self._again = Answer(self._ask_again, clock, max_age=max_age, patience=wait)
@@ -136,7 +151,8 @@ class Snapshot:
             booked = self._endings.booked(set(job_ids) - of, nameless, since, self._whose)
         except CannotTell as error:
             return replace(past, unasked=str(error))
-        return replace(past, runs=joined(runs, booked))
+        books = self._config.get().accounting
+        return replace(past, runs=joined(runs, booked), accounting=books)
 
     def submission(self, job_id: str) -> Submission | None:
         """How a job was submitted, asked anew; None when slurmctld does not remember it."""
@@ -252,6 +268,10 @@ class Snapshot:
         """How long nodes may take to wake and to go to sleep, at most an hour old."""
         return self._timeouts.get()
 
+    def partitions(self) -> Mapping[str, int]:
+        """How many nodes each partition has, one that is empty too."""
+        return self._partitions.get()
+
     def topology(self) -> Mapping[str, str]:
         """The racks that are declared; else Slurm's leaf switches or blocks, at most an hour old. Their
         nodes are hostlists."""
@@ -277,6 +297,9 @@ class Snapshot:
     def _ask_timeouts(self) -> Timeouts:
         return partitions.read_timeouts(self._config.get(), self.client.ask(*partitions.QUESTION))
 
+    def _ask_partitions(self) -> Mapping[str, int]:
+        return partitions.read_sizes(self.client.ask(*partitions.QUESTION))
+
     def _ask_rights(self) -> Rights:
         return find(self.client, self._me.get(), self._config.get)
 
@@ -295,6 +318,7 @@ class Snapshot:
     def _ask_jobs(self) -> tuple[Job, ...]:
         mark = nonce()
         jobs = tuple(queue.read_list(self._squeue("-o", queue.columns(mark)), mark))
+        jobs = self._as_asked(jobs)
         self._endings.forget(jobs)
         return jobs
 
@@ -313,7 +337,19 @@ class Snapshot:
     def _ask_again(self) -> tuple[Run, ...]:
         mark = nonce()
         out = self._squeue("-t", "all", "-O", ends.squeue_columns(mark))
-        return ends.read_squeue(out, mark, queue.header_end(out, mark))
+        return self._as_asked(ends.read_squeue(out, mark, queue.header_end(out, mark)))
+
+    def _as_asked(self, rows: tuple[Row, ...]) -> tuple[Row, ...]:
+        """The rows with their users named as they were asked for: of one uid there may be several
+        names, and squeue prints another one (a directory with domains)."""
+        asked = self._users
+        if asked is None or all(row.user in asked for row in rows):
+            return rows
+        names = {user: _asked_name(user, asked) for user in {row.user for row in rows}}
+        return tuple(
+            row if names[row.user] == row.user else replace(row, user=names[row.user])
+            for row in rows
+        )
 
     @property
     def _whose(self) -> tuple[str, ...]:

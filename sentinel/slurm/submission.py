@@ -64,6 +64,13 @@ class Submission(Struct, frozen=True, kw_only=True, omit_defaults=True):
     accounting: bool = False
 
 
+def submitted_job(out: bytes) -> str:
+    """The id in what `sbatch --parsable` printed; empty where there is none. A site's own sbatch
+    may greet before it: the last line that is an id (and a cluster) counts."""
+    found = re.findall(rb"^\s*(\d+)(?:;\S*)?\s*$", out, re.MULTILINE)
+    return found[-1].decode() if found else ""
+
+
 def bare(release: tuple[int, int]) -> bool:
     """Whether a slurmctld of this release keeps the arguments to itself; one of an unknown release
     may."""

@@ -86,3 +86,13 @@ def _count(part: str) -> int:
         return 1
     last, _, step = rest.partition(":")
     return (int(last) - int(first)) // int(step or 1) + 1
+
+
+def uid_of(name: str) -> int | None:
+    """The uid of a user by name or number; None where this host does not know it."""
+    import pwd
+
+    try:
+        return int(name) if name.isdigit() else pwd.getpwnam(name).pw_uid
+    except KeyError:
+        return None

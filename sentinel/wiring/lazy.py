@@ -101,6 +101,10 @@ class LazySlurm:
     def reservations(self) -> Sequence[Reservation]:
         return self.snapshot().reservations()
 
+    def partitions(self) -> Mapping[str, int]:
+        """As in `Snapshot`."""
+        return self.snapshot().partitions()
+
     def topology(self) -> Mapping[str, str]:
         """As in `Snapshot`."""
         return self.snapshot().topology()

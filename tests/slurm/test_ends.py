@@ -32,6 +32,7 @@ def remembered(**fields: bytes) -> bytes:
         "partition": b"main",
         "submitted": b"1789999000",
         "workdir": b"/work",
+        "derived": b"0:0",
         "stdout": b"/work/slurm-15.out",
     } | fields
     return f"{NONCE}|".encode().join(job.values()) + f"{NONCE}.\n".encode()
@@ -232,4 +233,4 @@ def test_a_broken_answer_of_sacct_is_cannot_tell(answer: bytes) -> None:
 def test_no_field_is_cut() -> None:
     """-O cuts at 20 bytes unless a mark, which may not open with a digit, follows the colon."""
     assert squeue_columns("xN").split(",")[0] == "JobID:xN|"
-    assert squeue_columns("xN").endswith(",WorkDir:xN|,STDOUT:xN.")
+    assert squeue_columns("xN").endswith(",WorkDir:xN|,DerivedEC:xN|,STDOUT:xN.")

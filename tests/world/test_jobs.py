@@ -5,9 +5,13 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
+import pytest
+from msgspec import structs
+
+from sentinel.checks.job.settings import DoneWhen
 from sentinel.core.model import Status
 from sentinel.slurm import sizes, submission
-from sentinel.slurm.model import Job, Run
+from sentinel.slurm.model import Job, JobPast, Run
 from sentinel.testing import START, FixedSlurm
 from tests.checks.job.making import Watch, check, job, pending
 from tests.world.case import Case, each
@@ -163,3 +167,183 @@ def test_gpus_per_task_of_no_tasks_are_none() -> None:
     fields = ("11", "N/A", "N/A", "N/A", "gres/gpu:1", "2", "4294967294")
     row = "m|".join(fields) + "m.\n"
     assert sizes.read_sizes(row.encode(), "m") == {"11": 0}
+
+
+# A reason is judged with what stands beside it.
+
+
+def waiting(reason: str, **more: Any) -> Job:
+    """A job that was submitted an hour ago."""
+    return pending("11", reason, **{"submitted": NOW - 3600, "account": "six", **more})
+
+
+RUNS_ELSEWHERE = job("20", name="other", user="bob", account="six")
+LONG_AGO = {"submitted": NOW - 3 * 86400}
+
+
+@each(
+    Case(
+        "one-of-two-partitions-is-too-short",
+        "squeue 24.11: a job in `long,short` shows the reason of the partition tried last",
+        (waiting("PartitionTimeLimit", partition="long,short"),),
+        Status.OK,
+        "a person is called for a job that starts by itself",
+    ),
+    Case(
+        "slurm-expects-a-start",
+        "squeue --start 24.11: an estimate beside PartitionNodeLimit",
+        (waiting("PartitionNodeLimit", started=NOW + 14000),),
+        Status.OK,
+        "a person is called for a job that starts by itself",
+    ),
+    Case(
+        "one-partition-without-an-estimate",
+        "squeue 24.11: PartitionTimeLimit",
+        (waiting("PartitionTimeLimit"),),
+        Status.CRITICAL,
+        "nobody learns that it can never start",
+    ),
+    Case(
+        "an-empty-partition-that-grows",
+        "scontrol show partition 25.05: TotalNodes=0 with nodes that register themselves",
+        (waiting("PartitionConfig", partition="cloud"),),
+        Status.OK,
+        "a person is called while the autoscaler boots nodes",
+    ),
+    Case(
+        "a-partition-that-is-too-small",
+        "squeue 24.11: PartitionConfig",
+        (waiting("PartitionConfig"),),
+        Status.CRITICAL,
+        "nobody learns that it can never start",
+    ),
+    Case(
+        "a-part-of-a-heterogeneous-job",
+        "https://slurm.schedmd.com/heterogeneous_jobs.html",
+        (
+            pending("13", "Resources", id="13+0"),
+            pending("14", "PartitionNodeLimit", id="13+1"),
+        ),
+        Status.CRITICAL,
+        "the job waits for ever for a part that can never start",
+    ),
+    Case(
+        "all-parts-wait-for-nodes",
+        "https://slurm.schedmd.com/heterogeneous_jobs.html",
+        (pending("13", "Resources", id="13+0"), pending("14", "Resources", id="13+1")),
+        Status.OK,
+        "a false alarm",
+    ),
+    Case(
+        "three-days-for-a-limit-of-the-account-that-nobody-uses",
+        "squeue 24.11: AssocGrpNodeLimit of a job larger than GrpTRES",
+        (waiting("AssocGrpNodeLimit", **LONG_AGO),),
+        Status.CRITICAL,
+        "a training waits for ever, and is called pending",
+    ),
+    Case(
+        "three-days-for-a-limit-that-others-use",
+        "squeue 24.11: AssocGrpNodeLimit while the account's jobs run",
+        (waiting("AssocGrpNodeLimit", **LONG_AGO), RUNS_ELSEWHERE),
+        Status.OK,
+        "an alarm for a queue that moves",
+    ),
+    Case(
+        "an-hour-for-a-licence",
+        "squeue 24.11: Licenses",
+        (waiting("Licenses"),),
+        Status.OK,
+        "an alarm for a queue that moves",
+    ),
+)
+def test_a_reason_is_judged_with_its_context(case: Case) -> None:
+    slurm = FixedSlurm(jobs=case.form, nodes=(), partitions={"prod": 4, "cloud": 0})
+    assert Watch(check()).see(slurm).status is case.right
+
+
+def test_a_pending_reason_of_ten_kilobytes_is_survived() -> None:
+    long = "ReqNodeNotAvail, UnavailableNodes:" + ",".join(f"node-{n}" for n in range(1200))
+    finding = Watch(check()).see(FixedSlurm(jobs=(waiting(long),)))
+    assert finding.status is Status.OK
+    assert len(finding.summary) < 600
+
+
+# How it ended, where Slurm itself is behind, or says less than it knows.
+
+
+class Booked(FixedSlurm):
+    """A Slurm with accounting, which may be behind."""
+
+    def past(self, *asked: Any) -> JobPast:
+        """What accounting has, and that it was asked."""
+        return structs.replace(super().past(*asked), accounting=True)
+
+
+def seen_gone(row: Run | None, after: float, **settings: Any) -> Any:
+    """Looks so many seconds apart; slurmctld does not know the job any more."""
+    watch = Watch(check(**settings))
+    watch.look(job("10"))
+    for _ in range(2):
+        watch.clock.advance(after)
+        finding = watch.see(Booked(jobs=(), ends={"10": row} if row else {}))
+    return finding
+
+
+def test_a_runaway_job_is_gone() -> None:
+    """sacctmgr(1), show runawayjobs: accounting says RUNNING for ever."""
+    row = run("10", "RUNNING", ended=None, source="sacct")
+    for settings in ({}, {"done_when": DoneWhen(state="completed")}):
+        finding = seen_gone(row, 70, **settings)
+        assert finding.status is Status.CRITICAL
+        assert "accounting still has it as RUNNING (a runaway job" in finding.summary
+    assert "how is not known yet" in seen_gone(row, 10).summary
+
+
+def test_a_row_that_accounting_does_not_have_yet_is_asked_for_again() -> None:
+    """slurmdbd gets its records some seconds later."""
+    assert "how is not known yet" in seen_gone(None, 10).summary
+    assert "Slurm does not remember how it ended" in seen_gone(None, 70).summary
+
+
+def test_a_step_that_failed_is_no_finished_training() -> None:
+    """sacct(1), DerivedExitCode: the script's last command was an `echo`."""
+    well, failed = run("10", "COMPLETED"), run("10", "COMPLETED", step_failed="1:0")
+    settings = {"done_when": DoneWhen(state="completed")}
+    assert played([Moment(0, (job("10"),)), Moment(360, (), (well,))], **settings).status is (
+        Status.OK
+    )
+    finding = played([Moment(0, (job("10"),)), Moment(360, (), (failed,))], **settings)
+    assert finding.status is Status.CRITICAL
+    assert "a step of it failed with exit code 1:0" in finding.summary
+
+
+def test_nobody_is_a_name_that_could_not_be_looked_up() -> None:
+    """squeue prints it while the directory does not answer; accounting has the name."""
+    watch = Watch(check(users=["*"], name=None))
+    watch.look(job("10", user="nobody"))
+    watch.clock.advance(360)
+    finding = watch.see(FixedSlurm(jobs=(), ends={"10": run("10", "COMPLETED", source="sacct")}))
+    assert "job 10 COMPLETED" in finding.summary
+
+
+@each(
+    Case("plain", "sbatch(1): --parsable", b"4711\n", "4711", "the job is not found again"),
+    Case("cluster", "sbatch(1): --parsable with -M", b"4711;wice\n", "4711", "the same"),
+    Case(
+        "greeting",
+        "a site's wrapper around sbatch",
+        b"\n-----\n  Welcome to Example 7\n--> checking allocation 42 (six)...OK\n4711\n",
+        "4711",
+        "a job that was submitted counts as refused, and is submitted again",
+    ),
+    Case("refused", "a site's wrapper around sbatch", b"Welcome 7\n", "", "a job of nobody"),
+)
+def test_the_id_that_sbatch_prints(case: Case) -> None:
+    assert submission.submitted_job(case.form) == case.right
+
+
+def test_a_cluster_that_is_not_followed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """SLURM_CLUSTERS in the user's shell: squeue there asks another cluster."""
+    monkeypatch.setenv("SLURM_CLUSTERS", "wice")
+    finding = Watch(check()).look()
+    assert "SLURM_CLUSTERS=wice is set here and not followed" in finding.summary

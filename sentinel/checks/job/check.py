@@ -18,7 +18,7 @@ from sentinel.checks.job.memory import JOBS, Delay, Many, Memory, dump, load, no
 from sentinel.checks.job.recall import Recalled, in_queue, recalled
 from sentinel.checks.job.settings import JobSettings
 from sentinel.checks.job.succession import learned
-from sentinel.checks.users import large, watched
+from sentinel.checks.users import departed, large, watched
 from sentinel.core.clock import SECOND, Instant, elapsed
 from sentinel.core.declared import TRAINING, Panel
 from sentinel.core.errors import CannotTell
@@ -75,9 +75,11 @@ class JobCheck(JobSettings, frozen=True, kw_only=True, forbid_unknown_fields=Tru
             return self._unknown(doubt, memory)
         files = around.files(memory.stuck)
         try:
-            seen = around.look(around.view(self.subject, mine, memory), files)
+            view = around.view(self.subject, mine, memory)
+            notes = (*view.notes, *self._departed(min(LOOKUP, ctx.limit / 4)))
+            seen = around.look(structs.replace(view, notes=notes), files)
         except CannotTell as error:
-            if ctx.one_shot or not files.stuck:
+            if ctx.one_shot:
                 raise
             return self._unknown(error, structs.replace(memory, stuck=files.stuck))
         return Report(
@@ -87,6 +89,15 @@ class JobCheck(JobSettings, frozen=True, kw_only=True, forbid_unknown_fields=Tru
             samples=seen.finding.samples(("running", "queued")),
             memory=None if ctx.one_shot else dump(seen.memory),
         )
+
+    def _departed(self, limit: float) -> tuple[str, ...]:
+        """A note about members of a group who have left."""
+        try:
+            names = sorted(departed(self.whose, limit))
+        except CannotTell:
+            return ()
+        some = visible(", ".join(names[:5]))
+        return (f"not watched, no such user any more: {some}",) if names else ()
 
     def jobs_of(self) -> frozenset[str] | None:
         """The users squeue has to be asked for; None: everybody. Raises CannotTell."""

@@ -32,9 +32,11 @@ NOT_STARTED = ("JobLaunchFailure", "SystemFailure")
 
 
 def completed(gone: Gone) -> bool:
-    """Whether Slurm says that it ended by itself with exit code 0 and no signal."""
+    """Whether Slurm says that it ended by itself with exit code 0 and no signal, and no step of it
+    failed: the exit code of a script is that of its last command."""
     end = gone.end
-    return bool(end and end.state == "COMPLETED" and not end.exit_code and not end.signal)
+    failed = bool(end and (end.exit_code or end.signal or end.step_failed))
+    return bool(end and end.state == "COMPLETED" and not failed)
 
 
 def recency(gone: Gone) -> tuple[bool, int, int, bool, int]:
@@ -69,6 +71,11 @@ def told(gone: Gone, now: Instant) -> str:
             f"{head} is gone: slurmctld started anew {since} ago and has lost its memory of it "
             "(StateSaveLocation gone, or started with -c); what still ran is ended by the nodes"
         )
+    if end is None and gone.runaway:
+        return (
+            f"{head} is gone: slurmctld does not know it, and accounting still has it as"
+            f" {visible(gone.runaway)} (a runaway job: sacctmgr show runawayjobs)"
+        )
     if end is None:
         what = "left the queue while pending" if not seen.ran else "is gone"
         known = "Slurm does not remember how it ended" if gone.asked else "how is not known yet"
@@ -97,6 +104,8 @@ def _code(end: JobEnd) -> str:
         return f" before it began: {BY_SLURMD[end.signal]} ({told})"
     if end.signal:
         return f", killed by {_signal(end.signal)}"
+    if not end.exit_code and end.state == "COMPLETED" and end.step_failed:
+        return f", but a step of it failed with exit code {visible(end.step_failed)}"
     if not end.exit_code:
         unstarted = end.state == "FAILED" and end.reason in NOT_STARTED
         return f" before it began: Slurm could not start it ({end.reason})" if unstarted else ""

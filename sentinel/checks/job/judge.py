@@ -13,7 +13,15 @@ from sentinel.checks.job.ends import completed, told
 from sentinel.checks.job.memory import Gone, Memory
 from sentinel.checks.job.output import cause, last_step, stdout
 from sentinel.checks.job.queue import Queue, View, elements
-from sentinel.checks.job.rhythm import SECOND_LOOK_S, Wait, gap_line, wait_for, wait_text, why_now
+from sentinel.checks.job.rhythm import (
+    PLANNED_GAP_S,
+    SECOND_LOOK_S,
+    Wait,
+    gap_line,
+    wait_for,
+    wait_text,
+    why_now,
+)
 from sentinel.checks.job.settings import JobSettings
 from sentinel.checks.job.succession import by_owner
 from sentinel.core.clock import elapsed
@@ -96,6 +104,11 @@ def _dead(settings: JobSettings, view: View) -> Finding:
         text += _last_seen(main, view)
     else:
         text = "not running and nothing is queued; no such job has been seen"
+        if other := view.slurm_clusters:
+            text += (
+                f" (SLURM_CLUSTERS={shortened(visible(other), 60)} is set here and not followed:"
+                " `cluster` in the check names another cluster)"
+            )
     where = f"its nodes are in the maintenance reservation {visible(view.maintenance)}"
     wait = _wait(settings, view)
     waits = wait_text(wait, view.memory.dead or view.now, view.now, view.zone)
@@ -177,7 +190,9 @@ def _wait(settings: JobSettings, view: View) -> Wait:
     if view.for_ is not None:
         return Wait(view.for_, f"`for: {duration_text(view.for_)}` in the file says so")
     if view.queue.held:
-        return Wait(SECOND_LOOK_S)
+        # Between two jobs of an account its limit is free for a moment.
+        shared = all(explain(job.reason).shared for job in view.queue.held)
+        return Wait(PLANNED_GAP_S if shared else SECOND_LOOK_S)
     if not view.memory.gone:
         return Wait(0.0)
     return wait_for(_main(view.memory), view.memory, settings.gap)
@@ -304,6 +319,7 @@ def hints(settings: JobSettings, view: View) -> list[str]:
     """Jobs in the queue that are nearly the one: renamed, moved, other user, other spelling."""
     gone = {g.seen.job_id for g in view.memory.gone}
     known = {job.id for job in view.queue.held}
+    known |= {f"{job.id.partition('+')[0]}+0" for job in view.queue.held}
     lines = [_hint(job, settings, gone) for job in view.others if job.id not in known]
     return [line for line in lines if line][:_MOST]
 

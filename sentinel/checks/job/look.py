@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Mapping, Sequence
 
@@ -17,7 +18,7 @@ from sentinel.checks.job.judge import culprit, judge
 from sentinel.checks.job.memory import GONE, JOBS, Gone, Memory, Revival, submitted
 from sentinel.checks.job.memory import Seen as Row
 from sentinel.checks.job.output import cause, excerpt, last_step, stdout
-from sentinel.checks.job.queue import Queue, View, arranged, held_up
+from sentinel.checks.job.queue import Queue, View, around, arranged
 from sentinel.checks.job.recall import LATE
 from sentinel.checks.job.rules import storm
 from sentinel.checks.job.settings import DAY, JobSettings
@@ -30,6 +31,8 @@ from sentinel.core.text import shortened, visible_lines
 from sentinel.proc import Stuck
 from sentinel.slurm.job_states import meaning
 from sentinel.slurm.model import Job
+from sentinel.slurm.node_states import flag_meaning
+from sentinel.slurm.pending_reasons import explain
 from sentinel.slurm.submission import Submission, again
 from sentinel.user_files.files import NotSince
 from sentinel.user_files.whose import Whose
@@ -44,6 +47,28 @@ class Seen(Struct, frozen=True):
     finding: Finding
     wishes: tuple[ActionRequest, ...]
     memory: Memory
+
+
+def growing(jobs: Sequence[Job], ctx: Context) -> frozenset[str]:
+    """Of the partitions of jobs that find too few nodes there those that are empty, or whose nodes
+    come and go; all of them where Slurm does not say. It is asked only where a job waits for that."""
+    asked = [job for job in jobs if explain(job.reason).code == "PartitionConfig"]
+    names = frozenset(name for job in asked for name in job.partition.split(","))
+    if not names:
+        return names
+    try:
+        sizes = ctx.slurm.partitions()
+        empty = {name for name in names if not sizes.get(name)}
+        nodes = ctx.slurm.nodes() if names - empty else ()
+    except CannotTell:
+        return names
+    moving = {
+        name
+        for node in nodes
+        if any(flag_meaning(flag).comes_and_goes for flag in node.flags)
+        for name in node.partitions
+    }
+    return frozenset(empty | (names & moving))
 
 
 class SubmitHosts:
@@ -73,7 +98,7 @@ class Round:
         self, settings: JobSettings, ctx: Context, jobs: Sequence[Job], mine: Sequence[Job]
     ) -> None:
         self._settings, self._ctx, self._jobs = settings, ctx, jobs
-        self._stuck = held_up(mine, jobs)
+        self._around = around(mine, jobs, growing(mine, ctx))
         often = settings.often()
         self.window = often.window if often else 0.0
 
@@ -88,10 +113,11 @@ class Round:
         return View(
             subject=subject,
             now=self._ctx.now,
-            queue=arranged(mine, memory, self._ctx.now, self._stuck),
+            queue=arranged(mine, memory, self._ctx.now, self._around),
             memory=memory,
             others=self._jobs,
             many=many,
+            slurm_clusters=os.environ.get("SLURM_CLUSTERS", ""),
         )
 
     def look(self, view: View, files: Files) -> Seen:

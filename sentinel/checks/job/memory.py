@@ -57,7 +57,8 @@ class Gone(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     `asked`: Slurm has answered; `end` None then means that nothing remembers the job.
     `lost`: slurmctld has lost its memory of it, and when it started, epoch seconds. `followed`:
-    what was submitted after it has been counted. `how`: it was submitted.
+    what was submitted after it has been counted. `how`: it was submitted. `runaway`: the state in
+    which accounting still has it, while slurmctld does not know it.
     """
 
     seen: Seen
@@ -68,6 +69,7 @@ class Gone(Struct, frozen=True, kw_only=True, omit_defaults=True):
     tail: str | None = None
     followed: bool = False
     how: Submission | None = None
+    runaway: str = ""
 
     @property
     def ran(self) -> bool:

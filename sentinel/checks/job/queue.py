@@ -1,16 +1,16 @@
 """The watched jobs, sorted by what they mean for the training."""
 
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import tzinfo
 
 from msgspec import Struct
 
 from sentinel.checks.job.memory import Memory
-from sentinel.core.clock import Instant, elapsed
+from sentinel.core.clock import SECOND, Instant, elapsed
 from sentinel.slurm.job_states import EXPEDITED, Phase, phase
 from sentinel.slurm.model import Job
-from sentinel.slurm.pending_reasons import Ends, explain
+from sentinel.slurm.pending_reasons import DAY, Ends, explain, explain_of
 
 
 class Queue(Struct, frozen=True, kw_only=True):
@@ -50,25 +50,70 @@ def held_up(jobs: Sequence[Job], others: Sequence[Job]) -> Collection[str]:
     return chained(others, _held) if any(map(depends, jobs)) else ()
 
 
-def arranged(
-    jobs: Sequence[Job], memory: Memory, now: Instant, stuck: Collection[str] = ()
-) -> Queue:
-    """Sort jobs into a Queue; `memory` tells for how long each has had its reason, `stuck` are
-    those that are `held_up`."""
+class Around(Struct, frozen=True):
+    """What else decides whether a job can start.
+
+    `stuck`: ids of those that are `held_up`. `parts`: of heterogeneous jobs, by the id of the first
+    part, another part that needs a person. `busy`: accounts of which a job runs. `growing`:
+    partitions that are empty, or whose nodes come and go.
+    """
+
+    stuck: Collection[str] = ()
+    parts: Mapping[str, Job] = {}
+    busy: Collection[str] = ()
+    growing: Collection[str] = ()
+
+
+def around(mine: Sequence[Job], jobs: Sequence[Job], growing: Collection[str] = ()) -> Around:
+    """What all `jobs` in the queue say of whether `mine` can start."""
+    leaders = {job.id for job in mine if "+" in job.id}
+    parts: dict[str, Job] = {}
+    for job in jobs if leaders else ():
+        leader = f"{job.id.partition('+')[0]}+0"
+        if leader in leaders and job.id != leader and _held(job):
+            parts.setdefault(leader, job)
+    busy = {job.account or job.user for job in jobs if phase(job.state) in _BUSY}
+    return Around(held_up(mine, jobs), parts, busy, growing)
+
+
+_BUSY = (Phase.RUNNING, Phase.STARTING, Phase.ENDING, Phase.PAUSED)
+
+
+def arranged(jobs: Sequence[Job], memory: Memory, now: Instant, around: Around) -> Queue:
+    """Sort jobs into a Queue; `memory` tells for how long each has had its reason. In place of a
+    heterogeneous job that cannot start stands the part that keeps it from it."""
     places: dict[Phase, list[Job]] = {}
     for job in jobs:
-        place = Phase.HELD if job.id in stuck else _place(job, memory, now)
-        places.setdefault(place, []).append(job)
+        waits = phase(job.state) in (Phase.WAITING, Phase.HELD)
+        part = around.parts.get(job.id) if waits else None
+        held = part is not None or job.id in around.stuck
+        place = Phase.HELD if held else _place(job, memory, now, around)
+        places.setdefault(place, []).append(part or job)
     places.pop(Phase.OVER, None)
     return Queue(**{place.value: tuple(members) for place, members in places.items()})
 
 
-def _place(job: Job, memory: Memory, now: Instant) -> Phase:
+def is_starved(job: Job, memory: Memory, now: Instant, busy: Collection[str]) -> bool:
+    """Whether it has waited for a day for what others of its account hold, and none of them runs:
+    then it may ask for more than all of it."""
+    if not explain(job.reason).shared or (job.account or job.user) in busy:
+        return False
+    seen = memory.of(job)
+    waited = max(0.0, now.wall / SECOND - (job.submitted or now.wall / SECOND))
+    waited = max(waited, seen.waited + elapsed(seen.first, now)) if seen else waited
+    return (min(waited, elapsed(memory.alive, now)) if memory.alive else waited) > DAY
+
+
+def _place(job: Job, memory: Memory, now: Instant, around: Around) -> Phase:
     where = phase(job.state)
     if where is not Phase.WAITING:
         return where
-    reason = explain(job.reason)
+    expected = job.started is not None and job.started * SECOND > now.wall
+    grows = not set(job.partition.split(",")).isdisjoint(around.growing)
+    reason = explain_of(job.reason, job.partition, expected=expected, grows=grows)
     seen = memory.of(job)
+    if is_starved(job, memory, now, around.busy):
+        return Phase.HELD
     shown = elapsed(seen.since, now) if seen else 0.0
     if job.state == "EXPEDITING" and shown > EXPEDITED:
         return Phase.HELD
@@ -99,7 +144,8 @@ class View(Struct, frozen=True, kw_only=True):
     `finished`: what proves the end, "" for nothing. `at_risk`: the work that its death costs.
     `maintenance`: the reservation with the flag MAINT that holds a node of the job that ended last,
     "" for none. `ours`: sentinel itself has cancelled it. `for_`: seconds that `for` in the file
-    says. `zone`: of the times that people read, None: the host's.
+    says. `zone`: of the times that people read, None: the host's. `slurm_clusters`: what
+    SLURM_CLUSTERS says here, which is not followed.
     """
 
     subject: str
@@ -115,6 +161,7 @@ class View(Struct, frozen=True, kw_only=True):
     ours: bool = False
     for_: float | None = None
     zone: tzinfo | None = None
+    slurm_clusters: str = ""
     notes: tuple[str, ...] = ()
 
 

@@ -32,6 +32,10 @@ CLOSE = SECOND_LOOK_S - 6.0
 """Seconds after a death from which on it is looked for by name too, until it may be told: what came
 after it may have died between two looks."""
 
+BEHIND = 60.0
+"""Seconds after which accounting is believed that has no row of a job, or says that it runs, while
+slurmctld does not know it."""
+
 LATE = 120.0
 """Seconds in which accounting may come to know of an end: slurmctld sends its records on later."""
 
@@ -212,13 +216,24 @@ def _ended(gone: Gone, memory: Memory, past: JobPast, now: Instant) -> Gone:
         return gone
     known = newest is not None and newest.source == "squeue"
     lost = None if known else _lost(gone.seen, memory, past, now)
+    late = past.accounting and elapsed(gone.at, now) < BEHIND
     if newest is None:
-        return structs.replace(gone, asked=not past.unasked or lost is not None, lost=lost)
+        return structs.replace(
+            gone, asked=not (past.unasked or late) or lost is not None, lost=lost
+        )
     if _phase(newest) is not Phase.OVER or _is_older(newest, gone.seen):
-        return structs.replace(gone, asked=lost is not None, lost=lost)
+        # slurmctld does not know it: what accounting alone says to live is a runaway job.
+        runaway = newest.source == "sacct" and _is_live(newest) and past.accounting and not late
+        return structs.replace(
+            gone, asked=lost is not None or runaway, lost=lost, runaway=newest.state * runaway
+        )
     return structs.replace(
         gone, seen=_as_ended(gone.seen, newest), asked=True, end=newest.end, lost=lost
     )
+
+
+def _is_live(run: Run) -> bool:
+    return _phase(run) not in (Phase.OVER, Phase.UNCLEAR)
 
 
 def _as_ended(seen: Seen, run: Run) -> Seen:
@@ -230,10 +245,16 @@ def _as_ended(seen: Seen, run: Run) -> Seen:
 
 def _same(seen: Seen, run: Run) -> bool:
     """Whether it is that very job: ids are given anew once slurmctld has lost its memory."""
-    named = run.name in ("", seen.name) or (
-        seen.started is not None and run.started == seen.started
-    )
-    return run.job_id == seen.job_id and run.user in ("", seen.user) and named
+    begun = seen.started is not None and run.started == seen.started
+    named = run.name in ("", seen.name) or begun
+    return run.job_id == seen.job_id and named and _same_user(run.user, seen.user)
+
+
+def _same_user(one: str, other: str) -> bool:
+    """Whether two names may be one person's: a host that cannot look a uid up prints `nobody`, or
+    the number."""
+    unknown = ("", "nobody", "nfsnobody")
+    return one == other or any(name in unknown or name.isdigit() for name in (one, other))
 
 
 def _is_older(run: Run, seen: Seen) -> bool:
@@ -277,8 +298,13 @@ def _unheard_of(
     """The trainings that began and failed since the last look: each is a subject of its own. What
     never had nodes is none: sbatch, or who cancelled it, has told its owner."""
     looked = max((m.looked.wall // SECOND for m in memories.values() if m.looked), default=0)
+    known = {one.seen.job_id for m in memories.values() for one in m.gone}  # by another name
     found = {
-        subject: _found(Memory(), [run for run in some if (run.ended or 0) >= looked], now)
+        subject: _found(
+            Memory(),
+            [run for run in some if (run.ended or 0) >= looked and run.job_id not in known],
+            now,
+        )
         for subject, some in runs.items()
         if subject not in memories
     }

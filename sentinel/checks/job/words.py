@@ -7,7 +7,7 @@ from sentinel.core.clock import SECOND, Instant
 from sentinel.core.text import shortened, visible
 from sentinel.core.values import duration_text
 from sentinel.slurm.model import Job
-from sentinel.slurm.pending_reasons import Ends, explain
+from sentinel.slurm.pending_reasons import Ends, explain, explain_of
 
 SHOWN = 3  # jobs named one by one; the rest is counted
 PASSED = 600.0  # seconds after which an estimate that did not come true is none
@@ -35,6 +35,11 @@ def stuck(jobs: Sequence[Job]) -> str:
 
 
 def _why_stuck(job: Job) -> str:
+    if explain(job.reason).shared and job.state == "PENDING":
+        return (
+            f"{explain(job.reason).code}: it has waited for a day, and nothing of its account runs:"
+            " it may ask for more than the limit"
+        )
     if not depends(job):
         return why(job)
     whom = shortened(visible(job.dependency), 160)
@@ -51,7 +56,7 @@ def why(job: Job) -> str:
     text = shortened(visible(job.reason.strip()), 160)
     if job.state != "PENDING":
         text = f"{visible(job.state)}, {text}" if text not in ("", "None") else visible(job.state)
-    reason = explain(job.reason)
+    reason = explain_of(job.reason, job.partition)
     if job.state == "EXPEDITING":
         return (
             f"{text}: requeued to start at once, which a drained node or its epilog keeps it from"

@@ -41,8 +41,9 @@ def queue(*rows: bytes) -> str:
 
 def runs(*rows: str) -> str:
     """What `squeue -O` prints: the header, then a row for each."""
-    header = "§|".join(["JOBID"] + ["X"] * 14) + "§.\n"
-    return header + "".join("§|".join(r.split()) + "§.\n" for r in rows)
+    header = "§|".join(["JOBID"] + ["X"] * 15) + "§.\n"
+    fields = ([*row.split()[:-1], "0:0", row.split()[-1]] for row in rows)  # DerivedEC
+    return header + "".join("§|".join(one) + "§.\n" for one in fields)
 
 
 def job(state: bytes, **more: bytes) -> bytes:

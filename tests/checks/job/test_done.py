@@ -139,11 +139,13 @@ def test_the_service_that_has_never_seen_a_job_says_so() -> None:
 
 
 def test_an_end_that_slurm_cannot_tell_yet_is_neither() -> None:
-    """The next run asks again."""
+    """Unknown, and the next run asks again; what was seen is remembered, so it is not unknown for
+    ever."""
     watch = Watch(check(done_when=BY_STATE))
     watch.look(job())
-    with pytest.raises(CannotTell):
-        watch.look(ends=[ended(state="COMPLETING")])
+    finding = watch.look(ends=[ended(state="COMPLETING")])
+    assert finding.status is Status.UNKNOWN
+    assert "does not say yet how job 10 ended" in finding.summary
 
 
 def test_who_has_finished_needs_nothing_queued(tmp_path: Path) -> None:
