@@ -33,7 +33,8 @@ class BadPlace(SentinelError):
 
 
 class Place:
-    """`DIR/chain.json`, `DIR/link.sh`, `DIR/links.jsonl`, `DIR/link-a.log`."""
+    """`DIR/chain.json`, `DIR/link.sh`, `DIR/links.jsonl`, `DIR/proofs.json`,
+    `DIR/link-a.log`."""
 
     def __init__(self, folder: str, patience: float = 0.0) -> None:
         """`patience`: seconds for one look at it; while one hangs there is no other."""
@@ -83,7 +84,7 @@ class Place:
     def uninstall(self) -> None:
         """Take away what `install` and links wrote; harmless where nothing is."""
         logs = (f"link-{letter}.log" for letter in LETTERS)
-        for name in ("chain.json", "link.sh", "links.jsonl", "slot.lock", *logs):
+        for name in ("chain.json", "link.sh", "links.jsonl", "proofs.json", "slot.lock", *logs):
             with suppress(FileNotFoundError):
                 os.unlink(self._file(name))
         with suppress(OSError):
@@ -124,6 +125,14 @@ class Place:
             os.write(fd, b"\n" * bool(torn) + line)
         finally:
             os.close(fd)
+
+    def read_proofs(self) -> bytes:
+        """What `proofs` keeps; raises OSError."""
+        return self._read("proofs.json")
+
+    def write_proofs(self, data: bytes) -> None:
+        """Keep them; raises OSError."""
+        self._do(lambda: replace(self._file("proofs.json"), data))
 
     def trim(self) -> None:
         """Keep the newest lines; called by a link while it runs, so by one at a time."""

@@ -6,11 +6,14 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
+
 from sentinel.chain.folder import Place
 from sentinel.chain.install import entry
 from sentinel.chain.journal import GAPS, Standing, silence, standing
 from sentinel.chain.mend import whole
 from sentinel.chain.model import Chain, Link
+from sentinel.chain.proofs import problems, read_proofs
 from sentinel.chain.queue import Queue
 from sentinel.core.errors import CannotTell, SentinelError
 from sentinel.core.text import visible
@@ -34,7 +37,10 @@ def facts(folder: str, client: Client) -> dict[str, Any]:
             {"from": g.first, "to": g.last + chain.every, "slots": g.count} for g in done.gaps
         ],
     }
+    proofs = read_proofs(place)
+    found["proofs"] = msgspec.to_builtins(proofs)
     found.update((_queue if chain.in_slurm else _table)(chain, place, client))
+    found["problems"] += problems(proofs)
     silent = silence(chain, done, now)
     if silent > GAPS * chain.every:
         found["problems"].append(f"no pass for {duration_text(silent)}: nothing was watched")
@@ -50,6 +56,11 @@ def lines(facts: dict[str, Any]) -> list[str]:
     text += [f"PROBLEM: {problem}" for problem in facts["problems"]]
     last = f"last pass {_clock(slots['last'])}" if slots["last"] else "no pass yet"
     text.append(f"{last}; {slots['ran']} of {slots['slots']} slots run{_but(slots)}")
+    text += [
+        f"{visible(p['channel'])}: a test message left {visible(p['host'])} at {_clock(p['at'])}: {p['text']}"
+        for p in facts["proofs"]
+        if p["ok"]
+    ]
     for gap in facts["gaps"][-5:]:
         blind = duration_text(gap["to"] - gap["from"])
         text.append(f"gap: {_clock(gap['from'])} to {_clock(gap['to'])}, nothing ran for {blind}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Protocol
 
@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from sentinel import proc
+from sentinel.chain import proofs
 from sentinel.chain.folder import BadPlace, Place
 from sentinel.chain.journal import Entry, What, was_run
 from sentinel.chain.model import Chain
@@ -27,6 +28,9 @@ from sentinel.slurm.client import Client
 SUBMISSIONS = 300.0
 """Seconds for the scripts of cron directories."""
 
+TEST_MESSAGE_S = 90.0
+"""Seconds for one test message."""
+
 LOOK = 60.0
 """Seconds for one look at the folder of the chain, or at the configuration: they may lie on a mount
 that hangs."""
@@ -40,12 +44,21 @@ def link(folder: str, settings_of: Callable[[str | None], Settings]) -> bool:
     place = Place(folder, LOOK)
     chain = place.chain()
     job = os.environ.get("SLURM_JOB_ID", "")
-    slurm, directories = _looked(chain, settings_of)
+    slurm, directories, channels = _looked(chain, settings_of)
     queue = Queue(chain, place, Client(limit=slurm.timeout)) if chain.in_slurm else None
-    runner = Runner(chain, place, queue, lambda s: _pass(chain, s, directories), _say, job=job)
+
+    def pass_(seconds: float) -> Work:
+        work = _pass(chain, seconds, directories)
+        if chain.delivers:
+            _prove(chain, place, channels)
+        return work
+
+    runner = Runner(chain, place, queue, pass_, _say, job=job)
     if chain.mode != "relay":
         return runner.run()
     secured = runner.secure()
+    if chain.delivers:
+        _prove(chain, place, channels)
     if directories:
         _submit(chain, SUBMISSIONS)
     return secured
@@ -53,14 +66,30 @@ def link(folder: str, settings_of: Callable[[str | None], Settings]) -> bool:
 
 def _looked(
     chain: Chain, settings_of: Callable[[str | None], Settings]
-) -> tuple[SlurmSettings, bool]:
-    """How to ask Slurm, and whether there are cron directories; a file with errors ends no chain
-    (the pass tells of it)."""
+) -> tuple[SlurmSettings, bool, dict[str, str]]:
+    """How to ask Slurm, whether there are cron directories, and the channels; a file with errors ends
+    no chain (the pass tells of it)."""
     try:
         settings = threads.within(LOOK, "file", lambda: settings_of(chain.config or None))
     except (SentinelError, OSError):
-        return SlurmSettings(), False
-    return settings.slurm, any(c.common.kind == "cron" for c in settings.checks)
+        return SlurmSettings(), False, {}
+    directories = any(c.common.kind == "cron" for c in settings.checks)
+    return settings.slurm, directories, proofs.channels_to_prove(settings)
+
+
+def _prove(chain: Chain, place: Place, channels: Mapping[str, str]) -> None:
+    """A test message through each channel that was not tried on this kind of host."""
+
+    def send(name: str) -> tuple[bool, str]:
+        try:
+            done = proc.run(_call(chain, "notify", "test", name), limit=TEST_MESSAGE_S)
+        except CannotTell as error:
+            return False, str(error)
+        said = (done.out or done.err).decode("utf-8", "backslashreplace").strip()
+        return done.code == 0, said.removeprefix(f"{name}: ")
+
+    for one in proofs.prove(place, channels, send, where=proofs.kind_of_host(os.environ)):
+        _say(f"test message through {visible(one.channel)}: {one.text}")
 
 
 def _pass(chain: Chain, seconds: float, directories: bool) -> Work:

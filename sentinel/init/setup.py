@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterator
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sentinel.chain import install
+from sentinel.chain import install, proofs
+from sentinel.chain.folder import Place
 from sentinel.config.places import ENVIRONMENT, SERVICE, new
 from sentinel.config.settings import Settings
 from sentinel.config.starter import make_folder, starter, write_new
 from sentinel.core.errors import CannotTell, Invalid, SentinelError
 from sentinel.core.text import shortened, visible
+from sentinel.core.when import clock_text
 from sentinel.init import record, tell, ways
 from sentinel.init.record import Record
 from sentinel.init.survey import Found, Seen, survey
@@ -130,6 +133,7 @@ def carry_out(plan: Plan, progress: Progress) -> Iterator[str]:
         write_new(plan.file, plan.text)
         yield f"{visible(plan.file)}: written"
         yield from ways.begin(plan.way, plan.wanted, client)
+        yield from _proof_to_come(plan)
     except (OSError, SentinelError) as error:
         taken = "; ".join(record.undo(made, remove_state=record.owns_state(made)))
         where = getattr(error, "filename", None) or ""
@@ -138,6 +142,26 @@ def carry_out(plan: Plan, progress: Progress) -> Iterator[str]:
             f"{visible(where)}{': ' if where else ''}{why}; taken back: {taken}"
         ) from error
     yield from _after(plan, progress)
+
+
+def _proof_to_come(plan: Plan) -> Iterator[str]:
+    """When it will be known whether messages leave from where passes run. A timer of this host runs
+    where the test message was sent: that is proven."""
+    chain = plan.way.chain
+    if chain is None or not plan.told:
+        return
+    place = Place(plan.wanted.folder)
+    if chain.mode in ("systemd", "crontab"):
+        channels = proofs.channels_to_prove(app.load_settings(plan.file))
+        proofs.prove(
+            place, channels, lambda _: (True, "sent by init"), where=proofs.kind_of_host({})
+        )
+        return
+    first = clock_text(chain.slot(time.time()) + chain.every, app.zone(Settings()))
+    yield (
+        f"another test message comes from the first job, after {first}: it shows that messages leave "
+        f"from there too. See it with: {chain.call('status')}"
+    )
 
 
 class Undoing(Struct, frozen=True, kw_only=True):

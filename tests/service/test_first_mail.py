@@ -12,7 +12,7 @@ from tests.lab.accounts import User
 from tests.lab.client import Done
 from tests.lab.cluster import Lab
 from tests.lab.cron import NONE, cron
-from tests.lab.smtp import SmtpServer
+from tests.lab.smtp import Mail, SmtpServer
 from tests.lab.waiting import wait_until
 from tests.stacks.training import as_user
 
@@ -83,8 +83,12 @@ class Newcomer:
 
     def wait_mail(self, limit: float) -> str:
         """The text of the mail about its death, which comes within so many seconds."""
-        mail = self.smtp.wait(2, limit)[1]
-        assert "llm-10b" in str(mail.message["Subject"])
+
+        def about_it() -> list[Mail]:
+            return [m for m in self.smtp.mails if "llm-10b" in str(m.message["Subject"])]
+
+        wait_until(lambda: bool(about_it()), "a mail about the death", limit)
+        [mail] = about_it()
         body = mail.message.get_body(("plain",))
         assert body is not None
         return str(body.get_content())
@@ -137,6 +141,9 @@ def test_within_one_pass_of_a_chain(newcomer: Newcomer) -> None:
     wait_until(newcomer.watches, "a first pass", 180)
     newcomer.go.touch()
     text = newcomer.wait_mail(30 + TWO_MINUTES)
+    tests = [m for m in newcomer.smtp.mails if str(m.message["Subject"]).startswith("TEST")]
+    assert len(tests) == 2  # init's, and one from a node
+    assert "from sentinel on node-" in str(tests[1].message["Subject"])
     assert "iteration 100/ 500000" in text
     assert "sbatch --job-name=llm-10b --partition=main --nodes=2" in text
     assert newcomer.sentinel("init", "--undo", "--yes", "--purge").returncode == 0

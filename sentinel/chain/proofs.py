@@ -1,0 +1,112 @@
+"""Whether messages leave from where passes run: each channel sends one test message from there.
+
+What works on a login node need not work on a compute node: a relay lets in only some hosts, a firewall
+lets out only some. So the first pass of a chain tries each channel, once for each kind of host.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from hashlib import sha256
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from sentinel.chain.folder import Place
+from sentinel.core.text import shortened, visible
+
+AGAIN_S = 86_400.0
+"""Seconds after which a channel that failed is tried again."""
+
+LONGEST_TEXT = 300
+"""Characters of an answer that are kept."""
+
+SILENT_KINDS = ("console", "file")
+"""Kinds that reach nobody elsewhere: there is nothing to prove."""
+
+
+class Proof(Struct, frozen=True, kw_only=True):
+    """What became of one test message."""
+
+    channel: str
+    digest: str
+    """Of the channel's settings: a changed channel is tried anew."""
+    place: str
+    """The kind of host: `partition batch`, or the name of a host."""
+    host: str
+    at: float
+    """Seconds since 1970."""
+    ok: bool
+    text: str
+    """What the server answered, or why it could not be sent."""
+
+
+def channels_to_prove(settings: Any) -> dict[str, str]:
+    """The channels that reach somebody, each with the digest of its settings."""
+    found = (c for c in settings.channels if c.kind not in SILENT_KINDS)
+    return {c.name: sha256(f"{c.kind} {c.plugin!r}".encode()).hexdigest()[:16] for c in found}
+
+
+def kind_of_host(env: Mapping[str, str]) -> str:
+    """The nodes of a partition are alike; outside Slurm each host is its own kind."""
+    partition = env.get("SLURM_JOB_PARTITION", "")
+    return f"partition {partition}" if partition else os.uname().nodename
+
+
+def read_proofs(place: Place) -> tuple[Proof, ...]:
+    """What is known; nothing where the file is not there, or is no list of proofs."""
+    with suppress(OSError, msgspec.MsgspecError):
+        return msgspec.json.decode(place.read_proofs(), type=tuple[Proof, ...])
+    return ()
+
+
+def untried(
+    proofs: Sequence[Proof], channels: Mapping[str, str], place: str, now: float
+) -> list[str]:
+    """The channels of which nobody knows whether they work on this kind of host."""
+    settled = {
+        (p.channel, p.digest)
+        for p in proofs
+        if p.place == place and (p.ok or 0 <= now - p.at < AGAIN_S)
+    }
+    return [name for name, digest in channels.items() if (name, digest) not in settled]
+
+
+def prove(
+    place: Place,
+    channels: Mapping[str, str],
+    send: Callable[[str], tuple[bool, str]],
+    *,
+    where: str,
+    now: Callable[[], float] = time.time,
+) -> list[Proof]:
+    """Send what has not been tried here, and keep what became of it. `send`: a channel's name to
+    whether it was taken, and the answer."""
+    before = read_proofs(place)
+    made = []
+    for name in untried(before, channels, where, now()):
+        ok, text = send(name)
+        made.append(Proof(
+            channel=name, digest=channels[name], place=where, host=os.uname().nodename,
+            at=now(), ok=ok, text=shortened(visible(text), LONGEST_TEXT),
+        ))  # fmt: skip
+    if made:
+        again = {(p.channel, p.place) for p in made}
+        kept = [p for p in before if p.channel in channels and (p.channel, p.place) not in again]
+        with suppress(OSError):
+            place.write_proofs(msgspec.json.encode([*kept, *made]))
+    return made
+
+
+def problems(proofs: Sequence[Proof]) -> list[str]:
+    """The channels that do not work where passes run, each with what to do."""
+    return [
+        f"{visible(p.channel)}: no message leaves {visible(p.host)} ({visible(p.place)}): {p.text}; "
+        "alerts wait until you run on a login node: sentinel deliver"
+        for p in proofs
+        if not p.ok
+    ]
