@@ -3,6 +3,7 @@
 import itertools
 import os
 import shutil
+import sys
 import signal
 import tempfile
 from collections.abc import Callable, Iterator
@@ -53,6 +54,8 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     if (before := session.config.stash.get(BEFORE, None)) is None:
         return
     shutil.rmtree(os.environ["XDG_RUNTIME_DIR"], ignore_errors=True)
+    if reader := sys.modules.get("sentinel.checks.log.reader"):
+        reader.close_idle()  # the child of the log check, which the end of this process would end
     mine, unclear = machine.changes(before, os.environ[machine.RUN])
     out: Any = session.config.pluginmanager.get_plugin("terminalreporter")
     for line in mine:

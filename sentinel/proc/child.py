@@ -66,6 +66,16 @@ class Child:
             for fd in theirs:
                 os.close(fd)
 
+    @property
+    def is_running(self) -> bool:
+        """Whether it has not ended."""
+        return not self._ended()
+
+    def pipes(self) -> tuple[int, int, int]:
+        """The ends of its standard input, output and error, for who talks to it himself."""
+        out, err = self._reading
+        return self._writing, out, err
+
     def talk(self, deadline: float) -> None:
         """Feed and read until all pipes are closed or the deadline has passed."""
         poll = select.poll()

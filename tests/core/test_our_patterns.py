@@ -121,6 +121,10 @@ def _made_at_run_time() -> dict[tuple[str, str], list[str]]:
             "sentinel.checks.quota.tools.command",
             "f'(?<!\\\\S){re.escape(name)}(?!\\\\S)'",
         ): [r"(?<!\S)alice(?!\S)"],
+        (f"{log}.tracebacks", "'\\\\d{1,12}'.join(map(re.escape, words))"): [],
+        ("sentinel.clean.mentions", "f'(?:^|[^a-z])(?:{words})(?:[^a-z]|$)'"): [
+            r"(?:^|[^a-z])(?:best|latest)(?:[^a-z]|$)"
+        ],
         ("sentinel.gpu.dcgm.policy", "pattern"): [],
         ("sentinel.nodes.srun", "pattern"): [],
         ("sentinel.nodes.ssh", "pattern"): [],

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import ClassVar
 
 from msgspec.structs import replace
@@ -11,6 +12,7 @@ from sentinel.checks.log.cadence import Bounds
 from sentinel.checks.log.gather import Source
 from sentinel.checks.log.judge import Rules
 from sentinel.checks.log.memory import Memory, stored
+from sentinel.checks.log.reader import Reader
 from sentinel.checks.log.requests import Means
 from sentinel.checks.log.requests import by_line as by_line_text
 from sentinel.checks.log.run import Pass, Plan
@@ -163,12 +165,14 @@ class Log(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         """
         logs = {} if self.many else stored(ctx.memory).logs
         jobs = self._running(ctx, before=not ctx.memory or bool(logs)) if self.of_jobs else []
-        if self.many:
-            theirs = by_subject(self.whose, jobs)
-            return each(ctx, theirs, self._look, self._nothing(self.subject), "logs")
-        if jobs and not ctx.one_shot:  # another one of the name is no proof that the list is whole
-            refuse_cut(ctx, logs)
-        return self._look(ctx, self.subject, jobs)
+        with Reader(in_child=not ctx.one_shot) as reader:
+            if self.many:
+                theirs = by_subject(self.whose, jobs)
+                look = partial(self._look, reader)
+                return each(ctx, theirs, look, self._nothing(self.subject), "logs")
+            if jobs and not ctx.one_shot:  # one of the name is no proof that the list is whole
+                refuse_cut(ctx, logs)
+            return self._look(reader, ctx, self.subject, jobs)
 
     def jobs_of(self) -> frozenset[str] | None:
         """The users squeue has to be asked for; None: everybody. Raises CannotTell."""
@@ -220,10 +224,10 @@ class Log(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
             min_nodes=self.min_nodes,
         )
 
-    def _look(self, ctx: Context, subject: str, jobs: Sequence[Job]) -> Report:
+    def _look(self, reader: Reader, ctx: Context, subject: str, jobs: Sequence[Job]) -> Report:
         """At the logs of one training, or at the path."""
         memory = Memory() if ctx.one_shot else stored(ctx.memory)
-        one = Pass(ctx, replace(self._plan(ctx), subject=subject), memory)
+        one = Pass(ctx, replace(self._plan(ctx, reader), subject=subject), memory)
         if self.of_jobs and not jobs:
             return one.rest(self._nothing(subject))
         return one.report([*jobs] or [None])
@@ -250,7 +254,7 @@ class Log(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         if path and not self.of_jobs and not path.startswith("/"):
             raise Invalid(f"{path!r} is no absolute path; begin it with /", "path")
 
-    def _plan(self, ctx: Context) -> Plan:
+    def _plan(self, ctx: Context, reader: Reader) -> Plan:
         known = phases(self.phases)
         numbers = named(self.progress)
         loss = by_line(self.loss) if self.loss else None
@@ -266,6 +270,7 @@ class Log(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
                 patterns=Patterns(numbers, known, loss, finder, course=self.loss_spikes),
                 by_number=bool(numbers),
                 auto=self.progress == "auto",
+                reader=reader,
             ),
             rules=Rules(
                 stale_after=None if self.stale_after == "auto" else self.stale_after,

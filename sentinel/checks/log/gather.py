@@ -19,15 +19,9 @@ from sentinel.checks.log.file_offset import (
 )
 from sentinel.checks.log.files import Files
 from sentinel.checks.log.progress import Seen, Sight
-from sentinel.checks.log.recognition import (
-    NEWEST,
-    Recognised,
-    followed,
-    found_in,
-    recognise,
-    reconsidered,
-)
-from sentinel.checks.log.scan import Event, Patterns, scan
+from sentinel.checks.log.reader import Reader
+from sentinel.checks.log.recognition import NEWEST, Recognised
+from sentinel.checks.log.scan import Event, Patterns
 from sentinel.core import hostlist
 from sentinel.core.errors import CannotTell, Invalid
 from sentinel.core.logtext import cut_count, decoded
@@ -47,12 +41,13 @@ HEAD = 2**16
 
 class Source(Struct, frozen=True, kw_only=True):
     """Where logs are, and how they are read. `path` None: the job's own output. `auto`: the
-    number that advances is found out."""
+    number that advances is found out. `reader`: who finds out what a text says."""
 
     path: str | None
     patterns: Patterns
     by_number: bool
     auto: bool = False
+    reader: Reader = Reader(in_child=False)
 
 
 def sight(ctx: Context, job: Job | None, seen: Seen | None, source: Source, files: Files) -> Sight:
@@ -128,6 +123,7 @@ def _read(
             after[path] = place
             continue
         try:
+            source.reader.refuse_resting(path)
             after[path], text = new_text(path, look, place, files, now.whose)
         except CannotTell as error:
             if source.by_number or (reading and reading.number):
@@ -138,9 +134,9 @@ def _read(
         cut_lines += cut_count(text)
         patterns = source.patterns
         if source.auto:
-            reading = _reading(reading, path, look, text, files, now.whose)
+            reading = _reading(reading, path, look, text, files, now.whose, source.reader)
             patterns = with_number(patterns, reading)
-        events += scan(text, patterns, path, paths.get(path, ""))
+        events += source.reader.scan(text, patterns, path, paths.get(path, ""))
     return replace(
         now,
         places=after,
@@ -152,7 +148,13 @@ def _read(
 
 
 def _reading(
-    before: Recognised | None, path: str, look: Look, text: str, files: Files, whose: Whose
+    before: Recognised | None,
+    path: str,
+    look: Look,
+    text: str,
+    files: Files,
+    whose: Whose,
+    reader: Reader,
 ) -> Recognised:
     """What the log is now. Of a long one that is seen for the first time the beginning is read:
     there a trainer introduces itself; where nothing was found, all again when twice as much is
@@ -163,24 +165,30 @@ def _reading(
     elif before and not before.number and not before.mixed and look.size >= 2 * before.size:
         text = decoded(files.part(path, beginning(look), whose, look.inode))
         before = None
-    now = followed(before, text, head)
-    if now is not before:
+    now = reader.followed(path, before, text, head)
+    if now != before:
         return replace(now, size=look.size, last=look.size)
-    if now.number and found_in(now, text):
+    if now.number and reader.found_in(path, now, text):
         return replace(now, last=look.size)
-    return _without_its_number(now, path, look, text, files, whose)
+    return _without_its_number(now, path, look, text, files, whose, reader)
 
 
 def _without_its_number(
-    known: Recognised, path: str, look: Look, text: str, files: Files, whose: Whose
+    known: Recognised,
+    path: str,
+    look: Look,
+    text: str,
+    files: Files,
+    whose: Whose,
+    reader: Reader,
 ) -> Recognised:
     """A log that goes on without its number: asked anew whenever twice as much has come since."""
     since, asked = look.size - known.last, known.size - known.last
     if not known.number or known.mixed or since < max(1, 2 * asked):
         return known
     newest = decoded(files.part(path, ending(look, NEWEST), whose, look.inode))
-    now = reconsidered(known, newest)
-    if now.number and now.number != known.number and not found_in(now, text):
+    now = reader.reconsidered(path, known, newest)
+    if now.number and now.number != known.number and not reader.found_in(path, now, text):
         now = known  # its next line, which is told then, decides
     last = known.last if now.number == known.number else look.size
     return replace(now, size=look.size, last=last)
@@ -188,8 +196,8 @@ def _without_its_number(
 
 def earlier(
     source: Source, logs: Sequence[str], own: Collection[str], files: Files, whose: Whose
-) -> Iterator[tuple[str, Patterns, bool]]:
-    """The text of each log of an earlier job, how it is read, and whether that is all of it: of a pattern of the newest, and none that is `own`.
+) -> Iterator[tuple[str, str, Patterns, bool]]:
+    """Each log of an earlier job: its path, its text, how it is read, and whether that is all of it: of a pattern of the newest, and none that is `own`.
     What is not there or cannot be read is left out."""
     for path in logs:
         try:
@@ -198,11 +206,11 @@ def earlier(
             if look:
                 text = new_text(found, look, None, files, whose)[1]
                 reads = (
-                    with_number(source.patterns, recognise(text))
+                    with_number(source.patterns, source.reader.recognise(found, text))
                     if source.auto
                     else source.patterns
                 )
-                yield text, reads, look.size <= MOST
+                yield found, text, reads, look.size <= MOST
         except CannotTell:
             continue
 

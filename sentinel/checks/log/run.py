@@ -187,10 +187,11 @@ class Pass:
         learned, plan = Learned(), self._plan
         whose = Whose(literal=True)  # of whichever user; only how long things took is taken over
         texts = earlier(plan.source, plan.learn_from, look.looks, self._files, whose)
-        for text, reads, whole in texts:
+        reader = plan.source.reader
+        for path, text, reads, whole in texts:
             with suppress(CannotTell):
                 assert look.job
-                learned = lesson(text, reads, look.job, learned, whole)
+                learned = reader.lesson(path, text, reads, look.job, learned, whole)
         return learned
 
     def _suspected(self, look: Sight, seen: Seen, before: Seen, learned: Learned) -> Suspicion:
