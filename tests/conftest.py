@@ -3,8 +3,8 @@
 import itertools
 import os
 import shutil
-import sys
 import signal
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
