@@ -20,6 +20,7 @@ NAMES = (
     "stacks",
     "training",
     "log_tail",
+    "redos",
     "du",
     "forecast",
     "zipapp",

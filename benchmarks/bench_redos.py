@@ -1,0 +1,73 @@
+"""What a line of a log costs whose writer wants it to be dear: words of the built-in patterns, and
+fillings behind or between them, against a plain text of the same length.
+
+    python -m benchmarks redos [KIB] [EVERY]     # EVERY: of the words only each so-manieth
+"""
+
+import sys
+import time
+from collections.abc import Callable
+
+from benchmarks.measure import machine, row
+from sentinel.checks.job.output import excerpt
+from sentinel.checks.log.known_troubles import KINDS
+from sentinel.checks.log.recognition import recognise
+from sentinel.checks.log.scan import _END_WORDS, _WORDS, Patterns, phases, scan
+from sentinel.checks.log.trainers import TRAINERS
+from sentinel.checks.log.troubles import Finder
+from sentinel.core.logtext import decoded
+
+GOAL = 5.0
+"""Times a plain text of the same length."""
+FILLINGS = ("", " ", "\n", "a", "0", ".", "\t", "(", "[", "{", "'", ":", "-", "/", ", ", "1.", "a.",
+            "a-", '"', "=", "Error: ", '  File "a", line 1\n')  # fmt: skip
+PLAIN = "INFO worker 3 started fine on host node-3 in 3.2 s, loss 2.31\n"
+
+
+def parsers() -> dict[str, Callable[[str], object]]:
+    """Who reads a log's text."""
+    patterns = Patterns(
+        numbers={}, phases=phases({}), loss=None, finder=Finder({}, []), course=True
+    )
+    return {
+        "scan": lambda text: scan(text, patterns),
+        "recognise": recognise,
+        "excerpt (64 KiB)": lambda text: excerpt(text[-(2**16) :].split("\n"), 20),
+    }
+
+
+def words() -> list[str]:
+    """Of which one is in whatever a pattern finds."""
+    known = {word for kind in KINDS for word in kind.words} | {*_WORDS, *_END_WORDS}
+    known |= {word for row in TRAINERS for word in row.words}
+    return sorted(known | {"loss", "= Step ", "NaN loss ", "iteration ", "Traceback ", "100%|"})
+
+
+def main() -> None:
+    """The dearest texts of each parser."""
+    size = (int(sys.argv[1]) if sys.argv[1:] else 64) << 10
+    every = int(sys.argv[2]) if sys.argv[2:] else 1
+    print(machine())
+    chosen = words()[::every]
+    texts = [
+        (repr(text[:24]), decoded(text[:size].encode()))
+        for word in chosen
+        for filling in FILLINGS
+        for text in ((word + filling) * (size // len(word + filling)), word + filling * size)
+    ]
+    for name, parse in parsers().items():
+        plain = min(_seconds(parse, (PLAIN * (size // len(PLAIN)))) for _ in range(5))
+        found = sorted(((_seconds(parse, t) / plain, shown) for shown, t in texts), reverse=True)
+        above = sum(ratio > GOAL for ratio, _ in found)
+        row(f"{name}: dearest of {len(found):,} texts", f"{found[0][0]:.1f} x plain", found[0][1])
+        row(f"{name}: above {GOAL:.0f} x plain", f"{above}", f"plain: {plain * 1e3:.1f} ms")
+
+
+def _seconds(parse: Callable[[str], object], text: str) -> float:
+    began = time.thread_time()
+    parse(text)
+    return time.thread_time() - began
+
+
+if __name__ == "__main__":
+    main()
