@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from hashlib import blake2b
-
 from msgspec.structs import replace
 
 from sentinel.actions.guard import newest, trip
@@ -17,6 +15,7 @@ from sentinel.actions.model import (
     Verdict,
 )
 from sentinel.core.clock import Instant
+from sentinel.core.digests import blake2b
 from sentinel.core.model import ActionRequest
 from sentinel.core.text import shortened, visible
 

@@ -7,7 +7,7 @@ Everyone makes their order here and writes it to the state; whoever leads on tha
 
 from __future__ import annotations
 
-import secrets
+import os
 from collections.abc import Iterable
 
 from msgspec import Struct
@@ -67,7 +67,7 @@ def silence(match: Match, ends: int, said: Said, now: Instant, name: str = "") -
     if not SHORTEST <= ends - now.wall <= LONGEST:
         raise Wrong("a silence is from 1m to 90d; longer ones belong into the file: silences")
     return Silence(
-        id=name or secrets.token_hex(4),
+        id=name or os.urandom(4).hex(),
         match=match,
         starts=now.wall,
         ends=ends,

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, tzinfo
-from hashlib import blake2b
 from typing import Literal
 
 from msgspec import Struct
@@ -12,6 +11,7 @@ from sentinel.alerting.matchers import literally, matches, value
 from sentinel.alerting.settings import Inhibit, Match, Window
 from sentinel.core import cron
 from sentinel.core.clock import SECOND, Instant
+from sentinel.core.digests import blake2b
 from sentinel.core.errors import Invalid
 from sentinel.core.model import Alert, Key
 

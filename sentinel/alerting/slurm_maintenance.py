@@ -1,7 +1,6 @@
 """Slurm's maintenance reservations as silences. Pure."""
 
 from collections.abc import Collection, Iterable, Iterator
-from hashlib import blake2b
 
 from msgspec.structs import replace
 
@@ -9,6 +8,7 @@ from sentinel.alerting.matchers import literally
 from sentinel.alerting.settings import Match
 from sentinel.alerting.silences import SLURM, Silence
 from sentinel.core.clock import SECOND, Instant
+from sentinel.core.digests import blake2b
 from sentinel.slurm.model import Reservation
 
 PREFIX = "slurm-"

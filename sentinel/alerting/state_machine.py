@@ -1,12 +1,12 @@
 """The life of an alert: pending, firing, clearing, flapping, over. Pure; decisions are named."""
 
 from collections.abc import Mapping
-from hashlib import blake2b
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from sentinel.core.clock import SECOND, Instant, elapsed
+from sentinel.core.digests import blake2b
 from sentinel.core.model import Alert, Finding, Key, Status, Transition
 
 

@@ -28,8 +28,9 @@ def verb(verbs: Any, name: str, text: str, function: Any) -> Any:
 
 def settings_of(args: argparse.Namespace) -> Settings:
     """The configuration that applies, or the built-in one; raises config.Hidden where one applies
-    that this user may not read: what it allows and where it keeps its log is not known."""
-    return app.find_settings(args.config) or app.embedded()
+    that this user may not read: what it allows and where it keeps its log is not known. It has no
+    channels: these commands send nothing."""
+    return app.find_settings(args.config, sending=False) or app.embedded(sending=False)
 
 
 def seconds(text: str, option: str) -> float:

@@ -52,7 +52,7 @@ def _facts(check: CheckConfig, state: State) -> dict[str, Any]:
 def _every(check: CheckConfig) -> str:
     if check.common.cron is not None:
         return f"cron: {check.common.cron}"
-    from sentinel.engine.runner import every
+    from sentinel.core.due import every
 
     return f"every {duration_text(every(check))}"
 
@@ -70,7 +70,8 @@ def _told(check: CheckConfig, state: State) -> list[str]:
     """The channels that hear of it at any severity, at once or later."""
     from sentinel.config.route_preview import rehearse
 
-    rows = [row for row in rehearse(state.settings, state.now) if row.check == check.name]
+    settings = state.settings_with_channels()
+    rows = [row for row in rehearse(settings, state.now) if row.check == check.name]
     return list(dict.fromkeys(c for row in rows for c in (*row.channels, *row.later)))
 
 

@@ -49,11 +49,14 @@ class State:
 
     Where nothing was ever written it is an empty one, and stderr says so (`telling`): whoever only
     looks must not make it, perhaps as another user. Who is `writing` gets NoState. Raises
-    app.Unreadable or config.Hidden where somebody else's would have to be looked at.
+    app.Unreadable or config.Hidden where somebody else's would have to be looked at. Its `settings`
+    have no channels.
     """
 
     def __init__(self, config: str | None, *, writing: bool = False, telling: bool = True) -> None:
-        settings = app.find_settings(config, quiet=not telling) or app.embedded()
+        self._config = config
+        settings = app.find_settings(config, quiet=not telling, sending=False)
+        settings = settings or app.embedded(sending=False)
         clock = SystemClock()
         self.store = _opened(settings, clock, writing, telling)
         self.settings, self.now, self.zone = settings, clock.now(), app.zone(settings)
@@ -65,6 +68,10 @@ class State:
         self.store.close()
         if isinstance(error, Unavailable):
             raise app.Unreadable(str(error)) from error
+
+    def settings_with_channels(self) -> Settings:
+        """For who asks which of them hears of something."""
+        return app.find_settings(self._config, quiet=True) or app.embedded()
 
     def by_hand(self) -> tuple[Silence, ...]:
         """The silences in force now that somebody has written."""

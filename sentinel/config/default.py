@@ -13,7 +13,7 @@ from sentinel.config.sources import Sources
 
 
 def embedded_default(
-    checks: Registry, channels: Registry, *, hostname: str = "", slurm: bool = False
+    checks: Registry, channels: Registry | None, *, hostname: str = "", slurm: bool = False
 ) -> Settings:
     """Local file systems on the console; Slurm's controller too where `slurm` says it is there.
 
@@ -22,7 +22,7 @@ def embedded_default(
     return from_data(_data(hostname, slurm), checks, channels)
 
 
-def from_data(data: Mapping[str, Any], checks: Registry, channels: Registry) -> Settings:
+def from_data(data: Mapping[str, Any], checks: Registry, channels: Registry | None) -> Settings:
     """Settings from what a file would hold; raises ConfigError as the loader does."""
     collector = Collector("built-in default")
     converter = Converter(collector, Sources({}))

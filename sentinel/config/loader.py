@@ -55,7 +55,7 @@ class Kinds:
         """`strict`: a kind that does not load is an error, and not what its check says."""
         self._converter, self._collector = converter, collector
         self.registries, self._strict = registries, strict
-        self._checks, self._channels = registries.checks, registries.channels
+        self._checks = registries.checks
 
     def check(self, entry: Entry) -> Iterator[CheckConfig]:
         """The check, or nothing where something is wrong."""
@@ -81,13 +81,15 @@ class Kinds:
     def channel(self, entry: Entry) -> Iterator[ChannelConfig]:
         """The channel, or nothing where something is wrong."""
         path = ("channels", entry.key)
-        kind, cls = self._kind(entry.value, self._channels, path)
+        registry = self.registries.channels
+        assert registry is not None, "channels are left out"
+        kind, cls = self._kind(entry.value, registry, path)
         if cls is None:
             return
         shared, own = _parted(entry.value, ChannelCommon)
         shared = replace(shared, entries={**shared.entries, "kind": kind})
         common = self._converter.record(shared, ChannelCommon, path)
-        plugin = self._plugin(own, cls, path, ChannelCommon, kind, self._channels)
+        plugin = self._plugin(own, cls, path, ChannelCommon, kind, registry)
         if common is not FAILED and plugin is not FAILED:
             name = kind.value.text
             yield ChannelConfig(name=entry.key, kind=name, plugin=plugin, common=common)
@@ -233,11 +235,15 @@ class Assembler:
             **plain,
             **{key: tuple(items.values()) for key, items in lists.items()},
             "checks": tuple(self._named(root, "checks", self._kinds.check)),
-            "channels": tuple(self._named(root, "channels", self._kinds.channel)),
+            "channels": tuple(self._channels(root)),
         }
         settings = Settings(path=path, **{k: v for k, v in read.items() if v is not FAILED})
         Review(self._collector, root, settings, self._kinds.registries).all(lists)
         return settings
+
+    def _channels(self, root: Table) -> Iterator[ChannelConfig]:
+        if self._kinds.registries.channels is not None:
+            yield from self._named(root, "channels", self._kinds.channel)
 
     def _refuse_unknown(self, root: Table) -> None:
         for entry in root.entries.values():
@@ -309,7 +315,7 @@ class Loaded(Struct, frozen=True):
 def load(
     path: str,
     checks: Registry,
-    channels: Registry,
+    channels: Registry | None,
     env: Mapping[str, str] | None = None,
     actions: Registry | None = None,
     strict: bool = False,
@@ -318,7 +324,8 @@ def load(
     """Raises ConfigError with every problem at once; `env` is by default the process's own.
 
     A check or channel whose kind does not load is there, and says so when it is run; `strict`: it is
-    an error, and what only costs time is warned of. `text` is read in place of the file, as if it stood there.
+    an error, and what only costs time is warned of. `channels` None: they are left out, and nothing
+    is said of them. `text` is read in place of the file, as if it stood there.
     """
     collector = Collector(path)
     data, mode = _bytes(path, collector) if text is None else (text, 0)

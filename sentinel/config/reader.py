@@ -14,10 +14,12 @@ from msgspec import Struct
 
 from sentinel.config.problems import Collector, Path
 
-_INTEGER = re.compile(r"[-+]?[0-9]{1,400}")
-_BASED = re.compile(r"0o[0-7]{1,400}|0x[0-9a-fA-F]{1,400}")
-_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
-_INFINITE = re.compile(r"([-+]?)\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
+# Patterns are compiled when they are first needed: most files need none of them.
+_INTEGER = r"[-+]?[0-9]{1,400}"
+_BASED = r"0o[0-7]{1,400}|0x[0-9a-fA-F]{1,400}"
+_FLOAT = r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?"
+_INFINITE = r"([-+]?)\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)"
+_NUMBERS_BEGIN_WITH = frozenset("+-.0123456789")
 _WORDS = {"": None, "~": None} | {
     spelling: value
     for word, value in {"null": None, "true": True, "false": False}.items()
@@ -70,13 +72,15 @@ def resolve(text: str) -> str | int | float | bool | None:
     """
     if text in _WORDS:
         return _WORDS[text]
-    if _INTEGER.fullmatch(text):
+    if text[0] not in _NUMBERS_BEGIN_WITH:
+        return text
+    if re.fullmatch(_INTEGER, text):
         return int(text)
-    if _BASED.fullmatch(text):
+    if re.fullmatch(_BASED, text):
         return int(text, 0)
-    if _FLOAT.fullmatch(text):
+    if re.fullmatch(_FLOAT, text):
         return float(text)
-    infinite = _INFINITE.fullmatch(text)
+    infinite = re.fullmatch(_INFINITE, text)
     return text if infinite is None else float(infinite[0].replace(".", "", 1))
 
 

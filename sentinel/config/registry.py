@@ -154,10 +154,11 @@ def _announces(place: str, head: bytes) -> bool:
 
 
 class Registries(Struct, frozen=True):
-    """What is installed. Without `actions` the section of that name is not judged."""
+    """What is installed. Without `actions` the section of that name is not judged, without `channels`
+    theirs is not read."""
 
     checks: Registry
-    channels: Registry
+    channels: Registry | None
     actions: Registry | None = None
 
 

@@ -46,6 +46,7 @@ class Review:
     ) -> None:
         self._collector, self._root, self._settings = collector, root, settings
         self._kinds, self._action_kinds = registries.checks, registries.actions
+        self._reads_channels = registries.channels is not None
         self._check_names = _names(root, "checks")
         self._channel_names = _names(root, "channels")
 
@@ -208,7 +209,7 @@ class Review:
                 self._warn(("routes", index), f"never reached: routes[{first}] takes every alert")
         heard = {name for route in routes.values() for name in _told(route)}
         heard |= {channel.common.fallback for channel in self._settings.channels}
-        for name in self._channel_names if routes else ():
+        for name in self._channel_names if routes and self._reads_channels else ():
             if name not in heard:
                 self._warn(("channels", name), "no route leads to this channel")
 

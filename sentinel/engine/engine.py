@@ -10,7 +10,6 @@ import contextlib
 import logging
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from concurrent.futures import TimeoutError as FutureTimeout  # the builtin one from 3.11 on
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec.structs import replace
@@ -370,7 +369,7 @@ class Engine:
             since = self._clock.now().wall - int(seconds * SECOND)
             try:
                 return self._db.wait(STATE_LIMIT, self._store.samples, check, subject, name, since)
-            except (StoreError, FutureTimeout) as error:
+            except (StoreError, TimeoutError) as error:
                 why = str(error) or f"no answer within {STATE_LIMIT:.0f}s"
                 raise CannotTell(f"its history cannot be read: {why}") from error
 

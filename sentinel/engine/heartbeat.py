@@ -5,13 +5,13 @@ import logging
 from collections.abc import Awaitable, Mapping, Sequence
 
 from sentinel.core.clock import Instant
+from sentinel.core.due import every
 from sentinel.core.errors import ChannelError
 from sentinel.core.model import Run
 from sentinel.core.ports import Pulse
 from sentinel.core.settings import CheckConfig
 from sentinel.core.text import visible
 from sentinel.engine.liveness import troubles
-from sentinel.engine.runner import every
 
 LIMIT = 30.0
 _LOG = logging.getLogger("sentinel")

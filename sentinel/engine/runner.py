@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from sentinel.alerting.observations import Outcome
 from sentinel.core.clock import SECOND, Instant
+from sentinel.core.due import follow
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import Finding, Report, Status
 from sentinel.core.ports import Context
@@ -26,18 +27,6 @@ if TYPE_CHECKING:
     from datetime import tzinfo
 
 _GRACE = 2.0
-
-
-def every(check: CheckConfig) -> float:
-    """Seconds between runs, as configured or else the kind's own default."""
-    own: float = check.plugin.EVERY
-    return float(own if check.common.every is None else check.common.every)
-
-
-def follow(check: CheckConfig) -> float | None:
-    """Seconds between the runs of a kind that has work under way beside its `cron`; else None."""
-    found: float | None = check.plugin.FOLLOW
-    return None if check.common.cron is None else found
 
 
 def is_due(check: CheckConfig, now: Instant, zone: "tzinfo") -> bool:

@@ -12,8 +12,8 @@ from apscheduler.triggers.combining import OrTrigger
 from apscheduler.triggers.interval import IntervalTrigger
 
 from sentinel.core import cron
+from sentinel.core.due import every, follow
 from sentinel.core.settings import CheckConfig
-from sentinel.engine.runner import every, follow
 
 
 class CronTrigger(BaseTrigger):  # type: ignore[misc]

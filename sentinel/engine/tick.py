@@ -8,12 +8,11 @@ from datetime import timedelta
 
 from sentinel.alerting.state_machine import EARLY
 from sentinel.core.clock import SECOND, Instant, shifted
+from sentinel.core.due import every, moment, next_run
 from sentinel.core.errors import Fenced
 from sentinel.core.model import Run
 from sentinel.core.settings import CheckConfig
-from sentinel.engine.due import moment, next_run
 from sentinel.engine.engine import Engine
-from sentinel.engine.runner import every
 from sentinel.engine.runtime import World
 
 DELIVERY_LIMIT = 60.0

@@ -86,7 +86,7 @@ def _status(outcome: Outcome) -> Status:
 def _often(check: CheckConfig) -> str:
     if check.common.cron is not None:
         return f"by the crontab line {check.common.cron!r}"
-    from sentinel.engine.runner import every
+    from sentinel.core.due import every
 
     return f"every {duration_text(every(check))}"
 

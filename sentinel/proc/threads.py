@@ -1,28 +1,73 @@
 """Daemon threads for what may block: none of them can keep the process from ending."""
 
+from __future__ import annotations
+
 import errno
 import queue
 import threading
 from collections.abc import Awaitable, Callable
-from concurrent.futures import Future, wait
-from concurrent.futures import TimeoutError as FutureTimeout  # the builtin one from 3.11 on
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from weakref import finalize
 
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
 Result = TypeVar("Result")
-_Work = tuple["Future[Any]", Callable[[], Any]]
 
 
-def start(name: str, function: Callable[[], Result]) -> "Future[Result]":
+class Pending(Generic[Result]):
+    """What becomes of a call in another thread, for who waits here: the little of a Future that this
+    needs. concurrent.futures imports logging, which is a tenth of the start of a command."""
+
+    def __init__(self) -> None:
+        self._done = threading.Event()
+        self._result: Result | None = None
+        self._error: BaseException | None = None
+
+    def done(self) -> bool:
+        return self._done.is_set()
+
+    def result(self, timeout: float | None = None) -> Result:
+        """Its result, or its error; raises TimeoutError."""
+        if not self._done.wait(timeout):
+            raise TimeoutError
+        if self._error is not None:
+            raise self._error
+        return self._result  # type: ignore[return-value]
+
+    def set_running_or_notify_cancel(self) -> bool:
+        """Nobody can take it back."""
+        return True
+
+    def set_result(self, result: Result) -> None:
+        self._result = result
+        self._done.set()
+
+    def set_exception(self, error: BaseException) -> None:
+        self._error = error
+        self._done.set()
+
+
+def start(name: str, function: Callable[[], Result]) -> Future[Result]:
     """Run in a thread of its own; the future may be abandoned."""
+    from concurrent.futures import Future
+
     future: Future[Result] = Future()
-    threading.Thread(target=_fulfil, args=(future, function), name=name, daemon=True).start()
+    _begin(name, future, function)
     return future
 
 
 def within(seconds: float, name: str, function: Callable[[], Result]) -> Result:
     """Its result. TimeoutError where it takes longer: then its thread is left behind."""
-    return _awaited(start(name, function), seconds)
+    pending = Pending[Result]()
+    _begin(name, pending, function)
+    return _awaited(pending, seconds)
+
+
+def _begin(
+    name: str, future: Future[Result] | Pending[Result], function: Callable[[], Result]
+) -> None:
+    threading.Thread(target=_fulfil, args=(future, function), name=name, daemon=True).start()
 
 
 class Patience:
@@ -33,7 +78,7 @@ class Patience:
     def __init__(self, seconds: float, name: str) -> None:
         self._seconds, self._name = seconds, name
         self._worker: Worker | None = None
-        self._stuck: Future[Any] | None = None
+        self._stuck: Pending[Any] | None = None
 
     def do(self, work: Callable[[], Result], seconds: float = 0.0) -> Result:
         """Its result; `seconds`: another limit for this one."""
@@ -44,7 +89,7 @@ class Patience:
         if self._worker is None:
             self._worker = Worker(self._name)
             finalize(self, self._worker.stop)
-        future = self._worker.submit(work)
+        future = self._worker.add(Pending[Result](), work)
         try:
             return _awaited(future, seconds or self._seconds)
         except TimeoutError:
@@ -52,10 +97,10 @@ class Patience:
             raise
 
 
-def _awaited(future: "Future[Result]", seconds: float) -> Result:
+def _awaited(future: Pending[Result], seconds: float) -> Result:
     try:
         return future.result(seconds)
-    except FutureTimeout:
+    except TimeoutError:
         if future.done():
             return future.result()  # in the very last moment, or its own error
         raise TimeoutError(errno.ETIMEDOUT, f"no answer within {seconds:.0f} s") from None
@@ -63,6 +108,8 @@ def _awaited(future: "Future[Result]", seconds: float) -> Result:
 
 def together(name: str, work: Callable[[], object], count: int, limit: float | None = None) -> None:
     """Do the same in so many threads, until all have ended or `limit` seconds are over."""
+    from concurrent.futures import wait
+
     wait([start(name, work) for _ in range(count)], limit)
 
 
@@ -70,7 +117,7 @@ class Worker:
     """One thread that runs calls in order: the only one that touches the store."""
 
     def __init__(self, name: str) -> None:
-        self._queue: queue.SimpleQueue[_Work | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[tuple[Any, Callable[[], Any]] | None] = queue.SimpleQueue()
         threading.Thread(target=self._run, name=name, daemon=True).start()
 
     def call(self, function: Callable[..., Result], *args: Any) -> Awaitable[Result]:
@@ -81,17 +128,24 @@ class Worker:
 
     def wait(self, limit: float, function: Callable[..., Result], *args: Any) -> Result:
         """The call's result from another thread; raises TimeoutError after `limit` seconds."""
-        return self.submit(lambda: function(*args)).result(limit)
+        return self.add(Pending[Result](), lambda: function(*args)).result(limit)
 
     def stop(self) -> None:
         """End after the calls that are queued."""
         self._queue.put(None)
 
-    def submit(self, function: Callable[[], Result]) -> "Future[Result]":
+    def submit(self, function: Callable[[], Result]) -> Future[Result]:
         """Call it in its turn; the future may be abandoned."""
+        from concurrent.futures import Future
+
         future: Future[Result] = Future()
         self._queue.put((future, function))
         return future
+
+    def add(self, pending: Pending[Result], function: Callable[[], Result]) -> Pending[Result]:
+        """As `submit`, for who waits in a thread."""
+        self._queue.put((pending, function))
+        return pending
 
     def _run(self) -> None:
         while (work := self._queue.get()) is not None:
@@ -99,7 +153,7 @@ class Worker:
             del work  # an idle thread would keep alive all that it worked for, and so itself
 
 
-def _fulfil(future: "Future[Any]", function: Callable[[], Any]) -> None:
+def _fulfil(future: Future[Any] | Pending[Any], function: Callable[[], Any]) -> None:
     if not future.set_running_or_notify_cancel():
         return
     try:

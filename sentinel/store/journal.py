@@ -11,9 +11,9 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import suppress
-from hashlib import blake2b
 from struct import Struct as Layout
 
+from sentinel.core.digests import blake2b
 from sentinel.core.text import visible
 from sentinel.store.errors import Refused
 

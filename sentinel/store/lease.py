@@ -5,7 +5,6 @@ that held it.
 import errno
 import fcntl
 import os
-import socket
 import time
 from contextlib import suppress
 from datetime import datetime, timezone
@@ -42,7 +41,7 @@ def boot_clock() -> float:
 
 def this_process(command: str) -> str:
     """How a process names itself as holder: `sentinel run, pid 4711 on login1`."""
-    return f"{command}, pid {os.getpid()} on {socket.gethostname()}"
+    return f"{command}, pid {os.getpid()} on {os.uname().nodename}"
 
 
 def iso(wall: int) -> str:

@@ -10,7 +10,6 @@ import struct
 from collections.abc import Callable
 from contextlib import suppress
 from fcntl import F_OFD_SETLK, F_WRLCK, LOCK_EX, LOCK_NB, fcntl, flock
-from tempfile import mkstemp
 
 from sentinel.core.errors import StoreError
 from sentinel.core.mounts import Mount
@@ -60,6 +59,8 @@ def refuse_local_only(directory: str, mount: Mount) -> None:
 def _try_both(directory: str) -> None:
     """Two open files stand for two processes: both kinds of lock belong to the open file. The name
     is of this attempt alone: another's end must not take it away between the two."""
+    from tempfile import mkstemp  # with random, shutil and what that compresses with
+
     one, path = mkstemp(prefix=".lock-test-", dir=directory)
     two = one
     try:

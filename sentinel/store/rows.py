@@ -4,7 +4,6 @@ Every column is a number, a digest or JSON: so no text of a user ever meets a da
 of text (NUL, lone surrogates, index rows of at most 2704 bytes in PostgreSQL).
 """
 
-import hashlib
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,6 +15,7 @@ from msgspec.structs import replace
 
 from sentinel.alerting.silences import Ack, Orders, Remark, Silence
 from sentinel.core.clock import SECOND, Instant
+from sentinel.core.digests import blake2b
 from sentinel.core.model import Alert, Batch, Key, Outgoing, Receipt, Run, Sample
 from sentinel.store.errors import Unstorable
 
@@ -66,7 +66,7 @@ def _decoded_escapes(text: str, kind: type[Kind]) -> Kind:
 
 def digest(*parts: str) -> str:
     """A fixed-length name for texts of any length and content, to find rows by."""
-    return hashlib.blake2b(_encoded(parts).encode(), digest_size=16).hexdigest()
+    return blake2b(_encoded(parts).encode(), digest_size=16).hexdigest()
 
 
 class Snapshot(Struct, frozen=True, kw_only=True):

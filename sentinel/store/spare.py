@@ -9,13 +9,13 @@ import stat
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import cached_property
-from hashlib import blake2b
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from sentinel.alerting.silences import Orders
 from sentinel.core.clock import Instant
+from sentinel.core.digests import blake2b
 from sentinel.core.errors import StoreBusy, StoreError
 from sentinel.core.text import visible
 from sentinel.proc.mounts import holding

@@ -4,7 +4,6 @@ import os
 import sqlite3
 import stat
 from contextlib import closing, suppress
-from urllib.parse import quote
 
 from sentinel.core.errors import StoreBusy, StoreError
 from sentinel.store.database import Connection, Dialect
@@ -128,13 +127,15 @@ class SqliteBackend:
     def _connected(self) -> sqlite3.Connection:
         """On a read-only file system SQLite reads a write-ahead log where one was left, and cannot
         see that there is none: https://sqlite.org/wal.html#read_only_databases"""
-        how = ""
-        if is_read_only(self._directory):
-            size = _size(self.place + "-wal")
-            how = "?mode=ro" if size else "?immutable=1"
+        name, read_only = self.place, is_read_only(self._directory)
+        if read_only:
+            from urllib.parse import quote
+
+            how = "mode=ro" if _size(self.place + "-wal") else "immutable=1"
+            name = f"file:{quote(self.place)}?{how}"
         return sqlite3.connect(
-            f"file:{quote(self.place)}{how}",
-            uri=True,
+            name,
+            uri=read_only,
             timeout=BUSY,
             isolation_level=None,
             check_same_thread=False,

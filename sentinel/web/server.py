@@ -6,7 +6,6 @@ key, so there is no cookie that another site could make use of.
 
 import logging
 from collections.abc import Awaitable, Callable
-from hashlib import blake2b
 from typing import Protocol
 
 from aiohttp import web
@@ -14,6 +13,7 @@ from aiohttp import web
 from sentinel.alerting import orders
 from sentinel.alerting.signed_links import PATH, BadLink, Claim, Signer
 from sentinel.alerting.silences import Ack, Orders, Silence
+from sentinel.core.digests import blake2b
 from sentinel.core.errors import SentinelError, StoreError
 from sentinel.core.model import Alert
 from sentinel.core.ports import Clock

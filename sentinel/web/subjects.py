@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
 
@@ -15,6 +14,7 @@ from markupsafe import Markup
 from msgspec.structs import replace
 
 from sentinel.core.clock import Instant, elapsed
+from sentinel.core.digests import blake2b
 from sentinel.core.hostlist import printed
 from sentinel.core.ports import Store
 from sentinel.core.text import visible

@@ -79,28 +79,33 @@ def load_settings(path: str | None) -> Settings:
     return settings
 
 
-def settings_or_default(path: str | None, *, quiet: bool = False) -> Settings:
+def settings_or_default(path: str | None, *, quiet: bool = False, sending: bool = True) -> Settings:
     """For what needs no configuration: the built-in default also in place of one that this user
     may not read, which is said."""
-    return readable_settings(path, quiet=quiet) or embedded()
+    found = readable_settings(path, quiet=quiet, sending=sending)
+    return found or embedded(sending=sending)
 
 
-def readable_settings(path: str | None, *, quiet: bool = False) -> Settings | None:
+def readable_settings(
+    path: str | None, *, quiet: bool = False, sending: bool = True
+) -> Settings | None:
     """The same, but None in place of the built-in default."""
     from sentinel.config.places import Hidden
 
     try:
-        return find_settings(path, quiet=quiet)
+        return find_settings(path, quiet=quiet, sending=sending)
     except Hidden as error:
         if not quiet:
             print(f"sentinel: going by the built-in default: {error}", file=sys.stderr)
         return None
 
 
-def find_settings(path: str | None, *, quiet: bool = False) -> Settings | None:
+def find_settings(
+    path: str | None, *, quiet: bool = False, sending: bool = True
+) -> Settings | None:
     """As load_settings, but None where there is no file, and raises Hidden. A file that was not
     named on the command line is named on stderr, so that nobody takes it for another (`quiet`:
-    not so)."""
+    not so). Where nothing is sent the channels are left out: their modules are not imported."""
     from sentinel.config.places import find
 
     found = find(path, os.environ)
@@ -108,14 +113,14 @@ def find_settings(path: str | None, *, quiet: bool = False) -> Settings | None:
         return None
     if not path and not quiet:
         print(f"sentinel: configuration: {visible(found)}", file=sys.stderr)
-    return settings_from(found)
+    return settings_from(found, sending=sending)
 
 
-def settings_from(path: str, text: bytes | None = None) -> Settings:
+def settings_from(path: str, text: bytes | None = None, *, sending: bool = True) -> Settings:
     """Those of that file, or of a text in its place; raises ConfigError."""
     from sentinel.config.loader import load
 
-    loaded = load(path, CHECKS, CHANNELS, actions=ACTIONS, text=text)
+    loaded = load(path, CHECKS, CHANNELS if sending else None, actions=ACTIONS, text=text)
     for warning in loaded.warnings:
         print(f"sentinel: {warning}", file=sys.stderr)
     return with_chain(loaded.settings)
@@ -321,11 +326,13 @@ def _unreadable(state: str, why: str) -> Unreadable:
     )
 
 
-def embedded() -> Settings:
+def embedded(*, sending: bool = True) -> Settings:
     """What sentinel does without any file: local disks, Slurm if there, the terminal."""
     from sentinel.config.default import embedded_default
 
-    return embedded_default(CHECKS, CHANNELS, hostname=os.uname().nodename, slurm=slurm_here())
+    return embedded_default(
+        CHECKS, CHANNELS if sending else None, hostname=os.uname().nodename, slurm=slurm_here()
+    )
 
 
 def slurm_here() -> bool:

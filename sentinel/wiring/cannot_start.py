@@ -8,13 +8,13 @@ import os
 import time
 from contextlib import suppress
 from functools import partial
-from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from sentinel.config.settings import Settings
 from sentinel.core.clock import SECOND, Instant
+from sentinel.core.digests import blake2b
 from sentinel.core.errors import StoreBusy, StoreError
 from sentinel.core.model import Alert, Told
 from sentinel.core.text import visible
@@ -45,7 +45,7 @@ class Silent(StoreError):
 def silent(settings: Settings, store: Store, busy: StoreBusy, now: Instant) -> Silent | None:
     """Whether who leads has kept nothing for three intervals and more than QUIET: a process that
     hangs or was stopped holds its lock all the same. None where that is not known."""
-    from sentinel.engine.runner import every
+    from sentinel.core.due import every
 
     often = [every(check) for check in settings.checks if check.common.cron is None]
     try:

@@ -9,11 +9,11 @@ import os
 import re
 import sys
 from contextlib import suppress
-from hashlib import blake2b
 
 from sentinel.config.problems import ConfigError
 from sentinel.config.settings import Settings
 from sentinel.config.sources import contents, expanded
+from sentinel.core.digests import blake2b
 from sentinel.core.errors import Invalid
 from sentinel.proc.threads import Patience
 from sentinel.store.errors import Refused

@@ -133,7 +133,7 @@ class LazySlurm:
             return self._slurm
 
     def _max_age(self) -> float:
-        from sentinel.engine.runner import every
+        from sentinel.core.due import every
 
         return min(FRESH, min((every(c) for c in self._configs), default=60.0) / 2.5)
 

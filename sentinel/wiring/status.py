@@ -38,7 +38,7 @@ def seen(store: Store, around: Surroundings, now: Instant, notices: tuple[str, .
 def of_settings(settings: Settings) -> Surroundings:
     """What the file says of what is shown; Slurm is not asked for the cluster's name, and no
     state is made where there is none."""
-    from sentinel.engine.due import next_run
+    from sentinel.core.due import next_run
     from sentinel.status.collect import Surroundings
     from sentinel.wiring import actions
 
@@ -67,7 +67,7 @@ def _pass_every(settings: Settings) -> float:
 
 def of_world(world: World, log: Logbook, evidence: str = "") -> Surroundings:
     """As a running engine has it, after every reload."""
-    from sentinel.engine.due import next_run
+    from sentinel.core.due import next_run
     from sentinel.status.collect import Surroundings
 
     return Surroundings(

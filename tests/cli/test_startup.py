@@ -54,7 +54,7 @@ def test_a_look_imports_nothing_heavy(words: list[str]) -> None:
     assert "sentinel.cli.check" in done.stderr.split()
 
 
-@pytest.mark.parametrize("words", [["check", "load"], ["config", "check"], ["status"]])
+@pytest.mark.parametrize("words", [["check", "load"], ["config", "check"]])
 def test_with_a_file_nothing_is_imported_that_only_sends(words: list[str], tmp_path: Path) -> None:
     """Channels are read, and nothing is sent; there is no third party's kind to look for."""
     file = tmp_path / "sentinel.yaml"
@@ -63,8 +63,65 @@ def test_with_a_file_nothing_is_imported_that_only_sends(words: list[str], tmp_p
     known = set(done.stderr.split())
     assert "sentinel.channels.email" in known
     assert known & SENDING == set()
-    if words != ["status"]:
-        assert known & {"rich", "sqlite3", "asyncio", "ssl", "importlib.metadata"} == set()
+    assert known & {"rich", "sqlite3", "asyncio", "ssl", "importlib.metadata"} == set()
+
+
+NOT_TO_READ = {"asyncio", "ssl", "socket", "subprocess", "multiprocessing", "importlib.metadata"}
+NOT_TO_READ |= {"_hashlib", "concurrent.futures", "psycopg", "regex", "jinja2"}
+READING = [
+    ["status"],
+    ["status", "--json"],
+    ["alerts", "list"],
+    ["alerts", "history"],
+    ["explain", "load"],
+    ["incidents"],
+    ["gpus", "list"],
+    ["nodes", "list"],
+]
+
+
+@pytest.mark.parametrize("words", READING, ids=" ".join)
+def test_who_reads_the_state_imports_neither_engine_nor_channels(
+    words: list[str], state_with_an_alert: Path
+) -> None:
+    """A person at three in the morning waits for it. The numbers are benchmarks/bench_start.py's."""
+    done = python(LOOKED.format(words=[*words, "-c", str(state_with_an_alert)]))
+    known = set(done.stderr.split())
+    assert f"sentinel.cli.{words[0]}" in known or words[0] == "explain"
+    others = {name for name in known if name.startswith(("sentinel.engine", "sentinel.channels."))}
+    assert others | known & NOT_TO_READ == set()
+    if words != ["nodes", "list"]:
+        assert "sqlite3" in known
+
+
+@pytest.mark.parametrize(
+    "words", [["status", "--json"], ["alerts", "list", "--json"], ["explain", "load"]], ids=" ".join
+)
+def test_what_prints_no_table_imports_nothing_to_render_one(
+    words: list[str], state_with_an_alert: Path
+) -> None:
+    """Lines and JSON are written as they are."""
+    done = python(LOOKED.format(words=[*words, "-c", str(state_with_an_alert)]))
+    assert "sentinel.cli.state" in done.stderr.split()
+    assert "rich" not in done.stderr.split()
+
+
+@pytest.fixture(scope="module")
+def state_with_an_alert(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The file of a sentinel that has made one pass: a check failed."""
+    folder = tmp_path_factory.mktemp("state")
+    file = folder / "sentinel.yaml"
+    file.write_text(f"""\
+state: {folder}/state
+checks: {{load: {{kind: exec, command: [/bin/false]}}}}
+channels:
+  book: {{kind: file, path: {folder}/book}}
+  mail: {{kind: email, to: [a@example.org], from: b@example.org, host: localhost}}
+routes: [{{to: book}}]
+""")
+    done = python(LOOKED.format(words=["tick", "-c", str(file)]))
+    assert (file.parent / "state" / "sentinel.db").exists(), done.stderr
+    return file
 
 
 @pytest.mark.parametrize("words", [["plugins"], ["config", "schema"]])

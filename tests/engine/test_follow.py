@@ -6,10 +6,10 @@ from typing import Any, ClassVar
 import pytest
 
 from sentinel.core.clock import SECOND, Instant
+from sentinel.core.due import follow, next_run
 from sentinel.core.settings import CheckConfig, Common
 from sentinel.core.values import Duration
-from sentinel.engine.due import next_run
-from sentinel.engine.runner import follow, is_due
+from sentinel.engine.runner import is_due
 from sentinel.plugin import Check
 
 UTC = timezone.utc

@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
+from sentinel.core.due import every
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import Finding, Report, Sample, Status
 from sentinel.core.ports import Context
 from sentinel.core.settings import CheckConfig, Common, FilePath
 from sentinel.core.values import Duration, Size
-from sentinel.engine.runner import Runner, every
+from sentinel.engine.runner import Runner
 from sentinel.plugin import Check
 from sentinel.testing import ALL_SEEN, context
 from tests.kinds import PlainCheck

@@ -5,9 +5,20 @@ from datetime import datetime, timedelta, timezone, tzinfo
 from sentinel.core import cron
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.settings import CheckConfig
-from sentinel.engine.runner import every, follow
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+
+
+def every(check: CheckConfig) -> float:
+    """Seconds between runs, as configured or else the kind's own default."""
+    own: float = check.plugin.EVERY
+    return float(own if check.common.every is None else check.common.every)
+
+
+def follow(check: CheckConfig) -> float | None:
+    """Seconds between the runs of a kind that has work under way beside its `cron`; else None."""
+    found: float | None = check.plugin.FOLLOW
+    return None if check.common.cron is None else found
 
 
 def next_run(check: CheckConfig, last: Instant | None, now: Instant, zone: tzinfo) -> datetime:
