@@ -33,6 +33,7 @@ _URL = re.compile(r"[a-z][a-z0-9+.-]*://[^\s\"'`,;<>()\[\]{}]+", re.IGNORECASE)
 _CHUNK = re.compile(r"[^\s\"'`,;()\[\]{}<>]+")
 _DIGIT, _SPACE = re.compile("[0-9]"), re.compile(r"\s")
 _FLOAT_VALUE = re.compile(r"(?<=[=:])\d*\.\d+(?![.\w])")
+_CONTROL = re.compile(rb"[\0-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 MAX_NAME_BYTES = 255
 _FLOAT = re.compile(r"[-+]?\d*\.\d+(?:e[-+]?\d+)?|[-+]?\d+(?:\.\d*)?e[-+]?\d+", re.IGNORECASE)
 
@@ -138,7 +139,7 @@ def is_weights(name: str, head: bytes, size: int, longest: int) -> bool:
         return True  # safetensors: the length of its header, then the header
     if size <= longest:
         return False
-    return _WEIGHTS.fullmatch(name) is not None or b"\0" in head or not _is_text(head)
+    return _WEIGHTS.fullmatch(name) is not None or not is_text(head)
 
 
 def is_log_file(name: str) -> bool:
@@ -173,7 +174,7 @@ def from_text(text: str, there: Collection[str]) -> Mentions:
     that stand alone."""
     found, rest = Mentions(), text
     for line in text.splitlines():
-        found.add_path(line.strip().strip("\"'"), there)  # a name may have a space in it
+        found.add_name(line.strip().strip("\"'"))  # a name may have a space in it
     for url in _URL.findall(text):
         found.add_path(_without_query(url.partition("://")[2].partition("/")[2]), there)
         rest = rest.replace(url, " ")
@@ -193,8 +194,10 @@ def _without_query(path: str) -> str:
     return re.sub("%([0-9A-Fa-f]{2})", lambda found: chr(int(found[1], 16)), bare)
 
 
-def _is_text(head: bytes) -> bool:
-    """A character may be cut at the end of what was read."""
+def is_text(head: bytes) -> bool:
+    """Whether it is UTF-8 without control characters; a character may be cut at its end."""
+    if _CONTROL.search(head):
+        return False
     try:
         head.decode()
     except UnicodeDecodeError as error:

@@ -30,8 +30,10 @@ from sentinel.clean.mentions import (
     from_json,
     from_text,
     has_to_name_one,
+    is_flag,
     is_log_file,
     is_structured,
+    is_text,
     is_weights,
 )
 from sentinel.clean.weight import identity_of
@@ -114,7 +116,7 @@ def mentioned(fd: int, path: str, name: str) -> Named:
         if is_log_file(name) and len(raw) > LONGEST:
             return Named()
         text = raw[:TEXT_LONGEST].decode("utf-8", "surrogateescape")
-        understood = text.strip() and "\0" not in text and len(raw) <= TEXT_LONGEST
+        understood = text.strip() and is_text(raw) and len(raw) <= TEXT_LONGEST
         if not understood and has_to_name_one(name):
             raise Unclear(f"{pointer}: is named like a pointer, and holds none that is understood")
         there = frozenset(names_in(f"/proc/self/fd/{fd}", pointer))
@@ -179,9 +181,13 @@ def _understood(raw: bytes, pointer: str, name: str, start: str) -> Named:
     """What a tracker's content names: JSON and configurations whatever they mention, a log
     nothing, all else one name or number that is there."""
     text = os.fsdecode(raw).strip()
+    if not text and is_flag(name):
+        return Named()
     there = frozenset(names_in(start, pointer))
     if text[:1] in ("{", "[") and len(raw) <= TEXT_LONGEST:
         if (found := from_json(text, there)) is None:
+            if is_log_file(name):
+                return Named()
             raise Unclear(f"{pointer}: is JSON that is cut or damaged")
         return Named(found)
     if is_structured(name) and len(raw) <= TEXT_LONGEST:

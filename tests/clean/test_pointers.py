@@ -253,6 +253,76 @@ def test_what_is_no_text_mentions_nothing(root: Path) -> None:
     assert may_go(root) == ["step1", "step2", "step3"]
 
 
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("bestModel.txt", b"step1"),
+        ("lowest_val_loss.json", b'{"step": 1, "loss": 2.5}'),
+        ("best_f1.txt", b"step1"),
+        ("checkpoints.json", b'{"kept": ["/work/a/step1"]}'),
+        ("min_loss.txt", b"1"),
+        ("last_ckpt.txt", b"iteration 1"),
+        ("best.txt", b"ckpt-1"),
+        ("resume.toml", b'path = "step1"'),
+        ("current_step", b"step=1, loss=0.3"),
+        ("best_model_path.txt", b"https://h/run/step1.tar?sig=a%2Fb"),
+        ("optimal.txt", b"the best is step1"),
+    ],
+)
+def test_a_file_in_other_words_keeps_what_it_mentions(
+    root: Path, name: str, content: bytes
+) -> None:
+    """By name, by number, in JSON, behind a URL."""
+    (root / name).write_bytes(content)
+    assert may_go(root) == ["step2", "step3"]
+
+
+WEIGHTS = b"\x93" + b"\0" * 2 * LONGEST
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("latest.safetensors", (40).to_bytes(8, "little") + b'{"a": 1}' + b" " * 60),
+        ("latest.bin", b"\x80\x02" + WEIGHTS),
+        ("latest.h5", WEIGHTS),
+        ("best.onnx", WEIGHTS),
+        ("latest.log", b"epoch 1\nepoch 2\n"),
+        ("latest.log", b"x\n" * LONGEST),
+        ("latest_metrics.jsonl", b'{"step": 1}\n{"step": 2}\n'),
+        ("latest_metrics.json", b'{"loss": 1.5}'),
+        ("latest.lock", b""),
+        (".gitkeep", b""),
+    ],
+)
+def test_what_is_recognised_as_no_pointer_stops_nothing(
+    root: Path, name: str, content: bytes
+) -> None:
+    """Weights, logs, JSON and flags."""
+    (root / name).write_bytes(content)
+    assert may_go(root) == ["step1", "step2", "step3"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("best_step.txt", b""),
+        ("best_step.pkl", b"\x80\x04K\x01."),
+        ("last_checkpoint", b"\0\1\2"),
+        ("latest_hparams.yaml", b"lr: 0.1"),
+    ],
+)
+def test_what_is_named_like_a_pointer_and_not_understood_stops_everything(
+    root: Path, name: str, content: bytes
+) -> None:
+    """It may name any of them. The message says how to name it as none."""
+    (root / name).write_bytes(content)
+    assert refused(root).endswith(f"if it points to no checkpoint, write `ignore: [{name}]`")
+    assert may_go(root, Rules(r"step(\d+)", complete=WHOLE, ignore=[name])) == [
+        "step1", "step2", "step3",
+    ]  # fmt: skip
+
+
 def _fifo(root: Path) -> None:
     os.mkfifo(root / "latest")
 
