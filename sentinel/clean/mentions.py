@@ -29,7 +29,7 @@ _CERTAIN = _with_words(
 )
 _FLAG = re.compile(r".*[._-](?:lock|done|flag|ok|pid|success|complete)", re.IGNORECASE)
 
-_URL = re.compile(r"[a-z][a-z0-9+.-]*://[^\s\"'`,;<>()\[\]{}]+", re.IGNORECASE)
+_URL = re.compile(r"[a-z][a-z0-9+.-]{0,30}://[^\s\"'`,;<>()\[\]{}]+", re.IGNORECASE)
 _CHUNK = re.compile(r"[^\s\"'`,;()\[\]{}<>]+")
 _DIGIT, _SPACE = re.compile("[0-9]"), re.compile(r"\s")
 _FLOAT_VALUE = re.compile(r"(?<=[=:])\d*\.\d+(?![.\w])")

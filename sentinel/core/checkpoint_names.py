@@ -44,18 +44,18 @@ _EXTENSION = re.compile(
 # Numbers of the parts of one step: `-rank3`, `mp_rank_00`, `shard1`, `00001-of-00008`, `__3_0`.
 _PART = re.compile(
     r"(?<![a-z])(?:(?:mp|tp|pp|dp|ep|zero|zero_pp)[-_.]?rank|rank|shard|part|worker|process|proc)"
-    r"[-_.=]?\d+|\d+-of-\d+|^__\d+_\d+(?=\.)",
+    r"[-_.=]?\d+|(?<!\d)\d{1,12}-of-\d+|^__\d+_\d+(?=\.)",
     re.IGNORECASE,
 )
 _BEFORE_PART = re.compile(
     r"(?:^|[^a-z])(?:rank|shard|part|worker|process|proc|of)[-_.=]?$", re.IGNORECASE
 )
-_OF = re.compile(r"(\d+)-of-(\d+)")
+_OF = re.compile(r"(?<!\d)(\d{1,12})-of-(\d+)")
 _RANK = re.compile(r"rank[-_.=]?(\d+)", re.IGNORECASE)
 
 LOG = re.compile(
     r".*(?:\.(?:log|out|err|stdout|stderr|csv|tsv|jsonl|html|png|jpe?g|svg|pdf|gif|mp4|wav|prof"
-    r"|trace|txt)|tfevents\b.*)(?:[.-]\d+)*(?:\.(?:gz|xz|bz2|zst))?",
+    r"|trace|txt)(?:[.-]\d+)*(?:\.(?:gz|xz|bz2|zst))?|tfevents\b.*)",
     re.IGNORECASE,
 )
 """Logs, tables and pictures: nothing begins again there, and none is a part of a step."""

@@ -67,7 +67,7 @@ class Submission(Struct, frozen=True, kw_only=True, omit_defaults=True):
 def submitted_job(out: bytes) -> str:
     """The id in what `sbatch --parsable` printed; empty where there is none. A site's own sbatch
     may greet before it: the last line that is an id (and a cluster) counts."""
-    found = re.findall(rb"^\s*(\d+)(?:;\S*)?\s*$", out, re.MULTILINE)
+    found = re.findall(rb"^[ \t]*(\d+)(?:;\S*)?[ \t\r]*$", out, re.MULTILINE)
     return found[-1].decode() if found else ""
 
 

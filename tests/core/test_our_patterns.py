@@ -13,10 +13,12 @@ from collections.abc import Iterator
 
 import pytest
 
+from sentinel.channels import smtp
 from sentinel.checks.log.recognition import _WORD, _pattern
 from sentinel.checks.log.trainers import TRAINERS, Trainer
 from sentinel.checks.sensors import _PARTS
 from sentinel.core import hostlist
+from sentinel.core.checkpoint_names import LOG
 from sentinel.core.patterns import harmless
 from tests.core.our_patterns import (
     ROOT,
@@ -47,6 +49,8 @@ _XFS_ROW = rf"\s*#?(\S+)\s+{_XFS_LIMITS}\s+{_XFS_LIMITS}\s*"
 _HOSTLIST_ITEMS = (hostlist._TYPED.pattern, hostlist._PRINTED.pattern)
 
 USED_AS = {
+    smtp.DOMAIN.pattern: frozenset({"fullmatch"}),
+    LOG.pattern: frozenset({"fullmatch"}),
     r"\D*(\d+)\D*": frozenset({"fullmatch"}),
     _XFS_ROW: frozenset({"fullmatch"}),
     **dict.fromkeys(_HOSTLIST_ITEMS, frozenset({"match"})),
