@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 from msgspec import structs
 
 from sentinel.checks.job.settings import DoneWhen
+from sentinel.checks.users import departed, watched
 from sentinel.core.model import Status
 from sentinel.slurm import sizes, submission
 from sentinel.slurm.model import Job, JobPast, Run
+from sentinel.slurm.snapshot import _asked_name
 from sentinel.testing import START, FixedSlurm
 from tests.checks.job.making import Watch, check, job, pending
 from tests.world.case import Case, each
@@ -347,3 +350,27 @@ def test_a_cluster_that_is_not_followed_is_named(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("SLURM_CLUSTERS", "wice")
     finding = Watch(check()).look()
     assert "SLURM_CLUSTERS=wice is set here and not followed" in finding.summary
+
+
+def test_two_names_of_one_user_are_one_person() -> None:
+    """winbind prints `CORP\\bob` for the uid that `squeue -u bob.k` was asked for."""
+    assert _asked_name("CORP\\bob", {"bob.k"}) == "bob.k"
+    assert _asked_name("root", {"0", "daemon"}) == "0"
+    assert _asked_name("CORP\\bob", {"bob.k", "alice"}) == "CORP\\bob"
+    assert _asked_name("alice", {"bob.k", "alice"}) == "alice"
+
+
+def test_a_member_who_left_hides_nobody(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """getent(1) still lists them in the group; squeue refuses the whole list for one name."""
+    tool = tmp_path / "getent"
+    tool.write_text(
+        '#!/bin/sh\n[ "$1" = group ] && echo team:x:900:alice,bob,left && exit\n'
+        "echo alice:x:1:1::/:/bin/sh; echo bob:x:2:2::/:/bin/sh; exit 2\n"
+    )
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    assert watched(["group:team"]) == {"alice", "bob"}
+    assert departed(["group:team"]) == {"left"}
+    finding = Watch(check(users=["group:team"])).look(job("10"))
+    assert finding.status is Status.OK
+    assert "not watched, no such user any more: left" in finding.details
