@@ -41,6 +41,27 @@ def test_a_trouble_and_its_end_are_told_once_each() -> None:
     assert book.reasons == ["firing", "resolved"]
 
 
+def test_a_check_learns_when_somebody_was_told_of_its_subject() -> None:
+    """The `job` check tells by it what a person did because of a message. Not while nobody was."""
+    heard: list[Mapping[str, Instant]] = []
+
+    class Hears(Says):
+        def run(self, ctx: Context) -> Report:
+            heard.append(dict(ctx.told))
+            return super().run(ctx)
+
+    disk = Hears(Status.CRITICAL)
+
+    async def story(scene: Scene) -> None:
+        for _ in range(3):
+            await scene.engine.check("disk")
+            await scene.engine.deliver()
+            scene.clock.advance(60)
+
+    play(story, world({"disk": disk}, {"book": Book()}))
+    assert heard == [{}, {"/scratch": START}, {"/scratch": START}]
+
+
 def test_what_a_check_remembers_comes_back_to_it() -> None:
     """Memory is part of the commit."""
     disk = Says()
