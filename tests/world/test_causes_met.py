@@ -131,8 +131,120 @@ MET = (
     ),
 )  # fmt: skip
 
+HEARTBEAT = (
+    "2022-11-15 16:03:15.140058: E external/org_tensorflow/tensorflow/core/distributed_runtime/coordination/"
+    "coordination_service.cc:954] /job:jax_worker/replica:0/task:37 has been set to ERROR in coordination service:"
+    " UNAVAILABLE: Task /job:jax_worker/replica:0/task:37 heartbeat timeout. This indicates that the remote task has"
+    " failed, got preempted, or crashed unexpectedly.\n"
+)
+SERVER = "(APIServer pid=1) ERROR 05-12 01:48:42 [api_router.py:72] "
 
-@each(*MET)
+MET_LATER = (
+    Case(
+        "a-task-of-jax-that-is-silent", GITHUB + "EleutherAI/architecture-objective/issues/26",
+        "".join(f"I1115 16:00:39.451247 1406 trainer.py:501] Training: step {n}\n" for n in range(190, 199)) + HEARTBEAT,
+        "JAX coordination of rank 37", COST,
+    ),
+    Case(
+        "accelerators-of-a-tpu", GITHUB + "marin-community/marin/issues/1534",
+        STEPS + "(train_lm_task pid=39298, ip=10.130.0.55) E0827 23:43:41.200122   39475 synchronous_driver.cc:820]"
+        " [/dev/accel0 tpu1013:pe1:0] !!!! FATAL ERROR !!!! for [/dev/accel0 tpu1013:pe1:0] , fatal_error: true\n",
+        "TPU on 10.130.0.55", COST,
+    ),
+    Case(
+        "a-stamp-of-the-platform-before-each-rank", GITHUB + "ai2cm/ace/issues/851",
+        "2026-02-18T10:28:25.497Z 2026-02-18 10:28:25,496 - root - INFO - Saving latest checkpoint\n"
+        "2026-02-18T10:48:25.681Z [rank7]:[E218 10:48:25.033625188 ProcessGroupNCCL.cpp:632] [Rank 7] " + TIMED_OUT,
+        "NCCL timeout of rank 7", COST,
+    ),
+    Case(
+        "a-timeout-behind-lama-s-bar", GITHUB + "advimman/lama/issues/324",
+        "Epoch 0:  95%|█████▊    | 8692/9188 [30:57<01:45,  4.68it/s, loss=11.5, v_num=0][rank1]:[E"
+        " ProcessGroupNCCL.cpp:563] [Rank 1] " + TIMED_OUT,
+        "NCCL timeout of rank 1", COST,
+    ),
+    Case(
+        "an-engine-names-another-s-trace", GITHUB + "vllm-project/vllm/issues/42362",
+        STEPS + SERVER + "Traceback (most recent call last):\n" + SERVER + '  File "/w/serving.py", line 251, in create\n'
+        + SERVER + "    raise self.engine_client.dead_error\n" + SERVER + "vllm.v1.engine.exceptions.EngineDeadError:"
+        " EngineCore encountered an issue. See stack trace (above) for the root cause.\n",
+        "EngineDeadError", COST,
+    ),
+    Case(
+        "the-engine-s-own-trace-below-its-client-s", GITHUB + "LMCache/LMCache/issues/2306",
+        STEPS + SERVER + "Traceback (most recent call last):\n" + SERVER + '  File "/w/client.py", line 883, in get\n'
+        + SERVER + "vllm.v1.engine.exceptions.EngineDeadError: EngineCore encountered an issue. See stack trace\n"
+        + "".join(f"(EngineCore_DP0 pid=697344) {line}\n" for line in [*FRAME.splitlines(),
+            "ValueError: vllm model for vllm-instance not found."]),
+        "ValueError: vllm model for vllm-instance not found.", COST,
+    ),
+    Case(
+        "a-core-that-died", GITHUB + "vllm-project/vllm/issues/32468",
+        STEPS + "ERROR 01-16 17:16:49 [core_client.py:605] Engine core proc EngineCore_DP0 died unexpectedly, shutting"
+        " down client.\n",
+        "rank died", COST,
+    ),
+    Case(
+        "a-kernel-that-does-not-fit-is-left-out", GITHUB + "pytorch/pytorch/pull/181198",
+        STEPS + "ERROR:torch._inductor.select_algorithm:Exception No valid triton configs. OutOfMemoryError: out of"
+        " resource: triton_mm Required: 262144 Hardware limit:232448 Reducing block sizes or `num_stages` may help. for"
+        " benchmark choice TritonTemplateCaller(/tmp/torchinductor/re/cred.py, ACC_TYPE='tl.float32')\n",
+        "", COST,
+    ),
+    Case(
+        "its-traceback-is-left-out-too", GITHUB + "pytorch/pytorch/pull/181198",
+        STEPS + "ERROR:torch._inductor.select_algorithm:Exception No valid triton configs. for benchmark choice Triton()\n"
+        'Traceback (most recent call last):\n  File "/w/site-packages/torch/_inductor/select_algorithm.py", line 4397,'
+        " in precompile\n    choice.precompile()\ntriton.runtime.errors.OutOfResources: out of resource: shared memory\n",
+        "", COST,
+    ),
+    Case(
+        "a-dynamo-that-cannot-compile", GITHUB + "pytorch/pytorch/issues/98186",
+        STEPS + 'Traceback (most recent call last):\n  File "/w/site-packages/torch/_inductor/triton_ops/autotune.py",'
+        ' line 83, in _precompile_config\n    triton.compile(\n  File "/w/site-packages/triton/compiler.py", line 942, in'
+        " build_triton_ir\n    raise CompilationError(fn.src, node) from e\ntriton.compiler.CompilationError: at 11:25:\n",
+        "triton.compiler.CompilationError", COST,
+    ),
+    Case(
+        "wandb-tries-again", GITHUB + "wandb/wandb/issues/2039",
+        STEPS + "wandb: Network error (ReadTimeout), entering retry loop.\n", "", COST,
+    ),
+    Case(
+        "a-thread-of-wandb-dies-and-the-training-goes-on", GITHUB + "wandb/wandb/issues/1526",
+        "".join(f"gen_sine - {n}/1024 (10m 5s)      | loss = 0.000     | ll = -0.127\n" for n in range(9))
+        + "Exception in thread Thread-5:\n"
+        'Traceback (most recent call last):\n  File "/e/lib/python3.8/threading.py", line 932, in _bootstrap_inner\n'
+        '    self.run()\n  File "/e/lib/python3.8/site-packages/wandb/sdk/internal/file_stream.py", line 255, in _send\n'
+        "    self._handle_response(\nConnectionError: (MaxRetryError(\"HTTPSConnectionPool\"))\n"
+        + "".join(f"gen_sine - {n}/1024 (10m 5s)      | loss = 0.000     | ll = -0.127\n" for n in range(9, 20)),
+        "", COST,
+    ),
+    Case(
+        "a-table-of-rich-around-a-traceback", GITHUB + "vladmandic/sdnext/issues/4355",
+        STEPS + "╭──────────────── Traceback (most recent call last) ────────────────╮\n"
+        "│ /w/modules/devices.py:397 in test_triton                          │\n"
+        "│ ❱ 397 │   test_triton_func(torch.randn(32))                       │\n"
+        "╰───────────────────────────────────────────────────────────────────╯\n"
+        "InductorError: RuntimeError: Failed to find C compiler\n",
+        "InductorError: RuntimeError: Failed to find C compiler", COST,
+    ),
+    Case(
+        "a-shutdown-of-lame-workers", GITHUB + "megagonlabs/t5-japanese/issues/1",
+        "".join(f"INFO:tensorflow:loss = 1.109375, step = {n} (45.410 sec)\n" for n in range(488000, 488600, 100))
+        + "INFO:tensorflow:ShutdownHook: lame workers found: HeartbeatManager(/job:worker/replica:0/task:0/device:CPU:0)\n",
+        "TPU", COST,
+    ),
+    Case(
+        "absl-s-stack-after-a-fatal-check", GITHUB + "pytorch/xla/issues/7138",
+        STEPS + "F0521 10:11:12.131415    1234 pjrt_computation_client.cc:525] Non-OK-status: status status: UNKNOWN: TPU"
+        " initialization failed: Failed to connect\n*** Check failure stack trace: ***\n"
+        "    @     0x7f0118f6a5d9  absl::lts_20230802::log_internal::LogMessageFatal::~LogMessageFatal()\n",
+        "fatal check", COST,
+    ),
+)  # fmt: skip
+
+
+@each(*MET, *MET_LATER)
 def test_the_cause_in_a_log_that_was_met_outside(case: Case, tmp_path: Path) -> None:
     told = of_whole_log(tmp_path, case.form).cause
     assert case.right in told
