@@ -30,9 +30,7 @@ NO_TRAINING = re.compile(
 """What begins the words of bars that are no steps of a training: what happens before it, beside it
 or after it."""
 
-_BAR = re.compile(
-    r"\d{1,3}%\|[^|\n]{0,200}\| *([\d.]{1,12}[kMGT]?)/([\d.]{1,12}[kMGT]?) \[([^\]\n]{0,300})"
-)
+_BAR = re.compile(BAR + r"([\d.]{1,12}[kMGT]?)/([\d.]{1,12}[kMGT]?) \[([^\]\n]{0,300})")
 _SECONDS_PER_STEP = re.compile(r"([\d.]{1,12}) ?s/[a-z]")
 _STEPS_PER_SECOND = re.compile(r"([\d.]{1,12}) ?[a-z]{1,12}/s")
 _QUANTITY = rf"\d[\d.]{{0,11}}[{''.join(SCALES)}]?"

@@ -21,8 +21,8 @@ SRUN_NAMES = r"srun: error: (?P<host>[\w.-]+): tasks? (?P<rank>\d+)"
 TRACEBACK, EXCEPTION = "Python traceback", "Python exception"
 """A traceback, and one whose exception is none of the errors below: that is a cause, not an echo."""
 
-NETWORK_EXCEPTION = "Python exception of a connection"
-"""One of a connection or a service: it may follow upon another process's end."""
+NETWORK_EXCEPTION = "Python exception of a connection or another process"
+"""One that may follow upon another process's end."""
 
 DIED = (
     r"|failed \(exitcode: -{0}\)|(?:crashed|exited) with (?:exit )?code -{0}\b|return code = -{0}\b"
@@ -124,9 +124,9 @@ KINDS = (
     ),
     Kind(
         "TPU",
-        r"Accelerator device halted|Halt is unexpected, all pending programs|error has occurred, all pending programs"
+        r"Accelerator device halted|\blame workers found|Halt is unexpected, all pending programs|error has occurred, all pending programs"
         r"|!!!! FATAL ERROR !!!! for \[/dev/accel",
-        ("device halted", "all pending programs", "FATAL ERROR !"),
+        ("device halted", "lame workers", "all pending programs", "FATAL ERROR !"),
         "libtpu's log; XLA, pjrt_computation_client.cc of pytorch/xla",
     ),
     Kind(
@@ -399,13 +399,13 @@ KINDS = (
         r"Root Cause \(first observed failure\):|ChildFailedError|failed \(exitcode: -?[1-9]\d*\)"
         r" local_rank: |srun: error: [\w.-]+: tasks? [\d,-]+: (?!Exited with exit code [01]\b)"
         r"|(?:mpi|prte)run noticed that process rank \d+|exits with return code = -?[1-9]"
-        r"|A worker died or was killed while executing a task|The actor is dead because its worker process has died|exceptions\.(?:Ray)?Actor(?:Died)?Error|WorkerCrashedError"
+        r"|Engine core proc \S{1,60} died unexpectedly|A worker died or was killed while executing a task|The actor is dead because its worker process has died|exceptions\.(?:Ray)?Actor(?:Died)?Error|WorkerCrashedError"
         r"|died with <Signals\.SIG(?!TERM|INT)|terminated with signal SIG(?!TERM|INT)"
         r"|BAD TERMINATION OF ONE OF|\*\*\* Process received signal|Fatal Python error: (?!Segm|Bus)|line \d+: +\d+ Aborted\b"
         r"|terminate called after throwing|HorovodInternalError|Horovod has been shut down|(?:crashed|exited) with (?:exit )?code -(?!15\b)[1-9]"
         r"|detected that one or more processes exited with non-zero status|\] Child process with PID \d+ terminated with code -?[1-9]|(?<!Termination signal` )is detected by the operating system",
         ("Root Cause (first", "ChildFailedError", "failed (exitcode", "srun: error: ", "run noticed",
-         "exits with return code", "worker died", "actor is dead", "Horovod has", "with code -", "exit code -", "non-zero status", "Child process", "exceptions.", "CrashedError", "Signals.SIG", "with signal SIG",
+         "exits with return code", "worker died", "died unexpectedly", "actor is dead", "Horovod has", "with code -", "exit code -", "non-zero status", "Child process", "exceptions.", "CrashedError", "Signals.SIG", "with signal SIG",
          "BAD TERM", "received signal", "Fatal Python", " Aborted", "terminate called",
          "HorovodInternal", "operating system"),
         ELASTIC + "/errors/__init__.py and api.py, torch/multiprocessing/spawn.py; " + SLURM
@@ -432,7 +432,7 @@ GATES = (
     "noticed that", "stopping", "lost communication", "Aborted", "terminate called", "llocate memory", "NaN loss",
     "version mismatch", "retry count", "got completion", "no socket", "Duplicate GPU", "BadZip",
     "Event Queue", "[PID: ", "MPI_A", "peer process", "has been shut down", "crashed with", "exited with", "catastrophic",
-    "is dead because", "shared memory", "panic", "Exception in thread", "MPI_INIT failed", "mpi/pmix", "pml_ucx", "EI0", "EE1", "EH9", "EJ0", "EL0", "EZ9", "corrupt", "Non-OK", "HW Exception", "exceeded memory", "DUE TO JOB", "Unexpected result", "Child process", "death signal", "got signal", "setting up NCCL",
+    "is dead because", "died unexpectedly", "lame workers", "shared memory", "panic", "Exception in thread", "MPI_INIT failed", "mpi/pmix", "pml_ucx", "EI0", "EE1", "EH9", "EJ0", "EL0", "EZ9", "corrupt", "Non-OK", "HW Exception", "exceeded memory", "DUE TO JOB", "Unexpected result", "Child process", "death signal", "got signal", "setting up NCCL",
 )  # fmt: skip
 """One of them is in whatever any pattern above finds: most texts hold none."""
 

@@ -12,8 +12,9 @@ from msgspec import Struct
 Tier = Literal["trainer", "library", "bar"]
 """Who speaks where several do: a training loop before a library below it, both before a bar."""
 
-BAR = r"\d{1,3}%\|[^|\n]{0,200}\| *"
-"""tqdm's percentage and bar; the count follows: tqdm/std.py, `format_meter`."""
+BAR = r"\d{1,3}%(?:\|[^|\n]{0,200}\|)? *"
+"""tqdm's percentage and bar, which is left out where the line is narrow; the count follows: tqdm/std.py,
+`format_meter`."""
 
 BARE_BAR = rf"(?:^|\]:|\| ) *{BAR}(\d+)/\d+ \["
 """A bar that nobody described."""

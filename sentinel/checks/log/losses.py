@@ -24,6 +24,7 @@ MAX_ROWS = 2000
 GAP_LINES = 50
 """Lines without a skipped step after which the next one is not in a row with those before."""
 
+OVERFLOWED = "overflowed steps"
 AT_MINIMUM = "skipped at the least loss scale"
 LEFT_OUT = "left out"
 NAN_ITERATIONS = "nan iterations"
@@ -89,6 +90,8 @@ _SKIPPED_AT_SCALE = re.compile(
 )
 """`OVERFLOW! … Attempted loss scale: 1, reducing to 1` of deepspeed/runtime/fp16/loss_scaler.py;
 `Gradient overflow.  Skipping step, loss scaler 0 reducing loss scale to 0.5` of apex/amp/handle.py."""
+_SKIPPED = re.compile(r"(?i)found overflow[,.]? skip(?:ping)? (?:this )?step")
+"""ColossalAI, colossalai/zero/low_level/low_level_optim.py: it does not say at which scale."""
 _ENDS = "|│┃,;:={}[]()'\"\t\n"
 _COUNTED = re.compile(
     r"number of skipped iterations: +(\d{1,9}) \|(?: +number of nan iterations: +(\d{1,9}))?"
@@ -179,7 +182,7 @@ def counted(bad: Mapping[str, int], name: str, value: float) -> dict[str, int]:
     there are many names, one that is finite makes room for one that is not."""
     times = int(value) if name == SKIPPED else int(_is_bad(name, value))
     if name not in bad:
-        if (name == LEFT_OUT and value) or (name == AT_MINIMUM and not value):
+        if (name == LEFT_OUT and value) or (name in (AT_MINIMUM, OVERFLOWED) and not value):
             return {**bad}
         room = [n for n, count in bad.items() if not count] if len(bad) >= MOST_NAMES else []
         if len(bad) >= MOST_NAMES and not (times and room):
@@ -189,7 +192,7 @@ def counted(bad: Mapping[str, int], name: str, value: float) -> dict[str, int]:
 
 
 def _is_bad(name: str, value: float) -> bool:
-    counts = (SKIPPED, NAN_ITERATIONS, LEFT_OUT, AT_MINIMUM)
+    counts = (SKIPPED, NAN_ITERATIONS, LEFT_OUT, AT_MINIMUM, OVERFLOWED)
     return not isfinite(value) or (name in counts and value > 0)
 
 
@@ -259,16 +262,21 @@ def _counts(text: str) -> Iterator[Loss]:
 def _skipped(text: str) -> Iterator[Loss]:
     """Steps that are skipped although there is no smaller loss scale left: nothing is learned. One
     now and then is none, so a stretch of lines without any is told as 0."""
-    end = 0
-    for match in _SKIPPED_AT_SCALE.finditer(text) if "verflow" in text or "OVERF" in text else ():
-        if text.count("\n", end, match.start()) >= GAP_LINES:
-            yield match.start(), AT_MINIMUM, 0.0
-        attempted, reduced = _value(match[1]), _value(match[2] or match[1])
-        least = reduced <= 1 or (match[2] is not None and attempted == reduced)
-        yield match.start(), AT_MINIMUM, float(least)
-        end = match.end()
-    if text.count("\n", end) >= GAP_LINES:
-        yield len(text), AT_MINIMUM, 0.0
+    there = "verflow" in text or "OVERF" in text
+    for pattern, name in ((_SKIPPED_AT_SCALE, AT_MINIMUM), (_SKIPPED, OVERFLOWED)):
+        end = 0
+        for match in pattern.finditer(text) if there else ():
+            if text.count("\n", end, match.start()) >= GAP_LINES:
+                yield match.start(), name, 0.0
+            yield match.start(), name, float(name == OVERFLOWED or _is_least(match))
+            end = match.end()
+        if text.count("\n", end) >= GAP_LINES:
+            yield len(text), name, 0.0
+
+
+def _is_least(match: "re.Match[str]") -> bool:
+    attempted, reduced = _value(match[1]), _value(match[2] or match[1])
+    return reduced <= 1 or (match[2] is not None and attempted == reduced)
 
 
 def _tables(text: str) -> Iterator[Loss]:

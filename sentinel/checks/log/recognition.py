@@ -141,7 +141,7 @@ def recognise(text: str, head: str = "", lines: int = LINES) -> Recognised:
         mixed=tuple(one.row.name for one in order) if mixed else (),
     )
     known = _what_else(known, text[-NEWEST:], first.row if first else None)
-    if first and first.row.name == "tqdm" and "%|" in text:
+    if first and first.row.name == "tqdm" and find_bars(text):
         return _of_bars(known, text, lines)
     return known if known.number or mixed else _looked_for(known, text, lines)
 

@@ -11,7 +11,13 @@ from msgspec import Struct
 from sentinel.checks.log import spikes
 from sentinel.checks.log.cadence import Learned
 from sentinel.checks.log.known_troubles import EXCEPTION, NETWORK_EXCEPTION
-from sentinel.checks.log.losses import AT_MINIMUM, LEFT_OUT, NAN_ITERATIONS, SKIPPED
+from sentinel.checks.log.losses import (
+    AT_MINIMUM,
+    LEFT_OUT,
+    NAN_ITERATIONS,
+    OVERFLOWED,
+    SKIPPED,
+)
 from sentinel.checks.log.progress import GROWTH, Seen, usual
 from sentinel.checks.log.ranking import first_cause
 from sentinel.checks.log.slowdown import MESSAGE, words
@@ -27,6 +33,7 @@ LOST = {
     LEFT_OUT: "the loss is not on the line, the last {bad} times: Megatron leaves a NaN out",
     NAN_ITERATIONS: "the trainer counted iterations with a NaN loss on the last {bad} lines",
     AT_MINIMUM: "the last {bad} steps were skipped at the least loss scale: nothing is learned",
+    OVERFLOWED: "the last {bad} steps were skipped: gradients overflow at every loss scale",
     SKIPPED: "the last {bad} iterations were skipped: gradients overflow at every loss scale",
 }
 """What is told of a loss that does not stand there as a NaN."""
@@ -102,7 +109,9 @@ def _loss(seen: Seen, wishes: Wishes) -> Aside | None:
         told = summary.format(name="the loss" if name == "loss" else visible(name), bad=bad)
         return Aside(topic="loss", status=Status.CRITICAL, summary=told, values=numbers)
     least = (
-        f"finite but for the last {bad}" if bad and name not in (SKIPPED, AT_MINIMUM) else "finite"
+        f"finite but for the last {bad}"
+        if bad and name not in (SKIPPED, AT_MINIMUM, OVERFLOWED)
+        else "finite"
     )
     return Aside(topic="loss", status=Status.OK, summary=least, values=numbers)
 
@@ -119,7 +128,8 @@ def _spike(seen: Seen) -> Aside | None:
 
 
 def _patience(name: str, wishes: Wishes) -> int:
-    return {SKIPPED: MOST_SKIPPED, AT_MINIMUM: MAX_AT_MINIMUM}.get(name, wishes.nan_after)
+    own = {SKIPPED: MOST_SKIPPED, OVERFLOWED: MOST_SKIPPED, AT_MINIMUM: MAX_AT_MINIMUM}
+    return own.get(name, wishes.nan_after)
 
 
 def _errors(seen: Seen, nodes: Mapping[str, str]) -> Aside:

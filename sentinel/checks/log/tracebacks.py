@@ -21,7 +21,7 @@ _OTHER = re.compile(r"(?!INFO|WARN|ERROR|DEBUG|FATAL)[A-Z]\w{0,60}(?::(?=\s|$)|$
 
 _NETWORK = re.compile(
     r"(?:[\w.]{0,80}\.)?(?:\w{0,40}Connection\w{0,20}Error|gaierror|timeout|HTTPError|HTTPStatusError|URLError|MaxRetryError"
-    r"|ProtocolError|SSLError|\w{0,40}Timeout|RemoteDisconnected|CommError|BrokenPipeError|TimeoutError)\b"
+    r"|ProtocolError|SSLError|\w{0,40}Timeout|RemoteDisconnected|\w{0,10}EngineDeadError|CommError|BrokenPipeError|TimeoutError)\b"
     r"|RuntimeError: (?:Connection (?:reset|refused|closed)|Broken pipe|Socket )"
 )
 """What a peer that is gone brings about, and what a service on the web does, which is tried again: a

@@ -150,6 +150,20 @@ _CHAINED = re.compile(r"(?:another exception occurred|the following exception):\
 those of DataLoader's iterators in many trainings), W&B's retries, and logging's own errors."""
 
 
+_THREAD = re.compile(r"Exception in thread [^\n]{0,200}\s*\Z")
+_TRACKER = re.compile(r"/(?:wandb|mlflow|comet_ml|neptune|clearml|swanlab|trackio|aim)/")
+FRAMES = 8000
+"""Characters of a traceback in which it is looked for whose code it is."""
+
+
+def _goes_on(before: str, traceback: str) -> bool:
+    """Whether the line before a traceback says that the program gets over it, or it is a thread of what
+    only tracks the training. (A thread of the training itself may be why it hangs.)"""
+    last = before.rstrip().rpartition("\n")[2]
+    own = _THREAD.search(before) is not None and _TRACKER.search(traceback) is not None
+    return bool(own or _SURVIVED.search(before) or HANDLED.search(last))
+
+
 class Trouble(Struct, frozen=True, kw_only=True):
     """One line that was found; `line` is made visible and short. `peer`: an address in it."""
 
@@ -204,7 +218,9 @@ class Finder:
                 continue
             if name == TRACEBACK and kind:
                 before = text[max(0, begin - LONGEST) : begin]
-                survived = bool(_SURVIVED.search(before) or (survived and _CHAINED.search(before)))
+                survived = _goes_on(before, text[begin : begin + FRAMES]) or bool(
+                    survived and _CHAINED.search(before)
+                )
                 if survived:
                     continue
             counts[name] = counts.get(name, 0) + 1
