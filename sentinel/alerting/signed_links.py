@@ -5,7 +5,6 @@ A link names the alert, the deed, the channel that it was sent to and its end; t
 key: who has it may do this one deed to this one alert until then.
 """
 
-import hmac
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from binascii import Error
 from collections.abc import Mapping
@@ -69,6 +68,8 @@ class Signer(Struct, frozen=True):
         """What a token allows; raises BadLink, in words for the person who has it."""
         raw = _bytes(token)
         signature, body = raw[:_SIGNATURE], raw[_SIGNATURE:]
+        import hmac  # with OpenSSL: only who follows or makes a link needs it
+
         if not hmac.compare_digest(signature, self._signature(body)):
             raise BadLink("this link is not valid")
         claim = _decoded(body)
@@ -77,6 +78,8 @@ class Signer(Struct, frozen=True):
         return claim
 
     def _signature(self, body: bytes) -> bytes:
+        import hmac
+
         return hmac.digest(self.secret, b"sentinel link 1\0" + body, "sha256")[:_SIGNATURE]
 
 

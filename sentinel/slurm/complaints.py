@@ -7,9 +7,8 @@ the few lines after which Slurm goes on with a part of what was asked.
 
 from __future__ import annotations
 
-import re
-
 from sentinel.core.errors import CannotAsk, CannotTell
+from sentinel.core.lazy_pattern import lazy_pattern
 from sentinel.core.text import shortened, visible
 
 MOST_SHOWN = 500  # characters
@@ -19,11 +18,11 @@ MOST_SHOWN = 500  # characters
 # there; _invalid_field() in src/sacct/options.c), a cluster of a federation, which is told only
 # where a wrapper adds -v (_load_job_thread() in src/api/job_info.c and its like for nodes).
 PARTIAL = (
-    re.compile(r"error: Invalid user: "),
-    re.compile(r"error: Invalid job format specification: "),
-    re.compile(r"error: Invalid field requested: "),
-    re.compile(r"Error reading \w+ information from cluster "),
-    re.compile(r"^slurm_\w+ error: "),  # slurm_perror(): the question itself failed
+    lazy_pattern(r"error: Invalid user: "),
+    lazy_pattern(r"error: Invalid job format specification: "),
+    lazy_pattern(r"error: Invalid field requested: "),
+    lazy_pattern(r"Error reading \w+ information from cluster "),
+    lazy_pattern(r"^slurm_\w+ error: "),  # slurm_perror(): the question itself failed
 )
 
 _DEAD = "slurmctld cannot be reached: it is down, or the network to it is"
@@ -58,7 +57,7 @@ OF_THIS_HOST = frozenset({_NO_CONF, _BAD_CONF, _NO_PLUGIN, _NO_SSH, _NOT_LET_IN}
 # In order: the first that fits is told. Texts: src/common/slurm_errno.c, 20.11 to 26.05;
 # src/common/conf (fetch_config), src/common/slurm_persist_conn.c, src/squeue/opts.c; ssh(1).
 MEANINGS = tuple(
-    (re.compile(pattern), meaning)
+    (lazy_pattern(pattern), meaning)
     for pattern, meaning in (
         (r"Invalid user: (?P<what>\S+)", "there is no user {what} where Slurm is asked"),
         # A connection of ssh fails in the words in which one to slurmctld does.

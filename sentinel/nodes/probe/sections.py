@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
+from sentinel.core.lazy_pattern import lazy_pattern
 from sentinel.nodes.probe.model import (
     Blocked,
     Disk,
@@ -33,43 +34,43 @@ from sentinel.nodes.probe.model import (
 
 __all__ = ["Strange"]
 
-_BOOT = re.compile(r"[0-9a-f-]{36}")
-_UPTIME = re.compile(r"([0-9]{1,12}\.[0-9]{1,6}) .*")
-_NUMBER = re.compile(r"[0-9]{1,18}")
+_BOOT = lazy_pattern(r"[0-9a-f-]{36}")
+_UPTIME = lazy_pattern(r"([0-9]{1,12}\.[0-9]{1,6}) .*")
+_NUMBER = lazy_pattern(r"[0-9]{1,18}")
 # ps(1), lstart in UTC: "Sat Nov 21 00:58:03 2026".
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _STARTED = (
     r"[A-Z][a-z]{2} ([A-Z][a-z]{2}) +([0-9]{1,2}) ([0-9]{2}):([0-9]{2}):([0-9]{2}) ([12][0-9]{3})"
 )
 _PID = r" *([0-9]{1,10})"
-_PROCESS = re.compile(rf"{_PID}{_PID}{_PID} ([A-Za-z]) {_STARTED} (.*)")
-_COMMAND = re.compile(rf"{_PID} ([^ ]+) *(.*)")
-_BLOCKED = re.compile(rf"{_PID}{_PID}{_PID} D ([^ ]+) +(.*)")
-_WAITS = re.compile(r"waits\t([0-9]{1,10})\t([a-z ]+)\t([^\t]*)")
-_MOUNT = re.compile(r"([^ ]*) ([^ ]+) ([^ ]+) ([^ ]+) [0-9]+ [0-9]+")
-_OCTAL = re.compile(r"\\([0-3][0-7]{2})")
-_DAEMON = re.compile(r"daemon ([0-9]{1,10}) ([0-9]{1,10})\.(\S+)(?: stepmgr)?")
-_CGROUP = re.compile(
+_PROCESS = lazy_pattern(rf"{_PID}{_PID}{_PID} ([A-Za-z]) {_STARTED} (.*)")
+_COMMAND = lazy_pattern(rf"{_PID} ([^ ]+) *(.*)")
+_BLOCKED = lazy_pattern(rf"{_PID}{_PID}{_PID} D ([^ ]+) +(.*)")
+_WAITS = lazy_pattern(r"waits\t([0-9]{1,10})\t([a-z ]+)\t([^\t]*)")
+_MOUNT = lazy_pattern(r"([^ ]*) ([^ ]+) ([^ ]+) ([^ ]+) [0-9]+ [0-9]+")
+_OCTAL = lazy_pattern(r"\\([0-3][0-7]{2})")
+_DAEMON = lazy_pattern(r"daemon ([0-9]{1,10}) ([0-9]{1,10})\.(\S+)(?: stepmgr)?")
+_CGROUP = lazy_pattern(
     r"cgroup ([0-9]{1,10}) ([0-9]{1,10}|s[0-9A-Z]{13}|\?) ?(?:/step_([^/ ]+))?(?:/.*)?"
 )
-_ENVIRONMENT = re.compile(r"environment ([0-9]{1,10}) ([0-9]{1,10})")
+_ENVIRONMENT = lazy_pattern(r"environment ([0-9]{1,10}) ([0-9]{1,10})")
 _SAW = ("saw daemons", "saw cgroups", "saw environments")
-_GPU_PROCESS = re.compile(
+_GPU_PROCESS = lazy_pattern(
     r"((?:GPU|MIG)-[0-9A-Za-z/-]+), ([0-9]{1,10}), ([0-9]{1,12}|\[.*?\]), (.*)"
 )
-_NVLINK_GPU = re.compile(r"GPU ([0-9]{1,3}): ")
-_NVLINK = re.compile(r"Link [0-9]{1,3}: ([A-Za-z ]{1,40}): ([0-9]{1,18})")
-_PORT = re.compile(r"([^ ]+) ([0-9]{1,5}) ([^ ]+) (.*)")
-_NETWORK = re.compile(r"(net|pci) ([^ ]+) ([^ ]+) (.*)")
-_SPEED = re.compile(r"([0-9]{1,3}(?:\.[0-9])?) GT/s.*")
-_HWMON = re.compile(r"([^ ]+) ([^ ]*) ([^ ]+) ((temp|fan)[0-9]+)_([a-z_]+) (.*)")
-_THROTTLED = re.compile(r"throttled (core|package) ([0-9]{1,18})")
-_SIGNED = re.compile(r"-?[0-9]{1,9}")
+_NVLINK_GPU = lazy_pattern(r"GPU ([0-9]{1,3}): ")
+_NVLINK = lazy_pattern(r"Link [0-9]{1,3}: ([A-Za-z ]{1,40}): ([0-9]{1,18})")
+_PORT = lazy_pattern(r"([^ ]+) ([0-9]{1,5}) ([^ ]+) (.*)")
+_NETWORK = lazy_pattern(r"(net|pci) ([^ ]+) ([^ ]+) (.*)")
+_SPEED = lazy_pattern(r"([0-9]{1,3}(?:\.[0-9])?) GT/s.*")
+_HWMON = lazy_pattern(r"([^ ]+) ([^ ]*) ([^ ]+) ((temp|fan)[0-9]+)_([a-z_]+) (.*)")
+_THROTTLED = lazy_pattern(r"throttled (core|package) ([0-9]{1,18})")
+_SIGNED = lazy_pattern(r"-?[0-9]{1,9}")
 # "Fan1 | 30h | ok | 29.1 | 5880 RPM" (ipmi_sdr_print_sensor_fc() in lib/ipmi_sdr.c of ipmitool)
-_READING = re.compile(
+_READING = lazy_pattern(
     r"([^|]{1,64}?) *\| *([0-9A-Fa-f]{2}h) *\| *([a-z]{1,16}) *\| *[0-9.]+ *\| *(.*)"
 )
-_DISK = re.compile(" ".join([r"([0-9]{1,20})"] * 6) + " (.*)")
+_DISK = lazy_pattern(" ".join([r"([0-9]{1,20})"] * 6) + " (.*)")
 _MEGABYTE = 2**20
 _KERNEL = 2
 """The pid of kthreadd, parent of every thread of the kernel."""
