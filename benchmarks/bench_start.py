@@ -1,11 +1,44 @@
-"""Start-up and memory of a one-shot against the interpreter, `df` and check_disk."""
+"""Start-up and memory of a one-shot against the interpreter, `df` and check_disk; of every command
+that reads the state, and of `tick`, against another checkout: BESIDE=/path/to/it."""
 
+import os
 import shutil
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks.measure import interleaved, machine, peak_memory, row
+from benchmarks.measure import (
+    ENV,
+    interleaved,
+    interleaved_processor_time,
+    machine,
+    peak_memory,
+    row,
+)
+
+ROOT = Path(__file__).resolve().parent.parent
+BESIDE = os.environ.get("BESIDE", "")
+READING = {
+    "alerts list": 0.42,
+    "explain load": 0.42,
+    "status": 0.48,
+    "incidents": 0.48,
+    "gpus list": 0.48,
+    "tick": 0.5,
+    "check fs --path /": 0.85,
+}
+"""Commands, and how much of the processor time of the checkout beside (commit d826494, which had
+SQLAlchemy) they may take."""
+MOST_MB = 34.0
+STATE = """\
+state: {folder}/state
+checks:
+  load: {{kind: exec, command: [/bin/false]}}
+  disks: {{kind: fs, paths: [/]}}
+channels:
+  book: {{kind: file, path: {folder}/book}}
+"""
 
 FLOOR = "python -c pass"
 GOAL = 6.0
@@ -36,6 +69,44 @@ def main() -> None:
         for name, argv in commands.items():
             peak = max(peak_memory(argv) for _ in range(LOOKS))
             row(f"peak memory: {name}", f"{peak / 1e6:.1f} MB")
+    _reading()
+
+
+def _reading() -> None:
+    """Commands on a state in which a check has failed."""
+    trees = {"here": str(ROOT), **({"beside": BESIDE} if BESIDE else {})}
+    with tempfile.TemporaryDirectory() as name:
+        files = {tree: _state(Path(name) / tree, place) for tree, place in trees.items()}
+        commands = {
+            f"{tree}: {words}": _started(place, files[tree], words)
+            for words in READING
+            for tree, place in trees.items()
+        }
+        times = interleaved_processor_time({FLOOR: [sys.executable, "-c", "pass"], **commands})
+        for words, goal in READING.items():
+            here, beside = times[f"here: {words}"], times.get(f"beside: {words}")
+            against = f"{here / times[FLOOR]:.1f} x {FLOOR}"
+            if beside:
+                against += f", {here / beside:.2f} of {beside * 1000:.1f} ms, goal: at most {goal}"
+            row(f"processor: sentinel {words}", f"{here * 1000:.1f} ms", against)
+            peak = max(peak_memory(commands[f"here: {words}"]) for _ in range(3)) / 1e6
+            row(f"peak memory: sentinel {words}", f"{peak:.1f} MB", f"goal: at most {MOST_MB:g}")
+
+
+def _state(folder: Path, tree: str) -> str:
+    """A configuration whose state has an alert; compiles what is not compiled yet."""
+    folder.mkdir()
+    file = folder / "sentinel.yaml"
+    file.write_text(STATE.format(folder=folder))
+    subprocess.run(_started(tree, str(file), "tick"), env=ENV, capture_output=True, check=False)
+    return str(file)
+
+
+def _started(tree: str, file: str, words: str) -> list[str]:
+    code = f"import sys; sys.path.insert(0, {tree!r}); sys.argv[0] = 'sentinel'; "
+    code += "from sentinel.cli import main; sys.exit(main())"
+    config = [] if words.startswith("check") else ["-c", file]
+    return [sys.executable, "-c", code, *words.split(), *config]
 
 
 def _commands(script: str) -> dict[str, list[str]]:

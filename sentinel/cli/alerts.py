@@ -9,6 +9,7 @@ from sentinel.alerting.processor import iso
 from sentinel.alerting.silences import Ack, Silence
 from sentinel.cli import orders
 from sentinel.cli.common import verb
+from sentinel.cli.piped import about, is_piped, print_rows
 from sentinel.cli.state import State, named_alerts
 from sentinel.core.clock import Instant, elapsed
 from sentinel.core.model import Alert, Status, Transition
@@ -223,30 +224,56 @@ def _held(now: dict[str, Any]) -> None:
 
 
 def _list(rows: list[dict[str, Any]]) -> None:
+    header = ("alert", "", "check", "for", "summary")
+    cells = [
+        (a["alert"], _state(a), about(a["check"], a["subject"]), a["for"], _owner(a) + a["summary"])
+        for a in rows
+    ]
+    if is_piped():
+        print_rows(header, cells)
+        return
     from rich.text import Text
 
-    from sentinel.cli.tables import about, console, plain_table, status_cell
+    from sentinel.cli.tables import console, plain_table, status_cell
 
-    table = plain_table("alert", "", "check", "for", "summary")
-    for a in rows:
-        state = status_cell(Status(a["status"])) if a["state"] == "firing" else Text("pending")
-        note = f": {shortened(visible(a['ack_note']), 60)}" if a["ack_note"] else ""
-        held = f"[{visible(a['acknowledged_by'])} has it{note}] " if a["acknowledged_by"] else ""
-        table.add_row(
-            a["alert"], state, about(a["check"], a["subject"]), a["for"], Text(held + a["summary"])
-        )
+    table = plain_table(*header)
+    for a, (name, state, what, long, summary) in zip(rows, cells, strict=True):
+        firing = a["state"] == "firing"
+        coloured = status_cell(Status(a["status"])) if firing else Text(state)
+        table.add_row(name, coloured, Text(what), long, Text(summary))
     console().print(table)
 
 
+def _state(a: dict[str, Any]) -> str:
+    return str(a["status"]) if a["state"] == "firing" else "pending"
+
+
+def _owner(a: dict[str, Any]) -> str:
+    """Who has it, before the summary."""
+    note = f": {shortened(visible(a['ack_note']), 60)}" if a["ack_note"] else ""
+    return f"[{visible(a['acknowledged_by'])} has it{note}] " if a["acknowledged_by"] else ""
+
+
 def _history(rows: list[dict[str, Any]]) -> None:
+    header = ("at", "reason", "alert", "check", "summary")
+    cells = [
+        (
+            t["at"][:19].replace("T", " "),
+            t["reason"],
+            t["alert"],
+            about(t["check"], t["subject"]),
+            t["summary"],
+        )
+        for t in rows
+    ]
+    if is_piped():
+        print_rows(header, cells)
+        return
     from rich.text import Text
 
-    from sentinel.cli.tables import about, console, plain_table
+    from sentinel.cli.tables import console, plain_table
 
-    table = plain_table("at", "reason", "alert", "check", "summary")
-    for t in rows:
-        at = t["at"][:19].replace("T", " ")
-        table.add_row(
-            at, t["reason"], t["alert"], about(t["check"], t["subject"]), Text(t["summary"])
-        )
+    table = plain_table(*header)
+    for at, reason, alert, what, summary in cells:
+        table.add_row(at, reason, alert, Text(what), Text(summary))
     console().print(table)

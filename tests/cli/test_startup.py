@@ -95,12 +95,15 @@ def test_who_reads_the_state_imports_neither_engine_nor_channels(
 
 
 @pytest.mark.parametrize(
-    "words", [["status", "--json"], ["alerts", "list", "--json"], ["explain", "load"]], ids=" ".join
+    "words",
+    [["status", "--json"], ["alerts", "list"], ["alerts", "history"], ["explain", "load"]],
+    ids=" ".join,
 )
 def test_what_prints_no_table_imports_nothing_to_render_one(
-    words: list[str], state_with_an_alert: Path
+    words: list[str], state_with_an_alert: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Lines and JSON are written as they are."""
+    monkeypatch.delenv("COLUMNS", raising=False)
     done = python(LOOKED.format(words=[*words, "-c", str(state_with_an_alert)]))
     assert "sentinel.cli.state" in done.stderr.split()
     assert "rich" not in done.stderr.split()

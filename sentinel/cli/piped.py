@@ -1,0 +1,36 @@
+"""Tables for who reads from a pipe: rows of whole words, without the rendering of a terminal."""
+
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from unicodedata import combining, east_asian_width
+
+BETWEEN = "  "
+
+
+def is_piped() -> bool:
+    """Whether nobody looks at a terminal, and no width was asked for ($COLUMNS)."""
+    return not sys.stdout.isatty() and not os.environ.get("COLUMNS")
+
+
+def print_rows(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Columns as wide as their widest cell, as `tables.plain_table` has them off a terminal."""
+    table = [header, *rows]
+    widths = [max(_cells(row[place]) for row in table) for place in range(len(header))]
+    for row in table:
+        padded = (
+            text + " " * (width - _cells(text)) for text, width in zip(row, widths, strict=True)
+        )
+        print(BETWEEN.join(padded))
+
+
+def about(check: str, subject: str) -> str:
+    """`disks /scratch`; once where both are the same."""
+    return check if subject in ("", check) else f"{check} {subject}"
+
+
+def _cells(text: str) -> int:
+    """How many columns of a terminal it takes."""
+    if text.isascii():
+        return len(text)
+    return sum(0 if combining(c) else 2 if east_asian_width(c) in "WF" else 1 for c in text)
