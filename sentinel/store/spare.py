@@ -6,9 +6,9 @@ again reads it back.
 
 import os
 import stat
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from functools import cached_property
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -25,6 +25,7 @@ from sentinel.store.errors import Refused
 from sentinel.store.journal import SIZE, Journal
 from sentinel.store.lease import DirectoryLock, Lease
 from sentinel.store.rows import Order, Snapshot, Unreadable, decode, encode, together
+from sentinel.trust import user_name
 
 AGAIN = 3600.0
 """Seconds until the same is said again: a timer or systemd starts a pass far more often."""
@@ -89,7 +90,8 @@ class Kept(Struct, frozen=True):
 
 class Place:
     """A directory for a journal. `shared`: others put files there too, so it is one in it of this
-    user's own. `patience`: who looks there, where it may lie on a mount that hangs."""
+    user's own, under another name where somebody has taken the usual one. `patience`: who looks
+    there, where it may lie on a mount that hangs."""
 
     def __init__(
         self,
@@ -99,15 +101,22 @@ class Place:
         shared: bool,
         patience: Patience = HERE,
     ) -> None:
-        self.shared, self._parent = shared, folder if shared else ""
-        self.folder = os.path.join(folder, f"sentinel-{os.geteuid()}") if shared else folder
-        self.journal = Journal(os.path.join(self.folder, name))
+        self.shared, self._parent, self._name = shared, folder if shared else "", name
+        self._usual = os.path.join(folder, f"sentinel-{os.geteuid()}") if shared else folder
+        self.squatter = ""
+        """Who has taken the usual name and what is used in its place, for people; empty for nobody."""
+        self._use(self._usual)
         self.do = patience.do
 
-    @cached_property
-    def lock(self) -> DirectoryLock:
-        """Beside the journal."""
-        return DirectoryLock(self.journal.path + ".lock")
+    def _use(self, folder: str) -> None:
+        self.folder = folder
+        self.journal = Journal(os.path.join(folder, self._name))
+        self.lock = DirectoryLock(self.journal.path + ".lock")  # beside the journal
+
+    def settle(self) -> None:
+        """Find the directory of an earlier process, where somebody has taken the usual name."""
+        if self._parent and _sits(self._usual) and (others := self._others()):
+            self._use(others[0])
 
     def require(self) -> None:
         """Make the directory where it is missing. Raises Refused for one that others can change:
@@ -115,7 +124,9 @@ class Place:
         if self._parent and (not os.path.isdir(self._parent) or _private(self._parent)):
             raise FileNotFoundError(f"no directory {self._parent} that stays")
         with suppress(FileExistsError):
-            os.mkdir(self.folder, 0o700)
+            os.mkdir(self._usual, 0o700)
+        if self._parent and (who := _sits(self._usual)):
+            self._move(who)
         seen = os.lstat(self.folder)
         if not stat.S_ISDIR(seen.st_mode):
             raise Refused(f"{visible(self.folder)}: is no directory; remove it")
@@ -123,6 +134,22 @@ class Place:
             raise Refused(f"{visible(self.folder)}: belongs to uid {seen.st_uid}; remove it")
         if self._parent and seen.st_mode & 0o022:
             raise Refused(f"{visible(self.folder)}: others can write there; chmod go-w")
+
+    def _move(self, who: str) -> None:
+        """To another name, at random, so that nobody can take that as well. Whoever comes later uses
+        the one that was made first."""
+        if not self._others():
+            fresh = f"{self._usual}.{time.time_ns():020d}-{os.urandom(8).hex()}"
+            os.mkdir(fresh, 0o700)
+        self._use(self._others()[0])
+        self.squatter = f"{visible(self._usual)} belongs to {visible(who)}; {self.folder} is used"
+
+    def _others(self) -> list[str]:
+        """Directories of this user's own that were made in place of the usual one, the oldest first."""
+        start = os.path.basename(self._usual) + "."
+        with os.scandir(self._parent) as found:
+            named = [entry.path for entry in found if entry.name.startswith(start)]
+        return sorted(path for path in named if not _sits(path))
 
 
 class Spare:
@@ -180,7 +207,7 @@ class Spare:
         record = _first(begin)
         for place in places:
             try:
-                place.do(place.require)
+                self._require(place)
                 place.do(lambda place=place: place.journal.begin(record))  # type: ignore[misc]
             except OSError:
                 continue
@@ -213,7 +240,7 @@ class Spare:
         StoreError where there is no place for a lock."""
         for place in self._elsewhere:
             try:
-                place.do(place.require)
+                self._require(place)
                 if not place.do(lambda place=place: place.lock.take(lease)):  # type: ignore[misc]
                     raise StoreBusy(f"another sentinel leads: {place.lock.lease()}")
             except StoreBusy:
@@ -247,6 +274,7 @@ class Spare:
 
     def _read(self, place: Place) -> Kept | None:
         try:
+            place.do(place.settle)
             records = place.do(lambda: self._records(place))
             return _understood(place.journal.id, records) if records else None
         except (Refused, Unreadable) as error:
@@ -262,6 +290,11 @@ class Spare:
         if not records and place is self._beside:
             place.journal.reserve()
         return records
+
+    def _require(self, place: Place) -> None:
+        place.do(place.require)
+        if place.squatter:
+            self._refuse(place.squatter)
 
     def _refuse(self, why: str) -> None:
         if why not in self.refused:
@@ -321,6 +354,17 @@ def _volatile() -> Iterator[str]:
     if os.geteuid() == 0:
         yield "/run"
     yield from ("/dev/shm", "/tmp")  # noqa: S108
+
+
+def _sits(folder: str) -> str:
+    """Who has taken that name; empty where it is free, or a directory of this user's own."""
+    try:
+        seen = os.lstat(folder)
+    except FileNotFoundError:
+        return ""
+    if seen.st_uid == os.geteuid():
+        return "" if stat.S_ISDIR(seen.st_mode) else f"{user_name(seen.st_uid)} and is no directory"
+    return user_name(seen.st_uid)
 
 
 def _private(folder: str) -> bool:

@@ -86,6 +86,7 @@ def _kept(path: str | None) -> Settings | None:
     file = _file(path)
     for place in _places(file, app.chain_folder(Settings(state=_state_named(file)))):
         with suppress(OSError, Refused, ConfigError):
+            place.do(place.settle)
             for text in place.do(place.journal.read)[:1]:
                 return app.settings_from(file, text)
     return None
