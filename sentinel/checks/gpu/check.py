@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from msgspec.structs import replace
 
 from sentinel.actions.limits import Limits as Caps
-from sentinel.checks.gpu import lemon, local, open_xids, recorder, signals, words
+from sentinel.checks.gpu import cards, lemon, local, open_xids, recorder, signals, words
 from sentinel.checks.gpu.judge import CRIT, WARN, Limits
 from sentinel.checks.gpu.recorder import Busy
 from sentinel.checks.gpu.round import (
@@ -179,6 +179,9 @@ class GpuCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         )
         found = [*findings(this, book, opened), *lemon_findings(this, book)]
         found += words.findings(sights)
+        if ctx.one_shot and not self.nodes:
+            name = local.name()
+            found += cards.findings(name, local.log(ctx.limit / 4, None))
         found += self._others(silences, book, ctx)
         bad = plain(ctx.memory, "told")
         found += unseen(bad, found, sights, {*sights, *silences, *slurm})
