@@ -23,6 +23,7 @@ from sentinel.checks.fs.verdict import (
     remembered,
     seen_at_all,
 )
+from sentinel.checks.quota.always import is_more_wanted
 from sentinel.core.declared import FILESYSTEM, Panel
 from sentinel.core.errors import CannotTell
 from sentinel.core.kinds import Former
@@ -131,16 +132,16 @@ class Fs(Settings, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ) -> tuple[tuple[Finding, ...], dict[str, Any]]:
         """What is asked beyond statfs, and what history says of the future; imported on demand."""
         memory: dict[str, Any] = {}
-        if self.measure != "statfs" or self.write_probe:
+        types = [sight.mount.type for sight in sights if sight.mount is not None]
+        if is_more_wanted(self.measure, self.write_probe, types):
             from sentinel.checks.quota import further as more
 
             wishes = more.Wishes(
                 measure=self.measure, warn=self.warn, crit=self.crit, write_probe=self.write_probe
             )
-            if more.wanted(wishes, sights):
-                asked = more.asked(wishes, sights, ctx, deadline)
-                findings, memory[more.MEMORY] = (*findings, *asked.findings), asked.memory
-                memory[ASKED] = asked.subjects
+            asked = more.asked(wishes, sights, ctx, deadline)
+            findings, memory[more.MEMORY] = (*findings, *asked.findings), asked.memory
+            memory[ASKED] = asked.subjects
         if self.headroom or self.warn.full_in is not None or self.crit.full_in is not None:
             from sentinel.checks.fs import forecast
 

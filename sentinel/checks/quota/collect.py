@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from msgspec import Struct
 
 from sentinel import proc
+from sentinel.checks.quota.always import ALWAYS
 from sentinel.checks.quota.tools.quota import Quota, Target, Unexpected
 from sentinel.core.errors import CannotTell
 from sentinel.core.mounts import Mount
@@ -39,10 +40,6 @@ BY_TYPE = {
     "nfs4": "quota",
 }
 """The tool for a mount's type, for `measure: quota`."""
-
-ALWAYS = frozenset({"lustre", "gpfs", "beegfs", "ceph"})
-"""Types whose quotas and targets are looked at without being asked for: there statfs alone tells
-nobody when he can write no more."""
 
 TARGETS = frozenset({"lustre", "beegfs"})
 PLACES = "/usr/sbin:/sbin:/usr/local/sbin:/usr/lpp/mmfs/bin"

@@ -97,13 +97,6 @@ def report(wishes: Wishes, paths: Sequence[str], future: Future, ctx: Context) -
     )
 
 
-def wanted(fs: Wishes, sights: Sequence[Sight]) -> bool:
-    """Whether there is anything to ask beyond statfs; cheap, since most checks ask nothing."""
-    if fs.measure != "auto" or fs.write_probe:
-        return True
-    return any(s.mount is not None and s.mount.type in collect.ALWAYS for s in sights)
-
-
 def asked(fs: Wishes, sights: Sequence[Sight], ctx: Context, deadline: float) -> Asked:
     """Ask about every path that answered; `deadline` by time.monotonic."""
     asker = _Asker(fs, ctx, deadline)
