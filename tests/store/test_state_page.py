@@ -1,0 +1,155 @@
+"""docs/state.md says what is so: each of its sentences names the tests that hold it to that."""
+
+import re
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from sentinel.core.model import Batch, Receipt, Sample
+from sentinel.store.retention import DAY
+from sentinel.store.sql import SqlStore
+from sentinel.store.sqlite import SqliteBackend
+from tests.lab.systemd import ROOT
+from tests.store.nouns import at, outgoing
+
+PAGE = (ROOT / "docs/state.md").read_text(encoding="utf-8")
+ADVICE = "advice, or where something is explained"
+CONTRACT, BUFFERED, DAMAGE = "store/contract.py", "store/test_buffered.py", "store/test_damage.py"
+FAILOVER, OUTAGE, FULL = (
+    "store/test_failover.py",
+    "engine/test_outage.py",
+    "store/test_full_disk.py",
+)
+SQLITE, OPENING, JOURNAL = "store/test_sqlite.py", "store/test_opening.py", "store/test_journal.py"
+LEASE, LOCK, LOCKS = "store/test_lease.py", "store/test_lock.py", "store/test_locks.py"
+POSTGRES, MIGRATIONS = "store/test_postgres.py", "store/test_migrations.py"
+STATE, CANNOT = "cli/test_state.py", "wiring/test_cannot_start.py"
+
+BOUND: dict[str, str | tuple[str, str]] = {
+    "sentinel remembers things between passes": (CONTRACT, "what_is_committed_is_what_others_read"),
+    "`state:` says where": ADVICE,
+    "| a directory, e.g.": (OPENING, "a_missing_directory_is_made_for_its_owner_alone"),
+    "| `postgresql://user@host/database`": (POSTGRES, "two_schemas_of_one_database_are_two_states"),
+    "| open alerts; the last run": (CONTRACT, "what_is_open_or_unsent_is_never_forgotten"),
+    "| messages not sent yet": (CONTRACT, "what_is_open_or_unsent_is_never_forgotten"),
+    "| messages that were sent": (CONTRACT, "old_things_are_forgotten"),
+    "| transitions (fired": (CONTRACT, "old_things_are_forgotten"),
+    "| numbers (samples)": (CONTRACT, "of_old_hours_the_last_sample_is_kept"),
+    "A sample takes about 16 bytes": ("store/test_state_page.py", "a_sample_takes_about_16_bytes"),
+    "Once an hour a service or `tick` forgets": ("engine/test_housekeeping.py", "ticks_forget"),
+    "SQLite uses the freed space again": ("store/test_state_page.py", "freed_space_is_used_again"),
+    "Only their owner can read them": (SQLITE, "its_files_are_its_owners_alone"),
+    "| `sentinel.db`, with": (SQLITE, "the_journal_follows_the_file_system"),
+    "| `lock` | held by": (LOCK, "one_holds_it_and_is_named"),
+    "| `journal` | 2 MB": (JOURNAL, "what_is_reserved_is_empty_and_private"),
+    "| `sentinel.db.damaged-<UTC time>`": (DAMAGE, "a_damaged_file_is_kept_aside"),
+    "One sentinel leads at a time": (CONTRACT, "two_do_not_lead_at_once"),
+    "Every write carries the leader's number": (CONTRACT, "an_old_token_writes_nothing"),
+    "On local file systems SQLite": (SQLITE, "the_journal_follows_the_file_system"),
+    "So too on Btrfs": (OUTAGE, "told_once"),
+    "What was committed survives": ("store/test_processes.py", "kill_9_loses_no_batch"),
+    "A network file system must have locks": (
+        LOCKS,
+        "locks_that_hold_on_one_node_only_are_refused",
+    ),
+    "A local disk is the better place": ADVICE,
+    "| `the state … cannot be read`": (STATE, "another_users_state_is_not_an_empty_one"),
+    "| `not writable by uid …`": (OPENING, "another_users_state"),
+    "| `database or disk is full`": (FULL, "watching_goes_on_and_is_written_when_there_is_room"),
+    "| `… writes wait in memory": (BUFFERED, "too_many_writes_keep_what_matters"),
+    "| `… is a link and not followed`": (JOURNAL, "a_planted_link_is_not_followed"),
+    "| `was damaged; it is kept as …`": (DAMAGE, "damage_found_at_a_start_loses_no_alert"),
+    "| `was removed; a new one was begun`": (DAMAGE, "damage_while_running_loses_no_alert"),
+    "| `written by a newer sentinel": (CANNOT, "a_state_of_a_newer_sentinel_is_told"),
+    "| `another sentinel leads: …; it has": (CANNOT, "a_leader_that_stands_still_is_told"),
+    "| `another sentinel leads: …` |": (CONTRACT, "two_do_not_lead_at_once"),
+    "While the state cannot be written, every": (BUFFERED, "writes_are_repeated_in_order"),
+    "So a full disk, a reboot of the service": (OUTAGE, "told_once"),
+    "The first process that can write": (FULL, "a_start_on_a_full_disk_knows_what_was"),
+    "The first of these places that takes it": (FAILOVER, "a_journal_that_replaced_a_full_one"),
+    "1. `journal` in the state directory": (JOURNAL, "what_is_reserved_is_empty_and_private"),
+    "Room for it is reserved": (JOURNAL, "what_is_reserved_is_empty_and_private"),
+    "2. `spare_state:`": (JOURNAL, "it_is_bounded"),
+    "3. `$XDG_RUNTIME_DIR`": (FAILOVER, "who_keeps_a_journal_is_the_only_leader"),
+    "A journal has at most 8 MB": (FAILOVER, "a_journal_that_replaced_a_full_one"),
+    "It is its owner's alone": (JOURNAL, "cut_at_any_byte"),
+    "One that belongs to another user": (JOURNAL, "a_journal_of_another_user"),
+    "While the state works, nothing is written": (DAMAGE, "damage_found_at_a_start_loses_no_alert"),
+    "**Several hosts.**": (OUTAGE, "hosts_without_a_shared_place"),
+    "Where passes run on several hosts": (OUTAGE, "hosts_without_a_shared_place"),
+    "Without it each host knows": (OUTAGE, "hosts_without_a_shared_place"),
+    "Ids stay the same": (OUTAGE, "hosts_without_a_shared_place"),
+    "Links of a chain tell at once": (OUTAGE, "hosts_without_a_shared_place"),
+    "**PostgreSQL.** While the server": (OUTAGE, "a_server_that_is_away"),
+    "Where another one was seen": (LEASE, "a_server_that_is_away_does_not_keep_a_lease_alive"),
+    "An older state is brought": (MIGRATIONS, "a_full_disk_in_the_middle_of_a_change_loses"),
+    "One that is newer, or older": ("store/test_session.py", "a_state_of_another_version_is_left"),
+}
+"""How a sentence or a row of a table begins -> a file below tests/, and how a test in it begins."""
+
+_HEADERS = ("| `state:` |", "| what | until |", "| file | is |", "| sentinel says |")
+
+
+def sentences() -> list[str]:
+    """Those of the page, and the rows of its tables."""
+    found: list[str] = []
+    for line in PAGE.splitlines():
+        if line.startswith("|"):
+            if not line.startswith(("|---", *_HEADERS)):
+                found.append(line)
+        elif line and not line.startswith("#"):
+            found += re.split(r"(?<=[A-Za-z)`]\.) (?=[A-Z`*])", line)
+    return found
+
+
+def test_each_sentence_is_bound() -> None:
+    """A new one needs a line in the table; one that is gone leaves none behind."""
+    told = sentences()
+    unbound = [s for s in told if not any(s.startswith(key) for key in BOUND)]
+    assert unbound == []
+    assert [key for key in BOUND if not any(s.startswith(key) for s in told)] == []
+
+
+@pytest.mark.parametrize("key", [key for key, bound in BOUND.items() if bound != ADVICE])
+def test_what_it_is_bound_to_is_there(key: str) -> None:
+    """A test of that name, in that file."""
+    file, name = BOUND[key]
+    assert f"def test_{name}" in (ROOT / "tests" / file).read_text(encoding="utf-8")
+
+
+def test_a_sample_takes_about_16_bytes(tmp_path: Path) -> None:
+    """With what SQLite keeps around it."""
+    store = SqlStore(SqliteBackend(str(tmp_path)))
+    store.lead("test", at())
+    empty = _size(store, tmp_path)
+    names = [f"/scratch/{number}" for number in range(500)]
+    for minute in range(200):
+        samples = tuple(Sample(name, "used", float(minute)) for name in names)
+        store.commit(Batch(at=at(60 * minute), samples={"fs": samples}))
+    full = _size(store, tmp_path)
+    assert 12 < (full - empty) / (500 * 200) < 22
+    store.close()
+
+
+def test_freed_space_is_used_again(tmp_path: Path) -> None:
+    """The file does not shrink, and does not grow by what comes in place of what went."""
+    store = SqlStore(SqliteBackend(str(tmp_path)))
+    store.lead("test", at())
+    first, second = (tuple(outgoing(f"{n}-" + "x" * 999) for n in range(500)) for _ in "ab")
+    store.commit(Batch(at=at(), outbox=first))
+    before = _size(store, tmp_path)
+    store.sent(store.outbox(), at(), Receipt("250"))
+    store.prune(at(100 * DAY))
+    assert _size(store, tmp_path) >= before
+    store.commit(Batch(at=at(100 * DAY), outbox=second))
+    assert _size(store, tmp_path) <= before * 1.1
+    store.close()
+
+
+def _size(store: SqlStore, folder: Path) -> int:
+    """Of the database, with its log written back."""
+    with closing(sqlite3.connect(folder / "sentinel.db")) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    return (folder / "sentinel.db").stat().st_size
