@@ -119,6 +119,6 @@ def _dmesg(limit: float, *options: str) -> str | Unread:
 
 def _kmsg(limit: float) -> list[str]:
     """The records of /dev/kmsg; none where it was not read to its end."""
-    done = proc.run(KMSG, limit=limit, env={**os.environ, "LC_ALL": "C"})
+    done = proc.run(KMSG, limit=limit)
     lines = done.out.decode("utf-8", "backslashreplace").split("\n")
     return [line for line in lines if line[:1].isdigit()] if WHOLE in done.err else []
