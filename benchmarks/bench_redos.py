@@ -21,6 +21,12 @@ GOAL = 5.0
 """Times a plain text of the same length."""
 FILLINGS = ("", " ", "\n", "a", "0", ".", "\t", "(", "[", "{", "'", ":", "-", "/", ", ", "1.", "a.",
             "a-", '"', "=", "Error: ", '  File "a", line 1\n')  # fmt: skip
+LINES = ("a  loss\n", "a | loss |\n", "step,train_loss\n", "NaN loss \n", "loss=nan\n", "loss=1\n",
+         "loss=nan\nloss=1\n", "Traceback (most recent call last): retrying with\n",
+         "Exception ignored in: x\nTraceback (most recent call last):\n",
+         "During handling of the above exception, another exception occurred:\n\n"
+         "Traceback (most recent call last):\n", "overflow loss scale: 1\n", "a=CUDA error\n")  # fmt: skip
+"""Lines of which each begins something that goes on below it, or is found and counted."""
 PLAIN = "INFO worker 3 started fine on host node-3 in 3.2 s, loss 2.31\n"
 
 
@@ -55,6 +61,7 @@ def main() -> None:
         for filling in FILLINGS
         for text in ((word + filling) * (size // len(word + filling)), word + filling * size)
     ]
+    texts += [(repr(line), decoded((line * (size // len(line))).encode())) for line in LINES]
     for name, parse in parsers().items():
         plain = min(_seconds(parse, (PLAIN * (size // len(PLAIN)))) for _ in range(5))
         found = sorted(((_seconds(parse, t) / plain, shown) for shown, t in texts), reverse=True)

@@ -6,7 +6,9 @@ What Megatron says of a NaN otherwise is read too: it leaves the loss out of the
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from itertools import chain, islice, pairwise
 from math import inf, isfinite, nan
 
 MOST_NAMES = 32
@@ -112,6 +114,27 @@ def losses(text: str, own: "re.Pattern[str] | None" = None) -> list[Loss]:
     return list(_telling(sorted(lines, key=lambda one: one[0])))
 
 
+def last_of_each(found: "Iterable[Loss]") -> list[tuple[Loss, int]]:
+    """Of each name all that `counted` needs of a text: its last finite value, then the first of the
+    values that are no number after it, and how many these are. A text holds any number of values;
+    what is kept and counted later has to be little."""
+    finite, bad = dict[str, Loss](), dict[str, tuple[Loss, int]]()
+    for one in found:
+        name, value = one[1:]
+        if name not in finite and name not in bad and len({*finite, *bad}) >= 2 * MOST_NAMES:
+            continue
+        if not _is_bad(name, value):
+            finite[name] = one
+            bad.pop(name, None)
+            continue
+        first, times = bad.get(name, ((one[0], name, 0.0 if name == SKIPPED else value), 0))
+        if name == SKIPPED:  # of which the value is the number
+            first = (first[0], name, first[2] + value)
+        bad[name] = first, times + 1
+    told = [*((one, 1) for one in finite.values()), *bad.values()]
+    return sorted(told, key=lambda each: each[0][0])
+
+
 def tells_loss(text: str) -> bool:
     """Whether a loss of any name stands in it, with its value."""
     return any(pattern.search(text) for pattern in _LOSSES)
@@ -176,11 +199,12 @@ def _usual(told: list[tuple[str, float]]) -> list[tuple[str, float]]:
     return [(name, value) for name, value in fit if name == chosen[0][0]] if chosen else []
 
 
-def counted(bad: Mapping[str, int], name: str, value: float) -> dict[str, int]:
-    """How many times in a row each name was no number, after one more; 0 where it is one. A loss
+def counted(bad: Mapping[str, int], name: str, value: float, times: int = 1) -> dict[str, int]:
+    """How many times in a row each name was no number, after so many more; 0 where it is one. A loss
     is only left out where it was seen before, and skipped iterations are counted themselves. Where
     there are many names, one that is finite makes room for one that is not."""
-    times = int(value) if name == SKIPPED else int(_is_bad(name, value))
+    each = int(value) if name == SKIPPED else times
+    times = each if _is_bad(name, value) else 0
     if name not in bad:
         if (name == LEFT_OUT and value) or (name in (AT_MINIMUM, OVERFLOWED) and not value):
             return {**bad}
@@ -280,23 +304,40 @@ def _is_least(match: "re.Match[str]") -> bool:
 
 
 def _tables(text: str) -> Iterator[Loss]:
-    """Values below a line that names columns, as fastai and CSV files have them."""
-    for header in _HEADER.finditer(text) if "oss" in text else ():
-        names = _COLUMNS.split(header[0].strip(" \t|│┃"))
-        wanted = [number for number, name in enumerate(names) if "loss" in name.lower()]
-        at = header.end() + 1
-        for _ in range(MAX_ROWS if len(names) > 1 else 0):
-            end = text.find("\n", at)
-            line = text[at : end if end >= 0 else len(text)]
-            cells = _COLUMNS.split(line.strip(" \t|│┃"))
-            if len(cells) == len(names):
-                found = [(names[n], _cell(cells[n])) for n in wanted]
-                yield from ((at, name, value) for name, value in found if value is not None)
-            elif not _RULER.fullmatch(line[:MAX_HEADER]):
-                break
-            if end < 0:
-                break
-            at = end + 1
+    """Values below a line that names columns, as fastai and CSV files have them. A table ends where
+    the next one begins: no line is read twice, whatever names stand in it."""
+    headers = _HEADER.finditer(text) if "oss" in text else iter(())
+    for header, following in pairwise(chain(headers, [None])):
+        names = _columns(header[0]) if header and _COLUMNS.search(header[0]) else []
+        if header and len(names) > 1:
+            begin, end = header.end() + 1, following.start() if following else len(text)
+            yield from _rows(text[begin:end], begin, names)
+
+
+def _rows(text: str, begin: int, names: "list[str]") -> Iterator[Loss]:
+    """The losses of the table that this text begins with; the text stands at `begin`."""
+    wanted = [number for number, name in enumerate(names) if "loss" in name.lower()]
+    for line in islice(_lines(text), MAX_ROWS):
+        cells = _columns(line)
+        if len(cells) == len(names):
+            found = [(names[n], _cell(cells[n])) for n in wanted]
+            yield from ((begin, name, value) for name, value in found if value is not None)
+        elif not _RULER.fullmatch(line[:MAX_HEADER]):
+            return
+        begin += len(line) + 1
+
+
+def _lines(text: str) -> Iterator[str]:
+    at = 0
+    while at < len(text):
+        end = text.find("\n", at)
+        end = end if end >= 0 else len(text)
+        yield text[at:end]
+        at = end + 1
+
+
+def _columns(line: str) -> "list[str]":
+    return _COLUMNS.split(line.strip(" \t|│┃"))
 
 
 def _cell(text: str) -> float | None:
@@ -320,9 +361,13 @@ def _unnamed(text: str) -> Iterator[Loss]:
 def _name(text: str, match: "re.Match[str]") -> str:
     """What is attached to it, and a word before."""
     start = match.start()
-    before = text[max(0, start - NEAR) : start]
+    return _named_by(text[max(0, start - NEAR) : start], text[start : match.end(1)])
+
+
+@lru_cache(maxsize=4096)
+def _named_by(before: str, told: str) -> str:
     *_, word, attached = ["", *before[max(map(before.rfind, _ENDS)) + 1 :].split(" ")]
-    own = attached + text[start : match.end(1)]
+    own = attached + told
     return f"{word} {own}" if word.replace("/", "").isidentifier() else own
 
 

@@ -288,7 +288,8 @@ class _Step:
             marks = {name: replace(mark, since=at) for name, mark in seen.marks.items()}
             self._seen = replace(self._seen, marks=marks)
         elif event.what == "loss":
-            self._seen = replace(seen, losses=counted(seen.losses, event.name, event.value))
+            bad = counted(seen.losses, event.name, event.value, event.times)
+            self._seen = replace(seen, losses=bad)
         elif event.what == "pace":
             self._paces.append(event.value)
         elif event.what == "member":

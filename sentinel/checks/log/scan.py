@@ -9,7 +9,7 @@ from typing import Literal
 from msgspec import Struct
 
 from sentinel.checks.log.bars import SCALES
-from sentinel.checks.log.losses import course, latest, losses
+from sentinel.checks.log.losses import course, last_of_each, latest, losses
 from sentinel.checks.log.settings import Phase
 from sentinel.checks.log.trainers import DONE, TRAINERS, phases_of
 from sentinel.checks.log.troubles import Finder, Trouble
@@ -58,6 +58,8 @@ class Event(Struct, frozen=True):
     trouble: Trouble | None = None
     rounded: bool = False
     """Whether a number is told as `12K`: it may have advanced though it reads the same."""
+    times: int = 1
+    """How many times in a row a loss was no number."""
 
 
 class Patterns(Struct, frozen=True):
@@ -101,7 +103,7 @@ def scan(text: str, patterns: Patterns, path: str = "", node: str = "") -> list[
     events = [
         *_numbers(text, patterns.numbers),
         *_phases(text, patterns.phases),
-        *(Event(at, "loss", name, value) for at, name, value in losses(text, patterns.loss)),
+        *_losses(text, patterns.loss),
         *(Event(len(text), "value", n, v) for n, v in latest(text, patterns.loss).items()),
         *_paces(text),
         *_members(text),
@@ -113,6 +115,11 @@ def scan(text: str, patterns: Patterns, path: str = "", node: str = "") -> list[
     found = patterns.finder.find(text, path, node)
     events += [Event(position, "trouble", trouble=one) for position, one in found]
     return sorted(events, key=lambda event: event.at)
+
+
+def _losses(text: str, own: "re.Pattern[str] | None") -> Iterable[Event]:
+    for (at, name, value), times in last_of_each(losses(text, own)):
+        yield Event(at, "loss", name, value, times=times)
 
 
 def _numbers(text: str, numbers: "Mapping[str, re.Pattern[str]]") -> Iterable[Event]:

@@ -1,6 +1,7 @@
 """Lines that say that something has gone wrong: which of the known ones, from whom. Pure."""
 
 import re
+from bisect import bisect_left
 
 from msgspec import Struct
 
@@ -104,6 +105,10 @@ MOST = 20
 """Troubles that one look keeps: the first ones are the causes, the rest are their echo."""
 
 
+MOST_READ = 300
+"""Tracebacks of one look whose exceptions are looked for, each on many lines: of further ones only
+the first line is judged."""
+
 DIAGNOSTIC = re.compile(
     r"UCX +(?:DIAG|DEBUG|INFO)\b|^(?:\[\w+\]:)?[VIW]\d{4} \d\d:[\d:.]+ [^\n]{0,200}\] Traceback "
     r"|\bsysctl: |/(?:proc|sys)/\S{1,200}: Read-only file system|Read-only file system: '/(?:proc|sys)/"
@@ -203,18 +208,13 @@ class Finder:
         """With the position of each; one of a line, and at most MOST of a kind."""
         found: list[tuple[int, Trouble]] = []
         counts: dict[str, int] = {}
-        end, hits, survived = -1, self._hits(text), False
+        end, hits, survived, read = -1, self._hits(text), False, 0
         for number, first in enumerate(hits):
             if first[0] <= end:
                 continue
             begin, end = _line(text, first[0])
             position, name, kind = _worst(hits, number, end)
             if counts.get(name, 0) == MOST:
-                continue
-            ended = _exception(text, position, hits) if name == TRACEBACK and kind else None
-            if self._ignored(text, position) or (ended and self._ignored(text, ended.start)):
-                continue
-            if kind and (is_setting(text, position) or self._handled(text, position, ended, kind)):
                 continue
             if name == TRACEBACK and kind:
                 before = text[max(0, begin - LONGEST) : begin]
@@ -223,6 +223,13 @@ class Finder:
                 )
                 if survived:
                     continue
+                read += 1
+            follow = name == TRACEBACK and kind and read <= MOST_READ
+            ended = _exception(text, position, hits) if follow else None
+            if self._ignored(text, position) or (ended and self._ignored(text, ended.start)):
+                continue
+            if kind and (is_setting(text, position) or self._handled(text, position, ended, kind)):
+                continue
             counts[name] = counts.get(name, 0) + 1
             if ended:
                 name = NETWORK_EXCEPTION if ended.network else EXCEPTION
@@ -271,7 +278,10 @@ def _worst(hits: "list[_Hit]", number: int, end: int) -> "_Hit":
 def _exception(text: str, position: int, hits: "list[_Hit]") -> "Ending | None":
     """The exception of the traceback there, if it is the cause, and nothing known."""
     said = ending(text, position)
-    known = said and any(said.start <= at < said.end for at, _, _ in hits)
+    if said is None:
+        return None
+    following = bisect_left(hits, said.start, key=lambda hit: hit[0])
+    known = following < len(hits) and hits[following][0] < said.end
     return None if known else said
 
 

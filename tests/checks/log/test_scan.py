@@ -1,10 +1,12 @@
 """Rules of what a text says: numbers, phases, losses, ranks, in their order."""
 
 import re
+import time
 from math import isfinite
 
 import pytest
 
+from sentinel.checks.log.losses import _tables
 from sentinel.checks.log.recognition import recognise
 from sentinel.checks.log.scan import KNOWN_PHASES, Patterns, phases, scan
 from sentinel.checks.log.settings import named
@@ -256,7 +258,53 @@ def test_megatron_tells_a_nan_by_what_it_counts_and_leaves_out(line: str, names:
 def test_a_loss_that_stays_finite_is_said_once_a_text() -> None:
     """Ten thousand lines are one event, so that reading stays quick."""
     found = events("loss: 1\n" * 9 + "loss: nan\n" * 2 + "loss: 2\n" * 9, "loss")
-    assert [str(value) for value in found] == ["1.0", "nan", "nan", "2.0"]
+    assert [str(value) for value in found] == ["2.0"]
+
+
+def test_a_loss_that_stays_lost_is_said_once_with_how_often() -> None:
+    """A MiB of `loss=nan` is little to send and to count."""
+    text = "loss: nan\n" * 2 + "loss: 1\n" + "loss: nan\n" * 5000
+    found = [e for e in scan(text, patterns()) if e.what == "loss" and e.name == "loss"]
+    assert [(str(event.value), event.times) for event in found] == [("1.0", 1), ("nan", 5000)]
+    assert text.index("1") < found[1].at < text.index("1") + 10
+
+
+def test_there_are_few_losses_whatever_their_names() -> None:
+    text = "".join(f"a{n} loss: nan\na{n} loss: 1\nb{n} loss: nan\n" for n in range(5000))
+    assert len([event for event in scan(text, patterns()) if event.what == "loss"]) < 200
+
+
+@pytest.mark.parametrize("line", ["a  loss\n", "a | loss |\n", "step,train_loss\n"])
+def test_lines_that_all_name_columns_are_read_once(line: str) -> None:
+    """Each would be a table of 2000 rows: 64 KiB took a minute."""
+    began = time.thread_time()
+    assert [*_tables(line * (2**16 // len(line)))] == []
+    assert time.thread_time() - began < 5
+
+
+@pytest.mark.parametrize(
+    "survived",
+    [
+        "Traceback (most recent call last): retrying with\n",
+        "Exception ignored in: x\nTraceback (most recent call last):\n",
+    ],
+)
+def test_what_follows_thousands_of_survived_tracebacks_is_told(survived: str) -> None:
+    """Looking for each one's exception on 400 lines took sixty times as long as a plain text."""
+    real = "a\nb\n" * 600 + 'Traceback (most recent call last):\n  File "a", line 1\nKeyError: 1\n'
+    began = time.thread_time()
+    found = [e.trouble for e in scan(survived * 5000 + real, patterns()) if e.trouble]
+    assert time.thread_time() - began < 10
+    assert found[-1].kind in ("Python exception", "Python traceback")
+
+
+def test_a_table_goes_on_below_its_header_when_that_is_written_again() -> None:
+    text = "epoch  train_loss\n0  1.5\nepoch  train_loss\n1  nan\n2  nan\n"
+    found = [event for event in scan(text, patterns()) if event.what == "loss"]
+    assert [(e.name, str(e.value), e.times) for e in found] == [
+        ("train_loss", "1.5", 1),
+        ("train_loss", "nan", 2),
+    ]
 
 
 def test_a_loss_without_a_name_before_it_is_its_own_number() -> None:
