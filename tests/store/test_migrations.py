@@ -5,6 +5,8 @@ import re
 import sqlite3
 import subprocess
 import sys
+import tarfile
+import zipfile
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -24,6 +26,7 @@ from sentinel.store.session import translated
 from sentinel.store.sql import SqlStore
 from sentinel.store.sqlite import SqliteBackend
 from tests.lab.systemd import ROOT
+from tests.packaging.test_pyz import builder
 from tests.store.disk import Disk
 from tests.store.nouns import at, told
 
@@ -57,19 +60,19 @@ def test_both_databases_have_the_same_tables() -> None:
         assert one == other
 
 
-def test_the_files_are_in_what_is_installed() -> None:
-    """The wheel takes all of the package, and from it sentinel.pyz is made; the sdist has it too."""
-    project = (ROOT / "pyproject.toml").read_text()
-    assert 'packages = ["sentinel"]' in project
-    assert '"/sentinel"' in project
-    done = subprocess.run(
-        ["git", "-C", str(ROOT), "ls-files", "sentinel/store/migrations"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode == 0:  # what git ignores is in neither
-        assert {path.name for path in FILES} <= {Path(n).name for n in done.stdout.split()}
+def test_the_files_are_in_what_is_installed(tmp_path: Path) -> None:
+    """In the wheel, in the source distribution, and in sentinel.pyz, which leaves some files out."""
+    command = [sys.executable, "-m", "hatchling", "build", "-d", str(tmp_path)]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    (wheel,), (source,) = tmp_path.glob("*.whl"), tmp_path.glob("*.tar.gz")
+    with tarfile.open(source) as packed:
+        names = {Path(name).name for name in packed.getnames()}
+    assert {path.name for path in FILES} <= names
+    site = tmp_path / "site"
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(site)
+    builder()._slim(site)
+    assert {path.name for path in FILES} <= {path.name for path in site.rglob("*.sql")}
 
 
 # States of earlier sentinels
