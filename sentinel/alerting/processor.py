@@ -341,7 +341,8 @@ class _Work:
         acked = alert.id in self._orders.acks
         if acked and not alert.acked:
             alert = self._tell_ack(alert, heard)
-        for reason, names in owed(alert, heard, self._now, acked=acked).items():
+        quiet = acked or alert.tell_once
+        for reason, names in owed(alert, heard, self._now, acked=quiet).items():
             transition = self._fresh.get(key)
             if transition is None and waited and reason == "firing":
                 told = replace(alert, count=alert.count - 1)
@@ -363,9 +364,9 @@ class _Work:
         return replace(told, told=alert.told)  # neither a repeat nor worse: nothing begins anew
 
     def _heard(self, alert: Alert) -> dict[str, Listener]:
-        acked = alert.id in self._orders.acks
+        quiet = alert.tell_once or alert.id in self._orders.acks
         plan = self._plan
-        return audience(alert, plan.routes, plan.channels, self._now, plan.zone, acked)
+        return audience(alert, plan.routes, plan.channels, self._now, plan.zone, quiet)
 
     def _mute(self, alert: Alert) -> str:
         """Why nobody is told just now; empty when they are."""

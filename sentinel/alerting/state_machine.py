@@ -201,6 +201,7 @@ def _observe(before: Alert, finding: Finding, policy: Policy, now: Instant) -> A
         details=finding.details,
         commands=tuple(f"{policy.before}{command}" for command in finding.commands),
         values=finding.values,
+        tell_once=finding.tell_once,
         labels={**finding.labels, **policy.labels},
         runbook=policy.runbook,
         last=now,

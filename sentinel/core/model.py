@@ -54,7 +54,8 @@ class Finding(Struct, frozen=True, kw_only=True):
     `commands` are what a person would run next; `labels` (node, user, partition, job) route.
     `patience`: seconds that it has to last before anybody is told, where the file has no `for` for
     the check. 0: it is decisive, and told at once. `began`: when it began, epoch seconds, where
-    that is known better than by the first sight of it.
+    that is known better than by the first sight of it. `tell_once`: it is for information, and neither
+    repeated nor escalated.
     """
 
     subject: str
@@ -66,6 +67,7 @@ class Finding(Struct, frozen=True, kw_only=True):
     labels: Mapping[str, str] = {}
     patience: float = 0.0
     began: int | None = None
+    tell_once: bool = False
 
     def samples(self, names: Iterable[str]) -> "tuple[Sample, ...]":
         """The numbers of these names among its values, for the history."""
@@ -201,7 +203,7 @@ class Alert(Struct, frozen=True, kw_only=True):
     last firings and ends; while there are many it is `flapping`. `over`: it has ended and is
     kept only to notice flapping. `acked`: those who know of it have heard that somebody has it.
     `incident`: the id of the alert that is its cause, or its own. `freed`: since when its cause is over,
-    while nobody has been told of it.
+    while nobody has been told of it. `tell_once`: as the finding says.
     """
 
     key: Key
@@ -232,6 +234,7 @@ class Alert(Struct, frozen=True, kw_only=True):
     acked: bool = False
     incident: str = ""
     freed: Instant | None = None
+    tell_once: bool = False
 
     @property
     def beginning(self) -> Instant:

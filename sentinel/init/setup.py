@@ -281,6 +281,20 @@ def _training(seen: Seen) -> Iterator[str]:
     yield f"           its progress: {visible(seen.number) or 'no number was recognised, so only growth counts'}"
     folder = seen.training.checkpoints
     yield f"           checkpoints {visible(folder) if folder else 'not found'}"
+    yield f"           when it has finished: {_finished(seen)}"
+
+
+def _finished(seen: Seen) -> str:
+    """What the end of this training means as the file is written, and how to say more of it."""
+    if seen.training.waits:
+        return (
+            "not by itself, as another job waits behind it (`queued: 1`); `done_when` in the file "
+            "says what proves it"
+        )
+    return (
+        "not known; exit code 0 with a clean output is told once. Say it in the file: `done_when`, or "
+        "`queued: 1` where another job has to follow"
+    )
 
 
 def _after(plan: Plan, progress: Progress) -> Iterator[str]:

@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 
 import pytest
+from msgspec.structs import replace
 
 from sentinel.alerting.observations import Outcome
 from sentinel.alerting.processor import Plan, digest, forget
-from sentinel.alerting.settings import Hours, Match, Route
+from sentinel.alerting.settings import Escalate, Hours, Match, Route
 from sentinel.alerting.state_machine import Policy
 from sentinel.core.clock import shifted
 from sentinel.core.model import Alert, Batch, Finding, Key, Report, Sample, Status
@@ -166,6 +167,24 @@ def test_repeats_follow_the_route() -> None:
         alerts = after(batch, alerts)
         told += [(minute, o.channel, o.notification.reason) for o in batch.outbox]
     assert told == [(0, "mail", "firing"), (2, "mail", "repeat"), (4, "mail", "repeat")]
+
+
+def test_information_is_told_once() -> None:
+    """It is neither repeated nor escalated, and its end is told to those who know."""
+    plan = Plan(
+        cluster="lab", policies=PLAN.policies, channels=["mail", "book"],
+        routes=[Route(to=["mail"], repeat=Duration(120),
+                      escalate=Escalate(after=Duration(60), to=["book"]))],
+    )  # fmt: skip
+    alerts: dict[Key, Alert] = {}
+    told = []
+    finding = replace(disk("/a", Status.WARNING), tell_once=True)
+    for minute in range(5):
+        seen = finding if minute < 4 else disk("/a", Status.OK)
+        batch = digest([ran(seen)], alerts, plan, shifted(START, 60 * minute))
+        alerts = after(batch, alerts)
+        told += [(minute, o.channel, o.notification.reason) for o in batch.outbox]
+    assert told == [(0, "mail", "firing"), (4, "mail", "resolved")]
 
 
 def test_alerts_of_checks_that_are_gone_end() -> None:

@@ -73,6 +73,7 @@ def test_init_watches_what_runs_and_undo_leaves_nothing(
     assert f"job {job} FAILED with exit code 1" in done.stdout
     assert "lm loss: 2.1E+00" in done.stdout
     assert "its progress: " in done.stdout
+    assert "when it has finished: not known; exit code 0 with a clean output" in done.stdout
     assert "no number was recognised" not in done.stdout
     proof = done.stdout.partition("What is watched:")[2]
     assert "chain, one pass every 10m" in proof or "a chain of small Slurm jobs" in proof

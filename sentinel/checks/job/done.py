@@ -3,6 +3,7 @@
 from sentinel.checks.job.ends import completed, recency
 from sentinel.checks.job.files import Files
 from sentinel.checks.job.memory import Gone, Memory
+from sentinel.checks.job.rhythm import delays_after
 from sentinel.checks.job.settings import DoneWhen
 from sentinel.core.errors import CannotTell
 from sentinel.core.text import shortened, visible
@@ -34,6 +35,24 @@ def ended_well(memory: Memory) -> str:
     """
     unknown = next((g for g in memory.gone if not g.asked), None)
     return _state(unknown or last_run(memory), one_shot=False)
+
+
+def seems_finished(memory: Memory) -> bool:
+    """Whether all that was seen says so where nobody has said what proves it: the last job COMPLETED
+    with exit code 0, its output shows progress and no trouble, and no end of this kind was ever
+    followed by another job."""
+    last = last_run(memory)
+    if last is None or not completed(last) or not last.clean_output:
+        return False
+    return not (delays_after(last, memory) or any(_led_to(g, last) for g in memory.gone))
+
+
+def _led_to(one: Gone, last: Gone) -> bool:
+    """Whether the last job came after this one, and this one may have ended well, too."""
+    if one is last or not one.ran or (one.end is not None and not completed(one)):
+        return False
+    ended = one.end.ended if one.end else None
+    return ended is None or last.started is None or ended <= last.started
 
 
 def last_run(memory: Memory) -> Gone | None:

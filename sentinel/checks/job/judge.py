@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from msgspec import structs
 
 from sentinel.checks.job import rules, words
-from sentinel.checks.job.done import last_run
+from sentinel.checks.job.done import last_run, seems_finished
 from sentinel.checks.job.ends import completed, told
 from sentinel.checks.job.memory import Gone, Memory
 from sentinel.checks.job.output import cause, last_step, stdout
@@ -90,6 +90,7 @@ def _between(view: View) -> str:
 
 def _dead(settings: JobSettings, view: View) -> Finding:
     queue, gone = view.queue, view.memory.gone
+    informs = _informs(settings, view)
     if view.many and not gone and _by_its_user(queue.held):
         return _finding(settings, view, Status.OK, f"held by its user: {words.stuck(queue.held)}")
     if note := _by_its_owner(view):
@@ -98,6 +99,8 @@ def _dead(settings: JobSettings, view: View) -> Finding:
         verb = "needs" if elements(queue.held) == 1 else "need"
         text = f"not running, and what is queued {verb} a person: {words.stuck(queue.held)}"
         text += f"; {told(_main(view.memory), view.now)}" if gone else ""
+    elif informs:
+        text = f"it may have finished, and nothing is queued: {told(_main(view.memory), view.now)}"
     elif gone:
         main = _main(view.memory)
         text = f"not running and nothing is queued{_stopped(main)}: {told(main, view.now)}"
@@ -114,13 +117,30 @@ def _dead(settings: JobSettings, view: View) -> Finding:
     waits = wait_text(wait, view.memory.dead or view.now, view.now, view.zone)
     texts = [view.at_risk, view.maintenance and where, waits]
     more = [*_storm(settings, view), *filter(None, texts)]
-    finding = _finding(settings, view, Status.CRITICAL, "; ".join([text, *more]))
+    status = Status.WARNING if informs else Status.CRITICAL
+    finding = _finding(settings, view, status, "; ".join([text, *more]))
     return structs.replace(
         finding,
+        tell_once=informs,
+        details="\n".join([*view.notes, _SAY_WHAT_FINISHED_MEANS]) if informs else finding.details,
         patience=wait.seconds,
         values={**dict(_circumstances(view)), **finding.values, **dict(_why_now(settings, view))},
         began=_ended(view),
     )
+
+
+_SAY_WHAT_FINISHED_MEANS = (
+    "this is told once; say in the check what finished means: `done_when: {state: completed}`, or"
+    " `queued: 1` where another job has to follow"
+)
+
+
+def _informs(settings: JobSettings, view: View) -> bool:
+    """Whether its end is told once, for information: where the file does not say what finishes it, and
+    all that was seen of it looks as if it had."""
+    if settings.queued or settings.done_when or view.queue.held:
+        return False
+    return seems_finished(view.memory)
 
 
 def _ended(view: View) -> int | None:

@@ -17,7 +17,7 @@ from sentinel.checks.job.files import Files
 from sentinel.checks.job.judge import culprit, judge
 from sentinel.checks.job.memory import GONE, JOBS, Gone, Memory, Revival, submitted
 from sentinel.checks.job.memory import Seen as Row
-from sentinel.checks.job.output import cause, excerpt, last_step, stdout
+from sentinel.checks.job.output import cause, excerpt, is_clean, last_step, stdout
 from sentinel.checks.job.queue import Queue, View, around, arranged
 from sentinel.checks.job.recall import LATE
 from sentinel.checks.job.rules import storm
@@ -257,25 +257,29 @@ def _with_tail(view: View, files: Files) -> View:
     if last is None or last.tail is not None or not last.asked:
         return view
     try:
-        text = _tail(last, files)
+        text, clean = _tail(last, files)
     except CannotTell as error:
         return _noted(view, f"its last lines: {error}")
-    kept = tuple(structs.replace(g, tail=text) if g is last else g for g in view.memory.gone)
+    kept = tuple(
+        structs.replace(g, tail=text, clean_output=clean) if g is last else g
+        for g in view.memory.gone
+    )
     return structs.replace(view, memory=structs.replace(view.memory, gone=kept))
 
 
-def _tail(last: Gone, files: Files) -> str:
-    """The last lines of its output, if that is a regular file of the job's own user."""
+def _tail(last: Gone, files: Files) -> tuple[str, bool]:
+    """The last lines of its output, if that is a regular file of the job's own user; and whether all
+    that was read of it is clean."""
     path = stdout(last)
     if not path.startswith("/"):
-        return ""
+        return "", False
     try:
         whose = Whose(user=last.seen.user, owned=True)
         text = files.tail(path, BYTES, whose, last.started) or ""
     except NotSince as error:
-        return str(error)
+        return str(error), False
     lines = [shortened(line, WIDTH) for line in visible_lines(text).splitlines()]
-    return excerpt(lines, LINES)
+    return excerpt(lines, LINES), is_clean("\n".join(lines))
 
 
 def _noted(view: View, note: str) -> View:

@@ -58,7 +58,8 @@ class Gone(Struct, frozen=True, kw_only=True, omit_defaults=True):
     `asked`: Slurm has answered; `end` None then means that nothing remembers the job.
     `lost`: slurmctld has lost its memory of it, and when it started, epoch seconds. `followed`:
     what was submitted after it has been counted. `how`: it was submitted. `runaway`: the state in
-    which accounting still has it, while slurmctld does not know it.
+    which accounting still has it, while slurmctld does not know it. `clean_output`: its output was
+    read, shows progress and nothing that went wrong.
     """
 
     seen: Seen
@@ -70,6 +71,7 @@ class Gone(Struct, frozen=True, kw_only=True, omit_defaults=True):
     followed: bool = False
     how: Submission | None = None
     runaway: str = ""
+    clean_output: bool = False
 
     @property
     def ran(self) -> bool:

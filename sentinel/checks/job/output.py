@@ -34,6 +34,10 @@ _STEP = re.compile(
 steps that are to come or went wrong (`number of nan iterations: 0`), none that is rounded
 (`global_step=3.2e+4`), and no measure (`ms/batch 4.5`)."""
 
+_STOPPED = re.compile(r"(?<![\w-])(?<!early )stopping: \S", re.I)
+"""What a training prints that a `sentinel.training.Guard` stops (docs/training.md): it exits with 0, and
+has not finished. Early stopping is an end that the trainer wants."""
+
 
 SAME, LONGEST = 100, 1000
 """Characters by which two lines are the same, and of one that are looked at."""
@@ -104,6 +108,11 @@ def _cause(text: str) -> str:
     echo = first is None or rank(causes[first][1]) > CAUSE
     lost = lost_line(text) if echo else ""
     return lost or ("" if first is None else causes[first][2])
+
+
+def is_clean(text: str) -> bool:
+    """Whether these lines tell progress, and neither an error nor that it was stopped early."""
+    return bool(last_step(text)) and not _STOPPED.search(text) and not cause(text)
 
 
 def last_step(text: str) -> str:

@@ -1,16 +1,20 @@
 """What tells a training that has finished from one that has died."""
 
+import os
+import pwd
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from sentinel.checks.job.settings import DoneWhen
 from sentinel.core.errors import CannotTell
-from sentinel.core.model import Status
+from sentinel.core.model import Finding, Status
 from sentinel.core.settings import FilePath
 from sentinel.slurm.model import JobEnd
+from tests.checks.job import making
 from tests.checks.job.making import Watch, check, ended, glance, job, pending
 
 OK, WARNING, CRITICAL = Status.OK, Status.WARNING, Status.CRITICAL
@@ -168,3 +172,104 @@ def test_a_file_that_cannot_be_looked_at_decides_nothing(tmp_path: Path) -> None
     finding = glance(one, job()).findings[0]
     assert finding.status is WARNING
     assert "Too many levels" in finding.details
+
+
+PROGRESS = "iteration 299 loss 2.2\niteration 300 loss 2.1\n"
+
+
+def write_output(path: Path, said: str, at: int) -> None:
+    """As a job that ended `at` (epoch seconds) left it: older output is not its own."""
+    path.write_text(said)
+    os.utime(path, (at, at))
+
+
+def completed_job(folder: Path, said: str | None, before: list[JobEnd], **settings: Any) -> Finding:
+    """Job 11 of this user, COMPLETED with exit code 0 after it said this, and the jobs `before` it."""
+    me = pwd.getpwuid(os.geteuid()).pw_name
+    watch, out = Watch(check(users=[me], **settings)), folder / "out"
+    now = watch.clock.now().wall // 10**6
+    watch.look(*(job(one.job_id, user=me, started=one.started) for one in before))
+    watch.look(job("11", user=me, started=now - 100, submitted=now - 9000), after=60, ends=before)
+    if said is not None:
+        write_output(out, said, now + 50)
+    end = ended("11", "COMPLETED", exit_code=0, stdout=str(out), started=now - 100, ended=now + 50)
+    return watch.look(after=60, ends=[end])
+
+
+def an_end(state: str, **more: Any) -> JobEnd:
+    """Job 10 ended an hour before job 11 did."""
+    return ended("10", state, started=1000, ended=2000, **more)
+
+
+@pytest.mark.parametrize(
+    ("said", "before", "settings", "status"),
+    [
+        (PROGRESS, [], {}, WARNING),
+        (PROGRESS + "early stopping: no better loss for 3 epochs\n", [], {}, WARNING),
+        (PROGRESS, [an_end("FAILED", exit_code=1)], {}, WARNING),
+        (PROGRESS, [an_end("COMPLETED", exit_code=0)], {}, CRITICAL),
+        (PROGRESS, [], {"queued": 1}, CRITICAL),
+        (PROGRESS, [], {"done_when": DoneWhen(file=FilePath("/nowhere/DONE"))}, CRITICAL),
+        (PROGRESS + "stopping: kill switch /scratch/STOP is there\n", [], {}, CRITICAL),
+        (PROGRESS + "[rank0] INFO stopping: got SIGUSR1\nsaved\n", [], {}, CRITICAL),
+        (PROGRESS + "RuntimeError: NCCL communicator was aborted\n", [], {}, CRITICAL),
+        ("ok\n", [], {}, CRITICAL),
+        ("", [], {}, CRITICAL),
+        (None, [], {}, CRITICAL),
+    ],
+    ids=[
+        "clean",
+        "early stopping",
+        "the one before failed",
+        "the one before ended so, too",
+        "another has to follow",
+        "what finishes it is said",
+        "stopped by the guard",
+        "stopped by the guard of a rank",
+        "an error, and exit code 0",
+        "its log is elsewhere",
+        "no output",
+        "output that is not there",
+    ],
+)
+def test_exit_code_0_with_clean_output_is_information(
+    tmp_path: Path, said: str | None, before: list[JobEnd], settings: Any, status: Status
+) -> None:
+    """It is no alarm where all of it was seen; anything else may be a lost night."""
+    finding = completed_job(tmp_path, said, before, **settings)
+    assert finding.status is status
+    assert finding.tell_once is (status is WARNING)
+    assert finding.patience == 600.0
+    if status is WARNING:
+        assert finding.summary.startswith("it may have finished, and nothing is queued: job 11")
+        assert "`done_when: {state: completed}`" in finding.details
+
+
+def test_a_step_that_failed_is_no_clean_end(tmp_path: Path) -> None:
+    """DerivedExitCode: the script went on after srun had failed, and ended with 0."""
+    me = pwd.getpwuid(os.geteuid()).pw_name
+    write_output(tmp_path / "out", PROGRESS, making.NOW)
+    watch = Watch(check(users=[me]))
+    watch.look(job(user=me))
+    end = ended(state="COMPLETED", exit_code=0, step_failed="1:0", stdout=f"{tmp_path}/out")
+    finding = watch.look(ends=[end])
+    assert (finding.status, finding.values["last_step"]) == (CRITICAL, "iteration 300")
+
+
+def test_a_gap_that_was_followed_once_is_told_as_one(tmp_path: Path) -> None:
+    """A chain whose jobs end with 0: the one that nothing follows is a broken chain."""
+    me = pwd.getpwuid(os.geteuid()).pw_name
+    watch, out = Watch(check(users=[me])), tmp_path / "out"
+    now = watch.clock.now().wall // 10**6
+    write_output(out, PROGRESS, now + 200)
+
+    def over(number: str, at: int) -> JobEnd:
+        return ended(
+            number, "COMPLETED", exit_code=0, stdout=str(out), started=now - 60, ended=now + at
+        )
+
+    watch.look(job("10", user=me, started=now - 60, submitted=now - 900))
+    assert watch.look(after=60, ends=[over("10", 50)]).status is WARNING
+    watch.look(job("11", user=me, started=now + 100, submitted=now + 90), after=60)
+    last = structs.replace(over("11", 170), started=now + 100)
+    assert watch.look(after=60, ends=[last]).status is CRITICAL
