@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from sentinel.nodes.model import Unreached
     from sentinel.nodes.probe import NodeProbe, Unread, Wants
     from sentinel.slurm.model import Node
+
+_LOG = logging.getLogger("sentinel")
 
 ALL = "all"
 MEMORY = "asked"
@@ -149,7 +152,11 @@ def probed(ctx: Context, names: Sequence[str], wants: Wants) -> Mapping[str, Nod
     """One round trip to each node; raises CannotTell where there is no way to nodes at all."""
     if ctx.remote is None:
         raise CannotTell("there is no way to nodes here; see `remote` in the configuration")
-    return ctx.remote.probe(names, wants, limit=ctx.limit) if names else {}
+    answers = ctx.remote.probe(names, wants, limit=ctx.limit) if names else {}
+    for name, answer in answers.items():
+        if squatter := getattr(answer, "squatter", ""):
+            _LOG.warning("%s: %s; another directory is used", visible(name), squatter)
+    return answers
 
 
 def silent(node: str, answer: Unreached, subject: str = "") -> Finding:

@@ -63,6 +63,7 @@ def _lines(name: str, answer: Any) -> list[str]:
     facts = ", ".join(_facts(answer))
     return [
         f"{name}: {facts}",
+        *([f"  warning: {answer.squatter}; another directory is used"] if answer.squatter else []),
         *(f"  {part}: not read ({u.kind}): {visible(u.why)}" for part, u in answer.unread.items()),
     ]
 

@@ -278,12 +278,30 @@ workplace() {
     [ "$user" != 0 ] || place=/run/sentinel.$host
     place=${told_place:-$place}
     mkdir -m 700 "$place" 2>/dev/null
-    # shellcheck disable=SC2012 # the name is ours, and stat(1) has no common options
-    owned=$(ls -ldn "$place" 2>/dev/null | awk '{ print substr($1, 1, 10), $3 }')
-    [ "$owned" = "drwx------ $user" ] || return 1
+    ours "$place" || another_place || return 1
     find "$place" -name 'call.*' -mmin +60 -exec rm -rf {} + 2>/dev/null
     work=$place/call.$$
     rm -rf "$work" && mkdir "$work" && echo full >"$work/is-not" && export place work
+}
+
+# Whether a directory is this user's own and closed to others, no link.
+ours() {
+    # shellcheck disable=SC2012 # the name is ours, and stat(1) has no common options
+    owned=$(ls -ldn "$1" 2>/dev/null | awk '{ print substr($1, 1, 10), $3 }')
+    [ "$owned" = "drwx------ $user" ]
+}
+
+# Where somebody sits in the place of ours: a directory with a name at random, which later probes find
+# again, since it holds the locks. Others may plant names; only one that is ours is taken.
+another_place() {
+    [ -e "$place" ] || [ -L "$place" ] || return 1
+    # shellcheck disable=SC2012
+    holder_id=$(ls -ldn "$place" 2>/dev/null | awk '{ print $3 }')
+    squatter="$place belongs to uid ${holder_id:-?} and is not ours alone"
+    for other in "$place".*; do
+        if ours "$other"; then place=$other && return; fi
+    done
+    place=$(mktemp -d "$place.XXXXXXXX" 2>/dev/null) && ours "$place"
 }
 
 # Which sections ask the same tool, and so wait for one another.
@@ -377,11 +395,13 @@ first() { head -n 1 | cut -c 1-300 | tr -cd '\040-\176'; } # busybox's tr knows 
 
 main() {
     echo "$mark begin 1"
+    squatter=''
     if ! command -v flock >/dev/null || ! command -v timeout >/dev/null; then
         echo "$mark trouble flock and timeout are needed (util-linux, coreutils)"
     elif ! workplace; then
         echo "$mark trouble $place is not ours alone, or cannot be made"
     else
+        [ -z "$squatter" ] || echo "$mark squatter ok 0 $squatter"
         for one in $sections; do start "$one" "$(lock_of "$one")"; done
         deadline=$(($(date +%s) + 2 * limit + 3))
         for one in $sections; do

@@ -513,20 +513,43 @@ def test_cgroups_that_vanish_while_they_are_read_are_no_failure(host: Host) -> N
 
 @pytest.mark.parametrize("mode", [0o755, 0o777, 0o710])
 def test_a_place_that_others_may_enter_is_not_used(host: Host, mode: int) -> None:
-    """Nothing is looked at, and the reason is told for every part."""
+    """Another one with a name at random is, the same at the next probe; who sits there is named."""
+    host.tool("nvidia-smi", "echo 'GPU-1, 2, 3, x'")
     host.place.mkdir()
     host.place.chmod(mode)
-    unread = host.probe(GPU).unread
-    assert {u.kind for u in unread.values()} == {"failed"}
-    assert "not ours alone" in unread["gpu_processes"].why
+    for _ in range(2):
+        probe = host.probe(GPU)
+        assert not probe.unread
+        assert probe.squatter.endswith(f"belongs to uid {os.geteuid()} and is not ours alone")
     assert list(host.place.iterdir()) == []
+    [another] = host.folder.glob("place.*")
+    assert another.stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.root
+def test_a_place_in_which_another_user_sits_is_named_and_planted_ones_are_not_taken(
+    host: Host,
+) -> None:
+    """An ordinary user takes the place, and plants a directory whose name fits."""
+    host.tool("nvidia-smi", "echo 'GPU-1, 2, 3, x'")
+    planted = host.folder / "place.planted"
+    for path in (host.place, planted):
+        path.mkdir(mode=0o700)
+        os.chown(path, 4242, 4242)
+    probe = host.probe(GPU)
+    assert not probe.unread
+    assert "belongs to uid 4242" in probe.squatter
+    assert list(planted.iterdir()) == list(host.place.iterdir()) == []
 
 
 def test_a_place_that_is_a_link_is_not_used(host: Host) -> None:
     """/tmp is for everybody: a link there leads wherever its owner likes."""
     (host.folder / "theirs").mkdir(mode=0o700)
     host.place.symlink_to(host.folder / "theirs")
-    assert "not ours alone" in host.probe(GPU).unread["gpu_processes"].why
+    host.tool("nvidia-smi", "echo 'GPU-1, 2, 3, x'")
+    probe = host.probe(GPU)
+    assert not probe.unread
+    assert "not ours alone" in probe.squatter
     assert list((host.folder / "theirs").iterdir()) == []
 
 

@@ -341,6 +341,8 @@ class NodeProbe(Struct, frozen=True, kw_only=True):
     disks: Mapping[str, Disk | Unread] = {}
     memory: Memory | Unread | None = None
     waits: tuple[Wait, ...] | Unread | None = None
+    squatter: str = ""
+    """Who sits where the probe keeps its locks, so that it took another directory; or empty."""
 
     @property
     def unread(self) -> Mapping[str, Unread]:

@@ -120,7 +120,10 @@ def _probe(parts: Mapping[str, _Part], wants: Wants) -> NodeProbe:
         told["processes"] = sections.named(told["processes"], commands)
     disks = {path: told.pop(f"disk.{i}") for i, path in enumerate(wants.disks, 1)}
     return NodeProbe(
-        **told, disks=disks, commands=commands if isinstance(commands, Unread) else None
+        **told,
+        disks=disks,
+        commands=commands if isinstance(commands, Unread) else None,
+        squatter=_shown(parts["squatter"].why) if "squatter" in parts else "",
     )
 
 
