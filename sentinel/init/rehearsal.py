@@ -77,16 +77,19 @@ def death(check: CheckConfig, slurm: Slurm, cluster: str, zone: tzinfo) -> Notif
     now = SystemClock().now()
     later = shifted(now, LATER)
     try:
-        first = check.plugin.run(_context(check, slurm, now, {}))
+        first = check.plugin.run(look_context(check, slurm, now, {}))
         dead: Any = Without(slurm, check.plugin.name, now.wall // SECOND)
-        report = check.plugin.run(_context(check, dead, later, first.memory or {}))
+        report = check.plugin.run(look_context(check, dead, later, first.memory or {}))
     except CannotTell:
         return None
     bad = [finding for finding in report.findings if finding.status.bad]
     return _told(check, bad[0], cluster, zone, now, later) if bad else None
 
 
-def _context(check: CheckConfig, slurm: Slurm, now: Instant, memory: Mapping[str, Any]) -> Context:
+def look_context(
+    check: CheckConfig, slurm: Slurm, now: Instant, memory: Mapping[str, Any]
+) -> Context:
+    """For one look by this check."""
     return Context(name=check.name, now=now, limit=30.0, slurm=slurm, memory=memory)
 
 

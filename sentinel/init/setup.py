@@ -132,6 +132,7 @@ def carry_out(plan: Plan, progress: Progress) -> Iterator[str]:
         make_folder(os.path.dirname(plan.file))
         write_new(plan.file, plan.text)
         yield f"{visible(plan.file)}: written"
+        _remember_jobs(plan)
         yield from ways.begin(plan.way, plan.wanted, client)
         yield from _proof_to_come(plan)
     except (OSError, SentinelError) as error:
@@ -142,6 +143,17 @@ def carry_out(plan: Plan, progress: Progress) -> Iterator[str]:
             f"{visible(where)}{': ' if where else ''}{why}; taken back: {taken}"
         ) from error
     yield from _after(plan, progress)
+
+
+def _remember_jobs(plan: Plan) -> None:
+    """A service looks at once, and its state is its own user's; any other first pass is minutes away."""
+    from sentinel.clock import SystemClock
+    from sentinel.init import first_look
+    from sentinel.wiring.lazy import LazySlurm
+
+    if plan.way.by != "service" and plan.found.seen:
+        settings = app.load_settings(plan.file)
+        first_look.remember_jobs(settings, LazySlurm(settings, settings.checks, SystemClock()))
 
 
 def _proof_to_come(plan: Plan) -> Iterator[str]:

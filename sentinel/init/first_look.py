@@ -1,0 +1,38 @@
+"""What `init` saw of the jobs, kept for the first pass: one that dies before it has its log and its
+command in the message all the same."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from sentinel.clock import SystemClock
+from sentinel.core.errors import CannotTell, SentinelError
+from sentinel.core.model import Batch
+from sentinel.init import rehearsal
+from sentinel.wiring import app
+
+if TYPE_CHECKING:
+    from sentinel.config.settings import Settings
+    from sentinel.core.ports import Slurm
+
+
+def remember_jobs(settings: Settings, slurm: Slurm) -> None:
+    """Look with each check of one job, and store what it remembers. What cannot be seen or written is
+    left to the first pass."""
+    clock = SystemClock()
+    memory = {}
+    for check in rehearsal.trainings(settings):
+        with suppress(CannotTell):
+            report = check.plugin.run(rehearsal.look_context(check, slurm, clock.now(), {}))
+            memory[check.name] = report.memory or {}
+    if not memory:
+        return
+    with suppress(SentinelError):
+        store, _ = app.open_state(settings, clock, mending=False)
+        try:
+            store.lead("init", clock.now())
+            store.commit(Batch(at=clock.now(), memory=memory))
+            store.release()
+        finally:
+            store.close()
