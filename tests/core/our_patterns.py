@@ -10,14 +10,17 @@ from __future__ import annotations
 import ast
 import importlib
 import re
+import signal
 import sys
 import time
 from collections.abc import Iterator
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import sentinel
+from sentinel.core.lazy_pattern import _LazyPattern, lazy_pattern
 
 try:
     from re import _compiler, _parser  # type: ignore[attr-defined]
@@ -96,6 +99,8 @@ def compiled_in_modules() -> tuple[OurPattern, ...]:
 def _held(value: Any, deep: int = 0) -> Iterator[Any]:
     if isinstance(value, re.Pattern):
         yield value
+    elif isinstance(value, _LazyPattern):
+        yield re.compile(*value._given)
     elif isinstance(value, dict):
         yield from _held(tuple(value.values()), deep)
     elif isinstance(value, tuple | list) and deep < 4:
@@ -104,9 +109,12 @@ def _held(value: Any, deep: int = 0) -> Iterator[Any]:
 
 
 def _is_of_re(node: ast.AST) -> bool:
+    if not isinstance(node, ast.Call):
+        return False
+    if isinstance(node.func, ast.Name):
+        return node.func.id == lazy_pattern.__name__
     return (
-        isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Attribute)
+        isinstance(node.func, ast.Attribute)
         and isinstance(node.func.value, ast.Name)
         and node.func.value.id == "re"
         and node.func.attr in FUNCTIONS
@@ -115,7 +123,7 @@ def _is_of_re(node: ast.AST) -> bool:
 
 def _read(call: ast.Call, place: str, names: dict[str, Any], tree: ast.Module) -> OurPattern:
     text = _value(call.args[0], names)
-    method = call.func.attr  # type: ignore[attr-defined]
+    method = call.func.attr if isinstance(call.func, ast.Attribute) else "compile"
     at = {"compile": 1, "sub": 4, "subn": 4, "split": 3}.get(method, 2)
     given = [*call.args[at : at + 1], *(k.value for k in call.keywords if k.arg == "flags")]
     flags = int(_value(given[0], names)) if given else 0
@@ -228,7 +236,7 @@ def _samples(node: Any) -> list[str]:
     if op == "LITERAL":
         return [chr(value)]
     if op == "IN":
-        return [c for c in _CANDIDATES if _fits(node, c)][:2]
+        return _fitting(repr(node[1]), node)
     if op in ("ANY", "NOT_LITERAL"):
         return [next(c for c in "a0" if op == "ANY" or ord(c) != value)]
     if op in ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"):
@@ -249,11 +257,18 @@ def _sequence(nodes: list[Any]) -> list[str]:
 _CANDIDATES = [chr(c) for c in (*b"a0A.-_/: ,x9Z=\t\n", *range(32, 127))] + ["é"]
 
 
-def _fits(node: Any, char: str) -> bool:
-    state = _parser.State()
-    state.flags = re.UNICODE.value
-    tree = _parser.SubPattern(state, [(node[0], list(node[1]))])
-    return _compiler.compile(tree, state.flags).match(char) is not None
+_fitting_of: dict[str, list[str]] = {}
+
+
+def _fitting(key: str, node: Any) -> list[str]:
+    """The first two candidates that are in a class of characters."""
+    if key not in _fitting_of:
+        state = _parser.State()
+        state.flags = re.UNICODE.value
+        tree = _parser.SubPattern(state, [(node[0], list(node[1]))])
+        match = _compiler.compile(tree, state.flags).match
+        _fitting_of[key] = [*islice((c for c in _CANDIDATES if match(c)), 2)]
+    return _fitting_of[key]
 
 
 def _units(nodes: list[Any]) -> Iterator[str]:
@@ -266,34 +281,76 @@ def _units(nodes: list[Any]) -> Iterator[str]:
             yield from _units(body)
 
 
-SHORT, LONG = 512, 4096
-"""Characters: all texts are tried short, and the hardest of them as long as a line can be."""
-_HARDEST = 5
+SHORT, MIDDLE, LONG = 128, 512, 4096
+"""Characters: all texts are tried short, the hardest of them longer, and of these the hardest as
+long as a line can be."""
+_HARDER, _HARDEST, _TRIES = 24, 4, 3
 
 
-def seconds_per_character(pattern: OurPattern) -> tuple[float, str]:
-    """CPU seconds for each character of the hardest text, and that text.
+_DEAR_S = 10e-6
+"""For a character of a short text: hundreds of times a plain pattern's."""
+LIMIT_S = 3.0
+"""Processor seconds for all texts of one pattern, which usually take 0.01."""
+
+
+class Cost(NamedTuple):
+    """Of the hardest text of a pattern: processor seconds for a character, and how many times that
+    is what a character of a text costs that is eight times shorter."""
+
+    seconds: float
+    growth: float
+    text: str
+
+
+def cost_of(pattern: OurPattern) -> Cost:
+    """What the hardest text costs, in seconds of this process on the processor.
 
     A pattern that looks through a text once takes as long for each character of a long one as of a
-    short one; one that begins anew at each place takes eight times as long.
+    short one; one that begins anew at each place takes up to eight times as long. Of the tries of a
+    text the quickest counts, for another process makes one slower and never quicker. A pattern that
+    finds no end within LIMIT_S of processor time is given up: `re` lets signals in.
     """
+    before = signal.signal(signal.SIGVTALRM, _give_up)
+    signal.setitimer(signal.ITIMER_VIRTUAL, LIMIT_S)
+    try:
+        return _cost_of(pattern)
+    except EndlessError:
+        return Cost(LIMIT_S, LIMIT_S, "a text that has no end")
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
+
+
+class EndlessError(Exception):
+    """The limit was reached."""
+
+
+def _give_up(*_: object) -> None:
+    raise EndlessError
+
+
+def _cost_of(pattern: OurPattern) -> Cost:
     compiled = re.compile(pattern.text, pattern.flags)
     uses = pattern.uses & METHODS or frozenset({"finditer"})
     is_text = isinstance(pattern.text, str)
     written = pattern.text if is_text else pattern.text.decode("latin-1")
 
-    def measure(hard: HardText, size: int) -> float:
+    def measure(hard: HardText, size: int, tries: int = 1) -> float:
         text = hard.of(size)
-        return _seconds(compiled, text if is_text else text.encode("latin-1", "replace"), uses)
+        data = text if is_text else text.encode("latin-1", "replace")
+        return min(_seconds(compiled, data, uses) for _ in range(tries)) / size
 
-    first = [(measure(hard, SHORT), hard) for hard in hard_texts(written, pattern.flags)]
-    worst = (0.0, "")
-    for short, hard in sorted(first, reverse=True)[:_HARDEST]:
-        if short > 100e-6 * SHORT:  # it would take minutes at full length
-            return short / SHORT, hard.of(SHORT)
-        seconds = min(measure(hard, LONG) for _ in range(3))
-        worst = max(worst, (seconds / LONG, hard.of(60)))
-    return worst
+    texts = hard_texts(written, pattern.flags)
+    for size, most in ((SHORT, _HARDER), (MIDDLE, _HARDEST)):
+        timed = sorted(((measure(hard, size), hard) for hard in texts), reverse=True)
+        if timed and timed[0][0] > _DEAR_S:
+            seconds = measure(timed[0][1], size, _TRIES)
+            if seconds > _DEAR_S:
+                return Cost(seconds, LIMIT_S, timed[0][1].of(60))
+        texts = [hard for _, hard in timed[:most]]
+    costs = [(measure(hard, LONG, _TRIES), hard) for hard in texts]
+    seconds, hard = max(costs, default=(0.0, HardText("", " ")))
+    return Cost(seconds, seconds / measure(hard, MIDDLE, _TRIES), hard.of(60))
 
 
 def _seconds(compiled: Any, data: Any, uses: frozenset[str]) -> float:

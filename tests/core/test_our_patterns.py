@@ -3,13 +3,14 @@
 The patterns are found in the source, so a new one is in the test with its first commit. What the
 rule for people's patterns (`sentinel.core.patterns.harmless`) does not prove is measured on texts
 that are made from the pattern itself: seconds of this thread on the processor, against a plain
-pattern on a plain line in the same moment.
+pattern on a plain line in the same moment, and how they grow with the text.
 """
 
 import ast
 import re
 import time
 from collections.abc import Iterator
+from functools import cache
 
 import pytest
 
@@ -24,13 +25,24 @@ from tests.core.our_patterns import (
     ROOT,
     OurPattern,
     compiled_in_modules,
+    cost_of,
     found,
-    seconds_per_character,
 )
 
-TIMES_PLAIN = 40
-"""What the hardest text may cost, in costs of a plain one; a pattern that begins anew at each
-place of a line of 4 KiB costs several hundred."""
+TIMES_PLAIN = 30
+"""What the hardest text may cost, in costs of a plain one, where a longer one costs more."""
+
+MOST_TIMES_PLAIN = 150
+"""And where it does not: a repetition of at most 60 characters begins anew at each place."""
+
+GROWTH = 3.0
+"""A pattern that begins anew at each place of a line has one of about 8, any other one of 1."""
+
+CLEARLY = 10.0
+"""Times what a pattern may cost: no load of the machine explains that, so it is not tried again."""
+
+ATTEMPTS = 3
+"""The best counts: another process can make a measurement worse, never better."""
 
 ITS_OWN_CONFIGURATION = {
     "sentinel.config.display": "an address of a database, from the configuration",
@@ -38,8 +50,9 @@ ITS_OWN_CONFIGURATION = {
 }
 """Modules whose patterns see only what the operator wrote, with what that is."""
 
-WRITTEN_BY_PEOPLE = {
+ELSEWHERE = {
     ("sentinel.alerting.matchers", "translate(text)"): "wildcards of the configuration",
+    ("sentinel.core.lazy_pattern", "*self._given"): "what `lazy_pattern` was given, which is found",
     ("sentinel.clean.rules", "match"): "a pattern of the configuration",
     ("sentinel.core.patterns", "text"): "this is where people's patterns are proven or guarded",
 }
@@ -154,6 +167,7 @@ def _all() -> dict[str, OurPattern]:
     return {f"{n} {one.place}": one for n, one in enumerate(distinct.values())}
 
 
+@cache
 def _unproven() -> dict[str, OurPattern]:
     return {
         name: one
@@ -179,7 +193,7 @@ def _plain_seconds() -> float:
 
 def test_every_place_is_known() -> None:
     """Who writes a pattern that is put together at run time adds what it becomes."""
-    listed = {*_made_at_run_time(), *WRITTEN_BY_PEOPLE}
+    listed = {*_made_at_run_time(), *ELSEWHERE}
     assert {*found()[1]} == listed
     assert len(_all()) > 400
 
@@ -194,15 +208,23 @@ def test_no_module_hides_a_pattern_behind_another_name_of_re() -> None:
                 assert all(a.name != "re" or a.asname is None for a in node.names), path
 
 
+def _times_plain(pattern: OurPattern) -> tuple[float, str]:
+    """The least of what the attempts found, as a share of what is allowed, and the hardest text."""
+    best = (float("inf"), "")
+    for _ in range(ATTEMPTS):
+        plain, cost = _plain_seconds(), cost_of(pattern)
+        most = TIMES_PLAIN if cost.growth > GROWTH else MOST_TIMES_PLAIN
+        best = min(best, (cost.seconds / plain / most, cost.text))
+        if not 1 <= best[0] < CLEARLY:
+            break
+    return best
+
+
 @pytest.mark.parametrize("name", _unproven())
 def test_a_pattern_looks_through_a_text_once(name: str) -> None:
     pattern = _unproven()[name]
-    limit = TIMES_PLAIN * _plain_seconds()
-    seconds, text = seconds_per_character(pattern)
-    if seconds > limit:  # once more: another process may have been in the way
-        limit = max(limit, TIMES_PLAIN * _plain_seconds())
-        seconds, text = seconds_per_character(pattern)
-    assert seconds < limit, f"{pattern.text!r} needs {seconds / limit:.1f} times that on {text!r}"
+    share, text = _times_plain(pattern)
+    assert share < 1, f"{pattern.text!r} needs {share:.1f} times what it may on {text!r}"
 
 
 @pytest.mark.parametrize(
@@ -211,10 +233,12 @@ def test_a_pattern_looks_through_a_text_once(name: str) -> None:
         (r"\w+Error: x", True),
         (r"={8,} Step (\d+)", True),
         (r"(\w*)\s+(\w*)\s*=", True),
+        (r"a[^\n]{0,200}b[^\n]{0,200}c", True),
+        (r"(?:a|a)*b", True),
         (r"\berror code \d{1,4}\b", False),
         (r"^\S+ kernel: ", False),
     ],
 )
 def test_the_measure_tells_one_from_the_other(text: str, bad: bool) -> None:
     one = OurPattern("here", text, 0, frozenset({"finditer"}))
-    assert (seconds_per_character(one)[0] > TIMES_PLAIN * _plain_seconds()) is bad
+    assert (_times_plain(one)[0] >= 1) is bad
