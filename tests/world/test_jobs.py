@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import pwd
 import re
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -374,3 +376,33 @@ def test_a_member_who_left_hides_nobody(monkeypatch: pytest.MonkeyPatch, tmp_pat
     finding = Watch(check(users=["group:team"])).look(job("10"))
     assert finding.status is Status.OK
     assert "not watched, no such user any more: left" in finding.details
+
+
+MEGATRON = (
+    " [2026-01-05 10:00:00] iteration      {step}/     300 | consumed samples:        76800 |"
+    " elapsed time per iteration (ms): 4225.8 | lm loss: 2.100000E+00 | number of skipped"
+    " iterations:   0 | number of nan iterations:   0 |\n"
+)
+DONE = MEGATRON.format(step=299) + MEGATRON.format(step=300)
+
+
+@each(
+    Case("trained-to-the-end", "Megatron-LM core_r0.8, training_log()", DONE, Status.WARNING,
+         "somebody is woken because a training has finished"),
+    Case("output-goes-elsewhere", "bash(1): python train.py > train.log 2>&1; echo ok", "ok\n",
+         Status.CRITICAL, "a crash in a log that nobody reads is taken for the end"),
+    Case("script-goes-on-after-srun", "slurm 25.05, srun: task exits",
+         DONE + "srun: error: node-2: task 9: Exited with exit code 1\n", Status.CRITICAL,
+         "a night is lost because the script ended with `echo`"),
+    Case("guard-stopped-it", "docs/training.md: what a training prints that the guard stops",
+         DONE + "stopping: the allocation ends in 88 s\n", Status.CRITICAL,
+         "a chain that ends half way is taken for a finished training"),
+)  # fmt: skip
+def test_exit_code_0_without_a_word_in_the_file(case: Case, tmp_path: Path) -> None:
+    me = pwd.getpwuid(os.geteuid()).pw_name
+    (tmp_path / "out").write_text(case.form)
+    os.utime(tmp_path / "out", (NOW + 300, NOW + 300))
+    end = run("10", "COMPLETED", exit_code=0, user=me, stdout=f"{tmp_path}/out")
+    moments = [Moment(0, (job("10", user=me),)), Moment(360, (), (end,))]
+    finding = played(moments, users=[me])
+    assert (finding.status, finding.tell_once) == (case.right, case.right is Status.WARNING)

@@ -111,8 +111,13 @@ def _cause(text: str) -> str:
 
 
 def is_clean(text: str) -> bool:
-    """Whether these lines tell progress, and neither an error nor that it was stopped early."""
-    return bool(last_step(text)) and not _STOPPED.search(text) and not cause(text)
+    """Whether these lines tell progress, and neither an error nor that it was stopped early; after
+    the last step no word of trouble either, such as of a launcher."""
+    steps = _steps(text)
+    if not steps or _STOPPED.search(text) or cause(text):
+        return False
+    after = text[steps[-1][1] :].splitlines()[1:]  # the line of the step counts skipped ones, too
+    return not any(_TROUBLE.search(line) and not _HARMLESS.search(line) for line in after)
 
 
 def last_step(text: str) -> str:
