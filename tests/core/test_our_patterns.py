@@ -97,7 +97,6 @@ def _made_at_run_time() -> dict[tuple[str, str], list[str]]:
             "sentinel.checks.drained.sight",
             "f'(?<![\\\\w.-]){re.escape(node)}(?![\\\\w.-])'",
         ): [r"(?<![\w.-])node\-1(?![\w.-])"],
-        ("sentinel.checks.job.check", "'[^/]*'.join(map(re.escape, parts))"): [],
         ("sentinel.checks.job.output", "known.number.pattern"): numbers,
         (f"{log}.gather", "reading.number.pattern"): numbers,
         (f"{log}.known_troubles", "self.pattern"): [kind.pattern for kind in KINDS],
@@ -138,7 +137,9 @@ def _made_at_run_time() -> dict[tuple[str, str], list[str]]:
             "sentinel.checks.quota.tools.command",
             "f'(?<!\\\\S){re.escape(name)}(?!\\\\S)'",
         ): [r"(?<!\S)alice(?!\S)"],
-        (f"{log}.tracebacks", "'\\\\d{1,12}'.join(map(re.escape, words))"): [],
+        (f"{log}.tracebacks", "'\\\\d+'.join(map(re.escape, words))"): [
+            r"\[\d+\-\d+\ rank\ \d+\]\ node\-\d+:\ "
+        ],
         ("sentinel.clean.mentions", "f'(?:^|[^a-z])(?:{words})(?:[^a-z]|$)'"): [
             r"(?:^|[^a-z])(?:best|latest)(?:[^a-z]|$)"
         ],

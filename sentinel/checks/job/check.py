@@ -344,5 +344,20 @@ def pulse_conflicts(path: str | None, others: Mapping[str, Check]) -> Iterator[s
 
 def _same(path: str, pattern: str) -> bool:
     """Whether a path may be what a pattern with Slurm's `%x`, `%j`, `%4t` … stands for."""
-    parts = re.split(r"%\d*[A-Za-z]", os.path.normpath(pattern))
-    return re.fullmatch("[^/]*".join(map(re.escape, parts)), os.path.normpath(path)) is not None
+    names, patterns = os.path.normpath(path).split("/"), os.path.normpath(pattern).split("/")
+    return len(names) == len(patterns) and all(map(_name_fits, names, patterns))
+
+
+def _name_fits(name: str, pattern: str) -> bool:
+    """Looks through the name once: users write it, and a regular expression of many symbols tries
+    all ways to divide it."""
+    first, *parts = re.split(r"%\d*[A-Za-z]", pattern)
+    if not parts or not name.startswith(first):
+        return name == first
+    at = len(first)
+    for part in parts[:-1]:
+        at = name.find(part, at)
+        if at < 0:
+            return False
+        at += len(part)
+    return name.endswith(parts[-1]) and len(name) - at >= len(parts[-1])

@@ -114,8 +114,8 @@ def _mark(before: str, following: str) -> "re.Pattern[str] | str":
     if own.endswith("+ Exception Group"):
         return "|"
     if own:
-        words = re.split(r"\d{1,12}", before)
-        same = re.compile(r"\d{1,12}".join(map(re.escape, words)))
+        words = re.split(r"\d+", before)  # not {1,12}: two in a row would be tried in all ways
+        same = re.compile(r"\d+".join(map(re.escape, words)))
         if same.match(following):
             return same
     if found:

@@ -248,3 +248,25 @@ def test_the_cause_is_the_first_line_that_names_an_error(tmp_path: Path) -> None
     out = tmp_path / "out"
     out.write_text("iteration 3 error rate 0.1\n[rank2]: ValueError: bad batch\nRuntimeError: x\n")
     assert dead(out).values["cause"] == "[rank2]: ValueError: bad batch"
+
+
+@pytest.mark.parametrize(
+    ("path", "pattern", "same"),
+    [
+        ("/logs/a-7.log", "/logs/a-%j.log", True),
+        ("/logs/a-7-3.log", "/logs/%x-%j-%4t.log", True),
+        ("/logs/./a.log", "/logs/a.log", True),
+        ("/logs/7/a.log", "/logs/%j/a.log", True),
+        ("/logs/a/7.log", "/logs/%x.log", False),
+        ("/logs/aba", "/logs/ab%xba", False),
+        ("/logs/abba", "/logs/ab%xba", True),
+        ("/logs/a-7.err", "/logs/a-%j.log", False),
+        ("/logs/b", "/logs/a", False),
+        ("/" + "a" * 4000 + "b", "/" + "a%x" * 30 + "c", False),
+    ],
+)
+def test_a_path_is_what_a_pattern_stands_for(path: str, pattern: str, same: bool) -> None:
+    """The last one, as a regular expression, found no end."""
+    from sentinel.checks.job.check import _same
+
+    assert _same(path, pattern) is same

@@ -1,5 +1,7 @@
 """Rules of what a Python traceback ends with."""
 
+import time
+
 import pytest
 
 from sentinel.checks.log.tracebacks import ending
@@ -104,3 +106,11 @@ def test_an_exception_is_found_in_every_form(text: str, said: str) -> None:
     found = ending(text, text.index(FIRST))
     assert found
     assert text[found.start : found.end] == said
+
+
+def test_a_mark_of_many_digits_is_looked_for_once() -> None:
+    """Thirteen numbers in a row fit 150 digits in more ways than anybody can try."""
+    text = "1" * 150 + "x" + FIRST + "\n" + "1" * 100 + "y\n"
+    began = time.thread_time()
+    assert ending(text, text.index(FIRST)) is None
+    assert time.thread_time() - began < 2
