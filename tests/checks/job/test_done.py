@@ -277,3 +277,17 @@ def test_a_gap_that_was_followed_once_is_told_as_one(tmp_path: Path) -> None:
     watch.look(job("11", user=me, started=now + 100, submitted=now + 90), after=60)
     last = structs.replace(over("11", 170), started=now + 100)
     assert watch.look(after=60, ends=[last]).status is CRITICAL
+
+
+def test_a_job_that_was_queued_all_along_followed_it_too(tmp_path: Path) -> None:
+    """Jobs of a chain that is submitted at once tell no delay; the last one may be one too few."""
+    me = pwd.getpwuid(os.geteuid()).pw_name
+    watch, out = Watch(check(users=[me])), tmp_path / "out"
+    now = watch.clock.now().wall // 10**6
+    write_output(out, PROGRESS, now + 200)
+    times = {"submitted": now - 9000}
+    watch.look(job("10", user=me, started=now - 60, **times), pending("11", user=me, **times))
+    first = ended("10", "COMPLETED", exit_code=0, started=now - 60, ended=now + 50)
+    watch.look(job("11", user=me, started=now + 55, **times), after=60, ends=[first])
+    last = ended("11", "COMPLETED", exit_code=0, stdout=str(out), started=now + 55, ended=now + 110)
+    assert watch.look(after=60, ends=[first, last]).status is CRITICAL
