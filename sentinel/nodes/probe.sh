@@ -176,7 +176,8 @@ section_steps() {
     [ "$(id -u)" = 0 ] || { echo "blind environments: only root may read them"; return; }
     found=$(search_processes "$proc" environ SLURM_JOB_ID=0 -z '^SLURM_JOB_ID=[0-9]' |
         tr '\n\0' ' \n' |
-        sed -n -e 's|^[^:]*/\([0-9]*\)/environ:SLURM_JOB_ID=\([0-9]*\).*|environment \1 \2|p' \
+        sed -n -e '/:SLURM_JOB_ID=[0-9]\{11,\}/d' \
+            -e 's|^[^:]*/\([0-9]*\)/environ:SLURM_JOB_ID=\([0-9]*\).*|environment \1 \2|p' \
             -e 's|^(standard input):.*|saw environments|p')
     with_its_end "saw environments" "$found" || exit 1
 }

@@ -17,6 +17,7 @@ import yaml
 from msgspec.structs import replace
 
 from sentinel.chain.scripts_run import Submitter
+from sentinel.checks.log.reader import Reader
 from sentinel.config.convert import Record, fields, shape
 from sentinel.config.loader import load
 from sentinel.core.clock import Instant, shifted
@@ -136,7 +137,8 @@ def of_sensors(check: Any) -> Any:
 
 def of_log(check: Any) -> Any:
     """What a pass goes by; that each part of it counts is shown in tests/checks/log."""
-    plan = check._plan(context())
+    with Reader(in_child=False) as reader:
+        plan = check._plan(context(), reader)
     finder = plan.source.patterns.finder
     parts = [vars(finder), check.jobs_of(), check.grants(), check.users, plan.source.path]
     parts += [check.match, check.min_gpus, check.min_nodes]

@@ -228,7 +228,7 @@ def test_no_rank_is_lost_where_there_is_no_room(
 ) -> None:
     """Another place is tried; where none has room, each rank that could not be read is named."""
     monkeypatch.setattr(sys, "executable", "/nowhere/bin/python")
-    job = f"21474{WORKER:02}{free:03}{len(others)}"
+    job = f"214{WORKER:02}{free:03}{len(others)}"
     ranks = [processes.process("", env={"SLURM_JOB_ID": job, "RANK": str(n)}) for n in range(4)]
     full = Path("/mnt")
     text = stacks_script.text(stacks_script.Wish(job_id=job), "MARK", 8.0)

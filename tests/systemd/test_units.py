@@ -137,7 +137,7 @@ def test_a_missing_credential_is_told(init: Systemd) -> None:
     try:
         init.ctl("start", "sentinel.service")
         shown = init.show("ActiveState", "NRestarts")
-        said = init.run("sentinel", "status", "-c", "/etc/sentinel/sentinel.yaml")
+        said = init.run("sentinel", "config", "check", "-c", "/etc/sentinel/sentinel.yaml")
     finally:
         init.put("/etc/sentinel/sentinel.yaml", CONFIG)
     assert shown == {"ActiveState": "active", "NRestarts": "0"}

@@ -14,8 +14,9 @@ PLANTED = {
     "pointer": [
         (
             "clean/pointers.py",
-            "        if link or _is_tracker(name):\n            found.add",
-            "        if False:\n            found.add",
+            "            if link or is_tracker(name):\n"
+            "                found.add(follow(fd, path, name, link=link))\n",
+            "            if True:\n                pass\n",
         )
     ],
     # A message that was refused counts as sent.

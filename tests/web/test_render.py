@@ -47,6 +47,8 @@ def test_a_silence_without_an_end_that_a_calendar_has_is_shown(hours: int) -> No
     facts = Facts(at=0.0, cluster="c", status=Status.OK, silences=(silence,))
     more = {
         "headline": "",
+        "calm": "no alerts",
+        "sure": True,
         "tones": (),
         "pending": 0,
         "quiet": 0,
@@ -95,11 +97,11 @@ def test_rows_that_nobody_sees_now_are_grey_with_their_age_and_the_reason() -> N
     for here, rows in (("/files", 1), ("/jobs", 2)):
         text = page.page("list.html", old, here, name="x")
         assert text.count('<tr class="stale">') == rows
-        assert text.count('ago</span> <span class="small">its check has not run since') == rows
+        assert text.count('ago</span> <span class="small">not checked since') == rows
         assert 'class="b ok"' not in text
     told = [panels.alerts(single(old.alerts), old.at), panels.disks(old.disks, old.at)]
     for table in (*told, panels.jobs(old.jobs, old)):
-        assert "seen 1h ago: its check has not run since" in " ".join(rendered(table, 300, False))
+        assert "seen 1h ago: not checked since" in " ".join(rendered(table, 300, False))
     assert "not current" in " ".join(rendered(panels.nodes(old, old.nodes), 300, False))
 
 
