@@ -17,6 +17,7 @@ checks:
     root: {folder}/ckpt
     match: 'step(\\d+)'
     older_than: {age}
+    complete: weights
     {more}
 channels:
   book: {{kind: file, path: {folder}/book.jsonl}}
