@@ -8,7 +8,7 @@ import pytest
 from sentinel.chain.folder import BadPlace, Place, mount_of
 from sentinel.chain.model import Chain
 from sentinel.chain.queue import Refused
-from sentinel.chain.work import Runner, Work
+from sentinel.chain.work import RESERVE, Runner, Work
 from sentinel.core.errors import CannotTell, SentinelError
 from tests.lab.fuse import Fuse
 
@@ -41,6 +41,7 @@ class Life:
         self.now, self.takes = START + 1, pass_takes
         self.said: list[str] = []
         self.passes: list[float] = []
+        self.allowed: list[float] = []
         self.runner = Runner(
             CHAIN,
             place,
@@ -58,6 +59,7 @@ class Life:
 
     def _pass(self, seconds: float) -> Work:
         self.passes.append(self.now)
+        self.allowed.append(seconds)
         self.now += self.takes
         return Work(ran=True)
 
@@ -78,6 +80,22 @@ def test_a_link_ends_within_seconds(place: Place) -> None:
     assert life.runner.run()
     assert life.now - START < 10
     assert [e.what for e in place.entries()] == ["begin", "ran"]
+
+
+def test_a_pass_has_all_the_time_that_its_link_has_left(place: Place) -> None:
+    """Up to two minutes before the job's limit: a pass of a second could deliver nothing."""
+    life = Life(place, Queue(0, ERRORS[0]))
+    life.runner.run()
+    assert life.allowed == [CHAIN.time_limit - RESERVE]
+
+
+def test_at_the_end_of_its_time_a_pass_still_has_a_second(place: Place) -> None:
+    """The last slot begins after the reserve has been used up: no limit is zero or below."""
+    life = Life(place, Queue(10_000, ERRORS[0]))
+    life.takes = 595.0
+    life.runner.run()
+    assert min(life.allowed) >= 1.0
+    assert life.allowed == sorted(life.allowed, reverse=True)
 
 
 @pytest.mark.parametrize("error", ERRORS, ids=["refused", "blind"])
