@@ -197,7 +197,11 @@ section_gpu_processes() {
 # A whole page is one whatever the exit code, which stands behind it (14: an infoROM is corrupted).
 section_gpus() {
     need nvidia-smi
-    page=$(nvidia-smi -q -x) && code=0 || code=$?
+    # In the background, so that its own number is known: it may hang where this shell is ended.
+    nvidia-smi -q -x >"$work/gpus.page" &
+    echo "$! $(date +%s)" >"$place/$(lock_of gpus).running"
+    wait $! && code=0 || code=$?
+    page=$(cat "$work/gpus.page") || exit 1
     printf '%s\n' "$page"
     [ "$code" -ne 0 ] || return 0
     case $page in

@@ -209,6 +209,17 @@ def test_a_tool_that_cannot_be_ended_is_never_piled_upon(host: Host, fuse: Fuse)
     assert not host.probe(GPU, 9).unread
 
 
+@pytest.mark.parametrize("part", ["gpus", "gpu_processes", "nvlink"])
+def test_who_hangs_is_named_by_its_own_number(host: Host, fuse: Fuse, part: str) -> None:
+    """Whichever part has asked the tool: not the shell around it, which is gone by then."""
+    started = host.folder / "started"
+    host.tool("nvidia-smi", f"echo $$ >>{started}; exec cat {fuse.point}/data")
+    fuse.hold("open")
+    unread = host.probe(Wants(parts=(part,)), 9).unread[part]  # type: ignore[arg-type]
+    assert (unread.kind, str(unread.pid)) == ("hung", started.read_text().strip())
+    fuse.release()
+
+
 def test_nothing_that_hangs_holds_the_session(host: Host, fuse: Fuse) -> None:
     """The script ends, and its pipes with it, while its child is stuck in the kernel."""
     fuse.hold("statfs")
