@@ -20,7 +20,9 @@ NOTES = ("RMA GPU3", "bad dimm", "on loan until Monday", "rack move")
 class Events:
     """`befall` does one thing and returns its name; `calm` takes all faults back."""
 
-    def __init__(self, world: World, oracle: Oracle, chance: random.Random) -> None:
+    def __init__(
+        self, world: World, oracle: Oracle, chance: random.Random, *, unheard: int = 0
+    ) -> None:
         self.world, self.oracle, self._chance = world, oracle, chance
         self._number = self.between = 0
         self._ambushed: tuple[str, str] | None = None
@@ -40,6 +42,7 @@ class Events:
             self.disk,
             self.clock,
             self.crash,
+            *[self.drain_while_refused] * unheard,
         ]
 
     def befall(self, *, disturbed: bool) -> str:
@@ -157,6 +160,11 @@ class Events:
             return "channel refuses"
         self.world.hook.accept()
         return "channel accepts"
+
+    def drain_while_refused(self) -> str:
+        """The message about it is refused until calm comes, and has to come then."""
+        self.world.hook.refuse(503)
+        return f"channel refuses, {self.drain()}"
 
     def disk(self) -> str:
         """Full, read-only, or well again."""
