@@ -33,6 +33,7 @@ class Events:
             *[self.ambush] * 3,
             self.job,
             *[self.checkpoint] * 3,
+            *[self.drain_while_refused] * unheard,
         ]
         self._faults: list[Callable[[], str]] = [
             *[self.kill] * 2,
@@ -42,7 +43,6 @@ class Events:
             self.disk,
             self.clock,
             self.crash,
-            *[self.drain_while_refused] * unheard,
         ]
 
     def befall(self, *, disturbed: bool) -> str:
