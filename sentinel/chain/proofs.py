@@ -15,6 +15,7 @@ from typing import Any
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from sentinel.chain.folder import Place
 from sentinel.core.text import shortened, visible
@@ -85,20 +86,29 @@ def prove(
     now: Callable[[], float] = time.time,
 ) -> list[Proof]:
     """Send what has not been tried here, and keep what became of it. `send`: a channel's name to
-    whether it was taken, and the answer."""
-    before = read_proofs(place)
-    made = []
-    for name in untried(before, channels, where, now()):
-        ok, text = send(name)
-        made.append(Proof(
+    whether it was taken, and the answer.
+
+    An attempt is written down before it is made. Where that fails nothing is sent: else each pass
+    would send the same test message again.
+    """
+    known = [p for p in read_proofs(place) if p.channel in channels]
+    made: list[Proof] = []
+    for name in untried(known, channels, where, now()):
+        attempt = Proof(
             channel=name, digest=channels[name], place=where, host=os.uname().nodename,
-            at=now(), ok=ok, text=shortened(visible(text), LONGEST_TEXT),
-        ))  # fmt: skip
-    if made:
-        again = {(p.channel, p.place) for p in made}
-        kept = [p for p in before if p.channel in channels and (p.channel, p.place) not in again]
+            at=now(), ok=False, text="the pass ended before the answer came",
+        )  # fmt: skip
+        others = [p for p in known if (p.channel, p.place) != (name, where)]
+        try:
+            place.write_proofs(msgspec.json.encode([*others, attempt]))
+        except OSError:
+            return made
+        ok, text = send(name)
+        proof = replace(attempt, ok=ok, text=shortened(visible(text), LONGEST_TEXT))
+        known = [*others, proof]
+        made.append(proof)
         with suppress(OSError):
-            place.write_proofs(msgspec.json.encode([*kept, *made]))
+            place.write_proofs(msgspec.json.encode(known))
     return made
 
 

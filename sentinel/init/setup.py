@@ -218,8 +218,8 @@ def undoing(config: str = "", *, purge: bool = False) -> Undoing:
 
 
 def undo(plan: Undoing) -> Iterator[str]:
-    """The opposite of `carry_out`, by what was written down. Raises StoreBusy, with nothing done,
-    while a pass writes a record that is to be removed."""
+    """The opposite of `carry_out`, by what was written down. Raises StoreBusy while a pass still writes
+    the record that is to be removed; what calls sentinel is stopped by then, and all else stays."""
     made, remove_state = plan.made, plan.purge and record.owns_state(plan.made)
     yield from ways.end(made.by, made.chain, Client(limit=SECONDS))
     if remove_state:

@@ -113,3 +113,27 @@ def test_a_torn_file_of_proofs_is_no_proof(tmp_path: Path) -> None:
     site = Site(tmp_path)
     (tmp_path / "chain" / "proofs.json").write_text('[{"channel": "oncall"')
     assert site.passes() == ["oncall", "desk"]
+
+
+def test_where_the_attempt_cannot_be_written_down_nothing_is_sent(tmp_path: Path) -> None:
+    """Else each pass would send the same message again, for as long as the folder is not writable."""
+    site = Site(tmp_path)
+    (tmp_path / "chain" / "proofs.json").mkdir()
+    assert site.passes(2) == []
+
+
+def test_a_pass_that_was_killed_while_it_sent_does_not_send_again(tmp_path: Path) -> None:
+    """The attempt stands there, as one of which nobody knows the answer."""
+    site = Site(tmp_path)
+
+    class Killed(BaseException):
+        pass
+
+    def send(_: str) -> tuple[bool, str]:
+        raise Killed
+
+    with pytest.raises(Killed):
+        proofs.prove(site.place, {"oncall": "d"}, send, where="n1")
+    [known] = proofs.read_proofs(site.place)
+    assert (known.ok, known.text) == (False, "the pass ended before the answer came")
+    assert proofs.untried([known], {"oncall": "d"}, "n1", known.at + 60) == []

@@ -249,12 +249,21 @@ class _Asker:
                 found = ask()
             yield from found
         except proc.Hangs as error:
-            yield _blind(subject, CannotTell(f"an earlier question {error}"))
+            yield from self._all_blind(subject, CannotTell(f"an earlier question {error}"))
         except CannotTell as error:
             if not (lenient and isinstance(error, CannotAsk)):
-                yield _blind(subject, error)
+                yield from self._all_blind(subject, error)
         except Unexpected as error:
-            yield _blind(subject, error)
+            yield from self._all_blind(subject, error)
+
+    def _all_blind(self, subject: str, error: Exception) -> Iterator[Finding]:
+        """The question, and each row that its answer had in the run before: a row that nobody can read
+        now is not gone."""
+        yield _blind(subject, error)
+        for before in self._ctx.memory.get(ASKED, {}).values():
+            for one in before:
+                if one.startswith(f"{visible(subject)}:"):
+                    yield _blind(one, error)
 
     def _left(self) -> float:
         left = self._deadline - time.monotonic()

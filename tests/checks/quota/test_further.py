@@ -305,3 +305,28 @@ def test_quotas_that_fs_finds_by_itself_are_unseen_while_it_does_not_answer(
     assert [(f.subject, f.status) for f in second.findings] == [(str(path), Status.CRITICAL)]
     assert second.coverage.unseen == (f"{path} write",)
     assert second.coverage.excused == "their file system does not answer"
+
+
+@pytest.mark.parametrize("answer", ["/home 100.2G* 100G", "", "exit 1"])
+def test_a_row_is_not_over_where_the_whole_answer_cannot_be_read(
+    tmp_path: Path, answer: str
+) -> None:
+    """The only row no longer fits, nothing is printed, or the tool fails: each row of before is
+    unknown, so that its alert stays."""
+    tool = tmp_path / "tool"
+    pattern = re.compile(r"(?P<name>/\w+) (?P<used>[\d.]+G) (?P<limit>[\d.]+G)")
+
+    def asked(text: str, memory: Any = None) -> Any:
+        tool.write_text("#!/bin/sh\n" + (text if text == "exit 1" else f"echo '{text}'") + "\n")
+        tool.chmod(0o755)
+        settings: Any = {"command": [str(tool)], "pattern": pattern}
+        return look(tmp_path, memory or {}, kind=QuotaCheck, **settings)
+
+    first = asked("/home 97.2G 100G")
+    [full] = [f for f in first.findings if f.subject.endswith("command:/home")]
+    assert full.status is Status.CRITICAL
+    report = first
+    for _ in range(2):  # and it stays so
+        report = asked(answer, report.memory)
+        found = {f.subject: f.status for f in report.findings}
+        assert found[full.subject] is Status.UNKNOWN
