@@ -206,9 +206,8 @@ def test_a_search_that_was_cut_accuses_no_node(
     answers = {"n0": Answered(code=0, out=done.stdout), "n1": Answered(code=0, out=busy)}
     testimony = heard(answers, "alice", False)
     assert (testimony.nodes, testimony.confirms) == ((), False)
-    control = {"n0": Answered(code=0, out=b"tasks 0 root 0 0 0 0 0 0 3 100\n"), **answers}
-    whole = {"n0": Answered(code=0, out=b"tasks 0 root 0 0 0 0 0 0 3 100\n"), "n1": answers["n1"]}
-    assert heard(whole, "alice", False).nodes == ("n0",), control
+    gone = Answered(code=0, out=b"tasks 0 root 0 0 0 0 0 0 3 100\n")  # a whole search: a control
+    assert heard({"n0": gone, "n1": answers["n1"]}, "alice", False).nodes == ("n0",)
 
 
 FULL = """
