@@ -26,7 +26,6 @@ def register(subparsers: Any) -> None:
     )
     config_option(show)
     show.set_defaults(call=show_command)
-    _register_migrate(commands)
     schema = commands.add_parser("schema", help="print the JSON Schema of the file, for editors")
     config_option(schema)
     schema.set_defaults(call=schema_command)
@@ -71,19 +70,6 @@ def _register_check(commands: Any) -> None:
         action="store_true",
         help="show the next runs and time windows, also around clock changes",
     )
-
-
-def _register_migrate(commands: Any) -> None:
-    migrate = commands.add_parser(
-        "migrate", help="bring a file of an earlier version up to date: show what would change"
-    )
-    migrate.add_argument("file", nargs="?", metavar="FILE", help="default: the one that applies")
-    migrate.add_argument(
-        "--write",
-        action="store_true",
-        help="change the file; without this, only show what would change",
-    )
-    migrate.set_defaults(call=migrate_command)
 
 
 def init_command(args: argparse.Namespace) -> int:
@@ -184,37 +170,6 @@ def show_command(args: argparse.Namespace) -> int:
     loaded = _load(path)
     print(show(loaded.settings, loaded.references), end="")
     return 0
-
-
-def migrate_command(args: argparse.Namespace) -> int:
-    """Print a diff, or write the file; 2 where something has to be done by hand."""
-    from difflib import unified_diff
-
-    from sentinel.config.edit import replace_file
-    from sentinel.config.migrate import migrated
-    from sentinel.wiring import app
-
-    args.config = args.file
-    path = _path(args)
-    if path is None:
-        return NO_CONFIG
-    try:
-        with open(path, encoding="utf-8", newline="") as file:
-            before = file.read()
-        after, by_hand = migrated(before, app.CHECKS)
-        if args.write and after != before:
-            replace_file(path, after)
-    except (OSError, UnicodeDecodeError) as error:
-        return _fail(f"{path}: {getattr(error, 'strerror', None) or error}", NO_CONFIG)
-    if args.write or after == before:
-        print(f"{path}: {'written' if after != before else 'nothing to change'}")
-    else:
-        names = (path, f"{path} (--write does it)")
-        lines = unified_diff(before.splitlines(True), after.splitlines(True), *names)
-        print("".join(lines), end="")
-    for block in by_hand:
-        _fail(f"anchors are shared with other parts, replace it by hand: {block}", HAS_ERRORS)
-    return HAS_ERRORS if by_hand else 0
 
 
 def schema_command(args: argparse.Namespace) -> int:

@@ -10,9 +10,8 @@ import sys
 import traceback
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
-from difflib import get_close_matches
 from enum import Enum
-from types import FunctionType, ModuleType
+from types import ModuleType
 from typing import Any, Literal, get_args, get_origin
 
 from msgspec import Struct
@@ -33,10 +32,34 @@ _NEEDED: dict[type, tuple[str, ...]] = {
     Channel: ("send",),
     Action: ("limits", "look", "commands"),
 }
-_ITEMS: dict[str, type] = {"METRICS": Metric, "SOURCES": str}
-_SHORTEST, _LONGEST = 1.0, 365 * 86_400.0
-"""Seconds between runs, or for one: less would spin, and no clock counts to infinity."""
+_SHORTEST_S, _LONGEST_S = 1.0, 365 * 86_400.0
+"""Between runs, or for one: less would spin, and no clock counts to infinity."""
 _PLAIN = (str, int, float, bool, type(None), Any, Secret, FilePath, re.Pattern)
+
+
+def _are_seconds(value: object) -> bool:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return number and _SHORTEST_S <= value <= _LONGEST_S  # type: ignore[operator]
+
+
+def _is_tuple_of(item: type) -> Callable[[object], bool]:
+    return lambda value: isinstance(value, tuple) and all(isinstance(one, item) for one in value)
+
+
+_SECONDS = "seconds like 60.0, from 1 s to a year"
+_CONSTANTS: dict[Any, dict[str, tuple[Callable[[Any], bool], str]]] = {
+    Check: {
+        "EVERY": (_are_seconds, _SECONDS),
+        "TIMEOUT": (_are_seconds, _SECONDS),
+        "FOLLOW": (lambda value: value is None or _are_seconds(value), f"None, or {_SECONDS}"),
+        "METRICS": (_is_tuple_of(Metric), "a tuple of Metric; one alone has a comma: (…,)"),
+        "PANEL": (get_args(Panel).__contains__, f"one of {', '.join(get_args(Panel))}"),
+        "SOURCES": (_is_tuple_of(str), "a tuple of str; one alone has a comma: (…,)"),
+        "RUNBOOK": (lambda value: isinstance(value, str), "a text"),
+    }
+}
+"""What all kinds are asked for together, with the test of the answer and what was expected: another
+answer would cost every other check its run."""
 
 
 class Unfit(SentinelError):
@@ -179,7 +202,7 @@ def judged(cls: Any, base: type) -> Any:
     """The class, if it is fit to be a kind; else raises Unfit with all that is wrong."""
     if not (isinstance(cls, type) and issubclass(cls, base)):
         raise Unfit(f"{cls!r} has not the base class sentinel.plugin.{base.__name__}")
-    if wrong := [*_fields(cls, base), *_hooks(cls, base)]:
+    if wrong := [*_fields(cls, base), *_members(cls, base)]:
         raise Unfit("; ".join(wrong))
     return cls
 
@@ -204,7 +227,7 @@ def tried(plugin: Any, base: type) -> Any:
     for name, wanted in _ASKED[base].items():
         try:
             found = getattr(plugin, name)
-            found = found() if callable(found) else found
+            found = found() if inspect.isfunction(getattr(base, name)) else found
             fits = isinstance(found, wanted)
             if isinstance(found, Iterator):
                 deque(found, maxlen=0)
@@ -268,74 +291,14 @@ def _supported(kind: Any) -> bool:
     return isinstance(kind, type) and (issubclass(kind, Enum) or hasattr(kind, "parse"))
 
 
-def _hooks(cls: type, base: type) -> Iterator[str]:
+def _members(cls: type, base: type) -> Iterator[str]:
     for name in _NEEDED[base]:
         if inspect.getattr_static(cls, name, None) is inspect.getattr_static(base, name, None):
             yield f"it has no `{name}`"
-    for name, hook in vars(base).items():
-        mine = inspect.getattr_static(cls, name)
-        if not name.startswith("_") and mine is not hook:
-            yield from _hook(name, hook, mine)
-    yield from _misspelled(cls, base)
-
-
-def _misspelled(cls: Any, base: type) -> Iterator[str]:
-    """What is called nearly like a hook: nothing would ever ask it, and nobody would see that."""
-    hooks = {name: found for name, found in vars(base).items() if not name.startswith("_")}
-    own = {name for part in cls.__mro__ if part not in base.__mro__ for name in vars(part)}
-    for name in sorted(own - {*hooks, *cls.__struct_fields__}):
-        code = _is_code(inspect.getattr_static(cls, name))
-        alike = {hook.lower(): hook for hook, found in hooks.items() if _is_code(found) == code}
-        if not name.startswith("_") and (meant := get_close_matches(name.lower(), alike, 1, 0.8)):
-            yield (
-                f"`{name}` is no hook, so nothing asks it: did you mean `{alike[meant[0]]}`?"
-                " What is your own begins with _"
-            )
-
-
-def _is_code(attribute: object) -> bool:
-    return isinstance(attribute, FunctionType | property | staticmethod | classmethod)
-
-
-def _hook(name: str, hook: Any, mine: Any) -> Iterator[str]:
-    if inspect.isfunction(hook):
-        wanted = inspect.signature(hook)
-        word = "async def" if inspect.iscoroutinefunction(hook) else "def"
-        if not inspect.isfunction(mine) or not _takes(mine, len(wanted.parameters)):
-            yield f"`{name}` is called as {name}({', '.join(wanted.parameters)})"
-        elif inspect.iscoroutinefunction(mine) != inspect.iscoroutinefunction(hook):
-            yield f"`{name}` has to be `{word} {name}`"
-    elif isinstance(hook, property):
-        if inspect.isfunction(mine):
-            yield f"`{name}` has to be a property"
-    elif why := _unlike(name, hook, mine):
-        yield f"`{name}` is {shortened(repr(mine), 80)}; expected {why}"
-
-
-def _takes(mine: Any, count: int) -> bool:
-    try:
-        inspect.signature(mine).bind(*[None] * count)
-    except TypeError:
-        return False
-    return True
-
-
-def _unlike(name: str, hook: Any, mine: Any) -> str:
-    """What is wanted in place of `mine`; empty where it is like the base's."""
-    if name == "PANEL":
-        return "" if mine in get_args(Panel) else f"one of {', '.join(get_args(Panel))}"
-    if isinstance(hook, tuple):
-        item = _ITEMS[name]
-        fits = isinstance(mine, tuple) and all(isinstance(one, item) for one in mine)
-        return (
-            "" if fits else f"a tuple of {item.__name__}; one alone is written with a comma: (…,)"
-        )
-    if hook is None or (isinstance(hook, int | float) and not isinstance(hook, bool)):
-        fits = isinstance(mine, int | float) and not isinstance(mine, bool)
-        within = fits and _SHORTEST <= mine <= _LONGEST
-        return "" if within else f"seconds like {hook or 60.0!r}, from 1 s to a year"
-    fits = isinstance(mine, type(hook))
-    return "" if fits else f"a value like {hook!r}"
+    for name, (fits, wanted) in _CONSTANTS.get(base, {}).items():
+        value = getattr(cls, name)
+        if not fits(value):
+            yield f"`{name}` is {shortened(repr(value), 80)}; expected {wanted}"
 
 
 def _require(wrong: Fault | None, what: str) -> None:

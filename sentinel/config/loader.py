@@ -9,7 +9,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from sentinel.config.convert import FAILED, Converter, fields, got, item_of, lists
-from sentinel.config.migrate import former
 from sentinel.config.problems import Collector, Path, Problem, did_you_mean, near
 from sentinel.config.reader import Entry, Items, Node, Scalar, Table, line_at, read
 from sentinel.config.registry import BrokenKind, Registries, Registry, UnknownKind
@@ -64,15 +63,6 @@ class Kinds:
         shared, own = _parted(entry.value, Common)
         common = self._common(replace(shared, entries={**shared.entries, "kind": kind}), path)
         if cls is None:
-            return
-        try:
-            old = former(entry.key, entry.value, cls)
-        except Exception as error:  # somebody else's code
-            old, cls = None, self._unfit(error, cls, kind, self._checks, path)
-        if old:
-            message = "belongs to another kind now; in place of this check write "
-            message += f"{old.in_one_line()} (`sentinel config migrate` shows all, --write does it)"
-            self._collector.error(line_at(own, old.key), (*path, *old.key), message)
             return
         plugin = self._plugin(own, cls, path, Common, kind, self._checks)
         if common is not FAILED and plugin is not FAILED:

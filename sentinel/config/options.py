@@ -24,7 +24,6 @@ from sentinel.config.reader import Entry, Items, Node, Table, loose
 from sentinel.config.sentences import sentences
 from sentinel.config.sources import Sources
 from sentinel.core.errors import Invalid
-from sentinel.core.kinds import Check
 
 
 def one_shot(kind_class: Any, options: Mapping[str, Sequence[str]]) -> Any:
@@ -38,7 +37,6 @@ def one_shot(kind_class: Any, options: Mapping[str, Sequence[str]]) -> Any:
     entries: dict[str, Entry] = {}
     for option, texts in options.items():
         try:
-            _refuse_moved(kind_class, option, texts)
             key = _key(kind_class, option)
             before = entries[key].value if key in entries else None
             entries[key] = Entry(key, 0, _node(kind_class, key, texts, before))
@@ -81,13 +79,6 @@ def option_text(path: Path) -> str:
     """`--warn used` for the setting `warn.used`, `--paths` for any item of `paths`."""
     steps = [str(step) for step in path if isinstance(step, str)]
     return " ".join([f"--{_dashed(steps[0])}", ".".join(steps[1:])]).strip() if steps else ""
-
-
-def _refuse_moved(kind_class: Any, option: str, texts: Sequence[str]) -> None:
-    is_check = isinstance(kind_class, type) and issubclass(kind_class, Check)
-    kind = kind_class.moved(option.lstrip("-").replace("-", "_"), texts) if is_check else ""
-    if kind:
-        raise Invalid(f"is of another kind now; `sentinel check {kind} --help` shows its options")
 
 
 def _key(kind_class: Any, option: str) -> str:

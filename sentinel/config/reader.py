@@ -99,6 +99,13 @@ def loose(text: str) -> Scalar:
     return Scalar(resolve(text), text, loose=True)
 
 
+def bare(node: Node) -> Any:
+    """The data of a node, without its lines."""
+    if isinstance(node, Table):
+        return {key: bare(entry.value) for key, entry in node.entries.items()}
+    return [bare(item) for item in node.items] if isinstance(node, Items) else node.value
+
+
 def line_at(node: Node, path: tuple[str | int, ...]) -> int:
     """The line of the deepest node on the path that exists."""
     line = node.line

@@ -23,9 +23,6 @@ if TYPE_CHECKING:  # a one-shot needs none of these here
     from sentinel.slurm.slurmctld_log import Entry
 
 
-Former = tuple[tuple[str, ...], Mapping[str, Mapping[str, Any]]]
-
-
 class Check(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Base of all kinds of checks: only `run` has to be written.
 
@@ -85,17 +82,6 @@ class Check(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         """Keys that change nothing as it is configured, each with the reason: whoever writes one of
         them in the file or on the command line is told."""
         return ()
-
-    @staticmethod
-    def former(name: str, check: Mapping[str, Any]) -> Former | None:
-        """Of a check of that name as a file of a former version has it: the key that shows it, and
-        the checks that replace it, by name; None: it is in today's form."""
-        return None
-
-    @staticmethod
-    def moved(option: str, values: Sequence[str]) -> str:
-        """The kind that a former option of the command line belongs to now; empty: there is none."""
-        return ""
 
     def watched_logs(self) -> Sequence[str]:
         """The paths, with Slurm's `%x` and `%j`, of files whose growth it takes for life: nothing

@@ -26,7 +26,6 @@ from sentinel.checks.fs.verdict import (
 from sentinel.checks.quota.always import is_more_wanted
 from sentinel.core.declared import FILESYSTEM, Panel
 from sentinel.core.errors import CannotTell
-from sentinel.core.kinds import Former
 from sentinel.core.model import Coverage, Finding, Report, Status, covered
 from sentinel.core.mounts import Mounts, unescaped
 from sentinel.core.ports import Context
@@ -76,21 +75,6 @@ class Fs(Settings, frozen=True, kw_only=True, forbid_unknown_fields=True):
         "/proc/self/mountinfo; with `nodes` or `job` the same on each node.",
     )
     RUNBOOK = "docs/fs.md"
-
-    @staticmethod
-    def former(name: str, check: Mapping[str, Any]) -> Former | None:
-        """Of a check as files had it before: the key that shows it, and what replaces it."""
-        from sentinel.checks.fs import former
-
-        key = former.old_key(check)
-        return (key, former.replaced(name, check)) if key else None
-
-    @staticmethod
-    def moved(option: str, values: Sequence[str]) -> str:
-        """The kind that a former option belongs to now; empty where it is one of fs."""
-        from sentinel.checks.fs import former
-
-        return former.moved(option, values)
 
     def jobs_of(self) -> frozenset[str] | None:
         """The users squeue has to be asked for; None: everybody. Raises CannotTell."""
