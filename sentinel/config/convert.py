@@ -19,8 +19,8 @@ import msgspec
 from msgspec import NODEFAULT, Meta, Struct
 from msgspec.structs import FieldInfo
 
+from sentinel.config.nodes import Items, Node, Scalar, Table, line_at, resolve
 from sentinel.config.problems import Collector, Path, did_you_mean, near
-from sentinel.config.reader import Items, Node, Scalar, Table, line_at, resolve
 from sentinel.config.sources import HOWS, Reference, Sources, expanded, reference, resolved
 from sentinel.core import patterns
 from sentinel.core.errors import Invalid

@@ -5,8 +5,8 @@ from typing import Any
 
 from sentinel.config.convert import Converter
 from sentinel.config.loader import Assembler, Kinds
+from sentinel.config.nodes import plain
 from sentinel.config.problems import Collector
-from sentinel.config.reader import plain
 from sentinel.config.registry import Registries, Registry
 from sentinel.config.settings import Settings
 from sentinel.config.sources import Sources

@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from sentinel.config.nodes import Table, bare
 from sentinel.config.problems import Collector, ConfigError
-from sentinel.config.reader import Table, bare, read
+from sentinel.config.reader import read
 from sentinel.config.yamltext import flow, written
 from sentinel.core.errors import SentinelError
 

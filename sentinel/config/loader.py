@@ -9,8 +9,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from sentinel.config.convert import FAILED, Converter, fields, got, item_of, lists
+from sentinel.config.nodes import Entry, Items, Node, Scalar, Table, line_at
 from sentinel.config.problems import Collector, Path, Problem, did_you_mean, near
-from sentinel.config.reader import Entry, Items, Node, Scalar, Table, line_at, read
+from sentinel.config.reader import read
 from sentinel.config.registry import BrokenKind, Registries, Registry, UnknownKind
 from sentinel.config.review import Review
 from sentinel.config.settings import Settings

@@ -19,8 +19,8 @@ from sentinel.config.convert import (
     lists,
     required,
 )
+from sentinel.config.nodes import Entry, Items, Node, Table, loose
 from sentinel.config.problems import BadOptions, Collector, Path, near
-from sentinel.config.reader import Entry, Items, Node, Table, loose
 from sentinel.config.sentences import sentences
 from sentinel.config.sources import Sources
 from sentinel.core.errors import Invalid

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
+from sentinel.config.nodes import Entry, Scalar, Table
 from sentinel.config.problems import did_you_mean
-from sentinel.config.reader import Entry, Scalar, Table
 from sentinel.core.errors import Invalid
 
 HOWS = ("credential", "env", "file")
