@@ -1,150 +1,32 @@
-"""Nodes -> settings, type by type; everything that is wrong is collected, nothing is guessed.
+"""Nodes -> settings, type by type; everything that is wrong is collected, nothing is guessed."""
 
-The one place that takes type hints apart: a leaf, a record, a list, a table, or one of several.
-Converter, command line and JSON Schema all ask here.
-"""
-
-import math
-import os
-import re
-import warnings
-from collections.abc import Collection, Iterable, Mapping, MutableMapping, Sequence
-from collections.abc import Set as AbstractSet
-from enum import Enum
-from functools import lru_cache
-from types import UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from collections.abc import Collection, Iterable
+from typing import Annotated, Any
 
 import msgspec
-from msgspec import NODEFAULT, Meta, Struct
-from msgspec.structs import FieldInfo
 
-from sentinel.config.nodes import Items, Node, Scalar, Table, line_at, resolve
+from sentinel.config.nodes import Items, Node, Scalar, Table, line_at
 from sentinel.config.problems import Collector, Path, did_you_mean, near
+from sentinel.config.scalars import leaf
+from sentinel.config.shapes import (
+    Leaf,
+    ListOf,
+    OneOf,
+    Record,
+    TableOf,
+    constraints,
+    fields,
+    is_text,
+    required,
+    secretive,
+    shape,
+    words,
+)
 from sentinel.config.sources import HOWS, Reference, Sources, expanded, reference, resolved
+from sentinel.config.wording import as_list, expected, got
 from sentinel.core import patterns
 from sentinel.core.errors import Invalid
 from sentinel.core.settings import FilePath, Secret
-from sentinel.core.text import shortened, visible
-from sentinel.core.values import Duration, Share, Size
-
-_LISTS: dict[Any, Any] = {
-    list: list,
-    tuple: tuple,
-    Sequence: tuple,
-    set: set,
-    frozenset: frozenset,
-    AbstractSet: frozenset,
-}
-_TABLES = (dict, Mapping, MutableMapping)
-
-
-class Leaf(Struct, frozen=True):
-    """A single value of this type."""
-
-    type: Any
-
-
-class Record(Struct, frozen=True):
-    """A mapping with the known keys of a settings class."""
-
-    cls: Any
-
-
-class ListOf(Struct, frozen=True):
-    """Any number of `item`, put together by `build`."""
-
-    item: Any
-    build: Any
-
-
-class TableOf(Struct, frozen=True):
-    """A mapping from any names to `value`."""
-
-    value: Any
-
-
-class OneOf(Struct, frozen=True):
-    """Whatever fits one of the types; the order of the hint decides."""
-
-    types: tuple[Any, ...]
-
-
-Shape = Leaf | Record | ListOf | TableOf | OneOf
-
-
-def shape(hint: Any) -> Shape:
-    """What the hint asks for; constraints of Annotated are left to `constraints`."""
-    origin, args = get_origin(hint), get_args(hint)
-    if origin is Annotated:
-        return shape(args[0])
-    if origin in (Union, UnionType):
-        return OneOf(args)
-    if (origin or hint) in _LISTS:
-        return ListOf(args[0] if args else Any, _LISTS[origin or hint])
-    if (origin or hint) in _TABLES:
-        return TableOf(args[1] if args else Any)
-    if isinstance(hint, type) and issubclass(hint, Struct):
-        return Record(hint)
-    return Leaf(hint if origin is None or origin is Literal else origin)
-
-
-def alternatives(hint: Any) -> list[Shape]:
-    """The shapes a value may have; one, unless the hint is a union."""
-    found = shape(hint)
-    return [shape(t) for t in found.types] if isinstance(found, OneOf) else [found]
-
-
-def is_list(hint: Any) -> bool:
-    """Whether a list may stand there."""
-    return any(isinstance(found, ListOf) for found in alternatives(hint))
-
-
-def lists(cls: Any) -> list[str]:
-    """The keys of a settings class that take lists."""
-    return [key for key, info in fields(cls).items() if is_list(info.type)]
-
-
-def item_of(hint: Any) -> Any:
-    """What the items of such a list are; the hint itself where there is no list."""
-    return next((f.item for f in alternatives(hint) if isinstance(f, ListOf)), hint)
-
-
-def constraints(hint: Any) -> tuple[Meta, ...]:
-    """The msgspec.Meta of an Annotated hint."""
-    return tuple(m for m in getattr(hint, "__metadata__", ()) if isinstance(m, Meta))
-
-
-@lru_cache(maxsize=256)
-def fields(cls: Any) -> dict[str, FieldInfo]:
-    """The keys of a settings class as users write them."""
-    return {info.encode_name: info for info in msgspec.structs.fields(cls)}
-
-
-def required(info: FieldInfo) -> bool:
-    """Whether the key must be given."""
-    return info.default is NODEFAULT and info.default_factory is NODEFAULT
-
-
-def default(info: FieldInfo) -> Any:
-    """The value where the key is not given; None where it must be."""
-    if info.default is not NODEFAULT:
-        return info.default
-    return None if info.default_factory is NODEFAULT else info.default_factory()
-
-
-def words(hint: Any) -> tuple[str, ...]:
-    """The texts that a Literal or an Enum allows, those of its alternatives included."""
-    found = shape(hint)
-    if isinstance(found, OneOf):
-        return tuple(word for t in found.types for word in words(t))
-    if not isinstance(found, Leaf):
-        return ()
-    if get_origin(found.type) is Literal:
-        return tuple(str(a) for a in get_args(found.type))
-    if isinstance(found.type, type) and issubclass(found.type, Enum):
-        return tuple(str(member.value) for member in found.type)
-    return ()
 
 
 class Failed:
@@ -306,15 +188,6 @@ class Converter:
         return FAILED
 
 
-def secretive(hint: Any) -> bool:
-    """Whether what stands there by mistake may be a secret."""
-    found = shape(hint)
-    inner = {ListOf: "item", TableOf: "value"}.get(type(found))
-    if isinstance(found, OneOf):
-        return any(map(secretive, found.types))
-    return secretive(getattr(found, inner)) if inner else found == Leaf(Secret)
-
-
 def _one_item(node: Scalar, found: ListOf) -> bool:
     """Whether a value stands for a list of one. Of words it cannot be told whether they are one."""
     words = shape(found.item) == Leaf(str) and len(node.text.split()) > 1
@@ -351,187 +224,3 @@ def _may_be(node: Node, hint: Any) -> bool:
     if isinstance(found, Leaf) and found.type is type(None):
         return node.value is None
     return isinstance(found, Leaf) and (node.value is not None or node.loose)
-
-
-_BOOLEAN_ONCE = ("yes", "no", "on", "off", "y", "n")
-_PATTERN_MOST = 10_000
-
-
-def leaf(node: Scalar, hint: Any, env: Mapping[str, str], file: str = "") -> Any:
-    """The value as the type wants it; raises Invalid, which never holds a Secret's text."""
-    found = shape(hint)
-    assert isinstance(found, Leaf)
-    if found.type is Any:
-        return node.value
-    if found.type is type(None) and node.value is None:
-        return None
-    if node.value is None and not node.loose:
-        remedy = '; a bare ~ is YAML for nothing, write "~"' if node.text == "~" else ""
-        raise Invalid(f"it has no value; expected {expected(hint)}{remedy}")
-    if found.type is re.Pattern:
-        return _pattern(_text(node, hint), f"{file}:{node.line}" if file and node.line else "")
-    return _typed(node, hint, found.type, env)
-
-
-def _typed(node: Scalar, hint: Any, kind: Any, env: Mapping[str, str]) -> Any:
-    if kind is bool:
-        return _boolean(node)
-    if kind is Secret:
-        return Secret(_text(node, hint, secret=True))
-    if kind is FilePath:
-        return _path(_text(node, hint), env, here=node.loose)
-    if isinstance(kind, type) and hasattr(kind, "parse"):
-        return _parsed(node, kind, hint)
-    if kind is str or (node.loose and node.text in words(hint)):
-        return _checked(_text(node, hint), hint, node)
-    return _checked(node.value, hint, node)
-
-
-def _text(node: Scalar, hint: Any, secret: bool = False) -> str:
-    if isinstance(node.value, str):
-        return node.value
-    if node.loose:
-        return node.text
-    remedy = "put it in quotes" if secret else f'write "{node.text}" in quotes'
-    raise Invalid(f"expected {expected(hint)}, got {got(node, secret)}; {remedy}")
-
-
-def _boolean(node: Scalar) -> bool:
-    if isinstance(node.value, bool):
-        return node.value
-    if node.loose and not node.text:
-        return True
-    problem = f"expected true or false, got {got(node)}{_unquote(node, bool)}"
-    if isinstance(node.value, str) and node.value.lower() in _BOOLEAN_ONCE:
-        meant = "true" if node.value.lower() in ("yes", "on", "y") else "false"
-        problem += f"; in YAML 1.2 that is text, write {meant}"
-    raise Invalid(problem)
-
-
-def _path(text: str, env: Mapping[str, str], here: bool) -> FilePath:
-    """What people type on a command line (`here`) is meant from where they are."""
-    path = expanded(text, env)
-    if not path or "\0" in path:
-        raise Invalid("the path is empty" if not path else "the path holds a NUL byte")
-    return FilePath(os.path.abspath(path) if here and not path.startswith("/") else path)
-
-
-def _pattern(text: str, where: str) -> re.Pattern[str]:
-    if len(text) > _PATTERN_MOST:
-        raise Invalid(f"the regular expression is longer than {_PATTERN_MOST} characters")
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return patterns.compiled(text, where=where)
-    except (re.error, OverflowError, RecursionError) as error:
-        raise Invalid(f"{text!r} is no regular expression: {error}") from None
-
-
-def _parsed(node: Scalar, kind: Any, hint: Any) -> Any:
-    """A type that brings its own `parse`: Duration, Size, Share and those of plugins."""
-    if isinstance(node.value, bool):
-        raise Invalid(f"expected {expected(hint)}, got {got(node)}")
-    return kind.parse(node.text)
-
-
-def _checked(value: Any, hint: Any, node: Scalar) -> Any:
-    try:
-        converted = msgspec.convert(value, hint)
-    except (msgspec.ValidationError, OverflowError):
-        raise Invalid(_mismatch(node, hint)) from None
-    if isinstance(converted, float) and not math.isfinite(converted):
-        raise Invalid(f"expected a finite number, got {node.text}")
-    return converted
-
-
-def _mismatch(node: Scalar, hint: Any) -> str:
-    known = words(hint)
-    if known and near(node.text, known):
-        return f"{quoted(node)} is not one of {', '.join(known)}{did_you_mean(node.text, known)}"
-    return f"expected {expected(hint)}, got {got(node)}{_unquote(node, hint)}"
-
-
-def _unquote(node: Scalar, hint: Any) -> str:
-    """The remedy where only the quotes are too much."""
-    kind = getattr(shape(hint), "type", None)
-    fitting: dict[Any, tuple[type, ...]] = {bool: (bool,), int: (int,), float: (int, float)}
-    too_much = isinstance(node.value, str) and type(resolve(node.text)) in fitting.get(kind, ())
-    return "; remove the quotes" if too_much else ""
-
-
-def is_text(hint: Any) -> bool:
-    """Whether a reference to a text kept elsewhere may stand there."""
-    found = shape(hint)
-    return isinstance(found, Leaf) and found.type in (str, Secret, FilePath)
-
-
-_NAMES: dict[Any, str] = {
-    str: "text",
-    Secret: "text",
-    FilePath: "a path",
-    re.Pattern: "a regular expression",
-    bool: "true or false",
-    int: "a whole number",
-    float: "a number",
-    Duration: "a duration like 15m",
-    Size: "a size like 40TB",
-    Share: "a share like 85%",
-    type(None): "nothing",
-    Any: "anything",
-}
-_LONGEST = 60  # characters of a value that are worth repeating
-_CONTAINERS = {Record: "a mapping", TableOf: "a mapping", ListOf: "a list"}
-
-
-def expected(hint: Any) -> str:
-    """`a duration like 15m or auto`."""
-    found = shape(hint)
-    if isinstance(found, OneOf):
-        return _joined(dict.fromkeys(expected(t) for t in found.types if t is not type(None)))
-    if not isinstance(found, Leaf):
-        return _CONTAINERS[type(found)]
-    text = _joined(words(hint)) or _NAMES.get(found.type, "") or f"a {found.type.__name__}"
-    return text + "".join(_bounds(meta) for meta in constraints(hint))
-
-
-def got(node: Node, secret: bool = False) -> str:
-    """`the number 90`, `text 'abc'`, `a list`; of a secret only the type."""
-    if isinstance(node, Items | Table):
-        return "a list" if isinstance(node, Items) else "a mapping"
-    if node.value is None:
-        return "nothing"
-    if isinstance(node.value, bool):
-        return "a truth value" if secret else node.text
-    name = "text" if isinstance(node.value, str) else "the number"
-    return f"a {name.split()[-1]}" if secret else f"{name} {quoted(node)}"
-
-
-def quoted(node: Scalar) -> str:
-    """The value as it was written, in one line and not too much of it."""
-    text = shortened(visible(node.text), _LONGEST)
-    return f"'{text}'" if isinstance(node.value, str) else text
-
-
-def as_list(node: Scalar) -> str:
-    """The YAML of the list that words were probably meant for: `[ssh, login1]`."""
-    from sentinel.config.yamltext import flow
-
-    if len(node.text) > _LONGEST:
-        return "it in [ ]"
-    return f"{flow(node.text.split())}, or {flow([node.text])} if it is one item"
-
-
-def _joined(names: Iterable[str]) -> str:
-    *most, last = [*names] or [""]
-    return f"{', '.join(most)} or {last}" if most else last
-
-
-def _bounds(meta: Any) -> str:
-    signs = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
-    limits = [f"{sign} {getattr(meta, k)}" for k, sign in signs.items() if _has(meta, k)]
-    limits += [f"that matches {meta.pattern}"] if meta.pattern else []
-    return f" {' and '.join(limits)}" if limits else ""
-
-
-def _has(meta: Any, name: str) -> bool:
-    return getattr(meta, name) is not None

@@ -9,9 +9,9 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sentinel.config.convert import default, fields
 from sentinel.config.problems import Path
 from sentinel.config.settings import Settings
+from sentinel.config.shapes import default, fields
 from sentinel.config.sources import Reference
 from sentinel.config.yamltext import written
 from sentinel.core.patterns import Guarded

@@ -16,7 +16,7 @@ from typing import Any, Literal, get_args, get_origin
 
 from msgspec import Struct
 
-from sentinel.config.convert import Leaf, ListOf, OneOf, Record, TableOf, fields, shape
+from sentinel.config.shapes import Leaf, ListOf, OneOf, Record, TableOf, fields, shape
 from sentinel.core.declared import Metric, Panel
 from sentinel.core.errors import CannotTell, ChannelError, SentinelError
 from sentinel.core.kinds import Action, Channel, Check

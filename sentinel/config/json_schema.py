@@ -3,7 +3,12 @@
 import re
 from typing import Any, get_args
 
-from sentinel.config.convert import (
+from sentinel.config.display import Shown
+from sentinel.config.loader import PRIVATE, SECTIONS
+from sentinel.config.registry import Registry, UnknownKind
+from sentinel.config.sentences import sentences
+from sentinel.config.settings import Settings
+from sentinel.config.shapes import (
     Leaf,
     ListOf,
     OneOf,
@@ -11,18 +16,13 @@ from sentinel.config.convert import (
     TableOf,
     constraints,
     default,
-    expected,
     fields,
     required,
     shape,
     words,
 )
-from sentinel.config.display import Shown
-from sentinel.config.loader import PRIVATE, SECTIONS
-from sentinel.config.registry import Registry, UnknownKind
-from sentinel.config.sentences import sentences
-from sentinel.config.settings import Settings
 from sentinel.config.sources import HOWS
+from sentinel.config.wording import expected
 from sentinel.core.settings import ChannelCommon, Common, FilePath, Secret
 from sentinel.core.values import Duration, Share, Size
 

@@ -8,14 +8,16 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sentinel.config.convert import FAILED, Converter, fields, got, item_of, lists
+from sentinel.config.convert import FAILED, Converter
 from sentinel.config.nodes import Entry, Items, Node, Scalar, Table, line_at
 from sentinel.config.problems import Collector, Path, Problem, did_you_mean, near
 from sentinel.config.reader import read
 from sentinel.config.registry import BrokenKind, Registries, Registry, UnknownKind
 from sentinel.config.review import Review
 from sentinel.config.settings import Settings
+from sentinel.config.shapes import fields, item_of, lists
 from sentinel.config.sources import Reference, Sources, contents
+from sentinel.config.wording import got
 from sentinel.core import cron
 from sentinel.core.errors import Invalid
 from sentinel.core.patterns import LIMIT

@@ -5,24 +5,24 @@ from collections.abc import Container, Mapping, Sequence
 from textwrap import wrap
 from typing import Any
 
-from sentinel.config.convert import (
-    Converter,
+from sentinel.config.convert import Converter
+from sentinel.config.nodes import Entry, Items, Node, Table, loose
+from sentinel.config.problems import BadOptions, Collector, Path, near
+from sentinel.config.sentences import sentences
+from sentinel.config.shapes import (
     Leaf,
     Record,
     TableOf,
     alternatives,
     default,
-    expected,
     fields,
     is_list,
     item_of,
     lists,
     required,
 )
-from sentinel.config.nodes import Entry, Items, Node, Table, loose
-from sentinel.config.problems import BadOptions, Collector, Path, near
-from sentinel.config.sentences import sentences
 from sentinel.config.sources import Sources
+from sentinel.config.wording import expected
 from sentinel.core.errors import Invalid
 
 

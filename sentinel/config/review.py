@@ -10,11 +10,11 @@ from sentinel.alerting.matchers import FACTS, Word, matchers, word
 from sentinel.alerting.routing import DEFAULT_REPEAT
 from sentinel.alerting.settings import Escalate, Inhibit, Match, Route, Window
 from sentinel.alerting.silences import moment
-from sentinel.config.convert import fields
 from sentinel.config.nodes import Table, line_at
 from sentinel.config.problems import Collector, Path, did_you_mean, near
 from sentinel.config.registry import Registries
 from sentinel.config.settings import Settings
+from sentinel.config.shapes import fields
 from sentinel.core import cron
 from sentinel.core.declared import OWN as OWN_METRICS
 from sentinel.core.errors import Invalid

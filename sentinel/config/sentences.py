@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 from typing import Any
 
-from sentinel.config.convert import fields
+from sentinel.config.shapes import fields
 
 _BEGIN = re.compile(r"(\w+): (\S.*)")
 

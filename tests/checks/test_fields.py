@@ -18,8 +18,8 @@ from msgspec.structs import replace
 
 from sentinel.chain.scripts_run import Submitter
 from sentinel.checks.log.reader import Reader
-from sentinel.config.convert import Record, fields, shape
 from sentinel.config.loader import load
+from sentinel.config.shapes import Record, fields, shape
 from sentinel.core.clock import Instant, shifted
 from sentinel.core.errors import SentinelError
 from sentinel.gpu.ledger import GpuEvent, Sighting

@@ -8,9 +8,9 @@ import pytest
 from msgspec import Struct
 
 from sentinel.checks import KINDS
-from sentinel.config.convert import ListOf, Record, TableOf, alternatives, fields
 from sentinel.config.json_schema import of, schema
 from sentinel.config.sentences import sentences
+from sentinel.config.shapes import ListOf, Record, TableOf, alternatives, fields
 from sentinel.core.settings import Common
 from sentinel.core.values import Duration
 from sentinel.wiring.app import CHANNELS, CHECKS, describe_options

@@ -12,8 +12,8 @@ from sentinel.channels import email
 from sentinel.checks.du import tree
 from sentinel.checks.fs import limits as fs_limits
 from sentinel.checks.quota import judge as quota
-from sentinel.config.convert import default, fields
 from sentinel.config.settings import Settings
+from sentinel.config.shapes import default, fields
 from sentinel.core.settings import Common
 from sentinel.core.values import Duration, Rate, Share, Size
 from sentinel.gpu.lemon_score import WEIGHTS
