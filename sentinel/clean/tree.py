@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import time
+import weakref
 from contextlib import suppress
 
 from sentinel.clean.pointers import (
@@ -41,7 +42,8 @@ class Refused(Exception):
 
 
 class Root:
-    """The named directory, held open. Raises Refused for one that is reached through a link."""
+    """The named directory, open as long as the object lives. Raises Refused for one that is reached
+    through a link."""
 
     def __init__(self, path: str) -> None:
         steps = [step for step in path.split("/") if step]
@@ -49,6 +51,7 @@ class Root:
             raise Refused("the root has to be an absolute path of two steps at least, without '..'")
         self.path = "/" + "/".join(steps)
         self.fd = _descend(steps)
+        weakref.finalize(self, os.close, self.fd)
         found = os.fstat(self.fd)
         if self.path in _homes(found.st_uid):
             raise Refused(f"{self.path} is a home directory; name one below it")

@@ -23,6 +23,7 @@ from sentinel.core.text import visible
 from sentinel.core.values import Duration
 from tests.channels.contract import SECRET, ChannelContract, Mood, Side, assert_inert, send
 from tests.channels.samples import HOSTILE, hostile, notification
+from tests.lab.loops import close_server
 from tests.lab.smtp import SmtpServer
 
 ANN, BOB = "ann@example.org", "bob@example.org"
@@ -447,8 +448,7 @@ async def against(script: list[bytes], **changes: Any) -> tuple[ChannelError, li
     with pytest.raises(ChannelError) as caught:
         await Email(**{**fields, **changes}).send([notification()])
     await asyncio.wait_for(done.wait(), 60)
-    server.close()
-    await server.wait_closed()
+    await close_server(server)
     return caught.value, heard
 
 

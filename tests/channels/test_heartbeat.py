@@ -11,6 +11,7 @@ from sentinel.channels.heartbeat import WebPulse, pulse
 from sentinel.config.settings import HeartbeatSettings
 from sentinel.core.errors import ChannelError, Invalid
 from sentinel.core.settings import FilePath, Secret
+from tests.channels.web import Web
 
 
 def beats(story: Callable[[str], Awaitable[None]], status: int = 200) -> list[tuple[str, str, str]]:
@@ -21,19 +22,8 @@ def beats(story: Callable[[str], Awaitable[None]], status: int = 200) -> list[tu
         seen.append((request.method, request.path, await request.text()))
         return web.Response(status=status)
 
-    async def main() -> None:
-        app = web.Application()
-        app.router.add_route("*", "/{path:.*}", answer)
-        runner = web.AppRunner(app)
-        await runner.setup()
-        site = web.TCPSite(runner, "127.0.0.1", 0)
-        await site.start()
-        try:
-            await story(f"http://127.0.0.1:{runner.addresses[0][1]}/uuid-1")
-        finally:
-            await runner.cleanup()
-
-    asyncio.run(main())
+    with Web(answer) as server:
+        asyncio.run(story(f"http://127.0.0.1:{server.port}/uuid-1"))
     return seen
 
 

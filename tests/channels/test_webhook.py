@@ -27,6 +27,7 @@ from sentinel.core.values import Duration
 from tests.channels.contract import SECRET, ChannelContract, Mood, Side, assert_inert, send
 from tests.channels.samples import hostile, notification
 from tests.channels.web import Web, answers, hangs, strings
+from tests.lab.loops import close_server
 
 NOW = datetime(2026, 9, 30, 3, 12, 5, tzinfo=timezone.utc)
 
@@ -312,8 +313,7 @@ async def against(said: bytes) -> ChannelError:
     channel = Webhook(url=Secret(f"http://{host}:{port}/"), timeout=Duration(10))
     with pytest.raises(ChannelError) as caught:
         await channel.send([notification()])
-    server.close()
-    await server.wait_closed()
+    await close_server(server)
     return caught.value
 
 

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import ssl
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +17,7 @@ from sentinel.core.values import Duration
 from sentinel.plugin import Channel
 from tests.channels.contract import ChannelContract, Mood, Side, assert_inert
 from tests.channels.samples import notification
+from tests.lab.loops import LoopThread, close_server
 
 Handler = Callable[[web.Request], Any]
 
@@ -30,19 +30,14 @@ class Web:
         self._answer, self._tls = answer, tls
 
     def __enter__(self) -> "Web":
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
-        self._thread.start()
-        self._run(self._open())
+        self._thread = LoopThread().__enter__()
+        self._thread.run(self._open())
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self._run(self._runner.cleanup())
-        self._run(self._cancel_all())
-        self._run(self._loop.shutdown_default_executor())
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(10)
-        self._loop.close()
+    def __exit__(self, *error: Any) -> None:
+        self._thread.run(close_server(self._server))
+        self._thread.run(self._runner.cleanup())
+        self._thread.__exit__(*error)
 
     @property
     def bodies(self) -> list[bytes]:
@@ -53,25 +48,17 @@ class Web:
         app.router.add_route("*", "/{tail:.*}", self._handle)
         self._runner = web.AppRunner(app, shutdown_timeout=0.1)
         await self._runner.setup()
-        site = web.TCPSite(self._runner, "127.0.0.1", 0, ssl_context=self._tls)
-        await site.start()
-        self.port: int = self._runner.addresses[0][1]
+        assert self._runner.server is not None
+        self._server = await self._thread.loop.create_server(
+            self._runner.server, "127.0.0.1", 0, ssl=self._tls
+        )
+        self.port: int = self._server.sockets[0].getsockname()[1]
         self.url = f"http{'s' if self._tls else ''}://localhost:{self.port}"
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         self.requests.append((request.headers.copy(), await request.read()))
         answer: web.StreamResponse = await self._answer(request)
         return answer
-
-    async def _cancel_all(self) -> None:
-        """Those who wait for a client that is still there."""
-        tasks = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-
-    def _run(self, work: Any) -> Any:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result(10)
 
 
 def answers(status: int, text: str = "", **headers: str) -> Handler:

@@ -116,6 +116,16 @@ def test_a_file_is_no_root(tmp_path: Path) -> None:
         Root(str(tmp_path / "file"))
 
 
+def test_a_root_is_open_as_long_as_its_object_lives(root: Path) -> None:
+    """Each one that stayed open would cost a descriptor."""
+    opened = Root(str(root))
+    fd = opened.fd
+    assert os.path.samestat(os.fstat(fd), root.stat())
+    del opened
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(fd)
+
+
 def test_a_checkpoint_swapped_after_the_look_is_put_back(root: Path) -> None:
     """Another directory of its name is not the one that was looked at."""
     opened = Root(str(root))

@@ -3,21 +3,20 @@
 import asyncio
 import socket
 import ssl
-import threading
 import warnings
-from collections.abc import Coroutine, Mapping
+from collections.abc import Mapping
 from email import message_from_bytes, policy
 from email.message import EmailMessage
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Literal, NamedTuple
 
 import trustme
 from aiosmtpd.smtp import SMTP, AuthResult, Envelope, LoginPassword, Session
 
+from tests.lab.loops import LoopThread, close_server
 from tests.lab.waiting import wait_until
 
-Answer = TypeVar("Answer")
 Security = Literal["none", "starttls", "tls"]
 
 
@@ -89,12 +88,12 @@ class SmtpServer:
 
     def down(self) -> None:
         """Close the port and every open connection: connecting is refused."""
-        self._run(self._close())
+        self._thread.run(close_server(self._server))
 
     def up(self) -> None:
         """Listen again, on the same port."""
         self._socket = _listen(self.host, self.port)
-        self._run(self._open())
+        self._thread.run(self._open())
 
     def wait(self, count: int, limit: float = 20.0) -> list[Mail]:
         """Until `count` messages have come; all there are."""
@@ -102,10 +101,8 @@ class SmtpServer:
         return list(self.mails)
 
     def __enter__(self) -> "SmtpServer":
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="smtp", daemon=True)
-        self._thread.start()
-        self._run(self._open())
+        self._thread = LoopThread().__enter__()
+        self._thread.run(self._open())
         return self
 
     def __exit__(
@@ -115,33 +112,19 @@ class SmtpServer:
         trace: TracebackType | None,
     ) -> None:
         self.down()
-        self._run(_end_tasks())
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(10)
-        self._loop.close()
+        self._thread.__exit__(kind, error, trace)
 
     async def _open(self) -> None:
         implicit = self._tls if self.security == "tls" else None
-        self._protocols: list[SMTP] = []
-        self._server = await self._loop.create_server(
+        self._server = await self._thread.loop.create_server(
             self._protocol, sock=self._socket, ssl=implicit
         )
-
-    async def _close(self) -> None:
-        self._server.close()
-        for protocol in self._protocols:
-            transport = protocol.transport
-            if isinstance(transport, asyncio.WriteTransport) and not transport.is_closing():
-                transport.abort()
-        await asyncio.sleep(0)
 
     def _protocol(self) -> SMTP:
         with warnings.catch_warnings():
             # aiosmtpd does not count TLS from the first byte as TLS.
             warnings.filterwarnings("ignore", "Requiring AUTH while not requiring TLS")
-            protocol = self._smtp()
-        self._protocols.append(protocol)
-        return protocol
+            return self._smtp()
 
     def _smtp(self) -> SMTP:
         starttls = self.security == "starttls"
@@ -149,7 +132,7 @@ class SmtpServer:
         return SMTP(
             self._handler,
             hostname="lab.example",
-            loop=self._loop,
+            loop=self._thread.loop,
             enable_SMTPUTF8=True,
             tls_context=self._tls if starttls else None,
             require_starttls=starttls,
@@ -157,9 +140,6 @@ class SmtpServer:
             auth_require_tls=starttls,
             authenticator=self._handler.authenticate if logins else None,
         )
-
-    def _run(self, work: Coroutine[Any, Any, Answer]) -> Answer:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result(10)
 
 
 class _Handler:
@@ -215,14 +195,6 @@ class _Handler:
             self.logins.get(data.login.decode()) == data.password.decode()
         )
         return AuthResult(success=known, handled=False)
-
-
-async def _end_tasks() -> None:
-    """Connections that were cut in the middle of an answer leave tasks behind."""
-    others = asyncio.all_tasks() - {asyncio.current_task()}
-    for task in others:
-        task.cancel()
-    await asyncio.gather(*others, return_exceptions=True)
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -2,9 +2,11 @@
 
 import os
 import smtplib
+import socket
 import ssl
 import subprocess
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
 import psycopg
@@ -63,6 +65,31 @@ def test_the_server_goes_down_and_up_at_the_same_port(smtp: SmtpServer) -> None:
         smtp.up()
     send(smtp, "a@lab.example")
     assert len(smtp.wait(1)) == 1
+
+
+def test_no_connection_outlives_the_server(tmp_path: Path) -> None:
+    """Not even those that came a moment ago; the collector would find them in a later test."""
+    for number in range(20):
+        (folder := tmp_path / str(number)).mkdir()
+        with ExitStack() as stack:
+            with SmtpServer(folder) as server:
+                where = (server.host, server.port)
+                mine = [stack.enter_context(socket.create_connection(where)) for _ in range(3)]
+            for one in mine:
+                assert _is_ended(one)
+
+
+def _is_ended(connection: socket.socket) -> bool:
+    """Whether the other side has closed it, after whatever it said."""
+    connection.settimeout(2)
+    try:
+        while connection.recv(1000):
+            pass
+    except TimeoutError:
+        return False
+    except ConnectionError:
+        return True
+    return True
 
 
 def test_a_slow_server_outlasts_a_client(smtp: SmtpServer) -> None:

@@ -1,10 +1,8 @@
 """A status page that is really served, by a real engine over a made-up state, in a thread."""
 
-import asyncio
 import threading
-from collections.abc import Coroutine, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
@@ -20,22 +18,20 @@ from sentinel.web.server import Server
 from sentinel.web.site import Site
 from sentinel.web.snapshot_cache import Live
 from tests.engine.worlds import Book, Says, world
+from tests.lab.loops import LoopThread
 from tests.web.scenery import KINDS, around, ledger, record, stacks, store
 
 TOKEN = "the-token-of-the-tests"
-Result = TypeVar("Result")
 
 
 class Stage:
     """What the test sees of it; `do` runs something in the server's own loop."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, engine: Engine, server: Server) -> None:
-        self._loop, self.engine, self.server = loop, engine, server
+    def __init__(self, thread: LoopThread, engine: Engine, server: Server) -> None:
+        self.do, self.engine, self.server = thread.run, engine, server
+        self._loop = thread.loop
         self.url = f"http://127.0.0.1:{server.port}"
         self.fire, self.clock = Says(Status.OK, "/late"), ManualClock(START)
-
-    def do(self, work: Coroutine[Any, Any, Result]) -> Result:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result(30)
 
     @contextmanager
     def frozen(self) -> Iterator[None]:
@@ -91,22 +87,15 @@ def stage(
     clusters: tuple[ClusterFact, ...] = (),
 ) -> Iterator[Stage]:
     """Served until the block ends."""
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever, daemon=True)
-    thread.start()
-    made = state or store(alerts, count)
-
-    def call(work: Coroutine[Any, Any, Result]) -> Result:
-        return asyncio.run_coroutine_threadsafe(work, loop).result(30)
-
-    engine, server, late, clock = call(build(made, gate or Gate(token), limits, evidence, clusters))
-    shown = Stage(loop, engine, server)
-    shown.fire, shown.clock = late, clock
-    try:
-        yield shown
-    finally:
-        call(server.stop())
-        call(engine.close())
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join(10)
-        loop.close()
+    with LoopThread() as thread:
+        made = state or store(alerts, count)
+        engine, server, late, clock = thread.run(
+            build(made, gate or Gate(token), limits, evidence, clusters)
+        )
+        shown = Stage(thread, engine, server)
+        shown.fire, shown.clock = late, clock
+        try:
+            yield shown
+        finally:
+            thread.run(server.stop())
+            thread.run(engine.close())
