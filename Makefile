@@ -16,7 +16,7 @@ PACKAGES := slurm-wlm slurmdbd mariadb-server munge openssh-server iproute2 fuse
             monitoring-plugins-basic postgresql gcc libc6-dev prometheus-alertmanager busybox cron shellcheck \
             prometheus chromium wrk btrfs-progs mawk gawk original-awk
 
-.PHONY: help run test test-long mutants torture check format lab demo bench docs pictures pyz service clean packages
+.PHONY: help run test test-long mutants torture check house format lab demo bench docs pictures pyz service clean packages
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -45,6 +45,9 @@ check: .venv/.dev ## formatter, linter, strict types, layers
 	$(BIN)/mypy
 	$(BIN)/mypy --strict tests/lab tests/conftest.py benchmarks
 	$(BIN)/lint-imports --no-logo
+
+house: .venv/.dev ## counters of the source beside their limits: names, imports, lengths
+	@$(BIN)/python -m tests.house
 
 format: .venv/.dev ## put the code in order
 	$(BIN)/ruff format $(SOURCES)
