@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import math
 import re
 import signal
 import sys
@@ -284,38 +285,39 @@ def _units(nodes: list[Any]) -> Iterator[str]:
 SHORT, MIDDLE, LONG = 128, 512, 4096
 """Characters: all texts are tried short, the hardest of them longer, and of these the hardest as
 long as a line can be."""
-_HARDER, _HARDEST, _TRIES = 24, 4, 3
+_HARDER, _HARDEST, _TRIES, _ROUNDS = 48, 4, 3, 10
 
 
-_DEAR_S = 10e-6
-"""For a character of a short text: hundreds of times a plain pattern's."""
+_DEAR = 250
+"""Times what a plain pattern costs, for a short text: nothing longer is tried then."""
 LIMIT_S = 3.0
 """Processor seconds for all texts of one pattern, which usually take 0.01."""
 
 
 class Cost(NamedTuple):
-    """Of the hardest text of a pattern: processor seconds for a character, and how many times that
-    is what a character of a text costs that is eight times shorter."""
+    """Of the hardest text of a pattern: what a character of it costs, in costs of a character of a
+    plain line by a plain pattern, and in costs of a character of a text that is eight times shorter."""
 
-    seconds: float
+    times_plain: float
     growth: float
     text: str
 
 
 def cost_of(pattern: OurPattern) -> Cost:
-    """What the hardest text costs, in seconds of this process on the processor.
+    """What the hardest text costs this thread on the processor.
 
     A pattern that looks through a text once takes as long for each character of a long one as of a
-    short one; one that begins anew at each place takes up to eight times as long. Of the tries of a
-    text the quickest counts, for another process makes one slower and never quicker. A pattern that
-    finds no end within LIMIT_S of processor time is given up: `re` lets signals in.
+    short one; one that begins anew at each place takes up to eight times as long. What is compared
+    is measured in turn, so that a load of the machine meets all of it, and of the rounds the quickest
+    counts: another process makes one slower and never quicker. A pattern that finds no end within
+    LIMIT_S of processor time is given up: `re` lets signals in.
     """
     before = signal.signal(signal.SIGVTALRM, _give_up)
     signal.setitimer(signal.ITIMER_VIRTUAL, LIMIT_S)
     try:
         return _cost_of(pattern)
     except EndlessError:
-        return Cost(LIMIT_S, LIMIT_S, "a text that has no end")
+        return Cost(math.inf, math.inf, "a text that has no end")
     finally:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         signal.signal(signal.SIGVTALRM, before)
@@ -340,17 +342,28 @@ def _cost_of(pattern: OurPattern) -> Cost:
         data = text if is_text else text.encode("latin-1", "replace")
         return min(_seconds(compiled, data, uses) for _ in range(tries)) / size
 
-    texts = hard_texts(written, pattern.flags)
-    for size, most in ((SHORT, _HARDER), (MIDDLE, _HARDEST)):
-        timed = sorted(((measure(hard, size), hard) for hard in texts), reverse=True)
-        if timed and timed[0][0] > _DEAR_S:
-            seconds = measure(timed[0][1], size, _TRIES)
-            if seconds > _DEAR_S:
-                return Cost(seconds, LIMIT_S, timed[0][1].of(60))
+    texts = hard_texts(written, pattern.flags) or [HardText("", " ")]
+    dear = _DEAR * min(_plain_seconds() for _ in range(_TRIES))
+    for size, most, tries in ((SHORT, _HARDER, 1), (MIDDLE, _HARDEST, _TRIES)):
+        timed = sorted(((measure(hard, size, tries), hard) for hard in texts), reverse=True)
+        if timed[0][0] > dear and (seconds := measure(timed[0][1], size, _TRIES)) > dear:
+            return Cost(_DEAR * seconds / dear, math.inf, timed[0][1].of(60))
         texts = [hard for _, hard in timed[:most]]
-    costs = [(measure(hard, LONG, _TRIES), hard) for hard in texts]
-    seconds, hard = max(costs, default=(0.0, HardText("", " ")))
-    return Cost(seconds, seconds / measure(hard, MIDDLE, _TRIES), hard.of(60))
+    hard = max(texts, key=lambda one: measure(one, LONG, _TRIES))
+    rounds = [
+        (measure(hard, LONG), measure(hard, MIDDLE), _plain_seconds()) for _ in range(_ROUNDS)
+    ]
+    seconds, shorter, plain = map(min, zip(*rounds, strict=True))
+    return Cost(seconds / plain, seconds / shorter, hard.of(60))
+
+
+_PLAIN = re.compile(r"\b\w+ \d")
+_PLAIN_LINE = ("INFO worker 3 started fine on host node-3 in 3.2 s\n" * 100)[:LONG]
+
+
+def _plain_seconds() -> float:
+    """For a character of a plain line, by a plain pattern."""
+    return _seconds(_PLAIN, _PLAIN_LINE, frozenset({"finditer"})) / LONG
 
 
 def _seconds(compiled: Any, data: Any, uses: frozenset[str]) -> float:
