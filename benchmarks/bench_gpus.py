@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator
 
 from benchmarks.measure import machine, row
 from sentinel.core.clock import SECOND, Instant
+from sentinel.core.gpu_ledger import GpuEvent, Gpus, Sighting
 from sentinel.core.lemon_policy import DAY, LemonPolicy
 from sentinel.gpu import smi
-from sentinel.gpu.ledger import GpuEvent, Gpus, Sighting
 from sentinel.store.opening import open_gpus
 from tests.lab.gpus import gpus_of, nvidia_smi
 

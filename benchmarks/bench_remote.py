@@ -72,7 +72,7 @@ def _one(what: str) -> None:
 
 
 def _sentinel(cluster: Any) -> int:
-    from sentinel.nodes.model import Answered
+    from sentinel.core.node_answers import Answered
 
     told = cluster.reach(fanout=FANOUT, timeout=PATIENCE).run(cluster.names, ["true"], limit=120)
     return sum(isinstance(answer, Answered) for answer in told.values())

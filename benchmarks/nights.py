@@ -18,10 +18,9 @@ from typing import Any
 
 from sentinel.alerting.state_machine import Policy, step
 from sentinel.core.clock import SECOND, Instant
+from sentinel.core.cluster import Run, Submission
 from sentinel.core.model import Alert, Key, Status
 from sentinel.core.ports import Context
-from sentinel.slurm.model import Run
-from sentinel.slurm.submission import Submission
 from sentinel.testing import FixedSlurm
 from tests.checks.job.making import Watch, check, job
 

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from sentinel.core.clock import SECOND, Instant
+from sentinel.core.gpu_ledger import NODE, Entry, GpuEvent
 from sentinel.core.lemon_policy import DAY, LemonPolicy
 from sentinel.gpu import ledger_update
-from sentinel.gpu.ledger import NODE, Entry, GpuEvent
 
 HALF, AHEAD, SAMPLES = 174.0, 28.0, 400
 TEST = "Stress Test Failure"

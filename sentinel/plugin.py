@@ -28,8 +28,8 @@ from sentinel.core.text import shortened, visible
 from sentinel.core.values import Duration, Rate, Share, Size, duration_text, size_text
 
 if TYPE_CHECKING:
-    from sentinel.actions.limits import Limits
-    from sentinel.actions.model import Answer, Look, Reply
+    from sentinel.core.action_limits import Limits
+    from sentinel.core.actions import Answer, Look, Reply
     from sentinel.proc import Done, TimedOut, run
 
 __all__ = [
@@ -79,11 +79,11 @@ __all__ = [
 ]
 
 _LATER = {
-    "Answer": "sentinel.actions.model",
+    "Answer": "sentinel.core.actions",
     "Done": "sentinel.proc",
-    "Limits": "sentinel.actions.limits",
-    "Look": "sentinel.actions.model",
-    "Reply": "sentinel.actions.model",
+    "Limits": "sentinel.core.action_limits",
+    "Look": "sentinel.core.actions",
+    "Reply": "sentinel.core.actions",
     "TimedOut": "sentinel.proc",
     "run": "sentinel.proc",
 }

@@ -6,12 +6,21 @@ from typing import Any, TypeVar
 from msgspec import structs
 
 from sentinel.core.clock import Instant, shifted
+from sentinel.core.cluster import (
+    Controller,
+    Job,
+    JobEnd,
+    JobPast,
+    Node,
+    Reservation,
+    Run,
+    Submission,
+    Timeouts,
+)
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import Coverage
 from sentinel.core.ports import Context
 from sentinel.slurm.job_states import Phase, phase
-from sentinel.slurm.model import Controller, Job, JobEnd, JobPast, Node, Reservation, Run, Timeouts
-from sentinel.slurm.submission import Submission
 
 Answer = TypeVar("Answer")
 ALL_SEEN = Coverage(of="subjects", meant=1)

@@ -13,9 +13,9 @@ from benchmarks.real.logs import Run, lines
 from sentinel.checks.log.run import SOON
 from sentinel.checks.log.suspicion import PAIR, Suspicion, due_in, looked, next_pair, noticed, quiet
 from sentinel.core.clock import Instant
+from sentinel.core.cluster import Job
 from sentinel.engine.engine import LOOKS
 from sentinel.engine.pipeline import AGAIN
-from sentinel.slurm.model import Job
 from tests.replay.simulate import DAY, EVERY, File, Watcher, job_of, looks
 
 TOOK = 15.0

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from benchmarks.real.logs import Line, Run, lines
 from sentinel.core.clock import SECOND, Instant
-from sentinel.slurm.model import Job
+from sentinel.core.cluster import Job
 from tests.replay.simulate import (
     EVERY,
     GIVE_UP,

@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sentinel.actions.model import ActionRecord, Outcome
 from sentinel.core import hostlist
+from sentinel.core.actions import ActionRecord, Outcome
 from sentinel.core.clock import Instant, elapsed
 from sentinel.core.errors import Invalid
 from sentinel.core.model import Alert, Key, Status, Transition

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from sentinel.actions.guard import newest, trip
-from sentinel.actions.model import (
+from sentinel.core.actions import (
     ActionRecord,
     Look,
     Outcome,

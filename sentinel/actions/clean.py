@@ -7,9 +7,9 @@ from typing import ClassVar
 
 from msgspec import MsgspecError
 
-from sentinel.actions.limits import CleanLimits, Limits
-from sentinel.actions.model import Answer, Look, Reply
 from sentinel.clean.child import LOOKING, Going, Removed, argv, listing, removal
+from sentinel.core.action_limits import CleanLimits, Limits
+from sentinel.core.actions import Answer, Look, Reply
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import ActionRequest
 from sentinel.core.ports import Hands, View

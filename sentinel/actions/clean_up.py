@@ -8,16 +8,16 @@ from collections.abc import Sequence
 from functools import cache
 from typing import ClassVar
 
-from sentinel.actions.limits import Limits
-from sentinel.actions.model import Answer, Look, Reply
+from sentinel.core.action_limits import Limits
+from sentinel.core.actions import Answer, Look, Reply
+from sentinel.core.cluster import Node, ids, runs
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import ActionRequest
+from sentinel.core.node_answers import Answered, Partial, TimedOut
 from sentinel.core.ports import Hands, View
 from sentinel.core.text import shortened, visible
-from sentinel.nodes.model import Answered, Partial, TimedOut
 from sentinel.nodes.script import cgroups
 from sentinel.plugin import Action
-from sentinel.slurm.model import Node, ids, runs
 from sentinel.slurm.node_states import UP, changed, described, seen, state_of, unfit_flags
 
 GRACE = "5"

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 
 from sentinel.core.clock import Instant
+from sentinel.core.cluster import Controller, Node
 from sentinel.core.errors import CannotTell
 from sentinel.core.ports import Hands
 from sentinel.core.values import duration_text
-from sentinel.slurm.model import Controller, Node
 
 SLOW = 5.0
 """Seconds for an answer with which slurmctld is unwell: half of slurm.conf's MessageTimeout."""

@@ -6,14 +6,14 @@ import os
 import shlex
 from typing import ClassVar
 
-from sentinel.actions.limits import Limits
-from sentinel.actions.model import Answer, Look, Reply
+from sentinel.core.action_limits import Limits
+from sentinel.core.actions import Answer, Look, Reply
 from sentinel.core.model import ActionRequest
+from sentinel.core.node_answers import Answer as AnswerOfNode
+from sentinel.core.node_answers import Answered, Partial, TimedOut
 from sentinel.core.ports import Hands, View
 from sentinel.core.text import visible
 from sentinel.core.values import Duration, Rate, Share
-from sentinel.nodes.model import Answer as AnswerOfNode
-from sentinel.nodes.model import Answered, Partial, TimedOut
 from sentinel.plugin import Action
 from sentinel.slurm.node_states import described, unfit
 

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from sentinel.actions.limits import Limits
-from sentinel.actions.model import Look
 from sentinel.actions.nodes import changed, described, state_of, tagged
+from sentinel.core.action_limits import Limits
+from sentinel.core.actions import Look
+from sentinel.core.cluster import ControllerLogEntry, Node
 from sentinel.core.model import ActionRequest
 from sentinel.core.ports import View
 from sentinel.core.values import Duration, Rate
 from sentinel.plugin import Action
-from sentinel.slurm.model import Node
 from sentinel.slurm.node_states import flag_meaning
-from sentinel.slurm.slurmctld_log import Entry
 
 
 class Drain(Action, frozen=True):
@@ -41,7 +40,7 @@ class Drain(Action, frozen=True):
         reason = f"Reason={tagged(request.reason)}"
         return (("scontrol", "update", f"NodeName={request.target}", "State=DRAIN", reason),)
 
-    def logged(self, request: ActionRequest, entry: Entry) -> bool:
+    def logged(self, request: ActionRequest, entry: ControllerLogEntry) -> bool:
         """An update that gave our reason."""
         return entry.kind == "reason" and entry.text == tagged(request.reason)
 

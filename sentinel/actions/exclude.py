@@ -6,8 +6,9 @@ from typing import ClassVar
 
 from sentinel.actions.job_requests import excluding
 from sentinel.actions.jobs import LIMITS, changed, found
-from sentinel.actions.limits import Limits
-from sentinel.actions.model import Look, Reply
+from sentinel.core.action_limits import Limits
+from sentinel.core.actions import Look, Reply
+from sentinel.core.cluster import Job
 from sentinel.core.errors import Invalid
 from sentinel.core.hostlist import check_name, expand
 from sentinel.core.model import ActionRequest
@@ -15,7 +16,6 @@ from sentinel.core.ports import JobHands, JobView
 from sentinel.core.text import visible
 from sentinel.core.values import Rate
 from sentinel.plugin import Action
-from sentinel.slurm.model import Job
 
 MOST = 64
 """Nodes that a job may come to exclude: more, and it waits for ever."""

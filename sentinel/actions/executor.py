@@ -25,9 +25,9 @@ from sentinel.actions.audit_log import (
 )
 from sentinel.actions.cluster_view import Scene, survey
 from sentinel.actions.guard import Case, crowded, judge
-from sentinel.actions.limits import ActionSettings, GuardSettings, Limits
 from sentinel.actions.marks import InUse, NotMarked, mark_of, marked, put, take_off
-from sentinel.actions.model import (
+from sentinel.core.action_limits import ActionSettings, GuardSettings, Limits
+from sentinel.core.actions import (
     ActionRecord,
     Answer,
     Decision,

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 
 from msgspec import Struct
 
-from sentinel.actions.limits import Limits
-from sentinel.actions.model import ActionRecord, Past, Reading, Situation, Verdict
+from sentinel.core.action_limits import Limits
+from sentinel.core.actions import ActionRecord, Past, Reading, Situation, Verdict
 from sentinel.core.clock import Instant, elapsed
 from sentinel.core.hostlist import shown
 from sentinel.core.model import ActionRequest

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from sentinel.actions.jobs import LIMITS, changed
-from sentinel.actions.limits import Limits
-from sentinel.actions.model import Look, Reply
+from sentinel.core.action_limits import Limits
+from sentinel.core.actions import Look, Reply
+from sentinel.core.cluster import Job
 from sentinel.core.model import ActionRequest
 from sentinel.core.ports import JobHands, JobView
 from sentinel.core.text import visible
 from sentinel.plugin import Action
-from sentinel.slurm.model import Job
 from sentinel.slurm.pending_reasons import explain
 
 

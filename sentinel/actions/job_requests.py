@@ -10,10 +10,10 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
+from sentinel.core.cluster import Job
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import ActionRequest
 from sentinel.core.patterns import compiled
-from sentinel.slurm.model import Job
 
 LOOKED_AT = 2**20
 """Bytes of a log's end in which the number is looked for again, as the check does."""

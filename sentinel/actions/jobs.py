@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sentinel.actions.job_requests import LOOKED_AT, moved, sighting
-from sentinel.actions.limits import Limits
-from sentinel.actions.model import Answer, Look, Reply
+from sentinel.core.action_limits import Limits
+from sentinel.core.actions import Answer, Look, Reply
+from sentinel.core.cluster import Job
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import ActionRequest
 from sentinel.core.ports import JobHands, JobView
 from sentinel.core.text import visible
 from sentinel.core.values import Duration, Rate, Share
 from sentinel.slurm.job_states import runs
-from sentinel.slurm.model import Job
 
 LIMITS = Limits(per_hour=10, share=Share(100), per_node=Rate("2 in 1d"), cooldown=Duration(0))
 """At most twice per job and day: who hangs a third time needs a person. No cooldown, since

@@ -7,8 +7,8 @@ from typing import ClassVar
 from msgspec.structs import replace
 
 from sentinel.actions.jobs import LIMITS, after_evidence, looked
-from sentinel.actions.limits import Limits
-from sentinel.actions.model import Answer, Look, Reply
+from sentinel.core.action_limits import Limits
+from sentinel.core.actions import Answer, Look, Reply
 from sentinel.core.model import ActionRequest
 from sentinel.core.ports import JobHands, JobView
 from sentinel.core.text import visible

@@ -6,11 +6,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from sentinel.actions.model import Answer
+from sentinel.core.actions import Answer
 from sentinel.core.clock import SECOND, Instant
+from sentinel.core.cluster import Node
 from sentinel.core.errors import CannotTell
 from sentinel.core.ports import Hands
-from sentinel.slurm.model import Node
 
 WINDOW = 3600
 """Seconds for which a mark counts: as long as caps look back."""

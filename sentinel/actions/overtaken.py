@@ -10,14 +10,15 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from sentinel.actions.audit_log import request_of
-from sentinel.actions.model import ActionRecord, Answer
+from sentinel.core.actions import ActionRecord, Answer
+from sentinel.core.cluster import ControllerLogEntry
 from sentinel.core.errors import CannotTell
 from sentinel.core.kinds import Action
 from sentinel.core.ports import Hands
 from sentinel.core.text import shortened, visible
 from sentinel.core.values import duration_text
 from sentinel.slurm.node_states import described, tagged
-from sentinel.slurm.slurmctld_log import Entry, author, erased
+from sentinel.slurm.slurmctld_log import author, erased
 
 WINDOW = "window"
 """The item of a record's evidence that says whether the window was watched, and how long it was."""
@@ -31,7 +32,7 @@ class Window(Struct, frozen=True, kw_only=True):
     """What is known of the time between the last look and the change."""
 
     text: str
-    erased: tuple[Entry, ...] = ()
+    erased: tuple[ControllerLogEntry, ...] = ()
 
 
 def log_end(hands: Hands) -> str:
@@ -63,7 +64,7 @@ def window(kind: Action, record: ActionRecord, hands: Hands, seconds: float | No
 
 
 def mend(
-    kind: Action, record: ActionRecord, found: Sequence[Entry], hands: Hands
+    kind: Action, record: ActionRecord, found: Sequence[ControllerLogEntry], hands: Hands
 ) -> tuple[ActionRecord, str]:
     """Drain the node again with what was erased in the reason; the record with what was run, and
     what became of it.
@@ -107,7 +108,9 @@ def _drained_since(record: ActionRecord, hands: Hands) -> str:
     return "" if ours or node is None or "DRAIN" not in node.flags else described(node)
 
 
-def _drain(record: ActionRecord, lost: Sequence[Entry], names: dict[str, str]) -> tuple[str, ...]:
+def _drain(
+    record: ActionRecord, lost: Sequence[ControllerLogEntry], names: dict[str, str]
+) -> tuple[str, ...]:
     reasons = "; ".join(f"{_quoted(e)} (by {_author(e, names)})" for e in lost)
     reason = tagged(f"drained again: {reasons}: an {record.action} came at the same moment")
     return ("scontrol", "update", f"NodeName={record.target}", "State=DRAIN", f"Reason={reason}")
@@ -126,7 +129,9 @@ def _refused(hands: Hands, command: tuple[str, ...]) -> str:
     return ""
 
 
-def _replaced(end: str, target: str, command: tuple[str, ...], hands: Hands) -> tuple[Entry, ...]:
+def _replaced(
+    end: str, target: str, command: tuple[str, ...], hands: Hands
+) -> tuple[ControllerLogEntry, ...]:
     """The reasons that this drain itself replaced unseen."""
     reason = command[-1].partition("=")[2]
     try:
@@ -148,11 +153,11 @@ def _name_them(
         hands.change(named)
 
 
-def _author(entry: Entry, names: dict[str, str]) -> str:
+def _author(entry: ControllerLogEntry, names: dict[str, str]) -> str:
     return author(entry) or names.get(entry.text) or UNKNOWN
 
 
-def _quoted(entry: Entry) -> str:
+def _quoted(entry: ControllerLogEntry) -> str:
     return shortened(visible(entry.text), LONGEST)
 
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from sentinel.actions.limits import Limits
-from sentinel.actions.model import Look
+from sentinel.core.action_limits import Limits
+from sentinel.core.actions import Look
+from sentinel.core.cluster import Job, Node, Reservation
 from sentinel.core.model import ActionRequest
 from sentinel.core.ports import Hands
 from sentinel.core.text import visible
 from sentinel.core.values import Duration, Rate, Share
 from sentinel.plugin import Action
-from sentinel.slurm.model import Job, Node, Reservation
 from sentinel.slurm.node_states import described, unfit
 from sentinel.slurm.pending_reasons import Ends, explain
 from sentinel.slurm.reservations import is_as_asked

@@ -6,17 +6,16 @@ from typing import ClassVar
 
 from msgspec.structs import replace
 
-from sentinel.actions.limits import Limits
-from sentinel.actions.model import Answer, Look, Reply
 from sentinel.actions.nodes import tagged
+from sentinel.core.action_limits import Limits
+from sentinel.core.actions import Answer, Look, Reply
+from sentinel.core.cluster import ControllerLogEntry, Node
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import ActionRequest
 from sentinel.core.ports import Hands, View
 from sentinel.core.values import Rate
 from sentinel.plugin import Action
-from sentinel.slurm.model import Node
 from sentinel.slurm.node_states import changed, described, seen, unfit
-from sentinel.slurm.slurmctld_log import Entry
 
 REBOOTING = frozenset({"REBOOT_ISSUED", "REBOOT_REQUESTED"})
 MARKING = REBOOTING | {"COMPLETING", "DRAIN"}
@@ -71,7 +70,7 @@ class Reboot(Action, frozen=True):
             return reply
         return hands.change(down[0])
 
-    def logged(self, request: ActionRequest, entry: Entry) -> bool:
+    def logged(self, request: ActionRequest, entry: ControllerLogEntry) -> bool:
         """A reboot was asked for; who did is not logged."""
         return entry.kind == "rebooted"
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import ClassVar
 
 from sentinel.actions.jobs import LIMITS, after_evidence, looked
-from sentinel.actions.limits import Limits
-from sentinel.actions.model import Look, Reply
+from sentinel.core.action_limits import Limits
+from sentinel.core.actions import Look, Reply
 from sentinel.core.model import ActionRequest
 from sentinel.core.ports import JobHands, JobView
 from sentinel.plugin import Action

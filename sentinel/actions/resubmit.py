@@ -8,8 +8,8 @@ import pwd
 from typing import ClassVar
 
 from sentinel.actions.jobs import changed, found
-from sentinel.actions.limits import Limits
-from sentinel.actions.model import Look, Reply
+from sentinel.core.action_limits import Limits
+from sentinel.core.actions import Look, Reply
 from sentinel.core.model import ActionRequest
 from sentinel.core.ports import JobHands, JobView
 from sentinel.core.text import visible

@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from sentinel.actions.announcements import MOST, Done
 from sentinel.actions.executor import Actor, Asker, NoSuchAction
-from sentinel.actions.limits import Limits
-from sentinel.actions.model import ActionRecord, Outcome, Switch
+from sentinel.core.action_limits import Limits
+from sentinel.core.actions import ActionRecord, Outcome, Switch
 from sentinel.core.clock import Instant
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import ActionRequest

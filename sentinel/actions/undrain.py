@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from sentinel.actions.limits import Limits
-from sentinel.actions.model import Look
+from sentinel.core.action_limits import Limits
+from sentinel.core.actions import Look
+from sentinel.core.cluster import ControllerLogEntry, Node
 from sentinel.core.model import ActionRequest
 from sentinel.core.ports import View
 from sentinel.plugin import Action
-from sentinel.slurm.model import Node
 from sentinel.slurm.node_states import changed, described, seen, state_of, unfit
-from sentinel.slurm.slurmctld_log import Entry
 
 
 class Undrain(Action, frozen=True):
@@ -42,7 +41,7 @@ class Undrain(Action, frozen=True):
     def commands(self, request: ActionRequest) -> tuple[tuple[str, ...], ...]:
         return (("scontrol", "update", f"NodeName={request.target}", "State=UNDRAIN"),)
 
-    def logged(self, request: ActionRequest, entry: Entry) -> bool:
+    def logged(self, request: ActionRequest, entry: ControllerLogEntry) -> bool:
         """An update that put the node back to work."""
         return entry.kind == "back"
 

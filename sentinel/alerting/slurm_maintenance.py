@@ -8,8 +8,8 @@ from sentinel.alerting.matchers import literally
 from sentinel.alerting.settings import Match
 from sentinel.alerting.silences import SLURM, Silence
 from sentinel.core.clock import SECOND, Instant
+from sentinel.core.cluster import Reservation
 from sentinel.core.digests import blake2b
-from sentinel.slurm.model import Reservation
 
 PREFIX = "slurm-"
 """Ids of silences that come from Slurm begin so; those of people are hexadecimal."""

@@ -7,6 +7,7 @@ from sentinel.chain.folder import Place
 from sentinel.chain.journal import GAPS, Entry, Gap, Standing, blind_since, silence, standing
 from sentinel.chain.model import Chain
 from sentinel.core.clock import SECOND
+from sentinel.core.cluster import Job
 from sentinel.core.declared import Metric
 from sentinel.core.errors import CannotTell, SentinelError
 from sentinel.core.model import Coverage, Finding, Report, Status
@@ -17,7 +18,6 @@ from sentinel.core.values import duration_text
 from sentinel.core.when import clock_text
 from sentinel.plugin import Check
 from sentinel.slurm.job_states import strange
-from sentinel.slurm.model import Job
 
 
 class ChainCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):

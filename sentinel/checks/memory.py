@@ -24,7 +24,7 @@ from sentinel.core.values import Duration, Share, Size, duration_text, size_text
 from sentinel.plugin import Check
 
 if TYPE_CHECKING:
-    from sentinel.nodes.model import Unreached
+    from sentinel.core.node_answers import Unreached
     from sentinel.nodes.probe import NodeProbe
 
 LOOKUP = 5.0

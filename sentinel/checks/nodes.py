@@ -14,18 +14,18 @@ from sentinel.checks import hanging, passing
 from sentinel.checks.passing import Passage, Passing
 from sentinel.core import hostlist
 from sentinel.core.clock import SECOND, elapsed
+from sentinel.core.cluster import Node, Timeouts
 from sentinel.core.declared import Metric, Panel
 from sentinel.core.errors import CannotTell, Invalid
 from sentinel.core.model import Finding, Report, Sample, Status, covered
+from sentinel.core.node_answers import Unreached, described
 from sentinel.core.ports import Context
 from sentinel.core.recall import recalled
 from sentinel.core.text import shortened, visible
 from sentinel.core.values import Duration, Rate, Share, duration_text
 from sentinel.nodes.history import is_out
-from sentinel.nodes.model import Unreached, described
 from sentinel.nodes.probe import NodeProbe
 from sentinel.plugin import Check
-from sentinel.slurm.model import Node, Timeouts
 from sentinel.slurm.node_states import can_work, state_of, unknown_flags
 
 ALL = "all nodes"

@@ -15,10 +15,10 @@ from sentinel.core.model import Coverage, Finding, Status, covered
 from sentinel.core.text import visible
 
 if TYPE_CHECKING:
+    from sentinel.core.cluster import Node
+    from sentinel.core.node_answers import Unreached
     from sentinel.core.ports import Context
-    from sentinel.nodes.model import Unreached
     from sentinel.nodes.probe import NodeProbe, Unread, Wants
-    from sentinel.slurm.model import Node
 
 _LOG = logging.getLogger("sentinel")
 
@@ -161,7 +161,7 @@ def probed(ctx: Context, names: Sequence[str], wants: Wants) -> Mapping[str, Nod
 
 def silent(node: str, answer: Unreached, subject: str = "") -> Finding:
     """A node that told nothing: nobody knows how it is."""
-    from sentinel.nodes.model import described
+    from sentinel.core.node_answers import described
 
     return Finding(
         subject=subject or node,

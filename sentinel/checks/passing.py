@@ -13,10 +13,10 @@ from typing import Literal
 from msgspec import Struct
 
 from sentinel.core.clock import Instant, elapsed
+from sentinel.core.cluster import Node, Timeouts
 from sentinel.core.errors import CannotTell
 from sentinel.core.ports import Context
 from sentinel.core.values import duration_text
-from sentinel.slurm.model import Node, Timeouts
 from sentinel.slurm.node_states import UP, flag_meaning, is_heard
 
 Kind = Literal["waking", "powering down", "rebooting", "completing"]

@@ -15,7 +15,7 @@ from sentinel.core.text import shortened, visible
 from sentinel.plugin import Check
 
 if TYPE_CHECKING:
-    from sentinel.nodes.model import Remote
+    from sentinel.core.node_answers import Remote
 
 LONGEST_NAME = 15
 """Letters of a process's name that the kernel keeps (TASK_COMM_LEN, proc_pid_comm(5))."""
@@ -186,7 +186,7 @@ def _here(argv: Sequence[str], limit: float) -> Said:
 def _there(
     hosts: Sequence[str], argv: Sequence[str], remote: Remote, limit: float
 ) -> dict[str, Said]:
-    from sentinel.nodes.model import Answered
+    from sentinel.core.node_answers import Answered
 
     return {
         host: _text(argv, answer.code, answer.out, answer.err)

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 from msgspec import Struct
 from msgspec.structs import replace
 
+from sentinel.core.cluster import Controller
 from sentinel.core.declared import Metric
 from sentinel.core.errors import CannotAsk, CannotTell
 from sentinel.core.model import Coverage, Finding, Report, Sample, Status, Value
@@ -14,7 +15,6 @@ from sentinel.core.settings import refuse_reversed
 from sentinel.core.text import visible
 from sentinel.core.values import Duration, duration_text
 from sentinel.plugin import Check
-from sentinel.slurm.model import Controller
 
 # What Slurm's clients print when the credential is the trouble (plugins/auth/munge).
 _MUNGE = ("munge", "authentication")

@@ -9,10 +9,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from sentinel.checks.users import refuse_cut, subject_of
+from sentinel.core.cluster import Job
 from sentinel.core.model import Coverage, Finding, Report, Status
 from sentinel.core.ports import Context
 from sentinel.core.recall import recalled
-from sentinel.slurm.model import Job
 
 MAX_ENDED_REMEMBERED = 1000  # trainings that run no more and are remembered, the last that ran
 TIME_SHARE = 0.8  # of the run's limit for all of them

@@ -7,11 +7,11 @@ from collections.abc import Callable, Collection, Sequence
 from zlib import crc32
 
 from sentinel import proc
+from sentinel.core.cluster import Job
 from sentinel.core.errors import CannotTell
 from sentinel.core.ports import Context, Slurm
 from sentinel.core.text import visible
 from sentinel.slurm.job_states import Phase, leads, phase, runs, strange
-from sentinel.slurm.model import Job
 
 EVERYBODY = "*"
 GROUP = "group:"

@@ -14,7 +14,7 @@ from sentinel.wiring.app import BadCall
 
 if TYPE_CHECKING:
     from sentinel.config.settings import Settings
-    from sentinel.slurm.model import Node
+    from sentinel.core.cluster import Node
 
 
 def verb(verbs: Any, name: str, text: str, function: Any) -> Any:

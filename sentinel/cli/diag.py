@@ -18,10 +18,10 @@ from sentinel.wiring import app
 from sentinel.wiring.app import BadCall
 
 if TYPE_CHECKING:
-    from sentinel.actions.model import ActionRecord
     from sentinel.checks.diag import Diag
     from sentinel.checks.diag.archive import File
     from sentinel.checks.diag.runs import Last, Run
+    from sentinel.core.actions import ActionRecord
 
 POLL = 2.0
 """Seconds between looks at a run that is waited for."""

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 from datetime import tzinfo
 from typing import Any
 
-from sentinel.actions.model import ActionRecord, Outcome
 from sentinel.alerting.processor import iso
 from sentinel.checks.diag.runs import Last, Run
 from sentinel.cli import node_tables
+from sentinel.core.actions import ActionRecord, Outcome
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.text import visible
 

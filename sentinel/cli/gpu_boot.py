@@ -10,9 +10,9 @@ from sentinel import proc
 from sentinel.cli.gpu_lists import key_in
 from sentinel.clock import SystemClock
 from sentinel.core.errors import CannotTell, SentinelError
+from sentinel.core.gpu_ledger import Gpus
 from sentinel.core.text import shortened, visible
 from sentinel.gpu import shared_list, smi
-from sentinel.gpu.ledger import Gpus
 
 LIMIT = 30.0
 """Seconds for nvidia-smi: a prolog holds up a job."""

@@ -17,8 +17,8 @@ from sentinel.cli.ledger import Ledger, shown
 from sentinel.config.settings import Settings
 from sentinel.core.clock import SECOND
 from sentinel.core.errors import SentinelError
-from sentinel.gpu.ledger import Entry
-from sentinel.nodes.model import Answered
+from sentinel.core.gpu_ledger import Entry
+from sentinel.core.node_answers import Answered
 from sentinel.wiring import actions, app
 
 ASKED = 60.0

@@ -10,10 +10,9 @@ import sys
 
 from sentinel.cli.ledger import Ledger, opened
 from sentinel.core.clock import SECOND
+from sentinel.core.gpu_ledger import Entry, Standing
 from sentinel.core.text import visible
 from sentinel.gpu import shared_list
-from sentinel.gpu.ledger import Entry
-from sentinel.gpu.lemon_score import Standing
 from sentinel.wiring.app import BadCall
 
 UUID = re.compile(r"GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")

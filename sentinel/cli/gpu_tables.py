@@ -11,12 +11,12 @@ from msgspec import Struct
 
 from sentinel.alerting.processor import iso
 from sentinel.core.clock import SECOND, Instant
+from sentinel.core.gpu_ledger import Entry, GpuEvent, Standing, Stay
 from sentinel.core.lemon_policy import LemonPolicy
 from sentinel.core.text import shortened, visible
 from sentinel.core.values import duration_text
-from sentinel.gpu.ledger import Entry, GpuEvent, Stay
 from sentinel.gpu.ledger_update import outages_text
-from sentinel.gpu.lemon_score import Standing, Term
+from sentinel.gpu.lemon_score import Term
 
 COLOURS = {"lemon": "bold red", "suspect": "yellow", "good": "green"}
 

@@ -12,7 +12,7 @@ from sentinel.core.text import visible
 from sentinel.wiring import app
 
 if TYPE_CHECKING:
-    from sentinel.gpu.ledger import Gpus
+    from sentinel.core.gpu_ledger import Gpus
 
 LEMON = 1
 """Exit code of `check` where a known lemon sits: a prolog that ends with it drains the node."""

@@ -12,9 +12,9 @@ from sentinel.cli.gpu_tables import Shown
 from sentinel.clock import SystemClock
 from sentinel.config.settings import Settings
 from sentinel.core.clock import Instant
+from sentinel.core.gpu_ledger import Entry, Gpus
 from sentinel.core.text import visible
 from sentinel.gpu import ledger_update
-from sentinel.gpu.ledger import Entry, Gpus
 from sentinel.wiring import app
 from sentinel.wiring.app import BadCall
 

@@ -7,16 +7,16 @@ from collections.abc import Mapping, Sequence
 from datetime import tzinfo
 from typing import Any
 
-from sentinel.actions.model import ActionRecord, Outcome, Reading, Switch
 from sentinel.actions.nodes import state_of
 from sentinel.alerting.processor import iso
 from sentinel.core import hostlist
+from sentinel.core.actions import ActionRecord, Outcome, Reading, Switch
 from sentinel.core.clock import SECOND, Instant, elapsed
+from sentinel.core.cluster import Node
 from sentinel.core.ports import Books
 from sentinel.core.text import visible
 from sentinel.core.values import duration_text
 from sentinel.nodes.history import is_out
-from sentinel.slurm.model import Node
 
 MOST = 10_000
 

@@ -10,9 +10,9 @@ from typing import Any
 
 from sentinel.cli.common import by_hand, nodes_named, say_count, seconds, settings_of, verb
 from sentinel.clock import SystemClock
+from sentinel.core.cluster import Node
 from sentinel.core.text import visible
 from sentinel.nodes.test_results import TESTS
-from sentinel.slurm.model import Node
 from sentinel.wiring import actions
 from sentinel.wiring.app import BadCall
 
@@ -185,7 +185,7 @@ def _plan(args: argparse.Namespace, test: str, nodes: Sequence[Node], settings: 
 
 def _keep(settings: Any, test: str, found: Sequence[Any]) -> None:
     """Into the audit log; decided already, so that it stops nothing else."""
-    from sentinel.actions.model import Decision
+    from sentinel.core.actions import Decision
     from sentinel.nodes.test_results import record
 
     log, now = actions.books(settings), SystemClock().now()

@@ -10,18 +10,18 @@ from typing import Any
 
 import msgspec
 
-from sentinel.actions.model import ActionRecord, Outcome, Switch
 from sentinel.cli import common, node_tables, node_tests
 from sentinel.cli.common import by_hand, names, nodes_named, say_count, seconds, settings_of, verb
 from sentinel.clock import SystemClock
 from sentinel.config.settings import Settings
+from sentinel.core.actions import ActionRecord, Outcome, Switch
+from sentinel.core.cluster import Node
 from sentinel.core.errors import SentinelError
 from sentinel.core.model import ActionRequest
+from sentinel.core.node_answers import described, word
 from sentinel.core.text import visible
 from sentinel.core.values import duration_text
-from sentinel.nodes.model import described, word
 from sentinel.nodes.probe import EVERYTHING, NodeProbe, Unread
-from sentinel.slurm.model import Node
 from sentinel.wiring import actions, app
 from sentinel.wiring.app import BadCall
 
@@ -161,7 +161,7 @@ def _print_score(args: argparse.Namespace, settings: Settings) -> None:
     """The node's line in the ledger of GPUs and nodes, where it has one."""
     try:
         from sentinel.cli import ledger
-        from sentinel.gpu.ledger import NODE
+        from sentinel.core.gpu_ledger import NODE
         from sentinel.gpu.ledger_update import outages_text
     except ModuleNotFoundError:  # the room of GPUs is optional
         return

@@ -4,11 +4,11 @@ import sys
 from collections.abc import Iterable
 
 from sentinel.alerting.silences import Silence
+from sentinel.alerting.state import Store
 from sentinel.clock import SystemClock
 from sentinel.config.settings import Settings
 from sentinel.core.errors import SentinelError, StoreError
 from sentinel.core.model import Alert
-from sentinel.core.ports import Store
 from sentinel.core.text import visible
 from sentinel.store.errors import Damaged, Unavailable
 from sentinel.wiring import app

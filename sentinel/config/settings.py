@@ -5,8 +5,8 @@ from typing import Literal
 
 from msgspec import Struct, field
 
-from sentinel.actions.limits import ActionSettings, GuardSettings
 from sentinel.alerting.settings import Flapping, Inhibit, Route, Window
+from sentinel.core.action_limits import ActionSettings, GuardSettings
 from sentinel.core.errors import Invalid
 from sentinel.core.lemon_policy import LemonPolicy
 from sentinel.core.settings import (

@@ -15,12 +15,12 @@ from msgspec import Struct
 from sentinel.core.declared import Metric, Panel
 
 if TYPE_CHECKING:  # a one-shot needs none of these here
-    from sentinel.actions.limits import Limits
-    from sentinel.actions.model import Look, Reply
+    from sentinel.core.action_limits import Limits
+    from sentinel.core.actions import Look, Reply
     from sentinel.core.clock import Instant
+    from sentinel.core.cluster import ControllerLogEntry
     from sentinel.core.model import ActionRequest, Notification, Receipt, Report
     from sentinel.core.ports import Context
-    from sentinel.slurm.slurmctld_log import Entry
 
 
 class Check(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -186,7 +186,7 @@ class Action(Struct, frozen=True):
         with `asks_anew` JobHands. None: run the commands; else they are for people to read."""
         return None
 
-    def logged(self, request: ActionRequest, entry: Entry) -> bool:
+    def logged(self, request: ActionRequest, entry: ControllerLogEntry) -> bool:
         """Whether an entry of slurmctld's log is this change."""
         return False
 

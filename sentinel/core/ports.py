@@ -10,22 +10,20 @@ from msgspec import Struct
 if TYPE_CHECKING:  # a one-shot needs none of these here
     from datetime import tzinfo
 
-    from sentinel.actions.model import ActionRecord, Decision, Past, Reading, Reply, Switch
-    from sentinel.alerting.silences import Ack, Orders, Remark, Silence
+    from sentinel.core.actions import ActionRecord, Decision, Past, Reading, Reply, Switch
     from sentinel.core.clock import Instant
-    from sentinel.core.model import (
-        Alert,
-        Batch,
-        Outgoing,
-        Receipt,
-        Run,
-        Sending,
-        Transition,
+    from sentinel.core.cluster import (
+        Controller,
+        Job,
+        JobEnd,
+        JobPast,
+        Node,
+        Reservation,
+        Submission,
+        Timeouts,
     )
-    from sentinel.gpu.ledger import Gpus
-    from sentinel.nodes.model import Answer, Remote
-    from sentinel.slurm.model import Controller, Job, JobEnd, JobPast, Node, Reservation, Timeouts
-    from sentinel.slurm.submission import Submission
+    from sentinel.core.gpu_ledger import Gpus
+    from sentinel.core.node_answers import Answer, Remote
 
 
 class Clock(Protocol):
@@ -142,125 +140,6 @@ class Pulse(Protocol):
 
     async def beat(self, well: bool, text: str) -> None:
         """Say that all is well, or where it can be said what is not."""
-
-
-class Trouble(Struct, frozen=True):
-    """Why the state is not written just now: since when, and how many writes wait.
-
-    `lost_detail`: too many waited. No open alert or unsent message is lost, but samples
-    are, and of transitions all but the newest thousand. `kept_in`: the journal that holds what
-    waits, empty where only this process's memory does.
-    """
-
-    since: Instant
-    why: str
-    waiting: int = 0
-    lost_detail: bool = False
-    kept_in: str = ""
-
-
-class Store(Protocol):
-    """The state. Every write belongs to the leader (see `lead`) and is one transaction.
-
-    Raises StoreError when it cannot be read or written and Fenced when another leads.
-    """
-
-    def lead(self, holder: str, now: Instant) -> int:
-        """Become the only writer and return the new fencing token; StoreBusy if taken."""
-
-    def release(self) -> None:
-        """Stop leading; harmless when not leading."""
-
-    @property
-    def term(self) -> float:
-        """Seconds a lease lasts that is not renewed; 0 where leading ends only with its process."""
-
-    def renew(self) -> None:
-        """Go on leading: where a lease expires, this is to be called well before it does."""
-
-    def lease_left(self) -> float:
-        """Seconds for which surely nobody else leads; without asking anybody. Nothing may be
-        sent or done when it is not positive."""
-
-    def leader(self) -> str:
-        """Who leads now, or an empty string."""
-
-    def alerts(self) -> list[Alert]:
-        """Every alert that is pending or firing."""
-
-    def runs(self) -> list[Run]:
-        """The last run of every check."""
-
-    def memory(self, check: str) -> Mapping[str, Any]:
-        """What the check's last report stored; empty at first."""
-
-    def commit(self, batch: Batch) -> None:
-        """Write all of the batch or nothing."""
-
-    def outbox(self) -> list[Outgoing]:
-        """Unsent rows in the order in which they were committed."""
-
-    def sent(self, rows: Sequence[Outgoing], now: Instant, receipt: Receipt) -> None:
-        """The rows were taken by their channel."""
-
-    def failed(self, rows: Sequence[Outgoing]) -> None:
-        """Keep attempts, tried, wait, permanent and error of rows that were not taken."""
-
-    def dropped(self, rows: Sequence[Outgoing], now: Instant, why: str) -> None:
-        """Give rows up for good; they stay visible in the history of their alert."""
-
-    def history(self, limit: int = 100, alert: str = "") -> list[Transition]:
-        """The newest transitions first; of one alert where its id is given."""
-
-    def deliveries(self, alert: str) -> list[tuple[Outgoing, Instant | None, str]]:
-        """All outbox rows about an alert with when sent (None: not) and the receipt."""
-
-    def sendings(self, since: int) -> list[Sending]:
-        """What channels took from `since` (µs UTC) on, oldest first."""
-
-    def samples(
-        self, check: str, subject: str, name: str, since: int
-    ) -> list[tuple[Instant, float]]:
-        """The history of one number from `since` (µs UTC) on, oldest first."""
-
-    def orders(self) -> Orders:
-        """Silences and acknowledgements, ended ones too until they are pruned."""
-
-    def silence(self, silence: Silence) -> None:
-        """Begin, or by its id change, a silence. Needs no leadership: people write it."""
-
-    def acknowledge(self, ack: Ack) -> None:
-        """Somebody has this alert. Needs no leadership."""
-
-    def remark(self, remark: Remark) -> None:
-        """Somebody has said something of an incident. Needs no leadership."""
-
-    def prune(self, now: Instant) -> None:
-        """Forget sent rows, transitions and samples that are older than the store keeps, and thin
-        older samples to one an hour."""
-
-    def close(self) -> None: ...
-
-    # What only a store has to say that goes on while it cannot be written
-
-    @property
-    def trouble(self) -> Trouble | None:
-        """None while it is written as it should be."""
-        return None
-
-    @property
-    def safe(self) -> bool:
-        """Whether all that was written outlives this process."""
-        return True
-
-    @property
-    def refused(self) -> tuple[str, ...]:
-        """Journals that are there and not used, and why."""
-        return ()
-
-    def take_notices(self) -> tuple[str, ...]:
-        """What a person must hear and was not told yet: a state was set aside."""
-        return ()
 
 
 class View(Protocol):

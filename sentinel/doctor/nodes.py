@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from sentinel.core.cluster import Node
 from sentinel.core.errors import CannotTell, SentinelError
+from sentinel.core.node_answers import Answered, Remote
 from sentinel.core.text import visible
 from sentinel.doctor import Item, ok, unknown, warn
-from sentinel.nodes.model import Answered, Remote
-from sentinel.slurm.model import Node
 from sentinel.slurm.node_states import UP
 from sentinel.slurm.privilege import REMEDY, privilege
 from sentinel.slurm.snapshot import Snapshot

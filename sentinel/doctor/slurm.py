@@ -6,13 +6,13 @@ from shutil import which
 
 from msgspec.structs import replace
 
+from sentinel.core.cluster import Controller
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import Status
 from sentinel.core.settings import SlurmSettings
 from sentinel.core.text import visible
 from sentinel.core.values import duration_text
 from sentinel.doctor import Item, bad, nodes, ok, unknown, warn
-from sentinel.slurm.model import Controller
 from sentinel.slurm.snapshot import Snapshot
 
 OLDEST = (20, 11)

@@ -11,10 +11,10 @@ from msgspec import to_builtins
 from msgspec.structs import replace
 
 from sentinel.core.clock import Instant
+from sentinel.core.cluster import Job, Node, runs
 from sentinel.core.errors import CannotTell
 from sentinel.core.hostlist import shown
 from sentinel.slurm.gres import gpus
-from sentinel.slurm.model import Job, Node, runs
 from sentinel.status.last_seen import NodeLook, Work, grouped
 
 MOST = 2000

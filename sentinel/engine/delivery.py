@@ -31,11 +31,12 @@ from sentinel.alerting.outbox import (
     subject,
 )
 from sentinel.alerting.owners import DAY
+from sentinel.alerting.state import Store
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.errors import ChannelError
 from sentinel.core.kinds import Channel
 from sentinel.core.model import Batch, Notification, Outgoing, Receipt
-from sentinel.core.ports import Clock, Store
+from sentinel.core.ports import Clock
 from sentinel.core.settings import ChannelCommon
 from sentinel.core.text import visible
 from sentinel.engine.housekeeping import Trouble

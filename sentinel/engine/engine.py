@@ -22,10 +22,11 @@ from sentinel.alerting.processor import Rest
 from sentinel.alerting.routing import lookback
 from sentinel.alerting.signed_links import Signer
 from sentinel.alerting.silences import Ack, Orders, Silence
+from sentinel.alerting.state import Store
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.errors import CannotTell, Fenced, StoreError
 from sentinel.core.model import Alert, Run
-from sentinel.core.ports import Clock, Context, Store
+from sentinel.core.ports import Clock, Context
 from sentinel.core.settings import CheckConfig
 from sentinel.engine import heartbeat, leader_election, pulse_log
 from sentinel.engine.delivery import Delivery
@@ -38,7 +39,7 @@ from sentinel.proc import threads
 from sentinel.status import last_seen
 
 if TYPE_CHECKING:
-    from sentinel.gpu.ledger import Gpus
+    from sentinel.core.gpu_ledger import Gpus
 
 CONCURRENT = 32
 """Checks at work at once; each may hold a child process or two."""

@@ -8,10 +8,11 @@ from typing import Any
 from sentinel.alerting import slurm_maintenance
 from sentinel.alerting.orders import Said, acknowledge
 from sentinel.alerting.silences import Orders
+from sentinel.alerting.state import Store
 from sentinel.core.errors import CannotTell, ChannelError, StoreError
 from sentinel.core.kinds import Channel
 from sentinel.core.model import Alert
-from sentinel.core.ports import Calendar, Clock, Store
+from sentinel.core.ports import Calendar, Clock
 from sentinel.core.text import visible
 from sentinel.proc import threads
 

@@ -9,11 +9,12 @@ from msgspec import Struct
 
 from sentinel.actions.worker import Errands
 from sentinel.alerting.observations import Outcome
+from sentinel.alerting.state import Store
 from sentinel.alerting.state_machine import Policy
 from sentinel.core.clock import SECOND, Instant, elapsed
 from sentinel.core.errors import Fenced, StoreError
 from sentinel.core.model import Batch, Finding, Report, Status, covered
-from sentinel.core.ports import Clock, Store
+from sentinel.core.ports import Clock
 from sentinel.core.text import visible
 from sentinel.core.values import duration_text
 from sentinel.engine.peer_check import Look, PeerWatch

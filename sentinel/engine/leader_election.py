@@ -5,8 +5,8 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from sentinel.alerting.state import Store
 from sentinel.core.errors import Fenced, StoreBusy, StoreError
-from sentinel.core.ports import Store
 from sentinel.engine.sdnotify import notify
 
 SHARE = 6

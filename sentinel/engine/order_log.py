@@ -4,9 +4,9 @@ import logging
 from collections.abc import Iterable, Mapping
 
 from sentinel.alerting.silences import Ack, Orders, Remark, Silence
+from sentinel.alerting.state import Store
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.model import Alert
-from sentinel.core.ports import Store
 from sentinel.core.text import visible
 from sentinel.status.silences import what
 

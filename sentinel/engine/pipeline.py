@@ -14,11 +14,12 @@ from sentinel.alerting.handover import HANDED, Handed, taken_over
 from sentinel.alerting.observations import Outcome
 from sentinel.alerting.processor import ALL_DONE, Plan, Rest, announce, digest, forget, review
 from sentinel.alerting.silences import Orders
+from sentinel.alerting.state import Store
 from sentinel.alerting.state_machine import remaining
 from sentinel.core.clock import Instant
 from sentinel.core.errors import Fenced
 from sentinel.core.model import Alert, Batch, Finding, Key, Outgoing, Status, Transition
-from sentinel.core.ports import Clock, Store
+from sentinel.core.ports import Clock
 from sentinel.core.text import visible
 from sentinel.engine.order_log import OrderLog
 from sentinel.status import last_seen

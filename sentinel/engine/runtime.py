@@ -11,14 +11,14 @@ from msgspec import Struct
 from sentinel.actions.service import Deeds
 from sentinel.alerting.processor import Plan
 from sentinel.core.kinds import Channel
+from sentinel.core.node_answers import Remote
 from sentinel.core.ports import Calendar, Pulse, Slurm
 from sentinel.core.settings import ChannelCommon, CheckConfig
 from sentinel.engine.cluster_snapshot import Sight
 from sentinel.engine.peer_check import PeerWatch
-from sentinel.nodes.model import Remote
 
 if TYPE_CHECKING:
-    from sentinel.gpu.ledger import Gpus
+    from sentinel.core.gpu_ledger import Gpus
 
 
 class World(Struct, kw_only=True):

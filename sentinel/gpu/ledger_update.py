@@ -8,11 +8,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from msgspec.structs import replace
 
 from sentinel.core.clock import SECOND, Instant
+from sentinel.core.gpu_ledger import NODE, Entry, GpuEvent, Mark, Move, Sighting, Standing, Stay
 from sentinel.core.lemon_policy import Class, LemonPolicy
 from sentinel.core.text import shortened
 from sentinel.core.values import duration_text
-from sentinel.gpu.ledger import NODE, Entry, GpuEvent, Mark, Move, Sighting, Stay
-from sentinel.gpu.lemon_score import Standing, Term, decayed, outages, sum_of
+from sentinel.gpu.lemon_score import Term, decayed, outages, sum_of
 
 MANY = 50
 """Outages of a node that its entry keeps."""

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from msgspec import Struct
 
 from sentinel.core.clock import SECOND, Instant
-from sentinel.core.lemon_policy import DAY, Class, LemonPolicy
+from sentinel.core.lemon_policy import DAY, LemonPolicy
 
 WEIGHTS: Mapping[str, float] = {
     # a diagnosis
@@ -70,14 +70,6 @@ def weight(policy: LemonPolicy, what: str) -> float:
     """Of one event of that kind."""
     own = policy.weights.get(what)
     return own if own is not None else WEIGHTS.get(what, 0.0)
-
-
-class Standing(Struct, frozen=True, kw_only=True):
-    """What is held of a subject: its score now, and what that (or a person's mark) makes it."""
-
-    score: float = 0.0
-    judged: Class = "good"
-    marked: bool = False
 
 
 class Term(Struct, frozen=True, kw_only=True):

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 from sentinel.clock import SystemClock
 from sentinel.core.clock import SECOND, Instant, shifted
+from sentinel.core.cluster import JobPast, Run
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import Finding, Notification, Status
 from sentinel.core.ports import Context
-from sentinel.slurm.model import JobPast, Run
 
 if TYPE_CHECKING:
     from datetime import tzinfo
 
     from sentinel.config.settings import Settings
+    from sentinel.core.cluster import Job, JobEnd
     from sentinel.core.ports import Slurm
     from sentinel.core.settings import CheckConfig
-    from sentinel.slurm.model import Job, JobEnd
 
 LATER = 120.0
 """Seconds from the death that is played to the look that tells of it."""

@@ -16,7 +16,7 @@ from sentinel.config.starter import Surroundings, Training
 from sentinel.core.errors import CannotTell
 
 if TYPE_CHECKING:
-    from sentinel.slurm.model import Job
+    from sentinel.core.cluster import Job
     from sentinel.slurm.snapshot import Snapshot
 
 AT_MOST = 8
@@ -142,7 +142,7 @@ def _trainings(
     none has any all."""
     if theirs is None:
         return
-    from sentinel.slurm.model import runs
+    from sentinel.core.cluster import runs
 
     snapshot, jobs = theirs
     gpus = _gpus(snapshot)

@@ -1,6 +1,6 @@
 """The way to nodes that the settings name: ssh, srun, or this host itself."""
 
-from sentinel.nodes.model import Remote
+from sentinel.core.node_answers import Remote
 from sentinel.nodes.reach import Reach, Way
 from sentinel.nodes.settings import RemoteSettings
 

@@ -10,8 +10,8 @@ import shlex
 from collections.abc import Callable, Sequence
 from math import ceil
 
+from sentinel.core.node_answers import Answer, Answered, Garbage, Partial, Unreached
 from sentinel.core.text import shortened, visible
-from sentinel.nodes.model import Answer, Answered, Garbage, Partial, Unreached
 
 _FRAME = (
     'read -r mark; printf "\\n%s begin\\n" "$mark"; printf "\\n%s begin\\n" "$mark" >&2; '

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from sentinel.actions.model import Reading
+from sentinel.core.actions import Reading
 from sentinel.core.clock import SECOND, Instant, elapsed
-from sentinel.slurm.model import Node
+from sentinel.core.cluster import Node
 from sentinel.slurm.node_states import ASLEEP, BASES, FLAGS
 
 OUT = frozenset(name for name, flag in FLAGS.items() if flag.is_out)

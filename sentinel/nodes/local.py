@@ -4,7 +4,7 @@ import os
 import socket
 from collections.abc import Sequence
 
-from sentinel.nodes.model import NotAsked, Unreached
+from sentinel.core.node_answers import NotAsked, Unreached
 
 
 class Local:

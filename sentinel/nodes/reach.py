@@ -7,11 +7,7 @@ from typing import Protocol
 from sentinel import proc
 from sentinel.core.errors import Invalid
 from sentinel.core.hostlist import check_name
-from sentinel.core.text import visible
-from sentinel.core.values import duration_text
-from sentinel.nodes import frame, script
-from sentinel.nodes.fanout import ask_all
-from sentinel.nodes.model import (
+from sentinel.core.node_answers import (
     Answer,
     Answered,
     Garbage,
@@ -20,6 +16,10 @@ from sentinel.nodes.model import (
     TimedOut,
     Unreached,
 )
+from sentinel.core.text import visible
+from sentinel.core.values import duration_text
+from sentinel.nodes import frame, script
+from sentinel.nodes.fanout import ask_all
 from sentinel.nodes.probe import CutShort, NodeProbe, NoProbe, Wants, parse
 
 MOST_OUTPUT = 8 * 2**20
@@ -59,7 +59,7 @@ class Reach:
     def run(
         self, nodes: Sequence[str], argv: Sequence[str], *, limit: float, stdin: bytes = b""
     ) -> Mapping[str, Answer]:
-        """See sentinel.nodes.model.Remote."""
+        """See sentinel.core.node_answers.Remote."""
         most = max(LEAST_OUTPUT, min(MOST_OUTPUT, MOST_TOGETHER // max(1, len(nodes))))
 
         def ask(node: str, seconds: float) -> Answer:
@@ -72,7 +72,7 @@ class Reach:
     def probe(
         self, nodes: Sequence[str], wants: Wants, *, limit: float
     ) -> Mapping[str, NodeProbe | Unreached]:
-        """See sentinel.nodes.model.Remote."""
+        """See sentinel.core.node_answers.Remote."""
 
         def ask(node: str, seconds: float) -> NodeProbe | Unreached:
             mark, mine = _mark(), wants.of(node)

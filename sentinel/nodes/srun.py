@@ -4,8 +4,8 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 
+from sentinel.core.node_answers import NotAsked, Refused, Unreachable, Unreached
 from sentinel.core.text import shortened, visible
-from sentinel.nodes.model import NotAsked, Refused, Unreachable, Unreached
 from sentinel.nodes.settings import RemoteSettings, words
 from sentinel.slurm.client import neutral
 

@@ -4,9 +4,7 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 
-from sentinel.core.text import shortened, visible
-from sentinel.nodes import frame
-from sentinel.nodes.model import (
+from sentinel.core.node_answers import (
     Garbage,
     HostKeyChanged,
     HostKeyUnknown,
@@ -16,6 +14,8 @@ from sentinel.nodes.model import (
     Unreachable,
     Unreached,
 )
+from sentinel.core.text import shortened, visible
+from sentinel.nodes import frame
 from sentinel.nodes.settings import RemoteSettings, words
 
 FAILED = 255

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
-from sentinel.actions.model import ActionRecord, Outcome, Reading
+from sentinel.core.actions import ActionRecord, Outcome, Reading
 from sentinel.core.clock import Instant, elapsed
+from sentinel.core.cluster import Node
 from sentinel.core.text import visible
 from sentinel.core.values import duration_text
 from sentinel.nodes.history import is_out
-from sentinel.slurm.model import Node
 
 PAIRS = frozenset({"barrier", "network"})
 """Tests of two nodes together."""

@@ -6,15 +6,15 @@ import re
 import time
 from collections.abc import Sequence
 
-from sentinel.actions.model import Answer, Reply
+from sentinel.core import node_answers
+from sentinel.core.actions import Answer, Reply
 from sentinel.core.clock import Instant
+from sentinel.core.cluster import Controller, Job, Node, Reservation
 from sentinel.core.errors import CannotTell
+from sentinel.core.node_answers import Remote
 from sentinel.core.text import visible
-from sentinel.nodes import model
-from sentinel.nodes.model import Remote
 from sentinel.slurm import logfile
 from sentinel.slurm.complaints import complaint, failure, left_out, told, worded
-from sentinel.slurm.model import Controller, Job, Node, Reservation
 from sentinel.slurm.nodes import QUESTION, read_nodes
 from sentinel.slurm.queue import columns, read_list
 from sentinel.slurm.reservations import QUESTION as RESERVATIONS
@@ -102,9 +102,9 @@ class SlurmHands:
     def reservations(self) -> Sequence[Reservation]:
         return read_reservations(self._client.ask(*RESERVATIONS))
 
-    def ask_node(self, node: str, argv: Sequence[str], stdin: bytes = b"") -> model.Answer:
+    def ask_node(self, node: str, argv: Sequence[str], stdin: bytes = b"") -> node_answers.Answer:
         if self._remote is None:
-            return model.NotAsked("there is no way to nodes here")
+            return node_answers.NotAsked("there is no way to nodes here")
         return self._remote.run([node], argv, limit=ON_NODE, stdin=stdin)[node]
 
     def log_end(self) -> str:

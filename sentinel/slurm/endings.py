@@ -8,13 +8,13 @@ from collections.abc import Collection, Iterable, Sequence
 
 from msgspec.structs import replace
 
+from sentinel.core.cluster import Job, JobEnd, Run
 from sentinel.core.errors import CannotTell
 from sentinel.core.ports import Clock
 from sentinel.core.values import duration_text
 from sentinel.slurm import control, ends
 from sentinel.slurm.answer import Answer, Pause
 from sentinel.slurm.client import Client
-from sentinel.slurm.model import Job, JobEnd, Run
 from sentinel.slurm.words import nonce, text
 
 MOST_REMEMBERED = 1000

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
+from sentinel.core.cluster import JobEnd, Run
 from sentinel.core.errors import CannotTell
 from sentinel.slurm.job_states import STATES, Phase
-from sentinel.slurm.model import JobEnd, Run
 from sentinel.slurm.queue import pieces
 from sentinel.slurm.words import MAX_NUMBER, epoch, optional_text, text
 

@@ -5,9 +5,9 @@ import re
 from collections.abc import Callable
 
 from sentinel.core import hostlist
+from sentinel.core.cluster import Job
 from sentinel.core.errors import CannotTell, Invalid
 from sentinel.core.text import visible
-from sentinel.slurm.model import Job
 from sentinel.user_files.whose import Whose
 
 NO_VAL = 4294967294  # slurm.h: the array index of a job that is no element of an array

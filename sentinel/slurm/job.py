@@ -6,6 +6,7 @@ import re
 
 from msgspec import Struct
 
+from sentinel.core.cluster import Job, Node
 from sentinel.core.errors import CannotTell, SentinelError
 from sentinel.core.hostlist import expand
 from sentinel.core.text import shortened, visible
@@ -15,7 +16,6 @@ from sentinel.slurm.complaints import complaint
 from sentinel.slurm.ends import chosen, read_squeue, squeue_columns
 from sentinel.slurm.filename_patterns import output_of
 from sentinel.slurm.job_states import Phase, phase
-from sentinel.slurm.model import Job, Node
 from sentinel.slurm.node_states import is_heard
 from sentinel.slurm.words import nonce
 

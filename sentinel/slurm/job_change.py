@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from sentinel.actions.model import Answer, Reply
+from sentinel.core.actions import Answer, Reply
+from sentinel.core.cluster import Job
 from sentinel.core.errors import CannotTell, SentinelError
+from sentinel.core.node_answers import Remote
 from sentinel.core.text import visible
-from sentinel.nodes.model import Remote
 from sentinel.slurm.change import SlurmHands
 from sentinel.slurm.job import rows
-from sentinel.slurm.model import Job
 from sentinel.slurm.snapshot import Snapshot
 from sentinel.user_files.files import Files
 from sentinel.user_files.reader import Refused

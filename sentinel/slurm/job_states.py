@@ -9,7 +9,7 @@ from enum import Enum
 
 from msgspec import Struct
 
-from sentinel.slurm.model import Job
+from sentinel.core.cluster import Job
 
 
 class Phase(str, Enum):

@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
+from sentinel.core.cluster import Node
 from sentinel.core.text import shortened, visible
-from sentinel.slurm.model import Node
 
 
 class NodeWord(Struct, frozen=True, kw_only=True):

@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from sentinel.core.cluster import Node
 from sentinel.core.errors import CannotTell
 from sentinel.core.hostlist import printed
-from sentinel.slurm.model import Node
 from sentinel.slurm.node_states import BASES
 from sentinel.slurm.words import epoch, text
 

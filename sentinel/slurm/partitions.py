@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
+from sentinel.core.cluster import Timeouts
 from sentinel.core.errors import CannotTell
 from sentinel.slurm.control import Config, span
-from sentinel.slurm.model import Timeouts
 from sentinel.slurm.words import parse_count, text
 
 QUESTION = ("scontrol", "-o", "-a", "show", "partition")

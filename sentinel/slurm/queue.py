@@ -14,9 +14,9 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
+from sentinel.core.cluster import Job
 from sentinel.core.errors import CannotTell
 from sentinel.core.text import shortened
-from sentinel.slurm.model import Job
 from sentinel.slurm.words import Memo, elements, epoch, optional_text, parse_count, seconds, text
 
 _OWN = "%i %A %F %K %V %S %e %N"  # Slurm's own words: a blank is mark enough

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
+from sentinel.core.cluster import Reservation
 from sentinel.core.errors import CannotTell
 from sentinel.core.hostlist import printed
-from sentinel.slurm.model import Reservation
 from sentinel.slurm.words import epoch, text
 
 QUESTION = ("scontrol", "-o", "show", "reservation")

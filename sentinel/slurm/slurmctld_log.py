@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from typing import Literal
 
-from msgspec import Struct
-
+from sentinel.core.cluster import ControllerLogEntry
 from sentinel.core.errors import Invalid
 from sentinel.core.hostlist import printed
 from sentinel.core.text import visible
@@ -34,43 +32,32 @@ EVENT = re.compile(
 _BACK = re.compile(r"(IDLE|MIXED|ALLOCATED|COMPLETING|PLANNED|RESERVED|MAINT)[^A-Z]?$")
 
 
-class Entry(Struct, frozen=True):
-    """One line about a node. `text`: the reason, or the word for the state.
-
-    reason: given by update_node(), to be drained or not; drained: by slurmctld itself; back: in
-    service again by an update; rebooted: a reboot was asked for. `uids`: who had asked for
-    updates until then and was not yet heard of, where RPCs are audited.
-    """
-
-    kind: Literal["reason", "drained", "back", "rebooted"]
-    text: str
-    uids: frozenset[int] = frozenset()
-
-
-def entries(log: str, node: str) -> Iterator[Entry]:
+def entries(log: str, node: str) -> Iterator[ControllerLogEntry]:
     """What is logged of this node, oldest first."""
     asked: list[int] = []
     for event in EVENT.finditer(log):
         if event["uid"]:
             asked.append(int(event["uid"]))
         elif event["given"] == node:
-            yield Entry("reason", event["reason"].strip(), frozenset(asked))
+            yield ControllerLogEntry("reason", event["reason"].strip(), frozenset(asked))
         elif node in (event["drained"], event["failed"]):
-            yield Entry("drained", EPILOG if event["failed"] else UNTOLD)
+            yield ControllerLogEntry("drained", EPILOG if event["failed"] else UNTOLD)
         elif event["updated"] == node and _BACK.match(event["state"]):
-            yield Entry("back", event["state"])
+            yield ControllerLogEntry("back", event["state"])
         elif event["rebooted"] and node in expanded(event["rebooted"]):
-            yield Entry("rebooted", "")
+            yield ControllerLogEntry("rebooted", "")
 
 
-def erased(log: str, node: str, own: Callable[[Entry], bool]) -> tuple[Entry, ...] | None:
+def erased(
+    log: str, node: str, own: Callable[[ControllerLogEntry], bool]
+) -> tuple[ControllerLogEntry, ...] | None:
     """The reasons that a change of ours replaced although nobody saw them, oldest first.
 
     `log` begins where the last look was. `own`: whether an entry is that of our change; None where
     it does not stand there: then nothing is known.
     """
-    found: tuple[Entry, ...] | None = None
-    since: list[Entry] = []
+    found: tuple[ControllerLogEntry, ...] | None = None
+    since: list[ControllerLogEntry] = []
     for entry in entries(log, node):
         if own(entry):
             found, since = tuple(since), []
@@ -87,7 +74,7 @@ def expanded(hostlist: str) -> frozenset[str]:
         return frozenset()
 
 
-def author(entry: Entry) -> str:
+def author(entry: ControllerLogEntry) -> str:
     """Who gave a reason, where the audit of RPCs leaves no doubt; slurmctld itself by its name."""
     if entry.kind == "drained":
         return "slurmctld"

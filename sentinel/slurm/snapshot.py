@@ -8,6 +8,17 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from sentinel.core.clock import Instant
+from sentinel.core.cluster import (
+    Controller,
+    Job,
+    JobEnd,
+    JobPast,
+    Node,
+    Reservation,
+    Run,
+    Submission,
+    Timeouts,
+)
 from sentinel.core.errors import CannotAsk, CannotTell
 from sentinel.core.ports import Clock
 from sentinel.core.values import duration_text
@@ -27,9 +38,7 @@ from sentinel.slurm.client import Client, NoAnswer
 from sentinel.slurm.complaints import MISFIT, complaint, failure, meaning, told, worded
 from sentinel.slurm.endings import SLOW, WORTH_A_LOOK, Endings, joined
 from sentinel.slurm.job import rows
-from sentinel.slurm.model import Controller, Job, JobEnd, JobPast, Node, Reservation, Run, Timeouts
 from sentinel.slurm.rights import Rights, find, refusal, who
-from sentinel.slurm.submission import Submission
 from sentinel.slurm.words import nonce, uid_of
 
 SETTLED = 3600.0  # seconds for which configuration and rights are believed

@@ -12,10 +12,10 @@ from collections.abc import Iterator, Sequence
 from posixpath import join, normpath
 from shlex import quote
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from sentinel.core import hostlist
+from sentinel.core.cluster import Submission
 from sentinel.core.errors import CannotTell, Invalid
 from sentinel.slurm import gres
 from sentinel.slurm.words import MAX_SHORT_NUMBER, optional_text, parse_count
@@ -37,31 +37,6 @@ _EXCLUDES = re.compile(
 )
 """What is not added to: a folder that is not absolute would be looked for inside itself."""
 _WAITS = re.compile(r"(^| )(-d ?|--dep\w*[= ])\S+")
-
-
-class Submission(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a job was submitted with. `command`: its script and the arguments, empty where it was
-    piped or wrapped; `line`: as it was typed; `gpus`, `nodes`: how many it had. `stdout`: where its
-    output goes, with the patterns of sbatch(1). `host`: from where it was submitted.
-
-    `bare`: the arguments are not in `command`, if there were any. `accounting`: whether sacct has
-    anything to tell.
-    """
-
-    id: str
-    name: str
-    user: str
-    workdir: str
-    command: str = ""
-    stdout: str = ""
-    line: str = ""
-    options: tuple[str, ...] = ()
-    exclude: str = ""
-    gpus: int = 0
-    nodes: int = 0
-    host: str = ""
-    bare: bool = False
-    accounting: bool = False
 
 
 def submitted_job(out: bytes) -> str:

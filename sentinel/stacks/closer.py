@@ -15,9 +15,9 @@ from itertools import combinations
 
 from msgspec import Struct
 
+from sentinel.core.cluster import Job
 from sentinel.core.errors import CannotTell, SentinelError
-from sentinel.nodes.model import Remote
-from sentinel.slurm.model import Job
+from sentinel.core.node_answers import Remote
 from sentinel.stacks import script
 from sentinel.stacks.gather import read_answer
 from sentinel.stacks.parse import ras

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sentinel.actions.model import Answer, Reply
+from sentinel.core.actions import Answer, Reply
 from sentinel.core.errors import SentinelError
 from sentinel.core.text import visible
 from sentinel.slurm.client import Client

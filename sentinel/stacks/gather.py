@@ -14,17 +14,17 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from sentinel import proc
+from sentinel.core.cluster import Job
 from sentinel.core.errors import CannotTell
 from sentinel.core.hostlist import fold
+from sentinel.core.node_answers import Answered, Partial, Unreached
 from sentinel.core.settings import SlurmSettings
 from sentinel.core.text import shortened, visible
 from sentinel.core.values import Duration
 from sentinel.nodes.connect import connect
-from sentinel.nodes.model import Answered, Partial, Unreached
 from sentinel.nodes.settings import RemoteSettings, words
 from sentinel.slurm.client import Client, command, neutral
 from sentinel.slurm.job import NoJob, Target, alive, find, find_job
-from sentinel.slurm.model import Job
 from sentinel.stacks import script
 from sentinel.stacks.parse.model import Dump, Missed, NodeStacks
 from sentinel.stacks.parse.read import packed, read_node, unfolded

@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from sentinel.actions.model import ActionRecord
 from sentinel.alerting.settings import Window
 from sentinel.alerting.silences import Orders
+from sentinel.alerting.state import Store
+from sentinel.core.actions import ActionRecord
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.model import Alert, Outgoing, Run
-from sentinel.core.ports import Logbook, Store
+from sentinel.core.ports import Logbook
 from sentinel.core.settings import CheckConfig
 from sentinel.status import last_seen
 from sentinel.status.last_seen import CheckLook, NodeLook
 
 if TYPE_CHECKING:
-    from sentinel.gpu.ledger import Entry, Gpus
-    from sentinel.gpu.lemon_score import Standing
+    from sentinel.core.gpu_ledger import Entry, Gpus, Standing
     from sentinel.status.types import ClusterFact
 
 NextRun = Callable[[CheckConfig, Instant | None, Instant, tzinfo], datetime]

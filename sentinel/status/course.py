@@ -14,9 +14,10 @@ from statistics import median
 from msgspec import Struct
 from msgspec.structs import replace
 
+from sentinel.alerting.state import Store
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.hostlist import printed
-from sentinel.core.ports import Logbook, Store
+from sentinel.core.ports import Logbook
 from sentinel.core.text import shortened, visible
 from sentinel.status.detail import points
 from sentinel.status.metrics import RECENT, STILL

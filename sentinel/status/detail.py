@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from sentinel.alerting.state import Store
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.model import Status, Transition
-from sentinel.core.ports import Logbook, Store
+from sentinel.core.ports import Logbook
 from sentinel.core.text import visible
 from sentinel.status.types import ActionFact
 from sentinel.status.view_model import action
 
 if TYPE_CHECKING:
-    from sentinel.gpu.ledger import Entry, GpuEvent, Gpus
-    from sentinel.gpu.lemon_score import Standing
+    from sentinel.core.gpu_ledger import Entry, GpuEvent, Gpus, Standing
 
 PAST, LATELY = 100, 1000
 EVENTS = 5
@@ -162,7 +162,7 @@ def gpus(ledger: Gpus | None, node: str, now: Instant) -> list[NodeGpu]:
     """What the ledger has of a node's GPUs and of the node itself, the worst first."""
     if ledger is None:
         return []
-    from sentinel.gpu.lemon_score import Standing
+    from sentinel.core.gpu_ledger import Standing
 
     standings = ledger.standings(now)
     found: Sequence[Entry] = ledger.entries(node)

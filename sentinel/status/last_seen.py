@@ -20,7 +20,7 @@ from sentinel.core.text import shortened
 
 if TYPE_CHECKING:
     from sentinel.alerting.observations import Outcome
-    from sentinel.slurm.model import Node
+    from sentinel.core.cluster import Node
 
 MOST = 200
 """Findings of one check that are kept: the worst of them."""

@@ -9,9 +9,9 @@ from datetime import datetime, timezone
 from functools import lru_cache
 from pathlib import Path
 
+from sentinel.alerting.state import Store
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.model import Notification
-from sentinel.core.ports import Store
 from sentinel.status import plot
 from sentinel.status.course import SHAPES, Asked, as_of, files, training
 from sentinel.status.plot import Course

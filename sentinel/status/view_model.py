@@ -10,9 +10,9 @@ from math import isfinite
 
 from msgspec.structs import replace
 
-from sentinel.actions.model import ActionRecord
 from sentinel.alerting.incidents import weight
 from sentinel.alerting.silences import Silence, silenced, standing
+from sentinel.core.actions import ActionRecord
 from sentinel.core.clock import SECOND, Instant, elapsed
 from sentinel.core.declared import Panel
 from sentinel.core.model import Alert, Outgoing, Status, worst

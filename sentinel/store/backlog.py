@@ -8,9 +8,9 @@ from typing import Any, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from sentinel.alerting.state import Store
 from sentinel.core.clock import Instant
 from sentinel.core.model import Batch, Outgoing, Receipt
-from sentinel.core.ports import Store
 from sentinel.store.rows import encode
 
 LIMIT = 100_000  # rows and samples: some 30 MB, an hour of 200 checks a minute

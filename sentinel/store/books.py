@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from sentinel.actions.model import ActionRecord, Decision, Past, Reading, Switch
+from sentinel.core.actions import ActionRecord, Decision, Past, Reading, Switch
 from sentinel.core.clock import SECOND, Instant
+from sentinel.core.cluster import Node
 from sentinel.nodes import history
-from sentinel.slurm.model import Node
 from sentinel.store import statements
 from sentinel.store.backend import Backend
 from sentinel.store.database import Connection, Statement, Values

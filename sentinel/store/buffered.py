@@ -13,10 +13,10 @@ from typing import Any
 from msgspec.structs import replace
 
 from sentinel.alerting.silences import Ack, Orders, Remark, Silence
+from sentinel.alerting.state import Store, Trouble
 from sentinel.core.clock import Instant
 from sentinel.core.errors import StoreError
 from sentinel.core.model import Alert, Batch, Outgoing, Receipt, Run, Sending, Transition
-from sentinel.core.ports import Store, Trouble
 from sentinel.proc.threads import Patience
 from sentinel.store.backlog import LIMIT, Write
 from sentinel.store.errors import Damaged, Unavailable
@@ -28,7 +28,7 @@ Delivery = tuple[Outgoing, Instant | None, str]
 
 
 class Buffered(Store):
-    """core.ports.Store over a primary and its mirror; safe to use from several threads.
+    """alerting.state.Store over a primary and its mirror; safe to use from several threads.
 
     While all is well it is the primary. Fenced and StoreBusy always pass through.
     """

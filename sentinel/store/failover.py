@@ -10,10 +10,10 @@ from msgspec.structs import replace
 
 from sentinel.alerting.handover import Handed, handed_over
 from sentinel.alerting.silences import Orders
+from sentinel.alerting.state import Store, Trouble
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.errors import Fenced, StoreBusy, StoreError
 from sentinel.core.model import Batch
-from sentinel.core.ports import Store, Trouble
 from sentinel.proc.threads import Patience
 from sentinel.store.backlog import Backlog, Write
 from sentinel.store.errors import Damaged, Unavailable

@@ -8,10 +8,9 @@ from contextlib import contextmanager
 from msgspec.structs import replace
 
 from sentinel.core.clock import SECOND, Instant
+from sentinel.core.gpu_ledger import Entry, GpuEvent, Mark, Move, Sighting, Standing, Stay
 from sentinel.core.lemon_policy import USUAL_POLICY, LemonPolicy
 from sentinel.gpu import ledger_update
-from sentinel.gpu.ledger import Entry, GpuEvent, Mark, Move, Sighting, Stay
-from sentinel.gpu.lemon_score import Standing
 from sentinel.store import statements
 from sentinel.store.backend import Backend
 from sentinel.store.database import KEY_NAMES, Connection, Statement, Values

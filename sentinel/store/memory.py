@@ -7,10 +7,10 @@ from itertools import groupby
 from typing import Any, TypeVar
 
 from sentinel.alerting.silences import Ack, Orders, Remark, Silence
+from sentinel.alerting.state import Store
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.errors import Fenced, StoreBusy
 from sentinel.core.model import Alert, Batch, Key, Outgoing, Receipt, Run, Sending, Transition
-from sentinel.core.ports import Store
 from sentinel.store.lease import Lease
 from sentinel.store.retention import HOUR, USUAL, Keep
 from sentinel.store.rows import (
@@ -52,7 +52,7 @@ class State:
 
 
 class MemoryStore(Store):
-    """core.ports.Store in memory. Of history it keeps the newest thousand of each kind."""
+    """alerting.state.Store in memory. Of history it keeps the newest thousand of each kind."""
 
     def __init__(self, keep: Keep = USUAL, state: State | None = None) -> None:
         self._keep = keep

@@ -2,9 +2,9 @@
 
 from typing import Protocol
 
+from sentinel.alerting.state import Store
 from sentinel.core.clock import Instant
 from sentinel.core.model import Batch, Outgoing, Receipt
-from sentinel.core.ports import Store
 from sentinel.store.memory import RECENT, MemoryStore
 from sentinel.store.rows import Outcome, Snapshot
 

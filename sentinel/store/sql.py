@@ -9,10 +9,10 @@ from msgspec.structs import replace
 
 from sentinel.alerting.handover import HANDED, Handed
 from sentinel.alerting.silences import Ack, Orders, Remark, Silence
+from sentinel.alerting.state import Store
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.errors import Fenced, StoreBusy, StoreError
 from sentinel.core.model import Alert, Batch, Outgoing, Receipt, Run, Sending, Transition
-from sentinel.core.ports import Store
 from sentinel.store import statements
 from sentinel.store.backend import Backend
 from sentinel.store.database import Connection, Statement, Values
@@ -48,7 +48,7 @@ NOTED = 3600.0
 
 
 class SqlStore(Store):
-    """core.ports.Store over a database; safe to use from several threads.
+    """alerting.state.Store over a database; safe to use from several threads.
 
     It opens at its first use. Beyond the port's errors it raises those of store.errors.
     """

@@ -65,7 +65,7 @@ def reader() -> tuple[Reader, bool]:
     """The one that this run shares, and whether it is shared; else one that the caller ends."""
     if not session.is_open:
         return Reader(), False
-    if session.reader is None:
+    if not isinstance(session.reader, Reader):
         session.reader = Reader()
     return session.reader, True
 

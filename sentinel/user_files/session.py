@@ -3,17 +3,20 @@
 from _thread import _local
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Optional
+from typing import Protocol
 
-if TYPE_CHECKING:
-    from sentinel.user_files.reader import Reader
+
+class SharedReader(Protocol):
+    """A reader that the session ends, whose module is loaded only where a file is opened."""
+
+    def end(self) -> None: ...
 
 
 class Session(_local):
     """What this thread shares. `is_open`: whether a run has begun that will end the reader."""
 
     is_open: bool = False
-    reader: Optional["Reader"] = None
+    reader: SharedReader | None = None
 
 
 session = Session()

@@ -10,9 +10,10 @@ from typing import Protocol, TypeVar
 from sentinel.alerting import orders
 from sentinel.alerting.orders import Said, Wrong
 from sentinel.alerting.silences import Ack, Silence
+from sentinel.alerting.state import Store
 from sentinel.core.clock import SECOND
 from sentinel.core.model import Alert
-from sentinel.core.ports import Clock, Store
+from sentinel.core.ports import Clock
 from sentinel.status.collect import Surroundings, gather
 from sentinel.status.types import Count, Facts, Vitals
 from sentinel.status.view_model import facts

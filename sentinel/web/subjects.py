@@ -13,10 +13,10 @@ from aiohttp import web
 from markupsafe import Markup
 from msgspec.structs import replace
 
+from sentinel.alerting.state import Store
 from sentinel.core.clock import Instant, elapsed
 from sentinel.core.digests import blake2b
 from sentinel.core.hostlist import printed
-from sentinel.core.ports import Store
 from sentinel.core.text import visible
 from sentinel.status import course, detail, plot, room
 from sentinel.status.course import Asked, Holder, Past

@@ -11,12 +11,12 @@ from sentinel.wiring.lazy import LazyRemote
 
 if TYPE_CHECKING:
     from sentinel.actions.executor import Actor, Rules
-    from sentinel.actions.model import Reply
     from sentinel.actions.service import Deeds
     from sentinel.clock import SystemClock
+    from sentinel.core.actions import Reply
     from sentinel.core.kinds import Action
+    from sentinel.core.node_answers import Remote
     from sentinel.core.ports import Books
-    from sentinel.nodes.model import Remote
     from sentinel.slurm.change import SlurmHands
     from sentinel.slurm.client import Client
     from sentinel.slurm.snapshot import Snapshot
@@ -60,7 +60,7 @@ def changing(settings: Settings, snapshot: Snapshot) -> SlurmHands:
 
 def _evidence(settings: Settings, client: Client) -> Callable[[str], Reply]:
     """Who takes stacks of a job, where sentinel came with them."""
-    from sentinel.actions.model import Answer, Reply
+    from sentinel.core.actions import Answer, Reply
 
     try:
         from sentinel.stacks import Looker

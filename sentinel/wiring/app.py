@@ -23,9 +23,10 @@ if TYPE_CHECKING:
     from datetime import tzinfo
 
     from sentinel.alerting.observations import Outcome
+    from sentinel.alerting.state import Store
+    from sentinel.core.gpu_ledger import Gpus
     from sentinel.core.model import Receipt
-    from sentinel.core.ports import Slurm, Store
-    from sentinel.gpu.ledger import Gpus
+    from sentinel.core.ports import Slurm
     from sentinel.slurm.snapshot import Snapshot
 
 CHECKS = Registry(checks.KINDS, checks.GROUP)

@@ -26,8 +26,8 @@ from sentinel.store.spare import Place, said_lately, volatile_places
 from sentinel.wiring import app
 
 if TYPE_CHECKING:
+    from sentinel.alerting.state import Store
     from sentinel.core.model import Notification
-    from sentinel.core.ports import Store
     from sentinel.engine.engine import Engine
 
 _LOG = logging.getLogger("sentinel")

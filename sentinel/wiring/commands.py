@@ -19,8 +19,8 @@ from sentinel.wiring.runtime import world
 if TYPE_CHECKING:
     from asyncio import Future
 
+    from sentinel.alerting.state import Store
     from sentinel.core.model import Run
-    from sentinel.core.ports import Store
     from sentinel.engine.engine import Engine
     from sentinel.engine.runtime import World
     from sentinel.web.server import Server

@@ -12,13 +12,21 @@ from sentinel.core.settings import CheckConfig, ClusterSettings, SlurmSettings
 
 if TYPE_CHECKING:
     from sentinel.clock import SystemClock
-    from sentinel.nodes.model import Answer, Remote, Unreached
+    from sentinel.core.cluster import (
+        Controller,
+        Job,
+        JobEnd,
+        JobPast,
+        Node,
+        Reservation,
+        Submission,
+        Timeouts,
+    )
+    from sentinel.core.node_answers import Answer, Remote, Unreached
     from sentinel.nodes.probe import NodeProbe, Wants
     from sentinel.nodes.settings import RemoteSettings
     from sentinel.slurm.client import Count
-    from sentinel.slurm.model import Controller, Job, JobEnd, JobPast, Node, Reservation, Timeouts
     from sentinel.slurm.snapshot import Snapshot
-    from sentinel.slurm.submission import Submission
 
 
 FRESH = 20.0
@@ -148,7 +156,7 @@ class LazyRemote:
 
     @property
     def by_steps(self) -> bool:
-        """See sentinel.nodes.model.by_steps."""
+        """See sentinel.core.node_answers.by_steps."""
         return self._settings.remote.via == "srun"
 
     def run(

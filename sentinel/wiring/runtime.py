@@ -12,10 +12,10 @@ from sentinel.wiring.lazy import LazyRemote, LazySlurm
 
 if TYPE_CHECKING:
     from sentinel.actions.service import Deeds
+    from sentinel.core.gpu_ledger import Gpus
     from sentinel.core.ports import Pulse
     from sentinel.engine.peer_check import PeerWatch
     from sentinel.engine.runtime import World
-    from sentinel.gpu.ledger import Gpus
 
 
 def world(

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 from sentinel.wiring import app
 
 if TYPE_CHECKING:
+    from sentinel.alerting.state import Store
     from sentinel.clock import SystemClock
     from sentinel.config.settings import Settings
     from sentinel.core.clock import Instant
-    from sentinel.core.ports import Logbook, Store
+    from sentinel.core.gpu_ledger import Gpus
+    from sentinel.core.ports import Logbook
     from sentinel.engine.engine import Engine, World
-    from sentinel.gpu.ledger import Gpus
     from sentinel.status.collect import Surroundings
     from sentinel.status.types import Count, Facts, Vitals
     from sentinel.web.site import Site

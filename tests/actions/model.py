@@ -5,10 +5,10 @@ from enum import Enum
 
 from msgspec.structs import replace
 
-from sentinel.actions.model import Answer, Reply
+from sentinel.core.actions import Answer, Reply
 from sentinel.core.clock import SECOND, Instant
+from sentinel.core.cluster import Controller, Node
 from sentinel.core.errors import CannotTell
-from sentinel.slurm.model import Controller, Node
 
 EPOCH = 1_800_000_000
 MUNGE_TTL = 300.0

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from sentinel.actions.announcements import MOST, PATIENCE, bulletins, news, remembered, token
-from sentinel.actions.model import ActionRecord, Outcome
+from sentinel.core.actions import ActionRecord, Outcome
 from sentinel.core.clock import shifted
 from sentinel.core.model import Status
 from sentinel.testing import START

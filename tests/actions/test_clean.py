@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from sentinel.actions.clean import Clean
-from sentinel.actions.model import Answer, Look, Reply
 from sentinel.clean.rules import Rules
+from sentinel.core.actions import Answer, Look, Reply
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import ActionRequest
 from tests.clean.world import WHOLE, checkpoint, mounted, names, renewed

@@ -13,11 +13,11 @@ import pytest
 from msgspec.structs import replace
 
 from sentinel.actions.clean_up import CleanUp, script
-from sentinel.actions.model import Answer
+from sentinel.core import node_answers
+from sentinel.core.actions import Answer
+from sentinel.core.cluster import Job, Node
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import ActionRequest
-from sentinel.nodes import model
-from sentinel.slurm.model import Job, Node
 from sentinel.slurm.node_states import seen
 from tests.actions.world import node
 from tests.lab.cgroups import Cgroups
@@ -42,19 +42,19 @@ class View:
 class Hands(View):
     """As View, and the node answers this to any command."""
 
-    def __init__(self, answer: model.Answer, found: Node | None = DRAINED) -> None:
+    def __init__(self, answer: node_answers.Answer, found: Node | None = DRAINED) -> None:
         super().__init__(found)
         self.answer = answer
         self.asked: list[tuple[str, tuple[str, ...]]] = []
 
-    def ask_node(self, node: str, argv: Any, stdin: bytes = b"") -> model.Answer:
+    def ask_node(self, node: str, argv: Any, stdin: bytes = b"") -> node_answers.Answer:
         assert stdin == script()
         self.asked.append((node, tuple(argv)))
         return self.answer
 
 
-def said(text: str, code: int = 0) -> model.Answered:
-    return model.Answered(code=code, out=text.encode())
+def said(text: str, code: int = 0) -> node_answers.Answered:
+    return node_answers.Answered(code=code, out=text.encode())
 
 
 def test_done_only_when_the_node_says_that_nothing_is_left() -> None:
@@ -69,16 +69,16 @@ def test_done_only_when_the_node_says_that_nothing_is_left() -> None:
 
 
 UNHEARD = [
-    model.TimedOut("x"),
-    model.Unreachable("x"),
-    model.Garbage("x"),
-    model.Partial(why="x", out=b""),
+    node_answers.TimedOut("x"),
+    node_answers.Unreachable("x"),
+    node_answers.Garbage("x"),
+    node_answers.Partial(why="x", out=b""),
     said("", code=127),
 ]
 
 
 @pytest.mark.parametrize("answer", UNHEARD, ids=lambda a: type(a).__name__)
-def test_silence_is_not_clean(answer: model.Answer) -> None:
+def test_silence_is_not_clean(answer: node_answers.Answer) -> None:
     """Nor is a script that did not end well."""
     with pytest.raises(CannotTell):
         CleanUp().look(WISH, Hands(answer))
@@ -114,13 +114,13 @@ def test_jobs_are_numbers_or_nothing_is_run(jobs: str) -> None:
         (said("ended 7 1000 python\n"), Answer.ACCEPTED),
         (said("left 7\n", code=1), Answer.ACCEPTED),
         (said("", code=127), Answer.REFUSED),
-        (model.Unreachable("no route"), Answer.REFUSED),
-        (model.NotAsked("no way"), Answer.REFUSED),
-        (model.TimedOut("late"), Answer.UNSURE),
-        (model.Partial(why="broke off"), Answer.UNSURE),
+        (node_answers.Unreachable("no route"), Answer.REFUSED),
+        (node_answers.NotAsked("no way"), Answer.REFUSED),
+        (node_answers.TimedOut("late"), Answer.UNSURE),
+        (node_answers.Partial(why="broke off"), Answer.UNSURE),
     ],
 )
-def test_what_is_known_after_it_was_done(answer: model.Answer, reply: Answer) -> None:
+def test_what_is_known_after_it_was_done(answer: node_answers.Answer, reply: Answer) -> None:
     """Whoever cannot have begun did nothing; whoever began may have."""
     hands = Hands(answer)
     assert CleanUp().perform(WISH, hands).answer is reply  # type: ignore[arg-type]
@@ -296,10 +296,10 @@ def test_blindness_after_the_first_signal_is_not_told_as_refused(
     )
     assert (done.returncode, done.stdout) == (3, b"signals were sent before\n")
     process.wait(5)
-    answer = model.Answered(code=3, out=done.stdout, err=done.stderr)
+    answer = node_answers.Answered(code=3, out=done.stdout, err=done.stderr)
     reply = CleanUp().perform(WISH, Hands(answer))
     assert reply.answer is Answer.UNSURE
-    silent = model.Answered(code=3, err=done.stderr)
+    silent = node_answers.Answered(code=3, err=done.stderr)
     assert CleanUp().perform(WISH, Hands(silent)).answer is Answer.REFUSED
 
 
@@ -395,7 +395,7 @@ def test_users_are_numbers_or_nothing_is_run(alone: str) -> None:
 
 def test_why_it_was_not_done_is_told() -> None:
     """Not that nothing is left there."""
-    blind = model.Answered(code=3, out=b"", err=b"the processes of this node cannot be seen")
+    blind = node_answers.Answered(code=3, out=b"", err=b"the processes of this node cannot be seen")
     reply = CleanUp().perform(WISH, Hands(blind))  # type: ignore[arg-type]
     assert "cannot be seen" in reply.text
 

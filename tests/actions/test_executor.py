@@ -5,11 +5,11 @@ from collections.abc import Callable
 import pytest
 
 from sentinel.actions.executor import Actor, Asker, NoSuchAction, Rules
-from sentinel.actions.limits import BreakerSettings, GuardSettings, Limits
-from sentinel.actions.model import ActionRecord, Outcome
+from sentinel.core.action_limits import BreakerSettings, GuardSettings, Limits
+from sentinel.core.actions import ActionRecord, Outcome
+from sentinel.core.cluster import Node
 from sentinel.core.model import ActionRequest
 from sentinel.core.values import Duration, Share
-from sentinel.slurm.model import Node
 from tests.actions.model import Change, Fault
 from tests.actions.world import DRAINED, KINDS, SERVICE, SETTINGS, World, node
 from tests.store.book_memory import BookState, MemoryBooks

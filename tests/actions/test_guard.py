@@ -7,8 +7,8 @@ import pytest
 from msgspec.structs import replace
 
 from sentinel.actions.guard import ALWAYS, RULES, SEEN_LATER, Case, crowded, judge, newest, trip
-from sentinel.actions.limits import BreakerSettings, Limits
-from sentinel.actions.model import (
+from sentinel.core.action_limits import BreakerSettings, Limits
+from sentinel.core.actions import (
     ActionRecord,
     Outcome,
     Past,

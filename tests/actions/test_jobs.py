@@ -10,11 +10,11 @@ from msgspec.structs import replace
 
 from sentinel.actions.executor import Actor, Asker
 from sentinel.actions.job_requests import Sighting, about
-from sentinel.actions.model import ActionRecord, Outcome, Reply
 from sentinel.clock import SystemClock
 from sentinel.config.settings import Settings
+from sentinel.core.actions import ActionRecord, Outcome, Reply
+from sentinel.core.cluster import Job
 from sentinel.slurm.job_change import WorkingHands
-from sentinel.slurm.model import Job
 from sentinel.wiring import actions, app
 from tests.lab.cluster import Lab
 from tests.lab.waiting import wait_until

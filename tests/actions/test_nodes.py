@@ -8,8 +8,8 @@ from msgspec.structs import replace
 from sentinel.actions.drain import Drain
 from sentinel.actions.nodes import LONGEST_REASON, seen, state_of, tagged
 from sentinel.actions.undrain import Undrain
+from sentinel.core.cluster import Node
 from sentinel.core.model import ActionRequest
-from sentinel.slurm.model import Node
 from sentinel.slurm.node_states import FLAGS
 from tests.actions.world import node
 

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from sentinel.actions.model import Answer, Reply
 from sentinel.actions.reboot import SAME_BOOT, Reboot
+from sentinel.core.actions import Answer, Reply
+from sentinel.core.cluster import Node
 from sentinel.core.model import ActionRequest
-from sentinel.slurm.model import Node
 from sentinel.slurm.node_states import seen
 from tests.actions.test_nodes import View
 from tests.actions.world import node

@@ -6,15 +6,15 @@ import pytest
 from msgspec.structs import replace
 
 from sentinel.actions.executor import Actor, Rules
-from sentinel.actions.limits import ActionSettings, BreakerSettings, GuardSettings, Limits
-from sentinel.actions.model import ActionRecord, Outcome
 from sentinel.actions.service import Deeds
+from sentinel.core.action_limits import ActionSettings, BreakerSettings, GuardSettings, Limits
+from sentinel.core.actions import ActionRecord, Outcome
+from sentinel.core.cluster import Node
 from sentinel.core.errors import StoreError
 from sentinel.core.model import ActionRequest, Finding, Report, Status
 from sentinel.core.ports import Context
 from sentinel.core.values import Duration, Rate, Share
 from sentinel.engine.engine import World
-from sentinel.slurm.model import Node
 from sentinel.store.memory import MemoryStore
 from sentinel.testing import ALL_SEEN, START
 from tests.actions.model import Host, SimSlurm, Time

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from sentinel.actions.limits import ActionSettings, BreakerSettings, Limits
 from sentinel.config.loader import load
 from sentinel.config.problems import ConfigError
 from sentinel.config.settings import Settings
+from sentinel.core.action_limits import ActionSettings, BreakerSettings, Limits
 from sentinel.core.errors import Invalid
 from sentinel.core.values import Duration, Rate, Share
 from sentinel.wiring.app import CHANNELS, CHECKS

@@ -4,16 +4,16 @@ from collections.abc import Callable, Mapping, Sequence
 
 from sentinel.actions.drain import Drain
 from sentinel.actions.executor import Actor, Asker, Rules
-from sentinel.actions.limits import ActionSettings, BreakerSettings, GuardSettings, Limits
-from sentinel.actions.model import ActionRecord, Outcome
 from sentinel.actions.nodes import described
 from sentinel.actions.undrain import Undrain
+from sentinel.core.action_limits import ActionSettings, BreakerSettings, GuardSettings, Limits
+from sentinel.core.actions import ActionRecord, Outcome
 from sentinel.core.clock import SECOND
+from sentinel.core.cluster import Node
 from sentinel.core.model import ActionRequest
 from sentinel.core.ports import Books
 from sentinel.core.values import Duration, Rate, Share
 from sentinel.plugin import Action
-from sentinel.slurm.model import Node
 from tests.actions.model import Change, Crash, Host, SimSlurm, Time
 
 KINDS: Mapping[str, Action] = {"drain": Drain(), "undrain": Undrain()}

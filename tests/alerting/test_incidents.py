@@ -18,8 +18,8 @@ from sentinel.alerting.silences import Ack, Orders
 from sentinel.alerting.slurm_maintenance import orders as maintenances
 from sentinel.alerting.state_machine import FlapPolicy, Policy
 from sentinel.core.clock import SECOND, Instant, shifted
+from sentinel.core.cluster import Reservation
 from sentinel.core.model import Alert, Coverage, Finding, Key, Outgoing, Report, Status
-from sentinel.slurm.model import Reservation
 from sentinel.status.incidents import Known, opened, story
 from sentinel.store.rows import decode, encode
 from sentinel.testing import START

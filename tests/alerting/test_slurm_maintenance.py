@@ -8,8 +8,8 @@ from sentinel.alerting.settings import Match
 from sentinel.alerting.silences import Silence, silenced
 from sentinel.alerting.slurm_maintenance import orders
 from sentinel.core.clock import SECOND, Instant
+from sentinel.core.cluster import Reservation
 from sentinel.core.model import Alert, Key, Status
-from sentinel.slurm.model import Reservation
 from sentinel.testing import START
 
 NOW = START.wall // SECOND

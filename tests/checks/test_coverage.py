@@ -32,13 +32,13 @@ from sentinel.checks.sensors import SensorsCheck
 from sentinel.checks.service import Service
 from sentinel.checks.slurm import SlurmCheck
 from sentinel.cli import present
+from sentinel.core.cluster import Node
 from sentinel.core.model import Report, Status
+from sentinel.core.node_answers import Answer, Unreachable, Unreached
 from sentinel.core.settings import CheckConfig, Common, FilePath
 from sentinel.core.values import Duration
 from sentinel.engine.runner import Runner
-from sentinel.nodes.model import Answer, Unreachable, Unreached
 from sentinel.nodes.probe import Hwmon, Network, NodeProbe, Sensor, Wants
-from sentinel.slurm.model import Node
 from sentinel.testing import FixedSlurm, context
 from tests.checks.gpu.world import NodeWithGpus
 from tests.checks.remote.test_asked import WELL

@@ -21,11 +21,11 @@ from sentinel.checks.log.reader import Reader
 from sentinel.config.loader import load
 from sentinel.config.shapes import Record, fields, shape
 from sentinel.core.clock import Instant, shifted
+from sentinel.core.cluster import Controller, Job, Node
 from sentinel.core.errors import SentinelError
-from sentinel.gpu.ledger import GpuEvent, Sighting
-from sentinel.nodes.model import Answer, Answered
+from sentinel.core.gpu_ledger import GpuEvent, Sighting
+from sentinel.core.node_answers import Answer, Answered
 from sentinel.nodes.probe import Memory, NodeProbe, Wants
-from sentinel.slurm.model import Controller, Job, Node
 from sentinel.testing import START, FixedSlurm, context
 from sentinel.wiring.app import CHANNELS, CHECKS
 from tests.checks.diag.test_check import Site

@@ -42,13 +42,13 @@ from sentinel.checks.quota.check import QuotaCheck
 from sentinel.checks.service import Service
 from sentinel.checks.slurm import SlurmCheck
 from sentinel.core.clock import shifted
+from sentinel.core.cluster import Controller, Job, Node
 from sentinel.core.model import Coverage, Key, Notification, Report, Status
 from sentinel.core.mounts import Mount
+from sentinel.core.node_answers import Unreachable
 from sentinel.core.settings import FilePath
 from sentinel.core.values import Duration, Share, Size
-from sentinel.nodes.model import Unreachable
 from sentinel.nodes.probe import Unread
-from sentinel.slurm.model import Controller, Job, Node
 from sentinel.testing import START, FixedSlurm, context
 from tests.checks.chain.test_chain import CHAIN, REST
 from tests.checks.clean import test_check as cleaning

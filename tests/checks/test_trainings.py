@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 
 from sentinel.checks.trainings import LATE, MAX_ENDED_REMEMBERED, TIME_SHARE, by_subject, each
+from sentinel.core.cluster import Job
 from sentinel.core.model import Coverage, Finding, Report, Status
 from sentinel.core.ports import Context
-from sentinel.slurm.model import Job
 from sentinel.testing import FixedSlurm, context
 from tests.checks.log.jobs import job
 

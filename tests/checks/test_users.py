@@ -11,10 +11,10 @@ import pytest
 from sentinel.checks.checkpoint import Checkpoint
 from sentinel.checks.log import Log
 from sentinel.checks.users import running, watched
+from sentinel.core.cluster import Run
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import Status
 from sentinel.core.settings import FilePath
-from sentinel.slurm.model import Run
 from sentinel.testing import FixedSlurm, context
 from tests.checks.job.making import check, glance
 from tests.checks.job.making import job as made

@@ -13,8 +13,8 @@ import pytest
 from sentinel.checks.diag.runs import Run
 from sentinel.cli import diag, gpu_bundle
 from sentinel.core.clock import SECOND, Instant, shifted
+from sentinel.core.gpu_ledger import Entry, GpuEvent, Sighting
 from sentinel.core.lemon_policy import DAY, LemonPolicy
-from sentinel.gpu.ledger import Entry, GpuEvent, Sighting
 from sentinel.store.opening import open_gpus
 from tests.lab.gpus import Failure, dcgmi_json, gpus_of
 

@@ -16,10 +16,10 @@ from pathlib import Path
 
 import pytest
 
-from sentinel.actions.model import ActionRecord, Decision, Outcome
 from sentinel.config.settings import Settings
+from sentinel.core.actions import ActionRecord, Decision, Outcome
 from sentinel.core.clock import Instant
-from sentinel.slurm.model import Node
+from sentinel.core.cluster import Node
 from sentinel.store.opening import open_books
 from sentinel.wiring.app import state_shown
 from tests.lab import needs

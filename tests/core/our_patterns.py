@@ -160,7 +160,7 @@ def _methods_of(name: str, tree: ast.Module) -> frozenset[str]:
 
 
 def _is_matched(node: ast.AST, name: str) -> bool:
-    """Whether it is `matched(NAME, line)` of nodes/probe/model.py, which asks for the whole line."""
+    """Whether it is `matched(NAME, line)` of core/node_probe.py, which asks for the whole line."""
     return (
         isinstance(node, ast.Call)
         and isinstance(node.func, ast.Name)

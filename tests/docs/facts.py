@@ -17,7 +17,7 @@ FACTS: list[tuple[str, str, tuple[str | float, ...]]] = [
     (
         "safety.md",
         "breaker: {nodes: 50, share: 20%, within: 10m, cooldown: 30m}",
-        ("sentinel.actions.limits:BreakerSettings()",),
+        ("sentinel.core.action_limits:BreakerSettings()",),
     ),
     (
         "safety.md",

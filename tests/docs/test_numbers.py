@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 from msgspec import Struct
 
-from sentinel.actions.limits import CleanLimits
 from sentinel.channels import email
 from sentinel.checks.du import tree
 from sentinel.checks.fs import limits as fs_limits
 from sentinel.checks.quota import judge as quota
 from sentinel.config.settings import Settings
 from sentinel.config.shapes import default, fields
+from sentinel.core.action_limits import CleanLimits
 from sentinel.core.settings import Common
 from sentinel.core.values import Duration, Rate, Share, Size
 from sentinel.gpu.lemon_score import WEIGHTS

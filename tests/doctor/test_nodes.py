@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from sentinel.clock import SystemClock
+from sentinel.core.cluster import Node
 from sentinel.core.model import Status
+from sentinel.core.node_answers import Answer, Answered, Refused, Unreachable, Unreached
 from sentinel.doctor.nodes import SUDOERS, changing, reaching
-from sentinel.nodes.model import Answer, Answered, Refused, Unreachable, Unreached
 from sentinel.nodes.probe import NodeProbe, Wants
 from sentinel.slurm.client import Client
-from sentinel.slurm.model import Node
 from sentinel.slurm.snapshot import Snapshot
 from tests.slurm.stand_ins import StandIns
 

@@ -4,12 +4,12 @@ from itertools import islice
 
 import pytest
 
+from sentinel.core.cluster import Controller
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import Status
 from sentinel.core.settings import SlurmSettings
 from sentinel.doctor.slurm import examine, version
 from sentinel.slurm.control import Config, read_config
-from sentinel.slurm.model import Controller
 
 ASKED_ELSEWHERE = SlurmSettings(command_prefix=["ssh", "login1"])
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
+from sentinel.core.cluster import Job, Node
 from sentinel.core.errors import CannotTell
 from sentinel.engine.cluster_snapshot import Sight
-from sentinel.slurm.model import Job, Node
 from sentinel.status.last_seen import NodeLook, node_look
 from sentinel.testing import START
 

@@ -8,11 +8,11 @@ from msgspec.structs import replace
 
 from sentinel.alerting.settings import Route
 from sentinel.core.clock import SECOND
+from sentinel.core.cluster import Node, Reservation
 from sentinel.core.errors import CannotTell, ChannelError
 from sentinel.core.model import Status
 from sentinel.core.values import Duration
 from sentinel.engine.external_events import MOST
-from sentinel.slurm.model import Node, Reservation
 from sentinel.testing import START
 from tests.engine.test_lives import Nodes
 from tests.engine.worlds import Book, Says, Scene, play, world

@@ -11,12 +11,12 @@ from sentinel.alerting.orders import Said, acknowledge
 from sentinel.alerting.slurm_maintenance import orders as maintenances
 from sentinel.alerting.state_machine import Policy
 from sentinel.core.clock import SECOND
+from sentinel.core.cluster import Reservation
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import Finding, Report, Status
 from sentinel.core.ports import Context
 from sentinel.engine import housekeeping
 from sentinel.engine.engine import World
-from sentinel.slurm.model import Reservation
 from sentinel.testing import ALL_SEEN, START
 from tests.engine.worlds import Grouped, Scene, play, world
 from tests.kinds import PlainCheck

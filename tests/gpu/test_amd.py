@@ -7,9 +7,9 @@ import pytest
 from sentinel.checks.gpu import GpuCheck
 from sentinel.checks.gpu.judge import CRIT, WARN, problems
 from sentinel.core.model import Status
+from sentinel.core.node_answers import Answered, Unreachable
 from sentinel.gpu import amd
 from sentinel.gpu.errors import Unreadable
-from sentinel.nodes.model import Answered, Unreachable
 from sentinel.nodes.probe import Cursor, Identity, KernelLine, KernelLog, NodeProbe
 from sentinel.testing import FixedSlurm, context
 

@@ -4,10 +4,10 @@ import pytest
 
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.errors import Invalid
+from sentinel.core.gpu_ledger import NODE, Entry, GpuEvent
 from sentinel.core.lemon_policy import DAY, LemonPolicy
 from sentinel.core.values import Duration, Rate
 from sentinel.gpu import ledger_update
-from sentinel.gpu.ledger import NODE, Entry, GpuEvent
 from sentinel.gpu.lemon_score import decayed, outages, sum_of, weight
 
 POLICY = LemonPolicy()

@@ -33,12 +33,12 @@ from sentinel.checks.log.suspicion import BRIEF, SHORTEST, next_pair
 from sentinel.checks.users import me
 from sentinel.clock import SystemClock
 from sentinel.core.model import Status
+from sentinel.core.node_answers import Answer, Remote
 from sentinel.core.settings import FilePath
 from sentinel.core.values import Duration
 from sentinel.engine.engine import LOOKS
 from sentinel.engine.pipeline import AGAIN
 from sentinel.nodes.connect import connect
-from sentinel.nodes.model import Answer, Remote
 from sentinel.nodes.settings import RemoteSettings
 from sentinel.stacks.closer import whole
 from sentinel.stacks.gather import read_answer

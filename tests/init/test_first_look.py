@@ -5,8 +5,8 @@ from pathlib import Path
 from sentinel.clock import SystemClock
 from sentinel.config.loader import load
 from sentinel.core.clock import SECOND, shifted
+from sentinel.core.cluster import Submission
 from sentinel.init.first_look import remember_jobs
-from sentinel.slurm.submission import Submission
 from sentinel.testing import FixedSlurm, context, job
 from sentinel.wiring import app
 from sentinel.wiring.app import CHANNELS, CHECKS

@@ -6,8 +6,8 @@ import subprocess
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sentinel.core.node_answers import Answered, Garbage, Partial, Refused, Unreached
 from sentinel.nodes import frame
-from sentinel.nodes.model import Answered, Garbage, Partial, Refused, Unreached
 
 MARK = "ab" * 16
 

@@ -3,10 +3,10 @@
 import pytest
 from msgspec.structs import replace
 
-from sentinel.actions.model import Reading
+from sentinel.core.actions import Reading
 from sentinel.core.clock import SECOND, Instant, shifted
+from sentinel.core.cluster import Node
 from sentinel.nodes.history import CLOSE, held_out, is_out, news
-from sentinel.slurm.model import Node
 from sentinel.testing import START
 
 IDLE = Node(name="n1", state="IDLE")

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sentinel.core.values import Duration
-from sentinel.nodes.model import (
+from sentinel.core.node_answers import (
     Answered,
     Garbage,
     NotAsked,
@@ -14,6 +13,7 @@ from sentinel.nodes.model import (
     TimedOut,
     Unreachable,
 )
+from sentinel.core.values import Duration
 from sentinel.nodes.probe import EVERYTHING, Disk, NodeProbe, Steps, Unread, Wants
 from sentinel.nodes.reach import Reach
 from sentinel.nodes.settings import RemoteSettings

@@ -2,8 +2,8 @@
 
 import socket
 
+from sentinel.core.node_answers import Answered, NotAsked
 from sentinel.nodes.connect import connect
-from sentinel.nodes.model import Answered, NotAsked
 from sentinel.nodes.probe import EVERYTHING, NodeProbe
 from sentinel.nodes.settings import RemoteSettings
 

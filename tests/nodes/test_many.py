@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from sentinel.core.node_answers import Answered, NotAsked, Partial, TimedOut, Unreachable
 from sentinel.nodes.fanout import GRACE, ask_all
-from sentinel.nodes.model import Answered, NotAsked, Partial, TimedOut, Unreachable
 from sentinel.nodes.probe import EVERYTHING, NodeProbe
 from tests.lab.fuse import Fuse
 from tests.lab.waiting import wait_until

@@ -17,10 +17,10 @@ import pytest
 from sentinel.actions import clean_up
 from sentinel.checks.log import ask
 from sentinel.checks.log.witness import heard
+from sentinel.core.node_answers import Answered
+from sentinel.core.node_probe import Steps
 from sentinel.nodes import script as probe_script
-from sentinel.nodes.model import Answered
 from sentinel.nodes.probe import Wants
-from sentinel.nodes.probe.model import Steps
 from sentinel.nodes.probe.parse import parse
 from sentinel.stacks import script as stacks_script
 from sentinel.stacks.parse.read import packed, read_node, unfolded

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from sentinel.core.errors import Invalid
+from sentinel.core.node_probe import Strange
 from sentinel.gpu import xid
 from sentinel.nodes.probe import (
     EVERYTHING,
@@ -31,7 +32,6 @@ from sentinel.nodes.probe import (
     kernel,
     parse,
 )
-from sentinel.nodes.probe.model import Strange
 
 MARK = "0123456789abcdef0123456789abcdef"
 WHOLE = (Path(__file__).parent / "fixtures/probe.txt").read_bytes()

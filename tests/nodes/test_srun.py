@@ -2,7 +2,7 @@
 
 import pytest
 
-from sentinel.nodes.model import NotAsked, Refused, Unreachable
+from sentinel.core.node_answers import NotAsked, Refused, Unreachable
 from sentinel.nodes.settings import RemoteSettings
 from sentinel.nodes.srun import Srun
 

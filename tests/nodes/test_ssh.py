@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sentinel import proc
-from sentinel.nodes.model import (
+from sentinel.core.node_answers import (
     Answered,
     Garbage,
     HostKeyChanged,

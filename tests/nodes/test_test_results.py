@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from sentinel.actions.model import ActionRecord, Outcome, Reading
+from sentinel.core.actions import ActionRecord, Outcome, Reading
 from sentinel.core.clock import shifted
+from sentinel.core.cluster import Node
 from sentinel.nodes.test_results import (
     Verdict,
     absences,
@@ -21,7 +22,6 @@ from sentinel.nodes.test_results import (
     verdicts,
 )
 from sentinel.slurm.gres import gpus
-from sentinel.slurm.model import Node
 from sentinel.testing import START
 from tests.lab.paths import ROOT
 

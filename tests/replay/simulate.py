@@ -20,7 +20,7 @@ from sentinel.checks.log.scan import Patterns, phases, scan
 from sentinel.checks.log.secondary import Wishes, asides
 from sentinel.checks.log.troubles import Finder
 from sentinel.core.clock import SECOND, Instant, elapsed
-from sentinel.slurm.model import Job
+from sentinel.core.cluster import Job
 from tests.replay.shapes import Habits, Line, Shape, habits, job
 
 DAY = 86400.0

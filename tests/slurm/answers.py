@@ -1,6 +1,6 @@
 """Answers of Slurm's commands, made from fields: what a test means, in the form Slurm prints."""
 
-from sentinel.slurm.model import Job
+from sentinel.core.cluster import Job
 from sentinel.slurm.queue import marks
 
 NONCE = "xQm9uY2UxMjM"

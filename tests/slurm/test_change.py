@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from sentinel.actions.model import Answer
 from sentinel.clock import SystemClock
+from sentinel.core.actions import Answer
 from sentinel.core.errors import CannotTell
 from sentinel.slurm.change import SlurmHands
 from sentinel.slurm.client import Client

@@ -2,6 +2,7 @@
 
 import pytest
 
+from sentinel.core.cluster import JobEnd
 from sentinel.core.errors import CannotTell
 from sentinel.slurm.ends import (
     chosen,
@@ -11,7 +12,6 @@ from sentinel.slurm.ends import (
     sacct_columns,
     squeue_columns,
 )
-from sentinel.slurm.model import JobEnd
 from tests.slurm.answers import NONCE
 
 

@@ -3,6 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
+from sentinel.core.cluster import Job
 from sentinel.core.errors import CannotTell
 from sentinel.slurm.filename_patterns import (
     expanded,
@@ -12,7 +13,6 @@ from sentinel.slurm.filename_patterns import (
     output_of,
     whose_path,
 )
-from sentinel.slurm.model import Job
 from sentinel.user_files.whose import Whose
 
 JOB = Job(

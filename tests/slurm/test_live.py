@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from sentinel.clock import SystemClock
+from sentinel.core.cluster import Job
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import Status
 from sentinel.doctor.slurm import remarks
 from sentinel.slurm.client import ELSEWHERE, Client
-from sentinel.slurm.model import Job
 from sentinel.slurm.snapshot import Snapshot
 from tests.lab.accounts import User
 from tests.lab.cluster import Lab

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from sentinel.clock import SystemClock
+from sentinel.core.cluster import JobEnd
 from sentinel.slurm.change import SlurmHands
 from sentinel.slurm.client import Client
-from sentinel.slurm.model import JobEnd
 from sentinel.slurm.snapshot import Snapshot
 from tests.lab.accounts import User
 from tests.lab.cluster import Lab

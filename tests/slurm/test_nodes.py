@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from sentinel.core.cluster import Node
 from sentinel.core.errors import CannotTell
-from sentinel.slurm.model import Node
 from sentinel.slurm.nodes import read_nodes, read_state
 
 FIXTURES = Path(__file__).parent / "fixtures"

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sentinel.core.cluster import Job
 from sentinel.core.errors import CannotTell
-from sentinel.slurm.model import Job
 from sentinel.slurm.queue import columns, read_jobs, read_list, read_sluids
 from sentinel.slurm.words import text
 from tests.slurm.answers import NONCE, PLAIN_JOB, listed, row

@@ -3,8 +3,8 @@
 import pytest
 from msgspec.structs import replace
 
+from sentinel.core.cluster import Reservation
 from sentinel.core.errors import CannotTell
-from sentinel.slurm.model import Reservation
 from sentinel.slurm.reservations import read_reservations
 
 REST = (

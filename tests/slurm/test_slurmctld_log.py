@@ -2,7 +2,8 @@
 
 import pytest
 
-from sentinel.slurm.slurmctld_log import Entry, author, entries, erased
+from sentinel.core.cluster import ControllerLogEntry
+from sentinel.slurm.slurmctld_log import author, entries, erased
 
 STAMP = "[2026-11-22T11:59:01.459] "
 AUDIT = "AUDIT_RPCS: _on_primary_msg: [fd:9] msg_type=REQUEST_UPDATE_NODE uid={} client=[::1] protocol=1"
@@ -14,7 +15,7 @@ def log(*lines: str) -> str:
     return "".join(f"{STAMP}{line}\n" for line in lines)
 
 
-def back(entry: Entry) -> bool:
+def back(entry: ControllerLogEntry) -> bool:
     return entry.kind == "back"
 
 

@@ -4,11 +4,11 @@ import time
 
 import pytest
 
+from sentinel.core.cluster import Controller
 from sentinel.core.errors import CannotAsk, CannotTell
 from sentinel.core.settings import SlurmSettings
 from sentinel.slurm.client import Client
 from sentinel.slurm.connect import connect
-from sentinel.slurm.model import Controller
 from sentinel.slurm.snapshot import Snapshot
 from sentinel.testing import ManualClock
 from tests.slurm.answers import NONCE, PLAIN_JOB, listed, row

@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from sentinel.clock import SystemClock
+from sentinel.core.cluster import Submission
 from sentinel.core.errors import CannotTell
 from sentinel.slurm.client import Client
 from sentinel.slurm.snapshot import Snapshot
-from sentinel.slurm.submission import Submission, again, bare, read, shell
+from sentinel.slurm.submission import again, bare, read, shell
 from tests.lab.cluster import Lab
 
 PLAIN = Submission(

@@ -3,10 +3,10 @@
 import threading
 from collections.abc import Callable, Sequence
 
-from sentinel.actions.model import ActionRecord, Decision, Past, Reading, Switch
+from sentinel.core.actions import ActionRecord, Decision, Past, Reading, Switch
 from sentinel.core.clock import SECOND, Instant
+from sentinel.core.cluster import Node
 from sentinel.nodes import history
-from sentinel.slurm.model import Node
 from sentinel.store.retention import USUAL, Keep
 from sentinel.store.rows import encode
 

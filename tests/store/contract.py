@@ -9,10 +9,10 @@ from msgspec.structs import replace
 
 from sentinel.alerting.settings import Match
 from sentinel.alerting.silences import Ack, Remark, Silence
+from sentinel.alerting.state import Store
 from sentinel.core.clock import SECOND
 from sentinel.core.errors import Fenced, StoreBusy
 from sentinel.core.model import Batch, Outgoing, Receipt, Sample, Status, Told
-from sentinel.core.ports import Store
 from sentinel.store.errors import Unstorable
 from sentinel.store.retention import DAY
 from tests.store.nouns import (

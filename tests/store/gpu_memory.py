@@ -8,10 +8,9 @@ from collections.abc import Collection, Mapping, Sequence
 from msgspec.structs import replace
 
 from sentinel.core.clock import SECOND, Instant
+from sentinel.core.gpu_ledger import Entry, GpuEvent, Mark, Move, Sighting, Standing, Stay
 from sentinel.core.lemon_policy import USUAL_POLICY, LemonPolicy
 from sentinel.gpu import ledger_update
-from sentinel.gpu.ledger import Entry, GpuEvent, Mark, Move, Sighting, Stay
-from sentinel.gpu.lemon_score import Standing
 from sentinel.store.retention import USUAL, Keep
 from sentinel.store.rows import encode
 

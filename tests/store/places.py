@@ -3,7 +3,7 @@
 from contextlib import ExitStack
 from pathlib import Path
 
-from sentinel.core.ports import Store
+from sentinel.alerting.state import Store
 from sentinel.store.backend import Backend
 from sentinel.store.buffered import Buffered
 from sentinel.store.database import Statement

@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from sentinel.actions.model import (
+from sentinel.core.actions import (
     ActionRecord,
     Decision,
     Outcome,
     Past,
     Switch,
 )
+from sentinel.core.cluster import Node
 from sentinel.core.ports import Books
-from sentinel.slurm.model import Node
 from sentinel.store.books import SqlBooks
 from sentinel.store.postgres import PostgresBackend
 from sentinel.store.retention import DAY

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from sentinel.core.clock import Instant
+from sentinel.core.gpu_ledger import GpuEvent, Gpus, Sighting
 from sentinel.core.lemon_policy import DAY, USUAL_POLICY, LemonPolicy
-from sentinel.gpu.ledger import GpuEvent, Gpus, Sighting
 from sentinel.store.gpu_ledger import SqlGpus
 from sentinel.store.postgres import PostgresBackend
 from sentinel.store.sqlite import SqliteBackend

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from sentinel.alerting.state import Store
 from sentinel.core.errors import StoreBusy
 from sentinel.core.model import Batch
-from sentinel.core.ports import Store
 from sentinel.store.opening import open_store
 from tests.lab.waiting import wait_until
 from tests.store.nouns import at, summaries

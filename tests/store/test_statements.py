@@ -12,11 +12,11 @@ import pytest
 from msgspec.structs import replace
 
 import sentinel
-from sentinel.actions.model import Switch
 from sentinel.alerting.settings import Match
 from sentinel.alerting.silences import Ack, Silence
+from sentinel.core.actions import Switch
+from sentinel.core.gpu_ledger import GpuEvent, Sighting
 from sentinel.core.model import Batch, Receipt, Sample
-from sentinel.gpu.ledger import GpuEvent, Sighting
 from sentinel.store import statements
 from sentinel.store.backend import Backend
 from sentinel.store.books import SqlBooks

@@ -7,9 +7,9 @@ import time
 from collections.abc import Callable
 from typing import IO
 
+from sentinel.alerting.state import Store
 from sentinel.core.errors import StoreBusy
 from sentinel.core.model import Batch, Sample
-from sentinel.core.ports import Store
 from sentinel.store import statements
 from sentinel.store.backend import Backend
 from sentinel.store.buffered import Buffered

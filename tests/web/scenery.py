@@ -7,8 +7,11 @@ from typing import Any
 from msgspec import to_builtins
 from msgspec.structs import replace
 
-from sentinel.actions.model import ActionRecord, Outcome
+from sentinel.alerting.state import Store
+from sentinel.core.actions import ActionRecord, Outcome
 from sentinel.core.clock import Instant, shifted
+from sentinel.core.cluster import Node
+from sentinel.core.gpu_ledger import GpuEvent, Sighting
 from sentinel.core.model import (
     Alert,
     Batch,
@@ -20,10 +23,7 @@ from sentinel.core.model import (
     Status,
     Transition,
 )
-from sentinel.core.ports import Store
 from sentinel.core.settings import CheckConfig, Common
-from sentinel.gpu.ledger import GpuEvent, Sighting
-from sentinel.slurm.model import Node
 from sentinel.status import last_seen
 from sentinel.status.collect import Surroundings, gather
 from sentinel.status.last_seen import CheckLook, NodeLook, Shown, Work, grouped

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from msgspec.structs import replace
 
 from sentinel.alerting.silences import Ack, Silence
+from sentinel.alerting.state import Store
 from sentinel.core.model import Alert, Status
-from sentinel.core.ports import Store
 from sentinel.engine.engine import Engine
 from sentinel.status.types import ClusterFact, Count
 from sentinel.testing import START, ManualClock

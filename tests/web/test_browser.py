@@ -10,8 +10,8 @@ from msgspec import to_builtins
 from playwright.sync_api import Browser, Locator
 
 from sentinel.core.clock import shifted
+from sentinel.core.cluster import Node
 from sentinel.core.model import Batch, Sample, Status
-from sentinel.slurm.model import Node
 from sentinel.status.last_seen import NODES, NodeLook, grouped
 from sentinel.testing import START
 from tests.channels.samples import HOSTILE

@@ -13,9 +13,9 @@ from msgspec import structs
 
 from sentinel.checks.job.settings import DoneWhen
 from sentinel.checks.users import departed, watched
+from sentinel.core.cluster import Job, JobPast, Run
 from sentinel.core.model import Status
 from sentinel.slurm import sizes, submission
-from sentinel.slurm.model import Job, JobPast, Run
 from sentinel.slurm.snapshot import _asked_name
 from sentinel.testing import START, FixedSlurm
 from tests.checks.job.making import Watch, check, job, pending

@@ -29,6 +29,7 @@ from sentinel.checks.trainings import by_subject, each
 from sentinel.checks.users import EVERYBODY, running, watched
 from sentinel.core.checkpoints import Rule, judge_where
 from sentinel.core.clock import SECOND, Instant, elapsed
+from sentinel.core.cluster import Job
 from sentinel.core.declared import Metric
 from sentinel.core.errors import CannotTell, Invalid
 from sentinel.core.model import Coverage, Finding, Report, Sample, Status
@@ -39,7 +40,6 @@ from sentinel.core.text import visible
 from sentinel.core.values import Duration
 from sentinel.plugin import Check
 from sentinel.slurm.filename_patterns import fill_symbols, has_symbols, whose_path
-from sentinel.slurm.model import Job
 from sentinel.user_files.files import Files
 
 

@@ -11,9 +11,9 @@ from msgspec import Meta, Struct, to_builtins
 from msgspec.structs import replace
 
 from sentinel import proc
-from sentinel.actions.limits import CleanLimits, Limits
 from sentinel.clean.child import LOOKING, Endless, Going, Listing, listing
 from sentinel.clean.rules import Rules
+from sentinel.core.action_limits import CleanLimits, Limits
 from sentinel.core.clock import SECOND, Instant, elapsed
 from sentinel.core.declared import Metric
 from sentinel.core.errors import CannotTell, Invalid

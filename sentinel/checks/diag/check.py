@@ -9,25 +9,25 @@ from typing import ClassVar, Literal
 from msgspec import to_builtins
 from msgspec.structs import replace
 
-from sentinel.actions.limits import Limits as Caps
-from sentinel.actions.model import ActionRecord
 from sentinel.checks.diag import archive, choose, dispatch, probation, runs, telling
 from sentinel.checks.diag.dispatch import Sbatch
 from sentinel.checks.diag.probation import LATE, Kept, Step
 from sentinel.checks.diag.runs import Last, Run
 from sentinel.checks.diag.telling import last_in, run_in
 from sentinel.core import hostlist
+from sentinel.core.action_limits import Limits as Caps
+from sentinel.core.actions import ActionRecord
 from sentinel.core.clock import SECOND
+from sentinel.core.cluster import Job, Node
 from sentinel.core.declared import Panel
 from sentinel.core.errors import CannotTell, Invalid, StoreError
+from sentinel.core.gpu_ledger import GpuEvent
 from sentinel.core.model import ActionRequest, Finding, Report, Status, covered
 from sentinel.core.ports import Context
 from sentinel.core.recall import recalled
 from sentinel.core.settings import FilePath
 from sentinel.core.values import Duration, Share, duration_text
-from sentinel.gpu.ledger import GpuEvent
 from sentinel.plugin import Check
-from sentinel.slurm.model import Job, Node
 
 BACK = 6 * 3600
 """Seconds that a run of somebody else may have taken before its output is complete."""

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from sentinel.core import hostlist
+from sentinel.core.cluster import Node
 from sentinel.core.model import Coverage, covered
 from sentinel.core.values import Share
-from sentinel.slurm.model import Node
 from sentinel.slurm.node_states import UP, flag_meaning, unfit
 
 WORDS = ("idle", "suspect", "all", "returned")

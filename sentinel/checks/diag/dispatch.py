@@ -12,10 +12,10 @@ from msgspec import Struct
 from sentinel.checks.diag import archive
 from sentinel.checks.diag.runs import Run
 from sentinel.core.clock import SECOND, Instant
+from sentinel.core.cluster import Node
 from sentinel.core.errors import Invalid
 from sentinel.core.model import ActionRequest
 from sentinel.slurm.gres import gpus as gpus_in
-from sentinel.slurm.model import Node
 
 HOURS = {1: 10 / 60, 2: 0.5, 3: 1.0, 4: 4.0}
 """The time limit of a job by its level. Seen by others: level 2 up to 10.5 minutes, level 3 about

@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sentinel.actions.model import ActionRecord
 from sentinel.checks.diag.runs import Last, Run
+from sentinel.core.actions import ActionRecord
 from sentinel.core.clock import SECOND, Instant
+from sentinel.core.cluster import Node, Reservation
 from sentinel.core.model import ActionRequest, Finding, Status
 from sentinel.core.values import duration_text
 from sentinel.nodes.history import held_out, is_out
-from sentinel.slurm.model import Node, Reservation
 from sentinel.slurm.node_states import ASLEEP, unfit
 from sentinel.slurm.reservations import is_as_asked
 

@@ -8,8 +8,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from sentinel.core.clock import SECOND, Instant
+from sentinel.core.cluster import Job, JobEnd
 from sentinel.slurm.job_states import meaning
-from sentinel.slurm.model import Job, JobEnd
 
 GRACE = 120.0
 """Seconds in which a job may be on its way into the queue, or its last file to other hosts."""

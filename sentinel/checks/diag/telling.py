@@ -11,12 +11,12 @@ from sentinel.checks.diag import archive
 from sentinel.checks.diag.archive import File
 from sentinel.checks.diag.runs import Last, Run, named
 from sentinel.core.clock import SECOND, Instant
+from sentinel.core.gpu_ledger import NODE, GpuEvent
 from sentinel.core.model import ActionRequest, Finding, Status
 from sentinel.core.text import shortened
 from sentinel.core.values import duration_text
 from sentinel.gpu.advice import Advice
 from sentinel.gpu.dcgm import Blame, Verdict
-from sentinel.gpu.ledger import NODE, GpuEvent
 from sentinel.gpu.ledger_update import blamed
 from sentinel.gpu.model import Inventory
 

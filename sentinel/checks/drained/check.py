@@ -10,7 +10,6 @@ from msgspec import Struct, field, to_builtins
 from msgspec.structs import replace
 
 from sentinel import proc
-from sentinel.actions.limits import Limits
 from sentinel.checks import hanging
 from sentinel.checks.drained import proof, verdict
 from sentinel.checks.drained.proof import askable
@@ -28,7 +27,9 @@ from sentinel.checks.drained.sight import (
 )
 from sentinel.checks.passing import Passing, followed
 from sentinel.core import hostlist
+from sentinel.core.action_limits import Limits
 from sentinel.core.clock import SECOND, elapsed
+from sentinel.core.cluster import ids, runs
 from sentinel.core.declared import Metric, Panel
 from sentinel.core.errors import CannotTell, Invalid
 from sentinel.core.model import ActionRequest, Finding, Report, Status, covered
@@ -39,11 +40,10 @@ from sentinel.core.values import Duration
 from sentinel.nodes.probe import NodeProbe, Wants
 from sentinel.plugin import Check
 from sentinel.slurm.drain_reasons import KILL
-from sentinel.slurm.model import ids, runs
 
 if TYPE_CHECKING:
-    from sentinel.nodes.model import Answer, Unreached
-    from sentinel.slurm.model import Job, Node
+    from sentinel.core.cluster import Job, Node
+    from sentinel.core.node_answers import Answer, Unreached
 
 SHORTEST_PREFIX = 4
 
@@ -394,7 +394,7 @@ def _controller_log(path: str | None, limit: float) -> tuple[str, str]:
 def _daemon_logs(names: Sequence[str], path: str | None, ctx: Context) -> dict[str, str]:
     if path is None or ctx.remote is None or not names:
         return {}
-    from sentinel.nodes.model import Answered
+    from sentinel.core.node_answers import Answered
 
     argv = ["tail", "-c", str(TAIL // 10), "--", path]
     answers = ctx.remote.run(names, argv, limit=ctx.limit * LOGS)

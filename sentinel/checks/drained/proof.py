@@ -24,9 +24,9 @@ from sentinel.checks.drained.reasons import (
 )
 from sentinel.checks.drained.sight import Item, Rules, Sight
 from sentinel.core.model import Status
+from sentinel.core.node_answers import Answered
 from sentinel.core.text import shortened, visible
 from sentinel.core.values import duration_text
-from sentinel.nodes.model import Answered
 from sentinel.nodes.probe import Identity, KernelLine, KernelLog, NodeProbe, Unread
 from sentinel.slurm import gres as core
 from sentinel.slurm.job_states import EXPEDITED

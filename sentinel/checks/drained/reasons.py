@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from sentinel.actions.model import Reading
+from sentinel.core.actions import Reading
+from sentinel.core.cluster import Node
 from sentinel.slurm.drain_reasons import KILL, own_reason, without_appended
-from sentinel.slurm.model import Node
 
 _HARMLESS = frozenset({"", "Not responding", "cold-start"})
 

@@ -8,11 +8,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sentinel.actions.model import ActionRecord, Reading
+from sentinel.core.actions import ActionRecord, Reading
+from sentinel.core.cluster import Node
+from sentinel.core.node_answers import Answer, Unreached
 from sentinel.core.text import shortened, visible
-from sentinel.nodes.model import Answer, Unreached
 from sentinel.nodes.probe import NodeProbe
-from sentinel.slurm.model import Node
 from sentinel.slurm.slurmctld_log import EPILOG, EVENT, UNTOLD, expanded
 
 # What the logs of slurmctld and slurmd say about nodes. Pure.

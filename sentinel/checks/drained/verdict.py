@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sentinel.actions.model import ActionRecord, Outcome
 from sentinel.checks import hanging
 from sentinel.checks.drained import people
 from sentinel.checks.drained.proof import of_this_moment, proven
 from sentinel.checks.drained.sight import Item, Rules, Sight
+from sentinel.core.actions import ActionRecord, Outcome
 from sentinel.core.clock import SECOND
 from sentinel.core.model import ActionRequest, Finding, Status
 from sentinel.core.text import shortened, visible

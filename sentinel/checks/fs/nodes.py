@@ -18,8 +18,8 @@ from sentinel.nodes.probe import Disk, Mount, NodeProbe, Unread, Wants
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from sentinel.core.node_answers import Unreached
     from sentinel.core.ports import Context
-    from sentinel.nodes.model import Unreached
 
 _GONE = "No such file or directory"
 

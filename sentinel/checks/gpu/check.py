@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from msgspec.structs import replace
 
-from sentinel.actions.limits import Limits as Caps
 from sentinel.checks.gpu import cards, lemon, local, open_xids, recorder, signals, words
 from sentinel.checks.gpu.judge import CRIT, WARN, Limits
 from sentinel.checks.gpu.recorder import Busy
@@ -24,23 +23,24 @@ from sentinel.checks.gpu.round import (
 )
 from sentinel.checks.gpu.sight import Sight, logged, named, plain, sight_of
 from sentinel.checks.nodes_asked import ALL, Chosen, chosen, judge_choice, probed, silent
+from sentinel.core.action_limits import Limits as Caps
 from sentinel.core.declared import Metric, Panel
 from sentinel.core.errors import CannotTell, Invalid, StoreError
+from sentinel.core.gpu_ledger import GpuEvent
 from sentinel.core.model import Finding, Report, Status
+from sentinel.core.node_answers import described
 from sentinel.core.recall import recalled
 from sentinel.core.settings import FilePath
 from sentinel.core.text import visible
 from sentinel.core.values import Duration
-from sentinel.gpu.ledger import GpuEvent
-from sentinel.nodes.model import described
 from sentinel.nodes.probe import Cursor, NodeProbe, Unread, Wants
 from sentinel.plugin import Check
 from sentinel.slurm import gres
 
 if TYPE_CHECKING:
+    from sentinel.core.cluster import Node
+    from sentinel.core.node_answers import Unreached
     from sentinel.core.ports import Context
-    from sentinel.nodes.model import Unreached
-    from sentinel.slurm.model import Node
 
 RECENT = 200
 """Actions of the log looked through for nodes that were given back."""
@@ -318,7 +318,7 @@ def _own(node: str, answer: NodeProbe | Unreached, known: Collection[str]) -> No
     others = {k for k in known if k != node.lower()}
     if not names & others or node.lower() in names:
         return answer
-    from sentinel.nodes.model import Garbage
+    from sentinel.core.node_answers import Garbage
 
     return Garbage(f"{visible(answer.identity.hostname)} answered in its place")
 

@@ -8,9 +8,9 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from sentinel.core.clock import Instant
+from sentinel.core.gpu_ledger import GpuEvent
 from sentinel.core.model import Status
 from sentinel.gpu.advice import Advice, recovery_action
-from sentinel.gpu.ledger import GpuEvent
 from sentinel.gpu.model import Ecc, Gpu, RemappedRows, RetiredPages
 
 Problem = tuple[Status, str]

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from sentinel.core.clock import SECOND, Instant
+from sentinel.core.cluster import Node
+from sentinel.core.gpu_ledger import Standing, Stay
 from sentinel.core.model import ActionRequest, Finding, Status
 from sentinel.core.values import duration_text
-from sentinel.gpu.ledger import Stay
-from sentinel.gpu.lemon_score import Standing
-from sentinel.slurm.model import Node
 
 RENTERS = "report it to the provider, and hold this VM until its replacement runs, or it comes back"
 

@@ -8,11 +8,11 @@ import time
 
 from sentinel import proc
 from sentinel.core.errors import CannotTell
+from sentinel.core.node_probe import Strange
 from sentinel.core.text import shortened, visible
 from sentinel.gpu import smi
 from sentinel.nodes.probe import Cursor, Identity, KernelLog, NodeProbe, Unread
 from sentinel.nodes.probe import kernel as kernel_text
-from sentinel.nodes.probe.model import Strange
 
 
 def here(limit: float, cursor: Cursor | None) -> NodeProbe:

@@ -9,9 +9,9 @@ from msgspec import Struct
 from sentinel.checks.gpu.judge import Problem
 from sentinel.checks.gpu.sight import Sight
 from sentinel.core.clock import SECOND, Instant
+from sentinel.core.gpu_ledger import Entry, GpuEvent
 from sentinel.core.model import Status
 from sentinel.core.values import duration_text
-from sentinel.gpu.ledger import Entry, GpuEvent
 
 
 class Known(Struct, frozen=True, kw_only=True):

@@ -14,16 +14,15 @@ from sentinel.checks.gpu.missing import Known
 from sentinel.checks.gpu.open_xids import Open
 from sentinel.checks.gpu.sight import Sight, ledger_events, plain
 from sentinel.core.clock import Instant
+from sentinel.core.cluster import Node
 from sentinel.core.errors import StoreError
+from sentinel.core.gpu_ledger import NODE, Entry, GpuEvent, Gpus, Sighting, Standing, Stay
 from sentinel.core.model import Finding, Status, Value, worst
 from sentinel.core.recall import recalled
 from sentinel.core.text import visible
-from sentinel.gpu.ledger import NODE, Entry, GpuEvent, Gpus, Sighting, Stay
 from sentinel.gpu.ledger_update import FORGOT, blamed
-from sentinel.gpu.lemon_score import Standing
 from sentinel.gpu.model import Gpu
 from sentinel.slurm.gres import gpus as gpus_in
-from sentinel.slurm.model import Node
 
 TOLD = 3
 """Problems of one GPU that fit its summary; all of them are in the details."""

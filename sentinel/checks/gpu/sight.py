@@ -12,12 +12,12 @@ from msgspec.structs import replace
 from sentinel import proc
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.errors import CannotTell
+from sentinel.core.gpu_ledger import GpuEvent
+from sentinel.core.node_answers import Answered, Unreached
 from sentinel.core.text import shortened
 from sentinel.gpu import amd, smi, xid
 from sentinel.gpu.errors import Unreadable
-from sentinel.gpu.ledger import GpuEvent
 from sentinel.gpu.model import Gpu, Inventory
-from sentinel.nodes.model import Answered, Unreached
 from sentinel.nodes.probe import Cursor, KernelLog, NodeProbe, Unread
 
 if TYPE_CHECKING:

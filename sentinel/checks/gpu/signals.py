@@ -10,14 +10,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from sentinel.actions.model import ActionRecord
+from sentinel.core.actions import ActionRecord
 from sentinel.core.clock import SECOND, Instant
+from sentinel.core.cluster import Job, JobEnd, Node
 from sentinel.core.errors import CannotTell, Invalid
+from sentinel.core.gpu_ledger import NODE, GpuEvent
 from sentinel.core.hostlist import printed
 from sentinel.core.lemon_policy import DAY
 from sentinel.core.text import shortened, visible
-from sentinel.gpu.ledger import NODE, GpuEvent
-from sentinel.slurm.model import Job, JobEnd, Node
 
 ASKED = 20
 """Ended jobs that are asked for in one run."""

@@ -10,7 +10,6 @@ from typing import ClassVar
 
 from msgspec import Struct, structs
 
-from sentinel.actions.limits import Limits
 from sentinel.checks.job.files import Files
 from sentinel.checks.job.judge import unknown
 from sentinel.checks.job.look import LOOKUP, Round, Seen, SubmitHosts
@@ -19,7 +18,9 @@ from sentinel.checks.job.recall import Recalled, in_queue, recalled
 from sentinel.checks.job.settings import JobSettings
 from sentinel.checks.job.succession import learned
 from sentinel.checks.users import departed, large, watched
+from sentinel.core.action_limits import Limits
 from sentinel.core.clock import SECOND, Instant, elapsed
+from sentinel.core.cluster import Job
 from sentinel.core.declared import TRAINING, Panel
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import Coverage, Finding, Report, Sample, Status
@@ -27,7 +28,6 @@ from sentinel.core.ports import Context
 from sentinel.core.text import visible
 from sentinel.plugin import Check
 from sentinel.slurm.job_states import leads
-from sentinel.slurm.model import Job
 
 
 class JobCheck(JobSettings, frozen=True, kw_only=True, forbid_unknown_fields=True):

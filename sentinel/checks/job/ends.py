@@ -4,10 +4,10 @@ import signal
 
 from sentinel.checks.job.memory import Gone
 from sentinel.core.clock import SECOND, Instant, shifted
+from sentinel.core.cluster import JobEnd
 from sentinel.core.text import shortened, visible
 from sentinel.core.values import duration_text
 from sentinel.slurm.job_states import meaning
-from sentinel.slurm.model import JobEnd
 from sentinel.slurm.pending_reasons import explain
 
 OUT_OF_MEMORY = 125

@@ -25,11 +25,11 @@ from sentinel.checks.job.rhythm import (
 from sentinel.checks.job.settings import JobSettings
 from sentinel.checks.job.succession import by_owner
 from sentinel.core.clock import elapsed
+from sentinel.core.cluster import Job
 from sentinel.core.model import Finding, Status, Value
 from sentinel.core.text import shortened, visible
 from sentinel.core.values import duration_text
 from sentinel.slurm.job_states import strange
-from sentinel.slurm.model import Job
 from sentinel.slurm.pending_reasons import explain
 from sentinel.slurm.submission import shell
 

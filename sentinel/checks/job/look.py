@@ -24,16 +24,16 @@ from sentinel.checks.job.rules import storm
 from sentinel.checks.job.settings import DAY, JobSettings
 from sentinel.checks.job.succession import by_owner, maintenance
 from sentinel.core.clock import elapsed
+from sentinel.core.cluster import Job, Submission
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import ActionRequest, Finding, Status
 from sentinel.core.ports import Context
 from sentinel.core.text import shortened, visible_lines
 from sentinel.proc import Stuck
 from sentinel.slurm.job_states import meaning
-from sentinel.slurm.model import Job
 from sentinel.slurm.node_states import flag_meaning
 from sentinel.slurm.pending_reasons import explain
-from sentinel.slurm.submission import Submission, again
+from sentinel.slurm.submission import again
 from sentinel.user_files.files import NotSince
 from sentinel.user_files.whose import Whose
 

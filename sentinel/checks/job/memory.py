@@ -7,12 +7,11 @@ import msgspec
 from msgspec import Struct, structs
 
 from sentinel.core.clock import SECOND, Instant, elapsed
+from sentinel.core.cluster import Job, JobEnd, Submission
 from sentinel.core.recall import recalled
 from sentinel.proc import Stuck
 from sentinel.slurm.job_states import Phase, phase
-from sentinel.slurm.model import Job, JobEnd
 from sentinel.slurm.pending_reasons import explain
-from sentinel.slurm.submission import Submission
 
 JOBS = 200  # rows remembered; with more, restarts are not counted
 GONE = 4  # jobs that left the queue and are still talked about

@@ -6,8 +6,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from sentinel.checks.job.memory import Gone, Seen
+from sentinel.core.cluster import Job
 from sentinel.slurm.filename_patterns import output_of
-from sentinel.slurm.model import Job
 
 if TYPE_CHECKING:
     from sentinel.checks.log.recognition import Recognised

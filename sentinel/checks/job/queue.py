@@ -8,8 +8,8 @@ from msgspec import Struct
 
 from sentinel.checks.job.memory import Memory
 from sentinel.core.clock import SECOND, Instant, elapsed
+from sentinel.core.cluster import Job
 from sentinel.slurm.job_states import EXPEDITED, Phase, phase
-from sentinel.slurm.model import Job
 from sentinel.slurm.pending_reasons import DAY, Ends, explain, explain_of
 
 

@@ -15,11 +15,11 @@ from sentinel.checks.job.memory import GONE, Gone, Memory, Seen
 from sentinel.checks.job.rhythm import SECOND_LOOK_S
 from sentinel.checks.job.settings import JobSettings
 from sentinel.core.clock import SECOND, Instant, elapsed
+from sentinel.core.cluster import Job, JobPast, Run
 from sentinel.core.errors import CannotTell
 from sentinel.core.ports import Context
 from sentinel.core.text import visible
 from sentinel.slurm.job_states import AWAY, REVOKED, Phase, phase
-from sentinel.slurm.model import Job, JobPast, Run
 
 DAY = 86400.0
 """Seconds that accounting is searched for a name of which nothing was seen before."""

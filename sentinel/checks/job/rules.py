@@ -7,9 +7,9 @@ from sentinel.checks.job.memory import Memory
 from sentinel.checks.job.queue import Queue, View, elements
 from sentinel.checks.job.settings import JobSettings
 from sentinel.core.clock import elapsed
+from sentinel.core.cluster import Job
 from sentinel.core.text import visible
 from sentinel.core.values import duration_text
-from sentinel.slurm.model import Job
 
 HANDOVER = 600.0  # seconds without a running job that a change of jobs may take
 STARTING = 1800.0  # seconds nodes may take to become ready: a reboot with memory tests

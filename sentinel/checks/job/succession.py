@@ -8,9 +8,9 @@ from sentinel.checks.job.done import last_run
 from sentinel.checks.job.memory import Delay, Gone, Memory
 from sentinel.checks.job.rhythm import PLANNED_GAP_S, end_word, kind_of
 from sentinel.core.clock import SECOND, Instant, elapsed
+from sentinel.core.cluster import Job, Reservation
 from sentinel.core.errors import Invalid
 from sentinel.core.hostlist import expand
-from sentinel.slurm.model import Job, Reservation
 
 BEFORE_S = 120.0
 """Seconds before the end of a job within which it may itself submit its successor: a trap of

@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 
 from sentinel.checks.job.queue import Queue, depends, elements
 from sentinel.core.clock import SECOND, Instant
+from sentinel.core.cluster import Job
 from sentinel.core.text import shortened, visible
 from sentinel.core.values import duration_text
-from sentinel.slurm.model import Job
 from sentinel.slurm.pending_reasons import Ends, explain, explain_of
 
 SHOWN = 3  # jobs named one by one; the rest is counted

@@ -8,12 +8,12 @@ from msgspec import Struct
 from sentinel.checks.log.files import Files
 from sentinel.checks.log.witness import Testimony, heard
 from sentinel.core.clock import SECOND, Instant, elapsed
+from sentinel.core.cluster import Job, ids
 from sentinel.core.errors import CannotTell, SentinelError
+from sentinel.core.node_answers import Remote
 from sentinel.core.text import visible
 from sentinel.core.values import duration_text
-from sentinel.nodes.model import Remote
 from sentinel.nodes.script import cgroups
-from sentinel.slurm.model import Job, ids
 from sentinel.user_files.whose import Whose
 
 SCRIPT = "witness.sh"

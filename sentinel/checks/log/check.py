@@ -7,7 +7,6 @@ from typing import ClassVar
 
 from msgspec.structs import replace
 
-from sentinel.actions.limits import Limits
 from sentinel.checks.log.cadence import Bounds
 from sentinel.checks.log.gather import Source
 from sentinel.checks.log.judge import Rules
@@ -22,7 +21,9 @@ from sentinel.checks.log.settings import Auto, Looks, OnStale, Phase, Progress, 
 from sentinel.checks.log.troubles import Finder
 from sentinel.checks.trainings import by_subject, each
 from sentinel.checks.users import EVERYBODY, refuse_cut, running, watched
+from sentinel.core.action_limits import Limits
 from sentinel.core.checkpoints import Where
+from sentinel.core.cluster import Job
 from sentinel.core.declared import TRAINING, Panel
 from sentinel.core.errors import Invalid
 from sentinel.core.model import Finding, Report, Status
@@ -33,7 +34,6 @@ from sentinel.core.text import visible
 from sentinel.core.values import Duration, Share
 from sentinel.plugin import Check
 from sentinel.slurm.filename_patterns import has_symbols
-from sentinel.slurm.model import Job
 
 
 class Log(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -23,13 +23,13 @@ from sentinel.checks.log.reader import Reader
 from sentinel.checks.log.recognition import NEWEST, Recognised
 from sentinel.checks.log.scan import Event, Patterns
 from sentinel.core import hostlist
+from sentinel.core.cluster import Job
 from sentinel.core.errors import CannotTell, Invalid
 from sentinel.core.logtext import cut_count, decoded
 from sentinel.core.patterns import by_line
 from sentinel.core.ports import Context
 from sentinel.core.text import visible
 from sentinel.slurm.filename_patterns import fill_symbols, is_glob, output_of, whose_path
-from sentinel.slurm.model import Job
 from sentinel.user_files.whose import Whose
 
 MOST_FILES = 256

@@ -24,7 +24,7 @@ from sentinel.checks.log.scan import Event, World, joined
 from sentinel.checks.log.slowdown import noted
 from sentinel.checks.log.troubles import Trouble
 from sentinel.core.clock import SECOND, Instant, elapsed
-from sentinel.slurm.model import Job
+from sentinel.core.cluster import Job
 from sentinel.user_files.whose import Whose
 
 # How fast a number advances, against how fast it usually does. Pure.

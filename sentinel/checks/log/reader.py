@@ -18,6 +18,7 @@ from typing import Any, cast
 import msgspec
 
 from sentinel.checks.log.cadence import Learned
+from sentinel.checks.log.earlier_jobs import lesson
 from sentinel.checks.log.recognition import (
     Recognised,
     followed,
@@ -26,12 +27,12 @@ from sentinel.checks.log.recognition import (
     reconsidered,
 )
 from sentinel.checks.log.scan import Event, Patterns, scan
+from sentinel.core.cluster import Job
 from sentinel.core.errors import CannotTell
 from sentinel.core.text import visible
 from sentinel.core.values import duration_text
 from sentinel.proc.conversation import LENGTH_BYTES, Conversation
 from sentinel.proc.errors import TimedOut
-from sentinel.slurm.model import Job
 
 READ_LIMIT_S = 10.0
 """For one question about one text: a MiB of a usual log takes 0.1 s."""
@@ -103,7 +104,7 @@ class Reader:
     def lesson(
         self, path: str, text: str, patterns: Patterns, job: Job, learned: Learned, whole: bool
     ) -> Learned:
-        """See run.lesson."""
+        """See earlier_jobs.lesson."""
         packed = pickle.dumps(patterns) if self._in_child else patterns
         return cast(Learned, self._ask(path, "lesson", text, packed, job, learned, whole))
 
@@ -184,8 +185,6 @@ def _scan(text: str, packed: bytes | Patterns, path: str, node: str) -> list[Eve
 def _lesson(
     text: str, packed: bytes | Patterns, job: Job, learned: Learned, whole: bool
 ) -> Learned:
-    from sentinel.checks.log.run import lesson
-
     return lesson(text, _unpacked(packed), job, learned, whole)
 
 

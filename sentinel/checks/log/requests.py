@@ -10,11 +10,11 @@ from sentinel.checks.log.gather import nodes_of
 from sentinel.checks.log.secondary import lines
 from sentinel.checks.log.words import Watched
 from sentinel.core.clock import Instant, elapsed
+from sentinel.core.cluster import Job
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import ActionRequest, Status
 from sentinel.core.text import visible
 from sentinel.slurm.filename_patterns import fill_symbols
-from sentinel.slurm.model import Job
 
 AGAIN = 1800.0
 """Seconds after which what was asked for is asked for again, while it still hangs."""

@@ -20,10 +20,9 @@ from sentinel.checks.log.progress import FADING, GROWTH, Seen, Sight
 from sentinel.checks.log.settings import Looks
 from sentinel.checks.users import me
 from sentinel.core.clock import SECOND, Instant, elapsed
+from sentinel.core.cluster import Job, Submission
 from sentinel.core.model import Status
-from sentinel.nodes.model import Remote, by_steps
-from sentinel.slurm.model import Job
-from sentinel.slurm.submission import Submission
+from sentinel.core.node_answers import Remote, by_steps
 
 SHORTEST = 30.0
 """Seconds of quiet below which nobody looks: a line may wait in a buffer."""

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from msgspec import Struct, structs
 
 from sentinel.core.gpu_power import BUSY, COMPUTING, IDLE, WAITING, Gpu
+from sentinel.core.node_answers import Answer, Answered, Partial, TimedOut, Unreachable
 from sentinel.core.text import visible
-from sentinel.nodes.model import Answer, Answered, Partial, TimedOut, Unreachable
 
 STILL = 0.02  # cores per process
 NAMED = 4  # nodes that are named before they are only counted

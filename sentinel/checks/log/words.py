@@ -11,12 +11,12 @@ from sentinel.checks.log.progress import GROWTH, Seen, Sight
 from sentinel.checks.log.secondary import TOPICS, Aside, cause, lines
 from sentinel.checks.log.witness import Testimony
 from sentinel.core.clock import SECOND
+from sentinel.core.cluster import Job
 from sentinel.core.errors import CannotTell
 from sentinel.core.logtext import cut_words
 from sentinel.core.model import Finding, Sample, Status
 from sentinel.core.text import shortened, visible, visible_lines
 from sentinel.core.values import duration_text
-from sentinel.slurm.model import Job
 
 SHOWN = 8192  # bytes of the end that a bad finding quotes from
 QUOTED = 20  # lines of it

@@ -1,6 +1,6 @@
 """What a probe of a node tells, and the pure parsers of its output."""
 
-from sentinel.nodes.probe.model import (
+from sentinel.core.node_probe import (
     EVERYTHING,
     Blocked,
     Cursor,

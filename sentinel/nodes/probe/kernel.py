@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator
 from msgspec import DecodeError, Struct
 from msgspec.json import decode
 
-from sentinel.nodes.probe.model import Cursor, KernelLine, KernelLog, Strange
+from sentinel.core.node_probe import Cursor, KernelLine, KernelLog, Strange
 
 KERN, OTHER = 0, -1
 """The facility of the kernel, LOG_KERN of syslog(3), and one that is another's."""

@@ -11,9 +11,9 @@ from typing import Any
 from msgspec import Struct
 
 from sentinel.core.errors import SentinelError
+from sentinel.core.node_probe import NodeProbe, Unread, Unseen, Wants
 from sentinel.core.text import shortened, visible
 from sentinel.nodes.probe import kernel, sections
-from sentinel.nodes.probe.model import NodeProbe, Unread, Unseen, Wants
 
 VERSION = "1"
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from sentinel.core.lazy_pattern import lazy_pattern
-from sentinel.nodes.probe.model import (
+from sentinel.core.node_probe import (
     Blocked,
     Disk,
     GpuProcess,

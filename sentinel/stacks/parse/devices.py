@@ -13,9 +13,9 @@ from msgspec import Struct
 
 from sentinel.core.gpu_power import BUSY, IDLE, Gpu
 from sentinel.core.kernel_lines import said_by_card
+from sentinel.core.node_probe import Strange
 from sentinel.core.text import shortened, visible
 from sentinel.nodes.probe import KernelLine, kernel
-from sentinel.nodes.probe.model import Strange
 from sentinel.stacks.parse.group import Seat, seats
 from sentinel.stacks.parse.model import Dump, NodeStacks
 from sentinel.stacks.parse.verdict import Fact

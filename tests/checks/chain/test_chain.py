@@ -10,10 +10,10 @@ from sentinel.chain.journal import Entry
 from sentinel.chain.model import Chain
 from sentinel.checks.chain import ChainCheck
 from sentinel.core.clock import SECOND
+from sentinel.core.cluster import Job
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import Status
 from sentinel.core.settings import FilePath
-from sentinel.slurm.model import Job
 from sentinel.testing import START, FixedSlurm, context
 
 CHAIN = Chain(name="s", every=600, command=("sentinel",), revision="r")

@@ -13,12 +13,12 @@ from msgspec.structs import replace
 from sentinel.checks.checkpoint import Checkpoint, Rule, Where, work_at_risk
 from sentinel.checks.checkpoint.files import Folder
 from sentinel.core.clock import SECOND, Instant, shifted
+from sentinel.core.cluster import Job
 from sentinel.core.errors import CannotTell, Invalid
 from sentinel.core.model import Finding, Report, Status
 from sentinel.core.settings import FilePath
 from sentinel.core.values import Duration, Size
 from sentinel.proc import Stuck
-from sentinel.slurm.model import Job
 from sentinel.testing import START, FixedSlurm, context
 from sentinel.user_files.files import Files
 from sentinel.user_files.whose import Whose

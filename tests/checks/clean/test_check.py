@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from sentinel.actions.limits import CleanLimits
 from sentinel.checks.clean.check import MOST, Clean
 from sentinel.clean.child import argv, removal
+from sentinel.core.action_limits import CleanLimits
 from sentinel.core.clock import Instant, shifted
 from sentinel.core.errors import CannotTell, Invalid
 from sentinel.core.model import Report, Status

@@ -9,16 +9,16 @@ from msgspec.structs import replace
 
 from sentinel.actions.diag import LOOK, SCRIPT
 from sentinel.actions.diag import Diag as DiagAction
-from sentinel.actions.model import ActionRecord, Answer, Outcome, Reading
 from sentinel.checks.diag import Diag, archive
 from sentinel.checks.diag.dispatch import Sbatch, seconds_of
+from sentinel.core.actions import ActionRecord, Answer, Outcome, Reading
+from sentinel.core.cluster import Job, JobEnd, Node
 from sentinel.core.errors import CannotTell, Invalid
+from sentinel.core.gpu_ledger import GpuEvent, Gpus, Sighting
 from sentinel.core.model import Finding, Report, Status
+from sentinel.core.node_answers import Answered, Partial, TimedOut, Unreachable
 from sentinel.core.settings import FilePath
 from sentinel.core.values import Duration, Share
-from sentinel.gpu.ledger import GpuEvent, Gpus, Sighting
-from sentinel.nodes.model import Answered, Partial, TimedOut, Unreachable
-from sentinel.slurm.model import Job, JobEnd, Node
 from sentinel.testing import START, FixedSlurm, ManualClock, context
 from tests.lab.gpus import PERSISTENCE, Failure, dcgmi_json, gpus_of, nvidia_smi
 from tests.store.gpu_memory import MemoryGpus

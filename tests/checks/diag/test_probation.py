@@ -12,10 +12,10 @@ from sentinel.actions.diag import Diag as DiagAction
 from sentinel.actions.probation import Probation
 from sentinel.checks.diag import Diag, archive
 from sentinel.checks.diag.probation import begin, kept_from, returned
+from sentinel.core.cluster import Node, Reservation
 from sentinel.core.errors import Invalid
 from sentinel.core.settings import FilePath
 from sentinel.core.values import Duration
-from sentinel.slurm.model import Node, Reservation
 from sentinel.testing import START, job
 from tests.checks.diag.test_check import Site, node
 

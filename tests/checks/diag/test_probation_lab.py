@@ -10,18 +10,18 @@ import pytest
 from sentinel.actions.diag import Diag as DiagAction
 from sentinel.actions.drain import Drain
 from sentinel.actions.executor import Actor, Rules
-from sentinel.actions.limits import BreakerSettings, GuardSettings
-from sentinel.actions.model import Reply
 from sentinel.actions.probation import Probation, Release
 from sentinel.actions.service import Deeds
 from sentinel.alerting.slurm_maintenance import orders
 from sentinel.checks.diag import Diag
+from sentinel.core.action_limits import BreakerSettings, GuardSettings
+from sentinel.core.actions import Reply
+from sentinel.core.cluster import Reservation
 from sentinel.core.model import Finding, Report, Status
 from sentinel.core.settings import CheckConfig, Common, FilePath
 from sentinel.core.values import Duration, Share
 from sentinel.slurm.change import SlurmHands
 from sentinel.slurm.client import Client
-from sentinel.slurm.model import Reservation
 from sentinel.slurm.snapshot import Snapshot
 from sentinel.testing import ManualClock, context
 from tests.actions.model import Crash

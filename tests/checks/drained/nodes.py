@@ -4,9 +4,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from sentinel.actions.model import Reading
 from sentinel.checks.drained.sight import Rules, Sight
+from sentinel.core.actions import Reading
 from sentinel.core.clock import SECOND, Instant
+from sentinel.core.cluster import Node
 from sentinel.nodes.probe import (
     Blocked,
     Cursor,
@@ -18,7 +19,6 @@ from sentinel.nodes.probe import (
     StepProcess,
     Steps,
 )
-from sentinel.slurm.model import Node
 from tests.lab.gpus import gpus_of, nvidia_smi
 
 DRAINED_AT = 1_800_000_000

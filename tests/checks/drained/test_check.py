@@ -7,17 +7,17 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from sentinel.actions.limits import Limits
-from sentinel.actions.model import ActionRecord, Outcome, Reading
 from sentinel.checks.drained import Drained
+from sentinel.core.action_limits import Limits
+from sentinel.core.actions import ActionRecord, Outcome, Reading
 from sentinel.core.clock import SECOND, Instant, shifted
+from sentinel.core.cluster import Job, Node
 from sentinel.core.errors import CannotTell, Invalid
 from sentinel.core.model import Finding, Report, Status
+from sentinel.core.node_answers import Answered, Unreachable, Unreached
 from sentinel.core.settings import FilePath
 from sentinel.core.values import Duration
-from sentinel.nodes.model import Answered, Unreachable, Unreached
 from sentinel.nodes.probe import Identity, Mount, NodeProbe, StepProcess, Steps, Unread, Wait, Wants
-from sentinel.slurm.model import Job, Node
 from sentinel.testing import FixedSlurm, context
 from tests.checks.drained.nodes import (
     CLEAN,

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from sentinel.checks.drained.proof import askable, by_commands, by_node, by_slurm, expected, proven
 from sentinel.checks.drained.sight import History, Item, Rules, Sight
-from sentinel.nodes.model import (
+from sentinel.core.node_answers import (
     Answered,
     Garbage,
     HostKeyChanged,

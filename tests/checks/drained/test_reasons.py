@@ -3,7 +3,6 @@
 import pytest
 from msgspec.structs import replace
 
-from sentinel.actions.model import Reading
 from sentinel.checks.drained import sight
 from sentinel.checks.drained.reasons import (
     KILL,
@@ -16,6 +15,7 @@ from sentinel.checks.drained.reasons import (
     typed_by,
 )
 from sentinel.checks.drained.sight import UNTOLD, History, histories
+from sentinel.core.actions import Reading
 from sentinel.core.clock import Instant
 from sentinel.testing import START
 from tests.checks.drained.nodes import LEFT_SERVICE, NODE

@@ -7,14 +7,14 @@ import msgspec
 import pytest
 from msgspec.structs import replace as replace_node
 
-from sentinel.actions.model import ActionRecord, Outcome, Reading
 from sentinel.checks.gpu import GpuCheck
 from sentinel.checks.gpu.judge import CRIT, WARN, Limits, problems
+from sentinel.core.actions import ActionRecord, Outcome, Reading
+from sentinel.core.cluster import JobEnd, Node
 from sentinel.core.errors import CannotTell, Invalid, StoreError
 from sentinel.core.model import Status
 from sentinel.gpu.smi import parse
 from sentinel.nodes.probe import Unread
-from sentinel.slurm.model import JobEnd, Node
 from sentinel.testing import START, context
 from tests.checks.gpu.world import UPTIME, World, job
 from tests.lab.gpus import gpus_of, moved, nvidia_smi

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from sentinel.checks.gpu import GpuCheck
+from sentinel.core.cluster import Node
 from sentinel.nodes.probe import Unread
-from sentinel.slurm.model import Node
 from tests.checks.gpu.world import World, job
 from tests.lab.gpus import gpus_of
 

@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sentinel.checks.gpu import GpuCheck
+from sentinel.core.cluster import Job, JobEnd, Node
+from sentinel.core.gpu_ledger import Gpus
 from sentinel.core.model import Finding, Report
-from sentinel.gpu.ledger import Gpus
-from sentinel.nodes.model import Answer, Unreachable, Unreached
+from sentinel.core.node_answers import Answer, Unreachable, Unreached
 from sentinel.nodes.probe import Cursor, Identity, KernelLine, KernelLog, NodeProbe, Unread, Wants
-from sentinel.slurm.model import Job, JobEnd, Node
 from sentinel.testing import FixedSlurm, ManualClock, context
 from tests.lab.gpus import FakeGpu, gpus_of, nvidia_smi
 from tests.store.gpu_memory import MemoryGpus

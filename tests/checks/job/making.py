@@ -5,8 +5,8 @@ from typing import Any
 
 from sentinel.checks.job import JobCheck
 from sentinel.core.clock import Instant
+from sentinel.core.cluster import Job, JobEnd
 from sentinel.core.model import Finding, Report
-from sentinel.slurm.model import Job, JobEnd
 from sentinel.testing import START, FixedSlurm, ManualClock, context
 from sentinel.testing import job as job
 

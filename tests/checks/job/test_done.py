@@ -10,10 +10,10 @@ import pytest
 from msgspec import structs
 
 from sentinel.checks.job.settings import DoneWhen
+from sentinel.core.cluster import JobEnd
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import Finding, Status
 from sentinel.core.settings import FilePath
-from sentinel.slurm.model import JobEnd
 from tests.checks.job import making
 from tests.checks.job.making import Watch, check, ended, glance, job, pending
 

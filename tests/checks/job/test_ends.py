@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
+from sentinel.core.cluster import JobEnd, JobPast, Submission
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import Status
-from sentinel.slurm.model import JobEnd, JobPast
-from sentinel.slurm.submission import Submission
 from sentinel.testing import FixedSlurm
 from tests.checks.job.making import NOW, Watch, check, ended, glance, job, pending
 

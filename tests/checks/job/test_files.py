@@ -12,10 +12,10 @@ import pytest
 from sentinel import proc
 from sentinel.checks.job.files import Files
 from sentinel.checks.job.settings import DoneWhen
+from sentinel.core.cluster import Job
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import Finding, Status
 from sentinel.core.settings import FilePath
-from sentinel.slurm.model import Job
 from sentinel.user_files.whose import Whose
 from tests.checks.job.making import NOW, Watch, check, ended, glance, job, pending
 from tests.lab.fuse import Fuse

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
+from sentinel.core.cluster import Job
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import Status
 from sentinel.core.values import Duration
-from sentinel.slurm.model import Job
 from sentinel.testing import FixedSlurm, context
 from tests.checks.job.making import DAY, HOUR, NOW, Watch, check, glance, job, pending
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from sentinel.checks.job.memory import GONE, JOBS
+from sentinel.core.cluster import Job
 from sentinel.core.model import Status
-from sentinel.slurm.model import Job
 from sentinel.testing import FixedSlurm, context
 from tests.checks.job.making import NOW, Watch, check, glance, job, pending
 

@@ -4,10 +4,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sentinel.checks.job import JobCheck
+from sentinel.core.cluster import Job
 from sentinel.core.model import Status
 from sentinel.core.values import Duration
 from sentinel.slurm.job_states import REVOKED, STATES
-from sentinel.slurm.model import Job
 from sentinel.slurm.pending_reasons import REASONS
 from tests.checks.job.making import NOW, Watch, check, job
 

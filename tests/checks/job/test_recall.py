@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from sentinel.checks.job.settings import DoneWhen
+from sentinel.core.cluster import Job, JobPast, Run
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import Status
-from sentinel.slurm.model import Job, JobPast, Run
 from sentinel.testing import FixedSlurm, context
 from tests.checks.job.making import NOW, Watch, check, ended, job, pending
 from tests.checks.job.test_trainings import Watch as Trainings

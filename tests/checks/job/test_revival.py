@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from sentinel.core.cluster import Submission
 from sentinel.core.model import ActionRequest
 from sentinel.core.settings import FilePath
-from sentinel.slurm.submission import Submission
 from sentinel.testing import FixedSlurm, context
 from tests.checks.job.making import HOUR, Watch, check, ended, job
 

@@ -11,10 +11,9 @@ from sentinel.checks.job.memory import Delay, Gone, Memory, Seen, dump, load
 from sentinel.checks.job.rhythm import gap_line, wait_for, wait_text, why_now
 from sentinel.checks.job.succession import MAX_DELAYS, learned
 from sentinel.core.clock import shifted
+from sentinel.core.cluster import JobEnd, Run, Submission
 from sentinel.core.model import Status
 from sentinel.core.values import Duration
-from sentinel.slurm.model import JobEnd, Run
-from sentinel.slurm.submission import Submission
 from sentinel.testing import START, FixedSlurm, context
 from tests.checks.job.making import Watch, check, job
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from sentinel.checks.checkpoint import Where
+from sentinel.core.cluster import JobEnd
 from sentinel.core.settings import FilePath
-from sentinel.slurm.model import JobEnd
 from tests.checks.job.making import NOW, Watch, check, ended, glance, job, pending
 
 

@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from sentinel.actions.model import Outcome
 from sentinel.actions.service import concerned
 from sentinel.checks.job.memory import Memory, dump
+from sentinel.core.actions import Outcome
+from sentinel.core.cluster import Job
 from sentinel.core.errors import Invalid
 from sentinel.core.model import Report
 from sentinel.core.settings import CheckConfig, Common
-from sentinel.slurm.model import Job
 from sentinel.testing import FixedSlurm, ManualClock, context
 from tests.actions.test_jobs import ME, Desk
 from tests.checks.job.making import NOW, check, job, pending

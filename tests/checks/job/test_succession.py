@@ -8,8 +8,8 @@ import pytest
 
 from sentinel.alerting.state_machine import Policy, step
 from sentinel.core.clock import SECOND
+from sentinel.core.cluster import Reservation, Run
 from sentinel.core.model import Alert, Key, Status
-from sentinel.slurm.model import Reservation, Run
 from sentinel.testing import START, FixedSlurm
 from tests.checks.job.making import Watch, check, job
 

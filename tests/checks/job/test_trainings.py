@@ -8,10 +8,10 @@ import pytest
 
 from sentinel.checks.job import JobCheck
 from sentinel.checks.job.check import MOST
+from sentinel.core.cluster import Job, JobEnd
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import Coverage, Finding, Report, Status
 from sentinel.core.values import Duration
-from sentinel.slurm.model import Job, JobEnd
 from sentinel.testing import FixedSlurm, ManualClock, context
 from tests.checks.job.making import DAY, ended, job, pending
 

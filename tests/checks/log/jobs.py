@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sentinel.slurm.model import Job
+from sentinel.core.cluster import Job
 
 
 def job(**fields: Any) -> Job:

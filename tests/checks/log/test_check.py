@@ -27,16 +27,16 @@ from sentinel.checks.log.witness import Testimony
 from sentinel.checks.log.words import Watched
 from sentinel.clock import SystemClock
 from sentinel.core.clock import SECOND, shifted
+from sentinel.core.cluster import Job, JobEnd
 from sentinel.core.errors import CannotTell, Invalid
 from sentinel.core.model import ActionRequest, Finding, Report, Status
+from sentinel.core.node_answers import Answered, Unreachable
 from sentinel.core.patterns import compiled
 from sentinel.core.settings import FilePath, SlurmSettings
 from sentinel.core.values import Duration
-from sentinel.nodes.model import Answered, Unreachable
 from sentinel.nodes.settings import RemoteSettings
 from sentinel.slurm.client import Client
 from sentinel.slurm.job_change import WorkingHands
-from sentinel.slurm.model import Job, JobEnd
 from sentinel.slurm.snapshot import Snapshot
 from sentinel.stacks import Looker
 from sentinel.stacks.evidence import taker

@@ -37,14 +37,13 @@ from sentinel.checks.log.suspicion import (
 )
 from sentinel.checks.users import me
 from sentinel.core.clock import SECOND, shifted
+from sentinel.core.cluster import Job, Submission
 from sentinel.core.hostlist import fold
 from sentinel.core.model import Report, Status
+from sentinel.core.node_answers import Answer, Answered, Unreachable
 from sentinel.core.settings import FilePath
 from sentinel.core.values import Duration
 from sentinel.engine.pipeline import AGAIN
-from sentinel.nodes.model import Answer, Answered, Unreachable
-from sentinel.slurm.model import Job
-from sentinel.slurm.submission import Submission
 from sentinel.stacks.closer import SAMPLE, closer
 from sentinel.testing import START, FixedSlurm, ManualClock, context
 from tests.checks.log.jobs import job

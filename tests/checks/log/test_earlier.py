@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sentinel.checks.log.cadence import Bounds, Learned, quiet_limit
-from sentinel.checks.log.run import MOST, lesson
+from sentinel.checks.log.earlier_jobs import MOST, lesson
 from sentinel.checks.log.scan import Patterns
 from sentinel.checks.log.troubles import Finder
 from sentinel.core.settings import FilePath

@@ -12,10 +12,10 @@ from msgspec.structs import replace
 
 from sentinel.checks.log import Log
 from sentinel.checks.trainings import LATE
+from sentinel.core.cluster import Run
 from sentinel.core.errors import CannotTell, Invalid
 from sentinel.core.model import Finding, Status
 from sentinel.core.settings import FilePath
-from sentinel.slurm.model import Run
 from sentinel.testing import START, FixedSlurm, context
 from tests.checks.log.jobs import job
 from tests.checks.log.test_check import Watch

@@ -8,11 +8,11 @@ from sentinel.checks.log import Log
 from sentinel.checks.log.run import onward
 from sentinel.clock import SystemClock
 from sentinel.core.clock import shifted
+from sentinel.core.cluster import Job
 from sentinel.core.model import Finding, Status
 from sentinel.core.settings import FilePath
 from sentinel.core.values import Duration
 from sentinel.slurm.client import Client
-from sentinel.slurm.model import Job
 from sentinel.slurm.snapshot import Snapshot
 from sentinel.stacks.closer import closer
 from sentinel.testing import START, context

@@ -13,10 +13,10 @@ from sentinel.checks.log.ask import Beat, ask_nodes, beat_says, names, peers, sc
 from sentinel.checks.log.files import Files
 from sentinel.checks.log.witness import Node, Testimony, heard, parsed, together
 from sentinel.core.clock import shifted
+from sentinel.core.cluster import Job
+from sentinel.core.node_answers import Answer, Answered, Refused, TimedOut
 from sentinel.nodes.connect import connect
-from sentinel.nodes.model import Answer, Answered, Refused, TimedOut
 from sentinel.nodes.settings import RemoteSettings
-from sentinel.slurm.model import Job
 from sentinel.testing import START
 from tests.lab.cgroups import Cgroups
 

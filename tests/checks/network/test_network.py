@@ -9,8 +9,8 @@ from msgspec.structs import replace
 from sentinel.checks.network.check import MOST_LINKS, NetworkCheck
 from sentinel.core.clock import shifted
 from sentinel.core.model import Finding, Report, Status
+from sentinel.core.node_answers import Answer, Unreachable, Unreached
 from sentinel.core.values import Duration
-from sentinel.nodes.model import Answer, Unreachable, Unreached
 from sentinel.nodes.probe import (
     Cursor,
     Identity,

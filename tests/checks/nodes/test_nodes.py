@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from sentinel.checks.nodes import Nodes, available, grouped, judged
+from sentinel.core.cluster import Node
 from sentinel.core.errors import CannotTell, Invalid
 from sentinel.core.model import Finding, Report, Status
 from sentinel.core.values import Rate, Share
-from sentinel.slurm.model import Node
 from sentinel.testing import START, FixedSlurm, context, shifted
 
 NOW = START.wall // 1_000_000

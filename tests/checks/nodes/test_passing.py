@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 
 from sentinel.checks.nodes import Nodes, available
+from sentinel.core.cluster import Node, Timeouts
 from sentinel.core.model import Finding, Report, Status
+from sentinel.core.node_answers import Unreachable, Unreached
 from sentinel.core.values import Duration, Rate
 from sentinel.nodes.history import is_out
-from sentinel.nodes.model import Unreachable, Unreached
 from sentinel.nodes.probe import (
     Blocked,
     Identity,
@@ -22,7 +23,6 @@ from sentinel.nodes.probe import (
     Wait,
     Wants,
 )
-from sentinel.slurm.model import Node, Timeouts
 from sentinel.testing import START, FixedSlurm, context, shifted
 from tests.checks.nodes.test_nodes import by_subject, node
 

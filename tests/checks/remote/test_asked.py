@@ -9,14 +9,14 @@ from msgspec.structs import replace
 from sentinel.checks.fs.check import Fs
 from sentinel.checks.fs.limits import Limits
 from sentinel.checks.memory import Memory
+from sentinel.core.cluster import Job, JobEnd, Node, Run
 from sentinel.core.errors import CannotTell, Invalid
 from sentinel.core.model import Finding, Report, Status
+from sentinel.core.node_answers import Answer, Unreachable, Unreached
 from sentinel.core.settings import FilePath
 from sentinel.core.values import Duration
-from sentinel.nodes.model import Answer, Unreachable, Unreached
 from sentinel.nodes.probe import Disk, Identity, Mount, NodeProbe, Unread, Wants
 from sentinel.nodes.probe import Memory as NodeMemory
-from sentinel.slurm.model import Job, JobEnd, Node, Run
 from sentinel.testing import FixedSlurm, context
 
 GB = 10**9

@@ -9,8 +9,8 @@ from msgspec.structs import replace
 from sentinel.checks.sensors import APART, HOLD, SPREAD, SensorsCheck
 from sentinel.core.clock import shifted
 from sentinel.core.model import Report, Status
+from sentinel.core.node_answers import Answer, Unreached
 from sentinel.core.values import Duration
-from sentinel.nodes.model import Answer, Unreached
 from sentinel.nodes.probe import (
     Hwmon,
     Identity,

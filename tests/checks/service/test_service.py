@@ -13,7 +13,7 @@ import pytest
 from sentinel.checks.service import Service, process, unit
 from sentinel.core.errors import CannotTell, Invalid
 from sentinel.core.model import Finding, Status
-from sentinel.nodes.model import Answered, Unreachable
+from sentinel.core.node_answers import Answered, Unreachable
 from sentinel.testing import context
 from tests.lab.fuse import Fuse
 from tests.lab.waiting import wait_until

@@ -8,12 +8,12 @@ from msgspec.structs import replace
 
 from sentinel.checks.slurm import Limits, SlurmCheck
 from sentinel.clock import SystemClock
+from sentinel.core.cluster import Controller
 from sentinel.core.errors import CannotAsk, CannotTell, Invalid
 from sentinel.core.model import Status
 from sentinel.core.values import Duration
 from sentinel.slurm.client import Client
 from sentinel.slurm.control import FIRST_HTTP, release
-from sentinel.slurm.model import Controller
 from sentinel.slurm.snapshot import Snapshot
 from sentinel.testing import FixedSlurm, context
 from tests.lab.cluster import Lab

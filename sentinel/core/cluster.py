@@ -1,6 +1,7 @@
 """Jobs and nodes as every check sees them, whatever version of Slurm printed them."""
 
 from collections.abc import Iterable, Mapping
+from typing import Literal
 
 from msgspec import Struct
 
@@ -176,3 +177,41 @@ class Timeouts(Struct, frozen=True, kw_only=True):
         usual = self.suspend if suspend else self.resume
         default = SUSPEND_TIMEOUT if suspend else RESUME_TIMEOUT
         return (usual if longest is None else longest) or default
+
+
+class Submission(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a job was submitted with. `command`: its script and the arguments, empty where it was
+    piped or wrapped; `line`: as it was typed; `gpus`, `nodes`: how many it had. `stdout`: where its
+    output goes, with the patterns of sbatch(1). `host`: from where it was submitted.
+
+    `bare`: the arguments are not in `command`, if there were any. `accounting`: whether sacct has
+    anything to tell.
+    """
+
+    id: str
+    name: str
+    user: str
+    workdir: str
+    command: str = ""
+    stdout: str = ""
+    line: str = ""
+    options: tuple[str, ...] = ()
+    exclude: str = ""
+    gpus: int = 0
+    nodes: int = 0
+    host: str = ""
+    bare: bool = False
+    accounting: bool = False
+
+
+class ControllerLogEntry(Struct, frozen=True):
+    """One line of slurmctld's log about a node. `text`: the reason, or the word for the state.
+
+    reason: given by update_node(), to be drained or not; drained: by slurmctld itself; back: in
+    service again by an update; rebooted: a reboot was asked for. `uids`: who had asked for
+    updates until then and was not yet heard of, where RPCs are audited.
+    """
+
+    kind: Literal["reason", "drained", "back", "rebooted"]
+    text: str
+    uids: frozenset[int] = frozenset()

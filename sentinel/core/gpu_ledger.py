@@ -12,8 +12,7 @@ from typing import Literal, Protocol
 from msgspec import Struct
 
 from sentinel.core.clock import Instant
-from sentinel.core.lemon_policy import LemonPolicy
-from sentinel.gpu.lemon_score import Standing
+from sentinel.core.lemon_policy import Class, LemonPolicy
 
 NODE = "node:"
 Mark = Literal["", "lemon", "good"]
@@ -84,6 +83,14 @@ class Entry(Struct, frozen=True, kw_only=True):
     def is_node(self) -> bool:
         """Whether it stands for a whole node."""
         return self.subject.startswith(NODE)
+
+
+class Standing(Struct, frozen=True, kw_only=True):
+    """What is held of a subject: its score now, and what that (or a person's mark) makes it."""
+
+    score: float = 0.0
+    judged: Class = "good"
+    marked: bool = False
 
 
 class Move(Struct, frozen=True, kw_only=True):

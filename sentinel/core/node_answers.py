@@ -9,8 +9,8 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from sentinel.core.node_probe import NodeProbe, Wants
 from sentinel.core.text import visible
-from sentinel.nodes.probe import NodeProbe, Wants
 
 
 class Answered(Struct, frozen=True, kw_only=True):

@@ -7,7 +7,7 @@ from enum import Enum
 
 from msgspec import Struct
 
-from sentinel.actions.limits import BreakerSettings
+from sentinel.core.action_limits import BreakerSettings
 from sentinel.core.clock import Instant, elapsed
 from sentinel.core.text import shortened, visible, visible_lines
 
