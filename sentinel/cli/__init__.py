@@ -80,7 +80,7 @@ class Parser(argparse.ArgumentParser):
         """With the nearest word in place of all there are. argparse calls it for commands and for
         options with choices."""
         if action.choices is not None and value not in action.choices:
-            from sentinel.cli.manual import elsewhere
+            from sentinel.cli.command_tree import elsewhere
             from sentinel.config.problems import did_you_mean
 
             hint = elsewhere(self, str(value)) or did_you_mean(str(value), action.choices)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sentinel.cli import COMMANDS, _parser
-from sentinel.cli.manual import commands
+from sentinel.cli.command_tree import commands
 
 
 def said(*words: str) -> "subprocess.CompletedProcess[str]":
