@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from sentinel.alerting.observations import Outcome
-from sentinel.checks.fs.forecast import points_of
+from sentinel.checks.filesystems.forecast import points_of
 from sentinel.cli.tables import COLOURS, bar, console
 from sentinel.core.clock import Instant
 from sentinel.core.errors import SentinelError

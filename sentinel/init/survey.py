@@ -246,7 +246,7 @@ def _holds_checkpoints(folder: str) -> bool:
 
 def _mounts_of(seen: Seen) -> Iterator[str]:
     """Where the file systems are mounted that the training writes to."""
-    from sentinel.checks.fs.check import mount_table
+    from sentinel.checks.filesystems.observation import mount_table
 
     with suppress(CannotTell):
         table = mount_table()
@@ -267,7 +267,7 @@ def _most(found: Counter[str]) -> tuple[str, ...]:
 
 
 def _mounted(*, shared: bool) -> tuple[str, ...]:
-    from sentinel.checks.fs.check import mount_table
+    from sentinel.checks.filesystems.observation import mount_table
 
     try:
         table = mount_table()

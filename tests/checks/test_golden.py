@@ -31,10 +31,10 @@ from sentinel.checks.du.settings import Du
 from sentinel.checks.du.tree import Row, Tree
 from sentinel.checks.du.tree import finding as weight
 from sentinel.checks.exec import Exec
+from sentinel.checks.filesystems.limits import Limits
+from sentinel.checks.filesystems.probe import Answer
+from sentinel.checks.filesystems.verdict import Seen, finding
 from sentinel.checks.fs.check import Fs
-from sentinel.checks.fs.limits import Limits
-from sentinel.checks.fs.probe import Answer
-from sentinel.checks.fs.verdict import Seen, finding
 from sentinel.checks.gpu import GpuCheck
 from sentinel.checks.memory import Memory
 from sentinel.checks.nodes import Nodes

@@ -169,7 +169,7 @@ FACTS: list[tuple[str, str, tuple[str | float, ...]]] = [
     ("stacks.md", "within 10 minutes of the newest", ("sentinel.stacks.recordings:TOGETHER",)),
     ("stacks.md", "has at most 32 MiB", ("sentinel.stacks.parse.flight_recorder:MOST",)),
     # disks, GPUs, diagnoses
-    ("fs.md", "`stat -f`, 32 at a time", ("sentinel.checks.fs.probe:PARALLEL",)),
+    ("fs.md", "`stat -f`, 32 at a time", ("sentinel.checks.filesystems.probe:PARALLEL",)),
     ("fs.md", "ten times the usual", ("sentinel.checks.fs.write_probe:SLOWER",)),
     ("network.md", "four nodes at least", ("sentinel.checks.network.judge:PEERS",)),
     ("memory.md", "It needs five observations", ("sentinel.checks.memory:_FEWEST",)),

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from sentinel.channels import email
 from sentinel.checks.du import tree
-from sentinel.checks.fs import limits as fs_limits
+from sentinel.checks.filesystems import limits as fs_limits
 from sentinel.checks.quota import judge as quota
 from sentinel.config.settings import Settings
 from sentinel.config.shapes import default, fields

@@ -3,7 +3,7 @@
 TESTS: dict[str, tuple[str, ...]] = {
     "sentinel/actions/guard.py": ("tests/actions/test_guard.py",),
     "sentinel/alerting/state_machine.py": ("tests/alerting/test_state_machine.py",),
-    "sentinel/checks/fs/verdict.py": ("tests/checks/fs/test_verdict.py",),
+    "sentinel/checks/filesystems/verdict.py": ("tests/checks/fs/test_verdict.py",),
     "sentinel/checks/log/progress.py": (
         "tests/checks/log/test_judge.py",
         "tests/checks/log/test_secondary.py",
@@ -15,7 +15,7 @@ TESTS: dict[str, tuple[str, ...]] = {
 
 SURVIVORS: dict[tuple[str, str, str], str] = {
     (
-        "sentinel/checks/fs/verdict.py",
+        "sentinel/checks/filesystems/verdict.py",
         "commands=commands(sight.path, bool(sight.answer and sight.answer.hung))",
         "(sight.answer.hung)",
     ): "for the type only: what was not asked is not bad",

@@ -34,7 +34,7 @@ ROOMS = {
     ],
     "stacks": ["stacks", "actions/stacks.py", "cli/stacks.py"],
     "web": ["web"],
-    "fs": ["checks/fs", "checks/quota", "checks/du", "cli/disks.py", "cli/history.py"],
+    "fs": ["checks/fs", "checks/quota"],
 }
 """What is taken out as a whole: the room, its kinds, and the commands about nothing else."""
 ROOMS["gpu"] += ROOMS["diag"]  # a diagnosis is one of GPUs

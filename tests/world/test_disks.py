@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from sentinel.checks.fs.limits import Limits, judge, parse
+from sentinel.checks.filesystems.limits import Limits, judge, parse
 from sentinel.checks.quota.check import QuotaCheck
 from sentinel.checks.quota.judge import quota_finding, targets_finding
 from sentinel.checks.quota.tools import command, lustre

@@ -5,10 +5,11 @@ from typing import ClassVar
 
 from msgspec import Struct
 
+from sentinel.checks.du.questions import TreeQuestions
 from sentinel.checks.du.settings import Du
-from sentinel.checks.fs.forecast import Wishes as Future
-from sentinel.checks.fs.limits import DOWNWARDS, UPWARDS, Limits, refuse_relative
-from sentinel.checks.quota.further import Wishes, report
+from sentinel.checks.filesystems.forecast import Wishes as Future
+from sentinel.checks.filesystems.limits import DOWNWARDS, UPWARDS, Limits, refuse_relative
+from sentinel.checks.filesystems.report import deadline_of, report
 from sentinel.core.declared import FILESYSTEM, Panel
 from sentinel.core.model import Report
 from sentinel.core.ports import Context
@@ -70,8 +71,8 @@ class DuCheck(Du, Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         """A finding per tree; unknown where it does not answer. Raises CannotTell without a mount
         table."""
         warn, crit = _limits(self.warn), _limits(self.crit)
-        wishes = Wishes(measure="du", warn=warn, crit=crit, du=self)
-        return report(wishes, self.paths, Future(warn=warn, crit=crit), ctx)
+        questions = TreeQuestions(self, warn, crit, ctx, deadline_of(ctx))
+        return report(questions, self.paths, Future(warn=warn, crit=crit))
 
 
 def _limits(bounds: Bounds) -> Limits:

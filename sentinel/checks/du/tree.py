@@ -13,8 +13,8 @@ from msgspec.structs import replace
 
 from sentinel import proc
 from sentinel.checks.du.settings import Du
-from sentinel.checks.fs.limits import Limits, Usage, judge
-from sentinel.checks.fs.verdict import LARGEST
+from sentinel.checks.filesystems.limits import Limits, Usage, judge
+from sentinel.checks.filesystems.verdict import LARGEST
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import Finding, Sample, Status, Value
 from sentinel.core.text import visible

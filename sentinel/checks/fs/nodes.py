@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from sentinel.checks.fs.limits import Usage, judge, usage_of
-from sentinel.checks.fs.verdict import Rules, commands
+from sentinel.checks.filesystems.limits import Usage, judge, usage_of
+from sentinel.checks.filesystems.verdict import Rules, commands
 from sentinel.checks.nodes_asked import Chosen, probed, silent, unread
 from sentinel.core.model import Finding, Report, Status, worst
 from sentinel.core.mounts import WRITES_NOTHING

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Literal
 
-from sentinel.checks.fs.limits import DOWNWARDS, UPWARDS, Limits, refuse_relative
+from sentinel.checks.filesystems.limits import DOWNWARDS, UPWARDS, Limits, refuse_relative
 from sentinel.core.errors import Invalid
 from sentinel.core.settings import FilePath, refuse_reversed
 from sentinel.core.values import Duration, Share
@@ -33,7 +33,7 @@ class Settings(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         refuse_reversed(self.warn, self.crit, UPWARDS, DOWNWARDS)
         self._judge_nodes()
         if self.headroom:
-            from sentinel.checks.fs.forecast import judge_headroom
+            from sentinel.checks.filesystems.forecast import judge_headroom
 
             judge_headroom(self.headroom)
         if self.paths:

@@ -4,11 +4,12 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import ClassVar, Literal
 
-from sentinel.checks.fs.forecast import Wishes as Future
-from sentinel.checks.fs.forecast import judge_headroom
-from sentinel.checks.fs.limits import DOWNWARDS, UPWARDS, Limits, refuse_relative
-from sentinel.checks.quota.further import Wishes, report
+from sentinel.checks.filesystems.forecast import Wishes as Future
+from sentinel.checks.filesystems.forecast import judge_headroom
+from sentinel.checks.filesystems.limits import DOWNWARDS, UPWARDS, Limits, refuse_relative
+from sentinel.checks.filesystems.report import deadline_of, report
 from sentinel.checks.quota.judge import GRACE
+from sentinel.checks.quota.questions import QuotaQuestions, Wishes
 from sentinel.core.declared import FILESYSTEM, Panel
 from sentinel.core.errors import Invalid
 from sentinel.core.model import Report
@@ -139,4 +140,4 @@ class QuotaCheck(Settings, frozen=True, kw_only=True, forbid_unknown_fields=True
             grace=GRACE if self.crit.grace is None else self.crit.grace,
         )
         future = Future(warn=self.warn, crit=self.crit, headroom=self.headroom, lag=self.lag)
-        return report(wishes, self.paths, future, ctx)
+        return report(QuotaQuestions(wishes, ctx, deadline_of(ctx)), self.paths, future)

@@ -254,7 +254,7 @@ def _beegfs(q: Question) -> list[Quota]:
 
 def targets(tool: str, point: str, left: Callable[[], float]) -> list[Target]:
     """What the file system consists of, by `lustre` or `beegfs`; `left` is what is left of the time (s).
-    Raises CannotTell, Unexpected."""
+    Raises CannotTell."""
     from sentinel.checks.quota.tools import beegfs, lustre
 
     if tool == "lustre":

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
 
-from sentinel.checks.fs.limits import Limits, Usage, judge
+from sentinel.checks.filesystems.limits import Limits, Usage, judge
 from sentinel.checks.quota.tools.quota import Amount, Quota, Target, fullest, median_percent
 from sentinel.core.forecast.words import moment
 from sentinel.core.model import Finding, Status, Value, worst

@@ -142,7 +142,7 @@ def fs_of_job(world: World) -> Outcome:
 
 def fs_here(world: World) -> Outcome:
     """stat(1) is the child that asks statfs(2)."""
-    from sentinel.checks.fs.limits import FORMAT
+    from sentinel.checks.filesystems.limits import FORMAT
 
     values = {
         "%S": "4096",

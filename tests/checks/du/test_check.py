@@ -8,7 +8,7 @@ from typing import Any
 from sentinel.checks.du.check import DuCheck
 from sentinel.checks.du.settings import Du
 from sentinel.checks.du.tree import Tree, finding
-from sentinel.checks.fs.limits import Limits
+from sentinel.checks.filesystems.limits import Limits
 from sentinel.core.model import Status
 from sentinel.core.values import Share, Size
 from tests.checks.quota.test_further import about, look

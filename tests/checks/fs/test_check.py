@@ -14,8 +14,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from sentinel.checks.filesystems.limits import Limits
 from sentinel.checks.fs import Fs
-from sentinel.checks.fs.limits import Limits
 from sentinel.core.model import Finding, Report, Status
 from sentinel.core.settings import FilePath
 from sentinel.core.values import Size

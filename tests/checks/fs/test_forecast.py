@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from sentinel.checks.filesystems.forecast import MEMORY
+from sentinel.checks.filesystems.limits import Limits
 from sentinel.checks.fs import Fs
-from sentinel.checks.fs.forecast import MEMORY
-from sentinel.checks.fs.limits import Limits
 from sentinel.core.clock import Instant, elapsed, shifted
 from sentinel.core.model import Finding, Report, Status
 from sentinel.core.settings import FilePath

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sentinel.checks.filesystems.limits import CRIT, WARN, Limits, Usage, completed, judge, parse
 from sentinel.checks.fs import Fs
-from sentinel.checks.fs.limits import CRIT, WARN, Limits, Usage, completed, judge, parse
 from sentinel.core.errors import Invalid
 from sentinel.core.model import Status
 from sentinel.core.settings import FilePath

@@ -6,9 +6,9 @@ from collections.abc import Collection
 import pytest
 from msgspec.structs import replace
 
-from sentinel.checks.fs.limits import CRIT, WARN, Usage
-from sentinel.checks.fs.probe import Answer, probe_all
-from sentinel.checks.fs.verdict import (
+from sentinel.checks.filesystems.limits import CRIT, WARN, Usage
+from sentinel.checks.filesystems.probe import Answer, probe_all
+from sentinel.checks.filesystems.verdict import (
     KEPT,
     Rules,
     Seen,

@@ -11,11 +11,13 @@ from typing import Any
 import pytest
 from msgspec.structs import replace as msgspec_replace
 
-from sentinel.checks.fs.limits import Limits, Usage
-from sentinel.checks.fs.probe import Answer
-from sentinel.checks.fs.verdict import Sight
-from sentinel.checks.quota import collect, further
+from sentinel.checks.filesystems.limits import Limits, Usage
+from sentinel.checks.filesystems.probe import Answer
+from sentinel.checks.filesystems.report import ask_all
+from sentinel.checks.filesystems.verdict import Sight
+from sentinel.checks.quota import collect
 from sentinel.checks.quota.check import QuotaCheck
+from sentinel.checks.quota.questions import QuotaQuestions, Wishes
 from sentinel.checks.quota.tools.quota import Amount
 from sentinel.checks.quota.tools.trees import ZFS
 from sentinel.core import mounts
@@ -283,7 +285,7 @@ def asked(tool: Any, used: int = 500_000_000, **settings: Any) -> list[Finding]:
     tool("lfs", f'case "$1" in df) printf %s "{text}";; *) echo "{ROW}";; esac')
     usage = Usage(size=10**15, used=0, free=10**15, inodes=0, inodes_free=0, type="lustre")
     sight = Sight(path="/sc", answer=Answer(usage=usage, real="/sc"), mount=LUSTRE, at=START)
-    found = further.asked(further.Wishes(**settings), [sight], context(), time.monotonic() + 10)
+    found = ask_all(QuotaQuestions(Wishes(**settings), context(), time.monotonic() + 10), [sight])
     return list(found.findings)
 
 

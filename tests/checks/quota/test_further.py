@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from sentinel.checks.du.check import DuCheck
+from sentinel.checks.filesystems.limits import Limits
 from sentinel.checks.fs import Fs
-from sentinel.checks.fs.limits import Limits
 from sentinel.checks.quota.check import Crit, QuotaCheck
 from sentinel.core.errors import Invalid
 from sentinel.core.model import Finding, Report, Status
@@ -248,12 +248,12 @@ def test_what_fstab_names_has_to_be_mounted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An empty directory in its place is critical at the first look already."""
-    from sentinel.checks.fs import check
+    from sentinel.checks.filesystems import observation
 
     point = tmp_path / "scratch"
     point.mkdir()
     table = tmp_path / "fstab"
-    monkeypatch.setattr(check, "FSTAB", str(table))
+    monkeypatch.setattr(observation, "FSTAB", str(table))
     table.write_text(f"# x\nserver:/x {point} nfs rw,noauto 0 0\n")
     assert look(point).findings[0].status is Status.OK
     table.write_text(f"server:/x {point} nfs rw,hard 0 0\n")

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from sentinel.checks.fs.limits import Limits
+from sentinel.checks.filesystems.limits import Limits
 from sentinel.checks.quota.judge import quota_finding, targets_finding
 from sentinel.checks.quota.tools.quota import Amount, Quota, Target
 from sentinel.core.model import Finding, Status

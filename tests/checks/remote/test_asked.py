@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from sentinel.checks.filesystems.limits import Limits
 from sentinel.checks.fs.check import Fs
-from sentinel.checks.fs.limits import Limits
 from sentinel.checks.memory import Memory
 from sentinel.core.cluster import Job, JobEnd, Node, Run
 from sentinel.core.errors import CannotTell, Invalid

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
+from sentinel.core.errors import CannotTell
+
 _UNITS = {"w": 604_800, "d": 86_400, "h": 3600, "m": 60, "s": 1}
 _SPAN = r"(?<!\d)(\d+)\s*(weeks?|days?|hours?|minutes?|seconds?|[wdhms])(?![a-z])"
 _LONGEST = 400
@@ -55,7 +57,7 @@ class Quota(Struct, frozen=True, kw_only=True):
         return f"{self.kind}:{self.name}" if self.name else self.kind
 
 
-class Unexpected(ValueError):
+class Unexpected(CannotTell):
     """A tool printed what its manual does not say; `text` is the line."""
 
     def __init__(self, text: str) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sentinel.checks.fs.limits import Limits, judge
-from sentinel.checks.fs.probe import Answer
+from sentinel.checks.filesystems.limits import Limits, judge
+from sentinel.checks.filesystems.probe import Answer
 from sentinel.core.clock import Instant, elapsed
 from sentinel.core.model import Finding, Status, Value, worst
 from sentinel.core.mounts import Mount

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from msgspec import Struct
 
 from sentinel import proc
-from sentinel.checks.fs.limits import FORMAT, Usage, parse
+from sentinel.checks.filesystems.limits import FORMAT, Usage, parse
 from sentinel.core.errors import CannotTell
 from sentinel.core.text import visible
 

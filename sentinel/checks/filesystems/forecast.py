@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
-from sentinel.checks.fs.limits import Limits
+from sentinel.checks.filesystems.limits import Limits
 from sentinel.core.clock import Instant, elapsed
 from sentinel.core.errors import Invalid
 from sentinel.core.forecast.forecast import Forecast, forecast

@@ -1,0 +1,171 @@
+"""What is asked of paths beyond statfs, and the report of a check that asks nothing else.
+
+Which questions these are says the kind, by a class with the base `PathQuestions`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from heapq import nlargest
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, to_builtins
+
+from sentinel import proc
+from sentinel.checks.filesystems import forecast
+from sentinel.checks.filesystems.forecast import Wishes as Future
+from sentinel.checks.filesystems.limits import Limits
+from sentinel.checks.filesystems.observation import ASKED, looked, lost_of
+from sentinel.checks.filesystems.verdict import (
+    KEPT,
+    LARGEST,
+    Rules,
+    Sight,
+    finding,
+    measured,
+    remembered,
+)
+from sentinel.core.errors import CannotAsk, CannotTell
+from sentinel.core.model import Finding, Report, Sample, Status, covered
+from sentinel.core.mounts import Mount
+from sentinel.core.recall import recalled
+from sentinel.core.text import visible
+
+if TYPE_CHECKING:
+    from sentinel.core.ports import Context
+
+MEMORY = "stuck"
+"""The key below which children that hang are remembered, by the subject they were asked about."""
+
+
+class Asked(Struct, frozen=True, kw_only=True):
+    """Further findings, which children hang, the findings' subjects by path, and what trees consist of."""
+
+    findings: tuple[Finding, ...]
+    parts: tuple[Sample, ...] = ()
+    subjects: Mapping[str, Sequence[str]]
+    memory: Mapping[str, Any]
+
+
+def deadline_of(ctx: Context) -> float:
+    """Until when a run may ask, by time.monotonic."""
+    return time.monotonic() + 0.9 * ctx.limit
+
+
+class PathQuestions:
+    """The questions of one run: what is left of its time, and what hangs. `about` has to be written."""
+
+    def __init__(self, ctx: Context, deadline: float) -> None:
+        self.ctx, self._deadline = ctx, deadline
+        before = recalled(ctx.memory.get(MEMORY), dict[str, proc.Stuck])
+        self.hanging, self.parts = proc.Hanging(before), list[Sample]()
+
+    def about(self, sight: Sight, mount: Mount) -> Iterator[Finding]:
+        """What is found out about one path that answered."""
+        raise NotImplementedError
+
+    def one(
+        self, subject: str, ask: Callable[[], list[Finding]], *, lenient: bool = False
+    ) -> Iterator[Finding]:
+        """What was found, or why nothing could be. A child that hangs is asked nothing more.
+
+        `lenient`: nobody asked for it, so a tool that is not installed is no trouble.
+        """
+        try:
+            with self.hanging.alone(visible(subject)):
+                found = ask()
+            yield from found
+        except proc.Hangs as error:
+            yield from self._all_blind(subject, CannotTell(f"an earlier question {error}"))
+        except CannotTell as error:
+            if not (lenient and isinstance(error, CannotAsk)):
+                yield from self._all_blind(subject, error)
+
+    def _all_blind(self, subject: str, error: Exception) -> Iterator[Finding]:
+        """The question, and each row that its answer had in the run before: a row that nobody can read
+        now is not gone."""
+        yield blind(subject, error)
+        for before in self.ctx.memory.get(ASKED, {}).values():
+            for one in before:
+                if one.startswith(f"{visible(subject)}:"):
+                    yield blind(one, error)
+
+    def left(self) -> float:
+        left = self._deadline - time.monotonic()
+        if left < 0.1:
+            raise CannotTell("no time was left to ask; give the check a longer timeout")
+        return left
+
+
+def report(questions: PathQuestions, paths: Sequence[str], future: Future) -> Report:
+    """The report of a check that asks nothing of the file system but this. A path that does not
+    answer is unknown, and what was asked of it before is unseen: its alerts stay."""
+    ctx = questions.ctx
+    seen, sights = looked(paths, ctx)
+    plain = Rules(warn=Limits(), crit=Limits(), mounted=None, read_only=Status.OK)
+    there = [s for s in sights if measured(s, seen[s.path], plain)]
+    dumb = [s for s in sights if s not in there]
+    found = ask_all(questions, there)
+    findings, made = found.findings, dict[str, Any]()
+    if future.any:
+        before = ctx.memory.get(forecast.MEMORY, {})
+        findings, made = forecast.foreseen(findings, future, ctx.history, before, ctx.now)
+    unanswered = (
+        Finding(subject=f.subject, status=Status.UNKNOWN, summary=f"cannot tell: {f.summary}")
+        for f in (finding(s, seen[s.path], plain) for s in dumb)
+    )
+    lost = lost_of(sights, there, ctx.memory)
+    unseen = [
+        *(s.path for s in dumb),
+        *(subject for subjects in lost.values() for subject in subjects),
+    ]
+    return Report(
+        findings=(*unanswered, *findings),
+        coverage=covered("paths", [*(s.path for s in there), *unseen], [s.path for s in there]),
+        samples=(
+            *(sample for f in findings for sample in f.samples(KEPT)),
+            *_sizes(findings),
+            *found.parts,
+        ),
+        memory={
+            **{visible(s.path): to_builtins(remembered(s, seen[s.path])) for s in sights},
+            MEMORY: found.memory,
+            ASKED: {**found.subjects, **lost},
+            forecast.MEMORY: made,
+        },
+    )
+
+
+def ask_all(questions: PathQuestions, sights: Sequence[Sight]) -> Asked:
+    """Ask about every path that answered."""
+    found: dict[str, Finding] = {}
+    subjects: dict[str, list[str]] = {}
+    for sight in sights:
+        if sight.mount is not None and sight.answer is not None and sight.answer.usage:
+            for finding in questions.about(sight, sight.mount):
+                subjects.setdefault(visible(sight.path), []).append(finding.subject)
+                before = found.get(finding.subject)  # named twice: the worse one is told
+                if before is None or before.status.rank < finding.status.rank:
+                    found[finding.subject] = finding
+    return Asked(
+        findings=tuple(found.values()),
+        parts=tuple(questions.parts),
+        subjects=subjects,
+        memory=to_builtins(questions.hanging.children),
+    )
+
+
+def _sizes(findings: Sequence[Finding]) -> list[Sample]:
+    """What the largest of them hold."""
+    seen = [f for f in findings if f.values.get("complete", True) and not f.values.get("unread")]
+    sizes = [sample for f in seen for sample in f.samples(("used_bytes",))]
+    return nlargest(LARGEST, sizes, key=lambda sample: sample.value)
+
+
+def blind(subject: str, error: Exception) -> Finding:
+    return Finding(subject=visible(subject), status=Status.UNKNOWN, summary=f"cannot tell: {error}")
+
+
+def real_path_of(sight: Sight) -> str:
+    return sight.answer.real if sight.answer else sight.path
