@@ -7,7 +7,7 @@ sentinel differs from it is in docs/alerts.md.
 
 import re
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from fnmatch import translate
 from functools import lru_cache
 
@@ -204,18 +204,28 @@ FACTS: Mapping[str, Callable[[Alert], str]] = {
 }
 
 
-def matches(match: Match, alert: Alert) -> bool:
-    """Whether every key given fits. A word that cannot be understood fits nothing: whoever wrote
-    it is told by the configuration's own check, and nothing is kept from being told by it."""
-    return (
-        all(
-            fits(key, want, fact(alert))
-            for key, fact in FACTS.items()
-            if (want := getattr(match, key)) is not None
-        )
-        and all(fits(name, want, value(alert, name)) for name, want in match.labels.items())
-        and all(_all_fit(text, alert) for text in match.matchers)
-    )
+def matches(match: Match, alert: Alert) -> bool | None:
+    """Whether every key given fits; None: nobody can tell, as a pattern found no end. A word that
+    cannot be understood fits nothing: whoever wrote it is told by the configuration's own check,
+    and nothing is kept from being told by it."""
+    unsure = False
+    for fit in _fits_of(match, alert):
+        if fit is False:
+            return False
+        unsure = unsure or fit is None
+    return None if unsure else True
+
+
+def _fits_of(match: Match, alert: Alert) -> Iterator[bool | None]:
+    for key, fact in FACTS.items():
+        if (want := getattr(match, key)) is not None:
+            yield fits(key, want, fact(alert))
+    for name, want in match.labels.items():
+        yield fits(name, want, value(alert, name))
+    for text in match.matchers:
+        found = _matchers(text)
+        yield found is not None
+        yield from (fits(m.name, m.word, value(alert, m.name)) for m in found or ())
 
 
 def value(alert: Alert, name: str) -> str:
@@ -224,9 +234,9 @@ def value(alert: Alert, name: str) -> str:
     return fact(alert) if fact else alert.labels.get(name, "")
 
 
-def fits(name: str, want: str | list[str], have: str) -> bool:
+def fits(name: str, want: str | list[str], have: str) -> bool | None:
     """One of the words, and none of those with != or !~. A label that is a list is hit where any
-    of its names is. What finds no end fits nothing: no alert is kept back by it."""
+    of its names is. None: a pattern found no end."""
     words = [_word(name, text) for text in ([want] if isinstance(want, str) else want)]
     wanted = [w for w in words if not w.negated]
     try:
@@ -235,7 +245,7 @@ def fits(name: str, want: str | list[str], have: str) -> bool:
         return not wanted or any(_hits(name, w, have) for w in wanted)
     except CannotTell as error:
         _complain(str(error))
-        return False
+        return None
 
 
 @lru_cache(maxsize=256)
@@ -243,7 +253,9 @@ def _complain(error: str) -> None:
     """Once for each pattern: it is asked about every alert of every pass."""
     import logging
 
-    logging.getLogger("sentinel").warning("%s; it fits no alert", error)
+    logging.getLogger("sentinel").warning(
+        "%s; until then it mutes no alert, and a route with it takes each", error
+    )
 
 
 def _hits(name: str, one: Word, have: str) -> bool:
@@ -258,11 +270,6 @@ def is_wide(match: Match) -> bool:
     whole = [m for text in match.matchers for m in _matchers(text) or ()]
     words = [*given.items(), *match.labels.items(), *((m.name, m.word) for m in whole)]
     return all(fits(name, want, "") for name, want in words)
-
-
-def _all_fit(text: str, alert: Alert) -> bool:
-    found = _matchers(text)
-    return found is not None and all(fits(m.name, m.word, value(alert, m.name)) for m in found)
 
 
 @lru_cache(maxsize=4096)

@@ -91,12 +91,14 @@ def open_hours(hours: Hours, day: datetime, zone: tzinfo) -> tuple[int, int]:
 
 
 def deciding(alert: Alert, routes: Sequence[Route]) -> Iterable[tuple[int, Route]]:
-    """The routes that an alert takes, with their places."""
+    """The routes that an alert takes, with their places. One of which nobody can tell whether it
+    fits is taken, and so are those after it: nobody who is meant is left out."""
     for number, route in enumerate(routes):
-        if matches(route.match, alert):
+        fits = matches(route.match, alert)
+        if fits is not False:
             yield number, route
-            if not route.continue_:
-                return
+        if fits and not route.continue_:
+            return
 
 
 def _listener(alert: Alert, route: Route, number: int) -> Listener:

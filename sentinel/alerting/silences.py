@@ -125,7 +125,7 @@ def _covers(silence: Silence, alert: Alert) -> bool:
         return False
     if silence.nodes is not None and alert.labels.get("node", "") not in silence.nodes:
         return False
-    return matches(silence.match, alert)
+    return matches(silence.match, alert) is True
 
 
 def exactly(key: Key) -> Match:
@@ -164,7 +164,7 @@ class Inhibition:
         for number, rule in enumerate(self._rules):
             if matches(rule.when, alert) and (same := _same(rule, alert)) is not None:
                 yield number, same, False
-                if not matches(rule.mute, alert):
+                if matches(rule.mute, alert) is False:
                     yield number, same, True
 
     def _as_muted(self, alert: Alert) -> Iterator[_Place]:
@@ -172,8 +172,8 @@ class Inhibition:
         not, as in Alertmanager: so it mutes neither itself nor one like it."""
         for number, rule in enumerate(self._rules):
             if matches(rule.mute, alert) and (same := _same(rule, alert)) is not None:
-                place = number, same, matches(rule.when, alert)
-                if place in self._causes:
+                both = matches(rule.when, alert)
+                if both is not None and (place := (number, same, both)) in self._causes:
                     yield place
 
     def _next(self) -> Iterator[tuple[_Place, Alert]]:

@@ -1,12 +1,13 @@
 """Nodes -> settings, type by type; everything that is wrong is collected, nothing is guessed."""
 
+import re
 from collections.abc import Collection, Iterable
 from typing import Annotated, Any
 
 import msgspec
 
 from sentinel.config.nodes import Items, Node, Scalar, Table, line_at
-from sentinel.config.problems import Collector, Path, did_you_mean, near
+from sentinel.config.problems import Collector, Path, did_you_mean, dotted, near
 from sentinel.config.scalars import leaf
 from sentinel.config.shapes import (
     Leaf,
@@ -154,7 +155,8 @@ class Converter:
         if not isinstance(node, Scalar):
             return self._mismatch(node, hint, path)
         try:
-            value = leaf(node, hint, self._sources.env, self._collector.file)
+            where = self._place(node, path) if found.type is re.Pattern else ""
+            value = leaf(node, hint, self._sources.env, where)
         except ValueError as error:
             return self.fault(error, node, path)
         if isinstance(value, Secret):
@@ -163,6 +165,10 @@ class Converter:
         if isinstance(value, patterns.Guarded):
             self.guarded.append((path, node.line))
         return value
+
+    def _place(self, node: Scalar, path: Path) -> str:
+        file = self._collector.file
+        return f"{file}:{node.line}: {dotted(path)}" if file and node.line else ""
 
     def _elsewhere(self, node: Table, found: Leaf, path: Path) -> Any:
         try:

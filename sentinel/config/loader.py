@@ -358,6 +358,6 @@ def _warn_guarded(converter: Converter, collector: Collector) -> None:
             line,
             key,
             "this regular expression may search without an end: each search is given up after "
-            f"{LIMIT:g} s, and a long log is read up to ten times as slowly (names of jobs and files "
+            f"{LIMIT:g} s, and a long log may be read three times as slowly (names of jobs and files "
             "are short). Begin it with ^.* or end each * and + at a character that it cannot match",
         )

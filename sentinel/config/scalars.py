@@ -22,8 +22,9 @@ _BOOLEAN_ONCE = ("yes", "no", "on", "off", "y", "n")
 MAX_PATTERN_CHARACTERS = 10_000
 
 
-def leaf(node: Scalar, hint: Any, env: Mapping[str, str], file: str = "") -> Any:
-    """The value as the type wants it; raises Invalid, which never holds a Secret's text."""
+def leaf(node: Scalar, hint: Any, env: Mapping[str, str], where: str = "") -> Any:
+    """The value as the type wants it; raises Invalid, which never holds a Secret's text. `where`:
+    what a regular expression says of its place when it is given up."""
     found = shape(hint)
     assert isinstance(found, Leaf)
     if found.type is Any:
@@ -34,7 +35,7 @@ def leaf(node: Scalar, hint: Any, env: Mapping[str, str], file: str = "") -> Any
         remedy = '; a bare ~ is YAML for nothing, write "~"' if node.text == "~" else ""
         raise Invalid(f"it has no value; expected {expected(hint)}{remedy}")
     if found.type is re.Pattern:
-        return _pattern(_text(node, hint), f"{file}:{node.line}" if file and node.line else "")
+        return _pattern(_text(node, hint), where)
     return _typed(node, hint, found.type, env)
 
 

@@ -10,7 +10,8 @@ import pytest
 from msgspec.structs import replace
 
 from sentinel.alerting.matchers import literally, matchers, matches, word
-from sentinel.alerting.settings import Match
+from sentinel.alerting.routing import deciding
+from sentinel.alerting.settings import Match, Route
 from sentinel.core.errors import Invalid
 from sentinel.core.model import Alert, Key, Status
 from sentinel.testing import START
@@ -270,12 +271,20 @@ def _amtool(config: Path, labels: Mapping[str, str]) -> list[str]:
     return done.stdout.strip().split(",")
 
 
-def test_a_pattern_without_an_end_fits_nothing_and_keeps_nobody_waiting(
+def test_of_a_pattern_without_an_end_nobody_can_tell_whether_it_fits(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Neither it nor its opposite: no alert is kept back by it, and it is said once."""
+    """Neither it nor its opposite, unless another key does not fit. It is said once."""
     alert = labelled(user="a" * 100 + "c")
     for want in ("=~(a|aa)+b?(a|aa)+", "!~(a|aa)+b?(a|aa)+"):
-        assert not matches(Match(user=want), alert)
-        assert not matches(Match(user=want), alert)
+        assert matches(Match(user=want), alert) is None
+        assert matches(Match(user=want), alert) is None
+        assert matches(Match(user=want, check="other"), alert) is False
     assert "found no end" in caplog.text
+
+
+def test_a_route_whose_pattern_finds_no_end_is_taken_and_so_are_those_after_it() -> None:
+    """Nobody who is meant is left out."""
+    alert, want = labelled(user="a" * 100 + "c"), "=~(a|aa)+b?(a|aa)+c?d"
+    routes = [Route(to=["evil"], match=Match(user=want)), Route(to=["all"]), Route(to=["late"])]
+    assert [route.to for _, route in deciding(alert, routes)] == [["evil"], ["all"]]

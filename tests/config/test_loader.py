@@ -592,7 +592,7 @@ def test_a_pattern_that_may_find_no_end_knows_its_line(loaded: Loader, tmp_path:
     pattern = loaded(text).settings.checks[0].plugin.progress
     assert (pattern.pattern, pattern.where) == (
         r"(a|aa)+ (\d+)$",
-        f"{tmp_path}/sentinel.yaml:5",
+        f"{tmp_path}/sentinel.yaml:5: checks.a.progress",
     )
 
 

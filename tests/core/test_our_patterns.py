@@ -1,7 +1,7 @@
 """No text that a user writes costs more than any other text of its length.
 
 The patterns are found in the source, so a new one is in the test with its first commit. What the
-rule for people's patterns (`sentinel.core.patterns.harmless`) does not prove is measured on texts
+rule for people's patterns (`sentinel.core.pattern_rules.harmless`) does not prove is measured on texts
 that are made from the pattern itself: seconds of this thread on the processor, against a plain
 pattern on a plain line in the same moment, and how they grow with the text.
 """
@@ -19,7 +19,7 @@ from sentinel.checks.log.trainers import TRAINERS, Trainer
 from sentinel.checks.sensors import _PARTS
 from sentinel.core import hostlist
 from sentinel.core.checkpoint_names import LOG
-from sentinel.core.patterns import harmless
+from sentinel.core.pattern_rules import harmless
 from tests.core.our_patterns import (
     ROOT,
     OurPattern,
@@ -38,6 +38,7 @@ GROWTH = 3.0
 """A pattern that begins anew at each place of a line has one of about 8, any other one of 1."""
 
 ITS_OWN_CONFIGURATION = {
+    "sentinel.core.pattern_rules": "patterns of the configuration, of at most 10,000 characters",
     "sentinel.config.display": "an address of a database, from the configuration",
     "sentinel.wiring.last_good": "the line `state:` of the configuration",
 }
@@ -47,6 +48,7 @@ ELSEWHERE = {
     ("sentinel.alerting.matchers", "translate(text)"): "wildcards of the configuration",
     ("sentinel.core.lazy_pattern", "*self._given"): "what `lazy_pattern` was given, which is found",
     ("sentinel.clean.rules", "match"): "a pattern of the configuration",
+    ("sentinel.core.pattern_rules", "text"): "a part of a pattern, on one character",
     ("sentinel.core.patterns", "text"): "this is where people's patterns are proven or guarded",
 }
 
@@ -182,8 +184,7 @@ def test_no_module_hides_a_pattern_behind_another_name_of_re() -> None:
     for path in ROOT.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.ImportFrom):
-                allowed = {"_compiler", "_parser"} if path.name == "patterns.py" else set()
-                assert node.module != "re" or {a.name for a in node.names} <= allowed, path
+                assert node.module != "re", path
             if isinstance(node, ast.Import):
                 assert all(a.name != "re" or a.asname is None for a in node.names), path
 
