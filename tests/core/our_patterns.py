@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from functools import cache
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 import sentinel
 from sentinel.core.lazy_pattern import _LazyPattern, lazy_pattern
@@ -70,12 +70,11 @@ def found() -> tuple[tuple[OurPattern, ...], tuple[Unknown, ...]]:
         )
         if name.endswith("__main__"):
             continue
-        tree = ast.parse(path.read_text())
-        calls = [node for node in ast.walk(tree) if _is_of_re(node)]
-        for call in calls:
+        nodes = [*ast.walk(ast.parse(path.read_text()))]
+        for call in filter(_is_of_re, nodes):
             place = f"{name}:{call.lineno}"
             try:
-                known.append(_read(call, place, vars(importlib.import_module(name)), tree))
+                known.append(_read(call, place, vars(importlib.import_module(name)), nodes))
             except Exception:  # names of a function, which only run time knows
                 unknown.append(Unknown(name, ast.unparse(call.args[0])))
     return tuple(known), tuple(unknown)
@@ -109,7 +108,7 @@ def _held(value: Any, deep: int = 0) -> Iterator[Any]:
             yield from _held(one, deep + 1)
 
 
-def _is_of_re(node: ast.AST) -> bool:
+def _is_of_re(node: ast.AST) -> TypeGuard[ast.Call]:
     if not isinstance(node, ast.Call):
         return False
     if isinstance(node.func, ast.Name):
@@ -122,13 +121,13 @@ def _is_of_re(node: ast.AST) -> bool:
     )
 
 
-def _read(call: ast.Call, place: str, names: dict[str, Any], tree: ast.Module) -> OurPattern:
+def _read(call: ast.Call, place: str, names: dict[str, Any], nodes: list[ast.AST]) -> OurPattern:
     text = _value(call.args[0], names)
     method = call.func.attr if isinstance(call.func, ast.Attribute) else "compile"
     at = {"compile": 1, "sub": 4, "subn": 4, "split": 3}.get(method, 2)
     given = [*call.args[at : at + 1], *(k.value for k in call.keywords if k.arg == "flags")]
     flags = int(_value(given[0], names)) if given else 0
-    uses = frozenset({method}) if method != "compile" else _uses(call, tree)
+    uses = frozenset({method}) if method != "compile" else _uses(call, nodes)
     if isinstance(text, re.Pattern):
         text, flags = text.pattern, text.flags
     return OurPattern(place, text, flags, uses)
@@ -138,24 +137,24 @@ def _value(node: ast.expr, names: dict[str, Any]) -> Any:
     return eval(compile(ast.Expression(node), "pattern", "eval"), names)
 
 
-def _uses(call: ast.Call, tree: ast.Module) -> frozenset[str]:
+def _uses(call: ast.Call, nodes: list[ast.AST]) -> frozenset[str]:
     """How a compiled pattern with a name of its own is used, where only its module can know it."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Assign) and node.value is call and len(node.targets) == 1:
             target = node.targets[0]
             if isinstance(target, ast.Name) and target.id.startswith("_"):
-                return _methods_of(target.id, tree)
+                return _methods_of(target.id, nodes)
     return frozenset()
 
 
-def _methods_of(name: str, tree: ast.Module) -> frozenset[str]:
-    loads = [n for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id == name]
+def _methods_of(name: str, nodes: list[ast.AST]) -> frozenset[str]:
+    loads = [n for n in nodes if isinstance(n, ast.Name) and n.id == name]
     methods = [
         n.attr
-        for n in ast.walk(tree)
+        for n in nodes
         if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name) and n.value.id == name
     ]
-    methods += ["fullmatch"] * sum(_is_matched(n, name) for n in ast.walk(tree))
+    methods += ["fullmatch"] * sum(_is_matched(n, name) for n in nodes)
     return frozenset(methods) if len(methods) == len(loads) - 1 else frozenset()
 
 
@@ -285,7 +284,7 @@ def _units(nodes: list[Any]) -> Iterator[str]:
 SHORT, MIDDLE, LONG = 128, 512, 4096
 """Characters: all texts are tried short, the hardest of them longer, and of these the hardest as
 long as a line can be."""
-_HARDER, _HARDEST, _TRIES, _ROUNDS = 48, 4, 3, 10
+_HARDER, _HARDEST, _TRIES, _ROUNDS = 48, 8, 3, 10
 
 
 _DEAR = 250
@@ -344,8 +343,8 @@ def _cost_of(pattern: OurPattern) -> Cost:
 
     texts = hard_texts(written, pattern.flags) or [HardText("", " ")]
     dear = _DEAR * min(_plain_seconds() for _ in range(_TRIES))
-    for size, most, tries in ((SHORT, _HARDER, 1), (MIDDLE, _HARDEST, _TRIES)):
-        timed = sorted(((measure(hard, size, tries), hard) for hard in texts), reverse=True)
+    for size, most in ((SHORT, _HARDER), (MIDDLE, _HARDEST)):
+        timed = sorted(((measure(hard, size), hard) for hard in texts), reverse=True)
         if timed[0][0] > dear and (seconds := measure(timed[0][1], size, _TRIES)) > dear:
             return Cost(_DEAR * seconds / dear, math.inf, timed[0][1].of(60))
         texts = [hard for _, hard in timed[:most]]

@@ -196,11 +196,18 @@ def _share(pattern: OurPattern) -> tuple[float, str]:
     return cost.times_plain / most, cost.text
 
 
-@pytest.mark.parametrize("name", _unproven())
-def test_a_pattern_looks_through_a_text_once(name: str) -> None:
-    pattern = _unproven()[name]
-    share, text = _share(pattern)
-    assert share < 1, f"{pattern.text!r} needs {share:.1f} times what it may on {text!r}"
+PARTS = 16
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_a_pattern_looks_through_a_text_once(part: int) -> None:
+    """A part of them at a time: each worker collects all tests, and to find the patterns takes seconds."""
+    dear = []
+    for pattern in [*_unproven().values()][part::PARTS]:
+        share, text = _share(pattern)
+        if share >= 1:
+            dear.append(f"{pattern.text!r} needs {share:.1f} times what it may on {text!r}")
+    assert dear == []
 
 
 @pytest.mark.parametrize(

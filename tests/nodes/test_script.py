@@ -195,12 +195,14 @@ def test_a_tool_that_cannot_be_ended_is_never_piled_upon(host: Host, fuse: Fuse)
     began = int(time.time())
     for number in range(6):
         probe = host.probe(both, 9)
+        if number == 0:
+            answered = time.time()
         for part in (probe.gpu_processes, probe.gpus):
             assert isinstance(part, Unread)
             assert part.kind == "hung", (number, part)
             assert str(part.pid) == started.read_text().strip()
             assert part.since is not None
-            assert abs(part.since - began) < 5
+            assert began - 2 <= part.since <= answered + 2  # however slow the machine is
         assert isinstance(probe.memory, Memory)
     assert fuse.withheld() == 1
     fuse.release()

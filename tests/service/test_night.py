@@ -71,6 +71,7 @@ def test_the_mail_names_who_cancelled_the_job_where_accounting_knows(
     assert f"job {job} was cancelled by root (CANCELLED)" in body(mail)
 
 
+@pytest.mark.long
 def test_what_its_own_user_has_cancelled_is_a_note_and_no_mail(
     tmp_path: Path, service: Callable[..., Service], fresh_accounting: Lab, smtp: SmtpServer
 ) -> None:

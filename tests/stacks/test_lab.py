@@ -279,6 +279,7 @@ def test_a_job_without_processes_is_a_usage_error(fresh: Lab, job: str, said: st
     assert len(done.stderr.splitlines()) == 1
 
 
+@pytest.mark.long
 def test_native_frames_leave_every_rank_running(fresh: Lab, config: Path) -> None:
     """With --native each process is stopped for a moment, and only for that."""
     training = Training(fresh, each=1, odd=2)

@@ -32,6 +32,7 @@ def agrees(row: tuple[str, ...], page: tuple[str, ...]) -> bool:
     return (*row[:at], seen, *row[at + 1 :]) == page
 
 
+@pytest.mark.long
 @pytest.mark.timeout(600)  # half a thousand processes, of which sixty wait for what hangs
 def test_no_fault_of_a_source_turns_what_is_wrong_into_ok() -> None:
     """And the page says of each what is said: make it with `python -m tests.checks.cannot_tell

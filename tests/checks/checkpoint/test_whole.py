@@ -162,6 +162,7 @@ def test_what_is_younger_than_latest_is_not_complete_though_its_step_is_lower(
     assert step_found(tmp_path, latest="latest") == 1100
 
 
+@pytest.mark.long
 def test_what_latest_names_is_looked_into_whatever_lies_above(tmp_path: Path) -> None:
     """At the first look, in each later run, and for the message of another check."""
     for step in range(1000, 1600):
