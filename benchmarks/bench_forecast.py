@@ -11,7 +11,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator
 
-from sentinel.core.forecast.forecast import forecast
+from sentinel.core.forecast.forecast import make_forecast
 
 SIZE = 100.0
 DAYS = 150
@@ -124,7 +124,7 @@ def by_share(levels: list[float], now: int) -> bool:
 def by_forecast(levels: list[float], now: int) -> bool:
     """`warn: {full_in: 3d}`, and nothing else."""
     points = [(3600.0 * h, levels[h]) for h in range(max(0, now - 14 * 24), now + 1)]
-    found = forecast(points, SIZE - levels[now], 3600.0 * now)
+    found = make_forecast(points, SIZE - levels[now], 3600.0 * now)
     return bool(found and found.full_in is not None and found.full_in <= 3600 * HORIZON)
 
 

@@ -11,16 +11,16 @@ from collections.abc import Callable, Iterator
 
 from benchmarks.measure import machine, row
 from sentinel.core.clock import SECOND, Instant
-from sentinel.core.gpu_ledger import GpuEvent, Gpus, Sighting
-from sentinel.core.lemon_policy import DAY, LemonPolicy
+from sentinel.core.gpu_ledger import GpuEvent, GpuLedger, GpuSighting
+from sentinel.core.lemon_policy import DAY_S, LemonPolicy
 from sentinel.gpu import smi
-from sentinel.store.opening import open_gpus
+from sentinel.store.opening import open_sql_gpu_ledger
 from tests.lab.gpus import gpus_of, nvidia_smi
 
 GPUS, EVENTS, NEW = 20_000, 1_000_000, 2_000
 KINDS = ("xid 31", "xid 13", "xid 94", "xid 63", "xid 48", "diag fail", "missing", "drained")
 NOW = 1_800_000_000 * SECOND
-YEAR = 365 * DAY * SECOND
+YEAR = 365 * DAY_S * SECOND
 
 
 def main() -> None:
@@ -28,24 +28,31 @@ def main() -> None:
     print(machine())
     with tempfile.TemporaryDirectory() as state:
         _floor(state)
-        gpus = open_gpus(state, LemonPolicy())
+        gpus = open_sql_gpu_ledger(state, LemonPolicy())
         everywhere = list(_sightings())
-        _timed("first pass: 20,000 new GPUs", lambda: gpus.see(everywhere, _at(NOW - YEAR)))
+        _timed(
+            "first pass: 20,000 new GPUs",
+            lambda: gpus.record_sightings(everywhere, _at(NOW - YEAR)),
+        )
         _timed("1,000,000 events recorded", lambda: _fill(gpus))
-        _timed("a pass in which nothing is new", lambda: gpus.see(everywhere, _at(NOW)))
-        _timed("2,000 new events", lambda: gpus.record(list(_new())))
+        _timed(
+            "a pass in which nothing is new", lambda: gpus.record_sightings(everywhere, _at(NOW))
+        )
+        _timed("2,000 new events", lambda: gpus.add_events(list(_new())))
         moved = [
-            Sighting(uuid=s.uuid, node=f"vm{n}", slot=s.slot) for n, s in enumerate(everywhere)
+            GpuSighting(uuid=s.uuid, node=f"vm{n}", slot=s.slot) for n, s in enumerate(everywhere)
         ]
         _timed(
             "200 GPUs under other names",
-            lambda: gpus.see([*moved[:200], *everywhere[200:]], _at(NOW)),
+            lambda: gpus.record_sightings([*moved[:200], *everywhere[200:]], _at(NOW)),
         )
-        _timed("`gpus lemons`: all scores", lambda: gpus.standings(_at(NOW)))
-        _timed("`gpus show`: one GPU", lambda: (gpus.events("GPU-77"), gpus.stays("GPU-77")))
+        _timed("`gpus lemons`: all scores", lambda: gpus.read_standings(_at(NOW)))
+        _timed(
+            "`gpus show`: one GPU", lambda: (gpus.read_events("GPU-77"), gpus.read_stays("GPU-77"))
+        )
         gpus.close()
-        other = open_gpus(state, LemonPolicy(weights={"xid 94": 2.0}))
-        _timed("all scores by other weights, once", lambda: other.standings(_at(NOW)))
+        other = open_sql_gpu_ledger(state, LemonPolicy(weights={"xid 94": 2.0}))
+        _timed("all scores by other weights, once", lambda: other.read_standings(_at(NOW)))
         other.close()
     text = nvidia_smi(gpus_of(0))
     _timed("nvidia-smi -q -x of 1,000 nodes read", lambda: [smi.parse(text) for _ in range(1000)])
@@ -79,10 +86,10 @@ def _timed(what: str, work: Callable[[], object]) -> None:
     row(what, f"{used:.2f} s", f"by the clock {passed:.2f} s")
 
 
-def _fill(gpus: Gpus) -> None:
+def _fill(gpus: GpuLedger) -> None:
     """In batches, as months of passes would; each GPU has fifty events over a year."""
     for start in range(0, EVENTS, 50_000):
-        gpus.record([_event(number) for number in range(start, start + 50_000)])
+        gpus.add_events([_event(number) for number in range(start, start + 50_000)])
 
 
 def _event(number: int) -> GpuEvent:
@@ -105,10 +112,12 @@ def _new() -> Iterator[GpuEvent]:
         )
 
 
-def _sightings() -> Iterator[Sighting]:
+def _sightings() -> Iterator[GpuSighting]:
     for number in range(GPUS):
         slot = f"00000000:{0x18 + 8 * (number % 8):02X}:00.0"
-        yield Sighting(uuid=f"GPU-{number}", node=f"n{number // 8}", slot=slot, serial=str(number))
+        yield GpuSighting(
+            uuid=f"GPU-{number}", node=f"n{number // 8}", slot=slot, serial=str(number)
+        )
 
 
 def _at(wall: int) -> Instant:

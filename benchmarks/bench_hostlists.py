@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 from benchmarks.measure import row
-from sentinel.core.hostlist import expand, fold
+from sentinel.core.hostlist import expand_hostlist, fold_hostlist
 
 
 def main() -> None:
@@ -30,8 +30,8 @@ def main() -> None:
         for _ in range(lists):
             text = drawn(rng)
             theirs, began = slurm.names(text), time.perf_counter()
-            ours = list(expand(text))
-            folded = fold(ours)
+            ours = list(expand_hostlist(text))
+            folded = fold_hostlist(ours)
             own += time.perf_counter() - began
             names += len(ours)
             if ours != theirs or sorted(slurm.names(folded) or ()) != sorted(ours):

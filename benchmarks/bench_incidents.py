@@ -15,17 +15,17 @@ from statistics import median
 from typing import TypeVar
 
 from benchmarks.measure import machine, row
-from sentinel.alerting.incidents import Causes, joined
-from sentinel.alerting.observations import Outcome
-from sentinel.alerting.processor import Plan, digest
+from sentinel.alerting.incidents import Causes, assign_incidents
+from sentinel.alerting.observations import RunOutcome
+from sentinel.alerting.processor import NotificationPlan, process_outcomes
 from sentinel.alerting.silences import Orders
-from sentinel.alerting.state_machine import Policy
+from sentinel.alerting.state_machine import AlertPolicy
 from sentinel.clock import SystemClock
 from sentinel.config.settings import Settings
-from sentinel.core.clock import Instant, shifted
+from sentinel.core.clock import Instant, shift_instant
 from sentinel.core.model import Alert, Coverage, Finding, Key, Report, Status
-from sentinel.status.folding import folded
-from sentinel.status.incidents import Known, opened
+from sentinel.status.folding import fold_alerts
+from sentinel.status.incidents import IncidentInputs, group_open_incidents
 from sentinel.status.types import AlertFact
 from sentinel.wiring import app
 
@@ -37,13 +37,13 @@ dead training."""
 ROUNDS = 5
 START = Instant(wall=1_800_000_000_000_000)
 KINDS = {"nodes": "nodes", "gpus": "gpu", "mounts": "fs", "training": "job"}
-PLAN = Plan(
-    cluster="bench", channels=["mail"], policies={n: Policy(kind=k) for n, k in KINDS.items()}
+PLAN = NotificationPlan(
+    cluster="bench", channels=["mail"], policies={n: AlertPolicy(kind=k) for n, k in KINDS.items()}
 )
 Result = TypeVar("Result")
 
 
-def outcomes() -> list[Outcome]:
+def outcomes() -> list[RunOutcome]:
     """What the four checks have seen."""
     names = [f"n{n:04}" for n in range(NODES)]
     on = {
@@ -66,18 +66,18 @@ def main() -> None:
     seen = outcomes()
     alerts, told = _first(seen)
     shown = [_fact(a) for a in alerts.values()]
-    known = Known(
+    known = IncidentInputs(
         alerts=[*alerts.values()], history=(), orders=Orders(), now=START, zone=timezone.utc
     )
     row("alerts in one pass", f"{len(alerts):,}", f"{told:,} messages, all else with its cause")
-    later = shifted(START, 60)
+    later = shift_instant(START, 60)
     timed = {
-        "a pass in which all begin": lambda: digest(seen, {}, PLAN, START),
-        "a pass in which all go on": lambda: digest(seen, alerts, PLAN, later),
-        "which explain which": lambda: [*joined(alerts, Causes(alerts.values()))],
-        "the same without rules": lambda: [*joined(alerts, Causes(alerts.values(), ()))],
-        "incidents for people": lambda: opened(known),
-        "rows of the page": lambda: folded(shown),
+        "a pass in which all begin": lambda: process_outcomes(seen, {}, PLAN, START),
+        "a pass in which all go on": lambda: process_outcomes(seen, alerts, PLAN, later),
+        "which explain which": lambda: [*assign_incidents(alerts, Causes(alerts.values()))],
+        "the same without rules": lambda: [*assign_incidents(alerts, Causes(alerts.values(), ()))],
+        "incidents for people": lambda: group_open_incidents(known),
+        "rows of the page": lambda: fold_alerts(shown),
     }
     for what, work in timed.items():
         seconds = _seconds(work)
@@ -85,17 +85,17 @@ def main() -> None:
     row("written to SQLite, once", f"{_written(seen):.3f} s")
 
 
-def _first(seen: Sequence[Outcome]) -> tuple[dict[Key, Alert], int]:
-    batch = digest(seen, {}, PLAN, START)
+def _first(seen: Sequence[RunOutcome]) -> tuple[dict[Key, Alert], int]:
+    batch = process_outcomes(seen, {}, PLAN, START)
     return {a.key: a for a in batch.alerts}, len(batch.outbox)
 
 
-def _written(seen: Sequence[Outcome]) -> float:
+def _written(seen: Sequence[RunOutcome]) -> float:
     """The first of these passes as one transaction."""
     with tempfile.TemporaryDirectory() as folder:
         store, _ = app.open_state(Settings(state=folder), SystemClock())
-        store.lead("bench", START)
-        batch, began = digest(seen, {}, PLAN, START), time.process_time()
+        store.take_lead("bench", START)
+        batch, began = process_outcomes(seen, {}, PLAN, START), time.process_time()
         store.commit(batch)
         took = time.process_time() - began
         store.close()
@@ -115,10 +115,10 @@ def _bad(subject: str, words: str, labels: dict[str, str]) -> Finding:
     return Finding(subject=subject, status=Status.CRITICAL, summary=words, labels=labels)
 
 
-def _saw(check: str, found: Sequence[Finding]) -> Outcome:
+def _saw(check: str, found: Sequence[Finding]) -> RunOutcome:
     report = Report(findings=tuple(found), coverage=Coverage(of="things", meant=len(found)))
     fine = Finding(subject="", status=Status.OK, summary="")
-    return Outcome(check=check, kind=KINDS[check], seconds=1.0, report=report, itself=fine)
+    return RunOutcome(check=check, kind=KINDS[check], seconds=1.0, report=report, itself=fine)
 
 
 def _fact(a: Alert) -> AlertFact:

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from benchmarks.measure import machine, peak_memory, row
 from sentinel.checks.log import Log
-from sentinel.checks.log.file_offset import MOST
-from sentinel.core.clock import shifted
+from sentinel.checks.log.file_offset import MAX_READ_BYTES
+from sentinel.core.clock import shift_instant
 from sentinel.core.model import Report
 from sentinel.core.settings import FilePath
 from sentinel.testing import START, context
@@ -63,7 +63,7 @@ class Watch:
 
     def look(self) -> Report:
         """One pass, a minute after the last."""
-        self._now = shifted(self._now, 60)
+        self._now = shift_instant(self._now, 60)
         report = self._check.run(context(now=self._now, memory=self._memory))
         self._memory = dict(report.memory or {})
         return report
@@ -72,7 +72,7 @@ class Watch:
 def measure(path: Path) -> None:
     """The first pass, one that finds nothing new, one with a minute's lines, one with a MiB."""
     watch = Watch(path)
-    row(f"{path.stem}: first pass ({MOST >> 20} MiB is read)", timed([watch.look]))
+    row(f"{path.stem}: first pass ({MAX_READ_BYTES >> 20} MiB is read)", timed([watch.look]))
     first = [Watch(path, recognised=True).look for _ in range(7)]
     row(f"{path.stem}: first pass, trainer recognised", timed(first), "goal: below 150 ms")
     row(f"{path.stem}: nothing new", timed([watch.look] * PASSES), f"goal: below {GOAL}")
@@ -97,7 +97,7 @@ def grown(watch: Watch, path: Path, lines: int) -> object:
 
 def floor(path: Path) -> None:
     """What others take for less."""
-    for argv in (["true"], ["tail", "-c", str(MOST), str(path)]):
+    for argv in (["true"], ["tail", "-c", str(MAX_READ_BYTES), str(path)]):
         row(" ".join(argv[:3]), timed([lambda argv=argv: run(argv)] * PASSES))
 
 

@@ -21,10 +21,10 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from benchmarks.measure import cpu_children, machine, row
-from sentinel.checks.network.judge import Link, Past, look
+from sentinel.checks.network.judge import LinkPast, NetworkLink, judge_link
 from sentinel.core.values import Rate
 from sentinel.nodes import script
-from sentinel.nodes.probe import EVERYTHING, Section, Wants
+from sentinel.nodes.probe import ALL_PARTS_REQUEST, ProbeRequest, Section
 
 DAY, STEP = 86_400, 300
 PORTS, GPUS, ROUNDS = 8, 8, 20
@@ -39,10 +39,10 @@ def main() -> None:
     row(f"false alarms: {nodes} healthy links, {days} days, a look in 5 min", str(alarms))
     with tempfile.TemporaryDirectory() as folder:
         _machine(Path(folder) / "sys")
-        before = _cpu(Wants(parts=("infiniband", "kernel")), folder)
-        now = _cpu(Wants(parts=("infiniband", "kernel", "network", "nvlink")), folder)
-        whole = _cpu(EVERYTHING, folder)
-        new = _cpu(replace(EVERYTHING, parts=(*EVERYTHING.parts, *NEW)), folder)
+        before = _cpu(ProbeRequest(parts=("infiniband", "kernel")), folder)
+        now = _cpu(ProbeRequest(parts=("infiniband", "kernel", "network", "nvlink")), folder)
+        whole = _cpu(ALL_PARTS_REQUEST, folder)
+        new = _cpu(replace(ALL_PARTS_REQUEST, parts=(*ALL_PARTS_REQUEST.parts, *NEW)), folder)
     row("a probe of ports and kernel log, processor time", f"{1000 * before:.0f} ms")
     row("with Ethernet, PCIe and NVLink", f"{1000 * now:.0f} ms", f"{now / before:.2f} times")
     row("a full probe", f"{1000 * whole:.0f} ms")
@@ -51,7 +51,7 @@ def main() -> None:
 
 def _alarms(dice: random.Random, days: int) -> int:
     """Of one link: looks at which it became bad."""
-    rate, past, told, alarms = dice.random() * 0.4, Past(), False, 0
+    rate, past, told, alarms = dice.random() * 0.4, LinkPast(), False, 0
     counters = {"symbol_error": 0, "port_rcv_errors": 0, "link_downed": 0}
     boot = 0
     for moment in range(0, days * DAY, STEP):
@@ -61,8 +61,8 @@ def _alarms(dice: random.Random, days: int) -> int:
         counters["link_downed"] += dice.random() < STEP / (60 * DAY)
         if dice.random() < STEP / (30 * DAY):
             boot, counters = boot + 1, dict.fromkeys(counters, 0)
-        link = Link(name="mlx5_0/1", rate=400, lanes=4, counters=dict(counters))
-        bad, _, past = look(link, past, None, 1e9 + moment, str(boot), 60, Rate("3 in 1h"))
+        link = NetworkLink(name="mlx5_0/1", rate=400, lanes=4, counters=dict(counters))
+        bad, _, past = judge_link(link, past, None, 1e9 + moment, str(boot), 60, Rate("3 in 1h"))
         alarms += bool(bad) and not told
         told = bool(bad)
     return alarms
@@ -111,7 +111,7 @@ def _write(folder: Path, files: dict[str, str]) -> None:
         (folder / name).write_text(f"{text}\n")
 
 
-def _cpu(wants: Wants, folder: str) -> float:
+def _cpu(wants: ProbeRequest, folder: str) -> float:
     """Median seconds of processor time of the script."""
     place = f"{folder}/place"
     Path(place).mkdir(mode=0o700, exist_ok=True)

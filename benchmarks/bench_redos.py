@@ -9,13 +9,13 @@ import time
 from collections.abc import Callable
 
 from benchmarks.measure import machine, row
-from sentinel.checks.job.output import excerpt
-from sentinel.checks.log.known_troubles import KINDS
-from sentinel.checks.log.recognition import recognise
-from sentinel.checks.log.scan import _END_WORDS, _WORDS, Patterns, phases, scan
+from sentinel.checks.job.output import make_excerpt
+from sentinel.checks.log.known_troubles import TROUBLE_KINDS
+from sentinel.checks.log.recognition import recognise_log
+from sentinel.checks.log.scan import _END_WORDS, _PHASE_WORDS, LogPatterns, merge_phases, scan_text
 from sentinel.checks.log.trainers import TRAINERS
-from sentinel.checks.log.troubles import Finder
-from sentinel.core.logtext import decoded
+from sentinel.checks.log.troubles import TroubleFinder
+from sentinel.core.logtext import decode_log
 
 GOAL = 5.0
 """Times a plain text of the same length."""
@@ -32,19 +32,19 @@ PLAIN = "INFO worker 3 started fine on host node-3 in 3.2 s, loss 2.31\n"
 
 def parsers() -> dict[str, Callable[[str], object]]:
     """Who reads a log's text."""
-    patterns = Patterns(
-        numbers={}, phases=phases({}), loss=None, finder=Finder({}, []), course=True
+    patterns = LogPatterns(
+        numbers={}, phases=merge_phases({}), loss=None, finder=TroubleFinder({}, []), course=True
     )
     return {
-        "scan": lambda text: scan(text, patterns),
-        "recognise": recognise,
-        "excerpt (64 KiB)": lambda text: excerpt(text[-(2**16) :].split("\n"), 20),
+        "scan": lambda text: scan_text(text, patterns),
+        "recognise": recognise_log,
+        "excerpt (64 KiB)": lambda text: make_excerpt(text[-(2**16) :].split("\n"), 20),
     }
 
 
 def words() -> list[str]:
     """Of which one is in whatever a pattern finds."""
-    known = {word for kind in KINDS for word in kind.words} | {*_WORDS, *_END_WORDS}
+    known = {word for kind in TROUBLE_KINDS for word in kind.words} | {*_PHASE_WORDS, *_END_WORDS}
     known |= {word for row in TRAINERS for word in row.words}
     return sorted(known | {"loss", "= Step ", "NaN loss ", "iteration ", "Traceback ", "100%|"})
 
@@ -56,12 +56,12 @@ def main() -> None:
     print(machine())
     chosen = words()[::every]
     texts = [
-        (repr(text[:24]), decoded(text[:size].encode()))
+        (repr(text[:24]), decode_log(text[:size].encode()))
         for word in chosen
         for filling in FILLINGS
         for text in ((word + filling) * (size // len(word + filling)), word + filling * size)
     ]
-    texts += [(repr(line), decoded((line * (size // len(line))).encode())) for line in LINES]
+    texts += [(repr(line), decode_log((line * (size // len(line))).encode())) for line in LINES]
     for name, parse in parsers().items():
         plain = min(_seconds(parse, (PLAIN * (size // len(PLAIN)))) for _ in range(5))
         found = sorted(((_seconds(parse, t) / plain, shown) for shown, t in texts), reverse=True)

@@ -79,10 +79,10 @@ def _sentinel(cluster: Any) -> int:
 
 
 def _probe(cluster: Any) -> int:
-    from sentinel.nodes.probe import EVERYTHING, NodeProbe
+    from sentinel.nodes.probe import ALL_PARTS_REQUEST, NodeProbe
 
     told = cluster.reach(fanout=FANOUT, timeout=PATIENCE).probe(
-        cluster.names, EVERYTHING, limit=120
+        cluster.names, ALL_PARTS_REQUEST, limit=120
     )
     return sum(isinstance(answer, NodeProbe) for answer in told.values())
 

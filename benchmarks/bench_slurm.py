@@ -26,9 +26,9 @@ from typing import Any
 from benchmarks.measure import row
 from sentinel.clock import SystemClock
 from sentinel.slurm import nodes, queue
-from sentinel.slurm.client import Client
-from sentinel.slurm.snapshot import Snapshot
-from sentinel.slurm.words import nonce
+from sentinel.slurm.client import SlurmClient
+from sentinel.slurm.snapshot import SlurmSnapshot
+from sentinel.slurm.words import make_nonce
 
 ROUNDS = 5
 SUBMITTING = 20.0  # seconds for separate jobs
@@ -80,12 +80,12 @@ def main() -> None:
 
 def parsing_jobs(count: int, *, alike: bool) -> None:
     """sentinel's reader between its floor and a plain reader."""
-    mark = nonce()
+    mark = make_nonce()
     rows = list(queue_rows(count, alike))
     out = b"".join(rendered(job, mark) for job in rows)
     document = json.dumps({"jobs": [vars(job) for job in rows]}).encode()
     del rows
-    ends = queue.marks(mark)
+    ends = queue.make_marks(mark)
     floor = best(lambda: [r.split(ends.group) for r in out.split(ends.record)])
     ours = best(lambda: queue.read_jobs(out, mark))
     plain = best(lambda: plainly(document))
@@ -177,7 +177,7 @@ def rendered(job: Plain, mark: str) -> bytes:
     return re.sub(r"%(\w)", lambda m: values[m[1]], COLUMNS).replace("@", mark).encode() + b"\n"
 
 
-COLUMNS = queue.columns("@")
+COLUMNS = queue.squeue_format("@")
 
 
 def node_lines(count: int) -> Iterator[bytes]:
@@ -254,10 +254,10 @@ def submit(lab: Any) -> int:
 
 def measure(lab: Any, jobs: int, count: int, separate: int) -> None:
     """Seconds of a pass, and the requests slurmctld itself counted."""
-    client = Client(environ=lab.env, limit=120)
+    client = SlurmClient(environ=lab.env, limit=120)
     print(f"live: {count:,} nodes, {separate:,} separate jobs, an array of {jobs:,}:")
     for checks in (1, 100):
-        port = Snapshot(client, SystemClock(), users=None, max_age=60)
+        port = SlurmSnapshot(client, SystemClock(), users=None, max_age=60)
         port.rights()
         lab.ask(["sdiag", "--reset"])
         began = time.perf_counter()
@@ -275,11 +275,11 @@ def measure(lab: Any, jobs: int, count: int, separate: int) -> None:
     )
 
 
-def unfolded(client: Client) -> None:
+def unfolded(client: SlurmClient) -> None:
     """Every task a row of its own: what squeue and the reader do with a queue so long."""
-    mark = nonce()
+    mark = make_nonce()
     began = time.perf_counter()
-    out = client.ask("squeue", "-h", "-a", "-r", "-o", queue.columns(mark))
+    out = client.ask_slurm("squeue", "-h", "-a", "-r", "-o", queue.squeue_format(mark))
     asked = time.perf_counter() - began
     count = len(queue.read_jobs(out, mark))
     read = best(lambda: queue.read_jobs(out, mark))
@@ -288,9 +288,7 @@ def unfolded(client: Client) -> None:
     row("  reading them", f"{read:.2f} s", f"{read / asked:.2f} of squeue's time")
 
 
-IMPORTS = (
-    "from sentinel.slurm import nodes, queue, words; from sentinel.slurm.client import Client\n"
-)
+IMPORTS = "from sentinel.slurm import nodes, queue, words; from sentinel.slurm.client import SlurmClient\n"
 PASS = """
 mark, client = words.nonce(), Client(limit=120)
 jobs = queue.read_jobs(client.ask("squeue", "-h", "-a", "-r", "-o", queue.columns(mark)), mark)

@@ -17,7 +17,7 @@ from benchmarks.measure import machine, row
 from sentinel.clock import SystemClock
 from sentinel.config.settings import Settings
 from sentinel.core.model import Status
-from sentinel.web.rate_limit import Rate
+from sentinel.web.rate_limit import RequestRateLimiter
 from sentinel.wiring import app
 from tests.web.scenery import alert, fill
 from tests.web.stage import Stage, stage
@@ -31,7 +31,7 @@ TONES = (Status.CRITICAL, Status.WARNING, Status.UNKNOWN)
 def main() -> None:
     """Under a minute."""
     print(machine())
-    limits = (Rate(10**9, 1e9), Rate(10**9, 1e9))
+    limits = (RequestRateLimiter(10**9, 1e9), RequestRateLimiter(10**9, 1e9))
     with tempfile.TemporaryDirectory() as folder:
         state, _ = app.open_state(Settings(state=folder), SystemClock())
         alerts = [alert(n, f"gpu{n * 17:05}", TONES[n % 3]) for n in range(ALERTS)]
@@ -63,7 +63,7 @@ def asked(s: Stage, path: str, rounds: int = 15) -> tuple[list[float], int]:
     """Seconds of each request, and bytes; each comes after a commit, so that nothing is kept."""
     times, size = list[float](), 0
     for _ in range(rounds):
-        s.do(s.engine.check("late"))
+        s.do(s.engine.run_check("late"))
         time.sleep(0.6)
         start = time.perf_counter()
         with urllib.request.urlopen(s.url + path) as answer:
@@ -84,7 +84,7 @@ def lag(s: Stage, work: Callable[[], None]) -> list[float]:
 
     async def checks() -> None:
         while not over.is_set():
-            await s.engine.check("late")
+            await s.engine.run_check("late")
             await asyncio.sleep(1)
 
     async def both() -> None:

@@ -16,15 +16,15 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
-from sentinel.alerting.state_machine import Policy, step
+from sentinel.alerting.state_machine import AlertPolicy, advance_alert
 from sentinel.core.clock import SECOND, Instant
-from sentinel.core.cluster import Run, Submission
+from sentinel.core.cluster import JobRun, Submission
 from sentinel.core.model import Alert, Key, Status
 from sentinel.core.ports import Context
 from sentinel.testing import FixedSlurm
 from tests.checks.job.making import Watch, check, job
 
-KEY, POLICY = Key("lab", "training", "train"), Policy(kind="job")
+KEY, POLICY = Key("lab", "training", "train"), AlertPolicy(kind="job")
 EVERY_S, MIN_JOB_AGE_S = 60, 300
 DEATHS = ("FAILED", "FAILED", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY", "TIMEOUT", "TIMEOUT")
 MORNING_S = 8 * 3600.0
@@ -167,7 +167,7 @@ class Night:
             here = self.start + now
             self.watch.clock.advance(now - (self.watch.clock.now().wall / SECOND - self.start))
             finding = self._seen(here)
-            done = step(KEY, self.alert, finding, POLICY, self.watch.clock.now())
+            done = advance_alert(KEY, self.alert, finding, POLICY, self.watch.clock.now())
             self.alert = done.alert
             if done.transition and done.transition.status is Status.CRITICAL:
                 self.messages.append(now)
@@ -202,7 +202,7 @@ class Night:
                     id=number, name="train", user="alice", workdir="/w", **known
                 )
             elif row.ended <= now < row.ended + MIN_JOB_AGE_S:
-                ends[number] = Run(
+                ends[number] = JobRun(
                     job_id=number, id=number, array_id=number, name="train", user="alice",
                     state=row.state, partition="prod", nodes="node-[0-3]", started=times[0],
                     submitted=int(self.start + row.submitted), ended=times[1], source="squeue",

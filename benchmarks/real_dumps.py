@@ -10,8 +10,8 @@ import re
 import sys
 from pathlib import Path
 
-from sentinel.core.text import ranges
-from sentinel.stacks.recordings import Order, read
+from sentinel.core.text import format_ranges
+from sentinel.stacks.recordings import RecordingsOrder, read_recordings
 
 TRUTH = re.compile(r"Fault ranks: (\[[0-9, ]*\])")
 
@@ -27,12 +27,12 @@ def main() -> None:
 def case(log: Path) -> tuple[int, int, int]:
     """Ranks with a fault, those of them that were missed, and others that were named."""
     truth = {int(rank) for found in TRUTH.findall(log.read_text()) for rank in json.loads(found)}
-    found = read(Order(places=(f"{log.parent.resolve()}/",)))
-    named = set(found.standstill.named)
-    shown = [ranges(some) or "-" for some in (truth, named, truth - named, named - truth)]
+    found = read_recordings(RecordingsOrder(places=(f"{log.parent.resolve()}/",)))
+    named = set(found.joint_standstill.culprit_ranks)
+    shown = [format_ranges(some) or "-" for some in (truth, named, truth - named, named - truth)]
     print(log.parent.name, *shown, sep=" | ")
     if truth != named:
-        print(f"  {found.words}")
+        print(f"  {found.standstill_words}")
     return len(truth), len(truth - named), len(named - truth)
 
 

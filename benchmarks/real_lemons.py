@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from sentinel.core.clock import SECOND, Instant
-from sentinel.core.gpu_ledger import NODE, Entry, GpuEvent
-from sentinel.core.lemon_policy import DAY, LemonPolicy
+from sentinel.core.gpu_ledger import NODE_PREFIX, GpuEvent, LedgerEntry
+from sentinel.core.lemon_policy import DAY_S, LemonPolicy
 from sentinel.gpu import ledger_update
 
 HALF, AHEAD, SAMPLES = 174.0, 28.0, 400
@@ -104,7 +104,7 @@ def returns(found: dict[str, list[Outage]]) -> list[Return]:
 
 def sentinel(r: Return) -> float:
     """The product's own: its ledger's entry of the node, counted from the events."""
-    entry = Entry(subject=NODE + r.node, first=_at(0), seen=_at(0))
+    entry = LedgerEntry(subject=NODE_PREFIX + r.node, first=_at(0), seen=_at(0))
     events = [e for o in r.past for e in _events(r.node, o)]
     policy = LemonPolicy()
     counted = ledger_update.counted(entry, events, policy)
@@ -114,12 +114,13 @@ def sentinel(r: Return) -> float:
 def _events(node: str, outage: Outage) -> list[GpuEvent]:
     told = (("drained", outage.began), ("undrained", outage.ended))
     return [
-        GpuEvent(id=f"{what} {at}", subject=NODE + node, what=what, at=_at(at)) for what, at in told
+        GpuEvent(id=f"{what} {at}", subject=NODE_PREFIX + node, what=what, at=_at(at))
+        for what, at in told
     ]
 
 
 def _at(days: float) -> Instant:
-    return Instant(wall=int(days * DAY * SECOND))
+    return Instant(wall=int(days * DAY_S * SECOND))
 
 
 def fading(half_life: float, test: float = 1.0, repeat: float = 1.0) -> Score:

@@ -56,11 +56,11 @@ def mail(place: Path) -> None:
 
     from sentinel.channels.email import Email
     from sentinel.channels.format.examples import SAMPLES
-    from sentinel.config.default import from_data
+    from sentinel.config.default import settings_from_data
     from sentinel.wiring import app
 
     block = {"kind": "email", "to": ["you@example.org"], "from": "you@example.org", "host": "x"}
-    settings = from_data({"channels": {"mail": block}}, app.CHECKS, app.CHANNELS)
+    settings = settings_from_data({"channels": {"mail": block}}, app.CHECKS, app.CHANNELS)
     channel: Email = settings.channels[0].plugin
     html = dict(channel.preview(SAMPLES["firing"]))["html"]
     with sync_playwright() as playwright:

@@ -12,7 +12,7 @@ class NoHome(SentinelError):
     """EX_CONFIG of sysexits(3)."""
 
 
-def own_folder(variable: str, usual: str) -> str:
+def find_user_folder(variable: str, usual: str) -> str:
     """The folder that the variable names, else the usual one below the home (`~/.config`).
 
     Raises NoHome where $HOME is not set and the user has no entry in passwd, as in a container: a

@@ -5,22 +5,22 @@ from typing import Any, TypeVar
 
 from msgspec import structs
 
-from sentinel.core.clock import Instant, shifted
+from sentinel.core.clock import Instant, shift_instant
 from sentinel.core.cluster import (
     Controller,
     Job,
     JobEnd,
     JobPast,
+    JobRun,
     Node,
     Reservation,
-    Run,
     Submission,
     Timeouts,
 )
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import Coverage
 from sentinel.core.ports import Context
-from sentinel.slurm.job_states import Phase, phase
+from sentinel.slurm.job_states import Phase, state_phase
 
 Answer = TypeVar("Answer")
 ALL_SEEN = Coverage(of="subjects", meant=1)
@@ -39,7 +39,7 @@ class ManualClock:
         return self._now
 
     def advance(self, seconds: float) -> Instant:
-        self._now = shifted(self._now, seconds)
+        self._now = shift_instant(self._now, seconds)
         return self._now
 
     def jump(self, seconds: float) -> Instant:
@@ -52,7 +52,7 @@ class ManualClock:
 def job(number: str = "10", state: str = "RUNNING", reason: str = "None", **more: Any) -> Job:
     """A row of squeue at START: a running job has nodes and times, a pending one has none. `more` are
     fields of Job."""
-    runs = phase(state) not in (Phase.WAITING, Phase.HELD)
+    runs = state_phase(state) not in (Phase.WAITING, Phase.HELD)
     now = START.wall // 1_000_000
     fields: dict[str, Any] = {
         "id": number,
@@ -100,39 +100,41 @@ class FixedSlurm:
         self._partitions = partitions
 
     def jobs(self) -> Sequence[Job]:
-        return _known(self._jobs)
+        return _require_given(self._jobs)
 
     def gpus(self) -> Mapping[str, int]:
-        return _known(self._gpus)
+        return _require_given(self._gpus)
 
     def sluids(self) -> Mapping[str, str]:
-        return _known(self._sluids)
+        return _require_given(self._sluids)
 
     def nodes(self) -> Sequence[Node]:
-        return _known(self._nodes)
+        return _require_given(self._nodes)
 
     def job_end(self, job_id: str) -> JobEnd | None:
         return self._ends.get(job_id)
 
     def past(self, job_ids: Collection[str], names: Collection[str], since: float) -> JobPast:
         """The ends it was given; those that are no Run have no name and no user."""
-        runs = (e if isinstance(e, Run) else Run(**structs.asdict(e)) for e in self._ends.values())
+        runs = (
+            e if isinstance(e, JobRun) else JobRun(**structs.asdict(e)) for e in self._ends.values()
+        )
         return JobPast(runs=tuple(runs))
 
     def controller(self) -> Controller:
-        return _known(self._controller)
+        return _require_given(self._controller)
 
     def timeouts(self) -> Timeouts:
-        return _known(self._timeouts)
+        return _require_given(self._timeouts)
 
     def reservations(self) -> Sequence[Reservation]:
-        return _known(self._reservations)
+        return _require_given(self._reservations)
 
     def partitions(self) -> Mapping[str, int]:
-        return _known(self._partitions)
+        return _require_given(self._partitions)
 
     def topology(self) -> Mapping[str, str]:
-        return _known(self._topology)
+        return _require_given(self._topology)
 
     def submission(self, job_id: str) -> Submission | None:
         return self._submissions.get(job_id)
@@ -145,7 +147,7 @@ def context(slurm: FixedSlurm | None = None, now: Instant = START, **more: Any) 
     )
 
 
-def _known(answer: Answer | None) -> Answer:
+def _require_given(answer: Answer | None) -> Answer:
     if answer is None:
         raise CannotTell(
             "slurm_load_jobs error: Unable to contact slurm controller (connect failure)"

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from sentinel.config import foreign
-from sentinel.config.registry import BrokenKind, Registry
+from sentinel.config.registry import BrokenKind, KindRegistry
 from sentinel.plugin import Channel, Check, Receipt
-from sentinel.trust import Distrusted
+from sentinel.trust import UntrustedFile
 from sentinel.wiring.app import ACTIONS, CHANNELS, CHECKS
 
 GOOD = '''\
@@ -242,7 +242,7 @@ def test_two_packages_with_one_name_are_both_named(
         (about / "entry_points.txt").write_text(f"[sentinel.checks]\nage = pack{number}:Age\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     with pytest.raises(BrokenKind) as caught:
-        Registry({}, "sentinel.checks").load("age")
+        KindRegistry({}, "sentinel.checks").load_kind("age")
     for number in (1, 2):
         assert f"pack{number} 1.0 ({tmp_path}/pack{number}.py)" in str(caught.value)
 
@@ -263,23 +263,23 @@ def test_what_others_could_change_is_not_run(site: Site, which: str) -> None:
     path = site.root / which
     path.chmod(path.stat().st_mode | 0o022)
     site.write("age", "open('ran', 'w')\n")
-    registry = Registry({}, "sentinel.test.none")
-    registry.look_in([str(site.checks)])
-    with pytest.raises(Distrusted, match=f"{path} may be written by everybody.*chmod g?o-w"):
-        registry.load("age")
+    registry = KindRegistry({}, "sentinel.test.none")
+    registry.add_folders([str(site.checks)])
+    with pytest.raises(UntrustedFile, match=f"{path} may be written by everybody.*chmod g?o-w"):
+        registry.load_kind("age")
 
 
 def test_a_file_that_changed_is_read_again(site: Site) -> None:
     """And one that did not is the same class, so that a reload changes nothing."""
-    registry = Registry({}, "sentinel.test.none")
-    registry.look_in([str(site.checks)])
-    first = registry.load("age")
-    assert registry.load("age") is first
+    registry = KindRegistry({}, "sentinel.test.none")
+    registry.add_folders([str(site.checks)])
+    first = registry.load_kind("age")
+    assert registry.load_kind("age") is first
     site.write("age", GOOD.replace("How old", "How new"))
-    assert registry.load("age").__doc__ == "How new a thing is."
+    assert registry.load_kind("age").__doc__ == "How new a thing is."
     site.write("age", "1 / 0")
     with pytest.raises(BrokenKind, match=r"age\.py does not load"):
-        registry.load("age")
+        registry.load_kind("age")
 
 
 def test_a_directory_that_is_not_there_is_an_error(site: Site) -> None:
@@ -292,8 +292,8 @@ def test_a_directory_that_is_not_there_is_an_error(site: Site) -> None:
 
 def test_every_kind_of_sentinel_is_fit() -> None:
     for registry in (CHECKS, CHANNELS, ACTIONS):
-        for name in registry.names():
-            foreign.judged(registry.load(name), registry.base)
+        for name in registry.kind_names():
+            foreign.judge_class(registry.load_kind(name), registry.base)
 
 
 def test_a_method_in_place_of_a_property_is_named() -> None:
@@ -306,7 +306,7 @@ def test_a_method_in_place_of_a_property_is_named() -> None:
         async def send(self, notifications: object) -> Receipt:
             return Receipt()
 
-    with pytest.raises(foreign.Unfit, match="`personal` gives <bound method"):
-        foreign.tried(Loud(), Channel)
-    with pytest.raises(foreign.Unfit, match=r"base class sentinel\.plugin\.Check"):
-        foreign.judged(Loud, Check)
+    with pytest.raises(foreign.UnfitKind, match="`personal` gives <bound method"):
+        foreign.try_plugin(Loud(), Channel)
+    with pytest.raises(foreign.UnfitKind, match=r"base class sentinel\.plugin\.Check"):
+        foreign.judge_class(Loud, Check)

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from sentinel import proc
-from sentinel.proc.stuck import started
+from sentinel.proc.stuck import start_ticks
 from tests.lab.fuse import Fuse
 
 
@@ -162,9 +162,9 @@ def test_a_background_process_without_the_output_is_none_of_ours() -> None:
 def test_output_is_bounded() -> None:
     """Exactly the bound is taken; one byte more ends the command."""
     assert len(sh("head -c 1000 /dev/zero", max_output=1000).out) == 1000
-    with pytest.raises(proc.TooMuch, match="sh printed more than 1 kB"):
+    with pytest.raises(proc.TooMuchOutput, match="sh printed more than 1 kB"):
         sh("head -c 1001 /dev/zero", max_output=1000)
-    with pytest.raises(proc.TooMuch):
+    with pytest.raises(proc.TooMuchOutput):
         proc.run(["yes"], limit=20, max_output=1000)
     assert not zombies()
 
@@ -191,7 +191,7 @@ def test_what_is_no_program_is_not_found_and_says_why(tmp_path: Path) -> None:
     """Missing, not executable, a directory, no interpreter: one line each."""
     before = open_files()
     for argv, message in not_programs(tmp_path):
-        with pytest.raises(proc.NotFound) as error:
+        with pytest.raises(proc.CommandNotFound) as error:
             proc.run(argv, limit=20)
         assert message in str(error.value)
         assert str(error.value).isprintable()
@@ -212,7 +212,7 @@ def test_where_nothing_can_be_started_nothing_is_called_missing() -> None:
 
 def test_a_missing_folder_is_not_found(tmp_path: Path) -> None:
     """The message names the folder and the program."""
-    with pytest.raises(proc.NotFound, match="cannot start true in /nope: No such file"):
+    with pytest.raises(proc.CommandNotFound, match="cannot start true in /nope: No such file"):
         proc.run(["true"], limit=20, cwd="/nope")
 
 
@@ -276,7 +276,7 @@ from sentinel.proc import running
 
 def late(frame, event, arg):
     "The thread gets no processor between the start of a command and its note of it."
-    if frame.f_code is running.add.__code__:
+    if frame.f_code is running.add_group.__code__:
         time.sleep(0.2)
 
 threading.settrace(late)
@@ -307,20 +307,20 @@ def test_importing_it_costs_no_heavy_module() -> None:
 
 def test_a_live_process_counts_as_stuck_only_by_pid_start_and_boot() -> None:
     """A pid that was given to another process, or another boot, is not the same child."""
-    here, began = proc.boot_id(), started(os.getpid())
+    here, began = proc.boot_id(), start_ticks(os.getpid())
     assert began is not None
-    assert proc.still_stuck(proc.Stuck(os.getpid(), began, here))
-    assert not proc.still_stuck(proc.Stuck(os.getpid(), began + 1, here))
-    assert not proc.still_stuck(proc.Stuck(os.getpid(), began, "another boot"))
-    assert not proc.still_stuck(proc.Stuck(2**22 + 1, began, here))
+    assert proc.still_stuck(proc.StuckProcess(os.getpid(), began, here))
+    assert not proc.still_stuck(proc.StuckProcess(os.getpid(), began + 1, here))
+    assert not proc.still_stuck(proc.StuckProcess(os.getpid(), began, "another boot"))
+    assert not proc.still_stuck(proc.StuckProcess(2**22 + 1, began, here))
 
 
 def test_a_zombie_is_not_stuck() -> None:
     """It has ended; only its parent has not looked."""
     child = os.posix_spawn("/usr/bin/sleep", ["sleep", "60"], os.environ)
-    began = started(child)
+    began = start_ticks(child)
     assert began is not None
-    stuck = proc.Stuck(child, began, proc.boot_id())
+    stuck = proc.StuckProcess(child, began, proc.boot_id())
     assert proc.still_stuck(stuck)
     os.kill(child, signal.SIGKILL)
     assert eventually(lambda: not proc.still_stuck(stuck))
@@ -333,7 +333,7 @@ def test_a_child_in_state_d_is_abandoned_within_the_grace_and_buried_later(fuse:
     before, began = open_files(), time.monotonic()
     with pytest.raises(proc.TimedOut) as late:
         proc.run(["stat", "-f", str(fuse.point)], limit=0.5)
-    assert time.monotonic() - began < 0.5 + proc.GRACE + 5
+    assert time.monotonic() - began < 0.5 + proc.KILL_GRACE_S + 5
     stuck = late.value.stuck
     assert stuck is not None
     assert proc.still_stuck(stuck)

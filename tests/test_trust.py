@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sentinel.trust import fault, tree_fault
+from sentinel.trust import find_path_fault, find_tree_fault
 from tests.lab import needs
 from tests.lab.fuse import Fuse
 
@@ -40,7 +40,7 @@ def file(place: Path) -> Path:
 
 
 def wrong(path: Path, trusted: frozenset[int] = ROOT) -> str:
-    found = fault(str(path), trusted)
+    found = find_path_fault(str(path), trusted)
     return f"{found.path} {found.why}; {found.remedy}" if found else ""
 
 
@@ -162,14 +162,14 @@ def test_a_mount_of_somebody_elses_shows_what_that_one_likes(place: Path) -> Non
 def test_one_file_of_somebody_else_spoils_a_directory_of_code(file: Path) -> None:
     """Any module of it may be imported; a link leads to where it leads."""
     folder = file.parent.parent
-    assert tree_fault(str(folder), ROOT) is None
+    assert find_tree_fault(str(folder), ROOT) is None
     os.chown(file, DAEMON, DAEMONS)
-    found = tree_fault(str(folder), ROOT)
+    found = find_tree_fault(str(folder), ROOT)
     assert found is not None
     assert found.path == str(file)
     elsewhere = folder.parent / "module.py"
     file.rename(elsewhere)
     file.symlink_to(elsewhere)
-    found = tree_fault(str(folder), ROOT)
+    found = find_tree_fault(str(folder), ROOT)
     assert found is not None
     assert found.path == str(elsewhere)

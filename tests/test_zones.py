@@ -11,7 +11,7 @@ PROGRAM = f"""
 from datetime import datetime
 from sentinel import zones
 for moment in {MOMENTS}:
-    print(datetime.fromisoformat(moment).astimezone(zones.here()).isoformat())
+    print(datetime.fromisoformat(moment).astimezone(zones.get_local_zone()).isoformat())
 """
 
 

@@ -10,12 +10,20 @@ from msgspec import Struct
 
 from benchmarks.real.hangs import instant, progress_of
 from benchmarks.real.logs import Run, lines
-from sentinel.checks.log.run import SOON
-from sentinel.checks.log.suspicion import PAIR, Suspicion, due_in, looked, next_pair, noticed, quiet
+from sentinel.checks.log.closer_look_state import (
+    PAIR_LOOKS,
+    CloserLookState,
+    compute_due_in_s,
+    compute_next_pair_s,
+    measure_quiet_s,
+    record_log_look,
+    record_node_looks,
+)
+from sentinel.checks.log.run import MIN_RERUN_S
 from sentinel.core.clock import Instant
 from sentinel.core.cluster import Job
-from sentinel.engine.engine import LOOKS
-from sentinel.engine.pipeline import AGAIN
+from sentinel.engine.engine import MAX_SECOND_LOOKS
+from sentinel.engine.pipeline import MAX_SECOND_LOOK_WAIT_S
 from tests.replay.simulate import DAY, EVERY, File, Watcher, job_of, looks
 
 TOOK = 15.0
@@ -37,41 +45,41 @@ def looked_at(several: Sequence[Run], seed: int) -> list[Looked]:
 
 def _job(watcher: Watcher, run: Run, number: int, random: Random) -> Looked:
     clock, written, upcoming, count = number * 1e7, lines(run), 0, 0
-    job, file, doubt = job_of(number, clock), File(f"1:{number}"), Suspicion()
+    job, file, doubt = job_of(number, clock), File(f"1:{number}"), CloserLookState()
     for due in looks(run.seconds, EVERY, random):
         now = due
-        for _ in range(1 + LOOKS):
+        for _ in range(1 + MAX_SECOND_LOOKS):
             while upcoming < len(written) and written[upcoming][0] <= now:
                 file.data += written[upcoming][1]
                 upcoming += 1
             doubt, taken = _pass(watcher, file, doubt, instant(clock + now), job)
             count += taken
             now += TOOK if taken else 0.0
-            wait = max(SOON, _due(watcher, doubt, instant(clock + now)))
-            if wait > AGAIN or now + wait >= run.seconds:
+            wait = max(MIN_RERUN_S, _due(watcher, doubt, instant(clock + now)))
+            if wait > MAX_SECOND_LOOK_WAIT_S or now + wait >= run.seconds:
                 break
             now += wait
     return Looked(count, run.seconds)
 
 
 def _pass(
-    watcher: Watcher, file: File, doubt: Suspicion, now: Instant, job: Job
-) -> tuple[Suspicion, int]:
+    watcher: Watcher, file: File, doubt: CloserLookState, now: Instant, job: Job
+) -> tuple[CloserLookState, int]:
     """One run of the check: what is suspected after it, and the looks that it took."""
     last = watcher.seen.looked if watcher.seen else now
     watcher.look(file, now, job)
     assert watcher.sight
     assert watcher.seen
-    doubt = noticed(doubt, watcher.sight, watcher.seen, last)
+    doubt = record_log_look(doubt, watcher.sight, watcher.seen, last)
     if _due(watcher, doubt, now) > 0:
         return doubt, 0
-    later = next_pair(quiet(doubt, watcher.seen, now), TOOK, 0.0)
-    return looked(doubt, now, PAIR, {}, later), PAIR
+    later = compute_next_pair_s(measure_quiet_s(doubt, watcher.seen, now), TOOK, 0.0)
+    return record_node_looks(doubt, now, PAIR_LOOKS, {}, later), PAIR_LOOKS
 
 
-def _due(watcher: Watcher, doubt: Suspicion, now: Instant) -> float:
+def _due(watcher: Watcher, doubt: CloserLookState, now: Instant) -> float:
     assert watcher.seen
-    return due_in(doubt, watcher.seen, watcher.learned, now)
+    return compute_due_in_s(doubt, watcher.seen, watcher.learned, now)
 
 
 def table(found: Sequence[Looked]) -> str:

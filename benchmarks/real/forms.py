@@ -13,16 +13,16 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
-from sentinel.checks.log.cadence import Learned
-from sentinel.checks.log.file_offset import MOST, Look
-from sentinel.checks.log.gather import HEAD
-from sentinel.checks.log.progress import Seen, Sight, remembered
-from sentinel.checks.log.recognition import recognise
-from sentinel.checks.log.scan import Patterns, scan
-from sentinel.checks.log.secondary import Wishes, asides
-from sentinel.checks.log.spikes import ENOUGH, words
-from sentinel.checks.log.troubles import Finder
-from sentinel.core.logtext import decoded
+from sentinel.checks.log.cadence import TrainingBaseline
+from sentinel.checks.log.file_offset import MAX_READ_BYTES, FileStat
+from sentinel.checks.log.gather import HEAD_BYTES
+from sentinel.checks.log.progress import LogObservation, LogState, update_state
+from sentinel.checks.log.recognition import recognise_log
+from sentinel.checks.log.scan import LogPatterns, scan_text
+from sentinel.checks.log.spikes import MIN_KNOWN_BATCHES, describe_spike
+from sentinel.checks.log.topics import Thresholds, judge_topics
+from sentinel.checks.log.troubles import TroubleFinder
+from sentinel.core.logtext import decode_log
 from sentinel.core.model import Status
 from sentinel.testing import START
 
@@ -84,38 +84,43 @@ def read(path: Path) -> Read:
     """As a check that sees it grow, and as one first look at the whole of it."""
     data = path.read_bytes()
     began = time.process_time()
-    text = decoded(data[-MOST:])
-    known = recognise(text, decoded(data[:HEAD]) if len(data) > MOST else "")
-    scan(text, _patterns())
+    text = decode_log(data[-MAX_READ_BYTES:])
+    known = recognise_log(text, decode_log(data[:HEAD_BYTES]) if len(data) > MAX_READ_BYTES else "")
+    scan_text(text, _patterns())
     seconds = time.process_time() - began
-    whole = decoded(data)
+    whole = decode_log(data)
     lost, risen, losses, errors = _told(whole)
     number = known.number.name if known.number else ""
-    who = known.trainer or "unknown"
+    who = known.first_trainer or "unknown"
     return Read(
         path, who, number, seconds, lost, risen, losses, errors, SUCCESS.search(whole) is not None
     )
 
 
-def _patterns() -> Patterns:
-    return Patterns({}, {}, None, Finder({}, []), course=True)
+def _patterns() -> LogPatterns:
+    return LogPatterns({}, {}, None, TroubleFinder({}, []), course=True)
 
 
 def _told(text: str) -> tuple[str, str, bool, tuple[str, ...]]:
     """The first alarm about a loss that is lost and about one that rises, whether there are
     enough losses for that, and the sorts of errors, look by look."""
-    seen: Seen | None = None
+    seen: LogState | None = None
     lost, risen, enough, kinds = "", "", False, dict[str, None]()
     for part in _parts(text):
-        look = Look(size=len(text), inode="1", mtime=0.0)
-        sight = Sight(
-            path="/log", at=START, looks={"/log": look}, events=tuple(scan(part, _patterns()))
+        look = FileStat(size=len(text), inode="1", mtime=0.0)
+        sight = LogObservation(
+            path="/log", at=START, looks={"/log": look}, events=tuple(scan_text(part, _patterns()))
         )
-        seen, _ = remembered(sight, seen, Learned(), False)
-        for aside in asides(seen, Learned(), Wishes(nan_after=3, slower_than=None), {}):
+        seen, _ = update_state(sight, seen, TrainingBaseline(), False)
+        for aside in judge_topics(
+            seen, TrainingBaseline(), Thresholds(nan_after=3, slower_than=None), {}
+        ):
             bad = aside.topic == "loss" and aside.status is Status.CRITICAL
             lost = lost or (aside.summary if bad else "")
-        risen, enough = risen or words(seen.course), enough or len(seen.course.usual) >= ENOUGH
+        risen, enough = (
+            risen or describe_spike(seen.course),
+            enough or len(seen.course.usual) >= MIN_KNOWN_BATCHES,
+        )
         kinds.update(dict.fromkeys(f"{one.kind}: {one.line}" for one in seen.troubles))
     return lost, risen, enough, tuple(kinds)
 

@@ -10,12 +10,19 @@ from msgspec import Struct, field
 
 from benchmarks.real.hangs import progress_of
 from benchmarks.real.logs import Run, lines
-from sentinel.checks.log.slowdown import BATCH, KEPT, MESSAGE, WITHIN, Pace, noted
+from sentinel.checks.log.slowdown import (
+    BATCH_STEPS,
+    MAX_DETECT_BATCHES,
+    MAX_KEPT_BATCHES,
+    WARNING_SHARE,
+    StepTimeTrend,
+    add_step_times,
+)
 from sentinel.core.clock import SECOND, Instant
 
-SOON = WITHIN * BATCH
+SOON = MAX_DETECT_BATCHES * BATCH_STEPS
 """Step times within which a slowdown has to be told."""
-KNOWN = SOON + 3 * BATCH
+KNOWN = SOON + 3 * BATCH_STEPS
 """Step times before it: a reference, and first batches that do not count."""
 ENOUGH = KNOWN + SOON
 TRIALS = 10
@@ -59,7 +66,7 @@ class Slowdowns(Struct):
 def slowdowns(several: Sequence[Run], seed: int, share: float, days: float) -> Slowdowns:
     """The jobs of one name one after the other; `days` are resampled from them."""
     found, random = Slowdowns(), Random(seed)
-    number, pace = re.compile(progress_of(several[0]).encode()), Pace()
+    number, pace = re.compile(progress_of(several[0]).encode()), StepTimeTrend()
     every: list[Times] = []
     for number_of, run in enumerate(several):
         times = step_times(run, number)
@@ -69,7 +76,7 @@ def slowdowns(several: Sequence[Run], seed: int, share: float, days: float) -> S
         pace, told = watched(pace, every[len(every) - len(times) :])
         if told is not None:
             count, share = told
-            found.messages += share >= MESSAGE
+            found.messages += share >= WARNING_SHARE
             found.false.append(f"{run.path} at value {count} of {len(times)}: {share:.1%}")
     if len(every) >= ENOUGH:
         injected(found, every, share, random)
@@ -94,15 +101,17 @@ def step_times(run: Run, number: "re.Pattern[bytes]") -> list[tuple[float, float
     return times
 
 
-def watched(pace: Pace, times: Sequence[Times]) -> tuple[Pace, tuple[int, float] | None]:
+def watched(
+    pace: StepTimeTrend, times: Sequence[Times]
+) -> tuple[StepTimeTrend, tuple[int, float] | None]:
     """After these, and the number of the step time at which a slowdown was told first, and how
     large it was then."""
     told = None
     for count, (_, one, job) in enumerate(times, 1):
         before = pace.told
-        pace = noted(pace, [one], Instant(count * SECOND), job, "")
+        pace = add_step_times(pace, [one], Instant(count * SECOND), job, "")
         if pace.told and not before and told is None:
-            told = count, pace.share
+            told = count, pace.slowdown_share
     return pace, told
 
 
@@ -110,10 +119,12 @@ def injected(found: Slowdowns, every: Sequence[Times], share: float, random: Ran
     """From random moments on every step takes longer; 200 step times are left to tell it."""
     for _ in range(TRIALS):
         at = random.randint(KNOWN, len(every) - SOON)
-        pace, _ = watched(Pace(), every[max(0, at - 2 * BATCH * KEPT) : at])
-        if pace.usual is None or pace.told:
+        pace, _ = watched(
+            StepTimeTrend(), every[max(0, at - 2 * BATCH_STEPS * MAX_KEPT_BATCHES) : at]
+        )
+        if pace.usual_s is None or pace.told:
             continue
-        found.least.append(pace.least)
+        found.least.append(pace.least_share)
         slow = [(took, one * (1 + share), job) for took, one, job in every[at : at + SOON]]
         told = watched(pace, slow)[1]
         found.told.append(told[0] if told else None)
@@ -121,11 +132,11 @@ def injected(found: Slowdowns, every: Sequence[Times], share: float, random: Ran
 
 def resampled(found: Slowdowns, every: Sequence[Times], days: float, random: Random) -> None:
     """So many days, drawn from these step times in blocks."""
-    pace, seconds = Pace(), 0.0
+    pace, seconds = StepTimeTrend(), 0.0
     while seconds < days * DAY:
         at = random.randrange(len(every) - BLOCK)
         for took, one, _ in every[at : at + BLOCK]:
             before, seconds = pace.told, seconds + took
-            pace = noted(pace, [one], Instant(0), "0", "")
+            pace = add_step_times(pace, [one], Instant(0), "0", "")
             found.resampled_false += pace.told and not before
     found.resampled += seconds / DAY

@@ -9,33 +9,33 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from sentinel.core import hostlist
-from sentinel.core.actions import ActionRecord, Outcome
-from sentinel.core.clock import Instant, elapsed
+from sentinel.core.actions import ActionOutcome, ActionRecord
+from sentinel.core.clock import Instant, get_elapsed_s
 from sentinel.core.errors import Invalid
 from sentinel.core.model import Alert, Key, Status, Transition
 from sentinel.core.text import shortened, visible
 
-BY_HAND = " by hand"
+BY_HAND_SUFFIX = " by hand"
 """Ends the name of a person who acted through the command line, and has seen the outcome."""
 
-MOST = 1000
+MAX_RECORDS = 1000
 """Records that one pass looks through, at most."""
 
-PATIENCE = 120.0
+TERMINAL_WAIT_S = 120.0
 """Seconds for which a person may still sit before the command that acted."""
 
-A_PERSON_MUST_LOOK = ("suspect", "breaker")
+ANNOUNCED_RULES = ("suspect", "breaker")
 """Rules of the guard whose refusal is news for people; all others are in the log alone."""
 
-_STATUS = {
-    Outcome.DONE: Status.OK,
-    Outcome.INTENDED: Status.OK,  # of a dry run
-    Outcome.UNKNOWN: Status.UNKNOWN,
-    Outcome.UNCLEAR: Status.UNKNOWN,
+_OUTCOME_STATUSES = {
+    ActionOutcome.DONE: Status.OK,
+    ActionOutcome.INTENDED: Status.OK,  # of a dry run
+    ActionOutcome.UNKNOWN: Status.UNKNOWN,
+    ActionOutcome.UNCLEAR: Status.UNKNOWN,
 }
 
 
-class Bulletin(Struct, frozen=True, kw_only=True):
+class ActionBulletin(Struct, frozen=True, kw_only=True):
     """One message about what was done, or was not, for a check. `id` is stable over restarts."""
 
     id: str
@@ -46,7 +46,7 @@ class Bulletin(Struct, frozen=True, kw_only=True):
     details: str = ""
     commands: tuple[str, ...] = ()
 
-    def about(
+    def make_alert(
         self, key: Key, alert: Alert | None, kind: str, labels: Mapping[str, str], now: Instant
     ) -> Alert:
         """The alert it belongs to, or one that stands in for it, with its words."""
@@ -63,7 +63,7 @@ class Bulletin(Struct, frozen=True, kw_only=True):
             )
         return replace(alert, details=self.details, commands=self.commands, values={})
 
-    def transition(self, alert: Alert, now: Instant) -> Transition:
+    def make_transition(self, alert: Alert, now: Instant) -> Transition:
         """What it tells, as a change of its alert."""
         return Transition(
             id=self.id,
@@ -79,30 +79,32 @@ class Bulletin(Struct, frozen=True, kw_only=True):
         )
 
 
-class Done(Struct, frozen=True, kw_only=True):
+class ActionPassResult(Struct, frozen=True, kw_only=True):
     """What a pass left in the log (`recent`, newest first), and what a dry run would have done."""
 
     recent: tuple[ActionRecord, ...] = ()
     imagined: tuple[ActionRecord, ...] = ()
 
 
-def token(record: ActionRecord) -> str:
+def make_outcome_token(record: ActionRecord) -> str:
     """Names one outcome of one action: what was unknown and turns out done is told twice."""
     return f"{record.id}:{record.outcome.value}"
 
 
-def news(records: Iterable[ActionRecord], told: Collection[str]) -> list[ActionRecord]:
+def find_unannounced(records: Iterable[ActionRecord], told: Collection[str]) -> list[ActionRecord]:
     """Those that people shall hear of and did not, the oldest first (`records`: newest first)."""
-    fresh = [r for r in records if _telling(r) and token(r) not in told]
+    fresh = [r for r in records if _is_announced(r) and make_outcome_token(r) not in told]
     return fresh[::-1]
 
 
-def remembered(told: Sequence[str], fresh: Iterable[ActionRecord]) -> list[str]:
+def list_announced_tokens(told: Sequence[str], fresh: Iterable[ActionRecord]) -> list[str]:
     """What was told up to now, as the state keeps it: more than one look at the log holds."""
-    return [*told, *map(token, fresh)][-2 * MOST :]
+    return [*told, *map(make_outcome_token, fresh)][-2 * MAX_RECORDS :]
 
 
-def bulletins(records: Sequence[ActionRecord], checks: Collection[str]) -> list[Bulletin]:
+def make_bulletins(
+    records: Sequence[ActionRecord], checks: Collection[str]
+) -> list[ActionBulletin]:
     """A message for each; refusals for the same reason are one, however many nodes there are.
 
     What nobody among `checks` asked for is told as sentinel's own.
@@ -113,44 +115,44 @@ def bulletins(records: Sequence[ActionRecord], checks: Collection[str]) -> list[
             (record.by, record.action, record.rule) if record.rule == "breaker" else (record.id,)
         )
         found.setdefault(alike, []).append(record)
-    return [_bulletin(group, checks) for group in found.values()]
+    return [_make_bulletin(group, checks) for group in found.values()]
 
 
-def names(targets: Sequence[str]) -> str:
+def format_targets(targets: Sequence[str]) -> str:
     """Nodes as a host list, anything else one by one; at most 200 characters."""
     try:
-        return shortened(hostlist.fold(targets), 200)
+        return shortened(hostlist.fold_hostlist(targets), 200)
     except Invalid:
         return shortened(", ".join(visible(t) for t in targets), 200)
 
 
-def _telling(record: ActionRecord) -> bool:
-    if record.outcome is Outcome.REFUSED:
-        return record.rule in A_PERSON_MUST_LOOK and not record.by.endswith(BY_HAND)
-    tried = record.outcome.tried and record.outcome is not Outcome.INTENDED
-    return tried and not (record.by.endswith(BY_HAND) and _seen(record))
+def _is_announced(record: ActionRecord) -> bool:
+    if record.outcome is ActionOutcome.REFUSED:
+        return record.rule in ANNOUNCED_RULES and not record.by.endswith(BY_HAND_SUFFIX)
+    tried = record.outcome.is_attempted and record.outcome is not ActionOutcome.INTENDED
+    return tried and not (record.by.endswith(BY_HAND_SUFFIX) and _is_seen_at_terminal(record))
 
 
-def _seen(record: ActionRecord) -> bool:
+def _is_seen_at_terminal(record: ActionRecord) -> bool:
     """Whether the person at the terminal saw this outcome: it came while the command ran."""
-    return record.ended is None or elapsed(record.at, record.ended) < PATIENCE
+    return record.ended is None or get_elapsed_s(record.at, record.ended) < TERMINAL_WAIT_S
 
 
-def _bulletin(group: Sequence[ActionRecord], checks: Collection[str]) -> Bulletin:
+def _make_bulletin(group: Sequence[ActionRecord], checks: Collection[str]) -> ActionBulletin:
     first = group[0]
-    targets = names([r.target for r in group])
-    return Bulletin(
-        id=token(first),
+    targets = format_targets([r.target for r in group])
+    return ActionBulletin(
+        id=make_outcome_token(first),
         check=first.by if first.by in checks else "sentinel",
         subject=first.subject if len(group) == 1 and first.subject else targets,
-        status=_STATUS.get(first.outcome, Status.WARNING),
-        summary=_summary(first, targets),
+        status=_OUTCOME_STATUSES.get(first.outcome, Status.WARNING),
+        summary=_summarize_outcome(first, targets),
         details="\n".join(f"{name}: {value}" for name, value in first.evidence.items()),
-        commands=(_look_closer(first),),
+        commands=(_choose_next_command(first),),
     )
 
 
-def _look_closer(record: ActionRecord) -> str:
+def _choose_next_command(record: ActionRecord) -> str:
     """The command to run next: only jobs are told beside an alert of another name."""
     if record.target.startswith("/"):  # a directory: what may go there now
         return f"sentinel check {shlex.quote(visible(record.by))}"
@@ -159,10 +161,10 @@ def _look_closer(record: ActionRecord) -> str:
     return f"{what} {target}"
 
 
-def _summary(record: ActionRecord, targets: str) -> str:
+def _summarize_outcome(record: ActionRecord, targets: str) -> str:
     what = visible(f"{record.action} {targets}")
-    if record.outcome is Outcome.REFUSED:
+    if record.outcome is ActionOutcome.REFUSED:
         return f"{what}: not done: {visible(record.why)}"
-    if record.outcome is Outcome.INTENDED:
+    if record.outcome is ActionOutcome.INTENDED:
         return f"{what}: would be done ({visible(record.why)})"
     return f"{what}: {record.outcome.value}: {visible(record.detail or record.why)}"

@@ -6,47 +6,47 @@ from typing import ClassVar
 
 from msgspec.structs import replace
 
-from sentinel.actions.jobs import LIMITS, after_evidence, looked
+from sentinel.actions.jobs import JOB_ACTION_LIMITS, change_after_evidence, look_at_running_job
 from sentinel.core.action_limits import Limits
 from sentinel.core.actions import Look, Reply
 from sentinel.core.model import ActionRequest
 from sentinel.core.ports import JobHands, JobView
 from sentinel.plugin import Action
 
-SIGNALS = frozenset({"HUP", "INT", "QUIT", "ABRT", "KILL", "USR1", "USR2", "TERM", "CONT"})
-TO = {"steps": (), "batch": ("--batch",), "all": ("--full",)}
+ALLOWED_SIGNALS = frozenset({"HUP", "INT", "QUIT", "ABRT", "KILL", "USR1", "USR2", "TERM", "CONT"})
+SCANCEL_OPTIONS = {"steps": (), "batch": ("--batch",), "all": ("--full",)}
 """Whom scancel(1) signals: the steps alone, the batch shell alone, or both."""
 
 
-class Cancel(Action, frozen=True):
+class CancelAction(Action, frozen=True):
     """Ends a running job (`scancel`), stacks first; with the param `signal` sends that instead.
 
     `to`: steps (default), batch or all. What a signal brings about is not waited for.
     """
 
-    limits: ClassVar[Limits] = LIMITS
+    limits: ClassVar[Limits] = JOB_ACTION_LIMITS
     asks_anew: ClassVar[bool] = True
     leaves_no_trace: ClassVar[bool] = True
 
     def look(self, request: ActionRequest, view: JobView) -> Look:
         """Done when this run of the job is over."""
-        look = looked(request, view)
-        return replace(look, not_ready=_unknown(request) or look.not_ready)
+        look = look_at_running_job(request, view)
+        return replace(look, not_ready=_explain_unknown_param(request) or look.not_ready)
 
     def commands(self, request: ActionRequest) -> tuple[tuple[str, ...], ...]:
         signal = request.params.get("signal", "")
         if not signal:
             return (("scancel", request.target),)
-        to = TO.get(request.params.get("to", "steps"), ())
+        to = SCANCEL_OPTIONS.get(request.params.get("to", "steps"), ())
         return (("scancel", f"--signal={signal}", *to, request.target),)
 
     def perform(self, request: ActionRequest, hands: JobHands) -> Reply:
         """Evidence, one more look, the command."""
-        return after_evidence(request, hands, self.commands(request))
+        return change_after_evidence(request, hands, self.commands(request))
 
 
-def _unknown(request: ActionRequest) -> str:
+def _explain_unknown_param(request: ActionRequest) -> str:
     signal, to = request.params.get("signal", ""), request.params.get("to", "steps")
-    if signal and signal not in SIGNALS:
-        return f"{signal!r} is no signal; known: {', '.join(sorted(SIGNALS))}"
-    return "" if to in TO else f"`to` is {to!r}; known: {', '.join(TO)}"
+    if signal and signal not in ALLOWED_SIGNALS:
+        return f"{signal!r} is no signal; known: {', '.join(sorted(ALLOWED_SIGNALS))}"
+    return "" if to in SCANCEL_OPTIONS else f"`to` is {to!r}; known: {', '.join(SCANCEL_OPTIONS)}"

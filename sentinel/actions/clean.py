@@ -7,7 +7,14 @@ from typing import ClassVar
 
 from msgspec import MsgspecError
 
-from sentinel.clean.child import LOOKING, Going, Removed, argv, listing, removal
+from sentinel.clean.child import (
+    LOOKING,
+    RemovableStep,
+    RemovalResult,
+    list_removable,
+    program_argv,
+    run_removal,
+)
 from sentinel.core.action_limits import CleanLimits, Limits
 from sentinel.core.actions import Answer, Look, Reply
 from sentinel.core.errors import CannotTell
@@ -18,7 +25,7 @@ from sentinel.core.values import size_text
 from sentinel.plugin import Action
 
 
-class Clean(Action, frozen=True):
+class CleanAction(Action, frozen=True):
     """Removes files and directories in the target, a directory, by the params `rules` and `names`.
 
     Every name has to be allowed by the rules when it is looked at and again when it goes; nothing
@@ -31,12 +38,14 @@ class Clean(Action, frozen=True):
 
     def look(self, request: ActionRequest, view: View) -> Look:
         """Done when none of the names is there as something that may go. Raises CannotTell."""
-        names = _names(request)
+        names = _get_entry_names(request)
         if not names:
             return Look(text="no names", not_ready="the param `names` names nothing to remove")
-        going = listing(request.target, request.params.get("rules", ""), LOOKING, names).going
+        going = list_removable(
+            request.target, request.params.get("rules", ""), LOOKING, names
+        ).going
         return Look(
-            text=_described(going),
+            text=_describe_candidates(going),
             done=not going,
             unneeded="" if going else "none of it may go, or is there, any more",
             mark=" ".join(sorted(f"{e.name}:{e.identity[0]}:{e.identity[1]}" for e in going)),
@@ -44,28 +53,28 @@ class Clean(Action, frozen=True):
 
     def commands(self, request: ActionRequest) -> tuple[tuple[str, ...], ...]:
         rules = request.params.get("rules", "")
-        return (argv("remove", request.target, rules, _names(request)),)
+        return (program_argv("remove", request.target, rules, _get_entry_names(request)),)
 
     def perform(self, request: ActionRequest, hands: Hands) -> Reply:
         """Remove; what was removed and freed, and what was not, is in the answer."""
         (command,) = self.commands(request)
         try:
-            told = removal(command)
+            told = run_removal(command)
         except (CannotTell, MsgspecError) as error:
             return Reply(Answer.UNSURE, str(error))
         if isinstance(told, str):
             return Reply(Answer.REFUSED, told)
-        return Reply(Answer.REFUSED if told.errors else Answer.ACCEPTED, _told(told))
+        return Reply(Answer.REFUSED if told.errors else Answer.ACCEPTED, _describe_removal(told))
 
 
-def _told(done: Removed) -> str:
+def _describe_removal(done: RemovalResult) -> str:
     parts = [f"{done.removed} removed, {size_text(done.freed)} freed"]
     if done.late:
         parts.append(f"no time for {len(done.late)}, the next run goes on")
     return shortened(visible("; ".join([*parts, *done.errors])), 1000)
 
 
-def _names(request: ActionRequest) -> list[str]:
+def _get_entry_names(request: ActionRequest) -> list[str]:
     try:
         found = json.loads(request.params.get("names", "[]"))
     except ValueError:
@@ -73,7 +82,7 @@ def _names(request: ActionRequest) -> list[str]:
     return [name for name in found if isinstance(name, str)] if isinstance(found, list) else []
 
 
-def _described(going: tuple[Going, ...]) -> str:
+def _describe_candidates(going: tuple[RemovableStep, ...]) -> str:
     if not going:
         return "nothing is left of it"
     size = size_text(sum(e.bytes for e in going))

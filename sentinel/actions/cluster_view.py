@@ -12,11 +12,11 @@ from sentinel.core.errors import CannotTell
 from sentinel.core.ports import Hands
 from sentinel.core.values import duration_text
 
-SLOW = 5.0
+SLOW_ANSWER_S = 5.0
 """Seconds for an answer with which slurmctld is unwell: half of slurm.conf's MessageTimeout."""
 
 
-class Scene(Struct, frozen=True):
+class ClusterView(Struct, frozen=True):
     """The nodes by name, the members of each partition; `unwell` is what is wrong with Slurm."""
 
     by_name: Mapping[str, Node]
@@ -28,23 +28,25 @@ class Scene(Struct, frozen=True):
         return self.by_name.get(name)
 
 
-def survey(hands: Hands, after: Instant | None = None) -> Scene:
+def make_cluster_view(hands: Hands, after: Instant | None = None) -> ClusterView:
     """Never raises: blind is unwell. The nodes are not asked before `after`."""
     try:
         nodes, answer = hands.nodes(after), hands.controller()
     except CannotTell as error:
-        return Scene({}, {}, str(error))
-    return Scene({n.name: n for n in nodes}, _members(nodes), _unwell(answer))
+        return ClusterView({}, {}, str(error))
+    return ClusterView(
+        {n.name: n for n in nodes}, _group_by_partition(nodes), _explain_unwell_slurm(answer)
+    )
 
 
-def _unwell(answer: Controller) -> str:
+def _explain_unwell_slurm(answer: Controller) -> str:
     if not answer.primary_up and not any(up for _, up in answer.backups):
         return f"slurmctld on {answer.primary} is down"
-    slow = answer.latency > SLOW
+    slow = answer.latency > SLOW_ANSWER_S
     return f"slurmctld answers in {duration_text(answer.latency)}" if slow else ""
 
 
-def _members(nodes: Sequence[Node]) -> dict[str, frozenset[str]]:
+def _group_by_partition(nodes: Sequence[Node]) -> dict[str, frozenset[str]]:
     members: dict[str, set[str]] = {}
     for node in nodes:
         for partition in node.partitions:

@@ -15,22 +15,24 @@ from sentinel.core.ports import Hands, View
 from sentinel.core.text import visible
 from sentinel.core.values import Duration, Rate, Share
 from sentinel.plugin import Action
-from sentinel.slurm.node_states import described, unfit
+from sentinel.slurm.node_states import describe_node, unfit_reason
 
-SCRIPT = os.path.join(os.path.dirname(os.path.dirname(__file__)), "checks", "diag", "job.sh")
-NODE_TEST = os.path.join(os.path.dirname(os.path.dirname(__file__)), "nodes", "node_test.py")
-LOOK = (
+JOB_SCRIPT_PATH = os.path.join(
+    os.path.dirname(os.path.dirname(__file__)), "checks", "diag", "job.sh"
+)
+NODE_TEST_PATH = os.path.join(os.path.dirname(os.path.dirname(__file__)), "nodes", "node_test.py")
+GPU_PROBE_COMMAND = (
     "sh",
     "-c",
     "uname -n && all=$(ps -e -o args=) && printf '%s\\n' \"$all\" | sed -n '/^slurmstepd: \\[/p'",
 )
 """Who answers, and a line for each step of a job that is there."""
 
-SPARE = 60
+DCGMI_MARGIN_S = 60
 """Seconds by which dcgmi is ended before its job is."""
 
 
-class Diag(Action, frozen=True):
+class DiagAction(Action, frozen=True):
     """Starts dcgmi diag on a node: exclusively, with all its GPUs, within a time limit.
 
     Its share of a partition is the check's own; here only a bound that no fault can pass.
@@ -46,51 +48,58 @@ class Diag(Action, frozen=True):
         node = view.node(request.target)
         if node is None:
             return Look(text="unknown to Slurm", not_ready="Slurm knows no such node")
-        bad = unfit(node)
+        bad = unfit_reason(node)
         drained = "DRAIN" in node.flags
         if not bad and drained != (request.params.get("ssh") == "yes"):
             bad = "drained meanwhile" if drained else "not drained any more"
         if not bad and drained and node.state != "IDLE":
             bad = f"{node.state} with jobs still on it"
         return Look(
-            text=described(node), not_ready=f"it is {bad}" if bad else "", mark=str(drained)
+            text=describe_node(node), not_ready=f"it is {bad}" if bad else "", mark=str(drained)
         )
 
     def commands(self, request: ActionRequest) -> tuple[tuple[str, ...], ...]:
-        return (_by_ssh(request) if request.params.get("ssh") == "yes" else _sbatch(request),)
+        return (
+            _make_ssh_command(request)
+            if request.params.get("ssh") == "yes"
+            else _make_sbatch_command(request),
+        )
 
     def perform(self, request: ActionRequest, hands: Hands) -> Reply:
         """By sbatch; on a drained node by ssh, where it goes on by itself."""
         if request.params.get("ssh") != "yes":
-            return hands.change(_sbatch(request))
-        if objection := _objection(request.target, hands):
+            return hands.change(_make_sbatch_command(request))
+        if objection := _explain_ssh_refusal(request.target, hands):
             return Reply(Answer.REFUSED, objection)
-        with open(SCRIPT, "rb") as file:
-            answer = hands.ask_node(request.target, _by_ssh(request), file.read())
+        with open(JOB_SCRIPT_PATH, "rb") as file:
+            answer = hands.ask_node(request.target, _make_ssh_command(request), file.read())
         if isinstance(answer, Answered) and not answer.code:
             return Reply(Answer.ACCEPTED, "started through ssh")
         unsure = isinstance(answer, TimedOut | Partial)
-        return Reply(Answer.UNSURE if unsure else Answer.REFUSED, _said(request.target, answer))
+        return Reply(
+            Answer.UNSURE if unsure else Answer.REFUSED,
+            _describe_node_answer(request.target, answer),
+        )
 
 
-def _objection(node: str, hands: Hands) -> str:
+def _explain_ssh_refusal(node: str, hands: Hands) -> str:
     """Why it must not be begun through ssh: a name may lead to another host and to its jobs, and
     Slurm calls a node idle whose job is suspended."""
-    answer = hands.ask_node(node, LOOK)
+    answer = hands.ask_node(node, GPU_PROBE_COMMAND)
     if not isinstance(answer, Answered) or answer.code:
-        return _said(node, answer)
+        return _describe_node_answer(node, answer)
     name, *steps = answer.out.decode("utf-8", "backslashreplace").splitlines() or [""]
     if name.partition(".")[0].lower() != node.partition(".")[0].lower():
         return visible(f"{node}: a host that calls itself '{name}' answered")
     return visible(f"{node}: a job is still there: {steps[0]}") if steps else ""
 
 
-def _said(node: str, answer: AnswerOfNode) -> str:
+def _describe_node_answer(node: str, answer: AnswerOfNode) -> str:
     what = f"exit code {answer.code}" if isinstance(answer, Answered) else answer.why
     return visible(f"{node}: {what}")
 
 
-def _sbatch(request: ActionRequest) -> tuple[str, ...]:
+def _make_sbatch_command(request: ActionRequest) -> tuple[str, ...]:
     params = request.params
     seconds, within = int(params["seconds"]), int(params["within"])
     named = ("partition", "account", "qos", "reservation")
@@ -110,25 +119,25 @@ def _sbatch(request: ActionRequest) -> tuple[str, ...]:
         "--no-requeue",
         "--output=/dev/null",
         *options,
-        *_job(request),
+        *_make_job_command(request),
     )
 
 
-def _job(request: ActionRequest) -> tuple[str, ...]:
+def _make_job_command(request: ActionRequest) -> tuple[str, ...]:
     """The script and its arguments: of dcgmi diag, or of a test of nodes (see sentinel/nodes)."""
     params = request.params
     if not params.get("test"):
-        return SCRIPT, *_arguments(request)
+        return JOB_SCRIPT_PATH, *_make_script_arguments(request)
     node, gpus = request.target, params.get("gpus", "0")
     words = (params["out"], params["test"], node, node, "0", gpus, ".")
-    return NODE_TEST, *words, *shlex.split(params.get("command", ""))
+    return NODE_TEST_PATH, *words, *shlex.split(params.get("command", ""))
 
 
-def _by_ssh(request: ActionRequest) -> tuple[str, ...]:
+def _make_ssh_command(request: ActionRequest) -> tuple[str, ...]:
     """In a session of its own: neither the end of ssh nor its time limit ends it."""
-    return ("setsid", "--fork", "sh", "-s", "--", *_arguments(request))
+    return ("setsid", "--fork", "sh", "-s", "--", *_make_script_arguments(request))
 
 
-def _arguments(request: ActionRequest) -> tuple[str, ...]:
-    limit = max(SPARE, int(request.params["seconds"]) - SPARE)
+def _make_script_arguments(request: ActionRequest) -> tuple[str, ...]:
+    limit = max(DCGMI_MARGIN_S, int(request.params["seconds"]) - DCGMI_MARGIN_S)
     return request.params["level"], request.params["out"], str(limit)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from sentinel.actions.nodes import changed, described, state_of, tagged
+from sentinel.actions.nodes import describe_changes, describe_node, format_state, tag_reason
 from sentinel.core.action_limits import Limits
 from sentinel.core.actions import Look
 from sentinel.core.cluster import ControllerLogEntry, Node
@@ -15,7 +15,7 @@ from sentinel.plugin import Action
 from sentinel.slurm.node_states import flag_meaning
 
 
-class Drain(Action, frozen=True):
+class DrainAction(Action, frozen=True):
     """Sets nodes to DRAIN, with the reason; a node that is drained keeps the reason it has."""
 
     # A node that fails again is drained again: its return to work is what is rationed.
@@ -29,28 +29,28 @@ class Drain(Action, frozen=True):
             return Look(text="unknown to Slurm", not_ready="Slurm knows no such node")
         drained = "DRAIN" in node.flags
         return Look(
-            text=described(node),
-            done=drained and node.reason == tagged(request.reason),
-            unneeded=f"it is drained already: {described(node)}" if drained else "",
-            not_ready=_not_ready(request, node),
+            text=describe_node(node),
+            done=drained and node.reason == tag_reason(request.reason),
+            unneeded=f"it is drained already: {describe_node(node)}" if drained else "",
+            not_ready=_explain_drain_refusal(request, node),
             mark=f"{drained} {node.state == 'DOWN'} {node.reason} {node.reason_time}",
         )
 
     def commands(self, request: ActionRequest) -> tuple[tuple[str, ...], ...]:
-        reason = f"Reason={tagged(request.reason)}"
+        reason = f"Reason={tag_reason(request.reason)}"
         return (("scontrol", "update", f"NodeName={request.target}", "State=DRAIN", reason),)
 
     def logged(self, request: ActionRequest, entry: ControllerLogEntry) -> bool:
         """An update that gave our reason."""
-        return entry.kind == "reason" and entry.text == tagged(request.reason)
+        return entry.kind == "reason" and entry.text == tag_reason(request.reason)
 
 
-def _not_ready(request: ActionRequest, node: Node) -> str:
+def _explain_drain_refusal(request: ActionRequest, node: Node) -> str:
     if not request.reason.strip():
         return "a drain needs a reason"
     # State=DRAIN ends and requeues the job of a node that is powered up for it (update_node() in
     # src/slurmctld/node_mgr.c, 20.11 to 26.05).
     wakes = any(flag_meaning(flag).wakes for flag in node.flags)
     if node.state in ("ALLOCATED", "MIXED") and wakes:
-        return f"it is powered up for a job, which a drain would end ({state_of(node)})"
-    return changed(request.params, node)
+        return f"it is powered up for a job, which a drain would end ({format_state(node)})"
+    return describe_changes(request.params, node)

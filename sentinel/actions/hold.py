@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from sentinel.actions.jobs import LIMITS, changed
+from sentinel.actions.jobs import JOB_ACTION_LIMITS, run_commands
 from sentinel.core.action_limits import Limits
 from sentinel.core.actions import Look, Reply
 from sentinel.core.cluster import Job
@@ -13,26 +13,26 @@ from sentinel.core.model import ActionRequest
 from sentinel.core.ports import JobHands, JobView
 from sentinel.core.text import visible
 from sentinel.plugin import Action
-from sentinel.slurm.pending_reasons import explain
+from sentinel.slurm.pending_reasons import explain_reason
 
 
-class Hold(Action, frozen=True):
+class HoldAction(Action, frozen=True):
     """Holds the pending elements of a job array (`scontrol uhold`), its owner may release them.
 
     For a restart storm: a train that dies at every start would burn through its elements. The
     target is the array's id, or a job's; what runs goes on.
     """
 
-    limits: ClassVar[Limits] = LIMITS
+    limits: ClassVar[Limits] = JOB_ACTION_LIMITS
     asks_anew: ClassVar[bool] = True
 
     def look(self, request: ActionRequest, view: JobView) -> Look:
         """Done when nothing of it is pending and not held."""
         rows = [j for j in view.jobs(request.target) if j.state == "PENDING"]
-        free = [j for j in rows if not explain(j.reason).held]
-        foreign = _foreign(request, rows)
+        free = [j for j in rows if not explain_reason(j.reason).held]
+        foreign = _explain_foreign_owner(request, rows)
         return Look(
-            text=_described(rows, free),
+            text=_describe_pending(rows, free),
             done=not free,
             unneeded="" if free else "nothing of it is pending that is not held",
             not_ready=foreign,
@@ -44,15 +44,15 @@ class Hold(Action, frozen=True):
 
     def perform(self, request: ActionRequest, hands: JobHands) -> Reply:
         """The command; there are no processes to look at."""
-        return changed(hands, self.commands(request))
+        return run_commands(hands, self.commands(request))
 
 
-def _foreign(request: ActionRequest, rows: Sequence[Job]) -> str:
+def _explain_foreign_owner(request: ActionRequest, rows: Sequence[Job]) -> str:
     owner = request.params.get("user", "")
     others = [j.user for j in rows if owner and j.user != owner]
     return f"it belongs to {visible(others[0])}" if others else ""
 
 
-def _described(rows: Sequence[Job], free: Sequence[Job]) -> str:
+def _describe_pending(rows: Sequence[Job], free: Sequence[Job]) -> str:
     elements, loose = sum(j.elements for j in rows), sum(j.elements for j in free)
     return f"{elements} pending, {elements - loose} of them held"

@@ -1,6 +1,6 @@
 """Requests about jobs: what a check saw is written into them, so that it can be read again.
 
-Checks ask by `about`; the actions on jobs (requeue, cancel, killswitch, stacks, …) compare with
+Checks ask by `make_job_request`; the actions on jobs (requeue, cancel, killswitch, stacks, …) compare with
 what is there right before they do anything: a log that has moved since is no hang.
 """
 
@@ -13,25 +13,25 @@ from msgspec import Struct
 from sentinel.core.cluster import Job
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import ActionRequest
-from sentinel.core.patterns import compiled
+from sentinel.core.patterns import compile_pattern
 
-LOOKED_AT = 2**20
+LOG_TAIL_BYTES = 2**20
 """Bytes of a log's end in which the number is looked for again, as the check does."""
 
 
-def excluding(target: str, before: str, node: str) -> tuple[str, ...]:
+def make_exclude_command(target: str, before: str, node: str) -> tuple[str, ...]:
     """The command that adds a node to those that a pending job keeps away from (`before`)."""
     names = ",".join(filter(None, [before, node]))
     return ("scontrol", "update", f"JobId={target}", f"ExcNodeList={names}")
 
 
-def target(job: Job) -> str:
+def make_job_target(job: Job) -> str:
     """One element where it is one of an array, all that are pending where the row stands for them,
     and all parts of a heterogeneous job."""
     return job.array_id if "[" in job.id else job.id.partition("+")[0]
 
 
-class Sighting(Struct, frozen=True, kw_only=True):
+class StillLogSighting(Struct, frozen=True, kw_only=True):
     """A log that stands still: its size and file, or the number that `pattern` last captured.
 
     With a pattern only the number counts: a hung job may go on writing warnings.
@@ -43,13 +43,13 @@ class Sighting(Struct, frozen=True, kw_only=True):
     number: float | None = None
 
 
-def about(
+def make_job_request(
     action: str,
     job: Job,
     reason: str,
     *,
     subject: str = "",
-    seen: Sighting | None = None,
+    seen: StillLogSighting | None = None,
     params: Mapping[str, str] | None = None,
     evidence: Mapping[str, str] | None = None,
 ) -> ActionRequest:
@@ -58,20 +58,20 @@ def about(
     started = {} if job.started is None else {"started": str(job.started)}
     return ActionRequest(
         action=action,
-        target=target(job),
+        target=make_job_target(job),
         reason=reason,
         subject=subject,
-        params={**started, "user": job.user, **_written(seen), **(params or {})},
+        params={**started, "user": job.user, **_format_sighting(seen), **(params or {})},
         evidence=evidence or {},
     )
 
 
-def sighting(params: Mapping[str, str]) -> Sighting | None:
+def parse_sighting(params: Mapping[str, str]) -> StillLogSighting | None:
     """What the request was made for; None where it names no log."""
     if "path" not in params:
         return None
     number, size = params.get("number", ""), params.get("size", "")
-    return Sighting(
+    return StillLogSighting(
         path=params["path"],
         size=int(size) if size.isdigit() else None,
         pattern=params.get("pattern", ""),
@@ -79,7 +79,7 @@ def sighting(params: Mapping[str, str]) -> Sighting | None:
     )
 
 
-def moved(before: Sighting, size: int | None, tail: str) -> str:
+def describe_log_change(before: StillLogSighting, size: int | None, tail: str) -> str:
     """What is different in the log now, in words; empty while it stands still.
 
     `size` None: the file is gone. Raises CannotTell for a number that is none.
@@ -87,22 +87,22 @@ def moved(before: Sighting, size: int | None, tail: str) -> str:
     if size is None:
         return f"{before.path} is gone"
     if before.pattern:
-        now = last_number(tail, before.pattern)
+        now = find_last_number(tail, before.pattern)
         return (
             ""
             if now == before.number
-            else f"its progress went from {_told(before.number)} to {_told(now)}"
+            else f"its progress went from {_format_number(before.number)} to {_format_number(now)}"
         )
     if before.size is not None and size != before.size:
         return f"its log went from {before.size} to {size} bytes"
     return ""
 
 
-def last_number(text: str, pattern: str) -> float | None:
+def find_last_number(text: str, pattern: str) -> float | None:
     """What the last finished line that matches captures; None where none does."""
     finished = text[: text.rfind("\n") + 1] or text
     found = None
-    for match in compiled(pattern).finditer(finished):
+    for match in compile_pattern(pattern).finditer(finished):
         found = match
     if found is None:
         return None
@@ -112,16 +112,16 @@ def last_number(text: str, pattern: str) -> float | None:
         raise CannotTell(f"`{pattern}` captured no number") from None
 
 
-def _written(seen: Sighting | None) -> dict[str, str]:
+def _format_sighting(seen: StillLogSighting | None) -> dict[str, str]:
     if seen is None:
         return {}
     given = {"path": seen.path, "size": seen.size, "pattern": seen.pattern, "number": seen.number}
-    return {k: _exact(v) for k, v in given.items() if v not in (None, "")}
+    return {k: _format_exact(v) for k, v in given.items() if v not in (None, "")}
 
 
-def _exact(value: object) -> str:
+def _format_exact(value: object) -> str:
     return repr(value) if isinstance(value, float) else str(value)
 
 
-def _told(number: float | None) -> str:
+def _format_number(number: float | None) -> str:
     return "none" if number is None else f"{number:.15g}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sentinel.actions.job_requests import LOOKED_AT, moved, sighting
+from sentinel.actions.job_requests import LOG_TAIL_BYTES, describe_log_change, parse_sighting
 from sentinel.core.action_limits import Limits
 from sentinel.core.actions import Answer, Look, Reply
 from sentinel.core.cluster import Job
@@ -13,33 +13,37 @@ from sentinel.core.model import ActionRequest
 from sentinel.core.ports import JobHands, JobView
 from sentinel.core.text import visible
 from sentinel.core.values import Duration, Rate, Share
-from sentinel.slurm.job_states import runs
+from sentinel.slurm.job_states import uses_nodes
 
-LIMITS = Limits(per_hour=10, share=Share(100), per_node=Rate("2 in 1d"), cooldown=Duration(0))
+JOB_ACTION_LIMITS = Limits(
+    per_hour=10, share=Share(100), per_node=Rate("2 in 1d"), cooldown=Duration(0)
+)
 """At most twice per job and day: who hangs a third time needs a person. No cooldown, since
 stacks come before whatever follows them."""
 
 
-def found(request: ActionRequest, view: JobView) -> Job | None:
+def find_job(request: ActionRequest, view: JobView) -> Job | None:
     """The job that was meant, whatever has become of it; None where Slurm has forgotten it."""
     rows = view.jobs(request.target)
     return next((j for j in rows if request.target in (j.id, j.job_id)), None)
 
 
-def looked(request: ActionRequest, view: JobView) -> Look:
+def look_at_running_job(request: ActionRequest, view: JobView) -> Look:
     """At a job that shall be changed while it runs: a run of it that is over needs nothing."""
-    job = found(request, view)
-    over = _over(request, job)
+    job = find_job(request, view)
+    over = _explain_run_over(request, job)
     return Look(
-        text=_described(job),
+        text=_describe_job(job),
         done=bool(over),
         unneeded=over,
-        not_ready="" if over else _foreign(request, job) or _moved(request, view),
+        not_ready=""
+        if over
+        else _explain_foreign_job(request, job) or _explain_log_change(request, view),
         mark=f"{job.state} {job.started}" if job else "",
     )
 
 
-def _described(job: Job | None) -> str:
+def _describe_job(job: Job | None) -> str:
     """State, owner and nodes in one line."""
     if job is None:
         return "gone from Slurm"
@@ -47,7 +51,7 @@ def _described(job: Job | None) -> str:
     return visible(f"{job.state}{where}, of {job.user}")
 
 
-def after_evidence(
+def change_after_evidence(
     request: ActionRequest, hands: JobHands, commands: Sequence[Sequence[str]]
 ) -> Reply:
     """Keep the evidence, look once more, and only then change anything.
@@ -56,8 +60,12 @@ def after_evidence(
     """
     evidence = hands.evidence(request.target)
     try:
-        job = found(request, hands)
-        objection = _over(request, job) or _foreign(request, job) or _moved(request, hands)
+        job = find_job(request, hands)
+        objection = (
+            _explain_run_over(request, job)
+            or _explain_foreign_job(request, job)
+            or _explain_log_change(request, hands)
+        )
     except CannotTell as error:
         return Reply(Answer.REFUSED, f"it could not be read again: {error}; {evidence.text}")
     if job is None or objection:
@@ -65,10 +73,10 @@ def after_evidence(
     # The number of an array's last element is the array's too: scancel would end them all.
     name = job.id if "_" in job.id else request.target
     exact = [[name if word == request.target else word for word in c] for c in commands]
-    return changed(hands, exact, evidence.text)
+    return run_commands(hands, exact, evidence.text)
 
 
-def changed(hands: JobHands, commands: Sequence[Sequence[str]], text: str = "") -> Reply:
+def run_commands(hands: JobHands, commands: Sequence[Sequence[str]], text: str = "") -> Reply:
     """One command after the other until one is not accepted; `text` goes before what they say."""
     reply = Reply(Answer.ACCEPTED)
     for command in commands:
@@ -78,26 +86,26 @@ def changed(hands: JobHands, commands: Sequence[Sequence[str]], text: str = "") 
     return Reply(reply.answer, "; ".join(filter(None, [reply.text, text])))
 
 
-def _over(request: ActionRequest, job: Job | None) -> str:
+def _explain_run_over(request: ActionRequest, job: Job | None) -> str:
     """How it is known that this run of the job is over; empty while it is not."""
     if job is None:
         return "Slurm knows no such job"
-    if not runs(job):
+    if not uses_nodes(job):
         return f"it is {job.state}, not RUNNING"
     meant = request.params.get("started")
     return "it was started anew since" if meant and meant != str(job.started) else ""
 
 
-def _foreign(request: ActionRequest, job: Job | None) -> str:
+def _explain_foreign_job(request: ActionRequest, job: Job | None) -> str:
     owner = request.params.get("user")
     return f"it belongs to {visible(job.user)}" if job and owner not in (None, job.user) else ""
 
 
-def _moved(request: ActionRequest, view: JobView) -> str:
-    seen = sighting(request.params)
+def _explain_log_change(request: ActionRequest, view: JobView) -> str:
+    seen = parse_sighting(request.params)
     if seen is None:
         return ""
     user = request.params.get("user", "")
     size = view.size(seen.path, user)
-    tail = view.tail(seen.path, LOOKED_AT, user) if seen.pattern and size is not None else ""
-    return visible(moved(seen, size, tail))
+    tail = view.tail(seen.path, LOG_TAIL_BYTES, user) if seen.pattern and size is not None else ""
+    return visible(describe_log_change(seen, size, tail))

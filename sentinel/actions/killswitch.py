@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from msgspec.structs import replace
 
-from sentinel.actions.jobs import LIMITS, after_evidence, looked
+from sentinel.actions.jobs import JOB_ACTION_LIMITS, change_after_evidence, look_at_running_job
 from sentinel.core.action_limits import Limits
 from sentinel.core.actions import Answer, Look, Reply
 from sentinel.core.model import ActionRequest
@@ -15,14 +15,14 @@ from sentinel.core.text import visible
 from sentinel.plugin import Action
 
 
-class Killswitch(Action, frozen=True):
+class KillswitchAction(Action, frozen=True):
     """Makes the kill-switch file of the param `file`, stacks first; never replaces one.
 
     Jobs that ask for it end by themselves, those that are queued behind too. It stays until
     a person removes it.
     """
 
-    limits: ClassVar[Limits] = LIMITS
+    limits: ClassVar[Limits] = JOB_ACTION_LIMITS
     asks_anew: ClassVar[bool] = True
 
     def look(self, request: ActionRequest, view: JobView) -> Look:
@@ -32,7 +32,7 @@ class Killswitch(Action, frozen=True):
             return Look(text="no file", not_ready="the param `file` is no absolute path")
         there, look = (
             view.size(path, request.params.get("user", "")) is not None,
-            looked(request, view),
+            look_at_running_job(request, view),
         )
         return replace(
             look,
@@ -46,7 +46,7 @@ class Killswitch(Action, frozen=True):
 
     def perform(self, request: ActionRequest, hands: JobHands) -> Reply:
         """Evidence, one more look, the file."""
-        before = after_evidence(request, hands, ())
+        before = change_after_evidence(request, hands, ())
         if before.answer is not Answer.ACCEPTED:
             return before
         made = hands.create(

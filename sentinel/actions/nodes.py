@@ -6,11 +6,20 @@ from sentinel.slurm.node_states import (
     LONGEST_REASON,
     SEEN,
     TAG,
-    changed,
-    described,
-    seen,
-    state_of,
-    tagged,
+    describe_changes,
+    describe_node,
+    format_state,
+    reason_params,
+    tag_reason,
 )
 
-__all__ = ["LONGEST_REASON", "SEEN", "TAG", "changed", "described", "seen", "state_of", "tagged"]
+__all__ = [
+    "LONGEST_REASON",
+    "SEEN",
+    "TAG",
+    "describe_changes",
+    "describe_node",
+    "format_state",
+    "reason_params",
+    "tag_reason",
+]

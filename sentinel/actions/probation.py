@@ -17,15 +17,15 @@ from sentinel.core.ports import Hands
 from sentinel.core.text import visible
 from sentinel.core.values import Duration, Rate, Share
 from sentinel.plugin import Action
-from sentinel.slurm.node_states import described, unfit
-from sentinel.slurm.pending_reasons import Ends, explain
+from sentinel.slurm.node_states import describe_node, unfit_reason
+from sentinel.slurm.pending_reasons import ReasonEnd, explain_reason
 from sentinel.slurm.reservations import is_as_asked
 
-TESTS = "sentinel-diag-"
+OWN_TEST_PREFIX = "sentinel-diag-"
 """How the names of our own tests begin."""
 
 
-class Probation(Action, frozen=True):
+class ProbationAction(Action, frozen=True):
     """Keeps an idle node in a reservation of its own, `name`, for `minutes`, open to `users` alone.
 
     Not while a pending job lacks the node, nor where anybody else has reserved it.
@@ -42,10 +42,10 @@ class Probation(Action, frozen=True):
         mine = next((r for r in all_ if r.name == request.params["name"]), None)
         done = mine is not None and is_as_asked(mine, request.params)
         return Look(
-            text=f"{described(node)}, {'kept' if done else 'not kept'}",
+            text=f"{describe_node(node)}, {'kept' if done else 'not kept'}",
             done=done,
             unneeded="it is kept already" if done else "",
-            not_ready="" if done else _not_ready(request, node, all_, hands),
+            not_ready="" if done else _explain_probation_refusal(request, node, all_, hands),
             mark=node.state,
         )
 
@@ -59,7 +59,7 @@ class Probation(Action, frozen=True):
         return (("scontrol", "create", "reservation", *made),)
 
 
-class Release(Action, frozen=True):
+class ReleaseAction(Action, frozen=True):
     """Takes a reservation of ours away, before its end; one that somebody has changed is theirs."""
 
     # It only gives back, and Slurm does it anyway: nothing is to be rationed.
@@ -84,26 +84,26 @@ class Release(Action, frozen=True):
         return (("scontrol", "delete", f"ReservationName={request.params['name']}"),)
 
 
-def _not_ready(
+def _explain_probation_refusal(
     request: ActionRequest, node: Node, reservations: Sequence[Reservation], hands: Hands
 ) -> str:
-    if why := unfit(node) or ("drained" if "DRAIN" in node.flags else ""):
+    if why := unfit_reason(node) or ("drained" if "DRAIN" in node.flags else ""):
         return f"it is {why}"
     if node.state != "IDLE":
         return f"jobs run there ({node.state})"
     if other := next((r for r in reservations if node.name in r.nodes), None):
         return visible(f"it is reserved already: {other.name}")
-    lacking = next((j for j in hands.waiting() if _lacks(j, node, request)), None)
+    lacking = next((j for j in hands.waiting() if _may_need_node(j, node, request)), None)
     if lacking is None:
         return ""
     return visible(f"job {lacking.id} waits for nodes of {lacking.partition} ({lacking.reason})")
 
 
-def _lacks(job: Job, node: Node, request: ActionRequest) -> bool:
+def _may_need_node(job: Job, node: Node, request: ActionRequest) -> bool:
     """Whether the job might start sooner with the node: in doubt it does."""
     if not set(job.partition.split(",")) & set(node.partitions):
         return False
-    if job.name.startswith(TESTS) and job.user in request.params["users"].split(","):
+    if job.name.startswith(OWN_TEST_PREFIX) and job.user in request.params["users"].split(","):
         return False
-    reason = explain(job.reason)
-    return reason.ends is not Ends.PERSON and reason.needs_nodes
+    reason = explain_reason(job.reason)
+    return reason.ends is not ReasonEnd.PERSON and reason.needs_nodes

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from msgspec.structs import replace
 
-from sentinel.actions.nodes import tagged
+from sentinel.actions.nodes import tag_reason
 from sentinel.core.action_limits import Limits
 from sentinel.core.actions import Answer, Look, Reply
 from sentinel.core.cluster import ControllerLogEntry, Node
@@ -15,15 +15,15 @@ from sentinel.core.model import ActionRequest
 from sentinel.core.ports import Hands, View
 from sentinel.core.values import Rate
 from sentinel.plugin import Action
-from sentinel.slurm.node_states import changed, described, seen, unfit
+from sentinel.slurm.node_states import describe_changes, describe_node, reason_params, unfit_reason
 
-REBOOTING = frozenset({"REBOOT_ISSUED", "REBOOT_REQUESTED"})
-MARKING = REBOOTING | {"COMPLETING", "DRAIN"}
-SAME_BOOT = 60
+REBOOTING_FLAGS = frozenset({"REBOOT_ISSUED", "REBOOT_REQUESTED"})
+MARK_FLAGS = REBOOTING_FLAGS | {"COMPLETING", "DRAIN"}
+SAME_BOOT_S = 60
 """Seconds by which the boot times that Slurm shows of one boot may differ (it computes them)."""
 
 
-class Reboot(Action, frozen=True):
+class RebootAction(Action, frozen=True):
     """Reboots idle drained nodes (scontrol reboot ASAP nextstate=RESUME); needs RebootProgram.
 
     The param `booted` is the boot time that was seen: a node that was booted since is done.
@@ -42,19 +42,21 @@ class Reboot(Action, frozen=True):
         if node is None:
             return Look(text="unknown to Slurm", not_ready="Slurm knows no such node")
         return Look(
-            text=described(node),
-            done=bool(node.flags & REBOOTING) or _booted_since(request, node),
-            unneeded=_unneeded(request, node),
-            not_ready=_not_ready(request, node),
-            mark=" ".join([node.state, *sorted(node.flags & MARKING), *seen(node).values()]),
+            text=describe_node(node),
+            done=bool(node.flags & REBOOTING_FLAGS) or _is_rebooted(request, node),
+            unneeded=_explain_unneeded_reboot(request, node),
+            not_ready=_explain_reboot_refusal(request, node),
+            mark=" ".join(
+                [node.state, *sorted(node.flags & MARK_FLAGS), *reason_params(node).values()]
+            ),
         )
 
     def commands(self, request: ActionRequest) -> tuple[tuple[str, ...], ...]:
-        reason = tagged(request.reason)
+        reason = tag_reason(request.reason)
         node = f"NodeName={request.target}"
         words = ("scontrol", "reboot", "ASAP", "nextstate=RESUME", f"reason={reason}")
         down = ("scontrol", "update", node, "State=DOWN", f"Reason={reason}")
-        return ((*words, request.target), *([down] if _completing(request) else []))
+        return ((*words, request.target), *([down] if _is_completing(request) else []))
 
     def perform(self, request: ActionRequest, hands: Hands) -> Reply:
         """The commands in turn; DOWN ends jobs, so it is seen first that none is there."""
@@ -78,25 +80,25 @@ class Reboot(Action, frozen=True):
         return (("scontrol", "cancel_reboot", request.target),)
 
 
-def _booted_since(request: ActionRequest, node: Node) -> bool:
+def _is_rebooted(request: ActionRequest, node: Node) -> bool:
     before = request.params.get("booted", "")
-    return before.isdigit() and (node.boot_time or 0) > int(before) + SAME_BOOT
+    return before.isdigit() and (node.boot_time or 0) > int(before) + SAME_BOOT_S
 
 
-def _completing(request: ActionRequest) -> bool:
+def _is_completing(request: ActionRequest) -> bool:
     return request.params.get("completing") == "yes"
 
 
-def _unneeded(request: ActionRequest, node: Node) -> str:
-    if "DRAIN" in node.flags or (_completing(request) and "COMPLETING" in node.flags):
+def _explain_unneeded_reboot(request: ActionRequest, node: Node) -> str:
+    if "DRAIN" in node.flags or (_is_completing(request) and "COMPLETING" in node.flags):
         return ""
-    return f"it is not drained: {described(node)}"
+    return f"it is not drained: {describe_node(node)}"
 
 
-def _not_ready(request: ActionRequest, node: Node) -> str:
-    expected = {"COMPLETING"} if _completing(request) else set()
-    if why := unfit(replace(node, flags=node.flags - expected)):
+def _explain_reboot_refusal(request: ActionRequest, node: Node) -> str:
+    expected = {"COMPLETING"} if _is_completing(request) else set()
+    if why := unfit_reason(replace(node, flags=node.flags - expected)):
         return f"it is {why}"
     if node.state != "IDLE":
         return f"jobs still run there ({node.state})"
-    return changed(request.params, node)
+    return describe_changes(request.params, node)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from sentinel.actions.jobs import LIMITS, after_evidence, looked
+from sentinel.actions.jobs import JOB_ACTION_LIMITS, change_after_evidence, look_at_running_job
 from sentinel.core.action_limits import Limits
 from sentinel.core.actions import Look, Reply
 from sentinel.core.model import ActionRequest
@@ -12,22 +12,22 @@ from sentinel.core.ports import JobHands, JobView
 from sentinel.plugin import Action
 
 
-class Requeue(Action, frozen=True):
+class RequeueAction(Action, frozen=True):
     """Sends a running job back into the queue (`scontrol requeue`), stacks first.
 
     Slurm refuses jobs that were submitted with --no-requeue.
     """
 
-    limits: ClassVar[Limits] = LIMITS
+    limits: ClassVar[Limits] = JOB_ACTION_LIMITS
     asks_anew: ClassVar[bool] = True
 
     def look(self, request: ActionRequest, view: JobView) -> Look:
         """Done when this run of the job is over."""
-        return looked(request, view)
+        return look_at_running_job(request, view)
 
     def commands(self, request: ActionRequest) -> tuple[tuple[str, ...], ...]:
         return (("scontrol", "requeue", request.target),)
 
     def perform(self, request: ActionRequest, hands: JobHands) -> Reply:
         """Evidence, one more look, the command."""
-        return after_evidence(request, hands, self.commands(request))
+        return change_after_evidence(request, hands, self.commands(request))

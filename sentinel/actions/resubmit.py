@@ -7,7 +7,7 @@ import os
 import pwd
 from typing import ClassVar
 
-from sentinel.actions.jobs import changed, found
+from sentinel.actions.jobs import find_job, run_commands
 from sentinel.core.action_limits import Limits
 from sentinel.core.actions import Look, Reply
 from sentinel.core.model import ActionRequest
@@ -15,31 +15,35 @@ from sentinel.core.ports import JobHands, JobView
 from sentinel.core.text import visible
 from sentinel.core.values import Duration, Rate, Share
 from sentinel.plugin import Action
-from sentinel.slurm.job_states import Phase, phase
+from sentinel.slurm.job_states import Phase, state_phase
 
-ONCE = Limits(per_hour=3, share=Share(100), per_node=Rate("1 in 30d"), cooldown=Duration(0))
+ONCE_PER_JOB_LIMITS = Limits(
+    per_hour=3, share=Share(100), per_node=Rate("1 in 30d"), cooldown=Duration(0)
+)
 """Each job once: what dies again is another job, of which the check has to ask anew."""
 
 
-class Resubmit(Action, frozen=True):
+class ResubmitAction(Action, frozen=True):
     """Submits a job of sentinel's own user again: `workdir`, and `words` of sbatch's as JSON.
 
     With `--dependency=singleton`: where somebody else has submitted one of that name meanwhile, it
     waits for that, and no two run at once.
     """
 
-    limits: ClassVar[Limits] = ONCE
+    limits: ClassVar[Limits] = ONCE_PER_JOB_LIMITS
     asks_anew: ClassVar[bool] = True
     leaves_no_trace: ClassVar[bool] = True
 
     def look(self, request: ActionRequest, view: JobView) -> Look:
         """Only what is over, and belongs to whoever runs sentinel."""
-        job = found(request, view)
-        over = job is None or phase(job.state) is Phase.OVER
+        job = find_job(request, view)
+        over = job is None or state_phase(job.state) is Phase.OVER
         state = "gone from Slurm" if job is None else visible(job.state)
         why = "" if over else f"it is {state}, and not over"
         return Look(
-            text=state, not_ready=why or _foreign(request.params.get("user", "")), mark=state
+            text=state,
+            not_ready=why or _explain_foreign_user(request.params.get("user", "")),
+            mark=state,
         )
 
     def commands(self, request: ActionRequest) -> tuple[tuple[str, ...], ...]:
@@ -49,10 +53,10 @@ class Resubmit(Action, frozen=True):
 
     def perform(self, request: ActionRequest, hands: JobHands) -> Reply:
         """The command; there are no processes to look at."""
-        return changed(hands, self.commands(request))
+        return run_commands(hands, self.commands(request))
 
 
-def _foreign(user: str) -> str:
+def _explain_foreign_user(user: str) -> str:
     """Slurm would run it as whoever asks: nobody's job becomes somebody else's."""
     me = pwd.getpwuid(os.geteuid()).pw_name
     return "" if user == me else f"it belongs to {visible(user)}, and sentinel runs as {me}"

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from msgspec.structs import replace
 
-from sentinel.actions.jobs import LIMITS, looked
+from sentinel.actions.jobs import JOB_ACTION_LIMITS, look_at_running_job
 from sentinel.core.action_limits import Limits
 from sentinel.core.actions import Look, Reply
 from sentinel.core.model import ActionRequest
@@ -15,19 +15,19 @@ from sentinel.core.values import Rate
 from sentinel.plugin import Action
 
 
-class Stacks(Action, frozen=True):
+class StacksAction(Action, frozen=True):
     """Takes the stacks of all ranks and keeps them with the log's end and the nodes' states.
 
     Changes nothing: processes are read without being stopped.
     """
 
-    limits: ClassVar[Limits] = replace(LIMITS, per_node=Rate("6 in 1d"))
+    limits: ClassVar[Limits] = replace(JOB_ACTION_LIMITS, per_node=Rate("6 in 1d"))
     asks_anew: ClassVar[bool] = True
     leaves_no_trace: ClassVar[bool] = True
 
     def look(self, request: ActionRequest, view: JobView) -> Look:
         """Fit while this run of the job runs and its log stands still."""
-        return replace(looked(request, view), done=False)
+        return replace(look_at_running_job(request, view), done=False)
 
     def commands(self, request: ActionRequest) -> tuple[tuple[str, ...], ...]:
         return (("sentinel", "stacks", request.target),)

@@ -10,10 +10,16 @@ from sentinel.core.cluster import ControllerLogEntry, Node
 from sentinel.core.model import ActionRequest
 from sentinel.core.ports import View
 from sentinel.plugin import Action
-from sentinel.slurm.node_states import changed, described, seen, state_of, unfit
+from sentinel.slurm.node_states import (
+    describe_changes,
+    describe_node,
+    format_state,
+    reason_params,
+    unfit_reason,
+)
 
 
-class Undrain(Action, frozen=True):
+class UndrainAction(Action, frozen=True):
     """Takes DRAIN off nodes that are up, and only that: a node that is down stays down.
 
     State=UNDRAIN, not RESUME or IDLE, which raise a DOWN node too. The param `idle` "yes"
@@ -31,11 +37,11 @@ class Undrain(Action, frozen=True):
             return Look(text="unknown to Slurm", not_ready="Slurm knows no such node")
         drained = "DRAIN" in node.flags
         return Look(
-            text=described(node),
+            text=describe_node(node),
             done=not drained,
-            unneeded="" if drained else f"it is not drained: {described(node)}",
-            not_ready=_not_ready(request, node),
-            mark=" ".join([state_of(node), *seen(node).values()]),
+            unneeded="" if drained else f"it is not drained: {describe_node(node)}",
+            not_ready=_explain_undrain_refusal(request, node),
+            mark=" ".join([format_state(node), *reason_params(node).values()]),
         )
 
     def commands(self, request: ActionRequest) -> tuple[tuple[str, ...], ...]:
@@ -46,9 +52,9 @@ class Undrain(Action, frozen=True):
         return entry.kind == "back"
 
 
-def _not_ready(request: ActionRequest, node: Node) -> str:
-    if why := unfit(node):
+def _explain_undrain_refusal(request: ActionRequest, node: Node) -> str:
+    if why := unfit_reason(node):
         return f"it is {why}"
     if request.params.get("idle") == "yes" and node.state != "IDLE":
         return f"jobs still run there ({node.state})"
-    return changed(request.params, node)
+    return describe_changes(request.params, node)

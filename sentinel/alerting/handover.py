@@ -10,21 +10,21 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sentinel.alerting.outbox import begins, ends
-from sentinel.alerting.processor import Plan, forget
+from sentinel.alerting.outbox import is_beginning, is_ending
+from sentinel.alerting.processor import NotificationPlan, forget_checks
 from sentinel.alerting.silences import Orders
 from sentinel.core.clock import Instant
-from sentinel.core.model import Alert, Batch, Key, Outgoing, Status, Told, Transition
+from sentinel.core.model import Alert, Batch, Key, LastNotified, Outgoing, Status, Transition
 
-HANDED = "sentinel/handover"
+HANDOVER_KEY = "sentinel/handover"
 """Under this name the state remembers what was handed over and not taken up yet."""
 
 
-_To = tuple[str, str]
+_AlertChannel = tuple[str, str]
 """An alert's id and a channel."""
 
 
-class Handed(Struct, frozen=True):
+class Handover(Struct, frozen=True):
     """Open alerts with what each channel was told of them, all that had become of alerts, and the
     ends that nobody has heard yet."""
 
@@ -33,24 +33,28 @@ class Handed(Struct, frozen=True):
     ends: tuple[Outgoing, ...] = ()
 
 
-def handed_over(
+def export_handover(
     alerts: Iterable[Alert], past: Iterable[Transition], unsent: Sequence[Outgoing]
-) -> Handed:
+) -> Handover:
     """What somebody has heard of, and its end. Whoever leads tells the rest itself, under ids of its
     own: in the history it would be an alert of which nobody ever heard."""
-    unheard = {_to(row) for row in unsent if begins(row.notification)}
-    worse = {_to(row) for row in unsent if row.notification.reason == "worse"}
-    over = tuple(r for r in unsent if ends(r.notification) and _to(r) not in unheard)
+    unheard = {_alert_and_channel(row) for row in unsent if is_beginning(row.notification)}
+    worse = {_alert_and_channel(row) for row in unsent if row.notification.reason == "worse"}
+    over = tuple(
+        r for r in unsent if is_ending(r.notification) and _alert_and_channel(r) not in unheard
+    )
     untold = {r.notification.key for r in unsent} - {r.notification.key for r in over}
-    heard = (_heard(alert, unheard, worse) for alert in alerts if not alert.over)
-    return Handed(
+    heard = (_drop_unheard_channels(alert, unheard, worse) for alert in alerts if not alert.over)
+    return Handover(
         alerts=tuple(alert for alert in heard if alert.told),
         transitions=tuple(transition for transition in past if transition.id not in untold),
         ends=over,
     )
 
 
-def _heard(alert: Alert, unheard: Container[_To], worse: Container[_To]) -> Alert:
+def _drop_unheard_channels(
+    alert: Alert, unheard: Container[_AlertChannel], worse: Container[_AlertChannel]
+) -> Alert:
     """Without the channels that have heard nothing; those that wait to hear that it is worse have
     not."""
     told = {
@@ -61,15 +65,15 @@ def _heard(alert: Alert, unheard: Container[_To], worse: Container[_To]) -> Aler
     return replace(alert, told=told)
 
 
-def _to(row: Outgoing) -> _To:
+def _alert_and_channel(row: Outgoing) -> _AlertChannel:
     return row.notification.alert, row.channel
 
 
-def taken_over(
-    handed: Handed,
+def merge_handover(
+    handed: Handover,
     known: Callable[[str], bool],
     alerts: Mapping[Key, Alert],
-    plan: Plan,
+    plan: NotificationPlan,
     now: Instant,
     orders: Orders,
 ) -> Batch:
@@ -78,7 +82,9 @@ def taken_over(
     seen to its end here, nothing is left to do. Where another episode of the same trouble fires,
     this one ends. The end of one that is known is told here, if it was not."""
     kept: list[Alert] = []
-    news = {_to(row): row for row in handed.ends if not known(row.notification.alert)}
+    news = {
+        _alert_and_channel(row): row for row in handed.ends if not known(row.notification.alert)
+    }
     outbox = [replace(row, seq=0) for row in news.values()]
     others = {r.notification.key for r in handed.ends} - {r.notification.key for r in outbox}
     transitions = [t for t in handed.transitions if t.id not in others]
@@ -87,11 +93,11 @@ def taken_over(
         if here is not None and here.id == alert.id:
             base = here if here.firing or here.over else alert
             count = max(alert.count, here.count)
-            kept.append(replace(base, told=_later(here.told, alert.told), count=count))
+            kept.append(replace(base, told=_later_instant(here.told, alert.told), count=count))
         elif known(alert.id):
             continue
         elif here is not None and here.firing and not here.over:
-            batch = forget([alert.key], {alert.key: alert}, plan, now, orders)
+            batch = forget_checks([alert.key], {alert.key: alert}, plan, now, orders)
             transitions += batch.transitions
             outbox += batch.outbox
         else:
@@ -101,11 +107,13 @@ def taken_over(
         alerts=tuple(kept),
         transitions=tuple(transitions),
         outbox=tuple(outbox),
-        memory={HANDED: {}},
+        memory={HANDOVER_KEY: {}},
     )
 
 
-def _later(one: Mapping[str, Told], other: Mapping[str, Told]) -> dict[str, Told]:
+def _later_instant(
+    one: Mapping[str, LastNotified], other: Mapping[str, LastNotified]
+) -> dict[str, LastNotified]:
     """By channel, what it was given last."""
     both = [*one.items(), *other.items()]
     return dict(sorted(both, key=lambda item: item[1].at.wall))

@@ -9,7 +9,7 @@ from msgspec import Struct
 from sentinel.core.model import Alert, Finding, Key, Report, Status
 
 
-class Outcome(Struct, frozen=True, kw_only=True):
+class RunOutcome(Struct, frozen=True, kw_only=True):
     """`report` None when the run was blind; `itself` is about the check. `seconds` it took. `after`:
     seconds into its pass at which it began; 0: it is the first of that check."""
 
@@ -26,10 +26,10 @@ class Outcome(Struct, frozen=True, kw_only=True):
         something was not seen and no other finding says so."""
         found = self.report.findings if self.report else ()
         told = any(f.status is Status.UNKNOWN for f in found)
-        return found if found and (told or not self.partly) else (*found, self.itself)
+        return found if found and (told or not self.unseen_summary) else (*found, self.itself)
 
     @property
-    def partly(self) -> str:
+    def unseen_summary(self) -> str:
         """What was not seen, in a sentence; empty where all was, or no report is there. That
         nothing was to be looked at, and rightly, is said by the findings where there are some."""
         if self.report is None or self.report.coverage.whole:
@@ -49,15 +49,15 @@ class Outcome(Struct, frozen=True, kw_only=True):
             text = f"{len(found)} subjects, all ok"
         else:
             text = f"{worst.subject}: {worst.summary}" if worst.subject else worst.summary
-        said = worst.status is Status.UNKNOWN and self._missing() == 1
-        return "; ".join(filter(None, [text, "" if said else self.partly]))
+        said = worst.status is Status.UNKNOWN and self._unseen_count() == 1
+        return "; ".join(filter(None, [text, "" if said else self.unseen_summary]))
 
-    def _missing(self) -> int:
+    def _unseen_count(self) -> int:
         return len(self.report.coverage.unseen) if self.report else 0
 
 
-def observations(
-    outcome: Outcome, alerts: Mapping[Key, Alert], cluster: str
+def observed_findings(
+    outcome: RunOutcome, alerts: Mapping[Key, Alert], cluster: str
 ) -> list[tuple[Key, Finding | None]]:
     """A finding for each subject, the check itself first; None for those of its alerts that the
     run would have reported and does not. That a check is blind is counted once a pass."""
@@ -66,7 +66,10 @@ def observations(
     found: list[tuple[Key, Finding | None]] = [*itself] if counts else []
     if outcome.report is None:
         return found
-    seen = {Key(cluster, outcome.check, f.subject): f for f in _worst(outcome.report.findings)}
+    seen = {
+        Key(cluster, outcome.check, f.subject): f
+        for f in _worst_by_subject(outcome.report.findings)
+    }
     found += seen.items()
     blind, coverage = _blind_spots(seen.values()), outcome.report.coverage
     unseen = frozenset(coverage.unseen)
@@ -80,7 +83,7 @@ def observations(
     return found
 
 
-def _worst(findings: Iterable[Finding]) -> Iterable[Finding]:
+def _worst_by_subject(findings: Iterable[Finding]) -> Iterable[Finding]:
     """One for each subject: of several what was seen to be wrong counts."""
     worst: dict[str, Finding] = {}
     for f in findings:

@@ -7,51 +7,57 @@ from datetime import datetime, timedelta, timezone, tzinfo
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sentinel.actions.announcements import Bulletin
+from sentinel.actions.announcements import ActionBulletin
 from sentinel.alerting.incidents import (
     Causes,
-    importance,
-    joined,
+    assign_incidents,
+    is_always_notified,
+    is_standstill,
     may_be_explained,
-    stands_still,
-    told_anyway,
-    weight,
+    rank_alert,
+    rank_importance,
 )
-from sentinel.alerting.observations import Outcome, observations
-from sentinel.alerting.owners import LABEL, apart
-from sentinel.alerting.routing import Listener, audience, unrouted
-from sentinel.alerting.settings import Inhibit, Route, Window
-from sentinel.alerting.silences import Inhibition, Orders, may_be_muted, silenced, standing
-from sentinel.alerting.state_machine import FlapPolicy, Policy, announced, step
-from sentinel.core.clock import Instant, elapsed
+from sentinel.alerting.observations import RunOutcome, observed_findings
+from sentinel.alerting.owners import OWNER_LABEL, group_for_owner
+from sentinel.alerting.routing import Listener, find_listeners, unrouted_listener
+from sentinel.alerting.settings import Inhibit, Route, SilenceWindow
+from sentinel.alerting.silences import (
+    Inhibition,
+    Orders,
+    find_silence,
+    may_be_muted,
+    window_silences,
+)
+from sentinel.alerting.state_machine import AlertPolicy, FlapPolicy, advance_alert, announce_again
+from sentinel.core.clock import Instant, get_elapsed_s
 from sentinel.core.model import (
     Alert,
     Batch,
+    CheckRun,
     Finding,
     Key,
+    LastNotified,
     Notification,
     Outgoing,
-    Run,
     Status,
-    Told,
     Transition,
-    worst,
+    get_worst_status,
 )
 
 
-class Plan(Struct, frozen=True, kw_only=True):
+class NotificationPlan(Struct, frozen=True, kw_only=True):
     """Whom to tell of what, as one configuration has it; without I/O, for the decisions.
 
     `personal`: the channels that tell each user of their own jobs.
     """
 
     cluster: str
-    policies: Mapping[str, Policy]
+    policies: Mapping[str, AlertPolicy]
     channels: Sequence[str]
     personal: Container[str] = ()
     routes: Sequence[Route] = ()
     inhibit: Sequence[Inhibit] = ()
-    windows: Sequence[Window] = ()
+    windows: Sequence[SilenceWindow] = ()
     zone: tzinfo = timezone.utc
     dry_run: bool = False
 
@@ -61,12 +67,12 @@ class Plan(Struct, frozen=True, kw_only=True):
         return (policy.cluster if policy else "") or self.cluster
 
 
-SETTLE = 300.0
+SETTLE_S = 300.0
 """Seconds after the end of a cause in which what it explained may end as well, untold: a check that
 could not see has to run once more, every five minutes as a rule."""
 
 
-class Rest(Struct, frozen=True, kw_only=True):
+class PendingChecks(Struct, frozen=True, kw_only=True):
     """What of a pass is still to come: the checks at work, with their kinds, and whether it is the
     `first` look of a new state, which is told as one message."""
 
@@ -82,21 +88,23 @@ Nobody waits where no check is at work: Alertmanager's group_wait, 30 s, is alwa
 WAITS, FIRST = "waits for ", "waits for the first look to end"
 """How `held` begins of an alert that waits for the rest of its pass."""
 
-PART = "told with its cause:"
+HELD_BY_CAUSE = "told with its cause:"
 """How `held` begins of an alert that its cause explains."""
 
-NAMED = 5
+MAX_NAMED_ALERTS = 5
 """Alerts of an incident that its message names."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
-_LAST = 253_402_214_400_000_000  # 9999-12-31 UTC: datetime ends a day later
+_LAST_MICROSECOND = 253_402_214_400_000_000  # 9999-12-31 UTC: datetime ends a day later
 
 
-def notification(alert: Alert, transition: Transition, plan: Plan, note: str = "") -> Notification:
+def make_notification(
+    alert: Alert, transition: Transition, plan: NotificationPlan, note: str = ""
+) -> Notification:
     """The message about a transition, with times as the reader's clock shows them."""
     over = transition.status is Status.OK and transition.reason != "action"
     return Notification(
-        at=iso(transition.at, plan.zone),
+        at=format_iso(transition.at, plan.zone),
         cluster=alert.key.cluster,
         check=alert.key.check,
         kind=alert.kind,
@@ -105,7 +113,7 @@ def notification(alert: Alert, transition: Transition, plan: Plan, note: str = "
         status=transition.status,
         reason=transition.reason,
         summary=transition.summary,
-        since=iso(alert.beginning, plan.zone),
+        since=format_iso(alert.shown_since, plan.zone),
         key=transition.id,
         alert=alert.id,
         incident=alert.incident or alert.id,
@@ -119,14 +127,14 @@ def notification(alert: Alert, transition: Transition, plan: Plan, note: str = "
     )
 
 
-def iso(moment: Instant, zone: tzinfo) -> str:
+def format_iso(moment: Instant, zone: tzinfo) -> str:
     """ISO 8601 to the second with the zone's offset; what lies behind the calendar's end is on its
     last day (`until: 9999-12-31` in the file is later than that in some zones)."""
-    at = _EPOCH + timedelta(microseconds=min(moment.wall, _LAST))
+    at = _EPOCH + timedelta(microseconds=min(moment.wall, _LAST_MICROSECOND))
     return at.astimezone(zone).isoformat(timespec="seconds")
 
 
-def owed(
+def due_notifications(
     alert: Alert, heard: Mapping[str, Listener], now: Instant, *, acked: bool = False
 ) -> dict[str, list[str]]:
     """Channels by reason (firing, flapping, worse, repeat); nothing while it does not fire, or is
@@ -136,102 +144,106 @@ def owed(
     if not alert.firing or alert.clear_since is not None:
         return due
     for name, listener in heard.items():
-        reason = _reason(alert, alert.told.get(name), listener, now, acked)
+        reason = _due_reason(alert, alert.told.get(name), listener, now, acked)
         if reason:
             due.setdefault(reason, []).append(name)
     return due
 
 
-def _reason(alert: Alert, told: Told | None, listener: Listener, now: Instant, acked: bool) -> str:
+def _due_reason(
+    alert: Alert, told: LastNotified | None, listener: Listener, now: Instant, acked: bool
+) -> str:
     if told is None:
         return "flapping" if alert.flapping else "firing"
     if alert.severity.rank > told.severity.rank:
         return "worse"
-    if not (acked or alert.flapping) and elapsed(told.at, now) >= listener.repeat:
+    if not (acked or alert.flapping) and get_elapsed_s(told.at, now) >= listener.repeat:
         return "repeat"
     return ""
 
 
-NO_ORDERS, ALL_DONE = Orders(), Rest()
+NO_ORDERS, ALL_DONE = Orders(), PendingChecks()
 
 
-def digest(
-    outcomes: Sequence[Outcome],
+def process_outcomes(
+    outcomes: Sequence[RunOutcome],
     alerts: Mapping[Key, Alert],
-    plan: Plan,
+    plan: NotificationPlan,
     now: Instant,
     orders: Orders = NO_ORDERS,
     origin: Callable[[Key], str] = lambda _: "",
-    rest: Rest = ALL_DONE,
+    rest: PendingChecks = ALL_DONE,
 ) -> Batch:
     """What one transaction has to write about these runs. `origin`: see state_machine.step."""
-    work = _Work(alerts, plan, now, orders, rest)
+    work = _BatchBuilder(alerts, plan, now, orders, rest)
     for outcome in outcomes:
-        for key, finding in observations(outcome, alerts, plan.cluster_of(outcome.check)):
-            work.observe(key, finding, plan.policies[outcome.check], origin(key))
-    work.tell({outcome.check for outcome in outcomes})
-    return work.batch(outcomes)
+        for key, finding in observed_findings(outcome, alerts, plan.cluster_of(outcome.check)):
+            work.observe_finding(key, finding, plan.policies[outcome.check], origin(key))
+    work.notify_channels({outcome.check for outcome in outcomes})
+    return work.build_batch(outcomes)
 
 
-def review(
+def review_alerts(
     alerts: Mapping[Key, Alert],
-    plan: Plan,
+    plan: NotificationPlan,
     now: Instant,
     orders: Orders = NO_ORDERS,
-    rest: Rest = ALL_DONE,
+    rest: PendingChecks = ALL_DONE,
 ) -> Batch:
     """What is owed although nothing new was seen: repeats, escalation, a silence that has ended."""
-    work = _Work(alerts, plan, now, orders, rest)
-    work.tell({key.check for key in alerts})
-    return work.batch(())
+    work = _BatchBuilder(alerts, plan, now, orders, rest)
+    work.notify_channels({key.check for key in alerts})
+    return work.build_batch(())
 
 
-def forget(
+def forget_checks(
     keys: Iterable[Key],
     alerts: Mapping[Key, Alert],
-    plan: Plan,
+    plan: NotificationPlan,
     now: Instant,
     orders: Orders = NO_ORDERS,
 ) -> Batch:
     """End alerts whose check is no longer configured; those who were told hear of it."""
-    work = _Work(alerts, plan, now, orders)
+    work = _BatchBuilder(alerts, plan, now, orders)
     for key in keys:
-        work.observe(key, None, Policy(kind=alerts[key].kind, flap=FlapPolicy(changes=0)))
-    work.tell(())
-    return work.batch(())
+        work.observe_finding(
+            key, None, AlertPolicy(kind=alerts[key].kind, flap=FlapPolicy(changes=0))
+        )
+    work.notify_channels(())
+    return work.build_batch(())
 
 
-def announce(
-    bulletins: Sequence[Bulletin],
+def announce_actions(
+    bulletins: Sequence[ActionBulletin],
     alerts: Mapping[Key, Alert],
-    plan: Plan,
+    plan: NotificationPlan,
     now: Instant,
     orders: Orders = NO_ORDERS,
 ) -> Batch:
     """Tell of sentinel's own actions, beside the alert about the same subject if there is one."""
-    work = _Work(alerts, plan, now, orders)
+    work = _BatchBuilder(alerts, plan, now, orders)
     for bulletin in bulletins:
-        work.announce(bulletin)
-    return work.batch(())
+        work.announce_action(bulletin)
+    return work.build_batch(())
 
 
-class _Work:
+class _BatchBuilder:
     """Collects one batch: first what was seen, then who is owed a word about it."""
 
     def __init__(
         self,
         alerts: Mapping[Key, Alert],
-        plan: Plan,
+        plan: NotificationPlan,
         now: Instant,
         orders: Orders,
-        rest: Rest = ALL_DONE,
+        rest: PendingChecks = ALL_DONE,
     ) -> None:
         self._before, self._plan, self._now = alerts, plan, now
         self._orders, self._rest = orders, rest
-        self._first, self._split = False, orders.split
+        self._first, self._split = False, orders.split_alerts
         self._kinds = frozenset(rest.checks.values())
         self._greeted: set[tuple[str, str]] = set()
-        self._silences = (*orders.silences, *standing(plan.windows, now, plan.zone))
+        self._silences = (*orders.silences, *window_silences(plan.windows, now, plan.zone))
         self._alerts = dict(alerts)
         self._fresh: dict[Key, Transition] = {}
         self._changes: list[tuple[Key, Alert, Transition]] = []
@@ -240,10 +252,12 @@ class _Work:
         self._members: Mapping[str, list[Key]] = {}
         self._transitions, self._outbox = list[Transition](), list[Outgoing]()
 
-    def observe(self, key: Key, finding: Finding | None, policy: Policy, origin: str = "") -> None:
+    def observe_finding(
+        self, key: Key, finding: Finding | None, policy: AlertPolicy, origin: str = ""
+    ) -> None:
         """One step of the life of one alert."""
         before = self._before.get(key)
-        done = step(key, before, finding, policy, self._now, origin)
+        done = advance_alert(key, before, finding, policy, self._now, origin)
         if done.alert is None:
             self._alerts.pop(key, None)
         else:
@@ -259,23 +273,25 @@ class _Work:
         else:
             self._changes.append((key, about, done.transition))
 
-    def announce(self, bulletin: Bulletin) -> None:
+    def announce_action(self, bulletin: ActionBulletin) -> None:
         """One message about an action to whoever hears of its subject, unless that is muted."""
         key = Key(self._plan.cluster_of(bulletin.check), bulletin.check, bulletin.subject)
         policy = self._plan.policies[bulletin.check]
-        alert = bulletin.about(key, self._alerts.get(key), policy.kind, policy.labels, self._now)
-        transition = bulletin.transition(alert, self._now)
+        alert = bulletin.make_alert(
+            key, self._alerts.get(key), policy.kind, policy.labels, self._now
+        )
+        transition = bulletin.make_transition(alert, self._now)
         self._transitions.append(transition)
-        if not self._mute(alert):
-            heard = self._heard(alert)
-            self._send(alert, transition, list(heard), heard)
+        if not self._hold_reason(alert):
+            heard = self._listeners(alert)
+            self._queue_message(alert, transition, list(heard), heard)
 
-    def tell(self, checks: Container[str]) -> None:
+    def notify_channels(self, checks: Container[str]) -> None:
         """Tell of what has changed, then give every channel what it is owed about the alerts of
         these checks."""
-        self._join()
+        self._join_incidents()
         for change in self._changes:
-            self._tell_change(*change)
+            self._notify_change(*change)
         due = [
             (key, alert)
             for key, alert in self._alerts.items()
@@ -283,14 +299,14 @@ class _Work:
         ]
         self._first = self._rest.first or any(alert.held == FIRST for _, alert in due)
         if self._first:
-            due.sort(key=lambda one: weight(one[1], self._now))
+            due.sort(key=lambda one: rank_alert(one[1], self._now))
         for key, alert in due:
-            self._alerts[key] = self._tell_owed(key, alert)
+            self._alerts[key] = self._notify_due(key, alert)
 
-    def _join(self) -> None:
+    def _join_incidents(self) -> None:
         """Give each alert its incident, when all of the batch was observed."""
         self._explains = Causes(self._alerts.values(), split=self._split)
-        for alert in list(joined(self._alerts, self._explains, self._silences)):
+        for alert in list(assign_incidents(self._alerts, self._explains, self._silences)):
             self._alerts[alert.key] = alert
         members: dict[str, list[Key]] = defaultdict(list)
         for alert in self._alerts.values():
@@ -300,7 +316,7 @@ class _Work:
             members[incident].sort(key=lambda key: self._alerts[key].id != incident)
         self._members = members
 
-    def batch(self, outcomes: Sequence[Outcome]) -> Batch:
+    def build_batch(self, outcomes: Sequence[RunOutcome]) -> Batch:
         """All of it, as one transaction."""
         reports = [(o.check, o.report) for o in outcomes if o.report is not None]
         changed = (a for k, a in self._alerts.items() if a != self._before.get(k))
@@ -314,115 +330,121 @@ class _Work:
             outbox=tuple(self._outbox),
             memory={check: r.memory for check, r in reports if r.memory is not None},
             samples={check: r.samples for check, r in reports if r.samples},
-            runs=tuple(_run(o, self._now) for o in outcomes),
+            runs=tuple(_run_row(o, self._now) for o in outcomes),
         )
 
-    def _tell_change(self, key: Key, alert: Alert, transition: Transition) -> None:
+    def _notify_change(self, key: Key, alert: Alert, transition: Transition) -> None:
         """An end or a settling goes to those who know of the trouble, muted or not; flapping
         to whoever would hear of a firing now."""
-        heard = self._heard(alert)
+        heard = self._listeners(alert)
         flaps = transition.reason == "flapping"
-        names = (heard if not self._mute(alert) else {}) if flaps else alert.told
-        told = self._send(alert, transition, list(names), heard)
+        names = (heard if not self._hold_reason(alert) else {}) if flaps else alert.told
+        told = self._queue_message(alert, transition, list(names), heard)
         if key in self._alerts:
             self._alerts[key] = told
 
-    def _tell_owed(self, key: Key, alert: Alert) -> Alert:
-        if alert.held.startswith(PART) and not alert.freed and not self._cause(alert):
+    def _notify_due(self, key: Key, alert: Alert) -> Alert:
+        if alert.held.startswith(HELD_BY_CAUSE) and not alert.freed and not self._find_cause(alert):
             alert = replace(alert, freed=self._now)
         waited = alert.held.startswith(WAITS)
-        held = self._mute(alert)
+        held = self._hold_reason(alert)
         alert = alert if held == alert.held else replace(alert, held=held)
         if held:
             return alert
-        heard = self._heard(alert)
+        heard = self._listeners(alert)
         if self._first:
             heard = {n: replace(how, group=FIRST) for n, how in heard.items()}
         acked = alert.id in self._orders.acks
         if acked and not alert.acked:
-            alert = self._tell_ack(alert, heard)
+            alert = self._notify_ack(alert, heard)
         quiet = acked or alert.tell_once
-        for reason, names in owed(alert, heard, self._now, acked=quiet).items():
+        for reason, names in due_notifications(alert, heard, self._now, acked=quiet).items():
             transition = self._fresh.get(key)
             if transition is None and waited and reason == "firing":
                 told = replace(alert, count=alert.count - 1)
-                alert, transition = announced(told, reason, self._now)  # it is in the state already
+                alert, transition = announce_again(
+                    told, reason, self._now
+                )  # it is in the state already
             elif transition is None or transition.reason != reason:
-                alert, transition = announced(alert, reason, self._now)
+                alert, transition = announce_again(alert, reason, self._now)
                 self._transitions.append(transition)
-            alert = self._send(alert, transition, names, heard)
+            alert = self._queue_message(alert, transition, names, heard)
         return alert
 
-    def _tell_ack(self, alert: Alert, heard: Mapping[str, Listener]) -> Alert:
+    def _notify_ack(self, alert: Alert, heard: Mapping[str, Listener]) -> Alert:
         """Those who know of the trouble hear once that somebody has it."""
         alert = replace(alert, acked=True)
         if not alert.told:
             return alert
-        alert, transition = announced(alert, "ack", self._now)
+        alert, transition = announce_again(alert, "ack", self._now)
         self._transitions.append(transition)
-        told = self._send(alert, transition, list(alert.told), heard)
+        told = self._queue_message(alert, transition, list(alert.told), heard)
         return replace(told, told=alert.told)  # neither a repeat nor worse: nothing begins anew
 
-    def _heard(self, alert: Alert) -> dict[str, Listener]:
+    def _listeners(self, alert: Alert) -> dict[str, Listener]:
         quiet = alert.tell_once or alert.id in self._orders.acks
         plan = self._plan
-        return audience(alert, plan.routes, plan.channels, self._now, plan.zone, quiet)
+        return find_listeners(alert, plan.routes, plan.channels, self._now, plan.zone, quiet)
 
-    def _mute(self, alert: Alert) -> str:
+    def _hold_reason(self, alert: Alert) -> str:
         """Why nobody is told just now; empty when they are."""
-        if silence := silenced(alert, self._silences, self._now):
+        if silence := find_silence(alert, self._silences, self._now):
             why = f": {silence.reason}" if silence.reason else ""
-            until = iso(Instant(wall=silence.ends), self._plan.zone)
+            until = format_iso(Instant(wall=silence.ends), self._plan.zone)
             return f"silenced until {until} by {silence.who or 'somebody'}{why}"
-        if cause := self._inhibition().explains(alert):
-            return f"muted while {_named(cause)} fires"
-        if cause := self._cause(alert):
-            return f"{PART} {_named(cause)}"
-        if waits := self._waits(alert):
+        if cause := self._current_inhibition().find_explanation(alert):
+            return f"muted while {_name_alerts(cause)} fires"
+        if cause := self._find_cause(alert):
+            return f"{HELD_BY_CAUSE} {_name_alerts(cause)}"
+        if waits := self._wait_reason(alert):
             return waits
         split = alert.id in self._split
-        if alert.freed is not None and not split and elapsed(alert.freed, self._now) < SETTLE:
+        if (
+            alert.freed is not None
+            and not split
+            and get_elapsed_s(alert.freed, self._now) < SETTLE_S
+        ):
             return "its cause is over; muted until it has been looked at again"
         return ""
 
-    def _waits(self, alert: Alert) -> str:
+    def _wait_reason(self, alert: Alert) -> str:
         """What of the pass a new alert is held for; a training that stands still only for the
         others of a first look."""
         if alert.told:
             return ""
-        age = elapsed(alert.fired or alert.since, self._now)
+        age = get_elapsed_s(alert.fired or alert.since, self._now)
         if self._rest.first and age < FIRST_LOOK:
             return FIRST
-        still = stands_still(alert.kind, alert.key.subject, alert.severity)
+        still = is_standstill(alert.kind, alert.key.subject, alert.severity)
         if not self._rest.checks or still or age >= GATHER:
             return ""
         muted = may_be_muted(alert, self._plan.inhibit, self._rest.checks)
         if not muted and not may_be_explained(alert, self._kinds):
             return ""
-        checks = ", ".join(sorted(self._rest.checks)[:NAMED])
+        checks = ", ".join(sorted(self._rest.checks)[:MAX_NAMED_ALERTS])
         return f"{WAITS}{checks}: its cause may be found there"
 
-    def _cause(self, alert: Alert) -> Alert | None:
+    def _find_cause(self, alert: Alert) -> Alert | None:
         """What explains it away; nothing does with a training that is dead or hangs."""
-        if self._explains is None or told_anyway(alert):
+        if self._explains is None or is_always_notified(alert):
             return None
-        root = self._explains.root(alert)
+        root = self._explains.find_root_cause(alert)
         return root if root.key != alert.key else None
 
-    def _send(
+    def _queue_message(
         self,
         alert: Alert,
         transition: Transition,
         names: Sequence[str],
         heard: Mapping[str, Listener],
     ) -> Alert:
-        message = notification(alert, transition, self._plan, self._note(alert))
+        message = make_notification(alert, transition, self._plan, self._message_note(alert))
         for name in names:
-            how = heard.get(name) or unrouted(alert)
-            owner = alert.labels.get(LABEL, "") if name in self._plan.personal else None
+            how = heard.get(name) or unrouted_listener(alert)
+            owner = alert.labels.get(OWNER_LABEL, "") if name in self._plan.personal else None
             group, told = how.group, message
             if group == FIRST:
-                told = self._greeting(message, (name, owner or ""))
+                told = self._first_look_note(message, (name, owner or ""))
             elif len(self._members.get(alert.incident, ())) > 1:
                 group = f"incident\0{alert.incident}"
             self._outbox.append(
@@ -430,15 +452,15 @@ class _Work:
                     channel=name,
                     notification=told,
                     created=self._now,
-                    group=group if owner is None else apart(group, owner),
+                    group=group if owner is None else group_for_owner(group, owner),
                     hold=how.wait,
                     interval=how.interval,
                 )
             )
-        known = dict.fromkeys(names, Told(self._now, alert.severity))
+        known = dict.fromkeys(names, LastNotified(self._now, alert.severity))
         return replace(alert, told={**alert.told, **known}) if names else alert
 
-    def _greeting(self, message: Notification, to: tuple[str, str]) -> Notification:
+    def _first_look_note(self, message: Notification, to: tuple[str, str]) -> Notification:
         """Of a first look the message says once what is watched."""
         if to in self._greeted:
             return message
@@ -448,29 +470,29 @@ class _Work:
         words = f"sentinel has just begun to watch ({watched}): this was wrong already"
         return replace(message, note="; ".join(filter(None, (words, message.note))))
 
-    def _inhibition(self) -> Inhibition:
+    def _current_inhibition(self) -> Inhibition:
         """Asked for only when all of the batch was observed: by whom does not matter then."""
         if self._muting is None:
             self._muting = Inhibition(self._plan.inhibit, self._alerts.values())
         return self._muting
 
-    def _note(self, alert: Alert) -> str:
+    def _message_note(self, alert: Alert) -> str:
         ack = self._orders.acks.get(alert.id)
         incident = alert.incident or alert.id
-        whose, comment = self._orders.assigned(incident), self._orders.comment(incident)
+        whose, comment = self._orders.find_assignee(incident), self._orders.last_comment(incident)
         parts = (
-            self._mute(alert),
-            f"acknowledged by {ack.said}" if ack else "",
+            self._hold_reason(alert),
+            f"acknowledged by {ack.author_text}" if ack else "",
             f"assigned to {whose}" if whose else "",
             f"{comment.who}: {comment.text}" if comment else "",
-            self._story(alert),
+            self._incident_story(alert),
         )
         return "; ".join(part for part in parts if part)
 
-    def _story(self, alert: Alert) -> str:
+    def _incident_story(self, alert: Alert) -> str:
         """What else belongs to the incident: of the cause its effects, of an effect its cause."""
         members = self._members.get(alert.incident, [])
-        if planned := self._orders.planned(alert.incident):
+        if planned := self._orders.find_maintenance(alert.incident):
             more = f", with {len(members) - 1} more" if len(members) > 1 else ""
             return f"began in {planned.reason}{more}"
         if len(members) < 2:
@@ -478,25 +500,27 @@ class _Work:
         if alert.id != alert.incident:
             cause = self._alerts[members[0]]
             known = cause.id == alert.incident
-            return f"same incident as {_named(cause)}: {cause.summary}" if known else ""
+            return f"same incident as {_name_alerts(cause)}: {cause.summary}" if known else ""
         others = [self._alerts[key] for key in members if key != alert.key]
-        others.sort(key=lambda a: importance(a.kind, a.key.subject, a.severity, a.status))
-        names = ", ".join(_named(a) for a in others[:NAMED])
-        more = f" and {len(others) - NAMED} more" if len(others) > NAMED else ""
+        others.sort(key=lambda a: rank_importance(a.kind, a.key.subject, a.severity, a.status))
+        names = ", ".join(_name_alerts(a) for a in others[:MAX_NAMED_ALERTS])
+        more = (
+            f" and {len(others) - MAX_NAMED_ALERTS} more" if len(others) > MAX_NAMED_ALERTS else ""
+        )
         return f"same incident: {names}{more}"
 
 
-def _named(alert: Alert) -> str:
+def _name_alerts(alert: Alert) -> str:
     return " ".join(filter(None, (alert.key.check, alert.key.subject)))
 
 
-def _run(outcome: Outcome, now: Instant) -> Run:
+def _run_row(outcome: RunOutcome, now: Instant) -> CheckRun:
     found = outcome.report.findings if outcome.report else ()
-    return Run(
+    return CheckRun(
         check=outcome.check,
         kind=outcome.kind,
         at=now,
-        status=worst([f.status for f in (*found, outcome.itself)]),
+        status=get_worst_status([f.status for f in (*found, outcome.itself)]),
         summary=outcome.headline,
         duration=outcome.seconds,
         after=outcome.after,

@@ -9,18 +9,18 @@ from datetime import datetime, time, timedelta, timezone, tzinfo
 
 from msgspec import Struct
 
-from sentinel.alerting.matchers import matches, value
+from sentinel.alerting.matchers import label_value, matches_alert
 from sentinel.alerting.settings import Hours, Route
-from sentinel.core.clock import SECOND, Instant, elapsed
-from sentinel.core.cron import fixed
+from sentinel.core.clock import SECOND, Instant, get_elapsed_s
+from sentinel.core.cron import resolve_local_time
 from sentinel.core.model import Alert, Status
 
-DEFAULT_REPEAT = 86400.0
+DEFAULT_REPEAT_S = 86400.0
 """Seconds between repeats where no route says otherwise: once a day is a reminder, not noise."""
 
-HOUR = 3600.0
+HOUR_S = 3600.0
 DEFAULT_GROUP = ("cluster", "check")
-_DAY = 24 * 60
+_ONE_DAY = 24 * 60
 
 
 class Listener(Struct, frozen=True):
@@ -28,13 +28,13 @@ class Listener(Struct, frozen=True):
     others of the same `group` that come within `wait` seconds, and of that group at most once
     in `interval` seconds."""
 
-    repeat: float = DEFAULT_REPEAT
+    repeat: float = DEFAULT_REPEAT_S
     group: str = ""
     wait: float = 0.0
     interval: float = 0.0
 
 
-def audience(
+def find_listeners(
     alert: Alert,
     routes: Sequence[Route],
     channels: Sequence[str],
@@ -48,29 +48,29 @@ def audience(
     nobody has acknowledged for long enough.
     """
     if not routes:
-        return dict.fromkeys(channels, Listener(group=_group(alert, DEFAULT_GROUP, 0)))
+        return dict.fromkeys(channels, Listener(group=_group_key(alert, DEFAULT_GROUP, 0)))
     heard: dict[str, Listener] = {}
-    for number, route in deciding(alert, routes):
-        if asleep(route.hours, alert, now, zone):
+    for number, route in matching_routes(alert, routes):
+        if is_outside_hours(route.hours, alert, now, zone):
             continue
-        listener = _listener(alert, route, number)
-        names = [*route.to, *_escalated(alert, route, now, acked)]
+        listener = _route_listener(alert, route, number)
+        names = [*route.to, *_escalation_channels(alert, route, now, acked)]
         heard |= {n: listener for n in names if n in channels and n not in heard}
     return heard
 
 
-def unrouted(alert: Alert) -> Listener:
+def unrouted_listener(alert: Alert) -> Listener:
     """How those hear of an end whom no route leads to any more, or not at this hour."""
-    return Listener(group=_group(alert, DEFAULT_GROUP, -1))
+    return Listener(group=_group_key(alert, DEFAULT_GROUP, -1))
 
 
-def lookback(routes: Iterable[Route]) -> float:
+def lookback_s(routes: Iterable[Route]) -> float:
     """Seconds of past messages that have to be known after a start: an hour for the caps, and
     more where a route tells of a group more rarely."""
-    return max([HOUR, *(float(route.group_interval) for route in routes)])
+    return max([HOUR_S, *(float(route.group_interval) for route in routes)])
 
 
-def asleep(hours: Hours | None, alert: Alert, now: Instant, zone: tzinfo) -> bool:
+def is_outside_hours(hours: Hours | None, alert: Alert, now: Instant, zone: tzinfo) -> bool:
     """Whether a route is outside its hours for this alert; what is critical wakes everybody."""
     if hours is None or alert.severity is Status.CRITICAL:
         return False
@@ -83,36 +83,38 @@ def asleep(hours: Hours | None, alert: Alert, now: Instant, zone: tzinfo) -> boo
 def open_hours(hours: Hours, day: datetime, zone: tzinfo) -> tuple[int, int]:
     """Beginning and end (epoch seconds) of the hours that begin on this day; both the same where
     there are none. A night belongs to the day on which it begins."""
-    begin, end = hours.minutes()
-    opens = fixed(day + timedelta(minutes=begin), zone)
-    if day.isoweekday() not in hours.weekdays():
+    begin, end = hours.parse_minutes()
+    opens = resolve_local_time(day + timedelta(minutes=begin), zone)
+    if day.isoweekday() not in hours.parse_weekdays():
         return opens, opens
-    return opens, fixed(day + timedelta(minutes=end + (_DAY if end <= begin else 0)), zone)
+    return opens, resolve_local_time(
+        day + timedelta(minutes=end + (_ONE_DAY if end <= begin else 0)), zone
+    )
 
 
-def deciding(alert: Alert, routes: Sequence[Route]) -> Iterable[tuple[int, Route]]:
+def matching_routes(alert: Alert, routes: Sequence[Route]) -> Iterable[tuple[int, Route]]:
     """The routes that an alert takes, with their places. One of which nobody can tell whether it
     fits is taken, and so are those after it: nobody who is meant is left out."""
     for number, route in enumerate(routes):
-        fits = matches(route.match, alert)
+        fits = matches_alert(route.match, alert)
         if fits is not False:
             yield number, route
         if fits and not route.continue_:
             return
 
 
-def _listener(alert: Alert, route: Route, number: int) -> Listener:
-    repeat = DEFAULT_REPEAT if route.repeat is None else float(route.repeat)
+def _route_listener(alert: Alert, route: Route, number: int) -> Listener:
+    repeat = DEFAULT_REPEAT_S if route.repeat is None else float(route.repeat)
     by = DEFAULT_GROUP if route.group_by is None else tuple(route.group_by)
-    group = _group(alert, by, number)
+    group = _group_key(alert, by, number)
     return Listener(repeat, group, float(route.group_wait), float(route.group_interval))
 
 
-def _escalated(alert: Alert, route: Route, now: Instant, acked: bool) -> list[str]:
+def _escalation_channels(alert: Alert, route: Route, now: Instant, acked: bool) -> list[str]:
     if route.escalate is None or acked or alert.fired is None:
         return []
-    return route.escalate.to if elapsed(alert.fired, now) >= route.escalate.after else []
+    return route.escalate.to if get_elapsed_s(alert.fired, now) >= route.escalate.after else []
 
 
-def _group(alert: Alert, by: Sequence[str], number: int) -> str:
-    return "\0".join([str(number), *(f"{name}={value(alert, name)}" for name in by)])
+def _group_key(alert: Alert, by: Sequence[str], number: int) -> str:
+    return "\0".join([str(number), *(f"{name}={label_value(alert, name)}" for name in by)])

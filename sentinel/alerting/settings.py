@@ -7,7 +7,7 @@ from msgspec import Struct, field
 from sentinel.core.errors import Invalid
 from sentinel.core.values import Duration
 
-_DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+_WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 
 
 class Match(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -41,20 +41,20 @@ class Hours(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     until: str = "24:00"
 
     def __post_init__(self) -> None:
-        self.weekdays()
-        _minutes(self.from_, "from")
-        _minutes(self.until, "until")
+        self.parse_weekdays()
+        _parse_minutes(self.from_, "from")
+        _parse_minutes(self.until, "until")
 
-    def minutes(self) -> tuple[int, int]:
+    def parse_minutes(self) -> tuple[int, int]:
         """Beginning and end in minutes of the day."""
-        return _minutes(self.from_, "from"), _minutes(self.until, "until")
+        return _parse_minutes(self.from_, "from"), _parse_minutes(self.until, "until")
 
-    def weekdays(self) -> frozenset[int]:
+    def parse_weekdays(self) -> frozenset[int]:
         """ISO numbers, Monday is 1; a range may run over the weekend."""
         days: set[int] = set()
         for part in self.days.lower().split(","):
             first, dash, last = part.strip().partition("-")
-            days |= set(_day_range(_day(first), _day(last if dash else first)))
+            days |= set(_day_range(_parse_day(first), _parse_day(last if dash else first)))
         return frozenset(days)
 
 
@@ -92,7 +92,7 @@ class Inhibit(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     same: list[str] = []
 
 
-class Window(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class SilenceWindow(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A silence in the file: from one moment to another (ISO 8601, in the file's time zone), or
     at every `cron` for so long."""
 
@@ -117,7 +117,7 @@ class Flapping(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     window: Duration = Duration(3600)
 
 
-def _minutes(text: str, key: str) -> int:
+def _parse_minutes(text: str, key: str) -> int:
     hour, colon, minute = text.partition(":")
     if not (colon and hour.isdigit() and minute.isdigit() and len(minute) == 2):
         raise Invalid(f'{text!r} is no time of the day; write it like "08:00"', key)
@@ -127,10 +127,10 @@ def _minutes(text: str, key: str) -> int:
     return total
 
 
-def _day(text: str) -> int:
-    if text not in _DAYS:
+def _parse_day(text: str) -> int:
+    if text not in _WEEKDAYS:
         raise Invalid(f"{text!r} is no day; write them like mon-fri or sat,sun", "days")
-    return _DAYS.index(text) + 1
+    return _WEEKDAYS.index(text) + 1
 
 
 def _day_range(first: int, last: int) -> list[int]:

@@ -17,28 +17,28 @@ from msgspec.json import decode, encode
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.errors import SentinelError
 
-Deed = Literal["ack", "silence"]
+LinkAction = Literal["ack", "silence"]
 
-DEEDS: Mapping[Deed, str] = {"ack": "Acknowledge", "silence": "Silence"}
-PATH = "/a/"
-LONGEST = 2000
-_SIGNATURE = 16
+LINK_ACTIONS: Mapping[LinkAction, str] = {"ack": "Acknowledge", "silence": "Silence"}
+LINK_PATH = "/a/"
+MAX_TOKEN_CHARS = 2000
+_SIGNATURE_BYTES = 16
 
 
 class BadLink(SentinelError):
     """The link is not one of ours, or its time is over."""
 
 
-class Claim(Struct, frozen=True, array_like=True):
+class LinkClaim(Struct, frozen=True, array_like=True):
     """What a link allows; `ends` in seconds UTC."""
 
-    deed: Deed
+    deed: LinkAction
     alert: str
     channel: str
     ends: int
 
 
-class Signer(Struct, frozen=True):
+class LinkSigner(Struct, frozen=True):
     """Makes and judges links below `url`, which end `lasts` seconds after they were made."""
 
     url: str
@@ -48,59 +48,62 @@ class Signer(Struct, frozen=True):
     def __repr__(self) -> str:
         return f"Signer({self.url!r})"
 
-    def links(self, alert: str, channel: str, now: Instant) -> dict[str, str]:
+    def action_links(self, alert: str, channel: str, now: Instant) -> dict[str, str]:
         """What may be done about an alert, in a word, and the address for it."""
         ends = now.wall // SECOND + int(self.lasts)
-        claims = {DEEDS[deed]: Claim(deed, alert, channel, ends) for deed in get_args(Deed)}
-        base = f"{self.url.rstrip('/')}{PATH}"
-        return {word: f"{base}{self.token(c)}/" for word, c in claims.items()}
+        claims = {
+            LINK_ACTIONS[deed]: LinkClaim(deed, alert, channel, ends)
+            for deed in get_args(LinkAction)
+        }
+        base = f"{self.url.rstrip('/')}{LINK_PATH}"
+        return {word: f"{base}{self.make_token(c)}/" for word, c in claims.items()}
 
-    def page(self, alert: str) -> str:
+    def alert_page_url(self, alert: str) -> str:
         """The address of the alert's page; who opens it has to log in there as for any page."""
         return f"{self.url.rstrip('/')}/alerts/{quote(alert, safe='')}"
 
-    def token(self, claim: Claim) -> str:
+    def make_token(self, claim: LinkClaim) -> str:
         """The claim with its signature, for an address."""
         body = encode(claim)
-        return _text(self._signature(body) + body)
+        return _encode_base64(self._sign_body(body) + body)
 
-    def claim(self, token: str, now: Instant) -> Claim:
+    def verify_token(self, token: str, now: Instant) -> LinkClaim:
         """What a token allows; raises BadLink, in words for the person who has it."""
-        raw = _bytes(token)
-        signature, body = raw[:_SIGNATURE], raw[_SIGNATURE:]
+        raw = _decode_base64(token)
+        signature, body = raw[:_SIGNATURE_BYTES], raw[_SIGNATURE_BYTES:]
         import hmac  # with OpenSSL: only who follows or makes a link needs it
 
-        if not hmac.compare_digest(signature, self._signature(body)):
+        if not hmac.compare_digest(signature, self._sign_body(body)):
             raise BadLink("this link is not valid")
-        claim = _decoded(body)
+        claim = _decode_claim(body)
         if now.wall // SECOND >= claim.ends:
             raise BadLink("this link has expired; the next message about the alert has a new one")
         return claim
 
-    def _signature(self, body: bytes) -> bytes:
+    def _sign_body(self, body: bytes) -> bytes:
         import hmac
 
-        return hmac.digest(self.secret, b"sentinel link 1\0" + body, "sha256")[:_SIGNATURE]
+        return hmac.digest(self.secret, b"sentinel link 1\0" + body, "sha256")[:_SIGNATURE_BYTES]
 
 
-def _text(raw: bytes) -> str:
+def _encode_base64(raw: bytes) -> str:
     return urlsafe_b64encode(raw).rstrip(b"=").decode("ascii")
 
 
-def _bytes(token: str) -> bytes:
-    if len(token) > LONGEST or not token.isascii():
+def _decode_base64(token: str) -> bytes:
+    if len(token) > MAX_TOKEN_CHARS or not token.isascii():
         raise BadLink("this link is not valid")
     try:
         raw = urlsafe_b64decode(token + "=" * (-len(token) % 4))
     except (Error, ValueError):
         raise BadLink("this link is not valid") from None
-    if _text(raw) != token:  # one signature, one spelling
+    if _encode_base64(raw) != token:  # one signature, one spelling
         raise BadLink("this link is not valid")
     return raw
 
 
-def _decoded(body: bytes) -> Claim:
+def _decode_claim(body: bytes) -> LinkClaim:
     try:
-        return decode(body, type=Claim)
+        return decode(body, type=LinkClaim)
     except (DecodeError, ValueError):
         raise BadLink("this link is not valid") from None

@@ -7,19 +7,19 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sentinel.alerting.matchers import literally, matches, value
-from sentinel.alerting.settings import Inhibit, Match, Window
+from sentinel.alerting.matchers import escape_literal, label_value, matches_alert
+from sentinel.alerting.settings import Inhibit, Match, SilenceWindow
 from sentinel.core import cron
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.digests import blake2b
 from sentinel.core.errors import Invalid
 from sentinel.core.model import Alert, Key
 
-SLURM = "slurm"
+SLURM_ORIGIN = "slurm"
 """How a silence was given that is a maintenance of Slurm's."""
 
 
-AFTER = 300.0
+MAINTENANCE_GRACE_S = 300.0
 """Seconds after a maintenance in which what is found still belongs to it: until then a node was out by
 plan, and nobody was to hear of it. A check runs every five minutes as a rule."""
 
@@ -42,9 +42,9 @@ class Silence(Struct, frozen=True, kw_only=True):
     alerts: frozenset[str] | None = None
 
     @property
-    def planned(self) -> bool:
+    def is_planned(self) -> bool:
         """Whether it is a maintenance that Slurm has a reservation for."""
-        return self.how == SLURM
+        return self.how == SLURM_ORIGIN
 
 
 class Ack(Struct, frozen=True, kw_only=True):
@@ -57,12 +57,12 @@ class Ack(Struct, frozen=True, kw_only=True):
     note: str = ""
 
     @property
-    def said(self) -> str:
+    def author_text(self) -> str:
         """Who, and what they wrote."""
         return f"{self.who or 'somebody'}{f': {self.note}' if self.note else ''}"
 
 
-Deed = Literal["comment", "assign", "split", "close"]
+RemarkKind = Literal["comment", "assign", "split", "close"]
 
 
 class Remark(Struct, frozen=True, kw_only=True):
@@ -70,7 +70,7 @@ class Remark(Struct, frozen=True, kw_only=True):
     it; what its cause was (`text`)."""
 
     incident: str
-    deed: Deed
+    deed: RemarkKind
     at: Instant
     who: str = ""
     how: str = ""
@@ -86,52 +86,54 @@ class Orders(Struct, frozen=True, kw_only=True):
     remarks: tuple[Remark, ...] = ()
 
     @property
-    def split(self) -> frozenset[str]:
+    def split_alerts(self) -> frozenset[str]:
         """Alerts that nothing explains, because somebody said so."""
         return frozenset(r.alert for r in self.remarks if r.deed == "split")
 
-    def planned(self, incident: str) -> Silence | None:
+    def find_maintenance(self, incident: str) -> Silence | None:
         """The maintenance of Slurm's that an incident is about."""
-        return next((s for s in self.silences if s.planned and s.id == incident), None)
+        return next((s for s in self.silences if s.is_planned and s.id == incident), None)
 
-    def assigned(self, incident: str) -> str:
+    def find_assignee(self, incident: str) -> str:
         """Whose the incident is; empty where nobody was named."""
         said = (r for r in reversed(self.remarks) if r.incident == incident)
         return next((r.text for r in said if r.deed == "assign"), "")
 
-    def comment(self, incident: str) -> Remark | None:
+    def last_comment(self, incident: str) -> Remark | None:
         """The last that was written about it."""
         said = (r for r in reversed(self.remarks) if r.incident == incident)
         return next((r for r in said if r.deed in ("comment", "close")), None)
 
 
-def silenced(alert: Alert, silences: Iterable[Silence], now: Instant) -> Silence | None:
+def find_silence(alert: Alert, silences: Iterable[Silence], now: Instant) -> Silence | None:
     """The matching silence that lasts longest, if there is one now."""
-    active = [s for s in silences if s.starts <= now.wall < s.ends and _covers(s, alert)]
+    active = [s for s in silences if s.starts <= now.wall < s.ends and _covers_alert(s, alert)]
     return max(active, key=lambda s: s.ends, default=None)
 
 
-def began_in(alert: Alert, silences: Iterable[Silence]) -> Silence | None:
+def find_causing_maintenance(alert: Alert, silences: Iterable[Silence]) -> Silence | None:
     """The maintenance of Slurm's in which it began to fire, or at its end, on a node of it."""
-    began, after = (alert.fired or alert.since).wall, int(AFTER * SECOND)
+    began, after = (alert.fired or alert.since).wall, int(MAINTENANCE_GRACE_S * SECOND)
     for s in silences:
-        if s.planned and s.starts <= began < s.ends + after and _covers(s, alert):
+        if s.is_planned and s.starts <= began < s.ends + after and _covers_alert(s, alert):
             return s
     return None
 
 
-def _covers(silence: Silence, alert: Alert) -> bool:
+def _covers_alert(silence: Silence, alert: Alert) -> bool:
     if silence.alerts is not None and alert.id not in silence.alerts:
         return False
     if silence.nodes is not None and alert.labels.get("node", "") not in silence.nodes:
         return False
-    return matches(silence.match, alert) is True
+    return matches_alert(silence.match, alert) is True
 
 
-def exactly(key: Key) -> Match:
+def match_exactly(key: Key) -> Match:
     """A match that fits alerts of this key only, whatever it is named."""
     return Match(
-        cluster=literally(key.cluster), check=literally(key.check), subject=literally(key.subject)
+        cluster=escape_literal(key.cluster),
+        check=escape_literal(key.check),
+        subject=escape_literal(key.subject),
     )
 
 
@@ -146,47 +148,47 @@ class Inhibition:
         self._rules = rules
         self._causes: dict[_Place, list[Alert]] = {}
         for alert in alerts if rules else ():
-            for place in self._as_cause(alert) if alert.firing else ():
+            for place in self._places_as_cause(alert) if alert.firing else ():
                 self._causes.setdefault(place, []).append(alert)
         self._holding: dict[_Place, Alert] = {}
-        while fresh := dict(self._next()):
+        while fresh := dict(self._next_places()):
             self._holding |= fresh
 
-    def explains(self, alert: Alert) -> Alert | None:
+    def find_explanation(self, alert: Alert) -> Alert | None:
         """The firing alert that explains this one and was not itself explained away.
 
         An alert never mutes itself, and those that mute one another in a circle are all told.
         """
-        found = (self._holding.get(place) for place in self._as_muted(alert))
+        found = (self._holding.get(place) for place in self._places_as_muted(alert))
         return next((cause for cause in found if cause), None)
 
-    def _as_cause(self, alert: Alert) -> Iterator[_Place]:
+    def _places_as_cause(self, alert: Alert) -> Iterator[_Place]:
         for number, rule in enumerate(self._rules):
-            if matches(rule.when, alert) and (same := _same(rule, alert)) is not None:
+            if matches_alert(rule.when, alert) and (same := _same_values(rule, alert)) is not None:
                 yield number, same, False
-                if matches(rule.mute, alert) is False:
+                if matches_alert(rule.mute, alert) is False:
                     yield number, same, True
 
-    def _as_muted(self, alert: Alert) -> Iterator[_Place]:
+    def _places_as_muted(self, alert: Alert) -> Iterator[_Place]:
         """Where its causes are. One that fits both sides of a rule is muted by those only that do
         not, as in Alertmanager: so it mutes neither itself nor one like it."""
         for number, rule in enumerate(self._rules):
-            if matches(rule.mute, alert) and (same := _same(rule, alert)) is not None:
-                both = matches(rule.when, alert)
+            if matches_alert(rule.mute, alert) and (same := _same_values(rule, alert)) is not None:
+                both = matches_alert(rule.when, alert)
                 if both is not None and (place := (number, same, both)) in self._causes:
                     yield place
 
-    def _next(self) -> Iterator[tuple[_Place, Alert]]:
+    def _next_places(self) -> Iterator[tuple[_Place, Alert]]:
         """Further places that hold: by a cause that nothing mutes, or one that is explained."""
         for place, causes in self._causes.items():
-            if place not in self._holding and (cause := self._grounded(causes)):
+            if place not in self._holding and (cause := self._unmuted_cause(causes)):
                 yield place, cause
 
-    def _grounded(self, causes: Iterable[Alert]) -> Alert | None:
+    def _unmuted_cause(self, causes: Iterable[Alert]) -> Alert | None:
         for cause in causes:
-            if not any(True for _ in self._as_muted(cause)):
+            if not any(True for _ in self._places_as_muted(cause)):
                 return cause
-            if explained := self.explains(cause):
+            if explained := self.find_explanation(cause):
                 return explained
         return None
 
@@ -194,41 +196,45 @@ class Inhibition:
 def may_be_muted(alert: Alert, rules: Iterable[Inhibit], checks: Mapping[str, str]) -> bool:
     """Whether one of these checks (with their kinds) may find what mutes this alert by the rules."""
     return any(
-        matches(
+        matches_alert(
             Match(check=rule.when.check, kind=rule.when.kind),
             replace(alert, key=replace(alert.key, check=check), kind=kind),
         )
         for rule in rules
-        if matches(rule.mute, alert)
+        if matches_alert(rule.mute, alert)
         for check, kind in checks.items()
     )
 
 
-def _same(rule: Inhibit, alert: Alert) -> tuple[str, ...] | None:
+def _same_values(rule: Inhibit, alert: Alert) -> tuple[str, ...] | None:
     """None where one is missing: of two alerts without a node nobody knows that it is the same."""
-    values = tuple(value(alert, name) for name in rule.same)
+    values = tuple(label_value(alert, name) for name in rule.same)
     return values if all(values) else None
 
 
-def standing(windows: Iterable[Window], now: Instant, zone: tzinfo) -> tuple[Silence, ...]:
+def window_silences(
+    windows: Iterable[SilenceWindow], now: Instant, zone: tzinfo
+) -> tuple[Silence, ...]:
     """The silences that the file's windows amount to at this moment."""
     wall = now.wall / SECOND
-    spans = ((w, span(w, wall, zone)) for w in windows)
-    return tuple(_silence(w, *s) for w, s in spans if s is not None and s[0] <= wall < s[1])
+    spans = ((w, window_span(w, wall, zone)) for w in windows)
+    return tuple(_window_silence(w, *s) for w, s in spans if s is not None and s[0] <= wall < s[1])
 
 
-def span(window: Window, at: float, zone: tzinfo) -> tuple[int, int] | None:
+def window_span(window: SilenceWindow, at: float, zone: tzinfo) -> tuple[int, int] | None:
     """Beginning and end (epoch seconds) of the window that is open at this moment, or of a fixed
     one at any; None if there is none. `for` is real time, also in the night of a clock change."""
     if window.cron is None:
-        begin = moment(window.from_ or "", zone, "from")
-        return int(begin.timestamp()), int(moment(window.until or "", zone, "until").timestamp())
+        begin = parse_moment(window.from_ or "", zone, "from")
+        return int(begin.timestamp()), int(
+            parse_moment(window.until or "", zone, "until").timestamp()
+        )
     length = float(window.for_ or 0)
-    start = cron.latest(cron.parse(window.cron), at, length, zone)
+    start = cron.find_latest_time(cron.parse_cron(window.cron), at, length, zone)
     return None if start is None else (start, int(start + length))
 
 
-def moment(text: str, zone: tzinfo | None, key: str) -> datetime:
+def parse_moment(text: str, zone: tzinfo | None, key: str) -> datetime:
     """ISO 8601; without an offset in the file's time zone. Raises Invalid."""
     try:
         found = datetime.fromisoformat(text)
@@ -237,7 +243,7 @@ def moment(text: str, zone: tzinfo | None, key: str) -> datetime:
     return found if found.tzinfo else found.replace(tzinfo=zone)
 
 
-def _silence(window: Window, begin: int, end: int) -> Silence:
+def _window_silence(window: SilenceWindow, begin: int, end: int) -> Silence:
     # Of the window and not of its beginning: one that begins every minute stays the same silence.
     name = repr((window.reason, window.cron, window.from_, str(window.match))).encode()
     return Silence(

@@ -4,18 +4,18 @@ from collections.abc import Collection, Iterable, Iterator
 
 from msgspec.structs import replace
 
-from sentinel.alerting.matchers import literally
+from sentinel.alerting.matchers import escape_literal
 from sentinel.alerting.settings import Match
-from sentinel.alerting.silences import SLURM, Silence
+from sentinel.alerting.silences import SLURM_ORIGIN, Silence
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.cluster import Reservation
 from sentinel.core.digests import blake2b
 
-PREFIX = "slurm-"
+MAINTENANCE_PREFIX = "slurm-"
 """Ids of silences that come from Slurm begin so; those of people are hexadecimal."""
 
 
-def orders(
+def maintenance_changes(
     reservations: Iterable[Reservation],
     silences: Iterable[Silence],
     every_node: Collection[str],
@@ -29,16 +29,16 @@ def orders(
     is the same one, and so is the incident that bears its id.
     `cluster`: whose alerts alone they silence, where there are more.
     """
-    match = Match(cluster=literally(cluster)) if cluster else Match()
-    known = {s.id: s for s in silences if s.id.startswith(PREFIX)}
-    wanted = {s.id: s for s in _wanted(reservations, frozenset(every_node), now)}
+    match = Match(cluster=escape_literal(cluster)) if cluster else Match()
+    known = {s.id: s for s in silences if s.id.startswith(MAINTENANCE_PREFIX)}
+    wanted = {s.id: s for s in _wanted_silences(reservations, frozenset(every_node), now)}
     gone = (s for s in known.values() if s.id not in wanted and s.ends > now.wall)
     told = (replace(s, match=match) for s in wanted.values())
     new = [s for s in told if (was := known.get(s.id, s)) is s or (was.who == s.who and was != s)]
     return [*new, *(replace(s, ends=now.wall) for s in gone)]
 
 
-def _wanted(
+def _wanted_silences(
     reservations: Iterable[Reservation], every_node: frozenset[str], now: Instant
 ) -> Iterator[Silence]:
     """One with TIME_FLOAT never begins: its start moves on with the time (scontrol(1)), and would
@@ -47,21 +47,21 @@ def _wanted(
         floats = "TIME_FLOAT" in r.flags
         if "MAINT" in r.flags and not floats and r.ends * SECOND > now.wall:
             whole = "ALL_NODES" in r.flags or (bool(every_node) and every_node <= r.nodes)
-            yield _silence(r, None if whole else r.nodes)
+            yield _reservation_silence(r, None if whole else r.nodes)
 
 
-def _silence(reservation: Reservation, nodes: frozenset[str] | None) -> Silence:
+def _reservation_silence(reservation: Reservation, nodes: frozenset[str] | None) -> Silence:
     r = reservation
     name = blake2b(
         f"{r.name}\0{r.starts}".encode("utf-8", "surrogatepass"), digest_size=4
     ).hexdigest()
     return Silence(
-        id=PREFIX + name,
+        id=MAINTENANCE_PREFIX + name,
         match=Match(),
         starts=r.starts * SECOND,
         ends=r.ends * SECOND,
         who="Slurm",
-        how=SLURM,
+        how=SLURM_ORIGIN,
         reason=f"maintenance reservation {r.name}",
         nodes=nodes,
     )

@@ -10,10 +10,10 @@ from msgspec import Struct
 if TYPE_CHECKING:  # a one-shot needs none of these here
     from sentinel.alerting.silences import Ack, Orders, Remark, Silence
     from sentinel.core.clock import Instant
-    from sentinel.core.model import Alert, Batch, Outgoing, Receipt, Run, Sending, Transition
+    from sentinel.core.model import Alert, Batch, CheckRun, Outgoing, Receipt, Sending, Transition
 
 
-class Trouble(Struct, frozen=True):
+class StateTrouble(Struct, frozen=True):
     """Why the state is not written just now: since when, and how many writes wait.
 
     `lost_detail`: too many waited. No open alert or unsent message is lost, but samples
@@ -29,44 +29,44 @@ class Trouble(Struct, frozen=True):
 
 
 class Store(Protocol):
-    """The state. Every write belongs to the leader (see `lead`) and is one transaction.
+    """The state. Every write belongs to the leader (see `take_lead`) and is one transaction.
 
     Raises StoreError when it cannot be read or written and Fenced when another leads.
     """
 
-    def lead(self, holder: str, now: Instant) -> int:
+    def take_lead(self, holder: str, now: Instant) -> int:
         """Become the only writer and return the new fencing token; StoreBusy if taken."""
 
-    def release(self) -> None:
+    def release_lead(self) -> None:
         """Stop leading; harmless when not leading."""
 
     @property
     def term(self) -> float:
         """Seconds a lease lasts that is not renewed; 0 where leading ends only with its process."""
 
-    def renew(self) -> None:
+    def renew_lease(self) -> None:
         """Go on leading: where a lease expires, this is to be called well before it does."""
 
-    def lease_left(self) -> float:
+    def get_lease_left_s(self) -> float:
         """Seconds for which surely nobody else leads; without asking anybody. Nothing may be
         sent or done when it is not positive."""
 
-    def leader(self) -> str:
+    def read_leader(self) -> str:
         """Who leads now, or an empty string."""
 
-    def alerts(self) -> list[Alert]:
+    def read_alerts(self) -> list[Alert]:
         """Every alert that is pending or firing."""
 
-    def runs(self) -> list[Run]:
+    def read_runs(self) -> list[CheckRun]:
         """The last run of every check."""
 
-    def memory(self, check: str) -> Mapping[str, Any]:
+    def read_memory(self, check: str) -> Mapping[str, Any]:
         """What the check's last report stored; empty at first."""
 
     def commit(self, batch: Batch) -> None:
         """Write all of the batch or nothing."""
 
-    def outbox(self) -> list[Outgoing]:
+    def read_outbox(self) -> list[Outgoing]:
         """Unsent rows in the order in which they were committed."""
 
     def sent(self, rows: Sequence[Outgoing], now: Instant, receipt: Receipt) -> None:
@@ -78,30 +78,30 @@ class Store(Protocol):
     def dropped(self, rows: Sequence[Outgoing], now: Instant, why: str) -> None:
         """Give rows up for good; they stay visible in the history of their alert."""
 
-    def history(self, limit: int = 100, alert: str = "") -> list[Transition]:
+    def read_transitions(self, limit: int = 100, alert: str = "") -> list[Transition]:
         """The newest transitions first; of one alert where its id is given."""
 
-    def deliveries(self, alert: str) -> list[tuple[Outgoing, Instant | None, str]]:
+    def read_deliveries(self, alert: str) -> list[tuple[Outgoing, Instant | None, str]]:
         """All outbox rows about an alert with when sent (None: not) and the receipt."""
 
-    def sendings(self, since: int) -> list[Sending]:
+    def read_sendings(self, since: int) -> list[Sending]:
         """What channels took from `since` (µs UTC) on, oldest first."""
 
-    def samples(
+    def read_samples(
         self, check: str, subject: str, name: str, since: int
     ) -> list[tuple[Instant, float]]:
         """The history of one number from `since` (µs UTC) on, oldest first."""
 
-    def orders(self) -> Orders:
+    def read_orders(self) -> Orders:
         """Silences and acknowledgements, ended ones too until they are pruned."""
 
-    def silence(self, silence: Silence) -> None:
+    def put_silence(self, silence: Silence) -> None:
         """Begin, or by its id change, a silence. Needs no leadership: people write it."""
 
-    def acknowledge(self, ack: Ack) -> None:
+    def put_ack(self, ack: Ack) -> None:
         """Somebody has this alert. Needs no leadership."""
 
-    def remark(self, remark: Remark) -> None:
+    def put_remark(self, remark: Remark) -> None:
         """Somebody has said something of an incident. Needs no leadership."""
 
     def prune(self, now: Instant) -> None:
@@ -113,17 +113,17 @@ class Store(Protocol):
     # What only a store has to say that goes on while it cannot be written
 
     @property
-    def trouble(self) -> Trouble | None:
+    def trouble(self) -> StateTrouble | None:
         """None while it is written as it should be."""
         return None
 
     @property
-    def safe(self) -> bool:
+    def is_durable(self) -> bool:
         """Whether all that was written outlives this process."""
         return True
 
     @property
-    def refused(self) -> tuple[str, ...]:
+    def refused_journals(self) -> tuple[str, ...]:
         """Journals that are there and not used, and why."""
         return ()
 

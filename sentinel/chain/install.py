@@ -18,22 +18,22 @@ from hashlib import sha256
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sentinel.chain.folder import NotInstalled, Place, mount_of
-from sentinel.chain.mend import Submit
-from sentinel.chain.model import LETTERS, Chain, Mode
-from sentinel.chain.queue import Queue, Refused
-from sentinel.chain.timers import Table, Timer
+from sentinel.chain.folder import ChainFolder, ChainNotInstalled, mount_point
+from sentinel.chain.mend import SubmitLink
+from sentinel.chain.model import STRAND_LETTERS, Chain, ChainMode
+from sentinel.chain.queue import ChainQueue, SubmissionRefused
+from sentinel.chain.timers import CronTable, SystemdTimer
 from sentinel.core.errors import CannotTell, SentinelError
 from sentinel.core.values import duration_text
-from sentinel.homes import own_folder
-from sentinel.slurm.client import Client
-from sentinel.slurm.complaints import complaint
-from sentinel.slurm.words import nonce, seconds, text
+from sentinel.homes import find_user_folder
+from sentinel.slurm.client import SlurmClient
+from sentinel.slurm.complaints import describe_stderr
+from sentinel.slurm.words import decode_text, make_nonce, parse_time_limit
 
 RESTARTS = 50
 """Times that a link without sentinel requeues itself, 43 minutes each, until it gives up."""
 
-_HEAD = """\
+_SCRIPT_HEAD = """\
 #!/bin/bash
 # One link of sentinel's {mode} {name}. Written by `sentinel cron install`, and written anew by it.
 # Slurm starts no job whose output it cannot open, as on a file system that is away: so this does it,
@@ -42,12 +42,12 @@ log={log}"${{SLURM_JOB_NAME##*-}}.log"
 timeout -k 5 20 touch "$log" 2>/dev/null && exec >"$log" 2>&1
 """
 
-_LINK = """
+_LINK_SCRIPT = """
 # It makes sure of its successors first, then makes one pass, and ends.
 timeout -k 30 {bound} {command} cron link --dir {folder}
 """
 
-_RELAY = """
+_RELAY_SCRIPT = """
 # It makes sure of its successor, which waits beside it and takes over when it ends, and looks again
 # while it runs: sbatch may have failed, the successor may be held or cancelled. 66: taken away.
 timeout -k 30 600 {command} cron link --dir {folder}
@@ -65,7 +65,7 @@ code=$?
 timeout -k 30 60 {command} cron link --dir {folder}
 """
 
-_TAIL = """\
+_SCRIPT_TAIL = """\
 code=$?
 [ "$code" -eq 0 ] && exit 0
 # Taken away in the meantime, while the file system that it lay on is there.
@@ -95,65 +95,67 @@ exec scontrol requeue "$SLURM_JOB_ID"
 """
 
 
-def link_script(chain: Chain, place: Place, submission: list[str]) -> str:
+def link_script(chain: Chain, place: ChainFolder, submission: list[str]) -> str:
     """What sbatch is given. `submission` is the command by which a link is submitted."""
     config = f" -c {shlex.quote(chain.config)}" if chain.config else ""
-    return (_HEAD + (_RELAY if chain.mode == "relay" else _LINK) + _TAIL).format(
+    return (
+        _SCRIPT_HEAD + (_RELAY_SCRIPT if chain.mode == "relay" else _LINK_SCRIPT) + _SCRIPT_TAIL
+    ).format(
         mode=chain.mode,
         name=chain.name,
         command=shlex.join(chain.command),
         folder=shlex.quote(place.folder),
         log=shlex.quote(f"{place.folder}/link-"),
-        mount=shlex.quote(chain.mount or mount_of(place.folder)),
+        mount=shlex.quote(chain.mount or mount_point(place.folder)),
         bound=chain.time_limit - min(60, chain.time_limit // 8),
         restarts=RESTARTS,
-        turns=" ".join(f"*-{L}) turn={n * chain.every} ;;" for n, L in enumerate(LETTERS)),
+        turns=" ".join(f"*-{L}) turn={n * chain.every} ;;" for n, L in enumerate(STRAND_LETTERS)),
         period=chain.every * chain.strands,
         every=chain.every,
         revision=chain.revision,
         config=config,
-        again=shlex.join(_again(submission)),
+        again=shlex.join(_repeated_options(submission)),
     )
 
 
-def _again(submission: list[str]) -> list[str]:
+def _repeated_options(submission: list[str]) -> list[str]:
     """The options of a submission that do not differ from link to link."""
     varying = ("sbatch", "--job-name=", "--comment=", "--begin=", "--parsable")
     return [word for word in submission[:-1] if not word.startswith(varying)]
 
 
-def longest(client: Client, options: Sequence[str]) -> tuple[str, int] | None:
+def longest_partition(client: SlurmClient, options: Sequence[str]) -> tuple[str, int] | None:
     """The partition that sbatch would take with these options, and its limit in seconds; None
     where it has none or it cannot be told. Raises CannotTell."""
-    mark = nonce()
-    out = client.ask("sinfo", "-h", "-a", "-o", f"%P{mark}%l{mark}")
-    words = [text(word).strip("\n") for word in out.split(mark.encode())]
+    mark = make_nonce()
+    out = client.ask_slurm("sinfo", "-h", "-a", "-o", f"%P{mark}%l{mark}")
+    words = [decode_text(word).strip("\n") for word in out.split(mark.encode())]
     limits = dict(zip(words[::2], words[1::2], strict=False))
     named = [word.partition("=")[2] for word in options if word.startswith("--partition=")]
     wanted = named[-1] if named else next((p[:-1] for p in limits if p.endswith("*")), "")
     limit = limits.get(wanted, limits.get(f"{wanted}*", ""))
     try:
-        known = seconds(limit.replace("infinite", "UNLIMITED").encode())
+        known = parse_time_limit(limit.replace("infinite", "UNLIMITED").encode())
     except ValueError as error:
         raise CannotTell(f"sinfo: {error}") from error
     return (wanted, known) if known else None
 
 
-LINK_TIME = 7200.0
-RELAY_TIME = 86400.0
-MEMORY = "--mem=500M"
+LINK_TIME_S = 7200.0
+RELAY_TIME_S = 86400.0
+LINK_MEMORY = "--mem=500M"
 
 
-class BadWish(SentinelError):
+class BadInstallRequest(SentinelError):
     """What was asked for cannot be."""
 
     exit_code = 64
 
 
-class Wish(Struct, frozen=True, kw_only=True):
-    """What `install` was asked for; times in seconds. `owner` makes job names unique: the state."""
+class InstallRequest(Struct, frozen=True, kw_only=True):
+    """What `install_chain` was asked for; times in seconds. `owner` makes job names unique: the state."""
 
-    mode: Mode
+    mode: ChainMode
     every: float
     time_limit: float | None
     strands: int
@@ -163,94 +165,102 @@ class Wish(Struct, frozen=True, kw_only=True):
     owner: str
 
 
-def chain_of(wish: Wish, folder: str, client: Client) -> Chain:
+def plan_chain(wish: InstallRequest, folder: str, client: SlurmClient) -> Chain:
     """The chain that this asks for, within what the partition allows; raises BadWish."""
     if any(word.startswith(("--clusters", "-M")) for word in wish.options):
-        raise BadWish("--sbatch=--clusters: links look after each other on one cluster only")
-    usual = RELAY_TIME if wish.mode == "relay" else LINK_TIME
-    allowed = _allowed(wish, client)
+        raise BadInstallRequest(
+            "--sbatch=--clusters: links look after each other on one cluster only"
+        )
+    usual = RELAY_TIME_S if wish.mode == "relay" else LINK_TIME_S
+    allowed = _partition_limit(wish, client)
     if allowed and wish.time_limit and wish.time_limit > allowed[1]:
-        raise BadWish(
+        raise BadInstallRequest(
             f"--time {duration_text(wish.time_limit)} is more than partition {allowed[0]} allows "
             f"({duration_text(allowed[1])}): such a job would wait for ever"
         )
     usual = min(usual, allowed[1]) if allowed else usual
     try:
         chain = Chain(
-            name=f"sentinel-{_digest(wish.owner)}",
+            name=f"sentinel-{_short_digest(wish.owner)}",
             every=int(wish.every),
-            command=this_command(),
+            command=own_command(),
             mode=wish.mode,
             config=wish.config,
             strands=1 if wish.mode == "relay" else wish.strands,
             time_limit=int(wish.time_limit or usual),
-            options=(MEMORY, *wish.options),
+            options=(LINK_MEMORY, *wish.options),
             delivers=wish.delivers,
-            mount=mount_of(folder),
+            mount=mount_point(folder),
         )
     except SentinelError as error:
-        raise BadWish(str(error)) from error
-    return replace(chain, revision=_digest(repr(chain)))
+        raise BadInstallRequest(str(error)) from error
+    return replace(chain, revision=_short_digest(repr(chain)))
 
 
-def _allowed(wish: Wish, client: Client) -> tuple[str, int] | None:
+def _partition_limit(wish: InstallRequest, client: SlurmClient) -> tuple[str, int] | None:
     if wish.mode not in ("chain", "relay"):
         return None
     try:
-        return longest(client, wish.options)
+        return longest_partition(client, wish.options)
     except CannotTell:
         return None  # the trial submission says why
 
 
-def install(chain: Chain, folder: str, client: Client, *, show_only: bool) -> list[str]:
+def install_chain(chain: Chain, folder: str, client: SlurmClient, *, show_only: bool) -> list[str]:
     """Begin it, in place of one that is there; what was (or would be) done, in lines."""
-    place = Place(folder)
+    place = ChainFolder(folder)
     if show_only:
-        return _shown(chain, place, client)
-    if not chain.in_slurm:
+        return _describe_install(chain, place, client)
+    if not chain.is_in_slurm:
         return _install_entry(chain, place, client)
     try_submission(chain, folder, client)
     _leave_other_mode(chain, place, client)
-    with place.alone():
-        place.install(replace(chain, installed=int(time.time())), _script(chain, place, client))
-        done = _begin(chain, place, client)
-    return [*done, f"installed in {place.folder}; look at it with: {chain.call('status')}"]
+    with place.lock_install():
+        place.install_files(
+            replace(chain, installed=int(time.time())), _chain_script(chain, place, client)
+        )
+        done = _begin_chain(chain, place, client)
+    return [*done, f"installed in {place.folder}; look at it with: {chain.command_line('status')}"]
 
 
-def ensure(folder: str, client: Client) -> list[str]:
+def ensure_chain(folder: str, client: SlurmClient) -> list[str]:
     """What had to be done so that the chain goes on; empty when nothing had to."""
-    place = Place(folder)
-    chain = place.chain()
-    if not chain.in_slurm:
-        return _ensured_entry(chain, place)
-    with place.alone() as alone:
+    place = ChainFolder(folder)
+    chain = place.read_chain()
+    if not chain.is_in_slurm:
+        return _ensure_entry(chain, place)
+    with place.lock_install() as alone:
         if not alone:
             return []
-        whole, done = Queue(chain, place, client).mend(os.environ.get("SLURM_JOB_ID", ""))
+        whole, done = ChainQueue(chain, place, client).mend_chain(
+            os.environ.get("SLURM_JOB_ID", "")
+        )
     if not whole:
-        raise Refused(f"a link waits that can never start; see: {chain.call('status')}")
+        raise SubmissionRefused(
+            f"a link waits that can never start; see: {chain.command_line('status')}"
+        )
     return done
 
 
-def remove(folder: str, client: Client) -> list[str]:
+def remove_chain(folder: str, client: SlurmClient) -> list[str]:
     """Take away entries, files and jobs, the jobs last: a link at work must not begin anew."""
-    place = Place(folder)
+    place = ChainFolder(folder)
     try:
-        chain = place.chain()
-    except NotInstalled as error:
+        chain = place.read_chain()
+    except ChainNotInstalled as error:
         return [str(error)]
-    if not chain.in_slurm:
-        entry(chain, place).remove()
-        place.uninstall()
+    if not chain.is_in_slurm:
+        table_entry(chain, place).remove_entry()
+        place.remove_files()
         return [f"{chain.mode}: the entry of {chain.name} is taken away"]
-    queue = Queue(chain, place, client)
-    queue.links()  # while Slurm does not answer, nothing is taken away
-    place.uninstall()
+    queue = ChainQueue(chain, place, client)
+    queue.list_links()  # while Slurm does not answer, nothing is taken away
+    place.remove_files()
     jobs = queue.cancel_all()
     return [f"cancelled {', '.join(jobs) or 'no job: none was left'}; {place.folder} is taken away"]
 
 
-def this_command() -> tuple[str, ...]:
+def own_command() -> tuple[str, ...]:
     """How this very sentinel is called from elsewhere; a zipapp, whatever its name, with the
     Python that it fits: the first `python3` of another host may be another."""
     from zipfile import is_zipfile
@@ -261,93 +271,97 @@ def this_command() -> tuple[str, ...]:
     return (sys.executable, program) if is_zipfile(program) else (program,)
 
 
-def _shown(chain: Chain, place: Place, client: Client) -> list[str]:
-    if not chain.in_slurm:
-        return [entry(chain, place).text().rstrip("\n")]
-    queue, now = Queue(chain, place, client), time.time()
+def _describe_install(chain: Chain, place: ChainFolder, client: SlurmClient) -> list[str]:
+    if not chain.is_in_slurm:
+        return [table_entry(chain, place).block_text().rstrip("\n")]
+    queue, now = ChainQueue(chain, place, client), time.time()
     slots = [
-        Submit(name, chain.next_slot(n, now) if chain.mode == "chain" else int(now))
-        for n, name in enumerate(chain.names)
+        SubmitLink(name, chain.next_slot(n, now) if chain.mode == "chain" else int(now))
+        for n, name in enumerate(chain.strand_names)
     ]
     import shlex
 
     return [
-        f"# {place.script}",
-        _script(chain, place, client).rstrip("\n"),
+        f"# {place.script_path}",
+        _chain_script(chain, place, client).rstrip("\n"),
         "# submitted as",
-        *(shlex.join(queue.submission(step)) for step in slots),
+        *(shlex.join(queue.submission_argv(step)) for step in slots),
     ]
 
 
-def try_submission(chain: Chain, folder: str, client: Client) -> None:
+def try_submission(chain: Chain, folder: str, client: SlurmClient) -> None:
     """Whether Slurm would take a link, before anything is changed; raises Refused.
 
     sbatch(1), --test-only: account, partition, limits are looked at, nothing is submitted.
     """
-    words = Queue(chain, Place(folder), client).submission(Submit(chain.names[0], 0))
+    words = ChainQueue(chain, ChainFolder(folder), client).submission_argv(
+        SubmitLink(chain.strand_names[0], 0)
+    )
     try:
-        done = client.run(words[0], "--test-only", *words[2:-1], "--wrap=true")
+        done = client.run_command(words[0], "--test-only", *words[2:-1], "--wrap=true")
     except CannotTell as error:
-        raise Refused(str(error)) from error
-    said = complaint(done.err)
+        raise SubmissionRefused(str(error)) from error
+    said = describe_stderr(done.err)
     if done.code:
-        raise Refused(f"Slurm would not take a link: {said or f'exit code {done.code}'}")
+        raise SubmissionRefused(f"Slurm would not take a link: {said or f'exit code {done.code}'}")
 
 
-def _script(chain: Chain, place: Place, client: Client) -> str:
-    again = Queue(chain, place, client).submission(Submit(chain.names[0], 0))
+def _chain_script(chain: Chain, place: ChainFolder, client: SlurmClient) -> str:
+    again = ChainQueue(chain, place, client).submission_argv(SubmitLink(chain.strand_names[0], 0))
     return link_script(chain, place, again)
 
 
-def _leave_other_mode(chain: Chain, place: Place, client: Client) -> None:
+def _leave_other_mode(chain: Chain, place: ChainFolder, client: SlurmClient) -> None:
     """A crontab entry beside a chain would run everything twice."""
     try:
-        before = place.chain()
+        before = place.read_chain()
     except SentinelError:
         return
     if before.mode == chain.mode:
         return
-    if not before.in_slurm:
-        entry(before, place).remove()
-    elif not chain.in_slurm:
-        Queue(before, place, client).cancel_all()
+    if not before.is_in_slurm:
+        table_entry(before, place).remove_entry()
+    elif not chain.is_in_slurm:
+        ChainQueue(before, place, client).cancel_all()
 
 
-def _install_entry(chain: Chain, place: Place, client: Client) -> list[str]:
-    entry(chain, place).install()  # first: where it cannot be, what was there goes on
+def _install_entry(chain: Chain, place: ChainFolder, client: SlurmClient) -> list[str]:
+    table_entry(chain, place).install_entry()  # first: where it cannot be, what was there goes on
     _leave_other_mode(chain, place, client)
-    place.install(replace(chain, installed=int(time.time())), "")
+    place.install_files(replace(chain, installed=int(time.time())), "")
     return [
-        f"{chain.mode}: every {duration_text(chain.every)}; look at it with: {chain.call('status')}"
+        f"{chain.mode}: every {duration_text(chain.every)}; look at it with: {chain.command_line('status')}"
     ]
 
 
-def _begin(chain: Chain, place: Place, client: Client) -> list[str]:
+def _begin_chain(chain: Chain, place: ChainFolder, client: SlurmClient) -> list[str]:
     try:
-        return Queue(chain, place, client).mend()[1] or ["all links wait already"]
+        return ChainQueue(chain, place, client).mend_chain()[1] or ["all links wait already"]
     except CannotTell as error:
-        raise Refused(f"{error}; then begin with: {chain.call('ensure')}") from error
+        raise SubmissionRefused(
+            f"{error}; then begin with: {chain.command_line('ensure')}"
+        ) from error
 
 
-def _ensured_entry(chain: Chain, place: Place) -> list[str]:
-    found = entry(chain, place)
-    if found.present() == "yes":
+def _ensure_entry(chain: Chain, place: ChainFolder) -> list[str]:
+    found = table_entry(chain, place)
+    if found.entry_state() == "yes":
         return []
-    found.install()
+    found.install_entry()
     return [f"{chain.mode}: the entry was missing or disabled and is there again"]
 
 
-def entry(chain: Chain, place: Place) -> Table | Timer:
+def table_entry(chain: Chain, place: ChainFolder) -> CronTable | SystemdTimer:
     """What stands in a table of the host or site, for the modes that have one."""
     if chain.mode == "systemd":
-        return Timer(chain, place, units())
-    return Table(chain.mode, chain, place)
+        return SystemdTimer(chain, place, user_unit_dir())
+    return CronTable(chain.mode, chain, place)
 
 
-def units() -> str:
+def user_unit_dir() -> str:
     """Where systemd.unit(5) looks for a user's own."""
-    return os.path.join(own_folder("XDG_CONFIG_HOME", "~/.config"), "systemd", "user")
+    return os.path.join(find_user_folder("XDG_CONFIG_HOME", "~/.config"), "systemd", "user")
 
 
-def _digest(text: str) -> str:
+def _short_digest(text: str) -> str:
     return sha256(text.encode()).hexdigest()[:6]

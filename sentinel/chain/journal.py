@@ -9,14 +9,14 @@ from sentinel.chain.model import Chain
 
 What = Literal["begin", "ran", "busy", "repeat", "failed"]
 
-LOOKED_BACK = 20_000
+MAX_SLOTS_LOOKED_BACK = 20_000
 """Slots before this moment that are counted at most."""
 
-GAPS = 3
+MAX_GAPS = 3
 """Slots without a run that make a chain silent rather than busy."""
 
 
-class Entry(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class JournalEntry(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A line of the journal: at `at` (epoch seconds) a link did this about a slot.
 
     `begin`: it set to work; `ran`: the tick ended; `busy`: another was at work on the state;
@@ -30,7 +30,7 @@ class Entry(Struct, frozen=True, kw_only=True, omit_defaults=True):
     text: str = ""
 
 
-class Gap(Struct, frozen=True):
+class SlotGap(Struct, frozen=True):
     """Slots in a row that nobody ran: the first, the last (epoch seconds), how many."""
 
     first: int
@@ -38,7 +38,7 @@ class Gap(Struct, frozen=True):
     count: int
 
 
-class Standing(Struct, frozen=True, kw_only=True):
+class ChainStanding(Struct, frozen=True, kw_only=True):
     """How a chain has done: `ran` slots out of `slots`, seconds late at most, and its gaps.
 
     `last` is the last slot with a run, 0 where there is none, `last_at` when anything was noted;
@@ -53,26 +53,26 @@ class Standing(Struct, frozen=True, kw_only=True):
     late: float = 0.0
     last: int = 0
     last_at: float = 0.0
-    gaps: tuple[Gap, ...] = ()
+    gaps: tuple[SlotGap, ...] = ()
 
 
-def was_run(entries: Sequence[Entry], slot: int) -> str:
+def find_run_job(entries: Sequence[JournalEntry], slot: int) -> str:
     """The job that has run the slot to its end; empty when nobody has."""
     return next((e.job or "?" for e in entries if e.slot == slot and e.what == "ran"), "")
 
 
-def standing(chain: Chain, entries: Sequence[Entry], now: float) -> Standing:
+def sum_journal(chain: Chain, entries: Sequence[JournalEntry], now: float) -> ChainStanding:
     """The sum of a journal. The slot of this moment is not yet missing."""
-    entries = _believed(chain, entries, now)
+    entries = _valid_entries(chain, entries, now)
     if not entries:
-        return Standing()
+        return ChainStanding()
     runs = [e for e in entries if e.what == "ran"]
-    done = _accounted(entries)
+    done = _accounted_slots(entries)
     first = min(e.slot for e in entries)
-    slots = range(first, chain.slot(now) + 1, chain.every)
-    missing = [s for s in slots if s not in done and s != chain.slot(now)]
+    slots = range(first, chain.slot_at(now) + 1, chain.every)
+    missing = [s for s in slots if s not in done and s != chain.slot_at(now)]
     began = {e.slot: e.at for e in reversed(entries) if e.what == "begin"}
-    return Standing(
+    return ChainStanding(
         slots=len(slots),
         ran=len({e.slot for e in runs}),
         failed=sum(e.what == "failed" for e in entries),
@@ -81,45 +81,45 @@ def standing(chain: Chain, entries: Sequence[Entry], now: float) -> Standing:
         late=max((at - slot for slot, at in began.items()), default=0.0),
         last=max((e.slot for e in runs), default=0),
         last_at=max(e.at for e in entries),
-        gaps=_gaps(missing, chain.every),
+        gaps=_find_gaps(missing, chain.every),
     )
 
 
-def silence(chain: Chain, found: Standing, now: float) -> float:
+def seconds_silent(chain: Chain, found: ChainStanding, now: float) -> float:
     """Seconds since anything was noted, or since it was installed; 0 for a relay, whose service
     makes the passes."""
     last = found.last_at or chain.installed or now
     return 0.0 if chain.mode == "relay" else max(0.0, now - last)
 
 
-def blind_since(chain: Chain, entries: Sequence[Entry], now: float) -> Gap | None:
+def find_closed_gap(chain: Chain, entries: Sequence[JournalEntry], now: float) -> SlotGap | None:
     """The gap that ended with the slot of this moment, if one did."""
-    gaps = standing(chain, entries, now).gaps
+    gaps = sum_journal(chain, entries, now).gaps
     if not gaps:
         return None
-    done = _accounted(_believed(chain, entries, now))
+    done = _accounted_slots(_valid_entries(chain, entries, now))
     after = sum(1 for slot in done if slot > gaps[-1].last)
     return gaps[-1] if after <= 1 else None
 
 
-def _believed(chain: Chain, entries: Sequence[Entry], now: float) -> list[Entry]:
+def _valid_entries(chain: Chain, entries: Sequence[JournalEntry], now: float) -> list[JournalEntry]:
     """The entries about slots of this chain: of the same spacing, and not by the clock of a host
     that believed to be in 1970, or in a future in which silence would be no silence."""
-    newest = chain.slot(now) + chain.every
-    oldest = newest - LOOKED_BACK * chain.every
+    newest = chain.slot_at(now) + chain.every
+    oldest = newest - MAX_SLOTS_LOOKED_BACK * chain.every
     return [e for e in entries if oldest < e.slot <= newest and e.slot % chain.every == 0]
 
 
-def _accounted(entries: Sequence[Entry]) -> set[int]:
+def _accounted_slots(entries: Sequence[JournalEntry]) -> set[int]:
     """Slots of which it is known what became of them."""
     return {e.slot for e in entries if e.what in ("ran", "busy", "failed")}
 
 
-def _gaps(missing: Sequence[int], every: int) -> tuple[Gap, ...]:
-    found: list[Gap] = []
+def _find_gaps(missing: Sequence[int], every: int) -> tuple[SlotGap, ...]:
+    found: list[SlotGap] = []
     for slot in missing:
         if found and found[-1].last + every == slot:
-            found[-1] = Gap(found[-1].first, slot, found[-1].count + 1)
+            found[-1] = SlotGap(found[-1].first, slot, found[-1].count + 1)
         else:
-            found.append(Gap(slot, slot, 1))
+            found.append(SlotGap(slot, slot, 1))
     return tuple(found)

@@ -6,12 +6,12 @@ from typing import Literal
 from msgspec import Struct, field
 
 from sentinel.core.errors import Invalid
-from sentinel.slurm.job_states import Phase, phase
-from sentinel.slurm.pending_reasons import explain
+from sentinel.slurm.job_states import Phase, state_phase
+from sentinel.slurm.pending_reasons import explain_reason
 
-Mode = Literal["chain", "relay", "scrontab", "systemd", "crontab"]
-LETTERS = "abc"
-SHORTEST = 5
+ChainMode = Literal["chain", "relay", "scrontab", "systemd", "crontab"]
+STRAND_LETTERS = "abc"
+MIN_INTERVAL_S = 5
 """Seconds between slots at the least: slurmctld starts jobs no faster."""
 
 
@@ -28,7 +28,7 @@ class Chain(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     name: str
     every: int
     command: tuple[str, ...]
-    mode: Mode = "chain"
+    mode: ChainMode = "chain"
     config: str = ""
     strands: int = 3
     time_limit: int = 7200
@@ -40,28 +40,28 @@ class Chain(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     installed: int = field(default=0)
 
     def __post_init__(self) -> None:
-        if self.every < SHORTEST:
-            raise Invalid(f"--every must be {SHORTEST}s or longer", "every")
-        if not 1 <= self.strands <= len(LETTERS):
-            raise Invalid(f"--strands is 1 to {len(LETTERS)}", "strands")
+        if self.every < MIN_INTERVAL_S:
+            raise Invalid(f"--every must be {MIN_INTERVAL_S}s or longer", "every")
+        if not 1 <= self.strands <= len(STRAND_LETTERS):
+            raise Invalid(f"--strands is 1 to {len(STRAND_LETTERS)}", "strands")
         if self.mode == "relay" and self.time_limit <= self.handover:
             raise Invalid("--time must be longer than the hand-over of 10 minutes", "time_limit")
 
     @property
-    def names(self) -> tuple[str, ...]:
+    def strand_names(self) -> tuple[str, ...]:
         """The job names of its strands, each unique to this state of this user."""
-        return tuple(f"{self.name}-{letter}" for letter in LETTERS[: self.strands])
+        return tuple(f"{self.name}-{letter}" for letter in STRAND_LETTERS[: self.strands])
 
     @property
-    def in_slurm(self) -> bool:
+    def is_in_slurm(self) -> bool:
         """Whether its links are jobs that submit one another."""
         return self.mode in ("chain", "relay")
 
-    def call(self, verb: str) -> str:
+    def command_line(self, verb: str) -> str:
         """What to type about it: `sentinel cron status`, with the file that it was installed with."""
         return f"sentinel cron {verb}" + (f" -c {quote(self.config)}" if self.config else "")
 
-    def slot(self, now: float) -> int:
+    def slot_at(self, now: float) -> int:
         """The slot that this moment (epoch seconds) belongs to."""
         return int(now) // self.every * self.every
 
@@ -71,14 +71,14 @@ class Chain(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     def next_slot(self, strand: int, now: float) -> int:
         """The first slot of a strand after this moment."""
-        first = self.slot(now) + self.every
+        first = self.slot_at(now) + self.every
         while self.strand_of(first) != strand:
             first += self.every
         return first
 
 
-class Link(Struct, frozen=True, kw_only=True):
-    """A job of the chain. `slot` and `revision` are 0 and empty where its comment says nothing;
+class ChainLink(Struct, frozen=True, kw_only=True):
+    """A job of the chain. `slot_at` and `revision` are 0 and empty where its comment says nothing;
     `ends` (epoch seconds) is when its time limit is over, None while it waits."""
 
     job: str
@@ -90,21 +90,21 @@ class Link(Struct, frozen=True, kw_only=True):
     ends: int | None = None
 
     @property
-    def waits(self) -> bool:
+    def is_waiting(self) -> bool:
         """Whether it has still to run."""
-        return phase(self.state) in (Phase.WAITING, Phase.HELD)
+        return state_phase(self.state) in (Phase.WAITING, Phase.HELD)
 
     @property
-    def held(self) -> bool:
+    def is_held(self) -> bool:
         """Whether `scontrol release` lets it go."""
-        return self.waits and explain(self.reason).held
+        return self.is_waiting and explain_reason(self.reason).held
 
     @property
-    def by_clock(self) -> bool:
+    def waits_for_time(self) -> bool:
         """Whether nothing but the time that it was given holds it up."""
-        return self.waits and self.reason == "BeginTime"
+        return self.is_waiting and self.reason == "BeginTime"
 
     @property
-    def hopeless(self) -> bool:
+    def can_never_start(self) -> bool:
         """Whether it can never start as it was submitted."""
-        return self.waits and explain(self.reason).never
+        return self.is_waiting and explain_reason(self.reason).never

@@ -17,20 +17,20 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sentinel.chain.folder import Place
+from sentinel.chain.folder import ChainFolder
 from sentinel.core.text import shortened, visible
 
 AGAIN_S = 86_400.0
 """Seconds after which a channel that failed is tried again."""
 
-LONGEST_TEXT = 300
+MAX_TEXT_CHARS = 300
 """Characters of an answer that are kept."""
 
 SILENT_KINDS = ("console", "file")
 """Kinds that reach nobody elsewhere: there is nothing to prove."""
 
 
-class Proof(Struct, frozen=True, kw_only=True):
+class DeliveryProof(Struct, frozen=True, kw_only=True):
     """What became of one test message."""
 
     channel: str
@@ -58,15 +58,15 @@ def kind_of_host(env: Mapping[str, str]) -> str:
     return f"partition {partition}" if partition else os.uname().nodename
 
 
-def read_proofs(place: Place) -> tuple[Proof, ...]:
+def read_proofs(place: ChainFolder) -> tuple[DeliveryProof, ...]:
     """What is known; nothing where the file is not there, or is no list of proofs."""
     with suppress(OSError, msgspec.MsgspecError):
-        return msgspec.json.decode(place.read_proofs(), type=tuple[Proof, ...])
+        return msgspec.json.decode(place.read_proofs(), type=tuple[DeliveryProof, ...])
     return ()
 
 
-def untried(
-    proofs: Sequence[Proof], channels: Mapping[str, str], place: str, now: float
+def unproven_channels(
+    proofs: Sequence[DeliveryProof], channels: Mapping[str, str], place: str, now: float
 ) -> list[str]:
     """The channels of which nobody knows whether they work on this kind of host."""
     settled = {
@@ -77,14 +77,14 @@ def untried(
     return [name for name, digest in channels.items() if (name, digest) not in settled]
 
 
-def prove(
-    place: Place,
+def prove_channels(
+    place: ChainFolder,
     channels: Mapping[str, str],
     send: Callable[[str], tuple[bool, str]],
     *,
     where: str,
     now: Callable[[], float] = time.time,
-) -> list[Proof]:
+) -> list[DeliveryProof]:
     """Send what has not been tried here, and keep what became of it. `send`: a channel's name to
     whether it was taken, and the answer.
 
@@ -92,9 +92,9 @@ def prove(
     would send the same test message again.
     """
     known = [p for p in read_proofs(place) if p.channel in channels]
-    made: list[Proof] = []
-    for name in untried(known, channels, where, now()):
-        attempt = Proof(
+    made: list[DeliveryProof] = []
+    for name in unproven_channels(known, channels, where, now()):
+        attempt = DeliveryProof(
             channel=name, digest=channels[name], place=where, host=os.uname().nodename,
             at=now(), ok=False, text="the pass ended before the answer came",
         )  # fmt: skip
@@ -104,7 +104,7 @@ def prove(
         except OSError:
             return made
         ok, text = send(name)
-        proof = replace(attempt, ok=ok, text=shortened(visible(text), LONGEST_TEXT))
+        proof = replace(attempt, ok=ok, text=shortened(visible(text), MAX_TEXT_CHARS))
         known = [*others, proof]
         made.append(proof)
         with suppress(OSError):
@@ -112,7 +112,7 @@ def prove(
     return made
 
 
-def problems(proofs: Sequence[Proof]) -> list[str]:
+def describe_problems(proofs: Sequence[DeliveryProof]) -> list[str]:
     """The channels that do not work where passes run, each with what to do."""
     return [
         f"{visible(p.channel)}: no message leaves {visible(p.host)} ({visible(p.place)}): {p.text}; "

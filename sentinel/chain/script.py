@@ -8,22 +8,22 @@ from typing import Literal
 
 from msgspec import Struct
 
-from sentinel.core.cron import Cron, parse
-from sentinel.core.cron import slots as cron_slots
+from sentinel.core.cron import Cron, parse_cron
+from sentinel.core.cron import iterate_times as cron_slots
 from sentinel.core.errors import Invalid
 from sentinel.core.values import Duration
 
 # When a script is due: by the name of its directory, or by a line in it.
 
 
-_EVERY = re.compile(r"every-(\d+)(s|sec|m|min|h|hour|hours|d|day|days)")
-_UNITS = {"sec": "s", "min": "m", "hour": "h", "hours": "h", "day": "d", "days": "d"}
-_NAMED = ("hourly", "daily", "weekly", "monthly")
-LOOK_BACK = 366
+_EVERY_PATTERN = re.compile(r"every-(\d+)(s|sec|m|min|h|hour|hours|d|day|days)")
+_UNIT_SECONDS = {"sec": "s", "min": "m", "hour": "h", "hours": "h", "day": "d", "days": "d"}
+_NAMED_SCHEDULES = ("hourly", "daily", "weekly", "monthly")
+LOOK_BACK_S = 366
 """Days of the past in which a slot is looked for, at most."""
 
 
-class Schedule(Struct, frozen=True):
+class ScriptSchedule(Struct, frozen=True):
     """Slots at every so many seconds since 1970, or those of a crontab line in a time zone."""
 
     text: str
@@ -31,32 +31,34 @@ class Schedule(Struct, frozen=True):
     cron: Cron | None = None
 
 
-def of_directory(name: str) -> Schedule:
+def schedule_of_directory(name: str) -> ScriptSchedule:
     """`cron.hourly`, `cron.daily`, `cron.weekly`, `cron.monthly`, `cron.every-30min`; raises
     Invalid for any other name."""
     word = name.removeprefix("cron.")
-    if word in _NAMED:
-        return of_text(f"@{word}")
-    match = _EVERY.fullmatch(word)
+    if word in _NAMED_SCHEDULES:
+        return schedule_of_text(f"@{word}")
+    match = _EVERY_PATTERN.fullmatch(word)
     if not match:
         raise Invalid(
             f"{name!r} is no schedule; directories are cron.hourly, cron.daily, cron.weekly, "
             "cron.monthly, or like cron.every-30min"
         )
-    seconds = int(Duration.parse(f"{match[1]}{_UNITS.get(match[2], match[2])}"))
+    seconds = int(Duration.parse(f"{match[1]}{_UNIT_SECONDS.get(match[2], match[2])}"))
     if seconds < 60:
         raise Invalid(f"{name!r}: scripts are submitted once a minute at most")
-    return Schedule(f"every {match[1]}{match[2]}", every=seconds)
+    return ScriptSchedule(f"every {match[1]}{match[2]}", every=seconds)
 
 
-def of_text(text: str) -> Schedule:
+def schedule_of_text(text: str) -> ScriptSchedule:
     """A crontab line in five fields or @daily and the like; raises Invalid."""
-    return Schedule(text, cron=parse(text))
+    return ScriptSchedule(text, cron=parse_cron(text))
 
 
-def slots(schedule: Schedule, after: float, until: float, zone: tzinfo) -> Iterator[int]:
+def iterate_slots(
+    schedule: ScriptSchedule, after: float, until: float, zone: tzinfo
+) -> Iterator[int]:
     """Every slot (epoch seconds) later than `after` and not later than `until`, in order."""
-    after = max(after, until - LOOK_BACK * 86400)
+    after = max(after, until - LOOK_BACK_S * 86400)
     if schedule.cron is None:
         first = (int(after) // schedule.every + 1) * schedule.every
         yield from range(first, int(until) + 1, schedule.every)
@@ -66,19 +68,19 @@ def slots(schedule: Schedule, after: float, until: float, zone: tzinfo) -> Itera
 
 Overlap = Literal["skip", "queue", "allow"]
 CatchUp = Literal["once", "none", "all"]
-_LINE = re.compile(r"^#SENTINEL[ \t]+(.*)$", re.MULTILINE)
-_KEYS: dict[str, tuple[str, ...]] = {
+_DIRECTIVE_PATTERN = re.compile(r"^#SENTINEL[ \t]+(.*)$", re.MULTILINE)
+_DIRECTIVE_KEYS: dict[str, tuple[str, ...]] = {
     "schedule": (),
     "overlap": ("skip", "queue", "allow"),
     "catchup": ("once", "none", "all"),
 }
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+SCRIPT_NAME_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 """As run-parts(8): what editors and packages leave behind (`x~`, `.x.swp`) is no script."""
 
 _LEFT_BEHIND = ("~", ".bak", ".old", ".orig", ".rpmsave", ".dpkg-old", ".dpkg-dist", ".swp")
 
 
-class Script(Struct, frozen=True, kw_only=True):
+class CronScript(Struct, frozen=True, kw_only=True):
     """A script as it is due: `key` is `cron.daily/backup.slurm`.
 
     `overlap`: what if the last run is not over; `catchup`: which of the slots missed while
@@ -86,22 +88,22 @@ class Script(Struct, frozen=True, kw_only=True):
     """
 
     key: str
-    schedule: Schedule
+    schedule: ScriptSchedule
     overlap: Overlap = "skip"
     catchup: CatchUp = "once"
 
 
 def is_script(name: str) -> bool:
     """Whether a file of that name is meant to be run."""
-    return bool(NAME.fullmatch(name)) and not name.endswith(_LEFT_BEHIND)
+    return bool(SCRIPT_NAME_PATTERN.fullmatch(name)) and not name.endswith(_LEFT_BEHIND)
 
 
-def read_script(key: str, directory: str, text: str) -> Script:
+def read_script(key: str, directory: str, text: str) -> CronScript:
     """A script's own lines, and its directory for what they do not say; raises Invalid."""
-    said = _said(text)
+    said = _read_directives(text)
     line = said.get("schedule")
-    schedule = of_text(line) if line is not None else of_directory(directory)
-    return Script(
+    schedule = schedule_of_text(line) if line is not None else schedule_of_directory(directory)
+    return CronScript(
         key=key,
         schedule=schedule,
         overlap=said.get("overlap", "skip"),  # type: ignore[arg-type]
@@ -109,22 +111,22 @@ def read_script(key: str, directory: str, text: str) -> Script:
     )
 
 
-def _said(text: str) -> dict[str, str]:
+def _read_directives(text: str) -> dict[str, str]:
     found: dict[str, str] = {}
-    for line in _LINE.findall(text):
+    for line in _DIRECTIVE_PATTERN.findall(text):
         try:
             words = shlex.split(line)
         except ValueError as error:
             raise Invalid(f"#SENTINEL {line}: {error}") from error
         for word in words:
-            found.update([_pair(word)])
+            found.update([_split_pair(word)])
     return found
 
 
-def _pair(word: str) -> tuple[str, str]:
+def _split_pair(word: str) -> tuple[str, str]:
     key, equals, value = word.partition("=")
-    if not equals or key not in _KEYS:
+    if not equals or key not in _DIRECTIVE_KEYS:
         raise Invalid(f'#SENTINEL knows schedule="…", overlap=…, catchup=…; not {word!r}')
-    if _KEYS[key] and value not in _KEYS[key]:
-        raise Invalid(f"#SENTINEL {key}={value}: one of {', '.join(_KEYS[key])}")
+    if _DIRECTIVE_KEYS[key] and value not in _DIRECTIVE_KEYS[key]:
+        raise Invalid(f"#SENTINEL {key}={value}: one of {', '.join(_DIRECTIVE_KEYS[key])}")
     return key, value

@@ -7,18 +7,18 @@ from itertools import islice
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sentinel.chain.script import Script, slots
+from sentinel.chain.script import CronScript, iterate_slots
 
-MOST_MADE_UP = 24
+MAX_MADE_UP_SLOTS = 24
 """Runs that `catchup=all` makes up at once."""
 
-ON_TIME = 900.0
+ON_TIME_S = 900.0
 """Seconds after which a slot counts as missed for `catchup=none`: a pass may come late."""
 
-HISTORY = 10
+MAX_RUNS_KEPT = 10
 
 
-class Submitted(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class SubmittedRun(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A run: its slot, its job, and how it ended once that is known.
 
     `state` is Slurm's word (COMPLETED, FAILED, TIMEOUT, …); `LOST` when nothing remembers it.
@@ -33,27 +33,27 @@ class Submitted(Struct, frozen=True, kw_only=True, omit_defaults=True):
     ended: int | None = None
 
     @property
-    def over(self) -> bool:
+    def is_over(self) -> bool:
         """Whether it is known how it ended."""
         return bool(self.state)
 
 
-class Record(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class ScriptRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A script's past. `handled`: up to this moment (epoch seconds) its slots are dealt with."""
 
     handled: float
-    runs: tuple[Submitted, ...] = ()
+    runs: tuple[SubmittedRun, ...] = ()
     missed: int = 0
     skipped: int = 0
     trouble: str = ""
 
     @property
-    def open(self) -> tuple[Submitted, ...]:
+    def open_runs(self) -> tuple[SubmittedRun, ...]:
         """Runs of which the end is not known."""
-        return tuple(run for run in self.runs if not run.over)
+        return tuple(run for run in self.runs if not run.is_over)
 
 
-class Due(Struct, frozen=True, kw_only=True):
+class DueSlots(Struct, frozen=True, kw_only=True):
     """What a pass has to do about a script: these slots to submit, so many given up."""
 
     run: tuple[int, ...] = ()
@@ -61,34 +61,40 @@ class Due(Struct, frozen=True, kw_only=True):
     skipped: int = 0
 
 
-def found(record: Record | None, runs: Sequence[Submitted], now: float) -> Record:
+def update_record(
+    record: ScriptRecord | None, runs: Sequence[SubmittedRun], now: float
+) -> ScriptRecord:
     """The record as a pass finds it, with what became of its runs since; a new script begins with
     its next slot, and so do all when the clock was put back: nothing is due in a future."""
     if record is None:
-        return Record(handled=now)
+        return ScriptRecord(handled=now)
     return replace(record, handled=min(record.handled, now), runs=tuple(runs))
 
 
-def due(script: Script, record: Record, now: float, zone: tzinfo) -> Due:
+def due_slots(script: CronScript, record: ScriptRecord, now: float, zone: tzinfo) -> DueSlots:
     """Which slots since the last pass are run now; none that was run already."""
     known = {run.slot for run in record.runs}
-    missing = [s for s in slots(script.schedule, record.handled, now, zone) if s not in known]
+    missing = [
+        s for s in iterate_slots(script.schedule, record.handled, now, zone) if s not in known
+    ]
     if not missing:
-        return Due()
-    run = _chosen(script, missing, now)
+        return DueSlots()
+    run = _choose_slots(script, missing, now)
     missed = len(missing) - len(run)
-    if script.overlap == "skip" and record.open:
-        return Due(missed=missed, skipped=len(run))
-    if script.overlap == "queue" and len(record.open) > 1:
-        return Due(missed=missed, skipped=len(run))
-    return Due(run=tuple(run), missed=missed)
+    if script.overlap == "skip" and record.open_runs:
+        return DueSlots(missed=missed, skipped=len(run))
+    if script.overlap == "queue" and len(record.open_runs) > 1:
+        return DueSlots(missed=missed, skipped=len(run))
+    return DueSlots(run=tuple(run), missed=missed)
 
 
-def after(record: Record, due: Due, submitted: Sequence[Submitted], now: float) -> Record:
+def record_submitted(
+    record: ScriptRecord, due: DueSlots, submitted: Sequence[SubmittedRun], now: float
+) -> ScriptRecord:
     """The record once that was done: the newest runs first."""
     runs = (*sorted(submitted, key=lambda run: -run.slot), *record.runs)
-    kept = [run for run in runs if not run.over]
-    done = islice((run for run in runs if run.over), HISTORY)
+    kept = [run for run in runs if not run.is_over]
+    done = islice((run for run in runs if run.is_over), MAX_RUNS_KEPT)
     return replace(
         record,
         handled=now,
@@ -99,15 +105,17 @@ def after(record: Record, due: Due, submitted: Sequence[Submitted], now: float) 
     )
 
 
-def failed(record: Record, submitted: Sequence[Submitted], why: str) -> Record:
+def record_failed(
+    record: ScriptRecord, submitted: Sequence[SubmittedRun], why: str
+) -> ScriptRecord:
     """The record when only these, or none, were submitted: what was not stays due."""
     runs = tuple(sorted((*submitted, *record.runs), key=lambda run: (-run.slot, run.job)))
     return replace(record, runs=runs, trouble=why)
 
 
-def _chosen(script: Script, missing: list[int], now: float) -> list[int]:
+def _choose_slots(script: CronScript, missing: list[int], now: float) -> list[int]:
     if script.catchup == "all":
-        return missing[-MOST_MADE_UP:]
-    if script.catchup == "none" and now - missing[-1] > ON_TIME:
+        return missing[-MAX_MADE_UP_SLOTS:]
+    if script.catchup == "none" and now - missing[-1] > ON_TIME_S:
         return []
     return missing[-1:]

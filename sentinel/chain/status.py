@@ -8,94 +8,99 @@ from typing import Any
 
 import msgspec
 
-from sentinel.chain.folder import Place
-from sentinel.chain.install import entry
-from sentinel.chain.journal import GAPS, Standing, silence, standing
-from sentinel.chain.mend import whole
-from sentinel.chain.model import Chain, Link
-from sentinel.chain.proofs import problems, read_proofs
-from sentinel.chain.queue import Queue
+from sentinel.chain.folder import ChainFolder
+from sentinel.chain.install import table_entry
+from sentinel.chain.journal import MAX_GAPS, ChainStanding, seconds_silent, sum_journal
+from sentinel.chain.mend import has_successors
+from sentinel.chain.model import Chain, ChainLink
+from sentinel.chain.proofs import describe_problems, read_proofs
+from sentinel.chain.queue import ChainQueue
 from sentinel.core.errors import CannotTell, SentinelError
 from sentinel.core.text import visible
 from sentinel.core.values import duration_text
-from sentinel.slurm.client import Client
+from sentinel.slurm.client import SlurmClient
 
 
-def facts(folder: str, client: Client) -> dict[str, Any]:
+def chain_facts(folder: str, client: SlurmClient) -> dict[str, Any]:
     """All that is known; raises NotInstalled or BadPlace. `well`: a pass will come by itself."""
-    place, now = Place(folder), time.time()
-    chain = place.chain()
-    done = standing(chain, place.entries(), now)
+    place, now = ChainFolder(folder), time.time()
+    chain = place.read_chain()
+    done = sum_journal(chain, place.read_journal(), now)
     found: dict[str, Any] = {
         "mode": chain.mode,
         "name": chain.name,
         "every_s": chain.every,
         "dir": place.folder,
         "config": chain.config,
-        "slots": _slots(done),
+        "slots": _slot_facts(done),
         "gaps": [
             {"from": g.first, "to": g.last + chain.every, "slots": g.count} for g in done.gaps
         ],
     }
     proofs = read_proofs(place)
     found["proofs"] = msgspec.to_builtins(proofs)
-    found.update((_queue if chain.in_slurm else _table)(chain, place, client))
-    found["problems"] += problems(proofs)
-    silent = silence(chain, done, now)
-    if silent > GAPS * chain.every:
+    found.update((_queue_facts if chain.is_in_slurm else _table_facts)(chain, place, client))
+    found["problems"] += describe_problems(proofs)
+    silent = seconds_silent(chain, done, now)
+    if silent > MAX_GAPS * chain.every:
         found["problems"].append(f"no pass for {duration_text(silent)}: nothing was watched")
-        found["well"] = found["well"] and chain.in_slurm  # links wait their turn, cron does not
+        found["well"] = found["well"] and chain.is_in_slurm  # links wait their turn, cron does not
     return found
 
 
-def lines(facts: dict[str, Any]) -> list[str]:
+def chain_lines(facts: dict[str, Any]) -> list[str]:
     """The same for a terminal."""
     slots, every = facts["slots"], duration_text(facts["every_s"])
     text = [f"{facts['mode']} {facts['name']}, every {every}, in {visible(facts['dir'])}"]
     text += [_link_line(link) for link in facts.get("links", ())]
     text += [f"PROBLEM: {problem}" for problem in facts["problems"]]
-    last = f"last pass {_clock(slots['last'])}" if slots["last"] else "no pass yet"
-    text.append(f"{last}; {slots['ran']} of {slots['slots']} slots run{_but(slots)}")
+    last = f"last pass {_date_text(slots['last'])}" if slots["last"] else "no pass yet"
+    text.append(f"{last}; {slots['ran']} of {slots['slots']} slots run{_slot_remarks(slots)}")
     text += [
-        f"{visible(p['channel'])}: a test message left {visible(p['host'])} at {_clock(p['at'])}: {p['text']}"
+        f"{visible(p['channel'])}: a test message left {visible(p['host'])} at {_date_text(p['at'])}: {p['text']}"
         for p in facts["proofs"]
         if p["ok"]
     ]
     for gap in facts["gaps"][-5:]:
         blind = duration_text(gap["to"] - gap["from"])
-        text.append(f"gap: {_clock(gap['from'])} to {_clock(gap['to'])}, nothing ran for {blind}")
+        text.append(
+            f"gap: {_date_text(gap['from'])} to {_date_text(gap['to'])}, nothing ran for {blind}"
+        )
     return text
 
 
-def _queue(chain: Chain, place: Place, client: Client) -> dict[str, Any]:
+def _queue_facts(chain: Chain, place: ChainFolder, client: SlurmClient) -> dict[str, Any]:
     try:
-        links = Queue(chain, place, client).links()
+        links = ChainQueue(chain, place, client).list_links()
     except CannotTell as error:
         return {"well": False, "links": [], "problems": [f"the queue cannot be seen: {error}"]}
-    problems = [*_lost(chain, links), *(p for link in links if (p := _problem(chain, link)))]
-    well = whole(chain, links) or any(link.state == "RUNNING" for link in links)
-    return {"well": well, "links": [_row(link) for link in links], "problems": problems}
+    problems = [
+        *_lost_strands(chain, links),
+        *(p for link in links if (p := _link_problem(chain, link))),
+    ]
+    well = has_successors(chain, links) or any(link.state == "RUNNING" for link in links)
+    return {"well": well, "links": [_link_row(link) for link in links], "problems": problems}
 
 
-def _lost(chain: Chain, links: Sequence[Link]) -> list[str]:
+def _lost_strands(chain: Chain, links: Sequence[ChainLink]) -> list[str]:
     """Strands without a link; where none has one, nothing inside begins the chain again."""
     if not links:
         return [
             "the chain has ended: its links are gone (cancelled, or the folder was away); nothing "
-            f"runs until: {chain.call('ensure')}"
+            f"runs until: {chain.command_line('ensure')}"
         ]
     alive = {link.name for link in links}
     return [
         f"no link of {name} is in the queue: the next to run mends it, if that is not lost too; "
-        f"at once: {chain.call('ensure')}"
-        for name in chain.names
+        f"at once: {chain.command_line('ensure')}"
+        for name in chain.strand_names
         if name not in alive
     ]
 
 
-def _table(chain: Chain, place: Place, _client: Client) -> dict[str, Any]:
+def _table_facts(chain: Chain, place: ChainFolder, _client: SlurmClient) -> dict[str, Any]:
     try:
-        present = entry(chain, place).present()
+        present = table_entry(chain, place).entry_state()
     except SentinelError as error:
         return {"well": False, "problems": [str(error)]}
     words = {
@@ -103,15 +108,17 @@ def _table(chain: Chain, place: Place, _client: Client) -> dict[str, Any]:
         "disabled": "the entry was disabled by a scancel",
     }
     problems = (
-        [f"{words[present]}; mend it with: {chain.call('ensure')}"] if present in words else []
+        [f"{words[present]}; mend it with: {chain.command_line('ensure')}"]
+        if present in words
+        else []
     )
     return {"well": not problems, "problems": problems}
 
 
-def _problem(chain: Chain, link: Link) -> str:
-    if link.held:
-        return f"job {link.job} is held; mend it with: {chain.call('ensure')}"
-    if link.hopeless:
+def _link_problem(chain: Chain, link: ChainLink) -> str:
+    if link.is_held:
+        return f"job {link.job} is held; mend it with: {chain.command_line('ensure')}"
+    if link.can_never_start:
         return (
             f"job {link.job} can never start ({visible(link.reason)}): install anew with other "
             "--partition, --account, --qos or --time"
@@ -119,7 +126,7 @@ def _problem(chain: Chain, link: Link) -> str:
     return ""
 
 
-def _slots(done: Standing) -> dict[str, Any]:
+def _slot_facts(done: ChainStanding) -> dict[str, Any]:
     return {
         "slots": done.slots,
         "ran": done.ran,
@@ -131,7 +138,7 @@ def _slots(done: Standing) -> dict[str, Any]:
     }
 
 
-def _row(link: Link) -> dict[str, Any]:
+def _link_row(link: ChainLink) -> dict[str, Any]:
     return {
         "job": link.job,
         "name": link.name,
@@ -142,17 +149,17 @@ def _row(link: Link) -> dict[str, Any]:
 
 
 def _link_line(link: dict[str, Any]) -> str:
-    due = f"due {_clock(link['slot'])}" if link["slot"] else "due when it can"
+    due = f"due {_date_text(link['slot'])}" if link["slot"] else "due when it can"
     why = "" if link["reason"] == "None" else f" ({link['reason']})"
     return f"job {link['job']} {link['name']}: {link['state'].lower()}{why}, {due}"
 
 
-def _but(slots: dict[str, Any]) -> str:
+def _slot_remarks(slots: dict[str, Any]) -> str:
     words = [f", {slots['failed']} failed"] if slots["failed"] else []
     words += [f", {slots['busy']} found another at work"] if slots["busy"] else []
     late = f", at most {duration_text(slots['late_s'])} late" if slots["late_s"] >= 1 else ""
     return "".join(words) + late
 
 
-def _clock(epoch: float) -> str:
+def _date_text(epoch: float) -> str:
     return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(epoch))

@@ -9,17 +9,17 @@ from contextlib import suppress
 from shutil import which
 
 from sentinel import proc
-from sentinel.chain.folder import Place, replace
+from sentinel.chain.folder import ChainFolder, replace_file
 from sentinel.chain.model import Chain
 from sentinel.core.errors import CannotTell, SentinelError
 from sentinel.core.text import shortened, visible
 
-LIMIT = 30.0
-_BEGIN = "# BEGIN {name}: written by `sentinel cron install`"
-_END = "# END {name}"
+TABLE_LIMIT_S = 30.0
+_BEGIN_MARK = "# BEGIN {name}: written by `sentinel cron install`"
+_END_MARK = "# END {name}"
 
 
-class NotHere(SentinelError):
+class ModeUnavailable(SentinelError):
     """The host or site does not offer this mode."""
 
     exit_code = 69
@@ -33,158 +33,164 @@ def cron_runs() -> bool:
     return any(p.info["name"] in ("cron", "crond") for p in psutil.process_iter(["name"]))
 
 
-class Table:
+class CronTable:
     """A table of entries that is read by `TOOL -l` and replaced by `TOOL -`."""
 
-    def __init__(self, tool: str, chain: Chain, place: Place) -> None:
+    def __init__(self, tool: str, chain: Chain, place: ChainFolder) -> None:
         self._tool, self._chain, self._place = tool, chain, place
 
-    def text(self) -> str:
+    def block_text(self) -> str:
         """The block that is put into the table."""
-        options = [f"#SCRON {word}" for word in _scron(self._chain)]
-        line = f"{schedule(self._chain.every)} {call(self._chain, self._place)}"
+        options = [f"#SCRON {word}" for word in _scron_words(self._chain)]
+        line = f"{crontab_schedule(self._chain.every)} {pass_line(self._chain, self._place)}"
         if self._tool == "scrontab":
-            line += f" >{shlex.quote(self._place.output(self._chain.names[0]))} 2>&1"
-        lines = [*(options if self._tool == "scrontab" else []), _escaped(line, self._tool)]
-        return "\n".join([self._mark(_BEGIN), *lines, self._mark(_END)]) + "\n"
+            line += f" >{shlex.quote(self._place.strand_output(self._chain.strand_names[0]))} 2>&1"
+        lines = [*(options if self._tool == "scrontab" else []), _escape_crontab(line, self._tool)]
+        return (
+            "\n".join([self._format_mark(_BEGIN_MARK), *lines, self._format_mark(_END_MARK)]) + "\n"
+        )
 
-    def install(self) -> None:
+    def install_entry(self) -> None:
         """Put the block into the table in place of an older one; raises NotHere."""
-        kept = self._without_block(self.read())
+        kept = self._without_block(self.read_table())
         if kept and not kept.endswith("\n"):  # else the first line of the block ends the last one
             kept += "\n"
-        self._write(kept + self.text())
+        self._write_table(kept + self.block_text())
 
-    def remove(self) -> None:
+    def remove_entry(self) -> None:
         """Take the block away; all else in the table stays as it is. A table without anything
         else goes as a whole (crontab(1), scrontab(1): -r)."""
-        before = self.read()
+        before = self.read_table()
         after = self._without_block(before)
         if after.strip():
             if after != before:
-                self._write(after)
+                self._write_table(after)
         elif before.strip():
-            self._done(proc.run([self._tool, "-r"], limit=LIMIT), "-r")
+            self._require_success(proc.run([self._tool, "-r"], limit=TABLE_LIMIT_S), "-r")
 
-    def read(self) -> str:
+    def read_table(self) -> str:
         """The table as it is; empty where the user has none."""
         try:
-            done = proc.run([self._tool, "-l"], limit=LIMIT)
-        except proc.NotFound:
-            raise NotHere(f"there is no {self._tool} on this host; take another --mode") from None
+            done = proc.run([self._tool, "-l"], limit=TABLE_LIMIT_S)
+        except proc.CommandNotFound:
+            raise ModeUnavailable(
+                f"there is no {self._tool} on this host; take another --mode"
+            ) from None
         if done.code and b"no crontab for" in done.err + done.out:
             return ""
         if done.code:
-            raise NotHere(f"{self._tool} -l: {_said(done)}")
+            raise ModeUnavailable(f"{self._tool} -l: {_refusal_text(done)}")
         return done.out.decode("utf-8", "surrogateescape")
 
-    def present(self) -> str:
+    def entry_state(self) -> str:
         """`yes`, `no`, or `disabled`: scancel comments an entry of scrontab out (scrontab(1)). Raises
         NotHere where a mark of the block is lost."""
-        text = self.read()
+        text = self.read_table()
         self._without_block(text)
-        return state_of_entry(text, self._mark(_BEGIN), self._mark(_END))
+        return find_entry_state(text, self._format_mark(_BEGIN_MARK), self._format_mark(_END_MARK))
 
     def _without_block(self, text: str) -> str:
         """The table less the block; raises NotHere where nobody can say where the block ends."""
         try:
-            return without(text, self._mark(_BEGIN), self._mark(_END))
+            return remove_blocks(text, self._format_mark(_BEGIN_MARK), self._format_mark(_END_MARK))
         except ValueError as error:
-            raise NotHere(
+            raise ModeUnavailable(
                 f"your {self._tool} is left as it is: {error}; put the marks back by "
                 f"`{self._tool} -e`, or take out what is left of the block, and try again"
             ) from None
 
-    def _write(self, text: str) -> None:
+    def _write_table(self, text: str) -> None:
         data = text.encode("utf-8", "surrogateescape")
-        self._done(proc.run([self._tool, "-"], limit=LIMIT, stdin=data), "-")
+        self._require_success(proc.run([self._tool, "-"], limit=TABLE_LIMIT_S, stdin=data), "-")
 
-    def _done(self, done: proc.Done, option: str) -> None:
+    def _require_success(self, done: proc.Done, option: str) -> None:
         if done.code:
-            raise NotHere(f"{self._tool} {option}: {_said(done)}")
+            raise ModeUnavailable(f"{self._tool} {option}: {_refusal_text(done)}")
 
-    def _mark(self, form: str) -> str:
+    def _format_mark(self, form: str) -> str:
         return form.format(name=self._chain.name)
 
 
-class Timer:
+class SystemdTimer:
     """A timer of the user's own systemd: systemd.timer(5). It lives on after logout only where
     lingering is on (`loginctl enable-linger`)."""
 
-    def __init__(self, chain: Chain, place: Place, folder: str) -> None:
+    def __init__(self, chain: Chain, place: ChainFolder, folder: str) -> None:
         self._chain, self._place, self._folder = chain, place, folder
 
-    def text(self) -> str:
+    def block_text(self) -> str:
         """Both units, each under its path."""
-        return "\n".join(f"# {path}\n{text}" for path, text in self._units().items())
+        return "\n".join(f"# {path}\n{text}" for path, text in self._unit_files().items())
 
-    def install(self) -> None:
+    def install_entry(self) -> None:
         """Write the units and start the timer; raises NotHere, with nothing left behind."""
-        fresh = [path for path in self._units() if not os.path.exists(path)]
+        fresh = [path for path in self._unit_files() if not os.path.exists(path)]
         try:
             os.makedirs(self._folder, exist_ok=True)
-            for path, text in self._units().items():
-                replace(path, text.encode(), 0o644)
+            for path, text in self._unit_files().items():
+                replace_file(path, text.encode(), 0o644)
         except OSError as error:
-            _unlink(fresh)
-            raise NotHere(
+            _unlink_all(fresh)
+            raise ModeUnavailable(
                 f"{visible(self._folder)} cannot be written: {error.strerror}; take another --mode"
             ) from error
         try:
-            self._do("daemon-reload")
-            self._do("enable", "--now", f"{self._chain.name}.timer")
-        except NotHere:
-            _unlink(fresh)
+            self._call_systemctl("daemon-reload")
+            self._call_systemctl("enable", "--now", f"{self._chain.name}.timer")
+        except ModeUnavailable:
+            _unlink_all(fresh)
             raise
 
-    def remove(self) -> None:
+    def remove_entry(self) -> None:
         """Stop the timer and take the units away."""
         if os.path.exists(os.path.join(self._folder, f"{self._chain.name}.timer")):
-            self._do("disable", "--now", f"{self._chain.name}.timer")
-        _unlink(self._units())
+            self._call_systemctl("disable", "--now", f"{self._chain.name}.timer")
+        _unlink_all(self._unit_files())
 
-    def present(self) -> str:
+    def entry_state(self) -> str:
         """`yes`, or `no` where the timer is not waiting."""
-        done = self._run("is-active", f"{self._chain.name}.timer")
+        done = self._run_systemctl("is-active", f"{self._chain.name}.timer")
         return "yes" if done.out.strip() == b"active" else "no"
 
-    def _units(self) -> dict[str, str]:
+    def _unit_files(self) -> dict[str, str]:
         base = os.path.join(self._folder, self._chain.name)
         every = self._chain.every
         return {
             f"{base}.service": (
                 "[Unit]\nDescription=one pass of sentinel\n\n[Service]\nType=oneshot\n"
-                f"ExecStart={_literal(call(self._chain, self._place))}\n"
+                f"ExecStart={_escape_systemd(pass_line(self._chain, self._place))}\n"
             ),
             f"{base}.timer": (
                 f"[Unit]\nDescription=sentinel every {every} s\n\n[Timer]\n"
-                f"OnCalendar={calendar(every)}\nPersistent=true\nAccuracySec=1s\n\n"
+                f"OnCalendar={systemd_calendar(every)}\nPersistent=true\nAccuracySec=1s\n\n"
                 "[Install]\nWantedBy=timers.target\n"
             ),
         }
 
-    def _do(self, *words: str) -> None:
-        done = self._run(*words)
+    def _call_systemctl(self, *words: str) -> None:
+        done = self._run_systemctl(*words)
         if done.code:
-            raise NotHere(
-                f"systemctl --user {words[0]}: {_said(done)} "
+            raise ModeUnavailable(
+                f"systemctl --user {words[0]}: {_refusal_text(done)} "
                 "(a systemd of your own is there after a login by ssh, not by su); "
                 "or take another --mode"
             )
 
-    def _run(self, *words: str) -> proc.Done:
+    def _run_systemctl(self, *words: str) -> proc.Done:
         try:
-            return proc.run(["systemctl", "--user", *words], limit=LIMIT)
+            return proc.run(["systemctl", "--user", *words], limit=TABLE_LIMIT_S)
         except CannotTell as error:
-            raise NotHere(f"systemctl --user: {error}; take another --mode") from error
+            raise ModeUnavailable(f"systemctl --user: {error}; take another --mode") from error
 
 
-def call(chain: Chain, place: Place) -> str:
+def pass_line(chain: Chain, place: ChainFolder) -> str:
     """One pass, as a line for a shell."""
-    return shlex.join([*_surroundings(), *chain.command, "cron", "link", "--dir", place.folder])
+    return shlex.join(
+        [*_slurm_environment(), *chain.command, "cron", "link", "--dir", place.folder]
+    )
 
 
-def _surroundings() -> list[str]:
+def _slurm_environment() -> list[str]:
     """How to find Slurm: cron(8) and the user's systemd hand on neither PATH nor SLURM_CONF."""
     slurm = os.path.dirname(which("squeue") or "")
     found = [f"SLURM_CONF={os.environ['SLURM_CONF']}"] if os.environ.get("SLURM_CONF") else []
@@ -193,19 +199,19 @@ def _surroundings() -> list[str]:
     return ["/usr/bin/env", *found] if found else []
 
 
-def _said(done: proc.Done) -> str:
+def _refusal_text(done: proc.Done) -> str:
     """Why a tool refused, in one line; scrontab complains on its standard output."""
     text = (done.err.strip() or done.out.strip()).decode("utf-8", "backslashreplace")
     return shortened(visible(text), 500) or f"exit code {done.code}"
 
 
-def _unlink(paths: Iterable[str]) -> None:
+def _unlink_all(paths: Iterable[str]) -> None:
     for path in paths:
         with suppress(FileNotFoundError, NotADirectoryError):
             os.unlink(path)
 
 
-def schedule(every: int) -> str:
+def crontab_schedule(every: int) -> str:
     """The crontab line of an interval; raises NotHere for one that crontab(5) cannot say."""
     minutes, rest = divmod(every, 60)
     if not rest and 0 < minutes < 60 and 60 % minutes == 0:
@@ -213,18 +219,20 @@ def schedule(every: int) -> str:
     hours, rest = divmod(minutes, 60) if not rest else (0, 1)
     if not rest and hours and 24 % hours == 0:
         return f"0 {'0' if hours == 24 else f'*/{hours}' if hours > 1 else '*'} * * *"
-    raise NotHere("crontabs know only parts of an hour or a day: --every 5m, 10m, 15m, 1h, 6h")
+    raise ModeUnavailable(
+        "crontabs know only parts of an hour or a day: --every 5m, 10m, 15m, 1h, 6h"
+    )
 
 
-def calendar(every: int) -> str:
+def systemd_calendar(every: int) -> str:
     """The same as OnCalendar of systemd.time(7)."""
     minute, hour, *_ = (
-        "00" if w == "0" else w.replace("*/", "00/") for w in schedule(every).split()
+        "00" if w == "0" else w.replace("*/", "00/") for w in crontab_schedule(every).split()
     )
     return f"*-*-* {hour}:{minute}:00"
 
 
-def without(text: str, begin: str, end: str) -> str:
+def remove_blocks(text: str, begin: str, end: str) -> str:
     """The table less the blocks between the marks, whatever became of their lines. Raises ValueError
     where a mark stands without the other: what lies there may be somebody else's."""
     kept, inside = [], False
@@ -242,7 +250,7 @@ def without(text: str, begin: str, end: str) -> str:
     return "\n".join(kept)
 
 
-def state_of_entry(text: str, begin: str, end: str) -> str:
+def find_entry_state(text: str, begin: str, end: str) -> str:
     """`yes`, `no` or `disabled`, by the lines between the marks."""
     _head, found, rest = text.partition(begin)
     block = rest.partition(end)[0].splitlines() if found else []
@@ -251,10 +259,10 @@ def state_of_entry(text: str, begin: str, end: str) -> str:
     return "yes" if any(line and not line.startswith("#") for line in block) else "no"
 
 
-def _scron(chain: Chain) -> Sequence[str]:
+def _scron_words(chain: Chain) -> Sequence[str]:
     """Words of #SCRON, which knows no quotes (get_argument() in src/scrontab/parse.c): no path."""
     return [
-        f"--job-name={chain.names[0]}",
+        f"--job-name={chain.strand_names[0]}",
         f"--time={max(1, chain.time_limit // 60)}",
         "--ntasks=1",
         "--output=/dev/null",
@@ -262,11 +270,11 @@ def _scron(chain: Chain) -> Sequence[str]:
     ]
 
 
-def _literal(line: str) -> str:
+def _escape_systemd(line: str) -> str:
     """systemd.service(5), COMMAND LINES: `%` begins a specifier, `$` a variable."""
     return line.replace("%", "%%").replace("$", "$$")
 
 
-def _escaped(line: str, tool: str) -> str:
+def _escape_crontab(line: str, tool: str) -> str:
     """crontab(5): an unescaped `%` ends the command."""
     return line.replace("%", "\\%") if tool == "crontab" else line

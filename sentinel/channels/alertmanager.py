@@ -13,16 +13,22 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from sentinel.channels.event import degree, move
-from sentinel.channels.format.text import card, moment
-from sentinel.channels.http import Request, exchange, origin, refusal, submit
-from sentinel.channels.markup import address_of
-from sentinel.channels.post import below, post, pretty
+from sentinel.channels.event import incident_move, severity_word
+from sentinel.channels.format.text import make_card, parse_iso_time
+from sentinel.channels.http import (
+    HttpRequest,
+    exchange_http,
+    refused_status,
+    submit_request,
+    url_origin,
+)
+from sentinel.channels.markup import first_address
+from sentinel.channels.post import json_request, pretty_json, url_below
 from sentinel.channels.settings import check_headers, check_timeout, check_url
 from sentinel.core.errors import ChannelError, Invalid
 from sentinel.core.model import Notification, Receipt
 from sentinel.core.settings import FilePath, Secret
-from sentinel.core.text import one_line
+from sentinel.core.text import shorten_to_line
 from sentinel.core.values import Duration, duration_text
 from sentinel.plugin import Channel
 
@@ -71,47 +77,54 @@ class Alertmanager(Channel, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     async def send(self, notifications: Sequence[Notification]) -> Receipt:
         """Tell all instances; one that takes them is enough, as with Prometheus."""
-        tries = (self._tell(url, notifications) for url in self.urls)
+        tries = (self._tell_instance(url, notifications) for url in self.urls)
         results = await asyncio.gather(*tries, return_exceptions=True)
         errors = [r for r in results if isinstance(r, BaseException)]
         if len(errors) == len(self.urls):
             raise min(errors, key=lambda error: getattr(error, "permanent", False))
         failed = [u for u, r in zip(self.urls, results, strict=True) if r in errors]
-        return Receipt("; ".join(map(str, results)), tuple(map(origin, failed)))
+        return Receipt("; ".join(map(str, results)), tuple(map(url_origin, failed)))
 
     def preview(self, notifications: Sequence[Notification]) -> list[tuple[str, str]]:
         """The alerts as the API takes them."""
         now = datetime.now(timezone.utc)
-        return [("alerts", pretty([alert(n, now, self.expires) for n in _alerts(notifications)]))]
+        return [
+            (
+                "alerts",
+                pretty_json([api_alert(n, now, self.expires) for n in _alerts_only(notifications)]),
+            )
+        ]
 
-    async def _tell(self, url: str, notifications: Sequence[Notification]) -> str:
+    async def _tell_instance(self, url: str, notifications: Sequence[Notification]) -> str:
         now = datetime.now(timezone.utc)
         said = "nothing to send: Alertmanager takes no notes"
-        for n in _alerts(notifications):
-            own = alert(n, now, self.expires)
-            known = [] if n.reason == "firing" else await self._known(url, own["labels"])
-            posted = _replacing(own, known, n, now)
-            said = await submit(self._request(url, "api/v2/alerts", posted))
+        for n in _alerts_only(notifications):
+            own = api_alert(n, now, self.expires)
+            known = [] if n.reason == "firing" else await self._known_alerts(url, own["labels"])
+            posted = _replace_known(own, known, n, now)
+            said = await submit_request(self._make_request(url, "api/v2/alerts", posted))
         return said
 
-    async def _known(self, url: str, labels: Labels) -> list[dict[str, Any]]:
+    async def _known_alerts(self, url: str, labels: Labels) -> list[dict[str, Any]]:
         """The alerts about the same subject that are there: their labels may be older ones."""
-        filters = [("filter", f"{name}={_quoted(labels.get(name, ''))}") for name in _KEY]
-        request = self._request(url, f"api/v2/alerts?{urlencode(filters)}", None)
-        answer = await exchange(request)
+        filters = [("filter", f"{name}={_quote_matcher(labels.get(name, ''))}") for name in _KEY]
+        request = self._make_request(url, f"api/v2/alerts?{urlencode(filters)}", None)
+        answer = await exchange_http(request)
         if answer.status != 200:
-            raise refusal(request, answer)
+            raise refused_status(request, answer)
         try:
             found = msgspec.json.decode(answer.body, type=list[dict[str, Any]])
         except msgspec.MsgspecError:
-            raise ChannelError(f"{origin(url)} gave no proper answer", reason="server") from None
-        return [old for old in found if _same(old.get("labels"), labels)]
+            raise ChannelError(
+                f"{url_origin(url)} gave no proper answer", reason="server"
+            ) from None
+        return [old for old in found if _is_same_subject(old.get("labels"), labels)]
 
-    def _request(self, url: str, path: str, body: Any) -> Request:
+    def _make_request(self, url: str, path: str, body: Any) -> HttpRequest:
         headers = {name: value.reveal() for name, value in self.headers.items()}
         method = "GET" if body is None else "POST"
-        return post(
-            below(url, path),
+        return json_request(
+            url_below(url, path),
             body,
             self.timeout / 2,
             self.ca_file,
@@ -121,61 +134,61 @@ class Alertmanager(Channel, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         )
 
 
-def _alerts(notifications: Sequence[Notification]) -> list[Notification]:
+def _alerts_only(notifications: Sequence[Notification]) -> list[Notification]:
     """Those that say how an alert is; Alertmanager has no place for notes."""
-    return [n for n in notifications if move(n) != "note"]
+    return [n for n in notifications if incident_move(n) != "note"]
 
 
-def alert(n: Notification, now: datetime, expires: float) -> dict[str, Any]:
+def api_alert(n: Notification, now: datetime, expires: float) -> dict[str, Any]:
     """An alert of the v2 API; it has ended where the message says so."""
-    ended = move(n) == "close"
-    lasts = max(expires, _ACKNOWLEDGED) if move(n) == "acknowledge" else expires
-    end = min(moment(n.at) or now, now) if ended else now + timedelta(seconds=lasts)
-    start = min(moment(n.since) or now, end)
+    ended = incident_move(n) == "close"
+    lasts = max(expires, _ACKNOWLEDGED) if incident_move(n) == "acknowledge" else expires
+    end = min(parse_iso_time(n.at) or now, now) if ended else now + timedelta(seconds=lasts)
+    start = min(parse_iso_time(n.since) or now, end)
     return {
-        "labels": _labels(n),
-        "annotations": _annotations(n),
+        "labels": _label_set(n),
+        "annotations": _annotation_set(n),
         "startsAt": start.isoformat(),
         "endsAt": end.isoformat(),
     }
 
 
-def _labels(n: Notification) -> dict[str, str]:
+def _label_set(n: Notification) -> dict[str, str]:
     """What its routes match on; an empty label is none, and names are what Prometheus allows."""
-    given = {_name(name): one_line(text, _LABEL) for name, text in n.labels.items()}
+    given = {_label_name(name): shorten_to_line(text, _LABEL) for name, text in n.labels.items()}
     own = {
         "alertname": n.check,
         "cluster": n.cluster,
         "kind": n.kind,
         "subject": n.subject,
-        "severity": degree(n),
+        "severity": severity_word(n),
     }
-    labels = {**given, **{name: one_line(text, _LABEL) for name, text in own.items()}}
+    labels = {**given, **{name: shorten_to_line(text, _LABEL) for name, text in own.items()}}
     return {name: text for name, text in labels.items() if text}
 
 
-def _name(text: str) -> str:
+def _label_name(text: str) -> str:
     name = re.sub(r"[^a-zA-Z0-9_]", "_", text[:_LABEL])
     return f"_{name}" if not name or name[0].isdigit() else name
 
 
-def _annotations(n: Notification) -> dict[str, str]:
-    c = card(n)
+def _annotation_set(n: Notification) -> dict[str, str]:
+    c = make_card(n)
     parts = {
         "summary": c.summary,
         "description": "\n".join(c.lines),
         "commands": "\n".join((*c.commands, *c.more)),
         "runbook": c.runbook,
-        "runbook_url": address_of(c.runbook),
+        "runbook_url": first_address(c.runbook),
         "note": c.note,
-        "page": one_line(n.page, 2000),
-        "sentinel_alert": one_line(n.alert, _LABEL),
-        "sentinel_incident": one_line(n.incident or n.alert, _LABEL),
+        "page": shorten_to_line(n.page, 2000),
+        "sentinel_alert": shorten_to_line(n.alert, _LABEL),
+        "sentinel_incident": shorten_to_line(n.incident or n.alert, _LABEL),
     }
     return {name: text for name, text in parts.items() if text}
 
 
-def _replacing(
+def _replace_known(
     own: dict[str, Any], known: Sequence[dict[str, Any]], n: Notification, now: datetime
 ) -> list[dict[str, Any]]:
     """The alert, and an end for each that it takes the place of.
@@ -183,26 +196,26 @@ def _replacing(
     Labels are the identity there: worse is another alert, and an end with other labels than
     the beginning would end nothing.
     """
-    if move(n) == "close":
-        end = moment(own["endsAt"]) or now
-        return [_ended(old, end) for old in known] or [own]
+    if incident_move(n) == "close":
+        end = parse_iso_time(own["endsAt"]) or now
+        return [_end_old(old, end) for old in known] or [own]
     others = [old for old in known if old.get("labels") != own["labels"]]
-    return [*(_ended(old, now) for old in others), own]
+    return [*(_end_old(old, now) for old in others), own]
 
 
-def _same(found: Any, labels: Labels) -> bool:
+def _is_same_subject(found: Any, labels: Labels) -> bool:
     """Whether it is about our subject: what belongs to others is never ended."""
     known = found if isinstance(found, dict) else {}
     return all(known.get(name, "") == labels.get(name, "") for name in _KEY)
 
 
-def _ended(old: dict[str, Any], end: datetime) -> dict[str, Any]:
+def _end_old(old: dict[str, Any], end: datetime) -> dict[str, Any]:
     """Never before its beginning: that would be refused."""
     kept = {name: value for name, value in old.items() if name in _KEPT}
-    begun = moment(str(old.get("startsAt", ""))) or end
+    begun = parse_iso_time(str(old.get("startsAt", ""))) or end
     return {**kept, "endsAt": max(end, begun).isoformat()}
 
 
-def _quoted(text: str) -> str:
+def _quote_matcher(text: str) -> str:
     """As a matcher quotes it: https://prometheus.io/docs/alerting/latest/configuration/#matcher"""
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -10,9 +10,9 @@ import re
 import threading
 from typing import Any, ClassVar
 
-from sentinel.channels.aside import Occupied, aside
-from sentinel.channels.chat import ChatChannel, Message
-from sentinel.channels.http import Answer, Request, refusal
+from sentinel.channels.aside import StillOccupied, run_aside
+from sentinel.channels.chat import ChatChannel, ChatMessage
+from sentinel.channels.http import HttpAnswer, HttpRequest, refused_status
 from sentinel.core.errors import ChannelError, Invalid
 from sentinel.core.settings import Secret
 from sentinel.core.text import shortened
@@ -24,7 +24,7 @@ _TALKATIVE = ("urllib3", "requests", "requests_oauthlib", "oauthlib", "paho", "s
 _STATUS = re.compile(r"\berror[ =:]+([1-5]\d\d)\b")
 
 
-class _Ear(logging.Filter):
+class _LogFilter(logging.Filter):
     """Takes what Apprise logs away from every handler, since it holds addresses; `heard` keeps
     the HTTP errors that it names, by thread."""
 
@@ -37,7 +37,7 @@ class _Ear(logging.Filter):
         return False
 
 
-_EAR = _Ear()
+_EAR = _LogFilter()
 
 
 class Apprise(ChatChannel, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -54,15 +54,15 @@ class Apprise(ChatChannel, frozen=True, kw_only=True, forbid_unknown_fields=True
         super().__post_init__()
         if not 150 <= self.length <= 10_000:
             raise Invalid("from 150 to 10000 characters", "length")
-        _service(self.url)
+        _apprise_service(self.url)
 
-    async def deliver(self, message: Message) -> str:
+    async def deliver(self, message: ChatMessage) -> str:
         """In a thread that can be left behind; never two at once to the same address."""
         try:
-            return await aside(self.url, lambda: self._notify(message), self.timeout)
+            return await run_aside(self.url, lambda: self._notify_service(message), self.timeout)
         except (asyncio.TimeoutError, TimeoutError):
             trouble = f"no answer within {duration_text(self.timeout)}"
-        except Occupied:
+        except StillOccupied:
             trouble = "an earlier message still hangs"
         raise ChannelError(f"apprise: {trouble}", reason="timeout")
 
@@ -71,14 +71,14 @@ class Apprise(ChatChannel, frozen=True, kw_only=True, forbid_unknown_fields=True
         """What stands below the title."""
         return self.length
 
-    def _notify(self, message: Message) -> str:
-        service = _service(self.url)
-        title = shortened(message.title, _TITLE)
+    def _notify_service(self, message: ChatMessage) -> str:
+        service = _apprise_service(self.url)
+        title = shortened(message.title_line, _TITLE)
         heard = _EAR.heard[threading.get_ident()] = []
         try:
             taken = service.notify(
                 title=title,
-                body=message.body(self.length - len(title)),
+                body=message.body_text(self.length - len(title)),
                 notify_type=_TYPES.get(message.chat.tone, "info"),
                 body_format="text",
             )
@@ -88,37 +88,37 @@ class Apprise(ChatChannel, frozen=True, kw_only=True, forbid_unknown_fields=True
         finally:
             del _EAR.heard[threading.get_ident()]
         if not taken:
-            raise _failure(service, heard)
+            raise _notify_failure(service, heard)
         return f"apprise: {service.service_name} took it"
 
 
-def _service(url: Secret) -> Any:
+def _apprise_service(url: Secret) -> Any:
     """Apprise's own object for the address; Invalid where it knows none."""
     try:
         from apprise import Apprise as Library
     except ImportError:
         remedy = "needs the extra: pip install 'slurm-sentinel[apprise]'"
         raise Invalid(remedy, "kind") from None
-    _be_quiet()
+    _silence_loggers()
     found = Library.instantiate(url.reveal(), suppress_exceptions=True)
     if found is None:
         raise Invalid("is no address that Apprise knows; see `apprise --details`", "url")
     return found
 
 
-def _be_quiet() -> None:
+def _silence_loggers() -> None:
     logging.getLogger("apprise").addFilter(_EAR)
     for name in _TALKATIVE:
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
 
 
-def _failure(service: Any, statuses: list[int]) -> ChannelError:
+def _notify_failure(service: Any, statuses: list[int]) -> ChannelError:
     """As for any other HTTP service, if the log names a status."""
     text = f"apprise: {service.service_name} did not take it"
     if not statuses:
         return ChannelError(f"{text}; is it reachable?", reason="network")
-    nowhere = Request(url="", method="", headers={}, body=b"", timeout=1.0)
-    like = refusal(nowhere, Answer(statuses[-1], ""))
+    nowhere = HttpRequest(url="", method="", headers={}, body=b"", timeout=1.0)
+    like = refused_status(nowhere, HttpAnswer(statuses[-1], ""))
     return ChannelError(
         f"{text}: HTTP status {statuses[-1]}", permanent=like.permanent, reason=like.reason
     )

@@ -13,11 +13,11 @@ T = TypeVar("T")
 _unfinished: dict[Hashable, Future[Any]] = {}
 
 
-class Occupied(Exception):
+class StillOccupied(Exception):
     """A thread that was left behind is still at work on the same thing."""
 
 
-async def aside(what: Hashable, work: Callable[[], T], limit: float) -> T:
+async def run_aside(what: Hashable, work: Callable[[], T], limit: float) -> T:
     """What the work returns or raises; TimeoutError after `limit` seconds, Occupied while an
     earlier work on the same thing goes on: there are never two at once."""
     import asyncio
@@ -26,6 +26,6 @@ async def aside(what: Hashable, work: Callable[[], T], limit: float) -> T:
 
     former = _unfinished.get(what)
     if former and not former.done():
-        raise Occupied
-    _unfinished[what] = done = threads.start("sentinel-aside", work)
+        raise StillOccupied
+    _unfinished[what] = done = threads.run_in_thread("sentinel-aside", work)
     return await asyncio.wait_for(asyncio.wrap_future(done), limit)

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from io import StringIO
 from typing import TYPE_CHECKING, ClassVar, TextIO
 
-from sentinel.channels.aside import Occupied, aside
-from sentinel.channels.format.text import Card, card, facts
+from sentinel.channels.aside import StillOccupied, run_aside
+from sentinel.channels.format.text import AlertCard, card_facts, make_card
 from sentinel.channels.settings import check_timeout
 from sentinel.core.errors import ChannelError
 from sentinel.core.model import Notification, Receipt
@@ -57,11 +57,11 @@ class Console(Channel, frozen=True, kw_only=True, forbid_unknown_fields=True):
             raise ChannelError("there is no standard output", permanent=True, reason="server")
         colour = wants_colour(stream, os.environ)
         width = max(40, min(get_terminal_size().columns, 120)) if colour else _COLUMNS
-        text = "".join(paint(card(n), colour, width) for n in notifications)
+        text = "".join(paint_card(make_card(n), colour, width) for n in notifications)
         try:
-            await aside(id(stream), lambda: _write(stream, text), self.timeout)
+            await run_aside(id(stream), lambda: _write_stream(stream, text), self.timeout)
             PRINTED.update(n.check for n in notifications)
-        except (asyncio.TimeoutError, TimeoutError, Occupied):
+        except (asyncio.TimeoutError, TimeoutError, StillOccupied):
             why = "takes nothing more: a terminal held with Ctrl-S, or a full pipe?"
             raise ChannelError(f"standard output {why}", reason="timeout") from None
         except (OSError, ValueError) as error:
@@ -72,7 +72,7 @@ class Console(Channel, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     def preview(self, notifications: Sequence[Notification]) -> list[tuple[str, str]]:
         """What it would print, without colour."""
-        return [("text", "".join(paint(card(n), colour=False) for n in notifications))]
+        return [("text", "".join(paint_card(make_card(n), colour=False) for n in notifications))]
 
 
 def wants_colour(stream: TextIO, env: Mapping[str, str]) -> bool:
@@ -81,7 +81,7 @@ def wants_colour(stream: TextIO, env: Mapping[str, str]) -> bool:
     return stream.isatty() and not plain
 
 
-def paint(c: Card, colour: bool, width: int = _COLUMNS) -> str:
+def paint_card(c: AlertCard, colour: bool, width: int = _COLUMNS) -> str:
     """The card in a few lines; only commands may be longer than `width`, to be copied whole."""
     from rich.console import Console as Paper
     from rich.text import Text
@@ -96,8 +96,8 @@ def paint(c: Card, colour: bool, width: int = _COLUMNS) -> str:
         emoji=False,
         highlight=False,
     )
-    paper.print(_heading(c))
-    for paragraph in _body(c):
+    paper.print(_card_heading(c))
+    for paragraph in _card_body(c):
         for line in paragraph.wrap(paper, width - 2):
             line.rstrip()
             paper.print(Text.assemble("  ", line))
@@ -108,7 +108,7 @@ def paint(c: Card, colour: bool, width: int = _COLUMNS) -> str:
     return paper.file.getvalue()  # type: ignore[attr-defined, no-any-return]
 
 
-def _heading(c: Card) -> Text:
+def _card_heading(c: AlertCard) -> Text:
     from rich.text import Text
 
     dry = Text(" [dry run]") if c.dry_run else Text()
@@ -117,11 +117,11 @@ def _heading(c: Card) -> Text:
     return Text.assemble(f"{c.told} " if c.told else "", word, f" {c.title}", where, dry)
 
 
-def _body(c: Card) -> Iterator[Text]:
+def _card_body(c: AlertCard) -> Iterator[Text]:
     from rich.text import Text
 
     yield Text(c.summary, style="bold")
-    rows = [f"{name} {value}" for name, value in facts(c) if name != "cluster"]
+    rows = [f"{name} {value}" for name, value in card_facts(c) if name != "cluster"]
     yield Text(" · ".join(rows), style="dim")
     if c.note:
         yield Text(f"note: {c.note}")
@@ -131,17 +131,17 @@ def _body(c: Card) -> Iterator[Text]:
         yield Text(f"{word.lower()}: {address}")
 
 
-def _write(stream: TextIO, text: str) -> None:
+def _write_stream(stream: TextIO, text: str) -> None:
     """Past the stream's buffer: a thread left behind in it would hold its lock at exit."""
     data = text.encode(stream.encoding or "utf-8", "backslashreplace")
-    fd = _descriptor(stream)
+    fd = _stream_descriptor(stream)
     while fd >= 0 and data:
         data = data[os.write(fd, data) :]
     if fd < 0:
         stream.write(text)
 
 
-def _descriptor(stream: TextIO) -> int:
+def _stream_descriptor(stream: TextIO) -> int:
     try:
         return stream.fileno()
     except (OSError, ValueError):

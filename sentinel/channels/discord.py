@@ -2,10 +2,10 @@
 
 from typing import ClassVar
 
-from sentinel.channels.chat import ChatChannel, Message
-from sentinel.channels.http import Request
+from sentinel.channels.chat import ChatChannel, ChatMessage
+from sentinel.channels.http import HttpRequest
 from sentinel.channels.markup import DISCORD, Markup
-from sentinel.channels.post import post, upload
+from sentinel.channels.post import form_request, json_request
 from sentinel.channels.settings import check_url
 from sentinel.core.settings import FilePath, Secret
 from sentinel.core.text import shortened
@@ -34,23 +34,23 @@ class Discord(ChatChannel, frozen=True, kw_only=True, forbid_unknown_fields=True
         super().__post_init__()
         check_url(self.url.reveal(), "url")
 
-    def request(self, message: Message) -> Request:
+    def request(self, message: ChatMessage) -> HttpRequest:
         """An embed, whose colour tells how bad it is; `content` would be shown above it."""
         embed = {
-            "title": shortened(self.markup.escape(shortened(message.title, 180)), _TITLE),
-            "description": message.body(_ROOM),
+            "title": shortened(self.markup.escape(shortened(message.title_line, 180)), _TITLE),
+            "description": message.body_text(_ROOM),
             "color": _COLOURS.get(message.chat.tone, _COLOURS["info"]),
         }
         payload = {"embeds": [embed], "allowed_mentions": {"parse": []}}
-        return post(_awaited(self.url.reveal()), payload, self.timeout, self.ca_file)
+        return json_request(_add_wait(self.url.reveal()), payload, self.timeout, self.ca_file)
 
-    def upload(self, picture: bytes) -> Request:
+    def upload(self, picture: bytes) -> HttpRequest:
         """https://discord.com/developers/docs/reference#uploading-files"""
-        url = _awaited(self.url.reveal())
-        return upload(url, {}, "files[0]", picture, self.timeout, self.ca_file)
+        url = _add_wait(self.url.reveal())
+        return form_request(url, {}, "files[0]", picture, self.timeout, self.ca_file)
 
 
-def _awaited(url: str) -> str:
+def _add_wait(url: str) -> str:
     """Without `wait`, Discord answers before it has kept the message, and then loses some of them
     without an error."""
     return f"{url}{'&' if '?' in url else '?'}wait=true"

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from msgspec import Struct, field
 
 from sentinel import proc
-from sentinel.alerting.owners import LABEL, RECIPIENT
-from sentinel.channels.message import Addresses, address, message, parts
+from sentinel.alerting.owners import OWNER_LABEL, RECIPIENT_REASON
+from sentinel.channels.message import MailAddresses, build_mail, mail_parts, parse_address
 from sentinel.channels.program import hand_to
 from sentinel.channels.settings import check_timeout
-from sentinel.channels.template import MailTemplates, Words, check, words
+from sentinel.channels.template import MailTemplates, MessageWords, check_templates, fill_templates
 from sentinel.core.errors import CannotTell, ChannelError, Invalid
 from sentinel.core.model import Notification, Receipt
 from sentinel.core.settings import FilePath, Secret
@@ -24,7 +24,7 @@ from sentinel.core.values import Duration
 from sentinel.plugin import Channel
 
 if TYPE_CHECKING:
-    from sentinel.channels.smtp import Mail, Server, Taken
+    from sentinel.channels.smtp import MailEnvelope, MailTaken, SmtpServer
 
 _PORTS = {"starttls": 587, "tls": 465, "none": 25}
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
@@ -62,7 +62,7 @@ class Email(Channel, frozen=True, kw_only=True, forbid_unknown_fields=True):
     templates: MailTemplates = MailTemplates()
 
     def __post_init__(self) -> None:
-        self._addresses(self._to())
+        self._all_addresses(self._to_addresses())
         self._check_owner()
         if not self.to:
             raise Invalid("name at least one address", "to")
@@ -76,7 +76,7 @@ class Email(Channel, frozen=True, kw_only=True, forbid_unknown_fields=True):
         if self.ehlo and not re.fullmatch(r"[A-Za-z0-9.-]{1,255}|\[[0-9A-Fa-f.:]+\]", self.ehlo):
             raise Invalid("is no name of a host, e.g. login1.example.org", "ehlo")
         self._check_security()
-        check(self.templates)
+        check_templates(self.templates)
 
     @property
     def personal(self) -> bool:
@@ -88,83 +88,85 @@ class Email(Channel, frozen=True, kw_only=True, forbid_unknown_fields=True):
         even those refused for now: the others would get a repeated mail twice. A mail that is
         refused for good with its templates is sent again in the built-in words."""
         if not self.personal:
-            return await self._send(notifications, self._to())
+            return await self._send_mail(notifications, self._to_addresses())
         users: dict[str, list[Notification]] = {}  # one, where delivery has told them apart
         for one in notifications:
-            users.setdefault(one.labels.get(LABEL, ""), []).append(one)
-        return _all([await self._to_owner(user, mine) for user, mine in users.items()])
+            users.setdefault(one.labels.get(OWNER_LABEL, ""), []).append(one)
+        return _join_receipts(
+            [await self._send_to_owner(user, mine) for user, mine in users.items()]
+        )
 
-    async def _to_owner(self, user: str, notifications: Sequence[Notification]) -> Receipt:
+    async def _send_to_owner(self, user: str, notifications: Sequence[Notification]) -> Receipt:
         """Somebody who wants no mail has none, and that is no failure."""
         import asyncio
 
-        owners = Owners(self.owner_domain, tuple(self.owner_lookup))
-        owner = await asyncio.to_thread(owners.find, user)
+        owners = OwnerDirectory(self.owner_domain, tuple(self.owner_lookup))
+        owner = await asyncio.to_thread(owners.find_owner, user)
         if owner.address is None:
             return Receipt(f"no mail: {owner.none}")
-        receipt = await self._send(notifications, (owner.address,))
+        receipt = await self._send_mail(notifications, (owner.address,))
         return Receipt(f"{receipt.text}; {owner.note}", receipt.refused) if owner.note else receipt
 
-    async def _send(
+    async def _send_mail(
         self, notifications: Sequence[Notification], to: tuple[Address, ...]
     ) -> Receipt:
-        own = words(self.templates, notifications)
+        own = fill_templates(self.templates, notifications)
         try:
-            receipt = await self._hand_over(notifications, own, to)
+            receipt = await self._hand_to_server(notifications, own, to)
         except ChannelError as error:
-            if not (own.templated and error.permanent and error.reason == "refused"):
+            if not (own.is_templated and error.permanent and error.reason == "refused"):
                 raise
-            own = own.given_up(error)
-            receipt = await self._hand_over(notifications, own, to)
-        return own.told(receipt)
+            own = own.give_up_templates(error)
+            receipt = await self._hand_to_server(notifications, own, to)
+        return own.note_in_receipt(receipt)
 
-    async def _hand_over(
-        self, notifications: Sequence[Notification], own: Words, to: tuple[Address, ...]
+    async def _hand_to_server(
+        self, notifications: Sequence[Notification], own: MessageWords, to: tuple[Address, ...]
     ) -> Receipt:
         import asyncio
 
-        from sentinel.channels.smtp import Mail, hand_over
+        from sentinel.channels.smtp import MailEnvelope, hand_over_mail
 
-        addresses = self._addresses(to)
+        addresses = self._all_addresses(to)
         now = datetime.now(timezone.utc).astimezone()
-        mail = message(notifications, addresses, now, own)
-        envelope = Mail(addresses.sender.addr_spec, addresses.recipients, mail)
+        mail = build_mail(notifications, addresses, now, own)
+        envelope = MailEnvelope(addresses.sender.addr_spec, addresses.all_recipients, mail)
         if self.sendmail:
             handing = asyncio.to_thread(hand_to_program, self.sendmail, envelope, self.timeout)
             return Receipt(await handing)
-        server = self._server()
-        return _receipt(server, envelope, await hand_over(server, envelope))
+        server = self._smtp_server()
+        return _mail_receipt(server, envelope, await hand_over_mail(server, envelope))
 
     async def reach(self) -> str:
         """Whether the server lets us in, for `sentinel doctor`; nothing is sent."""
         if self.sendmail:
-            return self._found_program()
-        from sentinel.channels.smtp import greet
+            return self._find_program()
+        from sentinel.channels.smtp import greet_server
 
-        server = self._server()
-        await greet(server)
+        server = self._smtp_server()
+        await greet_server(server)
         how = "answers and takes the login" if server.password else "answers"
-        return f"{server.place} {how}"
+        return f"{server.host_and_port} {how}"
 
     def preview(self, notifications: Sequence[Notification]) -> list[tuple[str, str]]:
         """The parts of the mail, named, as they would be sent."""
-        own = words(self.templates, notifications)
+        own = fill_templates(self.templates, notifications)
         trouble = [("trouble", own.trouble)] if own.trouble else []
-        return [*parts(notifications, own), *trouble]
+        return [*mail_parts(notifications, own), *trouble]
 
-    def _to(self) -> tuple[Address, ...]:
+    def _to_addresses(self) -> tuple[Address, ...]:
         if self.personal:
             return ()
         if isinstance(self.to, str):
-            return (address(self.to, "to"),) if self.to else ()
-        return tuple(address(text, "to", i) for i, text in enumerate(self.to))
+            return (parse_address(self.to, "to"),) if self.to else ()
+        return tuple(parse_address(text, "to", i) for i, text in enumerate(self.to))
 
-    def _addresses(self, to: tuple[Address, ...]) -> Addresses:
-        return Addresses(
-            sender=address(self.from_, "from"),
+    def _all_addresses(self, to: tuple[Address, ...]) -> MailAddresses:
+        return MailAddresses(
+            sender=parse_address(self.from_, "from"),
             to=to,
-            cc=tuple(address(text, "cc", i) for i, text in enumerate(self.cc)),
-            reply_to=address(self.reply_to, "reply_to") if self.reply_to else None,
+            cc=tuple(parse_address(text, "cc", i) for i, text in enumerate(self.cc)),
+            reply_to=parse_address(self.reply_to, "reply_to") if self.reply_to else None,
         )
 
     def _check_owner(self) -> None:
@@ -175,7 +177,7 @@ class Email(Channel, frozen=True, kw_only=True, forbid_unknown_fields=True):
             return
         if not self.owner_domain and not self.owner_lookup:
             raise Invalid("tells where users have their mail, e.g. example.org", "owner_domain")
-        if self.owner_domain and address(f"u@{self.owner_domain}", "owner_domain").domain != (
+        if self.owner_domain and parse_address(f"u@{self.owner_domain}", "owner_domain").domain != (
             self.owner_domain
         ):
             raise Invalid(f"{self.owner_domain!r} is no domain of mail addresses", "owner_domain")
@@ -191,7 +193,7 @@ class Email(Channel, frozen=True, kw_only=True, forbid_unknown_fields=True):
             if getattr(self, key):
                 raise Invalid("has no use beside sendmail: that program has its own", key)
 
-    def _found_program(self) -> str:
+    def _find_program(self) -> str:
         program = self.sendmail[0]
         if shutil.which(program) is None:
             raise ChannelError(f"there is no program {program} that may be run")
@@ -211,10 +213,10 @@ class Email(Channel, frozen=True, kw_only=True, forbid_unknown_fields=True):
                 "security",
             )
 
-    def _server(self) -> "Server":
-        from sentinel.channels.smtp import Server
+    def _smtp_server(self) -> "SmtpServer":
+        from sentinel.channels.smtp import SmtpServer
 
-        return Server(
+        return SmtpServer(
             host=self.host,
             port=self.port or _PORTS[self.security],
             security=self.security,
@@ -223,22 +225,22 @@ class Email(Channel, frozen=True, kw_only=True, forbid_unknown_fields=True):
             ca_file=self.ca_file,
             timeout=self.timeout,
             ehlo=self.ehlo,
-            sender_domain=address(self.from_, "from").domain,
+            sender_domain=parse_address(self.from_, "from").domain,
         )
 
 
-def _all(receipts: Sequence[Receipt]) -> Receipt:
+def _join_receipts(receipts: Sequence[Receipt]) -> Receipt:
     refused = tuple(name for receipt in receipts for name in receipt.refused)
     return Receipt("; ".join(receipt.text for receipt in receipts), refused)
 
 
-def _receipt(server: "Server", mail: "Mail", taken: "Taken") -> Receipt:
-    from sentinel.channels.smtp import listed
+def _mail_receipt(server: "SmtpServer", mail: "MailEnvelope", taken: "MailTaken") -> Receipt:
+    from sentinel.channels.smtp import list_refused
 
     count = len(mail.recipients)
-    refused = f"; refused: {listed(taken.refused)}" if taken.refused else ""
+    refused = f"; refused: {list_refused(taken.refused)}" if taken.refused else ""
     took = f"{count - len(taken.refused)} of {count}" if refused else f"{count}"
-    text = f"{server.place} took it for {took} recipient{'s' if count > 1 else ''}"
+    text = f"{server.host_and_port} took it for {took} recipient{'s' if count > 1 else ''}"
     return Receipt(f"{text}: {taken.answer}{refused}", tuple(taken.refused))
 
 
@@ -250,19 +252,19 @@ def _receipt(server: "Server", mail: "Mail", taken: "Taken") -> Receipt:
 _PERMANENT = (64, 65, 67, 68)
 
 
-def hand_to_program(program: Sequence[str], mail: "Mail", limit: float) -> str:
+def hand_to_program(program: Sequence[str], mail: "MailEnvelope", limit: float) -> str:
     """Whom it took the mail for, in words; raises ChannelError. A queue takes it, delivery is later.
 
     `-i`: a line with a dot alone ends nothing; `-f`: where bounces go. The recipients are
     arguments, so that no header is read for them.
     """
     argv = [*program, "-i", "-f", mail.sender, "--", *mail.recipients]
-    hand_to(argv, _lines(mail.content), limit, _PERMANENT)
+    hand_to(argv, _native_lines(mail.content), limit, _PERMANENT)
     count = len(mail.recipients)
     return f"{visible(program[0])} took it for {count} recipient{'s' if count > 1 else ''}"
 
 
-def _lines(content: bytes) -> bytes:
+def _native_lines(content: bytes) -> bytes:
     """As files have them: sendmail(8) reads lines that end in a newline alone."""
     return content.replace(b"\r\n", b"\n")
 
@@ -273,16 +275,16 @@ def _lines(content: bytes) -> bytes:
 OPT_OUT = ".config/sentinel/no-mail"
 """The file in a user's home that says: no mail."""
 
-LIMIT = 5.0  # seconds for each question: a lookup, the list of users, a home
-MOST_STUCK = 4  # children that hang on homes; then no further one is sent there
+PROGRAM_LIMIT_S = 5.0  # seconds for each question: a lookup, the list of users, a home
+MAX_STUCK = 4  # children that hang on homes; then no further one is sent there
 
 # useradd(8) of shadow-utils allows these; what else a directory has, only a lookup can translate.
 _LOCAL = re.compile(r"[A-Za-z_][A-Za-z0-9._-]{0,63}")
 
-_hanging = proc.Hanging(most=MOST_STUCK)
+_hanging = proc.HangingChildren(most=MAX_STUCK)
 
 
-class Owner(Struct, frozen=True):
+class MailOwner(Struct, frozen=True):
     """Who gets the mail; `none`: why they get none after all; `note`: what could not be seen."""
 
     address: Address | None
@@ -290,40 +292,40 @@ class Owner(Struct, frozen=True):
     note: str = ""
 
 
-class Owners(Struct, frozen=True):
+class OwnerDirectory(Struct, frozen=True):
     """How addresses are found: `lookup` is a program that is given the user's name and prints the
     address; where it prints nothing, and without one, it is `user@domain`."""
 
     domain: str = ""
     lookup: tuple[str, ...] = ()
-    limit: float = LIMIT
+    limit: float = PROGRAM_LIMIT_S
 
-    def find(self, user: str) -> Owner:
+    def find_owner(self, user: str) -> MailOwner:
         """Blocks for seconds at most. Raises ChannelError where there is no address: permanent,
         unless the lookup itself failed."""
         if not user:
-            raise _none("the alert names no user: it is about no job")
+            raise _no_address_error("the alert names no user: it is about no job")
         if user.isdigit():
-            raise _none(f"Slurm knows uid {user}, but no name for it")
-        found = self._address(user)
-        out, note = opted_out(user, self.limit)
+            raise _no_address_error(f"Slurm knows uid {user}, but no name for it")
+        found = self._owner_address(user)
+        out, note = find_opt_out(user, self.limit)
         if out:
-            return Owner(None, f"{visible(user)} wants none: {visible(out)} is there")
-        return Owner(found, note=note)
+            return MailOwner(None, f"{visible(user)} wants none: {visible(out)} is there")
+        return MailOwner(found, note=note)
 
-    def _address(self, user: str) -> Address:
-        text = self._looked_up(user) if self.lookup else ""
+    def _owner_address(self, user: str) -> Address:
+        text = self._lookup_output(user) if self.lookup else ""
         if not text and self.domain and _LOCAL.fullmatch(user):
             text = f"{user}@{self.domain}"
         if not text:
             how = "the lookup prints none" if self.lookup else "it is no name that a mail can go to"
-            raise _none(f"user {visible(user)} has no mail address: {how}")
+            raise _no_address_error(f"user {visible(user)} has no mail address: {how}")
         try:
-            return address(text)
+            return parse_address(text)
         except Invalid as error:
-            raise _none(f"user {visible(user)}: {error}") from None
+            raise _no_address_error(f"user {visible(user)}: {error}") from None
 
-    def _looked_up(self, user: str) -> str:
+    def _lookup_output(self, user: str) -> str:
         if user.startswith("-") or not user.isprintable():
             return ""
         try:
@@ -331,15 +333,15 @@ class Owners(Struct, frozen=True):
                 [*self.lookup, user], limit=self.limit, env=os.environ, max_output=2**16
             )
         except CannotTell as error:
-            raise _failed(user, str(error)) from None
+            raise _lookup_failed_error(user, str(error)) from None
         if done.code:
             said = visible(os.fsdecode(done.err).strip())
-            raise _failed(user, f"exit code {done.code}: {shortened(said, 200)}")
+            raise _lookup_failed_error(user, f"exit code {done.code}: {shortened(said, 200)}")
         lines = done.out.decode("utf-8", "backslashreplace").strip().splitlines()
         return lines[0].strip() if lines else ""
 
 
-def opted_out(user: str, limit: float = LIMIT) -> tuple[str, str]:
+def find_opt_out(user: str, limit: float = PROGRAM_LIMIT_S) -> tuple[str, str]:
     """The file by which the user says so, or "", and what kept it from being seen, or "".
 
     Only a file of that user counts: whoever else may write there decides nothing. Where it cannot
@@ -347,40 +349,40 @@ def opted_out(user: str, limit: float = LIMIT) -> tuple[str, str]:
     nobody hears of costs more than a mail too many.
     """
     try:
-        home = _home(user, limit)
-        return (_own(f"{home}/{OPT_OUT}", user, limit), "") if home else ("", "")
+        home = _home_folder(user, limit)
+        return (_own_file(f"{home}/{OPT_OUT}", user, limit), "") if home else ("", "")
     except CannotTell as error:
         return "", f"whether {visible(user)} wants none could not be seen: {error}"
 
 
-def _home(user: str, limit: float) -> str:
-    done = _ask(["getent", "passwd", "--", user], "getent passwd", limit)
+def _home_folder(user: str, limit: float) -> str:
+    done = _ask_tool(["getent", "passwd", "--", user], "getent passwd", limit)
     fields = os.fsdecode(done.out).partition("\n")[0].split(":")
     return fields[5] if len(fields) > 6 and fields[5].startswith("/") else ""
 
 
-def _own(path: str, user: str, limit: float) -> str:
-    done = _ask(["stat", "-c", "%U", "--", path], path, limit)
+def _own_file(path: str, user: str, limit: float) -> str:
+    done = _ask_tool(["stat", "-c", "%U", "--", path], path, limit)
     error = os.fsdecode(done.err)
     if done.code and "No such file" not in error and "Not a directory" not in error:
         raise CannotTell(shortened(visible(error.strip()), 200))
     return path if os.fsdecode(done.out).strip() == user else ""
 
 
-def _ask(argv: Sequence[str], what: str, limit: float) -> proc.Done:
+def _ask_tool(argv: Sequence[str], what: str, limit: float) -> proc.Done:
     try:
-        with _hanging.alone(what):
+        with _hanging.start_alone(what):
             return proc.run(argv, limit=limit, max_output=2**16)
-    except proc.Hangs as error:
+    except proc.StillHanging as error:
         raise CannotTell(f"{visible(what)} {error}") from None
     except proc.TimedOut as error:
         raise CannotTell(f"{visible(what)} does not answer: {error}") from None
 
 
-def _none(text: str) -> ChannelError:
-    return ChannelError(text, permanent=True, reason=RECIPIENT)
+def _no_address_error(text: str) -> ChannelError:
+    return ChannelError(text, permanent=True, reason=RECIPIENT_REASON)
 
 
-def _failed(user: str, why: str) -> ChannelError:
+def _lookup_failed_error(user: str, why: str) -> ChannelError:
     text = f"the address of user {visible(user)} could not be looked up: {why}"
-    return ChannelError(text, reason=RECIPIENT)
+    return ChannelError(text, reason=RECIPIENT_REASON)

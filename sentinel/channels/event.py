@@ -2,30 +2,30 @@
 
 from typing import Literal
 
-from sentinel.alerting.outbox import ends
+from sentinel.alerting.outbox import is_ending
 from sentinel.core.model import Notification, Status
-from sentinel.core.text import one_line
+from sentinel.core.text import shorten_to_line
 
-Move = Literal["open", "acknowledge", "close", "note"]
+IncidentMove = Literal["open", "acknowledge", "close", "note"]
 
 
-def move(n: Notification) -> Move:
+def incident_move(n: Notification) -> IncidentMove:
     """Open (or still open), taken up by somebody, or over; or a note, such as what sentinel
     itself did, which neither opens an incident nor ends one."""
     if n.reason == "action":
         return "note"
-    if ends(n):
+    if is_ending(n):
         return "close"
     return "acknowledge" if n.reason == "ack" else "open"
 
 
-def degree(n: Notification) -> str:
+def severity_word(n: Notification) -> str:
     """critical, warning, unknown, or info for what is no trouble."""
     if n.reason in ("test", "action", "digest"):
         return "info"
     return (n.status if n.status is Status.UNKNOWN else n.severity).value
 
 
-def incident(n: Notification) -> str:
+def incident_key(n: Notification) -> str:
     """What all messages about one alert have in common: its id."""
-    return one_line(n.alert or n.key, 200)
+    return shorten_to_line(n.alert or n.key, 200)

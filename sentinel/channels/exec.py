@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from sentinel.channels.program import hand_to
-from sentinel.channels.record import record
+from sentinel.channels.record import json_record
 from sentinel.channels.settings import check_timeout
 from sentinel.core.errors import Invalid
 from sentinel.core.model import Notification, Receipt, Status
@@ -21,7 +21,7 @@ _WORDS = ("at", "cluster", "check", "kind", "severity", "status", "reason", "sin
 _OURS = ("NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID")
 
 
-class Exec(Channel, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ExecChannel(Channel, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Runs a command with the alert as JSON on its input and SENTINEL_* in its environment.
 
     Exit 0: taken. 64, 65, 70, 76, 77, 78, 100, 112: refused for good. Else: tried again.
@@ -46,26 +46,28 @@ class Exec(Channel, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
         said = ""
         for notification in notifications:
-            said = await asyncio.to_thread(self._run, notification)
+            said = await asyncio.to_thread(self._run_message_command, notification)
         return Receipt(f"{visible(self.command[0])} took it{f': {said}' if said else ''}")
 
-    def _run(self, notification: Notification) -> str:
-        message, env = record(notification) + b"\n", _environment(notification)
+    def _run_message_command(self, notification: Notification) -> str:
+        message, env = json_record(notification) + b"\n", _message_environment(notification)
         return hand_to(self.command, message, self.timeout, _PERMANENT, env)
 
 
-def _environment(notification: Notification) -> dict[str, str]:
+def _message_environment(notification: Notification) -> dict[str, str]:
     """This process's own, less what systemd gave to it alone, and words about the alert.
 
     Texts that others write (subject, summary, details) are on the input only: in an
     environment a script would sooner or later expand them unquoted.
     """
     env = {name: value for name, value in os.environ.items() if name not in _OURS}
-    env |= {f"SENTINEL_{name.upper()}": _word(getattr(notification, name)) for name in _WORDS}
+    env |= {
+        f"SENTINEL_{name.upper()}": _harmless_word(getattr(notification, name)) for name in _WORDS
+    }
     return env | {"SENTINEL_DRY_RUN": "1" if notification.dry_run else "0"}
 
 
-def _word(value: str | Status) -> str:
+def _harmless_word(value: str | Status) -> str:
     """A word that no shell expands, splits or takes for an option."""
     text = value.value if isinstance(value, Status) else value
     return re.sub(r"[^A-Za-z0-9._:@/+-]", "_", text[:200]).lstrip("-")

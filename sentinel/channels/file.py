@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from sentinel import proc
-from sentinel.channels.record import record
-from sentinel.channels.redact import quoted
+from sentinel.channels.record import json_record
+from sentinel.channels.redact import quote_redacted
 from sentinel.channels.settings import check_timeout
 from sentinel.core.errors import ChannelError, Invalid
 from sentinel.core.model import Notification, Receipt
@@ -16,7 +16,7 @@ from sentinel.plugin import Channel
 from sentinel.proc.appending import NEVER, append_line
 
 
-class File(Channel, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class FileChannel(Channel, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One JSON object a line appended to a file; opened anew each time, so it may be rotated.
 
     Each line is one write. A file system that hangs costs `timeout` once, not the service.
@@ -37,19 +37,21 @@ class File(Channel, frozen=True, kw_only=True, forbid_unknown_fields=True):
         import asyncio
 
         for notification in notifications:
-            await asyncio.to_thread(self._append, record(notification))
+            await asyncio.to_thread(self._append_record, json_record(notification))
         return Receipt(f"appended to {visible(self.path)}")
 
-    def _append(self, line: bytes) -> None:
+    def _append_record(self, line: bytes) -> None:
         try:
             done = append_line(self.path, line, limit=self.timeout)
         except proc.TimedOut as error:
-            raise self._error(str(error), reason="timeout") from None
-        except (proc.NotFound, proc.TooMuch) as error:
-            raise self._error(str(error)) from None
+            raise self._write_error(str(error), reason="timeout") from None
+        except (proc.CommandNotFound, proc.TooMuchOutput) as error:
+            raise self._write_error(str(error)) from None
         if done.code:
-            said = quoted(done.err) or f"the writing process ended with {done.code}"
-            raise self._error(said, permanent=done.code == NEVER)
+            said = quote_redacted(done.err) or f"the writing process ended with {done.code}"
+            raise self._write_error(said, permanent=done.code == NEVER)
 
-    def _error(self, why: str, *, permanent: bool = False, reason: str = "server") -> ChannelError:
+    def _write_error(
+        self, why: str, *, permanent: bool = False, reason: str = "server"
+    ) -> ChannelError:
         return ChannelError(f"{visible(self.path)}: {why}", permanent=permanent, reason=reason)

@@ -8,16 +8,16 @@ from collections.abc import Awaitable, Iterable, Sequence
 import msgspec
 
 from sentinel import proc
-from sentinel.channels.http import Request, submit
-from sentinel.channels.post import below
-from sentinel.channels.redact import quoted
+from sentinel.channels.http import HttpRequest, submit_request
+from sentinel.channels.post import url_below
+from sentinel.channels.redact import quote_redacted
 from sentinel.config.settings import HeartbeatSettings
 from sentinel.core.errors import CannotTell, ChannelError
 from sentinel.core.ports import Pulse
 from sentinel.core.text import visible
 
 
-def pulse(settings: HeartbeatSettings) -> Pulse | None:
+def make_pulse(settings: HeartbeatSettings) -> Pulse | None:
     """All the ways that are configured; None where this sentinel only watches its peer."""
     ways: list[Pulse] = [WebPulse(settings)] if settings.url else []
     ways += [FilePulse(settings.file, float(settings.timeout))] if settings.file else []
@@ -30,13 +30,13 @@ class Pulses:
     def __init__(self, ways: Sequence[Pulse]) -> None:
         self._ways = ways
 
-    async def begin(self) -> None:
+    async def announce_start(self) -> None:
         """Raises what the first of them that failed has raised."""
-        await _all(way.begin() for way in self._ways)
+        await _await_all(way.announce_start() for way in self._ways)
 
-    async def beat(self, well: bool, text: str) -> None:
+    async def send_heartbeat(self, well: bool, text: str) -> None:
         """Raises what the first of them that failed has raised."""
-        await _all(way.beat(well, text) for way in self._ways)
+        await _await_all(way.send_heartbeat(well, text) for way in self._ways)
 
 
 class WebPulse:
@@ -52,21 +52,21 @@ class WebPulse:
         self._url = settings.url.reveal() if settings.url else ""
         self._plain, self._timeout = settings.style == "plain", float(settings.timeout)
 
-    async def begin(self) -> None:
+    async def announce_start(self) -> None:
         """Raises ChannelError when the outside did not take it."""
         if not self._plain:
-            await self._send(below(self._url, "start"), "GET", "")
+            await self._send_ping(url_below(self._url, "start"), "GET", "")
 
-    async def beat(self, well: bool, text: str) -> None:
+    async def send_heartbeat(self, well: bool, text: str) -> None:
         """Raises ChannelError when the outside did not take it."""
         if well:
-            await self._send(self._url, "GET", text)
+            await self._send_ping(self._url, "GET", text)
         elif not self._plain:
-            await self._send(below(self._url, "fail"), "POST", text)
+            await self._send_ping(url_below(self._url, "fail"), "POST", text)
 
-    async def _send(self, url: str, method: str, text: str) -> None:
-        await submit(
-            Request(
+    async def _send_ping(self, url: str, method: str, text: str) -> None:
+        await submit_request(
+            HttpRequest(
                 url=url,
                 method=method,
                 headers={"User-Agent": "sentinel"},
@@ -82,22 +82,22 @@ class FilePulse:
 
     def __init__(self, path: str, limit: float) -> None:
         self._path, self._limit = path, limit
-        self._hanging = proc.Hanging()
+        self._hanging = proc.HangingChildren()
 
-    async def begin(self) -> None:
+    async def announce_start(self) -> None:
         """A file knows no beginning: the peer waits for a change."""
 
-    async def beat(self, well: bool, text: str) -> None:
+    async def send_heartbeat(self, well: bool, text: str) -> None:
         """Raises ChannelError when the file could not be written."""
         if well:
-            await asyncio.to_thread(self._write)
+            await asyncio.to_thread(self._write_file)
 
-    def _write(self) -> None:
+    def _write_file(self) -> None:
         draft = f"{self._path}.new-{os.uname().nodename}"
-        self._run(["dd", f"of={draft}", "conv=fsync", "status=none"], self._sign())
-        self._run(["mv", "-fT", "--", draft, self._path])
+        self._run_tool(["dd", f"of={draft}", "conv=fsync", "status=none"], self._unique_sign())
+        self._run_tool(["mv", "-fT", "--", draft, self._path])
 
-    def _sign(self) -> bytes:
+    def _unique_sign(self) -> bytes:
         """Never the same twice, whatever clocks and process ids do."""
         sign = {
             "host": os.uname().nodename,
@@ -107,24 +107,24 @@ class FilePulse:
         }
         return msgspec.json.encode(sign) + b"\n"
 
-    def _run(self, argv: list[str], stdin: bytes = b"") -> None:
+    def _run_tool(self, argv: list[str], stdin: bytes = b"") -> None:
         try:
-            with self._hanging.alone(self._path):
+            with self._hanging.start_alone(self._path):
                 done = proc.run(argv, limit=self._limit, stdin=stdin, max_output=1 << 16)
-        except proc.Hangs as error:
-            raise self._error(f"its file system {error}") from None
+        except proc.StillHanging as error:
+            raise self._file_error(f"its file system {error}") from None
         except proc.TimedOut:
-            raise self._error("cannot be written: its file system hangs") from None
+            raise self._file_error("cannot be written: its file system hangs") from None
         except CannotTell as error:
-            raise self._error(str(error)) from None
+            raise self._file_error(str(error)) from None
         if done.code:
-            raise self._error(quoted(done.err) or f"{argv[0]} ended with {done.code}")
+            raise self._file_error(quote_redacted(done.err) or f"{argv[0]} ended with {done.code}")
 
-    def _error(self, why: str) -> ChannelError:
+    def _file_error(self, why: str) -> ChannelError:
         return ChannelError(f"{visible(self._path)}: {why}", reason="server")
 
 
-async def _all(works: Iterable[Awaitable[None]]) -> None:
+async def _await_all(works: Iterable[Awaitable[None]]) -> None:
     results = await asyncio.gather(*works, return_exceptions=True)
     for result in results:
         if isinstance(result, BaseException):

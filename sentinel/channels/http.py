@@ -16,7 +16,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 import msgspec
 from msgspec import Struct
 
-from sentinel.channels.redact import quoted, unconnected
+from sentinel.channels.redact import connection_failure, quote_redacted
 from sentinel.channels.tls import client_context, tls_trouble, tls_words
 from sentinel.core.errors import ChannelError
 from sentinel.core.text import visible
@@ -38,7 +38,7 @@ _TEMPORARY = (407, 408, 425, 429)
 _REASONS = {401: "auth", 403: "auth", 407: "auth", 408: "timeout", 429: "rate"}
 
 
-class Request(Struct, frozen=True, kw_only=True):
+class HttpRequest(Struct, frozen=True, kw_only=True):
     """What is sent where. Address, header values and `hidden` (parts of the body) are secrets;
     `timeout` bounds it all, and `most` bytes of the answer are read."""
 
@@ -52,7 +52,7 @@ class Request(Struct, frozen=True, kw_only=True):
     most: int = _BODY
 
     @property
-    def secrets(self) -> set[str]:
+    def secret_parts(self) -> set[str]:
         """The address below its host, and the header values, with all their parts."""
         parts = urlsplit(self.url)
         query = [value for _, value in parse_qsl(parts.query)]
@@ -70,7 +70,7 @@ class Request(Struct, frozen=True, kw_only=True):
         )
 
 
-class Answer(Struct, frozen=True):
+class HttpAnswer(Struct, frozen=True):
     """A response: status, its inert beginning, where it points and when to come again."""
 
     status: int
@@ -80,7 +80,7 @@ class Answer(Struct, frozen=True):
     body: bytes = b""
 
     @property
-    def fields(self) -> dict[str, Any]:
+    def json_fields(self) -> dict[str, Any]:
         """The JSON object that the body is; empty where it is none. Not inert."""
         try:
             found = msgspec.json.decode(self.body)
@@ -89,34 +89,34 @@ class Answer(Struct, frozen=True):
         return found if isinstance(found, dict) else {}
 
 
-async def submit(request: Request) -> str:
+async def submit_request(request: HttpRequest) -> str:
     """Send it and return what the other side said; ChannelError unless the status is 2xx."""
-    answer = await exchange(request)
+    answer = await exchange_http(request)
     if 200 <= answer.status < 300:
-        return f"{origin(request.url)} answered {answer.status} {answer.said}".rstrip()
-    raise refusal(request, answer)
+        return f"{url_origin(request.url)} answered {answer.status} {answer.said}".rstrip()
+    raise refused_status(request, answer)
 
 
-async def exchange(request: Request) -> Answer:
+async def exchange_http(request: HttpRequest) -> HttpAnswer:
     """Send it and return the answer, whatever its status; ChannelError when there is none."""
     import asyncio
 
     import aiohttp
 
     try:
-        return await _exchange(request)
+        return await _exchange_once(request)
     except (aiohttp.ClientError, OSError, ValueError, asyncio.TimeoutError) as error:
-        raise _trouble(request, error) from None
+        raise _transport_error(request, error) from None
 
 
-def origin(url: str) -> str:
+def url_origin(url: str) -> str:
     """Scheme, host and port: all of an address that may be shown."""
     parts = urlsplit(url)
     host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname or ""
     return visible(f"{parts.scheme}://{host}{f':{parts.port}' if parts.port else ''}")
 
 
-async def _exchange(request: Request) -> Answer:
+async def _exchange_once(request: HttpRequest) -> HttpAnswer:
     import aiohttp
 
     encrypted = urlsplit(request.url).scheme == "https"
@@ -136,15 +136,15 @@ async def _exchange(request: Request) -> Answer:
             data=request.body,
             headers={**_UNPACKED, **request.headers},
             allow_redirects=False,
-            proxy=proxy(request.url, os.environ),
+            proxy=find_proxy(request.url, os.environ),
         ) as response,
     ):
-        body = await _beginning(request, response)
-        return Answer(
+        body = await _read_beginning(request, response)
+        return HttpAnswer(
             response.status,
-            quoted(body, request.secrets),
+            quote_redacted(body, request.secret_parts),
             response.headers.get("Location", ""),
-            waiting(response.headers.get("Retry-After", ""), datetime.now(timezone.utc)),
+            retry_after_s(response.headers.get("Retry-After", ""), datetime.now(timezone.utc)),
             body,
         )
 
@@ -182,7 +182,7 @@ async def _closing_connector(
             await asyncio.sleep(0)
 
 
-async def _beginning(request: Request, response: aiohttp.ClientResponse) -> bytes:
+async def _read_beginning(request: HttpRequest, response: aiohttp.ClientResponse) -> bytes:
     """The first bytes of the answer; that it stops or breaks off changes nothing."""
     import asyncio
 
@@ -199,18 +199,18 @@ async def _beginning(request: Request, response: aiohttp.ClientResponse) -> byte
     return bytes(body)
 
 
-def proxy(url: str, env: Mapping[str, str]) -> str | None:
+def find_proxy(url: str, env: Mapping[str, str]) -> str | None:
     """The proxy that the environment asks for, by the names and forms that curl(1) knows: without a
     scheme it is an HTTP proxy."""
     chosen = _chosen_proxy(url, env)
     return chosen if urlsplit(chosen).scheme in _PROXIES else None
 
 
-def passed_over(url: str, env: Mapping[str, str]) -> str:
+def find_unusable_proxy(url: str, env: Mapping[str, str]) -> str:
     """The proxy that the environment asks for and that cannot be used, without its password; or
     empty. SOCKS needs a library of its own."""
     chosen = _chosen_proxy(url, env)
-    return "" if not chosen or urlsplit(chosen).scheme in _PROXIES else origin(chosen)
+    return "" if not chosen or urlsplit(chosen).scheme in _PROXIES else url_origin(chosen)
 
 
 def _chosen_proxy(url: str, env: Mapping[str, str]) -> str:
@@ -218,13 +218,13 @@ def _chosen_proxy(url: str, env: Mapping[str, str]) -> str:
     names = {name.lower(): value for name, value in env.items() if name.lower().endswith("_proxy")}
     chosen = (names.get(f"{parts.scheme}_proxy") or names.get("all_proxy") or "").strip()
     rules = names.get("no_proxy", "").replace(",", " ").split()
-    if not chosen or any(_covers(rule, parts.hostname or "", parts.port) for rule in rules):
+    if not chosen or any(_covers_host(rule, parts.hostname or "", parts.port) for rule in rules):
         return ""
     scheme, found, rest = chosen.partition("://")
     return f"{scheme.lower()}://{rest}" if found else f"http://{chosen}"
 
 
-def waiting(header: str, now: datetime) -> float | None:
+def retry_after_s(header: str, now: datetime) -> float | None:
     """Seconds that a Retry-After asks to wait (RFC 9110 10.2.3), at most a day."""
     if re.fullmatch(r"\d{1,9}", header.strip()):
         return min(float(header), _LONGEST_WAIT)
@@ -235,7 +235,7 @@ def waiting(header: str, now: datetime) -> float | None:
     return min(max(0.0, seconds), _LONGEST_WAIT)
 
 
-def _covers(rule: str, host: str, port: int | None) -> bool:
+def _covers_host(rule: str, host: str, port: int | None) -> bool:
     """By name, with all names below it (`example.org`, `.example.org`, `*.example.org`), by network
     (10.0.0.0/8), each for one port where it names one."""
     rule = rule.strip().lower()
@@ -243,16 +243,16 @@ def _covers(rule: str, host: str, port: int | None) -> bool:
         return True
     name, _, number = rule.rpartition(":")
     if name and number.isdigit() and (":" not in name or name.endswith("]")):
-        return int(number) == port and _covers(name, host, port)
+        return int(number) == port and _covers_host(name, host, port)
     rule = rule.removeprefix("*").lstrip(".").strip("[]")
     with contextlib.suppress(ValueError):
         return ip_address(host) in ip_network(rule, strict=False)
     return bool(rule) and (host == rule or host.endswith("." + rule))
 
 
-def refusal(request: Request, answer: Answer) -> ChannelError:
+def refused_status(request: HttpRequest, answer: HttpAnswer) -> ChannelError:
     """What a status that is not 2xx means; what cannot change by itself is permanent."""
-    status, place = answer.status, origin(request.url)
+    status, place = answer.status, url_origin(request.url)
     permanent = 300 <= status < 500 and status not in _TEMPORARY
     text = f"{place} answered {status}{f': {answer.said}' if answer.said else ''}"
     if 300 <= status < 400:
@@ -262,17 +262,17 @@ def refusal(request: Request, answer: Answer) -> ChannelError:
         text,
         permanent=permanent,
         reason=_REASONS.get(status, "refused" if permanent else "server"),
-        retry_after=_wait_told(answer),
+        retry_after=_told_wait_s(answer),
     )
 
 
-def _wait_told(answer: Answer) -> float | None:
+def _told_wait_s(answer: HttpAnswer) -> float | None:
     """By the header, else as Discord and Telegram write it into the body:
     https://discord.com/developers/docs/topics/rate-limits and
     https://core.telegram.org/bots/api#responseparameters."""
     if answer.retry_after is not None:
         return answer.retry_after
-    found: Any = answer.fields
+    found: Any = answer.json_fields
     inner = found.get("parameters")
     told = (inner if isinstance(inner, dict) else found).get("retry_after")
     if not isinstance(told, int | float) or isinstance(told, bool):
@@ -288,14 +288,14 @@ def _host_of(location: str) -> str:
     return f" to {visible(host[:200])}" if host else ""
 
 
-def _trouble(request: Request, error: Any) -> ChannelError:
+def _transport_error(request: HttpRequest, error: Any) -> ChannelError:
     """Words of our own: those of aiohttp may quote the whole address."""
     import asyncio
 
     import aiohttp
 
-    place = origin(request.url)
-    if unused := passed_over(request.url, os.environ):
+    place = url_origin(request.url)
+    if unused := find_unusable_proxy(request.url, os.environ):
         place += f" (not through {unused}, which is no HTTP proxy)"
     if (tls := tls_trouble(error)) is not None:
         return ChannelError(f"{place}: {tls_words(tls)}", reason="tls")
@@ -304,7 +304,7 @@ def _trouble(request: Request, error: Any) -> ChannelError:
         return ChannelError(f"{place} did not answer within {limit}", reason="timeout")
     if isinstance(error, aiohttp.ClientConnectorError):
         via = "its proxy" if isinstance(error, aiohttp.ClientProxyConnectionError) else place
-        why = unconnected(error.os_error)
+        why = connection_failure(error.os_error)
         return ChannelError(f"cannot connect to {via}: {why}", reason="network")
     if isinstance(error, aiohttp.ClientHttpProxyError):
         return ChannelError(f"{place}: the proxy answered {error.status}", reason="network")

@@ -2,10 +2,10 @@
 
 from typing import ClassVar
 
-from sentinel.channels.chat import ChatChannel, Message
-from sentinel.channels.http import Request
+from sentinel.channels.chat import ChatChannel, ChatMessage
+from sentinel.channels.http import HttpRequest
 from sentinel.channels.markup import MATTERMOST, Markup
-from sentinel.channels.post import post
+from sentinel.channels.post import json_request
 from sentinel.channels.settings import check_url
 from sentinel.core.settings import FilePath, Secret
 
@@ -26,8 +26,8 @@ class Mattermost(ChatChannel, frozen=True, kw_only=True, forbid_unknown_fields=T
         super().__post_init__()
         check_url(self.url.reveal(), "url")
 
-    def request(self, message: Message) -> Request:
+    def request(self, message: ChatMessage) -> HttpRequest:
         """`channel`, where given, in place of the webhook's own."""
         place = {"channel": self.channel} if self.channel else {}
-        payload = {"text": message.whole(_ROOM), **place}
-        return post(self.url.reveal(), payload, self.timeout, self.ca_file)
+        payload = {"text": message.whole_text(_ROOM), **place}
+        return json_request(self.url.reveal(), payload, self.timeout, self.ca_file)

@@ -14,18 +14,18 @@ from typing import Any
 from msgspec import Struct
 
 from sentinel.channels.format import text as render
-from sentinel.channels.format.html import html_of, picture_id
-from sentinel.channels.template import BUILT_IN, Words
+from sentinel.channels.format.html import picture_id, render_cards_html
+from sentinel.channels.template import BUILT_IN, MessageWords
 from sentinel.core.errors import Invalid
 from sentinel.core.model import Notification, Status
-from sentinel.core.text import one_line, shortened, visible
+from sentinel.core.text import shorten_to_line, shortened, visible
 
 _LOCAL = r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}"
 _LABEL = r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 _ADDRESS = re.compile(rf"{_LOCAL}@(?=.{{1,253}}$){_LABEL}(\.{_LABEL})*")
 
 
-def address(text: str, *path: str | int) -> Address:
+def parse_address(text: str, *path: str | int) -> Address:
     """The address, or Invalid with the path of its key.
 
     Only ASCII, as every SMTP server takes it; other domains are written in Punycode.
@@ -53,16 +53,16 @@ class FoldedPolicy(EmailPolicy):
         """The header's lines with their ends."""
         if not name.lower().startswith(_OURS):
             return super().fold_binary(name, value)
-        return f"{name}: {folded(name, str(value))}\r\n".encode("ascii")
+        return f"{name}: {fold_header(name, str(value))}\r\n".encode("ascii")
 
 
-def folded(name: str, text: str) -> str:
+def fold_header(name: str, text: str) -> str:
     """The text of that header in ASCII; unfolded and decoded again it is the same text."""
     room = _LINE - len(name) - len(": ")
-    return "\r\n ".join(_lines(text, room) if text.isascii() else _words(text, room))
+    return "\r\n ".join(_fold_lines(text, room) if text.isascii() else _encoded_words(text, room))
 
 
-def _lines(text: str, room: int) -> Iterator[str]:
+def _fold_lines(text: str, room: int) -> Iterator[str]:
     """Broken at blanks, never before the first word; a word that is too long stays whole."""
     line, *words = text.split(" ")
     for word in words:
@@ -74,20 +74,20 @@ def _lines(text: str, room: int) -> Iterator[str]:
     yield line
 
 
-def _words(text: str, room: int) -> Iterator[str]:
+def _encoded_words(text: str, room: int) -> Iterator[str]:
     """Encoded words of whole characters: blanks between them mean nothing."""
     most = (room - len("=?utf-8?b??=")) // 4 * 3  # bytes; four characters are three of them
     part = b""
     for char in text:
         raw = char.encode("utf-8", "backslashreplace")
         if len(part) + len(raw) > most:
-            yield _word(part)
+            yield _encoded_word(part)
             part = b""
         part += raw
-    yield _word(part)
+    yield _encoded_word(part)
 
 
-def _word(part: bytes) -> str:
+def _encoded_word(part: bytes) -> str:
     return f"=?utf-8?b?{b64encode(part).decode('ascii')}?="
 
 
@@ -97,7 +97,7 @@ _LONGEST_DOMAIN = 40  # longer ids would be folded, and the standard library bre
 _MARKS = ("cluster", "check", "kind", "subject", "severity", "status", "reason", "alert", "key")
 
 
-class Addresses(Struct, frozen=True, kw_only=True):
+class MailAddresses(Struct, frozen=True, kw_only=True):
     """Who writes to whom."""
 
     sender: Address
@@ -106,21 +106,21 @@ class Addresses(Struct, frozen=True, kw_only=True):
     reply_to: Address | None = None
 
     @property
-    def recipients(self) -> tuple[str, ...]:
+    def all_recipients(self) -> tuple[str, ...]:
         """Everyone the server is asked to take it for, each once."""
         return tuple(dict.fromkeys(a.addr_spec for a in (*self.to, *self.cc)))
 
 
-def message(
+def build_mail(
     notifications: Sequence[Notification],
-    addresses: Addresses,
+    addresses: MailAddresses,
     date: datetime,
-    words: Words = BUILT_IN,
+    words: MessageWords = BUILT_IN,
 ) -> bytes:
     """One mail about them all as it goes over the wire, pure ASCII."""
-    named = dict(parts(notifications, words))
+    named = dict(mail_parts(notifications, words))
     mail = EmailMessage(policy=_POLICY)
-    mail["Subject"] = _plain(named["subject"])
+    mail["Subject"] = _plain_header(named["subject"])
     mail["From"] = addresses.sender
     mail["To"] = addresses.to
     if addresses.cc:
@@ -129,7 +129,7 @@ def message(
         mail["Reply-To"] = addresses.reply_to
     mail["Date"] = date
     _add_thread(mail, notifications, addresses)
-    _add_marks(mail, render.worst_first(notifications)[0])
+    _add_marks(mail, render.sort_worst_first(notifications)[0])
     mail.set_content(named["text"])
     if "html" in named:
         mail.add_alternative(named["html"], subtype="html")
@@ -145,20 +145,20 @@ def _add_pictures(mail: EmailMessage, told: Sequence[Notification], text: str) -
             page.add_related(picture, "image", "png", cid=f"<{name}>", filename="picture.png")
 
 
-def parts(notifications: Sequence[Notification], words: Words) -> list[tuple[str, str]]:
+def mail_parts(notifications: Sequence[Notification], words: MessageWords) -> list[tuple[str, str]]:
     """Subject, text and HTML, each by its template or built in. Of a text that somebody has
     written there is no built-in HTML: mail programs would show that in its place."""
-    cards = render.ranked(notifications)
-    subject = words.subject or render.subject_of(cards)
+    cards = render.rank_cards(notifications)
+    subject = words.subject or render.subject_of_cards(cards)
     found = [("subject", shortened(subject, render.SUBJECT))]
-    found.append(("text", words.text or render.text_of(cards)))
+    found.append(("text", words.text or render.render_cards_text(cards)))
     if words.html or not words.text:
-        found.append(("html", words.html or html_of(cards)))
+        found.append(("html", words.html or render_cards_html(cards)))
     return found
 
 
 def _add_thread(
-    mail: EmailMessage, notifications: Sequence[Notification], addresses: Addresses
+    mail: EmailMessage, notifications: Sequence[Notification], addresses: MailAddresses
 ) -> None:
     """The id comes from the keys, so that a repeated mail is the same mail. Alerts of one incident
     are one thread.
@@ -171,11 +171,11 @@ def _add_thread(
     domain = addresses.sender.domain
     place = domain if len(domain) <= _LONGEST_DOMAIN else "sentinel.invalid"
     keys = [n.key for n in notifications]
-    mail["Message-ID"] = f"<{_digest(*keys, *addresses.recipients)}@{place}>"
+    mail["Message-ID"] = f"<{_thread_digest(*keys, *addresses.all_recipients)}@{place}>"
     told = sorted((n for n in notifications if n.alert), key=lambda n: n.since)
     names = [n.incident or n.alert for n in told] + [n.alert for n in told]
     about = dict.fromkeys(zip([n.cluster for n in told] * 2, names, strict=True))
-    threads = [f"<{_digest(cluster, name)}@{place}>" for cluster, name in about]
+    threads = [f"<{_thread_digest(cluster, name)}@{place}>" for cluster, name in about]
     if threads:
         mail["In-Reply-To"] = threads[0]
         mail["References"] = " ".join(threads[:_THREADS])
@@ -189,16 +189,16 @@ def _add_marks(mail: EmailMessage, worst: Notification) -> None:
         mail["Importance"] = "high"
     for name in _MARKS:
         value = getattr(worst, name)
-        if value := one_line(value.value if isinstance(value, Status) else value, 120):
-            mail[f"X-Sentinel-{name.capitalize()}"] = _plain(value)
+        if value := shorten_to_line(value.value if isinstance(value, Status) else value, 120):
+            mail[f"X-Sentinel-{name.capitalize()}"] = _plain_header(value)
 
 
-def _plain(text: str) -> str:
+def _plain_header(text: str) -> str:
     """Never an encoded word: the standard library decodes those it is given in a header,
     line breaks included, and `=?utf-8?q?=0D=0ABcc:…?=` in a job's name adds a recipient."""
     return text.replace("=?", "= ?")
 
 
-def _digest(*parts: str) -> str:
+def _thread_digest(*parts: str) -> str:
     joined = "\0".join(parts).encode("utf-8", "backslashreplace")
     return hashlib.sha256(joined).hexdigest()[:20]

@@ -6,10 +6,10 @@ from urllib.parse import urlsplit
 
 from msgspec.structs import replace
 
-from sentinel.channels.chat import ChatChannel, Message, buttons, quiet, unanswered
-from sentinel.channels.http import Request
+from sentinel.channels.chat import ChatChannel, ChatMessage, button_links, is_quiet, without_answers
+from sentinel.channels.http import HttpRequest
 from sentinel.channels.markup import PLAIN, Markup
-from sentinel.channels.post import post
+from sentinel.channels.post import json_request
 from sentinel.channels.settings import check_secret, check_url
 from sentinel.core.errors import Invalid
 from sentinel.core.settings import FilePath, Secret
@@ -27,7 +27,7 @@ class Ntfy(ChatChannel, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """
 
     pictures: ClassVar[bool] = True
-    markup: ClassVar[Markup] = replace(PLAIN, measure=lambda text: len(_bytes(text)))
+    markup: ClassVar[Markup] = replace(PLAIN, measure=lambda text: len(_encode_text(text)))
 
     url: Secret
     token: Secret | None = None
@@ -36,55 +36,57 @@ class Ntfy(ChatChannel, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_url(self.url.reveal(), "url")
-        if not _TOPIC.fullmatch(self._topic()):
+        if not _TOPIC.fullmatch(self._topic_name()):
             raise Invalid("ends with no topic; write it like https://ntfy.sh/my-topic", "url")
         if self.token is not None:
             check_secret(self.token, "access token, e.g. tk_…", "token")
 
-    def request(self, message: Message) -> Request:
+    def request(self, message: ChatMessage) -> HttpRequest:
         """The priority goes by how bad it is, and the runbook's address becomes a button."""
-        topic = self._topic()
+        topic = self._topic_name()
         payload = {
             "topic": topic,
-            "title": _cut(message.title, _TITLE),
-            "message": _cut(unanswered(message).body(_ROOM), _ROOM + 400),
-            "priority": 3 if quiet(message) else _PRIORITIES.get(message.chat.tone, 3),
-            **_actions(message),
+            "title": _cut_bytes(message.title_line, _TITLE),
+            "message": _cut_bytes(without_answers(message).body_text(_ROOM), _ROOM + 400),
+            "priority": 3 if is_quiet(message) else _PRIORITIES.get(message.chat.tone, 3),
+            **_action_buttons(message),
         }
         root = urlsplit(self.url.reveal())._replace(path="/", query="", fragment="").geturl()
-        return post(root, payload, self.timeout, self.ca_file, headers=self._key(), hidden=(topic,))
+        return json_request(
+            root, payload, self.timeout, self.ca_file, headers=self._auth_headers(), hidden=(topic,)
+        )
 
-    def upload(self, picture: bytes) -> Request:
+    def upload(self, picture: bytes) -> HttpRequest:
         """Without a sound: https://docs.ntfy.sh/publish/#attach-local-file"""
         headers = {"Filename": "picture.png", "Priority": "min", "User-Agent": "sentinel"}
-        return Request(
+        return HttpRequest(
             url=self.url.reveal(),
             method="PUT",
-            headers={**headers, **self._key()},
+            headers={**headers, **self._auth_headers()},
             body=picture,
             timeout=self.timeout,
             ca_file=self.ca_file,
-            hidden=(self._topic(),),
+            hidden=(self._topic_name(),),
         )
 
-    def _key(self) -> dict[str, str]:
+    def _auth_headers(self) -> dict[str, str]:
         return {"Authorization": f"Bearer {self.token.reveal()}"} if self.token else {}
 
-    def _topic(self) -> str:
+    def _topic_name(self) -> str:
         return urlsplit(self.url.reveal()).path.strip("/")
 
 
-def _bytes(text: str) -> bytes:
+def _encode_text(text: str) -> bytes:
     return text.encode("utf-8", "replace")
 
 
-def _actions(message: Message) -> dict[str, object]:
+def _action_buttons(message: ChatMessage) -> dict[str, object]:
     """At most three: https://docs.ntfy.sh/publish/#action-buttons"""
-    views = [{"action": "view", "label": word, "url": url} for word, url in buttons(message)]
+    views = [{"action": "view", "label": word, "url": url} for word, url in button_links(message)]
     return {"actions": views[:3]} if views else {}
 
 
-def _cut(text: str, most: int) -> str:
+def _cut_bytes(text: str, most: int) -> str:
     """At most so many bytes of UTF-8."""
-    data = _bytes(text)
+    data = _encode_text(text)
     return text if len(data) <= most else data[: most - 3].decode("utf-8", "ignore") + "…"

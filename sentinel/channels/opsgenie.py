@@ -4,16 +4,16 @@ from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 from urllib.parse import quote
 
-from sentinel.channels.event import degree, incident, move
+from sentinel.channels.event import incident_key, incident_move, severity_word
 from sentinel.channels.format import text as render
-from sentinel.channels.format.text import card
-from sentinel.channels.http import Request, submit
-from sentinel.channels.post import below, post, pretty
+from sentinel.channels.format.text import make_card
+from sentinel.channels.http import HttpRequest, submit_request
+from sentinel.channels.post import json_request, pretty_json, url_below
 from sentinel.channels.settings import check_secret, check_timeout, check_url
 from sentinel.core.errors import Invalid
 from sentinel.core.model import Notification, Receipt
 from sentinel.core.settings import FilePath, Secret
-from sentinel.core.text import one_line, shortened
+from sentinel.core.text import shorten_to_line, shortened
 from sentinel.core.values import Duration
 from sentinel.plugin import Channel
 
@@ -50,24 +50,24 @@ class Opsgenie(Channel, frozen=True, kw_only=True, forbid_unknown_fields=True):
         """One or two requests for each; a test is closed at once."""
         said = ""
         for notification in notifications:
-            for method, path, body in self._calls(notification):
-                said = await submit(self._request(method, path, body))
+            for method, path, body in self._api_calls(notification):
+                said = await submit_request(self._api_request(method, path, body))
         return Receipt(said)
 
     def preview(self, notifications: Sequence[Notification]) -> list[tuple[str, str]]:
         """The requests, without the key."""
-        calls = (call for n in notifications for call in self._calls(n))
-        return [(f"{method} {path}", pretty(body)) for method, path, body in calls]
+        calls = (call for n in notifications for call in self._api_calls(n))
+        return [(f"{method} {path}", pretty_json(body)) for method, path, body in calls]
 
-    def _calls(self, n: Notification) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    def _api_calls(self, n: Notification) -> Iterator[tuple[str, str, dict[str, Any]]]:
         """Method, path and body. An alert that is there already keeps its priority, unless told."""
-        step, alias = move(n), quote(incident(n), safe="")
-        said = "; ".join(filter(None, (render.subject([n]), one_line(n.note, 250))))
+        step, alias = incident_move(n), quote(incident_key(n), safe="")
+        said = "; ".join(filter(None, (render.subject_line([n]), shorten_to_line(n.note, 250))))
         note = {"source": "sentinel", "note": shortened(said, 500)}
         if step == "open":
-            yield "POST", "v2/alerts", self._alert(n)
+            yield "POST", "v2/alerts", self._alert_body(n)
             if n.reason == "worse":
-                priority = {"priority": _PRIORITIES[degree(n)]}
+                priority = {"priority": _PRIORITIES[severity_word(n)]}
                 yield "PUT", f"v2/alerts/{alias}/priority?identifierType=alias", priority
         if step == "acknowledge":
             yield "POST", f"v2/alerts/{alias}/acknowledge?identifierType=alias", note
@@ -76,30 +76,30 @@ class Opsgenie(Channel, frozen=True, kw_only=True, forbid_unknown_fields=True):
         if step == "close" or n.reason == "test":
             yield "POST", f"v2/alerts/{alias}/close?identifierType=alias", note
 
-    def _alert(self, n: Notification) -> dict[str, Any]:
-        facts = {name: shortened(text, _DETAIL) for name, text in render.facts(card(n))}
-        facts = {"incident": one_line(n.incident or n.alert, _DETAIL)} | facts
+    def _alert_body(self, n: Notification) -> dict[str, Any]:
+        facts = {name: shortened(text, _DETAIL) for name, text in render.card_facts(make_card(n))}
+        facts = {"incident": shorten_to_line(n.incident or n.alert, _DETAIL)} | facts
         return {
-            "message": shortened(render.subject([n]), _MESSAGE),
-            "alias": incident(n),
-            "description": shortened(render.text([n]), _DESCRIPTION),
+            "message": shortened(render.subject_line([n]), _MESSAGE),
+            "alias": incident_key(n),
+            "description": shortened(render.render_text([n]), _DESCRIPTION),
             "responders": [{"name": team, "type": "team"} for team in self.teams],
-            "tags": self._tags(n),
+            "tags": self._alert_tags(n),
             "details": dict([*facts.items()][:20]),
-            "entity": one_line(n.subject or n.check, _ENTITY),
+            "entity": shorten_to_line(n.subject or n.check, _ENTITY),
             "source": "sentinel",
-            "priority": _PRIORITIES[degree(n)],
+            "priority": _PRIORITIES[severity_word(n)],
         }
 
-    def _tags(self, n: Notification) -> list[str]:
-        own = (n.cluster, n.check, n.kind, degree(n))
-        found = [*self.tags, *(one_line(word, _TAG) for word in own)]
+    def _alert_tags(self, n: Notification) -> list[str]:
+        own = (n.cluster, n.check, n.kind, severity_word(n))
+        found = [*self.tags, *(shorten_to_line(word, _TAG) for word in own)]
         return [*dict.fromkeys(tag for tag in found if tag)][:_TAGS]
 
-    def _request(self, method: str, path: str, body: dict[str, Any]) -> Request:
+    def _api_request(self, method: str, path: str, body: dict[str, Any]) -> HttpRequest:
         key = self.api_key.reveal()
-        return post(
-            below(self.api, path),
+        return json_request(
+            url_below(self.api, path),
             body,
             self.timeout,
             self.ca_file,

@@ -8,17 +8,23 @@ from urllib.parse import urlencode
 import msgspec
 from msgspec import Struct
 
-from sentinel.channels.event import degree, incident, move
+from sentinel.channels.event import incident_key, incident_move, severity_word
 from sentinel.channels.format import text as render
-from sentinel.channels.format.text import Card, card, moment
-from sentinel.channels.http import Request, exchange, origin, refusal, submit
-from sentinel.channels.markup import address_of
-from sentinel.channels.post import below, post, pretty
+from sentinel.channels.format.text import AlertCard, make_card, parse_iso_time
+from sentinel.channels.http import (
+    HttpRequest,
+    exchange_http,
+    refused_status,
+    submit_request,
+    url_origin,
+)
+from sentinel.channels.markup import first_address
+from sentinel.channels.post import json_request, pretty_json, url_below
 from sentinel.channels.settings import check_secret, check_timeout, check_url
 from sentinel.core.errors import ChannelError
 from sentinel.core.model import Notification, Receipt
 from sentinel.core.settings import FilePath, Secret
-from sentinel.core.text import one_line, shortened
+from sentinel.core.text import shorten_to_line, shortened
 from sentinel.core.values import Duration
 from sentinel.plugin import Channel
 
@@ -27,7 +33,7 @@ _AT_ONCE = 4
 """Requests in flight: the API takes 960 a minute."""
 
 
-class Api(Struct, frozen=True):
+class IncidentsApi(Struct, frozen=True):
     """The incidents that our events have opened."""
 
     url: str
@@ -35,25 +41,25 @@ class Api(Struct, frozen=True):
     timeout: float
     ca_file: str
 
-    async def acknowledged(self, keys: list[str]) -> dict[str, str]:
+    async def find_acknowledged(self, keys: list[str]) -> dict[str, str]:
         """Who has acknowledged, by key; those that nobody has are left out. ChannelError."""
         slots = asyncio.Semaphore(_AT_ONCE)
 
-        async def ask(key: str) -> str:
+        async def ask_one(key: str) -> str:
             async with slots:
-                return await self._who(key)
+                return await self._who_acknowledged(key)
 
-        found = await asyncio.gather(*map(ask, keys))
+        found = await asyncio.gather(*map(ask_one, keys))
         return {key: who for key, who in zip(keys, found, strict=True) if who}
 
-    async def _who(self, key: str) -> str:
+    async def _who_acknowledged(self, key: str) -> str:
         query = urlencode({"incident_key": key, "statuses[]": "acknowledged", "limit": 1})
         headers = {
             "Authorization": f"Token token={self.token.reveal()}",
             "Accept": "application/vnd.pagerduty+json;version=2",
         }
-        request = post(
-            below(self.url, f"incidents?{query}"),
+        request = json_request(
+            url_below(self.url, f"incidents?{query}"),
             None,
             self.timeout,
             self.ca_file,
@@ -62,25 +68,25 @@ class Api(Struct, frozen=True):
             hidden=(self.token.reveal(),),
             most=_MOST,
         )
-        answer = await exchange(request)
+        answer = await exchange_http(request)
         if answer.status != 200:
-            raise refusal(request, answer)
+            raise refused_status(request, answer)
         try:
-            return _name(msgspec.json.decode(answer.body)["incidents"])
+            return _acknowledger_name(msgspec.json.decode(answer.body)["incidents"])
         except (msgspec.DecodeError, KeyError, TypeError, AttributeError):
             raise ChannelError(
-                f"{origin(self.url)} gave no proper answer", reason="server"
+                f"{url_origin(self.url)} gave no proper answer", reason="server"
             ) from None
 
 
-def _name(incidents: list[Any]) -> str:
+def _acknowledger_name(incidents: list[Any]) -> str:
     """Who acknowledged the first of them last; empty where none is."""
     taken = [incident for incident in incidents if incident["status"] == "acknowledged"]
     if not taken:
         return ""
     acks = taken[0].get("acknowledgements") or [{}]
     who = (acks[-1].get("acknowledger") or {}).get("summary") or "somebody"
-    return f"{one_line(str(who), 80)} at PagerDuty"
+    return f"{shorten_to_line(str(who), 80)} at PagerDuty"
 
 
 _ACTIONS = {"open": "trigger", "acknowledge": "acknowledge", "close": "resolve"}
@@ -118,73 +124,76 @@ class Pagerduty(Channel, frozen=True, kw_only=True, forbid_unknown_fields=True):
         """An event for each; a test is resolved at once, so that no incident stays open."""
         said = "nothing to send: PagerDuty takes no notes"
         for notification in notifications:
-            for event in _events(notification):
-                said = await submit(self._request(event))
+            for event in _events_for(notification):
+                said = await submit_request(self._event_request(event))
         return Receipt(said)
 
     @property
     def listens(self) -> bool:
-        """Whether `acknowledged` may be asked."""
+        """Whether `find_acknowledged` may be asked."""
         return self.api_token is not None
 
     async def acknowledged(self, alerts: Sequence[str]) -> dict[str, str]:
         """Who has acknowledged which of these alerts at PagerDuty. Raises ChannelError."""
         if self.api_token is None:
             return {}
-        api = Api(self.api, self.api_token, self.timeout, self.ca_file)
-        return await api.acknowledged(list(alerts))
+        api = IncidentsApi(self.api, self.api_token, self.timeout, self.ca_file)
+        return await api.find_acknowledged(list(alerts))
 
     def preview(self, notifications: Sequence[Notification]) -> list[tuple[str, str]]:
         """The events, without the key."""
-        events = (event for n in notifications for event in _events(n))
-        return [("event", pretty(event)) for event in events]
+        events = (event for n in notifications for event in _events_for(n))
+        return [("event", pretty_json(event)) for event in events]
 
-    def _request(self, event: dict[str, Any]) -> Request:
+    def _event_request(self, event: dict[str, Any]) -> HttpRequest:
         key = self.routing_key.reveal()
         body = {"routing_key": key, **event}
-        return post(self.url, body, self.timeout, self.ca_file, hidden=(key,))
+        return json_request(self.url, body, self.timeout, self.ca_file, hidden=(key,))
 
 
-def _events(n: Notification) -> Iterator[dict[str, Any]]:
-    step = move(n)
+def _events_for(n: Notification) -> Iterator[dict[str, Any]]:
+    step = incident_move(n)
     if step != "note":
-        yield _event(n, _ACTIONS[step])
+        yield _make_event(n, _ACTIONS[step])
     if n.reason == "test":
-        yield _event(n, "resolve")
+        yield _make_event(n, "resolve")
 
 
-def _event(n: Notification, action: str) -> dict[str, Any]:
-    pages = {"Runbook": address_of(one_line(n.runbook, 2000)), "Alert": one_line(n.page, 2000)}
+def _make_event(n: Notification, action: str) -> dict[str, Any]:
+    pages = {
+        "Runbook": first_address(shorten_to_line(n.runbook, 2000)),
+        "Alert": shorten_to_line(n.page, 2000),
+    }
     links = [{"href": href, "text": word} for word, href in pages.items() if href]
     return {
         "event_action": action,
-        "dedup_key": incident(n),
+        "dedup_key": incident_key(n),
         "client": "sentinel",
-        "payload": _payload(n, card(n)),
+        "payload": _event_payload(n, make_card(n)),
         **({"links": links} if links and action == "trigger" else {}),
     }
 
 
-def _payload(n: Notification, c: Card) -> dict[str, Any]:
-    since = moment(n.since)
+def _event_payload(n: Notification, c: AlertCard) -> dict[str, Any]:
+    since = parse_iso_time(n.since)
     return {
-        "summary": shortened(render.subject([n]), _SUMMARY),
-        "source": one_line(n.subject or n.cluster or "sentinel", _WORDS),
-        "severity": _SEVERITIES[degree(n)],
+        "summary": shortened(render.subject_line([n]), _SUMMARY),
+        "source": shorten_to_line(n.subject or n.cluster or "sentinel", _WORDS),
+        "severity": _SEVERITIES[severity_word(n)],
         **({"timestamp": since.isoformat()} if since else {}),
-        "component": one_line(n.check, _WORDS),
-        "group": one_line(n.cluster, _WORDS),
-        "class": one_line(n.kind, _WORDS),
-        "custom_details": _details(n, c),
+        "component": shorten_to_line(n.check, _WORDS),
+        "group": shorten_to_line(n.cluster, _WORDS),
+        "class": shorten_to_line(n.kind, _WORDS),
+        "custom_details": _event_details(n, c),
     }
 
 
-def _details(n: Notification, c: Card) -> dict[str, str]:
+def _event_details(n: Notification, c: AlertCard) -> dict[str, str]:
     parts = {
         "summary": c.summary,
-        **dict(render.facts(c)),
-        "note": one_line(n.note, _WORDS),
-        "incident": one_line(n.incident or n.alert, _WORDS),
+        **dict(render.card_facts(c)),
+        "note": shorten_to_line(n.note, _WORDS),
+        "incident": shorten_to_line(n.incident or n.alert, _WORDS),
         "last lines": "\n".join(c.lines),
         "what to do": "\n".join(c.commands),
         "runbook": c.runbook,

@@ -7,12 +7,12 @@ from urllib.parse import urlsplit, urlunsplit
 
 import msgspec
 
-from sentinel.channels.http import Request
+from sentinel.channels.http import HttpRequest
 
 _FIELD = "Content-Disposition: form-data; "
 
 
-def post(
+def json_request(
     url: str,
     payload: Any,
     timeout: float,
@@ -22,10 +22,10 @@ def post(
     headers: Mapping[str, str] | None = None,
     hidden: tuple[str, ...] = (),
     most: int = 4096,
-) -> Request:
+) -> HttpRequest:
     """The request; `hidden` are the secrets that the payload holds. No payload, no body."""
     own = {"Content-Type": "application/json; charset=utf-8", "User-Agent": "sentinel"}
-    return Request(
+    return HttpRequest(
         url=url,
         method=method,
         headers={**own, **(headers or {})},
@@ -37,7 +37,7 @@ def post(
     )
 
 
-def upload(
+def form_request(
     url: str,
     fields: Mapping[str, str],
     name: str,
@@ -46,13 +46,13 @@ def upload(
     ca_file: str = "",
     *,
     hidden: tuple[str, ...] = (),
-) -> Request:
+) -> HttpRequest:
     """A form with a PNG as its field `name` (RFC 7578). No field may hold text of others: it would need
     escaping."""
     line = f"--{(mark := token_hex(16))}"
     head = "".join(f'{line}\r\n{_FIELD}name="{k}"\r\n\r\n{v}\r\n' for k, v in fields.items())
     head += f'{line}\r\n{_FIELD}name="{name}"; filename="picture.png"\r\nContent-Type: image/png\r\n\r\n'
-    return Request(
+    return HttpRequest(
         url=url,
         method="POST",
         headers={"Content-Type": f"multipart/form-data; boundary={mark}", "User-Agent": "sentinel"},
@@ -63,7 +63,7 @@ def upload(
     )
 
 
-def below(base: str, path: str) -> str:
+def url_below(base: str, path: str) -> str:
     """An address below another, whether or not that ends with a slash; a query stays at the end."""
     parts, (more, _, query) = urlsplit(base), path.partition("?")
     joined = f"{parts.path.rstrip('/')}/{more.lstrip('/')}"
@@ -72,6 +72,6 @@ def below(base: str, path: str) -> str:
     )
 
 
-def pretty(payload: Any) -> str:
+def pretty_json(payload: Any) -> str:
     """A payload as people read it."""
     return msgspec.json.format(msgspec.json.encode(payload), indent=2).decode()

@@ -4,7 +4,7 @@ import os
 from collections.abc import Collection, Mapping, Sequence
 
 from sentinel import proc
-from sentinel.channels.redact import quoted
+from sentinel.channels.redact import quote_redacted
 from sentinel.core.errors import ChannelError
 from sentinel.core.text import visible
 
@@ -30,20 +30,20 @@ def hand_to(
         )
     except proc.TimedOut as error:
         raise ChannelError(str(error), reason="timeout") from None
-    except (proc.NotFound, proc.TooMuch) as error:
+    except (proc.CommandNotFound, proc.TooMuchOutput) as error:
         raise ChannelError(str(error), reason="server") from None
     if done.code:
-        raise _refusal(visible(argv[0]), done, permanent=done.code in final)
-    return quoted(done.out)
+        raise _program_refusal(visible(argv[0]), done, permanent=done.code in final)
+    return quote_redacted(done.out)
 
 
-def _refusal(name: str, done: proc.Done, *, permanent: bool) -> ChannelError:
+def _program_refusal(name: str, done: proc.Done, *, permanent: bool) -> ChannelError:
     how = (
         f"was killed by signal {-done.code}"
         if done.code < 0
         else f"ended with exit code {done.code}"
     )
-    said = quoted(done.err.strip() or done.out.strip())
+    said = quote_redacted(done.err.strip() or done.out.strip())
     return ChannelError(
         f"{name} {how}{f': {said}' if said else ''}",
         permanent=permanent,

@@ -10,7 +10,7 @@ _LIMIT = 200
 _SHORTEST = 4
 
 
-def quoted(said: str | bytes, secrets: Iterable[str] = ()) -> str:
+def quote_redacted(said: str | bytes, secrets: Iterable[str] = ()) -> str:
     """One inert line of at most 200 characters; what equals a secret becomes `***`.
 
     A server may echo what it was sent. Secrets below four characters are not looked for.
@@ -22,9 +22,9 @@ def quoted(said: str | bytes, secrets: Iterable[str] = ()) -> str:
     return shortened(visible(re.sub(r"\s+", " ", text).strip()), _LIMIT)
 
 
-def unconnected(error: OSError) -> str:
+def connection_failure(error: OSError) -> str:
     """Why no connection was made. An event loop wraps the system's number in words of its own, one
     for each address that it tried; a name that is not known has none."""
     numbers = dict.fromkeys(re.findall(r"\[Errno (\d+)\]", str(error)))
     said = " and ".join(os.strerror(int(n)) for n in numbers) or error.strerror or str(error)
-    return quoted(said or "no connection")
+    return quote_redacted(said or "no connection")

@@ -11,19 +11,25 @@ from urllib.parse import urlencode
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sentinel.channels.chat import ChatChannel, Message
-from sentinel.channels.event import move
-from sentinel.channels.format.text import moment
-from sentinel.channels.http import Request, exchange, origin, refusal, submit
+from sentinel.channels.chat import ChatChannel, ChatMessage
+from sentinel.channels.event import incident_move
+from sentinel.channels.format.text import parse_iso_time
+from sentinel.channels.http import (
+    HttpRequest,
+    exchange_http,
+    refused_status,
+    submit_request,
+    url_origin,
+)
 from sentinel.channels.markup import PLAIN, Markup
-from sentinel.channels.post import below, post
-from sentinel.channels.redact import quoted
+from sentinel.channels.post import json_request, url_below
+from sentinel.channels.redact import quote_redacted
 from sentinel.channels.settings import check_secret, check_url
-from sentinel.channels.slack_blocks import escaped, payload
+from sentinel.channels.slack_blocks import escape_slack, slack_payload
 from sentinel.core.errors import ChannelError, Invalid
 from sentinel.core.model import Notification
 from sentinel.core.settings import FilePath, Secret
-from sentinel.core.text import one_line
+from sentinel.core.text import shorten_to_line
 
 
 class Slack(ChatChannel, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -33,7 +39,7 @@ class Slack(ChatChannel, frozen=True, kw_only=True, forbid_unknown_fields=True):
     message itself shows how the alert stands. `channel` is an id, e.g. C0123456789.
     """
 
-    markup: ClassVar[Markup] = replace(PLAIN, escape=escaped)
+    markup: ClassVar[Markup] = replace(PLAIN, escape=escape_slack)
 
     url: Secret | None = None
     token: Secret | None = None
@@ -48,21 +54,21 @@ class Slack(ChatChannel, frozen=True, kw_only=True, forbid_unknown_fields=True):
         if self.url is not None:
             check_url(self.url.reveal(), "url")
         else:
-            self._check_bot()
+            self._check_bot_settings()
 
-    async def deliver(self, message: Message) -> str:
+    async def deliver(self, message: ChatMessage) -> str:
         """By the one way or the other."""
         if self.token is None:
-            return await submit(self.request(message))
-        bot = Bot(self.token, self.channel, self.api, self.timeout, self.ca_file)
-        return await bot.tell(message)
+            return await submit_request(self.request(message))
+        bot = SlackBot(self.token, self.channel, self.api, self.timeout, self.ca_file)
+        return await bot.post_message(message)
 
-    def request(self, message: Message) -> Request:
+    def request(self, message: ChatMessage) -> HttpRequest:
         """What the webhook is posted."""
         url = self.url.reveal() if self.url else ""
-        return post(url, payload(message), self.timeout, self.ca_file)
+        return json_request(url, slack_payload(message), self.timeout, self.ca_file)
 
-    def _check_bot(self) -> None:
+    def _check_bot_settings(self) -> None:
         check_secret(self.token, "bot token, e.g. xoxb-…", "token")
         check_url(self.api, "api")
         if not self.channel or not self.channel.isprintable() or " " in self.channel:
@@ -99,7 +105,7 @@ _RATE = ("ratelimited", "rate_limited", "message_limit_exceeded")
 _LATER = ("fatal_error", "internal_error", "request_timeout", "service_unavailable")
 
 
-class Root(Struct, frozen=True):
+class ThreadRoot(Struct, frozen=True):
     """The message that a thread hangs on: where it is, and which alerts it is about."""
 
     channel: str
@@ -107,7 +113,9 @@ class Root(Struct, frozen=True):
     alerts: tuple[str, ...]
 
     @classmethod
-    def of(cls, given: dict[str, Any], channel: str, alerts: tuple[str, ...]) -> "Root | None":
+    def root_of_answer(
+        cls, given: dict[str, Any], channel: str, alerts: tuple[str, ...]
+    ) -> "ThreadRoot | None":
         """The message that Slack says it has made."""
         ts = given.get("ts")
         return (
@@ -115,21 +123,23 @@ class Root(Struct, frozen=True):
         )
 
 
-async def call(request: Request) -> dict[str, Any]:
+async def call_slack(request: HttpRequest) -> dict[str, Any]:
     """What Slack answers where it is `ok`, else ChannelError."""
-    answer = await exchange(request)
+    answer = await exchange_http(request)
     if not 200 <= answer.status < 300:
-        raise refusal(request, answer)
-    given, place = answer.fields, origin(request.url)
+        raise refused_status(request, answer)
+    given, place = answer.json_fields, url_origin(request.url)
     if given.get("ok") is True:
         return given
     error = given.get("error")
     if not isinstance(error, str):
         raise ChannelError(f"{place} gave no proper answer: {answer.said}", reason="server")
-    raise _said_no(error, f"{place} answered {quoted(error, request.secrets)}", answer.retry_after)
+    raise _slack_refusal(
+        error, f"{place} answered {quote_redacted(error, request.secret_parts)}", answer.retry_after
+    )
 
 
-def _said_no(error: str, text: str, retry_after: float | None) -> ChannelError:
+def _slack_refusal(error: str, text: str, retry_after: float | None) -> ChannelError:
     if error in _AUTH:
         return ChannelError(f"{text}; check token and scopes", permanent=True, reason="auth")
     if error in _RATE:
@@ -139,33 +149,33 @@ def _said_no(error: str, text: str, retry_after: float | None) -> ChannelError:
     return ChannelError(text, permanent=True, reason="refused")
 
 
-def metadata(alerts: Sequence[str]) -> dict[str, Any]:
+def thread_metadata(alerts: Sequence[str]) -> dict[str, Any]:
     """What a message says about itself to those who look for it."""
-    ids = [one_line(alert, 80) for alert in alerts[:_ALERTS]]
+    ids = [shorten_to_line(alert, 80) for alert in alerts[:_ALERTS]]
     return {"event_type": _EVENT, "event_payload": {"alerts": " ".join(ids)}}
 
 
-def roots_in(page: dict[str, Any], channel: str) -> Iterator[Root]:
+def roots_in_history(page: dict[str, Any], channel: str) -> Iterator[ThreadRoot]:
     """The messages of a page of history that began something; replies are none."""
     messages = page.get("messages")
     for found in messages if isinstance(messages, list) else []:
-        about = member(found, "metadata")
-        alerts = member(about, "event_payload").get("alerts")
+        about = object_member(found, "metadata")
+        alerts = object_member(about, "event_payload").get("alerts")
         if about.get("event_type") != _EVENT or not isinstance(alerts, str):
             continue
         if found.get("thread_ts", found.get("ts")) == found.get("ts"):
-            yield Root(channel, str(found.get("ts")), tuple(alerts.split()))
+            yield ThreadRoot(channel, str(found.get("ts")), tuple(alerts.split()))
 
 
-def member(given: Any, key: str) -> dict[str, Any]:
+def object_member(given: Any, key: str) -> dict[str, Any]:
     """The object that this member of another is; empty where it is none."""
     found = given.get(key) if isinstance(given, dict) else None
     return found if isinstance(found, dict) else {}
 
 
-def oldest(times: Iterable[str]) -> str:
+def oldest_timestamp(times: Iterable[str]) -> str:
     """The moment before which none of the alerts can have been told, as Slack writes it."""
-    moments = [moment(text) for text in times]
+    moments = [parse_iso_time(text) for text in times]
     if None in moments:
         return "0"
     first = min(m.timestamp() for m in moments if m)
@@ -179,10 +189,10 @@ _FIRST = ("firing", "test", "flapping")
 _ALOUD = ("worse", "repeat")
 """Reasons that the whole channel sees, although they are told in a thread."""
 
-_roots: dict[tuple[str, str, str], Root] = {}
+_roots: dict[tuple[str, str, str], ThreadRoot] = {}
 
 
-class Bot(Struct, frozen=True):
+class SlackBot(Struct, frozen=True):
     """Talks to Slack's Web API. The token needs chat:write; to find threads after a restart
     also channels:history, for a private channel groups:history."""
 
@@ -192,83 +202,95 @@ class Bot(Struct, frozen=True):
     timeout: float
     ca_file: str
 
-    async def tell(self, message: Message) -> str:
+    async def post_message(self, message: ChatMessage) -> str:
         """Post the message, in the thread of its alerts where there is one."""
-        about = _ids(message.notifications)
-        root, trouble = await self._root(message.notifications)
+        about = _alert_ids(message.notifications)
+        root, trouble = await self._find_root(message.notifications)
         try:
-            given = await self._post(message, root, about)
+            given = await self._post_in_thread(message, root, about)
         except ChannelError as error:
             if root is None or not error.permanent or error.reason != "refused":
                 raise
             root, trouble = None, f"; not in its thread: {error}"
-            given = await self._post(message, root, about)
+            given = await self._post_in_thread(message, root, about)
         if root is None:
-            self._remember(Root.of(given, self.channel, about))
+            self._remember_root(ThreadRoot.root_of_answer(given, self.channel, about))
             return f"Slack took it for channel {self.channel}{trouble}"
-        _roots.update({self._place(alert): root for alert in about})
-        if root.alerts == about and any(move(n) != "note" for n in message.notifications):
-            trouble = await self._refresh(root, message)
+        _roots.update({self._root_key(alert): root for alert in about})
+        if root.alerts == about and any(incident_move(n) != "note" for n in message.notifications):
+            trouble = await self._refresh_root(root, message)
         return f"Slack took it into a thread of channel {self.channel}{trouble}"
 
-    async def _post(
-        self, message: Message, root: Root | None, about: tuple[str, ...]
+    async def _post_in_thread(
+        self, message: ChatMessage, root: ThreadRoot | None, about: tuple[str, ...]
     ) -> dict[str, Any]:
-        body = {**payload(message), "channel": self.channel, "metadata": metadata(about)}
+        body = {
+            **slack_payload(message),
+            "channel": self.channel,
+            "metadata": thread_metadata(about),
+        }
         if root is not None:
             aloud = any(n.reason in (*_ALOUD, *_FIRST) for n in message.notifications)
             body |= {"channel": root.channel, "thread_ts": root.ts, "reply_broadcast": aloud}
-        return await self._call("chat.postMessage", body, 1 - 2 * _SHARE)
+        return await self._call_method("chat.postMessage", body, 1 - 2 * _SHARE)
 
-    async def _root(self, notifications: Sequence[Notification]) -> tuple[Root | None, str]:
+    async def _find_root(
+        self, notifications: Sequence[Notification]
+    ) -> tuple[ThreadRoot | None, str]:
         """The one message that told of all these alerts before, or of the cause of their incident, and
         what kept us from it."""
         if any(n.reason in _FIRST or not n.alert for n in notifications):
             causes = {n.incident for n in notifications if n.incident != n.alert}
             of_all = len(causes) == 1 and all(n.incident in causes for n in notifications)
-            return (_roots.get(self._place(causes.pop())) if of_all else None), ""
-        known = {_roots.get(self._place(n.alert)) for n in notifications}
+            return (_roots.get(self._root_key(causes.pop())) if of_all else None), ""
+        known = {_roots.get(self._root_key(n.alert)) for n in notifications}
         if known != {None}:
             return (known.pop(), "") if len(known) == 1 else (None, "")
         import asyncio
 
         try:
-            return await asyncio.wait_for(self._found(notifications), self.timeout * _SHARE), ""
+            return await asyncio.wait_for(
+                self._find_in_history(notifications), self.timeout * _SHARE
+            ), ""
         except ChannelError as error:
             return None, f"; not in a thread: {error}"
         except (asyncio.TimeoutError, TimeoutError):
             return None, "; not in a thread: the channel's history did not come in time"
 
-    async def _found(self, notifications: Sequence[Notification]) -> Root | None:
+    async def _find_in_history(self, notifications: Sequence[Notification]) -> ThreadRoot | None:
         """The message of this bot in the channel's history that names all of the alerts."""
-        wanted = set(_ids(notifications))
+        wanted = set(_alert_ids(notifications))
         query = {"channel": self.channel, "limit": str(_PAGE), "include_all_metadata": "true"}
-        query["oldest"] = oldest(n.since for n in notifications)
+        query["oldest"] = oldest_timestamp(n.since for n in notifications)
         for _ in range(_PAGES):
-            page = await self._call(f"conversations.history?{urlencode(query)}", None, _SHARE)
-            for root in roots_in(page, self.channel):
-                self._remember(root)
+            page = await self._call_method(
+                f"conversations.history?{urlencode(query)}", None, _SHARE
+            )
+            for root in roots_in_history(page, self.channel):
+                self._remember_root(root)
                 if wanted <= set(root.alerts):
                     return root
-            query["cursor"] = str(member(page, "response_metadata").get("next_cursor") or "")
+            query["cursor"] = str(object_member(page, "response_metadata").get("next_cursor") or "")
             if not query["cursor"]:
                 break
         return None
 
-    async def _refresh(self, root: Root, message: Message) -> str:
+    async def _refresh_root(self, root: ThreadRoot, message: ChatMessage) -> str:
         """Let the first message show how things stand; that it cannot is no failure."""
-        body = {**payload(message), "channel": root.channel, "ts": root.ts}
+        body = {**slack_payload(message), "channel": root.channel, "ts": root.ts}
         try:
-            await self._call("chat.update", {**body, "metadata": metadata(root.alerts)}, _SHARE)
+            await self._call_method(
+                "chat.update", {**body, "metadata": thread_metadata(root.alerts)}, _SHARE
+            )
         except ChannelError as error:
             return f"; the first message stays as it was: {error}"
         return ""
 
-    async def _call(self, method: str, body: Any, share: float) -> dict[str, Any]:
+    async def _call_method(self, method: str, body: Any, share: float) -> dict[str, Any]:
         limit = self.timeout * share
         headers = {"Authorization": f"Bearer {self.token.reveal()}"}
-        request = post(
-            below(self.api, method),
+        request = json_request(
+            url_below(self.api, method),
             body,
             limit,
             self.ca_file,
@@ -276,17 +298,17 @@ class Bot(Struct, frozen=True):
             headers=headers,
             most=MOST,
         )
-        return await call(request)
+        return await call_slack(request)
 
-    def _place(self, alert: str) -> tuple[str, str, str]:
+    def _root_key(self, alert: str) -> tuple[str, str, str]:
         return self.api, self.channel, alert
 
-    def _remember(self, root: Root | None) -> None:
+    def _remember_root(self, root: ThreadRoot | None) -> None:
         if root is not None:
-            _roots.update({self._place(alert): root for alert in root.alerts})
+            _roots.update({self._root_key(alert): root for alert in root.alerts})
         for old in [*_roots][: max(0, len(_roots) - _REMEMBERED)]:
             del _roots[old]
 
 
-def _ids(notifications: Sequence[Notification]) -> tuple[str, ...]:
+def _alert_ids(notifications: Sequence[Notification]) -> tuple[str, ...]:
     return tuple(sorted({n.alert for n in notifications if n.alert}))

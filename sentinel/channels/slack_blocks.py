@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
-from sentinel.channels.chat import Message
-from sentinel.channels.format.blocks import Block, fitted
-from sentinel.channels.format.text import subject
-from sentinel.channels.markup import links
+from sentinel.channels.chat import ChatMessage
+from sentinel.channels.format.blocks import MessageBlock, fit_blocks
+from sentinel.channels.format.text import subject_line
+from sentinel.channels.markup import split_links
 from sentinel.core.text import shortened
 
 _ROOM = 6000
@@ -21,34 +21,39 @@ _SECTION = 3000  # https://docs.slack.dev/reference/block-kit/blocks/section-blo
 _SECTIONS = 3
 
 
-def payload(message: Message) -> dict[str, Any]:
+def slack_payload(message: ChatMessage) -> dict[str, Any]:
     """What webhooks and chat.postMessage have in common."""
-    line = message.words.subject or subject(message.notifications)
+    line = message.words.subject or subject_line(message.notifications)
     return {
-        "text": escaped(line),
+        "text": escape_slack(line),
         "mrkdwn": False,
-        "blocks": _blocks(message),
+        "blocks": _rich_text_blocks(message),
         "unfurl_links": False,
         "unfurl_media": False,
     }
 
 
-def escaped(text: str) -> str:
+def escape_slack(text: str) -> str:
     """Nothing in it is a mention, a link or a command of Slack's."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def _blocks(message: Message) -> list[dict[str, Any]]:
-    title = Block("strong", shortened(message.title, 400))
+def _rich_text_blocks(message: ChatMessage) -> list[dict[str, Any]]:
+    title = MessageBlock("strong", shortened(message.title_line, 400))
     if message.words.text is not None:
-        return [{"type": "rich_text", "elements": [_section([title])]}, *_own(message.words.text)]
-    blocks = (title, *fitted(message.chat, _ROOM))
+        return [
+            {"type": "rich_text", "elements": [_section_element([title])]},
+            *_template_blocks(message.words.text),
+        ]
+    blocks = (title, *fit_blocks(message.chat, _ROOM))
     runs = groupby(blocks, key=lambda block: block.role == "code")
-    elements = [_code(list(run)) if code else _section(list(run)) for code, run in runs]
+    elements = [
+        _code_element(list(run)) if code else _section_element(list(run)) for code, run in runs
+    ]
     return [{"type": "rich_text", "elements": elements}]
 
 
-def _own(text: str) -> list[dict[str, Any]]:
+def _template_blocks(text: str) -> list[dict[str, Any]]:
     """The text of a template, in Slack's own markup."""
     parts = [text[i : i + _SECTION] for i in range(0, _SECTION * _SECTIONS, _SECTION)]
     return [
@@ -58,27 +63,30 @@ def _own(text: str) -> list[dict[str, Any]]:
     ]
 
 
-def _section(blocks: Sequence[Block]) -> dict[str, Any]:
+def _section_element(blocks: Sequence[MessageBlock]) -> dict[str, Any]:
     """One section for all of them: only a line break of its own surely ends a line."""
     elements: list[dict[str, Any]] = []
     for block in blocks:
-        elements += [_text("\n")] if elements else []
+        elements += [_text_element("\n")] if elements else []
         style = {"strong": {"bold": True}, "dim": {"italic": True}}.get(block.role, {})
         if block.url:
-            elements.append({**_link(block.url), "text": block.text})
+            elements.append({**_link_element(block.url), "text": block.text})
             continue
-        elements += [_link(p) if link else _text(p, **style) for p, link in links(block.text)]
+        elements += [
+            _link_element(p) if link else _text_element(p, **style)
+            for p, link in split_links(block.text)
+        ]
     return {"type": "rich_text_section", "elements": elements}
 
 
-def _code(blocks: Sequence[Block]) -> dict[str, Any]:
+def _code_element(blocks: Sequence[MessageBlock]) -> dict[str, Any]:
     text = "\n\n".join(block.text for block in blocks)
-    return {"type": "rich_text_preformatted", "elements": [_text(text)]}
+    return {"type": "rich_text_preformatted", "elements": [_text_element(text)]}
 
 
-def _text(text: str, **style: bool) -> dict[str, Any]:
+def _text_element(text: str, **style: bool) -> dict[str, Any]:
     return {"type": "text", "text": text, **({"style": style} if style else {})}
 
 
-def _link(url: str) -> dict[str, Any]:
+def _link_element(url: str) -> dict[str, Any]:
     return {"type": "link", "url": url}

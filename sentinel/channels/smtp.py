@@ -27,8 +27,8 @@ from aiosmtplib import (
 )
 from msgspec import Struct
 
-from sentinel.alerting.owners import RECIPIENT
-from sentinel.channels.redact import quoted, unconnected
+from sentinel.alerting.owners import RECIPIENT_REASON
+from sentinel.channels.redact import connection_failure, quote_redacted
 from sentinel.channels.tls import client_context, tls_trouble, tls_words
 from sentinel.core.errors import ChannelError
 from sentinel.core.settings import Secret
@@ -41,7 +41,7 @@ _NOT_THIS_WAY = (502, 504, 534)  # RFC 4954: the mechanism is refused, not the p
 _WANTS_LOGIN = (530, 535, 538)
 
 
-class Server(Struct, frozen=True, kw_only=True):
+class SmtpServer(Struct, frozen=True, kw_only=True):
     """Where mail goes and how. `security` is starttls, tls or none, and never less."""
 
     host: str
@@ -52,17 +52,17 @@ class Server(Struct, frozen=True, kw_only=True):
     ca_file: str = ""
     timeout: float = 30.0
     ehlo: str = ""
-    """The name for EHLO; empty: see `greeting`."""
+    """The name for EHLO; empty: see `ehlo_name`."""
     sender_domain: str = ""
     """The domain of the sender's address."""
 
     @property
-    def place(self) -> str:
+    def host_and_port(self) -> str:
         """`host:port`, as errors name it."""
         return f"{self.host}:{self.port}"
 
     @property
-    def secrets(self) -> tuple[str, ...]:
+    def wire_secrets(self) -> tuple[str, ...]:
         """The password in every form in which it goes over the wire."""
         if self.password is None:
             return ()
@@ -71,7 +71,7 @@ class Server(Struct, frozen=True, kw_only=True):
         return (word, *(base64.b64encode(f.encode()).decode() for f in forms))
 
 
-class Mail(Struct, frozen=True):
+class MailEnvelope(Struct, frozen=True):
     """An envelope and what is in it, as bytes for the wire."""
 
     sender: str
@@ -79,14 +79,14 @@ class Mail(Struct, frozen=True):
     content: bytes
 
 
-class Taken(Struct, frozen=True):
+class MailTaken(Struct, frozen=True):
     """The server's answer to the content, and what it said to the recipients it refused."""
 
     answer: str
     refused: Mapping[str, str]
 
 
-class _Client(SMTP):
+class _SmtpClient(SMTP):
     """aiosmtplib's client, closed at once: its polite close waits for a server that reads
     nothing more, and leaves the connection open when the event loop ends before that."""
 
@@ -96,99 +96,101 @@ class _Client(SMTP):
         super().close()
 
 
-async def hand_over(server: Server, mail: Mail) -> Taken:
+async def hand_over_mail(server: SmtpServer, mail: MailEnvelope) -> MailTaken:
     """Give the mail to the server; ChannelError unless it took it for one recipient at least."""
-    return await _met(server, lambda client: _talk(client, server, mail))
+    return await _meet_server(server, lambda client: _talk_mail(client, server, mail))
 
 
-async def greet(server: Server) -> None:
+async def greet_server(server: SmtpServer) -> None:
     """As for a mail, and leave without one; ChannelError where the server does not let us in."""
 
     async def come_and_go(client: SMTP) -> None:
-        await _enter(client, server)
-        await _leave(client)
+        await _enter_server(client, server)
+        await _leave_server(client)
 
-    await _met(server, come_and_go)
+    await _meet_server(server, come_and_go)
 
 
-async def _met(server: Server, talk: Callable[[SMTP], Awaitable[Answer]]) -> Answer:
+async def _meet_server(server: SmtpServer, talk: Callable[[SMTP], Awaitable[Answer]]) -> Answer:
     context = None if server.security == "none" else client_context(server.ca_file)
     try:
-        connected = await asyncio.wait_for(_connect(server), server.timeout)
+        connected = await asyncio.wait_for(_connect_socket(server), server.timeout)
     except (OSError, asyncio.TimeoutError) as error:
-        raise _trouble(server, error) from None
-    client = _Client(
+        raise _network_error(server, error) from None
+    client = _SmtpClient(
         hostname=server.host,
         sock=connected,
         timeout=server.timeout,
         use_tls=server.security == "tls",
         start_tls=False,
-        local_hostname=server.ehlo or greeting(socket.gethostname(), server.sender_domain),
+        local_hostname=server.ehlo or ehlo_name(socket.gethostname(), server.sender_domain),
         tls_context=context,
     )
     try:
         return await asyncio.wait_for(talk(client), server.timeout)
     except (SMTPException, OSError, ValueError, asyncio.TimeoutError) as error:
-        raise _trouble(server, error) from None
+        raise _network_error(server, error) from None
     finally:
         if client.transport is None:  # else the connection is closed with it
             connected.close()
         client.close()
 
 
-async def _connect(server: Server) -> socket.socket:
+async def _connect_socket(server: SmtpServer) -> socket.socket:
     loop = asyncio.get_running_loop()
     infos = await loop.getaddrinfo(server.host, server.port, type=socket.SOCK_STREAM)
-    return await connect_to(infos)
+    return await connect_first(infos)
 
 
-async def connect_to(infos: Sequence[AddrInfoType]) -> socket.socket:
+async def connect_first(infos: Sequence[AddrInfoType]) -> socket.socket:
     """A connection to the first of these addresses that answers; a deaf one delays the next by 250 ms
     alone (RFC 8305, as curl and browsers do). Raises OSError."""
     return await start_connection(infos, happy_eyeballs_delay=0.25)
 
 
-async def _enter(client: SMTP, server: Server) -> None:
+async def _enter_server(client: SMTP, server: SmtpServer) -> None:
     await client.connect()
     if server.security == "starttls":
-        await _encrypt(client, server)
+        await _start_tls(client, server)
     if server.password is not None:
         await _log_in(client, server, server.password)
 
 
-async def _leave(client: SMTP) -> None:
+async def _leave_server(client: SMTP) -> None:
     with suppress(Exception):
         await client.quit(timeout=_PARTING)
 
 
-async def _talk(client: SMTP, server: Server, mail: Mail) -> Taken:
-    await _enter(client, server)
+async def _talk_mail(client: SMTP, server: SmtpServer, mail: MailEnvelope) -> MailTaken:
+    await _enter_server(client, server)
     errors, answer = await client.sendmail(mail.sender, mail.recipients, mail.content)
-    await _leave(client)
+    await _leave_server(client)
     refused = {who: f"{said.code} {said.message}" for who, said in errors.items()}
-    return Taken(
-        quoted(answer, server.secrets),
-        {who: quoted(said, server.secrets) for who, said in refused.items()},
+    return MailTaken(
+        quote_redacted(answer, server.wire_secrets),
+        {who: quote_redacted(said, server.wire_secrets) for who, said in refused.items()},
     )
 
 
-async def _encrypt(client: SMTP, server: Server) -> None:
+async def _start_tls(client: SMTP, server: SmtpServer) -> None:
     with suppress(SMTPHeloError):
         await client.ehlo()
     if not client.supports_extension("starttls"):
         raise ChannelError(
-            f"{server.place} offers no STARTTLS; set security to tls if it speaks TLS from "
+            f"{server.host_and_port} offers no STARTTLS; set security to tls if it speaks TLS from "
             "the start (port 465), or to none if mail may go unencrypted",
             reason="tls",
         )
     try:
         await client.starttls()
     except SMTPResponseException as error:
-        said = quoted(f"{error.code} {error.message}")
-        raise ChannelError(f"{server.place} refused STARTTLS: {said}", reason="tls") from None
+        said = quote_redacted(f"{error.code} {error.message}")
+        raise ChannelError(
+            f"{server.host_and_port} refused STARTTLS: {said}", reason="tls"
+        ) from None
 
 
-async def _log_in(client: SMTP, server: Server, password: Secret) -> None:
+async def _log_in(client: SMTP, server: SmtpServer, password: Secret) -> None:
     """One attempt with the password: aiosmtplib's own login tries it in every way there is,
     and three failures at once lock accounts."""
     await client.ehlo()
@@ -201,9 +203,10 @@ async def _log_in(client: SMTP, server: Server, password: Secret) -> None:
                 raise
         else:
             return
-    offered = quoted(" ".join(client.server_auth_methods) or "none")
+    offered = quote_redacted(" ".join(client.server_auth_methods) or "none")
     raise ChannelError(
-        f"{server.place} offers no login with a password (it offers: {offered})", reason="auth"
+        f"{server.host_and_port} offers no login with a password (it offers: {offered})",
+        reason="auth",
     )
 
 
@@ -212,7 +215,7 @@ DOMAIN = re.compile(rf"{_LABEL}(?:\.{_LABEL})+")
 """A name with a domain, as RFC 5321 4.1.2 has it."""
 
 
-def greeting(host: str, domain: str) -> str:
+def ehlo_name(host: str, domain: str) -> str:
     """This host's name for EHLO without asking DNS: a node's or container's name has no domain, so
     it gets the sender's. Relays such as Google's send `localhost` and address literals away. Where
     neither gives a name: the literal that RFC 5321 4.1.3 allows."""
@@ -220,57 +223,66 @@ def greeting(host: str, domain: str) -> str:
     return next((name for name in names if DOMAIN.fullmatch(name)), "[127.0.0.1]")
 
 
-def _trouble(server: Server, error: Exception) -> ChannelError:
+def _network_error(server: SmtpServer, error: Exception) -> ChannelError:
     if (tls := tls_trouble(error)) is not None:
-        return ChannelError(f"{server.place}: {tls_words(tls)}", reason="tls")
+        return ChannelError(f"{server.host_and_port}: {tls_words(tls)}", reason="tls")
     if isinstance(error, SMTPRecipientsRefused):
-        return _nobody(server, error)
+        return _no_recipient_error(server, error)
     if isinstance(error, SMTPResponseException):
-        return _refusal(server, error)
+        return _refused_error(server, error)
     if isinstance(error, asyncio.TimeoutError | TimeoutError):
         limit = duration_text(server.timeout)
-        return ChannelError(f"{server.place} did not answer within {limit}", reason="timeout")
+        return ChannelError(
+            f"{server.host_and_port} did not answer within {limit}", reason="timeout"
+        )
     cause = error.__cause__ if isinstance(error, SMTPConnectError) else error
     if isinstance(cause, OSError) and not isinstance(cause, SMTPException):
-        why = unconnected(cause)
-        return ChannelError(f"cannot connect to {server.place}: {why}", reason="network")
-    said = quoted(str(error) or type(error).__name__, server.secrets)
-    place = "" if server.host in said else f"{server.place}: "
+        why = connection_failure(cause)
+        return ChannelError(f"cannot connect to {server.host_and_port}: {why}", reason="network")
+    said = quote_redacted(str(error) or type(error).__name__, server.wire_secrets)
+    place = "" if server.host in said else f"{server.host_and_port}: "
     return ChannelError(f"{place}{said}", reason="network")
 
 
-def _refusal(server: Server, error: SMTPResponseException) -> ChannelError:
-    said = quoted(f"{error.code} {error.message}", server.secrets)
+def _refused_error(server: SmtpServer, error: SMTPResponseException) -> ChannelError:
+    said = quote_redacted(f"{error.code} {error.message}", server.wire_secrets)
     if isinstance(error, SMTPAuthenticationError):
         advice = "; check username and password" if error.code // 100 == 5 else ""
-        text = f"{server.place} refused the login of {quoted(server.username)}{advice}: {said}"
+        text = f"{server.host_and_port} refused the login of {quote_redacted(server.username)}{advice}: {said}"
         return ChannelError(text, reason="auth")
     if error.code in _WANTS_LOGIN:
-        return ChannelError(f"{server.place} wants a login or TLS first: {said}", reason="auth")
+        return ChannelError(
+            f"{server.host_and_port} wants a login or TLS first: {said}", reason="auth"
+        )
     if not isinstance(error, SMTPSenderRefused | SMTPDataError):
-        return ChannelError(f"{server.place} does not want to talk: {said}", reason="server")
+        return ChannelError(
+            f"{server.host_and_port} does not want to talk: {said}", reason="server"
+        )
     what = "the sender" if isinstance(error, SMTPSenderRefused) else "the mail"
     permanent = error.code // 100 == 5
     return ChannelError(
-        f"{server.place} refused {what}: {said}",
+        f"{server.host_and_port} refused {what}: {said}",
         permanent=permanent,
         reason="refused" if permanent else "server",
     )
 
 
-def _nobody(server: Server, error: SMTPRecipientsRefused) -> ChannelError:
+def _no_recipient_error(server: SmtpServer, error: SMTPRecipientsRefused) -> ChannelError:
     permanent = all(r.code // 100 == 5 for r in error.recipients)
-    said = listed(
-        {r.recipient: quoted(f"{r.code} {r.message}", server.secrets) for r in error.recipients}
+    said = list_refused(
+        {
+            r.recipient: quote_redacted(f"{r.code} {r.message}", server.wire_secrets)
+            for r in error.recipients
+        }
     )
     return ChannelError(
-        f"{server.place} refused every recipient: {said}",
+        f"{server.host_and_port} refused every recipient: {said}",
         permanent=permanent,
-        reason=RECIPIENT,
+        reason=RECIPIENT_REASON,
     )
 
 
-def listed(refused: Mapping[str, str], limit: int = 3) -> str:
+def list_refused(refused: Mapping[str, str], limit: int = 3) -> str:
     """`a@example.org (550 no such user), … and 4 more`."""
     shown: Iterable[str] = [f"{who} ({said})" for who, said in [*refused.items()][:limit]]
     more = f" and {len(refused) - limit} more" if len(refused) > limit else ""

@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from sentinel.channels.chat import ChatChannel, Message, buttons, unanswered
-from sentinel.channels.format.blocks import Block, fitted
-from sentinel.channels.http import Request
+from sentinel.channels.chat import ChatChannel, ChatMessage, button_links, without_answers
+from sentinel.channels.format.blocks import MessageBlock, fit_blocks
+from sentinel.channels.http import HttpRequest
 from sentinel.channels.markup import PLAIN, Markup
-from sentinel.channels.post import post
+from sentinel.channels.post import json_request
 from sentinel.channels.settings import check_url
 from sentinel.core.settings import FilePath, Secret
 from sentinel.core.text import shortened
@@ -45,51 +45,56 @@ class Teams(ChatChannel, frozen=True, kw_only=True, forbid_unknown_fields=True):
         super().__post_init__()
         check_url(self.url.reveal(), "url")
 
-    def request(self, message: Message) -> Request:
+    def request(self, message: ChatMessage) -> HttpRequest:
         """A message with one card."""
         attachment = {
             "contentType": "application/vnd.microsoft.card.adaptive",
             "contentUrl": None,
-            "content": _card(message),
+            "content": _adaptive_card(message),
         }
         payload = {"type": "message", "attachments": [attachment]}
-        return post(self.url.reveal(), payload, self.timeout, self.ca_file)
+        return json_request(self.url.reveal(), payload, self.timeout, self.ca_file)
 
 
-def _card(message: Message) -> dict[str, Any]:
+def _adaptive_card(message: ChatMessage) -> dict[str, Any]:
     colour = _COLOURS.get(message.chat.tone, "Default")
-    title = _run(shortened(message.title, 400), weight="Bolder", size="Medium", color=colour)
-    actions = [{"type": "Action.OpenUrl", "title": t, "url": u} for t, u in buttons(message)]
+    title = _text_run(
+        shortened(message.title_line, 400), weight="Bolder", size="Medium", color=colour
+    )
+    actions = [{"type": "Action.OpenUrl", "title": t, "url": u} for t, u in button_links(message)]
     return {
         "$schema": "http://adaptivecards.io/schemas/adaptive-card.json",
         "type": "AdaptiveCard",
         "version": "1.4",
         "msteams": {"width": "Full"},
-        "body": [_paragraph(title), *chain.from_iterable(map(_block, _blocks(message)))],
+        "body": [
+            _rich_paragraph(title),
+            *chain.from_iterable(map(_block_elements, _fitted_blocks(message))),
+        ],
         **({"actions": actions} if actions else {}),
     }
 
 
-def _blocks(message: Message) -> tuple[Block, ...]:
+def _fitted_blocks(message: ChatMessage) -> tuple[MessageBlock, ...]:
     if message.words.text is None:
-        return fitted(unanswered(message).chat, _ROOM, _size)
-    return (Block("line", shortened(message.words.text, _ROOM // 4)),)
+        return fit_blocks(without_answers(message).chat, _ROOM, _block_size)
+    return (MessageBlock("line", shortened(message.words.text, _ROOM // 4)),)
 
 
-def _size(block: Block) -> int:
+def _block_size(block: MessageBlock) -> int:
     return len(msgspec.json.encode(block.text)) + _LINE * (block.text.count("\n") + 1)
 
 
-def _block(block: Block) -> Iterator[dict[str, Any]]:
+def _block_elements(block: MessageBlock) -> Iterator[dict[str, Any]]:
     """An element for each line: how a line break within one looks is nowhere promised."""
     for number, line in enumerate(block.text.split("\n")):
         spacing = {"spacing": "None"} if number else {}
-        yield {**_paragraph(_run(line or " ", **_STYLES[block.role])), **spacing}
+        yield {**_rich_paragraph(_text_run(line or " ", **_STYLES[block.role])), **spacing}
 
 
-def _paragraph(run: dict[str, Any]) -> dict[str, Any]:
+def _rich_paragraph(run: dict[str, Any]) -> dict[str, Any]:
     return {"type": "RichTextBlock", "inlines": [run]}
 
 
-def _run(text: str, **style: Any) -> dict[str, Any]:
+def _text_run(text: str, **style: Any) -> dict[str, Any]:
     return {"type": "TextRun", "text": text, **style}

@@ -2,10 +2,10 @@
 
 from typing import ClassVar
 
-from sentinel.channels.chat import ChatChannel, Message, quiet
-from sentinel.channels.http import Request
+from sentinel.channels.chat import ChatChannel, ChatMessage, is_quiet
+from sentinel.channels.http import HttpRequest
 from sentinel.channels.markup import HTML, Markup
-from sentinel.channels.post import below, post, upload
+from sentinel.channels.post import form_request, json_request, url_below
 from sentinel.channels.settings import check_secret, check_url
 from sentinel.core.errors import Invalid
 from sentinel.core.settings import FilePath, Secret
@@ -37,27 +37,29 @@ class Telegram(ChatChannel, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         if not str(self.chat).strip():
             raise Invalid("name the chat: its number or @name", "chat")
 
-    def request(self, message: Message) -> Request:
+    def request(self, message: ChatMessage) -> HttpRequest:
         """HTML of which every text of others is escaped; links get no preview."""
         payload = {
             "chat_id": self.chat,
-            "text": message.whole(_ROOM),
+            "text": message.whole_text(_ROOM),
             "parse_mode": "HTML",
             "link_preview_options": {"is_disabled": True},
-            "disable_notification": quiet(message),
+            "disable_notification": is_quiet(message),
             **({"message_thread_id": self.thread} if self.thread is not None else {}),
         }
-        url, hidden = self._method("sendMessage")
-        return post(url, payload, self.timeout, self.ca_file, hidden=hidden)
+        url, hidden = self._method_url("sendMessage")
+        return json_request(url, payload, self.timeout, self.ca_file, hidden=hidden)
 
-    def upload(self, picture: bytes) -> Request:
+    def upload(self, picture: bytes) -> HttpRequest:
         """https://core.telegram.org/bots/api#sendphoto"""
         fields = {"chat_id": str(self.chat), "disable_notification": "true"}
         if self.thread is not None:
             fields["message_thread_id"] = str(self.thread)
-        url, hidden = self._method("sendPhoto")
-        return upload(url, fields, "photo", picture, self.timeout, self.ca_file, hidden=hidden)
+        url, hidden = self._method_url("sendPhoto")
+        return form_request(
+            url, fields, "photo", picture, self.timeout, self.ca_file, hidden=hidden
+        )
 
-    def _method(self, name: str) -> tuple[str, tuple[str, ...]]:
+    def _method_url(self, name: str) -> tuple[str, tuple[str, ...]]:
         token = self.token.reveal()
-        return below(self.api, f"bot{token}/{name}"), (token, token.partition(":")[2])
+        return url_below(self.api, f"bot{token}/{name}"), (token, token.partition(":")[2])

@@ -18,8 +18,8 @@ from msgspec import Struct, structs
 
 from sentinel.channels.format import text as render
 from sentinel.channels.format.examples import SAMPLES
-from sentinel.channels.format.text import card
-from sentinel.channels.record import inert
+from sentinel.channels.format.text import make_card
+from sentinel.channels.record import make_inert
 from sentinel.core.errors import Invalid, SentinelError
 from sentinel.core.model import Notification, Receipt
 from sentinel.core.text import visible
@@ -60,7 +60,7 @@ class ChatTemplates(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     text: str = ""
 
 
-class Words(Struct, frozen=True, kw_only=True):
+class MessageWords(Struct, frozen=True, kw_only=True):
     """What the templates made; None where the built-in wording stands. `trouble` says why a
     template was not followed, in one line."""
 
@@ -70,15 +70,17 @@ class Words(Struct, frozen=True, kw_only=True):
     trouble: str = ""
 
     @property
-    def templated(self) -> bool:
+    def is_templated(self) -> bool:
         """Whether a template made any of it."""
         return any(part is not None for part in (self.subject, self.text, self.html))
 
-    def given_up(self, error: Exception) -> "Words":
+    def give_up_templates(self, error: Exception) -> "MessageWords":
         """The built-in words, because a service refused these."""
-        return Words(trouble=f"refused with its templates ({error}), told in the built-in words")
+        return MessageWords(
+            trouble=f"refused with its templates ({error}), told in the built-in words"
+        )
 
-    def told(self, receipt: Receipt) -> Receipt:
+    def note_in_receipt(self, receipt: Receipt) -> Receipt:
         """The receipt, with the trouble in it and in the log."""
         if not self.trouble:
             return receipt
@@ -86,59 +88,59 @@ class Words(Struct, frozen=True, kw_only=True):
         return structs.replace(receipt, text=f"{receipt.text}; {self.trouble}")
 
 
-BUILT_IN = Words()
+BUILT_IN = MessageWords()
 
 
-def check(templates: Any, escape: Escape | None = None) -> None:
+def check_templates(templates: Any, escape: Escape | None = None) -> None:
     """Fill every template in for each sample; Invalid at its key when one cannot be."""
-    for name, source in _given(templates):
+    for name, source in _given_templates(templates):
         for sample in SAMPLES.values():
             try:
-                _filled(name, source, sample, escape)
+                _fill_template(name, source, sample, escape)
             except TemplateError as error:
                 raise Invalid(str(error), "templates", name) from None
 
 
-def words(
+def fill_templates(
     templates: Any, notifications: Sequence[Notification], escape: Escape | None = None
-) -> Words:
+) -> MessageWords:
     """The wording for these notifications; never fails, a message matters more than its looks.
 
     `escape` makes the values that `text` puts out inert in the service's markup.
     """
     made: dict[str, str] = {}
     trouble = ""
-    for name, source in _given(templates):
+    for name, source in _given_templates(templates):
         try:
-            made[name] = _filled(name, source, notifications, escape)
+            made[name] = _fill_template(name, source, notifications, escape)
         except TemplateError as error:
             trouble = trouble or f"template {name} failed ({error}), told in the built-in words"
-    return Words(**made, trouble=trouble)
+    return MessageWords(**made, trouble=trouble)
 
 
-def _given(templates: Any) -> list[tuple[str, str]]:
+def _given_templates(templates: Any) -> list[tuple[str, str]]:
     pairs = [(name, getattr(templates, name)) for name in templates.__struct_fields__]
     return [(name, source) for name, source in pairs if source]
 
 
-def _filled(
+def _fill_template(
     name: str, source: str, notifications: Sequence[Notification], escape: Escape | None
 ) -> str:
     """One template filled in; TemplateError whatever goes wrong in it."""
-    environment = _environment(escape if name == "text" else None, autoescape=name == "html")
+    environment = _sandbox(escape if name == "text" else None, autoescape=name == "html")
     try:
         template = environment.from_string(source)
-        text = _bounded(template.generate(_variables(notifications)))
+        text = _join_bounded(template.generate(_template_variables(notifications)))
     except TemplateError:
         raise
     except Exception as error:
-        raise TemplateError(f"line {_line(error)}: {_words(error)}") from None
+        raise TemplateError(f"line {_template_line(error)}: {_error_words(error)}") from None
     if not text.strip():
         raise TemplateError("line 1: nothing comes out")
     return visible(" ".join(text.split())) if name == "subject" else text
 
 
-def _environment(escape: Escape | None, autoescape: bool) -> Any:
+def _sandbox(escape: Escape | None, autoescape: bool) -> Any:
     from jinja2 import StrictUndefined
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
@@ -155,22 +157,25 @@ def _environment(escape: Escape | None, autoescape: bool) -> Any:
     )
 
 
-def _variables(notifications: Sequence[Notification]) -> Mapping[str, Any]:
-    alerts = [_shown(n) for n in render.worst_first(notifications)[:_ALERTS]]
-    built_in = {"heading": render.subject(notifications), "body": render.text(notifications)}
+def _template_variables(notifications: Sequence[Notification]) -> Mapping[str, Any]:
+    alerts = [_template_alert(n) for n in render.sort_worst_first(notifications)[:_ALERTS]]
+    built_in = {
+        "heading": render.subject_line(notifications),
+        "body": render.render_text(notifications),
+    }
     return {**vars(alerts[0]), "alerts": alerts, "count": len(notifications), **built_in}
 
 
-def _shown(notification: Notification) -> SimpleNamespace:
-    safe = structs.asdict(inert(notification))
+def _template_alert(notification: Notification) -> SimpleNamespace:
+    safe = structs.asdict(make_inert(notification))
     plain = {k: v.value if isinstance(v, Enum) else v for k, v in safe.items()}
-    return SimpleNamespace(**plain, card=SimpleNamespace(**structs.asdict(card(notification))))
+    return SimpleNamespace(**plain, card=SimpleNamespace(**structs.asdict(make_card(notification))))
 
 
-def _bounded(pieces: Any) -> str:
+def _join_bounded(pieces: Any) -> str:
     """The whole text, unless it grows or takes beyond all reason."""
     text, size = [], 0
-    with _limited(LIMIT):
+    with _limit_seconds(LIMIT):
         for piece in pieces:
             text.append(piece)
             size += len(piece)
@@ -180,7 +185,7 @@ def _bounded(pieces: Any) -> str:
 
 
 @contextmanager
-def _limited(seconds: float) -> Iterator[None]:
+def _limit_seconds(seconds: float) -> Iterator[None]:
     """Ends a template's code after so long. A loop that puts nothing out can be watched from
     within only by tracing; the code of others is left alone."""
     end, before = time.monotonic() + seconds, sys.gettrace()
@@ -199,7 +204,7 @@ def _limited(seconds: float) -> Iterator[None]:
         sys.settrace(before)
 
 
-def _words(error: Exception) -> str:
+def _error_words(error: Exception) -> str:
     """Jinja2's words, with ours for what they call by the names of Python's classes."""
     text = visible(str(error))[:200] or type(error).__name__
     for theirs, ours in _NAMES.items():
@@ -207,7 +212,7 @@ def _words(error: Exception) -> str:
     return text
 
 
-def _line(error: Exception) -> int:
+def _template_line(error: Exception) -> int:
     """The line of the template that an error comes from."""
     found = getattr(error, "lineno", None) or 1
     trace = error.__traceback__

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from typing import ClassVar, Literal
 
-from sentinel.channels.http import Request, submit
-from sentinel.channels.record import record
+from sentinel.channels.http import HttpRequest, submit_request
+from sentinel.channels.record import json_record
 from sentinel.channels.settings import check_headers, check_timeout, check_url
 from sentinel.core.model import Notification, Receipt
 from sentinel.core.settings import FilePath, Secret
-from sentinel.core.text import one_line
+from sentinel.core.text import shorten_to_line
 from sentinel.core.values import Duration
 from sentinel.plugin import Channel
 
@@ -38,19 +38,19 @@ class Webhook(Channel, frozen=True, kw_only=True, forbid_unknown_fields=True):
         """One request for each."""
         said = ""
         for notification in notifications:
-            said = await submit(self._request(notification))
+            said = await submit_request(self._webhook_request(notification))
         return Receipt(said)
 
-    def _request(self, notification: Notification) -> Request:
-        key = one_line(notification.key, 255).encode("ascii", "backslashreplace").decode()
+    def _webhook_request(self, notification: Notification) -> HttpRequest:
+        key = shorten_to_line(notification.key, 255).encode("ascii", "backslashreplace").decode()
         own = {"Content-Type": "application/json", "User-Agent": "sentinel"}
         given = {name: value.reveal() for name, value in self.headers.items()}
         kept = {n: v for n, v in own.items() if n.lower() not in {g.lower() for g in given}}
-        return Request(
+        return HttpRequest(
             url=self.url.reveal(),
             method=self.method,
             headers={**kept, **given, "Idempotency-Key": key},
-            body=record(notification),
+            body=json_record(notification),
             timeout=self.timeout,
             ca_file=self.ca_file,
         )

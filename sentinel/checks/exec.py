@@ -19,25 +19,27 @@ from sentinel.core.declared import ANY, Metric
 from sentinel.core.errors import CannotTell, Invalid
 from sentinel.core.model import Coverage, Finding, Report, Sample, Status
 from sentinel.core.ports import Context
-from sentinel.core.recall import recalled
+from sentinel.core.stored_memory import decode_memory
 from sentinel.core.text import shortened, visible, visible_lines
 from sentinel.plugin import Check
 
-MOST = 1_000_000  # bytes; Nagios itself keeps 8 KiB
-_SHOWN = 4000
-MOST_NUMBERS = 500
+MAX_OUTPUT_BYTES = 1_000_000  # bytes; Nagios itself keeps 8 KiB
+_MAX_SHOWN_CHARS = 4000
+MAX_NUMBERS = 500
 """Values of one run: each becomes a sample in the state, run after run."""
 
-_STATUS = {0: Status.OK, 1: Status.WARNING, 2: Status.CRITICAL, 3: Status.UNKNOWN}
+_STATUS_BY_CODE = {0: Status.OK, 1: Status.WARNING, 2: Status.CRITICAL, 3: Status.UNKNOWN}
 # 'label'=value[UOM];[warn];[crit];[min];[max], a quote inside a quoted label is doubled
 # A label begins a word: to try it at every letter takes hours for a megabyte without an =.
-_LABEL = r"(?<!\S)(?:'((?:[^']|'')*)'|([^\s='|]+))"
-_PERFORMANCE = re.compile(_LABEL + r"=([-+]?[\d.]+(?:[eE][-+]?\d+)?|U)([^\s;\d]*)(?:;\S*)?(?!\S)")
+_LABEL_PATTERN = r"(?<!\S)(?:'((?:[^']|'')*)'|([^\s='|]+))"
+_PERFDATA_PATTERN = re.compile(
+    _LABEL_PATTERN + r"=([-+]?[\d.]+(?:[eE][-+]?\d+)?|U)([^\s;\d]*)(?:;\S*)?(?!\S)"
+)
 # What a shell says that took a binary for a script, as execvp(3) has it try.
 _NO_PROGRAM = re.compile(rb"[Ss]yntax error|cannot execute binary file|Exec format error|\x7fELF")
 
 
-class Answer(Struct, frozen=True, kw_only=True):
+class PluginOutput(Struct, frozen=True, kw_only=True):
     """What a plugin printed, taken apart: its line, longer text, and numbers by label."""
 
     line: str
@@ -45,7 +47,7 @@ class Answer(Struct, frozen=True, kw_only=True):
     numbers: Mapping[str, float] = {}
 
 
-class Exec(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ExecCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A Nagios, Icinga or NHC plugin: its exit code, text and performance data.
 
     command: The plugin and its arguments as a list; no shell reads it.
@@ -67,21 +69,24 @@ class Exec(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     def run(self, ctx: Context) -> Report:
         """One finding about the check's own name; raises CannotTell when it did not run."""
-        before = recalled(ctx.memory.get("stuck"), proc.Stuck)
-        hanging = proc.Hanging({"": before} if before else {})
+        before = decode_memory(ctx.memory.get("stuck"), proc.StuckProcess)
+        hanging = proc.HangingChildren({"": before} if before else {})
         try:
-            with hanging.alone(""):
+            with hanging.start_alone(""):
                 done = proc.run(
-                    self.command, limit=ctx.limit, env={**os.environ, **self.env}, max_output=MOST
+                    self.command,
+                    limit=ctx.limit,
+                    env={**os.environ, **self.env},
+                    max_output=MAX_OUTPUT_BYTES,
                 )
-        except proc.Hangs as error:
+        except proc.StillHanging as error:
             raise CannotTell(f"an earlier run {error}; no other is started beside it") from None
         except proc.TimedOut as late:
             if late.stuck is None:
                 raise
-            return _hung(ctx.name, late)
-        answer = parse(os.fsdecode(done.out))
-        finding = judged(ctx.name, self.command[0], done, answer)
+            return _hanging_report(ctx.name, late)
+        answer = parse_output(os.fsdecode(done.out))
+        finding = judge_plugin(ctx.name, self.command[0], done, answer)
         samples = tuple(Sample(ctx.name, name, value) for name, value in answer.numbers.items())
         unseen = (ctx.name,) if finding.status is Status.UNKNOWN and done.code != 3 else ()
         return Report(
@@ -92,78 +97,86 @@ class Exec(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         )
 
 
-def parse(text: str) -> Answer:
+def parse_output(text: str) -> PluginOutput:
     """Take a plugin's standard output apart; what is not of the documented form is text."""
     first, _, rest = text.lstrip("\n").partition("\n")
     line, _, performance = first.partition("|")
     details, _, more = rest.partition("|")
-    return Answer(
-        line=shortened(visible(line.strip()[:_SHOWN]), 500),
-        details=shortened(visible_lines(details.strip()[: 2 * _SHOWN]), _SHOWN),
-        numbers=numbers(f"{performance} {more}"),
+    return PluginOutput(
+        line=shortened(visible(line.strip()[:_MAX_SHOWN_CHARS]), 500),
+        details=shortened(visible_lines(details.strip()[: 2 * _MAX_SHOWN_CHARS]), _MAX_SHOWN_CHARS),
+        numbers=parse_perfdata(f"{performance} {more}"),
     )
 
 
-def numbers(performance: str) -> dict[str, float]:
+def parse_perfdata(performance: str) -> dict[str, float]:
     """The first values by label, in the unit the plugin chose; what is undetermined or no number
     is left out."""
     found: dict[str, float] = {}
-    for match in _PERFORMANCE.finditer(performance):
+    for match in _PERFDATA_PATTERN.finditer(performance):
         label = visible((match[1] or match[2] or "").replace("''", "'").strip())
         with suppress(ValueError):
             if label and math.isfinite(value := float(match[3])):
                 found[label] = value
-        if len(found) >= MOST_NUMBERS:
+        if len(found) >= MAX_NUMBERS:
             break
     return found
 
 
-def judged(name: str, program: str, done: proc.Done, answer: Answer) -> Finding:
+def judge_plugin(name: str, program: str, done: proc.Done, answer: PluginOutput) -> Finding:
     """The finding that the plugin's end stands for."""
-    status, summary = _verdict(visible(program), done, answer)
+    status, summary = _plugin_verdict(visible(program), done, answer)
     return Finding(
         subject=name,
         status=status,
         summary=summary,
         values=answer.numbers,
-        details=answer.details or ("" if status is Status.OK else _complaint(done, answer)),
+        details=answer.details or ("" if status is Status.OK else _stderr_details(done, answer)),
     )
 
 
-def _verdict(program: str, done: proc.Done, answer: Answer) -> tuple[Status, str]:
-    said = answer.line or shortened(_said(done.err).replace("\n", " "), 300)
+def _plugin_verdict(program: str, done: proc.Done, answer: PluginOutput) -> tuple[Status, str]:
+    said = answer.line or shortened(_shorten_stderr(done.err).replace("\n", " "), 300)
     if done.code < 0:
-        return Status.UNKNOWN, f"{program} was ended by {_signal(-done.code)}{_tail(said)}"
+        return (
+            Status.UNKNOWN,
+            f"{program} was ended by {_signal_name(-done.code)}{_append_said(said)}",
+        )
     if not done.out.strip() and _NO_PROGRAM.search(done.err):
-        return Status.UNKNOWN, f"{program} is no program that this machine can run{_tail(said)}"
-    if done.code not in _STATUS:
+        return (
+            Status.UNKNOWN,
+            f"{program} is no program that this machine can run{_append_said(said)}",
+        )
+    if done.code not in _STATUS_BY_CODE:
         code = f"{program} ended with code {done.code}, which is no plugin's answer"
-        return Status.UNKNOWN, code + _tail(said)
-    return _STATUS[done.code], said or f"{program} ended with code {done.code} and said nothing"
+        return Status.UNKNOWN, code + _append_said(said)
+    return _STATUS_BY_CODE[
+        done.code
+    ], said or f"{program} ended with code {done.code} and said nothing"
 
 
-def _complaint(done: proc.Done, answer: Answer) -> str:
+def _stderr_details(done: proc.Done, answer: PluginOutput) -> str:
     """What stderr says beyond the summary."""
-    said = _said(done.err)
+    said = _shorten_stderr(done.err)
     return said if answer.line or "\n" in said else ""
 
 
-def _said(err: bytes) -> str:
-    return shortened(visible_lines(os.fsdecode(err[:_SHOWN]).strip()), _SHOWN)
+def _shorten_stderr(err: bytes) -> str:
+    return shortened(visible_lines(os.fsdecode(err[:_MAX_SHOWN_CHARS]).strip()), _MAX_SHOWN_CHARS)
 
 
-def _tail(said: str) -> str:
+def _append_said(said: str) -> str:
     return f": {said}" if said else ""
 
 
-def _signal(number: int) -> str:
+def _signal_name(number: int) -> str:
     try:
         return f"signal {number} ({signal.Signals(number).name})"
     except ValueError:
         return f"signal {number}"
 
 
-def _hung(name: str, late: proc.TimedOut) -> Report:
+def _hanging_report(name: str, late: proc.TimedOut) -> Report:
     pid = late.stuck.pid if late.stuck else 0
     finding = Finding(
         subject=name,

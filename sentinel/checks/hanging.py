@@ -8,22 +8,30 @@ from typing import TYPE_CHECKING
 
 from sentinel.core.errors import CannotTell
 from sentinel.core.text import shortened, visible
-from sentinel.nodes.probe import Blocked, Mount, NodeProbe, Process, Steps, Unread, Wants
+from sentinel.nodes.probe import (
+    NodeMount,
+    NodeProbe,
+    NodeProcess,
+    ProbeRequest,
+    StepTraces,
+    UninterruptibleThread,
+    Unread,
+)
 
 if TYPE_CHECKING:
     from sentinel.core.ports import Context
 
-WANTS = Wants(parts=("processes", "blocked", "steps", "mounts", "waits"))
-SHOWN = 5
-_WITNESSES = ("environment", "daemon", "cgroup")
+PROBE_WANTS = ProbeRequest(parts=("processes", "blocked", "steps", "mounts", "waits"))
+MAX_SHOWN_TASKS = 5
+_WITNESS_SECTIONS = ("environment", "daemon", "cgroup")
 """The kernel is believed before what a process inherited."""
-_NONE: Mapping[str, str] = MappingProxyType({})
+_NO_WITNESS: Mapping[str, str] = MappingProxyType({})
 
 
-def sluids(ctx: Context, probes: Sequence[NodeProbe | None]) -> Mapping[str, str]:
+def find_sluids(ctx: Context, probes: Sequence[NodeProbe | None]) -> Mapping[str, str]:
     """Job ids by SLUID. Slurm is asked only where the kernel counts a process to a job by one;
     what it cannot tell belongs to nobody that is known."""
-    steps = [probe.steps for probe in probes if probe and isinstance(probe.steps, Steps)]
+    steps = [probe.steps for probe in probes if probe and isinstance(probe.steps, StepTraces)]
     if not any(p.job.startswith("s") for told in steps for p in told.processes):
         return {}
     try:
@@ -32,41 +40,52 @@ def sluids(ctx: Context, probes: Sequence[NodeProbe | None]) -> Mapping[str, str
         return {}
 
 
-def told(probe: NodeProbe, sluids: Mapping[str, str] = _NONE) -> str:
+def describe_hanging(probe: NodeProbe, sluids: Mapping[str, str] = _NO_WITNESS) -> str:
     """Tasks in state D, those of jobs first; else who of a job is alive; else what was not seen."""
     if probe.blocked is None or isinstance(probe.blocked, Unread):
         why = probe.blocked.why if probe.blocked else "not asked for"
         return visible(f"what it waits for is not known: {why}")
-    jobs = _jobs(probe, sluids)
+    jobs = _jobs_by_pid(probe, sluids)
     stuck = sorted((b for b in probe.blocked if not b.kernel), key=lambda b: b.pid not in jobs)
     if stuck:
-        return listed(probe, stuck, sluids)
-    alive = [_alive(p, jobs[p.pid]) for p in _processes(probe) if p.pid in jobs]
+        return list_stuck_tasks(probe, stuck, sluids)
+    alive = [_describe_alive(p, jobs[p.pid]) for p in _probe_processes(probe) if p.pid in jobs]
     if alive:
-        return visible(f"no task is in state D; alive: {', '.join(alive[:SHOWN])}{_more(alive)}")
-    if isinstance(probe.steps, Steps) and not probe.steps.blind:
+        return visible(
+            f"no task is in state D; alive: {', '.join(alive[:MAX_SHOWN_TASKS])}{_describe_more(alive)}"
+        )
+    if isinstance(probe.steps, StepTraces) and not probe.steps.blind:
         return "no task is in state D and no process of a job is left: look at slurmd there"
     return "no task is in state D; whether processes of a job are left was not seen"
 
 
-def listed(probe: NodeProbe, stuck: Iterable[Blocked], sluids: Mapping[str, str] = _NONE) -> str:
+def list_stuck_tasks(
+    probe: NodeProbe,
+    stuck: Iterable[UninterruptibleThread],
+    sluids: Mapping[str, str] = _NO_WITNESS,
+) -> str:
     """`in state D: job 7: cat(33) of alice in request_wait_answer, opening /data/x (fuse at /data)`."""
-    jobs, everybody = _jobs(probe, sluids), {p.pid: p for p in _processes(probe)}
+    jobs, everybody = _jobs_by_pid(probe, sluids), {p.pid: p for p in _probe_processes(probe)}
     tasks = {b.pid: b for b in stuck}
-    shown = [_task(b, probe, jobs, everybody) for b in list(tasks.values())[:SHOWN]]
-    return visible(f"in state D: {', '.join(shown)}{_more(list(tasks))}")
+    shown = [
+        _describe_task(b, probe, jobs, everybody) for b in list(tasks.values())[:MAX_SHOWN_TASKS]
+    ]
+    return visible(f"in state D: {', '.join(shown)}{_describe_more(list(tasks))}")
 
 
-def _task(
-    blocked: Blocked, probe: NodeProbe, jobs: dict[int, str], everybody: dict[int, Process]
+def _describe_task(
+    blocked: UninterruptibleThread,
+    probe: NodeProbe,
+    jobs: dict[int, str],
+    everybody: dict[int, NodeProcess],
 ) -> str:
     job = f"job {jobs[blocked.pid]}: " if blocked.pid in jobs else ""
     process = everybody.get(blocked.pid)
     of = f" of {process.user or process.uid}" if process and job else ""
-    return f"{job}{blocked.name}({blocked.pid}){of} in {blocked.wait}{waits(blocked.pid, probe)}"
+    return f"{job}{blocked.name}({blocked.pid}){of} in {blocked.wait}{describe_wait(blocked.pid, probe)}"
 
 
-def waits(pid: int, probe: NodeProbe) -> str:
+def describe_wait(pid: int, probe: NodeProbe) -> str:
     """For which file, and on which file system that is; empty where nobody asked."""
     if probe.waits is None:
         return ""
@@ -74,38 +93,38 @@ def waits(pid: int, probe: NodeProbe) -> str:
     wait = next((w for w in found if w.pid == pid), None)
     if wait is None or not wait.path.startswith("/"):
         return ", which file system it waits for is not known"
-    return f", {wait.doing} {shortened(wait.path, 120)}{_file_system(wait.path, probe)}"
+    return f", {wait.doing} {shortened(wait.path, 120)}{_describe_file_system(wait.path, probe)}"
 
 
-def _file_system(path: str, probe: NodeProbe) -> str:
+def _describe_file_system(path: str, probe: NodeProbe) -> str:
     mounts = probe.mounts if isinstance(probe.mounts, tuple) else ()
-    over = [m for m in mounts if _below(path, m)]
+    over = [m for m in mounts if _is_below(path, m)]
     if not over:
         return ""
     mount = max(over, key=lambda m: len(m.point.rstrip("/")))
     return f" ({mount.type} at {mount.point})"
 
 
-def _below(path: str, mount: Mount) -> bool:
+def _is_below(path: str, mount: NodeMount) -> bool:
     point = mount.point.rstrip("/")
     return path == point or path.startswith(f"{point}/")
 
 
-def _jobs(probe: NodeProbe, sluids: Mapping[str, str]) -> dict[int, str]:
-    if not isinstance(probe.steps, Steps):
+def _jobs_by_pid(probe: NodeProbe, sluids: Mapping[str, str]) -> dict[int, str]:
+    if not isinstance(probe.steps, StepTraces):
         return {}
-    steps = sorted(probe.steps.processes, key=lambda p: _WITNESSES.index(p.witness))
+    steps = sorted(probe.steps.processes, key=lambda p: _WITNESS_SECTIONS.index(p.witness))
     return {p.pid: sluids.get(p.job, p.job) for p in steps}
 
 
-def _processes(probe: NodeProbe) -> tuple[Process, ...]:
+def _probe_processes(probe: NodeProbe) -> tuple[NodeProcess, ...]:
     return probe.processes if isinstance(probe.processes, tuple) else ()
 
 
-def _alive(process: Process, job: str) -> str:
+def _describe_alive(process: NodeProcess, job: str) -> str:
     name = process.command.split(" ")[0].rpartition("/")[2][:40]
     return f"job {job}: {name}({process.pid}) of {process.user or process.uid}"
 
 
-def _more(found: list[str] | list[int]) -> str:
-    return f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
+def _describe_more(found: list[str] | list[int]) -> str:
+    return f" and {len(found) - MAX_SHOWN_TASKS} more" if len(found) > MAX_SHOWN_TASKS else ""

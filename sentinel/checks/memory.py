@@ -12,12 +12,18 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sentinel.checks.nodes_asked import chosen, judge_choice, probed, silent, unread
-from sentinel.checks.users import watched
-from sentinel.core.clock import SECOND, Instant, elapsed
+from sentinel.checks.nodes_asked import (
+    choose_nodes,
+    judge_choice,
+    probe_nodes,
+    silent_finding,
+    unread_finding,
+)
+from sentinel.checks.users import watched_users
+from sentinel.core.clock import SECOND, Instant, get_elapsed_s
 from sentinel.core.declared import Metric
 from sentinel.core.errors import CannotTell
-from sentinel.core.model import Coverage, Finding, Report, Status, worst
+from sentinel.core.model import Coverage, Finding, Report, Status, get_worst_status
 from sentinel.core.ports import Context
 from sentinel.core.settings import refuse_reversed
 from sentinel.core.values import Duration, Share, Size, duration_text, size_text
@@ -27,17 +33,17 @@ if TYPE_CHECKING:
     from sentinel.core.node_answers import Unreached
     from sentinel.nodes.probe import NodeProbe
 
-LOOKUP = 5.0
+LOOKUP_LIMIT_S = 5.0
 """Seconds for finding out who the members of a group are."""
 
-KEPT = ("used_percent", "available_bytes", "swap_used_percent")
+KEPT_LEVELS = ("used_percent", "available_bytes", "swap_used_percent")
 """Values worth a history."""
 
-_FEWEST = 5  # observations that make a trend
-Kills = tuple[str, int]
+_MIN_LEVELS = 5  # observations that make a trend
+KillCount = tuple[str, int]
 
 
-class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class MemoryLimits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Bad from these shares on, below this much available, when full within this time.
 
     used: Bad when so much of memory is used.
@@ -52,7 +58,7 @@ class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     full_in: Duration | None = None
 
 
-class Level(Struct, frozen=True, kw_only=True):
+class MemoryLevel(Struct, frozen=True, kw_only=True):
     """Bytes of memory and swap."""
 
     total: int
@@ -71,7 +77,7 @@ class Level(Struct, frozen=True, kw_only=True):
         return round(100 * (self.swap - self.swap_free) / self.swap, 2) if self.swap else None
 
 
-class Memory(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class MemoryCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Memory that can still be had: level, swap, trend, and what was killed for want of it.
 
     nodes: A host list like node-[0-3],gpu08, or `all` that do not sleep, in place of this host.
@@ -116,8 +122,8 @@ class Memory(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     job: str = ""
     users: list[str] = []
 
-    warn: Limits = Limits(used=Share(90), full_in=Duration(900))
-    crit: Limits = Limits(used=Share(97))
+    warn: MemoryLimits = MemoryLimits(used=Share(90), full_in=Duration(900))
+    crit: MemoryLimits = MemoryLimits(used=Share(97))
     window: Duration = Duration(1800)
 
     def __post_init__(self) -> None:
@@ -131,7 +137,7 @@ class Memory(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     def jobs_of(self) -> frozenset[str] | None:
         """The users squeue has to be asked for; None: everybody. Raises CannotTell."""
-        return watched(self.users, LOOKUP) if self.job else frozenset()
+        return watched_users(self.users, LOOKUP_LIMIT_S) if self.job else frozenset()
 
     @property
     def looks_into_nodes(self) -> bool:
@@ -141,46 +147,50 @@ class Memory(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def run(self, ctx: Context) -> Report:
         """A finding for each node, or one about `memory`; the trend needs a history."""
         if self.nodes or self.job:
-            return self._of_nodes(ctx)
-        finding = self._finding("memory", read(), ctx, os.uname().nodename.partition(".")[0])
+            return self._report_nodes(ctx)
+        finding = self._level_finding(
+            "memory", read_memory(), ctx, os.uname().nodename.partition(".")[0]
+        )
         here = Coverage(of="hosts", meant=1)
-        return Report(findings=(finding,), samples=finding.samples(KEPT), coverage=here)
+        return Report(findings=(finding,), samples=finding.samples(KEPT_LEVELS), coverage=here)
 
-    def _of_nodes(self, ctx: Context) -> Report:
-        from sentinel.nodes.probe import Wants
+    def _report_nodes(self, ctx: Context) -> Report:
+        from sentinel.nodes.probe import ProbeRequest
 
-        users = watched(self.users, min(LOOKUP, ctx.limit / 4)) if self.job else None
-        asked = chosen(self.nodes, self.job, users, ctx)
-        answers = probed(ctx, asked.names, Wants(parts=("memory",)))
-        findings = [self._of_node(name, answers[name], ctx) for name in asked.names]
+        users = watched_users(self.users, min(LOOKUP_LIMIT_S, ctx.limit / 4)) if self.job else None
+        asked = choose_nodes(self.nodes, self.job, users, ctx)
+        answers = probe_nodes(ctx, asked.names, ProbeRequest(parts=("memory",)))
+        findings = [self._judge_node_memory(name, answers[name], ctx) for name in asked.names]
         return Report(
             findings=tuple(findings),
-            coverage=asked.coverage(f.subject for f in findings if f.status is not Status.UNKNOWN),
-            samples=tuple(s for f in findings for s in f.samples(KEPT)),
-            memory={"kills": _kills(answers, ctx.memory.get("kills", {})), **asked.memory},
+            coverage=asked.nodes_coverage(
+                f.subject for f in findings if f.status is not Status.UNKNOWN
+            ),
+            samples=tuple(s for f in findings for s in f.samples(KEPT_LEVELS)),
+            memory={"kills": _remember_kills(answers, ctx.memory.get("kills", {})), **asked.memory},
         )
 
-    def _of_node(self, node: str, answer: NodeProbe | Unreached, ctx: Context) -> Finding:
+    def _judge_node_memory(self, node: str, answer: NodeProbe | Unreached, ctx: Context) -> Finding:
         from sentinel.nodes.probe import NodeProbe, Unread
 
         if not isinstance(answer, NodeProbe):
-            return silent(node, answer)
+            return silent_finding(node, answer)
         seen = answer.memory or Unread(kind="absent")
         if isinstance(seen, Unread):
-            return unread(node, seen)
-        level = Level(
+            return unread_finding(node, seen)
+        level = MemoryLevel(
             total=seen.total,
             available=seen.available,
             swap=seen.swap_total,
             swap_free=seen.swap_free,
         )
         before = ctx.memory.get("kills", {}).get(node)
-        return killed(self._finding(node, level, ctx, node), _key(answer), before)
+        return note_kills(self._level_finding(node, level, ctx, node), _kill_count(answer), before)
 
-    def _finding(self, subject: str, level: Level, ctx: Context, node: str) -> Finding:
+    def _level_finding(self, subject: str, level: MemoryLevel, ctx: Context, node: str) -> Finding:
         past = () if ctx.one_shot else ctx.history(subject, "available_bytes", float(self.window))
-        left = heading(level, past, ctx.now, float(self.window))
-        status, summary = judge(level, left, self.warn, self.crit)
+        left = full_within(level, past, ctx.now, float(self.window))
+        status, summary = judge_memory(level, left, self.warn, self.crit)
         there = f"ssh {node} " if subject == node else ""
         return Finding(
             subject=subject,
@@ -198,7 +208,7 @@ class Memory(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         )
 
 
-def read() -> Level:
+def read_memory() -> MemoryLevel:
     """This host's memory now, by psutil; raises CannotTell."""
     import psutil
 
@@ -206,12 +216,12 @@ def read() -> Level:
         memory, swap = psutil.virtual_memory(), psutil.swap_memory()
     except (OSError, RuntimeError, ValueError) as error:
         raise CannotTell(f"memory cannot be read: {error}") from error
-    return Level(
+    return MemoryLevel(
         total=memory.total, available=memory.available, swap=swap.total, swap_free=swap.free
     )
 
 
-def killed(finding: Finding, now: Kills | None, before: Any) -> Finding:
+def note_kills(finding: Finding, now: KillCount | None, before: Any) -> Finding:
     """The finding, warning where the kernel killed for want of memory since the last look; a
     reboot begins anew."""
     if now is None or not isinstance(before, list) or before[:1] != [now[0]]:
@@ -222,7 +232,7 @@ def killed(finding: Finding, now: Kills | None, before: Any) -> Finding:
     text = f"the kernel killed {count} process{'es' * (count != 1)} for want of memory"
     return replace(
         finding,
-        status=worst([finding.status, Status.WARNING]),
+        status=get_worst_status([finding.status, Status.WARNING]),
         summary=f"{text}; {finding.summary}",
         values={**finding.values, "oom_kills": count},
         commands=(
@@ -232,47 +242,49 @@ def killed(finding: Finding, now: Kills | None, before: Any) -> Finding:
     )
 
 
-def heading(
-    level: Level, past: Sequence[tuple[Instant, float]], now: Instant, window: float
+def full_within(
+    level: MemoryLevel, past: Sequence[tuple[Instant, float]], now: Instant, window: float
 ) -> float | None:
     """Seconds until memory is full; None below half, where a job that loads its data is usual."""
     if level.used_percent < 50:
         return None
-    return full_in([*past, (now, float(level.available))], window)
+    return project_full([*past, (now, float(level.available))], window)
 
 
-def full_in(past: Sequence[tuple[Instant, float]], window: float) -> float | None:
+def project_full(past: Sequence[tuple[Instant, float]], window: float) -> float | None:
     """Seconds until nothing is available if it goes on so; None where no trend is seen.
 
     The slope is the median over pairs half the history apart, so that one leap (a job that
     starts) is no trend. It needs five observations over a third of the window.
     """
-    if len(past) < _FEWEST or elapsed(past[0][0], past[-1][0]) < window / 3:
+    if len(past) < _MIN_LEVELS or get_elapsed_s(past[0][0], past[-1][0]) < window / 3:
         return None
     half = len(past) // 2
-    slopes = sorted(_slope(a, b) for a, b in zip(past, past[half:], strict=False))
+    slopes = sorted(_level_slope(a, b) for a, b in zip(past, past[half:], strict=False))
     slope = slopes[len(slopes) // 2]
     return past[-1][1] / -slope if slope < 0 else None
 
 
-def judge(level: Level, left: float | None, warn: Limits, crit: Limits) -> tuple[Status, str]:
+def judge_memory(
+    level: MemoryLevel, left: float | None, warn: MemoryLimits, crit: MemoryLimits
+) -> tuple[Status, str]:
     """The stricter limit decides; the summary names every limit crossed at that degree."""
     text = f"{level.used_percent:g}% used, {size_text(level.available)} available"
     if level.swap_used_percent:
         text += f", {level.swap_used_percent:g}% of swap used"
-    if left is not None and _soon(left, warn, crit):
+    if left is not None and _is_full_soon(left, warn, crit):
         text += f", full in {duration_text(left)} if it goes on so"
     for status, limits in ((Status.CRITICAL, crit), (Status.WARNING, warn)):
-        if crossed := _crossed(level, left, limits):
+        if crossed := _crossed_limits(level, left, limits):
             return status, f"{text} ({status.value} {' and '.join(crossed)})"
     return Status.OK, text
 
 
-def _soon(left: float, *limits: Limits) -> bool:
+def _is_full_soon(left: float, *limits: MemoryLimits) -> bool:
     return any(one.full_in is not None and left <= one.full_in for one in limits)
 
 
-def _crossed(level: Level, left: float | None, limits: Limits) -> list[str]:
+def _crossed_limits(level: MemoryLevel, left: float | None, limits: MemoryLimits) -> list[str]:
     swap = level.swap_used_percent
     crossed = []
     if limits.used is not None and level.used_percent >= limits.used:
@@ -286,17 +298,17 @@ def _crossed(level: Level, left: float | None, limits: Limits) -> list[str]:
     return crossed
 
 
-def _slope(a: tuple[Instant, float], b: tuple[Instant, float]) -> float:
-    return (b[1] - a[1]) / max(elapsed(a[0], b[0]), 1 / SECOND)
+def _level_slope(a: tuple[Instant, float], b: tuple[Instant, float]) -> float:
+    return (b[1] - a[1]) / max(get_elapsed_s(a[0], b[0]), 1 / SECOND)
 
 
-def _kills(answers: Mapping[str, NodeProbe | Unreached], before: Any) -> dict[str, Any]:
+def _remember_kills(answers: Mapping[str, NodeProbe | Unreached], before: Any) -> dict[str, Any]:
     """What to remember of every node that is still looked at; a silent one keeps what it had."""
-    known = {node: _key(answer) or before.get(node) for node, answer in answers.items()}
+    known = {node: _kill_count(answer) or before.get(node) for node, answer in answers.items()}
     return {node: list(kills) for node, kills in known.items() if kills}
 
 
-def _key(answer: NodeProbe | Unreached) -> Kills | None:
+def _kill_count(answer: NodeProbe | Unreached) -> KillCount | None:
     """The node's boot and how often its kernel has killed since; None where it did not say."""
     from sentinel.nodes.probe import NodeProbe, Unread
 

@@ -11,42 +11,42 @@ from msgspec import Meta, Struct, to_builtins
 from msgspec.structs import replace
 
 from sentinel.checks import hanging, passing
-from sentinel.checks.passing import Passage, Passing
+from sentinel.checks.passing import NodePassage, PassingNode
 from sentinel.core import hostlist
-from sentinel.core.clock import SECOND, elapsed
+from sentinel.core.clock import SECOND, get_elapsed_s
 from sentinel.core.cluster import Node, Timeouts
 from sentinel.core.declared import Metric, Panel
 from sentinel.core.errors import CannotTell, Invalid
 from sentinel.core.model import Finding, Report, Sample, Status, covered
-from sentinel.core.node_answers import Unreached, described
+from sentinel.core.node_answers import Unreached, describe_unreached
 from sentinel.core.ports import Context
-from sentinel.core.recall import recalled
+from sentinel.core.stored_memory import decode_memory
 from sentinel.core.text import shortened, visible
 from sentinel.core.values import Duration, Rate, Share, duration_text
 from sentinel.nodes.history import is_out
 from sentinel.nodes.probe import NodeProbe
 from sentinel.plugin import Check
-from sentinel.slurm.node_states import can_work, state_of, unknown_flags
+from sentinel.slurm.node_states import can_work, format_state, unknown_flags
 
 ALL = "all nodes"
-FEWEST = 2
+MIN_BOOTS = 2
 """Nodes of a rack, from which on that all are out says something of the rack."""
 
 PROBE = 0.7
 """Share of a run's limit for asking nodes that do not end a job."""
 
 
-class Past(Struct, frozen=True, kw_only=True):
+class NodesPast(Struct, frozen=True, kw_only=True):
     """What is remembered: who is out (None: nobody has looked yet), and when (µs UTC) each left; who
     passes through which state; seconds of the last boots, by partition."""
 
     out: tuple[str, ...] | None = None
     left: dict[str, tuple[int, ...]] = {}
-    passing: dict[str, Passing] = {}
+    passing: dict[str, PassingNode] = {}
     boots: dict[str, tuple[int, ...]] = {}
 
 
-class Nodes(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class NodesCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Nodes that can work against those needed; which cannot, why, since when, and how often.
 
     partition: The partition whose nodes are meant; unset, all.
@@ -85,7 +85,7 @@ class Nodes(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def __post_init__(self) -> None:
         if self.nodes is not None:
             try:
-                hostlist.expand(self.nodes)
+                hostlist.expand_hostlist(self.nodes)
             except Invalid as error:
                 raise Invalid(str(error), "nodes") from None
         if self.spare and self.need is None:
@@ -100,30 +100,30 @@ class Nodes(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         """One finding about all together, and where asked for one per node. CannotTell while
         Slurm does not know its nodes."""
         nodes, before = (
-            _known(self._chosen(ctx)),
-            recalled(ctx.memory, Past) or Past(),
+            _known_nodes(self._chosen_nodes(ctx)),
+            decode_memory(ctx.memory, NodesPast) or NodesPast(),
         )
         looked = None if before.out is None else before.passing
-        now = passing.followed(looked, nodes, ctx.now)
-        boots = passing.learnt(before.boots, looked, nodes, ctx.now)
-        passages = self._passages(nodes, now, boots, ctx)
-        out = frozenset(n.name for n in nodes if is_out(n) or _late(n, passages))
-        past = _noticed(before, nodes, out, ctx.now.wall, self.flapping.window)
+        now = passing.follow_passages(looked, nodes, ctx.now)
+        boots = passing.learn_boots(before.boots, looked, nodes, ctx.now)
+        passages = self._find_passages(nodes, now, boots, ctx)
+        out = frozenset(n.name for n in nodes if is_out(n) or _is_late(n, passages))
+        past = _note_leavers(before, nodes, out, ctx.now.wall, self.flapping.window)
         past = replace(past, passing=now, boots=boots)
         lost = out.union(name for name, passage in passages.items() if passage.verdict == "stuck")
-        fit = [node for node in nodes if available(node) and node.name not in lost]
+        fit = [node for node in nodes if is_available(node) and node.name not in lost]
         subject = visible(self.partition or ALL)
         each = self.need is None if self.each is None else self.each
-        shown = [n for n in nodes if each or self._often(n, past) or _stuck(n, passages)]
-        failed = {n.name for n in shown if self._status(n, passages.get(n.name)).bad}
+        shown = [n for n in nodes if each or self._leaves_often(n, past) or _is_stuck(n, passages)]
+        failed = {n.name for n in shown if self._node_status(n, passages.get(n.name)).bad}
         racks = _racks(shown, out & failed, ctx)
-        hangs = _hangs([n.name for n in shown if _stuck(n, passages)], ctx)
+        hangs = _find_hangs([n.name for n in shown if _is_stuck(n, passages)], ctx)
         return Report(
             findings=(
-                self._together(subject, nodes, fit, ctx),
-                *(_rack(rack, names) for rack, names in racks.items() if each),
+                self._judge_together(subject, nodes, fit, ctx),
+                *(_rack_finding(rack, names) for rack, names in racks.items() if each),
                 *(
-                    _with_rack(self._one(n, past, passages.get(n.name), hangs, ctx), racks)
+                    _label_rack(self._judge_node(n, past, passages.get(n.name), hangs, ctx), racks)
                     for n in shown
                 ),
             ),
@@ -137,20 +137,20 @@ class Nodes(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
             memory=to_builtins(past),
         )
 
-    def _passages(
+    def _find_passages(
         self,
         nodes: Sequence[Node],
-        now: Mapping[str, Passing],
+        now: Mapping[str, PassingNode],
         boots: Mapping[str, Sequence[int]],
         ctx: Context,
-    ) -> dict[str, Passage]:
+    ) -> dict[str, NodePassage]:
         """Of each node that passes through a state; Slurm's limits are asked only where needed."""
         asked = [n for n in nodes if n.name in now and now[n.name].kind != "completing"]
-        timeouts, why = passing.read_timeouts(ctx) if asked else (Timeouts(), "")
+        timeouts, why = passing.ask_timeouts(ctx) if asked else (Timeouts(), "")
         found = {}
         for node in nodes:
             if state := now.get(node.name):
-                seconds = elapsed(state.since, ctx.now)
+                seconds = get_elapsed_s(state.since, ctx.now)
                 if state.kind == "completing":
                     found[node.name] = passing.judge_ending(seconds, self.completing)
                 else:
@@ -159,9 +159,9 @@ class Nodes(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
                     )
         return found
 
-    def _chosen(self, ctx: Context) -> Sequence[Node]:
+    def _chosen_nodes(self, ctx: Context) -> Sequence[Node]:
         """The nodes that are meant; none where the partition is there and has none."""
-        nodes = self._listed(ctx)
+        nodes = self._listed_nodes(ctx)
         if self.partition is not None:
             known = sorted({p for node in nodes for p in node.partitions})
             if self.partition not in known and self._is_empty(ctx):
@@ -174,12 +174,12 @@ class Nodes(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
             raise CannotTell("Slurm shows no node here")
         if self.nodes is None:
             return nodes
-        names = set(hostlist.expand(self.nodes))
+        names = set(hostlist.expand_hostlist(self.nodes))
         if missing := names - {node.name for node in nodes}:
-            raise CannotTell(f"Slurm knows no {hostlist.shown(missing)} here")
+            raise CannotTell(f"Slurm knows no {hostlist.fold_for_people(missing)} here")
         return [node for node in nodes if node.name in names]
 
-    def _listed(self, ctx: Context) -> Sequence[Node]:
+    def _listed_nodes(self, ctx: Context) -> Sequence[Node]:
         try:
             return ctx.slurm.nodes()
         except CannotTell:  # of a cluster whose nodes all come and go nothing is printed at times
@@ -194,15 +194,15 @@ class Nodes(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         except CannotTell:
             return False
 
-    def _together(
+    def _judge_together(
         self, subject: str, nodes: Sequence[Node], fit: Sequence[Node], ctx: Context
     ) -> Finding:
         able = {n.name for n in fit}
         odd = [n for n in nodes if n.name not in able and can_work(n) is None and not is_out(n)]
-        status, why = judged(len(fit), self.need, self.spare)
-        if odd and judged(len(fit) + len(odd), self.need, self.spare)[0] is not status:
-            status, why = Status.UNKNOWN, f"{why}; {_strange(odd)}"
-        groups = grouped([n for n in nodes if n.name not in able], ctx.now.wall // SECOND)
+        status, why = judge_count(len(fit), self.need, self.spare)
+        if odd and judge_count(len(fit) + len(odd), self.need, self.spare)[0] is not status:
+            status, why = Status.UNKNOWN, f"{why}; {_describe_strange(odd)}"
+        groups = group_by_reason([n for n in nodes if n.name not in able], ctx.now.wall // SECOND)
         out = f"; out: {groups[0]}" if groups else ""
         more = f" and {len(groups) - 1} more reasons" if len(groups) > 1 else ""
         return Finding(
@@ -214,32 +214,32 @@ class Nodes(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
             commands=("sentinel nodes list", "sinfo -R") if status.bad else (),
         )
 
-    def _often(self, node: Node, past: Past) -> bool:
+    def _leaves_often(self, node: Node, past: NodesPast) -> bool:
         return len(past.left.get(node.name, ())) >= self.flapping.times
 
-    def _one(
+    def _judge_node(
         self,
         node: Node,
-        past: Past,
-        passage: Passage | None,
+        past: NodesPast,
+        passage: NodePassage | None,
         hangs: Mapping[str, str],
         ctx: Context,
     ) -> Finding:
-        times, often = len(past.left.get(node.name, ())), self._often(node, past)
+        times, often = len(past.left.get(node.name, ())), self._leaves_often(node, past)
         comes = f"; left service {times} times within {duration_text(self.flapping.window)}"
-        status = Status.WARNING if often else self._status(node, passage)
+        status = Status.WARNING if often else self._node_status(node, passage)
         hang = f": {hangs[node.name]}" if node.name in hangs else ""
-        text = _why(node, passage, ctx.now.wall // SECOND) + hang + (comes if often else "")
+        text = _why_out(node, passage, ctx.now.wall // SECOND) + hang + (comes if often else "")
         return Finding(
             subject=node.name,
             status=status,
             summary=visible(text),
-            values={"state": state_of(node), "reason": visible(node.reason), "left": times},
+            values={"state": format_state(node), "reason": visible(node.reason), "left": times},
             commands=(f"sentinel nodes list --history {visible(node.name)}",) if status.bad else (),
             labels={"node": node.name},
         )
 
-    def _status(self, node: Node, passage: Passage | None) -> Status:
+    def _node_status(self, node: Node, passage: NodePassage | None) -> Status:
         planned = "MAINTENANCE" in node.flags or node.reason.startswith(
             tuple(self.ignore) or ("\0",)
         )
@@ -258,45 +258,45 @@ def _racks(
 ) -> Mapping[str, Sequence[str]]:
     """Racks with their nodes (leaf switches or blocks of Slurm's topology, or as declared), where each of
     several is out, and none by plan. None where nobody tells of them: then each node is told for itself."""
-    if len(out) < FEWEST:
+    if len(out) < MIN_BOOTS:
         return {}
     names = {node.name for node in shown}
     try:
-        told = {r: hostlist.expand(nodes) for r, nodes in ctx.slurm.topology().items()}
+        told = {r: hostlist.expand_hostlist(nodes) for r, nodes in ctx.slurm.topology().items()}
     except (CannotTell, Invalid):
         return {}
     return {
         rack: nodes
         for rack, nodes in told.items()
-        if len(nodes) >= FEWEST and names.issuperset(nodes) and all(n in out for n in nodes)
+        if len(nodes) >= MIN_BOOTS and names.issuperset(nodes) and all(n in out for n in nodes)
     }
 
 
-def _rack(rack: str, nodes: Sequence[str]) -> Finding:
+def _rack_finding(rack: str, nodes: Sequence[str]) -> Finding:
     """All of a rack is out: one cause for all of it."""
     name = visible(rack)
     return Finding(
         subject=f"rack {name}",
         status=Status.CRITICAL,
-        summary=f"all {len(nodes)} nodes of it are out: {_names_of(nodes)}; look at its switch and its power",
+        summary=f"all {len(nodes)} nodes of it are out: {_show_names(nodes)}; look at its switch and its power",
         values={"nodes": len(nodes)},
-        commands=(f"sinfo -R -n {_names_of(nodes)}",),
+        commands=(f"sinfo -R -n {_show_names(nodes)}",),
         labels={"rack": name},
     )
 
 
-def _with_rack(finding: Finding, racks: Mapping[str, Sequence[str]]) -> Finding:
+def _label_rack(finding: Finding, racks: Mapping[str, Sequence[str]]) -> Finding:
     node = finding.labels["node"]
     of = next((name for name, nodes in racks.items() if node in nodes), "")
     return replace(finding, labels={**finding.labels, "rack": visible(of)}) if of else finding
 
 
-def available(node: Node) -> bool:
+def is_available(node: Node) -> bool:
     """Whether Slurm gives the node to jobs, now or when those on it have ended."""
     return not is_out(node) and can_work(node) is True
 
 
-def judged(fit: int, need: int | None, spare: Share) -> tuple[Status, str]:
+def judge_count(fit: int, need: int | None, spare: Share) -> tuple[Status, str]:
     """The status, and the words about what is needed. Nothing at all is always critical."""
     if need is None:
         return (Status.OK if fit else Status.CRITICAL), ""
@@ -308,49 +308,49 @@ def judged(fit: int, need: int | None, spare: Share) -> tuple[Status, str]:
     return Status.OK, f" ({wanted} needed)"
 
 
-def _strange(odd: Sequence[Node]) -> str:
+def _describe_strange(odd: Sequence[Node]) -> str:
     words = shortened(", ".join(sorted({f for node in odd for f in unknown_flags(node)})), 80)
     return visible(f"{len(odd)} more are {words}, a word that sentinel does not know")
 
 
-def grouped(out: Sequence[Node], now: int) -> list[str]:
+def group_by_reason(out: Sequence[Node], now: int) -> list[str]:
     """Nodes that cannot work by reason, the largest group first."""
     groups: dict[str, list[Node]] = defaultdict(list)
     for node in out:
-        groups[node.reason or state_of(node)].append(node)
+        groups[node.reason or format_state(node)].append(node)
     largest = sorted(groups.items(), key=lambda item: (-len(item[1]), item[0]))
     return [
-        f"{_names_of([node.name for node in nodes])}: {_group(reason, nodes, now)}"
+        f"{_show_names([node.name for node in nodes])}: {_describe_group(reason, nodes, now)}"
         for reason, nodes in largest
     ]
 
 
-def _group(reason: str, nodes: Sequence[Node], now: int) -> str:
-    states = "/".join(sorted({state_of(node) for node in nodes})[:3])
+def _describe_group(reason: str, nodes: Sequence[Node], now: int) -> str:
+    states = "/".join(sorted({format_state(node) for node in nodes})[:3])
     times = [node.reason_time for node in nodes if node.reason_time is not None]
     age = f" for {duration_text(max(0, now - min(times)))}" if times else ""
     return visible(f"{shortened(reason, 80)} ({states}){age}")
 
 
-def _why(node: Node, passage: Passage | None, now: int) -> str:
+def _why_out(node: Node, passage: NodePassage | None, now: int) -> str:
     if is_out(node):
         more = f"; {passage.text}" if passage and passage.verdict == "stuck" else ""
-        return f"is out: {_group(node.reason or 'no reason given', [node], now)}{more}"
+        return f"is out: {_describe_group(node.reason or 'no reason given', [node], now)}{more}"
     if passage is None:
-        return f"is {state_of(node)}"
+        return f"is {format_state(node)}"
     word = "is out: " if passage.verdict == "late" else ""
-    return f"{word}{passage.text} ({state_of(node)})"
+    return f"{word}{passage.text} ({format_state(node)})"
 
 
-def _late(node: Node, passages: Mapping[str, Passage]) -> bool:
+def _is_late(node: Node, passages: Mapping[str, NodePassage]) -> bool:
     return node.name in passages and passages[node.name].verdict == "late"
 
 
-def _stuck(node: Node, passages: Mapping[str, Passage]) -> bool:
+def _is_stuck(node: Node, passages: Mapping[str, NodePassage]) -> bool:
     return node.name in passages and passages[node.name].verdict == "stuck"
 
 
-def _hangs(names: Sequence[str], ctx: Context) -> dict[str, str]:
+def _find_hangs(names: Sequence[str], ctx: Context) -> dict[str, str]:
     """What keeps these nodes from ending a job, by what they themselves say."""
     if ctx.remote is None:
         return dict.fromkeys(
@@ -358,25 +358,25 @@ def _hangs(names: Sequence[str], ctx: Context) -> dict[str, str]:
         )
     if not names:
         return {}
-    answers = ctx.remote.probe(names, hanging.WANTS, limit=ctx.limit * PROBE)
+    answers = ctx.remote.probe(names, hanging.PROBE_WANTS, limit=ctx.limit * PROBE)
     told = [answer for answer in answers.values() if isinstance(answer, NodeProbe)]
-    sluids = hanging.sluids(ctx, told)
-    return {name: _hang(answers.get(name), sluids) for name in names}
+    sluids = hanging.find_sluids(ctx, told)
+    return {name: _describe_hang(answers.get(name), sluids) for name in names}
 
 
-def _hang(answer: NodeProbe | Unreached | None, sluids: Mapping[str, str]) -> str:
+def _describe_hang(answer: NodeProbe | Unreached | None, sluids: Mapping[str, str]) -> str:
     if answer is None:
         return "which task hangs is not known: it was not asked"
     if isinstance(answer, NodeProbe):
-        return hanging.told(answer, sluids)
-    return f"which task hangs is not known: {described(answer)}"
+        return hanging.describe_hanging(answer, sluids)
+    return f"which task hangs is not known: {describe_unreached(answer)}"
 
 
-def _names_of(names: Sequence[str]) -> str:
-    return shortened(hostlist.shown(names), 200)
+def _show_names(names: Sequence[str]) -> str:
+    return shortened(hostlist.fold_for_people(names), 200)
 
 
-def _known(nodes: Sequence[Node]) -> Sequence[Node]:
+def _known_nodes(nodes: Sequence[Node]) -> Sequence[Node]:
     """For seconds after a start of slurmctld it knows nothing of its nodes."""
     unknown = sum(node.state == "UNKNOWN" for node in nodes)
     if nodes and 2 * unknown > len(nodes):
@@ -384,9 +384,9 @@ def _known(nodes: Sequence[Node]) -> Sequence[Node]:
     return nodes
 
 
-def _noticed(
-    past: Past, nodes: Sequence[Node], out: frozenset[str], wall: int, window: float
-) -> Past:
+def _note_leavers(
+    past: NodesPast, nodes: Sequence[Node], out: frozenset[str], wall: int, window: float
+) -> NodesPast:
     """Who left since the last look; what is older than the window is forgotten."""
     begin = wall - int(window * SECOND)
     left: dict[str, tuple[int, ...]] = {}
@@ -396,4 +396,4 @@ def _noticed(
             times.append(wall)
         if times:
             left[node.name] = tuple(times)
-    return Past(out=tuple(sorted(out)), left=left)
+    return NodesPast(out=tuple(sorted(out)), left=left)

@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from sentinel.core.cluster import Node
     from sentinel.core.node_answers import Unreached
     from sentinel.core.ports import Context
-    from sentinel.nodes.probe import NodeProbe, Unread, Wants
+    from sentinel.nodes.probe import NodeProbe, ProbeRequest, Unread
 
 _LOG = logging.getLogger("sentinel")
 
 ALL = "all"
-MEMORY = "asked"
+CHOICE_MEMORY = "asked"
 """What of a check's memory is kept here."""
 
 
-class Chosen(Struct, frozen=True, kw_only=True):
+class ChosenNodes(Struct, frozen=True, kw_only=True):
     """Which nodes are meant, and which of them can be asked (`names`).
 
     `why`: why the others cannot, or why none is meant. `lost`: whether some of them were in Slurm's
@@ -42,7 +42,7 @@ class Chosen(Struct, frozen=True, kw_only=True):
     memory: Mapping[str, Any] = {}
     of: str = "nodes"
 
-    def coverage(self, seen: Iterable[str]) -> Coverage:
+    def nodes_coverage(self, seen: Iterable[str]) -> Coverage:
         """What of it was seen. Only nodes that nobody could ask are excused."""
         there = set(seen)
         excused = self.why if there.issuperset(self.names) and not self.lost else ""
@@ -57,19 +57,19 @@ def judge_choice(nodes: str, job: str) -> None:
         from sentinel.core import hostlist
 
         try:
-            hostlist.expand(nodes)
+            hostlist.expand_hostlist(nodes)
         except Invalid as error:
             raise Invalid(str(error), "nodes") from None
 
 
-def chosen(
+def choose_nodes(
     nodes: str,
     job: str,
     users: frozenset[str] | None,
     ctx: Context,
     *,
     of: Callable[[Sequence[Node]], Sequence[Node]] = lambda nodes: nodes,
-) -> Chosen:
+) -> ChosenNodes:
     """The nodes by name. `all`: those of Slurm (that `of` leaves) that do not sleep, of which those
     that it hears from are asked; `job` (name or id): where it runs, none while it does not. Raises
     CannotTell where Slurm has to be asked and is blind.
@@ -80,75 +80,77 @@ def chosen(
     from sentinel.core import hostlist
 
     if job:
-        return _of_job(job, users, ctx)
+        return _nodes_of_job(job, users, ctx)
     if nodes == ALL:
-        return _all(ctx, of)
-    names = hostlist.expand(nodes)
-    return Chosen(meant=names, names=names)
+        return _all_nodes(ctx, of)
+    names = hostlist.expand_hostlist(nodes)
+    return ChosenNodes(meant=names, names=names)
 
 
-def _of_job(job: str, users: frozenset[str] | None, ctx: Context) -> Chosen:
+def _nodes_of_job(job: str, users: frozenset[str] | None, ctx: Context) -> ChosenNodes:
     from sentinel.checks.users import refuse_lost
     from sentinel.core import hostlist
-    from sentinel.slurm.job_states import Phase, phase, strange
+    from sentinel.slurm.job_states import Phase, find_unknown_state, state_phase
 
     mine = [
         j
         for j in ctx.slurm.jobs()
         if job in (j.name, j.id, j.job_id) and (users is None or j.user in users)
     ]
-    running = [j for j in mine if phase(j.state) in (Phase.RUNNING, Phase.PAUSED)]
-    if not running and (why := strange(mine)):
+    running = [j for j in mine if state_phase(j.state) in (Phase.RUNNING, Phase.PAUSED)]
+    if not running and (why := find_unknown_state(mine)):
         raise CannotTell(visible(why))
-    ids, before = [j.job_id for j in running], _before(ctx, "jobs")
+    ids, before = [j.job_id for j in running], _last_choice(ctx, "jobs")
     if before is None or not set(ids).issuperset(before.split()):
         refuse_lost(ctx, job, users, ids)
-    names = tuple(dict.fromkeys(n for j in running for n in hostlist.printed(j.nodes)))
-    return Chosen(
+    names = tuple(dict.fromkeys(n for j in running for n in hostlist.expand_printed(j.nodes)))
+    return ChosenNodes(
         meant=names,
         names=names,
         why="" if running else f"no job {job} is running",
-        memory={MEMORY: {"jobs": " ".join(ids)}},
+        memory={CHOICE_MEMORY: {"jobs": " ".join(ids)}},
     )
 
 
-def _all(ctx: Context, of: Callable[[Sequence[Node]], Sequence[Node]]) -> Chosen:
+def _all_nodes(ctx: Context, of: Callable[[Sequence[Node]], Sequence[Node]]) -> ChosenNodes:
     from sentinel.core import hostlist
     from sentinel.slurm.node_states import ASLEEP
 
     every = ctx.slurm.nodes()
     nodes = of(every)
     awake = [n for n in nodes if n.state != "FUTURE" and not n.flags & ASLEEP]
-    names = tuple(n.name for n in awake if up(n))
+    names = tuple(n.name for n in awake if is_up(n))
     meant = tuple(n.name for n in awake)
     asleep = f"all {len(nodes)} sleep or are yet to come" if nodes and not awake else ""
     listed = {n.name for n in every}
-    before = _before(ctx, "nodes")
-    lost = tuple(n for n in hostlist.printed(before) if n not in listed) if before else ()
-    return Chosen(
+    before = _last_choice(ctx, "nodes")
+    lost = tuple(n for n in hostlist.expand_printed(before) if n not in listed) if before else ()
+    return ChosenNodes(
         meant=(*meant, *lost),
         names=names,
         why=asleep or "Slurm does not hear from them" * (len(names) < len(meant)),
         lost=bool(lost),
-        memory={MEMORY: {"nodes": hostlist.fold(meant) if meant else ""}},
+        memory={CHOICE_MEMORY: {"nodes": hostlist.fold_hostlist(meant) if meant else ""}},
     )
 
 
-def _before(ctx: Context, what: str) -> str | None:
+def _last_choice(ctx: Context, what: str) -> str | None:
     """What the last look had; None where there was none."""
-    asked = {} if ctx.one_shot else ctx.memory.get(MEMORY)
+    asked = {} if ctx.one_shot else ctx.memory.get(CHOICE_MEMORY)
     found = asked.get(what) if isinstance(asked, Mapping) else None
     return found if isinstance(found, str) else None
 
 
-def up(node: Node) -> bool:
+def is_up(node: Node) -> bool:
     """Whether Slurm hears from the node: nobody else is worth asking."""
     from sentinel.slurm.node_states import is_heard
 
     return is_heard(node)
 
 
-def probed(ctx: Context, names: Sequence[str], wants: Wants) -> Mapping[str, NodeProbe | Unreached]:
+def probe_nodes(
+    ctx: Context, names: Sequence[str], wants: ProbeRequest
+) -> Mapping[str, NodeProbe | Unreached]:
     """One round trip to each node; raises CannotTell where there is no way to nodes at all."""
     if ctx.remote is None:
         raise CannotTell("there is no way to nodes here; see `remote` in the configuration")
@@ -159,20 +161,20 @@ def probed(ctx: Context, names: Sequence[str], wants: Wants) -> Mapping[str, Nod
     return answers
 
 
-def silent(node: str, answer: Unreached, subject: str = "") -> Finding:
+def silent_finding(node: str, answer: Unreached, subject: str = "") -> Finding:
     """A node that told nothing: nobody knows how it is."""
-    from sentinel.core.node_answers import described
+    from sentinel.core.node_answers import describe_unreached
 
     return Finding(
         subject=subject or node,
         status=Status.UNKNOWN,
-        summary=described(answer),
+        summary=describe_unreached(answer),
         labels={"node": node},
         commands=(f"sentinel nodes probe {node}",),
     )
 
 
-def unread(node: str, part: Unread, subject: str = "") -> Finding:
+def unread_finding(node: str, part: Unread, subject: str = "") -> Finding:
     """A part of the probe that could not be read."""
     from sentinel.core.text import visible
 
@@ -184,12 +186,12 @@ def unread(node: str, part: Unread, subject: str = "") -> Finding:
     )
 
 
-def host() -> str:
+def host_name() -> str:
     """The short name of this machine."""
     return os.uname().nodename.partition(".")[0]
 
 
-def here(limit: float, wants: Wants) -> tuple[str, NodeProbe]:
+def probe_here(limit: float, wants: ProbeRequest) -> tuple[str, NodeProbe]:
     """This machine by the same script, as a child that can be ended. Raises CannotTell."""
     import secrets
 
@@ -197,38 +199,38 @@ def here(limit: float, wants: Wants) -> tuple[str, NodeProbe]:
     from sentinel.nodes import script
     from sentinel.nodes.probe import CutShort, NoProbe, parse
 
-    name, mark = host(), secrets.token_hex(16)
-    wants = wants.of(name)
+    name, mark = host_name(), secrets.token_hex(16)
+    wants = wants.restrict_to_node(name)
     try:
         done = proc.run(script.ARGV, stdin=script.text(wants, mark, limit), limit=limit)
         return name, parse(done.out, mark, wants)
-    except (proc.NotFound, proc.TimedOut, proc.TooMuch, NoProbe, CutShort) as error:
+    except (proc.CommandNotFound, proc.TimedOut, proc.TooMuchOutput, NoProbe, CutShort) as error:
         raise CannotTell(f"this machine cannot be probed: {error}") from error
 
 
-def looked(
-    nodes: str, ctx: Context, wants: Callable[[Collection[str]], Wants]
-) -> tuple[Chosen, dict[str, NodeProbe], list[Finding]]:
+def look_at_nodes(
+    nodes: str, ctx: Context, wants: Callable[[Collection[str]], ProbeRequest]
+) -> tuple[ChosenNodes, dict[str, NodeProbe], list[Finding]]:
     """The nodes, or this machine where none is named; what each told, and a finding for each that told
     nothing. Raises CannotTell where there is no way to nodes, or Slurm has to be asked and is blind."""
     from sentinel.nodes.probe import NodeProbe
 
     if not nodes:
-        name, probe = here(ctx.limit, wants([host()]))
-        return Chosen(meant=(name,), names=(name,), of="hosts"), {name: probe}, []
-    asked = chosen(nodes, "", None, ctx)
-    told = probed(ctx, asked.names, wants(asked.names))
-    silences = [silent(n, a) for n, a in told.items() if not isinstance(a, NodeProbe)]
+        name, probe = probe_here(ctx.limit, wants([host_name()]))
+        return ChosenNodes(meant=(name,), names=(name,), of="hosts"), {name: probe}, []
+    asked = choose_nodes(nodes, "", None, ctx)
+    told = probe_nodes(ctx, asked.names, wants(asked.names))
+    silences = [silent_finding(n, a) for n, a in told.items() if not isinstance(a, NodeProbe)]
     return asked, {n: a for n, a in told.items() if isinstance(a, NodeProbe)}, silences
 
 
-def ignored(patterns: Iterable[str], node: str, part: str) -> bool:
+def is_ignored_part(patterns: Iterable[str], node: str, part: str) -> bool:
     """Whether one of the patterns means this part of a node: `FAN7`, or `gpu07/PSU2*`."""
     names = (part, f"{node}/{part}")
     return any(fnmatchcase(name, pattern) for name in names for pattern in patterns)
 
 
-def mended(
+def find_mended(
     bad: Sequence[str], found: Sequence[Finding], whole: Collection[str]
 ) -> tuple[list[Finding], list[str]]:
     """Parts of nodes (`NODE/PART`) that were told as bad and are well now, or were taken out: said

@@ -204,7 +204,7 @@ _WELL = (
     *(f"IPMB-A {a}, IPMB-B {b}" for a in ("enabled", "disabled") for b in ("enabled", "disabled")),
 )
 
-STATES: Mapping[str, Status] = {
+SENSOR_STATES: Mapping[str, Status] = {
     **{word.lower(): Status.OK for word in _WELL},
     **{word.lower(): Status.WARNING for word in _WARNING},
     **{word.lower(): Status.CRITICAL for word in _CRITICAL},
@@ -218,22 +218,24 @@ _SOUNDS_BAD = re.compile(
 )
 """Of a sensor whose one state is just "asserted", its name tells what that means."""
 
-_NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?( [A-Za-z%/ *]+)?")
+_NUMBER_PATTERN = re.compile(r"-?[0-9]+(\.[0-9]+)?( [A-Za-z%/ *]+)?")
 _NOTHING = re.compile(r"(0x0+|no reading|not readable|n/?a|na|ns|)", re.IGNORECASE)
 MAX_PARTS = 40
 
 
-def judge(name: str, text: str) -> tuple[Status, list[str]]:
+def judge_states(name: str, text: str) -> tuple[Status, list[str]]:
     """The worst of the states that the sensor of that name is in, and the states in its text that are
     not known here."""
     worst, unknown = Status.OK, list[str]()
-    for part in _parts(text):
+    for part in _split_states(text):
         low = part.lower()
         if low == _ASSERTED:
             status = Status.WARNING if _SOUNDS_BAD.search(name) else Status.OK
-        elif low.startswith(_CHANGES) or _NOTHING.fullmatch(part) or _NUMBER.fullmatch(part):
+        elif (
+            low.startswith(_CHANGES) or _NOTHING.fullmatch(part) or _NUMBER_PATTERN.fullmatch(part)
+        ):
             status = Status.OK
-        elif (known := STATES.get(low)) is not None:
+        elif (known := SENSOR_STATES.get(low)) is not None:
             status = known
         else:
             unknown.append(part)
@@ -242,14 +244,14 @@ def judge(name: str, text: str) -> tuple[Status, list[str]]:
     return worst, unknown
 
 
-def _parts(text: str) -> Iterator[str]:
+def _split_states(text: str) -> Iterator[str]:
     """The states in a line; some have a comma in their own words: the longest that is known counts."""
     pieces = [piece.strip() for piece in text.split(",")][:MAX_PARTS]
     at = 0
     while at < len(pieces):
         for end in range(min(len(pieces), at + 4), at, -1):
             joined = ", ".join(pieces[at:end])
-            if joined.lower() in STATES or end == at + 1:
+            if joined.lower() in SENSOR_STATES or end == at + 1:
                 yield joined
                 at = end
                 break

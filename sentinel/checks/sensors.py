@@ -16,37 +16,43 @@ from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
 from sentinel.checks import sensor_states
-from sentinel.checks.nodes_asked import ALL, ignored, judge_choice, looked, mended
-from sentinel.checks.trial import WEEK, Trial
+from sentinel.checks.nodes_asked import (
+    ALL,
+    find_mended,
+    is_ignored_part,
+    judge_choice,
+    look_at_nodes,
+)
+from sentinel.checks.trial import WEEK_S, SilentTrial
 from sentinel.core.clock import SECOND
 from sentinel.core.declared import Metric, Panel
 from sentinel.core.model import Finding, Report, Status
-from sentinel.core.recall import recalled
+from sentinel.core.stored_memory import decode_memory
 from sentinel.core.text import shortened, visible
 from sentinel.core.values import Duration, duration_text
-from sentinel.nodes.probe import Hwmon, Ipmi, NodeProbe, Sensor, Unread, Wants
+from sentinel.nodes.probe import Hwmon, Ipmi, NodeProbe, ProbeRequest, Sensor, Unread
 from sentinel.plugin import Check
 
 if TYPE_CHECKING:
     from sentinel.core.ports import Context
 
-APART = 600.0
+BMC_INTERVAL_S = 600.0
 """Seconds between two questions to one BMC, at least."""
 
 SPREAD = 120
 """Seconds, at most, that are added by the node's name: a kernel that talks to its BMC polls, which
 ranks that wait for one another should not feel all at once."""
 
-LOOKS = 2
+BAD_LOOKS = 2
 """Looks in a row at which a sensor of the kernel has to be over its limit: single readings lie."""
 
-HOLD = 3600.0
+HOLD_S = 3600.0
 """Seconds that throttling stays told after its last rise."""
 
 SANE = (-50.0, 200.0)
 """Degrees Celsius outside of which a driver has no sensor there, or no limit."""
 
-STATES: Mapping[str, Status] = {
+SENSOR_LIMIT_WORDS: Mapping[str, Status] = {
     "ok": Status.OK,
     "nr": Status.CRITICAL,  # non-recoverable
     "cr": Status.CRITICAL,  # critical
@@ -68,7 +74,7 @@ REMEDIES: Mapping[str, str] = {
     "memory": "Drain the node and test its memory; the BMC's log names the module.",
     "board": "Look at the BMC's log; drain the node before it fails under a job.",
 }
-"""What to do, by what a sensor is about (`_part`)."""
+"""What to do, by what a sensor is about (`_affected_part`)."""
 
 _PARTS = (
     ("fan", r"fan"),
@@ -78,7 +84,7 @@ _PARTS = (
 )
 
 
-class NodePast(Struct, kw_only=True, omit_defaults=True):
+class SensorsPast(Struct, kw_only=True, omit_defaults=True):
     """What is kept of a node; moments in epoch seconds.
 
     `kernel`: its drivers had sensors. `over`: looks in a row, by sensor. `throttled`: the counts, and
@@ -100,19 +106,19 @@ class NodePast(Struct, kw_only=True, omit_defaults=True):
     unknown: dict[str, str] = {}
     events: list[str] = []
 
-    def due(self, node: str, now: float) -> bool:
+    def is_bmc_due(self, node: str, now: float) -> bool:
         """Whether its BMC may be asked again."""
         if self.stuck and self.stuck == self.boot:
             return False
-        return now >= self.asked + APART + crc32(node.encode()) % SPREAD
+        return now >= self.asked + BMC_INTERVAL_S + crc32(node.encode()) % SPREAD
 
 
 class Memory(Struct, kw_only=True, omit_defaults=True):
     """Of all nodes; `bad`: the subjects seen as bad by the last run; `trial`: that of the whole check."""
 
-    nodes: dict[str, NodePast] = {}
+    nodes: dict[str, SensorsPast] = {}
     bad: list[str] = []
-    trial: Trial | None = None
+    trial: SilentTrial | None = None
 
 
 class SensorsCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -140,7 +146,7 @@ class SensorsCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True)
     nodes: str = ""
     ipmi: bool = False
     ignore: list[str] = []
-    trial: Duration = Duration(WEEK)
+    trial: Duration = Duration(WEEK_S)
 
     def __post_init__(self) -> None:
         judge_choice(self.nodes, "")
@@ -157,51 +163,55 @@ class SensorsCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True)
     def run(self, ctx: Context) -> Report:
         """A finding for each node, and one for each sensor that is bad or was at the last run.
         Raises CannotTell where there is no way to nodes, or Slurm has to be asked and is blind."""
-        memory = recalled(ctx.memory, Memory) or Memory()
-        trial = memory.trial or Trial(began=None if ctx.one_shot or memory.nodes else ctx.now)
+        memory = decode_memory(ctx.memory, Memory) or Memory()
+        trial = memory.trial or SilentTrial(began=None if ctx.one_shot or memory.nodes else ctx.now)
         memory.trial = replace(trial, lasts=float(self.trial))
         now = ctx.now.wall / SECOND
-        asked, probes, findings = looked(
-            self.nodes, ctx, lambda names: self._wants(names, memory, now, ctx.one_shot)
+        asked, probes, findings = look_at_nodes(
+            self.nodes, ctx, lambda names: self._probe_wants(names, memory, now, ctx.one_shot)
         )
         for name, probe in probes.items():
-            findings += self._of_node(name, probe, memory.nodes.setdefault(name, NodePast()), now)
+            findings += self._judge_node_sensors(
+                name, probe, memory.nodes.setdefault(name, SensorsPast()), now
+            )
         if not self.nodes or self.nodes == ALL:
             stay = {*probes, *(f.subject for f in findings)}
             memory.nodes = {n: p for n, p in memory.nodes.items() if n in stay}
-        whole = [n for n, p in probes.items() if not self._blind(p, memory.nodes[n])]
-        read = {f"{n}/{s}" for n, p in probes.items() for s in _names(p, memory.nodes[n])}
+        whole = [n for n, p in probes.items() if not self._unseen_parts(p, memory.nodes[n])]
+        read = {f"{n}/{s}" for n, p in probes.items() for s in _sensor_names(p, memory.nodes[n])}
         left = [s for s in memory.bad if s in read or s.partition("/")[0] not in whole]
-        well, memory.bad = mended(left, findings, whole)
+        well, memory.bad = find_mended(left, findings, whole)
         findings += well
         findings += _unknown_states(memory.nodes, probes, self.ignore)
         return Report(
-            findings=tuple(memory.trial.hushed(findings, ctx.now)),
-            coverage=asked.coverage(whole),
+            findings=tuple(memory.trial.silence_findings(findings, ctx.now)),
+            coverage=asked.nodes_coverage(whole),
             memory={**to_builtins(memory), **asked.memory},
         )
 
-    def _wants(self, names: Collection[str], memory: Memory, now: float, at_once: bool) -> Wants:
+    def _probe_wants(
+        self, names: Collection[str], memory: Memory, now: float, at_once: bool
+    ) -> ProbeRequest:
         if not self.ipmi:
-            return Wants(parts=("hwmon",))
-        pasts = {name: memory.nodes.get(name, NodePast()) for name in names}
-        due = frozenset(n for n, past in pasts.items() if at_once or past.due(n, now))
-        return Wants(parts=("hwmon", "ipmi"), only={"ipmi": due})
+            return ProbeRequest(parts=("hwmon",))
+        pasts = {name: memory.nodes.get(name, SensorsPast()) for name in names}
+        due = frozenset(n for n, past in pasts.items() if at_once or past.is_bmc_due(n, now))
+        return ProbeRequest(parts=("hwmon", "ipmi"), only={"ipmi": due})
 
-    def _of_node(
-        self, node: str, probe: NodeProbe, past: NodePast, now: float
+    def _judge_node_sensors(
+        self, node: str, probe: NodeProbe, past: SensorsPast, now: float
     ) -> Iterator[Finding]:
         boot = probe.identity.boot if not isinstance(probe.identity, Unread) else past.boot
         if boot != past.boot:
             past.throttled, past.boot = {}, boot
         if probe.ipmi is not None:
-            _note(past, probe.ipmi, now)
-        bad = [*self._kernel(probe.hwmon, past, now), *_controller(past, now)]
+            _note_bmc(past, probe.ipmi, now)
+        bad = [*self._kernel_sensors(probe.hwmon, past, now), *_bmc_sensors(past, now)]
         for name, (status, text) in dict(sorted(bad, key=lambda row: row[1][0].rank)).items():
-            if not ignored(self.ignore, node, name):
-                yield _finding(node, name, status, text, past)
-        blind = self._blind(probe, past)
-        hottest = _hottest(probe.hwmon)
+            if not is_ignored_part(self.ignore, node, name):
+                yield _sensor_finding(node, name, status, text, past)
+        blind = self._unseen_parts(probe, past)
+        hottest = _hottest_sensor(probe.hwmon)
         count = len(probe.hwmon.sensors) if isinstance(probe.hwmon, Hwmon) else 0
         parts = [
             *blind,
@@ -216,26 +226,26 @@ class SensorsCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True)
             labels={"node": node},
         )
 
-    def _kernel(
-        self, part: Hwmon | Unread | None, past: NodePast, now: float
+    def _kernel_sensors(
+        self, part: Hwmon | Unread | None, past: SensorsPast, now: float
     ) -> Iterator[tuple[str, tuple[Status, str]]]:
         if not isinstance(part, Hwmon):
             past.over = {}
             return
         past.kernel = past.kernel or bool(part.sensors)
-        over = {s.name: problem for s in part.sensors if (problem := _over(s))}
+        over = {s.name: problem for s in part.sensors if (problem := _over_limit(s))}
         past.over = {name: past.over.get(name, 0) + 1 for name in over}
-        yield from ((name, found) for name, found in over.items() if past.over[name] >= LOOKS)
+        yield from ((name, found) for name, found in over.items() if past.over[name] >= BAD_LOOKS)
         risen = {k: n - past.throttled.get(k, n) for k, n in part.throttled.items()}
         if any(rise > 0 for rise in risen.values()):
             words = ", ".join(f"{kind} +{rise}" for kind, rise in risen.items() if rise > 0)
             past.slowed = now, words
         past.throttled = dict(part.throttled)
-        if past.slowed[1] and now - past.slowed[0] < HOLD:
+        if past.slowed[1] and now - past.slowed[0] < HOLD_S:
             ago = duration_text(now - past.slowed[0])
             yield "processors", (Status.WARNING, f"slowed by heat {ago} ago ({past.slowed[1]})")
 
-    def _blind(self, probe: NodeProbe, past: NodePast) -> list[str]:
+    def _unseen_parts(self, probe: NodeProbe, past: SensorsPast) -> list[str]:
         """What was asked for and could not be seen."""
         found = []
         needed = past.kernel or not past.told  # a board may have a BMC and no driver
@@ -251,7 +261,7 @@ class SensorsCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True)
         return found
 
 
-def _names(probe: NodeProbe, past: NodePast) -> Iterator[str]:
+def _sensor_names(probe: NodeProbe, past: SensorsPast) -> Iterator[str]:
     """Sensors that there are: one that is gone is not well."""
     if isinstance(probe.hwmon, Hwmon):
         yield from (s.name for s in probe.hwmon.sensors)
@@ -259,7 +269,7 @@ def _names(probe: NodeProbe, past: NodePast) -> Iterator[str]:
     yield from past.told
 
 
-def _note(past: NodePast, part: Ipmi | Unread, now: float) -> None:
+def _note_bmc(past: SensorsPast, part: Ipmi | Unread, now: float) -> None:
     """What the BMC has just said, or that it said nothing."""
     past.asked = now
     if isinstance(part, Unread):
@@ -270,8 +280,8 @@ def _note(past: NodePast, part: Ipmi | Unread, now: float) -> None:
     past.told, past.unknown = {}, {}
     for reading in part.readings:
         if reading.status not in NONE:
-            status, unknown = sensor_states.judge(reading.name, reading.text)
-            letters = STATES.get(reading.status.removeprefix("l").removeprefix("u"))
+            status, unknown = sensor_states.judge_states(reading.name, reading.text)
+            letters = SENSOR_LIMIT_WORDS.get(reading.status.removeprefix("l").removeprefix("u"))
             if letters is None:
                 unknown.append(reading.status)
                 letters = Status.OK
@@ -281,14 +291,14 @@ def _note(past: NodePast, part: Ipmi | Unread, now: float) -> None:
 
 
 def _unknown_states(
-    pasts: Mapping[str, NodePast], asked: Collection[str], ignore: Sequence[str]
+    pasts: Mapping[str, SensorsPast], asked: Collection[str], ignore: Sequence[str]
 ) -> Iterator[Finding]:
     """One warning for each state that is not known here, on however many nodes: neither well nor a
     fault of one of them."""
     seen: dict[str, list[str]] = {}
     for node in asked:
         for word, sensor in pasts[node].unknown.items():
-            if not ignored(ignore, node, sensor):
+            if not is_ignored_part(ignore, node, sensor):
                 seen.setdefault(word, []).append(f"{node}/{sensor}")
     for word, places in list(seen.items())[:MAX_NOTES]:
         more = f" and {len(places) - 1} more" if len(places) > 1 else ""
@@ -303,13 +313,13 @@ def _unknown_states(
         )
 
 
-def _controller(past: NodePast, now: float) -> Iterator[tuple[str, tuple[Status, str]]]:
+def _bmc_sensors(past: SensorsPast, now: float) -> Iterator[tuple[str, tuple[Status, str]]]:
     for name, (status, text) in past.told.items():
         if status is not Status.OK:
             yield name, (status, f"{text} (BMC, {duration_text(now - past.heard)} ago)")
 
 
-def _over(sensor: Sensor) -> tuple[Status, str] | None:
+def _over_limit(sensor: Sensor) -> tuple[Status, str] | None:
     """What is wrong with a sensor of the kernel at this look."""
     if sensor.kind == "fan":
         turns = f", {sensor.value:.0f} RPM" if sensor.value is not None else ""
@@ -322,23 +332,25 @@ def _over(sensor: Sensor) -> tuple[Status, str] | None:
     return (Status.WARNING, f"heat alarm at {value:.0f} °C") if sensor.alarm else None
 
 
-def _hottest(part: Hwmon | Unread | None) -> Sensor | None:
+def _hottest_sensor(part: Hwmon | Unread | None) -> Sensor | None:
     sensors = part.sensors if isinstance(part, Hwmon) else ()
     warm = [s for s in sensors if s.kind == "temp" and s.value and SANE[0] < s.value < SANE[1]]
     return max(warm, key=lambda s: s.value or 0.0, default=None)
 
 
-def _part(name: str, text: str) -> str:
+def _affected_part(name: str, text: str) -> str:
     words = f"{name} {text}".lower()
     return next((part for part, known in _PARTS if re.search(known, words)), "board")
 
 
-def _finding(node: str, name: str, status: Status, text: str, past: NodePast) -> Finding:
+def _sensor_finding(node: str, name: str, status: Status, text: str, past: SensorsPast) -> Finding:
     return Finding(
         subject=f"{node}/{name}",
         status=status,
         summary=visible(shortened(f"{name}: {text}", 400)),
-        details="\n".join([REMEDIES[_part(name, text)], *(visible(e) for e in past.events)]),
+        details="\n".join(
+            [REMEDIES[_affected_part(name, text)], *(visible(e) for e in past.events)]
+        ),
         labels={"node": node},
         commands=(f"ssh {node} {'sudo ipmitool sel elist last 20' if past.told else 'sensors'}",),
     )

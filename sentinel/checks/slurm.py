@@ -17,10 +17,10 @@ from sentinel.core.values import Duration, duration_text
 from sentinel.plugin import Check
 
 # What Slurm's clients print when the credential is the trouble (plugins/auth/munge).
-_MUNGE = ("munge", "authentication")
+_MUNGE_PATTERN = ("munge", "authentication")
 
 
-class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class LatencyLimits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Bad when an answer takes this long.
 
     latency: Bad when an answer takes this long.
@@ -51,8 +51,8 @@ class SlurmCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     SOURCES = ("`scontrol ping` once a run, and munge where that does not answer.",)
     RUNBOOK = "docs/slurm-check.md"
 
-    warn: Limits = Limits(latency=Duration(2))
-    crit: Limits = Limits(latency=Duration(10))
+    warn: LatencyLimits = LatencyLimits(latency=Duration(2))
+    crit: LatencyLimits = LatencyLimits(latency=Duration(10))
 
     def __post_init__(self) -> None:
         refuse_reversed(self.warn, self.crit, ("latency",))
@@ -61,37 +61,39 @@ class SlurmCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         """One finding per controller. That none answers is the finding; not to be able to ask
         (no client commands) raises CannotAsk.
         """
-        known = _known(ctx.memory)
+        known = _known_primary(ctx.memory)
         try:
             controller = ctx.slurm.controller()
         except CannotAsk:
             raise
         except CannotTell as error:
-            return Report(findings=(_silent(known, str(error)),), coverage=_coverage(1))
+            return Report(
+                findings=(_nothing_answers(known, str(error)),), coverage=_controllers_coverage(1)
+            )
         seen = controller if controller.primary else replace(controller, primary=known)
         if _is_munge(seen):
-            return Report(findings=(_unproven(seen),), coverage=_coverage(1))
+            return Report(findings=(_munge_finding(seen),), coverage=_controllers_coverage(1))
         return Report(
-            findings=(self._primary(seen), *map(_backup, seen.backups)),
-            coverage=_coverage(1 + len(seen.backups)),
-            samples=_samples(seen),
+            findings=(self._judge_primary(seen), *map(_judge_backup, seen.backups)),
+            coverage=_controllers_coverage(1 + len(seen.backups)),
+            samples=_latency_samples(seen),
             memory={"primary": seen.primary},
         )
 
-    def _primary(self, seen: Controller) -> Finding:
+    def _judge_primary(self, seen: Controller) -> Finding:
         if not seen.primary_up:
-            return _down(seen)
-        status, limit = self._judged(seen.latency)
+            return _primary_down(seen)
+        status, limit = self._latency_status(seen.latency)
         slow = f" ({status.value} from {limit})" if status.bad else ""
         return Finding(
             subject=visible(seen.primary),
             status=status,
             summary=f"slurmctld answers in {duration_text(seen.latency)}{slow}",
-            values=_values(seen),
+            values=_controller_values(seen),
             commands=("sdiag", "scontrol ping") if status.bad else (),
         )
 
-    def _judged(self, latency: float) -> tuple[Status, Duration | None]:
+    def _latency_status(self, latency: float) -> tuple[Status, Duration | None]:
         for status, limit in (
             (Status.CRITICAL, self.crit.latency),
             (Status.WARNING, self.warn.latency),
@@ -101,12 +103,12 @@ class SlurmCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return Status.OK, None
 
 
-def _coverage(count: int) -> Coverage:
+def _controllers_coverage(count: int) -> Coverage:
     """One that does not answer was looked at: its silence is the finding."""
     return Coverage(of="controllers", meant=count)
 
 
-def _down(seen: Controller) -> Finding:
+def _primary_down(seen: Controller) -> Finding:
     """The primary does not answer; whether a backup took over."""
     takers = [visible(host) for host, up in seen.backups if up]
     status = Status.WARNING if takers else Status.CRITICAL
@@ -116,12 +118,12 @@ def _down(seen: Controller) -> Finding:
         subject=visible(seen.primary),
         status=status,
         summary=f"slurmctld does not answer{instead}{because}",
-        values=_values(seen),
+        values=_controller_values(seen),
         commands=("scontrol ping", f"ssh {visible(seen.primary)} systemctl status slurmctld"),
     )
 
 
-def _silent(primary: str, error: str) -> Finding:
+def _nothing_answers(primary: str, error: str) -> Finding:
     """Nothing answers at all; `error` says what the client met."""
     return Finding(
         subject=visible(primary),
@@ -134,10 +136,10 @@ def _silent(primary: str, error: str) -> Finding:
 def _is_munge(seen: Controller) -> bool:
     """Whether nobody was asked at all, for want of a credential."""
     up = seen.primary_up or any(up for _, up in seen.backups)
-    return not up and any(word in seen.trouble.lower() for word in _MUNGE)
+    return not up and any(word in seen.trouble.lower() for word in _MUNGE_PATTERN)
 
 
-def _unproven(seen: Controller) -> Finding:
+def _munge_finding(seen: Controller) -> Finding:
     """Munge on this host fails: no slurmctld believes, or is even sent, the question."""
     return Finding(
         subject=visible(seen.primary),
@@ -147,7 +149,7 @@ def _unproven(seen: Controller) -> Finding:
     )
 
 
-def _backup(backup: tuple[str, bool]) -> Finding:
+def _judge_backup(backup: tuple[str, bool]) -> Finding:
     host, up = backup
     return Finding(
         subject=visible(host),
@@ -158,7 +160,7 @@ def _backup(backup: tuple[str, bool]) -> Finding:
     )
 
 
-def _values(seen: Controller) -> Mapping[str, Value]:
+def _controller_values(seen: Controller) -> Mapping[str, Value]:
     return {
         "up": seen.primary_up,
         "latency_seconds": round(seen.latency, 4),
@@ -167,12 +169,12 @@ def _values(seen: Controller) -> Mapping[str, Value]:
     }
 
 
-def _samples(seen: Controller) -> tuple[Sample, ...]:
+def _latency_samples(seen: Controller) -> tuple[Sample, ...]:
     if not seen.primary_up:
         return ()
     return (Sample(visible(seen.primary), "latency_seconds", seen.latency),)
 
 
-def _known(memory: Mapping[str, Any]) -> str:
+def _known_primary(memory: Mapping[str, Any]) -> str:
     """The primary's name as of the last answer, so that the alert stays one."""
     return str(memory.get("primary") or "slurmctld")

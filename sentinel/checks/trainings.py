@@ -8,19 +8,21 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sentinel.checks.users import refuse_cut, subject_of
+from sentinel.checks.users import refuse_cut, training_subject
 from sentinel.core.cluster import Job
 from sentinel.core.model import Coverage, Finding, Report, Status
 from sentinel.core.ports import Context
-from sentinel.core.recall import recalled
+from sentinel.core.stored_memory import decode_memory
 
 MAX_ENDED_REMEMBERED = 1000  # trainings that run no more and are remembered, the last that ran
 TIME_SHARE = 0.8  # of the run's limit for all of them
 MIN_LOOK_S = 1.0  # no look is begun with less time than that
-LATE = "not looked at: other trainings took all the time; give the check a longer `timeout`"
+UNSEEN_FOR_TIME = (
+    "not looked at: other trainings took all the time; give the check a longer `timeout`"
+)
 
 
-class Remembered(Struct, frozen=True):
+class TrainingMemories(Struct, frozen=True):
     """What the check remembers from run to run, by subject."""
 
     trainings: dict[str, dict[str, Any]] = {}
@@ -31,15 +33,15 @@ class Remembered(Struct, frozen=True):
     """Those that there was no time for: the next run begins with them."""
 
 
-def by_subject(whose: Sequence[str], jobs: Iterable[Job]) -> dict[str, list[Job]]:
+def jobs_by_subject(whose: Sequence[str], jobs: Iterable[Job]) -> dict[str, list[Job]]:
     """The jobs of each training."""
     theirs: dict[str, list[Job]] = {}
     for job in jobs:
-        theirs.setdefault(subject_of(whose, job.user, job.name), []).append(job)
+        theirs.setdefault(training_subject(whose, job.user, job.name), []).append(job)
     return theirs
 
 
-def each(
+def look_at_each(
     ctx: Context,
     theirs: Mapping[str, Sequence[Job]],
     look: Callable[[Context, str, Sequence[Job]], Report],
@@ -52,7 +54,9 @@ def each(
     and its jobs (none where it runs no more). `of`: what is looked at, in words. Raises CannotTell
     where the list of jobs leaves out one that runs.
     """
-    before = (None if ctx.one_shot else recalled(ctx.memory, Remembered)) or Remembered()
+    before = (
+        None if ctx.one_shot else decode_memory(ctx.memory, TrainingMemories)
+    ) or TrainingMemories()
     refuse_cut(ctx, [key for ids in before.running.values() for key in ids])
     deadline, again = time.monotonic() + ctx.limit * TIME_SHARE, inf
     reports: dict[str, Report] = {}
@@ -64,19 +68,19 @@ def each(
         memory = before.trainings.get(subject, {})
         left = deadline - time.monotonic()
         if left < MIN_LOOK_S:
-            reports[subject] = _late(subject, memory, of)
+            reports[subject] = _unseen_report(subject, memory, of)
             runs.setdefault(subject, before.running.get(subject, []))
             late.append(subject)
             continue
         own = replace(ctx, limit=min(left, ctx.limit), memory=memory)
         reports[subject] = one = look(own, subject, theirs.get(subject, ()))
         again = min(again, time.monotonic() + one.again if one.again is not None else inf)
-    after = {"trainings": _remembered(before, reports, runs), "running": runs, "late": late}
+    after = {"trainings": _kept_memories(before, reports, runs), "running": runs, "late": late}
     every = list(reports.values())
     return Report(
         findings=tuple(f for one in every for f in one.findings)
         or (nothing,) * bool(nothing.subject),
-        coverage=_coverage([one.coverage for one in every], of),
+        coverage=_sum_coverage([one.coverage for one in every], of),
         requests=tuple(wish for one in every for wish in one.requests),
         samples=tuple(sample for one in every for sample in one.samples),
         memory=None if ctx.one_shot else after,
@@ -84,8 +88,8 @@ def each(
     )
 
 
-def _remembered(
-    before: Remembered, reports: Mapping[str, Report], running: Collection[str]
+def _kept_memories(
+    before: TrainingMemories, reports: Mapping[str, Report], running: Collection[str]
 ) -> dict[str, dict[str, Any]]:
     """The memory of every training that runs, however many; of the others that of the newest."""
     memories = {s: memory for s, memory in before.trainings.items() if s not in reports}
@@ -95,15 +99,15 @@ def _remembered(
     return {s: memory for s, memory in memories.items() if s not in forgotten}
 
 
-def _late(subject: str, memory: Mapping[str, Any], of: str) -> Report:
+def _unseen_report(subject: str, memory: Mapping[str, Any], of: str) -> Report:
     return Report(
-        findings=(Finding(subject=subject, status=Status.UNKNOWN, summary=LATE),),
+        findings=(Finding(subject=subject, status=Status.UNKNOWN, summary=UNSEEN_FOR_TIME),),
         coverage=Coverage(of=of, meant=1, unseen=(subject,)),
         memory=memory,
     )
 
 
-def _coverage(parts: Sequence[Coverage], of: str) -> Coverage:
+def _sum_coverage(parts: Sequence[Coverage], of: str) -> Coverage:
     meant = sum(part.meant for part in parts)
     return Coverage(
         of=of,

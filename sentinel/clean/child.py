@@ -25,11 +25,11 @@ LOOKING, REMOVING = 90.0, 100.0
 """Seconds that a look before a removal has, and a removal; it stops by itself a little before."""
 
 
-class Endless(CannotTell):
+class SearchGivenUp(CannotTell):
     """The regular expression of the rules was given up."""
 
 
-class Going(Struct, frozen=True):
+class RemovableStep(Struct, frozen=True):
     """A step that may go."""
 
     name: str  # of its first entry; stands for all of them
@@ -40,24 +40,24 @@ class Going(Struct, frozen=True):
     parts: int = 1  # entries of the folder
 
     @property
-    def label(self) -> str:
+    def step_label(self) -> str:
         """Its name, and how many others go with it."""
         return f"{self.name} and {self.parts - 1} more of it" if self.parts > 1 else self.name
 
 
-class Listing(Struct, frozen=True):
+class RootListing(Struct, frozen=True):
     """What of a root fits the rules, and what of that may go."""
 
     entries: int  # steps: what has one number counts once
     bytes: int
     removable: int
     removable_bytes: int
-    going: tuple[Going, ...]  # the oldest, one by one
+    going: tuple[RemovableStep, ...]  # the oldest, one by one
     held: tuple[str, ...]  # what may go and cannot be removed, with why
     doubts: tuple[str, ...] = ()  # why complete ones are not known as such, with the remedy
 
 
-class Removed(Struct, frozen=True):
+class RemovalResult(Struct, frozen=True):
     """What became of a request. `late`: begun or not begun, and left for the next one."""
 
     removed: int
@@ -66,45 +66,49 @@ class Removed(Struct, frozen=True):
     errors: tuple[str, ...]
 
 
-def listing(root: str, rules: str, limit: float, names: Sequence[str] | None = None) -> Listing:
+def list_removable(
+    root: str, rules: str, limit: float, names: Sequence[str] | None = None
+) -> RootListing:
     """What may go from there, of `names` alone where some are given; raises CannotTell. Removes
     nothing."""
     try:
-        done = run(argv("list", root, rules, names), limit=limit)
+        done = run(program_argv("list", root, rules, names), limit=limit)
     except TimedOut as late:
         text = f"{visible(root)}: not all of it was looked at within {duration_text(limit)}"
-        raise TimedOut(text + _waiting(late.err), late.stuck) from late
+        raise TimedOut(text + _followed_pointer(late.err), late.stuck) from late
     if done.code:
-        why = complaint(done.err) or f"exit code {done.code}"
+        why = last_complaint(done.err) or f"exit code {done.code}"
         if done.code == ENDLESS:
-            raise Endless(f"{visible(root)}: {why}")
+            raise SearchGivenUp(f"{visible(root)}: {why}")
         raise CannotTell(why if why.startswith("/") else f"{visible(root)}: {why}")
-    return msgspec.json.decode(done.out, type=Listing)
+    return msgspec.json.decode(done.out, type=RootListing)
 
 
-def removal(command: Sequence[str]) -> Removed | str:
+def run_removal(command: Sequence[str]) -> RemovalResult | str:
     """Run what `argv("remove", …)` gave; a text where it did nothing. Raises CannotTell where that
     is not known."""
     done = run(command, limit=REMOVING)
     if not done.out:
-        return complaint(done.err) or f"exit code {done.code}"
-    return msgspec.json.decode(done.out, type=Removed)
+        return last_complaint(done.err) or f"exit code {done.code}"
+    return msgspec.json.decode(done.out, type=RemovalResult)
 
 
-def argv(mode: str, root: str, rules: str, names: Sequence[str] | None = None) -> tuple[str, ...]:
+def program_argv(
+    mode: str, root: str, rules: str, names: Sequence[str] | None = None
+) -> tuple[str, ...]:
     """The command; its arguments say all that it does."""
     listed = () if names is None else (msgspec.json.encode(list(names)).decode(),)
     start = (sys.executable, "-I", "-S", "-c", _START, _ROOT)
     return (*start, mode, root, rules, *listed)
 
 
-def _waiting(err: bytes) -> str:
+def _followed_pointer(err: bytes) -> str:
     """Which pointer it was following when it was ended, if it was."""
     last = os.fsdecode(err).rstrip("\n").rpartition("\n")[2]
     pointer = last.removeprefix(FOLLOWING)
     return f": {shortened(visible(pointer), 500)} does not answer" if pointer != last else ""
 
 
-def complaint(err: bytes) -> str:
+def last_complaint(err: bytes) -> str:
     """The last line of what it said, to be shown."""
     return shortened(visible(os.fsdecode(err).strip().rpartition("\n")[2]), 500)

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Collection, Iterator
 
-from sentinel.core.checkpoint_names import is_log, step_numbers
+from sentinel.core.checkpoint_names import is_log, parse_step_numbers
 
 # A file with one of these words in its name may say where a run begins again.
 _POINTING_WORDS = (
@@ -16,7 +16,7 @@ _POINTING_WORDS = (
 )
 # So may one with these, unless it is itself a part of what `match` means.
 _GENERAL_WORDS = r"checkpoints?|ckpts?|saves?|saved|states?|progress"
-_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_CAMEL_PATTERN = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
 def _with_words(words: str) -> re.Pattern[str]:
@@ -24,13 +24,13 @@ def _with_words(words: str) -> re.Pattern[str]:
 
 
 _POINTING, _GENERAL = _with_words(_POINTING_WORDS), _with_words(_GENERAL_WORDS)
-_CERTAIN = _with_words(
+_CERTAIN_PATTERN = _with_words(
     "last|latest|recent|newest|current|best|lowest|highest|min|max|resume|checkpoints?"
 )
-_FLAG = re.compile(r".*[._-](?:lock|done|flag|ok|pid|success|complete)", re.IGNORECASE)
+_FLAG_PATTERN = re.compile(r".*[._-](?:lock|done|flag|ok|pid|success|complete)", re.IGNORECASE)
 
-_URL = re.compile(r"[a-z][a-z0-9+.-]{0,30}://[^\s\"'`,;<>()\[\]{}]+", re.IGNORECASE)
-_CHUNK = re.compile(r"[^\s\"'`,;()\[\]{}<>]+")
+_URL_PATTERN = re.compile(r"[a-z][a-z0-9+.-]{0,30}://[^\s\"'`,;<>()\[\]{}]+", re.IGNORECASE)
+_WORD_PATTERN = re.compile(r"[^\s\"'`,;()\[\]{}<>]+")
 _DIGIT, _SPACE = re.compile("[0-9]"), re.compile(r"\s")
 _FLOAT_VALUE = re.compile(r"(?<=[=:])\d*\.\d+(?![.\w])")
 _CONTROL = re.compile(rb"[\0-\x08\x0e-\x1a\x1c-\x1f\x7f]")
@@ -54,15 +54,17 @@ class Mentions:
         self.prefixes: set[str] = set()
         self.numbers: set[int] = set()
 
-    def covers(self, name: str) -> bool:
+    def covers_name(self, name: str) -> bool:
         """Whether that name is meant, or may be."""
         return (
             name in self.names
-            or not self.numbers.isdisjoint(step_numbers(name))
-            or (bool(self.prefixes) and any(part in self.prefixes for part in beginnings(name)))
+            or not self.numbers.isdisjoint(parse_step_numbers(name))
+            or (
+                bool(self.prefixes) and any(part in self.prefixes for part in name_beginnings(name))
+            )
         )
 
-    def add(self, other: Mentions) -> None:
+    def add_mentions(self, other: Mentions) -> None:
         """What another text names as well."""
         self.names |= other.names
         self.prefixes |= other.prefixes
@@ -77,7 +79,7 @@ class Mentions:
                 self.numbers.add(int(part))
             elif _DIGIT.search(part):
                 self.prefixes.add(part)
-                self.names.update(begin for begin in beginnings(part) if _DIGIT.search(begin))
+                self.names.update(begin for begin in name_beginnings(part) if _DIGIT.search(begin))
         return parts
 
     def add_path(self, path: str, there: Collection[str]) -> bool:
@@ -88,11 +90,11 @@ class Mentions:
             return True
         numbered = next((part for part in reversed(parts[-2:]) if _DIGIT.search(part)), "")
         if len(numbered) < MAX_NAME_BYTES and not _SPACE.search(numbered):
-            self.numbers.update(step_numbers(_FLOAT_VALUE.sub(" ", numbered)))
+            self.numbers.update(parse_step_numbers(_FLOAT_VALUE.sub(" ", numbered)))
         return False
 
 
-def beginnings(name: str) -> Iterator[str]:
+def name_beginnings(name: str) -> Iterator[str]:
     """What a name begins with, cut where no word and no number is cut in two; the whole name last.
 
     `step_100` begins `step_100.data-0`, and does not begin `step_1000`.
@@ -106,23 +108,23 @@ def beginnings(name: str) -> Iterator[str]:
 
 def is_pointing(name: str) -> bool:
     """Whether a file of that name may name a checkpoint; `bestModel.txt` has two words."""
-    return _POINTING.search(_CAMEL.sub("_", name)) is not None
+    return _POINTING.search(_CAMEL_PATTERN.sub("_", name)) is not None
 
 
 def is_about_checkpoints(name: str) -> bool:
     """Whether a file of that name, if it is no checkpoint itself, may name one."""
-    return _GENERAL.search(_CAMEL.sub("_", name)) is not None
+    return _GENERAL.search(_CAMEL_PATTERN.sub("_", name)) is not None
 
 
 def has_to_name_one(name: str) -> bool:
     """Whether a file of that name means nothing else: where its content cannot be understood,
     something is named that nobody knows."""
-    return _CERTAIN.search(_CAMEL.sub("_", name)) is not None and not is_flag(name)
+    return _CERTAIN_PATTERN.search(_CAMEL_PATTERN.sub("_", name)) is not None and not is_flag(name)
 
 
 def is_flag(name: str) -> bool:
     """Whether an empty file of that name says all that it has to say."""
-    return _FLAG.fullmatch(name) is not None
+    return _FLAG_PATTERN.fullmatch(name) is not None
 
 
 def is_structured(name: str) -> bool:
@@ -147,7 +149,7 @@ def is_log_file(name: str) -> bool:
     return is_log(name) and not name.lower().endswith(".txt")
 
 
-def from_json(text: str, there: Collection[str]) -> Mentions | None:
+def mentions_in_json(text: str, there: Collection[str]) -> Mentions | None:
     """Every number and path of an object or array; None where it is neither."""
     try:
         value = json.loads(text)
@@ -163,22 +165,22 @@ def from_json(text: str, there: Collection[str]) -> Mentions | None:
         elif isinstance(one, list):
             waiting += one
         elif isinstance(one, str):
-            found.add(from_text(one, there))
+            found.add_mentions(mentions_in_text(one, there))
         elif isinstance(one, (int, float)) and not isinstance(one, bool) and one == one // 1 >= 0:
             found.numbers.add(int(one))
     return found
 
 
-def from_text(text: str, there: Collection[str]) -> Mentions:
+def mentions_in_text(text: str, there: Collection[str]) -> Mentions:
     """Whatever the words of a text may name: names, paths, URLs with or without a query, numbers
     that stand alone."""
     found, rest = Mentions(), text
     for line in text.splitlines():
         found.add_name(line.strip().strip("\"'"))  # a name may have a space in it
-    for url in _URL.findall(text):
+    for url in _URL_PATTERN.findall(text):
         found.add_path(_without_query(url.partition("://")[2].partition("/")[2]), there)
         rest = rest.replace(url, " ")
-    for chunk in _CHUNK.findall(rest):
+    for chunk in _WORD_PATTERN.findall(rest):
         path = _without_query(chunk)
         if _FLOAT.fullmatch(path) or found.add_path(path, there):
             continue

@@ -15,7 +15,7 @@ UNPROVEN = 2
 """So many more stay where no `complete` says which are whole."""
 
 
-class Entry:
+class DirectoryEntry:
     """A file or directory directly in the root, as it was looked at."""
 
     __slots__ = (
@@ -62,7 +62,7 @@ class Entry:
         self.lacks = ""  # a part that the names of the others number, and that is not there
 
 
-class Rules:
+class RetentionRules:
     """Retention: which names are meant, and what of them stays."""
 
     FIELDS = (
@@ -99,28 +99,28 @@ class Rules:
         self._found: dict[str, tuple[bool, int | None, int]] = {}
 
     @classmethod
-    def parse(cls, text: str) -> Rules:
-        """From what `text` gave; raises ValueError, TypeError or re.error."""
+    def parse_rules(cls, text: str) -> RetentionRules:
+        """From what `rules_text` gave; raises ValueError, TypeError or re.error."""
         return cls(**json.loads(text))
 
-    def text(self) -> str:
+    def rules_text(self) -> str:
         """The same rules as one line of JSON."""
         return json.dumps({name: getattr(self, name) for name in self.FIELDS}, sort_keys=True)
 
-    def fits(self, name: str) -> bool:
+    def fits_name(self, name: str) -> bool:
         """Whether the rules are about that name at all. As with a shell's `*`, a name that begins
         with a dot (.ssh, .snapshot) is only meant by a pattern that begins with one."""
-        return self._search(name)[0]
+        return self._search_name(name)[0]
 
-    def number(self, name: str) -> int | None:
+    def step_number(self, name: str) -> int | None:
         """What the first group of the pattern caught, where that is a number."""
-        return self._search(name)[1]
+        return self._search_name(name)[1]
 
-    def number_start(self, name: str) -> int:
+    def step_number_start(self, name: str) -> int:
         """Where in the name that number begins; -1 where there is none."""
-        return self._search(name)[2]
+        return self._search_name(name)[2]
 
-    def ignores(self, name: str) -> bool:
+    def is_ignored(self, name: str) -> bool:
         """Whether somebody said that it is neither a pointer nor a part of a checkpoint."""
         return any(fnmatchcase(name, pattern) for pattern in self.ignore)
 
@@ -128,14 +128,14 @@ class Rules:
         """Whether a file of that name says that a checkpoint is complete."""
         return name == self.complete or fnmatchcase(name, self.complete)
 
-    def _search(self, name: str) -> tuple[bool, int | None, int]:
+    def _search_name(self, name: str) -> tuple[bool, int | None, int]:
         """The pattern is tried once for each name: a folder may hold 100,000."""
         known = self._found.get(name)
         if known is None:
-            known = self._found[name] = self._searched(name)
+            known = self._found[name] = self._search_uncached(name)
         return known
 
-    def _searched(self, name: str) -> tuple[bool, int | None, int]:
+    def _search_uncached(self, name: str) -> tuple[bool, int | None, int]:
         if name.startswith(".") and not self._hidden:
             return False, None, -1
         found = self.pattern.fullmatch(name)

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 
-from sentinel.clean.rules import TWO, UNPROVEN, Entry, Rules
+from sentinel.clean.rules import TWO, UNPROVEN, DirectoryEntry, RetentionRules
 from sentinel.core.checkpoint_names import (
+    find_missing_part,
     is_log,
     is_part_number,
     is_staging,
-    missing_part,
     needs_content,
-    step_numbers,
+    parse_step_numbers,
 )
 
 WHOLE_SHARE = 0.95
@@ -27,12 +27,12 @@ CUT_SHARE = 0.5
 """With less it is told that it may be cut."""
 
 
-class Step:
+class CheckpointStep:
     """Entries of one number, which go together."""
 
     __slots__ = ("at", "complete", "held", "named", "number", "parts")
 
-    def __init__(self, parts: Sequence[Entry], number: int | None) -> None:
+    def __init__(self, parts: Sequence[DirectoryEntry], number: int | None) -> None:
         self.parts = tuple(sorted(parts, key=lambda e: e.name))
         self.number = number
         self.at = max(e.at for e in parts)  # when anything in it was last changed (s UTC)
@@ -43,32 +43,32 @@ class Step:
         self.complete = (
             any(e.complete for e in parts)
             and not any(e.unfinished for e in parts)
-            and not missing_part([e.name for e in parts])
+            and not find_missing_part([e.name for e in parts])
             and not any(e.lacks for e in parts)
         )
 
     @property
-    def name(self) -> str:
+    def first_name(self) -> str:
         """Its first entry's; in requests it stands for all of them."""
         return self.parts[0].name
 
     @property
-    def size(self) -> int:
+    def freed_bytes(self) -> int:
         """Bytes on disk that its end frees."""
         return sum(e.size for e in self.parts)
 
     @property
-    def entries(self) -> int:
+    def entry_count(self) -> int:
         """Files and directories that its end removes."""
         return sum(e.entries for e in self.parts)
 
     @property
-    def content(self) -> int:
+    def content_bytes(self) -> int:
         """Bytes of all its files."""
         return sum(e.content for e in self.parts)
 
     @property
-    def marker(self) -> int | None:
+    def marker_bytes(self) -> int | None:
         """Bytes of what says that it is complete; None where nothing does."""
         found = [e.marker for e in self.parts if e.marker is not None]
         return max(found, default=None)
@@ -79,98 +79,106 @@ class Step:
         return all(is_log(e.name) for e in self.parts)
 
 
-class Misread(ValueError):
+class MisreadPattern(ValueError):
     """The first group of `match` catches no step."""
 
 
-def grouped(entries: Iterable[Entry], rules: Rules, others: Iterable[str] = ()) -> list[Step]:
+def group_steps(
+    entries: Iterable[DirectoryEntry], rules: RetentionRules, others: Iterable[str] = ()
+) -> list[CheckpointStep]:
     """All entries as steps. `others`: names beside them that `match` does not fit; where one has
     the number of a step, the step is held: it would not go whole. Raises Misread.
     """
-    groups = dict[object, list[Entry]]()
+    groups = dict[object, list[DirectoryEntry]]()
     for entry in entries:
-        start = rules.number_start(entry.name)
+        start = rules.step_number_start(entry.name)
         if start >= 0 and is_part_number(entry.name, start):
-            raise Misread(
+            raise MisreadPattern(
                 f"the first group of `match` catches the number of a rank or shard in "
                 f"{entry.name!r}; put the step into the first group"
             )
-        groups.setdefault(_key(entry.name, rules), []).append(entry)
-    steps = [Step(parts, rules.number(parts[0].name)) for parts in groups.values()]
+        groups.setdefault(_step_key(entry.name, rules), []).append(entry)
+    steps = [CheckpointStep(parts, rules.step_number(parts[0].name)) for parts in groups.values()]
     _judge_markers(steps, rules)
     _hold_parts(steps, others, rules)
     _spare_what_others_need(steps)
     return steps
 
 
-def removable(steps: Sequence[Step], rules: Rules, now: float) -> list[Step]:
+def removable_steps(
+    steps: Sequence[CheckpointStep], rules: RetentionRules, now: float
+) -> list[CheckpointStep]:
     """What may go, the oldest first. Whatever is in doubt stays.
 
     The newest are spared by number and by time: a run that began anew counts from 1 again.
     """
-    ordered = _ordered(steps)
+    ordered = _order_steps(steps)
     whole = [s for s in ordered if s.complete]
-    spared = kept(ordered, rules)
+    spared = kept_count(ordered, rules)
     if len(whole) <= spared:
         return []
-    largest = max(whole, key=lambda s: s.content)
-    full = [s for s in whole if s.is_log or not is_short(s, largest)]
-    safe = {s.name for s in (*_newest(whole, spared), *_newest(full, TWO))}
+    largest = max(whole, key=lambda s: s.content_bytes)
+    full = [s for s in whole if s.is_log or not is_short_save(s, largest)]
+    safe = {s.first_name for s in (*_newest_steps(whole, spared), *_newest_steps(full, TWO))}
     older = ordered[: ordered.index(whole[-spared])]
-    return [s for s in older if s.name not in safe and _may_go(s, rules, now)]
+    return [s for s in older if s.first_name not in safe and _may_go(s, rules, now)]
 
 
-def kept(steps: Sequence[Step], rules: Rules) -> int:
+def kept_count(steps: Sequence[CheckpointStep], rules: RetentionRules) -> int:
     """How many complete ones stay: more where any byte makes one complete."""
     unproven = not rules.complete and not all(s.is_log for s in steps)
     return max(TWO, rules.keep_last) + (UNPROVEN if unproven else 0)
 
 
-def is_short(step: Step, largest: Step, share: float = WHOLE_SHARE) -> bool:
+def is_short_save(
+    step: CheckpointStep, largest: CheckpointStep, share: float = WHOLE_SHARE
+) -> bool:
     """Whether a save seems to have ended early, or ranks to be missing: it has less than that
     share of the largest one's bytes. A run on fewer ranks writes fewer files, and as many bytes."""
-    return step.content < share * largest.content
+    return step.content_bytes < share * largest.content_bytes
 
 
 def still_removable(
-    names: Collection[str], steps: Sequence[Step], rules: Rules, now: float
-) -> tuple[list[Step], list[Step]]:
+    names: Collection[str], steps: Sequence[CheckpointStep], rules: RetentionRules, now: float
+) -> tuple[list[CheckpointStep], list[CheckpointStep]]:
     """Of those names the ones that may go now, and the ones that are there and may not or cannot."""
     names = frozenset(names)
-    asked = [s for s in removable(steps, rules, now) if s.name in names]
+    asked = [s for s in removable_steps(steps, rules, now) if s.first_name in names]
     free = [s for s in asked if not s.held]
-    going = {s.name for s in free}
-    return free, [s for s in steps if s.name in names and s.name not in going]
+    going = {s.first_name for s in free}
+    return free, [s for s in steps if s.first_name in names and s.first_name not in going]
 
 
-def _key(name: str, rules: Rules) -> object:
+def _step_key(name: str, rules: RetentionRules) -> object:
     """What all parts of one step have in common."""
-    number = rules.number(name)
+    number = rules.step_number(name)
     if number is not None:
         return number
-    return name if rules.pattern.groups else (step_numbers(name) or name)
+    return name if rules.pattern.groups else (parse_step_numbers(name) or name)
 
 
-def _judge_markers(steps: Sequence[Step], rules: Rules) -> None:
+def _judge_markers(steps: Sequence[CheckpointStep], rules: RetentionRules) -> None:
     """A marker of 0 bytes counts only where it never has content: a full disk leaves empty files."""
     if not rules.complete:
         return
-    filled = any(s.marker for s in steps)
+    filled = any(s.marker_bytes for s in steps)
     for step in steps:
-        empty = step.marker == 0 and (filled or needs_content(rules.complete))
-        if step.marker is None or empty:
+        empty = step.marker_bytes == 0 and (filled or needs_content(rules.complete))
+        if step.marker_bytes is None or empty:
             step.complete = False
 
 
-def _hold_parts(steps: Sequence[Step], others: Iterable[str], rules: Rules) -> None:
+def _hold_parts(
+    steps: Sequence[CheckpointStep], others: Iterable[str], rules: RetentionRules
+) -> None:
     beside = dict[object, str]()
     for name in sorted(others):
-        if not (is_log(name) or is_staging(name) or rules.ignores(name)):
-            numbers = step_numbers(name)
+        if not (is_log(name) or is_staging(name) or rules.is_ignored(name)):
+            numbers = parse_step_numbers(name)
             for key in (numbers, *numbers):
                 beside.setdefault(key, name)
     for step in steps:
-        key = step_numbers(step.name) if step.number is None else step.number
+        key = parse_step_numbers(step.first_name) if step.number is None else step.number
         if key == () or step.is_log or step.held or not (name := beside.get(key, "")):
             continue
         step.held = (
@@ -179,7 +187,7 @@ def _hold_parts(steps: Sequence[Step], others: Iterable[str], rules: Rules) -> N
         )
 
 
-def _spare_what_others_need(steps: Sequence[Step]) -> None:
+def _spare_what_others_need(steps: Sequence[CheckpointStep]) -> None:
     """What a link or a tracker in another step leads to stays with it."""
     needed = Counter(lead for s in steps for lead in {i for e in s.parts for i in e.leads})
     for step in steps:
@@ -189,28 +197,28 @@ def _spare_what_others_need(steps: Sequence[Step]) -> None:
                 step.named = True
 
 
-def _newest(steps: Sequence[Step], count: int) -> list[Step]:
+def _newest_steps(steps: Sequence[CheckpointStep], count: int) -> list[CheckpointStep]:
     """The last ones by number, and the last ones by time."""
-    return [*steps[-count:], *sorted(steps, key=lambda s: (s.at, s.name))[-count:]]
+    return [*steps[-count:], *sorted(steps, key=lambda s: (s.at, s.first_name))[-count:]]
 
 
-def _ordered(steps: Sequence[Step]) -> list[Step]:
+def _order_steps(steps: Sequence[CheckpointStep]) -> list[CheckpointStep]:
     """The oldest first: by number, or by time where none has one. Where only some have one,
     nobody knows the place of the others: they stay, and count for nothing."""
     numbered = [s for s in steps if s.number is not None]
     if not numbered:
-        return sorted(steps, key=lambda s: (s.at, s.name))
-    return sorted(numbered, key=lambda s: (s.number or 0, s.at, s.name))
+        return sorted(steps, key=lambda s: (s.at, s.first_name))
+    return sorted(numbered, key=lambda s: (s.number or 0, s.at, s.first_name))
 
 
-def _may_go(step: Step, rules: Rules, now: float) -> bool:
+def _may_go(step: CheckpointStep, rules: RetentionRules, now: float) -> bool:
     number = step.number
     if step.named or (rules.keep_every and (number is None or number % rules.keep_every == 0)):
         return False
     return now - step.at >= rules.older_than
 
 
-def describe_doubts(steps: Sequence[Step], rules: Rules) -> list[str]:
+def describe_doubts(steps: Sequence[CheckpointStep], rules: RetentionRules) -> list[str]:
     """What keeps complete ones from being known as such, each with the remedy."""
     checkpoints = [s for s in steps if not s.is_log]
     if not checkpoints:
@@ -218,17 +226,17 @@ def describe_doubts(steps: Sequence[Step], rules: Rules) -> list[str]:
     doubts = []
     if not rules.complete:
         doubts.append(
-            f"nothing shows which are whole, so the {kept(steps, rules)} newest stay; name a file "
+            f"nothing shows which are whole, so the {kept_count(steps, rules)} newest stay; name a file "
             f"that only a whole one holds in `complete`"
         )
     whole = [s for s in checkpoints if s.complete]
     if rules.complete and not whole:
         doubts.append(f"none holds {rules.complete} (`complete`), so nothing may go")
-    largest = max(whole, key=lambda s: s.content, default=None)
-    short = [s for s in whole if largest and is_short(s, largest, CUT_SHARE)]
+    largest = max(whole, key=lambda s: s.content_bytes, default=None)
+    short = [s for s in whole if largest and is_short_save(s, largest, CUT_SHARE)]
     if short and largest:
         doubts.append(
-            f"{len(short)} have less than half the bytes of {largest.name} and may be cut, such as "
-            f"{max(short, key=lambda s: s.at).name}; two that are not stay"
+            f"{len(short)} have less than half the bytes of {largest.first_name} and may be cut, such as "
+            f"{max(short, key=lambda s: s.at).first_name}; two that are not stay"
         )
     return doubts

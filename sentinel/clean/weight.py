@@ -6,7 +6,7 @@ import os
 import stat
 
 
-class Weight:
+class EntryWeight:
     """What an entry holds."""
 
     def __init__(self, found: os.stat_result) -> None:
@@ -19,10 +19,10 @@ class Weight:
         self.lacks = ""  # a part that the names of the others number, and that is not there
         self.named = False  # a pointer leads into it
         self.leads = set[tuple[int, int]]()  # where links in it lead
-        self.at = changed(found)  # when anything in it was last changed (s UTC)
+        self.at = changed_at(found)  # when anything in it was last changed (s UTC)
         self.written = 0.0 if folder else self.at  # when a file in it was
 
-    def add(self, inner: Weight) -> None:
+    def add_inner(self, inner: EntryWeight) -> None:
         """What lies below it."""
         self.size += inner.size
         self.content += inner.content
@@ -34,7 +34,7 @@ class Weight:
         self.leads |= inner.leads
 
 
-def changed(found: os.stat_result) -> float:
+def changed_at(found: os.stat_result) -> float:
     """When a file was last written or otherwise changed (s UTC). The change time counts too: a copy
     that keeps its old dates (cp -p, rsync -a, tar) is as young as it is."""
     return max(found.st_mtime, found.st_ctime)

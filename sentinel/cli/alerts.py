@@ -5,17 +5,17 @@ import json
 import re
 from typing import Any
 
-from sentinel.alerting.processor import iso
+from sentinel.alerting.processor import format_iso
 from sentinel.alerting.silences import Ack, Silence
 from sentinel.cli import orders
-from sentinel.cli.common import verb
-from sentinel.cli.piped import about, is_piped, print_rows
-from sentinel.cli.state import State, named_alerts
-from sentinel.core.clock import Instant, elapsed
+from sentinel.cli.common import add_action_parser
+from sentinel.cli.plain_rows import format_check_subject, is_piped, print_rows
+from sentinel.cli.state import OpenState, select_named_alerts
+from sentinel.core.clock import Instant, get_elapsed_s
 from sentinel.core.model import Alert, Status, Transition
 from sentinel.core.text import shortened, visible, visible_lines
 from sentinel.core.values import duration_text
-from sentinel.status.silences import said
+from sentinel.status.silences import describe_match
 
 
 def register(commands: Any) -> None:
@@ -24,21 +24,23 @@ def register(commands: Any) -> None:
         "alerts", help="list alerts, see what was sent before, acknowledge and silence"
     )
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
-    verb(actions, "list", "all alerts that fire or wait to fire", call_list)
-    history = verb(actions, "history", "what was sent, the newest first", call_history)
+    add_action_parser(actions, "list", "all alerts that fire or wait to fire", call_alerts_list)
+    history = add_action_parser(
+        actions, "history", "what was sent, the newest first", call_alerts_history
+    )
     history.add_argument(
         "-n",
         "--limit",
-        type=_count,
+        type=_parse_line_count,
         default=50,
         metavar="N",
         help="show at most N lines; default 50",
     )
-    verb(actions, "show", "one alert with all that is known of it", call_explain).add_argument(
-        "alert", metavar="ALERT"
-    )
-    orders.add(actions)
-    explain = verb(
+    add_action_parser(
+        actions, "show", "one alert with all that is known of it", call_explain
+    ).add_argument("alert", metavar="ALERT")
+    orders.register_orders(actions)
+    explain = add_action_parser(
         commands,
         "explain",
         "why an alert fired and who was told, or why a check is silent",
@@ -49,44 +51,47 @@ def register(commands: Any) -> None:
     )
 
 
-def call_list(args: argparse.Namespace) -> int:
+def call_alerts_list(args: argparse.Namespace) -> int:
     """Pending and firing alerts."""
-    with State(args.config) as state:
-        rows = _alerts(state)
-        silences = [_silence(s, state) for s in state.silences()]
+    with OpenState(args.config) as state:
+        rows = _build_alert_rows(state)
+        silences = [_describe_silence(s, state) for s in state.list_silences()]
     if args.json:
         print(json.dumps(rows, indent=1))
         return 0
     print(*silences, sep="\n", end="\n" if silences else "")
-    _list(rows) if rows else print("no alerts")
+    _print_alert_table(rows) if rows else print("no alerts")
     return 0
 
 
-def call_history(args: argparse.Namespace) -> int:
+def call_alerts_history(args: argparse.Namespace) -> int:
     """Transitions, newest first."""
-    with State(args.config) as state:
-        rows = [_transition(t, state) for t in state.store.history(args.limit)]
+    with OpenState(args.config) as state:
+        rows = [_build_transition_row(t, state) for t in state.store.read_transitions(args.limit)]
     if args.json:
         print(json.dumps(rows, indent=1))
         return 0
-    _history(rows) if rows else print("nothing was told yet")
+    _print_transitions(rows) if rows else print("nothing was told yet")
     return 0
 
 
 def call_explain(args: argparse.Namespace) -> int:
     """One alert with its time line and deliveries: by its id, which may be shortened, a message's
     key, or its name. A check of that name without such an alert: why it is silent."""
-    with State(args.config) as state:
+    with OpenState(args.config) as state:
         check = next((c for c in state.settings.checks if c.name == args.alert), None)
-        if check is not None and len(named_alerts(state.now_alerts(), args.alert)) != 1:
-            from sentinel.cli import silent
+        if (
+            check is not None
+            and len(select_named_alerts(state.list_current_alerts(), args.alert)) != 1
+        ):
+            from sentinel.cli import explain
 
-            return silent.explain(check, state, as_json=args.json)
-        alert = state.find(args.alert)
-        from sentinel.cli.incidents import known_of
-        from sentinel.status.incidents import timeline
+            return explain.explain_check(check, state, as_json=args.json)
+        alert = state.resolve_alert_id(args.alert)
+        from sentinel.cli.incidents import load_incident_facts
+        from sentinel.status.incidents import build_timeline
 
-        known = known_of(state)
+        known = load_incident_facts(state)
         past = [t for t in known.history if t.alert == alert]
         mine = {
             alert,
@@ -97,28 +102,32 @@ def call_explain(args: argparse.Namespace) -> int:
         facts = {
             "alert": alert,
             "incident": next((i for i in mine if i and i != alert), ""),
-            "now": next((a for a in _alerts(state) if a["alert"] == alert), None),
-            "transitions": [_transition(t, state) for t in past],
-            "timeline": timeline(past, remarks, known),
-            "deliveries": [_delivery(*d, state) for d in state.store.deliveries(alert)],
+            "now": next((a for a in _build_alert_rows(state) if a["alert"] == alert), None),
+            "transitions": [_build_transition_row(t, state) for t in past],
+            "timeline": build_timeline(past, remarks, known),
+            "deliveries": [
+                _build_delivery_row(*d, state) for d in state.store.read_deliveries(alert)
+            ],
         }
-    print(json.dumps(facts, indent=1)) if args.json else _explain(facts)
+    print(json.dumps(facts, indent=1)) if args.json else _print_alert_story(facts)
     return 0
 
 
-def _count(text: str) -> int:
+def _parse_line_count(text: str) -> int:
     if not re.fullmatch("[1-9][0-9]{0,6}", text):
         raise argparse.ArgumentTypeError(f"{visible(text)!r} is no number of lines")
     return int(text)
 
 
-def _alerts(state: State) -> list[dict[str, Any]]:
+def _build_alert_rows(state: OpenState) -> list[dict[str, Any]]:
     """Pending and firing ones."""
-    acks = state.store.orders().acks
-    return [_alert(a, acks.get(a.id), state) for a in state.store.alerts() if not a.over]
+    acks = state.store.read_orders().acks
+    return [
+        _build_alert_row(a, acks.get(a.id), state) for a in state.store.read_alerts() if not a.over
+    ]
 
 
-def _alert(alert: Alert, ack: Ack | None, state: State) -> dict[str, Any]:
+def _build_alert_row(alert: Alert, ack: Ack | None, state: OpenState) -> dict[str, Any]:
     return {
         "alert": alert.id,
         "cluster": alert.key.cluster,
@@ -127,39 +136,39 @@ def _alert(alert: Alert, ack: Ack | None, state: State) -> dict[str, Any]:
         "subject": visible(alert.key.subject),
         "status": alert.status.value,
         "state": "firing" if alert.firing else "pending",
-        "since": iso(alert.since, state.zone),
-        "for": duration_text(elapsed(alert.since, state.now)),
+        "since": format_iso(alert.since, state.zone),
+        "for": duration_text(get_elapsed_s(alert.since, state.now)),
         "summary": visible(alert.summary),
         "details": visible_lines(alert.details),
         "commands": [visible(c) for c in alert.commands],
-        "told": {name: iso(told.at, state.zone) for name, told in alert.told.items()},
+        "told": {name: format_iso(told.at, state.zone) for name, told in alert.told.items()},
         "acknowledged_by": ack.who if ack else None,
         "ack_note": ack.note if ack else "",
         "held_back": alert.held,
         "flapping": alert.flapping,
-        "clear_since": iso(alert.clear_since, state.zone) if alert.clear_since else None,
+        "clear_since": format_iso(alert.clear_since, state.zone) if alert.clear_since else None,
         "runs": alert.runs,
     }
 
 
-def _silence(silence: Silence, state: State) -> str:
-    ends = iso(Instant(wall=silence.ends), state.zone)
+def _describe_silence(silence: Silence, state: OpenState) -> str:
+    ends = format_iso(Instant(wall=silence.ends), state.zone)
     few = "" if silence.alerts is None else f"{len(silence.alerts)} alerts of then"
-    parts = (said(silence.match), _nodes(silence), few)
+    parts = (describe_match(silence.match), _describe_silenced_nodes(silence), few)
     what = " ".join(filter(None, parts)) or "everything"
     words = f"silence {silence.id} until {ends} by {silence.who}: {what} {silence.reason}"
     return visible(words).rstrip()
 
 
-def _nodes(silence: Silence) -> str:
-    from sentinel.core.hostlist import fold
+def _describe_silenced_nodes(silence: Silence) -> str:
+    from sentinel.core.hostlist import fold_hostlist
 
-    return "" if silence.nodes is None else f"node={fold(silence.nodes)}"
+    return "" if silence.nodes is None else f"node={fold_hostlist(silence.nodes)}"
 
 
-def _transition(t: Transition, state: State) -> dict[str, Any]:
+def _build_transition_row(t: Transition, state: OpenState) -> dict[str, Any]:
     return {
-        "at": iso(t.at, state.zone),
+        "at": format_iso(t.at, state.zone),
         "reason": t.reason,
         "status": t.status.value,
         "severity": t.severity.value,
@@ -171,24 +180,24 @@ def _transition(t: Transition, state: State) -> dict[str, Any]:
     }
 
 
-def _delivery(row: Any, sent: Any, receipt: str, state: State) -> dict[str, Any]:
+def _build_delivery_row(row: Any, sent: Any, receipt: str, state: OpenState) -> dict[str, Any]:
     return {
         "channel": row.channel,
         "reason": row.notification.reason,
-        "committed": iso(row.created, state.zone),
-        "sent": iso(sent, state.zone) if sent else None,
+        "committed": format_iso(row.created, state.zone),
+        "sent": format_iso(sent, state.zone) if sent else None,
         "attempts": row.attempts,
         "answer": visible(receipt or row.error),
     }
 
 
-def _explain(facts: dict[str, Any]) -> None:
+def _print_alert_story(facts: dict[str, Any]) -> None:
     now = facts["now"]
     if now:
         subject = "" if now["subject"] in ("", now["check"]) else f" {now['subject']}"
         print(f"{now['state']} {now['status']}: {now['check']}{subject} for {now['for']}")
         print(f"  {now['summary']}")
-        _held(now)
+        _print_mute_reasons(now)
         for line in now["details"].splitlines():
             print(f"  | {line}")
         if now["commands"]:
@@ -212,7 +221,7 @@ def _explain(facts: dict[str, Any]) -> None:
         print("  nobody: no channel is routed to it, or it has not fired")
 
 
-def _held(now: dict[str, Any]) -> None:
+def _print_mute_reasons(now: dict[str, Any]) -> None:
     if now["acknowledged_by"]:
         print(f"  acknowledged by {visible(now['acknowledged_by'])}: no repeats, no escalation")
     if now["ack_note"]:
@@ -223,10 +232,16 @@ def _held(now: dict[str, Any]) -> None:
         print("  flapping: changes are counted, not told, until it settles")
 
 
-def _list(rows: list[dict[str, Any]]) -> None:
+def _print_alert_table(rows: list[dict[str, Any]]) -> None:
     header = ("alert", "", "check", "for", "summary")
     cells = [
-        (a["alert"], _state(a), about(a["check"], a["subject"]), a["for"], _owner(a) + a["summary"])
+        (
+            a["alert"],
+            _describe_alert_state(a),
+            format_check_subject(a["check"], a["subject"]),
+            a["for"],
+            _describe_acknowledger(a) + a["summary"],
+        )
         for a in rows
     ]
     if is_piped():
@@ -234,34 +249,34 @@ def _list(rows: list[dict[str, Any]]) -> None:
         return
     from rich.text import Text
 
-    from sentinel.cli.tables import console, plain_table, status_cell
+    from sentinel.cli.tables import make_console, make_plain_table, render_status
 
-    table = plain_table(*header)
+    table = make_plain_table(*header)
     for a, (name, state, what, long, summary) in zip(rows, cells, strict=True):
         firing = a["state"] == "firing"
-        coloured = status_cell(Status(a["status"])) if firing else Text(state)
+        coloured = render_status(Status(a["status"])) if firing else Text(state)
         table.add_row(name, coloured, Text(what), long, Text(summary))
-    console().print(table)
+    make_console().print(table)
 
 
-def _state(a: dict[str, Any]) -> str:
+def _describe_alert_state(a: dict[str, Any]) -> str:
     return str(a["status"]) if a["state"] == "firing" else "pending"
 
 
-def _owner(a: dict[str, Any]) -> str:
+def _describe_acknowledger(a: dict[str, Any]) -> str:
     """Who has it, before the summary."""
     note = f": {shortened(visible(a['ack_note']), 60)}" if a["ack_note"] else ""
     return f"[{visible(a['acknowledged_by'])} has it{note}] " if a["acknowledged_by"] else ""
 
 
-def _history(rows: list[dict[str, Any]]) -> None:
+def _print_transitions(rows: list[dict[str, Any]]) -> None:
     header = ("at", "reason", "alert", "check", "summary")
     cells = [
         (
             t["at"][:19].replace("T", " "),
             t["reason"],
             t["alert"],
-            about(t["check"], t["subject"]),
+            format_check_subject(t["check"], t["subject"]),
             t["summary"],
         )
         for t in rows
@@ -271,9 +286,9 @@ def _history(rows: list[dict[str, Any]]) -> None:
         return
     from rich.text import Text
 
-    from sentinel.cli.tables import console, plain_table
+    from sentinel.cli.tables import make_console, make_plain_table
 
-    table = plain_table(*header)
+    table = make_plain_table(*header)
     for at, reason, alert, what, summary in cells:
         table.add_row(at, reason, alert, Text(what), Text(summary))
-    console().print(table)
+    make_console().print(table)

@@ -5,16 +5,16 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from sentinel.alerting.observations import Outcome
-from sentinel.cli import USAGE, json_option, startup
+from sentinel.alerting.observations import RunOutcome
+from sentinel.cli import EXIT_USAGE, add_json_option, startup
 from sentinel.core.declared import ANY
 from sentinel.core.errors import SentinelError
 from sentinel.core.model import Status
 from sentinel.core.settings import CheckConfig
 from sentinel.wiring import app
-from sentinel.wiring.app import BadCall
+from sentinel.wiring.app import UsageError
 
-CODES = {Status.OK: 0, Status.WARNING: 1, Status.CRITICAL: 2, Status.UNKNOWN: 3}
+NAGIOS_EXIT_CODES = {Status.OK: 0, Status.WARNING: 1, Status.CRITICAL: 2, Status.UNKNOWN: 3}
 """The Nagios convention: https://nagios-plugins.org/doc/guidelines.html#AEN78."""
 
 
@@ -34,7 +34,7 @@ def register(commands: Any) -> None:
         "-c", "--config", metavar="FILE", help="the configuration file that defines NAME"
     )
     parser.add_argument("--timeout", metavar="TIME", help="end the run after this time, e.g. 10s")
-    json_option(parser)
+    add_json_option(parser)
     parser.add_argument("--nagios", action="store_true", help="print like a Nagios plugin")
     parser.add_argument(
         "--plot", metavar="FILE", help="draw the history and forecast of disks into this SVG file"
@@ -42,13 +42,13 @@ def register(commands: Any) -> None:
     parser.add_argument(
         "-h", "--help", action="store_true", help="show this help, or the options of a kind"
     )
-    parser.set_defaults(call=call, takes_options=True, parser=parser)
+    parser.set_defaults(call=call_check, takes_options=True, parser=parser)
 
 
-def call(args: argparse.Namespace) -> int:
+def call_check(args: argparse.Namespace) -> int:
     """Exit code by the worst finding; with --nagios wrong calls are 3, too."""
     try:
-        return _check(args)
+        return _run_target(args)
     except SentinelError as error:
         if not args.nagios:
             raise
@@ -56,65 +56,69 @@ def call(args: argparse.Namespace) -> int:
         return 3
 
 
-def _check(args: argparse.Namespace) -> int:
+def _run_target(args: argparse.Namespace) -> int:
     if args.nagios and not (args.target or args.help):
-        raise BadCall("name a configured check or a kind")
+        raise UsageError("name a configured check or a kind")
     if args.help or not args.target:
-        return _help(args)
+        return _print_check_help(args)
     if args.json and args.nagios:
-        raise BadCall("--json and --nagios are two answers to one question; choose one")
-    check, settings = _target(args)
-    outcome = app.look(check, settings)
-    _print(outcome, check, args)
-    return CODES[Status(_status(outcome))]
+        raise UsageError("--json and --nagios are two answers to one question; choose one")
+    check, settings = _resolve_target(args)
+    outcome = app.run_check_once(check, settings)
+    _print_outcome(outcome, check, args)
+    return NAGIOS_EXIT_CODES[Status(_find_worst_status(outcome))]
 
 
-def _target(args: argparse.Namespace) -> tuple[CheckConfig, Any]:
-    settings = _settings(args) if _needed(args) else None
+def _resolve_target(args: argparse.Namespace) -> tuple[CheckConfig, Any]:
+    settings = _load_target_settings(args) if _needs_config(args) else None
     named = [c for c in settings.checks if c.name == args.target] if settings else []
     if named and args.rest:
-        raise BadCall(f"{args.target} is a configured check and takes no options: {args.rest[0]}")
+        raise UsageError(
+            f"{args.target} is a configured check and takes no options: {args.rest[0]}"
+        )
     if named:
-        return _limited(named[0], args.timeout), settings
-    check = app.one_shot(
-        args.target, _options(args.rest), [c.name for c in settings.checks] if settings else []
+        return _apply_timeout(named[0], args.timeout), settings
+    check = app.make_one_shot_check(
+        args.target,
+        _parse_kind_options(args.rest),
+        [c.name for c in settings.checks] if settings else [],
     )
-    return _limited(check, args.timeout), settings
+    return _apply_timeout(check, args.timeout), settings
 
 
-def _needed(args: argparse.Namespace) -> bool:
+def _needs_config(args: argparse.Namespace) -> bool:
     """Whether the file is needed: a kind with options is one of its `checks_from`, or needs none."""
     return not args.rest or args.config or args.target not in app.CHECKS
 
 
-def _settings(args: argparse.Namespace) -> Any:
+def _load_target_settings(args: argparse.Namespace) -> Any:
     """A kind needs none; any other word may be a name of the one that cannot be read."""
-    if args.target in app.CHECKS.names():
-        return app.readable_settings(args.config, quiet=args.nagios)
+    if args.target in app.CHECKS.kind_names():
+        return app.load_readable_settings(args.config, quiet=args.nagios)
     return app.find_settings(args.config, quiet=args.nagios)
 
 
-def _limited(check: CheckConfig, timeout: str | None) -> CheckConfig:
+def _apply_timeout(check: CheckConfig, timeout: str | None) -> CheckConfig:
     if timeout is None:
         return check
     from msgspec.structs import replace
 
-    from sentinel.cli.common import seconds
+    from sentinel.cli.common import parse_seconds
     from sentinel.core.values import Duration
 
-    limit = Duration(seconds(timeout, "--timeout"))
+    limit = Duration(parse_seconds(timeout, "--timeout"))
     if limit <= 0:
-        raise BadCall("--timeout: must be longer than 0s")
+        raise UsageError("--timeout: must be longer than 0s")
     return replace(check, common=replace(check.common, timeout=limit))
 
 
-def _options(words: Sequence[str]) -> dict[str, list[str]]:
+def _parse_kind_options(words: Sequence[str]) -> dict[str, list[str]]:
     options: dict[str, list[str]] = {}
     queue = list(words)
     while queue:
         word = queue.pop(0)
         if not word.startswith("--"):
-            raise BadCall(f"unexpected argument {word!r}; options look like --path /scratch")
+            raise UsageError(f"unexpected argument {word!r}; options look like --path /scratch")
         name, equals, value = word[2:].partition("=")
         if not equals:
             value = queue.pop(0) if queue and not queue[0].startswith("--") else ""
@@ -122,47 +126,47 @@ def _options(words: Sequence[str]) -> dict[str, list[str]]:
     return options
 
 
-def _help(args: argparse.Namespace) -> int:
+def _print_check_help(args: argparse.Namespace) -> int:
     if not args.target:
         args.parser.print_help(sys.stdout if args.help else sys.stderr)
-        return 0 if args.help else USAGE
+        return 0 if args.help else EXIT_USAGE
     if args.config or args.target not in app.CHECKS:
-        app.find_kinds(args.config)
-    for line in app.describe_options(args.target, min(startup.columns() - 2, 100)):
+        app.load_configured_kinds(args.config)
+    for line in app.describe_options(args.target, min(startup.get_terminal_columns() - 2, 100)):
         print(line)
     return 0
 
 
-def _status(outcome: Outcome) -> Status:
+def _find_worst_status(outcome: RunOutcome) -> Status:
     return max((f.status for f in outcome.findings), key=lambda s: s.rank)
 
 
-def _print(outcome: Outcome, check: CheckConfig, args: argparse.Namespace) -> None:
-    from sentinel.cli import present
+def _print_outcome(outcome: RunOutcome, check: CheckConfig, args: argparse.Namespace) -> None:
+    from sentinel.cli import outcome_formats
 
     if args.plot:
-        _plot(outcome, args)
+        _write_plot(outcome, args)
     if args.json:
-        print(present.as_json(outcome))
+        print(outcome_formats.render_outcome_json(outcome))
     elif args.nagios:
-        print(present.as_nagios(outcome))
+        print(outcome_formats.render_nagios_output(outcome))
     elif sys.stdout.isatty() and check.plugin.PANEL == "disks":
         from sentinel.cli import disks
         from sentinel.cli import history as past
 
-        with past.remembered(outcome, args.config) as (history, now):
-            disks.show(disks.rows(outcome, history, now))
+        with past.open_sample_history(outcome, args.config) as (history, now):
+            disks.print_disk_table(disks.build_disk_rows(outcome, history, now))
     elif sys.stdout.isatty():
         from sentinel.cli import tables
 
-        tables.show_check(outcome)
+        tables.print_check_outcome(outcome)
     else:
-        print(present.as_lines(outcome))
+        print(outcome_formats.render_outcome_lines(outcome))
     if not (args.json or args.nagios or type(check.plugin).__module__.startswith("sentinel.")):
-        _without_number(outcome, check)
+        _warn_unused_metrics(outcome, check)
 
 
-def _without_number(outcome: Outcome, check: CheckConfig) -> None:
+def _warn_unused_metrics(outcome: RunOutcome, check: CheckConfig) -> None:
     """Say which metric a third party's kind declares in vain: a kind of sentinel's own has numbers
     that only some findings have, and tests of them."""
     from sentinel.config.problems import did_you_mean
@@ -179,14 +183,14 @@ def _without_number(outcome: Outcome, check: CheckConfig) -> None:
             )
 
 
-def _plot(outcome: Outcome, args: argparse.Namespace) -> None:
+def _write_plot(outcome: RunOutcome, args: argparse.Namespace) -> None:
     from sentinel.cli import disks
     from sentinel.cli import history as past
 
-    with past.remembered(outcome, args.config) as (history, now):
-        picture = disks.plot(disks.rows(outcome, history, now), now)
+    with past.open_sample_history(outcome, args.config) as (history, now):
+        picture = disks.draw_disk_plot(disks.build_disk_rows(outcome, history, now), now)
     try:
         with open(args.plot, "w", encoding="utf-8") as file:
             file.write(picture)
     except OSError as error:
-        raise BadCall(f"--plot {args.plot}: {error.strerror}") from error
+        raise UsageError(f"--plot {args.plot}: {error.strerror}") from error

@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import Struct
 
 
-class Command(Struct, frozen=True):
+class ListedCommand(Struct, frozen=True):
     """A command by its words (none: sentinel itself), what it does, the words that may follow, its
     options with what they do, and its usage."""
 
@@ -18,7 +18,9 @@ class Command(Struct, frozen=True):
     usage: str
 
 
-def commands(parser: Any, words: tuple[str, ...] = (), text: str = "") -> Iterator[Command]:
+def iterate_commands(
+    parser: Any, words: tuple[str, ...] = (), text: str = ""
+) -> Iterator[ListedCommand]:
     """Every command that there is, the outer ones first."""
     below, parsers, options = dict[str, str](), dict[str, Any](), dict[str, str]()
     for action in parser._actions:
@@ -31,12 +33,12 @@ def commands(parser: Any, words: tuple[str, ...] = (), text: str = "") -> Iterat
         elif action.choices:
             below |= dict.fromkeys(map(str, action.choices), "")
     usage = " ".join(parser.format_usage().removeprefix("usage: ").split())
-    yield Command(words, text or parser.description or "", below, options, usage)
+    yield ListedCommand(words, text or parser.description or "", below, options, usage)
     for name, inner in parsers.items():
-        yield from commands(inner, (*words, name), inner.description or below[name])
+        yield from iterate_commands(inner, (*words, name), inner.description or below[name])
 
 
-def elsewhere(parser: Any, word: str) -> str:
+def suggest_elsewhere(parser: Any, word: str) -> str:
     """` (did you mean 'sentinel alerts ack'?)` for a word that is a command of another one."""
-    found = [c.words for c in commands(parser) if c.words[1:] == (word,)]
+    found = [c.words for c in iterate_commands(parser) if c.words[1:] == (word,)]
     return f" (did you mean '{parser.prog} {' '.join(found[0])}'?)" if found else ""

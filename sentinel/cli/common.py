@@ -8,32 +8,32 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sentinel.cli import config_option, json_option
+from sentinel.cli import add_config_option, add_json_option
 from sentinel.wiring import app
-from sentinel.wiring.app import BadCall
+from sentinel.wiring.app import UsageError
 
 if TYPE_CHECKING:
     from sentinel.config.settings import Settings
     from sentinel.core.cluster import Node
 
 
-def verb(verbs: Any, name: str, text: str, function: Any) -> Any:
+def add_action_parser(verbs: Any, name: str, text: str, function: Any) -> Any:
     """The parser of one action, with --config and --json."""
     parser = verbs.add_parser(name, help=text)
-    config_option(parser)
-    json_option(parser)
+    add_config_option(parser)
+    add_json_option(parser)
     parser.set_defaults(call=function)
     return parser
 
 
-def settings_of(args: argparse.Namespace) -> Settings:
+def load_command_settings(args: argparse.Namespace) -> Settings:
     """The configuration that applies, or the built-in one; raises config.Hidden where one applies
     that this user may not read: what it allows and where it keeps its log is not known. It has no
     channels: these commands send nothing."""
-    return app.find_settings(args.config, sending=False) or app.embedded(sending=False)
+    return app.find_settings(args.config, sending=False) or app.load_builtin_settings(sending=False)
 
 
-def seconds(text: str, option: str) -> float:
+def parse_seconds(text: str, option: str) -> float:
     """A duration as people write it; raises BadCall."""
     from sentinel.core.errors import Invalid
     from sentinel.core.values import Duration
@@ -41,43 +41,47 @@ def seconds(text: str, option: str) -> float:
     try:
         return float(Duration.parse(text))
     except Invalid as error:
-        raise BadCall(f"{option}: {error}") from None
+        raise UsageError(f"{option}: {error}") from None
 
 
-def names(words: Sequence[str]) -> tuple[str, ...]:
+def expand_node_names(words: Sequence[str]) -> tuple[str, ...]:
     """The names in these host lists; raises BadCall."""
     from sentinel.core import hostlist
     from sentinel.core.errors import Invalid
 
     try:
-        return tuple(dict.fromkeys(name for word in words for name in hostlist.expand(word)))
+        return tuple(
+            dict.fromkeys(name for word in words for name in hostlist.expand_hostlist(word))
+        )
     except Invalid as error:
-        raise BadCall(str(error)) from None
+        raise UsageError(str(error)) from None
 
 
-def nodes_named(words: Sequence[str], nodes: Sequence[Node]) -> list[Node]:
+def select_nodes(words: Sequence[str], nodes: Sequence[Node]) -> list[Node]:
     """The nodes of these host lists; raises BadCall for what is none, or not known to Slurm."""
     from sentinel.core import hostlist
 
-    known, wanted = {node.name: node for node in nodes}, names(words)
+    known, wanted = {node.name: node for node in nodes}, expand_node_names(words)
     unknown = [name for name in wanted if name not in known]
     if unknown:
         what = (
-            f"no node {unknown[0]}" if len(unknown) == 1 else f"no nodes {hostlist.shown(unknown)}"
+            f"no node {unknown[0]}"
+            if len(unknown) == 1
+            else f"no nodes {hostlist.fold_for_people(unknown)}"
         )
-        raise BadCall(f"Slurm knows {what} (see: sentinel nodes list)")
+        raise UsageError(f"Slurm knows {what} (see: sentinel nodes list)")
     return [known[name] for name in wanted]
 
 
-def say_count(names: Iterable[str]) -> None:
+def print_node_count(names: Iterable[str]) -> None:
     """`5 nodes: node[18-19,110-112]`, before anything is done to them. On stderr: stdout is for
     what came of it."""
-    from sentinel.core.hostlist import counted
+    from sentinel.core.hostlist import describe_nodes
 
-    print(counted([*names]), file=sys.stderr, flush=True)
+    print(describe_nodes([*names]), file=sys.stderr, flush=True)
 
 
-def user() -> str:
+def get_invoking_user() -> str:
     """Who typed it, root's sudo seen through."""
     from getpass import getuser
 
@@ -87,8 +91,8 @@ def user() -> str:
         return f"uid {os.getuid()}"
 
 
-def by_hand() -> str:
+def describe_operator() -> str:
     """The same for the audit log."""
     from sentinel.core.text import visible
 
-    return visible(f"{user()}@{os.uname().nodename} by hand")
+    return visible(f"{get_invoking_user()}@{os.uname().nodename} by hand")

@@ -6,32 +6,32 @@ import shlex
 import sys
 from typing import Any
 
-from sentinel.cli import config_option
+from sentinel.cli import add_config_option
 
-HAS_ERRORS = 2
-NO_CONFIG = 78
-CANNOT_CREATE = 73
+EXIT_CONFIG_ERRORS = 2
+EXIT_NO_CONFIG = 78
+EXIT_CANNOT_CREATE = 73
 """The last two are EX_CONFIG and EX_CANTCREAT of sysexits(3)."""
 
 
 def register(subparsers: Any) -> None:
     """Add the parsers."""
     parser = subparsers.add_parser("config", help="write, check and show the configuration")
-    parser.set_defaults(call=lambda _args: _usage(parser))
+    parser.set_defaults(call=lambda _args: _print_usage(parser))
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
-    _register_init(commands)
-    _register_check(commands)
+    _register_config_init(commands)
+    _register_config_check(commands)
     show = commands.add_parser(
         "show", help="print all settings in effect, with defaults and without secrets"
     )
-    config_option(show)
-    show.set_defaults(call=show_command)
+    add_config_option(show)
+    show.set_defaults(call=call_config_show)
     schema = commands.add_parser("schema", help="print the JSON Schema of the file, for editors")
-    config_option(schema)
-    schema.set_defaults(call=schema_command)
+    add_config_option(schema)
+    schema.set_defaults(call=call_config_schema)
 
 
-def _register_init(commands: Any) -> None:
+def _register_config_init(commands: Any) -> None:
     init = commands.add_parser(
         "init", help="write a commented configuration that works; `sentinel init` does more"
     )
@@ -45,15 +45,15 @@ def _register_init(commands: Any) -> None:
     init.add_argument(
         "--user", default="", metavar="NAME", help="whose jobs are watched; default: yours"
     )
-    init.set_defaults(call=init_command)
+    init.set_defaults(call=call_config_init)
 
 
-def _register_check(commands: Any) -> None:
+def _register_config_check(commands: Any) -> None:
     check = commands.add_parser(
         "check", help="find every mistake in the file; exit 2 if there is one"
     )
-    config_option(check)
-    check.set_defaults(call=check_command)
+    add_config_option(check)
+    check.set_defaults(call=call_config_check)
     check.add_argument("-q", "--quiet", action="store_true", help="print errors only, for hooks")
     check.add_argument(
         "--routes",
@@ -72,79 +72,81 @@ def _register_check(commands: Any) -> None:
     )
 
 
-def init_command(args: argparse.Namespace) -> int:
+def call_config_init(args: argparse.Namespace) -> int:
     """Write a new file; 73 where one is in the way or cannot be made."""
     from msgspec.structs import replace
 
-    from sentinel.config.places import SERVICE, new
-    from sentinel.config.starter import make_folder, starter, write_new
-    from sentinel.init.survey import survey
+    from sentinel.config.places import SERVICE, new_config_path
+    from sentinel.config.starter import make_folder, starter_text, write_new
+    from sentinel.init.survey import survey_host
 
-    user, file = args.user or _user(), args.file or new(os.environ)
-    here = survey(user, service=os.path.abspath(file) == SERVICE).here
+    user, file = args.user or _get_login_name(), args.file or new_config_path(os.environ)
+    here = survey_host(user, service=os.path.abspath(file) == SERVICE).here
     if args.cluster:
         here = replace(here, cluster=args.cluster)
     try:
         if not args.file:
             make_folder(os.path.dirname(file))
-        write_new(file, starter(here, user=user))
+        write_new(file, starter_text(here, user=user))
     except FileExistsError:
-        return _fail(f"{file} exists and is left as it is; name another FILE", CANNOT_CREATE)
+        return _print_failure(
+            f"{file} exists and is left as it is; name another FILE", EXIT_CANNOT_CREATE
+        )
     except OSError as error:
-        return _fail(f"{file} cannot be written: {error.strerror}", CANNOT_CREATE)
+        return _print_failure(f"{file} cannot be written: {error.strerror}", EXIT_CANNOT_CREATE)
     named = f" -c {shlex.quote(file)}" if args.file else ""
     print(f"{file}: written; check it with: sentinel config check{named}")
     return 0
 
 
-def check_command(args: argparse.Namespace) -> int:
+def call_config_check(args: argparse.Namespace) -> int:
     """Print every problem and return 2, or one line and 0; warnings go to standard error."""
     from sentinel.config.problems import ConfigError
 
-    path = _path(args)
+    path = _find_config_path(args)
     if path is None:
-        return NO_CONFIG
+        return EXIT_NO_CONFIG
     try:
-        loaded = _load(path, strict=True)
+        loaded = _load_config(path, strict=True)
     except ConfigError as error:
         print(error)
-        return HAS_ERRORS
+        return EXIT_CONFIG_ERRORS
     checks, channels = len(loaded.settings.checks), len(loaded.settings.channels)
     if not args.quiet:
-        print(f"{path}: ok: {_count(checks, 'check')}, {_count(channels, 'channel')}")
+        print(f"{path}: ok: {_format_count(checks, 'check')}, {_format_count(channels, 'channel')}")
     if args.routes:
-        _show_routes(loaded.settings)
+        _print_routes(loaded.settings)
     if args.times:
-        _show_times(loaded.settings)
+        _print_times(loaded.settings)
     if args.proof:
-        from sentinel.init.proof import prove
+        from sentinel.init.proof import prove_watching
         from sentinel.wiring import app
 
-        print("\n".join(prove(app.with_chain(loaded.settings))))
+        print("\n".join(prove_watching(app.add_chain_check(loaded.settings))))
     return 0
 
 
-def _show_times(settings: Any) -> None:
+def _print_times(settings: Any) -> None:
     import time
 
-    from sentinel.cli.times import times
+    from sentinel.cli.times import list_schedule_times
     from sentinel.wiring import app
 
-    print("\n".join(times(settings, time.time(), app.zone(settings))))
+    print("\n".join(list_schedule_times(settings, time.time(), app.get_time_zone(settings))))
 
 
-def _show_routes(settings: Any) -> None:
+def _print_routes(settings: Any) -> None:
     from sentinel.clock import SystemClock
-    from sentinel.config.route_preview import nobody, rehearse
+    from sentinel.config.route_preview import preview_routes, unheard_previews
     from sentinel.core.text import visible
 
-    rows = list(rehearse(settings, SystemClock().now()))
+    rows = list(preview_routes(settings, SystemClock().now()))
     width = max((len(visible(row.check)) for row in rows), default=0)
     for row in rows:
         way = ",".join(f"routes[{n}]" for n in row.routes) or ("" if settings.routes else "all")
-        told = f"{way or 'no route':<9}  {_told(row)}"
+        told = f"{way or 'no route':<9}  {_describe_receivers(row)}"
         print(f"{visible(row.check):<{width}}  {row.severity.value:<8}  {visible(told)}")
-    if lost := len(nobody(rows)):
+    if lost := len(unheard_previews(rows)):
         print(
             f"warning: {lost} of these {len(rows)} would reach nobody (`unknown` is a check that "
             "cannot see, `sentinel` what sentinel says of itself)",
@@ -152,76 +154,76 @@ def _show_routes(settings: Any) -> None:
         )
 
 
-def _told(row: Any) -> str:
+def _describe_receivers(row: Any) -> str:
     later = f"; later, unless acknowledged: {', '.join(row.later)}" if row.later else ""
     maybe = f"; by subject or label also: {', '.join(row.maybe)}" if row.maybe else ""
     return (", ".join(row.channels) or "NOBODY") + later + maybe
 
 
-def show_command(args: argparse.Namespace) -> int:
+def call_config_show(args: argparse.Namespace) -> int:
     """Print the effective configuration; raises ConfigError where it has errors."""
-    from sentinel.config.display import show
+    from sentinel.config.display import show_settings
 
-    path = _path(args)
+    path = _find_config_path(args)
     if path is None:
-        return NO_CONFIG
+        return EXIT_NO_CONFIG
     if not args.config:
         print(f"sentinel: configuration: {path}", file=sys.stderr)
-    loaded = _load(path)
-    print(show(loaded.settings, loaded.references), end="")
+    loaded = _load_config(path)
+    print(show_settings(loaded.settings, loaded.references), end="")
     return 0
 
 
-def schema_command(args: argparse.Namespace) -> int:
+def call_config_schema(args: argparse.Namespace) -> int:
     """Print the JSON Schema of every kind that is installed."""
     import json
 
-    from sentinel.config.json_schema import schema
+    from sentinel.config.json_schema import build_schema
     from sentinel.wiring import app
 
-    app.find_kinds(args.config)
-    print(json.dumps(schema(app.CHECKS, app.CHANNELS), indent=2))
+    app.load_configured_kinds(args.config)
+    print(json.dumps(build_schema(app.CHECKS, app.CHANNELS), indent=2))
     return 0
 
 
-def _load(path: str, *, strict: bool = False) -> Any:
-    from sentinel.config.loader import load
+def _load_config(path: str, *, strict: bool = False) -> Any:
+    from sentinel.config.loader import load_config
     from sentinel.wiring import app
 
-    loaded = load(path, app.CHECKS, app.CHANNELS, actions=app.ACTIONS, strict=strict)
+    loaded = load_config(path, app.CHECKS, app.CHANNELS, actions=app.ACTIONS, strict=strict)
     for warning in loaded.warnings:
         print(f"warning: {warning}", file=sys.stderr)
     return loaded
 
 
-def _path(args: argparse.Namespace) -> str | None:
-    from sentinel.config.places import Hidden, find, searched
+def _find_config_path(args: argparse.Namespace) -> str | None:
+    from sentinel.config.places import HiddenConfig, find_config, searched_places
 
     try:
-        path = find(args.config, os.environ)
-    except Hidden as error:
-        _fail(str(error), NO_CONFIG)
+        path = find_config(args.config, os.environ)
+    except HiddenConfig as error:
+        _print_failure(str(error), EXIT_NO_CONFIG)
         return None
     if path is None:
-        _fail(searched(os.environ), NO_CONFIG)
+        _print_failure(searched_places(os.environ), EXIT_NO_CONFIG)
     return path
 
 
-def _count(number: int, noun: str) -> str:
+def _format_count(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-def _fail(message: str, code: int) -> int:
+def _print_failure(message: str, code: int) -> int:
     print(f"sentinel config: {message}", file=sys.stderr)
     return code
 
 
-def _usage(parser: Any) -> int:
+def _print_usage(parser: Any) -> int:
     parser.print_help(sys.stderr)
     return 64
 
 
-def _user() -> str:
+def _get_login_name() -> str:
     import pwd
 
     try:

@@ -6,7 +6,7 @@ import os
 import sys
 from typing import Any
 
-from sentinel.cli import config_option
+from sentinel.cli import add_config_option
 
 OK, NOT_WELL = 0, 1
 
@@ -14,25 +14,25 @@ OK, NOT_WELL = 0, 1
 def register(commands: Any) -> None:
     """Add the parsers."""
     parser = commands.add_parser("cron", help="let Slurm, a timer or crontab call sentinel on time")
-    parser.set_defaults(call=lambda _args: _usage(parser))
+    parser.set_defaults(call=lambda _args: _print_usage(parser))
     sub = parser.add_subparsers(title="commands", metavar="COMMAND")
-    _install(sub)
+    _register_install(sub)
     for name, call, text in (
         (
             "status",
-            call_status,
+            call_cron_status,
             "show which passes wait, ran late or were missed; exit 1 when nothing will run",
         ),
         ("ensure", call_ensure, "repair a broken chain; you may call it as often as you like"),
         ("remove", call_remove, "remove the chain, timer or crontab line"),
     ):
         command = sub.add_parser(name, help=text)
-        _where(command)
+        _add_location_options(command)
         command.set_defaults(call=call)
         if name == "status":
             command.add_argument("--json", action="store_true", help="one JSON document")
     run = sub.add_parser("run", help="submit the scripts of cron directories that are due")
-    config_option(run)
+    add_config_option(run)
     run.add_argument(
         "--base",
         action="append",
@@ -43,17 +43,17 @@ def register(commands: Any) -> None:
         "--trust", action="append", metavar="USER", help="run the scripts of this user too"
     )
     run.add_argument("--dry-run", action="store_true", help="say what would be submitted")
-    run.set_defaults(call=call_run)
+    run.set_defaults(call=call_cron_run)
     link = sub.add_parser("link", help="make one pass; each link, timer or crontab line calls this")
-    _where(link)
+    _add_location_options(link)
     link.set_defaults(call=call_link)
 
 
-def _install(sub: Any) -> None:
+def _register_install(sub: Any) -> None:
     install = sub.add_parser(
         "install", help="install a chain of jobs, a timer, or a line in crontab or scrontab"
     )
-    _where(install)
+    _add_location_options(install)
     modes = ["chain", "relay", "scrontab", "systemd", "crontab"]
     install.add_argument(
         "--mode", choices=modes, default="chain", help="what calls sentinel on time; default: chain"
@@ -93,22 +93,22 @@ def call_install(args: argparse.Namespace) -> int:
     from sentinel.wiring import app
 
     settings = app.load_settings(args.config)  # each pass will need the file
-    folder, client = args.dir or app.chain_folder(settings), _client(settings)
-    chain = install.chain_of(_wish(args, settings), folder, client)
-    print("\n".join(install.install(chain, folder, client, show_only=args.print)))
+    folder, client = args.dir or app.get_chain_folder(settings), _make_slurm_client(settings)
+    chain = install.plan_chain(_build_chain_request(args, settings), folder, client)
+    print("\n".join(install.install_chain(chain, folder, client, show_only=args.print)))
     if chain.mode == "crontab" and not args.print and not cron_runs():
         text = "no cron daemon is seen on this host: nothing reads the crontab until one runs"
         print(f"sentinel cron: {text}", file=sys.stderr)
     return OK
 
 
-def call_status(args: argparse.Namespace) -> int:
+def call_cron_status(args: argparse.Namespace) -> int:
     """1 when no pass will come by itself."""
     from sentinel.chain import status
 
-    settings, folder = _settings(args)
-    facts = status.facts(folder, _client(settings))
-    print(json.dumps(facts, indent=1) if args.json else "\n".join(status.lines(facts)))
+    settings, folder = _load_chain_settings(args)
+    facts = status.chain_facts(folder, _make_slurm_client(settings))
+    print(json.dumps(facts, indent=1) if args.json else "\n".join(status.chain_lines(facts)))
     return OK if facts["well"] else NOT_WELL
 
 
@@ -116,8 +116,8 @@ def call_ensure(args: argparse.Namespace) -> int:
     """0 when the chain goes on, whether it had to be mended or not; nothing is printed then."""
     from sentinel.chain import install
 
-    settings, folder = _settings(args, quiet=True)
-    for line in install.ensure(folder, _client(settings)):
+    settings, folder = _load_chain_settings(args, quiet=True)
+    for line in install.ensure_chain(folder, _make_slurm_client(settings)):
         print(f"sentinel cron: {line}", file=sys.stderr)
     return OK
 
@@ -126,8 +126,8 @@ def call_remove(args: argparse.Namespace) -> int:
     """Also of a chain that is broken; 0 where none is."""
     from sentinel.chain import install
 
-    settings, folder = _settings(args)
-    print("\n".join(install.remove(folder, _client(settings))))
+    settings, folder = _load_chain_settings(args)
+    print("\n".join(install.remove_chain(folder, _make_slurm_client(settings))))
     return OK
 
 
@@ -135,23 +135,23 @@ def call_link(args: argparse.Namespace) -> int:
     """0 when the chain goes on after this link; anything else makes its script care for that."""
     from sentinel.chain import work
 
-    folder = args.dir or _settings(args)[1]
-    return OK if work.link(folder, lambda path: _settings_of(path)) else NOT_WELL
+    folder = args.dir or _load_chain_settings(args)[1]
+    return OK if work.run_link(folder, lambda path: _load_settings_or_default(path)) else NOT_WELL
 
 
-def call_run(args: argparse.Namespace) -> int:
+def call_cron_run(args: argparse.Namespace) -> int:
     """1 when a script that is due could not be submitted; the error of a directory as a whole
     once the others are through."""
     from sentinel.chain import scripts_run
     from sentinel.core.errors import SentinelError
     from sentinel.wiring import app
 
-    settings = _settings_of(args.config)
-    zone, snapshot, failures = app.zone(settings), app.snapshot(settings), 0
+    settings = _load_settings_or_default(args.config)
+    zone, snapshot, failures = app.get_time_zone(settings), app.make_snapshot(settings), 0
     errors: list[SentinelError] = []
-    for kind in _directories(args, settings):
+    for kind in _select_cron_checks(args, settings):
         try:
-            done = scripts_run.one(kind, snapshot, zone, dry_run=args.dry_run)
+            done = scripts_run.run_cron_check(kind, snapshot, zone, dry_run=args.dry_run)
         except SentinelError as error:
             errors.append(error)
             continue
@@ -165,8 +165,8 @@ def call_run(args: argparse.Namespace) -> int:
     return NOT_WELL if failures else OK
 
 
-def _directories(args: argparse.Namespace, settings: Any) -> list[Any]:
-    from sentinel.chain.scripts_run import NoDirectory
+def _select_cron_checks(args: argparse.Namespace, settings: Any) -> list[Any]:
+    from sentinel.chain.scripts_run import NoCronDirectory
     from sentinel.checks.cron import CronCheck
     from sentinel.core.settings import FilePath
 
@@ -174,37 +174,39 @@ def _directories(args: argparse.Namespace, settings: Any) -> list[Any]:
         return [CronCheck(base=FilePath(base), trust=args.trust or []) for base in args.base]
     found = [c.plugin for c in settings.checks if c.common.kind == "cron"]
     if not found:
-        raise NoDirectory("no check of kind cron is configured; name a directory with --base DIR")
+        raise NoCronDirectory(
+            "no check of kind cron is configured; name a directory with --base DIR"
+        )
     return found
 
 
-def _wish(args: argparse.Namespace, settings: Any) -> Any:
-    from sentinel.chain.install import Wish
+def _build_chain_request(args: argparse.Namespace, settings: Any) -> Any:
+    from sentinel.chain.install import InstallRequest
 
-    return Wish(
+    return InstallRequest(
         mode=args.mode,
-        every=_seconds(args.every, "--every"),
-        time_limit=_seconds(args.time, "--time") if args.time else None,
+        every=_parse_interval(args.every, "--every"),
+        time_limit=_parse_interval(args.time, "--time") if args.time else None,
         strands=args.strands,
         config=os.path.abspath(settings.path) if settings.path else "",
-        options=(*_named(args), *args.sbatch),
+        options=(*_collect_sbatch_options(args), *args.sbatch),
         delivers=not args.no_deliver,
-        owner=_state(settings),
+        owner=_get_state_path(settings),
     )
 
 
-def _seconds(text: str, option: str) -> float:
-    from sentinel.chain.install import BadWish
+def _parse_interval(text: str, option: str) -> float:
+    from sentinel.chain.install import BadInstallRequest
     from sentinel.core.errors import Invalid
     from sentinel.core.values import Duration
 
     try:
         return float(Duration.parse(text))
     except Invalid as error:
-        raise BadWish(f"{option}: {error}") from error
+        raise BadInstallRequest(f"{option}: {error}") from error
 
 
-def _named(args: argparse.Namespace) -> list[str]:
+def _collect_sbatch_options(args: argparse.Namespace) -> list[str]:
     """Given, or as the environment would have told sbatch, which links do not see."""
     found = []
     for name in ("account", "partition", "qos"):
@@ -213,38 +215,38 @@ def _named(args: argparse.Namespace) -> list[str]:
     return found
 
 
-def _settings(args: argparse.Namespace, *, quiet: bool = False) -> tuple[Any, str]:
+def _load_chain_settings(args: argparse.Namespace, *, quiet: bool = False) -> tuple[Any, str]:
     from sentinel.wiring import app, last_good
 
-    settings = last_good.known(args.config, quiet=quiet)
-    return settings, args.dir or app.chain_folder(settings)
+    settings = last_good.load_as_far_as_valid(args.config, quiet=quiet)
+    return settings, args.dir or app.get_chain_folder(settings)
 
 
-def _settings_of(path: str | None, *, quiet: bool = False) -> Any:
+def _load_settings_or_default(path: str | None, *, quiet: bool = False) -> Any:
     from sentinel.wiring import app
 
-    return app.settings_or_default(path, quiet=quiet)
+    return app.load_settings_or_default(path, quiet=quiet)
 
 
-def _state(settings: Any) -> str:
+def _get_state_path(settings: Any) -> str:
     from sentinel.wiring import app
 
-    return app.state_of(settings)
+    return app.get_state_location(settings)
 
 
-def _client(settings: Any) -> Any:
-    from sentinel.slurm.client import Client
+def _make_slurm_client(settings: Any) -> Any:
+    from sentinel.slurm.client import SlurmClient
 
-    return Client(limit=settings.slurm.timeout, prefix=settings.slurm.command_prefix)
+    return SlurmClient(limit=settings.slurm.timeout, prefix=settings.slurm.command_prefix)
 
 
-def _where(parser: Any) -> None:
-    config_option(parser)
+def _add_location_options(parser: Any) -> None:
+    add_config_option(parser)
     parser.add_argument(
         "--dir", default="", metavar="DIR", help="the folder of the chain; default: STATE/chain"
     )
 
 
-def _usage(parser: Any) -> int:
+def _print_usage(parser: Any) -> int:
     parser.print_help(sys.stderr)
     return 64

@@ -10,23 +10,30 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sentinel.cli.common import by_hand, names, nodes_named, say_count, settings_of, verb
+from sentinel.cli.common import (
+    add_action_parser,
+    describe_operator,
+    expand_node_names,
+    load_command_settings,
+    print_node_count,
+    select_nodes,
+)
 from sentinel.clock import SystemClock
 from sentinel.config.settings import Settings
 from sentinel.core.text import visible
 from sentinel.wiring import app
-from sentinel.wiring.app import BadCall
+from sentinel.wiring.app import UsageError
 
 if TYPE_CHECKING:
-    from sentinel.checks.diag import Diag
-    from sentinel.checks.diag.archive import File
-    from sentinel.checks.diag.runs import Last, Run
+    from sentinel.checks.diag import DiagCheck
+    from sentinel.checks.diag.archive import ArchivedOutput
+    from sentinel.checks.diag.runs import DiagRun, LastDiagVerdict
     from sentinel.core.actions import ActionRecord
 
-POLL = 2.0
+POLL_INTERVAL_S = 2.0
 """Seconds between looks at a run that is waited for."""
 
-CODES = {"pass": 0, "fail": 2, "inconclusive": 3}
+DIAG_EXIT_CODES = {"pass": 0, "fail": 2, "inconclusive": 3}
 """As a check's: 0 all passed, 2 one failed, 3 nobody can tell."""
 
 
@@ -34,8 +41,11 @@ def register(commands: Any) -> None:
     """Add the parsers."""
     parser = commands.add_parser("diag", help="run `dcgmi diag` on nodes and read its results")
     verbs = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
-    run = verb(
-        verbs, "run", "submit one diag job for each node, within the limits of `actions`", call_run
+    run = add_action_parser(
+        verbs,
+        "run",
+        "submit one diag job for each node, within the limits of `actions`",
+        call_diag_run,
     )
     run.add_argument(
         "nodes", nargs="+", metavar="NODES", help="a host list such as node-[0-3],gpu08"
@@ -51,7 +61,7 @@ def register(commands: Any) -> None:
         "--wait", action="store_true", help="wait until all jobs have ended and print the results"
     )
     run.add_argument("--dry-run", action="store_true", help="say what would be done and why")
-    listed = verb(verbs, "list", "the newest result of each node", call_list)
+    listed = add_action_parser(verbs, "list", "the newest result of each node", call_diag_list)
     listed.add_argument(
         "nodes",
         nargs="*",
@@ -59,9 +69,13 @@ def register(commands: Any) -> None:
         help="a host list such as node-[0-3],gpu08; default: all nodes",
     )
     listed.add_argument("--all", action="store_true", help="every output, not only the newest")
-    shown = verb(verbs, "show", "what the newest run on a node found, fault by fault", call_show)
+    shown = add_action_parser(
+        verbs, "show", "what the newest run on a node found, fault by fault", call_diag_show
+    )
     shown.add_argument("node", metavar="NODE", help="a node, or the name of an output")
-    here = verb(verbs, "here", "a quick test of this machine's GPUs, for epilogs", call_here)
+    here = add_action_parser(
+        verbs, "here", "a quick test of this machine's GPUs, for epilogs", call_diag_here
+    )
     here.add_argument(
         "--level", type=int, choices=(1, 2, 3, 4), default=1, help="level of the test (1)"
     )
@@ -71,178 +85,196 @@ def register(commands: Any) -> None:
         one.add_argument("--archive", metavar="DIR", help="the directory that holds the outputs")
 
 
-def call_run(args: argparse.Namespace) -> int:
+def call_diag_run(args: argparse.Namespace) -> int:
     """0 when all were dispatched (with --wait: when all passed), 1 when one was not."""
     from sentinel.checks.diag import dispatch
     from sentinel.cli import diag_tables as tables
     from sentinel.wiring import actions
 
-    settings, clock = settings_of(args), SystemClock()
-    check = _check(settings, args)
-    chosen = nodes_named(args.nodes, actions.slurm(settings, clock).nodes())
-    say_count(node.name for node in chosen)
+    settings, clock = load_command_settings(args), SystemClock()
+    check = _select_diag_check(settings, args)
+    chosen = select_nodes(args.nodes, actions.connect_slurm(settings, clock).nodes())
+    print_node_count(node.name for node in chosen)
     level = args.level or check.level
-    runs = [dispatch.run_of(node, level, check.place, check.sbatch, clock.now()) for node in chosen]
-    records = _dispatched(settings, check, runs, args)
+    runs = [
+        dispatch.make_run(node, level, check.archive_directory, check.sbatch, clock.now())
+        for node in chosen
+    ]
+    records = _dispatch_runs(settings, check, runs, args)
     if args.wait and not args.dry_run:
-        return _followed(settings, check, runs, records, args)
-    tables.report(runs, records, args)
-    return int(any(not tables.started(r) for r in records))
+        return _report_until_done(settings, check, runs, records, args)
+    tables.print_dispatch_report(runs, records, args)
+    return int(any(not tables.is_dispatched(r) for r in records))
 
 
-def _dispatched(
-    settings: Settings, check: Diag, runs: Sequence[Run], args: argparse.Namespace
+def _dispatch_runs(
+    settings: Settings, check: DiagCheck, runs: Sequence[DiagRun], args: argparse.Namespace
 ) -> list[ActionRecord]:
     """Through the guard, and written into the log, like every other action by hand."""
-    from sentinel.actions.executor import Asker
+    from sentinel.actions.executor import ActionRequester
     from sentinel.checks.diag import dispatch
     from sentinel.wiring import actions
 
     clock = SystemClock()
-    log = actions.books(settings, dry_run=args.dry_run)
+    log = actions.open_audit_log(settings, dry_run=args.dry_run)
     try:
-        snapshot = actions.slurm(settings, clock)
-        actor = actions.actor(settings, snapshot, log, clock, dry_run=args.dry_run)
-        asker = Asker(name=by_hand(), consent=True, by_hand=True)
+        snapshot = actions.connect_slurm(settings, clock)
+        actor = actions.make_actor(settings, snapshot, log, clock, dry_run=args.dry_run)
+        asker = ActionRequester(name=describe_operator(), consent=True, by_hand=True)
         return [
-            actor.act(dispatch.request(run, check.sbatch, check.starts_within), asker)
+            actor.execute_request(
+                dispatch.request_run(run, check.sbatch, check.starts_within), asker
+            )
             for run in runs
         ]
     finally:
         log.close()
 
 
-def _followed(
+def _report_until_done(
     settings: Settings,
-    check: Diag,
-    runs: Sequence[Run],
+    check: DiagCheck,
+    runs: Sequence[DiagRun],
     records: Sequence[ActionRecord],
     args: argparse.Namespace,
 ) -> int:
     """Wait for every run that was started; its end is bounded by its own time limits."""
-    from sentinel.checks.diag.runs import GRACE
+    from sentinel.checks.diag.runs import QUEUE_GRACE_S
     from sentinel.cli import diag_tables as tables
 
     if not args.json:
-        tables.report(runs, records, args)
-    started = [run for run, record in zip(runs, records, strict=True) if tables.started(record)]
-    longest = max((run.limit for run in started), default=0) + check.starts_within + GRACE
-    told: list[Last] = []
-    for last in _awaited(settings, started, longest):
+        tables.print_dispatch_report(runs, records, args)
+    started = [
+        run for run, record in zip(runs, records, strict=True) if tables.is_dispatched(record)
+    ]
+    longest = max((run.limit for run in started), default=0) + check.starts_within + QUEUE_GRACE_S
+    told: list[LastDiagVerdict] = []
+    for last in _wait_for_results(settings, started, longest):
         told.append(last)
         if not args.json:
-            print("\n".join(tables.lines(last)), flush=True)
+            print("\n".join(tables.render_diag_lines(last)), flush=True)
     if args.json:
-        print(json.dumps([tables.plain(one) for one in told], indent=1))
-    refused = [1 for record in records if not tables.started(record)]
-    return _worst([*(CODES[one.outcome] for one in told), *refused])
+        print(json.dumps([tables.build_diag_row(one) for one in told], indent=1))
+    refused = [1 for record in records if not tables.is_dispatched(record)]
+    return _choose_worst_exit_code([*(DIAG_EXIT_CODES[one.outcome] for one in told), *refused])
 
 
-def _awaited(settings: Settings, runs: Sequence[Run], seconds: float) -> Iterator[Last]:
+def _wait_for_results(
+    settings: Settings, runs: Sequence[DiagRun], seconds: float
+) -> Iterator[LastDiagVerdict]:
     """Each as it ends; those that have not within that time last."""
-    from sentinel.checks.diag import telling
+    from sentinel.checks.diag import run_reports
 
     waiting, deadline = list(runs), time.monotonic() + seconds
     while waiting and time.monotonic() < deadline:
-        for run in _ended(waiting):
+        for run in _find_finished_runs(waiting):
             waiting.remove(run)
-            yield _verdict(settings, run)
+            yield _record_verdict(settings, run)
         if waiting:
-            time.sleep(POLL)
+            time.sleep(POLL_INTERVAL_S)
     for run in waiting:
-        yield telling.gone(run, "it left no result in time", SystemClock().now())
+        yield run_reports.make_lost_verdict(run, "it left no result in time", SystemClock().now())
 
 
-def _ended(runs: Sequence[Run]) -> list[Run]:
+def _find_finished_runs(runs: Sequence[DiagRun]) -> list[DiagRun]:
     """Those that have left a result; a shared disk that hangs now is asked again later."""
     from sentinel.checks.diag import archive
     from sentinel.core.errors import CannotTell
 
     try:
-        done = archive.finished([run.out for run in runs])
+        done = archive.find_finished_runs([run.out for run in runs])
     except CannotTell as error:
         print(f"sentinel: {visible(str(error))}", file=sys.stderr)
         return []
     return [run for run in runs if run.out in done]
 
 
-def _verdict(settings: Settings, run: Run) -> Last:
+def _record_verdict(settings: Settings, run: DiagRun) -> LastDiagVerdict:
     """What it proves, written into the ledger of GPUs as well."""
-    from sentinel.checks.diag import archive, telling
+    from sentinel.checks.diag import archive, run_reports
     from sentinel.core.errors import CannotTell
 
     now = SystemClock().now()
     try:
-        found, gpus = archive.verdict(run.out, run.level, run.gpus)
+        found, gpus = archive.read_diag_verdict(run.out, run.level, run.gpus)
     except CannotTell as error:
-        return telling.gone(run, str(error), now)
-    _remember(settings, list(telling.events(run, found, gpus, now)))
-    return telling.last_of(run, found, gpus, now)
+        return run_reports.make_lost_verdict(run, str(error), now)
+    _store_gpu_events(settings, list(run_reports.make_gpu_events(run, found, gpus, now)))
+    return run_reports.make_last_verdict(run, found, gpus, now)
 
 
-def _remember(settings: Settings, events: Sequence[Any]) -> None:
+def _store_gpu_events(settings: Settings, events: Sequence[Any]) -> None:
     if not events:
         return
-    gpus = app.open_gpus(settings)
+    gpus = app.open_gpu_ledger(settings)
     try:
-        gpus.record(events)
+        gpus.add_events(events)
     finally:
         gpus.close()
 
 
-def call_list(args: argparse.Namespace) -> int:
+def call_diag_list(args: argparse.Namespace) -> int:
     """As a check: 0 when all that is listed passed, 2 when one failed, 3 when nobody can tell: also
     of a node that was named and has no output."""
     from sentinel.checks.diag import archive
     from sentinel.cli import diag_tables as tables
     from sentinel.core import hostlist
 
-    settings = settings_of(args)
-    place, wanted = _check(settings, args).place, names(args.nodes) if args.nodes else ()
-    found = [f for f in archive.files(place) if not wanted or f.node in wanted]
+    settings = load_command_settings(args)
+    place, wanted = (
+        _select_diag_check(settings, args).archive_directory,
+        expand_node_names(args.nodes) if args.nodes else (),
+    )
+    found = [f for f in archive.list_outputs(place) if not wanted or f.node in wanted]
     if unproven := sorted({*wanted} - {f.node for f in found}):
         print(
-            f"sentinel: no output of {hostlist.shown(unproven)} in {visible(place)}",
+            f"sentinel: no output of {hostlist.fold_for_people(unproven)} in {visible(place)}",
             file=sys.stderr,
         )
     chosen = found if args.all else list({f.node: f for f in found}.values())
-    last = [_read(place, file) for file in chosen]
+    last = [_read_archived_result(place, file) for file in chosen]
     if args.json:
-        print(json.dumps([tables.plain(one) for one in last], indent=1))
+        print(json.dumps([tables.build_diag_row(one) for one in last], indent=1))
     elif last:
-        tables.listing(last, app.zone(settings))
+        tables.print_diag_table(last, app.get_time_zone(settings))
     elif not wanted:
         print(f"no output of dcgmi diag in {visible(place)}")
-    unknown = [CODES["inconclusive"]] if unproven else []
-    return _worst([*(CODES[one.outcome] for one in last), *unknown])
+    unknown = [DIAG_EXIT_CODES["inconclusive"]] if unproven else []
+    return _choose_worst_exit_code([*(DIAG_EXIT_CODES[one.outcome] for one in last), *unknown])
 
 
-def call_show(args: argparse.Namespace) -> int:
+def call_diag_show(args: argparse.Namespace) -> int:
     """As `list`, of one."""
     from sentinel.checks.diag import archive
     from sentinel.cli import diag_tables as tables
 
-    place = _check(settings_of(args), args).place
-    found = [f for f in archive.files(place) if args.node in (f.node, f.name)]
+    place = _select_diag_check(load_command_settings(args), args).archive_directory
+    found = [f for f in archive.list_outputs(place) if args.node in (f.node, f.name)]
     if not found:
-        raise BadCall(visible(f"no output of {args.node} in {place}; see: sentinel diag list"))
-    last = _read(place, found[-1])
-    print(json.dumps(tables.plain(last), indent=1) if args.json else "\n".join(tables.lines(last)))
-    return CODES[last.outcome]
+        raise UsageError(visible(f"no output of {args.node} in {place}; see: sentinel diag list"))
+    last = _read_archived_result(place, found[-1])
+    print(
+        json.dumps(tables.build_diag_row(last), indent=1)
+        if args.json
+        else "\n".join(tables.render_diag_lines(last))
+    )
+    return DIAG_EXIT_CODES[last.outcome]
 
 
-def call_here(args: argparse.Namespace) -> int:
+def call_diag_here(args: argparse.Namespace) -> int:
     """1 for a confirmed fault of the hardware. Else 0, whatever kept it from being seen: an epilog
     that ends with anything else takes the node out of service."""
     import re
 
-    from sentinel.checks.diag import here
+    from sentinel.checks.diag import epilog_test
 
     if args.gpus and not re.fullmatch(r"[0-9]{1,3}(,[0-9]{1,3})*", args.gpus):
-        raise BadCall(visible(f"--gpus {args.gpus!r} is no list like 0,1"))
+        raise UsageError(visible(f"--gpus {args.gpus!r} is no list like 0,1"))
     if not re.fullmatch(r"[1-9][0-9]{0,4}", args.limit):
-        raise BadCall(visible(f"--limit {args.limit!r} is no number of seconds"))
-    said = here.look(args.level, float(args.limit), args.gpus, args.archive, SystemClock().now())
+        raise UsageError(visible(f"--limit {args.limit!r} is no number of seconds"))
+    said = epilog_test.test_this_machine(
+        args.level, float(args.limit), args.gpus, args.archive, SystemClock().now()
+    )
     if args.json:
         print(json.dumps({"outcome": said.outcome, "confirmed": said.confirmed, "text": said.text}))
     else:
@@ -250,29 +282,29 @@ def call_here(args: argparse.Namespace) -> int:
     return int(said.confirmed)
 
 
-def _read(place: str, file: File) -> Last:
-    from sentinel.checks.diag.telling import last_in
+def _read_archived_result(place: str, file: ArchivedOutput) -> LastDiagVerdict:
+    from sentinel.checks.diag.run_reports import read_archived_verdict
 
-    return last_in(place, file)
+    return read_archived_verdict(place, file)
 
 
-def _check(settings: Settings, args: argparse.Namespace) -> Diag:
+def _select_diag_check(settings: Settings, args: argparse.Namespace) -> DiagCheck:
     """The settings of the named check, of the only one there is, or the defaults."""
     from msgspec.structs import replace
 
-    from sentinel.checks.diag import Diag
+    from sentinel.checks.diag import DiagCheck
     from sentinel.core.settings import FilePath
 
     there = {c.name: c.plugin for c in settings.checks if c.common.kind == "diag"}
     name = getattr(args, "check", None)
     if name is not None and name not in there:
-        raise BadCall(f"no check {name!r} of kind diag; there are: {', '.join(there) or 'none'}")
-    chosen = there[name] if name else next(iter(there.values())) if len(there) == 1 else Diag()
+        raise UsageError(f"no check {name!r} of kind diag; there are: {', '.join(there) or 'none'}")
+    chosen = there[name] if name else next(iter(there.values())) if len(there) == 1 else DiagCheck()
     if args.archive:
         chosen = replace(chosen, archive=FilePath(os.path.abspath(args.archive)))
     return chosen
 
 
-def _worst(codes: Iterable[int]) -> int:
+def _choose_worst_exit_code(codes: Iterable[int]) -> int:
     """A failure before what nobody can tell; 0 where nothing was looked at."""
     return max(codes, key=lambda code: (code == 2, code), default=0)

@@ -8,20 +8,22 @@ from collections.abc import Iterator, Sequence
 from datetime import tzinfo
 from typing import Any
 
-from sentinel.alerting.processor import iso
-from sentinel.checks.diag.runs import Last, Run
+from sentinel.alerting.processor import format_iso
+from sentinel.checks.diag.runs import DiagRun, LastDiagVerdict
 from sentinel.cli import node_tables
-from sentinel.core.actions import ActionRecord, Outcome
+from sentinel.core.actions import ActionOutcome, ActionRecord
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.text import visible
 
 
-def started(record: ActionRecord) -> bool:
+def is_dispatched(record: ActionRecord) -> bool:
     """Whether it is on its way, or would be."""
-    return record.outcome in (Outcome.DONE, Outcome.INTENDED)
+    return record.outcome in (ActionOutcome.DONE, ActionOutcome.INTENDED)
 
 
-def report(runs: Sequence[Run], records: Sequence[ActionRecord], args: argparse.Namespace) -> None:
+def print_dispatch_report(
+    runs: Sequence[DiagRun], records: Sequence[ActionRecord], args: argparse.Namespace
+) -> None:
     """What became of each request."""
     if args.json:
         rows = [
@@ -39,13 +41,13 @@ def report(runs: Sequence[Run], records: Sequence[ActionRecord], args: argparse.
         print(json.dumps(rows, indent=1))
         return
     for run, record in zip(runs, records, strict=True):
-        told = node_tables.told(record, dry_run=args.dry_run)
-        if started(record) and not args.dry_run:
+        told = node_tables.render_action_result(record, dry_run=args.dry_run)
+        if is_dispatched(record) and not args.dry_run:
             told = [f"{run.node}: dcgmi diag -r {run.level} asked for; output: {run.out}"]
         print("\n".join(told), flush=True)
 
 
-def lines(last: Last) -> Iterator[str]:
+def render_diag_lines(last: LastDiagVerdict) -> Iterator[str]:
     """A verdict, fault by fault."""
     yield visible(f"{last.node}: dcgmi diag -r {last.level}: {last.outcome}: {last.why}")
     for detail in last.details:
@@ -53,7 +55,7 @@ def lines(last: Last) -> Iterator[str]:
     yield visible(f"  output: {last.file}")
 
 
-def plain(last: Last) -> dict[str, Any]:
+def build_diag_row(last: LastDiagVerdict) -> dict[str, Any]:
     """As JSON."""
     return {
         "node": visible(last.node),
@@ -67,15 +69,15 @@ def plain(last: Last) -> dict[str, Any]:
     }
 
 
-def listing(last: Sequence[Last], zone: tzinfo) -> None:
+def print_diag_table(last: Sequence[LastDiagVerdict], zone: tzinfo) -> None:
     """A row for each, by node and moment."""
     from rich.text import Text
 
-    from sentinel.cli.tables import console, plain_table
+    from sentinel.cli.tables import make_console, make_plain_table
 
-    table = plain_table("node", "level", "at", "verdict", "why")
+    table = make_plain_table("node", "level", "at", "verdict", "why")
     for one in sorted(last, key=lambda o: (o.node, o.at)):
-        when = iso(Instant(wall=one.at), zone)[:16].replace("T", " ")
+        when = format_iso(Instant(wall=one.at), zone)[:16].replace("T", " ")
         cells = (one.node, str(one.level), when, one.outcome, one.why)
         table.add_row(*(Text(visible(cell)) for cell in cells))
-    console().print(table)
+    make_console().print(table)

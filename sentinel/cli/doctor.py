@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from datetime import datetime, timezone
 from typing import Any
 
-from sentinel.cli import config_option, json_option
+from sentinel.cli import add_config_option, add_json_option
 from sentinel.config.settings import Settings
 from sentinel.core.model import Status
-from sentinel.doctor import Item
+from sentinel.doctor import DoctorItem
 from sentinel.wiring import app
 
 
@@ -18,15 +18,15 @@ def register(commands: Any) -> None:
     parser = commands.add_parser(
         "doctor", help="what works on this host, what does not, and how to mend it"
     )
-    config_option(parser)
-    json_option(parser)
-    parser.set_defaults(call=call)
+    add_config_option(parser)
+    add_json_option(parser)
+    parser.set_defaults(call=call_doctor)
 
 
-def call(args: argparse.Namespace) -> int:
+def call_doctor(args: argparse.Namespace) -> int:
     """0 when nothing is critical, else 1. Changes nothing and sends nothing."""
-    settings = app.settings_or_default(args.config)
-    items = list(_items(settings))
+    settings = app.load_settings_or_default(args.config)
+    items = list(_list_items(settings))
     if args.json:
         print(
             json.dumps(
@@ -38,50 +38,54 @@ def call(args: argparse.Namespace) -> int:
             )
         )
     else:
-        _show(items)
+        _print_items(items)
     return int(any(i.status is Status.CRITICAL for i in items))
 
 
-def _items(settings: Settings) -> Iterator[Item]:
+def _list_items(settings: Settings) -> Iterator[DoctorItem]:
     import asyncio
 
-    from sentinel.doctor import channels, cron, host, nodes, ok, slurm, warn
+    from sentinel.doctor import channels, cron, host, make_ok_item, make_warning_item, nodes, slurm
 
     source = settings.path
     yield (
-        ok("configuration", source)
+        make_ok_item("configuration", source)
         if source
-        else warn(
+        else make_warning_item(
             "configuration",
             "none found: the built-in default",
             "write one with: sentinel config init",
         )
     )
-    yield host.state(app.state_of(settings))
-    yield host.clock(app.zone(settings), datetime.now(timezone.utc), app.why_utc(settings))
-    snapshot = app.snapshot(settings)
-    yield from slurm.examine(snapshot, settings.slurm)
+    yield host.check_state_dir(app.get_state_location(settings))
+    yield host.check_time_zone(
+        app.get_time_zone(settings), datetime.now(timezone.utc), app.explain_utc(settings)
+    )
+    snapshot = app.make_snapshot(settings)
+    yield from slurm.check_slurm(snapshot, settings.slurm)
     for name in settings.clusters:
-        yield from slurm.elsewhere(name, app.snapshot(settings, name))
-    yield from cron.examine(app.chain_folder(settings), snapshot.client, settings.spare_state)
-    yield host.munge()
-    yield from _way_to_nodes(settings, snapshot)
-    if _reboots(settings):
-        yield nodes.rebooting(snapshot)
-    yield from host.tools()
-    yield from asyncio.run(_all(channels.reach(settings.channels)))
+        yield from slurm.check_other_cluster(name, app.make_snapshot(settings, name))
+    yield from cron.check_chain(
+        app.get_chain_folder(settings), snapshot.client, settings.spare_state
+    )
+    yield host.check_munge()
+    yield from _check_way_to_nodes(settings, snapshot)
+    if _may_reboot_nodes(settings):
+        yield nodes.check_reboots(snapshot)
+    yield from host.check_tools()
+    yield from asyncio.run(_collect_async_items(channels.check_channels(settings.channels)))
 
 
-def _reboots(settings: Settings) -> bool:
+def _may_reboot_nodes(settings: Settings) -> bool:
     """Whether anything in the configuration may reboot nodes."""
-    from sentinel.actions.service import grants
+    from sentinel.actions.service import get_granted_actions
 
     action = settings.actions.get("reboot")
     by_itself = action is not None and action.enabled
-    return by_itself or any("reboot" in grants(check) for check in settings.checks)
+    return by_itself or any("reboot" in get_granted_actions(check) for check in settings.checks)
 
 
-def _way_to_nodes(settings: Settings, snapshot: Any) -> Iterator[Item]:
+def _check_way_to_nodes(settings: Settings, snapshot: Any) -> Iterator[DoctorItem]:
     """Only where Slurm answers: it knows the nodes."""
     from sentinel.core.errors import CannotTell
     from sentinel.doctor import nodes
@@ -91,23 +95,23 @@ def _way_to_nodes(settings: Settings, snapshot: Any) -> Iterator[Item]:
         known = snapshot.nodes()
     except CannotTell:
         return
-    remote, limit = actions.remote(settings)
-    yield from nodes.reaching(known, remote, limit)
+    remote, limit = actions.connect_remote(settings)
+    yield from nodes.check_node_access(known, remote, limit)
 
 
-async def _all(items: Any) -> list[Item]:
+async def _collect_async_items(items: Any) -> list[DoctorItem]:
     return [item async for item in items]
 
 
-def _show(items: list[Item]) -> None:
+def _print_items(items: list[DoctorItem]) -> None:
     from rich.text import Text
 
-    from sentinel.cli.tables import console, plain_table, status_cell
+    from sentinel.cli.tables import make_console, make_plain_table, render_status
 
-    table = plain_table("", "what", "found")
+    table = make_plain_table("", "what", "found")
     for item in items:
         found = Text(item.text)
         if item.remedy and item.status is not Status.OK:
             found.append(f"\n→ {item.remedy}", style="dim")
-        table.add_row(status_cell(item.status), Text(item.name), found)
-    console().print(table)
+        table.add_row(render_status(item.status), Text(item.name), found)
+    make_console().print(table)

@@ -13,55 +13,55 @@ from collections.abc import Iterator, Mapping
 from msgspec import Struct
 
 from sentinel.cli import gpu_tables
-from sentinel.cli.ledger import Ledger, shown
+from sentinel.cli.gpu_ledger import Ledger, load_gpu_details
 from sentinel.config.settings import Settings
 from sentinel.core.clock import SECOND
 from sentinel.core.errors import SentinelError
-from sentinel.core.gpu_ledger import Entry
+from sentinel.core.gpu_ledger import LedgerEntry
 from sentinel.core.node_answers import Answered
 from sentinel.wiring import actions, app
 
-ASKED = 60.0
-BUG_REPORT = 600.0
+COMMAND_TIMEOUT_S = 60.0
+BUG_REPORT_TIMEOUT_S = 600.0
 """Seconds: nvidia-bug-report.sh takes minutes on eight GPUs."""
 
-PLACE = "/run/sentinel-nvidia-bug-report.log"
+BUG_REPORT_PATH = "/run/sentinel-nvidia-bug-report.log"
 """On the node, where only root may write: in /tmp a user could have laid a link there. The script
 wants to be root, and appends .gz."""
 
 
-class Made(Struct, frozen=True, kw_only=True):
+class BundleResult(Struct, frozen=True, kw_only=True):
     """Where it is, and what could not be had."""
 
     path: str
     missing: list[str]
 
 
-class NoBundle(SentinelError):
+class CannotWriteBundle(SentinelError):
     """The file cannot be written."""
 
     exit_code = 73
     """EX_CANTCREAT of sysexits(3)."""
 
 
-def make(of: Ledger, entry: Entry, args: argparse.Namespace) -> Made:
+def write_rma_bundle(of: Ledger, entry: LedgerEntry, args: argparse.Namespace) -> BundleResult:
     """History, archived diagnostics, nvidia-smi, kernel lines: whatever can be had."""
     missing: list[str] = []
     name = re.sub(r"[^A-Za-z0-9._-]", "_", entry.serial or entry.subject)
     path = args.output or f"rma-{name}.tar.gz"
-    parts = {"history.json": _history(of, entry)}
-    parts |= dict(_archived(of, entry, args.archive, missing))
+    parts = {"history.json": _encode_history(of, entry)}
+    parts |= dict(_read_archived_diags(of, entry, args.archive, missing))
     if entry.node:
-        parts |= dict(_from_node(of.settings, entry, args.bug_report, missing))
+        parts |= dict(_collect_node_files(of.settings, entry, args.bug_report, missing))
     parts["missing.txt"] = "\n".join([*missing, ""]).encode()
     try:
-        _write(path, {f"rma-{name}/{part}": content for part, content in parts.items()}, of)
+        _write_archive(path, {f"rma-{name}/{part}": content for part, content in parts.items()}, of)
     except OSError as error:
-        raise NoBundle(f"{path}: {error.strerror}") from error
-    return Made(path=path, missing=missing)
+        raise CannotWriteBundle(f"{path}: {error.strerror}") from error
+    return BundleResult(path=path, missing=missing)
 
 
-def _write(path: str, parts: Mapping[str, bytes], of: Ledger) -> None:
+def _write_archive(path: str, parts: Mapping[str, bytes], of: Ledger) -> None:
     with tarfile.open(path, "w:gz") as archive:
         for name, content in parts.items():
             info = tarfile.TarInfo(name)
@@ -69,21 +69,23 @@ def _write(path: str, parts: Mapping[str, bytes], of: Ledger) -> None:
             archive.addfile(info, io.BytesIO(content))
 
 
-def _history(of: Ledger, entry: Entry) -> bytes:
-    told = gpu_tables.plain(shown(of, entry, events=100_000), app.zone(of.settings))
+def _encode_history(of: Ledger, entry: LedgerEntry) -> bytes:
+    told = gpu_tables.build_gpu_document(
+        load_gpu_details(of, entry, events=100_000), app.get_time_zone(of.settings)
+    )
     return json.dumps(told, indent=1).encode()
 
 
-def _archived(
-    of: Ledger, entry: Entry, archive: str | None, missing: list[str]
+def _read_archived_diags(
+    of: Ledger, entry: LedgerEntry, archive: str | None, missing: list[str]
 ) -> Iterator[tuple[str, bytes]]:
     """Diagnostics of the nodes it was in; which stay each is of, the time in its name says."""
-    from sentinel.checks.diag.archive import files, usual_place
+    from sentinel.checks.diag.archive import get_default_directory, list_outputs
 
-    nodes = {stay.node for stay in of.gpus.stays(entry.subject)} | {entry.node}
-    directory = archive or usual_place()
+    nodes = {stay.node for stay in of.gpus.read_stays(entry.subject)} | {entry.node}
+    directory = archive or get_default_directory()
     found = 0
-    for file in files(directory):
+    for file in list_outputs(directory):
         if file.node in nodes:
             try:
                 with open(os.path.join(directory, file.name), "rb") as opened:
@@ -95,11 +97,11 @@ def _archived(
         missing.append(f"no archived diagnostic of {', '.join(sorted(nodes))} in {directory}")
 
 
-def _from_node(
-    settings: Settings, entry: Entry, bug_report: bool, missing: list[str]
+def _collect_node_files(
+    settings: Settings, entry: LedgerEntry, bug_report: bool, missing: list[str]
 ) -> Iterator[tuple[str, bytes]]:
-    remote, _ = actions.remote(settings)
-    for name, (argv, limit) in _wanted(entry, bug_report).items():
+    remote, _ = actions.connect_remote(settings)
+    for name, (argv, limit) in _list_bundle_commands(entry, bug_report).items():
         answer = remote.run([entry.node], argv, limit=limit)[entry.node]
         if not isinstance(answer, Answered):
             missing.append(f"{name}: {entry.node}: {answer.why}")
@@ -107,28 +109,34 @@ def _from_node(
             said = answer.err.decode("utf-8", "replace").strip().partition("\n")[0]
             missing.append(f"{name}: exit code {answer.code}: {said}")
         else:
-            yield name, _kernel(answer.out) if name == "dmesg.txt" else answer.out
+            yield name, _select_nvidia_lines(answer.out) if name == "dmesg.txt" else answer.out
     if bug_report:
-        remote.run([entry.node], ["rm", "-f", "--", PLACE, f"{PLACE}.gz"], limit=ASKED)
+        remote.run(
+            [entry.node],
+            ["rm", "-f", "--", BUG_REPORT_PATH, f"{BUG_REPORT_PATH}.gz"],
+            limit=COMMAND_TIMEOUT_S,
+        )
 
 
-def _wanted(entry: Entry, bug_report: bool) -> dict[str, tuple[list[str], float]]:
+def _list_bundle_commands(
+    entry: LedgerEntry, bug_report: bool
+) -> dict[str, tuple[list[str], float]]:
     """Names in the bundle, with the commands whose output they are and their limits."""
     wanted = {
-        "nvidia-smi-q.txt": (["nvidia-smi", "-q", "-i", entry.subject], ASKED),
-        "nvidia-smi-q.xml": (["nvidia-smi", "-q", "-x"], ASKED),
-        "dmesg.txt": (["dmesg", "-T", "--facility=kern"], ASKED),
+        "nvidia-smi-q.txt": (["nvidia-smi", "-q", "-i", entry.subject], COMMAND_TIMEOUT_S),
+        "nvidia-smi-q.xml": (["nvidia-smi", "-q", "-x"], COMMAND_TIMEOUT_S),
+        "dmesg.txt": (["dmesg", "-T", "--facility=kern"], COMMAND_TIMEOUT_S),
     }
     if bug_report:
-        script = ["nvidia-bug-report.sh", "--output-file", PLACE]
-        wanted["nvidia-bug-report.txt"] = (script, BUG_REPORT)
-        wanted["nvidia-bug-report.log.gz"] = (["cat", f"{PLACE}.gz"], ASKED)
+        script = ["nvidia-bug-report.sh", "--output-file", BUG_REPORT_PATH]
+        wanted["nvidia-bug-report.txt"] = (script, BUG_REPORT_TIMEOUT_S)
+        wanted["nvidia-bug-report.log.gz"] = (["cat", f"{BUG_REPORT_PATH}.gz"], COMMAND_TIMEOUT_S)
     return wanted
 
 
-_NVIDIA = re.compile(rb"\[[^]]{1,40}\] (?:NVRM|nvidia[\w-]*)[: ]", re.IGNORECASE)
+_NVIDIA_LINE = re.compile(rb"\[[^]]{1,40}\] (?:NVRM|nvidia[\w-]*)[: ]", re.IGNORECASE)
 
 
-def _kernel(out: bytes) -> bytes:
+def _select_nvidia_lines(out: bytes) -> bytes:
     """Only what NVIDIA's drivers said, at the beginning of a record: the rest may be of users."""
-    return b"\n".join([*(line for line in out.split(b"\n") if _NVIDIA.match(line)), b""])
+    return b"\n".join([*(line for line in out.split(b"\n") if _NVIDIA_LINE.match(line)), b""])

@@ -8,25 +8,25 @@ import os
 import re
 import sys
 
-from sentinel.cli.ledger import Ledger, opened
+from sentinel.cli.gpu_ledger import Ledger, open_ledger
 from sentinel.core.clock import SECOND
-from sentinel.core.gpu_ledger import Entry, Standing
+from sentinel.core.gpu_ledger import GpuStanding, LedgerEntry
 from sentinel.core.text import visible
 from sentinel.gpu import shared_list
-from sentinel.wiring.app import BadCall
+from sentinel.wiring.app import UsageError
 
-UUID = re.compile(r"GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+GPU_UUID_PATTERN = re.compile(r"GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
-def export(args: argparse.Namespace) -> int:
+def export_lemons(args: argparse.Namespace) -> int:
     """0; the list is on stdout."""
-    key = key_in(args.key_file)
-    with opened(args) as of:
+    key = read_key_file(args.key_file)
+    with open_ledger(args) as of:
         found = [
-            _listed(of, entry, standing)
-            for subject, standing in sorted(of.gpus.standings(of.now).items())
+            _build_list_entry(of, entry, standing)
+            for subject, standing in sorted(of.gpus.read_standings(of.now).items())
             if standing.judged != "good"
-            and (entry := of.gpus.entry(subject)) is not None
+            and (entry := of.gpus.read_entry(subject)) is not None
             and not entry.is_node
         ]
     cluster = of.settings.cluster or os.uname().nodename
@@ -34,8 +34,8 @@ def export(args: argparse.Namespace) -> int:
     return 0
 
 
-def _listed(of: Ledger, entry: Entry, standing: Standing) -> shared_list.Listed:
-    happened = dict.fromkeys(e.what for e in of.gpus.events(entry.subject, 20))
+def _build_list_entry(of: Ledger, entry: LedgerEntry, standing: GpuStanding) -> shared_list.Listed:
+    happened = dict.fromkeys(e.what for e in of.gpus.read_events(entry.subject, 20))
     return shared_list.Listed(
         uuid=entry.subject,
         judged=standing.judged,
@@ -47,18 +47,18 @@ def _listed(of: Ledger, entry: Entry, standing: Standing) -> shared_list.Listed:
     )
 
 
-def take_over(args: argparse.Namespace) -> int:
+def import_lemons(args: argparse.Namespace) -> int:
     """0. Suspects are left to their own score; what somebody here has said stays."""
-    found = shared_list.read(_bytes(args.file), key_in(args.key_file))
+    found = shared_list.read(_read_input_bytes(args.file), read_key_file(args.key_file))
     marked, left = [], []
-    with opened(args, writing=True) as of:
+    with open_ledger(args, writing=True) as of:
         for listed in found.gpus:
-            if not _is_news(of, listed):
+            if not _is_new_lemon(of, listed):
                 left.append(listed.uuid)
                 continue
             why = visible(f"{listed.why or 'lemon'} (list of {found.cluster})")
             by = visible(f"import from {found.cluster}")
-            of.gpus.mark(listed.uuid, "lemon", why, by, of.now)
+            of.gpus.set_mark(listed.uuid, "lemon", why, by, of.now)
             marked.append(listed.uuid)
     if args.json:
         print(json.dumps({"marked": marked, "left": left}))
@@ -67,28 +67,34 @@ def take_over(args: argparse.Namespace) -> int:
     return 0
 
 
-def _is_news(of: Ledger, listed: shared_list.Listed) -> bool:
+def _is_new_lemon(of: Ledger, listed: shared_list.Listed) -> bool:
     """A list is of GPUs: it says nothing of nodes, whatever names it holds."""
-    entry = of.gpus.entry(listed.uuid)
+    entry = of.gpus.read_entry(listed.uuid)
     marked = entry is not None and bool(entry.mark)
-    return listed.judged == "lemon" and UUID.fullmatch(listed.uuid) is not None and not marked
+    return (
+        listed.judged == "lemon"
+        and GPU_UUID_PATTERN.fullmatch(listed.uuid) is not None
+        and not marked
+    )
 
 
-def key_in(path: str | None) -> bytes:
+def read_key_file(path: str | None) -> bytes:
     """A key file without a key would sign with nothing."""
     if path is None:
         return b""
-    key = _bytes(path).strip()
+    key = _read_input_bytes(path).strip()
     if len(key) < 16:
-        raise BadCall(f"{path}: a key has at least 16 characters; make one: openssl rand -hex 32")
+        raise UsageError(
+            f"{path}: a key has at least 16 characters; make one: openssl rand -hex 32"
+        )
     return key
 
 
-def _bytes(path: str) -> bytes:
+def _read_input_bytes(path: str) -> bytes:
     try:
         if path == "-":
             return sys.stdin.buffer.read()
         with open(path, "rb") as file:
             return file.read()
     except OSError as error:
-        raise BadCall(f"{path}: {error.strerror}") from error
+        raise UsageError(f"{path}: {error.strerror}") from error

@@ -9,23 +9,23 @@ from typing import Any
 
 from msgspec import Struct
 
-from sentinel.alerting.processor import iso
+from sentinel.alerting.processor import format_iso
 from sentinel.core.clock import SECOND, Instant
-from sentinel.core.gpu_ledger import Entry, GpuEvent, Standing, Stay
+from sentinel.core.gpu_ledger import GpuEvent, GpuStanding, LedgerEntry, Stay
 from sentinel.core.lemon_policy import LemonPolicy
 from sentinel.core.text import shortened, visible
 from sentinel.core.values import duration_text
 from sentinel.gpu.ledger_update import outages_text
 from sentinel.gpu.lemon_score import Term
 
-COLOURS = {"lemon": "bold red", "suspect": "yellow", "good": "green"}
+STANDING_COLOURS = {"lemon": "bold red", "suspect": "yellow", "good": "green"}
 
 
-class Shown(Struct, frozen=True, kw_only=True):
+class GpuDetails(Struct, frozen=True, kw_only=True):
     """All that is known of one subject."""
 
-    entry: Entry
-    standing: Standing
+    entry: LedgerEntry
+    standing: GpuStanding
     stays: tuple[Stay, ...]
     events: tuple[GpuEvent, ...]
     terms: tuple[Term, ...]
@@ -33,72 +33,74 @@ class Shown(Struct, frozen=True, kw_only=True):
     now: Instant
 
 
-def listing(
-    entries: Sequence[Entry],
-    standings: Mapping[str, Standing],
+def print_gpu_table(
+    entries: Sequence[LedgerEntry],
+    standings: Mapping[str, GpuStanding],
     zone: tzinfo,
     now: Instant,
     *,
     as_json: bool,
 ) -> None:
     """One row a subject; serial and slot are in JSON and in `show`, a terminal has 80 columns."""
-    rows = [_row(e, standings.get(e.subject, Standing()), zone) for e in entries]
+    rows = [_build_gpu_row(e, standings.get(e.subject, GpuStanding()), zone) for e in entries]
     if as_json:
         print(json.dumps(rows, indent=1))
         return
     from rich.text import Text
 
-    from sentinel.cli.tables import console, plain_table
+    from sentinel.cli.tables import make_console, make_plain_table
 
-    table = plain_table("GPU", "node", "held", "score", "seen ago")
+    table = make_plain_table("GPU", "node", "held", "score", "seen ago")
     table.columns[0].no_wrap = True
     for entry, row in zip(entries, rows, strict=True):
         table.add_row(
             Text(row["gpu"]),
             Text(row["node"]),
-            Text(row["held"] + (" *" if row["marked"] else ""), style=COLOURS[row["held"]]),
+            Text(
+                row["held"] + (" *" if row["marked"] else ""), style=STANDING_COLOURS[row["held"]]
+            ),
             Text(f"{row['score']:.1f}" if row["score"] else ""),
             Text(duration_text((now.wall - entry.seen.wall) // SECOND).partition(" ")[0]),
         )
-    console().print(table)
+    make_console().print(table)
     if any(row["marked"] for row in rows):
         print("* marked by hand")
 
 
-def one(shown: Shown, zone: tzinfo, *, as_json: bool) -> None:
+def print_gpu_details(shown: GpuDetails, zone: tzinfo, *, as_json: bool) -> None:
     """Places, events, and the sum."""
     if as_json:
-        print(json.dumps(plain(shown, zone), indent=1))
+        print(json.dumps(build_gpu_document(shown, zone), indent=1))
     else:
-        print("\n".join(_lines(shown, zone)))
+        print("\n".join(_render_gpu_lines(shown, zone)))
 
 
-def plain(shown: Shown, zone: tzinfo) -> dict[str, Any]:
+def build_gpu_document(shown: GpuDetails, zone: tzinfo) -> dict[str, Any]:
     """As JSON."""
     return {
-        **_row(shown.entry, shown.standing, zone),
+        **_build_gpu_row(shown.entry, shown.standing, zone),
         "model": visible(shown.entry.model),
-        "first": iso(shown.entry.first, zone),
+        "first": format_iso(shown.entry.first, zone),
         "reason": visible(shown.entry.reason),
         "by": visible(shown.entry.by),
-        "stays": [_plain_stay(s, zone) for s in shown.stays],
-        "events": [_plain_event(e, zone) for e in shown.events],
-        "sum": [_plain_term(t, zone) for t in shown.terms],
+        "stays": [_build_stay_row(s, zone) for s in shown.stays],
+        "events": [_build_event_row(e, zone) for e in shown.events],
+        "sum": [_build_term_row(t, zone) for t in shown.terms],
     }
 
 
-def _plain_stay(stay: Stay, zone: tzinfo) -> dict[str, str]:
+def _build_stay_row(stay: Stay, zone: tzinfo) -> dict[str, str]:
     return {
         "node": visible(stay.node),
         "slot": visible(stay.slot),
-        "from": iso(stay.began, zone),
-        "to": iso(stay.ended, zone),
+        "from": format_iso(stay.began, zone),
+        "to": format_iso(stay.ended, zone),
     }
 
 
-def _plain_event(event: GpuEvent, zone: tzinfo) -> dict[str, Any]:
+def _build_event_row(event: GpuEvent, zone: tzinfo) -> dict[str, Any]:
     return {
-        "at": iso(event.at, zone),
+        "at": format_iso(event.at, zone),
         "what": visible(event.what),
         "node": visible(event.node),
         "count": event.count,
@@ -107,17 +109,17 @@ def _plain_event(event: GpuEvent, zone: tzinfo) -> dict[str, Any]:
     }
 
 
-def _plain_term(term: Term, zone: tzinfo) -> dict[str, Any]:
+def _build_term_row(term: Term, zone: tzinfo) -> dict[str, Any]:
     return {
         "what": visible(term.what),
-        "at": iso(term.at, zone),
+        "at": format_iso(term.at, zone),
         "weight": term.weight,
         "left": round(term.left, 3),
         "why": term.why,
     }
 
 
-def _row(entry: Entry, standing: Standing, zone: tzinfo) -> dict[str, Any]:
+def _build_gpu_row(entry: LedgerEntry, standing: GpuStanding, zone: tzinfo) -> dict[str, Any]:
     return {
         "gpu": visible(entry.subject),
         "serial": visible(entry.serial),
@@ -126,55 +128,57 @@ def _row(entry: Entry, standing: Standing, zone: tzinfo) -> dict[str, Any]:
         "held": standing.judged,
         "marked": standing.marked,
         "score": round(standing.score, 3),
-        "seen": iso(entry.seen, zone),
+        "seen": format_iso(entry.seen, zone),
     }
 
 
-def _lines(shown: Shown, zone: tzinfo) -> list[str]:
+def _render_gpu_lines(shown: GpuDetails, zone: tzinfo) -> list[str]:
     entry, standing, policy = shown.entry, shown.standing, shown.policy
     name = " ".join(
         filter(None, [entry.subject, entry.model, entry.serial and f"serial {entry.serial}"])
     )
-    lines = [visible(name), f"  held: {_held(shown)}"]
+    lines = [visible(name), f"  held: {_describe_standing(shown)}"]
     if entry.reason or entry.by:
         lines.append(visible(f"  said: {entry.reason or '-'} (by {entry.by})"))
     lines.append("places")
     for stay in shown.stays or ():
-        span = f"{_short(stay.began, zone)} to {_short(stay.ended, zone)}"
+        span = f"{_format_minute(stay.began, zone)} to {_format_minute(stay.ended, zone)}"
         lines.append(visible(f"  {span}  {stay.node} {stay.slot}"))
     lines.append("events")
-    lines += [_event(event, zone) for event in reversed(shown.events)] or ["  none"]
+    lines += [_render_gpu_event(event, zone) for event in reversed(shown.events)] or ["  none"]
     if entry.is_node:
         lines.append(f"score: {outages_text(entry, shown.now, policy)}")
     elif shown.terms:
         lines.append(f"score (halves every {duration_text(policy.half_life)})")
-        lines += [_term(term, zone) for term in shown.terms]
+        lines += [_render_score_term(term, zone) for term in shown.terms]
         total = sum(term.left for term in shown.terms)
         limits = f"suspect from {policy.suspect:g}, lemon from {policy.lemon:g}"
         lines.append(f"  {total:6.2f}  together; {limits}")
     return lines if not standing.marked else [*lines, "  a mark by hand counts more than the score"]
 
 
-def _held(shown: Shown) -> str:
+def _describe_standing(shown: GpuDetails) -> str:
     standing = shown.standing
     if standing.marked:
         return f"{standing.judged}, marked by hand"
     return f"{standing.judged}, score {standing.score:.2f}"
 
 
-def _event(event: GpuEvent, zone: tzinfo) -> str:
+def _render_gpu_event(event: GpuEvent, zone: tzinfo) -> str:
     often = f" x{event.count}" if event.count > 1 else ""
     by = f" (by {event.by})" if event.by else ""
     where = f"  {event.node}" if event.node else ""
     text = shortened(event.text, 160)
-    return visible(f"  {_short(event.at, zone)}{where}  {event.what}{often}  {text}{by}").rstrip()
+    return visible(
+        f"  {_format_minute(event.at, zone)}{where}  {event.what}{often}  {text}{by}"
+    ).rstrip()
 
 
-def _term(term: Term, zone: tzinfo) -> str:
+def _render_score_term(term: Term, zone: tzinfo) -> str:
     of = f"of {term.weight:g}" if term.weight else ""
     why = f"  ({term.why})" if term.why else ""
-    return visible(f"  {term.left:6.2f}  {of:<8}{_short(term.at, zone)}  {term.what}{why}")
+    return visible(f"  {term.left:6.2f}  {of:<8}{_format_minute(term.at, zone)}  {term.what}{why}")
 
 
-def _short(moment: Instant, zone: tzinfo) -> str:
-    return iso(moment, zone)[:16].replace("T", " ")
+def _format_minute(moment: Instant, zone: tzinfo) -> str:
+    return format_iso(moment, zone)[:16].replace("T", " ")

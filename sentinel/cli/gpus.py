@@ -7,14 +7,19 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
-from sentinel.cli.common import by_hand, names, settings_of, verb
+from sentinel.cli.common import (
+    add_action_parser,
+    describe_operator,
+    expand_node_names,
+    load_command_settings,
+)
 from sentinel.core.text import visible
 from sentinel.wiring import app
 
 if TYPE_CHECKING:
-    from sentinel.core.gpu_ledger import Gpus
+    from sentinel.core.gpu_ledger import GpuLedger
 
-LEMON = 1
+EXIT_LEMON = 1
 """Exit code of `check` where a known lemon sits: a prolog that ends with it drains the node."""
 
 
@@ -24,50 +29,52 @@ def register(commands: Any) -> None:
         "gpus", help="every GPU that was seen, and which of them fail often (lemons)"
     )
     verbs = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
-    shown = verb(verbs, "list", "every GPU: where it is, and what is known of it", call_list)
+    shown = add_action_parser(
+        verbs, "list", "every GPU: where it is, and what is known of it", call_gpus_list
+    )
     shown.add_argument(
         "nodes",
         nargs="*",
         metavar="NODES",
         help="a host list such as node-[0-3],gpu08; default: all nodes",
     )
-    verb(verbs, "lemons", "lemons and suspects, the worst first", call_lemons)
-    _gpu(
-        verb(
+    add_action_parser(verbs, "lemons", "lemons and suspects, the worst first", call_lemons)
+    _add_gpu_argument(
+        add_action_parser(
             verbs,
             "show",
             "one GPU: where it was, what happened to it, and how its score is made",
-            call_show,
+            call_gpus_show,
         )
     )
-    _add_words(verbs)
-    _add_lists(verbs)
+    _register_marks(verbs)
+    _register_lists(verbs)
 
 
-def _add_words(verbs: Any) -> None:
-    marking = verb(
+def _register_marks(verbs: Any) -> None:
+    marking = add_action_parser(
         verbs,
         "mark",
         "mark a GPU as lemon or good; your mark counts more than its score",
         call_mark,
     )
-    _gpu(marking)
+    _add_gpu_argument(marking)
     marking.add_argument("mark", choices=("lemon", "good"))
-    clearing = verb(
+    clearing = add_action_parser(
         verbs,
         "clear",
         "say that a GPU was repaired: what happened before no longer counts",
         call_mark,
     )
-    _gpu(clearing)
+    _add_gpu_argument(clearing)
     clearing.set_defaults(mark="")
-    forgetting = verb(
+    forgetting = add_action_parser(
         verbs,
         "forget",
         "remove events that never happened, such as lines that a user put into the kernel's log",
         call_forget,
     )
-    _gpu(forgetting)
+    _add_gpu_argument(forgetting)
     forgetting.add_argument(
         "events",
         nargs="+",
@@ -86,16 +93,22 @@ def _add_words(verbs: Any) -> None:
         )
 
 
-def _add_lists(verbs: Any) -> None:
-    out = verb(verbs, "export", "lemons and suspects as a list for other clusters", call_export)
+def _register_lists(verbs: Any) -> None:
+    out = add_action_parser(
+        verbs, "export", "lemons and suspects as a list for other clusters", call_export
+    )
     out.add_argument("--key-file", metavar="FILE", help="sign it with this shared key")
-    into = verb(verbs, "import", "read such a list and take over its lemons", call_import)
+    into = add_action_parser(
+        verbs, "import", "read such a list and take over its lemons", call_import
+    )
     into.add_argument("file", metavar="FILE", help="the list; - reads from stdin")
     into.add_argument(
         "--key-file", metavar="FILE", help="refuse the list unless it is signed with this key"
     )
-    bundle = verb(verbs, "report", "everything that an RMA needs, as one .tar.gz", call_report)
-    _gpu(bundle)
+    bundle = add_action_parser(
+        verbs, "report", "everything that an RMA needs, as one .tar.gz", call_report
+    )
+    _add_gpu_argument(bundle)
     bundle.add_argument(
         "--output",
         metavar="FILE",
@@ -105,11 +118,11 @@ def _add_lists(verbs: Any) -> None:
     bundle.add_argument(
         "--bug-report", action="store_true", help="run nvidia-bug-report.sh, too; it takes minutes"
     )
-    look = verb(
+    look = add_action_parser(
         verbs,
         "check",
         "whether this machine holds a known lemon; for boot scripts and prologs",
-        call_check,
+        call_gpus_check,
     )
     look.add_argument("--list", metavar="FILE", help="an exported list, where the state is away")
     look.add_argument(
@@ -117,60 +130,66 @@ def _add_lists(verbs: Any) -> None:
     )
 
 
-def _gpu(parser: Any) -> None:
+def _add_gpu_argument(parser: Any) -> None:
     parser.add_argument("gpu", metavar="GPU", help="UUID, its beginning, a serial, or node:NAME")
 
 
-def call_list(args: argparse.Namespace) -> int:
+def call_gpus_list(args: argparse.Namespace) -> int:
     """0."""
-    from sentinel.cli import gpu_tables, ledger
+    from sentinel.cli import gpu_ledger, gpu_tables
 
-    wanted = names(args.nodes) if args.nodes else None
-    with ledger.opened(args) as of:
-        entries = [e for e in of.gpus.entries() if not e.is_node]
-        standings = of.gpus.standings(of.now)
+    wanted = expand_node_names(args.nodes) if args.nodes else None
+    with gpu_ledger.open_ledger(args) as of:
+        entries = [e for e in of.gpus.read_entries() if not e.is_node]
+        standings = of.gpus.read_standings(of.now)
     chosen = [e for e in entries if wanted is None or e.node in wanted]
     if not chosen and not args.json:
         there = "there" if entries else "yet; a check of kind gpu looks for them"
         print(f"no GPU was seen {there}")
         return 0
     chosen.sort(key=lambda e: (e.node, e.slot, e.subject))
-    gpu_tables.listing(chosen, standings, app.zone(of.settings), of.now, as_json=args.json)
+    gpu_tables.print_gpu_table(
+        chosen, standings, app.get_time_zone(of.settings), of.now, as_json=args.json
+    )
     return 0
 
 
 def call_lemons(args: argparse.Namespace) -> int:
     """0, whether there are any or not."""
-    from sentinel.cli import gpu_tables, ledger
+    from sentinel.cli import gpu_ledger, gpu_tables
 
-    with ledger.opened(args) as of:
-        bad = {s: st for s, st in of.gpus.standings(of.now).items() if st.judged != "good"}
-        entries = [e for e in map(of.gpus.entry, bad) if e is not None]
+    with gpu_ledger.open_ledger(args) as of:
+        bad = {s: st for s, st in of.gpus.read_standings(of.now).items() if st.judged != "good"}
+        entries = [e for e in map(of.gpus.read_entry, bad) if e is not None]
     if not entries and not args.json:
         print("no lemons and no suspects")
         return 0
     entries.sort(key=lambda e: (bad[e.subject].judged != "lemon", -bad[e.subject].score, e.subject))
-    gpu_tables.listing(entries, bad, app.zone(of.settings), of.now, as_json=args.json)
+    gpu_tables.print_gpu_table(
+        entries, bad, app.get_time_zone(of.settings), of.now, as_json=args.json
+    )
     return 0
 
 
-def call_show(args: argparse.Namespace) -> int:
+def call_gpus_show(args: argparse.Namespace) -> int:
     """0 when the ledger knows it."""
-    from sentinel.cli import gpu_tables, ledger
+    from sentinel.cli import gpu_ledger, gpu_tables
 
-    with ledger.opened(args) as of:
-        shown = ledger.shown(of, ledger.find(of.gpus, args.gpu), events=10_000)
-    gpu_tables.one(shown, app.zone(of.settings), as_json=args.json)
+    with gpu_ledger.open_ledger(args) as of:
+        shown = gpu_ledger.load_gpu_details(
+            of, gpu_ledger.find_ledger_entry(of.gpus, args.gpu), events=10_000
+        )
+    gpu_tables.print_gpu_details(shown, app.get_time_zone(of.settings), as_json=args.json)
     return 0
 
 
 def call_mark(args: argparse.Namespace) -> int:
     """0 when it is written."""
-    from sentinel.cli import ledger
+    from sentinel.cli import gpu_ledger
 
-    with ledger.opened(args, writing=True) as of:
-        subject = _subject(of.gpus, args.gpu, args.mark)
-        of.gpus.mark(subject, args.mark, visible(args.reason), by_hand(), of.now)
+    with gpu_ledger.open_ledger(args, writing=True) as of:
+        subject = _resolve_subject(of.gpus, args.gpu, args.mark)
+        of.gpus.set_mark(subject, args.mark, visible(args.reason), describe_operator(), of.now)
     said = f"marked {args.mark}" if args.mark else "cleared: what happened before counts no more"
     print(
         json.dumps({"subject": subject, "mark": args.mark}) if args.json else f"{subject}: {said}"
@@ -180,16 +199,18 @@ def call_mark(args: argparse.Namespace) -> int:
 
 def call_forget(args: argparse.Namespace) -> int:
     """0 when they are removed; a BadCall where the ledger has none of them."""
-    from sentinel.cli import ledger
+    from sentinel.cli import gpu_ledger
 
-    with ledger.opened(args, writing=True) as of:
-        subject = ledger.find(of.gpus, args.gpu).subject
-        since = _since(args.since, app.zone(of.settings))
+    with gpu_ledger.open_ledger(args, writing=True) as of:
+        subject = gpu_ledger.find_ledger_entry(of.gpus, args.gpu).subject
+        since = _parse_since(args.since, app.get_time_zone(of.settings))
         kinds = frozenset(args.events)
-        count = of.gpus.forget(subject, kinds, since, visible(args.reason), by_hand(), of.now)
-        is_gone = of.gpus.entry(subject) is None
+        count = of.gpus.forget_events(
+            subject, kinds, since, visible(args.reason), describe_operator(), of.now
+        )
+        is_gone = of.gpus.read_entry(subject) is None
     if not count:
-        raise app.BadCall(
+        raise app.UsageError(
             visible(f"{subject} has no such events; see: sentinel gpus show {subject}")
         )
     if args.json:
@@ -200,68 +221,72 @@ def call_forget(args: argparse.Namespace) -> int:
     return 0
 
 
-def _since(text: str | None, zone: Any) -> int:
+def _parse_since(text: str | None, zone: Any) -> int:
     """µs UTC; 0 for always."""
     if not text:
         return 0
-    from sentinel.alerting.silences import moment
+    from sentinel.alerting.silences import parse_moment
     from sentinel.core.clock import SECOND
     from sentinel.core.errors import Invalid
 
     try:
-        return int(moment(text, zone, "since").timestamp()) * SECOND
+        return int(parse_moment(text, zone, "since").timestamp()) * SECOND
     except Invalid as error:
-        raise app.BadCall(str(error)) from error
+        raise app.UsageError(str(error)) from error
 
 
 def call_export(args: argparse.Namespace) -> int:
     """0; the list is on stdout."""
     from sentinel.cli import gpu_lists
 
-    return gpu_lists.export(args)
+    return gpu_lists.export_lemons(args)
 
 
 def call_import(args: argparse.Namespace) -> int:
     """0. Suspects are left to their own score; what somebody here has said stays."""
     from sentinel.cli import gpu_lists
 
-    return gpu_lists.take_over(args)
+    return gpu_lists.import_lemons(args)
 
 
 def call_report(args: argparse.Namespace) -> int:
     """0 when the bundle is written; what could not be had is named in it and on stderr."""
-    from sentinel.cli import gpu_bundle, ledger
+    from sentinel.cli import gpu_bundle, gpu_ledger
 
-    with ledger.opened(args) as of:
-        made = gpu_bundle.make(of, ledger.find(of.gpus, args.gpu), args)
+    with gpu_ledger.open_ledger(args) as of:
+        made = gpu_bundle.write_rma_bundle(
+            of, gpu_ledger.find_ledger_entry(of.gpus, args.gpu), args
+        )
     for line in made.missing:
         print(f"sentinel: {visible(line)}", file=sys.stderr)
     print(json.dumps({"file": made.path, "missing": made.missing}) if args.json else made.path)
     return 0
 
 
-def call_check(args: argparse.Namespace) -> int:
+def call_gpus_check(args: argparse.Namespace) -> int:
     """LEMON where one sits here. 0 where none does, and where nobody can tell: that is printed,
     and no node is taken out of service for it."""
     from sentinel.cli import gpu_boot
 
-    said = gpu_boot.look(args.list, args.key_file, lambda: _ledger(args))
+    said = gpu_boot.find_local_lemons(args.list, args.key_file, lambda: _open_ledger_or_none(args))
     if args.json:
         print(json.dumps({"lemons": list(said.lemons), "known": said.known, "text": said.text}))
     else:
         print(said.text, file=sys.stdout if said.known else sys.stderr)
-    return LEMON if said.lemons else 0
+    return EXIT_LEMON if said.lemons else 0
 
 
-def _ledger(args: argparse.Namespace) -> Gpus | None:
+def _open_ledger_or_none(args: argparse.Namespace) -> GpuLedger | None:
     """The state's, if there is one and it can be opened."""
-    settings = settings_of(args)
-    return app.open_gpus(settings) if app.has_state(settings) else None
+    settings = load_command_settings(args)
+    return app.open_gpu_ledger(settings) if app.has_state(settings) else None
 
 
-def _subject(gpus: Gpus, word: str, mark: str) -> str:
+def _resolve_subject(gpus: GpuLedger, word: str, mark: str) -> str:
     """A GPU that nobody has seen here yet may be marked by its whole UUID."""
-    from sentinel.cli.gpu_lists import UUID
-    from sentinel.cli.ledger import find
+    from sentinel.cli.gpu_ledger import find_ledger_entry
+    from sentinel.cli.gpu_lists import GPU_UUID_PATTERN
 
-    return word if mark and UUID.fullmatch(word) else find(gpus, word).subject
+    return (
+        word if mark and GPU_UUID_PATTERN.fullmatch(word) else find_ledger_entry(gpus, word).subject
+    )

@@ -6,33 +6,39 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from sentinel.alerting.orders import Said, acknowledge, end, remark, silence_alerts
-from sentinel.alerting.processor import iso
-from sentinel.alerting.silences import Deed
-from sentinel.cli import config_option, json_option, postmortem
-from sentinel.cli.common import user
-from sentinel.cli.state import State
+from sentinel.alerting.orders import (
+    Author,
+    acknowledge_alert,
+    make_remark,
+    silence_alerts,
+    silence_end,
+)
+from sentinel.alerting.processor import format_iso
+from sentinel.alerting.silences import RemarkKind
+from sentinel.cli import add_config_option, add_json_option, postmortem
+from sentinel.cli.common import get_invoking_user
+from sentinel.cli.state import OpenState
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.text import shortened, visible
 from sentinel.status import incidents, plot
-from sentinel.status.incidents import Known, Story
-from sentinel.wiring.app import BadCall
+from sentinel.status.incidents import IncidentInputs, Story
+from sentinel.wiring.app import UsageError
 
-PAST = 10_000
+MAX_TRANSITIONS = 10_000
 """Changes of alerts that are looked through for incidents that are over."""
 
-DRAWN = 14 * 86_400
-PLOTS: Mapping[str, plot.Unit] = {
+PLOT_HISTORY_S = 14 * 86_400
+PLOT_UNITS: Mapping[str, plot.Unit] = {
     "used_percent": "percent",
     "free_bytes": "bytes",
     "progress": "number",
     "running": "number",
     "available": "number",
 }
-LINES = 12
+MAX_PLOT_LINES = 12
 """Seconds of history that an export draws, of which numbers, and how many lines at most."""
 
-USAGE = {
+ACTION_USAGE = {
     "ack": "ID...",
     "silence": "ID... --for TIME",
     "assign": "ID NAME",
@@ -53,65 +59,77 @@ def register(commands: Any) -> None:
         nargs="*",
         metavar="[ACTION] ID",
         help="without words: the incidents that are open. With an ID: the story of that one. With an "
-        "action, what is done to it: " + ", ".join(f"{d} {what}" for d, what in USAGE.items()),
+        "action, what is done to it: "
+        + ", ".join(f"{d} {what}" for d, what in ACTION_USAGE.items()),
     )
-    config_option(parser)
+    add_config_option(parser)
     form = parser.add_mutually_exclusive_group()
-    json_option(form)
+    add_json_option(form)
     form.add_argument("--html", action="store_true", help="export one HTML file, with plots")
     text = "how long `silence` lasts, for example 2h"
     parser.add_argument("--for", dest="length", default="", metavar="TIME", help=text)
     parser.add_argument("--note", default="", metavar="TEXT", help="a note that others see")
     text = "the name that others see; default: yours"
     parser.add_argument("--who", default="", metavar="NAME", help=text)
-    parser.set_defaults(call=call)
+    parser.set_defaults(call=call_incidents)
 
 
-def call(args: argparse.Namespace) -> int:
+def call_incidents(args: argparse.Namespace) -> int:
     """0. `ack` and `silence` take every alert of the incident that fires now, and none that joins
     later."""
-    deed, words = _deed(args.words)
-    with State(args.config, writing=deed not in ("", "export")) as state:
-        known = known_of(state)
-        if deed in DEEDS:
-            print(DEEDS[deed](words, args, known, state))
+    deed, words = _parse_action(args.words)
+    with OpenState(args.config, writing=deed not in ("", "export")) as state:
+        known = load_incident_facts(state)
+        if deed in INCIDENT_ACTIONS:
+            print(INCIDENT_ACTIONS[deed](words, args, known, state))
             return 0
         if not words:
-            rows = [incidents.row(i, members, known) for i, members in incidents.opened(known)]
-            print(json.dumps(rows, indent=1)) if args.json else _list(rows)
+            rows = [
+                incidents.make_incident_row(i, members, known)
+                for i, members in incidents.group_open_incidents(known)
+            ]
+            print(json.dumps(rows, indent=1)) if args.json else _print_incident_table(rows)
             return 0
-        story = incidents.story(_find(words[0], known), known)
-        picture = _picture(story, state) if args.html else ""
+        story = incidents.describe_incident(_find_incident(words[0], known), known)
+        picture = _draw_story_plot(story, state) if args.html else ""
     if args.json:
         print(json.dumps(story, indent=1))
     elif args.html:
-        print("\n".join(postmortem.html(story, picture)))
+        print("\n".join(postmortem.render_story_html(story, picture)))
     else:
-        print("\n".join(postmortem.markdown(story) if deed == "export" else _lines(story)))
+        print(
+            "\n".join(
+                postmortem.render_story_markdown(story)
+                if deed == "export"
+                else _render_story_lines(story)
+            )
+        )
     return 0
 
 
-def _deed(words: Sequence[str]) -> tuple[str, Sequence[str]]:
-    deed, rest = (words[0], words[1:]) if words and words[0] in USAGE else ("", words)
+def _parse_action(words: Sequence[str]) -> tuple[str, Sequence[str]]:
+    deed, rest = (words[0], words[1:]) if words and words[0] in ACTION_USAGE else ("", words)
     least = 2 if deed in ("assign", "comment", "split", "close") else 1 if deed else 0
     if len(rest) < least or (deed in ("", "export") and len(rest) > 1):
-        text = f"sentinel incidents {deed} {USAGE[deed]}" if deed else "sentinel incidents ID"
-        raise BadCall(f"{text}: name one incident" if least < 2 else text)
+        text = (
+            f"sentinel incidents {deed} {ACTION_USAGE[deed]}" if deed else "sentinel incidents ID"
+        )
+        raise UsageError(f"{text}: name one incident" if least < 2 else text)
     return deed, rest
 
 
-def known_of(state: State) -> Known:
+def load_incident_facts(state: OpenState) -> IncidentInputs:
     """What the state says, for the stories of incidents."""
-    return Known(
-        alerts=state.store.alerts(),
-        history=list(reversed(state.store.history(PAST))),
-        orders=state.store.orders(),
+    return IncidentInputs(
+        alerts=state.store.read_alerts(),
+        history=list(reversed(state.store.read_transitions(MAX_TRANSITIONS))),
+        orders=state.store.read_orders(),
         now=state.now,
         zone=state.zone,
     )
 
 
-def _find(word: str, known: Known) -> str:
+def _find_incident(word: str, known: IncidentInputs) -> str:
     """By its id or the beginning of it, or by the id of one of its alerts."""
     of = {a.id: a.incident or a.id for a in known.alerts}
     of |= {t.alert: t.incident or t.alert for t in known.history if t.alert not in of}
@@ -120,131 +138,139 @@ def _find(word: str, known: Known) -> str:
     }
     if len(fitting) != 1:
         several = f"{len(fitting)} incidents begin with" if fitting else "no incident has the id"
-        raise BadCall(visible(f"{several} {word!r}; see: sentinel incidents"))
+        raise UsageError(visible(f"{several} {word!r}; see: sentinel incidents"))
     return fitting.pop()
 
 
-def _ack(words: Sequence[str], args: argparse.Namespace, known: Known, state: State) -> str:
-    said = Said(args.who or user(), "cli", args.note)
+def _acknowledge_incidents(
+    words: Sequence[str], args: argparse.Namespace, known: IncidentInputs, state: OpenState
+) -> str:
+    said = Author(args.who or get_invoking_user(), "cli", args.note)
     lines = []
-    for incident in dict.fromkeys(_find(word, known) for word in words):
-        members = _members(incident, known)
+    for incident in dict.fromkeys(_find_incident(word, known) for word in words):
+        members = _get_firing_members(incident, known)
         for alert in members:
-            state.store.acknowledge(acknowledge(known.alerts, alert.id, said, known.now))
+            state.store.put_ack(acknowledge_alert(known.alerts, alert.id, said, known.now))
         lines.append(
             f"{incident}: {visible(said.who)} has its {len(members)} alerts; what joins later is told"
         )
     return "\n".join(lines)
 
 
-def _silence(words: Sequence[str], args: argparse.Namespace, known: Known, state: State) -> str:
+def _silence_incidents(
+    words: Sequence[str], args: argparse.Namespace, known: IncidentInputs, state: OpenState
+) -> str:
     if not args.length:
-        raise BadCall("a silence always ends: give --for 2h")
-    names = dict.fromkeys(_find(word, known) for word in words)
-    members = [alert for name in names for alert in _members(name, known)]
-    said = Said(args.who or user(), "cli", args.note)
-    order = silence_alerts(members, end(args.length, known.now), said, known.now)
-    state.store.silence(order)
-    until = iso(Instant(wall=order.ends), known.zone)
+        raise UsageError("a silence always ends: give --for 2h")
+    names = dict.fromkeys(_find_incident(word, known) for word in words)
+    members = [alert for name in names for alert in _get_firing_members(name, known)]
+    said = Author(args.who or get_invoking_user(), "cli", args.note)
+    order = silence_alerts(members, silence_end(args.length, known.now), said, known.now)
+    state.store.put_silence(order)
+    until = format_iso(Instant(wall=order.ends), known.zone)
     return (
         f"{len(members)} alerts silenced until {until}, and none that joins later; end it with: "
         f"sentinel alerts unsilence {order.id}"
     )
 
 
-def _split(words: Sequence[str], args: argparse.Namespace, known: Known, state: State) -> str:
-    incident = _find(words[0], known)
-    fitting = [a for a in _members(incident, known) if a.id.startswith(words[1])]
+def _split_off_alert(
+    words: Sequence[str], args: argparse.Namespace, known: IncidentInputs, state: OpenState
+) -> str:
+    incident = _find_incident(words[0], known)
+    fitting = [a for a in _get_firing_members(incident, known) if a.id.startswith(words[1])]
     if len(fitting) != 1 or fitting[0].id == incident:
         why = "is its cause" if fitting else "is not one of its alerts"
-        raise BadCall(visible(f"{words[1]!r} {why}; see: sentinel incidents {incident}"))
-    _remark(incident, "split", "", args, known, state, fitting[0].id)
+        raise UsageError(visible(f"{words[1]!r} {why}; see: sentinel incidents {incident}"))
+    _store_remark(incident, "split", "", args, known, state, fitting[0].id)
     return f"{fitting[0].id}: no part of {incident} any more; it is told by itself"
 
 
-def _say(deed: Deed, answer: str) -> "Call":
-    def say(words: Sequence[str], args: argparse.Namespace, known: Known, state: State) -> str:
-        incident, text = _find(words[0], known), " ".join(words[1:])
-        _remark(incident, deed, text, args, known, state)
-        fire = len(dict(incidents.opened(known)).get(incident, []))
+def _make_remark_action(deed: RemarkKind, answer: str) -> "IncidentAction":
+    def write_remark(
+        words: Sequence[str], args: argparse.Namespace, known: IncidentInputs, state: OpenState
+    ) -> str:
+        incident, text = _find_incident(words[0], known), " ".join(words[1:])
+        _store_remark(incident, deed, text, args, known, state)
+        fire = len(dict(incidents.group_open_incidents(known)).get(incident, []))
         if deed == "close" and fire:
-            _ack([incident], args, known, state)
+            _acknowledge_incidents([incident], args, known, state)
             return f"{incident}: {answer}; its {fire} alerts are acknowledged until they end"
         return f"{incident}: {answer.format(visible(text))}"
 
-    return say
+    return write_remark
 
 
-def _remark(
+def _store_remark(
     incident: str,
-    deed: Deed,
+    deed: RemarkKind,
     text: str,
     args: argparse.Namespace,
-    known: Known,
-    state: State,
+    known: IncidentInputs,
+    state: OpenState,
     alert: str = "",
 ) -> None:
-    said = Said(args.who or user(), "cli")
-    state.store.remark(remark(incident, deed, said, known.now, text, alert))
+    said = Author(args.who or get_invoking_user(), "cli")
+    state.store.put_remark(make_remark(incident, deed, said, known.now, text, alert))
 
 
-Call = Callable[[Sequence[str], argparse.Namespace, Known, State], str]
-DEEDS: dict[str, Call] = {
-    "ack": _ack,
-    "silence": _silence,
-    "split": _split,
-    "assign": _say("assign", "assigned to {}"),
-    "comment": _say("comment", "noted"),
-    "close": _say("close", "closed with its cause"),
+IncidentAction = Callable[[Sequence[str], argparse.Namespace, IncidentInputs, OpenState], str]
+INCIDENT_ACTIONS: dict[str, IncidentAction] = {
+    "ack": _acknowledge_incidents,
+    "silence": _silence_incidents,
+    "split": _split_off_alert,
+    "assign": _make_remark_action("assign", "assigned to {}"),
+    "comment": _make_remark_action("comment", "noted"),
+    "close": _make_remark_action("close", "closed with its cause"),
 }
 
 
-def _members(incident: str, known: Known) -> list[Any]:
-    members = dict(incidents.opened(known)).get(incident)
+def _get_firing_members(incident: str, known: IncidentInputs) -> list[Any]:
+    members = dict(incidents.group_open_incidents(known)).get(incident)
     if not members:
-        raise BadCall(f"incident {incident} is over: there is nothing to acknowledge or silence")
+        raise UsageError(f"incident {incident} is over: there is nothing to acknowledge or silence")
     return members
 
 
-def _picture(story: Story, state: State) -> str:
+def _draw_story_plot(story: Story, state: OpenState) -> str:
     """What was measured of its alerts' subjects, with what happened; empty where nothing was."""
-    since, lines = state.now.wall - DRAWN * SECOND, list[plot.Line]()
+    since, lines = state.now.wall - PLOT_HISTORY_S * SECOND, list[plot.ChartLine]()
     for member in story["members"]:
-        for name, unit in PLOTS.items():
-            rows = state.store.samples(member["check"], member["subject"], name, since)
-            parts = plot.pieces([(at.wall / SECOND, value) for at, value in rows])
+        for name, unit in PLOT_UNITS.items():
+            rows = state.store.read_samples(member["check"], member["subject"], name, since)
+            parts = plot.split_points([(at.wall / SECOND, value) for at, value in rows])
             title = f"{member['check']} {member['subject']}: {name.replace('_', ' ')}"
             if len(rows) > 1:
-                lines.append(plot.Line(name=name, title=title, unit=unit, parts=parts))
+                lines.append(plot.ChartLine(name=name, title=title, unit=unit, parts=parts))
     marks = [
-        plot.Mark(
+        plot.ChartMark(
             at=datetime.fromisoformat(t["at"]).timestamp(),
             kind="alert",
             text=f"{t['about']}: {t['reason']}: {t['summary']}",
         )
         for t in story["timeline"]
     ]
-    course = plot.Course(
+    course = plot.Chart(
         title=story["title"],
-        first=min((p[0] for line in lines for p in line.points), default=0.0),
+        first=min((p[0] for line in lines for p in line.all_points), default=0.0),
         now=state.now.wall / SECOND,
         zone=state.zone,
-        lines=lines[:LINES],
+        lines=lines[:MAX_PLOT_LINES],
         marks=marks,
     )
-    return plot.svg(course) if lines else ""
+    return plot.render_svg(course) if lines else ""
 
 
-def _list(rows: Sequence[dict[str, Any]]) -> None:
+def _print_incident_table(rows: Sequence[dict[str, Any]]) -> None:
     if not rows:
         print("no incidents")
         return
     from rich.text import Text
 
-    from sentinel.cli.tables import console, plain_table, status_cell
+    from sentinel.cli.tables import make_console, make_plain_table, render_status
     from sentinel.core.model import Status
 
-    table = plain_table("incident", "", "alerts", "for", "what")
+    table = make_plain_table("incident", "", "alerts", "for", "what")
     for row in rows:
         hurts = f" [{', '.join(row['trainings'][:3])}]" if row["trainings"] else ""
         have = f" ({row['acknowledged_by'][0]} has it)" if row["acknowledged_by"] else ""
@@ -252,19 +278,19 @@ def _list(rows: Sequence[dict[str, Any]]) -> None:
         note = f" ({shortened(row['comment'], 80)})" if row["comment"] else ""
         table.add_row(
             row["incident"],
-            status_cell(Status(row["severity"])),
+            render_status(Status(row["severity"])),
             str(row["alerts"]),
             row["for"],
             Text(shortened(row["title"], 160) + hurts + have + whose + note),
         )
-    console().print(table)
+    make_console().print(table)
 
 
-def _lines(story: Story) -> Iterator[str]:
+def _render_story_lines(story: Story) -> Iterator[str]:
     yield f"{story['severity']} {story['title']}"
-    for name, value in postmortem.facts(story):
+    for name, value in postmortem.list_story_facts(story):
         yield f"  {name}: {value}"
-    yield from (f"    {line}" for line in postmortem.earlier(story))
+    yield from (f"    {line}" for line in postmortem.describe_earlier_incidents(story))
     if story["members"]:
         yield "alerts:"
     for m in story["members"]:

@@ -7,17 +7,17 @@ from collections.abc import Iterable
 from typing import Any
 
 from sentinel.cli import progress
-from sentinel.cli.common import user as caller
+from sentinel.cli.common import get_invoking_user as caller
 from sentinel.core.errors import Invalid, SentinelError
 from sentinel.core.text import visible
 from sentinel.wiring import app
-from sentinel.wiring.app import BadCall
+from sentinel.wiring.app import UsageError
 
-REFUSED = 1
-CANNOT_CREATE = 73
+EXIT_DECLINED = 1
+EXIT_CANNOT_CREATE = 73
 """EX_CANTCREAT of sysexits(3)."""
 
-WAYS = ("service", "systemd", "crontab", "scrontab", "chain", "none")
+CALLER_CHOICES = ("service", "systemd", "crontab", "scrontab", "chain", "none")
 
 
 def register(commands: Any) -> None:
@@ -59,7 +59,7 @@ def _register_init(commands: Any) -> None:
     option(
         "--by",
         default="",
-        choices=WAYS,
+        choices=CALLER_CHOICES,
         help="what calls sentinel; default: the quickest that works here",
     )
     option("--user", default="", metavar="NAME", help="whose jobs are watched; default: yours")
@@ -110,10 +110,10 @@ def call_init(args: argparse.Namespace) -> int:
     from sentinel.init import setup
 
     if args.undo:
-        return _undo(args)
+        return _undo_init(args)
     if args.purge:
-        raise BadCall("--purge goes with --undo")
-    file = setup.place(args.config)
+        raise UsageError("--purge goes with --undo")
+    file = setup.choose_config_path(args.config)
     if os.path.lexists(file):
         print(
             f"sentinel init: {visible(file)} is there already and is left as it is. Add to it with "
@@ -121,150 +121,156 @@ def call_init(args: argparse.Namespace) -> int:
             "earlier init away with `sentinel init --undo`.",
             file=sys.stderr,
         )
-        return CANNOT_CREATE
-    mail, webhook = _address(args)
-    plan = setup.plan(
-        setup.Wishes(
-            file=file, user=args.user or _user(), job=args.job, mail=mail, webhook=webhook,
+        return EXIT_CANNOT_CREATE
+    mail, webhook = _ask_address(args)
+    plan = setup.plan_setup(
+        setup.InitOptions(
+            file=file, user=args.user or _get_default_user(), job=args.job, mail=mail, webhook=webhook,
             smtp=args.smtp, by=args.by,
         ),
-        _progress,
+        _print_progress,
     )  # fmt: skip
-    print("\n".join(plan.lines()))
+    print("\n".join(plan.render_plan_lines()))
     if args.dry_run:
         print(f"\n{visible(file)} would hold:\n")
         print(plan.text, end="")
         return 0
-    if not (args.yes or _agreed()):
+    if not (args.yes or _ask_confirmation()):
         print("Nothing was done.")
-        return REFUSED
-    return _say(setup.carry_out(plan, _progress))
+        return EXIT_DECLINED
+    return _print_lines(setup.carry_out_plan(plan, _print_progress))
 
 
-def _undo(args: argparse.Namespace) -> int:
+def _undo_init(args: argparse.Namespace) -> int:
     """Ask once, then take away what init made."""
     from sentinel.init import setup
 
     for name in ("job", "mail", "webhook", "smtp", "by", "user"):
         if getattr(args, name):
-            raise BadCall(f"--{name} has no use with --undo, which takes away all that init made")
-    plan = setup.undoing(os.path.abspath(args.config) if args.config else "", purge=args.purge)
-    print("\n".join(plan.lines()))
+            raise UsageError(
+                f"--{name} has no use with --undo, which takes away all that init made"
+            )
+    plan = setup.plan_undo(os.path.abspath(args.config) if args.config else "", purge=args.purge)
+    print("\n".join(plan.render_undo_lines()))
     if args.dry_run:
         return 0
-    if not (args.yes or _agreed()):
+    if not (args.yes or _ask_confirmation()):
         print("Nothing was done.")
-        return REFUSED
-    return _say(setup.undo(plan))
+        return EXIT_DECLINED
+    return _print_lines(setup.undo_setup(plan))
 
 
-def _address(args: argparse.Namespace) -> tuple[str, str]:
+def _ask_address(args: argparse.Namespace) -> tuple[str, str]:
     """Asked for where nobody said and somebody is there to answer."""
     if args.mail or args.webhook or args.yes or args.dry_run or not sys.stdin.isatty():
         return args.mail, args.webhook
-    with progress.asking():
+    with progress.pause_progress():
         said = input(
             "Where shall alerts go (a mail address or a webhook; empty: this terminal only)? "
         ).strip()
     return ("", said) if "://" in said else (said, "")
 
 
-def _agreed() -> bool:
+def _ask_confirmation() -> bool:
     if not sys.stdin.isatty():
-        raise BadCall("not a terminal: read the list above, then run again with --yes")
-    with progress.asking():
+        raise UsageError("not a terminal: read the list above, then run again with --yes")
+    with progress.pause_progress():
         return input("\nDo all of this? [y/N] ").strip().lower() in ("y", "yes")
 
 
 def add_job(args: argparse.Namespace) -> int:
     """The checks of a training, from what is seen of it now."""
-    from sentinel.config.starter import watching
-    from sentinel.init.survey import survey
+    from sentinel.config.starter import training_checks
+    from sentinel.init.survey import survey_host
 
     if not args.what or args.what != visible(args.what):
-        raise BadCall("a job's name is not empty and holds no control characters")
-    path, settings, text = _file(args)
-    found = survey(_user(), job=args.what)
+        raise UsageError("a job's name is not empty and holds no control characters")
+    path, settings, text = _read_config_file(args)
+    found = survey_host(_get_default_user(), job=args.what)
     for line in found.trouble:
         print(f"sentinel add: {visible(line)}", file=sys.stderr)
-    blocks = watching(found.here.trainings[0], [c.name for c in settings.checks])
-    return _add(path, text, "checks", blocks)
+    blocks = training_checks(found.here.trainings[0], [c.name for c in settings.checks])
+    return _add_config_entries(path, text, "checks", blocks)
 
 
 def add_disk(args: argparse.Namespace) -> int:
     """A check of the file system that the path is on."""
-    from sentinel.config.starter import slug
+    from sentinel.config.starter import free_name
 
     disk = os.path.abspath(os.path.expanduser(args.what))
     if not os.path.isdir(disk):
-        raise BadCall(f"{visible(disk)} is no directory on this host")
-    path, settings, text = _file(args)
+        raise UsageError(f"{visible(disk)} is no directory on this host")
+    path, settings, text = _read_config_file(args)
     taken = [c.name for c in settings.checks]
     limits = {
         "warn": {"used": "85%", "inodes_used": "85%"},
         "crit": {"used": "95%", "inodes_used": "95%"},
     }
-    name = slug(disk.strip("/").replace("/", "-") or "root", taken)
-    return _add(path, text, "checks", {name: {"kind": "fs", "paths": [disk], **limits}})
+    name = free_name(disk.strip("/").replace("/", "-") or "root", taken)
+    return _add_config_entries(
+        path, text, "checks", {name: {"kind": "fs", "paths": [disk], **limits}}
+    )
 
 
 def add_mail(args: argparse.Namespace) -> int:
     """One address more in the mail channel that is there, or the first mail channel; tried at once."""
-    from sentinel.config.edit import with_item
-    from sentinel.config.starter import slug
-    from sentinel.init import tell
+    from sentinel.config.edit import insert_item
+    from sentinel.config.starter import free_name
+    from sentinel.init import channel_setup
 
-    path, settings, text = _file(args)
+    path, settings, text = _read_config_file(args)
     mails = [c for c in settings.channels if c.kind == "email" and not c.plugin.personal]
     if not mails:
         try:
-            told = tell.by_mail(args.what, args.smtp)
+            told = channel_setup.make_mail_channel(args.what, args.smtp)
         except Invalid as error:
-            raise BadCall(str(error)) from error
-        print(f"test message: {tell.test(told)}")
-        name = slug("mail", [c.name for c in settings.channels])
-        return _add(path, text, "channels", {name: dict(told.block)})
+            raise UsageError(str(error)) from error
+        print(f"test message: {channel_setup.send_test_message(told)}")
+        name = free_name("mail", [c.name for c in settings.channels])
+        return _add_config_entries(path, text, "channels", {name: dict(told.block)})
     mail = mails[0]
     if args.what in mail.plugin.to:
-        raise BadCall(f"{visible(args.what)} is in `to` of the channel {mail.name} already")
-    after = with_item(text, ("channels", mail.name, "to"), args.what)
-    _write(path, after, [f"channels.{mail.name}.to: {visible(args.what)}"])
+        raise UsageError(f"{visible(args.what)} is in `to` of the channel {mail.name} already")
+    after = insert_item(text, ("channels", mail.name, "to"), args.what)
+    _write_config(path, after, [f"channels.{mail.name}.to: {visible(args.what)}"])
     print(f"try it with: sentinel notify test {visible(mail.name)}")
     return 0
 
 
-def _file(args: argparse.Namespace) -> tuple[str, Any, str]:
+def _read_config_file(args: argparse.Namespace) -> tuple[str, Any, str]:
     """The file, what it means today, and its text, byte by byte; raises ConfigError or NoConfig."""
     settings = app.load_settings(args.config)
     with open(settings.path, encoding="utf-8", newline="") as file:
         return settings.path, settings, file.read()
 
 
-def _add(path: str, text: str, section: str, blocks: dict[str, dict[str, Any]]) -> int:
-    from sentinel.config.edit import with_entry
+def _add_config_entries(
+    path: str, text: str, section: str, blocks: dict[str, dict[str, Any]]
+) -> int:
+    from sentinel.config.edit import insert_entry
 
     for name, block in blocks.items():
-        text = with_entry(text, section, name, block)
-    _write(
+        text = insert_entry(text, section, name, block)
+    _write_config(
         path, text, [f"{section}.{name}: kind {block['kind']}" for name, block in blocks.items()]
     )
     return 0
 
 
-def _write(path: str, text: str, added: Iterable[str]) -> None:
+def _write_config(path: str, text: str, added: Iterable[str]) -> None:
     """Only what loads takes the file's place."""
     from sentinel.config.edit import replace_file
-    from sentinel.config.loader import load
+    from sentinel.config.loader import load_config
     from sentinel.init import setup
 
-    def judge(beside: str) -> None:
-        load(beside, app.CHECKS, app.CHANNELS, actions=app.ACTIONS)
+    def validate_config(beside: str) -> None:
+        load_config(beside, app.CHECKS, app.CHANNELS, actions=app.ACTIONS)
 
     try:
         with open(path, encoding="utf-8", newline="") as file:
             before = file.read()
-        replace_file(path, text, judge)
-        setup.note_own_edit(path, before, text)
+        replace_file(path, text, validate_config)
+        setup.record_own_edit(path, before, text)
     except OSError as error:
         raise _CannotWrite(f"{visible(path)} cannot be written: {error.strerror}") from error
     for line in added:
@@ -273,22 +279,22 @@ def _write(path: str, text: str, added: Iterable[str]) -> None:
 
 
 class _CannotWrite(SentinelError):
-    exit_code = CANNOT_CREATE
+    exit_code = EXIT_CANNOT_CREATE
 
 
-def _say(lines: Iterable[str]) -> int:
+def _print_lines(lines: Iterable[str]) -> int:
     for line in lines:
         print(line, flush=True)
     return 0
 
 
-def _progress(text: str) -> None:
+def _print_progress(text: str) -> None:
     """What takes seconds says what it does; on stderr, for people only."""
     if sys.stderr.isatty():
         print(f"… {visible(text)}", file=sys.stderr, flush=True)
 
 
-def _user() -> str:
+def _get_default_user() -> str:
     import pwd
 
     try:

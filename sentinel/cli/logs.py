@@ -13,13 +13,13 @@ from typing import TextIO
 
 from sentinel.core.text import visible
 
-_PRIORITY = {"DEBUG": 7, "INFO": 6, "WARNING": 4, "ERROR": 3, "CRITICAL": 2}
-FIELDS = "fields"
+_JOURNAL_PRIORITIES = {"DEBUG": 7, "INFO": 6, "WARNING": 4, "ERROR": 3, "CRITICAL": 2}
+FIELDS_KEY = "fields"
 """The key of `extra` under which a call of the log gives a mapping: an event, and what it is
 about."""
 
 
-class _Words(logging.Formatter):
+class _TextFormatter(logging.Formatter):
     """For people: untrusted text stays one line; tracebacks keep theirs."""
 
     def format(self, record: logging.LogRecord) -> str:
@@ -29,7 +29,7 @@ class _Words(logging.Formatter):
         return f"{self.formatTime(record, '%H:%M:%S')} {record.levelname.lower():<7} {text}"
 
 
-class _Json(logging.Formatter):
+class _JsonFormatter(logging.Formatter):
     """For machines: an object a line with `at`, `level`, `message`, and what the event is about."""
 
     def __init__(self, journal: bool) -> None:
@@ -38,21 +38,25 @@ class _Json(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         level = record.levelname.lower()
-        event = {"at": _iso(record.created), "level": level, "message": record.getMessage()}
-        event |= getattr(record, FIELDS, {})
+        event = {
+            "at": _format_iso_time(record.created),
+            "level": level,
+            "message": record.getMessage(),
+        }
+        event |= getattr(record, FIELDS_KEY, {})
         if record.exc_info:
             event["trace"] = self.formatException(record.exc_info)
         if record.name != "sentinel":
             event["from"] = record.name
-        line = _inert(json.dumps(event, ensure_ascii=False, default=str))
-        return f"<{_PRIORITY.get(record.levelname, 5)}>{line}" if self._journal else line
+        line = _escape_unprintable(json.dumps(event, ensure_ascii=False, default=str))
+        return f"<{_JOURNAL_PRIORITIES.get(record.levelname, 5)}>{line}" if self._journal else line
 
 
-def configure(verbose: bool, stream: TextIO | None = None) -> None:
+def configure_logging(verbose: bool, stream: TextIO | None = None) -> None:
     """Set the log up for a service or a tick."""
     stream = stream or sys.stderr
     handler = logging.StreamHandler(stream)
-    handler.setFormatter(formatter(stream.isatty(), "JOURNAL_STREAM" in os.environ))
+    handler.setFormatter(choose_formatter(stream.isatty(), "JOURNAL_STREAM" in os.environ))
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(logging.WARNING)
@@ -60,22 +64,22 @@ def configure(verbose: bool, stream: TextIO | None = None) -> None:
     logging.getLogger("sentinel").setLevel(logging.DEBUG if verbose else logging.INFO)
 
 
-def formatter(terminal: bool, journal: bool) -> logging.Formatter:
+def choose_formatter(terminal: bool, journal: bool) -> logging.Formatter:
     """How a record is written there."""
-    return _Words() if terminal else _Json(journal)
+    return _TextFormatter() if terminal else _JsonFormatter(journal)
 
 
-def _inert(line: str) -> str:
+def _escape_unprintable(line: str) -> str:
     """Still JSON, still one line: what a terminal or a line reader would obey is escaped."""
     if line.isascii() and line.isprintable():
         return line
-    return "".join(c if c == " " or c.isprintable() else _escape(c) for c in line)
+    return "".join(c if c == " " or c.isprintable() else _escape_char(c) for c in line)
 
 
-def _escape(char: str) -> str:
+def _escape_char(char: str) -> str:
     return json.dumps(char)[1:-1]
 
 
-def _iso(seconds: float) -> str:
+def _format_iso_time(seconds: float) -> str:
     moment = datetime.fromtimestamp(seconds, tz=timezone.utc)
     return moment.isoformat(timespec="milliseconds")

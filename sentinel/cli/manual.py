@@ -4,9 +4,9 @@ import argparse
 from collections.abc import Iterator
 from typing import Any
 
-from sentinel.cli.command_tree import Command, commands
+from sentinel.cli.command_tree import ListedCommand, iterate_commands
 
-SHELLS = ("bash", "zsh", "fish")
+SHELL_NAMES = ("bash", "zsh", "fish")
 
 
 def register(commands: Any) -> None:
@@ -19,7 +19,7 @@ def register(commands: Any) -> None:
         ">DIR/_sentinel, where DIR is in $fpath. For fish: sentinel completion fish "
         ">~/.config/fish/completions/sentinel.fish.",
     )
-    completion.add_argument("shell", choices=SHELLS, help="the shell that you use")
+    completion.add_argument("shell", choices=SHELL_NAMES, help="the shell that you use")
     completion.set_defaults(call=call_completion)
     man = commands.add_parser(
         "man",
@@ -32,7 +32,14 @@ def register(commands: Any) -> None:
 
 def call_completion(args: argparse.Namespace) -> int:
     """The script for that shell."""
-    print({"bash": _bash, "zsh": _zsh, "fish": _fish}[args.shell]([*commands(_all())]), end="")
+    print(
+        {
+            "bash": _render_bash_completion,
+            "zsh": _render_zsh_completion,
+            "fish": _render_fish_completion,
+        }[args.shell]([*iterate_commands(_build_full_parser())]),
+        end="",
+    )
     return 0
 
 
@@ -40,17 +47,17 @@ def call_man(_args: argparse.Namespace) -> int:
     """roff for man(7)."""
     from sentinel import __version__
 
-    print("\n".join(_man([*commands(_all())], __version__)))
+    print("\n".join(_render_man_page([*iterate_commands(_build_full_parser())], __version__)))
     return 0
 
 
-def _all() -> Any:
-    from sentinel.cli import _parser
+def _build_full_parser() -> Any:
+    from sentinel.cli import _build_parser
 
-    return _parser([])
+    return _build_parser([])
 
 
-_BASH = """\
+_BASH_TEMPLATE = """\
 # bash completion for sentinel; made by `sentinel completion bash`
 _sentinel() {
     local word path="" next
@@ -70,7 +77,7 @@ complete -o filenames -F _sentinel sentinel
 """
 
 
-def _bash(found: list[Command]) -> str:
+def _render_bash_completion(found: list[ListedCommand]) -> str:
     deeper = "\n".join(
         f'        "{"".join(f" {word}" for word in c.words)}") path="$path $word" ;;'
         for c in found
@@ -80,49 +87,49 @@ def _bash(found: list[Command]) -> str:
         f'    "{"".join(f" {word}" for word in c.words)}") next="{" ".join((*c.below, *c.options))}" ;;'
         for c in found
     )
-    return _BASH % (deeper, after)
+    return _BASH_TEMPLATE % (deeper, after)
 
 
-def _zsh(found: list[Command]) -> str:
+def _render_zsh_completion(found: list[ListedCommand]) -> str:
     """By zsh's own reader of bash completions (zshcompsys(1), bashcompinit)."""
     head = "#compdef sentinel\nautoload -U +X bashcompinit && bashcompinit\n"
-    return head + _bash(found)
+    return head + _render_bash_completion(found)
 
 
-def _fish(found: list[Command]) -> str:
+def _render_fish_completion(found: list[ListedCommand]) -> str:
     lines = ["# fish completion for sentinel; made by `sentinel completion fish`"]
     for c in found:
         beneath = {*c.below}
         seen = [f"__fish_seen_subcommand_from {word}" for word in c.words]
         unless = [f"not __fish_seen_subcommand_from {' '.join(sorted(beneath))}"] if beneath else []
-        when = f"-n {_quoted('; and '.join((*seen, *unless)))}" if seen or unless else ""
+        when = f"-n {_quote_for_fish('; and '.join((*seen, *unless)))}" if seen or unless else ""
         for word, text in c.below.items():
-            lines.append(f"complete -c sentinel -f {when} -a {word} -d {_quoted(text)}")
+            lines.append(f"complete -c sentinel -f {when} -a {word} -d {_quote_for_fish(text)}")
         for option, text in c.options.items():
             sort = f"-l {option[2:]}" if option.startswith("--") else f"-s {option[1:]}"
-            lines.append(f"complete -c sentinel {when} {sort} -d {_quoted(text)}")
+            lines.append(f"complete -c sentinel {when} {sort} -d {_quote_for_fish(text)}")
     return "\n".join(lines) + "\n"
 
 
-def _quoted(text: str) -> str:
+def _quote_for_fish(text: str) -> str:
     """A word of fish, whose single quotes know \\\\ and \\'."""
     escaped = " ".join(text.split()).replace("\\", "\\\\").replace("'", "\\'")
     return f"'{escaped}'"
 
 
-def _man(found: list[Command], version: str) -> Iterator[str]:
+def _render_man_page(found: list[ListedCommand], version: str) -> Iterator[str]:
     """man(7); https://man7.org/linux/man-pages/man7/man-pages.7.html has the order of sections."""
     yield f'.TH SENTINEL 1 "" "sentinel {version}" "User Commands"'
     yield ".SH NAME\nsentinel \\- watchdog for Slurm clusters that train large models"
-    yield f".SH SYNOPSIS\n.B sentinel\n{_roff(found[0].usage.removeprefix('sentinel'))}"
-    yield f".SH DESCRIPTION\n{_roff(found[0].text)}"
+    yield f".SH SYNOPSIS\n.B sentinel\n{_escape_roff(found[0].usage.removeprefix('sentinel'))}"
+    yield f".SH DESCRIPTION\n{_escape_roff(found[0].text)}"
     yield ".SH COMMANDS"
     for c in found[1:]:
-        yield f".SS {_roff('sentinel ' + ' '.join(c.words))}"
-        yield f"{_roff(c.text)}\n.PP\n.nf\n{_roff(c.usage)}\n.fi"
+        yield f".SS {_escape_roff('sentinel ' + ' '.join(c.words))}"
+        yield f"{_escape_roff(c.text)}\n.PP\n.nf\n{_escape_roff(c.usage)}\n.fi"
         for option, text in c.options.items():
             if option not in ("-h", "--help") and text:
-                yield f".TP\n.B {_roff(option)}\n{_roff(text)}"
+                yield f".TP\n.B {_escape_roff(option)}\n{_escape_roff(text)}"
     yield (
         ".SH EXIT STATUS\nOf\n.B sentinel check:\n0 ok, 1 warning, 2 critical, 3 unknown. A wrong call "
         "is 64, a missing or wrong configuration 78."
@@ -130,7 +137,7 @@ def _man(found: list[Command], version: str) -> Iterator[str]:
     yield ".SH FILES\n.I ~/.config/sentinel/sentinel.yaml\n.br\n.I /etc/sentinel/sentinel.yaml"
 
 
-def _roff(text: str) -> str:
+def _escape_roff(text: str) -> str:
     """No line of it is a request, no backslash an escape."""
     line = " ".join(text.split()).replace("\\", "\\e").replace("-", "\\-")
     line = "".join(c if c.isascii() else f"\\[u{ord(c):04X}]" for c in line)

@@ -7,71 +7,73 @@ from collections.abc import Mapping, Sequence
 from datetime import tzinfo
 from typing import Any
 
-from sentinel.actions.nodes import state_of
-from sentinel.alerting.processor import iso
+from sentinel.actions.nodes import format_state
+from sentinel.alerting.processor import format_iso
 from sentinel.core import hostlist
-from sentinel.core.actions import ActionRecord, Outcome, Reading, Switch
-from sentinel.core.clock import SECOND, Instant, elapsed
+from sentinel.core.actions import ActionOutcome, ActionRecord, ActionSwitch, NodeReading
+from sentinel.core.clock import SECOND, Instant, get_elapsed_s
 from sentinel.core.cluster import Node
-from sentinel.core.ports import Books
+from sentinel.core.ports import AuditLog
 from sentinel.core.text import visible
 from sentinel.core.values import duration_text
 from sentinel.nodes.history import is_out
 
-MOST = 10_000
+MAX_HISTORY_ROWS = 10_000
 
 
-def listing(nodes: Sequence[Node], now: Instant, *, as_json: bool, each: bool) -> int:
+def print_node_table(nodes: Sequence[Node], now: Instant, *, as_json: bool, each: bool) -> int:
     """A summary by state; below it the nodes that are out or have a reason (`each`: all)."""
-    rows = [_node(node, now) for node in nodes]
+    rows = [_build_node_row(node, now) for node in nodes]
     if as_json:
-        print(json.dumps({"summary": _counts(nodes), "nodes": rows}, indent=1))
+        print(json.dumps({"summary": _count_node_states(nodes), "nodes": rows}, indent=1))
         return 0
-    _table(("nodes", "state", "names"), _summary(nodes))
+    _print_table(("nodes", "state", "names"), _summarize_states(nodes))
     shown = [r for r, n in zip(rows, nodes, strict=True) if each or is_out(n) or n.reason]
     if shown:
         print()
-        _table(("node", "state", "for", "by", "reason"), shown)
+        _print_table(("node", "state", "for", "by", "reason"), shown)
     return 0
 
 
-def history(log: Books, node: str, zone: tzinfo, *, as_json: bool) -> int:
+def print_node_history(log: AuditLog, node: str, zone: tzinfo, *, as_json: bool) -> int:
     """Ledger and audit log of one node, the oldest first."""
-    events = [_seen(r, zone) for r in log.readings(node, MOST)]
-    for record in log.records(node, MOST):
-        events += _acted(record, zone)
+    events = [_build_reading_event(r, zone) for r in log.readings(node, MAX_HISTORY_ROWS)]
+    for record in log.records(node, MAX_HISTORY_ROWS):
+        events += _build_action_events(record, zone)
     events.sort(key=lambda event: event["wall"])
     rows = [{k: v for k, v in event.items() if k != "wall"} for event in events]
     if as_json:
         print(json.dumps(rows, indent=1))
         return 0
     for row in rows:
-        print("\n".join(map(visible, _event_lines(row))))
+        print("\n".join(map(visible, _render_event_lines(row))))
     if not rows:
         print(f"{visible(node)}: nothing is known of it yet")
     return 0
 
 
-def told(record: ActionRecord, *, dry_run: bool) -> list[str]:
+def render_action_result(record: ActionRecord, *, dry_run: bool) -> list[str]:
     """What became of one request, in lines."""
-    return [visible(line) for line in _told(record, dry_run=dry_run)]
+    return [visible(line) for line in _list_result_lines(record, dry_run=dry_run)]
 
 
-def _told(record: ActionRecord, *, dry_run: bool) -> list[str]:
-    if dry_run and record.outcome is Outcome.INTENDED:
-        lines = [f"{record.target}: would {record.action} ({record.why}); {_seen_text(record)}"]
+def _list_result_lines(record: ActionRecord, *, dry_run: bool) -> list[str]:
+    if dry_run and record.outcome is ActionOutcome.INTENDED:
+        lines = [
+            f"{record.target}: would {record.action} ({record.why}); {_describe_seen_state(record)}"
+        ]
         return [*lines, *(f"  {shlex.join(c)}" for c in record.commands)]
-    if record.outcome is Outcome.REFUSED:
+    if record.outcome is ActionOutcome.REFUSED:
         forced = (
             "" if record.rule in ("state", "slurm", "unresolved") else "; --force sets it aside"
         )
         return [f"{record.target}: not done ({record.rule}): {record.why}{forced}"]
-    if record.outcome is Outcome.UNNEEDED:
+    if record.outcome is ActionOutcome.UNNEEDED:
         return [f"{record.target}: nothing to do: {record.detail}"]
     return [f"{record.target}: {record.action}: {record.outcome.value}: {record.detail}"]
 
 
-def plain(record: ActionRecord, *, dry_run: bool) -> dict[str, Any]:
+def build_action_row(record: ActionRecord, *, dry_run: bool) -> dict[str, Any]:
     """A record as JSON."""
     return {
         "id": record.id,
@@ -90,37 +92,37 @@ def plain(record: ActionRecord, *, dry_run: bool) -> dict[str, Any]:
     }
 
 
-def switches(active: Mapping[str, Switch], now: Instant) -> dict[str, Any]:
+def build_switch_rows(active: Mapping[str, ActionSwitch], now: Instant) -> dict[str, Any]:
     """What stops actions now, as JSON."""
     return {
         name: {
             "why": visible(s.why),
             "by": s.by,
-            "since_s": round(elapsed(s.since, now)),
-            "left_s": None if s.seconds is None else round(s.left(now)),
+            "since_s": round(get_elapsed_s(s.since, now)),
+            "left_s": None if s.seconds is None else round(s.get_seconds_left(now)),
         }
         for name, s in active.items()
     }
 
 
-def switch_lines(active: Mapping[str, Switch], now: Instant) -> list[str]:
+def render_switch_lines(active: Mapping[str, ActionSwitch], now: Instant) -> list[str]:
     """The same for people."""
     lines = []
     for name, switch in active.items():
         left = "until it is switched off"
         if switch.seconds is not None:
-            left = f"for another {duration_text(switch.left(now))}"
+            left = f"for another {duration_text(switch.get_seconds_left(now))}"
         by = f" (by {visible(switch.by)})" if switch.by else ""
         lines.append(f"{name}: no actions {left}: {visible(switch.why)}{by}")
     return lines or ["actions are allowed: no maintenance, breaker closed"]
 
 
-def _node(node: Node, now: Instant) -> dict[str, Any]:
+def _build_node_row(node: Node, now: Instant) -> dict[str, Any]:
     since = node.reason_time
     age = duration_text(max(0, now.wall // SECOND - since)) if since is not None else ""
     return {
         "node": visible(node.name),
-        "state": state_of(node),
+        "state": format_state(node),
         "base": node.state,
         "flags": sorted(node.flags),
         "reason": visible(node.reason),
@@ -131,51 +133,51 @@ def _node(node: Node, now: Instant) -> dict[str, Any]:
     }
 
 
-def _counts(nodes: Sequence[Node]) -> dict[str, int]:
-    return dict(Counter(state_of(n) for n in nodes).most_common())
+def _count_node_states(nodes: Sequence[Node]) -> dict[str, int]:
+    return dict(Counter(format_state(n) for n in nodes).most_common())
 
 
-def _summary(nodes: Sequence[Node]) -> list[dict[str, Any]]:
+def _summarize_states(nodes: Sequence[Node]) -> list[dict[str, Any]]:
     names: dict[str, list[str]] = {}
     for node in nodes:
-        names.setdefault(state_of(node), []).append(node.name)
+        names.setdefault(format_state(node), []).append(node.name)
     return [
-        {"nodes": count, "state": state, "names": hostlist.shown(names[state])}
-        for state, count in _counts(nodes).items()
+        {"nodes": count, "state": state, "names": hostlist.fold_for_people(names[state])}
+        for state, count in _count_node_states(nodes).items()
     ]
 
 
-def _seen(reading: Reading, zone: tzinfo) -> dict[str, Any]:
+def _build_reading_event(reading: NodeReading, zone: tzinfo) -> dict[str, Any]:
     return {
         "wall": reading.seen.wall,
-        "at": iso(reading.seen, zone),
+        "at": format_iso(reading.seen, zone),
         "what": "seen",
         "state": reading.state,
         "reason": visible(reading.reason),
         "by": visible(reading.user),
-        "reason_at": _iso(reading.reason_time, zone),
+        "reason_at": _format_reason_time(reading.reason_time, zone),
     }
 
 
-def _acted(record: ActionRecord, zone: tzinfo) -> list[dict[str, Any]]:
+def _build_action_events(record: ActionRecord, zone: tzinfo) -> list[dict[str, Any]]:
     """The intent, and the outcome where it is another moment."""
     first = {
         "wall": record.at.wall,
-        "at": iso(record.at, zone),
-        "what": "refused" if record.outcome is Outcome.REFUSED else "intended",
-        **plain(record, dry_run=False),
+        "at": format_iso(record.at, zone),
+        "what": "refused" if record.outcome is ActionOutcome.REFUSED else "intended",
+        **build_action_row(record, dry_run=False),
     }
-    if record.outcome is Outcome.REFUSED:
+    if record.outcome is ActionOutcome.REFUSED:
         return [first]
     del first["outcome"], first["detail"]
-    if record.outcome is Outcome.INTENDED:
+    if record.outcome is ActionOutcome.INTENDED:
         return [first]
     ended = record.ended or record.at
     return [
         first,
         {
             "wall": ended.wall,
-            "at": iso(ended, zone),
+            "at": format_iso(ended, zone),
             "what": record.outcome.value,
             "id": record.id,
             "action": record.action,
@@ -184,7 +186,7 @@ def _acted(record: ActionRecord, zone: tzinfo) -> list[dict[str, Any]]:
     ]
 
 
-def _event_lines(row: Mapping[str, Any]) -> list[str]:
+def _render_event_lines(row: Mapping[str, Any]) -> list[str]:
     if row["what"] == "seen":
         by = f" by {row['by']} at {row['reason_at']}" if row["reason"] else ""
         reason = f": {row['reason']}{by}" if row["reason"] else ""
@@ -200,20 +202,20 @@ def _event_lines(row: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-def _seen_text(record: ActionRecord) -> str:
+def _describe_seen_state(record: ActionRecord) -> str:
     return f"now {record.evidence.get('seen', '?')}"
 
 
-def _iso(time: int | None, zone: tzinfo) -> str:
-    return "" if time is None else iso(Instant(wall=time * SECOND), zone)
+def _format_reason_time(time: int | None, zone: tzinfo) -> str:
+    return "" if time is None else format_iso(Instant(wall=time * SECOND), zone)
 
 
-def _table(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> None:
+def _print_table(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> None:
     from rich.text import Text
 
-    from sentinel.cli.tables import console, plain_table
+    from sentinel.cli.tables import make_console, make_plain_table
 
-    table = plain_table(*columns)
+    table = make_plain_table(*columns)
     for row in rows:
         table.add_row(*(Text(str(row[c])) for c in columns))
-    console().print(table)
+    make_console().print(table)

@@ -8,27 +8,36 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from sentinel.cli.common import by_hand, nodes_named, say_count, seconds, settings_of, verb
+from sentinel.cli.common import (
+    add_action_parser,
+    describe_operator,
+    load_command_settings,
+    parse_seconds,
+    print_node_count,
+    select_nodes,
+)
 from sentinel.clock import SystemClock
 from sentinel.core.cluster import Node
 from sentinel.core.text import visible
 from sentinel.nodes.test_results import TESTS
 from sentinel.wiring import actions
-from sentinel.wiring.app import BadCall
+from sentinel.wiring.app import UsageError
 
-USUAL = ("network", "fs")
-ON_GPUS = ("cuda", "gpu-memory")
+DEFAULT_TESTS = ("network", "fs")
+GPU_TESTS = ("cuda", "gpu-memory")
 """Usual too, where Slurm has GPUs on the nodes."""
 
 
-def add(verbs: Any) -> None:
+def register_node_tests(verbs: Any) -> None:
     """Add both parsers below `nodes`."""
-    _add_test(verbs)
-    _add_exclude(verbs)
+    _register_test(verbs)
+    _register_exclude(verbs)
 
 
-def _add_test(verbs: Any) -> None:
-    test = verb(verbs, "test", "run a short test job on each node, or on pairs of nodes", call_test)
+def _register_test(verbs: Any) -> None:
+    test = add_action_parser(
+        verbs, "test", "run a short test job on each node, or on pairs of nodes", call_nodes_test
+    )
     test.add_argument(
         "nodes",
         nargs="*",
@@ -65,9 +74,12 @@ def _add_test(verbs: Any) -> None:
     )
 
 
-def _add_exclude(verbs: Any) -> None:
-    out = verb(
-        verbs, "exclude", "print the nodes to avoid, ready for sbatch --exclude=…", call_exclude
+def _register_exclude(verbs: Any) -> None:
+    out = add_action_parser(
+        verbs,
+        "exclude",
+        "print the nodes to avoid, ready for sbatch --exclude=…",
+        call_nodes_exclude,
     )
     out.add_argument(
         "nodes", nargs="*", metavar="NODES", help="look at these nodes only; default: all"
@@ -84,124 +96,130 @@ def _add_exclude(verbs: Any) -> None:
     )
 
 
-def call_test(args: argparse.Namespace) -> int:
+def call_nodes_test(args: argparse.Namespace) -> int:
     """0 when every node passed every test; 1 when one did not, or could not be tested."""
     from sentinel.nodes import node_tests
 
-    wanted, settings = _tests(args), settings_of(args)
-    chosen = _chosen(args.nodes, actions.slurm(settings, SystemClock()).nodes())
-    say_count(node.name for node in chosen)
-    tests = wanted or [*(ON_GPUS if any(n.gres for n in chosen) else ()), *USUAL]
+    wanted, settings = _parse_test_names(args), load_command_settings(args)
+    chosen = _choose_test_nodes(args.nodes, actions.connect_slurm(settings, SystemClock()).nodes())
+    print_node_count(node.name for node in chosen)
+    tests = wanted or [*(GPU_TESTS if any(n.gres for n in chosen) else ()), *DEFAULT_TESTS]
     told: dict[str, list[Any]] = {}
     for test in tests:
-        plan = _plan(args, test, chosen, settings)
+        plan = _build_test_plan(args, test, chosen, settings)
         told[test] = node_tests.run(plan, [node.name for node in chosen])
-        _keep(settings, test, told[test])
+        _record_verdicts(settings, test, told[test])
         if not args.json:
-            _tell(test, told[test])
+            _print_verdicts(test, told[test])
     if args.json:
-        print(json.dumps(_plain(told), indent=1))
+        print(json.dumps(_build_verdict_rows(told), indent=1))
     return int(any(v.word != "pass" for found in told.values() for v in found))
 
 
-def call_exclude(args: argparse.Namespace) -> int:
+def call_nodes_exclude(args: argparse.Namespace) -> int:
     """0; the host list goes to stdout (empty: none), the reasons to stderr."""
     from sentinel.core import hostlist
 
-    settings, clock = settings_of(args), SystemClock()
-    nodes = actions.slurm(settings, clock).nodes()
-    chosen = nodes_named(args.nodes, nodes) if args.nodes else nodes
-    log = actions.books(settings, dry_run=True)
+    settings, clock = load_command_settings(args), SystemClock()
+    nodes = actions.connect_slurm(settings, clock).nodes()
+    chosen = select_nodes(args.nodes, nodes) if args.nodes else nodes
+    log = actions.open_audit_log(settings, dry_run=True)
     try:
-        bad = {n.name: why for n in chosen if (why := _why_not(n, log, clock.now(), args))}
+        bad = {
+            n.name: why for n in chosen if (why := _list_exclude_reasons(n, log, clock.now(), args))
+        }
     finally:
         log.close()
-    value = hostlist.shown(bad)
+    value = hostlist.fold_for_people(bad)
     if args.json:
         print(json.dumps({"exclude": value, "nodes": bad}, indent=1))
         return 0
     if bad:
-        say_count(bad)
+        print_node_count(bad)
     for name, why in bad.items():
         print(visible(f"{name}: {'; '.join(why)}"), file=sys.stderr)
     print(value)
     return 0
 
 
-def _why_not(node: Node, log: Any, now: Any, args: argparse.Namespace) -> list[str]:
+def _list_exclude_reasons(node: Node, log: Any, now: Any, args: argparse.Namespace) -> list[str]:
     from sentinel.nodes import test_results
 
-    within = seconds(args.within, "--within")
+    within = parse_seconds(args.within, "--within")
     tests = test_results.failed_tests(log.records(node.name, 1000), now, within)
     absences = test_results.absences(log.readings(node.name, 1000), now, within, args.absences)
     return [why for why in (test_results.unusable(node), *tests, absences) if why]
 
 
-def _tests(args: argparse.Namespace) -> Sequence[str]:
+def _parse_test_names(args: argparse.Namespace) -> Sequence[str]:
     """Those that were asked for; none: the usual ones."""
     if args.command is not None and not args.command:
-        raise BadCall("--command needs the words of your command behind it")
+        raise UsageError("--command needs the words of your command behind it")
     wanted = args.test or (["command"] if args.command else [])
     for name in wanted:
         if name not in TESTS:
-            raise BadCall(f"there is no test {visible(name)!r}; there are: {', '.join(TESTS)}")
+            raise UsageError(f"there is no test {visible(name)!r}; there are: {', '.join(TESTS)}")
     if ("command" in wanted) != bool(args.command):
-        raise BadCall("the test `command` and --command belong together")
+        raise UsageError("the test `command` and --command belong together")
     return list(dict.fromkeys(wanted))
 
 
-def _chosen(words: Sequence[str], nodes: Sequence[Node]) -> Sequence[Node]:
+def _choose_test_nodes(words: Sequence[str], nodes: Sequence[Node]) -> Sequence[Node]:
     from sentinel.nodes.history import is_out
 
     if words:
-        return nodes_named(words, nodes)
+        return select_nodes(words, nodes)
     idle = [node for node in nodes if node.state == "IDLE" and not is_out(node)]
     if not idle:
-        raise BadCall("no node is idle; name the nodes that are to be waited for (--wait)")
+        raise UsageError("no node is idle; name the nodes that are to be waited for (--wait)")
     return idle
 
 
-def _plan(args: argparse.Namespace, test: str, nodes: Sequence[Node], settings: Any) -> Any:
+def _build_test_plan(
+    args: argparse.Namespace, test: str, nodes: Sequence[Node], settings: Any
+) -> Any:
     from sentinel.nodes.node_tests import Plan
     from sentinel.nodes.settings import words
-    from sentinel.slurm.gres import gpus
+    from sentinel.slurm.gres import count_gres_gpus
 
     given = {name: getattr(args, name) for name in ("partition", "account", "qos", "reservation")}
     options = [f"--{name}={value}" for name, value in given.items() if value]
     if args.time < 1:
-        raise BadCall("--time: must be 1 minute or more")
+        raise UsageError("--time: must be 1 minute or more")
     return Plan(
         test=test,
         path=os.path.abspath(args.path),
         command=tuple(args.command or ()),
         minutes=args.time,
-        wait=max(1, round(seconds(args.wait, "--wait"))),
+        wait=max(1, round(parse_seconds(args.wait, "--wait"))),
         fanout=settings.remote.fanout,
         options=(*words(settings.remote.srun_options, "srun_options"), *options),
-        gpus={node.name: gpus(node.gres) or 0 for node in nodes},
+        gpus={node.name: count_gres_gpus(node.gres) or 0 for node in nodes},
         addresses={node.name: node.address for node in nodes if node.address},
     )
 
 
-def _keep(settings: Any, test: str, found: Sequence[Any]) -> None:
+def _record_verdicts(settings: Any, test: str, found: Sequence[Any]) -> None:
     """Into the audit log; decided already, so that it stops nothing else."""
-    from sentinel.core.actions import Decision
+    from sentinel.core.actions import GuardDecision
     from sentinel.nodes.test_results import record
 
-    log, now = actions.books(settings), SystemClock().now()
+    log, now = actions.open_audit_log(settings), SystemClock().now()
     try:
         for verdict in found:
-            decision = Decision(record=record(verdict, test, by_hand(), os.urandom(6).hex(), now))
-            log.intend(verdict.node, partial(_decided, decision))
+            decision = GuardDecision(
+                record=record(verdict, test, describe_operator(), os.urandom(6).hex(), now)
+            )
+            log.record_intent(verdict.node, partial(_return_decision, decision))
     finally:
         log.close()
 
 
-def _decided(decision: Any, _past: Any) -> Any:
+def _return_decision(decision: Any, _past: Any) -> Any:
     return decision
 
 
-def _tell(test: str, found: Sequence[Any]) -> None:
+def _print_verdicts(test: str, found: Sequence[Any]) -> None:
     """Nodes that said the same share a line."""
     from sentinel.core import hostlist
 
@@ -209,10 +227,10 @@ def _tell(test: str, found: Sequence[Any]) -> None:
     for verdict in found:
         groups.setdefault((verdict.word, verdict.text), []).append(verdict.node)
     for (word, text), names in sorted(groups.items(), key=lambda item: item[0][0] == "pass"):
-        print(f"{test}: {word.upper():8} {hostlist.shown(names)}: {text}")
+        print(f"{test}: {word.upper():8} {hostlist.fold_for_people(names)}: {text}")
 
 
-def _plain(told: Mapping[str, Sequence[Any]]) -> Any:
+def _build_verdict_rows(told: Mapping[str, Sequence[Any]]) -> Any:
     import msgspec
 
     return {test: [msgspec.to_builtins(v) for v in found] for test, found in told.items()}

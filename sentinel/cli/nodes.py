@@ -11,64 +11,77 @@ from typing import Any
 import msgspec
 
 from sentinel.cli import common, node_tables, node_tests
-from sentinel.cli.common import by_hand, names, nodes_named, say_count, seconds, settings_of, verb
+from sentinel.cli.common import (
+    add_action_parser,
+    describe_operator,
+    expand_node_names,
+    load_command_settings,
+    parse_seconds,
+    print_node_count,
+    select_nodes,
+)
 from sentinel.clock import SystemClock
 from sentinel.config.settings import Settings
-from sentinel.core.actions import ActionRecord, Outcome, Switch
+from sentinel.core.actions import ActionOutcome, ActionRecord, ActionSwitch
 from sentinel.core.cluster import Node
 from sentinel.core.errors import SentinelError
 from sentinel.core.model import ActionRequest
-from sentinel.core.node_answers import described, word
+from sentinel.core.node_answers import describe_unreached, get_answer_word
 from sentinel.core.text import visible
 from sentinel.core.values import duration_text
-from sentinel.nodes.probe import EVERYTHING, NodeProbe, Unread
+from sentinel.nodes.probe import ALL_PARTS_REQUEST, NodeProbe, Unread
 from sentinel.wiring import actions, app
-from sentinel.wiring.app import BadCall
+from sentinel.wiring.app import UsageError
 
 
-def add(verbs: Any) -> None:
+def register_probe(verbs: Any) -> None:
     """Add the parser below `nodes`."""
-    parser = common.verb(verbs, "probe", "log in to nodes and ask what state they are in", call)
+    parser = common.add_action_parser(
+        verbs, "probe", "log in to nodes and ask what state they are in", call_nodes_probe
+    )
     parser.add_argument(
         "nodes", nargs="+", metavar="NODES", help="a host list such as node-[0-3],gpu08"
     )
     parser.add_argument("--gpus", action="store_true", help="run nvidia-smi -q -x there, too")
 
 
-def call(args: argparse.Namespace) -> int:
+def call_nodes_probe(args: argparse.Namespace) -> int:
     """0 when every node told all that was asked, else 1. A silent node is never a healthy one."""
-    names = common.names(args.nodes)
-    wants = EVERYTHING
+    names = common.expand_node_names(args.nodes)
+    wants = ALL_PARTS_REQUEST
     if args.gpus:
         wants = msgspec.structs.replace(wants, parts=(*wants.parts, "gpus"))
-    common.say_count(names)
-    remote, limit = actions.remote(common.settings_of(args))
+    common.print_node_count(names)
+    remote, limit = actions.connect_remote(common.load_command_settings(args))
     answers = remote.probe(names, wants, limit=limit)
     if args.json:
-        print(json.dumps({n: _plain(answers[n]) for n in names}, indent=1))
+        print(json.dumps({n: _build_probe_document(answers[n]) for n in names}, indent=1))
     else:
         for name in names:
-            print("\n".join(_lines(name, answers[name])))
-    return int(not all(isinstance(a, NodeProbe) and not a.unread for a in answers.values()))
+            print("\n".join(_render_probe_lines(name, answers[name])))
+    return int(not all(isinstance(a, NodeProbe) and not a.unread_parts for a in answers.values()))
 
 
-def _plain(answer: Any) -> Any:
-    kind = "answered" if isinstance(answer, NodeProbe) else word(answer)
+def _build_probe_document(answer: Any) -> Any:
+    kind = "answered" if isinstance(answer, NodeProbe) else get_answer_word(answer)
     return {"answer": kind, **msgspec.to_builtins(answer)}
 
 
-def _lines(name: str, answer: Any) -> list[str]:
+def _render_probe_lines(name: str, answer: Any) -> list[str]:
     if not isinstance(answer, NodeProbe):
-        return [f"{name}: {described(answer)}"]
-    facts = ", ".join(_facts(answer))
+        return [f"{name}: {describe_unreached(answer)}"]
+    facts = ", ".join(_describe_probe(answer))
     return [
         f"{name}: {facts}",
         *([f"  warning: {answer.squatter}; another directory is used"] if answer.squatter else []),
-        *(f"  {part}: not read ({u.kind}): {visible(u.why)}" for part, u in answer.unread.items()),
+        *(
+            f"  {part}: not read ({u.kind}): {visible(u.why)}"
+            for part, u in answer.unread_parts.items()
+        ),
     ]
 
 
-def _facts(probe: NodeProbe) -> list[str]:
+def _describe_probe(probe: NodeProbe) -> list[str]:
     facts = []
     if not isinstance(probe.identity, Unread):
         facts.append(f"up {duration_text(probe.identity.uptime)}")
@@ -84,23 +97,25 @@ def _facts(probe: NodeProbe) -> list[str]:
     return facts
 
 
-NOPERM = 77
+EXIT_NO_PERMISSION = 77
 """EX_NOPERM of sysexits(3)."""
 
-_WISHED = (Outcome.DONE, Outcome.UNNEEDED)
+_SUCCESS_OUTCOMES = (ActionOutcome.DONE, ActionOutcome.UNNEEDED)
 
 
 class NoPrivilege(SentinelError):
     """Slurm would refuse it; nothing was changed."""
 
-    exit_code = NOPERM
+    exit_code = EXIT_NO_PERMISSION
 
 
 def register(commands: Any) -> None:
     """Add the parsers."""
     parser = commands.add_parser("nodes", help="list, ask, test, drain and undrain nodes")
     verbs = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
-    shown = verb(verbs, "list", "states of nodes, the reasons, and since when", call_list)
+    shown = add_action_parser(
+        verbs, "list", "states of nodes, the reasons, and since when", call_nodes_list
+    )
     shown.add_argument(
         "nodes",
         nargs="*",
@@ -116,7 +131,7 @@ def register(commands: Any) -> None:
         ("drain", "drain nodes: no new job starts there"),
         ("undrain", "undrain nodes: jobs may start there again"),
     ):
-        change = verb(verbs, name, text, call_change)
+        change = add_action_parser(verbs, name, text, call_nodes_change)
         change.set_defaults(action=name)
         change.add_argument(
             "nodes", nargs="+", metavar="NODES", help="a host list such as node-[0-3],gpu08"
@@ -134,116 +149,130 @@ def register(commands: Any) -> None:
             action="store_true",
             help="do it although a limit, the breaker or maintenance forbids it",
         )
-    _add_switches(verbs)
-    add(verbs)
-    node_tests.add(verbs)
+    _register_switches(verbs)
+    register_probe(verbs)
+    node_tests.register_node_tests(verbs)
 
 
-def call_list(args: argparse.Namespace) -> int:
+def call_nodes_list(args: argparse.Namespace) -> int:
     """0 when Slurm answered."""
-    settings, clock = settings_of(args), SystemClock()
+    settings, clock = load_command_settings(args), SystemClock()
     if args.history:
-        if not args.history.startswith("/") and len(names([args.history])) != 1:
-            raise BadCall("--history: one node (or directory that was cleaned) at a time")
+        if not args.history.startswith("/") and len(expand_node_names([args.history])) != 1:
+            raise UsageError("--history: one node (or directory that was cleaned) at a time")
         if not (args.json or args.history.startswith("/")):
             _print_score(args, settings)
-        log = actions.books(settings, dry_run=True)
+        log = actions.open_audit_log(settings, dry_run=True)
         try:
-            return node_tables.history(log, args.history, app.zone(settings), as_json=args.json)
+            return node_tables.print_node_history(
+                log, args.history, app.get_time_zone(settings), as_json=args.json
+            )
         finally:
             log.close()
-    nodes = actions.slurm(settings, clock).nodes()
-    chosen = nodes_named(args.nodes, nodes) if args.nodes else nodes
-    return node_tables.listing(chosen, clock.now(), as_json=args.json, each=bool(args.nodes))
+    nodes = actions.connect_slurm(settings, clock).nodes()
+    chosen = select_nodes(args.nodes, nodes) if args.nodes else nodes
+    return node_tables.print_node_table(
+        chosen, clock.now(), as_json=args.json, each=bool(args.nodes)
+    )
 
 
 def _print_score(args: argparse.Namespace, settings: Settings) -> None:
     """The node's line in the ledger of GPUs and nodes, where it has one."""
     try:
-        from sentinel.cli import ledger
-        from sentinel.core.gpu_ledger import NODE
+        from sentinel.cli import gpu_ledger
+        from sentinel.core.gpu_ledger import NODE_PREFIX
         from sentinel.gpu.ledger_update import outages_text
     except ModuleNotFoundError:  # the room of GPUs is optional
         return
-    with ledger.opened(args, settings=settings) as of:
-        if entry := of.gpus.entry(NODE + args.history):
+    with gpu_ledger.open_ledger(args, settings=settings) as of:
+        if entry := of.gpus.read_entry(NODE_PREFIX + args.history):
             print(visible(f"{args.history}: {outages_text(entry, of.now, of.gpus.policy)}"))
 
 
-def call_change(args: argparse.Namespace) -> int:
+def call_nodes_change(args: argparse.Namespace) -> int:
     """0 when every node is as wished, 1 when one is not; 64 and 77 before anything was tried."""
     if args.action == "drain" and not args.reason.strip():
-        raise BadCall("--reason: say why, for whoever finds the node drained")
-    settings, clock = settings_of(args), SystemClock()
-    snapshot = actions.slurm(settings, clock)
+        raise UsageError("--reason: say why, for whoever finds the node drained")
+    settings, clock = load_command_settings(args), SystemClock()
+    snapshot = actions.connect_slurm(settings, clock)
     nodes = snapshot.nodes()
-    chosen = nodes_named(args.nodes, nodes)
+    chosen = select_nodes(args.nodes, nodes)
     _require_privilege(settings, snapshot)
-    say_count(node.name for node in chosen)
-    log, records = actions.books(settings, dry_run=args.dry_run), list[ActionRecord]()
+    print_node_count(node.name for node in chosen)
+    log, records = actions.open_audit_log(settings, dry_run=args.dry_run), list[ActionRecord]()
     try:
         if not args.dry_run:
-            log.observe(nodes, snapshot.nodes_asked() or clock.now())
-        actor = actions.actor(settings, snapshot, log, clock, dry_run=args.dry_run)
-        for record in _changes(actor, args, chosen):
+            log.record_readings(nodes, snapshot.nodes_asked() or clock.now())
+        actor = actions.make_actor(settings, snapshot, log, clock, dry_run=args.dry_run)
+        for record in _apply_changes(actor, args, chosen):
             records.append(record)
-            _tell(record, args)
+            _print_action_result(record, args)
         if not args.dry_run:
-            log.observe(_again(settings, snapshot, records), clock.now(), whole=False)
+            log.record_readings(
+                _read_changed_nodes(settings, snapshot, records), clock.now(), whole=False
+            )
     finally:
         log.close()
     if args.json:
-        print(json.dumps([node_tables.plain(r, dry_run=args.dry_run) for r in records], indent=1))
-    wished = (*_WISHED, Outcome.INTENDED) if args.dry_run else _WISHED
+        print(
+            json.dumps(
+                [node_tables.build_action_row(r, dry_run=args.dry_run) for r in records], indent=1
+            )
+        )
+    wished = (*_SUCCESS_OUTCOMES, ActionOutcome.INTENDED) if args.dry_run else _SUCCESS_OUTCOMES
     return int(any(r.outcome not in wished for r in records))
 
 
 def call_switch(args: argparse.Namespace) -> int:
     """0 when thrown, or for `status` when nothing stops actions; 1 when something does."""
-    settings, clock = settings_of(args), SystemClock()
-    thrown = _thrown(args, clock) if args.verb == "on" else None
-    log = actions.books(settings, dry_run=args.verb == "status")
+    settings, clock = load_command_settings(args), SystemClock()
+    thrown = _build_switch(args, clock) if args.verb == "on" else None
+    log = actions.open_audit_log(settings, dry_run=args.verb == "status")
     try:
         if args.verb != "status":
-            log.switch(args.switch, thrown)
-        past = log.past("")
+            log.set_switch(args.switch, thrown)
+        past = log.read_past_actions("")
     finally:
         log.close()
-    return _show_switches(past.maintenance, past.breaker, settings, clock, args)
+    return _print_switches(past.maintenance, past.breaker, settings, clock, args)
 
 
-def _thrown(args: argparse.Namespace, clock: SystemClock) -> Switch:
-    length = seconds(args.length, "--for") if args.length else None
+def _build_switch(args: argparse.Namespace, clock: SystemClock) -> ActionSwitch:
+    length = parse_seconds(args.length, "--for") if args.length else None
     if length == 0:
-        raise BadCall("--for: must be longer than 0s")
+        raise UsageError("--for: must be longer than 0s")
     why = args.reason or "no reason given"
-    return Switch(since=clock.now(), seconds=length, why=why, by=by_hand())
+    return ActionSwitch(since=clock.now(), seconds=length, why=why, by=describe_operator())
 
 
-def _changes(actor: Any, args: argparse.Namespace, nodes: Sequence[Node]) -> Iterator[ActionRecord]:
+def _apply_changes(
+    actor: Any, args: argparse.Namespace, nodes: Sequence[Node]
+) -> Iterator[ActionRecord]:
     """One after the other; a refusal for want of privilege ends it."""
-    from sentinel.actions.executor import Asker
-    from sentinel.actions.nodes import seen
+    from sentinel.actions.executor import ActionRequester
+    from sentinel.actions.nodes import reason_params
 
     if not args.dry_run:
-        actor.resolve([n.name for n in nodes])
-    asker = Asker(name=by_hand(), consent=True, by_hand=True, forced=args.force)
+        actor.resolve_open_records([n.name for n in nodes])
+    asker = ActionRequester(name=describe_operator(), consent=True, by_hand=True, forced=args.force)
     for node in nodes:
         request = ActionRequest(
-            action=args.action, target=node.name, reason=args.reason, params=seen(node)
+            action=args.action, target=node.name, reason=args.reason, params=reason_params(node)
         )
-        yield (record := actor.act(request, asker))
-        if record.outcome is Outcome.ERROR and "Invalid user id" in record.detail:
+        yield (record := actor.execute_request(request, asker))
+        if record.outcome is ActionOutcome.ERROR and "Invalid user id" in record.detail:
             break
 
 
-def _again(settings: Settings, snapshot: Any, records: Sequence[ActionRecord]) -> list[Node]:
+def _read_changed_nodes(
+    settings: Settings, snapshot: Any, records: Sequence[ActionRecord]
+) -> list[Node]:
     """The nodes as they are now, for the ledger; what cannot be read is left to a later look."""
     from sentinel.core.errors import CannotTell
 
-    changing, found = actions.changing(settings, snapshot), []
+    changing, found = actions.make_slurm_hands(settings, snapshot), []
     for record in records:
-        if record.outcome.tried:
+        if record.outcome.is_attempted:
             try:
                 found.append(changing.node(record.target))
             except CannotTell:
@@ -252,20 +281,20 @@ def _again(settings: Settings, snapshot: Any, records: Sequence[ActionRecord]) -
 
 
 def _require_privilege(settings: Settings, snapshot: Any) -> None:
-    from sentinel.slurm.privilege import REMEDY, privilege
+    from sentinel.slurm.privilege import REMEDY, find_privilege
 
-    found = privilege(snapshot, settings.slurm.change_prefix)
+    found = find_privilege(snapshot, settings.slurm.change_prefix)
     if found.may is False:
         raise NoPrivilege(visible(f"no right to change nodes: {found.why}; {REMEDY}"))
 
 
-def _tell(record: ActionRecord, args: argparse.Namespace) -> None:
+def _print_action_result(record: ActionRecord, args: argparse.Namespace) -> None:
     """At once: of a thousand nodes the first is done minutes before the last."""
     if not args.json:
-        print("\n".join(node_tables.told(record, dry_run=args.dry_run)), flush=True)
+        print("\n".join(node_tables.render_action_result(record, dry_run=args.dry_run)), flush=True)
 
 
-def _add_switches(verbs: Any) -> None:
+def _register_switches(verbs: Any) -> None:
     texts = {
         "maintenance": ("stop all actions of sentinel for a while", ("on", "off", "status")),
         "breaker": (
@@ -274,7 +303,7 @@ def _add_switches(verbs: Any) -> None:
         ),
     }
     for name, (text, choices) in texts.items():
-        switch = verb(verbs, name, text, call_switch)
+        switch = add_action_parser(verbs, name, text, call_switch)
         switch.set_defaults(switch=name)
         switch.add_argument("verb", choices=choices)
         if name == "maintenance":
@@ -287,21 +316,23 @@ def _add_switches(verbs: Any) -> None:
             )
 
 
-def _show_switches(
-    maintenance: Switch | None,
-    breaker: Switch | None,
+def _print_switches(
+    maintenance: ActionSwitch | None,
+    breaker: ActionSwitch | None,
     settings: Settings,
     clock: SystemClock,
     args: argparse.Namespace,
 ) -> int:
-    standing = Switch(since=clock.now(), seconds=None, why="the configuration", by=settings.path)
+    standing = ActionSwitch(
+        since=clock.now(), seconds=None, why="the configuration", by=settings.path
+    )
     found = {
         "maintenance": standing if settings.guard.maintenance else maintenance,
         "breaker": breaker,
     }
-    active = {k: s for k, s in found.items() if s and s.left(clock.now())}
+    active = {k: s for k, s in found.items() if s and s.get_seconds_left(clock.now())}
     if args.json:
-        print(json.dumps(node_tables.switches(active, clock.now()), indent=1))
+        print(json.dumps(node_tables.build_switch_rows(active, clock.now()), indent=1))
     else:
-        print("\n".join(node_tables.switch_lines(active, clock.now())))
+        print("\n".join(node_tables.render_switch_lines(active, clock.now())))
     return int(bool(active)) if args.verb == "status" else 0

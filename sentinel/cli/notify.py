@@ -4,11 +4,11 @@ import argparse
 import sys
 from typing import Any
 
-from sentinel.cli import USAGE, config_option
+from sentinel.cli import EXIT_USAGE, add_config_option
 from sentinel.core.text import visible
 from sentinel.wiring import app
 
-SAMPLES = ("firing", "resolved", "grouped")
+SAMPLE_NAMES = ("firing", "resolved", "grouped")
 
 
 def register(commands: Any) -> None:
@@ -19,36 +19,36 @@ def register(commands: Any) -> None:
         "test", help="send a real test message and print what each server answered"
     )
     test.add_argument("channels", nargs="*", metavar="CHANNEL", help="default: all")
-    config_option(test)
-    test.set_defaults(call=call)
+    add_config_option(test)
+    test.set_defaults(call=call_notify_test)
     look = actions.add_parser("preview", help="show what messages look like; sends nothing")
     look.add_argument("channels", nargs="*", metavar="CHANNEL", help="default: all")
-    look.add_argument("--sample", choices=SAMPLES, help="default: all of them")
+    look.add_argument("--sample", choices=SAMPLE_NAMES, help="default: all of them")
     look.add_argument("--html", metavar="FILE", help="write the HTML of one sample there")
-    config_option(look)
-    look.set_defaults(call=preview)
+    add_config_option(look)
+    look.set_defaults(call=call_notify_preview)
 
 
-def call(args: argparse.Namespace) -> int:
+def call_notify_test(args: argparse.Namespace) -> int:
     """0 when every channel took the message, 1 when one did not."""
     settings = app.load_settings(args.config)
-    chosen = _chosen(args, settings)
-    return USAGE if chosen is None else _send(chosen, settings)
+    chosen = _select_channels(args, settings)
+    return EXIT_USAGE if chosen is None else _send_test_messages(chosen, settings)
 
 
-def preview(args: argparse.Namespace) -> int:
+def call_notify_preview(args: argparse.Namespace) -> int:
     """0, or 1 when a template fails or the file for --html cannot be written."""
-    chosen = _chosen(args, app.load_settings(args.config))
+    chosen = _select_channels(args, app.load_settings(args.config))
     if chosen is None:
-        return USAGE
-    from sentinel.cli.preview import show, write
+        return EXIT_USAGE
+    from sentinel.cli.preview import print_previews, write_html_preview
 
     if args.html:
-        return write(chosen, args.sample or "firing", args.html)
-    return show(chosen, [args.sample] if args.sample else SAMPLES)
+        return write_html_preview(chosen, args.sample or "firing", args.html)
+    return print_previews(chosen, [args.sample] if args.sample else SAMPLE_NAMES)
 
 
-def _chosen(args: argparse.Namespace, settings: Any) -> dict[str, Any] | None:
+def _select_channels(args: argparse.Namespace, settings: Any) -> dict[str, Any] | None:
     """The channels that are meant, by name; None, after a word about it, where there are none."""
     known = {c.name: c.plugin for c in settings.channels}
     missing = next((name for name in args.channels if name not in known), None)
@@ -62,7 +62,7 @@ def _chosen(args: argparse.Namespace, settings: Any) -> dict[str, Any] | None:
     return None
 
 
-def _send(channels: dict[str, Any], settings: Any) -> int:
+def _send_test_messages(channels: dict[str, Any], settings: Any) -> int:
     import asyncio
 
     failed = 0

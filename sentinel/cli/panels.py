@@ -6,14 +6,20 @@ from datetime import datetime, tzinfo
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from sentinel.cli.tables import COLOURS, Fitted, about, bar, plain_table
+from sentinel.cli.tables import (
+    STATUS_COLOURS,
+    FittedTable,
+    make_plain_table,
+    render_check_subject,
+    render_share_bar,
+)
 from sentinel.core.model import Status
 from sentinel.core.text import shortened
+from sentinel.core.time_text import format_clock
 from sentinel.core.values import duration_text, size_text
-from sentinel.core.when import clock_text
 from sentinel.status import folding
-from sentinel.status.folding import Fold
-from sentinel.status.node_states import OUT
+from sentinel.status.folding import AlertFold
+from sentinel.status.node_states import OUT_OF_SERVICE_STATES
 from sentinel.status.types import AlertFact, CheckFact, DiskFact, Facts, JobFact, NodesFact
 
 WIDE, SAID = 200, 160
@@ -24,20 +30,20 @@ all has room."""
 PASS_LATE_S = 60.0
 """Seconds that a pass may take beyond two intervals before its absence is shown in yellow."""
 
-STATES = {"down": "bold red", "fail": "bold red", "drained": "yellow", "draining": "yellow"}
+STATE_STYLES = {"down": "bold red", "fail": "bold red", "drained": "yellow", "draining": "yellow"}
 
 
-def headline(f: Facts) -> Text:
+def render_headline(f: Facts) -> Text:
     """One line: what fires, how many nodes are out, who watches."""
     text = Text(f"sentinel {f.cluster} ".rstrip() + "  ")
     for status in sorted(Status, key=lambda s: -s.rank):
         count = sum(a.tone is status for a in f.firing)
         if count:
-            text.append(f"{count} {status.value}  ", style=COLOURS[status])
+            text.append(f"{count} {status.value}  ", style=STATUS_COLOURS[status])
     if not f.firing:
-        words, sure = f.calm
-        text.append(f"{words}  ", style=COLOURS[Status.OK] if sure else "yellow")
-    out = sum(n for state, n in f.node_states.items() if state in OUT)
+        words, sure = f.calm_summary
+        text.append(f"{words}  ", style=STATUS_COLOURS[Status.OK] if sure else "yellow")
+    out = sum(n for state, n in f.node_states.items() if state in OUT_OF_SERVICE_STATES)
     if f.nodes:
         total = sum(f.node_states.values())
         text.append(f"{out} of {total} nodes out  ", style="yellow" if out else "")
@@ -46,29 +52,31 @@ def headline(f: Facts) -> Text:
     return text
 
 
-def watch(f: Facts, zone: tzinfo | None = None) -> Text:
+def render_watcher(f: Facts, zone: tzinfo | None = None) -> Text:
     """Who watches now; where that are passes, the last one and the next."""
     if f.leader:
         return Text(f.leader, style="dim")
-    last = f.last_pass
-    before = "no pass yet" if last is None else f"last pass {clock_text(last, zone)}"
+    last = f.last_pass_at
+    before = "no pass yet" if last is None else f"last pass {format_clock(last, zone)}"
     if not f.pass_every:
         return Text(f"nothing runs sentinel now; {before}", style="bold yellow")
     following = (f.at // f.pass_every + 1) * f.pass_every
     every = duration_text(f.pass_every)
     late = last is None or f.at - last > 2 * f.pass_every + PASS_LATE_S
     return Text(
-        f"{before}, next {clock_text(following, zone)} (a pass every {every})",
+        f"{before}, next {format_clock(following, zone)} (a pass every {every})",
         style="bold yellow" if late else "dim",
     )
 
 
-def alerts(folds: Sequence[Fold], now: float, chosen: int | None = None) -> RenderableType:
+def render_alerts(
+    folds: Sequence[AlertFold], now: float, chosen: int | None = None
+) -> RenderableType:
     """A row each, in their order. Where one is `chosen` it is marked, and each has one line: it must
     not be pushed off the screen by those above it."""
     if not folds:
-        return Text("no alerts", style=COLOURS[Status.OK])
-    table = plain_table("alert", "", "check", "for", "summary")
+        return Text("no alerts", style=STATUS_COLOURS[Status.OK])
+    table = make_plain_table("alert", "", "check", "for", "summary")
     for place in (0, 1, 3):
         table.columns[place].no_wrap = True
     if chosen is not None:
@@ -77,8 +85,12 @@ def alerts(folds: Sequence[Fold], now: float, chosen: int | None = None) -> Rend
     for number, fold in enumerate(folds):
         a = fold.first
         pending = a.state == "pending"
-        word = Text("pending") if pending else Text(fold.tone.value, style=COLOURS[fold.tone])
-        said = Text(f"[{fold.more}] " if fold.more else "", style="bold").append(_said_of(a, now))
+        word = (
+            Text("pending") if pending else Text(fold.tone.value, style=STATUS_COLOURS[fold.tone])
+        )
+        said = Text(f"[{fold.more}] " if fold.more else "", style="bold").append(
+            _render_alert_summary(a, now)
+        )
         if chosen is not None:
             said.no_wrap, said.overflow = True, "ellipsis"
         elif fold.more:
@@ -86,27 +98,27 @@ def alerts(folds: Sequence[Fold], now: float, chosen: int | None = None) -> Rend
         table.add_row(
             Text(a.id, style="dim"),
             word,
-            about(a.check, a.subject, a.elsewhere),
+            render_check_subject(a.check, a.subject, a.elsewhere),
             Text(duration_text(int(a.for_s))),
             said,
             style="reverse" if number == chosen else "",
         )
-    return Fitted(table, "alert")
+    return FittedTable(table, "alert")
 
 
-def folded(rows: Sequence[AlertFact], now: float, limit: int) -> RenderableType:
+def render_folded_alerts(rows: Sequence[AlertFact], now: float, limit: int) -> RenderableType:
     """Those of one incident and alike ones as one row with their count, at most `limit` rows beside
     trainings that stand still."""
-    folds = folding.folded(rows)
-    trainings = [fold for fold in folds if fold.stands_still][:TRAININGS]
-    others = [fold for fold in folds if not fold.stands_still][:limit]
+    folds = folding.fold_alerts(rows)
+    trainings = [fold for fold in folds if fold.is_standstill][:TRAININGS]
+    others = [fold for fold in folds if not fold.is_standstill][:limit]
     shown = [fold for fold in folds if fold in trainings or fold in others]
     rest = sum(fold.count for fold in folds) - sum(fold.count for fold in shown)
     more = [Text(f"and {rest} more: sentinel alerts list", style="dim")] if rest else []
-    return Group(alerts(shown, now), *more)
+    return Group(render_alerts(shown, now), *more)
 
 
-def _said_of(a: AlertFact, now: float) -> Text:
+def _render_alert_summary(a: AlertFact, now: float) -> Text:
     """Whether somebody cares comes first: the end may be cut off."""
     text = Text()
     if a.acknowledged_by:
@@ -115,26 +127,26 @@ def _said_of(a: AlertFact, now: float) -> Text:
     if a.silenced_until is not None:
         text.append("[silenced] ", style="cyan")
     if a.stale:
-        text.append(f"[{unseen(a, now)}] ", style="dim")
+        text.append(f"[{describe_staleness(a, now)}] ", style="dim")
     return text.append(shortened(a.summary, WIDE), style="default")
 
 
-def unseen(row: AlertFact | DiskFact | JobFact, now: float) -> str:
+def describe_staleness(row: AlertFact | DiskFact | JobFact, now: float) -> str:
     """How old a row is that is not current, and why."""
     return f"seen {duration_text(int(max(0.0, now - row.seen)))} ago: {shortened(row.stale, 120)}"
 
 
-def one_alert(a: AlertFact, f: Facts, zone: tzinfo) -> RenderableType:
+def render_one_alert(a: AlertFact, f: Facts, zone: tzinfo) -> RenderableType:
     """All that is known of one, and the others of its incident."""
     lines = [
         Text.assemble(
-            (a.tone.value, COLOURS[a.tone]),
+            (a.tone.value, STATUS_COLOURS[a.tone]),
             f"  {a.check} {a.subject}{f' on {a.elsewhere}' if a.elsewhere else ''}  for {duration_text(a.for_s)}",
         ),
         Text(a.summary, style="bold"),
-        Text(f"alert {a.id}, kind {a.kind}, since {stamp(a.since, zone)}", style="dim"),
+        Text(f"alert {a.id}, kind {a.kind}, since {format_moment(a.since, zone)}", style="dim"),
     ]
-    told = ", ".join(f"{name} {stamp(at, zone)}" for name, at in a.told.items())
+    told = ", ".join(f"{name} {format_moment(at, zone)}" for name, at in a.told.items())
     lines.append(Text(f"told: {told or 'nobody'}", style="dim"))
     if a.acknowledged_by:
         note = f": {a.ack_note}" if a.ack_note else ""
@@ -155,37 +167,37 @@ def one_alert(a: AlertFact, f: Facts, zone: tzinfo) -> RenderableType:
     return Group(*lines)
 
 
-def checks(rows: Sequence[CheckFact], f: Facts, zone: tzinfo) -> RenderableType:
+def render_checks(rows: Sequence[CheckFact], f: Facts, zone: tzinfo) -> RenderableType:
     """Each with its last and next run."""
-    table = plain_table("check", "", "ran", "next", "summary")
+    table = make_plain_table("check", "", "ran", "next", "summary")
     table.columns[1].no_wrap = True
     for c in rows:
         ran = f"{duration_text(int(max(0, f.at - c.ran)))} ago" if c.ran is not None else "never"
-        following = stamp(c.next, zone)[-8:] if c.next is not None else "never"
-        status = Text(c.status.value, style=COLOURS[c.status]) if c.status else Text("–")
+        following = format_moment(c.next, zone)[-8:] if c.next is not None else "never"
+        status = Text(c.status.value, style=STATUS_COLOURS[c.status]) if c.status else Text("–")
         summary = Text(shortened(c.summary, WIDE), style="dim" if c.stale else "")
         if c.stale:
-            summary.append(f" [{c.stale}]", style=COLOURS[Status.UNKNOWN])
+            summary.append(f" [{c.stale}]", style=STATUS_COLOURS[Status.UNKNOWN])
         if c.blind:
             summary.append(
-                f" [blind for {duration_text(c.blind_s)}]", style=COLOURS[Status.UNKNOWN]
+                f" [blind for {duration_text(c.blind_s)}]", style=STATUS_COLOURS[Status.UNKNOWN]
             )
         table.add_row(Text(c.name), status, Text(ran), Text(following), summary)
-    return Fitted(table, "next", "ran")
+    return FittedTable(table, "next", "ran")
 
 
-def disks(rows: Sequence[DiskFact], now: float) -> RenderableType:
+def render_disks(rows: Sequence[DiskFact], now: float) -> RenderableType:
     """With bars, and the time to full where it is foreseen."""
     if not rows:
         return Text("no check has looked at a file system yet", style="dim")
-    table = plain_table("file system", "space", "free", "inodes", "full in", "")
+    table = make_plain_table("file system", "space", "free", "inodes", "full in", "")
     table.columns[0].min_width = 8
     for column in table.columns[1:5]:
         column.no_wrap = True
     for d in rows:
         space = Text("?", style="dim")
         if d.used_percent is not None:
-            space = bar(d.used_percent, d.status).append(
+            space = render_share_bar(d.used_percent, d.status).append(
                 f" {d.used_percent:3.0f}%", style="default"
             )
         inodes = f"{d.inodes_used_percent:.0f}%" if d.inodes_used_percent is not None else "–"
@@ -195,92 +207,98 @@ def disks(rows: Sequence[DiskFact], now: float) -> RenderableType:
             Text(size_text(d.free_bytes) if d.free_bytes is not None else "?"),
             Text(inodes),
             Text(duration_text(d.full_in_s) if d.full_in_s is not None else "–"),
-            Text(d.status.value, style=COLOURS[d.status]).append(
-                f" {unseen(d, now)}" if d.stale else "", style="dim"
+            Text(d.status.value, style=STATUS_COLOURS[d.status]).append(
+                f" {describe_staleness(d, now)}" if d.stale else "", style="dim"
             ),
             style="dim" if d.stale else "",
         )
-    return Fitted(table, "inodes", "free", "full in")
+    return FittedTable(table, "inodes", "free", "full in")
 
 
-def jobs(rows: Sequence[JobFact], f: Facts) -> RenderableType:
+def render_jobs(rows: Sequence[JobFact], f: Facts) -> RenderableType:
     """Trainings with step, rate, and the time since the last one."""
     queue = ", ".join(f"{n} {state.lower()}" for state, n in sorted(f.queue.items()))
-    parts: list[RenderableType] = [Text(f"queue: {queue}{_old(f)}", style="dim")] if queue else []
+    parts: list[RenderableType] = (
+        [Text(f"queue: {queue}{_describe_outdated_nodes(f)}", style="dim")] if queue else []
+    )
     if not rows:
         parts.append(Text("no check has looked at a job yet", style="dim"))
         return Group(*parts)
-    table = plain_table("training", "step", "a minute", "moved", "", "summary")
+    table = make_plain_table("training", "step", "a minute", "moved", "", "summary")
     for column in table.columns[1:5]:
         column.no_wrap = True
     for j in rows:
         moved = f"{duration_text(int(j.quiet_s))} ago" if j.quiet_s is not None else "–"
         table.add_row(
-            about(j.check, j.subject, j.elsewhere),
+            render_check_subject(j.check, j.subject, j.elsewhere),
             Text(f"{j.progress:,.0f}" if j.progress is not None else "–"),
             Text(j.pace),
             Text(moved),
-            Text(j.status.value, style=COLOURS[j.status]),
-            Text(f"[{unseen(j, f.at)}] " if j.stale else "").append(shortened(j.summary, WIDE)),
+            Text(j.status.value, style=STATUS_COLOURS[j.status]),
+            Text(f"[{describe_staleness(j, f.at)}] " if j.stale else "").append(
+                shortened(j.summary, WIDE)
+            ),
             style="dim" if j.stale else "",
         )
-    return Group(*parts, Fitted(table, "a minute", "step", "moved"))
+    return Group(*parts, FittedTable(table, "a minute", "step", "moved"))
 
 
-def nodes(f: Facts, rows: Sequence[NodesFact]) -> RenderableType:
+def render_nodes(f: Facts, rows: Sequence[NodesFact]) -> RenderableType:
     """Counts by state, and those that are out with their reasons."""
     if f.nodes_seen is None:
         return Text(f.nodes_trouble or "nobody has asked Slurm for its nodes yet", style="dim")
     line = Text()
     for state, count in f.node_states.items():
-        line.append(f"{count} {state}  ", style=STATES.get(state, ""))
-    line.append(f"{_as_of(f)}{', not current' if f.nodes_trouble else ''}", style="dim")
+        line.append(f"{count} {state}  ", style=STATE_STYLES.get(state, ""))
+    line.append(
+        f"{_describe_nodes_age(f)}{', not current' if f.nodes_trouble else ''}", style="dim"
+    )
     parts: list[RenderableType] = [line]
     if f.nodes_trouble:
-        parts.append(Text(f.nodes_trouble, style=COLOURS[Status.UNKNOWN]))
-    out = [g for g in rows if g.state in OUT or g.reason]
+        parts.append(Text(f.nodes_trouble, style=STATUS_COLOURS[Status.UNKNOWN]))
+    out = [g for g in rows if g.state in OUT_OF_SERVICE_STATES or g.reason]
     if out:
-        table = plain_table("state", "nodes", "which", "reason", "for")
+        table = make_plain_table("state", "nodes", "which", "reason", "for")
         for g in out:
             since = duration_text(max(0.0, f.at - g.since)) if g.since else "–"
-            style = STATES.get(g.state, "")
+            style = STATE_STYLES.get(g.state, "")
             which = Text(shortened(g.nodes, 120))
             reason = f"{g.reason} ({g.by})" if g.by else g.reason
             table.add_row(Text(g.state, style=style), str(g.count), which, Text(reason), since)
-        parts.append(Fitted(table, "for", "nodes"))
+        parts.append(FittedTable(table, "for", "nodes"))
     return Group(*parts)
 
 
-def _as_of(f: Facts) -> str:
+def _describe_nodes_age(f: Facts) -> str:
     return f"as of {duration_text(int(max(0.0, f.at - (f.nodes_seen or f.at))))} ago"
 
 
-def _old(f: Facts) -> str:
-    return f", {_as_of(f)}, not current" if f.nodes_trouble else ""
+def _describe_outdated_nodes(f: Facts) -> str:
+    return f", {_describe_nodes_age(f)}, not current" if f.nodes_trouble else ""
 
 
-def gpus(f: Facts) -> RenderableType:
+def render_gpus(f: Facts) -> RenderableType:
     """Those under suspicion."""
-    table = plain_table("gpu", "", "node", "score")
+    table = make_plain_table("gpu", "", "node", "score")
     for g in f.gpus:
-        style = COLOURS[Status.CRITICAL if g.judged == "lemon" else Status.WARNING]
+        style = STATUS_COLOURS[Status.CRITICAL if g.judged == "lemon" else Status.WARNING]
         table.add_row(Text(g.subject), Text(g.judged, style=style), Text(g.node), f"{g.score:g}")
-    return Fitted(table, "score")
+    return FittedTable(table, "score")
 
 
-def actions(f: Facts, zone: tzinfo, limit: int) -> RenderableType:
+def render_actions(f: Facts, zone: tzinfo, limit: int) -> RenderableType:
     """What was done, newest first."""
     if not f.actions:
         return Text("nothing was done", style="dim")
-    table = plain_table("when", "action", "target", "outcome", "why")
+    table = make_plain_table("when", "action", "target", "outcome", "why")
     for a in f.actions[:limit]:
         why = f"{a.reason} ({a.why})" if a.why else a.reason
-        when = stamp(a.at, zone)
+        when = format_moment(a.at, zone)
         table.add_row(when, a.action, Text(a.target), a.outcome, Text(shortened(why, WIDE)))
-    return Fitted(table, "target", "outcome")
+    return FittedTable(table, "target", "outcome")
 
 
-def unsent(f: Facts) -> Iterable[Text]:
+def render_unsent(f: Facts) -> Iterable[Text]:
     """A line each, and how many more there are."""
     if len(f.unsent) > UNSENT:
         yield Text(f"{len(f.unsent)} messages are unsent; the oldest:")
@@ -291,6 +309,6 @@ def unsent(f: Facts) -> Iterable[Text]:
         )
 
 
-def stamp(seconds: float, zone: tzinfo) -> str:
+def format_moment(seconds: float, zone: tzinfo) -> str:
     """A moment in the configured zone."""
     return datetime.fromtimestamp(seconds, zone).strftime("%m-%d %H:%M:%S")

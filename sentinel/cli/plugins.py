@@ -3,7 +3,7 @@
 import argparse
 from typing import Any
 
-from sentinel.cli import json_option
+from sentinel.cli import add_json_option
 from sentinel.core.text import visible
 
 
@@ -15,22 +15,25 @@ def register(commands: Any) -> None:
     parser.add_argument(
         "-c", "--config", metavar="FILE", help="the configuration file whose `checks_from` counts"
     )
-    json_option(parser)
-    parser.set_defaults(call=call)
+    add_json_option(parser)
+    parser.set_defaults(call=call_plugins)
 
 
-def call(args: argparse.Namespace) -> int:
+def call_plugins(args: argparse.Namespace) -> int:
     """A kind that does not load is listed with the reason; it is an error of its author."""
     from sentinel.wiring import actions, app
 
-    app.find_kinds(args.config)
+    app.load_configured_kinds(args.config)
     found = {"check": app.CHECKS, "channel": app.CHANNELS, "action": actions.ACTIONS}
     rows = [
         {"what": what, "kind": name, "from": origin, "description": line}
         for what, registry in found.items()
         for name, origin, line in (
-            *((name, registry.origin(name), _line(registry, name)) for name in registry.names()),
-            *registry.hidden(),
+            *(
+                (name, registry.kind_origin(name), _read_summary_line(registry, name))
+                for name in registry.kind_names()
+            ),
+            *registry.hidden_kinds(),
         )
     ]
     if args.json:
@@ -38,27 +41,27 @@ def call(args: argparse.Namespace) -> int:
 
         print(json.dumps(rows, indent=1))
         return 0
-    _show(rows)
+    _print_kinds(rows)
     return 0
 
 
-def _show(rows: list[dict[str, str]]) -> None:
+def _print_kinds(rows: list[dict[str, str]]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from sentinel.cli.tables import console
+    from sentinel.cli.tables import make_console
 
     table = Table(box=None, pad_edge=False, header_style="dim")
     for column in ("what", "kind", "from", "description"):
         table.add_column(column, overflow="fold")
     for row in rows:
         table.add_row(*(Text(visible(value)) for value in row.values()))
-    console().print(table)
+    make_console().print(table)
 
 
-def _line(registry: Any, name: str) -> str:
+def _read_summary_line(registry: Any, name: str) -> str:
     try:
-        text = registry.load(name).__doc__ or ""
+        text = registry.load_kind(name).__doc__ or ""
     except Exception as error:
         return str(error)
     return (text.strip().splitlines() or [""])[0]

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from html import escape
 
-from sentinel.status.incidents import Story, again
+from sentinel.status.incidents import Story, describe_repeats
 
-STYLE = """body{font:16px/1.5 sans-serif;max-width:60em;margin:2em auto;padding:0 1em}
+HTML_STYLE = """body{font:16px/1.5 sans-serif;max-width:60em;margin:2em auto;padding:0 1em}
 table{border-collapse:collapse}td,th{border:1px solid #999;padding:.2em .5em;text-align:left}
 pre{background:#8882;padding:.5em;overflow-x:auto}svg{width:100%;font-size:12px}
 .line,.mid{fill:none;stroke:#06c}.axis{fill:none;stroke:#999}.mark{stroke:#c33}text{fill:currentColor}"""
-COLUMNS = ("when", "what", "", "")
+TIMELINE_COLUMNS = ("when", "what", "", "")
 
 
-def facts(story: Story) -> Iterator[tuple[str, str]]:
+def list_story_facts(story: Story) -> Iterator[tuple[str, str]]:
     """What is known of it as a whole."""
     yield "since", f"{story['since']} ({story['for']})"
     yield "state", f"{story['alerts']} alerts fire" if story["alerts"] else "over"
@@ -27,47 +27,49 @@ def facts(story: Story) -> Iterator[tuple[str, str]]:
         if story[name]:
             yield name.replace("_", " "), story[name]
     if story["before"]:
-        yield "again", again(story)
+        yield "again", describe_repeats(story)
 
 
-def markdown(story: Story) -> Iterator[str]:
+def render_story_markdown(story: Story) -> Iterator[str]:
     """Lines of a page. Text of jobs and logs stays text."""
-    yield f"# {_plain(story['title'])}\n"
-    yield from (f"- {name}: {_plain(value)}" for name, value in facts(story))
+    yield f"# {_escape_markdown(story['title'])}\n"
+    yield from (f"- {name}: {_escape_markdown(value)}" for name, value in list_story_facts(story))
     yield "\n## What happened\n"
-    yield f"| {' | '.join(COLUMNS)} |\n|---|---|---|---|"
-    for cells in _rows(story):
-        yield f"| {' | '.join(map(_plain, cells))} |"
+    yield f"| {' | '.join(TIMELINE_COLUMNS)} |\n|---|---|---|---|"
+    for cells in _list_timeline_rows(story):
+        yield f"| {' | '.join(map(_escape_markdown, cells))} |"
     if story["before"]:
         yield "\n## Before\n"
-        yield from (f"- {_plain(line)}" for line in earlier(story))
-    for title, lines in _evidence(story):
-        yield f"\n### {_plain(title)}\n"
+        yield from (f"- {_escape_markdown(line)}" for line in describe_earlier_incidents(story))
+    for title, lines in _list_evidence(story):
+        yield f"\n### {_escape_markdown(title)}\n"
         yield from (f"    {line}" for line in lines)
     yield "\n## Cause\n\n## What we do about it\n"
 
 
-def html(story: Story, picture: str = "") -> Iterator[str]:
+def render_story_html(story: Story, picture: str = "") -> Iterator[str]:
     """The same as one file that needs no other, with the `picture` (SVG) of what was measured."""
     title = escape(story["title"])
     yield f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title>'
-    yield f"<style>{STYLE}</style><h1>{title}</h1><ul>"
-    yield from (f"<li>{escape(name)}: {escape(value)}</li>" for name, value in facts(story))
+    yield f"<style>{HTML_STYLE}</style><h1>{title}</h1><ul>"
+    yield from (
+        f"<li>{escape(name)}: {escape(value)}</li>" for name, value in list_story_facts(story)
+    )
     yield "</ul><h2>What happened</h2><table>"
-    for cells in _rows(story):
+    for cells in _list_timeline_rows(story):
         yield f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>"
     yield "</table>"
     if story["before"]:
-        lines = "".join(f"<li>{escape(line)}</li>" for line in earlier(story))
+        lines = "".join(f"<li>{escape(line)}</li>" for line in describe_earlier_incidents(story))
         yield f"<h2>Before</h2><ul>{lines}</ul>"
     if picture:
         yield f"<h2>What was measured</h2>{picture}"
-    for name, evidence in _evidence(story):
+    for name, evidence in _list_evidence(story):
         yield f"<h3>{escape(name)}</h3><pre>{escape(chr(10).join(evidence))}</pre>"
     yield "<h2>Cause</h2><h2>What we do about it</h2></html>"
 
 
-def earlier(story: Story) -> Iterator[str]:
+def describe_earlier_incidents(story: Story) -> Iterator[str]:
     """A line for each time before, with what ended it."""
     for one in story["before"]:
         how = f"; ended by: {one['ended_by']}" if one["ended_by"] else ""
@@ -75,17 +77,17 @@ def earlier(story: Story) -> Iterator[str]:
         yield f"{one['at']}{length} ({one['incident']}): {one['summary']}{how}"
 
 
-def _rows(story: Story) -> Iterator[tuple[str, str, str, str]]:
+def _list_timeline_rows(story: Story) -> Iterator[tuple[str, str, str, str]]:
     for t in story["timeline"]:
         yield t["at"], t["about"], t["reason"], t["summary"]
 
 
-def _evidence(story: Story) -> Iterator[tuple[str, Iterable[str]]]:
+def _list_evidence(story: Story) -> Iterator[tuple[str, Iterable[str]]]:
     for m in story["members"]:
         if m["details"]:
             yield f"{m['check']} {m['subject']}", m["details"].splitlines()
 
 
-def _plain(text: str) -> str:
+def _escape_markdown(text: str) -> str:
     """Text of jobs and logs stays text in a table of Markdown."""
     return "".join("\\" + c if c in "\\`*_{}[]<>|#" else c for c in text.replace("\n", " "))

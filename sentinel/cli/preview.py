@@ -10,55 +10,57 @@ from msgspec.structs import replace
 from sentinel.channels.format.examples import SAMPLES
 from sentinel.core.model import Notification
 
-_RULE = 72
+_RULE_WIDTH = 72
 
 
-def show(channels: Mapping[str, Any], samples: Sequence[str]) -> int:
+def print_previews(channels: Mapping[str, Any], samples: Sequence[str]) -> int:
     """Print the parts of each message, HTML left out; 1 where a template fails."""
     failed = False
     for name, channel in channels.items():
         for sample in samples:
-            print(f"== {name}: {sample} ".ljust(_RULE, "="))
-            for part, text in _parts(channel, SAMPLES[sample]):
+            print(f"== {name}: {sample} ".ljust(_RULE_WIDTH, "="))
+            for part, text in _list_message_parts(channel, SAMPLES[sample]):
                 failed = failed or part == "trouble"
-                print(_shown(part, text))
+                print(_format_message_part(part, text))
     return int(failed)
 
 
-def write(channels: Mapping[str, Any], sample: str, path: str) -> int:
+def write_html_preview(channels: Mapping[str, Any], sample: str, path: str) -> int:
     """The HTML of the first channel that has any, into a file or to `-`."""
     pages = (
         text
         for channel in channels.values()
-        for part, text in _parts(channel, SAMPLES[sample])
+        for part, text in _list_message_parts(channel, SAMPLES[sample])
         if part == "html"
     )
     page = next(pages, None)
     if page is None:
         print(f"sentinel: no HTML in the messages of {', '.join(channels)}", file=sys.stderr)
         return 1
-    return _write(path, page)
+    return _write_page(path, page)
 
 
-def _parts(channel: Any, notifications: Sequence[Notification]) -> list[tuple[str, str]]:
+def _list_message_parts(
+    channel: Any, notifications: Sequence[Notification]
+) -> list[tuple[str, str]]:
     """A channel that words nothing itself hands on the JSON object of each alert. Links are for
     people, and are there where `web` is on."""
     if not channel.links:
         notifications = [replace(n, links={}) for n in notifications]
     if parts := list(channel.preview(notifications)):
         return parts
-    from sentinel.channels.record import record
+    from sentinel.channels.record import json_record
 
-    return [("object", record(n).decode()) for n in notifications]
+    return [("object", json_record(n).decode()) for n in notifications]
 
 
-def _shown(part: str, text: str) -> str:
+def _format_message_part(part: str, text: str) -> str:
     if part == "html":
         return f"html: {len(text)} characters; see them with --html FILE\n"
     return f"{part}:\n{text.rstrip()}\n" if "\n" in text else f"{part}: {text}\n"
 
 
-def _write(path: str, page: str) -> int:
+def _write_page(path: str, page: str) -> int:
     if path == "-":
         print(page)
         return 0

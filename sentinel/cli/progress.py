@@ -11,42 +11,46 @@ from contextlib import contextmanager
 FIRST, AGAIN = 2.0, 10.0
 """Seconds until the first line, and between further ones."""
 
-ALONE = ("run", "top")
+SILENT_COMMANDS = ("run", "top")
 """What has the terminal to itself, and never ends by itself."""
 
 
-def begin(words: Sequence[str]) -> None:
-    """From now on, until `end`. Off a terminal nothing is said."""
-    if words[:1] in [[name] for name in ALONE] or not sys.stderr.isatty():
+def start_progress(words: Sequence[str]) -> None:
+    """From now on, until `stop_progress`. Off a terminal nothing is said."""
+    if words[:1] in [[name] for name in SILENT_COMMANDS] or not sys.stderr.isatty():
         return
     began = time.monotonic()
-    signal.signal(signal.SIGALRM, lambda *_: _tell(time.monotonic() - began))
+    signal.signal(signal.SIGALRM, lambda *_: _write_progress(time.monotonic() - began))
     signal.setitimer(signal.ITIMER_REAL, FIRST, AGAIN)
 
 
-def end() -> None:
+def stop_progress() -> None:
     """Say no more."""
     signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 @contextmanager
-def asking() -> Iterator[None]:
+def pause_progress() -> Iterator[None]:
     """Inside, sentinel waits for the person, who knows that."""
     left, again = signal.setitimer(signal.ITIMER_REAL, 0)
     yield
     signal.setitimer(signal.ITIMER_REAL, left, again)
 
 
-def _tell(seconds: float) -> None:
+def _write_progress(seconds: float) -> None:
     """Written past Python's buffers: the signal may come in the middle of another line's write."""
     from sentinel.core.values import duration_text
 
-    text = f"… {duration_text(seconds)}: {_what()} (Ctrl-C ends it)\n"
+    text = f"… {duration_text(seconds)}: {_describe_wait()} (Ctrl-C ends it)\n"
     os.write(sys.stderr.fileno(), text.encode(sys.stderr.encoding or "ascii", "replace"))
 
 
-def _what() -> str:
+def _describe_wait() -> str:
     running = sys.modules.get("sentinel.proc.running")
-    found = Counter(os.path.basename(name) for name in running.programs()) if running else Counter()
+    found = (
+        Counter(os.path.basename(name) for name in running.running_programs())
+        if running
+        else Counter()
+    )
     names = [f"{count} {name}" if count > 1 else name for name, count in found.most_common(3)]
     return f"waiting for {', '.join(names)}" if names else "still at work"

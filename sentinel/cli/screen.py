@@ -12,16 +12,16 @@ from types import TracebackType
 
 from rich.console import Console, RenderableType
 
-_NAMED = {
+_KEY_NAMES = {
     "\x1b[A": "up", "\x1b[B": "down", "\x1b[C": "right", "\x1b[D": "left", "\x1bOA": "up",
     "\x1bOB": "down", "\x1b[5~": "pageup", "\x1b[6~": "pagedown", "\x1b": "esc", "\r": "enter",
     "\n": "enter", "\t": "tab", "\x7f": "backspace", "\x08": "backspace", "\x03": "ctrl-c",
 }  # fmt: skip
-_KEY = re.compile(r"\x1b\[[0-9;]*[A-Za-z~]|\x1bO[A-Z]|.", re.DOTALL)
-_LONGEST = 256
+_KEY_PATTERN = re.compile(r"\x1b\[[0-9;]*[A-Za-z~]|\x1bO[A-Z]|.", re.DOTALL)
+_MAX_READ_BYTES = 256
 
 
-class Screen:
+class TerminalScreen:
     """The other screen of the terminal, put back as it was when the block ends."""
 
     def __init__(self) -> None:
@@ -30,10 +30,10 @@ class Screen:
         self._keys: list[str] = []
         self._size = (0, 0)
 
-    def __enter__(self) -> "Screen":
+    def __enter__(self) -> "TerminalScreen":
         self._before = termios.tcgetattr(self._in)
         tty.setraw(self._in)
-        self._send("\x1b[?1049h\x1b[?25l\x1b[2J")
+        self._write_terminal("\x1b[?1049h\x1b[?25l\x1b[2J")
         return self
 
     def __exit__(
@@ -42,45 +42,48 @@ class Screen:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._send("\x1b[?25h\x1b[?1049l")
+        self._write_terminal("\x1b[?25h\x1b[?1049l")
         termios.tcsetattr(self._in, termios.TCSADRAIN, self._before)
 
     @property
-    def size(self) -> tuple[int, int]:
+    def columns_and_lines(self) -> tuple[int, int]:
         """Columns and lines now."""
         found = os.get_terminal_size(self._out)
         return max(20, found.columns), max(6, found.lines)
 
-    def draw(self, lines: Sequence[str]) -> None:
+    def draw_lines(self, lines: Sequence[str]) -> None:
         """Show these lines from the top; the rest becomes empty."""
-        if self.size != self._size:
-            self._size, self._shown = self.size, []
-            self._send("\x1b[2J")
-        self._send("".join(changes(self._shown, lines)))
+        if self.columns_and_lines != self._size:
+            self._size, self._shown = self.columns_and_lines, []
+            self._write_terminal("\x1b[2J")
+        self._write_terminal("".join(diff_screen_lines(self._shown, lines)))
         self._shown = list(lines)
 
-    def key(self, seconds: float) -> str:
+    def read_key(self, seconds: float) -> str:
         """The next key by its name, empty when none came in time; ctrl-c when nobody is there."""
         if not self._keys:
             ready, _, _ = select.select([self._in], [], [], seconds)
             if not ready:
                 return ""
-            text = os.read(self._in, _LONGEST).decode("utf-8", "replace")
-            self._keys = keys(text) if text else ["ctrl-c"]
+            text = os.read(self._in, _MAX_READ_BYTES).decode("utf-8", "replace")
+            self._keys = parse_keys(text) if text else ["ctrl-c"]
         return self._keys.pop(0)
 
-    def _send(self, text: str) -> None:
+    def _write_terminal(self, text: str) -> None:
         data = text.encode("utf-8", "replace")
         while data:
             data = data[os.write(self._out, data) :]
 
 
-def keys(text: str) -> list[str]:
+def parse_keys(text: str) -> list[str]:
     """The keys that these characters are; an escape sequence of no meaning here is an empty one."""
-    return [_NAMED.get(k, k if len(k) == 1 and k.isprintable() else "") for k in _KEY.findall(text)]
+    return [
+        _KEY_NAMES.get(k, k if len(k) == 1 and k.isprintable() else "")
+        for k in _KEY_PATTERN.findall(text)
+    ]
 
 
-def changes(shown: Sequence[str], lines: Sequence[str]) -> list[str]:
+def diff_screen_lines(shown: Sequence[str], lines: Sequence[str]) -> list[str]:
     """What to send so that a screen with these lines has those."""
     rows = max(len(shown), len(lines))
     pairs = (
@@ -90,7 +93,7 @@ def changes(shown: Sequence[str], lines: Sequence[str]) -> list[str]:
     return [f"\x1b[{n};1H{new}\x1b[0m\x1b[K" for n, (old, new) in enumerate(pairs, 1) if old != new]
 
 
-def rendered(what: RenderableType, width: int, colour: bool = True) -> list[str]:
+def render_to_lines(what: RenderableType, width: int, colour: bool = True) -> list[str]:
     """A renderable as lines of at most this width."""
     console = Console(
         file=StringIO(),

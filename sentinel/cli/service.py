@@ -7,20 +7,20 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from sentinel.cli import config_option, json_option
+from sentinel.cli import add_config_option, add_json_option
 from sentinel.core.errors import Fenced, StoreBusy, StoreError
-from sentinel.core.model import Run, Status, worst
+from sentinel.core.model import CheckRun, Status, get_worst_status
 from sentinel.core.text import visible
 from sentinel.wiring import commands as running
 
-TEMPFAIL = 75
+EXIT_TEMPFAIL = 75
 """sysexits(3): try again later; systemd restarts the unit."""
 
 
 def register(commands: Any) -> None:
     """Add the parsers."""
     run = commands.add_parser("run", help="the service: watches and tells until you end it")
-    _common(run)
+    _add_common_options(run)
     run.add_argument(
         "--standby",
         action="store_true",
@@ -28,11 +28,11 @@ def register(commands: Any) -> None:
     )
     run.set_defaults(call=call_run)
     tick = commands.add_parser("tick", help="one pass over the checks that are due, then exit")
-    _common(tick)
+    _add_common_options(tick)
     tick.add_argument(
         "--all", action="store_true", help="run every check, also those that are not due"
     )
-    json_option(tick)
+    add_json_option(tick)
     tick.add_argument(
         "--strict",
         action="store_true",
@@ -55,24 +55,24 @@ def register(commands: Any) -> None:
     deliver = commands.add_parser(
         "deliver", help="send the messages that wait, from a host that can send"
     )
-    config_option(deliver)
+    add_config_option(deliver)
     deliver.add_argument("-v", "--verbose", action="store_true", help="write more into the log")
     deliver.set_defaults(call=call_deliver)
 
 
 def call_run(args: argparse.Namespace) -> int:
     """0 after a clean stop; 75 when another sentinel leads on this state."""
-    signal.signal(signal.SIGTERM, _not_begun)
-    _log(args.verbose)
+    signal.signal(signal.SIGTERM, _exit_before_start)
+    _configure_log(args.verbose)
     try:
-        running.serve(args.config, dry_run=args.dry_run, standby=args.standby)
+        running.run_service(args.config, dry_run=args.dry_run, standby=args.standby)
     except (StoreBusy, Fenced) as error:
         print(f"sentinel: {error}", file=sys.stderr)
-        return TEMPFAIL
+        return EXIT_TEMPFAIL
     return 0
 
 
-def _not_begun(*_: object) -> None:
+def _exit_before_start(*_: object) -> None:
     """Told to stop before the service was up: there is nothing pending."""
     raise SystemExit(0)
 
@@ -80,9 +80,9 @@ def _not_begun(*_: object) -> None:
 def call_tick(args: argparse.Namespace) -> int:
     """0 unless --strict; a second tick at the same time says so, runs nothing and exits 0. 74 where
     what it saw could not be kept, and beside a leader that hangs."""
-    _log(args.verbose, quiet=sys.stderr.isatty() and not args.json)
+    _configure_log(args.verbose, quiet=sys.stderr.isatty() and not args.json)
     try:
-        runs, delivered, lost = running.tick(
+        runs, delivered, lost = running.run_tick(
             args.config,
             dry_run=args.dry_run,
             everything=args.all,
@@ -97,11 +97,12 @@ def call_tick(args: argparse.Namespace) -> int:
     if args.json:
         print(
             json.dumps(
-                {"ran": True, "delivered": delivered, "checks": [_row(r) for r in runs]}, indent=1
+                {"ran": True, "delivered": delivered, "checks": [_build_run_row(r) for r in runs]},
+                indent=1,
             )
         )
     else:
-        for run in _untold(runs):
+        for run in _select_unprinted_runs(runs):
             print(visible(f"{run.status.value.upper():<9}{run.check}: {run.summary}"))
     if not delivered:
         print(
@@ -111,10 +112,10 @@ def call_tick(args: argparse.Namespace) -> int:
         print(f"sentinel: what this pass saw could not be kept: {visible(lost)}", file=sys.stderr)
         return StoreError.exit_code
     codes = {Status.OK: 0, Status.WARNING: 1, Status.CRITICAL: 2, Status.UNKNOWN: 3}
-    return codes[worst(r.status for r in runs)] if args.strict else 0
+    return codes[get_worst_status(r.status for r in runs)] if args.strict else 0
 
 
-def _untold(runs: Sequence[Run]) -> list[Run]:
+def _select_unprinted_runs(runs: Sequence[CheckRun]) -> list[CheckRun]:
     """On a terminal those that the `console` channel has not just printed there."""
     console = sys.modules.get("sentinel.channels.console")
     if console is None or not sys.stdout.isatty():
@@ -124,9 +125,9 @@ def _untold(runs: Sequence[Run]) -> list[Run]:
 
 def call_deliver(args: argparse.Namespace) -> int:
     """0 when nothing waits any more, 75 when something does; 0 beside a service, which sends."""
-    _log(args.verbose)
+    _configure_log(args.verbose)
     try:
-        delivered = running.deliver(args.config)
+        delivered = running.deliver_outbox(args.config)
     except StoreBusy as error:
         print(f"sentinel: nothing sent: {error}", file=sys.stderr)
         return 0
@@ -134,11 +135,11 @@ def call_deliver(args: argparse.Namespace) -> int:
         print(
             "sentinel: some notifications are not delivered yet: sentinel status", file=sys.stderr
         )
-    return 0 if delivered else TEMPFAIL
+    return 0 if delivered else EXIT_TEMPFAIL
 
 
-def _common(parser: Any) -> None:
-    config_option(parser)
+def _add_common_options(parser: Any) -> None:
+    add_config_option(parser)
     parser.add_argument(
         "--dry-run",
         action="store_true",
@@ -147,7 +148,7 @@ def _common(parser: Any) -> None:
     parser.add_argument("-v", "--verbose", action="store_true", help="write more into the log")
 
 
-def _row(run: Run) -> dict[str, object]:
+def _build_run_row(run: CheckRun) -> dict[str, object]:
     return {
         "check": run.check,
         "kind": run.kind,
@@ -157,12 +158,12 @@ def _row(run: Run) -> dict[str, object]:
     }
 
 
-def _log(verbose: bool, *, quiet: bool = False) -> None:
+def _configure_log(verbose: bool, *, quiet: bool = False) -> None:
     """`quiet`: a person reads what is printed, so the log does not say the same again."""
     import logging
 
-    from sentinel.cli.logs import configure
+    from sentinel.cli.logs import configure_logging
 
-    configure(verbose)
+    configure_logging(verbose)
     if quiet and not verbose:
         logging.getLogger("sentinel").setLevel(logging.WARNING)

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NoReturn
 
-_ENDING = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
+_ENDING_SIGNALS = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
 _TIMES, _PAUSE = 10, 0.2  # how often a wait is cut short after one of them, and seconds between
 
 
 @contextmanager
-def heard() -> Iterator[None]:
+def raise_on_signals() -> Iterator[None]:
     """Inside, SIGTERM and SIGHUP raise SystemExit as SIGINT raises KeyboardInterrupt; at once also
     where one comes right before the main thread waits.
 
@@ -25,12 +25,12 @@ def heard() -> Iterator[None]:
     """
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:  # nohup(1)
-            signal.signal(number, _ended)
+            signal.signal(number, _exit_on_signal)
     signal.signal(signal.SIGURG, lambda *_: None)
     hears, tells = os.pipe()
     os.set_blocking(tells, False)
     before = signal.set_wakeup_fd(tells, warn_on_full_buffer=False)
-    start_new_thread(_cut_short, (hears, get_ident()))
+    start_new_thread(_interrupt_waits, (hears, get_ident()))
     try:
         yield
     finally:
@@ -38,16 +38,16 @@ def heard() -> Iterator[None]:
         os.close(tells)
 
 
-def _cut_short(hears: int, main: int) -> None:
+def _interrupt_waits(hears: int, main: int) -> None:
     """Until the other end of the pipe is closed."""
     while numbers := os.read(hears, 64):
-        for _ in range(_TIMES if _ENDING.intersection(numbers) else 0):
+        for _ in range(_TIMES if _ENDING_SIGNALS.intersection(numbers) else 0):
             time.sleep(_PAUSE)
             signal.pthread_kill(main, signal.SIGURG)
     os.close(hears)
 
 
-def _ended(number: int, _frame: object) -> NoReturn:
+def _exit_on_signal(number: int, _frame: object) -> NoReturn:
     """What ends us, also a terminal that is closed, ends the commands that were started, too:
     sentinel.proc does it at exit."""
     raise SystemExit(128 + number)

@@ -6,13 +6,13 @@ import os
 import sys
 from typing import Any
 
-from sentinel.cli import config_option, json_option
-from sentinel.cli.common import seconds
+from sentinel.cli import add_config_option, add_json_option
+from sentinel.cli.common import parse_seconds
 from sentinel.core.text import visible
 from sentinel.wiring import actions, app
-from sentinel.wiring.app import BadCall
+from sentinel.wiring.app import UsageError
 
-SHORTEST = 5.0
+MIN_LIMIT_S = 5.0
 
 
 def register(commands: Any) -> None:
@@ -29,7 +29,7 @@ def register(commands: Any) -> None:
     parser.add_argument(
         "--dumps", metavar="PATH", help="read these flight recorder dumps: a folder, or PREFIX"
     )
-    config_option(parser)
+    add_config_option(parser)
     parser.add_argument(
         "--native", action="store_true", help="C and C++ frames too; stops each task for a moment"
     )
@@ -46,96 +46,111 @@ def register(commands: Any) -> None:
         "--save", default="", metavar="DIR", help="the directory into which the stacks are saved"
     )
     parser.add_argument("--no-save", action="store_true", help="save nothing")
-    json_option(parser)
-    parser.set_defaults(call=call)
+    add_json_option(parser)
+    parser.set_defaults(call=call_stacks)
 
 
-def call(args: argparse.Namespace) -> int:
+def call_stacks(args: argparse.Namespace) -> int:
     """0 when every rank was read or named, 1 when something was not reached or not readable."""
     if args.dumps:
-        return _dumps(args)
+        return _report_dumps(args)
     if not args.job:
-        raise BadCall("name a JOBID, or --dumps PATH")
-    from sentinel.stacks import Asked
-    from sentinel.stacks.bundle import plain
-    from sentinel.stacks.parse import lines
-    from sentinel.stacks.recordings import of_job
+        raise UsageError("name a JOBID, or --dumps PATH")
+    from sentinel.stacks import StacksRequest
+    from sentinel.stacks.bundle import dump_as_plain
+    from sentinel.stacks.parse import dump_lines
+    from sentinel.stacks.recordings import recordings_of_job
 
-    settings = app.settings_or_default(args.config)
-    looker, client = actions.looker(settings)
-    asked = Asked(
+    settings = app.load_settings_or_default(args.config)
+    looker, client = actions.make_stack_looker(settings)
+    asked = StacksRequest(
         job=args.job,
-        limit=_limit(args.limit),
+        limit=_parse_limit(args.limit),
         native=args.native,
-        tool=_tool(args.py_spy),
+        tool=_require_absolute_path(args.py_spy),
         evidence=not args.no_save,
     )
-    target, dump = looker.look(asked)
-    recorded = of_job(client, target, dump)
-    where = "" if args.no_save else _saved(args, settings, client, target, dump, recorded)
+    target, dump = looker.look_at_job(asked)
+    recorded = recordings_of_job(client, target, dump)
+    where = "" if args.no_save else _save_evidence(args, settings, client, target, dump, recorded)
     if args.json:
-        found = {"flight_recorder": _plain(recorded), "evidence": where}
-        print(json.dumps({**plain(dump), **found}, indent=1))
+        found = {"flight_recorder": _build_recorder_document(recorded), "evidence": where}
+        print(json.dumps({**dump_as_plain(dump), **found}, indent=1))
     else:
-        if recorded.words:
-            print(f"flight recorder: {recorded.words}\n")
-        print("\n".join(lines(dump)))
+        if recorded.standstill_words:
+            print(f"flight recorder: {recorded.standstill_words}\n")
+        print("\n".join(dump_lines(dump)))
     if where and not args.json:
         print(f"\nsaved in {where}", file=sys.stderr)
-    return int(not _whole(dump))
+    return int(not _is_complete(dump))
 
 
-def _dumps(args: argparse.Namespace) -> int:
+def _report_dumps(args: argparse.Namespace) -> int:
     """0 when a culprit is named, 1 when none is."""
-    from sentinel.stacks.recordings import Order, read
+    from sentinel.stacks.recordings import RecordingsOrder, read_recordings
 
     if args.job:
-        raise BadCall("a JOBID finds its own dumps; leave out --dumps, or the JOBID")
+        raise UsageError("a JOBID finds its own dumps; leave out --dumps, or the JOBID")
     path = os.path.abspath(args.dumps)
     folder = os.path.isdir(path)
-    found = read(Order(places=(f"{path}/" if folder else path,), limit=_limit(args.limit)))
+    found = read_recordings(
+        RecordingsOrder(places=(f"{path}/" if folder else path,), limit=_parse_limit(args.limit))
+    )
     none = f"no flight recorder dumps in {path}" if folder else f"no dumps {path}0, {path}1, ..."
-    print(json.dumps(_plain(found), indent=1) if args.json else found.words or visible(none))
-    return int(not found.standstill.culprits)
+    print(
+        json.dumps(_build_recorder_document(found), indent=1)
+        if args.json
+        else found.standstill_words or visible(none)
+    )
+    return int(not found.joint_standstill.culprits)
 
 
-def _plain(found: Any) -> dict[str, Any]:
+def _build_recorder_document(found: Any) -> dict[str, Any]:
     import msgspec
 
-    told = msgspec.to_builtins(found.standstill)
-    return {"summary": found.words, **told, "refused": dict(found.refused), "older": found.older}
+    told = msgspec.to_builtins(found.joint_standstill)
+    return {
+        "summary": found.standstill_words,
+        **told,
+        "refused": dict(found.refused),
+        "older": found.older,
+    }
 
 
-def _whole(dump: Any) -> bool:
-    from sentinel.stacks.parse import grouped
-    from sentinel.stacks.parse.model import Kind
+def _is_complete(dump: Any) -> bool:
+    from sentinel.stacks.parse import group_ranks
+    from sentinel.stacks.parse.model import StandKind
 
-    groups = grouped(dump)
-    blind = {Kind.UNREADABLE, Kind.UNREACHED}
+    groups = group_ranks(dump)
+    blind = {StandKind.UNREADABLE, StandKind.UNREACHED}
     return bool(groups) and not dump.missed and not any(g.kind in blind for g in groups)
 
 
-def _saved(
+def _save_evidence(
     args: argparse.Namespace, settings: Any, client: Any, target: Any, dump: Any, recorded: Any
 ) -> str:
     """What was seen is shown, also where it cannot be kept."""
-    from sentinel.stacks.bundle import NotSaved, save
+    from sentinel.stacks.bundle import EvidenceNotSaved, save_bundle
 
     try:
-        return save(args.save or app.evidence(settings), client, target, dump, recorded)
-    except NotSaved as error:
+        return save_bundle(
+            args.save or app.get_evidence_folder(settings), client, target, dump, recorded
+        )
+    except EvidenceNotSaved as error:
         print(f"sentinel: {error}", file=sys.stderr)
         return ""
 
 
-def _limit(text: str) -> float:
-    limit = seconds(text, "--limit")
-    if limit < SHORTEST:
-        raise BadCall(f"--limit: {text} is too short to reach a node; at least {SHORTEST:.0f}s")
+def _parse_limit(text: str) -> float:
+    limit = parse_seconds(text, "--limit")
+    if limit < MIN_LIMIT_S:
+        raise UsageError(
+            f"--limit: {text} is too short to reach a node; at least {MIN_LIMIT_S:.0f}s"
+        )
     return limit
 
 
-def _tool(path: str) -> str:
+def _require_absolute_path(path: str) -> str:
     if path and not os.path.isabs(path):
-        raise BadCall(f"--py-spy: {path!r} is no absolute path; it must be one on every node")
+        raise UsageError(f"--py-spy: {path!r} is no absolute path; it must be one on every node")
     return path

@@ -7,7 +7,7 @@ import os
 import sys
 
 
-def prepare() -> None:
+def prepare_startup() -> None:
     """To be called before anything that uses msgspec is imported."""
     atexit.register(gc.freeze)  # else the interpreter looks through all objects before it ends
     _import_msgspec()
@@ -29,12 +29,12 @@ def _import_msgspec() -> None:
         del sys.modules["typing_extensions"]
 
 
-class Formatter(argparse.HelpFormatter):
+class CommandHelpFormatter(argparse.HelpFormatter):
     """argparse makes one per option, whether there will be help or not, and that imports shutil
     to learn how wide the terminal is."""
 
     def __init__(self, prog: str) -> None:
-        super().__init__(prog, width=columns() - 2)
+        super().__init__(prog, width=get_terminal_columns() - 2)
 
     def add_argument(self, action: argparse.Action) -> None:
         """argparse forgets the indentation of commands: the help of the longest stood a line lower."""
@@ -44,7 +44,7 @@ class Formatter(argparse.HelpFormatter):
             self._action_max_length = max(self._action_max_length, length)
 
 
-def columns() -> int:
+def get_terminal_columns() -> int:
     """Of the terminal, as argparse has it: $COLUMNS, else its own, else 80."""
     asked = os.environ.get("COLUMNS", "")
     if asked.isdigit() and int(asked):

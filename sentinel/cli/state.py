@@ -10,23 +10,25 @@ from sentinel.config.settings import Settings
 from sentinel.core.errors import SentinelError, StoreError
 from sentinel.core.model import Alert
 from sentinel.core.text import visible
-from sentinel.store.errors import Damaged, Unavailable
+from sentinel.store.errors import StateDamaged, StateUnavailable
 from sentinel.wiring import app
-from sentinel.wiring.app import BadCall
+from sentinel.wiring.app import UsageError
 
 
-class NoState(SentinelError):
+class StateMissing(SentinelError):
     """There is nothing to write into."""
 
     exit_code = 66
 
 
-def _opened(settings: Settings, clock: SystemClock, writing: bool, telling: bool) -> Store:
+def _open_store_for_command(
+    settings: Settings, clock: SystemClock, writing: bool, telling: bool
+) -> Store:
     if app.has_state(settings):
-        return _there(settings, clock)
-    text = f"{app.state_shown(settings)}: no state yet; sentinel run or sentinel tick makes it"
+        return _open_existing_store(settings, clock)
+    text = f"{app.describe_state_location(settings)}: no state yet; sentinel run or sentinel tick makes it"
     if writing:
-        raise NoState(text)
+        raise StateMissing(text)
     from sentinel.store.memory import MemoryStore
 
     if telling:
@@ -34,17 +36,17 @@ def _opened(settings: Settings, clock: SystemClock, writing: bool, telling: bool
     return MemoryStore()
 
 
-def _there(settings: Settings, clock: SystemClock) -> Store:
+def _open_existing_store(settings: Settings, clock: SystemClock) -> Store:
     """Not mended here: who sets a damaged state aside has to tell people, and must not act for an
     hour. That is a service's or a tick's."""
     try:
-        with app.looking(settings):
+        with app.guard_state_reads(settings):
             return app.open_state(settings, clock, mending=False)[0]
-    except Damaged as error:
+    except StateDamaged as error:
         raise StoreError(f"{error}; sentinel run or tick sets it aside and begins anew") from error
 
 
-class State:
+class OpenState:
     """The store opened beside a running sentinel, with the clock and zone to show it by.
 
     Where nothing was ever written it is an empty one, and stderr says so (`telling`): whoever only
@@ -56,59 +58,62 @@ class State:
     def __init__(self, config: str | None, *, writing: bool = False, telling: bool = True) -> None:
         self._config = config
         settings = app.find_settings(config, quiet=not telling, sending=False)
-        settings = settings or app.embedded(sending=False)
+        settings = settings or app.load_builtin_settings(sending=False)
         clock = SystemClock()
-        self.store = _opened(settings, clock, writing, telling)
-        self.settings, self.now, self.zone = settings, clock.now(), app.zone(settings)
+        self.store = _open_store_for_command(settings, clock, writing, telling)
+        self.settings, self.now, self.zone = settings, clock.now(), app.get_time_zone(settings)
 
-    def __enter__(self) -> "State":
+    def __enter__(self) -> "OpenState":
         return self
 
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
         self.store.close()
-        if isinstance(error, Unavailable):
-            raise app.Unreadable(str(error)) from error
+        if isinstance(error, StateUnavailable):
+            raise app.StateUnreadable(str(error)) from error
 
-    def settings_with_channels(self) -> Settings:
+    def load_channel_settings(self) -> Settings:
         """For who asks which of them hears of something."""
-        return app.find_settings(self._config, quiet=True) or app.embedded()
+        return app.find_settings(self._config, quiet=True) or app.load_builtin_settings()
 
-    def by_hand(self) -> tuple[Silence, ...]:
+    def list_manual_silences(self) -> tuple[Silence, ...]:
         """The silences in force now that somebody has written."""
-        from sentinel.status.silences import by_hand
+        from sentinel.status.silences import select_manual_silences
 
-        return by_hand(self.store.orders(), self.now)
+        return select_manual_silences(self.store.read_orders(), self.now)
 
-    def silences(self) -> tuple[Silence, ...]:
+    def list_silences(self) -> tuple[Silence, ...]:
         """Those, and those that stand in the file."""
-        from sentinel.alerting.silences import standing
+        from sentinel.alerting.silences import window_silences
 
-        return (*self.by_hand(), *standing(self.settings.silences, self.now, self.zone))
+        return (
+            *self.list_manual_silences(),
+            *window_silences(self.settings.silences, self.now, self.zone),
+        )
 
-    def now_alerts(self) -> list[Alert]:
+    def list_current_alerts(self) -> list[Alert]:
         """Those that are pending or firing."""
-        return [alert for alert in self.store.alerts() if not alert.over]
+        return [alert for alert in self.store.read_alerts() if not alert.over]
 
-    def find(self, word: str) -> str:
+    def resolve_alert_id(self, word: str) -> str:
         """The alert's full id from an id, its beginning, or a message's key; or by name, the check's
         or the subject's (or both: `disks /scratch`), where one alert of that name is there now.
         Raises BadCall."""
-        now = self.now_alerts()
-        ids = {a.id for a in now} | {t.alert for t in self.store.history(10_000)}
+        now = self.list_current_alerts()
+        ids = {a.id for a in now} | {t.alert for t in self.store.read_transitions(10_000)}
         fitting = {i for i in ids if word and i.startswith(word)} or ids & {word.rpartition("-")[0]}
         if len(fitting) == 1:
             return fitting.pop()
-        named = named_alerts(now, word)
+        named = select_named_alerts(now, word)
         if len(named) == 1:
             return named[0].id
         if named:
             some = "; ".join(f"{a.id} {visible(a.key.subject)}" for a in named[:8])
-            raise BadCall(f"{word!r} has {len(named)} alerts; name one: {some}")
+            raise UsageError(f"{word!r} has {len(named)} alerts; name one: {some}")
         several = f"{len(fitting)} alerts begin with" if fitting else "no alert has the id or name"
-        raise BadCall(f"{several} {word!r}; see: sentinel alerts list, sentinel alerts history")
+        raise UsageError(f"{several} {word!r}; see: sentinel alerts list, sentinel alerts history")
 
 
-def named_alerts(alerts: Iterable[Alert], word: str) -> list[Alert]:
+def select_named_alerts(alerts: Iterable[Alert], word: str) -> list[Alert]:
     """Those that people call so: by check, by subject, or by both."""
     return [
         alert

@@ -5,21 +5,21 @@ import json
 from datetime import datetime
 from typing import Any
 
-from sentinel.cli import config_option, json_option
-from sentinel.cli.state import State
-from sentinel.core.clock import Instant, elapsed
+from sentinel.cli import add_config_option, add_json_option
+from sentinel.cli.state import OpenState
+from sentinel.core.clock import Instant, get_elapsed_s
 from sentinel.core.model import Outgoing
 from sentinel.core.text import visible
 from sentinel.wiring import app
 
-SHOWN = 12
+MAX_ROWS = 12
 """File systems, jobs and groups of nodes that are shown; `top` and the page show all."""
 
-FOLDS = 10
+MAX_ALERT_ROWS = 10
 """Rows of alerts, alike ones as one: with all else it is read within 80 lines."""
 
-ACTIONS = 5
-MORE = (
+MAX_ACTION_ROWS = 5
+DOCUMENT_FIELDS = (
     "incidents",
     "disks",
     "jobs",
@@ -37,57 +37,59 @@ def register(commands: Any) -> None:
     parser = commands.add_parser(
         "status", help="what is wrong now, when each check ran and runs next, unsent messages"
     )
-    config_option(parser)
+    add_config_option(parser)
     form = parser.add_mutually_exclusive_group()
-    json_option(form)
+    add_json_option(form)
     form.add_argument(
         "--metrics", action="store_true", help="print metrics in the form that Prometheus reads"
     )
-    parser.set_defaults(call=call)
+    parser.set_defaults(call=call_status)
 
 
-def call(args: argparse.Namespace) -> int:
+def call_status(args: argparse.Namespace) -> int:
     """0: it reports, it does not judge; 3 where there is something that it may not read."""
-    with State(args.config) as state:
-        found = look(state)
-        known = _document(state, found) if args.json else {}
+    with OpenState(args.config) as state:
+        found = read_status_facts(state)
+        known = _build_status_document(state, found) if args.json else {}
     if args.json:
         print(json.dumps(known, indent=1))
     elif args.metrics:
-        from sentinel.web.metrics import metrics
+        from sentinel.web.metrics import render_metrics
 
-        print(metrics(found).decode(), end="")
+        print(render_metrics(found).decode(), end="")
     else:
-        show(found, state)
+        print_status(found, state)
     return 0
 
 
-def look(state: State) -> Any:
+def read_status_facts(state: OpenState) -> Any:
     """The facts of this state."""
     from sentinel.wiring import status
 
-    return status.seen(state.store, status.of_settings(state.settings), state.now, ())
+    return status.read_state_facts(
+        state.store, status.build_file_surroundings(state.settings), state.now, ()
+    )
 
 
-def _document(state: State, found: Any) -> dict[str, Any]:
+def _build_status_document(state: OpenState, found: Any) -> dict[str, Any]:
     from msgspec import to_builtins
 
     store, now = state.store, state.now
     told = to_builtins(found)
     return {
         "config": state.settings.path or None,
-        "state": app.state_shown(state.settings),
-        "leader": store.leader(),
+        "state": app.describe_state_location(state.settings),
+        "leader": store.read_leader(),
         "notices": list(found.notices),
-        "alerts": [_alert(a) for a in found.alerts],
-        "checks": [_check(c, found.at, state.zone) for c in found.checks],
-        "unsent": [_unsent(row, now) for row in store.outbox()],
-        **{name: told[name] for name in MORE},
-        "actions": told["actions"][:SHOWN],
+        "alerts": [_build_status_alert(a) for a in found.alerts],
+        "checks": [_build_status_check(c, found.at, state.zone) for c in found.checks],
+        "unsent": [_build_unsent_row(row, now) for row in store.read_outbox()],
+        **{name: told[name] for name in DOCUMENT_FIELDS},
+        "actions": told["actions"][:MAX_ROWS],
     }
 
 
-def _alert(a: Any) -> dict[str, Any]:
+def _build_status_alert(a: Any) -> dict[str, Any]:
     return {
         "id": a.id,
         "incident": a.incident,
@@ -104,7 +106,7 @@ def _alert(a: Any) -> dict[str, Any]:
     }
 
 
-def _check(c: Any, now: float, zone: Any) -> dict[str, Any]:
+def _build_status_check(c: Any, now: float, zone: Any) -> dict[str, Any]:
     following = None if c.next is None else datetime.fromtimestamp(c.next, zone)
     return {
         "check": c.name,
@@ -117,40 +119,40 @@ def _check(c: Any, now: float, zone: Any) -> dict[str, Any]:
     }
 
 
-def _unsent(row: Outgoing, now: Instant) -> dict[str, Any]:
+def _build_unsent_row(row: Outgoing, now: Instant) -> dict[str, Any]:
     return {
         "channel": row.channel,
         "alert": row.notification.alert,
         "reason": row.notification.reason,
         "attempts": row.attempts,
-        "waiting_s": round(elapsed(row.created, now)),
+        "waiting_s": round(get_elapsed_s(row.created, now)),
         "error": visible(row.error),
     }
 
 
-def show(f: Any, state: State) -> None:
+def print_status(f: Any, state: OpenState) -> None:
     """On a terminal: what is wrong first, then what there is."""
     from rich.text import Text
 
     from sentinel.cli import panels
-    from sentinel.cli.tables import console
+    from sentinel.cli.tables import make_console
 
-    out, zone = console(), state.zone
-    by = f"configuration: {app.by_what(state.settings)}; state in {app.state_shown(state.settings)}"
-    out.print(Text.assemble(panels.watch(f, zone), f"; {by}"))
-    out.print(panels.headline(f))
-    sections = [("alerts", panels.folded(f.alerts, f.at, FOLDS), True)]
+    out, zone = make_console(), state.zone
+    by = f"configuration: {app.describe_config_source(state.settings)}; state in {app.describe_state_location(state.settings)}"
+    out.print(Text.assemble(panels.render_watcher(f, zone), f"; {by}"))
+    out.print(panels.render_headline(f))
+    sections = [("alerts", panels.render_folded_alerts(f.alerts, f.at, MAX_ALERT_ROWS), True)]
     sections += [
-        ("jobs", panels.jobs(f.jobs[:SHOWN], f), bool(f.jobs)),
-        ("file systems", panels.disks(f.disks[:SHOWN], f.at), bool(f.disks)),
-        ("nodes", panels.nodes(f, f.nodes[:SHOWN]), f.nodes_seen is not None),
-        ("GPUs under suspicion", panels.gpus(f), bool(f.gpus)),
-        ("checks", panels.checks(f.checks, f, zone), bool(f.checks)),
-        ("done", panels.actions(f, zone, ACTIONS), bool(f.actions)),
+        ("jobs", panels.render_jobs(f.jobs[:MAX_ROWS], f), bool(f.jobs)),
+        ("file systems", panels.render_disks(f.disks[:MAX_ROWS], f.at), bool(f.disks)),
+        ("nodes", panels.render_nodes(f, f.nodes[:MAX_ROWS]), f.nodes_seen is not None),
+        ("GPUs under suspicion", panels.render_gpus(f), bool(f.gpus)),
+        ("checks", panels.render_checks(f.checks, f, zone), bool(f.checks)),
+        ("done", panels.render_actions(f, zone, MAX_ACTION_ROWS), bool(f.actions)),
     ]
     for title, what, there in sections:
         if there:
             out.print(Text(f"\n{title}", style="bold"))
             out.print(what)
-    for line in panels.unsent(f):
+    for line in panels.render_unsent(f):
         out.print(line)

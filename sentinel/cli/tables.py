@@ -8,11 +8,11 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from sentinel.alerting.observations import Outcome
+from sentinel.alerting.observations import RunOutcome
 from sentinel.core.model import Finding, Status
 from sentinel.core.text import visible, visible_lines
 
-COLOURS = {
+STATUS_COLOURS = {
     Status.OK: "green",
     Status.WARNING: "yellow",
     Status.CRITICAL: "bold red",
@@ -20,69 +20,69 @@ COLOURS = {
 }
 
 
-UNBOUNDED = 100_000
+UNBOUNDED_COLUMNS = 100_000
 """Columns: no row is longer."""
 
-WORDS = 18
+MIN_SUMMARY_COLUMNS = 18
 """Columns for the words at the end of a row."""
 
 
-class _Glass(Console):
+class _PipeSafeConsole(Console):
     """rich ends the process with 1 when nobody reads any more: that is an answer of checks."""
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError
 
 
-def console() -> Console:
+def make_console() -> Console:
     """To stdout; rich honours NO_COLOR and the terminal's width, but prints nothing for COLUMNS=0,
     which some terminals of containers and schedulers say. What is piped is not wrapped: grep and
     awk want whole rows; $COLUMNS says otherwise."""
     columns = os.environ.get("COLUMNS", "")
     width = 80 if columns.isdigit() and not int(columns) else None
     if not columns and not sys.stdout.isatty():
-        width = UNBOUNDED
-    return _Glass(highlight=False, emoji=False, markup=False, width=width)
+        width = UNBOUNDED_COLUMNS
+    return _PipeSafeConsole(highlight=False, emoji=False, markup=False, width=width)
 
 
-def status_cell(status: Status) -> Text:
+def render_status(status: Status) -> Text:
     """The status word in its colour."""
-    return Text(status.value, style=COLOURS[status])
+    return Text(status.value, style=STATUS_COLOURS[status])
 
 
-def about(check: str, subject: str, elsewhere: str = "") -> Text:
+def render_check_subject(check: str, subject: str, elsewhere: str = "") -> Text:
     """`disks /scratch`; once where both are the same; with the cluster where it is another one."""
     words = check if subject in ("", check) else f"{check} {subject}"
     return Text(f"{words} on {elsewhere}" if elsewhere else words)
 
 
-def show_check(outcome: Outcome) -> None:
+def print_check_outcome(outcome: RunOutcome) -> None:
     """Status, subject and summary of each finding, with its details below."""
-    out = console()
-    out.print(_findings(outcome.findings))
+    out = make_console()
+    out.print(_build_finding_table(outcome.findings))
     for finding in outcome.findings:
         if finding.details:
             out.print(Text(visible_lines(finding.details), style="dim"))
 
 
-def bar(percent: float, status: Status, width: int = 12) -> Text:
+def render_share_bar(percent: float, status: Status, width: int = 12) -> Text:
     """A share as a bar."""
     full = round(max(0.0, min(100.0, percent)) / 100 * width)
-    text = Text("█" * full, style=COLOURS[status])
+    text = Text("█" * full, style=STATUS_COLOURS[status])
     return text.append("░" * (width - full), style="dim")
 
 
-def _findings(findings: tuple[Finding, ...]) -> Table:
+def _build_finding_table(findings: tuple[Finding, ...]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column("status")
     table.add_column("subject", overflow="fold", max_width=40)
     table.add_column("summary", overflow="fold")
     for f in findings:
-        table.add_row(status_cell(f.status), Text(visible(f.subject)), Text(visible(f.summary)))
+        table.add_row(render_status(f.status), Text(visible(f.subject)), Text(visible(f.summary)))
     return table
 
 
-class Fitted:
+class FittedTable:
     """A table that leaves out columns, in this order, rather than break words in two: the last column
     keeps room for a few words."""
 
@@ -92,16 +92,16 @@ class Fitted:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         table = self._table
         for name in self._least:
-            if _least_width(table, console, options) <= options.max_width:
+            if _measure_min_width(table, console, options) <= options.max_width:
                 break
-            table = _without(table, name)
+            table = _drop_column(table, name)
         yield table
 
 
-def _without(table: Table, name: str) -> Table:
+def _drop_column(table: Table, name: str) -> Table:
     """The same rows without the column of that heading."""
     kept = [column for column in table.columns if column.header != name]
-    fewer = plain_table(*(str(column.header) for column in kept))
+    fewer = make_plain_table(*(str(column.header) for column in kept))
     for old, new in zip(kept, fewer.columns, strict=True):
         new.no_wrap, new.overflow = old.no_wrap, old.overflow
         new.min_width, new.max_width = old.min_width, old.max_width
@@ -110,18 +110,18 @@ def _without(table: Table, name: str) -> Table:
     return fewer
 
 
-def _least_width(table: Table, console: Console, options: ConsoleOptions) -> int:
+def _measure_min_width(table: Table, console: Console, options: ConsoleOptions) -> int:
     """Characters that it takes without a broken word."""
-    wide, widths = options.update(max_width=UNBOUNDED), list[int]()
+    wide, widths = options.update(max_width=UNBOUNDED_COLUMNS), list[int]()
     for column in table.columns[:-1]:
         cells = [Measurement.get(console, wide, c) for c in (column.header, *column.cells)]
         widths.append(max(m.maximum if column.no_wrap else m.minimum for m in cells))
         widths[-1] = min(widths[-1], column.max_width or widths[-1])
     said = max(Measurement.get(console, wide, c).maximum for c in table.columns[-1].cells)
-    return sum(widths) + min(said, WORDS) + 2 * len(widths)
+    return sum(widths) + min(said, MIN_SUMMARY_COLUMNS) + 2 * len(widths)
 
 
-def plain_table(*columns: str) -> Table:
+def make_plain_table(*columns: str) -> Table:
     """A table without lines whose cells fold rather than being cut."""
     table = Table(box=None, pad_edge=False, header_style="dim")
     for column in columns:

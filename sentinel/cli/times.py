@@ -12,61 +12,65 @@ from sentinel.alerting.routing import open_hours
 from sentinel.core import cron
 from sentinel.core.text import visible
 
-SHOWN = 3
+MAX_TIMES_SHOWN = 3
 """Times of each schedule that are printed, and of each night at most that many."""
 
-LONGEST = 8 * 86400.0
+MAX_WINDOW_S = 8 * 86400.0
 """How long before a night a window that reaches into it may begin."""
 
-YEAR = 366 * 86400.0
+YEAR_S = 366 * 86400.0
 
-Spans = Callable[[float, float], Iterator[tuple[int, int]]]
+SpanFinder = Callable[[float, float], Iterator[tuple[int, int]]]
 """From one moment to another (epoch seconds): each time with its end, which is the same for a run."""
 
 
-def times(settings: Any, now: float, zone: tzinfo) -> Iterator[str]:
+def list_schedule_times(settings: Any, now: float, zone: tzinfo) -> Iterator[str]:
     """Lines for every `cron`, silence and `hours` of the file: what comes next, and what becomes of
     it when clocks change within a year."""
-    changes = list(cron.clock_changes(now, now + YEAR, zone))
-    yield f"times in {_zone(zone)}"
-    found = list(_schedules(settings, zone))
+    changes = list(cron.find_clock_changes(now, now + YEAR_S, zone))
+    yield f"times in {_name_zone(zone)}"
+    found = list(_list_schedules(settings, zone))
     for title, spans in found:
         yield title
-        following = [_span(*span, zone) for span in islice(spans(now, now + YEAR), SHOWN)]
+        following = [
+            _format_span(*span, zone) for span in islice(spans(now, now + YEAR_S), MAX_TIMES_SHOWN)
+        ]
         yield f"  next: {', '.join(following) or 'none within a year'}"
         for change in changes:
-            yield f"  {_moved(change, zone)}: {_night(spans, change, zone)}"
+            yield f"  {_describe_clock_change(change, zone)}: {_describe_change_night(spans, change, zone)}"
     if not found:
         yield "nothing in this file has a time of the day (`cron`, `from`, `hours`)"
     elif not changes:
         yield "clocks are not changed there within a year"
 
 
-def _schedules(settings: Any, zone: tzinfo) -> Iterator[tuple[str, Spans]]:
+def _list_schedules(settings: Any, zone: tzinfo) -> Iterator[tuple[str, SpanFinder]]:
     for check in settings.checks:
         if check.common.cron is not None:
             text = f"check {visible(check.name)}: {check.common.cron}"
-            yield text, partial(_runs, check.common.cron, 0.0, zone)
+            yield text, partial(_iterate_cron_runs, check.common.cron, 0.0, zone)
     for number, window in enumerate(settings.silences):
         if window.cron is not None:
             length = float(window.for_ or 0)
             text = f"silences[{number}]: {window.cron} for {window.for_}"
-            yield text, partial(_runs, window.cron, length, zone)
+            yield text, partial(_iterate_cron_runs, window.cron, length, zone)
     for number, route in enumerate(settings.routes):
         if route.hours is not None:
             hours = route.hours
             text = f"routes[{number}].hours: {hours.days} {hours.from_} to {hours.until}"
-            yield text, partial(_open, hours, zone)
+            yield text, partial(_iterate_open_hours, hours, zone)
 
 
-def _runs(
+def _iterate_cron_runs(
     text: str, length: float, zone: tzinfo, after: float, until: float
 ) -> Iterator[tuple[int, int]]:
-    for slot in cron.slots(cron.parse(text), after, until, zone):
+    for slot in cron.iterate_times(cron.parse_cron(text), after, until, zone):
         yield slot, int(slot + length)
 
 
-def _open(hours: Any, zone: tzinfo, after: float, until: float) -> Iterator[tuple[int, int]]:
+def _iterate_open_hours(
+    hours: Any, zone: tzinfo, after: float, until: float
+) -> Iterator[tuple[int, int]]:
     day: date = datetime.fromtimestamp(after, tz=zone).date() - timedelta(days=1)
     while (midnight := datetime.combine(day, time())).timestamp() < until + 86400:
         begin, end = open_hours(hours, midnight, zone)
@@ -75,26 +79,26 @@ def _open(hours: Any, zone: tzinfo, after: float, until: float) -> Iterator[tupl
         day += timedelta(days=1)
 
 
-def _night(spans: Spans, change: int, zone: tzinfo) -> str:
+def _describe_change_night(spans: SpanFinder, change: int, zone: tzinfo) -> str:
     """What begins, or is open, within three hours of the change."""
-    around = spans(change - LONGEST, change + 10800.0)
-    found = [_span(*span, zone) for span in around if span[1] > change - 10801]
-    more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
-    return ", ".join(found[:SHOWN]) + more if found else "nothing then"
+    around = spans(change - MAX_WINDOW_S, change + 10800.0)
+    found = [_format_span(*span, zone) for span in around if span[1] > change - 10801]
+    more = f" and {len(found) - MAX_TIMES_SHOWN} more" if len(found) > MAX_TIMES_SHOWN else ""
+    return ", ".join(found[:MAX_TIMES_SHOWN]) + more if found else "nothing then"
 
 
-def _moved(change: int, zone: tzinfo) -> str:
+def _describe_clock_change(change: int, zone: tzinfo) -> str:
     before, after = (datetime.fromtimestamp(at, tz=zone) for at in (change - 1, change))
     shown = (before + timedelta(seconds=1)).strftime("%H:%M")
     return f"{after:%a %Y-%m-%d}, clocks go from {shown} to {after:%H:%M}"
 
 
-def _span(begin: int, end: int, zone: tzinfo) -> str:
+def _format_span(begin: int, end: int, zone: tzinfo) -> str:
     first, last = (datetime.fromtimestamp(at, tz=zone) for at in (begin, end))
     if begin == end:
         return f"{first:%a %m-%d %H:%M %Z}"
     return f"{first:%a %m-%d %H:%M %Z} to {last:%H:%M %Z}"
 
 
-def _zone(zone: tzinfo) -> str:
+def _name_zone(zone: tzinfo) -> str:
     return str(getattr(zone, "key", zone))

@@ -7,13 +7,13 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from sentinel.cli import config_option
-from sentinel.cli.state import State
+from sentinel.cli import add_config_option
+from sentinel.cli.state import OpenState
 from sentinel.core.errors import StoreError
 from sentinel.core.values import Duration
 
-INTERVAL = Duration(2)
-FOOT = 1
+DEFAULT_INTERVAL_S = Duration(2)
+FOOTER_LINES = 1
 
 
 def register(commands: Any) -> None:
@@ -21,27 +21,27 @@ def register(commands: Any) -> None:
     parser = commands.add_parser(
         "top", help="the status as a live screen: sort, filter, open, acknowledge"
     )
-    config_option(parser)
+    add_config_option(parser)
     parser.add_argument(
         "--every",
-        type=_seconds,
-        default=INTERVAL,
+        type=_parse_refresh_interval,
+        default=DEFAULT_INTERVAL_S,
         metavar="TIME",
         help="time between two updates of the screen; default 2s",
     )
     parser.add_argument("--once", action="store_true", help="print once and exit")
-    parser.set_defaults(call=call)
+    parser.set_defaults(call=call_top)
 
 
-def call(args: argparse.Namespace) -> int:
+def call_top(args: argparse.Namespace) -> int:
     """0 when it was left; where there is no terminal it prints once."""
-    with State(args.config) as state:
+    with OpenState(args.config) as state:
         if args.once or not _can_draw():
             from sentinel.cli import status
 
-            status.show(status.look(state), state)
+            status.print_status(status.read_status_facts(state), state)
             return 0
-        _watch(state, float(args.every))
+        _run_screen(state, float(args.every))
     return 0
 
 
@@ -50,49 +50,51 @@ def _can_draw() -> bool:
     return both and os.environ.get("TERM", "dumb") != "dumb"
 
 
-def _watch(state: State, every: float) -> None:
+def _run_screen(state: OpenState, every: float) -> None:
     from msgspec.structs import replace
 
-    from sentinel.cli.screen import Screen
-    from sentinel.cli.top_view import View, press
+    from sentinel.cli.screen import TerminalScreen
+    from sentinel.cli.top_view import TopView, apply_key
 
-    eye = _Eye(state)
-    view, found = View(), eye.look()
+    eye = _StatePoller(state)
+    view, found = TopView(), eye.poll_facts()
     due = time.monotonic() + every
-    with Screen() as screen:
+    with TerminalScreen() as screen:
         while not view.done:
-            width, height = screen.size
-            screen.draw(_lines(view, found, state, width, height))
+            width, height = screen.columns_and_lines
+            screen.draw_lines(_render_screen(view, found, state, width, height))
             still = view.held or view.asking
-            key = screen.key(1.0 if still else max(0.05, min(due - time.monotonic(), 1.0)))
+            key = screen.read_key(1.0 if still else max(0.05, min(due - time.monotonic(), 1.0)))
             if key:
-                view = press(view, key, found)
+                view = apply_key(view, key, found)
             if view.ack:
-                said = _acknowledge(state, view.ack)
+                said = _acknowledge_alerts(state, view.ack)
                 view, due = replace(view, ack=(), said=said), 0.0
             if time.monotonic() >= due and not still:
-                found, due = eye.look(), time.monotonic() + every
+                found, due = eye.poll_facts(), time.monotonic() + every
 
 
-class _Eye:
+class _StatePoller:
     """Looks at the state again and again, over the same connections."""
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: OpenState) -> None:
         from sentinel.clock import SystemClock
         from sentinel.wiring import status as show
 
         self._state, self._clock = state, SystemClock()
-        self._around = show.of_settings(state.settings)
+        self._around = show.build_file_surroundings(state.settings)
         self._before: Any = None
 
-    def look(self) -> Any:
+    def poll_facts(self) -> Any:
         """The facts; those of before, with why, while the state cannot be read."""
         from msgspec.structs import replace
 
         from sentinel.wiring import status as show
 
         try:
-            self._before = show.seen(self._state.store, self._around, self._clock.now(), ())
+            self._before = show.read_state_facts(
+                self._state.store, self._around, self._clock.now(), ()
+            )
         except StoreError as error:
             if self._before is None:
                 raise
@@ -100,37 +102,40 @@ class _Eye:
         return self._before
 
 
-def _lines(view: Any, found: Any, state: State, width: int, height: int) -> list[str]:
+def _render_screen(view: Any, found: Any, state: OpenState, width: int, height: int) -> list[str]:
     from rich.text import Text
 
-    from sentinel.cli.screen import rendered
-    from sentinel.cli.top_view import body, foot, head
+    from sentinel.cli.screen import render_to_lines
+    from sentinel.cli.top_view import render_body, render_foot, render_head
 
     colour = "NO_COLOR" not in os.environ
     notices = [Text(n, style="bold red") for n in found.notices]
-    top = [rendered(line, width, colour)[0] for line in (*head(view, found, state.zone), *notices)]
-    room = height - len(top) - FOOT - 1
-    middle = rendered(body(view, found, state.zone, room - 1), width, colour)[:room]
+    top = [
+        render_to_lines(line, width, colour)[0]
+        for line in (*render_head(view, found, state.zone), *notices)
+    ]
+    room = height - len(top) - FOOTER_LINES - 1
+    middle = render_to_lines(render_body(view, found, state.zone, room - 1), width, colour)[:room]
     empty = [""] * (room - len(middle))
-    return [*top, "", *middle, *empty, rendered(foot(view), width, colour)[0]]
+    return [*top, "", *middle, *empty, render_to_lines(render_foot(view), width, colour)[0]]
 
 
-def _acknowledge(state: State, alerts: Sequence[str]) -> str:
-    from sentinel.alerting.orders import Said, Wrong, acknowledge
-    from sentinel.cli.common import user
+def _acknowledge_alerts(state: OpenState, alerts: Sequence[str]) -> str:
+    from sentinel.alerting.orders import Author, WrongOrder, acknowledge_alert
+    from sentinel.cli.common import get_invoking_user
     from sentinel.clock import SystemClock
 
-    said, now = Said(user(), "top"), SystemClock().now()
+    said, now = Author(get_invoking_user(), "top"), SystemClock().now()
     try:
-        known = state.store.alerts()
+        known = state.store.read_alerts()
         for alert in alerts:
-            state.store.acknowledge(acknowledge(known, alert, said, now))
-    except (StoreError, Wrong) as error:
+            state.store.put_ack(acknowledge_alert(known, alert, said, now))
+    except (StoreError, WrongOrder) as error:
         return f"not acknowledged: {error}"
     return f"{', '.join(alerts[:3])}{' …' if len(alerts) > 3 else ''}: acknowledged"
 
 
-def _seconds(text: str) -> Duration:
+def _parse_refresh_interval(text: str) -> Duration:
     from sentinel.core.errors import Invalid
 
     try:

@@ -11,11 +11,11 @@ from rich.text import Text
 
 from sentinel.cli import panels
 from sentinel.status import folding
-from sentinel.status.folding import Fold
+from sentinel.status.folding import AlertFold
 from sentinel.status.types import AlertFact, Facts
 
-TABS = ("alerts", "checks", "jobs", "files", "nodes", "gpus", "actions")
-ORDERS: Mapping[str, Callable[[AlertFact], Any] | None] = {
+TAB_NAMES = ("alerts", "checks", "jobs", "files", "nodes", "gpus", "actions")
+SORT_KEYS: Mapping[str, Callable[[AlertFact], Any] | None] = {
     "severity": None,
     "newest": lambda a: -a.since,
     "oldest": lambda a: a.since,
@@ -23,10 +23,10 @@ ORDERS: Mapping[str, Callable[[AlertFact], Any] | None] = {
 }
 """None: the order of facts, the worst first."""
 
-HELP = "1-7 tab  j/k move  enter open  a ack  s sort  f fold  / find  space hold  q quit"
+KEY_HELP = "1-7 tab  j/k move  enter open  a ack  s sort  f fold  / find  space hold  q quit"
 
 
-class View(Struct, frozen=True, kw_only=True):
+class TopView(Struct, frozen=True, kw_only=True):
     """Where the person is. `asking`: what a line below asks for (filter, ack); `typed` so far.
 
     `open`: the id of the alert that is shown alone. `each`: no alerts are folded into one row.
@@ -48,21 +48,21 @@ class View(Struct, frozen=True, kw_only=True):
     said: str = ""
 
 
-def alerts(view: View, f: Facts) -> list[Fold]:
+def select_alert_folds(view: TopView, f: Facts) -> list[AlertFold]:
     """Those that fit the filter, in the order that was chosen; those of one incident, and alike ones,
     as one row."""
     word = view.filter.lower()
     fitting = [a for a in f.alerts if word in f"{a.check} {a.subject} {a.summary}".lower()]
-    by = ORDERS[view.order]
+    by = SORT_KEYS[view.order]
     rows = sorted(fitting, key=by) if by is not None else fitting
-    return folding.single(rows) if view.each else folding.folded(rows)
+    return folding.fold_singly(rows) if view.each else folding.fold_alerts(rows)
 
 
-def press(view: View, key: str, f: Facts) -> View:
+def apply_key(view: TopView, key: str, f: Facts) -> TopView:
     """The view after this key."""
     view = replace(view, said="", ack=())
     if view.asking:
-        return _typed(view, key)
+        return _apply_typed_key(view, key)
     if key in ("q", "ctrl-c"):
         return replace(view, done=True) if not view.open or key != "q" else replace(view, open="")
     if key in ("esc", "left"):
@@ -70,18 +70,18 @@ def press(view: View, key: str, f: Facts) -> View:
     if len(key) == 1 and key in "1234567":
         return replace(view, tab=int(key) - 1, open="", chosen=0)
     if key in ("tab", "right"):
-        return replace(view, tab=(view.tab + 1) % len(TABS), open="", chosen=0)
-    return _among_alerts(view, key, f)
+        return replace(view, tab=(view.tab + 1) % len(TAB_NAMES), open="", chosen=0)
+    return _apply_alert_key(view, key, f)
 
 
-def _among_alerts(view: View, key: str, f: Facts) -> View:
-    rows = alerts(view, f)
+def _apply_alert_key(view: TopView, key: str, f: Facts) -> TopView:
+    rows = select_alert_folds(view, f)
     steps = {"j": 1, "down": 1, "k": -1, "up": -1, "pagedown": 10, "pageup": -10}
     if key in steps:
         last = len(rows) - 1 if view.tab == 0 else 10_000
         return replace(view, chosen=max(0, min(last, view.chosen + steps[key])))
     if key == "s":
-        names = list(ORDERS)
+        names = list(SORT_KEYS)
         following = names[(names.index(view.order) + 1) % len(names)]
         return replace(view, order=following, said=f"sorted by {following}")
     if key == "f" and not view.open:
@@ -90,7 +90,7 @@ def _among_alerts(view: View, key: str, f: Facts) -> View:
         return replace(view, asking="filter", typed=view.filter)
     if key == " ":
         return replace(view, held=not view.held)
-    chosen = _chosen(view, rows)
+    chosen = _get_chosen_alerts(view, rows)
     if key == "enter" and chosen:
         return replace(view, open=chosen[0].id)
     if key == "a" and chosen:
@@ -98,14 +98,14 @@ def _among_alerts(view: View, key: str, f: Facts) -> View:
     return view
 
 
-def _ask_for_ack(view: View, chosen: Sequence[AlertFact]) -> View:
+def _ask_for_ack(view: TopView, chosen: Sequence[AlertFact]) -> TopView:
     firing = tuple(a.id for a in chosen if a.state == "firing")
     if not firing:
         return replace(view, said="it does not fire yet: there is nothing to acknowledge")
     return replace(view, asking="ack", asked=firing)
 
 
-def _typed(view: View, key: str) -> View:
+def _apply_typed_key(view: TopView, key: str) -> TopView:
     if view.asking == "ack":
         ack = view.asked if key.lower() == "y" else ()
         return replace(view, asking="", asked=(), ack=ack)
@@ -118,23 +118,23 @@ def _typed(view: View, key: str) -> View:
     return replace(view, typed=view.typed + key) if len(key) == 1 else view
 
 
-def _chosen(view: View, rows: Sequence[Fold]) -> Sequence[AlertFact]:
+def _get_chosen_alerts(view: TopView, rows: Sequence[AlertFold]) -> Sequence[AlertFact]:
     """What is open, or all that the marked row stands for."""
     if view.open:
         return [a for fold in rows for a in fold.rows if a.id == view.open]
     return rows[view.chosen].rows if view.tab == 0 and view.chosen < len(rows) else ()
 
 
-def head(view: View, f: Facts, zone: tzinfo) -> list[Text]:
+def render_head(view: TopView, f: Facts, zone: tzinfo) -> list[Text]:
     """The lines above: what is wrong, who watches, where one is."""
     tabs = Text()
-    for number, name in enumerate(TABS):
+    for number, name in enumerate(TAB_NAMES):
         style = "reverse" if number == view.tab else "dim"
         tabs.append(f"{number + 1} {name}", style=style).append("  ")
-    return [panels.headline(f), panels.watch(f, zone), tabs]
+    return [panels.render_headline(f), panels.render_watcher(f, zone), tabs]
 
 
-def foot(view: View) -> Text:
+def render_foot(view: TopView) -> Text:
     """The line below: a question, an answer, or the keys."""
     if view.asking == "filter":
         return Text(f"filter: {view.typed}_   (enter, esc)")
@@ -143,34 +143,34 @@ def foot(view: View) -> Text:
         return Text(f"acknowledge {view.asked[0]}{more}: no repeats until the end? y/n")
     held = "held  " if view.held else ""
     kept = f"filter: {view.filter}  " if view.filter else ""
-    return Text(f"{held}{kept}{view.said or HELP}", style="dim")
+    return Text(f"{held}{kept}{view.said or KEY_HELP}", style="dim")
 
 
-def body(view: View, f: Facts, zone: tzinfo, height: int) -> RenderableType:
+def render_body(view: TopView, f: Facts, zone: tzinfo, height: int) -> RenderableType:
     """What stands between."""
     if view.open:
         found = next((a for a in f.alerts if a.id == view.open), None)
-        return panels.one_alert(found, f, zone) if found else Text("this alert is over")
-    if TABS[view.tab] == "alerts":
-        rows = alerts(view, f)
+        return panels.render_one_alert(found, f, zone) if found else Text("this alert is over")
+    if TAB_NAMES[view.tab] == "alerts":
+        rows = select_alert_folds(view, f)
         first = max(0, min(view.chosen - height // 2, len(rows) - height))
-        return panels.alerts(rows[first : first + height], f.at, view.chosen - first)
-    return _other(TABS[view.tab], view.chosen, f, zone)
+        return panels.render_alerts(rows[first : first + height], f.at, view.chosen - first)
+    return _render_other_tab(TAB_NAMES[view.tab], view.chosen, f, zone)
 
 
-def _other(tab: str, first: int, f: Facts, zone: tzinfo) -> RenderableType:
+def _render_other_tab(tab: str, first: int, f: Facts, zone: tzinfo) -> RenderableType:
     pages: dict[str, Callable[[], RenderableType]] = {
-        "checks": lambda: panels.checks(f.checks[_from(first, f.checks) :], f, zone),
-        "jobs": lambda: panels.jobs(f.jobs[_from(first, f.jobs) :], f),
-        "files": lambda: panels.disks(f.disks[_from(first, f.disks) :], f.at),
-        "nodes": lambda: panels.nodes(f, f.nodes[_from(first, f.nodes) :]),
+        "checks": lambda: panels.render_checks(f.checks[_clamp_index(first, f.checks) :], f, zone),
+        "jobs": lambda: panels.render_jobs(f.jobs[_clamp_index(first, f.jobs) :], f),
+        "files": lambda: panels.render_disks(f.disks[_clamp_index(first, f.disks) :], f.at),
+        "nodes": lambda: panels.render_nodes(f, f.nodes[_clamp_index(first, f.nodes) :]),
         "gpus": lambda: (
-            panels.gpus(f) if f.gpus else Text("no GPU is under suspicion", style="dim")
+            panels.render_gpus(f) if f.gpus else Text("no GPU is under suspicion", style="dim")
         ),
-        "actions": lambda: Group(panels.actions(f, zone, 50), *panels.unsent(f)),
+        "actions": lambda: Group(panels.render_actions(f, zone, 50), *panels.render_unsent(f)),
     }
     return pages[tab]()
 
 
-def _from(first: int, rows: Sequence[object]) -> int:
+def _clamp_index(first: int, rows: Sequence[object]) -> int:
     return max(0, min(first, len(rows) - 1))

@@ -11,11 +11,11 @@ from msgspec.structs import replace
 
 from sentinel.config.problems import Path
 from sentinel.config.settings import Settings
-from sentinel.config.shapes import default, fields
-from sentinel.config.sources import Reference
-from sentinel.config.yamltext import written
-from sentinel.core.patterns import Guarded
-from sentinel.core.settings import ChannelConfig, CheckConfig, Common, FilePath, Secret
+from sentinel.config.shapes import field_default, settings_fields
+from sentinel.config.sources import TextReference
+from sentinel.config.yamltext import yaml_text
+from sentinel.core.patterns import GuardedPattern
+from sentinel.core.settings import ChannelConfig, CheckCommon, CheckConfig, FilePath, Secret
 from sentinel.core.values import Duration, Share, Size
 
 HIDDEN = "***"
@@ -23,70 +23,72 @@ HIDDEN = "***"
 _PASSWORD_IN_URL = re.compile(r"(\w://[^:/?#\s]*):[^/?#\s]*@")
 
 
-def show(settings: Settings, references: Mapping[Path, Reference] | None = None) -> str:
+def show_settings(
+    settings: Settings, references: Mapping[Path, TextReference] | None = None
+) -> str:
     """The effective configuration, defaults included, as YAML that `load` reads.
 
     Texts that are kept elsewhere appear as their references, plain secrets as `***`.
     """
-    return written(Shown(references or {}).settings(settings))
+    return yaml_text(ShownSettings(references or {}).settings_data(settings))
 
 
-class Shown:
+class ShownSettings:
     """Settings as plain data; the path of every value decides whether it may be shown."""
 
-    def __init__(self, references: Mapping[Path, Reference]) -> None:
+    def __init__(self, references: Mapping[Path, TextReference]) -> None:
         self._references = references
 
-    def settings(self, settings: Settings) -> dict[str, Any]:
+    def settings_data(self, settings: Settings) -> dict[str, Any]:
         """The sections in the order of Settings."""
         state = settings.state
         state = _without_password(state) if "://" in state else FilePath(state)
         sections = {
-            **self.plain(replace(settings, path="", state=state, checks=(), channels=()), ()),
-            "checks": dict(self._check(check) for check in settings.checks),
-            "channels": dict(self._channel(channel) for channel in settings.channels),
+            **self.plain_value(replace(settings, path="", state=state, checks=(), channels=()), ()),
+            "checks": dict(self._check_entry(check) for check in settings.checks),
+            "channels": dict(self._channel_entry(channel) for channel in settings.channels),
         }
-        return {key: sections[key] for key in fields(Settings) if key in sections}
+        return {key: sections[key] for key in settings_fields(Settings) if key in sections}
 
-    def plain(self, value: Any, path: Path) -> Any:
+    def plain_value(self, value: Any, path: Path) -> Any:
         """Dictionaries, lists, texts and numbers, as they would stand in the file."""
         if path in self._references:
             return {self._references[path].how: self._references[path].name}
         if isinstance(value, Struct):
-            return dict(self._keys(value, path))
+            return dict(self._telling_keys(value, path))
         if isinstance(value, Mapping):
-            return {str(k): self.plain(v, (*path, str(k))) for k, v in value.items()}
+            return {str(k): self.plain_value(v, (*path, str(k))) for k, v in value.items()}
         if isinstance(value, list | tuple | AbstractSet):
-            return [self.plain(item, (*path, index)) for index, item in enumerate(value)]
-        return _single(value)
+            return [self.plain_value(item, (*path, index)) for index, item in enumerate(value)]
+        return _single_value(value)
 
-    def _keys(self, value: Struct, path: Path) -> Iterator[tuple[str, Any]]:
+    def _telling_keys(self, value: Struct, path: Path) -> Iterator[tuple[str, Any]]:
         """The keys that say something: what is empty by default is not worth a line, and what
         changes nothing beside the others is refused where it is written."""
         idle = {name for name, _ in getattr(value, "unused", tuple)()}
-        for key, info in fields(type(value)).items():
+        for key, info in settings_fields(type(value)).items():
             if info.name in idle:
                 continue
             item = getattr(value, info.name)
-            shown = self.plain(item, (*path, key))
-            if shown not in (None, "", [], {}) or item != default(info):
+            shown = self.plain_value(item, (*path, key))
+            if shown not in (None, "", [], {}) or item != field_default(info):
                 yield key, shown
 
-    def _check(self, check: CheckConfig) -> tuple[str, dict[str, Any]]:
+    def _check_entry(self, check: CheckConfig) -> tuple[str, dict[str, Any]]:
         path = ("checks", check.name)
-        known = {**self.plain(check.common, path), **_timing(check)}
-        common = {key: known[key] for key in fields(Common) if key in known}
-        own = self.plain(check.plugin, path)
+        known = {**self.plain_value(check.common, path), **_effective_timing(check)}
+        common = {key: known[key] for key in settings_fields(CheckCommon) if key in known}
+        own = self.plain_value(check.plugin, path)
         return check.name, {"kind": common.pop("kind"), **own, **common}
 
-    def _channel(self, channel: ChannelConfig) -> tuple[str, dict[str, Any]]:
+    def _channel_entry(self, channel: ChannelConfig) -> tuple[str, dict[str, Any]]:
         path = ("channels", channel.name)
-        common = {**self.plain(channel.common, path), "kind": channel.kind}
-        own = self.plain(channel.plugin, path)
+        common = {**self.plain_value(channel.common, path), "kind": channel.kind}
+        own = self.plain_value(channel.plugin, path)
         return channel.name, {"kind": common.pop("kind"), **own, **common}
 
 
-def _timing(check: CheckConfig) -> dict[str, str]:
+def _effective_timing(check: CheckConfig) -> dict[str, str]:
     """`every` and `timeout` as they are in effect: the kind's own where none is given."""
     common, kind = check.common, check.plugin
     every = common.every if common.every is not None else kind.EVERY
@@ -95,12 +97,12 @@ def _timing(check: CheckConfig) -> dict[str, str]:
     return {key: Duration(value).exact() for key, value in known.items() if value is not None}
 
 
-def _single(value: Any) -> Any:
+def _single_value(value: Any) -> Any:
     if isinstance(value, Secret):
         return HIDDEN
     if isinstance(value, Duration | Size | Share):
         return value.exact()
-    if isinstance(value, re.Pattern | Guarded):
+    if isinstance(value, re.Pattern | GuardedPattern):
         return value.pattern
     if isinstance(value, Enum):
         return value.value

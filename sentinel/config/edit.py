@@ -6,40 +6,40 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from sentinel.config.nodes import Table, bare
-from sentinel.config.problems import Collector, ConfigError
-from sentinel.config.reader import read
-from sentinel.config.yamltext import flow, written
+from sentinel.config.nodes import TableNode, node_data
+from sentinel.config.problems import ConfigError, ProblemCollector
+from sentinel.config.reader import read_yaml
+from sentinel.config.yamltext import flow_text, yaml_text
 from sentinel.core.errors import SentinelError
 
 STEP = "  "
 
 
-class ByHand(SentinelError):
+class EditByHand(SentinelError):
     """The place cannot be found without touching something else; says what to write, and where."""
 
     exit_code = 65
     """EX_DATAERR of sysexits(3)."""
 
 
-def with_entry(text: str, section: str, name: str, block: Mapping[str, Any]) -> str:
+def insert_entry(text: str, section: str, name: str, block: Mapping[str, Any]) -> str:
     """The text with `name: block` in that section, which is begun where there is none. Raises
     ByHand, or ConfigError for a text that is no YAML."""
-    mark, text = _parted(text)
-    before = _data(text)
+    mark, text = _split_byte_order_mark(text)
+    before = _load_data(text)
     have = before.get(section) or {}
     if not isinstance(have, dict) or name in have:
-        raise _by_hand(section, {name: dict(block)})
+        raise _by_hand_error(section, {name: dict(block)})
     wanted = {**before, section: {**have, name: dict(block)}}
     ways = _entry_ways(text, section, {name: dict(block)})
     return mark + _first_right(text, wanted, ways, section)
 
 
-def with_item(text: str, path: tuple[str, str, str], item: str) -> str:
+def insert_item(text: str, path: tuple[str, str, str], item: str) -> str:
     """The text with one more item in the list at `path`; a single word becomes a list. Raises
     ByHand or ConfigError."""
-    mark, text = _parted(text)
-    before, (section, name, key) = _data(text), path
+    mark, text = _split_byte_order_mark(text)
+    before, (section, name, key) = _load_data(text), path
     have = before[section][name][key]
     items = [*have, item] if isinstance(have, list) else [have, item]
     block = {**before[section][name], key: items}
@@ -48,7 +48,7 @@ def with_item(text: str, path: tuple[str, str, str], item: str) -> str:
     return mark + _first_right(text, wanted, _item_ways(text, path, item), where)
 
 
-def _parted(text: str) -> tuple[str, str]:
+def _split_byte_order_mark(text: str) -> tuple[str, str]:
     """The byte order mark, which parsers do not count, and the rest."""
     rest = text.removeprefix("\ufeff")
     return text[: len(text) - len(rest)], rest
@@ -76,11 +76,11 @@ def replace_file(path: str, text: str, judge: Callable[[str], None] = lambda _be
         raise
 
 
-def _data(text: str) -> dict[str, Any]:
-    root = read(text.encode(), Collector())
-    if not isinstance(root, Table):
-        raise _by_hand("", {})
-    data: dict[str, Any] = bare(root)
+def _load_data(text: str) -> dict[str, Any]:
+    root = read_yaml(text.encode(), ProblemCollector())
+    if not isinstance(root, TableNode):
+        raise _by_hand_error("", {})
+    data: dict[str, Any] = node_data(root)
     return data
 
 
@@ -93,86 +93,88 @@ def _first_right(text: str, wanted: dict[str, Any], ways: Iterator[Way], where: 
     for way in ways:
         try:
             after = way()
-            if _data(after) == wanted:
+            if _load_data(after) == wanted:
                 return after
-        except (ConfigError, ByHand, LookupError):
+        except (ConfigError, EditByHand, LookupError):
             continue
     section = where.partition(".")[0]
-    old = _data(text).get(section) or {}
-    raise _by_hand(where, {k: v for k, v in wanted[section].items() if old.get(k) != v})
+    old = _load_data(text).get(section) or {}
+    raise _by_hand_error(where, {k: v for k, v in wanted[section].items() if old.get(k) != v})
 
 
-def _by_hand(where: str, block: Mapping[str, Any]) -> ByHand:
-    shown = f"; write it by hand: {flow(dict(block))}" if block else ""
-    return ByHand(f"{where or 'the file'}: nothing can be added here without changing more{shown}")
+def _by_hand_error(where: str, block: Mapping[str, Any]) -> EditByHand:
+    shown = f"; write it by hand: {flow_text(dict(block))}" if block else ""
+    return EditByHand(
+        f"{where or 'the file'}: nothing can be added here without changing more{shown}"
+    )
 
 
 def _entry_ways(text: str, section: str, entry: dict[str, Any]) -> Iterator[Way]:
     import yaml
 
-    root = _composed(text)
+    root = _compose_nodes(text)
     mapping = isinstance(root, yaml.MappingNode)
     pairs = [(k, v) for k, v in root.value if k.value == section] if mapping else []
     for key, value in pairs:
         if isinstance(value, yaml.MappingNode):
-            yield from _into(text, value, entry, section)
-        yield lambda value=value: _replaced(text, value, flow(entry))  # type: ignore[misc]
+            yield from _insert_into(text, value, entry, section)
+        yield lambda value=value: _replace_single(text, value, flow_text(entry))  # type: ignore[misc]
         column = key.start_mark.column + len(STEP)
-        yield lambda key=key, c=column: _after_line(text, key.end_mark.index, entry, c)  # type: ignore[misc]
+        yield lambda key=key, c=column: _insert_after_line(text, key.end_mark.index, entry, c)  # type: ignore[misc]
     if not pairs:
         if mapping:
-            yield from _into(text, root, {section: entry}, "")
-        yield lambda: _after_line(text, _document_end(text), {section: entry}, 0)
+            yield from _insert_into(text, root, {section: entry}, "")
+        yield lambda: _insert_after_line(text, _document_end(text), {section: entry}, 0)
 
 
-def _into(text: str, node: Any, entry: dict[str, Any], section: str) -> Iterator[Way]:
+def _insert_into(text: str, node: Any, entry: dict[str, Any], section: str) -> Iterator[Way]:
     """At its end, in its own style; the other way as its last line is written."""
     if node.flow_style:
-        yield lambda: _in_brackets(text, node, flow(entry)[1:-1])
+        yield lambda: _insert_in_brackets(text, node, flow_text(entry)[1:-1])
         return
     column = node.value[0][0].start_mark.column if node.value else node.start_mark.column
-    yield lambda: _after_line(text, _end(text, node), entry, column)
-    yield lambda: _before(text, node, entry, column)
+    yield lambda: _insert_after_line(text, _node_end(text, node), entry, column)
+    yield lambda: _insert_before(text, node, entry, column)
 
 
 def _item_ways(text: str, path: tuple[str, str, str], item: str) -> Iterator[Way]:
     import yaml
 
-    node = _composed(text)
+    node = _compose_nodes(text)
     for key in path:
         node = next(value for name, value in node.value if name.value == key)
     if isinstance(node, yaml.ScalarNode):
         start, end = node.start_mark.index, node.end_mark.index
-        yield lambda: _replaced(text, node, f"[{text[start:end]}, {flow(item)}]")
-        yield lambda: _replaced(text, node, flow([node.value, item]))
+        yield lambda: _replace_single(text, node, f"[{text[start:end]}, {flow_text(item)}]")
+        yield lambda: _replace_single(text, node, flow_text([node.value, item]))
     elif node.flow_style:
-        yield lambda: _in_brackets(text, node, flow(item))
+        yield lambda: _insert_in_brackets(text, node, flow_text(item))
     else:
-        line = f"{' ' * node.start_mark.column}- {flow(item)}"
-        yield lambda: _insert_lines(text, _line_end(text, _end(text, node)), [line])
+        line = f"{' ' * node.start_mark.column}- {flow_text(item)}"
+        yield lambda: _insert_lines(text, _line_end(text, _node_end(text, node)), [line])
 
 
-def _in_brackets(text: str, node: Any, words: str) -> str:
+def _insert_in_brackets(text: str, node: Any, words: str) -> str:
     """Before the closing bracket, after a comma unless there is one."""
     at = node.end_mark.index - 1
     if text[at] not in "]}":
         raise LookupError(at)
-    comma = ", " if node.value and not _comma_before(text, node) else ""
+    comma = ", " if node.value and not _has_comma_before(text, node) else ""
     return text[:at] + comma + words + text[at:]
 
 
-def _comma_before(text: str, node: Any) -> bool:
+def _has_comma_before(text: str, node: Any) -> bool:
     import yaml
 
     last = None
-    for token in _tokens(text):
+    for token in _scan_tokens(text):
         if token.start_mark.index >= node.end_mark.index - 1:
             break
         last = token
     return isinstance(last, yaml.FlowEntryToken)
 
 
-def _replaced(text: str, node: Any, words: str) -> str:
+def _replace_single(text: str, node: Any, words: str) -> str:
     """In place of a single value; nothing where it is an empty one."""
     start, end = node.start_mark.index, node.end_mark.index
     if start == end or isinstance(node.value, list):
@@ -180,15 +182,15 @@ def _replaced(text: str, node: Any, words: str) -> str:
     return text[:start] + words + text[end:]
 
 
-def _before(text: str, node: Any, entry: dict[str, Any], column: int) -> str:
+def _insert_before(text: str, node: Any, entry: dict[str, Any], column: int) -> str:
     """In front of its first key."""
     start = node.value[0][0].start_mark.index
-    lines = [f"{' ' * column}{line}" for line in written(entry).splitlines()]
+    lines = [f"{' ' * column}{line}" for line in yaml_text(entry).splitlines()]
     return _insert_lines(text, text.rfind("\n", 0, start) + 1, lines)
 
 
-def _after_line(text: str, at: int, entry: dict[str, Any], column: int) -> str:
-    lines = [f"{' ' * column}{line}" for line in written(entry).splitlines()]
+def _insert_after_line(text: str, at: int, entry: dict[str, Any], column: int) -> str:
+    lines = [f"{' ' * column}{line}" for line in yaml_text(entry).splitlines()]
     return _insert_lines(text, _line_end(text, at), lines)
 
 
@@ -207,7 +209,7 @@ def _line_end(text: str, at: int) -> int:
     return len(text) if end < 0 else end + 1
 
 
-def _composed(text: str) -> Any:
+def _compose_nodes(text: str) -> Any:
     """Its nodes with their marks, by the parser that reads configurations: the two of PyYAML take
     different tabs."""
     import yaml
@@ -215,7 +217,7 @@ def _composed(text: str) -> Any:
     return yaml.compose(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
 
 
-def _tokens(text: str) -> Iterator[Any]:
+def _scan_tokens(text: str) -> Iterator[Any]:
     import yaml
 
     yield from yaml.scan(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
@@ -225,11 +227,11 @@ def _document_end(text: str) -> int:
     """Where `...` stands, or the end."""
     import yaml
 
-    ends = (t.start_mark.index for t in _tokens(text) if isinstance(t, yaml.DocumentEndToken))
+    ends = (t.start_mark.index for t in _scan_tokens(text) if isinstance(t, yaml.DocumentEndToken))
     return int(next(ends, len(text)))
 
 
-def _end(text: str, node: Any) -> int:
+def _node_end(text: str, node: Any) -> int:
     """Behind the last thing that is written in it. The node's own mark is where the next thing
     begins, so that comments between them would count as its own."""
     import yaml
@@ -238,7 +240,7 @@ def _end(text: str, node: Any) -> int:
         yaml.BlockEndToken, yaml.StreamEndToken, yaml.DocumentEndToken, yaml.DocumentStartToken,
     )  # fmt: skip
     start, end, last = node.start_mark.index, node.end_mark.index, node.start_mark.index
-    for token in _tokens(text):
+    for token in _scan_tokens(text):
         if start <= token.start_mark.index < end and not isinstance(token, nothing):
             last = max(last, token.end_mark.index)
     return int(last)

@@ -16,17 +16,32 @@ from typing import Any, Literal, get_args, get_origin
 
 from msgspec import Struct
 
-from sentinel.config.shapes import Leaf, ListOf, OneOf, Record, TableOf, fields, shape
+from sentinel.config.shapes import (
+    LeafShape,
+    ListShape,
+    RecordShape,
+    TableShape,
+    UnionShape,
+    settings_fields,
+    type_shape,
+)
 from sentinel.core.declared import Metric, Panel
 from sentinel.core.errors import CannotTell, ChannelError, SentinelError
 from sentinel.core.kinds import Action, Channel, Check
 from sentinel.core.model import Notification, Receipt, Report
 from sentinel.core.ports import Context
-from sentinel.core.settings import ChannelCommon, Common, FilePath, Secret
+from sentinel.core.settings import ChannelCommon, CheckCommon, FilePath, Secret
 from sentinel.core.text import shortened
-from sentinel.trust import Distrusted, Fault, believed, believed_names, fault, tree_fault
+from sentinel.trust import (
+    TrustFault,
+    UntrustedFile,
+    describe_trusted_users,
+    find_path_fault,
+    find_tree_fault,
+    get_trusted_uids,
+)
 
-_COMMON: dict[Any, Any] = {Check: Common, Channel: ChannelCommon}
+_COMMON: dict[Any, Any] = {Check: CheckCommon, Channel: ChannelCommon}
 _NEEDED: dict[type, tuple[str, ...]] = {
     Check: ("run",),
     Channel: ("send",),
@@ -62,7 +77,7 @@ _CONSTANTS: dict[Any, dict[str, tuple[Callable[[Any], bool], str]]] = {
 answer would cost every other check its run."""
 
 
-class Unfit(SentinelError):
+class UnfitKind(SentinelError):
     """The class, or its file, is no kind that can be used; the text says why."""
 
 
@@ -92,13 +107,13 @@ BROKEN: dict[Any, Callable[[str], Check | Channel]] = {
 }
 
 
-class Packaged(Struct, frozen=True):
+class PackagedKind(Struct, frozen=True):
     """A kind by an entry point."""
 
     entry: Any
 
     @property
-    def origin(self) -> str:
+    def kind_origin(self) -> str:
         """The distribution and its version."""
         found = self.entry.dist
         return f"{found.name} {found.version}" if found else "unknown"
@@ -106,23 +121,25 @@ class Packaged(Struct, frozen=True):
     @property
     def place(self) -> str:
         """Where its code is, for people."""
-        files = [home for home in self._homes() if home.endswith(".py")]
-        return f"{self.origin} ({files[0]})" if files else self.origin
+        files = [home for home in self._code_files() if home.endswith(".py")]
+        return f"{self.kind_origin} ({files[0]})" if files else self.kind_origin
 
-    def load(self, base: type) -> Any:
+    def load_class(self, base: type) -> Any:
         """The class. Raises Distrusted before it is imported, and Unfit."""
-        trusted = believed() | {os.stat(__file__).st_uid}
-        for home in self._homes():
+        trusted = get_trusted_uids() | {os.stat(__file__).st_uid}
+        for home in self._code_files():
             while not os.path.lexists(home):  # inside of an archive
                 home = os.path.dirname(home)
-            _require(tree_fault(home, trusted), f"the plugin {self.entry.name!r} in {home}")
+            _refuse_distrusted(
+                find_tree_fault(home, trusted), f"the plugin {self.entry.name!r} in {home}"
+            )
         try:
             found = self.entry.load()
         except (Exception, SystemExit) as error:
-            raise Unfit(_raised(error, "")) from error
-        return judged(found, base)
+            raise UnfitKind(_error_line(error, "")) from error
+        return judge_class(found, base)
 
-    def _homes(self) -> Iterator[str]:
+    def _code_files(self) -> Iterator[str]:
         """The files of its top-level package or module, and what names it; nothing is imported."""
         from importlib.util import find_spec
 
@@ -136,46 +153,46 @@ class Packaged(Struct, frozen=True):
             yield spec.origin
 
 
-class Filed(Struct, frozen=True):
+class FiledKind(Struct, frozen=True):
     """A kind in a file of its own, which is named like it."""
 
     path: str
 
     @property
-    def name(self) -> str:
+    def kind_name(self) -> str:
         """The kind."""
         return os.path.basename(self.path).removesuffix(".py")
 
     @property
-    def origin(self) -> str:
+    def kind_origin(self) -> str:
         """The file."""
         return self.path
 
-    place = origin
+    place = kind_origin
 
-    def load(self, base: type) -> Any:
+    def load_class(self, base: type) -> Any:
         """The class; that of an unchanged file is the same each time. Raises Distrusted before
         anything is run, and Unfit."""
         for path in (os.path.dirname(self.path), self.path):
-            _require(fault(path, believed()), f"the plugin {self.path}")
+            _refuse_distrusted(find_path_fault(path, get_trusted_uids()), f"the plugin {self.path}")
         try:
             with open(self.path, "rb") as file:
                 source = file.read()
         except OSError as error:
-            raise Unfit(error.strerror or str(error)) from error
+            raise UnfitKind(error.strerror or str(error)) from error
         known = _loaded.get(self.path)
         if known is None or known[0] != source:
-            known = _loaded[self.path] = source, self._run(source, base)
-        return judged(known[1], base)
+            known = _loaded[self.path] = source, self._run_source(source, base)
+        return judge_class(known[1], base)
 
-    def _run(self, source: bytes, base: type) -> Any:
+    def _run_source(self, source: bytes, base: type) -> Any:
         name = f"sentinel_checks_from.{os.path.basename(self.path)}"
         module = sys.modules[name] = ModuleType(name)  # where its annotations are looked up
         module.__file__ = self.path
         try:
             exec(compile(source, self.path, "exec"), vars(module))  # noqa: S102
         except (Exception, SystemExit) as error:
-            raise Unfit(_raised(error, self.path)) from error
+            raise UnfitKind(_error_line(error, self.path)) from error
         kinds = [
             found
             for found in vars(module).values()
@@ -183,27 +200,27 @@ class Filed(Struct, frozen=True):
         ]
         if len(kinds) != 1:
             names = ", ".join(kind.__name__ for kind in kinds) or "none"
-            raise Unfit(f"one class with the base {base.__name__} is wanted, here: {names}")
+            raise UnfitKind(f"one class with the base {base.__name__} is wanted, here: {names}")
         return kinds[0]
 
 
 _loaded: dict[str, tuple[bytes, Any]] = {}
 
 
-def filed(folders: Collection[str]) -> Iterator[Filed]:
+def find_filed_kinds(folders: Collection[str]) -> Iterator[FiledKind]:
     """The files of these directories that hold a kind; raises OSError."""
     for folder in folders:
         for name in sorted(os.listdir(folder)):
             if name.endswith(".py") and not name.startswith((".", "_")):
-                yield Filed(os.path.join(folder, name))
+                yield FiledKind(os.path.join(folder, name))
 
 
-def judged(cls: Any, base: type) -> Any:
+def judge_class(cls: Any, base: type) -> Any:
     """The class, if it is fit to be a kind; else raises Unfit with all that is wrong."""
     if not (isinstance(cls, type) and issubclass(cls, base)):
-        raise Unfit(f"{cls!r} has not the base class sentinel.plugin.{base.__name__}")
-    if wrong := [*_fields(cls, base), *_members(cls, base)]:
-        raise Unfit("; ".join(wrong))
+        raise UnfitKind(f"{cls!r} has not the base class sentinel.plugin.{base.__name__}")
+    if wrong := [*_field_faults(cls, base), *_member_faults(cls, base)]:
+        raise UnfitKind("; ".join(wrong))
     return cls
 
 
@@ -221,7 +238,7 @@ _ASKED: dict[type, Mapping[str, Any]] = {
 }
 
 
-def tried(plugin: Any, base: type) -> Any:
+def try_plugin(plugin: Any, base: type) -> Any:
     """The plugin, if each hook that is asked before any run answers with what is wanted of it:
     what it raises there would cost every other check its run. Else raises Unfit."""
     for name, wanted in _ASKED[base].items():
@@ -234,36 +251,36 @@ def tried(plugin: Any, base: type) -> Any:
         except CannotTell:  # of a look, not of its code: its run will say so
             continue
         except (Exception, SystemExit) as error:
-            raise Unfit(f"`{name}`: {_raised(error, file_of(plugin))}") from error
+            raise UnfitKind(f"`{name}`: {_error_line(error, kind_file(plugin))}") from error
         if not fits:
-            raise Unfit(
+            raise UnfitKind(
                 f"`{name}` gives {shortened(repr(found), 80)}; see sentinel.plugin.{base.__name__}"
             )
     return plugin
 
 
-def raised(error: BaseException, kind: Any) -> str:
+def describe_error(error: BaseException, kind: Any) -> str:
     """What went wrong in the code of a kind, with the line."""
-    return _raised(error, file_of(kind))
+    return _error_line(error, kind_file(kind))
 
 
-def file_of(kind: Any) -> str:
+def kind_file(kind: Any) -> str:
     """The file of a kind's class, or of its instance's; empty: it has none."""
     cls = kind if isinstance(kind, type) else type(kind)
     return str(getattr(sys.modules.get(cls.__module__), "__file__", ""))
 
 
-def _fields(cls: Any, base: type) -> Iterator[str]:
+def _field_faults(cls: Any, base: type) -> Iterator[str]:
     try:
-        own = fields(cls)
+        own = settings_fields(cls)
     except (NameError, TypeError) as error:
         yield f"a field's type: {error}"
         return
-    taken = fields(_COMMON[base]) if base in _COMMON else {}
+    taken = settings_fields(_COMMON[base]) if base in _COMMON else {}
     for key, info in own.items():
         if key in taken:
             yield f"field {key!r} is a key that every {base.__name__.lower()} has; rename it"
-        for kind in _unsupported(info.type):
+        for kind in _unsupported_types(info.type):
             name = getattr(kind, "__name__", kind)
             yield (
                 f"field {key!r}: the type {name} is not supported; use str, int, float, bool, Literal,"
@@ -271,27 +288,27 @@ def _fields(cls: Any, base: type) -> Iterator[str]:
             )
 
 
-def _unsupported(hint: Any) -> Iterator[Any]:
-    found = shape(hint)
-    if isinstance(found, OneOf):
+def _unsupported_types(hint: Any) -> Iterator[Any]:
+    found = type_shape(hint)
+    if isinstance(found, UnionShape):
         for one in found.types:
-            yield from _unsupported(one)
-    elif isinstance(found, Record):
-        for info in fields(found.cls).values():
-            yield from _unsupported(info.type)
-    elif isinstance(found, ListOf | TableOf):
-        yield from _unsupported(found.item if isinstance(found, ListOf) else found.value)
-    elif isinstance(found, Leaf) and not _supported(found.type):
+            yield from _unsupported_types(one)
+    elif isinstance(found, RecordShape):
+        for info in settings_fields(found.cls).values():
+            yield from _unsupported_types(info.type)
+    elif isinstance(found, ListShape | TableShape):
+        yield from _unsupported_types(found.item if isinstance(found, ListShape) else found.value)
+    elif isinstance(found, LeafShape) and not _is_supported(found.type):
         yield found.type
 
 
-def _supported(kind: Any) -> bool:
+def _is_supported(kind: Any) -> bool:
     if kind in _PLAIN or get_origin(kind) is Literal:
         return True
     return isinstance(kind, type) and (issubclass(kind, Enum) or hasattr(kind, "parse"))
 
 
-def _members(cls: type, base: type) -> Iterator[str]:
+def _member_faults(cls: type, base: type) -> Iterator[str]:
     for name in _NEEDED[base]:
         if inspect.getattr_static(cls, name, None) is inspect.getattr_static(base, name, None):
             yield f"it has no `{name}`"
@@ -301,16 +318,16 @@ def _members(cls: type, base: type) -> Iterator[str]:
             yield f"`{name}` is {shortened(repr(value), 80)}; expected {wanted}"
 
 
-def _require(wrong: Fault | None, what: str) -> None:
+def _refuse_distrusted(wrong: TrustFault | None, what: str) -> None:
     if wrong:
         mend = f"; {wrong.remedy} {wrong.path}" if wrong.remedy else ""
-        raise Distrusted(
+        raise UntrustedFile(
             f"{what} is not used: {wrong.path} {wrong.why}, and what runs here must be changed by "
-            f"nobody but {believed_names()}{mend}; or install it where that is so"
+            f"nobody but {describe_trusted_users()}{mend}; or install it where that is so"
         )
 
 
-def _raised(error: BaseException, path: str) -> str:
+def _error_line(error: BaseException, path: str) -> str:
     """What went wrong, and the last line of the file where it did."""
     if isinstance(error, SyntaxError):
         return f"{error!r}" if error.lineno is None else f"line {error.lineno}: {error!r}"

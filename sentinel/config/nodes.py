@@ -23,10 +23,10 @@ _WORDS = {"": None, "~": None} | {
 }
 
 
-class Scalar(Struct, frozen=True):
+class ScalarNode(Struct, frozen=True):
     """A single value and the text it was written as.
 
-    `loose`: there was no way to write it as text in particular (the command line), so
+    `loose_scalar`: there was no way to write it as text in particular (the command line), so
     where text is expected `text` counts, whatever `value` looks like.
     """
 
@@ -36,14 +36,14 @@ class Scalar(Struct, frozen=True):
     loose: bool = False
 
 
-class Items(Struct, frozen=True):
+class ListNode(Struct, frozen=True):
     """A list."""
 
     items: tuple[Any, ...]
     line: int = 0
 
 
-class Entry(Struct, frozen=True):
+class TableEntry(Struct, frozen=True):
     """A key with its value; `line` is the key's."""
 
     key: str
@@ -51,17 +51,17 @@ class Entry(Struct, frozen=True):
     value: Any
 
 
-class Table(Struct, frozen=True):
+class TableNode(Struct, frozen=True):
     """A mapping, in the order of the file."""
 
-    entries: dict[str, Entry]
+    entries: dict[str, TableEntry]
     line: int = 0
 
 
-Node = Scalar | Items | Table
+ConfigNode = ScalarNode | ListNode | TableNode
 
 
-def resolve(text: str) -> str | int | float | bool | None:
+def resolve_scalar(text: str) -> str | int | float | bool | None:
     """A plain scalar's value by YAML 1.2's core schema (https://yaml.org/spec/1.2.2/#103-core-schema).
 
     So `12:30` is text, not base 60, and yes, no, on and off are text, not booleans.
@@ -80,34 +80,36 @@ def resolve(text: str) -> str | int | float | bool | None:
     return text if infinite is None else float(infinite[0].replace(".", "", 1))
 
 
-def plain(data: Any) -> Node:
+def nodes_from_data(data: Any) -> ConfigNode:
     """Python data as nodes without lines; texts stay texts."""
     if isinstance(data, Mapping):
-        return Table({str(k): Entry(str(k), 0, plain(v)) for k, v in data.items()})
+        return TableNode(
+            {str(k): TableEntry(str(k), 0, nodes_from_data(v)) for k, v in data.items()}
+        )
     if isinstance(data, list | tuple):
-        return Items(tuple(plain(item) for item in data))
-    return Scalar(data, "" if data is None else str(data))
+        return ListNode(tuple(nodes_from_data(item) for item in data))
+    return ScalarNode(data, "" if data is None else str(data))
 
 
-def loose(text: str) -> Scalar:
+def loose_scalar(text: str) -> ScalarNode:
     """A word of the command line."""
-    return Scalar(resolve(text), text, loose=True)
+    return ScalarNode(resolve_scalar(text), text, loose=True)
 
 
-def bare(node: Node) -> Any:
+def node_data(node: ConfigNode) -> Any:
     """The data of a node, without its lines."""
-    if isinstance(node, Table):
-        return {key: bare(entry.value) for key, entry in node.entries.items()}
-    return [bare(item) for item in node.items] if isinstance(node, Items) else node.value
+    if isinstance(node, TableNode):
+        return {key: node_data(entry.value) for key, entry in node.entries.items()}
+    return [node_data(item) for item in node.items] if isinstance(node, ListNode) else node.value
 
 
-def line_at(node: Node, path: tuple[str | int, ...]) -> int:
+def line_at(node: ConfigNode, path: tuple[str | int, ...]) -> int:
     """The line of the deepest node on the path that exists."""
     line = node.line
     for step in path:
-        if isinstance(node, Table) and step in node.entries:
+        if isinstance(node, TableNode) and step in node.entries:
             line, node = node.entries[str(step)].line, node.entries[str(step)].value
-        elif isinstance(node, Items) and isinstance(step, int) and step < len(node.items):
+        elif isinstance(node, ListNode) and isinstance(step, int) and step < len(node.items):
             node = node.items[step]
             line = node.line
         else:

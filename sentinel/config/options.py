@@ -5,50 +5,50 @@ from collections.abc import Container, Mapping, Sequence
 from textwrap import wrap
 from typing import Any
 
-from sentinel.config.convert import Converter
-from sentinel.config.nodes import Entry, Items, Node, Table, loose
-from sentinel.config.problems import BadOptions, Collector, Path, near
-from sentinel.config.sentences import sentences
+from sentinel.config.convert import SettingsConverter
+from sentinel.config.nodes import ConfigNode, ListNode, TableEntry, TableNode, loose_scalar
+from sentinel.config.problems import BadOptions, Path, ProblemCollector, nearest_word
+from sentinel.config.sentences import field_sentences
 from sentinel.config.shapes import (
-    Leaf,
-    Record,
-    TableOf,
-    alternatives,
-    default,
-    fields,
+    LeafShape,
+    RecordShape,
+    TableShape,
+    field_default,
     is_list,
-    item_of,
-    lists,
-    required,
+    is_required,
+    list_item_type,
+    list_keys,
+    possible_shapes,
+    settings_fields,
 )
-from sentinel.config.sources import Sources
-from sentinel.config.wording import expected
+from sentinel.config.sources import ConfigSources
+from sentinel.config.wording import describe_expected
 from sentinel.core.errors import Invalid
 
 
-def one_shot(kind_class: Any, options: Mapping[str, Sequence[str]]) -> Any:
+def settings_from_options(kind_class: Any, options: Mapping[str, Sequence[str]]) -> Any:
     """The settings object that the options describe, each with all its texts in order.
 
     `--warn used=85%` fills a mapping, repeated options fill a list, and a flag without a
     value is the text '' or true. Raises BadOptions that names the option.
     """
-    collector = Collector(show=option_text, error=BadOptions)
-    converter = Converter(collector, Sources(os.environ))
-    entries: dict[str, Entry] = {}
+    collector = ProblemCollector(show=option_text, error=BadOptions)
+    converter = SettingsConverter(collector, ConfigSources(os.environ))
+    entries: dict[str, TableEntry] = {}
     for option, texts in options.items():
         try:
             key = _key(kind_class, option)
             before = entries[key].value if key in entries else None
-            entries[key] = Entry(key, 0, _node(kind_class, key, texts, before))
+            entries[key] = TableEntry(key, 0, _node(kind_class, key, texts, before))
         except Invalid as error:
-            collector.error(0, (option.lstrip("-"),), str(error))
-    collector.check()
-    settings = converter.record(Table(entries), kind_class, ())
-    collector.check()
+            collector.add_error(0, (option.lstrip("-"),), str(error))
+    collector.raise_if_errors()
+    settings = converter.convert_record(TableNode(entries), kind_class, ())
+    collector.raise_if_errors()
     return settings
 
 
-def options_of(kind_class: Any) -> list[tuple[str, str, bool]]:
+def kind_options(kind_class: Any) -> list[tuple[str, str, bool]]:
     """Each setting as `stale-after`, one line of help, and whether it may be repeated."""
     return [
         (
@@ -56,8 +56,8 @@ def options_of(kind_class: Any) -> list[tuple[str, str, bool]]:
             _help(info, said.get(key, "")),
             repeats or nested,
         )
-        for said in [sentences(kind_class)]
-        for key, info in fields(kind_class).items()
+        for said in [field_sentences(kind_class)]
+        for key, info in settings_fields(kind_class).items()
         for repeats, nested in [(is_list(info.type), _is_table(info.type))]
     ]
 
@@ -66,7 +66,7 @@ def help_lines(kind_class: Any, width: int) -> list[str]:
     """What `--help` prints: each option with what it is for, and once the keys below it with theirs."""
     lines: list[str] = []
     before: dict[str, str] = {}
-    for option, text, repeats in options_of(kind_class):
+    for option, text, repeats in kind_options(kind_class):
         lines += _row(f"  --{option:<18} ", f"{text}{' (repeatable)' if repeats else ''}", width)
         below = _below_of(kind_class, _key(kind_class, option))
         for key, told in below.items() if below != before else ():
@@ -83,33 +83,33 @@ def option_text(path: Path) -> str:
 
 def _key(kind_class: Any, option: str) -> str:
     word = option.lstrip("-").replace("-", "_")
-    names = {_singular(key): key for key in lists(kind_class)}
-    names |= {key: key for key in fields(kind_class)}
+    names = {_singular(key): key for key in list_keys(kind_class)}
+    names |= {key: key for key in settings_fields(kind_class)}
     if word not in names:
-        close = near(word, names)
-        known = ", ".join(f"--{option}" for option, _, _ in options_of(kind_class))
+        close = nearest_word(word, names)
+        known = ", ".join(f"--{option}" for option, _, _ in kind_options(kind_class))
         hint = f" (did you mean --{_dashed(close)}?)" if close else f"; known: {known or 'none'}"
         raise Invalid(f"there is no such option{hint}")
     return names[word]
 
 
-def _node(kind_class: Any, key: str, texts: Sequence[str], before: Node | None) -> Node:
-    hint = fields(kind_class)[key].type
+def _node(kind_class: Any, key: str, texts: Sequence[str], before: ConfigNode | None) -> ConfigNode:
+    hint = settings_fields(kind_class)[key].type
     if is_list(hint):
-        items = before.items if isinstance(before, Items) else ()
-        return Items((*items, *(loose(text) for text in texts)))
+        items = before.items if isinstance(before, ListNode) else ()
+        return ListNode((*items, *(loose_scalar(text) for text in texts)))
     if _is_table(hint) and all("=" in text for text in texts):
         return _table(texts, _keys(hint))
     if len(texts) != 1 or before is not None:
-        raise Invalid(f"given more than once; expected {expected(hint)}")
+        raise Invalid(f"given more than once; expected {describe_expected(hint)}")
     if _is_table(hint) and not _is_leaf(hint):
         raise Invalid(f"expected KEY=VALUE, got '{texts[0]}'")
-    return loose(texts[0])
+    return loose_scalar(texts[0])
 
 
-def _table(texts: Sequence[str], known: Container[str]) -> Table:
+def _table(texts: Sequence[str], known: Container[str]) -> TableNode:
     """`used=85%` and, one level down, `checkpoint.allow=15m`."""
-    root = Table({})
+    root = TableNode({})
     for text in texts:
         path, _, value = text.partition("=")
         path = path.strip().replace("-", "_") if path.replace("-", "_") in known else path.strip()
@@ -119,13 +119,13 @@ def _table(texts: Sequence[str], known: Container[str]) -> Table:
             table = _below(table, step)
         if last in table.entries:
             raise Invalid(f"{path} is given more than once")
-        table.entries[last] = Entry(last, 0, loose(value))
+        table.entries[last] = TableEntry(last, 0, loose_scalar(value))
     return root
 
 
-def _below(table: Table, step: str) -> Table:
-    entry = table.entries.setdefault(step, Entry(step, 0, Table({})))
-    if not isinstance(entry.value, Table):
+def _below(table: TableNode, step: str) -> TableNode:
+    entry = table.entries.setdefault(step, TableEntry(step, 0, TableNode({})))
+    if not isinstance(entry.value, TableNode):
         raise Invalid(f"{step} is given both as a value and with keys below it")
     return entry.value
 
@@ -139,8 +139,13 @@ def _row(begin: str, text: str, width: int) -> list[str]:
 
 def _below_of(kind_class: Any, key: str) -> dict[str, str]:
     """The sentences of the keys of a table."""
-    shapes = alternatives(fields(kind_class)[key].type)
-    return {k: s for f in shapes if isinstance(f, Record) for k, s in sentences(f.cls).items()}
+    shapes = possible_shapes(settings_fields(kind_class)[key].type)
+    return {
+        k: s
+        for f in shapes
+        if isinstance(f, RecordShape)
+        for k, s in field_sentences(f.cls).items()
+    }
 
 
 def _help(info: Any, sentence: str) -> str:
@@ -152,24 +157,29 @@ def _help(info: Any, sentence: str) -> str:
 def _form(info: Any) -> str:
     keys = ", ".join(sorted(_keys(info.type)))
     table = f"KEY=VALUE{keys and f' with {keys}'}"
-    what = table if _is_table(info.type) else expected(item_of(info.type))
-    if required(info):
+    what = table if _is_table(info.type) else describe_expected(list_item_type(info.type))
+    if is_required(info):
         return f"{what}; required"
-    value = default(info)
+    value = field_default(info)
     plain = isinstance(value, str | int | float) and not isinstance(value, bool) and value != ""
     return f"{what}; default {value}" if plain else what
 
 
 def _keys(hint: Any) -> set[str]:
-    return {k for f in alternatives(hint) if isinstance(f, Record) for k in fields(f.cls)}
+    return {
+        k
+        for f in possible_shapes(hint)
+        if isinstance(f, RecordShape)
+        for k in settings_fields(f.cls)
+    }
 
 
 def _is_table(hint: Any) -> bool:
-    return any(isinstance(found, Record | TableOf) for found in alternatives(hint))
+    return any(isinstance(found, RecordShape | TableShape) for found in possible_shapes(hint))
 
 
 def _is_leaf(hint: Any) -> bool:
-    return any(isinstance(f, Leaf) and f.type is not type(None) for f in alternatives(hint))
+    return any(isinstance(f, LeafShape) and f.type is not type(None) for f in possible_shapes(hint))
 
 
 def _singular(word: str) -> str:

@@ -13,14 +13,14 @@ ENVIRONMENT = "SENTINEL_CONFIG"
 SERVICE = "/etc/sentinel/sentinel.yaml"
 
 
-class Hidden(SentinelError):
+class HiddenConfig(SentinelError):
     """A configuration is there, or may be, and this user may not read it: another one in its place,
     or none, would show something else under its name."""
 
     exit_code = 3
 
 
-def find(explicit: str | None, env: Mapping[str, str]) -> str | None:
+def find_config(explicit: str | None, env: Mapping[str, str]) -> str | None:
     """The file to use: the one that was asked for, else the first place that has one.
 
     A file asked for by `-c` or `$SENTINEL_CONFIG` is the caller's word: it is returned whether it
@@ -28,63 +28,63 @@ def find(explicit: str | None, env: Mapping[str, str]) -> str | None:
     owns it. One that was found is used only if nobody but root and the caller could change it.
     Raises trust.Distrusted or Hidden, and looks no further.
     """
-    return explicit or env.get(ENVIRONMENT) or next(filter(_usable, places(env)), None)
+    return explicit or env.get(ENVIRONMENT) or next(filter(_is_usable, config_places(env)), None)
 
 
-def places(env: Mapping[str, str]) -> list[str]:
+def config_places(env: Mapping[str, str]) -> list[str]:
     """The places without an explicit wish, in order (XDG Base Directory Specification 0.8).
 
     Never the working directory of root, who may stand anywhere.
     """
     here = ["./sentinel.yaml"] if os.geteuid() else []
-    return [*here, *_own(env), SERVICE]
+    return [*here, *_own_places(env), SERVICE]
 
 
-def new(env: Mapping[str, str]) -> str:
+def new_config_path(env: Mapping[str, str]) -> str:
     """Where a first configuration belongs: root's is the service's, everybody else's at home."""
-    return next(iter(_own(env) if os.geteuid() else ()), SERVICE)
+    return next(iter(_own_places(env) if os.geteuid() else ()), SERVICE)
 
 
-def searched(env: Mapping[str, str]) -> str:
+def searched_places(env: Mapping[str, str]) -> str:
     """One sentence for the person who has no configuration yet."""
     return (
-        f"no configuration found; looked for -c FILE, ${ENVIRONMENT}, {', '.join(places(env))}; "
+        f"no configuration found; looked for -c FILE, ${ENVIRONMENT}, {', '.join(config_places(env))}; "
         "`sentinel init` sets everything up, `sentinel config init` writes only the file"
     )
 
 
-def _own(env: Mapping[str, str]) -> list[str]:
+def _own_places(env: Mapping[str, str]) -> list[str]:
     home = env.get("XDG_CONFIG_HOME") or os.path.join(env.get("HOME", ""), ".config")
     return [os.path.join(home, "sentinel", "sentinel.yaml")] if os.path.isabs(home) else []
 
 
-def _usable(path: str) -> bool:
+def _is_usable(path: str) -> bool:
     """Whether there is one, which may be used."""
     try:
         os.lstat(path)
-        wrong = trust.fault(path, trust.believed())
+        wrong = trust.find_path_fault(path, trust.get_trusted_uids())
         readable = os.access(path, os.R_OK)
     except (FileNotFoundError, NotADirectoryError):
         return os.path.lexists(path)  # a link to nowhere is told, not passed over
     except OSError as error:
-        raise _hidden(path, error.errno or errno.EIO) from error
+        raise _hidden_error(path, error.errno or errno.EIO) from error
     if wrong:
-        raise _distrusted(path, wrong)
+        raise _distrusted_error(path, wrong)
     if not readable:
-        raise _hidden(path, errno.EACCES)
+        raise _hidden_error(path, errno.EACCES)
     return True
 
 
-def _hidden(path: str, error: int) -> Hidden:
-    return Hidden(
+def _hidden_error(path: str, error: int) -> HiddenConfig:
+    return HiddenConfig(
         f"{visible(path)} cannot be read: {os.strerror(error)}; its administrator can: "
-        f"{trust.asking_as(0, '-c', path)}; one of your own goes before it: sentinel config init"
+        f"{trust.format_sudo_command(0, '-c', path)}; one of your own goes before it: sentinel config init"
     )
 
 
-def _distrusted(path: str, wrong: trust.Fault) -> trust.Distrusted:
+def _distrusted_error(path: str, wrong: trust.TrustFault) -> trust.UntrustedFile:
     mend = f"{wrong.remedy} {quote(visible(wrong.path))}, or " if wrong.remedy else ""
-    return trust.Distrusted(
+    return trust.UntrustedFile(
         f"{visible(path)} is not used: {visible(wrong.path)} {wrong.why}, and what runs here must be "
-        f"changed by nobody but {trust.believed_names()}; {mend}name the file that you mean: -c FILE"
+        f"changed by nobody but {trust.describe_trusted_users()}; {mend}name the file that you mean: -c FILE"
     )

@@ -48,7 +48,7 @@ class BadOptions(ConfigError):
     exit_code = 64
 
 
-class Collector:
+class ProblemCollector:
     """Gathers errors and warnings of one file; `show` writes a path as its reader knows it."""
 
     def __init__(
@@ -58,56 +58,56 @@ class Collector:
         error: type[ConfigError] = ConfigError,
     ) -> None:
         self.file = visible(file)
-        self._show, self._error = show or dotted, error
+        self._show, self._error = show or dotted_path, error
         self._errors: list[tuple[int, Path, str]] = []
         self._warnings: list[tuple[int, Path, str]] = []
         self._hidden: set[str] = set()
 
-    def error(self, line: int, path: Path, message: str) -> None:
+    def add_error(self, line: int, path: Path, message: str) -> None:
         """Keep an error; the message may hold text that nobody has looked at."""
         self._errors.append((line, path, message))
 
-    def refuse(self, line: int, message: str) -> NoReturn:
+    def refuse_file(self, line: int, message: str) -> NoReturn:
         """Raise with this error and those that came before: nothing more can be judged."""
-        self.error(line, (), message)
-        raise self._all()
+        self.add_error(line, (), message)
+        raise self._config_error()
 
-    def warn(self, line: int, path: Path, message: str) -> None:
+    def add_warning(self, line: int, path: Path, message: str) -> None:
         """Keep something that works but is hardly meant so."""
         self._warnings.append((line, path, message))
 
-    def hide(self, secret: str) -> None:
+    def hide_secret(self, secret: str) -> None:
         """No message will show this text, whoever wrote the message."""
         if len(secret) >= _SHORTEST_HIDDEN:
             self._hidden.add(secret)
 
-    def mark(self) -> tuple[int, int]:
-        """A point to `rewind` to when one of several readings has failed."""
+    def mark_point(self) -> tuple[int, int]:
+        """A point to `rewind_to` to when one of several readings has failed."""
         return len(self._errors), len(self._warnings)
 
-    def rewind(self, mark: tuple[int, int]) -> None:
+    def rewind_to(self, mark: tuple[int, int]) -> None:
         """Forget what was collected since."""
         del self._errors[mark[0] :], self._warnings[mark[1] :]
 
-    def warnings(self) -> tuple[Problem, ...]:
+    def list_warnings(self) -> tuple[Problem, ...]:
         """The warnings in the order of their lines."""
-        return tuple(sorted({self._problem(*w) for w in self._warnings}))
+        return tuple(sorted({self._make_problem(*w) for w in self._warnings}))
 
-    def check(self) -> None:
+    def raise_if_errors(self) -> None:
         """Raise ConfigError (or what takes its place) if any error was collected."""
         if self._errors:
-            raise self._all()
+            raise self._config_error()
 
-    def _all(self) -> ConfigError:
-        return self._error({self._problem(*e) for e in self._errors})
+    def _config_error(self) -> ConfigError:
+        return self._error({self._make_problem(*e) for e in self._errors})
 
-    def _problem(self, line: int, path: Path, message: str) -> Problem:
+    def _make_problem(self, line: int, path: Path, message: str) -> Problem:
         for secret in sorted(self._hidden, key=len, reverse=True):
             message = message.replace(secret, "***").replace(repr(secret)[1:-1], "***")
         return Problem(self.file, line, visible(self._show(path)), visible(message))
 
 
-def dotted(path: Path) -> str:
+def dotted_path(path: Path) -> str:
     """`checks.scratch.paths[0]`; names that hold more than word characters are quoted."""
     text = ""
     for step in path:
@@ -121,7 +121,7 @@ def dotted(path: Path) -> str:
 # Near misses: which known word was probably meant.
 
 
-def near(word: str, known: Iterable[str]) -> str:
+def nearest_word(word: str, known: Iterable[str]) -> str:
     """The known word nearest to this one, or an empty string.
 
     difflib's own 0.6 takes `remote` for `routes`; 0.7 would leave `evn` without its `env`.
@@ -137,7 +137,7 @@ def near(word: str, known: Iterable[str]) -> str:
 def did_you_mean(word: str, known: Iterable[str], label: str = "known") -> str:
     """` (did you mean 'fs'?)`, or the list of what there is where nothing is near."""
     names = sorted(known)
-    close = near(word, names)
+    close = nearest_word(word, names)
     if close:
         return f" (did you mean '{close}'?)"
     return f"; {label}: {', '.join(names)}" if names else ""

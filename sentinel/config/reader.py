@@ -5,8 +5,15 @@ from typing import Any
 
 import yaml
 
-from sentinel.config.nodes import Entry, Items, Node, Scalar, Table, resolve
-from sentinel.config.problems import Collector, Path
+from sentinel.config.nodes import (
+    ConfigNode,
+    ListNode,
+    ScalarNode,
+    TableEntry,
+    TableNode,
+    resolve_scalar,
+)
+from sentinel.config.problems import Path, ProblemCollector
 from sentinel.core.lazy_pattern import lazy_pattern
 
 MAX_DEPTH = 50
@@ -52,7 +59,7 @@ class _NodeLoader(_Loader):  # type: ignore[misc]
         return _PLAIN if implicit[0] else _YAML + "str"
 
 
-class Unreadable(Exception):
+class UnreadableYaml(Exception):
     """This text is no document that could be judged further; tells the line."""
 
     def __init__(self, message: str, line: int) -> None:
@@ -60,29 +67,33 @@ class Unreadable(Exception):
         self.line = line
 
 
-def read(data: bytes, collector: Collector) -> Node:
+def read_yaml(data: bytes, collector: ProblemCollector) -> ConfigNode:
     """The one document in it (an empty mapping where there is none).
 
     Repeated keys are collected and the first one counts; what cannot be read at all raises
     ConfigError.
     """
     try:
-        text = _text(data)
+        text = _decode_yaml(data)
         try:
-            _Limits().judge(yaml.parse(text, Loader=_Loader))
+            _YamlLimits().judge_events(yaml.parse(text, Loader=_Loader))
             root = yaml.compose(text, Loader=_NodeLoader)
         except yaml.MarkedYAMLError as error:
-            raise _explained(error, text) from None
+            raise _explain_error(error, text) from None
         except yaml.YAMLError as error:
-            raise Unreadable(f"this is not YAML: {error}", 0) from None
-        found = Table({}, 1) if root is None else _Converter(collector).convert(root, (), 0)
-    except Unreadable as error:
-        collector.refuse(error.line, str(error))
-    nothing = isinstance(found, Scalar) and found.value is None
-    return Table({}, 1) if nothing else found
+            raise UnreadableYaml(f"this is not YAML: {error}", 0) from None
+        found = (
+            TableNode({}, 1)
+            if root is None
+            else _NodeConverter(collector).convert_root(root, (), 0)
+        )
+    except UnreadableYaml as error:
+        collector.refuse_file(error.line, str(error))
+    nothing = isinstance(found, ScalarNode) and found.value is None
+    return TableNode({}, 1) if nothing else found
 
 
-class _Limits:
+class _YamlLimits:
     """Judges the events of one file before its nodes are made: PyYAML recurses for each level
     (100,000 brackets end the process) and one alias may stand for a billion values."""
 
@@ -94,132 +105,134 @@ class _Limits:
         # The values that an alias of each anchor stands for.
         self._weights: dict[str | None, int] = {}
 
-    def judge(self, events: Iterable[Any]) -> None:
+    def judge_events(self, events: Iterable[Any]) -> None:
         """Raises Unreadable."""
         for event in events:
             line = event.start_mark.line + 1
             if isinstance(event, yaml.DocumentStartEvent):
                 self._documents += 1
             elif isinstance(event, yaml.AliasEvent):
-                self._values += self._weight(event.anchor, line)
+                self._values += self._anchor_weight(event.anchor, line)
             elif isinstance(event, yaml.NodeEvent):
-                self._begin(event, line)
+                self._begin_container(event, line)
             elif isinstance(event, yaml.CollectionEndEvent):
                 anchor, before = self._open.pop()
                 self._weights[anchor] = self._values - before
             if self._documents > 1:
-                raise Unreadable("a second document begins; one file holds one configuration", line)
+                raise UnreadableYaml(
+                    "a second document begins; one file holds one configuration", line
+                )
             if self._values > MAX_VALUES:
-                raise Unreadable(f"more than {MAX_VALUES} values, aliases included", line)
+                raise UnreadableYaml(f"more than {MAX_VALUES} values, aliases included", line)
 
-    def _weight(self, anchor: str | None, line: int) -> int:
+    def _anchor_weight(self, anchor: str | None, line: int) -> int:
         if self._is_open(anchor):
-            raise Unreadable(f"*{anchor} stands inside &{anchor} itself", line)
+            raise UnreadableYaml(f"*{anchor} stands inside &{anchor} itself", line)
         if anchor not in self._weights:
-            raise Unreadable(f"there is no &{anchor} above that *{anchor} means", line)
+            raise UnreadableYaml(f"there is no &{anchor} above that *{anchor} means", line)
         return self._weights[anchor]
 
-    def _begin(self, event: Any, line: int) -> None:
+    def _begin_container(self, event: Any, line: int) -> None:
         anchor = event.anchor
         if event.tag not in (None, _TAGS[type(event)]):
             tag = event.tag.replace(_YAML, "!!")
-            raise Unreadable(f"the tag {tag} has no meaning here; write the bare value", line)
+            raise UnreadableYaml(f"the tag {tag} has no meaning here; write the bare value", line)
         if anchor and (anchor in self._weights or self._is_open(anchor)):
-            raise Unreadable(f"&{anchor} is there twice; give one of them another name", line)
+            raise UnreadableYaml(f"&{anchor} is there twice; give one of them another name", line)
         self._values += 1
         if isinstance(event, yaml.ScalarEvent):
             self._weights[anchor] = 1
             return
         self._open.append((anchor, self._values - 1))
         if len(self._open) > MAX_DEPTH:
-            raise Unreadable(f"nested deeper than {MAX_DEPTH} levels", line)
+            raise UnreadableYaml(f"nested deeper than {MAX_DEPTH} levels", line)
 
     def _is_open(self, anchor: str | None) -> bool:
         return any(anchor == one for one, _ in self._open)
 
 
-class _Converter:
+class _NodeConverter:
     """Makes our nodes of PyYAML's; repeated keys go to the collector."""
 
-    def __init__(self, collector: Collector) -> None:
+    def __init__(self, collector: ProblemCollector) -> None:
         self._collector = collector
         # What an anchor marks is converted once, however often it is used.
-        self._converted: dict[Any, Node] = {}
+        self._converted: dict[Any, ConfigNode] = {}
 
-    def convert(self, node: Any, path: Path, key_line: int) -> Node:
+    def convert_root(self, node: Any, path: Path, key_line: int) -> ConfigNode:
         """The line of a list or mapping is that of its key, where it has one. Raises Unreadable."""
         if node not in self._converted:
-            self._converted[node] = self._convert(node, path, key_line or _line(node))
+            self._converted[node] = self._convert_any(node, path, key_line or _node_line(node))
         return self._converted[node]
 
-    def _convert(self, node: Any, path: Path, line: int) -> Node:
+    def _convert_any(self, node: Any, path: Path, line: int) -> ConfigNode:
         if isinstance(node, yaml.ScalarNode):
-            value = resolve(node.value) if node.tag == _PLAIN else node.value
-            return Scalar(value, node.value, _line(node))
+            value = resolve_scalar(node.value) if node.tag == _PLAIN else node.value
+            return ScalarNode(value, node.value, _node_line(node))
         if isinstance(node, yaml.SequenceNode):
-            items = (self.convert(one, (*path, n), 0) for n, one in enumerate(node.value))
-            return Items(tuple(items), line)
-        return self._table(node, path, line)
+            items = (self.convert_root(one, (*path, n), 0) for n, one in enumerate(node.value))
+            return ListNode(tuple(items), line)
+        return self._convert_mapping(node, path, line)
 
-    def _table(self, node: Any, path: Path, line: int) -> Table:
-        own, merged = dict[str, Entry](), dict[str, Entry]()
+    def _convert_mapping(self, node: Any, path: Path, line: int) -> TableNode:
+        own, merged = dict[str, TableEntry](), dict[str, TableEntry]()
         for key, value in node.value:
             if not isinstance(key, yaml.ScalarNode):
                 text = "a key is a list or a mapping; a single word is needed"
-                raise Unreadable(text, _line(key))
-            here = _line(key)
-            found = self.convert(value, (*path, key.value), here)
+                raise UnreadableYaml(text, _node_line(key))
+            here = _node_line(key)
+            found = self.convert_root(value, (*path, key.value), here)
             if key.tag == _PLAIN and key.value == "<<":
-                for table in _merged(found, here):
+                for table in _merged_tables(found, here):
                     merged = {**table.entries, **merged}
             elif first := own.get(key.value):
                 text = f"key repeated; first in line {first.line}"
-                self._collector.error(here, (*path, key.value), text)
+                self._collector.add_error(here, (*path, key.value), text)
             else:
-                own[key.value] = Entry(key.value, here, found)
-        return Table({**merged, **own}, line)
+                own[key.value] = TableEntry(key.value, here, found)
+        return TableNode({**merged, **own}, line)
 
 
-def _merged(node: Node, line: int) -> Iterator[Table]:
+def _merged_tables(node: ConfigNode, line: int) -> Iterator[TableNode]:
     """https://yaml.org/type/merge.html: earlier mappings win, the table's own keys over all."""
-    for table in node.items if isinstance(node, Items) else (node,):
-        if not isinstance(table, Table):
-            raise Unreadable("<< needs an alias of a mapping, or a list of such", line)
+    for table in node.items if isinstance(node, ListNode) else (node,):
+        if not isinstance(table, TableNode):
+            raise UnreadableYaml("<< needs an alias of a mapping, or a list of such", line)
         yield table
 
 
-def _line(node: Any) -> int:
+def _node_line(node: Any) -> int:
     return int(node.start_mark.line) + 1
 
 
-def _text(data: bytes) -> str:
+def _decode_yaml(data: bytes) -> str:
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        raise Unreadable("the file is UTF-16; save it as UTF-8", 1)
+        raise UnreadableYaml("the file is UTF-16; save it as UTF-8", 1)
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         problem = f"byte 0x{data[error.start]:02x} is not UTF-8; save the file as UTF-8"
-        raise Unreadable(problem, line) from None
+        raise UnreadableYaml(problem, line) from None
     odd = (_ASCII_UNPRINTABLE if text.isascii() else _UNPRINTABLE).search(text)
     if odd:
         line = text.count("\n", 0, odd.start()) + 1
-        raise Unreadable(f"control character U+{ord(odd[0]):04X} is not allowed in YAML", line)
+        raise UnreadableYaml(f"control character U+{ord(odd[0]):04X} is not allowed in YAML", line)
     return text
 
 
-def _explained(error: Any, text: str) -> Unreadable:
+def _explain_error(error: Any, text: str) -> UnreadableYaml:
     mark = error.problem_mark or error.context_mark
     lines = text.rstrip("\n").split("\n")
     index = min(mark.line if mark else 0, len(lines) - 1)
     if _TAB_INDENT.match(lines[index]):
-        return Unreadable("a tab stands where YAML wants spaces; indent with spaces", index + 1)
+        return UnreadableYaml("a tab stands where YAML wants spaces; indent with spaces", index + 1)
     if error.problem == _TOO_DEEP:
-        return Unreadable(f"nested deeper than {MAX_DEPTH} levels", index + 1)
+        return UnreadableYaml(f"nested deeper than {MAX_DEPTH} levels", index + 1)
     begun = error.context_mark
     since = f" (begun in line {begun.line + 1})" if begun and begun.line != index else ""
     doing = f"{error.context}: " if error.context else ""
     remedy = "".join(r for sign, r in _REMEDIES.items() if sign in str(error.problem))
     if "expected ',' or '}'" in str(error.problem) and _HOST_LIST.search(lines[index]):
         remedy = '; within { } put a host list in quotes: "gpu-[01-16]"'
-    return Unreadable(f"this is not YAML: {doing}{error.problem}{since}{remedy}", index + 1)
+    return UnreadableYaml(f"this is not YAML: {doing}{error.problem}{since}{remedy}", index + 1)

@@ -15,7 +15,7 @@ from sentinel.core.errors import SentinelError
 from sentinel.core.kinds import Check
 
 if TYPE_CHECKING:
-    from sentinel.config.foreign import Filed, Packaged
+    from sentinel.config.foreign import FiledKind, PackagedKind
 
 
 class UnknownKind(SentinelError):
@@ -26,7 +26,7 @@ class BrokenKind(UnknownKind):
     """It is there, and does not load."""
 
 
-class Registry:
+class KindRegistry:
     """Built-in kinds by an explicit list, third-party ones by entry points of `group`, and by the
     files of the directories that it is told to look in.
 
@@ -41,11 +41,11 @@ class Registry:
         self.base = base
         self._folders: tuple[str, ...] = ()
 
-    def look_in(self, folders: Sequence[str]) -> None:
+    def add_folders(self, folders: Sequence[str]) -> None:
         """Kinds are in the `*.py` of these directories too, and no longer in those before."""
         self._folders = tuple(folders)
 
-    def load(self, name: str) -> Any:
+    def load_kind(self, name: str) -> Any:
         """The class of that kind; raises UnknownKind, BrokenKind where it is there and unfit, or
         trust.Distrusted before it is imported."""
         target = self._builtin.get(name)
@@ -62,51 +62,51 @@ class Registry:
             ) from error
 
     def __contains__(self, name: str) -> bool:
-        return name in self._builtin or name in self._foreign()
+        return name in self._builtin or name in self._foreign_kinds()
 
-    def names(self) -> list[str]:
+    def kind_names(self) -> list[str]:
         """All kinds, sorted; without built-in ones whose file was taken out."""
         here = {name for name, target in self._builtin.items() if _is_here(target)}
-        return sorted(here | {*self._foreign()})
+        return sorted(here | {*self._foreign_kinds()})
 
-    def origin(self, name: str) -> str:
+    def kind_origin(self, name: str) -> str:
         """`sentinel` for a built-in kind, else the distribution and its version, or the file."""
         if name in self._builtin:
             return "sentinel"
-        return " and ".join(found.origin for found in self._foreign()[name])
+        return " and ".join(found.kind_origin for found in self._foreign_kinds()[name])
 
-    def hidden(self) -> Iterator[tuple[str, str, str]]:
+    def hidden_kinds(self) -> Iterator[tuple[str, str, str]]:
         """Third-party kinds that are not used because sentinel has one of that name: the name, the
         origin, and the words."""
-        for name, found in self._found():
+        for name, found in self._find_foreign():
             if name in self._builtin:
                 words = f"{name!r} is a kind of sentinel's own, which counts; rename this one"
-                yield name, found.origin, words
+                yield name, found.kind_origin, words
 
     def _load_foreign(self, name: str) -> Any:
-        found = self._foreign().get(name)
+        found = self._foreign_kinds().get(name)
         if found is None:
-            raise UnknownKind(f"there is no kind {name!r}; known: {', '.join(self.names())}")
+            raise UnknownKind(f"there is no kind {name!r}; known: {', '.join(self.kind_names())}")
         if len(found) > 1:
             places = " and in ".join(one.place for one in found)
             raise BrokenKind(f"kind {name!r} is there twice, in {places}: remove or rename one")
-        from sentinel.config.foreign import Unfit
+        from sentinel.config.foreign import UnfitKind
 
         try:
-            return found[0].load(self.base)
-        except Unfit as error:
+            return found[0].load_class(self.base)
+        except UnfitKind as error:
             place = found[0].place
             raise BrokenKind(f"kind {name!r} from {place} does not load: {error}") from error
 
-    def _foreign(self) -> dict[str, list[Packaged | Filed]]:
-        by_name: dict[str, list[Packaged | Filed]] = {}
-        for name, found in self._found():
+    def _foreign_kinds(self) -> dict[str, list[PackagedKind | FiledKind]]:
+        by_name: dict[str, list[PackagedKind | FiledKind]] = {}
+        for name, found in self._find_foreign():
             if name not in self._builtin:
                 by_name.setdefault(name, []).append(found)
         return by_name
 
-    def _found(self) -> Iterator[tuple[str, Packaged | Filed]]:
-        packaged = announced(self._group, sys.path)
+    def _find_foreign(self) -> Iterator[tuple[str, PackagedKind | FiledKind]]:
+        packaged = may_be_announced(self._group, sys.path)
         if not packaged and not self._folders:
             return
         from sentinel.config import foreign
@@ -115,22 +115,22 @@ class Registry:
             from importlib.metadata import entry_points
 
             for entry in entry_points(group=self._group):
-                yield entry.name, foreign.Packaged(entry)
-        for one in foreign.filed(self._folders):
-            yield one.name, one
+                yield entry.name, foreign.PackagedKind(entry)
+        for one in foreign.find_filed_kinds(self._folders):
+            yield one.kind_name, one
 
 
-def announced(group: str, places: Iterable[str]) -> bool:
+def may_be_announced(group: str, places: Iterable[str]) -> bool:
     """Whether some distribution in these places may have entry points of that group. What
     importlib.metadata says takes a quarter of the time of a command; mostly there is none.
     Where metadata lie: https://packaging.python.org/en/latest/specifications/entry-points/"""
     if any(hasattr(f, "find_distributions") for f in sys.meta_path if f is not PathFinder):
         return True
     head = f"[{group}]".encode()
-    return any(_announces(place or ".", head) for place in places)
+    return any(_may_announce(place or ".", head) for place in places)
 
 
-def _announces(place: str, head: bytes) -> bool:
+def _may_announce(place: str, head: bytes) -> bool:
     """True also of a place that cannot be looked into, such as an archive."""
     try:
         names = os.listdir(place)
@@ -153,13 +153,13 @@ def _announces(place: str, head: bytes) -> bool:
     return False
 
 
-class Registries(Struct, frozen=True):
+class KindRegistries(Struct, frozen=True):
     """What is installed. Without `actions` the section of that name is not judged, without `channels`
     theirs is not read."""
 
-    checks: Registry
-    channels: Registry | None
-    actions: Registry | None = None
+    checks: KindRegistry
+    channels: KindRegistry | None
+    actions: KindRegistry | None = None
 
 
 def _is_here(target: str) -> bool:

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sentinel.alerting.matchers import FACTS, matchers
-from sentinel.alerting.routing import audience, deciding
+from sentinel.alerting.matchers import ALERT_FACTS, parse_matchers
+from sentinel.alerting.routing import find_listeners, matching_routes
 from sentinel.alerting.settings import Match, Route
 from sentinel.config.settings import Settings
 from sentinel.core.clock import Instant
@@ -16,11 +16,11 @@ ITSELF = "sentinel"
 """The built-in check: sentinel's words about its own state and channels are routed too."""
 
 _BY_SUBJECT = ("subject", "node", "user", "partition", "job")
-_BY_CHECK = frozenset(FACTS).difference(_BY_SUBJECT)
+_BY_CHECK = frozenset(ALERT_FACTS).difference(_BY_SUBJECT)
 _BOTH = (Status.WARNING, Status.CRITICAL)
 
 
-class Rehearsal(Struct, frozen=True):
+class RoutePreview(Struct, frozen=True):
     """The channels that would hear of a check at a severity, now and at the latest.
 
     `routes`: the places of the routes that decide. `unknown` is the severity of a check that
@@ -36,53 +36,57 @@ class Rehearsal(Struct, frozen=True):
     maybe: tuple[str, ...]
 
 
-def rehearse(settings: Settings, now: Instant) -> Iterator[Rehearsal]:
+def preview_routes(settings: Settings, now: Instant) -> Iterator[RoutePreview]:
     """One row per check and severity; hours count as open, escalation as in the future."""
     for check in settings.checks:
         common = check.common
-        alert = _alert(
+        alert = _sample_alert(
             common.cluster or settings.cluster, check.name, common.kind, common.labels, now
         )
         severities = (Status.WARNING,) if common.severity == "warning" else _BOTH
-        yield from (_row(replace(alert, severity=s), settings, now) for s in severities)
-        yield _row(_blind(alert), settings, now)
-    own = _alert(settings.cluster, ITSELF, ITSELF, {}, now)
-    yield from (_row(replace(own, severity=s), settings, now) for s in _BOTH)
+        yield from (_preview_row(replace(alert, severity=s), settings, now) for s in severities)
+        yield _preview_row(_blind_alert(alert), settings, now)
+    own = _sample_alert(settings.cluster, ITSELF, ITSELF, {}, now)
+    yield from (_preview_row(replace(own, severity=s), settings, now) for s in _BOTH)
 
 
-def _row(alert: Alert, settings: Settings, now: Instant) -> Rehearsal:
+def _preview_row(alert: Alert, settings: Settings, now: Instant) -> RoutePreview:
     alert = replace(alert, status=alert.severity)
     names = [channel.name for channel in settings.channels]
     routes = [replace(route, hours=None) for route in settings.routes]
     later = Instant(wall=now.wall + 10**15)
-    soon = audience(alert, routes, names, now)
-    ever = audience(alert, routes, names, later)
-    picked = audience(alert, [_whatever(route) for route in routes], names, later)
-    return Rehearsal(
+    soon = find_listeners(alert, routes, names, now)
+    ever = find_listeners(alert, routes, names, later)
+    picked = find_listeners(alert, [_route_for_any(route) for route in routes], names, later)
+    return RoutePreview(
         alert.key.check,
         alert.severity,
         tuple(soon),
         tuple(name for name in ever if name not in soon),
-        tuple(number for number, _ in deciding(alert, routes)),
+        tuple(number for number, _ in matching_routes(alert, routes)),
         tuple(name for name in picked if name not in ever),
     )
 
 
-def _whatever(route: Route) -> Route:
+def _route_for_any(route: Route) -> Route:
     """The route for an alert whose subject and labels are such that it fits."""
     return replace(route, match=_without_subject(route.match), continue_=True)
 
 
 def _without_subject(match: Match) -> Match:
-    whole = [text for text in match.matchers if all(m.name in _BY_CHECK for m in matchers(text))]
+    whole = [
+        text for text in match.matchers if all(m.name in _BY_CHECK for m in parse_matchers(text))
+    ]
     return replace(match, labels={}, matchers=whole, **dict.fromkeys(_BY_SUBJECT))
 
 
-def _blind(alert: Alert) -> Alert:
+def _blind_alert(alert: Alert) -> Alert:
     return replace(alert, key=replace(alert.key, subject=""), severity=Status.UNKNOWN)
 
 
-def _alert(cluster: str, check: str, kind: str, labels: Mapping[str, str], now: Instant) -> Alert:
+def _sample_alert(
+    cluster: str, check: str, kind: str, labels: Mapping[str, str], now: Instant
+) -> Alert:
     return Alert(
         key=Key(cluster, check, "?"),
         id="",
@@ -97,6 +101,6 @@ def _alert(cluster: str, check: str, kind: str, labels: Mapping[str, str], now: 
     )
 
 
-def nobody(rows: Sequence[Rehearsal]) -> list[Rehearsal]:
+def unheard_previews(rows: Sequence[RoutePreview]) -> list[RoutePreview]:
     """Those that would reach no channel, whoever waits how long."""
     return [row for row in rows if not row.channels and not row.later]

@@ -6,13 +6,13 @@ import re
 from functools import lru_cache
 from typing import Any
 
-from sentinel.config.shapes import fields
+from sentinel.config.shapes import settings_fields
 
 _BEGIN = re.compile(r"(\w+): (\S.*)")
 
 
 @lru_cache(maxsize=256)
-def sentences(cls: Any) -> dict[str, str]:
+def field_sentences(cls: Any) -> dict[str, str]:
     """By key as users write it: the lines `key: Sentence.` of the class's docstring, those of its
     bases included. A line that is indented goes on with the one above.
 
@@ -20,7 +20,7 @@ def sentences(cls: Any) -> dict[str, str]:
     """
     from inspect import cleandoc  # slow to import, and a look without help does not need it
 
-    names = {key: (key, info.name) for key, info in fields(cls).items()}
+    names = {key: (key, info.name) for key, info in settings_fields(cls).items()}
     keys = {name: key for key, both in names.items() for name in both}
     found: dict[str, str] = {}
     for base in reversed(cls.__mro__):

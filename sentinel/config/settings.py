@@ -5,7 +5,7 @@ from typing import Literal
 
 from msgspec import Struct, field
 
-from sentinel.alerting.settings import Flapping, Inhibit, Route, Window
+from sentinel.alerting.settings import Flapping, Inhibit, Route, SilenceWindow
 from sentinel.core.action_limits import ActionSettings, GuardSettings
 from sentinel.core.errors import Invalid
 from sentinel.core.lemon_policy import LemonPolicy
@@ -48,7 +48,7 @@ class HeartbeatSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields
             raise Invalid("must be 1s or longer", "every")
 
 
-class OtherSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class OtherClusterSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Where another sentinel's page is. `token`: its own, needed where it has `user_header`."""
 
     url: str
@@ -80,10 +80,10 @@ class WebSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     user_header: str = ""
     administrators: list[str] = field(default_factory=list)
     hosts: list[str] = field(default_factory=list)
-    others: dict[str, OtherSettings] = field(default_factory=dict)
+    others: dict[str, OtherClusterSettings] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.address()
+        self.listen_address()
         if bool(self.url) != (self.secret is not None):
             missing = "secret" if self.url else "url"
             raise Invalid("is missing: links in messages need both url and secret", missing)
@@ -102,7 +102,7 @@ class WebSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
         if not 60 <= self.links_last <= 30 * 86400:
             raise Invalid("from 1m to 30d", "links_last")
 
-    def address(self) -> tuple[str, int]:
+    def listen_address(self) -> tuple[str, int]:
         """Host and port to listen at; an empty host where nothing is served."""
         if not self.listen:
             return "", 0
@@ -151,7 +151,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     heartbeat: HeartbeatSettings | None = None
     web: WebSettings | None = None
     metrics: MetricsSettings | None = None
-    silences: tuple[Window, ...] = ()
+    silences: tuple[SilenceWindow, ...] = ()
     actions: Mapping[str, ActionSettings] = {}
     guard: GuardSettings = GuardSettings()
     lemons: LemonPolicy = LemonPolicy()

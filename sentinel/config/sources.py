@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from sentinel.config.nodes import Entry, Scalar, Table
+from sentinel.config.nodes import ScalarNode, TableEntry, TableNode
 from sentinel.config.problems import did_you_mean
 from sentinel.core.errors import Invalid
 
@@ -18,35 +18,35 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _LARGEST_SECRET = 64 * 1024
 
 
-class Reference(Struct, frozen=True):
+class TextReference(Struct, frozen=True):
     """Where a text is kept: `{env: NAME}`, `{file: PATH}` or `{credential: NAME}`."""
 
     how: str
     name: str
 
 
-class Sources(Struct, frozen=True):
+class ConfigSources(Struct, frozen=True):
     """The variables, and the folder that relative secret files are relative to."""
 
     env: Mapping[str, str]
     folder: str = ""
 
 
-def reference(table: Table) -> Reference:
+def parse_reference(table: TableNode) -> TextReference:
     """The reference that the mapping is; raises Invalid when it is none."""
     remedy = "{env: NAME}, {file: PATH} or {credential: NAME}"
     if len(table.entries) != 1:
         raise Invalid(f"expected text or one of {remedy}, got a mapping")
-    entry: Entry = next(iter(table.entries.values()))
+    entry: TableEntry = next(iter(table.entries.values()))
     if entry.key not in HOWS:
         hint = did_you_mean(entry.key, HOWS, "known")
         raise Invalid(f"a text can be kept elsewhere by {remedy}, not by '{entry.key}'{hint}")
-    if not isinstance(entry.value, Scalar) or not entry.value.text:
+    if not isinstance(entry.value, ScalarNode) or not entry.value.text:
         raise Invalid(f"{{{entry.key}: …}} needs a name", entry.key)
-    return Reference(entry.key, entry.value.text)
+    return TextReference(entry.key, entry.value.text)
 
 
-def resolved(ref: Reference, sources: Sources) -> tuple[str, str]:
+def resolve_reference(ref: TextReference, sources: ConfigSources) -> tuple[str, str]:
     """The text that is meant, without the newline at its end, and a warning or ''.
 
     Raises Invalid that names what is missing; no message holds the text.
@@ -56,26 +56,28 @@ def resolved(ref: Reference, sources: Sources) -> tuple[str, str]:
             raise Invalid(f"the environment variable {ref.name} is not set", ref.how)
         text, warning = sources.env[ref.name], ""
     else:
-        text, warning = _file_text(_place(ref, sources), ref.how)
+        text, warning = _read_secret_file(_reference_path(ref, sources), ref.how)
     if not text.rstrip("\r\n"):
         raise Invalid(f"{ref.how} {ref.name} is empty", ref.how)
     return text.rstrip("\r\n"), warning
 
 
-def expanded(text: str, env: Mapping[str, str]) -> str:
+def expand_path(text: str, env: Mapping[str, str]) -> str:
     """The path with `~`, `~user`, `$NAME` and `${NAME}` replaced; `$$` is a dollar sign.
 
     Raises Invalid on an undefined variable: a path without it would be another path.
     """
     if text.startswith("~"):
         user, slash, rest = text[1:].partition("/")
-        text = _home(user, env).replace("$", "$$") + slash + rest
-    return _VARIABLE.sub(lambda m: "$" if m[1] == "$" else _variable(m[1].strip("{}"), env), text)
+        text = _home_of(user, env).replace("$", "$$") + slash + rest
+    return _VARIABLE.sub(
+        lambda m: "$" if m[1] == "$" else _variable_value(m[1].strip("{}"), env), text
+    )
 
 
-def _place(ref: Reference, sources: Sources) -> str:
+def _reference_path(ref: TextReference, sources: ConfigSources) -> str:
     if ref.how == "file":
-        return os.path.join(sources.folder, expanded(ref.name, sources.env))
+        return os.path.join(sources.folder, expand_path(ref.name, sources.env))
     folder = sources.env.get("CREDENTIALS_DIRECTORY", "")
     if not folder:
         raise Invalid(
@@ -88,9 +90,9 @@ def _place(ref: Reference, sources: Sources) -> str:
     return os.path.join(folder, ref.name)
 
 
-def _file_text(path: str, how: str) -> tuple[str, str]:
+def _read_secret_file(path: str, how: str) -> tuple[str, str]:
     try:
-        data, mode = contents(path, _LARGEST_SECRET)
+        data, mode = read_contents(path, _LARGEST_SECRET)
         text = data.decode()
     except UnicodeDecodeError:
         raise Invalid(f"{path} is not UTF-8 text", how) from None
@@ -102,7 +104,7 @@ def _file_text(path: str, how: str) -> tuple[str, str]:
     return text, f"{path} can be read by everybody; chmod 600 {path}" if loose else ""
 
 
-def contents(path: str, most: int) -> tuple[bytes, int]:
+def read_contents(path: str, most: int) -> tuple[bytes, int]:
     """The bytes and the mode of a regular file; never waits for a FIFO. Raises OSError."""
     if "\0" in path:
         raise OSError("its name holds a NUL byte")
@@ -111,12 +113,12 @@ def contents(path: str, most: int) -> tuple[bytes, int]:
         mode = os.fstat(descriptor).st_mode
         if not stat.S_ISREG(mode):
             raise OSError("it is a directory" if stat.S_ISDIR(mode) else "it is no regular file")
-        return _bounded(descriptor, most), mode
+        return _read_bounded(descriptor, most), mode
     finally:
         os.close(descriptor)
 
 
-def _bounded(descriptor: int, most: int) -> bytes:
+def _read_bounded(descriptor: int, most: int) -> bytes:
     data = b""
     while chunk := os.read(descriptor, most + 1 - len(data)):
         data += chunk
@@ -125,23 +127,23 @@ def _bounded(descriptor: int, most: int) -> bytes:
     return data
 
 
-def _variable(name: str, env: Mapping[str, str]) -> str:
+def _variable_value(name: str, env: Mapping[str, str]) -> str:
     if not _NAME.fullmatch(name):
         raise Invalid(f"'${{{name}}}' names no variable")
     if name in env:
         return env[name]
     if name == "HOME":
-        return _home("", env)
+        return _home_of("", env)
     if name == "USER":
-        return _account("")[0]
+        return _user_account("")[0]
     raise Invalid(f"${name} is not set; set it, or write $$ for a dollar sign")
 
 
-def _home(user: str, env: Mapping[str, str]) -> str:
-    return (env.get("HOME") if not user else None) or _account(user)[1]
+def _home_of(user: str, env: Mapping[str, str]) -> str:
+    return (env.get("HOME") if not user else None) or _user_account(user)[1]
 
 
-def _account(user: str) -> tuple[str, str]:
+def _user_account(user: str) -> tuple[str, str]:
     """Name and home of a user, the current one by default: cron sets neither USER nor, at times, HOME."""
     import pwd
 

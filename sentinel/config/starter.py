@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from sentinel.config.yamltext import flow, scalar, written
+from sentinel.config.yamltext import flow_text, scalar_text, yaml_text
 
 _HEAD = """\
 # Configuration of sentinel. Check it with: sentinel config check
@@ -98,7 +98,7 @@ _BOOK = "  # book: {kind: file, path: $HOME/sentinel-alerts.jsonl}   # one JSON 
 _CONSOLE = "  terminal: {kind: console}\n"
 
 
-class Training(Struct, frozen=True, kw_only=True):
+class StarterTraining(Struct, frozen=True, kw_only=True):
     """A job to watch: `waits`, whether another of its name is queued behind it; the folder of its
     `checkpoints`, empty where none was found."""
 
@@ -108,7 +108,7 @@ class Training(Struct, frozen=True, kw_only=True):
     checkpoints: str = ""
 
 
-class Surroundings(Struct, frozen=True, kw_only=True):
+class HostSurroundings(Struct, frozen=True, kw_only=True):
     """What is known of the host: `slurm`, whether it has a Slurm client; `local` and `shared`
     mount points; names of the user's `jobs` and of `partitions`, the likeliest first. `service`:
     it is the service's file, whose state is where everybody's look at it finds it. `trainings`
@@ -122,14 +122,14 @@ class Surroundings(Struct, frozen=True, kw_only=True):
     shared: tuple[str, ...] = ()
     jobs: tuple[str, ...] = ()
     partitions: tuple[str, ...] = ()
-    trainings: tuple[Training, ...] = ()
+    trainings: tuple[StarterTraining, ...] = ()
     channels: Mapping[str, Mapping[str, Any]] = {}
     gpus: bool = False
 
 
-def starter(here: Surroundings, *, user: str = "alice") -> str:
+def starter_text(here: HostSurroundings, *, user: str = "alice") -> str:
     """The text of a new sentinel.yaml; what is not known for certain stays a comment."""
-    paths = flow([*here.local] or ["/scratch"])
+    paths = flow_text([*here.local] or ["/scratch"])
     cluster = here.cluster
     return "".join(
         (
@@ -137,16 +137,16 @@ def starter(here: Surroundings, *, user: str = "alice") -> str:
             _CLUSTER
             % (
                 "" if cluster else "# ",
-                scalar(cluster or "my-cluster"),
+                scalar_text(cluster or "my-cluster"),
                 "" if here.service else "# ",
             ),
             _CHECKS % f"# paths: {paths}   # default: all file systems on local disks",
-            _SHARED % flow([*here.shared]) if here.shared else "",
+            _SHARED % flow_text([*here.shared]) if here.shared else "",
             _SLURM if here.slurm else "",
             _cluster_checks(here),
-            _trainings(here.trainings),
-            "" if here.trainings else _job(here, user),
-            _CHANNELS % _channels(here, user),
+            _training_lines(here.trainings),
+            "" if here.trainings else _job_example(here, user),
+            _CHANNELS % _channel_lines(here, user),
         )
     )
 
@@ -154,19 +154,19 @@ def starter(here: Surroundings, *, user: str = "alice") -> str:
 _TAKEN = ("disks", "shared", "slurm", "trainings", "nodes", "drained")
 
 
-def _trainings(found: Collection[Training]) -> str:
+def _training_lines(found: Collection[StarterTraining]) -> str:
     used, lines = {*_TAKEN}, list[str]()
     for one in found:
-        for name, block in watching(one, used).items():
+        for name, block in training_checks(one, used).items():
             used.add(name)
             lines += ["", f"  # {_WHY[block['kind']]}"]
-            lines += [f"  {line}" for line in written({name: block}).splitlines()]
+            lines += [f"  {line}" for line in yaml_text({name: block}).splitlines()]
     return "".join(f"{line}\n" for line in lines)
 
 
-def watching(one: Training, taken: Collection[str]) -> dict[str, dict[str, Any]]:
+def training_checks(one: StarterTraining, taken: Collection[str]) -> dict[str, dict[str, Any]]:
     """The checks of a training, under names that are not taken."""
-    name, job = slug(one.name, taken), {"job": one.name, "users": [one.user]}
+    name, job = free_name(one.name, taken), {"job": one.name, "users": [one.user]}
     queued = {"queued": 1} if one.waits else {}
     checks: dict[str, dict[str, Any]] = {
         name: {"kind": "job", "name": one.name, "users": [one.user], **queued},
@@ -177,7 +177,7 @@ def watching(one: Training, taken: Collection[str]) -> dict[str, dict[str, Any]]
     return checks
 
 
-def slug(text: str, taken: Collection[str]) -> str:
+def free_name(text: str, taken: Collection[str]) -> str:
     """A name for a check: letters, digits, dots and dashes of the text, and one that is free."""
     base = re.sub(r"[^A-Za-z0-9._]+", "-", text).strip("-.")[:40] or "job"
     names = (base, *(f"{base}-{n}" for n in range(2, len(taken) + 3)))
@@ -185,35 +185,35 @@ def slug(text: str, taken: Collection[str]) -> str:
     return next(n for n in names if not {n + end for end in ends} & {*taken})
 
 
-def _cluster_checks(here: Surroundings) -> str:
+def _cluster_checks(here: HostSurroundings) -> str:
     """Of the service of a whole cluster."""
     if not (here.service and here.slurm):
         return ""
     return _CLUSTER_CHECKS % ("min_gpus: 8" if here.gpus else "min_nodes: 2")
 
 
-def _channels(here: Surroundings, user: str) -> tuple[str, str, str, str]:
+def _channel_lines(here: HostSurroundings, user: str) -> tuple[str, str, str, str]:
     """The channels, the example of one more, and names for the examples of routes."""
     if not here.channels:
-        return _CONSOLE, _MAIL % flow([f"{user}@example.org"]) + _BOOK, "mail", "terminal"
-    text = "".join(f"  {line}\n" for line in written(dict(here.channels)).splitlines())
+        return _CONSOLE, _MAIL % flow_text([f"{user}@example.org"]) + _BOOK, "mail", "terminal"
+    text = "".join(f"  {line}\n" for line in yaml_text(dict(here.channels)).splitlines())
     name = next(iter(here.channels))
-    example = "" if "mail" in here.channels else _MAIL % flow([f"{user}@example.org"])
+    example = "" if "mail" in here.channels else _MAIL % flow_text([f"{user}@example.org"])
     book = "" if "book" in here.channels else _BOOK
     return text, example + book, "mail" if example else name, name
 
 
-def _job(here: Surroundings, user: str) -> str:
+def _job_example(here: HostSurroundings, user: str) -> str:
     """Names that have jobs at this moment are candidates: which of them is a training, who knows?"""
-    name = scalar(here.jobs[0] if here.jobs else "my-training")
-    others = flow([*here.jobs[1:]]) if here.jobs[1:] else ""
+    name = scalar_text(here.jobs[0] if here.jobs else "my-training")
+    others = flow_text([*here.jobs[1:]]) if here.jobs[1:] else ""
     hint = (
         f"   # exact; you also run {others}" if others else "   # exact; or match: 'my-training-.*'"
     )
     first = here.partitions[:1]
-    where = f"  #   partition: {scalar(first[0])}" if first else ""
-    rest = f"   # only there; this cluster has {flow([*here.partitions])}" if first else ""
-    return _JOB % (name, hint, flow([user]), f"{where}{rest}\n" if where else "")
+    where = f"  #   partition: {scalar_text(first[0])}" if first else ""
+    rest = f"   # only there; this cluster has {flow_text([*here.partitions])}" if first else ""
+    return _JOB % (name, hint, flow_text([user]), f"{where}{rest}\n" if where else "")
 
 
 def make_folder(path: str) -> None:

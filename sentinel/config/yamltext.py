@@ -11,60 +11,60 @@ _TAKEN = re.compile(r"(?i)y|n|yes|no|on|off|true|false|null|nan|inf")
 _WIDTH = 88
 
 
-def written(data: dict[str, Any]) -> str:
+def yaml_text(data: dict[str, Any]) -> str:
     """A block mapping; short lists and mappings stand in one line."""
-    return "".join(f"{line}\n" for line in _table(data, "")) or "{}\n"
+    return "".join(f"{line}\n" for line in _table_lines(data, "")) or "{}\n"
 
 
-def _table(data: dict[str, Any], indent: str) -> Iterator[str]:
+def _table_lines(data: dict[str, Any], indent: str) -> Iterator[str]:
     for key, value in data.items():
-        yield from _entry(f"{indent}{scalar(key)}:", value, f"{indent}  ")
+        yield from _entry_lines(f"{indent}{scalar_text(key)}:", value, f"{indent}  ")
 
 
-def _entry(head: str, value: Any, indent: str) -> Iterator[str]:
-    line = f"{head} {flow(value)}"
+def _entry_lines(head: str, value: Any, indent: str) -> Iterator[str]:
+    line = f"{head} {flow_text(value)}"
     short = len(line) <= _WIDTH and not (isinstance(value, dict) and _holds_containers(value))
     if not value or not isinstance(value, dict | list) or short:
         yield line
     elif isinstance(value, dict):
         yield head
-        yield from _table(value, indent)
+        yield from _table_lines(value, indent)
     else:
         yield head
-        yield from (f"{indent}- {flow(item)}" for item in value)
+        yield from (f"{indent}- {flow_text(item)}" for item in value)
 
 
 def _holds_containers(value: dict[str, Any]) -> bool:
     return any(isinstance(item, dict | list) for item in value.values())
 
 
-def flow(value: Any) -> str:
+def flow_text(value: Any) -> str:
     """The value in one line."""
     if isinstance(value, dict):
-        return f"{{{', '.join(f'{scalar(k)}: {flow(v)}' for k, v in value.items())}}}"
+        return f"{{{', '.join(f'{scalar_text(k)}: {flow_text(v)}' for k, v in value.items())}}}"
     if isinstance(value, list):
-        return f"[{', '.join(map(flow, value))}]"
-    return scalar(value)
+        return f"[{', '.join(map(flow_text, value))}]"
+    return scalar_text(value)
 
 
-def scalar(value: Any) -> str:
+def scalar_text(value: Any) -> str:
     """Text in quotes wherever some reader could take it for something else."""
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     if isinstance(value, float):
-        return _number(value)
+        return _number_text(value)
     if isinstance(value, int):
         return str(value)
     bare = _BARE.fullmatch(value) and not _TAKEN.fullmatch(value)
-    return value if bare else f'"{"".join(map(_escaped, value))}"'
+    return value if bare else f'"{"".join(map(_escape_char, value))}"'
 
 
-def _number(value: float) -> str:
+def _number_text(value: float) -> str:
     text = repr(value).replace("inf", ".inf").replace("nan", ".nan")
     return text if "e" not in text or "." in text else text.replace("e", ".0e")
 
 
-def _escaped(char: str) -> str:
+def _escape_char(char: str) -> str:
     if char in '"\\':
         return f"\\{char}"
     if char.isprintable():

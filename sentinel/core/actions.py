@@ -8,15 +8,15 @@ from enum import Enum
 from msgspec import Struct
 
 from sentinel.core.action_limits import BreakerSettings
-from sentinel.core.clock import Instant, elapsed
+from sentinel.core.clock import Instant, get_elapsed_s
 from sentinel.core.text import shortened, visible, visible_lines
 
-MOST_EVIDENCE = 50
-LONGEST_EVIDENCE = 4000
+MAX_EVIDENCE_ITEMS = 50
+MAX_EVIDENCE_CHARS = 4000
 """Items and characters of one of them that a record keeps: a log line, not a log."""
 
 
-class Outcome(str, Enum):
+class ActionOutcome(str, Enum):
     """What is known of an action.
 
     intended: written before it was tried; unknown: tried, or perhaps not, and not yet seen;
@@ -35,19 +35,19 @@ class Outcome(str, Enum):
     UNNEEDED = "unneeded"
 
     @property
-    def open(self) -> bool:
+    def is_open(self) -> bool:
         """It may still happen: nothing else may be done to the target."""
-        return self in (Outcome.INTENDED, Outcome.UNKNOWN)
+        return self in (ActionOutcome.INTENDED, ActionOutcome.UNKNOWN)
 
     @property
-    def tried(self) -> bool:
+    def is_attempted(self) -> bool:
         """Slurm was told, or may have been: it counts for caps."""
-        return self not in (Outcome.REFUSED, Outcome.WITHDRAWN, Outcome.UNNEEDED)
+        return self not in (ActionOutcome.REFUSED, ActionOutcome.WITHDRAWN, ActionOutcome.UNNEEDED)
 
     @property
-    def effective(self) -> bool:
+    def has_effect(self) -> bool:
         """The target was changed, or may have been."""
-        return self in (Outcome.DONE, Outcome.UNCLEAR) or self.open
+        return self in (ActionOutcome.DONE, ActionOutcome.UNCLEAR) or self.is_open
 
 
 class ActionRecord(Struct, frozen=True, kw_only=True):
@@ -66,7 +66,7 @@ class ActionRecord(Struct, frozen=True, kw_only=True):
     reason: str
     by: str
     at: Instant
-    outcome: Outcome
+    outcome: ActionOutcome
     params: Mapping[str, str] = {}
     evidence: Mapping[str, str] = {}
     commands: tuple[tuple[str, ...], ...] = ()
@@ -110,7 +110,7 @@ class Reply(Struct, frozen=True):
     text: str = ""
 
 
-class Switch(Struct, frozen=True, kw_only=True):
+class ActionSwitch(Struct, frozen=True, kw_only=True):
     """Maintenance or an open breaker: stops all actions, for `seconds` or (None) until undone."""
 
     since: Instant
@@ -118,17 +118,17 @@ class Switch(Struct, frozen=True, kw_only=True):
     why: str
     by: str = ""
 
-    def left(self, now: Instant) -> float:
+    def get_seconds_left(self, now: Instant) -> float:
         """Seconds it still lasts; 0 when it is over."""
         if self.seconds is None:
             return float("inf")
-        return max(0.0, self.seconds - elapsed(self.since, now))
+        return max(0.0, self.seconds - get_elapsed_s(self.since, now))
 
 
-class Reading(Struct, frozen=True, kw_only=True):
+class NodeReading(Struct, frozen=True, kw_only=True):
     """A line of the ledger of nodes: a state and reason, from when it was first seen.
 
-    `left`: when the node left service, where this reading is that of its leaving; `returned`: when
+    `get_seconds_left`: when the node left service, where this reading is that of its leaving; `returned`: when
     it was first seen in service again, where it is that of its return.
     """
 
@@ -143,19 +143,19 @@ class Reading(Struct, frozen=True, kw_only=True):
     returned: Instant | None = None
 
 
-class Past(Struct, frozen=True, kw_only=True):
+class ActionHistory(Struct, frozen=True, kw_only=True):
     """What is stored, of one moment: enough to judge one request by.
 
     `records` are those of the target, and of all targets those of the last hour or the newest
-    thousand, whichever are more; `left` the newest readings of nodes leaving service, `returned`
+    thousand, whichever are more; `get_seconds_left` the newest readings of nodes leaving service, `returned`
     those of the last hours of nodes that came back.
     """
 
     records: tuple[ActionRecord, ...] = ()
-    left: tuple[Reading, ...] = ()
-    returned: tuple[Reading, ...] = ()
-    maintenance: Switch | None = None
-    breaker: Switch | None = None
+    left: tuple[NodeReading, ...] = ()
+    returned: tuple[NodeReading, ...] = ()
+    maintenance: ActionSwitch | None = None
+    breaker: ActionSwitch | None = None
 
 
 class Situation(Struct, frozen=True, kw_only=True):
@@ -179,7 +179,7 @@ class Situation(Struct, frozen=True, kw_only=True):
     waits: bool = False
 
 
-class Verdict(Struct, frozen=True):
+class GuardVerdict(Struct, frozen=True):
     """Whether, why, and which rule said so (empty where all agreed)."""
 
     allowed: bool
@@ -187,17 +187,17 @@ class Verdict(Struct, frozen=True):
     rule: str = ""
 
 
-class Decision(Struct, frozen=True, kw_only=True):
+class GuardDecision(Struct, frozen=True, kw_only=True):
     """What `Books.intend` writes: the judged record, unless it is no news, and an open breaker."""
 
     record: ActionRecord
     write: bool = True
-    breaker: Switch | None = None
+    breaker: ActionSwitch | None = None
 
 
-def bounded(evidence: Mapping[str, str]) -> dict[str, str]:
+def limit_evidence(evidence: Mapping[str, str]) -> dict[str, str]:
     """Evidence as it is stored: of limited size, nothing in it a terminal would obey."""
     return {
-        shortened(visible(key), 100): shortened(visible_lines(value), LONGEST_EVIDENCE)
-        for key, value in list(evidence.items())[:MOST_EVIDENCE]
+        shortened(visible(key), 100): shortened(visible_lines(value), MAX_EVIDENCE_CHARS)
+        for key, value in list(evidence.items())[:MAX_EVIDENCE_ITEMS]
     }

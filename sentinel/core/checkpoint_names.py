@@ -20,7 +20,7 @@ from collections.abc import Collection, Iterable
 # - NeMo: `…-unfinished`; hand-written: `.writing`, `.saving`, `.inprogress`, `.new`
 # - DLRover: `._dlrover_ckpt_stage`
 # - what somebody put aside, or is just being deleted: `.corrupt`, `.broken`, `.deleting`, `.trash`
-_STAGING = re.compile(
+_STAGING_PATTERN = re.compile(
     r"(?:^|[^a-z0-9])tmp(?:[^a-z]|$)|[-_.]tmp[a-z0-9_]{6,8}$|^_?checkpoint_tmp"
     r"|^\.?_?(?:tmp|temp|temporary|incomplete|partial|unfinished|writing|staging)[-_.]"
     r"|[-_.](?:temp|temporary|tempfile|staging|incomplete|partial|unfinished|unfinalized)"
@@ -36,24 +36,24 @@ _STAGING = re.compile(
 )
 
 # A save may end with the extension of what it becomes: `step_100.tmp.pt`, `step-100-tmp.ckpt`.
-_EXTENSION = re.compile(
+_EXTENSION_PATTERN = re.compile(
     r"\.(?:pt|pth|ckpt|bin|nemo|safetensors|distcp|tar|h5|hdf5|npz|npy|pkl|msgpack|index|json)$",
     re.IGNORECASE,
 )
 
 # Numbers of the parts of one step: `-rank3`, `mp_rank_00`, `shard1`, `00001-of-00008`, `__3_0`.
-_PART = re.compile(
+_PART_PATTERN = re.compile(
     r"(?<![a-z])(?:(?:mp|tp|pp|dp|ep|zero|zero_pp)[-_.]?rank|rank|shard|part|worker|process|proc)"
     r"[-_.=]?\d+|(?<!\d)\d{1,12}-of-\d+|^__\d+_\d+(?=\.)",
     re.IGNORECASE,
 )
-_BEFORE_PART = re.compile(
+_BEFORE_PART_PATTERN = re.compile(
     r"(?:^|[^a-z])(?:rank|shard|part|worker|process|proc|of)[-_.=]?$", re.IGNORECASE
 )
-_OF = re.compile(r"(?<!\d)(\d{1,12})-of-(\d+)")
-_RANK = re.compile(r"rank[-_.=]?(\d+)", re.IGNORECASE)
+_PART_OF_PATTERN = re.compile(r"(?<!\d)(\d{1,12})-of-(\d+)")
+_RANK_PATTERN = re.compile(r"rank[-_.=]?(\d+)", re.IGNORECASE)
 
-LOG = re.compile(
+LOG_NAME_PATTERN = re.compile(
     r".*(?:\.(?:log|out|err|stdout|stderr|csv|tsv|jsonl|html|png|jpe?g|svg|pdf|gif|mp4|wav|prof"
     r"|trace|txt)(?:[.-]\d+)*(?:\.(?:gz|xz|bz2|zst))?|tfevents\b.*)",
     re.IGNORECASE,
@@ -61,7 +61,7 @@ LOG = re.compile(
 """Logs, tables and pictures: nothing begins again there, and none is a part of a step."""
 
 # A marker of these forms has content: one of 0 bytes is what a full disk leaves.
-_HAS_CONTENT = re.compile(
+_HAS_CONTENT_PATTERN = re.compile(
     r".*\.(?:json|ya?ml|toml|pt|pth|bin|ckpt|safetensors|index|pkl|npz|npy|h5|msgpack|distcp)",
     re.IGNORECASE,
 )
@@ -70,11 +70,12 @@ _HAS_CONTENT = re.compile(
 def is_staging(name: str) -> bool:
     """Whether what has that name is not written to its end, or was put aside as bad."""
     return (
-        _STAGING.search(name) is not None or _STAGING.search(_EXTENSION.sub("", name)) is not None
+        _STAGING_PATTERN.search(name) is not None
+        or _STAGING_PATTERN.search(_EXTENSION_PATTERN.sub("", name)) is not None
     )
 
 
-def name_of_unfinished_marker(name: str) -> str:
+def get_unfinished_marker_name(name: str) -> str:
     """The name of the marker that NeMo keeps beside a checkpoint until it is whole
     (nemo/utils/callbacks/nemo_model_checkpoint.py)."""
     stem = name.removesuffix(".nemo").removesuffix(".ckpt").removesuffix("-EMA")
@@ -83,26 +84,26 @@ def name_of_unfinished_marker(name: str) -> str:
 
 def is_log(name: str) -> bool:
     """Whether a file of that name is a log, a table or a picture."""
-    return LOG.fullmatch(name) is not None
+    return LOG_NAME_PATTERN.fullmatch(name) is not None
 
 
 def needs_content(marker: str) -> bool:
     """Whether a marker of that name says nothing where it has 0 bytes."""
-    return _HAS_CONTENT.fullmatch(marker) is not None
+    return _HAS_CONTENT_PATTERN.fullmatch(marker) is not None
 
 
-def step_numbers(name: str) -> tuple[int, ...]:
+def parse_step_numbers(name: str) -> tuple[int, ...]:
     """The numbers in a name without those of ranks and shards: what is the same in all parts of
     one step."""
-    return tuple(int(digits) for digits in re.findall(r"[0-9]+", _PART.sub("", name)))
+    return tuple(int(digits) for digits in re.findall(r"[0-9]+", _PART_PATTERN.sub("", name)))
 
 
 def is_part_number(name: str, start: int) -> bool:
     """Whether the number that begins at `start` counts ranks or shards, and no steps."""
-    return _BEFORE_PART.search(name[:start]) is not None
+    return _BEFORE_PART_PATTERN.search(name[:start]) is not None
 
 
-def missing_part(names: Iterable[str]) -> str:
+def find_missing_part(names: Iterable[str]) -> str:
     """The first shard or rank that the others number and that is not there, in words; empty where
     none is missing. `2-of-4` says how many there are; ranks have no gap between them. They need not
     begin at 0: a node's own disk may hold the ranks of that node alone.
@@ -112,22 +113,22 @@ def missing_part(names: Iterable[str]) -> str:
     shards = dict[tuple[str, int], set[int]]()
     ranks = dict[str, set[int]]()
     for name in names:
-        if found := _OF.search(name):
+        if found := _PART_OF_PATTERN.search(name):
             form = f"{name[: found.start()]}/{name[found.end() :]}"
             shards.setdefault((form, int(found[2])), set()).add(int(found[1]))
-        elif found := _RANK.search(name):
+        elif found := _RANK_PATTERN.search(name):
             form = f"{name[: found.start()]}/{name[found.end() :]}"
             ranks.setdefault(form, set()).add(int(found[1]))
     for (_, count), there in shards.items():
         first = 0 if 0 in there else 1  # TensorFlow counts from 0, Hugging Face from 1
-        if (gap := _first_gap(there, first, first + count)) is not None:
+        if (gap := _find_first_gap(there, first, first + count)) is not None:
             return f"part {gap} of {count}"
     for there in ranks.values():
-        if (gap := _first_gap(there, min(there), max(there))) is not None:
+        if (gap := _find_first_gap(there, min(there), max(there))) is not None:
             return f"rank {gap}"
     return ""
 
 
-def _first_gap(there: Collection[int], first: int, end: int) -> int | None:
+def _find_first_gap(there: Collection[int], first: int, end: int) -> int | None:
     """The first number from `first` to before `end` that is not there."""
     return next((number for number in range(first, end) if number not in there), None)

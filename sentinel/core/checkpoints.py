@@ -11,7 +11,7 @@ from sentinel.core.settings import FilePath
 from sentinel.core.values import Duration, Size
 
 
-class Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class CheckpointRule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """When a checkpoint is complete; every key given has to hold.
 
     marker: A file in it that is written last.
@@ -32,7 +32,7 @@ class Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
                 raise Invalid(f"{name!r} is no name below the folder", key)
 
 
-class Where(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class CheckpointPlace(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The folder, and which of its entries are checkpoints.
 
     path: The folder that holds the checkpoints.
@@ -42,13 +42,13 @@ class Where(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     path: FilePath
     match: re.Pattern[str] = re.compile(r"\D*(\d+)\D*")
-    complete: Rule = Rule()
+    complete: CheckpointRule = CheckpointRule()
 
     def __post_init__(self) -> None:
-        judge_where(self.path, self.match)
+        validate_place(self.path, self.match)
 
 
-def judge_where(path: str, match: re.Pattern[str]) -> None:
+def validate_place(path: str, match: re.Pattern[str]) -> None:
     """Raises Invalid for what can find nothing."""
     if not path.startswith("/"):
         raise Invalid(f"{path!r} is no absolute path; begin it with /", "path")

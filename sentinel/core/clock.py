@@ -13,7 +13,7 @@ class Instant(Struct, frozen=True):
     mono: int = 0
 
 
-def elapsed(earlier: Instant, later: Instant) -> float:
+def get_elapsed_s(earlier: Instant, later: Instant) -> float:
     """Seconds between two moments, never negative.
 
     Within one boot the monotonic clock decides, so a wall clock that jumps neither fires
@@ -24,7 +24,7 @@ def elapsed(earlier: Instant, later: Instant) -> float:
     return max(0, later.wall - earlier.wall) / SECOND
 
 
-def shifted(moment: Instant, seconds: float) -> Instant:
+def shift_instant(moment: Instant, seconds: float) -> Instant:
     """The moment that many seconds later (earlier where negative), on both clocks."""
     delta = int(seconds * SECOND)
     return Instant(wall=moment.wall + delta, boot=moment.boot, mono=moment.mono + delta)

@@ -42,13 +42,13 @@ class Job(Struct, frozen=True, gc=False):
     command: str = ""
 
 
-def runs(job: Job) -> bool:
+def has_processes(job: Job) -> bool:
     """Whether it has processes by right: one that is pending has none yet, of one that is
     completing what is left is left over."""
     return bool(job.nodes) and job.state not in ("PENDING", "COMPLETING")
 
 
-def ids(job: Job) -> set[str]:
+def process_job_ids(job: Job) -> set[str]:
     """What its processes may carry as SLURM_JOB_ID: the components of a heterogeneous job (`12+1`)
     carry the first one's (https://slurm.schedmd.com/heterogeneous_jobs.html)."""
     leader, plus, _ = job.id.partition("+")
@@ -78,7 +78,7 @@ class JobEnd(Struct, frozen=True, kw_only=True):
     step_failed: str = ""
 
 
-class Run(JobEnd, frozen=True, kw_only=True, gc=False):
+class JobRun(JobEnd, frozen=True, kw_only=True, gc=False):
     """One run of a job, over or not, and whose it is. `id`, `array_id` and `submitted` as in Job;
     a name or user that was not told is empty."""
 
@@ -91,7 +91,7 @@ class Run(JobEnd, frozen=True, kw_only=True, gc=False):
     submitted: int | None = None
 
     @property
-    def end(self) -> JobEnd:
+    def run_end(self) -> JobEnd:
         """How it ended, without whose it is."""
         return JobEnd(**{field: getattr(self, field) for field in JobEnd.__struct_fields__})
 
@@ -105,7 +105,7 @@ class JobPast(Struct, frozen=True, kw_only=True):
     it was asked, and may be behind.
     """
 
-    runs: tuple[Run, ...] = ()
+    runs: tuple[JobRun, ...] = ()
     unasked: str = ""
     booted: int | None = None
     next_id: int | None = None
@@ -169,7 +169,7 @@ class Timeouts(Struct, frozen=True, kw_only=True):
     suspend: float | None = None
     partitions: Mapping[str, tuple[float | None, float | None]] = {}
 
-    def of(self, partitions: Iterable[str], *, suspend: bool) -> float:
+    def node_timeout(self, partitions: Iterable[str], *, suspend: bool) -> float:
         """Of a node in these partitions: the longest of their own, as Slurm takes it
         (power_save.c), else slurm.conf's. None and 0 are no time: the documented default counts."""
         own = [self.partitions.get(name, (None, None))[suspend] for name in partitions]

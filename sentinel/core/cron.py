@@ -14,14 +14,14 @@ from msgspec import Struct
 from sentinel.core.errors import Invalid
 from sentinel.core.text import shortened
 
-_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
-_FIELDS: tuple[tuple[str, int, int, tuple[str, ...]], ...] = (
+_MONTH_NAMES = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_DAY_NAMES = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
+_FIELD_SPECS: tuple[tuple[str, int, int, tuple[str, ...]], ...] = (
     ("minute", 0, 59, ()),
     ("hour", 0, 23, ()),
     ("day of month", 1, 31, ()),
-    ("month", 1, 12, _MONTHS),
-    ("day of week", 0, 7, _DAYS),
+    ("month", 1, 12, _MONTH_NAMES),
+    ("day of week", 0, 7, _DAY_NAMES),
 )
 _NICKNAMES = {
     "@yearly": "0 0 1 1 *",
@@ -50,7 +50,7 @@ class Cron(Struct, frozen=True, kw_only=True):
     real_time: bool
 
 
-def parse(text: str) -> Cron:
+def parse_cron(text: str) -> Cron:
     """The five fields (or @daily and the like); raises Invalid that names the bad field."""
     fields = _NICKNAMES.get(text.strip().lower(), text).split()
     if len(fields) != 5:
@@ -59,7 +59,7 @@ def parse(text: str) -> Cron:
             "(minute hour day-of-month month day-of-week), or @hourly, @daily, @weekly, @monthly"
         )
     minutes, hours, days, months, weekdays = (
-        _field(field, *spec) for field, spec in zip(fields, _FIELDS, strict=True)
+        _parse_field(field, *spec) for field, spec in zip(fields, _FIELD_SPECS, strict=True)
     )
     cron = Cron(
         minutes=minutes,
@@ -74,33 +74,35 @@ def parse(text: str) -> Cron:
     return cron
 
 
-def _field(text: str, name: str, low: int, high: int, words: tuple[str, ...]) -> tuple[int, ...]:
+def _parse_field(
+    text: str, name: str, low: int, high: int, words: tuple[str, ...]
+) -> tuple[int, ...]:
     values: set[int] = set()
     for part in text.lower().split(","):
-        values |= set(_part(part, name, low, high, words))
+        values |= set(_parse_part(part, name, low, high, words))
     return tuple(sorted(values))
 
 
-def _part(text: str, name: str, low: int, high: int, words: tuple[str, ...]) -> range:
+def _parse_part(text: str, name: str, low: int, high: int, words: tuple[str, ...]) -> range:
     span, _, step = text.partition("/")
-    every = _number(step, name, 1, high, ()) if "/" in text else 1
+    every = _parse_number(step, name, 1, high, ()) if "/" in text else 1
     if span == "*":
         return range(low, min(high, 6 if name == "day of week" else high) + 1, every)
     first, dash, last = span.partition("-")
-    start = _number(first, name, low, high, words)
+    start = _parse_number(first, name, low, high, words)
     if not dash:
         return range(start, high + 1, every) if "/" in text else range(start, start + 1)
-    end = _number(last, name, low, high, words)
+    end = _parse_number(last, name, low, high, words)
     if (
         name == "day of week" and start > end == 0
     ):  # fri-sun, as cronie reads it: Sunday is 7 as well
         end = 7
     if end < start:
-        raise Invalid(_backwards(text, name, (start, end), (low, high), words, every))
+        raise Invalid(_explain_backwards(text, name, (start, end), (low, high), words, every))
     return range(start, end + 1, every)
 
 
-def _backwards(
+def _explain_backwards(
     text: str,
     name: str,
     ends: tuple[int, int],
@@ -117,7 +119,7 @@ def _backwards(
     return f"{name} {text!r} goes over the end of its field; write {listed}"
 
 
-def _number(text: str, name: str, low: int, high: int, words: tuple[str, ...]) -> int:
+def _parse_number(text: str, name: str, low: int, high: int, words: tuple[str, ...]) -> int:
     if text in words:
         return list(words).index(text) + (low if name == "month" else 0)
     number = text.isascii() and text.isdigit() and len(text) < 10  # int() takes no 4,301 digits
@@ -134,81 +136,85 @@ def _refuse_never(cron: Cron, text: str) -> None:
         raise Invalid(f"{text!r} never comes: no such day in these months")
 
 
-def fits(cron: Cron, local: datetime) -> bool:
+def is_due_minute(cron: Cron, local: datetime) -> bool:
     """Whether the schedule names this minute of local time."""
-    return local.minute in cron.minutes and local.hour in cron.hours and names_day(cron, local)
+    return (
+        local.minute in cron.minutes and local.hour in cron.hours and has_times_on_day(cron, local)
+    )
 
 
-def names_day(cron: Cron, local: datetime) -> bool:
+def has_times_on_day(cron: Cron, local: datetime) -> bool:
     """Whether the schedule has times on this day."""
     day, weekday = local.day in cron.days, local.isoweekday() % 7 in cron.weekdays
     return local.month in cron.months and (day or weekday if cron.either_day else day and weekday)
 
 
-def slots(cron: Cron, after: float, until: float, zone: tzinfo) -> Iterator[int]:
+def iterate_times(cron: Cron, after: float, until: float, zone: tzinfo) -> Iterator[int]:
     """Every time of the schedule (epoch seconds) later than `after` and not later than `until`,
     in order."""
     last = after
-    calm = until - after < 86400 and _offset(after - 86400, zone) == _offset(until, zone)
-    slack = _NONE if calm else _WIDEST
-    first, final = _wall(after, zone) - slack, _wall(until, zone) + slack
+    calm = until - after < 86400 and _get_utc_offset(after - 86400, zone) == _get_utc_offset(
+        until, zone
+    )
+    slack = _NONE if calm else _MAX_CLOCK_SHIFT
+    first, final = _to_wall_time(after, zone) - slack, _to_wall_time(until, zone) + slack
     day = first.replace(hour=0, minute=0, second=0, microsecond=0)
     while day <= final:
-        if names_day(cron, day):
-            for slot in sorted(_of_day(cron, day, (first, final), zone)):
+        if has_times_on_day(cron, day):
+            for slot in sorted(_list_day_times(cron, day, (first, final), zone)):
                 if last < slot <= until:
                     yield slot
                     last = slot
         day += _DAY
 
 
-def following(cron: Cron, after: float, zone: tzinfo) -> int | None:
+def find_next_time(cron: Cron, after: float, zone: tzinfo) -> int | None:
     """The first time later than `after`; None where none comes within nine years.
 
     A 29th of February comes after eight years at the latest, around 2100.
     """
     begin = after
-    for span in _SPANS:
-        found = next(slots(cron, begin, after + span, zone), None)
+    for span in _SEARCH_SPANS_S:
+        found = next(iterate_times(cron, begin, after + span, zone), None)
         if found is not None:
             return found
         begin = after + span
     return None
 
 
-def latest(cron: Cron, until: float, within: float, zone: tzinfo) -> int | None:
+def find_latest_time(cron: Cron, until: float, within: float, zone: tzinfo) -> int | None:
     """The last time up to `until` that is less than `within` seconds ago; None if there is none."""
     end = until
-    for span in (*(s for s in _SPANS if s < within), within):
+    for span in (*(s for s in _SEARCH_SPANS_S if s < within), within):
         begin = until - span
-        *_, found = (None, *slots(cron, begin, end, zone))
+        *_, found = (None, *iterate_times(cron, begin, end, zone))
         if found is not None:
             return found if until - found < within else None
         end = begin
     return None
 
 
-def clock_changes(after: float, until: float, zone: tzinfo) -> Iterator[int]:
+def find_clock_changes(after: float, until: float, zone: tzinfo) -> Iterator[int]:
     """The moments (epoch seconds) at which clocks are moved, in order."""
     begin = int(after)
     while begin < until:
         end = begin + 86400
-        if _offset(begin, zone) != _offset(end, zone):
-            change = _change(begin, end, zone)
+        if _get_utc_offset(begin, zone) != _get_utc_offset(end, zone):
+            change = _find_clock_change(begin, end, zone)
             if after < change <= until:
                 yield change
         begin = end
 
 
 _NONE, _HOUR, _DAY = timedelta(0), timedelta(hours=1), timedelta(days=1)
-_WIDEST = timedelta(hours=26)
+_MAX_CLOCK_SHIFT = timedelta(hours=26)
 """More than any clock was ever moved by at once (Samoa left out a day in 2011)."""
 
-_SPANS = tuple(float(days * 86400) for days in (1 / 24, 1, 8, 62, 366, 9 * 366))
+_SEARCH_SPANS_S = tuple(float(days * 86400) for days in (1 / 24, 1, 8, 62, 366, 9 * 366))
 """How far one looks ahead, step by step: seconds."""
 
 
-def _of_day(
+def _list_day_times(
     cron: Cron, day: datetime, within: tuple[datetime, datetime], zone: tzinfo
 ) -> Iterator[int]:
     first, final = within
@@ -219,50 +225,50 @@ def _of_day(
         for minute in cron.minutes:
             local = begin.replace(minute=minute)
             if first <= local <= final:
-                yield from _epochs(local, zone, cron.real_time)
+                yield from _list_epochs(local, zone, cron.real_time)
 
 
-def _epochs(local: datetime, zone: tzinfo, real_time: bool) -> set[int]:
+def _list_epochs(local: datetime, zone: tzinfo, real_time: bool) -> set[int]:
     """The moments at which clocks show it: by real time all of them, else one in any case."""
     if not real_time:
-        return {fixed(local, zone)}
-    early, late = _both(local, zone)
+        return {resolve_local_time(local, zone)}
+    early, late = _get_both_epochs(local, zone)
     return {early, late} if early <= late else set()
 
 
-def fixed(local: datetime, zone: tzinfo) -> int:
+def resolve_local_time(local: datetime, zone: tzinfo) -> int:
     """When a local time comes (epoch seconds): the first time where clocks show it twice, the end
     of the gap where they leave it out."""
-    early, late = _both(local, zone)
-    return early if early <= late else _change(late, early, zone)
+    early, late = _get_both_epochs(local, zone)
+    return early if early <= late else _find_clock_change(late, early, zone)
 
 
-def _both(local: datetime, zone: tzinfo) -> tuple[int, int]:
+def _get_both_epochs(local: datetime, zone: tzinfo) -> tuple[int, int]:
     """By the offset before and after a change: the first is later where there is a gap (PEP 495)."""
     before, after = (local.replace(tzinfo=zone, fold=fold) for fold in (0, 1))
-    return _epoch(before), _epoch(after)
+    return _to_epoch(before), _to_epoch(after)
 
 
-def _change(before: int, after: int, zone: tzinfo) -> int:
+def _find_clock_change(before: int, after: int, zone: tzinfo) -> int:
     """The moment within (before, after] at which the clock is moved."""
-    old = _offset(before, zone)
+    old = _get_utc_offset(before, zone)
     while after - before > 1:
         middle = (before + after) // 2
-        if _offset(middle, zone) == old:
+        if _get_utc_offset(middle, zone) == old:
             before = middle
         else:
             after = middle
     return after
 
 
-def _offset(epoch: float, zone: tzinfo) -> timedelta | None:
+def _get_utc_offset(epoch: float, zone: tzinfo) -> timedelta | None:
     return datetime.fromtimestamp(epoch, tz=zone).utcoffset()
 
 
-def _wall(epoch: float, zone: tzinfo) -> datetime:
+def _to_wall_time(epoch: float, zone: tzinfo) -> datetime:
     """What clocks show, without a zone."""
     return datetime.fromtimestamp(epoch, tz=zone).replace(tzinfo=None)
 
 
-def _epoch(local: datetime) -> int:
+def _to_epoch(local: datetime) -> int:
     return int(local.astimezone(timezone.utc).timestamp())

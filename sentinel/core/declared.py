@@ -11,7 +11,12 @@ Panel = Literal["jobs", "disks", "nodes", "gpus", "none"]
 """Where the page and `top` show what the kind finds."""
 
 Unit = Literal["", "percent", "bytes", "seconds", "celsius"]
-_ENDINGS = {"percent": "_ratio", "bytes": "_bytes", "seconds": "_seconds", "celsius": "_celsius"}
+_UNIT_ENDINGS = {
+    "percent": "_ratio",
+    "bytes": "_bytes",
+    "seconds": "_seconds",
+    "celsius": "_celsius",
+}
 ANY = "*"
 
 
@@ -43,10 +48,10 @@ class Metric(Struct, frozen=True):
             raise ValueError(f"metric {self.name!r}: two labels have one name")
         if self.name.endswith("_total"):
             raise ValueError(f"metric {self.name!r}: only what never falls may end with _total")
-        if self.unit and self.unit not in _ENDINGS:
-            known = ", ".join(_ENDINGS)
+        if self.unit and self.unit not in _UNIT_ENDINGS:
+            known = ", ".join(_UNIT_ENDINGS)
             raise ValueError(f"metric {self.name!r}: no unit {self.unit!r}; it is one of {known}")
-        ending = _ENDINGS.get(self.unit, "")
+        ending = _UNIT_ENDINGS.get(self.unit, "")
         if not self.name.endswith(ending):
             raise ValueError(f"metric {self.name!r}: what is in {self.unit} ends with {ending}")
 
@@ -57,7 +62,7 @@ class Metric(Struct, frozen=True):
         return ("check", *subject, *self.labels, *(("value",) if self.value == ANY else ()))
 
 
-OWN = frozenset(
+OWN_METRIC_NAMES = frozenset(
     [
         "build_info",
         "last_look_timestamp_seconds",

@@ -14,12 +14,12 @@ from msgspec import Struct
 from sentinel.core.clock import Instant
 from sentinel.core.lemon_policy import Class, LemonPolicy
 
-NODE = "node:"
+NODE_PREFIX = "node:"
 Mark = Literal["", "lemon", "good"]
 """What a person has said of a GPU; it counts more than any sum."""
 
 
-class Sighting(Struct, frozen=True, kw_only=True):
+class GpuSighting(Struct, frozen=True, kw_only=True):
     """A GPU in its slot (PCI bus id) of a node. `serial` is empty where it is hidden."""
 
     uuid: str
@@ -55,8 +55,8 @@ class GpuEvent(Struct, frozen=True, kw_only=True):
     by: str = ""
 
 
-class Entry(Struct, frozen=True, kw_only=True):
-    """What is known of a subject. `seen` is the last time; `mark` a person's word and reason.
+class LedgerEntry(Struct, frozen=True, kw_only=True):
+    """What is known of a subject. `seen` is the last time; `set_mark` a person's word and reason.
 
     `heat` is its score of the moment `warmed`, by the policy of that `recipe`; events before
     `cleared` (µs UTC) do not count. Of a node it is the number of its `outages`: when each of the
@@ -82,10 +82,10 @@ class Entry(Struct, frozen=True, kw_only=True):
     @property
     def is_node(self) -> bool:
         """Whether it stands for a whole node."""
-        return self.subject.startswith(NODE)
+        return self.subject.startswith(NODE_PREFIX)
 
 
-class Standing(Struct, frozen=True, kw_only=True):
+class GpuStanding(Struct, frozen=True, kw_only=True):
     """What is held of a subject: its score now, and what that (or a person's mark) makes it."""
 
     score: float = 0.0
@@ -93,16 +93,16 @@ class Standing(Struct, frozen=True, kw_only=True):
     marked: bool = False
 
 
-class Move(Struct, frozen=True, kw_only=True):
+class GpuMove(Struct, frozen=True, kw_only=True):
     """A GPU that turned up elsewhere than it was last. `standing`: what was known of it then."""
 
     uuid: str
     was: Stay
-    now: Sighting
-    standing: Standing
+    now: GpuSighting
+    standing: GpuStanding
 
 
-class Gpus(Protocol):
+class GpuLedger(Protocol):
     """The ledger. Services and commands write it alike; each method is one transaction.
 
     Raises StoreError. Entries that were counted by another policy are counted anew when scores
@@ -111,31 +111,31 @@ class Gpus(Protocol):
 
     policy: LemonPolicy
 
-    def see(self, sightings: Sequence[Sighting], now: Instant) -> Sequence[Move]:
+    def record_sightings(self, sightings: Sequence[GpuSighting], now: Instant) -> Sequence[GpuMove]:
         """These GPUs are there now; returns those that were elsewhere before."""
 
-    def record(self, events: Sequence[GpuEvent]) -> Sequence[GpuEvent]:
+    def add_events(self, events: Sequence[GpuEvent]) -> Sequence[GpuEvent]:
         """Add what is not known yet, by id; returns that."""
 
-    def entry(self, subject: str) -> Entry | None:
+    def read_entry(self, subject: str) -> LedgerEntry | None:
         """One subject; None for one never seen."""
 
-    def entries(self, node: str = "") -> Sequence[Entry]:
+    def read_entries(self, node: str = "") -> Sequence[LedgerEntry]:
         """All of them, or those that were last seen on this node."""
 
-    def events(self, subject: str, limit: int = 1000) -> Sequence[GpuEvent]:
+    def read_events(self, subject: str, limit: int = 1000) -> Sequence[GpuEvent]:
         """What happened to a subject, the newest first."""
 
-    def stays(self, uuid: str) -> Sequence[Stay]:
+    def read_stays(self, uuid: str) -> Sequence[Stay]:
         """Where it was, the oldest first."""
 
-    def standings(self, now: Instant) -> Mapping[str, Standing]:
+    def read_standings(self, now: Instant) -> Mapping[str, GpuStanding]:
         """Of every subject that has a score or a mark."""
 
-    def mark(self, subject: str, mark: Mark, reason: str, by: str, now: Instant) -> None:
+    def set_mark(self, subject: str, mark: Mark, reason: str, by: str, now: Instant) -> None:
         """A person's word. An empty one takes it back, and what happened before counts no more."""
 
-    def forget(
+    def forget_events(
         self, subject: str, kinds: Collection[str], since: int, reason: str, by: str, now: Instant
     ) -> int:
         """Remove the events of these kinds (`xid 79`) from `since` (µs UTC) on, which somebody says

@@ -7,17 +7,17 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-BUSY = 80.0
+BUSY_PERCENT = 80.0
 """Percent of GPU time from which on it is busy."""
-WAITING = 45.0
+WAITING_POWER_PERCENT = 45.0
 """Percent of the power limit below which a busy GPU computes little."""
-COMPUTING = 55.0
+COMPUTING_POWER_PERCENT = 55.0
 """And from which on it computes; between the two nobody knows."""
-IDLE = 5.0
+IDLE_PERCENT = 5.0
 """Percent of GPU time below which nothing runs on it."""
 
 
-class Gpu(Struct, frozen=True):
+class GpuLoad(Struct, frozen=True):
     """Percent of time busy, and watts drawn of those allowed; None where it does not tell."""
 
     busy: float
@@ -25,16 +25,24 @@ class Gpu(Struct, frozen=True):
     limit: float | None
 
     @property
-    def power(self) -> float | None:
+    def power_percent(self) -> float | None:
         """Percent of the limit."""
         return 100 * self.watts / self.limit if self.watts is not None and self.limit else None
 
     @property
-    def waits(self) -> bool:
+    def is_waiting(self) -> bool:
         """Busy at little power: it spins."""
-        return self.busy >= BUSY and self.power is not None and self.power < WAITING
+        return (
+            self.busy >= BUSY_PERCENT
+            and self.power_percent is not None
+            and self.power_percent < WAITING_POWER_PERCENT
+        )
 
     @property
-    def computes(self) -> bool:
+    def is_computing(self) -> bool:
         """Busy at much power."""
-        return self.busy >= BUSY and self.power is not None and self.power >= COMPUTING
+        return (
+            self.busy >= BUSY_PERCENT
+            and self.power_percent is not None
+            and self.power_percent >= COMPUTING_POWER_PERCENT
+        )

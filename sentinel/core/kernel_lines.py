@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 
-PCI = r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]"
+PCI_ADDRESS_REGEX = r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]"
 """A PCI function as dev_printk() names it."""
 
 NETWORK_DRIVERS = (
@@ -20,23 +20,23 @@ NETWORK_DRIVERS = (
 """Of network cards; none is shorter than three letters, so that the name and the address of a card
 are more than 15 bytes."""
 
-_CARD = re.compile(
-    rf"({'|'.join(NETWORK_DRIVERS)}) ({PCI})"
+_CARD_LINE_PATTERN = re.compile(
+    rf"({'|'.join(NETWORK_DRIVERS)}) ({PCI_ADDRESS_REGEX})"
     r"(?: (?:[^\s:()]{1,63}|\(unnamed net_device\))(?: \([a-z ]{1,20}\))?)?: (.*)"
 )
 """dev_printk(), netdev_printk() and ibdev_printk(): driver, address, and the card's other name."""
 
 
-def said_by_card(text: str) -> tuple[str, str, str] | None:
+def parse_card_line(text: str) -> tuple[str, str, str] | None:
     """Driver, PCI address and words where a driver of network cards wrote the first line."""
-    found = _CARD.match(text)
+    found = _CARD_LINE_PATTERN.match(text)
     return (found[1], found[2], found[3]) if found else None
 
 
 ERROR_LEVEL = 3
 """KERN_ERR; emergency, alert and critical are below it."""
 
-_TROUBLE = re.compile(
+_TROUBLE_PATTERN = re.compile(
     r"\b(?:err(?:or)?s?|fail(?:s|ed|ure|ures|ing)?|fatal|time(?:d ?|-)?out|hung|stuck|dead|lost"
     r"|un(?:recoverable|correctable|corrected)|corrupt(?:ed|ion)?|compromised|abort(?:s|ed|ing)?"
     r"|halt(?:s|ed)?|closed|exceed(?:s|ed)?|insufficient|critical|emergency|broken|bad)\b",
@@ -44,8 +44,8 @@ _TROUBLE = re.compile(
 )
 
 
-def tells_trouble(level: int | None, text: str) -> bool:
+def is_trouble_line(level: int | None, text: str) -> bool:
     """Whether a driver means an error: by the level where it is known, else by the words."""
     if level is not None:
         return level <= ERROR_LEVEL
-    return bool(_TROUBLE.search(text))
+    return bool(_TROUBLE_PATTERN.search(text))

@@ -10,7 +10,7 @@ from msgspec import Meta, Struct, json
 from sentinel.core.errors import Invalid
 from sentinel.core.values import Duration, Rate
 
-DAY = 86_400
+DAY_S = 86_400
 Weight = Annotated[float, Meta(ge=0, le=1000)]
 Class = Literal["good", "suspect", "lemon"]
 
@@ -27,7 +27,7 @@ class LemonPolicy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     chosen on: `python -m benchmarks.real_lemons`, docs/benchmarks.md.
     """
 
-    half_life: Duration = Duration(28 * DAY)
+    half_life: Duration = Duration(28 * DAY_S)
     suspect: Weight = 2.5
     lemon: Weight = 5.0
     weights: dict[str, Weight] = {}
@@ -44,15 +44,15 @@ class LemonPolicy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
             )
 
     @property
-    def recipe(self) -> str:
+    def counting_recipe(self) -> str:
         """The same for policies that count alike; thresholds do not matter."""
         return json.encode([float(self.half_life), sorted(self.weights.items())]).decode()
 
-    def judged(self, score: float) -> Class:
+    def judge_score(self, score: float) -> Class:
         """What a score means."""
         if score >= self.lemon:
             return "lemon"
         return "suspect" if score >= self.suspect else "good"
 
 
-USUAL_POLICY = LemonPolicy()
+DEFAULT_POLICY = LemonPolicy()

@@ -2,7 +2,7 @@
 
 import re
 
-_STYLE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
+_STYLE_PATTERN = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
 """Colours and the like (ECMA-48, control sequences): torchtitan writes them into files too."""
 
 
@@ -11,25 +11,25 @@ MAX_LINE_CHARS = 4096
 said. What a pattern costs on one line is bounded by this, whoever wrote the line."""
 
 _END_CHARS = 1024
-_CUT = "…[line was cut here]…"
-_NUMBER = "0123456789.,_+-eEkKMGT"
+_CUT_MARK = "…[line was cut here]…"
+_NUMBER_CHARS = "0123456789.,_+-eEkKMGT"
 _MAX_NUMBER_CHARS = 64
 
 
-def decoded(data: bytes) -> str:
+def decode_log(data: bytes) -> str:
     """As UTF-8; other bytes become escapes, a carriage return ends a line, colours go. NULs go:
     they are holes that copytruncate leaves, or the other half of UTF-16, whose digits and letters
-    are read so too. Long lines are cut, see `cut_lines`.
+    are read so too. Long lines are cut, see `cut_long_lines`.
     """
     text = data.replace(b"\0", b"").decode("utf-8", "backslashreplace")
-    text = _STYLE.sub("", text) if "\x1b[" in text else text
-    return cut_lines(text.replace("\r\n", "\n").replace("\r", "\n"))
+    text = _STYLE_PATTERN.sub("", text) if "\x1b[" in text else text
+    return cut_long_lines(text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
-def cut_lines(text: str) -> str:
+def cut_long_lines(text: str) -> str:
     """The text with every line of more than MAX_LINE_CHARS cut in its middle.
 
-    No half of a number is left at the cut, which would be another number. `cut_count` says how
+    No half of a number is left at the cut, which would be another number. `count_cut_lines` says how
     many lines were cut.
     """
     if len(text) <= MAX_LINE_CHARS:
@@ -37,16 +37,16 @@ def cut_lines(text: str) -> str:
     lines = text.split("\n")
     if max(map(len, lines)) <= MAX_LINE_CHARS:
         return text
-    return "\n".join(line if len(line) <= MAX_LINE_CHARS else _cut(line) for line in lines)
+    return "\n".join(line if len(line) <= MAX_LINE_CHARS else _cut_line(line) for line in lines)
 
 
-def cut_count(text: str) -> int:
+def count_cut_lines(text: str) -> int:
     """How many lines of such a text were cut. A program can write what looks like a cut line: then
     too many are counted, never too few."""
-    return text.count(_CUT)
+    return text.count(_CUT_MARK)
 
 
-def cut_words(count: int) -> str:
+def describe_cut_lines(count: int) -> str:
     """What people are told of lines that were cut; empty where there are none."""
     if not count:
         return ""
@@ -54,9 +54,9 @@ def cut_words(count: int) -> str:
     return f"{lines} longer than {MAX_LINE_CHARS} characters and not read in the middle"
 
 
-def _cut(line: str) -> str:
-    begin = line[: MAX_LINE_CHARS - _END_CHARS - len(_CUT)]
+def _cut_line(line: str) -> str:
+    begin = line[: MAX_LINE_CHARS - _END_CHARS - len(_CUT_MARK)]
     end = line[-_END_CHARS:]
-    begin = begin[:-_MAX_NUMBER_CHARS] + begin[-_MAX_NUMBER_CHARS:].rstrip(_NUMBER)
-    end = end[:_MAX_NUMBER_CHARS].lstrip(_NUMBER) + end[_MAX_NUMBER_CHARS:]
-    return begin + _CUT + end
+    begin = begin[:-_MAX_NUMBER_CHARS] + begin[-_MAX_NUMBER_CHARS:].rstrip(_NUMBER_CHARS)
+    end = end[:_MAX_NUMBER_CHARS].lstrip(_NUMBER_CHARS) + end[_MAX_NUMBER_CHARS:]
+    return begin + _CUT_MARK + end

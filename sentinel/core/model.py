@@ -23,7 +23,7 @@ class Status(str, Enum):
     @property
     def rank(self) -> int:
         """critical > unknown > warning > ok, as Nagios plugins rank them."""
-        return _RANK[self]
+        return _STATUS_RANKS[self]
 
     @property
     def bad(self) -> bool:
@@ -31,10 +31,10 @@ class Status(str, Enum):
         return self in (Status.WARNING, Status.CRITICAL)
 
 
-_RANK = {Status.OK: 0, Status.WARNING: 1, Status.UNKNOWN: 2, Status.CRITICAL: 3}
+_STATUS_RANKS = {Status.OK: 0, Status.WARNING: 1, Status.UNKNOWN: 2, Status.CRITICAL: 3}
 
 
-def worst(statuses: Iterable[Status]) -> Status:
+def get_worst_status(statuses: Iterable[Status]) -> Status:
     """The worst of several; ok when there is none."""
     return max(statuses, key=lambda s: s.rank, default=Status.OK)
 
@@ -150,11 +150,11 @@ class Coverage(Struct, frozen=True, kw_only=True):
         if self.of == "nodes":
             from sentinel.core import hostlist
 
-            return shortened(hostlist.shown(self.unseen), NAMED)
-        return shortened(visible(", ".join(self.unseen)), NAMED)
+            return shortened(hostlist.fold_for_people(self.unseen), MAX_UNSEEN_CHARS)
+        return shortened(visible(", ".join(self.unseen)), MAX_UNSEEN_CHARS)
 
 
-NAMED = 200
+MAX_UNSEEN_CHARS = 200
 """Letters of the names of what was not seen, where people read them."""
 
 
@@ -185,10 +185,10 @@ class Report(Struct, frozen=True, kw_only=True):
     @property
     def status(self) -> Status:
         """The worst of the findings; unknown at least where something was not seen."""
-        return worst([self.coverage.status, *(f.status for f in self.findings)])
+        return get_worst_status([self.coverage.status, *(f.status for f in self.findings)])
 
 
-class Told(Struct, frozen=True):
+class LastNotified(Struct, frozen=True):
     """What a channel was last given about an alert: when, and how bad it was said to be."""
 
     at: Instant
@@ -226,7 +226,7 @@ class Alert(Struct, frozen=True, kw_only=True):
     labels: Mapping[str, str] = {}
     values: Mapping[str, Value] = {}
     runbook: str = ""
-    told: Mapping[str, Told] = {}
+    told: Mapping[str, LastNotified] = {}
     held: str = ""
     changes: tuple[int, ...] = ()
     flapping: bool = False
@@ -237,7 +237,7 @@ class Alert(Struct, frozen=True, kw_only=True):
     tell_once: bool = False
 
     @property
-    def beginning(self) -> Instant:
+    def shown_since(self) -> Instant:
         """Since when it is bad, as people are shown it."""
         return self.began or self.since
 
@@ -336,7 +336,7 @@ class Sending(Struct, frozen=True):
     message: int
 
 
-class Run(Struct, frozen=True, kw_only=True):
+class CheckRun(Struct, frozen=True, kw_only=True):
     """The last run of a check, as `status` shows it and `tick` judges what is due.
 
     `blind`: it could not see all that it should have looked at. `after`: seconds into its pass at
@@ -363,4 +363,4 @@ class Batch(Struct, frozen=True, kw_only=True):
     outbox: tuple[Outgoing, ...] = ()
     memory: Mapping[str, Mapping[str, Any]] = {}
     samples: Mapping[str, tuple[Sample, ...]] = {}
-    runs: tuple[Run, ...] = ()
+    runs: tuple[CheckRun, ...] = ()

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from sentinel.core.node_probe import NodeProbe, Wants
+from sentinel.core.node_probe import NodeProbe, ProbeRequest
 from sentinel.core.text import visible
 
 
@@ -85,15 +85,15 @@ Unreached = (
 Answer = Answered | Unreached
 
 
-def word(answer: object) -> str:
+def get_answer_word(answer: object) -> str:
     """`host key changed` for HostKeyChanged."""
     name = type(answer).__name__
     return "".join(f" {c.lower()}" if c.isupper() else c for c in name).strip()
 
 
-def described(answer: Unreached) -> str:
+def describe_unreached(answer: Unreached) -> str:
     """Why a node told nothing, in one line."""
-    return visible(f"{word(answer)}: {answer.why}")
+    return visible(f"{get_answer_word(answer)}: {answer.why}")
 
 
 class Remote(Protocol):
@@ -106,11 +106,11 @@ class Remote(Protocol):
         """Run one command on all nodes, done after `limit` seconds whatever they do."""
 
     def probe(
-        self, nodes: Sequence[str], wants: Wants, *, limit: float
+        self, nodes: Sequence[str], wants: ProbeRequest, *, limit: float
     ) -> Mapping[str, NodeProbe | Unreached]:
         """Ask all nodes how they are, one round trip each, done after `limit` seconds."""
 
 
-def by_steps(remote: Remote) -> bool:
+def uses_steps(remote: Remote) -> bool:
     """Whether each question is a step of Slurm's, which accounting keeps."""
     return bool(getattr(remote, "by_steps", False))

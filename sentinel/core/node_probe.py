@@ -54,7 +54,7 @@ class Cursor(Struct, frozen=True, kw_only=True):
     position: int
 
 
-class Wants(Struct, frozen=True, kw_only=True):
+class ProbeRequest(Struct, frozen=True, kw_only=True):
     """What a probe shall look at. `disks`: paths asked for their space, each by itself.
 
     `since`: where the kernel's log was read to; without it its last 5000 lines come. `cursors`
@@ -72,21 +72,21 @@ class Wants(Struct, frozen=True, kw_only=True):
             if not path.startswith("/") or any(c in path for c in "\n\0"):
                 raise Invalid(f"{path!r} is no absolute path in one line", "disks")
 
-    def of(self, node: str) -> "Wants":
+    def restrict_to_node(self, node: str) -> "ProbeRequest":
         """What is wanted of this node alone."""
         parts = tuple(p for p in self.parts if node in self.only.get(p, {node}))
         since = self.cursors.get(node, self.since)
         return replace(self, parts=parts, since=since, cursors={}, only={})
 
     @property
-    def sections(self) -> tuple[str, ...]:
+    def section_names(self) -> tuple[str, ...]:
         """What the node's script is asked for, by its own names."""
         extra = ("commands",) if "processes" in self.parts else ()
         disks = tuple(f"disk.{number}" for number in range(1, len(self.disks) + 1))
         return ("identity", *dict.fromkeys((*self.parts, *extra)), *disks)
 
 
-EVERYTHING = Wants(
+ALL_PARTS_REQUEST = ProbeRequest(
     parts=(
         "processes",
         "blocked",
@@ -102,7 +102,7 @@ EVERYTHING = Wants(
 """All but `gpus`, whose page of XML per GPU comes where it is asked for, `network` and `waits`."""
 
 
-class Identity(Struct, frozen=True, kw_only=True):
+class NodeIdentity(Struct, frozen=True, kw_only=True):
     """Which node answered. `uptime` in seconds, `time` its clock in epoch seconds.
 
     `uid`: as whom the probe looked; 0 sees more than others.
@@ -116,7 +116,7 @@ class Identity(Struct, frozen=True, kw_only=True):
     uid: int
 
 
-class Process(Struct, frozen=True, kw_only=True, gc=False):
+class NodeProcess(Struct, frozen=True, kw_only=True, gc=False):
     """A process. `state` as in ps(1), `started` in epoch seconds.
 
     `user` is empty and `command` only the kernel's short name where they could not be read.
@@ -131,7 +131,7 @@ class Process(Struct, frozen=True, kw_only=True, gc=False):
     command: str
 
 
-class Blocked(Struct, frozen=True, kw_only=True):
+class UninterruptibleThread(Struct, frozen=True, kw_only=True):
     """A thread in uninterruptible sleep (state D), and the kernel function it waits in."""
 
     pid: int
@@ -141,7 +141,7 @@ class Blocked(Struct, frozen=True, kw_only=True):
     kernel: bool
 
 
-class Wait(Struct, frozen=True, kw_only=True):
+class FileWait(Struct, frozen=True, kw_only=True):
     """What a task in state D does (`opening`, `reading`) and to which file, empty if not known."""
 
     pid: int
@@ -149,7 +149,7 @@ class Wait(Struct, frozen=True, kw_only=True):
     path: str
 
 
-class Mount(Struct, frozen=True, kw_only=True):
+class NodeMount(Struct, frozen=True, kw_only=True):
     """A line of the node's mount table (proc(5))."""
 
     device: str
@@ -198,7 +198,7 @@ class StepProcess(Struct, frozen=True, kw_only=True):
     witness: Literal["daemon", "cgroup", "environment"]
 
 
-class Steps(Struct, frozen=True, kw_only=True):
+class StepTraces(Struct, frozen=True, kw_only=True):
     """Traces of Slurm's steps; `blind` says which witnesses could not be heard, and why."""
 
     processes: tuple[StepProcess, ...]
@@ -284,7 +284,7 @@ class Hwmon(Struct, frozen=True, kw_only=True):
     throttled: Mapping[str, int] = {}
 
 
-class Reading(Struct, frozen=True, kw_only=True):
+class SensorReading(Struct, frozen=True, kw_only=True):
     """A line of `ipmitool sdr elist`: a sensor of the management controller, `status` as
     ipmitool says it (ok, nc, cr, nr, ns, …), `text` its number or its states."""
 
@@ -296,7 +296,7 @@ class Reading(Struct, frozen=True, kw_only=True):
 class Ipmi(Struct, frozen=True, kw_only=True):
     """What the management controller measures; `events`: the last lines of its own log."""
 
-    readings: tuple[Reading, ...]
+    readings: tuple[SensorReading, ...]
     events: tuple[str, ...] = ()
 
 
@@ -311,7 +311,7 @@ class Disk(Struct, frozen=True, kw_only=True):
     inodes_free: int
 
 
-class Memory(Struct, frozen=True, kw_only=True):
+class NodeMemory(Struct, frozen=True, kw_only=True):
     """Bytes, and how often the kernel killed for want of them since boot (None: not told)."""
 
     total: int
@@ -324,13 +324,13 @@ class Memory(Struct, frozen=True, kw_only=True):
 class NodeProbe(Struct, frozen=True, kw_only=True):
     """What a node told in one round trip. `nvlink`: error counters by GPU, summed over its links."""
 
-    identity: Identity | Unread
-    processes: tuple[Process, ...] | Unread | None = None
+    identity: NodeIdentity | Unread
+    processes: tuple[NodeProcess, ...] | Unread | None = None
     commands: Unread | None = None
-    blocked: tuple[Blocked, ...] | Unread | None = None
-    mounts: tuple[Mount, ...] | Unread | None = None
+    blocked: tuple[UninterruptibleThread, ...] | Unread | None = None
+    mounts: tuple[NodeMount, ...] | Unread | None = None
     kernel: KernelLog | Unread | None = None
-    steps: Steps | Unread | None = None
+    steps: StepTraces | Unread | None = None
     gpu_processes: tuple[GpuProcess, ...] | Unread | None = None
     gpus: str | Unread | None = None
     nvlink: Mapping[int, Mapping[str, int]] | Unread | None = None
@@ -339,13 +339,13 @@ class NodeProbe(Struct, frozen=True, kw_only=True):
     hwmon: Hwmon | Unread | None = None
     ipmi: Ipmi | Unread | None = None
     disks: Mapping[str, Disk | Unread] = {}
-    memory: Memory | Unread | None = None
-    waits: tuple[Wait, ...] | Unread | None = None
+    memory: NodeMemory | Unread | None = None
+    waits: tuple[FileWait, ...] | Unread | None = None
     squatter: str = ""
     """Who sits where the probe keeps its locks, so that it took another directory; or empty."""
 
     @property
-    def unread(self) -> Mapping[str, Unread]:
+    def unread_parts(self) -> Mapping[str, Unread]:
         """Every part that was asked for and could not be read, by name (`disks./tmp`)."""
         parts = {name: getattr(self, name) for name in self.__struct_fields__}
         parts |= {f"disks.{path}": disk for path, disk in self.disks.items()}
@@ -355,13 +355,13 @@ class NodeProbe(Struct, frozen=True, kw_only=True):
 # What the parsers of sections share.
 
 
-class Strange(SentinelError):
+class StrangeLine(SentinelError):
     """A line is not of the known form: then the section says nothing at all."""
 
 
-def matched(pattern: re.Pattern[str], line: str) -> re.Match[str]:
+def match_line(pattern: re.Pattern[str], line: str) -> re.Match[str]:
     """The line in its parts; raises Strange."""
     match = pattern.fullmatch(line)
     if not match:
-        raise Strange(f"a line that is not understood: {line}")
+        raise StrangeLine(f"a line that is not understood: {line}")
     return match

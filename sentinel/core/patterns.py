@@ -13,65 +13,69 @@ from functools import lru_cache
 from typing import Any, cast
 
 from sentinel.core.errors import CannotTell
-from sentinel.core.pattern_rules import ambiguity, harmless
+from sentinel.core.pattern_rules import explain_ambiguity, is_harmless
 
-LIMIT = 2.0
+SEARCH_TIMEOUT_S = 2.0
 """Seconds that one search through one block of text may take: a MiB of a log takes milliseconds."""
 
-REST = 60.0
+RETRY_AFTER_S = 60.0
 """Seconds in which a pattern that ran out of time is not tried again: each try costs LIMIT."""
 
 
-class Guarded:
+class GuardedPattern:
     """The part of `re.Pattern` that sentinel uses, for a pattern that may search without an end.
 
     `where`: file, line and key of the configuration, or empty. Every search raises CannotTell after LIMIT.
     """
 
-    def __init__(self, plain: "re.Pattern[str]", where: str, limit: float = LIMIT) -> None:
+    def __init__(
+        self, plain: "re.Pattern[str]", where: str, limit: float = SEARCH_TIMEOUT_S
+    ) -> None:
         self.pattern, self.flags = plain.pattern, plain.flags
         self.groups, self.groupindex = plain.groups, plain.groupindex
         self.where, self._limit = where, limit
         self._tired = float("-inf")
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Guarded) and self._key() == other._key()
+        return isinstance(other, GuardedPattern) and self._identity_key() == other._identity_key()
 
     def __hash__(self) -> int:
-        return hash(self._key())
+        return hash(self._identity_key())
 
     def search(self, text: str) -> "re.Match[str] | None":
         """As `re.Pattern.search`."""
-        return cast("re.Match[str] | None", self._within("search", text))
+        return cast("re.Match[str] | None", self._search_within("search", text))
 
     def match(self, text: str) -> "re.Match[str] | None":
         """As `re.Pattern.match`."""
-        return cast("re.Match[str] | None", self._within("match", text))
+        return cast("re.Match[str] | None", self._search_within("match", text))
 
     def fullmatch(self, text: str) -> "re.Match[str] | None":
         """As `re.Pattern.fullmatch`."""
-        return cast("re.Match[str] | None", self._within("fullmatch", text))
+        return cast("re.Match[str] | None", self._search_within("fullmatch", text))
 
     def finditer(self, text: str) -> "Iterator[re.Match[str]]":
         """As `re.Pattern.finditer`, but all of them are found at once, within one LIMIT."""
-        return iter(cast("list[re.Match[str]]", self._within("finditer", text)))
+        return iter(cast("list[re.Match[str]]", self._search_within("finditer", text)))
 
-    def _within(self, name: str, text: str) -> Any:
-        if time.monotonic() - self._tired < REST:
-            raise endless(self, self._limit)
+    def _search_within(self, name: str, text: str) -> Any:
+        if time.monotonic() - self._tired < RETRY_AFTER_S:
+            raise make_endless_error(self, self._limit)
         try:
-            search = getattr(_timed(self.pattern, self.flags), name)
+            search = getattr(_compile_with_timeout(self.pattern, self.flags), name)
             found = search(text, timeout=self._limit, concurrent=True)
             return list(found) if name == "finditer" else found
         except TimeoutError:
             self._tired = time.monotonic()
-            raise endless(self, self._limit) from None
+            raise make_endless_error(self, self._limit) from None
 
-    def _key(self) -> tuple[str, int, str]:
+    def _identity_key(self) -> tuple[str, int, str]:
         return self.pattern, self.flags, self.where
 
 
-def endless(pattern: "re.Pattern[str] | Guarded", limit: float = LIMIT) -> CannotTell:
+def make_endless_error(
+    pattern: "re.Pattern[str] | GuardedPattern", limit: float = SEARCH_TIMEOUT_S
+) -> CannotTell:
     """What is said of a pattern whose search was given up, with its place in the configuration."""
     where, text = getattr(pattern, "where", ""), pattern.pattern
     place = f" ({where})" if where else ""
@@ -83,29 +87,29 @@ def endless(pattern: "re.Pattern[str] | Guarded", limit: float = LIMIT) -> Canno
 
 
 @lru_cache(maxsize=1024)
-def compiled(text: str, flags: int = 0, where: str = "") -> "re.Pattern[str]":
+def compile_pattern(text: str, flags: int = 0, where: str = "") -> "re.Pattern[str]":
     """The pattern as `re` understands it, a Guarded where it may search without an end.
 
     Raises what re.compile raises, and re.error for what may search without an end and holds
     something that `regex` may take otherwise.
     """
     plain = re.compile(text, flags)
-    if harmless(text, plain.flags):
+    if is_harmless(text, plain.flags):
         return plain
-    if remedy := ambiguity(text, plain.flags):
+    if remedy := explain_ambiguity(text, plain.flags):
         raise re.error(f"it may search without an end, and cannot be limited {remedy}")
-    _timed(text, plain.flags)
-    return cast("re.Pattern[str]", Guarded(plain, where))
+    _compile_with_timeout(text, plain.flags)
+    return cast("re.Pattern[str]", GuardedPattern(plain, where))
 
 
-def by_line(pattern: "re.Pattern[str]") -> "re.Pattern[str]":
+def compile_by_line(pattern: "re.Pattern[str]") -> "re.Pattern[str]":
     """The same pattern where `^` and `$` mean the lines of a text."""
     flags = pattern.flags | re.MULTILINE
-    return compiled(pattern.pattern, flags, getattr(pattern, "where", ""))
+    return compile_pattern(pattern.pattern, flags, getattr(pattern, "where", ""))
 
 
 @lru_cache(maxsize=256)
-def _timed(text: str, flags: int) -> Any:
+def _compile_with_timeout(text: str, flags: int) -> Any:
     """The same pattern of the library whose searches can be given up. Raises re.error."""
     import regex
 

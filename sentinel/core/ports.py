@@ -10,7 +10,14 @@ from msgspec import Struct
 if TYPE_CHECKING:  # a one-shot needs none of these here
     from datetime import tzinfo
 
-    from sentinel.core.actions import ActionRecord, Decision, Past, Reading, Reply, Switch
+    from sentinel.core.actions import (
+        ActionHistory,
+        ActionRecord,
+        ActionSwitch,
+        GuardDecision,
+        NodeReading,
+        Reply,
+    )
     from sentinel.core.clock import Instant
     from sentinel.core.cluster import (
         Controller,
@@ -22,7 +29,7 @@ if TYPE_CHECKING:  # a one-shot needs none of these here
         Submission,
         Timeouts,
     )
-    from sentinel.core.gpu_ledger import Gpus
+    from sentinel.core.gpu_ledger import GpuLedger
     from sentinel.core.node_answers import Answer, Remote
 
 
@@ -74,7 +81,7 @@ class Slurm(Protocol):
         """How a job was submitted, over or not; None when slurmctld does not remember it."""
 
 
-class Listing(Protocol):
+class NodeListing(Protocol):
     """The nodes with the age of the answer: for the ledger."""
 
     def nodes(self) -> Sequence[Node]:
@@ -95,12 +102,12 @@ class Calendar(Protocol):
 
 
 class Logbook(Protocol):
-    """What was done to nodes, and which reasons they had: the reading half of `Books`."""
+    """What was done to nodes, and which reasons they had: the reading half of `AuditLog`."""
 
     def records(self, target: str = "", limit: int = 100) -> Sequence[ActionRecord]:
         """The newest records first; of one target where it is given."""
 
-    def readings(self, node: str, limit: int = 100) -> Sequence[Reading]:
+    def readings(self, node: str, limit: int = 100) -> Sequence[NodeReading]:
         """The newest lines of the ledger about a node first."""
 
 
@@ -125,7 +132,7 @@ class Context(Struct, kw_only=True):
     history: Callable[[str, str, float], Sequence[tuple[Instant, float]]] = lambda *_: ()
     remote: Remote | None = None
     logbook: Logbook | None = None
-    gpus: Gpus | None = None
+    gpus: GpuLedger | None = None
     due: bool = True
     told: Mapping[str, Instant] = {}
     for_: float | None = None
@@ -135,10 +142,10 @@ class Context(Struct, kw_only=True):
 class Pulse(Protocol):
     """The dead man's switch outside. Raises ChannelError when it was not reached."""
 
-    async def begin(self) -> None:
+    async def announce_start(self) -> None:
         """Say that a pass begins, where that can be said."""
 
-    async def beat(self, well: bool, text: str) -> None:
+    async def send_heartbeat(self, well: bool, text: str) -> None:
         """Say that all is well, or where it can be said what is not."""
 
 
@@ -206,30 +213,34 @@ class JobHands(JobView, Hands, Protocol):
         """Make a file of one line where nothing is, for a job of that user."""
 
 
-class Books(Logbook, Protocol):
+class AuditLog(Logbook, Protocol):
     """The audit log of actions and the ledger of nodes.
 
     Services and commands by hand write them alike: no leadership is needed, each method is one
     transaction, and those of several processes come one after another. Raises StoreError.
     """
 
-    def past(self, target: str) -> Past:
+    def read_past_actions(self, target: str) -> ActionHistory:
         """What a request about this target is judged by."""
 
-    def intend(self, target: str, decide: Callable[[Past], Decision]) -> Decision:
+    def record_intent(
+        self, target: str, decide: Callable[[ActionHistory], GuardDecision]
+    ) -> GuardDecision:
         """Decide and write in one transaction: nobody else can decide at the same time."""
 
-    def conclude(self, record: ActionRecord) -> bool:
+    def record_outcome(self, record: ActionRecord) -> bool:
         """Replace an open record of the same id; False, and nothing is written, if none is."""
 
-    def unresolved(self) -> list[ActionRecord]:
+    def read_unresolved(self) -> list[ActionRecord]:
         """Every open record, the oldest first."""
 
-    def observe(self, nodes: Sequence[Node], now: Instant, *, whole: bool = True) -> list[Reading]:
+    def record_readings(
+        self, nodes: Sequence[Node], now: Instant, *, whole: bool = True
+    ) -> list[NodeReading]:
         """Add to the ledger what is new about these nodes (`whole`: all there are), which were asked
         for `now`; returns it."""
 
-    def switch(self, name: str, switch: Switch | None) -> None:
+    def set_switch(self, name: str, switch: ActionSwitch | None) -> None:
         """Throw a switch (maintenance, breaker), or with None undo it."""
 
     def prune(self, now: Instant) -> None:

@@ -43,7 +43,7 @@ class FilePath(str):
     __slots__ = ()
 
 
-class Common(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class CheckCommon(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The keys every check takes. None: the kind's own default.
 
     kind: Which kind of check it is.
@@ -76,11 +76,11 @@ class CheckConfig(Struct, frozen=True, kw_only=True):
     """A configured check: its name, the common keys, and the kind's own settings object."""
 
     name: str
-    common: Common
+    common: CheckCommon
     plugin: Any
 
     @property
-    def limit(self) -> float:
+    def timeout_s(self) -> float:
         """Seconds one run may take, as configured or else the kind's own default."""
         own: float = self.plugin.TIMEOUT
         return float(own if self.common.timeout is None else self.common.timeout)
@@ -126,7 +126,7 @@ class SlurmSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         of = dict[str, str]()
         for name, nodes in self.racks.items():
             try:
-                for node in hostlist.expand(nodes):
+                for node in hostlist.expand_hostlist(nodes):
                     if of.setdefault(node, name) != name:
                         raise Invalid(f"{node} is in {of[node]} too", "racks", name)
             except Invalid as error:
@@ -150,7 +150,7 @@ class ClusterSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             raise Invalid("write it from / on, e.g. /etc/slurm/b.conf", "conf")
 
     @property
-    def before(self) -> str:
+    def command_start(self) -> str:
         """What a person types before a command of Slurm to ask this cluster."""
         from shlex import join
 

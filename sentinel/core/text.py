@@ -4,7 +4,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
-_NUMBERS = re.compile(r"[0-9]+")
+_NUMBER_PATTERN = re.compile(r"[0-9]+")
 
 
 def visible(text: str) -> str:
@@ -15,7 +15,7 @@ def visible(text: str) -> str:
     """
     if text.isascii() and text.isprintable():
         return str(text)
-    return "".join(_escape(c) for c in text)
+    return "".join(_escape_unsafe(c) for c in text)
 
 
 def visible_lines(text: str) -> str:
@@ -28,7 +28,7 @@ def visible_lines(text: str) -> str:
     return "\n".join(visible(line.removesuffix("\r")) for line in lines)
 
 
-def _escape(char: str) -> str:
+def _escape_unsafe(char: str) -> str:
     if char == " " or unicodedata.category(char)[0] not in "CZ":
         return char
     return " " if char == "\N{NO-BREAK SPACE}" else char.encode("unicode_escape").decode("ascii")
@@ -39,19 +39,19 @@ def shortened(text: str, limit: int) -> str:
     return text if len(text) <= limit else (text[: limit - 1] + "…") if limit > 0 else ""
 
 
-def one_line(text: str, limit: int) -> str:
+def shorten_to_line(text: str, limit: int) -> str:
     """Inert, on one line, at most `limit` characters; never looks at megabytes."""
     return shortened(visible(text[: limit + 1].strip()), limit)
 
 
-def gist(text: str, names: Iterable[str]) -> str:
+def strip_names(text: str, names: Iterable[str]) -> str:
     """What alike texts have in common: without these names, and with every number as 0."""
     for name in sorted({*names} - {""}, key=len, reverse=True):
         text = text.replace(name, "")
-    return _NUMBERS.sub("0", text)
+    return _NUMBER_PATTERN.sub("0", text)
 
 
-def ranges(numbers: Iterable[int]) -> str:
+def format_ranges(numbers: Iterable[int]) -> str:
     """`0-2,4-63`."""
     parts: list[list[int]] = []
     for number in sorted(set(numbers)):

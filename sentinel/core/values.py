@@ -12,21 +12,28 @@ from sentinel.core.errors import Invalid
 from sentinel.core.text import shortened
 
 # Patterns are compiled when they are first needed: most one-shots need none of them.
-_NUMBER = r"([0-9]{1,19})(?:\.([0-9]{1,19}))?"
+_NUMBER_REGEX = r"([0-9]{1,19})(?:\.([0-9]{1,19}))?"
 
-_MILLISECONDS = {"w": 604_800_000, "d": 86_400_000, "h": 3_600_000, "m": 60_000, "s": 1000, "ms": 1}
-_DURATION = "".join(rf"(?:{_NUMBER}\s*{unit}\s*)?" for unit in _MILLISECONDS)
-_LONGEST = 36_500 * 86_400
+_UNIT_MILLISECONDS = {
+    "w": 604_800_000,
+    "d": 86_400_000,
+    "h": 3_600_000,
+    "m": 60_000,
+    "s": 1000,
+    "ms": 1,
+}
+_DURATION_REGEX = "".join(rf"(?:{_NUMBER_REGEX}\s*{unit}\s*)?" for unit in _UNIT_MILLISECONDS)
+_MAX_DURATION_S = 36_500 * 86_400
 """A hundred years in seconds: times in µs stay far inside 64 bits, whatever is added."""
 
-_BYTES = {p + "B": 1000**i for i, p in enumerate(["", "k", "M", "G", "T", "P", "E"])}
-_BYTES |= {p + "iB": 1024**i for i, p in enumerate("KMGTPE", 1)} | {"KB": 1000}
-_SIZE = rf"{_NUMBER}\s*([A-Za-z]+)"
-_LARGEST = 2**63 - 1
+_UNIT_BYTES = {p + "B": 1000**i for i, p in enumerate(["", "k", "M", "G", "T", "P", "E"])}
+_UNIT_BYTES |= {p + "iB": 1024**i for i, p in enumerate("KMGTPE", 1)} | {"KB": 1000}
+_SIZE_REGEX = rf"{_NUMBER_REGEX}\s*([A-Za-z]+)"
+_MAX_SIZE_BYTES = 2**63 - 1
 """What statvfs, SQLite and PostgreSQL can hold."""
 
-_SHARE = rf"{_NUMBER}\s*%"
-_RATE = r"([0-9]{1,3}) in (\S.*)"
+_SHARE_REGEX = rf"{_NUMBER_REGEX}\s*%"
+_RATE_REGEX = r"([0-9]{1,3}) in (\S.*)"
 
 
 class Duration(float):
@@ -36,20 +43,22 @@ class Duration(float):
     def parse(cls, text: str) -> "Duration":
         """Raises Invalid with the forms that are understood."""
         compact = text.strip()
-        match = re.fullmatch(_DURATION, compact)
+        match = re.fullmatch(_DURATION_REGEX, compact)
         if not match or not compact:
-            raise Invalid(f"{_quoted(text)} is no duration; write it like 90s, 15m, 2h or 3d")
-        pairs = zip(match.groups()[::2], match.groups()[1::2], _MILLISECONDS.values(), strict=True)
-        seconds = sum(_scaled(whole, part, unit) for whole, part, unit in pairs) / 1000
-        if seconds > _LONGEST:
-            raise Invalid(f"{_quoted(text)} is longer than 100 years")
+            raise Invalid(f"{_quote_text(text)} is no duration; write it like 90s, 15m, 2h or 3d")
+        pairs = zip(
+            match.groups()[::2], match.groups()[1::2], _UNIT_MILLISECONDS.values(), strict=True
+        )
+        seconds = sum(_scale_number(whole, part, unit) for whole, part, unit in pairs) / 1000
+        if seconds > _MAX_DURATION_S:
+            raise Invalid(f"{_quote_text(text)} is longer than 100 years")
         return cls(seconds)
 
     def exact(self) -> str:
         """To the millisecond, with every unit that is needed: `1d2h`, `1s500ms`."""
         parts, rest = [], round(self * 1000)
         for unit in ("d", "h", "m", "s", "ms"):
-            count, rest = divmod(rest, _MILLISECONDS[unit])
+            count, rest = divmod(rest, _UNIT_MILLISECONDS[unit])
             parts += [f"{count}{unit}"] if count else []
         return "".join(parts) or "0s"
 
@@ -63,18 +72,18 @@ class Size(int):
     @classmethod
     def parse(cls, text: str) -> "Size":
         """Raises Invalid with the forms that are understood."""
-        match = re.fullmatch(_SIZE, text.strip())
-        if not match or match[3] not in _BYTES:
-            raise Invalid(f"{_quoted(text)} is no size; write it like 500GB, 40TB or 2TiB")
-        size = _scaled(match[1], match[2], _BYTES[match[3]])
-        if size > _LARGEST:
-            raise Invalid(f"{_quoted(text)} is larger than any file system")
+        match = re.fullmatch(_SIZE_REGEX, text.strip())
+        if not match or match[3] not in _UNIT_BYTES:
+            raise Invalid(f"{_quote_text(text)} is no size; write it like 500GB, 40TB or 2TiB")
+        size = _scale_number(match[1], match[2], _UNIT_BYTES[match[3]])
+        if size > _MAX_SIZE_BYTES:
+            raise Invalid(f"{_quote_text(text)} is larger than any file system")
         return cls(size)
 
     def exact(self) -> str:
         """The shortest text that is this very number of bytes: `40TB`, `2TiB`, `1537B`."""
         fitting = [
-            f"{self // factor}{unit}" for unit, factor in _BYTES.items() if not self % factor
+            f"{self // factor}{unit}" for unit, factor in _UNIT_BYTES.items() if not self % factor
         ]
         return min(fitting, key=len) if self else "0B"
 
@@ -88,12 +97,12 @@ class Share(float):
     @classmethod
     def parse(cls, text: str) -> "Share":
         """Raises Invalid with the form that is understood."""
-        match = re.fullmatch(_SHARE, text.strip())
+        match = re.fullmatch(_SHARE_REGEX, text.strip())
         if not match:
-            raise Invalid(f"{_quoted(text)} is no share; write it like 85%")
+            raise Invalid(f"{_quote_text(text)} is no share; write it like 85%")
         share = float(f"{match[1]}.{match[2] or 0}")
         if share > 100:
-            raise Invalid(f"{_quoted(text)} is more than 100%")
+            raise Invalid(f"{_quote_text(text)} is more than 100%")
         return cls(share)
 
     def exact(self) -> str:
@@ -112,9 +121,9 @@ class Rate(str):
     @classmethod
     def parse(cls, text: str) -> "Rate":
         """Raises Invalid with the form that is understood."""
-        match = re.fullmatch(_RATE, text.strip())
+        match = re.fullmatch(_RATE_REGEX, text.strip())
         if not match or not int(match[1]):
-            raise Invalid(f"{_quoted(text)} is no rate; write it like 3 in 7d")
+            raise Invalid(f"{_quote_text(text)} is no rate; write it like 3 in 7d")
         return cls(f"{int(match[1])} in {Duration.parse(match[2]).exact()}")
 
     @property
@@ -139,10 +148,10 @@ def duration_text(seconds: float) -> str:
     minutes, rest = divmod(int(seconds), 60)
     if minutes < 2 and rest:
         return f"{minutes * 60 + rest}s"
-    return _two_units(minutes, rest)
+    return _format_two_units(minutes, rest)
 
 
-def _two_units(minutes: int, seconds: int) -> str:
+def _format_two_units(minutes: int, seconds: int) -> str:
     if minutes < 60:
         return f"{minutes}m {seconds:02}s" if seconds else f"{minutes}m"
     hours, minutes = divmod(minutes, 60)
@@ -152,7 +161,7 @@ def _two_units(minutes: int, seconds: int) -> str:
     return f"{days}d {hours}h" if hours else f"{days}d"
 
 
-def percent_text(percent: float) -> str:
+def format_percent(percent: float) -> str:
     """Tenths, cut: 94.97 must not read as 95% while the limit of 95% is not reached."""
     return f"{int(percent * 10 + 1e-9) / 10:g}%"
 
@@ -167,11 +176,11 @@ def size_text(size: float) -> str:
     return f"{value:.0f} {unit}" if unit == "B" or abs(value) >= 99.95 else f"{value:.3g} {unit}"
 
 
-def _scaled(whole: str | None, part: str | None, unit: int) -> int:
+def _scale_number(whole: str | None, part: str | None, unit: int) -> int:
     """`whole.part` times the unit, rounded to one, in integers: floats lose bytes above 2^53."""
     scale: int = 10 ** len(part or "")
     return (int((whole or "0") + (part or "")) * unit * 2 + scale) // (scale * 2)
 
 
-def _quoted(text: str) -> str:
+def _quote_text(text: str) -> str:
     return repr(shortened(text, 40))

@@ -5,7 +5,7 @@ from msgspec import Struct
 from sentinel.core.model import Status
 
 
-class Item(Struct, frozen=True):
+class DoctorItem(Struct, frozen=True):
     """One thing looked at. `remedy` is what to do about anything that is not ok."""
 
     name: str
@@ -14,21 +14,21 @@ class Item(Struct, frozen=True):
     remedy: str = ""
 
 
-def ok(name: str, text: str) -> Item:
+def make_ok_item(name: str, text: str) -> DoctorItem:
     """Works."""
-    return Item(name, Status.OK, text)
+    return DoctorItem(name, Status.OK, text)
 
 
-def warn(name: str, text: str, remedy: str) -> Item:
+def make_warning_item(name: str, text: str, remedy: str) -> DoctorItem:
     """Something will not work here; the rest does."""
-    return Item(name, Status.WARNING, text, remedy)
+    return DoctorItem(name, Status.WARNING, text, remedy)
 
 
-def bad(name: str, text: str, remedy: str) -> Item:
+def make_failure_item(name: str, text: str, remedy: str) -> DoctorItem:
     """sentinel cannot do its work."""
-    return Item(name, Status.CRITICAL, text, remedy)
+    return DoctorItem(name, Status.CRITICAL, text, remedy)
 
 
-def unknown(name: str, text: str, remedy: str = "") -> Item:
+def make_unknown_item(name: str, text: str, remedy: str = "") -> DoctorItem:
     """It could not be found out."""
-    return Item(name, Status.UNKNOWN, text, remedy)
+    return DoctorItem(name, Status.UNKNOWN, text, remedy)

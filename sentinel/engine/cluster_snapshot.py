@@ -11,17 +11,17 @@ from msgspec import to_builtins
 from msgspec.structs import replace
 
 from sentinel.core.clock import Instant
-from sentinel.core.cluster import Job, Node, runs
+from sentinel.core.cluster import Job, Node, has_processes
 from sentinel.core.errors import CannotTell
-from sentinel.core.hostlist import shown
-from sentinel.slurm.gres import gpus
-from sentinel.status.last_seen import NodeLook, Work, grouped
+from sentinel.core.hostlist import fold_for_people
+from sentinel.slurm.gres import count_gres_gpus
+from sentinel.status.last_seen import NodeLook, PlacedJob, group_nodes
 
-MOST = 2000
+MAX_PLACED_JOBS = 2000
 """Jobs whose places are kept, the largest: the row is written anew with each look."""
 
 
-class Told(Protocol):
+class SlurmAnswers(Protocol):
     """Slurm, with what it told last."""
 
     def nodes(self) -> Sequence[Node]: ...
@@ -36,94 +36,96 @@ class Told(Protocol):
         """Nodes and jobs as told last; nothing is asked."""
 
 
-class Sight:
+class ClusterPoller:
     """For one thread at a time. `asks`: whether Slurm is asked for its nodes if no check did."""
 
-    def __init__(self, slurm: Told, *, asks: bool) -> None:
+    def __init__(self, slurm: SlurmAnswers, *, asks: bool) -> None:
         self._slurm, self._asks = slurm, asks
         self._before: tuple[object, object] = (None, None)
         self._kept: NodeLook | None = None
         self.busy = False
 
-    def look(self, now: Instant) -> Mapping[str, Any] | None:
+    def poll_nodes(self, now: Instant) -> Mapping[str, Any] | None:
         """What to remember under `looks.NODES`; None where there is nothing new."""
         self.busy = True
         try:
-            return self._look(now)
+            return self._build_look(now)
         finally:
             self.busy = False
 
-    def _look(self, now: Instant) -> Mapping[str, Any] | None:
-        told, trouble = self._ask() if self._asks else (None, "")
+    def _build_look(self, now: Instant) -> Mapping[str, Any] | None:
+        told, trouble = self._ask_node_list() if self._asks else (None, "")
         last, jobs = self._slurm.last()
         nodes = last if told is None else told
         news = (nodes, jobs)
         if nodes is None or (self._before[0] is nodes and self._before[1] is jobs and not trouble):
-            return self._blind(now, trouble)
+            return self._build_blind_look(now, trouble)
         self._before = news
         before = self._kept.jobs if self._kept else {}
-        states = before if jobs is None else _by_state(jobs)
+        states = before if jobs is None else _count_by_state(jobs)
         self._kept = NodeLook(
             at=now,
-            groups=grouped(nodes),
+            groups=group_nodes(nodes),
             jobs=states,
-            gpus=_by_gpus(nodes),
-            work=_work(jobs or ()),
-            racks=self._racks(),
-            private=self._private(),
+            gpus=_group_by_gpu_count(nodes),
+            work=_select_running_jobs(jobs or ()),
+            racks=self._read_racks(),
+            private=self._read_private_data(),
             trouble=trouble,
         )
-        return _built(self._kept)
+        return _encode_look(self._kept)
 
-    def _racks(self) -> Mapping[str, str]:
+    def _read_racks(self) -> Mapping[str, str]:
         """As they were where Slurm does not tell them now: they move seldom."""
         if self._asks:
             with suppress(CannotTell):
                 return self._slurm.topology()
         return self._kept.racks if self._kept else {}
 
-    def _private(self) -> tuple[str, ...] | None:
+    def _read_private_data(self) -> tuple[str, ...] | None:
         """As it was where Slurm does not tell it now."""
         if self._asks:
             with suppress(CannotTell):
                 return tuple(sorted(self._slurm.private()))
         return self._kept.private if self._kept else None
 
-    def _ask(self) -> tuple[Sequence[Node] | None, str]:
+    def _ask_node_list(self) -> tuple[Sequence[Node] | None, str]:
         try:
             return self._slurm.nodes(), ""
         except CannotTell as error:
             return None, str(error)
 
-    def _blind(self, now: Instant, trouble: str) -> Mapping[str, Any] | None:
+    def _build_blind_look(self, now: Instant, trouble: str) -> Mapping[str, Any] | None:
         """What was seen last, with why it is not seen now."""
         if not trouble:
             return None
         kept = self._kept or NodeLook(at=now)
-        return _built(replace(kept, trouble=trouble))
+        return _encode_look(replace(kept, trouble=trouble))
 
 
-def _by_state(jobs: Sequence[Job]) -> Mapping[str, int]:
+def _count_by_state(jobs: Sequence[Job]) -> Mapping[str, int]:
     states = Counter[str]()
     for job in jobs:
         states[job.state] += job.elements
     return states
 
 
-def _by_gpus(nodes: Sequence[Node]) -> Mapping[str, str]:
+def _group_by_gpu_count(nodes: Sequence[Node]) -> Mapping[str, str]:
     """Hostlists by the number of GPUs, as a key of JSON; nodes without any are left out."""
     found: dict[int, list[str]] = {}
     for node in nodes:
-        if node.gres and (count := gpus(node.gres)):
+        if node.gres and (count := count_gres_gpus(node.gres)):
             found.setdefault(count, []).append(node.name)
-    return {str(count): shown(names) for count, names in found.items()}
+    return {str(count): fold_for_people(names) for count, names in found.items()}
 
 
-def _work(jobs: Sequence[Job]) -> tuple[Work, ...]:
-    running = sorted((job for job in jobs if runs(job)), key=lambda job: -job.node_count)[:MOST]
-    return tuple(Work(id=j.id, name=j.name, user=j.user, nodes=j.nodes) for j in running)
+def _select_running_jobs(jobs: Sequence[Job]) -> tuple[PlacedJob, ...]:
+    running = sorted((job for job in jobs if has_processes(job)), key=lambda job: -job.node_count)[
+        :MAX_PLACED_JOBS
+    ]
+    return tuple(PlacedJob(id=j.id, name=j.name, user=j.user, nodes=j.nodes) for j in running)
 
 
-def _built(look: NodeLook) -> Mapping[str, Any]:
+def _encode_look(look: NodeLook) -> Mapping[str, Any]:
     told: Mapping[str, Any] = to_builtins(look)
     return told

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from sentinel.alerting import slurm_maintenance
-from sentinel.alerting.orders import Said, acknowledge
+from sentinel.alerting.orders import Author, acknowledge_alert
 from sentinel.alerting.silences import Orders
 from sentinel.alerting.state import Store
 from sentinel.core.errors import CannotTell, ChannelError, StoreError
@@ -16,16 +16,16 @@ from sentinel.core.ports import Calendar, Clock
 from sentinel.core.text import visible
 from sentinel.proc import threads
 
-MOST = 50
+MAX_ASKED_ALERTS = 50
 """Alerts asked about in one round and channel; the others have their turn in the next."""
 
-LIMIT = 30.0
+CHANNEL_TIMEOUT_S = 30.0
 """Seconds for what one channel has to say."""
 
 _LOG = logging.getLogger("sentinel")
 
 
-class Hearing:
+class ExternalEvents:
     """Writes what it hears as orders, as if a person had given them. Nothing of it is vital:
     what fails is logged when it begins to fail, and asked again in the next round."""
 
@@ -34,7 +34,7 @@ class Hearing:
         self._failing: dict[str, str] = {}
         self._turn = 0
 
-    async def round(
+    async def poll_events(
         self,
         calendar: Calendar | None,
         channels: Mapping[str, Channel],
@@ -43,29 +43,29 @@ class Hearing:
     ) -> bool:
         """Whether anything new was heard. `cluster`: the calendar's, where there are more."""
         try:
-            orders: Orders = await self._call(self._store.orders)
-            heard = await self._maintenance(calendar, orders, cluster) if calendar else False
-            return await self._acks(channels, list(alerts), orders) or heard
+            orders: Orders = await self._call(self._store.read_orders)
+            heard = await self._poll_maintenance(calendar, orders, cluster) if calendar else False
+            return await self._poll_acks(channels, list(alerts), orders) or heard
         except StoreError as error:
-            self._failed("state", str(error))
+            self._log_new_failure("state", str(error))
             return False
 
-    async def _maintenance(self, calendar: Calendar, orders: Orders, cluster: str) -> bool:
+    async def _poll_maintenance(self, calendar: Calendar, orders: Orders, cluster: str) -> bool:
         try:
             told, nodes = await asyncio.wrap_future(
-                threads.start("reservations", lambda: _ask(calendar))
+                threads.run_in_thread("reservations", lambda: _ask_calendar(calendar))
             )
         except CannotTell as error:
-            self._failed("Slurm's reservations", str(error))
+            self._log_new_failure("Slurm's reservations", str(error))
             return False
         self._failing.pop("Slurm's reservations", None)
         now = self._clock.now()
-        written = slurm_maintenance.orders(told, orders.silences, nodes, now, cluster)
+        written = slurm_maintenance.maintenance_changes(told, orders.silences, nodes, now, cluster)
         for silence in written:
-            await self._call(self._store.silence, silence)
+            await self._call(self._store.put_silence, silence)
         return bool(written)
 
-    async def _acks(
+    async def _poll_acks(
         self, channels: Mapping[str, Channel], alerts: Sequence[Alert], orders: Orders
     ) -> bool:
         heard = False
@@ -73,31 +73,33 @@ class Hearing:
             open_ = [a for a in alerts if a.firing and name in a.told and a.id not in orders.acks]
             if open_ and channel.listens:
                 heard = await self._ask_channel(name, channel, open_) or heard
-        self._turn += MOST
+        self._turn += MAX_ASKED_ALERTS
         return heard
 
     async def _ask_channel(self, name: str, channel: Any, alerts: Sequence[Alert]) -> bool:
-        begin = self._turn % len(alerts) if len(alerts) > MOST else 0
-        asked = {a.id: a for a in [*alerts[begin:], *alerts[:begin]][:MOST]}
+        begin = self._turn % len(alerts) if len(alerts) > MAX_ASKED_ALERTS else 0
+        asked = {a.id: a for a in [*alerts[begin:], *alerts[:begin]][:MAX_ASKED_ALERTS]}
         try:
-            found = await asyncio.wait_for(channel.acknowledged(list(asked)), LIMIT)
+            found = await asyncio.wait_for(channel.acknowledged(list(asked)), CHANNEL_TIMEOUT_S)
         except (ChannelError, asyncio.TimeoutError) as error:
-            self._failed(f"acknowledgements of channel {name}", str(error) or "no answer in time")
+            self._log_new_failure(
+                f"acknowledgements of channel {name}", str(error) or "no answer in time"
+            )
             return False
         self._failing.pop(f"acknowledgements of channel {name}", None)
         for alert in found.keys() & asked.keys():
-            said = Said(found[alert], name)
-            ack = acknowledge(asked.values(), alert, said, self._clock.now())
-            await self._call(self._store.acknowledge, ack)
+            said = Author(found[alert], name)
+            ack = acknowledge_alert(asked.values(), alert, said, self._clock.now())
+            await self._call(self._store.put_ack, ack)
         return bool(found)
 
-    def _failed(self, what: str, why: str) -> None:
+    def _log_new_failure(self, what: str, why: str) -> None:
         if self._failing.get(what) != why:
             self._failing[what] = why
             _LOG.warning("%s not heard: %s", what, visible(why))
 
 
-def _ask(calendar: Calendar) -> tuple[Sequence[Any], Sequence[str]]:
+def _ask_calendar(calendar: Calendar) -> tuple[Sequence[Any], Sequence[str]]:
     """Reservations, and the names of all nodes where there is any reservation."""
     told = calendar.reservations()
     return told, [node.name for node in calendar.nodes()] if told else []

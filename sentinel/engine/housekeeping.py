@@ -7,32 +7,32 @@ from typing import Any
 
 from msgspec import Struct
 
-from sentinel.actions.worker import Errands
-from sentinel.alerting.observations import Outcome
+from sentinel.actions.runner import ActionRunner
+from sentinel.alerting.observations import RunOutcome
 from sentinel.alerting.state import Store
-from sentinel.alerting.state_machine import Policy
-from sentinel.core.clock import SECOND, Instant, elapsed
+from sentinel.alerting.state_machine import AlertPolicy
+from sentinel.core.clock import SECOND, Instant, get_elapsed_s
 from sentinel.core.errors import Fenced, StoreError
 from sentinel.core.model import Batch, Finding, Report, Status, covered
 from sentinel.core.ports import Clock
 from sentinel.core.text import visible
 from sentinel.core.values import duration_text
-from sentinel.engine.peer_check import Look, PeerWatch
-from sentinel.engine.runtime import World
+from sentinel.engine.peer_check import PeerLook, PeerWatch
+from sentinel.engine.runtime import RuntimeConfig
 from sentinel.proc import threads
 
-NAME = "sentinel"
+SELF_CHECK_NAME = "sentinel"
 """The name and kind of this check; no configured check may take it."""
 
-CONFIGURATION = "configuration"
+CONFIGURATION_SUBJECT = "configuration"
 """The subject of what is wrong with the file."""
 
-POLICY = Policy(kind=NAME)
-PATIENCE = 300.0
+SELF_CHECK_POLICY = AlertPolicy(kind=SELF_CHECK_NAME)
+CHANNEL_PATIENCE_S = 300.0
 """Seconds a channel may fail before the others hear of it; retries usually heal it sooner."""
 
 
-NEWS = 86400.0
+NOTICE_TROUBLE_S = 86400.0
 """Seconds for which a notice (a damaged state was set aside) counts as trouble."""
 
 
@@ -41,31 +41,33 @@ class Notices:
 
     def __init__(self, texts: Iterable[str], now: Instant) -> None:
         self._kept: list[tuple[Instant, str]] = []
-        self.add(texts, now)
+        self.add_texts(texts, now)
 
-    def add(self, texts: Iterable[str], now: Instant) -> None:
+    def add_texts(self, texts: Iterable[str], now: Instant) -> None:
         """Take what is new."""
         self._kept += [(now, text) for text in texts]
 
-    def current(self, now: Instant) -> list[str]:
+    def get_current(self, now: Instant) -> list[str]:
         """What still counts; the rest is forgotten."""
-        self._kept = [(at, text) for at, text in self._kept if elapsed(at, now) < NEWS]
+        self._kept = [
+            (at, text) for at, text in self._kept if get_elapsed_s(at, now) < NOTICE_TROUBLE_S
+        ]
         return [text for _, text in self._kept]
 
 
-def writing(store: Store, now: Instant) -> list[str]:
+def explain_unwritten_state(store: Store, now: Instant) -> list[str]:
     """Why the state is not written just now; empty while it is."""
-    trouble, refused = store.trouble, store.refused
+    trouble, refused = store.trouble, store.refused_journals
     if trouble is None:
         return list(refused)
-    age = duration_text(elapsed(trouble.since, now))
+    age = duration_text(get_elapsed_s(trouble.since, now))
     lost = "; so many that samples are lost" if trouble.lost_detail else ""
     where = trouble.kept_in or "memory, which ends with this process"
     told = f"{trouble.why}; not written for {age}, {trouble.waiting} writes wait in {where}{lost}"
     return [told, *refused]
 
 
-class Trouble(Struct, frozen=True):
+class ChannelTrouble(Struct, frozen=True):
     """A channel that does not take messages; `sure`: waiting will not help."""
 
     since: Instant
@@ -73,26 +75,26 @@ class Trouble(Struct, frozen=True):
     sure: bool = False
 
 
-def outcome(
+def make_self_outcome(
     state: Iterable[str],
-    channels: Mapping[str, Trouble | None],
+    channels: Mapping[str, ChannelTrouble | None],
     names: Iterable[str],
     now: Instant,
     more: Sequence[Finding] = (),
     memory: Mapping[str, Any] | None = None,
-) -> Outcome:
+) -> RunOutcome:
     """The run of the check that watches sentinel; `state` are one-line troubles, none if fine.
 
     Of a channel that is not in `channels` nothing is known: that neither opens nor ends an
     alert about it.
     """
-    findings = [_state(list(state))]
-    findings += [_channel(name, channels, now) for name in names]
+    findings = [_judge_state(list(state))]
+    findings += [_judge_channel(name, channels, now) for name in names]
     findings += more
     seen = [f.subject for f in findings if f.status is not Status.UNKNOWN]
-    return Outcome(
-        check=NAME,
-        kind=NAME,
+    return RunOutcome(
+        check=SELF_CHECK_NAME,
+        kind=SELF_CHECK_NAME,
         itself=Finding(subject="", status=Status.OK, summary="running"),
         report=Report(
             findings=tuple(findings),
@@ -103,21 +105,21 @@ def outcome(
     )
 
 
-def _state(troubles: list[str]) -> Finding:
+def _judge_state(troubles: list[str]) -> Finding:
     if not troubles:
         return Finding(subject="state", status=Status.OK, summary="written")
     summary = "; ".join(visible(t) for t in troubles)
     return Finding(subject="state", status=Status.CRITICAL, summary=summary)
 
 
-def _configuration(invalid: str) -> Finding:
+def _judge_configuration(invalid: str) -> Finding:
     """`invalid`: a line for each error, with file and line."""
     if not invalid:
-        return Finding(subject=CONFIGURATION, status=Status.OK, summary="valid")
+        return Finding(subject=CONFIGURATION_SUBJECT, status=Status.OK, summary="valid")
     first, *others = invalid.splitlines()
     more = f" (and {len(others)} more)" if others else ""
     return Finding(
-        subject=CONFIGURATION,
+        subject=CONFIGURATION_SUBJECT,
         status=Status.WARNING,
         summary=visible(
             f"{first}{more}; until the file is valid the last good one is in force, without actions"
@@ -127,15 +129,17 @@ def _configuration(invalid: str) -> Finding:
     )
 
 
-def _channel(name: str, channels: Mapping[str, Trouble | None], now: Instant) -> Finding:
+def _judge_channel(
+    name: str, channels: Mapping[str, ChannelTrouble | None], now: Instant
+) -> Finding:
     subject = f"channel {name}"
     if name not in channels:
         return Finding(subject=subject, status=Status.UNKNOWN, summary="nothing sent yet")
     trouble = channels[name]
     if trouble is None:
         return Finding(subject=subject, status=Status.OK, summary="delivers")
-    age = elapsed(trouble.since, now)
-    if not trouble.sure and age < PATIENCE:
+    age = get_elapsed_s(trouble.since, now)
+    if not trouble.sure and age < CHANNEL_PATIENCE_S:
         return Finding(subject=subject, status=Status.OK, summary="retrying")
     since = f" (for {duration_text(age)})" if age >= 1 else ""
     summary = visible(trouble.text) + since
@@ -143,73 +147,84 @@ def _channel(name: str, channels: Mapping[str, Trouble | None], now: Instant) ->
     return Finding(subject=subject, status=Status.WARNING, summary=summary, commands=(command,))
 
 
-HOUSEKEEPING = "sentinel/housekeeping"
+HOUSEKEEPING_KEY = "sentinel/housekeeping"
 """Under this name the state remembers when it was tidied last: a tick does not."""
 
-PAUSE = 3600.0
+PRUNE_INTERVAL_S = 3600.0
 """Seconds between two rounds of forgetting: an hour's worth each, so that none takes long."""
 
 _LOG = logging.getLogger("sentinel")
-Call = Callable[..., Awaitable[Any]]
+StoreCall = Callable[..., Awaitable[Any]]
 
 
-class Upkeep:
+class SelfCheck:
     """`call` runs a method of the store where it may block; `notices` are news of its start."""
 
     def __init__(
-        self, store: Store, clock: Clock, call: Call, errands: Errands, notices: Sequence[str]
+        self,
+        store: Store,
+        clock: Clock,
+        call: StoreCall,
+        errands: ActionRunner,
+        notices: Sequence[str],
     ) -> None:
         self._store, self._clock, self._call = store, clock, call
         self._errands = errands
         self._notices = Notices(notices, clock.now())
 
-    async def begin(self) -> None:
+    async def take_start_notices(self) -> None:
         """What the start met counts as what comes later."""
-        await self._errands.distrust(self._notices.current(self._clock.now()))
+        await self._errands.pause_after_lost_state(self._notices.get_current(self._clock.now()))
 
-    async def hear(self) -> None:
+    async def take_new_notices(self) -> None:
         """What has happened to the state since, before anything rests on what it remembers."""
         told = await self._call(self._store.take_notices)
-        self._notices.add(told, self._clock.now())
-        await self._errands.distrust(told)
+        self._notices.add_texts(told, self._clock.now())
+        await self._errands.pause_after_lost_state(told)
 
-    async def look(self, world: World, channels: Mapping[str, Trouble | None]) -> Outcome:
+    async def check_self(
+        self, world: RuntimeConfig, channels: Mapping[str, ChannelTrouble | None]
+    ) -> RunOutcome:
         """The run of the check that watches sentinel."""
-        await self.hear()
-        peer = await self._look_at(world.peer) if world.peer else None
+        await self.take_new_notices()
+        peer = await self._check_peer(world.peer) if world.peer else None
         now = self._clock.now()
         own = [self._errands.trouble] if self._errands.trouble else []
-        state = [*self._notices.current(now), *own, *writing(self._store, now)]
+        state = [*self._notices.get_current(now), *own, *explain_unwritten_state(self._store, now)]
         more, memory = ([peer.finding], peer.memory) if peer else ([], None)
-        more = [*more, _configuration(world.invalid)]
-        return outcome(state, channels, world.channels, now, more, memory)
+        more = [*more, _judge_configuration(world.invalid)]
+        return make_self_outcome(state, channels, world.channels, now, more, memory)
 
-    async def tidy(self, world: World) -> None:
+    async def prune_hourly(self, world: RuntimeConfig) -> None:
         """Forget what is old, once an hour. What cannot be written (a full disk) is told by the
         self-check, and must hold up nothing."""
         now = self._clock.now()
-        last = (await self._call(self._store.memory, HOUSEKEEPING)).get("pruned")
-        if isinstance(last, int) and 0 <= now.wall - last < PAUSE * SECOND:
+        last = (await self._call(self._store.read_memory, HOUSEKEEPING_KEY)).get("pruned")
+        if isinstance(last, int) and 0 <= now.wall - last < PRUNE_INTERVAL_S * SECOND:
             return
         try:
-            memory = {HOUSEKEEPING: {"pruned": now.wall}}  # first: what fails waits for its turn
+            memory = {
+                HOUSEKEEPING_KEY: {"pruned": now.wall}
+            }  # first: what fails waits for its turn
             await self._call(self._store.commit, Batch(at=now, memory=memory))
-            await self._forget(world)
+            await self._prune_stores(world)
         except Fenced:
             raise
         except StoreError as error:
             _LOG.warning("the state was not pruned: %s", error)
 
-    async def _forget(self, world: World) -> None:
+    async def _prune_stores(self, world: RuntimeConfig) -> None:
         now = self._clock.now()
         await self._call(self._store.prune, now)
-        await self._errands.prune(now)
+        await self._errands.prune_audit_log(now)
         if self._store.trouble is not None:
             return  # the ledger lies beside it
         if world.gpus is not None:
             await self._call(world.gpus.prune, now)
 
-    async def _look_at(self, watch: PeerWatch) -> Look:
-        memory = await self._call(self._store.memory, NAME)
+    async def _check_peer(self, watch: PeerWatch) -> PeerLook:
+        memory = await self._call(self._store.read_memory, SELF_CHECK_NAME)
         now = self._clock.now()
-        return await asyncio.wrap_future(threads.start("peer", lambda: watch.look(memory, now)))
+        return await asyncio.wrap_future(
+            threads.run_in_thread("peer", lambda: watch.check_peer(memory, now))
+        )

@@ -7,21 +7,21 @@ from typing import Any
 
 from sentinel.alerting.state import Store
 from sentinel.core.errors import Fenced, StoreBusy, StoreError
-from sentinel.engine.sdnotify import notify
+from sentinel.engine.sdnotify import notify_systemd
 
-SHARE = 6
+TRIES_PER_TERM = 6
 """Parts of a term between two attempts of a standby to take over."""
 
-PAUSE = 2.0
+LOCK_RETRY_S = 2.0
 """Seconds between attempts where the leader holds a lock of the kernel: it ends at once."""
 
-PATIENCE = 4
+MAX_SILENT_TERMS = 4
 """Terms for which a leader waits for an answer of its state, which may come again."""
 
 _LOG = logging.getLogger("sentinel")
 
 
-async def take_over(
+async def wait_for_lead(
     lead: Callable[[], Awaitable[None]],
     stopped: Callable[[float], Awaitable[bool]],
     term: float,
@@ -36,21 +36,21 @@ async def take_over(
         try:
             await lead()
         except StoreBusy as error:
-            seen = _told(seen, str(error))
+            seen = _report_standby(seen, str(error))
         except StoreError as error:
             if not seen:
                 raise
-            seen = _told(seen, f"the state cannot be reached: {error}")
+            seen = _report_standby(seen, f"the state cannot be reached: {error}")
         else:
             if seen:
                 _LOG.warning("taking over")
             return True
-        notify("WATCHDOG=1")
-        if await stopped(term / SHARE if term else PAUSE):
+        notify_systemd("WATCHDOG=1")
+        if await stopped(term / TRIES_PER_TERM if term else LOCK_RETRY_S):
             return False
 
 
-async def keep(
+async def keep_lease(
     store: Store, call: Callable[..., Awaitable[Any]], term: float, troubled: Callable[[], None]
 ) -> None:
     """Renew the lease three times a term; raises Fenced when another leads, and when the state
@@ -59,9 +59,9 @@ async def keep(
     while True:
         await asyncio.sleep(term / 3)
         try:
-            await asyncio.wait_for(asyncio.shield(call(store.renew)), PATIENCE * term)
+            await asyncio.wait_for(asyncio.shield(call(store.renew_lease)), MAX_SILENT_TERMS * term)
         except asyncio.TimeoutError:
-            raise Fenced(f"the state has not answered for {PATIENCE * term:.0f}s") from None
+            raise Fenced(f"the state has not answered for {MAX_SILENT_TERMS * term:.0f}s") from None
         except Fenced:
             raise
         except StoreError as error:
@@ -69,8 +69,8 @@ async def keep(
             troubled()
 
 
-def _told(before: str, now: str) -> str:
+def _report_standby(before: str, now: str) -> str:
     if before != now:
         _LOG.warning("standing by: %s", now)
-        notify(f"READY=1\nSTATUS=standing by: {now}")
+        notify_systemd(f"READY=1\nSTATUS=standing by: {now}")
     return now

@@ -4,14 +4,14 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-from sentinel.core.clock import Instant, elapsed
-from sentinel.core.model import Run
+from sentinel.core.clock import Instant, get_elapsed_s
+from sentinel.core.model import CheckRun
 
-SLACK = 60.0
+MAX_LATENESS_S = 60.0
 """Seconds a check may be late beyond twice its interval before the watcher counts as stuck."""
 
 
-class Sign(Struct, frozen=True):
+class LifeSign(Struct, frozen=True):
     """What was last read in a peer's file, and when it was seen first."""
 
     path: str
@@ -19,20 +19,22 @@ class Sign(Struct, frozen=True):
     since: Instant
 
 
-def noticed(before: Sign | None, path: str, mark: str, now: Instant) -> Sign:
+def update_life_sign(before: LifeSign | None, path: str, mark: str, now: Instant) -> LifeSign:
     """After one more look. What could not be read (an empty mark) is no change; the first look
     begins the wait."""
     if before is not None and mark in ("", before.mark):
         return before
-    return Sign(path, mark, now)
+    return LifeSign(path, mark, now)
 
 
-def silent_for(sign: Sign, now: Instant) -> float:
+def get_silence_s(sign: LifeSign, now: Instant) -> float:
     """Seconds without a change."""
-    return elapsed(sign.since, now)
+    return get_elapsed_s(sign.since, now)
 
 
-def troubles(runs: Sequence[Run], intervals: Mapping[str, float | None], now: Instant) -> list[str]:
+def find_unhealthy_checks(
+    runs: Sequence[CheckRun], intervals: Mapping[str, float | None], now: Instant
+) -> list[str]:
     """Why the watcher must not look healthy, one line each; empty when it may.
 
     `intervals`: seconds between the runs of each check, None where a calendar rules it and a
@@ -44,8 +46,8 @@ def troubles(runs: Sequence[Run], intervals: Mapping[str, float | None], now: In
         run = known.get(name)
         if run is None:
             found.append(f"{name} has not run yet")
-        elif interval is not None and elapsed(run.at, now) > 2 * interval + SLACK:
-            found.append(f"{name} has not run for {elapsed(run.at, now):.0f} s")
+        elif interval is not None and get_elapsed_s(run.at, now) > 2 * interval + MAX_LATENESS_S:
+            found.append(f"{name} has not run for {get_elapsed_s(run.at, now):.0f} s")
         elif run.blind:
             found.append(f"{name} is blind: {run.summary}")
     return found

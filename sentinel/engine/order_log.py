@@ -8,7 +8,7 @@ from sentinel.alerting.state import Store
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.model import Alert
 from sentinel.core.text import visible
-from sentinel.status.silences import what
+from sentinel.status.silences import describe_silence
 
 _LOG = logging.getLogger("sentinel")
 
@@ -21,58 +21,58 @@ class OrderLog:
         self._store, self._since = store, since
         self._known: Mapping[tuple[str, str], int] | None = None
 
-    def read(self, alerts: Iterable[Alert], now: Instant) -> Orders:
+    def read_and_log(self, alerts: Iterable[Alert], now: Instant) -> Orders:
         """What people have said; raises StoreError."""
-        orders = self._store.orders()
+        orders = self._store.read_orders()
         given = {("ack", ack.alert): ack.at.wall for ack in orders.acks.values()}
         given |= {("remark", repr(remark)): 0 for remark in orders.remarks}
         given |= {("silence", one.id): one.ends for one in orders.silences}
         if given != self._known:
             for ack in orders.acks.values():
-                if self._new(("ack", ack.alert), ack.at.wall, ack.at.wall, now):
-                    _ack(ack, alerts)
+                if self._is_new(("ack", ack.alert), ack.at.wall, ack.at.wall, now):
+                    _log_ack(ack, alerts)
             for one in orders.silences:
-                if self._new(("silence", one.id), one.ends, one.starts, now):
-                    _silence(one, now)
+                if self._is_new(("silence", one.id), one.ends, one.starts, now):
+                    _log_silence(one, now)
             for remark in orders.remarks:
-                if self._new(("remark", repr(remark)), 0, remark.at.wall, now):
-                    _remark(remark)
+                if self._is_new(("remark", repr(remark)), 0, remark.at.wall, now):
+                    _log_remark(remark)
             self._known = given
         return orders
 
-    def _new(self, name: tuple[str, str], version: int, since: int, now: Instant) -> bool:
+    def _is_new(self, name: tuple[str, str], version: int, since: int, now: Instant) -> bool:
         if self._known is None:
             return self._since <= since <= now.wall
         return self._known.get(name) != version
 
 
-def _ack(ack: Ack, alerts: Iterable[Alert]) -> None:
+def _log_ack(ack: Ack, alerts: Iterable[Alert]) -> None:
     fields = {"event": "ack", "alert": ack.alert}
     for alert in alerts:
         if alert.id == ack.alert:
             fields |= {"check": alert.key.check, "subject": alert.key.subject}
-    _write(f"alert {ack.alert}: acknowledged", ack.who, ack.how, ack.note, fields)
+    _log_order(f"alert {ack.alert}: acknowledged", ack.who, ack.how, ack.note, fields)
 
 
-def _remark(remark: Remark) -> None:
+def _log_remark(remark: Remark) -> None:
     fields = {"event": remark.deed, "incident": remark.incident, "alert": remark.alert}
     text = f"incident {remark.incident}: {remark.deed} {remark.alert}".rstrip()
-    _write(text, remark.who, remark.how, remark.text, fields)
+    _log_order(text, remark.who, remark.how, remark.text, fields)
 
 
-def _silence(one: Silence, now: Instant) -> None:
-    match = what(one)
+def _log_silence(one: Silence, now: Instant) -> None:
+    match = describe_silence(one)
     fields: dict[str, object] = {"event": "silence", "silence": one.id, "match": match}
     if one.ends <= now.wall:
         fields["event"] = "unsilence"
-        _write(f"silence {one.id}: ended ({match})", one.who, one.how, one.reason, fields)
+        _log_order(f"silence {one.id}: ended ({match})", one.who, one.how, one.reason, fields)
         return
     fields["seconds"] = (one.ends - one.starts) // SECOND
     text = f"silence {one.id}: {match} for {fields['seconds']} s"
-    _write(text, one.who, one.how, one.reason, fields)
+    _log_order(text, one.who, one.how, one.reason, fields)
 
 
-def _write(text: str, who: str, how: str, note: str, fields: Mapping[str, object]) -> None:
+def _log_order(text: str, who: str, how: str, note: str, fields: Mapping[str, object]) -> None:
     words = f"{text} by {who or 'somebody'}{f' through {how}' if how else ''}"
     more = {**fields, "who": who, "how": how, "note": note}
     _LOG.info("%s", visible(f"{words}{f': {note}' if note else ''}"), extra={"fields": more})

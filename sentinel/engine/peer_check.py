@@ -14,18 +14,18 @@ from sentinel import proc
 from sentinel.core.clock import Instant
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import Finding, Status
-from sentinel.core.recall import recalled
+from sentinel.core.stored_memory import decode_memory
 from sentinel.core.text import visible
 from sentinel.core.values import duration_text
-from sentinel.engine.liveness import Sign, noticed, silent_for
+from sentinel.engine.liveness import LifeSign, get_silence_s, update_life_sign
 
-SUBJECT = "peer"
-LIMIT = 5.0
-MOST = 4096
-_REMEMBERED = "peer"
+PEER_SUBJECT = "peer"
+READ_TIMEOUT_S = 5.0
+MAX_READ_BYTES = 4096
+_MEMORY_KEY = "peer"
 
 
-class Look(Struct, frozen=True):
+class PeerLook(Struct, frozen=True):
     """What was seen of the peer, and what to remember of it."""
 
     finding: Finding
@@ -37,44 +37,44 @@ class PeerWatch:
 
     def __init__(self, path: str, patience: float) -> None:
         self._path, self._patience = str(path), patience  # a FilePath is none to a codec
-        self._hanging = proc.Hanging()
+        self._hanging = proc.HangingChildren()
 
-    def look(self, memory: Mapping[str, Any], now: Instant) -> Look:
+    def check_peer(self, memory: Mapping[str, Any], now: Instant) -> PeerLook:
         """Takes LIMIT seconds at most. That the file is missing or cannot be read is no sign of
         life: it may be what keeps the peer from giving one."""
         try:
-            mark, trouble = self._read(), ""
+            mark, trouble = self._read_heartbeat_file(), ""
         except CannotTell as error:
             mark, trouble = "", f" ({visible(str(error))})"
-        sign = noticed(_recalled(memory, self._path), self._path, mark, now)
-        remembered = {_REMEMBERED: msgspec.to_builtins(sign)}
-        return Look(self._finding(silent_for(sign, now), trouble), remembered)
+        sign = update_life_sign(_recall_life_sign(memory, self._path), self._path, mark, now)
+        remembered = {_MEMORY_KEY: msgspec.to_builtins(sign)}
+        return PeerLook(self._judge_silence(get_silence_s(sign, now), trouble), remembered)
 
-    def _finding(self, silent: float, trouble: str) -> Finding:
+    def _judge_silence(self, silent: float, trouble: str) -> Finding:
         if silent < self._patience:
-            return Finding(subject=SUBJECT, status=Status.OK, summary="gives signs of life")
+            return Finding(subject=PEER_SUBJECT, status=Status.OK, summary="gives signs of life")
         return Finding(
-            subject=SUBJECT,
+            subject=PEER_SUBJECT,
             status=Status.CRITICAL,
             summary=f"the other sentinel has given no sign of life in {visible(self._path)} "
             f"for {duration_text(silent)}{trouble}: it is down or blind, or the storage is",
             commands=(f"cat {visible(self._path)}", "sentinel status  # on the host named there"),
         )
 
-    def _read(self) -> str:
-        argv = ["head", "-c", str(MOST), "--", self._path]
+    def _read_heartbeat_file(self) -> str:
+        argv = ["head", "-c", str(MAX_READ_BYTES), "--", self._path]
         try:
-            with self._hanging.alone(self._path):
-                done = proc.run(argv, limit=LIMIT, max_output=2 * MOST)
-        except proc.Hangs as error:
+            with self._hanging.start_alone(self._path):
+                done = proc.run(argv, limit=READ_TIMEOUT_S, max_output=2 * MAX_READ_BYTES)
+        except proc.StillHanging as error:
             raise CannotTell(f"its file system {error}") from None
         except proc.TimedOut as error:
-            raise CannotTell(f"cannot be read within {LIMIT:.0f}s") from error
+            raise CannotTell(f"cannot be read within {READ_TIMEOUT_S:.0f}s") from error
         if done.code:
             raise CannotTell(done.err.decode("utf-8", "replace").strip().rpartition(": ")[2])
         return done.out.decode("utf-8", "replace")
 
 
-def _recalled(memory: Mapping[str, Any], path: str) -> Sign | None:
-    sign = recalled(memory.get(_REMEMBERED), Sign)
+def _recall_life_sign(memory: Mapping[str, Any], path: str) -> LifeSign | None:
+    sign = decode_memory(memory.get(_MEMORY_KEY), LifeSign)
     return sign if sign and sign.path == path else None

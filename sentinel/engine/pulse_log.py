@@ -2,7 +2,7 @@
 
 import logging
 
-from sentinel.alerting.observations import Outcome
+from sentinel.alerting.observations import RunOutcome
 from sentinel.core.clock import Instant
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import Coverage, Report
@@ -11,13 +11,13 @@ from sentinel.core.text import visible
 from sentinel.proc import threads
 from sentinel.proc.appending import append_line
 
-LIMIT = 5.0
+WRITE_TIMEOUT_S = 5.0
 """Seconds for writing it."""
 
 _LOG = logging.getLogger("sentinel")
 
 
-def leave(config: CheckConfig, outcome: Outcome, now: Instant) -> None:
+def write_pulse_line(config: CheckConfig, outcome: RunOutcome, now: Instant) -> None:
     """Append what the kind's `pulse` gives, in a thread of its own. Never raises: a line in a
     file is not worth an alert."""
     nothing = Coverage(of="runs", meant=1, unseen=(config.name,))
@@ -29,13 +29,13 @@ def leave(config: CheckConfig, outcome: Outcome, now: Instant) -> None:
         _LOG.exception("check %s failed inside", config.name)
         return
     if path:
-        threads.start("pulse", lambda: _append(path, text))
+        threads.run_in_thread("pulse", lambda: _append_pulse_line(path, text))
 
 
-def _append(path: str, line: str) -> None:
+def _append_pulse_line(path: str, line: str) -> None:
     text = line.rstrip("\n").encode("utf-8", "backslashreplace")
     try:
-        done = append_line(path, text, limit=LIMIT)
+        done = append_line(path, text, limit=WRITE_TIMEOUT_S)
     except CannotTell as error:
         _LOG.warning("pulse_log %s: %s", visible(path), error)
         return

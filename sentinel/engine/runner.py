@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, convert, to_builtins
 from msgspec.structs import replace
 
-from sentinel.alerting.observations import Outcome
+from sentinel.alerting.observations import RunOutcome
 from sentinel.core.clock import SECOND, Instant
-from sentinel.core.due import follow
+from sentinel.core.due import get_follow_interval_s
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import Finding, Report, Status
 from sentinel.core.ports import Context
@@ -26,31 +26,34 @@ from sentinel.user_files.session import shared_reader
 if TYPE_CHECKING:
     from datetime import tzinfo
 
-_GRACE = 2.0
+_GRACE_S = 2.0
 
 
-def is_due(check: CheckConfig, now: Instant, zone: "tzinfo") -> bool:
+def is_scheduled_run(check: CheckConfig, now: Instant, zone: "tzinfo") -> bool:
     """Whether a run is one at its own time: always, unless it may be one in between. A run that
     is late by a few minutes is still that of its time."""
-    if follow(check) is None or check.common.cron is None:
+    if get_follow_interval_s(check) is None or check.common.cron is None:
         return True
     from sentinel.core import cron
 
     wall = now.wall / SECOND
-    return cron.latest(cron.parse(check.common.cron), wall, LATE, zone) is not None
+    return (
+        cron.find_latest_time(cron.parse_cron(check.common.cron), wall, MAX_LATE_S, zone)
+        is not None
+    )
 
 
-LATE = 300.0
+MAX_LATE_S = 300.0
 """Seconds."""
 
 
-class _Answer(Struct):
+class _RunAnswer(Struct):
     report: Report | None = None
     error: str = ""
     words: str = ""
 
 
-class _Stuck(Struct):
+class _StuckRun(Struct):
     """A thread that was abandoned, and the check as it was then: `at_work` is locked until it ends."""
 
     check: CheckConfig
@@ -58,72 +61,72 @@ class _Stuck(Struct):
     since: float
 
 
-class Runner:
+class CheckRunner:
     """Runs checks in threads that can be abandoned; at most one thread a check is ever stuck."""
 
     def __init__(self) -> None:
-        self._stuck: dict[str, _Stuck] = {}
+        self._stuck: dict[str, _StuckRun] = {}
 
-    def run(self, check: CheckConfig, ctx: Context) -> Outcome:
+    def run(self, check: CheckConfig, ctx: Context) -> RunOutcome:
         """Never raises and never takes longer than the check's limit and a short grace."""
         started = time.monotonic()
-        answer = self._still_stuck(check) or self._attempt(check, ctx)
+        answer = self._find_stuck_run(check) or self._attempt_run(check, ctx)
         seconds = time.monotonic() - started
-        return conclude(check, answer.report, answer.error, seconds, words=answer.words)
+        return make_outcome(check, answer.report, answer.error, seconds, words=answer.words)
 
-    def _attempt(self, check: CheckConfig, ctx: Context) -> _Answer:
+    def _attempt_run(self, check: CheckConfig, ctx: Context) -> _RunAnswer:
         late = f"did not end within {duration_text(ctx.limit)}"
-        answer, at_work = _Answer(error=late), allocate_lock()
+        answer, at_work = _RunAnswer(error=late), allocate_lock()
         at_work.acquire()
-        start_new_thread(_look, (check, ctx, answer, at_work))
-        if at_work.acquire(timeout=max(0.0, ctx.limit + _GRACE)):
+        start_new_thread(_run_plugin, (check, ctx, answer, at_work))
+        if at_work.acquire(timeout=max(0.0, ctx.limit + _GRACE_S)):
             return answer
-        self._stuck[check.name] = _Stuck(check, at_work, time.monotonic())
-        return _Answer(error=late)
+        self._stuck[check.name] = _StuckRun(check, at_work, time.monotonic())
+        return _RunAnswer(error=late)
 
-    def _still_stuck(self, check: CheckConfig) -> _Answer | None:
+    def _find_stuck_run(self, check: CheckConfig) -> _RunAnswer | None:
         """A check that was configured anew may have been mended by that: it is tried."""
         stuck = self._stuck.get(check.name)
         if stuck is None or not stuck.at_work.locked() or stuck.check != check:
             self._stuck.pop(check.name, None)
             return None
         age = duration_text(time.monotonic() - stuck.since)
-        return _Answer(error=f"an earlier run hangs since {age}; none is started beside it")
+        return _RunAnswer(error=f"an earlier run hangs since {age}; none is started beside it")
 
 
-def conclude(
+def make_outcome(
     check: CheckConfig, report: Report | None, error: str, seconds: float, *, words: str = ""
-) -> Outcome:
+) -> RunOutcome:
     """The outcome of a run: severity capped, labels merged, and a word about the check itself.
 
     `words`: those of who was asked, to be shown below `error`.
     """
     if report is not None:
-        report = replace(report, findings=tuple(_settled(f, check) for f in report.findings))
-    return Outcome(
+        report = replace(report, findings=tuple(_apply_common(f, check) for f in report.findings))
+    return RunOutcome(
         check=check.name,
         kind=check.common.kind,
-        itself=_itself(report, error, words),
+        itself=_summarize_check(report, error, words),
         report=report,
         seconds=seconds,
     )
 
 
-def _look(check: CheckConfig, ctx: Context, answer: _Answer, at_work: LockType) -> None:
+def _run_plugin(check: CheckConfig, ctx: Context, answer: _RunAnswer, at_work: LockType) -> None:
     try:
         with shared_reader():
-            answer.report = _plain(check.plugin.run(ctx))
+            answer.report = _to_plain_report(check.plugin.run(ctx))
         answer.error = ""
     except CannotTell as error:
         answer.error, answer.words = error.message, error.words
     except BaseException as error:  # a plugin may call sys.exit: that ends its run, no more
         _log_bug(check)
-        answer.error = _bug(check, error)
+        answer.error = _describe_bug(check, error)
     finally:
         at_work.release()
 
 
-def _bug(check: CheckConfig, error: BaseException) -> str:
+def _describe_bug(check: CheckConfig, error: BaseException) -> str:
     """What is wrong with a kind, for its author: the file of its class, and the last line of it that
     ran. A Report of older days lacks its coverage."""
     from traceback import extract_tb
@@ -146,15 +149,15 @@ def _log_bug(check: CheckConfig) -> None:
     logging.getLogger("sentinel").exception("check %s failed inside", check.name)
 
 
-def _plain(told: object) -> Report:
+def _to_plain_report(told: object) -> Report:
     """As told, but plain data of the declared types, or msgspec's ValidationError: one value that
     cannot be stored, or read again, would cost every check its alerts."""
     if not isinstance(told, Report):
         raise TypeError(f"`run` has to return a Report, and returned {shortened(repr(told), 80)}")
-    return convert(to_builtins(told, str_keys=True, enc_hook=_bare), Report)
+    return convert(to_builtins(told, str_keys=True, enc_hook=_to_plain_value), Report)
 
 
-def _bare(value: object) -> str | int | float:
+def _to_plain_value(value: object) -> str | int | float:
     """FilePath, Size, Duration and other subclasses of what JSON has."""
     for kind in (str, int, float):
         if isinstance(value, kind):
@@ -162,7 +165,7 @@ def _bare(value: object) -> str | int | float:
     raise TypeError(f"a value of type {type(value).__name__} cannot be stored")
 
 
-def _settled(finding: Finding, check: CheckConfig) -> Finding:
+def _apply_common(finding: Finding, check: CheckConfig) -> Finding:
     capped = finding.status is Status.CRITICAL and check.common.severity == "warning"
     return replace(
         finding,
@@ -172,7 +175,7 @@ def _settled(finding: Finding, check: CheckConfig) -> Finding:
     )
 
 
-def _itself(report: Report | None, error: str, words: str) -> Finding:
+def _summarize_check(report: Report | None, error: str, words: str) -> Finding:
     """What a run says of the check: how much it saw, and what could not be told of that."""
     if report is None:
         unknown = Status.UNKNOWN

@@ -12,7 +12,7 @@ from apscheduler.triggers.combining import OrTrigger
 from apscheduler.triggers.interval import IntervalTrigger
 
 from sentinel.core import cron
-from sentinel.core.due import every, follow
+from sentinel.core.due import get_follow_interval_s, get_interval_s
 from sentinel.core.settings import CheckConfig
 
 
@@ -24,16 +24,16 @@ class CronTrigger(BaseTrigger):  # type: ignore[misc]
     """
 
     def __init__(self, text: str, zone: tzinfo) -> None:
-        self._cron, self._zone = cron.parse(text), zone
+        self._cron, self._zone = cron.parse_cron(text), zone
 
     def get_next_fire_time(self, previous: datetime | None, now: datetime) -> datetime | None:
         """The next time after the last one, and not before now."""
         after = max(now.timestamp() - 1, previous.timestamp() if previous else 0.0)
-        found = cron.following(self._cron, after, self._zone)
+        found = cron.find_next_time(self._cron, after, self._zone)
         return None if found is None else datetime.fromtimestamp(found, tz=timezone.utc)
 
 
-class Schedule:
+class CheckSchedule:
     """Awaits `due(name)` in the running event loop whenever a check's time has come.
 
     A run that comes while the last is still at work is skipped, late ones are made up once.
@@ -47,30 +47,32 @@ class Schedule:
         )
         self._scheduler.add_listener(_log_error, EVENT_JOB_ERROR)
 
-    def start(self) -> None:
+    def start_scheduler(self) -> None:
         """Nothing is called before."""
         self._scheduler.start()
 
-    def replace(self, checks: Mapping[str, CheckConfig], zone: tzinfo) -> None:
+    def replace_checks(self, checks: Mapping[str, CheckConfig], zone: tzinfo) -> None:
         """Forget the old checks; the new ones run at once, then as configured. Also re-arms after
         a clock jump: APScheduler sleeps by the wall clock, so it would sleep through an hour set
         back."""
         self._scheduler.remove_all_jobs()
         now = datetime.now(timezone.utc)
         for name, check in checks.items():
-            trigger = _trigger(check, now, zone)
+            trigger = _make_trigger(check, now, zone)
             self._scheduler.add_job(self._due, trigger, args=[name], id=name, next_run_time=now)
 
-    def stop(self) -> None:
+    def stop_scheduler(self) -> None:
         """No further calls."""
         if self._scheduler.running:
             self._scheduler.shutdown(wait=False)
 
 
-def _trigger(check: CheckConfig, start: datetime, zone: tzinfo) -> Any:
-    between = follow(check)
+def _make_trigger(check: CheckConfig, start: datetime, zone: tzinfo) -> Any:
+    between = get_follow_interval_s(check)
     if check.common.cron is None:
-        return IntervalTrigger(seconds=every(check), start_date=start, timezone=timezone.utc)
+        return IntervalTrigger(
+            seconds=get_interval_s(check), start_date=start, timezone=timezone.utc
+        )
     own = CronTrigger(check.common.cron, zone)
     if between is None:
         return own

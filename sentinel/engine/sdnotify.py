@@ -5,7 +5,7 @@ import socket
 from collections.abc import Mapping
 
 
-def notify(message: str, env: Mapping[str, str] = os.environ) -> bool:
+def notify_systemd(message: str, env: Mapping[str, str] = os.environ) -> bool:
     """Send e.g. `READY=1` or `STATUS=…`; whether anybody listens. Never raises, never blocks."""
     address = env.get("NOTIFY_SOCKET", "")
     if not address:
@@ -19,7 +19,7 @@ def notify(message: str, env: Mapping[str, str] = os.environ) -> bool:
     return True
 
 
-def watchdog_interval(env: Mapping[str, str] = os.environ) -> float | None:
+def get_watchdog_interval(env: Mapping[str, str] = os.environ) -> float | None:
     """Seconds between keep-alives (half of what systemd allows), None when not asked for."""
     usec, pid = env.get("WATCHDOG_USEC", ""), env.get("WATCHDOG_PID", "")
     if not usec.isdigit() or (pid and pid != str(os.getpid())):

@@ -9,33 +9,33 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 from sentinel.core.errors import Fenced, SentinelError
-from sentinel.engine.engine import Engine, World
-from sentinel.engine.schedule import Schedule
-from sentinel.engine.sdnotify import notify, watchdog_interval
+from sentinel.engine.engine import Engine, RuntimeConfig
+from sentinel.engine.schedule import CheckSchedule
+from sentinel.engine.sdnotify import get_watchdog_interval, notify_systemd
 from sentinel.proc import threads
 
-FAREWELL = 10.0
+FAREWELL_TIMEOUT_S = 10.0
 """Seconds that a stopping service goes on sending."""
 
-HOUSEKEEPING = 15.0
-HEARING = 60.0
-FIRST_BEAT = 10.0
+HOUSEKEEPING_INTERVAL_S = 15.0
+HEARING_INTERVAL_S = 60.0
+FIRST_BEAT_AFTER_S = 10.0
 """Seconds in which the first runs are expected to have ended."""
 
-AFTER_ERROR = 5.0
-JUMP = 2.0
+ERROR_PAUSE_S = 5.0
+CLOCK_JUMP_S = 2.0
 """Seconds by which the wall clock must leave the monotonic one to count as a jump."""
 
 _LOG = logging.getLogger("sentinel")
-Reload = Callable[[], World]
+Reload = Callable[[], RuntimeConfig]
 
 
-class Service:
+class SentinelService:
     """Runs until SIGTERM or SIGINT; SIGHUP asks `reload` for another world."""
 
     def __init__(self, engine: Engine, reload: Reload) -> None:
         self._engine, self._reload = engine, reload
-        self._schedule = Schedule(self._due)
+        self._schedule = CheckSchedule(self._start_due_check)
         self._stop, self._reloading = asyncio.Event(), asyncio.Lock()
         self._turned = asyncio.Event()  # the world is another, or the end has come
         self._watching = False
@@ -44,57 +44,57 @@ class Service:
 
     async def run(self) -> None:
         """Returns after a clean stop; raises what made going on impossible (Fenced)."""
-        self._plan()
-        self._engine.first_look(self._engine.world.checks)
-        self._schedule.start()
+        self._plan_checks()
+        self._engine.expect_first_look(self._engine.world.checks)
+        self._schedule.start_scheduler()
         self._watching = True
         self._offset = time.time() - time.monotonic()
         for step in (
-            self._deliver,
-            self._keep_house,
-            self._hear,
-            self._look_around,
-            self._beat,
+            self._deliver_and_wait,
+            self._check_and_prune,
+            self._poll_external_events,
+            self._poll_cluster,
+            self._send_heartbeats,
             self._watch_clock,
-            self._keep_alive,
+            self._notify_watchdog,
         ):
-            self._spawn(self._forever(step))
-        self._spawn(self._engine.lost_lead())
-        self._ready()
+            self._spawn_task(self._repeat_forever(step))
+        self._spawn_task(self._engine.wait_for_lost_lead())
+        self._notify_ready()
         await self._stop.wait()
         lost = self._failure  # a run that ends after the state was let go has lost nothing
-        await self._farewell()
+        await self._shut_down()
         if lost is not None:
             raise lost
 
-    async def stopped_within(self, seconds: float) -> bool:
+    async def is_stopped_within(self, seconds: float) -> bool:
         """Whether it was told to stop, waiting so long for that."""
-        await self._pause(seconds)
+        await self._pause_until_stop(seconds)
         return self._stop.is_set()
 
-    def stop(self) -> None:
+    def request_stop(self) -> None:
         """End soon; what is pending is delivered first, within a bound."""
         self._stop.set()
         self._turned.set()
 
-    def listen(self) -> None:
+    def install_signal_handlers(self) -> None:
         """Obey signals from now on; before the engine starts, so that none finds it half way."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, self.stop)
-        loop.add_signal_handler(signal.SIGHUP, lambda: self._spawn(self._switch()))
+            loop.add_signal_handler(number, self.request_stop)
+        loop.add_signal_handler(signal.SIGHUP, lambda: self._spawn_task(self._reload_config()))
 
-    def _plan(self) -> None:
-        self._schedule.replace(self._engine.world.checks, self._engine.world.zone)
+    def _plan_checks(self) -> None:
+        self._schedule.replace_checks(self._engine.world.checks, self._engine.world.zone)
 
-    def _ready(self) -> None:
+    def _notify_ready(self) -> None:
         doing = "watching" if self._watching else "standing by"
-        notify(f"READY=1\nSTATUS={doing}, {len(self._engine.world.checks)} checks")
+        notify_systemd(f"READY=1\nSTATUS={doing}, {len(self._engine.world.checks)} checks")
 
-    async def _due(self, name: str) -> None:
-        self._spawn(self._engine.check(name))
+    async def _start_due_check(self, name: str) -> None:
+        self._spawn_task(self._engine.run_check(name))
 
-    async def _forever(self, step: Callable[[], Awaitable[None]]) -> None:
+    async def _repeat_forever(self, step: Callable[[], Awaitable[None]]) -> None:
         while not self._stop.is_set():
             try:
                 await step()
@@ -102,73 +102,73 @@ class Service:
                 raise
             except Exception:
                 _LOG.exception("internal error; the service goes on")
-                await asyncio.sleep(AFTER_ERROR)
+                await asyncio.sleep(ERROR_PAUSE_S)
 
-    async def _deliver(self) -> None:
+    async def _deliver_and_wait(self) -> None:
         wait = await self._engine.begin_delivery()
         with contextlib.suppress(asyncio.TimeoutError):
             await asyncio.wait_for(self._engine.committed.wait(), wait)
 
-    async def _keep_house(self) -> None:
-        await self._engine.look_at_self()
-        await self._engine.review()
-        await self._engine.tidy()
+    async def _check_and_prune(self) -> None:
+        await self._engine.check_self()
+        await self._engine.review_alerts()
+        await self._engine.prune_state()
         firing = sum(a.firing for a in await self._engine.alerts())
-        notify(f"STATUS={len(self._engine.world.checks)} checks, {firing} alerts firing")
+        notify_systemd(f"STATUS={len(self._engine.world.checks)} checks, {firing} alerts firing")
         with contextlib.suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(self._engine.troubled.wait(), HOUSEKEEPING)
+            await asyncio.wait_for(self._engine.troubled.wait(), HOUSEKEEPING_INTERVAL_S)
 
-    async def _hear(self) -> None:
-        await self._engine.hear()
-        await asyncio.sleep(HEARING)
+    async def _poll_external_events(self) -> None:
+        await self._engine.poll_external_events()
+        await asyncio.sleep(HEARING_INTERVAL_S)
 
-    async def _look_around(self) -> None:
-        await self._engine.look_around()
-        await asyncio.sleep(HOUSEKEEPING)
+    async def _poll_cluster(self) -> None:
+        await self._engine.poll_cluster()
+        await asyncio.sleep(HOUSEKEEPING_INTERVAL_S)
 
-    async def _beat(self) -> None:
+    async def _send_heartbeats(self) -> None:
         """The signs of one world: what a reload brings waits for no interval of the one before."""
         self._turned.clear()
-        await self._engine.begin()
-        wait = min(self._engine.world.pulse_every, FIRST_BEAT)
+        await self._engine.announce_start()
+        wait = min(self._engine.world.pulse_every, FIRST_BEAT_AFTER_S)
         while not self._stop.is_set():
             with contextlib.suppress(asyncio.TimeoutError):
                 await asyncio.wait_for(self._turned.wait(), wait)
                 return
-            await self._engine.beat()
+            await self._engine.send_heartbeat()
             wait = self._engine.world.pulse_every
 
-    async def _pause(self, seconds: float) -> None:
+    async def _pause_until_stop(self, seconds: float) -> None:
         with contextlib.suppress(asyncio.TimeoutError):
             await asyncio.wait_for(self._stop.wait(), seconds)
 
     async def _watch_clock(self) -> None:
         await asyncio.sleep(1)
         drift = time.time() - time.monotonic() - self._offset
-        if abs(drift) > JUMP:
+        if abs(drift) > CLOCK_JUMP_S:
             _LOG.warning("the clock jumped by %+.0f s: schedule re-armed", drift)
             self._offset += drift
-            self._plan()
+            self._plan_checks()
 
-    async def _keep_alive(self) -> None:
-        interval = watchdog_interval()
+    async def _notify_watchdog(self) -> None:
+        interval = get_watchdog_interval()
         if interval is None:
             await self._stop.wait()
             return
-        await self._engine.runs()
-        notify("WATCHDOG=1")
+        await self._engine.read_runs()
+        notify_systemd("WATCHDOG=1")
         await asyncio.sleep(interval)
 
-    async def _switch(self) -> None:
+    async def _reload_config(self) -> None:
         """One after the other: of two files in quick succession the later one counts."""
         async with self._reloading:
-            notify(f"RELOADING=1\nMONOTONIC_USEC={time.monotonic_ns() // 1000}")
+            notify_systemd(f"RELOADING=1\nMONOTONIC_USEC={time.monotonic_ns() // 1000}")
             try:
-                world = await asyncio.wrap_future(threads.start("reload", self._reload))
+                world = await asyncio.wrap_future(threads.run_in_thread("reload", self._reload))
             except SentinelError as error:
                 _LOG.error("configuration not reloaded, the old one stays in force:\n%s", error)
             else:
-                await self._engine.switch(world)
+                await self._engine.switch_config(world)
                 self._engine.troubled.set()  # what is wrong with the file, or is no more
                 if world.invalid:
                     _LOG.error(
@@ -177,41 +177,41 @@ class Service:
                         world.invalid,
                     )
                     return
-                self._plan()
+                self._plan_checks()
                 self._turned.set()
                 _LOG.info("configuration reloaded: %d checks", len(world.checks))
             finally:
-                self._ready()
+                self._notify_ready()
 
-    async def _farewell(self) -> None:
-        notify("STOPPING=1")
-        self._schedule.stop()
+    async def _shut_down(self) -> None:
+        notify_systemd("STOPPING=1")
+        self._schedule.stop_scheduler()
         self._engine.stop_acting()
         try:
             if self._failure is None:
-                await self._last_words()
+                await self._send_last_messages()
         finally:
             await self._engine.close()
             for task in self._tasks:
                 task.cancel()
 
-    async def _last_words(self) -> None:
+    async def _send_last_messages(self) -> None:
         with contextlib.suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(self._engine.commit(), FAREWELL)
+            await asyncio.wait_for(self._engine.commit_finished(), FAREWELL_TIMEOUT_S)
         self._engine.committed.set()
-        if not await self._engine.drain(FAREWELL):
+        if not await self._engine.drain_outbox(FAREWELL_TIMEOUT_S):
             _LOG.warning("stopped with unsent notifications; the next start sends them")
 
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.ensure_future(self._guarded(work))
+    def _spawn_task(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.ensure_future(self._stop_on_fenced(work))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _guarded(self, work: Awaitable[None]) -> None:
+    async def _stop_on_fenced(self, work: Awaitable[None]) -> None:
         try:
             await work
         except Fenced as error:
             self._failure = error
-            self.stop()
+            self.request_stop()
         except Exception:
             _LOG.exception("internal error; the service goes on")

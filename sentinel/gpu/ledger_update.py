@@ -8,7 +8,16 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from msgspec.structs import replace
 
 from sentinel.core.clock import SECOND, Instant
-from sentinel.core.gpu_ledger import NODE, Entry, GpuEvent, Mark, Move, Sighting, Standing, Stay
+from sentinel.core.gpu_ledger import (
+    NODE_PREFIX,
+    GpuEvent,
+    GpuMove,
+    GpuSighting,
+    GpuStanding,
+    LedgerEntry,
+    Mark,
+    Stay,
+)
 from sentinel.core.lemon_policy import Class, LemonPolicy
 from sentinel.core.text import shortened
 from sentinel.core.values import duration_text
@@ -21,9 +30,9 @@ SEVERAL = 3
 """GPUs that fail alike at once and are no coincidence."""
 
 
-def first_seen(sighting: Sighting, now: Instant) -> Entry:
+def first_seen(sighting: GpuSighting, now: Instant) -> LedgerEntry:
     """The entry of a GPU that nobody has seen before."""
-    return Entry(
+    return LedgerEntry(
         subject=sighting.uuid,
         serial=sighting.serial,
         model=sighting.model,
@@ -34,25 +43,25 @@ def first_seen(sighting: Sighting, now: Instant) -> Entry:
     )
 
 
-def first_heard(event: GpuEvent) -> Entry:
+def first_heard(event: GpuEvent) -> LedgerEntry:
     """The entry of a subject that is known by an event alone: a GPU lost before it was seen."""
-    return Entry(subject=event.subject, node=event.node, first=event.at, seen=event.at)
+    return LedgerEntry(subject=event.subject, node=event.node, first=event.at, seen=event.at)
 
 
-def settled(entry: Entry, sighting: Sighting) -> bool:
+def settled(entry: LedgerEntry, sighting: GpuSighting) -> bool:
     """Whether there is nothing new about it but that it is still there."""
     named = ("serial", "model", "slot")
     known = all(getattr(sighting, n) in ("", getattr(entry, n)) for n in named)
     return known and sighting.node == entry.node
 
 
-def has_moved(entry: Entry, sighting: Sighting) -> bool:
+def has_moved(entry: LedgerEntry, sighting: GpuSighting) -> bool:
     """Another node, or another slot where both are known."""
     slots = entry.slot and sighting.slot and entry.slot != sighting.slot
     return bool(slots or (entry.node and entry.node != sighting.node))
 
 
-def placed(entry: Entry, sighting: Sighting, now: Instant) -> Entry:
+def placed(entry: LedgerEntry, sighting: GpuSighting, now: Instant) -> LedgerEntry:
     """The entry after it was seen there."""
     return replace(
         entry,
@@ -65,44 +74,46 @@ def placed(entry: Entry, sighting: Sighting, now: Instant) -> Entry:
 
 
 def move(
-    entry: Entry, sighting: Sighting, began: Instant, now: Instant, policy: LemonPolicy
-) -> Move:
+    entry: LedgerEntry, sighting: GpuSighting, began: Instant, now: Instant, policy: LemonPolicy
+) -> GpuMove:
     """What is told of a GPU that is elsewhere now."""
     was = Stay(node=entry.node, slot=entry.slot, began=began, ended=entry.seen)
-    return Move(uuid=entry.subject, was=was, now=sighting, standing=standing(entry, now, policy))
+    return GpuMove(uuid=entry.subject, was=was, now=sighting, standing=standing(entry, now, policy))
 
 
-def counted(entry: Entry, events: Iterable[GpuEvent], policy: LemonPolicy) -> Entry:
+def counted(entry: LedgerEntry, events: Iterable[GpuEvent], policy: LemonPolicy) -> LedgerEntry:
     """The entry with its score counted anew, of the moment of its last event."""
     known = list(events)
     if not known:
-        return replace(entry, heat=0.0, warmed=None, recipe=policy.recipe, outages=())
+        return replace(entry, heat=0.0, warmed=None, recipe=policy.counting_recipe, outages=())
     last = max((event.at for event in known), key=lambda at: at.wall)
     if entry.is_node:
         began = tuple(at.wall for at in outages(_told(entry, known), policy)[-MANY:])
         heat = float(len(began))
-        return replace(entry, heat=heat, warmed=last, recipe=policy.recipe, outages=began)
+        return replace(entry, heat=heat, warmed=last, recipe=policy.counting_recipe, outages=began)
     heat = sum(term.left for term in terms(entry, known, last.wall, policy))
-    return replace(entry, heat=heat, warmed=last, recipe=policy.recipe)
+    return replace(entry, heat=heat, warmed=last, recipe=policy.counting_recipe)
 
 
-def terms(entry: Entry, events: Iterable[GpuEvent], now: int, policy: LemonPolicy) -> list[Term]:
+def terms(
+    entry: LedgerEntry, events: Iterable[GpuEvent], now: int, policy: LemonPolicy
+) -> list[Term]:
     """The sum of a GPU's score, line by line; what came before somebody cleared it is left out.
     A node has none: its outages are counted."""
     return [] if entry.is_node else sum_of(_told(entry, events), now, policy)
 
 
-def _told(entry: Entry, events: Iterable[GpuEvent]) -> list[tuple[str, str, Instant]]:
+def _told(entry: LedgerEntry, events: Iterable[GpuEvent]) -> list[tuple[str, str, Instant]]:
     return [(e.id, e.what, e.at) for e in events if e.at.wall > entry.cleared]
 
 
-def recent(entry: Entry, now: Instant, policy: LemonPolicy) -> list[int]:
+def recent(entry: LedgerEntry, now: Instant, policy: LemonPolicy) -> list[int]:
     """When those outages of a node began that count still (µs UTC), oldest first."""
     since = now.wall - policy.nodes.window * SECOND
     return [began for began in entry.outages if since <= began]
 
 
-def standing(entry: Entry, now: Instant, policy: LemonPolicy) -> Standing:
+def standing(entry: LedgerEntry, now: Instant, policy: LemonPolicy) -> GpuStanding:
     """Its score now and what it makes it; a person's mark counts more. A node's score is the number
     of its outages within the span of the policy."""
     if entry.is_node:
@@ -111,10 +122,10 @@ def standing(entry: Entry, now: Instant, policy: LemonPolicy) -> Standing:
         return _standing(entry, score, judged)
     warmed = entry.warmed.wall if entry.warmed else now.wall
     score = decayed(entry.heat, warmed, now.wall, policy)
-    return _standing(entry, score, policy.judged(score))
+    return _standing(entry, score, policy.judge_score(score))
 
 
-def outages_text(entry: Entry, now: Instant, policy: LemonPolicy) -> str:
+def outages_text(entry: LedgerEntry, now: Instant, policy: LemonPolicy) -> str:
     """How the score of a node comes about, in a sentence."""
     found, span = recent(entry, now, policy), duration_text(policy.nodes.window)
     if not found:
@@ -126,10 +137,10 @@ def outages_text(entry: Entry, now: Instant, policy: LemonPolicy) -> str:
     )
 
 
-def _standing(entry: Entry, score: float, judged: Class) -> Standing:
+def _standing(entry: LedgerEntry, score: float, judged: Class) -> GpuStanding:
     if entry.mark:
         judged = "lemon" if entry.mark == "lemon" else "good"
-    return Standing(score=score, judged=judged, marked=bool(entry.mark))
+    return GpuStanding(score=score, judged=judged, marked=bool(entry.mark))
 
 
 def blamed(events: Sequence[GpuEvent], node: str, gpus: int) -> list[GpuEvent]:
@@ -137,17 +148,17 @@ def blamed(events: Sequence[GpuEvent], node: str, gpus: int) -> list[GpuEvent]:
     switch, riser or power is to blame, and no GPU becomes a lemon for it."""
     struck: dict[str, dict[str, GpuEvent]] = {}
     for event in events:
-        if not event.subject.startswith(NODE):
+        if not event.subject.startswith(NODE_PREFIX):
             struck.setdefault(event.what, {})[event.subject] = event
     shared = {w: found for w, found in struck.items() if len(found) >= max(SEVERAL, gpus / 2)}
-    own = [e for e in events if e.what not in shared or e.subject.startswith(NODE)]
+    own = [e for e in events if e.what not in shared or e.subject.startswith(NODE_PREFIX)]
     return [*own, *(_of_node(found, node) for found in shared.values())]
 
 
 def _of_node(found: Mapping[str, GpuEvent], node: str) -> GpuEvent:
     """The same event however often it is told: named after the first of the GPUs' own."""
     first = found[min(found)]
-    subject, what = f"{NODE}{node}", f"{len(found)} GPUs at once"
+    subject, what = f"{NODE_PREFIX}{node}", f"{len(found)} GPUs at once"
     return replace(
         first,
         id=first.id.replace(first.subject, subject),
@@ -156,7 +167,7 @@ def _of_node(found: Mapping[str, GpuEvent], node: str) -> GpuEvent:
     )
 
 
-def marked(entry: Entry, mark: Mark, reason: str, by: str, now: Instant) -> Entry:
+def marked(entry: LedgerEntry, mark: Mark, reason: str, by: str, now: Instant) -> LedgerEntry:
     """The entry with a person's word, or cleared of it and of what happened."""
     if mark:
         return replace(entry, mark=mark, reason=reason, by=by)
@@ -165,7 +176,7 @@ def marked(entry: Entry, mark: Mark, reason: str, by: str, now: Instant) -> Entr
     )
 
 
-def marking(entry: Entry, mark: Mark, reason: str, by: str, now: Instant) -> GpuEvent:
+def marking(entry: LedgerEntry, mark: Mark, reason: str, by: str, now: Instant) -> GpuEvent:
     """That word as an event, for its history."""
     what = f"marked {mark}" if mark else "cleared"
     return GpuEvent(
@@ -189,7 +200,7 @@ def mistaken(events: Iterable[GpuEvent], kinds: Collection[str], since: int) -> 
 
 
 def forgetting(
-    entry: Entry, removed: Sequence[GpuEvent], reason: str, by: str, now: Instant
+    entry: LedgerEntry, removed: Sequence[GpuEvent], reason: str, by: str, now: Instant
 ) -> list[GpuEvent]:
     """One event for each kind of those that are removed: how many, who said so, and why."""
     counts = Counter(event.what for event in removed)
@@ -208,6 +219,8 @@ def forgetting(
     ]
 
 
-def is_unfounded(entry: Entry, events: Collection[GpuEvent], stays: Collection[object]) -> bool:
+def is_unfounded(
+    entry: LedgerEntry, events: Collection[GpuEvent], stays: Collection[object]
+) -> bool:
     """Whether nothing but removed events ever spoke of it: no driver showed it, nobody marked it."""
     return not (events or stays or entry.mark)

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from msgspec import Struct
 
 from sentinel.core.clock import SECOND, Instant
-from sentinel.core.lemon_policy import DAY, LemonPolicy
+from sentinel.core.lemon_policy import DAY_S, LemonPolicy
 
 WEIGHTS: Mapping[str, float] = {
     # a diagnosis
@@ -115,7 +115,7 @@ def outages(events: Iterable[tuple[str, str, Instant]], policy: LemonPolicy) -> 
         if what == RETURN:
             over = True
         elif weight(policy, what) >= OUTAGE:
-            if over or at.wall - found[-1].wall >= DAY * SECOND:
+            if over or at.wall - found[-1].wall >= DAY_S * SECOND:
                 found.append(at)
             over = False
     return found
@@ -139,4 +139,4 @@ def _term(
 
 
 def _day(at: Instant) -> int:
-    return at.wall // (DAY * SECOND)
+    return at.wall // (DAY_S * SECOND)

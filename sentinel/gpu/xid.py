@@ -17,7 +17,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from sentinel.core.kernel_lines import tells_trouble
+from sentinel.core.kernel_lines import is_trouble_line
 from sentinel.core.text import shortened, visible
 from sentinel.gpu import xid_table
 from sentinel.gpu.advice import Advice, recovery
@@ -236,7 +236,7 @@ def _amd(bus: str, text: str, number: int, level: int | None) -> Event | None:
         return _init(bus, found[0], number)
     if event := _ras(bus, text, number):
         return event
-    if _AMD_KNOWN.match(text) or not tells_trouble(level, text):
+    if _AMD_KNOWN.match(text) or not is_trouble_line(level, text):
         return None
     return Event(kind="driver", code=0, bus=bus_id(bus), text=_plain(text), line=number)
 

@@ -22,17 +22,17 @@ def remember_jobs(settings: Settings, slurm: Slurm) -> None:
     left to the first pass."""
     clock = SystemClock()
     memory = {}
-    for check in rehearsal.trainings(settings):
+    for check in rehearsal.list_job_checks(settings):
         with suppress(CannotTell):
-            report = check.plugin.run(rehearsal.look_context(check, slurm, clock.now(), {}))
+            report = check.plugin.run(rehearsal.make_look_context(check, slurm, clock.now(), {}))
             memory[check.name] = report.memory or {}
     if not memory:
         return
     with suppress(SentinelError):
         store, _ = app.open_state(settings, clock, mending=False)
         try:
-            store.lead("init", clock.now())
+            store.take_lead("init", clock.now())
             store.commit(Batch(at=clock.now(), memory=memory))
-            store.release()
+            store.release_lead()
         finally:
             store.close()

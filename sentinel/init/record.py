@@ -13,19 +13,19 @@ from msgspec import Struct
 from sentinel.core.errors import SentinelError, StoreBusy
 from sentinel.core.text import visible
 
-NAME = "init.json"
-BOOK = "alerts.jsonl"
+RECORD_FILE = "init.json"
+ALERT_BOOK_FILE = "alerts.jsonl"
 """What is told where nobody has an address yet."""
 
 
-class NotMade(SentinelError):
+class NotInitialized(SentinelError):
     """No `init` was done here."""
 
     exit_code = 66
     """EX_NOINPUT of sysexits(3)."""
 
 
-class Record(Struct, frozen=True, kw_only=True):
+class InitRecord(Struct, frozen=True, kw_only=True):
     """`config` and the digest of what was written there; `folders` that were made, outermost
     first, the state among them; `by`: what calls sentinel; `chain`: its folder."""
 
@@ -37,7 +37,7 @@ class Record(Struct, frozen=True, kw_only=True):
     chain: str
 
 
-def missing(path: str) -> tuple[str, ...]:
+def list_missing_folders(path: str) -> tuple[str, ...]:
     """The directories that have to be made for this one to be there, outermost first."""
     found: list[str] = []
     while path and not os.path.isdir(path):
@@ -46,56 +46,56 @@ def missing(path: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def digest(text: str) -> str:
+def hash_text(text: str) -> str:
     """To see later whether somebody has changed the file."""
     return sha256(text.encode()).hexdigest()
 
 
-def write(record: Record) -> None:
+def write_record(record: InitRecord) -> None:
     """Beside the state, whose folder is made; raises OSError."""
     from sentinel.config.starter import make_folder
 
     make_folder(record.state)
-    with open(os.path.join(record.state, NAME), "wb") as file:
+    with open(os.path.join(record.state, RECORD_FILE), "wb") as file:
         file.write(msgspec.json.format(msgspec.json.encode(record)) + b"\n")
 
 
-def read(state: str) -> Record:
+def read_record(state: str) -> InitRecord:
     """Raises NotMade, also for a record that somebody else could have written."""
-    path = os.path.join(state, NAME)
+    path = os.path.join(state, RECORD_FILE)
     try:
         with open(path, "rb") as file:
             if os.fstat(file.fileno()).st_uid != os.geteuid():
-                raise NotMade(f"{visible(path)} is not yours")
-            return msgspec.json.decode(file.read(), type=Record)
+                raise NotInitialized(f"{visible(path)} is not yours")
+            return msgspec.json.decode(file.read(), type=InitRecord)
     except FileNotFoundError:
-        raise NotMade(
+        raise NotInitialized(
             f"nothing to undo: there is no {visible(path)}, which `sentinel init` writes"
         ) from None
     except (OSError, msgspec.MsgspecError) as error:
-        raise NotMade(f"{visible(path)}: {error}") from error
+        raise NotInitialized(f"{visible(path)}: {error}") from error
 
 
-def owns_state(record: Record) -> bool:
+def has_made_state(record: InitRecord) -> bool:
     """Whether init made the state: an older one holds what somebody may want."""
     return record.state in record.folders
 
 
-def why_kept(record: Record) -> str:
+def describe_config_fate(record: InitRecord) -> str:
     """What will be said of the file beside its name where an undo leaves it; else empty."""
     try:
-        return "" if _is_unchanged(record) else " (no: it was changed since and stays)"
+        return "" if _is_config_unchanged(record) else " (no: it was changed since and stays)"
     except FileNotFoundError:
         return " (gone already)"
     except (OSError, UnicodeDecodeError) as error:
         return f" (no: {error})"
 
 
-def undo(record: Record, *, remove_state: bool) -> Iterator[str]:
+def undo_record(record: InitRecord, *, remove_state: bool) -> Iterator[str]:
     """Remove the file, unless it was changed since; with `remove_state` the state too; and the folders
     that are empty then. What calls sentinel is gone by now. Tells what it did."""
-    yield _config(record)
-    yield _state(record, remove_state)
+    yield _remove_config(record)
+    yield _remove_state(record, remove_state)
     for folder in reversed(record.folders):
         with suppress(OSError):
             os.rmdir(folder)
@@ -104,10 +104,10 @@ def undo(record: Record, *, remove_state: bool) -> Iterator[str]:
         yield f"{visible(left[-1])}: kept, because there is something of yours in it"
 
 
-def _config(record: Record) -> str:
+def _remove_config(record: InitRecord) -> str:
     shown = visible(record.config)
     try:
-        if not _is_unchanged(record):
+        if not _is_config_unchanged(record):
             return f"{shown}: kept, because it was changed since; remove it yourself"
         os.unlink(record.config)
     except FileNotFoundError:
@@ -117,16 +117,16 @@ def _config(record: Record) -> str:
     return f"{shown}: removed"
 
 
-def _is_unchanged(record: Record) -> bool:
+def _is_config_unchanged(record: InitRecord) -> bool:
     with open(record.config, encoding="utf-8", newline="") as file:
-        return digest(file.read()) == record.digest
+        return hash_text(file.read()) == record.digest
 
 
-def _state(record: Record, remove: bool) -> str:
-    path, shown = os.path.join(record.state, NAME), visible(record.state)
+def _remove_state(record: InitRecord, remove: bool) -> str:
+    path, shown = os.path.join(record.state, RECORD_FILE), visible(record.state)
     if not remove:
         os.unlink(path)
-        if owns_state(record):
+        if has_made_state(record):
             return f"{shown}: kept, with the record of alerts; to remove it: rm -r {shown}"
         return f"{shown}: kept, because it was there before"
     with os.scandir(record.state) as found:
@@ -136,7 +136,7 @@ def _state(record: Record, remove: bool) -> str:
     return f"{shown}: removed"
 
 
-def refuse_while_busy(state: str) -> None:
+def require_idle_state(state: str) -> None:
     """Raises StoreBusy while a pass or a service is at work: it would write the state anew."""
     from sentinel.clock import SystemClock
     from sentinel.config.settings import Settings
@@ -148,8 +148,8 @@ def refuse_while_busy(state: str) -> None:
     clock = SystemClock()
     store, _ = app.open_state(settings, clock, mending=False)
     try:
-        store.lead("init --undo", clock.now())
-        store.release()
+        store.take_lead("init --undo", clock.now())
+        store.release_lead()
     except StoreBusy as error:
         raise StoreBusy(
             f"{error}; stop it, or try again in a moment: sentinel init --undo"

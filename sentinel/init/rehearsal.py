@@ -8,8 +8,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from sentinel.clock import SystemClock
-from sentinel.core.clock import SECOND, Instant, shifted
-from sentinel.core.cluster import JobPast, Run
+from sentinel.core.clock import SECOND, Instant, shift_instant
+from sentinel.core.cluster import JobPast, JobRun
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import Finding, Notification, Status
 from sentinel.core.ports import Context
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from sentinel.core.ports import Slurm
     from sentinel.core.settings import CheckConfig
 
-LATER = 120.0
+DEATH_DELAY_S = 120.0
 """Seconds from the death that is played to the look that tells of it."""
 
 
-class Without:
+class SlurmWithoutJobs:
     """The port `core.ports.Slurm` in a world where the jobs of one name have just FAILED; all
     else is as it is."""
 
@@ -42,17 +42,17 @@ class Without:
 
     def job_end(self, job_id: str) -> JobEnd | None:
         job = self._gone.get(job_id)
-        return self._real.job_end(job_id) if job is None else self._end(job).end
+        return self._real.job_end(job_id) if job is None else self._make_failed_run(job).run_end
 
     def past(self, job_ids: Collection[str], names: Collection[str], since: float) -> JobPast:
-        return JobPast(runs=tuple(map(self._end, self._gone.values())))
+        return JobPast(runs=tuple(map(self._make_failed_run, self._gone.values())))
 
-    def _end(self, job: Job) -> Run:
+    def _make_failed_run(self, job: Job) -> JobRun:
         stdout = ""
         with suppress(CannotTell):
             end = self._real.job_end(job.job_id)
             stdout = end.stdout if end else ""
-        return Run(
+        return JobRun(
             job_id=job.job_id,
             id=job.id,
             array_id=job.array_id,
@@ -71,36 +71,38 @@ class Without:
         )
 
 
-def death(check: CheckConfig, slurm: Slurm, cluster: str, zone: tzinfo) -> Notification | None:
+def rehearse_death(
+    check: CheckConfig, slurm: Slurm, cluster: str, zone: tzinfo
+) -> Notification | None:
     """What would be told if the training of this check died now; None where its check does not
     see it so, or cannot tell."""
     now = SystemClock().now()
-    later = shifted(now, LATER)
+    later = shift_instant(now, DEATH_DELAY_S)
     try:
-        first = check.plugin.run(look_context(check, slurm, now, {}))
-        dead: Any = Without(slurm, check.plugin.name, now.wall // SECOND)
-        report = check.plugin.run(look_context(check, dead, later, first.memory or {}))
+        first = check.plugin.run(make_look_context(check, slurm, now, {}))
+        dead: Any = SlurmWithoutJobs(slurm, check.plugin.name, now.wall // SECOND)
+        report = check.plugin.run(make_look_context(check, dead, later, first.memory or {}))
     except CannotTell:
         return None
     bad = [finding for finding in report.findings if finding.status.bad]
-    return _told(check, bad[0], cluster, zone, now, later) if bad else None
+    return _build_notification(check, bad[0], cluster, zone, now, later) if bad else None
 
 
-def look_context(
+def make_look_context(
     check: CheckConfig, slurm: Slurm, now: Instant, memory: Mapping[str, Any]
 ) -> Context:
     """For one look by this check."""
     return Context(name=check.name, now=now, limit=30.0, slurm=slurm, memory=memory)
 
 
-def _told(
+def _build_notification(
     check: CheckConfig, finding: Finding, cluster: str, zone: tzinfo, since: Instant, at: Instant
 ) -> Notification:
-    from sentinel.alerting.processor import iso
+    from sentinel.alerting.processor import format_iso
 
     severity = Status.WARNING if check.common.severity == "warning" else finding.status
     return Notification(
-        at=iso(at, zone),
+        at=format_iso(at, zone),
         cluster=cluster,
         check=check.name,
         kind=check.common.kind,
@@ -109,7 +111,7 @@ def _told(
         status=severity,
         reason="firing",
         summary=finding.summary,
-        since=iso(since, zone),
+        since=format_iso(since, zone),
         key="rehearsal-1",
         alert="rehearsal",
         details=finding.details,
@@ -120,12 +122,12 @@ def _told(
     )
 
 
-def parts(channel: Any, told: Notification) -> list[tuple[str, str]]:
+def render_message_parts(channel: Any, told: Notification) -> list[tuple[str, str]]:
     """The message as this channel would word it, without its HTML."""
     shown: list[tuple[str, str]] = [(n, t) for n, t in channel.preview([told]) if n != "html"]
     return shown or [("text", f"{told.summary}\n{told.details}".strip())]
 
 
-def trainings(settings: Settings) -> list[CheckConfig]:
+def list_job_checks(settings: Settings) -> list[CheckConfig]:
     """The checks whose death can be played: of one job, by its name."""
     return [c for c in settings.checks if c.common.kind == "job" and c.plugin.name]

@@ -10,35 +10,35 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from sentinel.chain import install, proofs
-from sentinel.chain.folder import Place
-from sentinel.config.places import ENVIRONMENT, SERVICE, new
+from sentinel.chain.folder import ChainFolder
+from sentinel.config.places import ENVIRONMENT, SERVICE, new_config_path
 from sentinel.config.settings import Settings
-from sentinel.config.starter import make_folder, starter, write_new
+from sentinel.config.starter import make_folder, starter_text, write_new
 from sentinel.core.errors import CannotTell, Invalid, SentinelError
 from sentinel.core.text import shortened, visible
-from sentinel.core.when import clock_text
-from sentinel.init import record, tell, ways
-from sentinel.init.record import Record
-from sentinel.init.survey import Found, Seen, survey
-from sentinel.init.tell import Told
-from sentinel.init.ways import Wanted, Way
-from sentinel.slurm.client import Client
+from sentinel.core.time_text import format_clock
+from sentinel.init import callers, channel_setup, record
+from sentinel.init.callers import CallerPlan, CallerRequest
+from sentinel.init.channel_setup import ChannelDraft
+from sentinel.init.record import InitRecord
+from sentinel.init.survey import RunningTraining, SurveyResult, survey_host
+from sentinel.slurm.client import SlurmClient
 from sentinel.wiring import app
 
-SERVICE_STATE = "/var/lib/sentinel"
-SECONDS = 20.0
+SERVICE_STATE_DIR = "/var/lib/sentinel"
+SLURM_TIMEOUT_S = 20.0
 """For one command of Slurm."""
 
-Progress = Callable[[str], None]
+ProgressPrinter = Callable[[str], None]
 
 
-class CannotBegin(SentinelError):
+class SetupFailed(SentinelError):
     """The plan cannot be carried out; what was done of it was taken back."""
 
     exit_code = 73
 
 
-class Wishes(Struct, frozen=True, kw_only=True):
+class InitOptions(Struct, frozen=True, kw_only=True):
     """What was asked for; empty: found out."""
 
     file: str
@@ -50,19 +50,19 @@ class Wishes(Struct, frozen=True, kw_only=True):
     by: str = ""
 
 
-class Plan(Struct, frozen=True, kw_only=True):
+class InitPlan(Struct, frozen=True, kw_only=True):
     """All that will be done, and nothing that was."""
 
     file: str
     text: str
-    found: Found
-    told: Told | None
-    way: Way
-    wanted: Wanted
+    found: SurveyResult
+    told: ChannelDraft | None
+    way: CallerPlan
+    wanted: CallerRequest
 
-    def lines(self) -> Iterator[str]:
+    def render_plan_lines(self) -> Iterator[str]:
         """For the person who is asked."""
-        yield from _seen(self.found)
+        yield from _describe_survey(self.found)
         yield ""
         yield "sentinel init will"
         yield f"  write    {visible(self.file)} (mode 0600), and its state in {visible(self.wanted.state)}"
@@ -77,75 +77,77 @@ class Plan(Struct, frozen=True, kw_only=True):
         if self.told:
             yield f"  send     one test message now, later alerts: {visible(self.told.words)}"
         else:
-            yield f"  send     nothing: alerts go into {visible(self.wanted.state)}/{record.BOOK} (or name --mail, --webhook)"
+            yield f"  send     nothing: alerts go into {visible(self.wanted.state)}/{record.ALERT_BOOK_FILE} (or name --mail, --webhook)"
         yield "It switches on nothing that changes your cluster. Take it all away: sentinel init --undo"
         for other in self.way.others:
             yield f"  (not {visible(shortened(other, 200))})"
 
 
-def place(config: str) -> str:
+def choose_config_path(config: str) -> str:
     """The file that is written."""
     wanted = config or os.environ.get(ENVIRONMENT, "")
-    return os.path.abspath(wanted) if wanted else new(os.environ)
+    return os.path.abspath(wanted) if wanted else new_config_path(os.environ)
 
 
-def plan(wishes: Wishes, progress: Progress) -> Plan:
+def plan_setup(wishes: InitOptions, progress: ProgressPrinter) -> InitPlan:
     """Look, and decide; changes nothing. Raises a SentinelError where what was asked for cannot be."""
-    told = _told(wishes, progress)
+    told = _choose_channel(wishes, progress)
     progress("looking at Slurm, your jobs, their logs and file systems")
     service = wishes.file == SERVICE
-    found = survey(wishes.user, job=wishes.job, service=service)
-    state = SERVICE_STATE if service else app.state_of(Settings())
-    channels = {told.name: told.block} if told else _nobody(state)
+    found = survey_host(wishes.user, job=wishes.job, service=service)
+    state = SERVICE_STATE_DIR if service else app.get_state_location(Settings())
+    channels = {told.name: told.block} if told else _make_local_channels(state)
     found = replace(found, here=replace(found.here, channels=channels))
-    wanted = Wanted(
+    wanted = CallerRequest(
         config=wishes.file,
         folder=os.path.join(state, "chain"),
         state=state,
-        options=_options(found),
+        options=_choose_sbatch_options(found),
     )
     progress("looking for what can call sentinel on time")
-    way = ways.find(wanted, Client(limit=SECONDS), wishes.by)
-    text = starter(found.here, user=wishes.user)
-    return Plan(file=wishes.file, text=text, found=found, told=told, way=way, wanted=wanted)
+    way = callers.find_caller(wanted, SlurmClient(limit=SLURM_TIMEOUT_S), wishes.by)
+    text = starter_text(found.here, user=wishes.user)
+    return InitPlan(file=wishes.file, text=text, found=found, told=told, way=way, wanted=wanted)
 
 
-def carry_out(plan: Plan, progress: Progress) -> Iterator[str]:
+def carry_out_plan(plan: InitPlan, progress: ProgressPrinter) -> Iterator[str]:
     """Send, write, install, rehearse, prove; what was done, in lines. Raises a SentinelError, and
     leaves nothing of what was begun."""
     if plan.told:
         progress("sending the test message")
-        yield f"test message: {tell.test(plan.told)}"
+        yield f"test message: {channel_setup.send_test_message(plan.told)}"
     needed = [plan.wanted.state, os.path.dirname(plan.file)]
-    needed += [install.units()] if plan.way.by == "systemd" else []
-    made = Record(
+    needed += [install.user_unit_dir()] if plan.way.by == "systemd" else []
+    made = InitRecord(
         config=plan.file,
-        digest=record.digest(plan.text),
-        folders=tuple(dict.fromkeys(f for folder in needed for f in record.missing(folder))),
+        digest=record.hash_text(plan.text),
+        folders=tuple(
+            dict.fromkeys(f for folder in needed for f in record.list_missing_folders(folder))
+        ),
         state=plan.wanted.state,
         by=plan.way.by,
         chain=plan.wanted.folder,
     )
-    client = Client(limit=SECONDS)
+    client = SlurmClient(limit=SLURM_TIMEOUT_S)
     try:
-        record.write(made)
+        record.write_record(made)
         make_folder(os.path.dirname(plan.file))
         write_new(plan.file, plan.text)
         yield f"{visible(plan.file)}: written"
-        _remember_jobs(plan)
-        yield from ways.begin(plan.way, plan.wanted, client)
-        yield from _proof_to_come(plan)
+        _store_first_look(plan)
+        yield from callers.install_caller(plan.way, plan.wanted, client)
+        yield from _announce_delivery_proof(plan)
     except (OSError, SentinelError) as error:
-        taken = "; ".join(record.undo(made, remove_state=record.owns_state(made)))
+        taken = "; ".join(record.undo_record(made, remove_state=record.has_made_state(made)))
         where = getattr(error, "filename", None) or ""
         why = getattr(error, "strerror", None) or error
-        raise CannotBegin(
+        raise SetupFailed(
             f"{visible(where)}{': ' if where else ''}{why}; taken back: {taken}"
         ) from error
-    yield from _after(plan, progress)
+    yield from _rehearse_and_prove(plan, progress)
 
 
-def _remember_jobs(plan: Plan) -> None:
+def _store_first_look(plan: InitPlan) -> None:
     """A service looks at once, and its state is its own user's; any other first pass is minutes away."""
     from sentinel.clock import SystemClock
     from sentinel.init import first_look
@@ -156,40 +158,40 @@ def _remember_jobs(plan: Plan) -> None:
         first_look.remember_jobs(settings, LazySlurm(settings, settings.checks, SystemClock()))
 
 
-def _proof_to_come(plan: Plan) -> Iterator[str]:
+def _announce_delivery_proof(plan: InitPlan) -> Iterator[str]:
     """When it will be known whether messages leave from where passes run. A timer of this host runs
     where the test message was sent: that is proven."""
     chain = plan.way.chain
     if chain is None or not plan.told:
         return
-    place = Place(plan.wanted.folder)
+    place = ChainFolder(plan.wanted.folder)
     if chain.mode in ("systemd", "crontab"):
         channels = proofs.channels_to_prove(app.load_settings(plan.file))
-        proofs.prove(
+        proofs.prove_channels(
             place, channels, lambda _: (True, "sent by init"), where=proofs.kind_of_host({})
         )
         return
-    first = clock_text(chain.slot(time.time()) + chain.every, app.zone(Settings()))
+    first = format_clock(chain.slot_at(time.time()) + chain.every, app.get_time_zone(Settings()))
     yield (
         f"another test message comes from the first job, after {first}: it shows that messages leave "
-        f"from there too. See it with: {chain.call('status')}"
+        f"from there too. See it with: {chain.command_line('status')}"
     )
 
 
-class Undoing(Struct, frozen=True, kw_only=True):
+class UndoPlan(Struct, frozen=True, kw_only=True):
     """What will be taken away, and nothing that was."""
 
-    made: Record
+    made: InitRecord
     purge: bool
 
-    def lines(self) -> Iterator[str]:
+    def render_undo_lines(self) -> Iterator[str]:
         """For the person who is asked."""
         made = self.made
         yield "sentinel init --undo will"
         if made.by != "none":
-            yield f"  stop     {_CALLERS.get(made.by, made.by)}"
-        yield f"  remove   {visible(made.config)}{record.why_kept(made)}"
-        if not record.owns_state(made):
+            yield f"  stop     {_CALLER_TEXTS.get(made.by, made.by)}"
+        yield f"  remove   {visible(made.config)}{record.describe_config_fate(made)}"
+        if not record.has_made_state(made):
             yield f"  keep     {visible(made.state)}, which was there before"
         elif self.purge:
             yield f"  remove   {visible(made.state)}, with the record of alerts"
@@ -197,8 +199,8 @@ class Undoing(Struct, frozen=True, kw_only=True):
             yield f"  keep     the record of alerts in {visible(made.state)} (--purge removes it too)"
 
 
-_CALLERS = {
-    "service": f"{ways.UNIT}: stopped and disabled",
+_CALLER_TEXTS = {
+    "service": f"{callers.SERVICE_UNIT}: stopped and disabled",
     "systemd": "the timer of your own systemd",
     "crontab": "the lines in your crontab",
     "scrontab": "the lines in your scrontab",
@@ -206,82 +208,82 @@ _CALLERS = {
 }
 
 
-def undoing(config: str = "", *, purge: bool = False) -> Undoing:
+def plan_undo(config: str = "", *, purge: bool = False) -> UndoPlan:
     """What an undo would do; changes nothing. `config`: the file that init has to have written, where
     one is named. Raises NotMade."""
-    made = _made()
+    made = _read_init_record()
     if config and config != made.config:
-        raise record.NotMade(
+        raise record.NotInitialized(
             f"nothing to undo for {visible(config)}: init has written {visible(made.config)}"
         )
-    return Undoing(made=made, purge=purge)
+    return UndoPlan(made=made, purge=purge)
 
 
-def undo(plan: Undoing) -> Iterator[str]:
-    """The opposite of `carry_out`, by what was written down. Raises StoreBusy while a pass still writes
+def undo_setup(plan: UndoPlan) -> Iterator[str]:
+    """The opposite of `carry_out_plan`, by what was written down. Raises StoreBusy while a pass still writes
     the record that is to be removed; what calls sentinel is stopped by then, and all else stays."""
-    made, remove_state = plan.made, plan.purge and record.owns_state(plan.made)
-    yield from ways.end(made.by, made.chain, Client(limit=SECONDS))
+    made, remove_state = plan.made, plan.purge and record.has_made_state(plan.made)
+    yield from callers.remove_caller(made.by, made.chain, SlurmClient(limit=SLURM_TIMEOUT_S))
     if remove_state:
-        record.refuse_while_busy(made.state)
-    yield from record.undo(made, remove_state=remove_state)
+        record.require_idle_state(made.state)
+    yield from record.undo_record(made, remove_state=remove_state)
 
 
-def note_own_edit(path: str, before: str, after: str) -> None:
+def record_own_edit(path: str, before: str, after: str) -> None:
     """`sentinel add` changed the file that init had written: for an undo it is still init's own."""
     try:
-        made = _made()
-    except record.NotMade:
+        made = _read_init_record()
+    except record.NotInitialized:
         return
-    if made.config == os.path.abspath(path) and made.digest == record.digest(before):
-        record.write(replace(made, digest=record.digest(after)))
+    if made.config == os.path.abspath(path) and made.digest == record.hash_text(before):
+        record.write_record(replace(made, digest=record.hash_text(after)))
 
 
-def _made() -> Record:
+def _read_init_record() -> InitRecord:
     """What init wrote down here; raises NotMade."""
-    state = SERVICE_STATE if not os.geteuid() else app.state_of(Settings())
+    state = SERVICE_STATE_DIR if not os.geteuid() else app.get_state_location(Settings())
     try:
-        return record.read(state)
-    except record.NotMade:
-        return record.read(app.state_of(Settings()))
+        return record.read_record(state)
+    except record.NotInitialized:
+        return record.read_record(app.get_state_location(Settings()))
 
 
-def _told(wishes: Wishes, progress: Progress) -> Told | None:
+def _choose_channel(wishes: InitOptions, progress: ProgressPrinter) -> ChannelDraft | None:
     try:
         if wishes.mail:
             progress("looking for a way to send mail")
-            return tell.by_mail(wishes.mail, wishes.smtp)
-        return tell.by_webhook(wishes.webhook) if wishes.webhook else None
+            return channel_setup.make_mail_channel(wishes.mail, wishes.smtp)
+        return channel_setup.make_webhook_channel(wishes.webhook) if wishes.webhook else None
     except Invalid as error:
-        raise app.BadCall(str(error)) from error
+        raise app.UsageError(str(error)) from error
 
 
-def _nobody(state: str) -> dict[str, dict[str, str]]:
+def _make_local_channels(state: str) -> dict[str, dict[str, str]]:
     """Where no address is known yet: whoever looks finds what was told."""
-    book = {"kind": "file", "path": os.path.join(state, record.BOOK)}
+    book = {"kind": "file", "path": os.path.join(state, record.ALERT_BOOK_FILE)}
     return {"terminal": {"kind": "console"}, "book": book}
 
 
-def _options(found: Found) -> tuple[str, ...]:
+def _choose_sbatch_options(found: SurveyResult) -> tuple[str, ...]:
     """The account by which the user's own job was taken, for sites that want one named."""
     account = next((seen.job.account for seen in found.seen if seen.job.account), "")
     return (f"--account={account}",) if account and account.isprintable() else ()
 
 
-def _seen(found: Found) -> Iterator[str]:
+def _describe_survey(found: SurveyResult) -> Iterator[str]:
     here = found.here
     yield "What was found:"
     if here.slurm:
         yield f"  Slurm    cluster {visible(here.cluster or '?')}"
     for seen in found.seen:
-        yield from _training(seen)
+        yield from _describe_training(seen)
     disks = ", ".join(map(visible, (*here.local, *here.shared)))
     yield f"  disks    {disks or 'none that a file system check would watch by itself'}"
     for line in found.trouble:
         yield f"  note     {visible(line)}"
 
 
-def _training(seen: Seen) -> Iterator[str]:
+def _describe_training(seen: RunningTraining) -> Iterator[str]:
     job = seen.job
     gpus = f", {seen.gpus} GPUs" if seen.gpus else ""
     yield f"  training {visible(job.name)}: job {job.id} on {visible(job.nodes)}{gpus}"
@@ -293,10 +295,10 @@ def _training(seen: Seen) -> Iterator[str]:
     yield f"           its progress: {visible(seen.number) or 'no number was recognised, so only growth counts'}"
     folder = seen.training.checkpoints
     yield f"           checkpoints {visible(folder) if folder else 'not found'}"
-    yield f"           when it has finished: {_finished(seen)}"
+    yield f"           when it has finished: {_describe_finish(seen)}"
 
 
-def _finished(seen: Seen) -> str:
+def _describe_finish(seen: RunningTraining) -> str:
     """What the end of this training means as the file is written, and how to say more of it."""
     if seen.training.waits:
         return (
@@ -309,18 +311,18 @@ def _finished(seen: Seen) -> str:
     )
 
 
-def _after(plan: Plan, progress: Progress) -> Iterator[str]:
+def _rehearse_and_prove(plan: InitPlan, progress: ProgressPrinter) -> Iterator[str]:
     """The rehearsal and the proof, of the file as it was written."""
     from sentinel.init import proof
 
     settings = app.load_settings(plan.file)
-    yield from _rehearsed(settings)
+    yield from _show_rehearsal(settings)
     yield ""
     by = "" if plan.way.by == "none" else plan.way.words
-    yield from proof.prove(settings, caller=by, progress=progress)
+    yield from proof.prove_watching(settings, caller=by, progress=progress)
 
 
-def _rehearsed(settings: Settings) -> Iterator[str]:
+def _show_rehearsal(settings: Settings) -> Iterator[str]:
     from sentinel.clock import SystemClock
     from sentinel.init import rehearsal
     from sentinel.wiring.lazy import LazySlurm
@@ -328,10 +330,10 @@ def _rehearsed(settings: Settings) -> Iterator[str]:
     slurm = LazySlurm(settings, settings.checks, SystemClock())
     ranked = sorted(settings.channels, key=lambda c: ("console", "file").count(c.kind))
     channels = [c.plugin for c in ranked if c.kind != "file"]
-    for check in rehearsal.trainings(settings)[:1]:
+    for check in rehearsal.list_job_checks(settings)[:1]:
         try:
-            cluster = settings.cluster or app.cluster_name(slurm)
-            told = rehearsal.death(check, slurm, cluster, app.zone(settings))
+            cluster = settings.cluster or app.find_cluster_name(slurm)
+            told = rehearsal.rehearse_death(check, slurm, cluster, app.get_time_zone(settings))
         except CannotTell:
             return
         if told is None:
@@ -339,7 +341,9 @@ def _rehearsed(settings: Settings) -> Iterator[str]:
         yield ""
         yield f"This is the message that you will get when {visible(check.plugin.name)} dies:"
         for name, text in (
-            rehearsal.parts(channels[0], told) if channels else [("text", told.summary)]
+            rehearsal.render_message_parts(channels[0], told)
+            if channels
+            else [("text", told.summary)]
         ):
             whole = text if name == "text" else f"{name}: {text}"
             yield from (f"  | {visible(line)}" for line in whole.rstrip().splitlines())

@@ -12,23 +12,23 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from sentinel.config.starter import Surroundings, Training
+from sentinel.config.starter import HostSurroundings, StarterTraining
 from sentinel.core.errors import CannotTell
 
 if TYPE_CHECKING:
     from sentinel.core.cluster import Job
-    from sentinel.slurm.snapshot import Snapshot
+    from sentinel.slurm.snapshot import SlurmSnapshot
 
-AT_MOST = 8
+MAX_NAMES = 8
 """Of each: a site that mounts every home by itself has thousands."""
 
-TRAININGS = 3
+MAX_TRAININGS = 3
 """As many are watched; the others are named in the file."""
 
-TAIL = 256 * 1024
+LOG_TAIL_BYTES = 256 * 1024
 """Bytes of a log in which the name of a checkpoint is looked for."""
 
-SHARED = frozenset({
+SHARED_FS_TYPES = frozenset({
     "afs", "beegfs", "ceph", "cifs", "fuse.beegfs", "fuse.ceph", "fuse.ceph-fuse", "fuse.glusterfs",
     "fuse.juicefs", "glusterfs", "gpfs", "lustre", "nfs", "nfs4", "orangefs", "panfs", "pvfs2", "smb3",
     "wekafs",
@@ -42,17 +42,17 @@ _FOLDER_OPTION = re.compile(
 --default_root_dir: https://github.com/NVIDIA/Megatron-LM/blob/main/megatron/training/arguments.py"""
 
 _FOLDER_VARIABLE = re.compile(r"(?:export )?(?:CHECKPOINT|CKPT|SAVE)(?:S|_PATH|_DIR)?=(\S+)")
-_STEP = re.compile(
+_STEP_PATH = re.compile(
     r"(?<![\w./@%+-])(/[\w./@%+-]*?)/(?:global_?step|iter|step|epoch|checkpoint|ckpt)[-_=]?\d+",
     re.I,
 )
 
 
-class Seen(Struct, frozen=True, kw_only=True):
+class RunningTraining(Struct, frozen=True, kw_only=True):
     """A training that runs: its newest job, how many GPUs, its log with that log's last line, and
     as far as they are recognised who wrote it and which number advances."""
 
-    training: Training
+    training: StarterTraining
     job: Job
     gpus: int = 0
     log: str = ""
@@ -61,70 +61,72 @@ class Seen(Struct, frozen=True, kw_only=True):
     number: str = ""
 
 
-class Found(Struct, frozen=True, kw_only=True):
+class SurveyResult(Struct, frozen=True, kw_only=True):
     """Everything that was seen; `trouble`: what could not be, in sentences."""
 
-    here: Surroundings
-    seen: tuple[Seen, ...] = ()
+    here: HostSurroundings
+    seen: tuple[RunningTraining, ...] = ()
     trouble: tuple[str, ...] = ()
 
 
-def survey(user: str, *, job: str = "", service: bool = False) -> Found:
+def survey_host(user: str, *, job: str = "", service: bool = False) -> SurveyResult:
     """What can be seen; of Slurm a handful of questions. `job`: the only training that is meant."""
     from sentinel.wiring import app
 
     trouble: list[str] = []
-    theirs = _jobs(user, trouble)
-    seen = () if service else tuple(_trainings(theirs, user, job, trouble))
-    cluster, partitions, gpus = _cluster(trouble)
+    theirs = _list_user_jobs(user, trouble)
+    seen = () if service else tuple(_find_trainings(theirs, user, job, trouble))
+    cluster, partitions, gpus = _read_cluster(trouble)
     names = Counter(j.name for j in theirs[1]) if theirs else Counter[str]()
     trainings = tuple(s.training for s in seen)
     if job and not trainings and not service:
-        trainings = (Training(name=job, user=user),)
+        trainings = (StarterTraining(name=job, user=user),)
         trouble.append(f"no job {job} of {user} runs now: you are told so until it starts")
-    local, shared = _mounted(shared=False), _mounted(shared=True)
-    more = [m for s in seen for m in _mounts_of(s) if m not in (*local, *shared)]
-    here = Surroundings(
+    local, shared = _list_mount_points(shared=False), _list_mount_points(shared=True)
+    more = [m for s in seen for m in _find_training_mounts(s) if m not in (*local, *shared)]
+    here = HostSurroundings(
         cluster=cluster,
-        slurm=app.slurm_here(),
+        slurm=app.has_slurm(),
         service=service,
         local=local,
         shared=(*shared, *dict.fromkeys(more)),
-        jobs=_most(
+        jobs=_list_most_common(
             Counter({n: c for n, c in names.items() if n not in {t.name for t in trainings}})
         ),
         partitions=partitions,
         trainings=trainings,
         gpus=gpus,
     )
-    return Found(here=here, seen=seen, trouble=tuple(trouble))
+    return SurveyResult(here=here, seen=seen, trouble=tuple(trouble))
 
 
-def _jobs(user: str, trouble: list[str]) -> tuple[Snapshot, list[Job]] | None:
+def _list_user_jobs(user: str, trouble: list[str]) -> tuple[SlurmSnapshot, list[Job]] | None:
     """The port to Slurm that shows this user's jobs, and these; None where there is no Slurm."""
     from sentinel.clock import SystemClock
     from sentinel.config.settings import Settings
-    from sentinel.slurm.snapshot import Snapshot
+    from sentinel.slurm.snapshot import SlurmSnapshot
     from sentinel.wiring import app
 
-    if not app.slurm_here():
+    if not app.has_slurm():
         return None
-    theirs = Snapshot(app.snapshot(Settings()).client, SystemClock(), users=[user], max_age=60)
+    theirs = SlurmSnapshot(
+        app.make_snapshot(Settings()).client, SystemClock(), users=[user], max_age=60
+    )
     try:
-        return theirs, [j for j in theirs.jobs() if j.user == user and not _own(j.name)]
+        return theirs, [j for j in theirs.jobs() if j.user == user and not _is_chain_job(j.name)]
     except CannotTell as error:
         trouble.append(f"the jobs of {user} cannot be seen: {error}")
         return None
 
 
-def _cluster(trouble: list[str]) -> tuple[str, tuple[str, ...], bool]:
+def _read_cluster(trouble: list[str]) -> tuple[str, tuple[str, ...], bool]:
     """Its name, its partitions, and whether some node has GPUs."""
     from sentinel.config.settings import Settings
     from sentinel.wiring import app
 
-    if not app.slurm_here():
+    if not app.has_slurm():
         return "", (), False
-    ours = app.snapshot(Settings())
+    ours = app.make_snapshot(Settings())
     try:
         name = ours.controller().cluster
         nodes = ours.nodes()
@@ -132,21 +134,21 @@ def _cluster(trouble: list[str]) -> tuple[str, tuple[str, ...], bool]:
         trouble.append(f"Slurm does not answer: {error}")
         return "", (), False
     partitions = Counter(p for node in nodes for p in node.partitions)
-    return name, _most(partitions), any("gpu" in node.gres for node in nodes)
+    return name, _list_most_common(partitions), any("gpu" in node.gres for node in nodes)
 
 
-def _trainings(
-    theirs: tuple[Snapshot, list[Job]] | None, user: str, wanted: str, trouble: list[str]
-) -> Iterator[Seen]:
+def _find_trainings(
+    theirs: tuple[SlurmSnapshot, list[Job]] | None, user: str, wanted: str, trouble: list[str]
+) -> Iterator[RunningTraining]:
     """The largest jobs that run and write an output, one of each name: those with GPUs, or where
     none has any all."""
     if theirs is None:
         return
-    from sentinel.core.cluster import runs
+    from sentinel.core.cluster import has_processes
 
     snapshot, jobs = theirs
-    gpus = _gpus(snapshot)
-    running = [j for j in jobs if runs(j) and wanted in ("", j.name)]
+    gpus = _count_job_gpus(snapshot)
+    running = [j for j in jobs if has_processes(j) and wanted in ("", j.name)]
     with_gpus = [j for j in running if gpus.get(j.job_id)]
     by_size = sorted(
         with_gpus or running,
@@ -155,71 +157,80 @@ def _trainings(
     first = {j.name: j for j in reversed(by_size)}
     chosen = [j for j in by_size if first[j.name] is j]
     waiting = {j.name for j in jobs if j.state == "PENDING"}
-    for job in chosen[:TRAININGS]:
-        yield _seen(snapshot, job, gpus.get(job.job_id, 0), job.name in waiting, trouble)
-    if left := [j.name for j in chosen[TRAININGS:]]:
+    for job in chosen[:MAX_TRAININGS]:
+        yield _inspect_training(
+            snapshot, job, gpus.get(job.job_id, 0), job.name in waiting, trouble
+        )
+    if left := [j.name for j in chosen[MAX_TRAININGS:]]:
         trouble.append(
-            f"of {user}'s jobs only the largest are watched, not: {', '.join(left[:AT_MOST])}"
+            f"of {user}'s jobs only the largest are watched, not: {', '.join(left[:MAX_NAMES])}"
         )
 
 
-def _gpus(snapshot: Snapshot) -> dict[str, int]:
+def _count_job_gpus(snapshot: SlurmSnapshot) -> dict[str, int]:
     with suppress(CannotTell):
         return dict(snapshot.gpus())
     return {}
 
 
-def _seen(snapshot: Snapshot, job: Job, gpus: int, waits: bool, trouble: list[str]) -> Seen:
-    from sentinel.checks.log.recognition import recognise
-    from sentinel.slurm.filename_patterns import output_of
+def _inspect_training(
+    snapshot: SlurmSnapshot, job: Job, gpus: int, waits: bool, trouble: list[str]
+) -> RunningTraining:
+    from sentinel.checks.log.recognition import recognise_log
+    from sentinel.slurm.filename_patterns import job_output_path
 
     log, text = "", ""
     try:
         end = snapshot.job_end(job.job_id)
-        log = output_of(end.stdout, job) if end and end.stdout else ""
-        text = _end_of(log, job.user) if log else ""
+        log = job_output_path(end.stdout, job) if end and end.stdout else ""
+        text = _read_log_tail(log, job.user) if log else ""
     except CannotTell as error:
         trouble.append(f"the log of {job.name} cannot be read: {error}")
-    folders, known = dict.fromkeys(_folders(text, _script(snapshot, job))), recognise(text)
-    found = next((folder for folder in folders if _holds_checkpoints(folder)), "")
+    folders, known = (
+        dict.fromkeys(_find_checkpoint_folders(text, _read_batch_script(snapshot, job))),
+        recognise_log(text),
+    )
+    found = next((folder for folder in folders if _has_checkpoints(folder)), "")
     lines = text.rstrip().splitlines()
-    return Seen(
-        training=Training(name=job.name, user=job.user, waits=waits, checkpoints=found),
+    return RunningTraining(
+        training=StarterTraining(name=job.name, user=job.user, waits=waits, checkpoints=found),
         job=job,
         gpus=gpus,
         log=log,
         last=lines[-1] if lines else "",
-        trainer=known.trainer,
+        trainer=known.first_trainer,
         number=known.number.name if known.number else "",
     )
 
 
-def _end_of(path: str, user: str) -> str:
-    from sentinel.checks.log.files import Files
+def _read_log_tail(path: str, user: str) -> str:
+    from sentinel.checks.log.files import LogFiles
     from sentinel.user_files.whose import Whose
 
-    return Files(10.0, 10.0, {}).tail(path, TAIL, Whose(user=user, owned=True)) or ""
+    return (
+        LogFiles(10.0, 10.0, {}).read_tail(path, LOG_TAIL_BYTES, Whose(user=user, owned=True)) or ""
+    )
 
 
-def _script(snapshot: Snapshot, job: Job) -> str:
+def _read_batch_script(snapshot: SlurmSnapshot, job: Job) -> str:
     """The batch script, which Slurm shows to the job's user and to administrators."""
     try:
         words = ("scontrol", "write", "batch_script", job.job_id, "-")
-        return snapshot.client.ask(*words).decode("utf-8", "replace")
+        return snapshot.client.ask_slurm(*words).decode("utf-8", "replace")
     except CannotTell:
         return ""
 
 
-def _folders(log: str, script: str) -> Iterator[str]:
+def _find_checkpoint_folders(log: str, script: str) -> Iterator[str]:
     """Where checkpoints may lie: before a step in a path of the log, and what the script names."""
-    yield from reversed(_STEP.findall(log)[-50:])
+    yield from reversed(_STEP_PATH.findall(log)[-50:])
     for line in script.splitlines():
         if match := _FOLDER_VARIABLE.match(line.strip()):
-            yield from _absolute([match[1].strip("\"'")])
-        yield from _absolute(_options(line))
+            yield from _select_absolute_paths([match[1].strip("\"'")])
+        yield from _select_absolute_paths(_list_folder_options(line))
 
 
-def _options(line: str) -> Iterator[str]:
+def _list_folder_options(line: str) -> Iterator[str]:
     try:
         words = shlex.split(line.rstrip("\\"), comments=True)
     except ValueError:
@@ -230,48 +241,50 @@ def _options(line: str) -> Iterator[str]:
             yield value if equals else following
 
 
-def _absolute(paths: Iterable[str]) -> Iterator[str]:
+def _select_absolute_paths(paths: Iterable[str]) -> Iterator[str]:
     return (path.rstrip("/") for path in paths if path.startswith("/") and "$" not in path)
 
 
-def _holds_checkpoints(folder: str) -> bool:
+def _has_checkpoints(folder: str) -> bool:
     """Whether the check of that kind finds one that is complete."""
     from sentinel.wiring import app
 
     with suppress(Exception):  # a path that no check takes, a folder that does not answer
-        outcome = app.look(app.one_shot("checkpoint", {"path": [folder]}), None)
+        outcome = app.run_check_once(
+            app.make_one_shot_check("checkpoint", {"path": [folder]}), None
+        )
         return any(f.values.get("complete") for f in outcome.findings)
     return False
 
 
-def _mounts_of(seen: Seen) -> Iterator[str]:
+def _find_training_mounts(seen: RunningTraining) -> Iterator[str]:
     """Where the file systems are mounted that the training writes to."""
     from sentinel.checks.filesystems.observation import mount_table
 
     with suppress(CannotTell):
         table = mount_table()
         for path in (seen.log, seen.training.checkpoints, seen.job.workdir):
-            mount = table.holding(path) if path.startswith("/") else None
-            point = table.main(mount).point if mount else "/"
+            mount = table.find_mount(path) if path.startswith("/") else None
+            point = table.find_main_mount(mount).point if mount else "/"
             if point != "/" and point.isprintable():
                 yield point
 
 
-def _own(name: str) -> bool:
+def _is_chain_job(name: str) -> bool:
     """A link of a chain is no training."""
     return name.startswith("sentinel-")
 
 
-def _most(found: Counter[str]) -> tuple[str, ...]:
-    return tuple(name for name, _count in found.most_common(AT_MOST))
+def _list_most_common(found: Counter[str]) -> tuple[str, ...]:
+    return tuple(name for name, _count in found.most_common(MAX_NAMES))
 
 
-def _mounted(*, shared: bool) -> tuple[str, ...]:
+def _list_mount_points(*, shared: bool) -> tuple[str, ...]:
     from sentinel.checks.filesystems.observation import mount_table
 
     try:
         table = mount_table()
     except CannotTell:
         return ()
-    found = table.of(SHARED) if shared else table.local()
-    return tuple(m.point for m in found if m.point.isprintable())[:AT_MOST]
+    found = table.list_mounts_of_types(SHARED_FS_TYPES) if shared else table.list_local_mounts()
+    return tuple(m.point for m in found if m.point.isprintable())[:MAX_NAMES]

@@ -46,7 +46,7 @@ def ask_all(
             except BaseException as error:
                 broken.append(error)
 
-    threads.together("remote", work, min(fanout, len(names)), limit + GRACE)
+    threads.run_together("remote", work, min(fanout, len(names)), limit + GRACE)
     if broken:
         raise broken[0]
     why = f"the limit of {duration_text(limit)} for all nodes passed before its answer"

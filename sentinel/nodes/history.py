@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from sentinel.core.actions import Reading
-from sentinel.core.clock import SECOND, Instant, elapsed
+from sentinel.core.actions import NodeReading
+from sentinel.core.clock import SECOND, Instant, get_elapsed_s
 from sentinel.core.cluster import Node
 from sentinel.slurm.node_states import ASLEEP, BASES, FLAGS
 
@@ -41,10 +41,10 @@ def _reboots(node: Node) -> bool:
 
 def news(
     nodes: Iterable[Node],
-    last: Mapping[str, Reading],
+    last: Mapping[str, NodeReading],
     looked: Instant | None,
     now: Instant,
-) -> Iterator[Reading]:
+) -> Iterator[NodeReading]:
     """Readings to add. `last` are the newest ones by node, `looked` when all were last seen, `now`
     when Slurm was asked: what others have seen of a node since is newer than this.
 
@@ -52,10 +52,10 @@ def news(
     """
     for node in nodes:
         before = last.get(node.name)
-        if _same(node, before) or (before and elapsed(now, before.seen) > 0):
+        if _same(node, before) or (before and get_elapsed_s(now, before.seen) > 0):
             continue
         leaves = is_out(node) and not (before and before.out)
-        yield Reading(
+        yield NodeReading(
             node=node.name,
             state="+".join([node.state, *sorted(node.flags)]),
             reason=node.reason,
@@ -68,7 +68,7 @@ def news(
         )
 
 
-def _same(node: Node, before: Reading | None) -> bool:
+def _same(node: Node, before: NodeReading | None) -> bool:
     if before is None:
         return not node.reason and not is_out(node)
     then = (before.reason, before.user, before.reason_time, before.out, _kept(before))
@@ -82,7 +82,7 @@ def held_out(node: Node) -> bool:
     return is_out(node) and _held(node.state, node.flags, node.reason)
 
 
-def _kept(before: Reading) -> bool:
+def _kept(before: NodeReading) -> bool:
     state, *flags = before.state.split("+")
     return before.out and _held(state, flags, before.reason)
 
@@ -94,6 +94,6 @@ def _held(state: str, flags: Iterable[str], reason: str) -> bool:
 
 def _left(node: Node, looked: Instant, now: Instant) -> Instant:
     """A sentinel that was away for a weekend must not think that all of it happened just now."""
-    if node.reason_time is None or elapsed(looked, now) < CLOSE:
+    if node.reason_time is None or get_elapsed_s(looked, now) < CLOSE:
         return now
     return Instant(wall=node.reason_time * SECOND)

@@ -13,7 +13,7 @@ from sentinel.core.errors import CannotTell
 from sentinel.core.text import shortened, visible
 from sentinel.nodes.fanout import ask_all
 from sentinel.nodes.test_results import PAIRS, Verdict, again, pairs, verdicts
-from sentinel.slurm.client import neutral
+from sentinel.slurm.client import neutral_environment
 
 _SHELL = (
     'command -v python3 >/dev/null || { echo "$1 $SLURMD_NODENAME missing no python3"; exit 0; }'
@@ -77,7 +77,7 @@ def _group(plan: Plan, group: tuple[str, ...], limit: float) -> list[Verdict]:
         done = proc.run(
             command(plan, group, mark),
             limit=limit,
-            env=neutral(os.environ),
+            env=neutral_environment(os.environ),
             stdin=_program(),
             max_output=2**20,
         )

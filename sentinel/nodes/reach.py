@@ -20,7 +20,7 @@ from sentinel.core.text import visible
 from sentinel.core.values import duration_text
 from sentinel.nodes import frame, script
 from sentinel.nodes.fanout import ask_all
-from sentinel.nodes.probe import CutShort, NodeProbe, NoProbe, Wants, parse
+from sentinel.nodes.probe import CutShort, NodeProbe, NoProbe, ProbeRequest, parse
 
 MOST_OUTPUT = 8 * 2**20
 """Bytes one node may print."""
@@ -53,7 +53,7 @@ class Reach:
 
     def __init__(self, way: Way, *, fanout: int, patience: float) -> None:
         self._way, self._fanout, self._patience = way, fanout, patience
-        self.hanging = proc.Hanging()
+        self.hanging = proc.HangingChildren()
         self.by_steps = way.name == "srun"
 
     def run(
@@ -70,12 +70,12 @@ class Reach:
         )
 
     def probe(
-        self, nodes: Sequence[str], wants: Wants, *, limit: float
+        self, nodes: Sequence[str], wants: ProbeRequest, *, limit: float
     ) -> Mapping[str, NodeProbe | Unreached]:
         """See sentinel.core.node_answers.Remote."""
 
         def ask(node: str, seconds: float) -> NodeProbe | Unreached:
-            mark, mine = _mark(), wants.of(node)
+            mark, mine = _mark(), wants.restrict_to_node(node)
             text = script.text(mine, mark, seconds)
             answer = self._ask(node, script.ARGV, text, seconds, MOST_OUTPUT)
             return probed(answer, mark, mine)
@@ -91,7 +91,7 @@ class Reach:
             return NotAsked(why)
         mark = _mark()
         try:
-            with self.hanging.alone(node):
+            with self.hanging.start_alone(node):
                 done = proc.run(
                     self._way.command(node, frame.framed(argv, seconds)),
                     limit=seconds,
@@ -99,11 +99,11 @@ class Reach:
                     stdin=frame.stdin(mark, stdin),
                     max_output=most,
                 )
-        except proc.Hangs as error:
+        except proc.StillHanging as error:
             return NotAsked(f"an earlier question to it, from this host, {error}")
-        except proc.NotFound as error:
+        except proc.CommandNotFound as error:
             return NotAsked(str(error))
-        except proc.TooMuch as error:
+        except proc.TooMuchOutput as error:
             return Partial(why=str(error))
         except proc.TimedOut:
             return TimedOut(
@@ -112,7 +112,7 @@ class Reach:
         return frame.unframed(done.out, done.err, mark, done.code, self._way.failure)
 
 
-def probed(answer: Answer, mark: str, wants: Wants) -> NodeProbe | Unreached:
+def probed(answer: Answer, mark: str, wants: ProbeRequest) -> NodeProbe | Unreached:
     """What a probe's answer tells; a whole NodeProbe only if the script ran to its end."""
     if not isinstance(answer, Answered | Partial):
         return answer

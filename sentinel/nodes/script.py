@@ -4,7 +4,7 @@ import os
 import shlex
 from functools import cache
 
-from sentinel.nodes.probe import Wants
+from sentinel.nodes.probe import ProbeRequest
 
 ARGV = ("/bin/sh", "-c", 'text=$(cat); eval "$text"; main', "sentinel")
 """Reads the whole text before it does any of it: half a script does nothing at all."""
@@ -13,7 +13,7 @@ _SLACK = 5.0  # seconds of a node's time for connecting, the shell, and ending w
 
 
 def text(
-    wants: Wants,
+    wants: ProbeRequest,
     mark: str,
     seconds: float,
     *,
@@ -28,7 +28,7 @@ def text(
     since = wants.since
     values = {
         "mark": mark,
-        "sections": " ".join(wants.sections),
+        "sections": " ".join(wants.section_names),
         "paths": "\n".join(wants.disks),
         "limit": str(max(1, int((seconds - _SLACK) / 2))),
         "since_boot": since.boot if since else "",

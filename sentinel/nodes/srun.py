@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from sentinel.core.node_answers import NotAsked, Refused, Unreachable, Unreached
 from sentinel.core.text import shortened, visible
 from sentinel.nodes.settings import RemoteSettings, words
-from sentinel.slurm.client import neutral
+from sentinel.slurm.client import neutral_environment
 
 # srun(1): one task on that node, no GPUs, and none of the site's defaults that would wait,
 # bind, or look at a home directory. --overlap needs Slurm 20.11.
@@ -50,7 +50,7 @@ class Srun:
         wait = f"--immediate={max(1, round(settings.connect_timeout))}"
         where = [f"--jobid={job}", *_IN_JOB] if job else [wait, *_OWN_JOB]
         self._options = [*_TASK, *where, *words(settings.srun_options, "srun_options")]
-        self.env = neutral(os.environ if environ is None else environ)
+        self.env = neutral_environment(os.environ if environ is None else environ)
 
     def barred(self, node: str) -> str:
         """Slurm itself says which nodes it does not give."""

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
-from sentinel.core.actions import ActionRecord, Outcome, Reading
-from sentinel.core.clock import Instant, elapsed
+from sentinel.core.actions import ActionOutcome, ActionRecord, NodeReading
+from sentinel.core.clock import Instant, get_elapsed_s
 from sentinel.core.cluster import Node
 from sentinel.core.text import visible
 from sentinel.core.values import duration_text
@@ -28,7 +28,7 @@ TESTS: Mapping[str, str] = {
 ACTION = "test"
 """Name of a test in the audit log; `params` hold which."""
 
-_OUTCOMES = {"pass": Outcome.DONE, "fail": Outcome.ERROR}
+_OUTCOMES = {"pass": ActionOutcome.DONE, "fail": ActionOutcome.ERROR}
 
 
 class Verdict(Struct, frozen=True, kw_only=True):
@@ -74,7 +74,7 @@ def record(verdict: Verdict, test: str, by: str, number: str, now: Instant) -> A
         reason=test,
         by=by,
         at=now,
-        outcome=_OUTCOMES.get(verdict.word, Outcome.NO_EFFECT),
+        outcome=_OUTCOMES.get(verdict.word, ActionOutcome.NO_EFFECT),
         params={"test": test},
         detail=f"{verdict.word}: {verdict.text}",
         ended=now,
@@ -85,16 +85,16 @@ def failed_tests(records: Iterable[ActionRecord], now: Instant, within: float) -
     """What the last test of each name said where it was bad; `records` newest first."""
     last: dict[str, ActionRecord] = {}
     for entry in records:
-        known = entry.outcome in (Outcome.DONE, Outcome.ERROR)
-        if entry.action == ACTION and known and elapsed(entry.at, now) < within:
+        known = entry.outcome in (ActionOutcome.DONE, ActionOutcome.ERROR)
+        if entry.action == ACTION and known and get_elapsed_s(entry.at, now) < within:
             last.setdefault(entry.params.get("test", ""), entry)
-    bad = [entry for entry in last.values() if entry.outcome is Outcome.ERROR]
+    bad = [entry for entry in last.values() if entry.outcome is ActionOutcome.ERROR]
     return [f"test {entry.params.get('test', '')}: {entry.detail}" for entry in bad]
 
 
-def absences(readings: Iterable[Reading], now: Instant, within: float, most: int) -> str:
+def absences(readings: Iterable[NodeReading], now: Instant, within: float, most: int) -> str:
     """Whether the node left service so often that it is not to be trusted."""
-    times = sum(1 for r in readings if r.left is not None and elapsed(r.left, now) < within)
+    times = sum(1 for r in readings if r.left is not None and get_elapsed_s(r.left, now) < within)
     return f"left service {times} times within {duration_text(within)}" if times >= most else ""
 
 

@@ -14,23 +14,23 @@ from msgspec import Struct
 
 from sentinel.core.text import visible
 from sentinel.proc import running
-from sentinel.proc.child import GRACE, Child
-from sentinel.proc.errors import NotFound, TimedOut, TooMuch
-from sentinel.proc.hanging import Hanging, Hangs
-from sentinel.proc.stuck import Stuck, boot_id, bury, left_behind, still_stuck
+from sentinel.proc.child import KILL_GRACE_S, ChildProcess
+from sentinel.proc.errors import CommandNotFound, TimedOut, TooMuchOutput
+from sentinel.proc.hanging import HangingChildren, StillHanging
+from sentinel.proc.stuck import StuckProcess, boot_id, reap_abandoned, remember_process, still_stuck
 
 __all__ = [
-    "GRACE",
+    "KILL_GRACE_S",
+    "CommandNotFound",
     "Done",
-    "Hanging",
-    "Hangs",
-    "NotFound",
-    "Stuck",
+    "HangingChildren",
+    "StillHanging",
+    "StuckProcess",
     "TimedOut",
-    "TooMuch",
+    "TooMuchOutput",
     "boot_id",
-    "in_english",
-    "left_behind",
+    "english_environment",
+    "remember_process",
     "run",
     "still_stuck",
 ]
@@ -47,7 +47,7 @@ class Done(Struct, frozen=True, kw_only=True):
     seconds: float
 
 
-def in_english() -> dict[str, str]:
+def english_environment() -> dict[str, str]:
     """This process's environment with the language of messages set to English (locale(7))."""
     return {**os.environ, "LC_ALL": "C"}
 
@@ -67,29 +67,33 @@ def run(
     TimedOut or TooMuch. `env` None: this process's own, in which tools answer in English: what
     reads their words would not know them in another language.
     """
-    bury()
+    reap_abandoned()
     began = time.monotonic()
-    with running.starting():
-        child = Child(argv, in_english() if env is None else env, stdin, cwd, max_output)
-        running.add(child.pid, child.name)
+    with running.start_command():
+        child = ChildProcess(
+            argv, english_environment() if env is None else env, stdin, cwd, max_output
+        )
+        running.add_group(child.pid, child.name)
     try:
         running.refuse_at_the_end()
-        child.talk(began + limit)
-        status = child.wait(began + limit)
+        child.exchange_until(began + limit)
+        status = child.wait_for_end(began + limit)
         if status is None:
-            raise TimedOut(*child.give_up(limit), child.err)
-        running.discard(child.pid)
+            raise TimedOut(*child.give_up(limit), child.stderr_bytes)
+        running.discard_group(child.pid)
     except BaseException as error:
         if not isinstance(error, TimedOut):
-            child.kill(limit)
-        running.discard(child.pid)  # not where a second Ctrl-C cut that short: it is ended at exit
+            child.kill_group(limit)
+        running.discard_group(
+            child.pid
+        )  # not where a second Ctrl-C cut that short: it is ended at exit
         raise
     finally:
-        child.close()
+        child.close_pipes()
     done = Done(
         code=os.waitstatus_to_exitcode(status),
-        out=child.out,
-        err=child.err,
+        out=child.stdout_bytes,
+        err=child.stderr_bytes,
         seconds=time.monotonic() - began,
     )
     _raise_if_not_started(argv, cwd, done)
@@ -102,8 +106,8 @@ def _raise_if_not_started(argv: Sequence[str], cwd: str | None, done: Done) -> N
         return
     said = visible(os.fsdecode(done.err[5:]).partition("\n")[0].rpartition(": ")[2])
     if done.code == 125 and cwd:
-        raise NotFound(f"cannot start {visible(argv[0])} in {visible(cwd)}: {said}")
+        raise CommandNotFound(f"cannot start {visible(argv[0])} in {visible(cwd)}: {said}")
     hint = " (not a file that may be executed)" if done.code == 126 else ""
     if done.code == 127 and " " in argv[0]:
         hint = " (the name holds a blank: arguments are items of their own)"
-    raise NotFound(f"cannot start {visible(argv[0])}: {said}{hint}")
+    raise CommandNotFound(f"cannot start {visible(argv[0])}: {said}{hint}")

@@ -12,20 +12,20 @@ import time
 PAUSE, LOOKS = 0.05, 20
 """Seconds between two looks at an end that another writer may be about to write."""
 
-_FLAGS = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
+_OPEN_FLAGS = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 
 
-class NoFile(OSError):
+class NotAppendable(OSError):
     """What stands at the path is no regular file."""
 
 
-def append(path: str, line: bytes) -> None:
+def append_to_file(path: str, line: bytes) -> None:
     """One write(2) of the line and its end; after a torn line it starts on a new one."""
-    fd = os.open(path, _FLAGS, 0o640)
+    fd = os.open(path, _OPEN_FLAGS, 0o640)
     try:
         found = os.fstat(fd)
         if not stat.S_ISREG(found.st_mode):
-            raise NoFile("is not a regular file")
+            raise NotAppendable("is not a regular file")
         data = b"\n" * _is_torn(fd) + line + b"\n"
         if os.write(fd, data) != len(data):
             raise OSError("only part of the line could be written; is the file system full?")
@@ -56,10 +56,10 @@ def main() -> int:
         print("the line did not arrive whole", file=sys.stderr)  # noqa: T201
         return 1
     try:
-        append(path, line)
+        append_to_file(path, line)
     except OSError as error:
         print(error.strerror or error, file=sys.stderr)  # noqa: T201
-        return 2 if isinstance(error, NoFile | IsADirectoryError) else 1
+        return 2 if isinstance(error, NotAppendable | IsADirectoryError) else 1
     return 0
 
 

@@ -4,7 +4,7 @@ import os
 import sys
 
 from sentinel.core.values import duration_text
-from sentinel.proc import Done, Hanging, Hangs, TimedOut, run
+from sentinel.proc import Done, HangingChildren, StillHanging, TimedOut, run
 
 NEVER = 2
 """Exit code: what stands at the path is no file, so no retry will help."""
@@ -12,7 +12,7 @@ NEVER = 2
 _PROGRAM = os.path.join(os.path.dirname(__file__), "append.py")
 
 
-_hanging = Hanging()
+_hanging = HangingChildren()
 
 
 def append_line(path: str, line: bytes, *, limit: float) -> Done:
@@ -24,9 +24,9 @@ def append_line(path: str, line: bytes, *, limit: float) -> Done:
     """
     argv = (sys.executable, "-I", "-S", _PROGRAM, path, str(len(line)))
     try:
-        with _hanging.alone(path):
+        with _hanging.start_alone(path):
             return run(argv, limit=limit, stdin=line, max_output=1 << 16)
-    except Hangs as error:
+    except StillHanging as error:
         raise TimedOut(f"its file system {error}", error.stuck) from None
     except TimedOut as error:
         text = f"cannot be written: nothing happened for {duration_text(limit)}"

@@ -14,17 +14,17 @@ from io import BytesIO
 from sentinel.core.errors import CannotAsk, CannotTell
 from sentinel.core.text import shortened, visible
 from sentinel.core.values import duration_text, size_text
-from sentinel.proc.errors import NotFound, TooMuch
-from sentinel.proc.stuck import Stuck, abandon
+from sentinel.proc.errors import CommandNotFound, TooMuchOutput
+from sentinel.proc.stuck import StuckProcess, abandon_child
 
-GRACE = 1.0  # seconds a killed group has to go away before it is abandoned
+KILL_GRACE_S = 1.0  # seconds a killed group has to go away before it is abandoned
 _POLITE = 0.3  # part of it between SIGTERM and SIGKILL: srun and ssh tell their other side
-_CHUNK = 1 << 16
+_CHUNK_BYTES = 1 << 16
 _ENV = "/usr/bin/env"
 _DEFAULTS = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-class Child:
+class ChildProcess:
     """A running command with the three pipes to it."""
 
     def __init__(
@@ -43,23 +43,23 @@ class Child:
         self._reaped = False
         self._reading: dict[int, BytesIO] = {}
         self._writing = -1
-        self.pid = self._start(argv, env, cwd)
+        self.pid = self._start_child(argv, env, cwd)
 
-    def _start(self, argv: Sequence[str], env: Mapping[str, str], cwd: str | None) -> int:
+    def _start_child(self, argv: Sequence[str], env: Mapping[str, str], cwd: str | None) -> int:
         theirs: list[int] = []
         try:
             for stream in (self._out, self._err):
-                ours, their = _pipe()
+                ours, their = _make_pipe()
                 self._reading[ours] = stream
                 theirs.append(their)
-            their, self._writing = _pipe()
+            their, self._writing = _make_pipe()
             theirs.append(their)
-            return _spawn(_command(argv, cwd), env, *theirs)
+            return _spawn_process(_prepare_argv(argv, cwd), env, *theirs)
         except ValueError as error:
-            self.close()
-            raise NotFound(f"cannot start {self.name}: {visible(str(error))}") from error
+            self.close_pipes()
+            raise CommandNotFound(f"cannot start {self.name}: {visible(str(error))}") from error
         except OSError as error:  # of this process or of env: too many files or processes
-            self.close()
+            self.close_pipes()
             why = os.strerror(error.errno or errno.EIO)
             raise CannotAsk(f"cannot start {self.name}: {why}") from error
         finally:
@@ -69,14 +69,14 @@ class Child:
     @property
     def is_running(self) -> bool:
         """Whether it has not ended."""
-        return not self._ended()
+        return not self._has_ended()
 
-    def pipes(self) -> tuple[int, int, int]:
+    def open_pipes(self) -> tuple[int, int, int]:
         """The ends of its standard input, output and error, for who talks to it himself."""
         out, err = self._reading
         return self._writing, out, err
 
-    def talk(self, deadline: float) -> None:
+    def exchange_until(self, deadline: float) -> None:
         """Feed and read until all pipes are closed or the deadline has passed."""
         poll = select.poll()
         for fd in self._reading:
@@ -88,11 +88,11 @@ class Child:
             self._stop_writing(poll)
         while self._reading and (left := deadline - time.monotonic()) > 0:
             for fd, _ in poll.poll(left * 1000 + 1):
-                self._write(poll) if fd == self._writing else self._read(poll, fd)
+                self._write_input(poll) if fd == self._writing else self._read_output(poll, fd)
 
-    def _write(self, poll: select.poll) -> None:
+    def _write_input(self, poll: select.poll) -> None:
         try:
-            self._stdin = self._stdin[os.write(self._writing, self._stdin[:_CHUNK]) :]
+            self._stdin = self._stdin[os.write(self._writing, self._stdin[:_CHUNK_BYTES]) :]
         except BlockingIOError:
             return
         except BrokenPipeError:
@@ -106,33 +106,33 @@ class Child:
         os.close(self._writing)
         self._writing = -1
 
-    def _read(self, poll: select.poll, fd: int) -> None:
-        data = os.read(fd, _CHUNK)
+    def _read_output(self, poll: select.poll, fd: int) -> None:
+        data = os.read(fd, _CHUNK_BYTES)
         if not data:
             poll.unregister(fd)
             os.close(fd)
             del self._reading[fd]
         elif self._out.tell() + self._err.tell() + len(data) > self._max_output:
             size = size_text(self._max_output)
-            raise TooMuch(f"{self.name} printed more than {size}; it was ended")
+            raise TooMuchOutput(f"{self.name} printed more than {size}; it was ended")
         else:
             self._reading[fd].write(data)
 
     @property
-    def out(self) -> bytes:
+    def stdout_bytes(self) -> bytes:
         """What it has printed so far; the same object until it prints more."""
         return self._out.getvalue()
 
     @property
-    def err(self) -> bytes:
-        """As `out`, of its standard error."""
+    def stderr_bytes(self) -> bytes:
+        """As `stdout_bytes`, of its standard error."""
         return self._err.getvalue()
 
-    def wait(self, deadline: float) -> int | None:
+    def wait_for_end(self, deadline: float) -> int | None:
         """The wait status once the command is gone and its output read, else None."""
         pause = 0.0005
         while not self._reading:
-            pid, status = _reap(self.pid)
+            pid, status = _reap_child(self.pid)
             if pid:
                 self._reaped = True
                 return status
@@ -142,10 +142,10 @@ class Child:
             pause = min(pause * 2, 0.02)
         return None
 
-    def give_up(self, limit: float) -> tuple[str, Stuck | None]:
+    def give_up(self, limit: float) -> tuple[str, StuckProcess | None]:
         """End it after its limit; in words, and what is left if not even that ended it."""
-        within, left_behind = duration_text(limit), self._ended()
-        stuck = self.kill(limit)
+        within, left_behind = duration_text(limit), self._has_ended()
+        stuck = self.kill_group(limit)
         if not left_behind:
             return f"{self.name} did not finish within {within}; it was ended", stuck
         fate = "was ended too" if self._hung_up() else "runs on, in a session of its own"
@@ -161,34 +161,34 @@ class Child:
                 return False
         return True
 
-    def kill(self, limit: float) -> Stuck | None:
+    def kill_group(self, limit: float) -> StuckProcess | None:
         """End the whole group; abandon the child if even SIGKILL does not within GRACE."""
         if self._reaped:
             return None
-        grace = min(GRACE, max(0.1, limit))
-        self._signal(signal.SIGTERM, grace * _POLITE)
-        self._signal(signal.SIGKILL, grace * (1 - _POLITE))
-        if self._ended():
+        grace = min(KILL_GRACE_S, max(0.1, limit))
+        self._signal_group(signal.SIGTERM, grace * _POLITE)
+        self._signal_group(signal.SIGKILL, grace * (1 - _POLITE))
+        if self._has_ended():
             with suppress(CannotTell):
-                _reap(self.pid)
+                _reap_child(self.pid)
             return None
-        return abandon(self.pid)
+        return abandon_child(self.pid)
 
-    def _signal(self, number: int, patience: float) -> None:
+    def _signal_group(self, number: int, patience: float) -> None:
         # The leader is not reaped before the group was killed: its pid names the group.
         with suppress(ProcessLookupError):
             os.killpg(self.pid, number)
         deadline = time.monotonic() + patience
-        while not self._ended() and time.monotonic() < deadline:
+        while not self._has_ended() and time.monotonic() < deadline:
             time.sleep(0.005)
 
-    def _ended(self) -> bool:
+    def _has_ended(self) -> bool:
         try:
             return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
         except ChildProcessError:
             return True
 
-    def close(self) -> None:
+    def close_pipes(self) -> None:
         """Let go of the pipes, whoever still holds their other ends."""
         for fd in (*self._reading, self._writing):
             if fd >= 0:
@@ -196,7 +196,7 @@ class Child:
         self._reading, self._writing = {}, -1
 
 
-def _pipe() -> tuple[int, int]:
+def _make_pipe() -> tuple[int, int]:
     """A pipe whose ends are above 2: sentinel may itself run without standard streams, and up
     to glibc 2.28 (RHEL 8) a descriptor that is duplicated onto itself is closed in the child.
     """
@@ -212,13 +212,15 @@ def _pipe() -> tuple[int, int]:
             os.close(fd)
 
 
-def _command(argv: Sequence[str], cwd: str | None) -> list[str]:
+def _prepare_argv(argv: Sequence[str], cwd: str | None) -> list[str]:
     if "=" in argv[0]:
         raise ValueError("its name holds '=', which env(1) takes for a variable")
     return ["env", *(["-C", cwd] if cwd else []), "--", *argv]
 
 
-def _spawn(command: list[str], env: Mapping[str, str], out: int, err: int, stdin: int) -> int:
+def _spawn_process(
+    command: list[str], env: Mapping[str, str], out: int, err: int, stdin: int
+) -> int:
     """Start env in a session of its own, with default signals and nothing inherited."""
     return os.posix_spawn(
         _ENV,
@@ -235,7 +237,7 @@ def _spawn(command: list[str], env: Mapping[str, str], out: int, err: int, stdin
     )
 
 
-def _reap(pid: int) -> tuple[int, int]:
+def _reap_child(pid: int) -> tuple[int, int]:
     try:
         return os.waitpid(pid, os.WNOHANG)
     except ChildProcessError:

@@ -9,37 +9,37 @@ from contextlib import suppress
 from sentinel.core.errors import CannotTell
 from sentinel.core.text import shortened, visible
 from sentinel.proc import running
-from sentinel.proc.child import Child
-from sentinel.proc.errors import TimedOut, TooMuch
+from sentinel.proc.child import ChildProcess
+from sentinel.proc.errors import TimedOut, TooMuchOutput
 
 LENGTH_BYTES = 8
 """A request and an answer begin with their length, most significant byte first."""
-_CHUNK = 1 << 16
+_PIPE_CHUNK_BYTES = 1 << 16
 _ERR_BYTES = 4096
 _END_S = 1.0
 
 
 class Conversation:
-    """One child, started at once. After an error it is gone, and so it is after `close`.
+    """One child, started at once. After an error it is gone, and so it is after `close_conversation`.
 
     Raises what starting a command raises.
     """
 
     def __init__(self, argv: Sequence[str], max_output: int) -> None:
         self._max_output = max_output
-        with running.starting():
-            self._child = Child(argv, os.environ, b"", None, max_output)
-            running.add(self._child.pid, self._child.name)
-        self._to, self._from, self._err = self._child.pipes()
+        with running.start_command():
+            self._child = ChildProcess(argv, os.environ, b"", None, max_output)
+            running.add_group(self._child.pid, self._child.name)
+        self._to, self._from, self._err = self._child.open_pipes()
         os.set_blocking(self._to, False)
         self._said = b""
         self._broken = False
 
-    def ask(self, request: bytes, limit: float) -> bytes:
+    def ask_child(self, request: bytes, limit: float) -> bytes:
         """The answer. Raises TimedOut after `limit` seconds, TooMuch for an answer of more than
         `max_output` bytes, CannotTell where the child ends meanwhile; in each case it is ended."""
         try:
-            return self._exchange(request, time.monotonic() + limit)
+            return self._exchange_bytes(request, time.monotonic() + limit)
         except TimeoutError:
             why, stuck = self._child.give_up(limit)
             raise TimedOut(why, stuck) from None
@@ -49,21 +49,21 @@ class Conversation:
             raise CannotTell(f"{name} ended: {shortened(said, 200) or 'it said nothing'}") from None
         finally:
             if self._broken:
-                self.close()
+                self.close_conversation()
 
     @property
     def is_alive(self) -> bool:
         """Whether the child still waits for a request."""
         return self._child.is_running
 
-    def close(self) -> None:
+    def close_conversation(self) -> None:
         """End the child, whatever it is doing."""
         with suppress(CannotTell):
-            self._child.kill(_END_S)
-        running.discard(self._child.pid)
-        self._child.close()
+            self._child.kill_group(_END_S)
+        running.discard_group(self._child.pid)
+        self._child.close_pipes()
 
-    def _exchange(self, request: bytes, deadline: float) -> bytes:
+    def _exchange_bytes(self, request: bytes, deadline: float) -> bytes:
         self._broken = True
         left = memoryview(len(request).to_bytes(LENGTH_BYTES, "big") + request)
         answer, poll = bytearray(), select.poll()
@@ -75,42 +75,42 @@ class Conversation:
                 raise TimeoutError
             for fd, _ in poll.poll(seconds * 1000 + 1):
                 if fd == self._to:
-                    left = self._write(left)
+                    left = self._write_some(left)
                     if not left:
                         poll.unregister(fd)
                 elif fd == self._err:
                     self._read_err(poll)
                 else:
-                    answer += _some(fd)
-            if (found := self._whole(answer)) is not None:
+                    answer += _read_some(fd)
+            if (found := self._complete_answer(answer)) is not None:
                 self._broken = False
                 return found
 
-    def _whole(self, answer: bytearray) -> bytes | None:
+    def _complete_answer(self, answer: bytearray) -> bytes | None:
         if len(answer) < LENGTH_BYTES:
             return None
         size = int.from_bytes(answer[:LENGTH_BYTES], "big")
         if size > self._max_output:
-            raise TooMuch(f"{self._child.name} answered with more than was asked for")
+            raise TooMuchOutput(f"{self._child.name} answered with more than was asked for")
         return bytes(answer[LENGTH_BYTES:]) if len(answer) >= LENGTH_BYTES + size else None
 
-    def _write(self, left: memoryview) -> memoryview:
+    def _write_some(self, left: memoryview) -> memoryview:
         try:
-            return left[os.write(self._to, left[:_CHUNK]) :]
+            return left[os.write(self._to, left[:_PIPE_CHUNK_BYTES]) :]
         except BlockingIOError:
             return left
         except BrokenPipeError:
             raise EOFError from None
 
     def _read_err(self, poll: select.poll) -> None:
-        said = os.read(self._err, _CHUNK)
+        said = os.read(self._err, _PIPE_CHUNK_BYTES)
         if not said:
             poll.unregister(self._err)
         self._said = (self._said + said)[-_ERR_BYTES:]
 
 
-def _some(fd: int) -> bytes:
-    data = os.read(fd, _CHUNK)
+def _read_some(fd: int) -> bytes:
+    data = os.read(fd, _PIPE_CHUNK_BYTES)
     if not data:
         raise EOFError
     return data

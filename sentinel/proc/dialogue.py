@@ -10,11 +10,11 @@ from sentinel.core.errors import CannotTell
 from sentinel.core.text import shortened, visible
 from sentinel.core.values import duration_text, size_text
 from sentinel.proc import running
-from sentinel.proc.child import Child
-from sentinel.proc.errors import TimedOut, TooMuch
-from sentinel.proc.stuck import Stuck, bury
+from sentinel.proc.child import ChildProcess
+from sentinel.proc.errors import TimedOut, TooMuchOutput
+from sentinel.proc.stuck import StuckProcess, reap_abandoned
 
-_CHUNK = 1 << 16
+_DIALOGUE_CHUNK_BYTES = 1 << 16
 _MAX_COMPLAINT = 1 << 16
 
 
@@ -23,13 +23,13 @@ class Dialogue:
     another one."""
 
     def __init__(self, argv: Sequence[str], env: Mapping[str, str]) -> None:
-        bury()
-        with running.starting():
-            self._child = _Talking(argv, env, b"", None, 0)
-            running.add(self._child.pid, self._child.name)
+        reap_abandoned()
+        with running.start_command():
+            self._child = _PipePair(argv, env, b"", None, 0)
+            running.add_group(self._child.pid, self._child.name)
         self.is_open = True
 
-    def ask(self, request: bytes, lengths: Callable[[bytes], tuple[int, int]], head: int,
+    def ask_request(self, request: bytes, lengths: Callable[[bytes], tuple[int, int]], head: int,
             limit: float, max_output: int) -> tuple[bytes, bytes]:  # fmt: skip
         """The two parts of an answer, whose `lengths` are in its first `head` bytes.
 
@@ -37,57 +37,57 @@ class Dialogue:
         """
         deadline = time.monotonic() + limit
         try:
-            self._child.send(request, deadline)
-            first, second = lengths(self._child.take(head, deadline))
+            self._child.send_bytes(request, deadline)
+            first, second = lengths(self._child.take_bytes(head, deadline))
             if first + second > max_output:
-                raise TooMuch(f"more than {size_text(max_output)} came back")
-            return self._child.take(first, deadline), self._child.take(second, deadline)
-        except _Late:
-            raise TimedOut(f"no answer within {duration_text(limit)}", self.end()) from None
+                raise TooMuchOutput(f"more than {size_text(max_output)} came back")
+            return self._child.take_bytes(first, deadline), self._child.take_bytes(second, deadline)
+        except _DeadlinePassed:
+            raise TimedOut(f"no answer within {duration_text(limit)}", self.end_child()) from None
         except BaseException:
-            self.end()
+            self.end_child()
             raise
 
-    def end(self) -> Stuck | None:
+    def end_child(self) -> StuckProcess | None:
         """End the child, at once; what is left if not even SIGKILL ended it."""
         if not self.is_open:
             return None
         self.is_open = False
-        stuck = self._child.kill(1.0)
-        running.discard(self._child.pid)
-        self._child.close()
+        stuck = self._child.kill_group(1.0)
+        running.discard_group(self._child.pid)
+        self._child.close_pipes()
         return stuck
 
 
-class _Late(Exception):
+class _DeadlinePassed(Exception):
     pass
 
 
-class _Talking(Child):
-    def send(self, data: bytes, deadline: float) -> None:
+class _PipePair(ChildProcess):
+    def send_bytes(self, data: bytes, deadline: float) -> None:
         os.set_blocking(self._writing, False)
         left = memoryview(data)
         while left:
-            self._wait(self._writing, select.POLLOUT, deadline)
+            self._wait_until_ready(self._writing, select.POLLOUT, deadline)
             try:
-                left = left[os.write(self._writing, left[:_CHUNK]) :]
+                left = left[os.write(self._writing, left[:_DIALOGUE_CHUNK_BYTES]) :]
             except BlockingIOError:
                 continue
             except BrokenPipeError:
-                raise self._ended_early() from None
+                raise self._early_end_error() from None
 
-    def take(self, size: int, deadline: float) -> bytes:
+    def take_bytes(self, size: int, deadline: float) -> bytes:
         out, _ = self._reading
         data = BytesIO()
         while (missing := size - data.tell()) > 0:
-            self._wait(out, select.POLLIN, deadline)
-            part = os.read(out, min(missing, _CHUNK))
+            self._wait_until_ready(out, select.POLLIN, deadline)
+            part = os.read(out, min(missing, _DIALOGUE_CHUNK_BYTES))
             if not part:
-                raise self._ended_early()
+                raise self._early_end_error()
             data.write(part)
         return data.getvalue()
 
-    def _wait(self, fd: int, event: int, deadline: float) -> None:
+    def _wait_until_ready(self, fd: int, event: int, deadline: float) -> None:
         """Until the descriptor is ready; a child that complains without end must not be held up."""
         _, err = self._reading
         poll = select.poll()
@@ -96,20 +96,20 @@ class _Talking(Child):
         while (left := deadline - time.monotonic()) > 0:
             ready = dict(poll.poll(left * 1000 + 1))
             if err in ready:
-                complaint = os.read(err, _CHUNK)
+                complaint = os.read(err, _DIALOGUE_CHUNK_BYTES)
                 if not complaint:
                     poll.unregister(err)
                 if self._err.tell() < _MAX_COMPLAINT:
                     self._err.write(complaint)
             if fd in ready:
                 return
-        raise _Late
+        raise _DeadlinePassed
 
-    def _ended_early(self) -> CannotTell:
+    def _early_end_error(self) -> CannotTell:
         _, err = self._reading
         poll = select.poll()
         poll.register(err, select.POLLIN)
-        while poll.poll(100) and (part := os.read(err, _CHUNK)):
+        while poll.poll(100) and (part := os.read(err, _DIALOGUE_CHUNK_BYTES)):
             self._err.write(part)
-        last = os.fsdecode(self.err).strip().rpartition("\n")[2]
+        last = os.fsdecode(self.stderr_bytes).strip().rpartition("\n")[2]
         return CannotTell(f"{self.name} ended: {visible(shortened(last, 200)) or 'without a word'}")

@@ -6,29 +6,31 @@ from contextlib import contextmanager
 
 from sentinel.core.errors import CannotTell
 from sentinel.proc.errors import TimedOut
-from sentinel.proc.stuck import Stuck, still_stuck
+from sentinel.proc.stuck import StuckProcess, still_stuck
 
 
-class Hangs(CannotTell):
+class StillHanging(CannotTell):
     """Nothing was started: `stuck`, an earlier child for the same, hangs in the kernel; None where
     too many others do. The message continues a sentence about what was to be asked."""
 
-    def __init__(self, message: str, stuck: Stuck | None = None) -> None:
+    def __init__(self, message: str, stuck: StuckProcess | None = None) -> None:
         super().__init__(message)
         self.stuck = stuck
 
 
-class Hanging:
+class HangingChildren:
     """The children that hang, by what each was sent for; `before` is what was remembered of them.
 
     Every place that may ask something that hangs, and asks it again, keeps one of these.
     """
 
-    def __init__(self, before: Mapping[str, Stuck] | None = None, most: float = math.inf) -> None:
+    def __init__(
+        self, before: Mapping[str, StuckProcess] | None = None, most: float = math.inf
+    ) -> None:
         self.children = {what: s for what, s in (before or {}).items() if still_stuck(s)}
         self._most = most
 
-    def at(self, what: str) -> Stuck | None:
+    def hanging_child(self, what: str) -> StuckProcess | None:
         """The child for that, if it hangs to this moment; one that has ended is forgotten."""
         stuck = self.children.get(what)
         if stuck is None or still_stuck(stuck):
@@ -37,20 +39,23 @@ class Hanging:
         return None
 
     @contextmanager
-    def alone(self, what: str) -> Iterator[None]:
+    def start_alone(self, what: str) -> Iterator[None]:
         """Around whatever starts a child. Raises Hangs while an earlier one for the same hangs, or
         `most` others do; keeps the child that a TimedOut leaves behind."""
-        if stuck := self.at(what):
-            raise Hangs(f"hangs: process {stuck.pid} still waits for it", stuck)
-        if len([other for other in tuple(self.children) if self.at(other)]) >= self._most:
-            raise Hangs(f"was not looked at: {len(self.children)} others hang")
+        if stuck := self.hanging_child(what):
+            raise StillHanging(f"hangs: process {stuck.pid} still waits for it", stuck)
+        if (
+            len([other for other in tuple(self.children) if self.hanging_child(other)])
+            >= self._most
+        ):
+            raise StillHanging(f"was not looked at: {len(self.children)} others hang")
         try:
             yield
         except TimedOut as late:
-            self.keep(what, late.stuck)
+            self.keep_hanging(what, late.stuck)
             raise
 
-    def keep(self, what: str, stuck: Stuck | None) -> None:
+    def keep_hanging(self, what: str, stuck: StuckProcess | None) -> None:
         """Remember what was left behind by something other than a command of ours; None: nothing."""
         if stuck:
             self.children[what] = stuck

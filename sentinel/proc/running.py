@@ -31,20 +31,20 @@ def refuse_at_the_end() -> None:
 
 
 @contextmanager
-def starting() -> Iterator[None]:
+def start_command() -> Iterator[None]:
     """While this thread starts a command, whose process group is not known yet; CannotAsk as above.
     A signal that ends sentinel is told when it is known."""
     _starting.add(get_ident())
     try:
         refuse_at_the_end()
-        with _told_later():
+        with _defer_signals():
             yield
     finally:
         _starting.discard(get_ident())
 
 
 @contextmanager
-def _told_later() -> Iterator[None]:
+def _defer_signals() -> Iterator[None]:
     """Signals raise their exceptions in the main thread, between any two instructions: also between
     the start of a command and the line that notes its group, and nobody would end it."""
     came: list[int] = []
@@ -62,17 +62,17 @@ def _told_later() -> Iterator[None]:
             before[number](number, None)
 
 
-def add(group: int, name: str) -> None:
+def add_group(group: int, name: str) -> None:
     """The process group of a command that was started, and its program."""
     _groups[group] = name
 
 
-def discard(group: int) -> None:
+def discard_group(group: int) -> None:
     """It is gone, or was given up."""
     _groups.pop(group, None)
 
 
-def programs() -> list[str]:
+def running_programs() -> list[str]:
     """The program of each command that runs just now."""
     return list(_groups.values())
 
@@ -89,13 +89,13 @@ def end_all() -> None:
     deadline = time.monotonic() + _POLITE
     while _starting and time.monotonic() < deadline:
         time.sleep(0.01)
-    _signal(signal.SIGTERM)
+    _signal_groups(signal.SIGTERM)
     while _groups and time.monotonic() < deadline:
         time.sleep(0.01)
-    _signal(signal.SIGKILL)
+    _signal_groups(signal.SIGKILL)
 
 
-def _signal(number: int) -> None:
+def _signal_groups(number: int) -> None:
     for group in tuple(_groups):
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(group, number)

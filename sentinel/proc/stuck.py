@@ -9,7 +9,7 @@ _abandoned: list[int] = []
 _lock = allocate_lock()
 
 
-class Stuck(Struct, frozen=True):
+class StuckProcess(Struct, frozen=True):
     """A child that not even SIGKILL ended: pid, start time in ticks, and its boot."""
 
     pid: int
@@ -17,10 +17,10 @@ class Stuck(Struct, frozen=True):
     boot: str
 
 
-def still_stuck(stuck: Stuck) -> bool:
+def still_stuck(stuck: StuckProcess) -> bool:
     """Whether that very child is still there, in this boot, and not merely a zombie."""
-    bury()
-    return stuck.boot == boot_id() and started(stuck.pid) == stuck.started
+    reap_abandoned()
+    return stuck.boot == boot_id() and start_ticks(stuck.pid) == stuck.started
 
 
 def boot_id() -> str:
@@ -32,19 +32,19 @@ def boot_id() -> str:
         return ""
 
 
-def abandon(pid: int) -> Stuck:
+def abandon_child(pid: int) -> StuckProcess:
     """Wait for that child no longer, and remember it."""
     with _lock:
         _abandoned.append(pid)
-    return Stuck(pid, started(pid) or 0, boot_id())
+    return StuckProcess(pid, start_ticks(pid) or 0, boot_id())
 
 
-def left_behind(pid: int) -> Stuck:
+def remember_process(pid: int) -> StuckProcess:
     """A process that one of our commands could not end and named; not a child of ours."""
-    return Stuck(pid, started(pid) or 0, boot_id())
+    return StuckProcess(pid, start_ticks(pid) or 0, boot_id())
 
 
-def bury() -> None:
+def reap_abandoned() -> None:
     """Reap abandoned children that have ended since."""
     with _lock:
         for pid in tuple(_abandoned):
@@ -56,7 +56,7 @@ def bury() -> None:
                 _abandoned.remove(pid)
 
 
-def started(pid: int) -> int | None:
+def start_ticks(pid: int) -> int | None:
     """Start time in clock ticks since boot, field 22 of proc_pid_stat(5); None when gone."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 
-class Pending(Generic[Result]):
+class PendingCall(Generic[Result]):
     """What becomes of a call in another thread, for who waits here: the little of a Future that this
     needs. concurrent.futures imports logging, which is a tenth of the start of a command."""
 
@@ -48,56 +48,56 @@ class Pending(Generic[Result]):
         self._done.set()
 
 
-def start(name: str, function: Callable[[], Result]) -> Future[Result]:
+def run_in_thread(name: str, function: Callable[[], Result]) -> Future[Result]:
     """Run in a thread of its own; the future may be abandoned."""
     from concurrent.futures import Future
 
     future: Future[Result] = Future()
-    _begin(name, future, function)
+    _begin_thread(name, future, function)
     return future
 
 
-def within(seconds: float, name: str, function: Callable[[], Result]) -> Result:
+def run_within(seconds: float, name: str, function: Callable[[], Result]) -> Result:
     """Its result. TimeoutError where it takes longer: then its thread is left behind."""
-    pending = Pending[Result]()
-    _begin(name, pending, function)
-    return _awaited(pending, seconds)
+    pending = PendingCall[Result]()
+    _begin_thread(name, pending, function)
+    return _await_result(pending, seconds)
 
 
-def _begin(
-    name: str, future: Future[Result] | Pending[Result], function: Callable[[], Result]
+def _begin_thread(
+    name: str, future: Future[Result] | PendingCall[Result], function: Callable[[], Result]
 ) -> None:
-    threading.Thread(target=_fulfil, args=(future, function), name=name, daemon=True).start()
+    threading.Thread(target=_fulfil_call, args=(future, function), name=name, daemon=True).start()
 
 
-class Patience:
+class BoundedWorker:
     """Does what may hang in a thread of its own, for so many seconds; 0: here, for as long as it
     takes. What hangs is left behind, and nothing more is begun until it has ended: two must not
     write at once. Raises TimeoutError for both."""
 
     def __init__(self, seconds: float, name: str) -> None:
         self._seconds, self._name = seconds, name
-        self._worker: Worker | None = None
-        self._stuck: Pending[Any] | None = None
+        self._worker: StoreThread | None = None
+        self._stuck: PendingCall[Any] | None = None
 
-    def do(self, work: Callable[[], Result], seconds: float = 0.0) -> Result:
+    def do_within(self, work: Callable[[], Result], seconds: float = 0.0) -> Result:
         """Its result; `seconds`: another limit for this one."""
         if not self._seconds:
             return work()
         if self._stuck is not None and not self._stuck.done():
             raise TimeoutError(errno.ETIMEDOUT, f"no answer for {self._seconds:.0f} s and more")
         if self._worker is None:
-            self._worker = Worker(self._name)
-            finalize(self, self._worker.stop)
-        future = self._worker.add(Pending[Result](), work)
+            self._worker = StoreThread(self._name)
+            finalize(self, self._worker.stop_thread)
+        future = self._worker.add_call(PendingCall[Result](), work)
         try:
-            return _awaited(future, seconds or self._seconds)
+            return _await_result(future, seconds or self._seconds)
         except TimeoutError:
             self._stuck = future
             raise
 
 
-def _awaited(future: Pending[Result], seconds: float) -> Result:
+def _await_result(future: PendingCall[Result], seconds: float) -> Result:
     try:
         return future.result(seconds)
     except TimeoutError:
@@ -106,35 +106,37 @@ def _awaited(future: Pending[Result], seconds: float) -> Result:
         raise TimeoutError(errno.ETIMEDOUT, f"no answer within {seconds:.0f} s") from None
 
 
-def together(name: str, work: Callable[[], object], count: int, limit: float | None = None) -> None:
+def run_together(
+    name: str, work: Callable[[], object], count: int, limit: float | None = None
+) -> None:
     """Do the same in so many threads, until all have ended or `limit` seconds are over."""
     from concurrent.futures import wait
 
-    wait([start(name, work) for _ in range(count)], limit)
+    wait([run_in_thread(name, work) for _ in range(count)], limit)
 
 
-class Worker:
+class StoreThread:
     """One thread that runs calls in order: the only one that touches the store."""
 
     def __init__(self, name: str) -> None:
         self._queue: queue.SimpleQueue[tuple[Any, Callable[[], Any]] | None] = queue.SimpleQueue()
-        threading.Thread(target=self._run, name=name, daemon=True).start()
+        threading.Thread(target=self._run_queue, name=name, daemon=True).start()
 
-    def call(self, function: Callable[..., Result], *args: Any) -> Awaitable[Result]:
+    def call_async(self, function: Callable[..., Result], *args: Any) -> Awaitable[Result]:
         """The call's result, to be awaited in the event loop that asks for it."""
         from asyncio import wrap_future  # one-shot checks start threads without a loop
 
-        return wrap_future(self.submit(lambda: function(*args)))
+        return wrap_future(self.submit_call(lambda: function(*args)))
 
-    def wait(self, limit: float, function: Callable[..., Result], *args: Any) -> Result:
+    def call_and_wait(self, limit: float, function: Callable[..., Result], *args: Any) -> Result:
         """The call's result from another thread; raises TimeoutError after `limit` seconds."""
-        return self.add(Pending[Result](), lambda: function(*args)).result(limit)
+        return self.add_call(PendingCall[Result](), lambda: function(*args)).result(limit)
 
-    def stop(self) -> None:
+    def stop_thread(self) -> None:
         """End after the calls that are queued."""
         self._queue.put(None)
 
-    def submit(self, function: Callable[[], Result]) -> Future[Result]:
+    def submit_call(self, function: Callable[[], Result]) -> Future[Result]:
         """Call it in its turn; the future may be abandoned."""
         from concurrent.futures import Future
 
@@ -142,18 +144,20 @@ class Worker:
         self._queue.put((future, function))
         return future
 
-    def add(self, pending: Pending[Result], function: Callable[[], Result]) -> Pending[Result]:
-        """As `submit`, for who waits in a thread."""
+    def add_call(
+        self, pending: PendingCall[Result], function: Callable[[], Result]
+    ) -> PendingCall[Result]:
+        """As `submit_call`, for who waits in a thread."""
         self._queue.put((pending, function))
         return pending
 
-    def _run(self) -> None:
+    def _run_queue(self) -> None:
         while (work := self._queue.get()) is not None:
-            _fulfil(*work)
+            _fulfil_call(*work)
             del work  # an idle thread would keep alive all that it worked for, and so itself
 
 
-def _fulfil(future: Future[Any] | Pending[Any], function: Callable[[], Any]) -> None:
+def _fulfil_call(future: Future[Any] | PendingCall[Any], function: Callable[[], Any]) -> None:
     if not future.set_running_or_notify_cancel():
         return
     try:

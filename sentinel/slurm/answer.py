@@ -7,7 +7,7 @@ from _thread import allocate_lock
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from sentinel.core.clock import Instant, elapsed
+from sentinel.core.clock import Instant, get_elapsed_s
 from sentinel.core.errors import CannotTell
 from sentinel.core.ports import Clock
 
@@ -17,7 +17,7 @@ FIRST_PAUSE = 5.0
 LONGEST_PAUSE = 300.0
 
 
-class Pause:
+class FailurePause:
     """How long not to ask again after failures: 5 s, doubled each time, at most 5 min."""
 
     def __init__(self) -> None:
@@ -25,26 +25,26 @@ class Pause:
         self._since = Instant(0)
         self._why = CannotTell()
 
-    def check(self, now: Instant) -> None:
+    def raise_while_paused(self, now: Instant) -> None:
         """Raise the last failure again while its pause lasts."""
-        if self._failures and elapsed(self._since, now) < self.seconds:
+        if self._failures and get_elapsed_s(self._since, now) < self.pause_s:
             raise CannotTell(self._why.message, self._why.words)
 
     @property
-    def seconds(self) -> float:
+    def pause_s(self) -> float:
         """The length of the present pause; 0 while Slurm answers."""
         if not self._failures:
             return 0.0
         return min(FIRST_PAUSE * 2.0 ** min(self._failures - 1, 32), LONGEST_PAUSE)
 
-    def failed(self, now: Instant, why: CannotTell) -> None:
+    def record_failure(self, now: Instant, why: CannotTell) -> None:
         self._failures, self._since, self._why = self._failures + 1, now, why
 
-    def worked(self) -> None:
+    def record_success(self) -> None:
         self._failures = 0
 
 
-class Answer(Generic[Told]):
+class CachedAnswer(Generic[Told]):
     """The answer to one question: asked by one thread at a time, kept for `max_age` seconds.
 
     A failure is kept as well, and longer each time. `patience`: how long a thread waits for
@@ -60,47 +60,47 @@ class Answer(Generic[Told]):
         self._told: tuple[Instant, Told] | None = None
         self._asked = 0
         self.took = 0.0
-        self.pause = Pause()
+        self.pause = FailurePause()
 
-    def get(self, after: Instant | None = None) -> Told:
+    def get_answer(self, after: Instant | None = None) -> Told:
         """The answer, at most `max_age` old or asked for while this call waited, and not asked
         before `after`; CannotTell."""
         asked = self._asked
         if not self._lock.acquire(timeout=self._patience):
             raise CannotTell("Slurm is being asked, and has not answered yet")
         try:
-            self.pause.check(self._clock.now())
-            if self._told and (self._asked != asked or self._fresh(self._told[0], after)):
+            self.pause.raise_while_paused(self._clock.now())
+            if self._told and (self._asked != asked or self._is_fresh(self._told[0], after)):
                 return self._told[1]
-            return self._renew()
+            return self._ask_again()
         finally:
             self._lock.release()
 
     @property
-    def last(self) -> Told | None:
+    def last_answer(self) -> Told | None:
         """The last answer, however old; nothing is asked."""
         return self._told[1] if self._told else None
 
     @property
-    def began(self) -> Instant | None:
+    def asked_at(self) -> Instant | None:
         """When the last answer was asked for."""
         return self._told[0] if self._told else None
 
-    def _fresh(self, asked: Instant, after: Instant | None) -> bool:
-        if after is not None and elapsed(asked, after) > 0:
+    def _is_fresh(self, asked: Instant, after: Instant | None) -> bool:
+        if after is not None and get_elapsed_s(asked, after) > 0:
             return False
-        return elapsed(asked, self._clock.now()) < self._max_age
+        return get_elapsed_s(asked, self._clock.now()) < self._max_age
 
-    def _renew(self) -> Told:
+    def _ask_again(self) -> Told:
         # The old answer goes first: a queue of 100,000 jobs need not be held twice.
         began, self._told = self._clock.now(), None
         started = time.monotonic()
         try:
             told = self._ask()
         except CannotTell as error:
-            self.pause.failed(self._clock.now(), error)
+            self.pause.record_failure(self._clock.now(), error)
             raise
         self.took = time.monotonic() - started
-        self.pause.worked()
+        self.pause.record_success()
         self._told, self._asked = (began, told), self._asked + 1
         return told

@@ -14,14 +14,20 @@ from sentinel.core.errors import CannotTell
 from sentinel.core.node_answers import Remote
 from sentinel.core.text import visible
 from sentinel.slurm import logfile
-from sentinel.slurm.complaints import complaint, failure, left_out, told, worded
-from sentinel.slurm.nodes import QUESTION, read_nodes
-from sentinel.slurm.queue import columns, read_list
-from sentinel.slurm.reservations import QUESTION as RESERVATIONS
+from sentinel.slurm.complaints import (
+    describe_failure,
+    describe_stderr,
+    failure_error,
+    find_left_out,
+    word_complaint,
+)
+from sentinel.slurm.nodes import NODES_QUESTION, read_nodes
+from sentinel.slurm.queue import read_queue, squeue_format
+from sentinel.slurm.reservations import RESERVATIONS_QUESTION as RESERVATIONS
 from sentinel.slurm.reservations import read_reservations
-from sentinel.slurm.rights import refusal
-from sentinel.slurm.snapshot import Snapshot
-from sentinel.slurm.words import nonce, text
+from sentinel.slurm.rights import refusal_reason
+from sentinel.slurm.snapshot import SlurmSnapshot
+from sentinel.slurm.words import decode_text, make_nonce
 
 # slurmctld's own refusals (src/common/slurm_errno.c) and scontrol's, made before anything was
 # sent. Whatever else went wrong (time-outs, lost connections, munge) may have reached it.
@@ -50,7 +56,7 @@ class SlurmHands:
 
     def __init__(
         self,
-        snapshot: Snapshot,
+        snapshot: SlurmSnapshot,
         prefix: Sequence[str] = (),
         remote: Remote | None = None,
         *,
@@ -67,40 +73,44 @@ class SlurmHands:
 
     def node(self, name: str) -> Node | None:
         """Asked anew; a host list or another expression is no name."""
-        done = self._client.run(*QUESTION, name)
+        done = self._client.run_command(*NODES_QUESTION, name)
         if done.code:
-            said = complaint(done.err) or text(done.out).strip()
+            said = describe_stderr(done.err) or decode_text(done.out).strip()
             if _UNKNOWN_NODE.search(said):
                 return None
-            raise failure("scontrol", said, done.code)
+            raise failure_error("scontrol", said, done.code)
         return next((n for n in read_nodes(done.out) if n.name == name), None)
 
     def change(self, argv: Sequence[str]) -> Reply:
         try:
-            done = self._client.run(*self._prefix, *argv)
+            done = self._client.run_command(*self._prefix, *argv)
         except CannotTell as error:
             return Reply(Answer.UNSURE, str(error))
-        said = complaint(done.err)
+        said = describe_stderr(done.err)
         if _REFUSED.search(said):
-            return Reply(Answer.REFUSED, worded(said))
-        if not done.code and not left_out(done.err):
+            return Reply(Answer.REFUSED, word_complaint(said))
+        if not done.code and not find_left_out(done.err):
             return Reply(Answer.ACCEPTED)
-        return Reply(Answer.UNSURE, worded(said) or told(argv[0], "", done.code))
+        return Reply(
+            Answer.UNSURE, word_complaint(said) or describe_failure(argv[0], "", done.code)
+        )
 
     def jobs_on(self, node: str) -> Sequence[Job]:
         """Asked anew, past every limit on whose jobs are of interest."""
-        mark = nonce()
-        return read_list(self._client.ask("squeue", "-a", "-o", columns(mark), "-w", node), mark)
+        mark = make_nonce()
+        return read_queue(
+            self._client.ask_slurm("squeue", "-a", "-o", squeue_format(mark), "-w", node), mark
+        )
 
     def waiting(self) -> Sequence[Job]:
-        if refused := refusal(self._snapshot.rights(), None):
+        if refused := refusal_reason(self._snapshot.rights(), None):
             raise CannotTell(refused)
-        mark = nonce()
-        asked = ("squeue", "-a", "-t", "PENDING", "-o", columns(mark))
-        return read_list(self._client.ask(*asked), mark)
+        mark = make_nonce()
+        asked = ("squeue", "-a", "-t", "PENDING", "-o", squeue_format(mark))
+        return read_queue(self._client.ask_slurm(*asked), mark)
 
     def reservations(self) -> Sequence[Reservation]:
-        return read_reservations(self._client.ask(*RESERVATIONS))
+        return read_reservations(self._client.ask_slurm(*RESERVATIONS))
 
     def ask_node(self, node: str, argv: Sequence[str], stdin: bytes = b"") -> node_answers.Answer:
         if self._remote is None:
@@ -108,29 +118,29 @@ class SlurmHands:
         return self._remote.run([node], argv, limit=ON_NODE, stdin=stdin)[node]
 
     def log_end(self) -> str:
-        return logfile.position(self._log or self._snapshot.config().log)
+        return logfile.log_position(self._log or self._snapshot.config().log)
 
     def log_since(self, end: str) -> str:
-        return logfile.since(end)
+        return logfile.read_log_since(end)
 
     def author(self, node: str, reason: str) -> str:
-        if not self._accounting():
+        if not self._has_accounting():
             return ""
         deadline = time.monotonic() + RECORDED
-        while not (found := self._recorded(node, reason)) and time.monotonic() < deadline:
+        while not (found := self._recorded_author(node, reason)) and time.monotonic() < deadline:
             time.sleep(RECORDED / 10)
         return found
 
-    def _accounting(self) -> bool:
+    def _has_accounting(self) -> bool:
         try:
             return self._snapshot.config().accounting
         except CannotTell:
             return False
 
-    def _recorded(self, node: str, reason: str) -> str:
+    def _recorded_author(self, node: str, reason: str) -> str:
         """The user of the newest event of that reason; slurmdbd hears of it within a second."""
         try:
-            out = self._client.run(*EVENTS, f"nodes={node}", limit=RECORDED).out
+            out = self._client.run_command(*EVENTS, f"nodes={node}", limit=RECORDED).out
         except CannotTell:
             return ""
         rows = out.decode("utf-8", "backslashreplace").splitlines()

@@ -19,17 +19,19 @@ from sentinel import proc
 from sentinel.core.errors import CannotAsk, CannotTell
 from sentinel.core.text import visible
 from sentinel.core.values import duration_text
-from sentinel.slurm.complaints import complaint, failure, left_out, lines
+from sentinel.slurm.complaints import describe_stderr, failure_error, find_left_out, stderr_lines
 
 # LOCAL: where slurm.conf has FederationParameters=fed_display they would list the other clusters' jobs
 # too, and leave out, without a word, those of a cluster whose slurmctld is dead (seen on 22.05).
-LOCAL = {f"{name}_LOCAL": "1" for name in ("SQUEUE", "SCONTROL", "SACCT", "SINFO")}
-SETTINGS = {"SLURM_TIME_FORMAT": "%s", "SLURM_BITSTR_LEN": "0", "LC_ALL": "C", **LOCAL}
+LOCAL_ENVIRONMENT = {f"{name}_LOCAL": "1" for name in ("SQUEUE", "SCONTROL", "SACCT", "SINFO")}
+SETTINGS = {"SLURM_TIME_FORMAT": "%s", "SLURM_BITSTR_LEN": "0", "LC_ALL": "C", **LOCAL_ENVIRONMENT}
 MOST_OUTPUT = 512 * 2**20  # a million jobs
 
 # How to reach slurmctld and to prove who asks: slurm.conf(5), slurm(1), auth/jwt, auth/slurm.
-KEPT = re.compile(r"SLURM_(CONF|CONF_SERVER|JWT|SACK_\w+)")
-_FOREIGN = re.compile(r"(SQUEUE|SINFO|SCONTROL|SACCT|SACCTMGR|SLURM|SBATCH|SRUN|SALLOC|SCANCEL)_")
+KEPT_VARIABLES = re.compile(r"SLURM_(CONF|CONF_SERVER|JWT|SACK_\w+)")
+_FOREIGN_VARIABLES = re.compile(
+    r"(SQUEUE|SINFO|SCONTROL|SACCT|SACCTMGR|SLURM|SBATCH|SRUN|SALLOC|SCANCEL)_"
+)
 
 # On another host only names can be unset: what squeue(1), scontrol(1), sinfo(1), sacct(1) and
 # scancel(1) read, 20.11 to 26.05 (getenv() and the tables of names in src/squeue/opts.c and so on).
@@ -89,11 +91,11 @@ _REMOTE_SHELLS = frozenset({"ssh", "rsh"})
 _NOT_THERE = 127
 
 
-class NoAnswer(CannotTell):
+class AskTimedOut(CannotTell):
     """The command had to be ended at its limit."""
 
 
-class Count(Struct):
+class RequestCount(Struct):
     """How often a command was run, how often in vain, and the seconds all that took."""
 
     requests: int = 0
@@ -101,7 +103,7 @@ class Count(Struct):
     seconds: float = 0.0
 
 
-class Client:
+class SlurmClient:
     """Asks Slurm and keeps count, by command, in `counts`; `remarks` has the lines that each last
     wrote on stderr beside an answer that is believed.
 
@@ -120,91 +122,101 @@ class Client:
     ) -> None:
         self.limit = limit
         self._max_output = max_output
-        self.counts: dict[str, Count] = {}
+        self.counts: dict[str, RequestCount] = {}
         self.remarks: dict[str, list[str]] = {}
         self._prefix = self.prefix = tuple(prefix)
         self._conf, self._environ = conf, environ
         self._lock = allocate_lock()
-        self._hanging = proc.Hanging()
+        self._hanging = proc.HangingChildren()
 
-    def ask(self, *argv: str) -> bytes:
+    def ask_slurm(self, *argv: str) -> bytes:
         """What the command prints; CannotTell unless it succeeded."""
-        return self.believe(argv[0], self.run(*argv))
+        return self.believe_output(argv[0], self.run_command(*argv))
 
-    def believe(self, name: str, done: proc.Done) -> bytes:
+    def believe_output(self, name: str, done: proc.Done) -> bytes:
         """What a command printed that ended with 0 and left nothing out, else CannotTell."""
-        partial = left_out(done.err)
+        partial = find_left_out(done.err)
         if done.code or partial:
-            self._count(name, failures=1)
-            raise failure(name, partial or complaint(done.err), done.code)
+            self._count_request(name, failures=1)
+            raise failure_error(name, partial or describe_stderr(done.err), done.code)
         return done.out
 
-    def run(self, *argv: str, limit: float = float("inf")) -> proc.Done:
-        """As `ask`, for commands whose failures have a meaning; CannotTell if it never ended.
+    def run_command(self, *argv: str, limit: float = float("inf")) -> proc.Done:
+        """As `ask_slurm`, for commands whose failures have a meaning; CannotTell if it never ended.
 
         NoAnswer when it had to be ended, CannotAsk when it could not be started.
         """
         name, limit = argv[0], min(limit, self.limit)
         try:
-            with self._hanging.alone("Slurm"):
-                done = self._start(argv, limit)
-        except proc.Hangs as error:
+            with self._hanging.start_alone("Slurm"):
+                done = self._start_command(argv, limit)
+        except proc.StillHanging as error:
             raise CannotAsk(
                 f"{name}: not asked, an earlier question {error} "
                 "(a file system that Slurm's commands need hangs)"
             ) from None
         except CannotTell as error:
             late = isinstance(error, proc.TimedOut)
-            self._count(name, requests=1, failures=1, seconds=limit if late else 0.0)
-            raise self._told(name, error, limit) from None
-        self._count(name, requests=1, seconds=done.seconds)
-        if done.code == 0 and not left_out(done.err):
-            self.remarks[name] = lines(done.err)
+            self._count_request(name, requests=1, failures=1, seconds=limit if late else 0.0)
+            raise self._slurm_error(name, error, limit) from None
+        self._count_request(name, requests=1, seconds=done.seconds)
+        if done.code == 0 and not find_left_out(done.err):
+            self.remarks[name] = stderr_lines(done.err)
         return done
 
-    def _start(self, argv: Sequence[str], limit: float) -> proc.Done:
+    def _start_command(self, argv: Sequence[str], limit: float) -> proc.Done:
         done = proc.run(
-            command(argv, self._prefix, self._conf),
+            build_argv(argv, self._prefix, self._conf),
             limit=limit,
-            env=neutral(os.environ if self._environ is None else self._environ, self._conf),
+            env=neutral_environment(
+                os.environ if self._environ is None else self._environ, self._conf
+            ),
             max_output=self._max_output,
         )
         if done.code == _NOT_THERE and self._prefix:
-            raise proc.NotFound(complaint(done.err))
+            raise proc.CommandNotFound(describe_stderr(done.err))
         return done
 
-    def _told(self, name: str, error: CannotTell, limit: float) -> CannotTell:
+    def _slurm_error(self, name: str, error: CannotTell, limit: float) -> CannotTell:
         """The error in words about Slurm."""
         if isinstance(error, proc.TimedOut):
             hint = "slurmctld, munge or the network hangs"
-            return NoAnswer(
+            return AskTimedOut(
                 f"{name}: no answer within {duration_text(limit)}, it was ended ({hint})"
             )
-        if not isinstance(error, proc.NotFound):
+        if not isinstance(error, proc.CommandNotFound):
             return type(error)(f"{name}: {error}")
         if self._prefix:
             through = visible(" ".join(self._prefix))
             return CannotAsk(f"{name} cannot be run through {through}: {error}")
         return CannotAsk(f"Slurm's client commands are not installed or not in PATH ({error})")
 
-    def _count(self, name: str, requests: int = 0, failures: int = 0, seconds: float = 0.0) -> None:
+    def _count_request(
+        self, name: str, requests: int = 0, failures: int = 0, seconds: float = 0.0
+    ) -> None:
         with self._lock:
-            count = self.counts.setdefault(name, Count())
+            count = self.counts.setdefault(name, RequestCount())
             count.requests += requests
             count.failures += failures
             count.seconds += seconds
 
 
-def neutral(environ: Mapping[str, str], conf: str = "") -> dict[str, str]:
+def neutral_environment(environ: Mapping[str, str], conf: str = "") -> dict[str, str]:
     """The environment with Slurm's switches taken out and sentinel's own put in. With a `conf` of its
     own nothing is left that says how to reach another cluster."""
-    kept = {k: v for k, v in environ.items() if KEPT.fullmatch(k) or not _FOREIGN.match(k)}
+    kept = {
+        k: v
+        for k, v in environ.items()
+        if KEPT_VARIABLES.fullmatch(k) or not _FOREIGN_VARIABLES.match(k)
+    }
     if conf:
-        kept = {k: v for k, v in kept.items() if not _FOREIGN.match(k)} | {"SLURM_CONF": conf}
+        kept = {k: v for k, v in kept.items() if not _FOREIGN_VARIABLES.match(k)} | {
+            "SLURM_CONF": conf
+        }
     return kept | SETTINGS
 
 
-def command(argv: Sequence[str], prefix: Sequence[str], conf: str = "") -> list[str]:
+def build_argv(argv: Sequence[str], prefix: Sequence[str], conf: str = "") -> list[str]:
     """The command as it is started: through the prefix, env(1) sets the environment there.
 
     ssh joins its arguments and gives them to a shell on the other side: quoted for it.

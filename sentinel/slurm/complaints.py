@@ -95,24 +95,24 @@ MEANINGS = tuple(
 )  # fmt: skip
 
 
-def complaint(err: bytes) -> str:
+def describe_stderr(err: bytes) -> str:
     """All that stderr says, in one visible line; what has a known meaning comes first."""
-    said = sorted(lines(err), key=lambda line: not meaning(line))
+    said = sorted(stderr_lines(err), key=lambda line: not complaint_meaning(line))
     return shortened("; ".join(said), MOST_SHOWN)
 
 
-def lines(err: bytes) -> list[str]:
+def stderr_lines(err: bytes) -> list[str]:
     """The lines of stderr, visible; blank ones say nothing."""
     said = err.decode("utf-8", "backslashreplace").splitlines()
     return [visible(line.strip()) for line in said if line.strip()]
 
 
-def left_out(err: bytes) -> str:
+def find_left_out(err: bytes) -> str:
     """The lines after which an answer with exit code 0 is not a whole one; "" for none."""
-    return complaint(b"\n".join(line for line in err.splitlines() if _is_partial(line)))
+    return describe_stderr(b"\n".join(line for line in err.splitlines() if _is_partial(line)))
 
 
-def meaning(said: str) -> str:
+def complaint_meaning(said: str) -> str:
     """A complaint of Slurm in a person's words; "" for one that is not known."""
     for pattern, words in MEANINGS:
         if match := pattern.search(said):
@@ -120,25 +120,25 @@ def meaning(said: str) -> str:
     return ""
 
 
-def worded(said: str) -> str:
+def word_complaint(said: str) -> str:
     """A complaint in one line: what it means, where that is known, then Slurm's own words."""
-    plain = meaning(said)
+    plain = complaint_meaning(said)
     return f"{plain}: {said}" if plain else said
 
 
-def failure(name: str, said: str, code: int) -> CannotTell:
+def failure_error(name: str, said: str, code: int) -> CannotTell:
     """What is raised for a command that failed: its meaning first, then its own words. CannotAsk where
     the fault is this host's, so that nothing is known of slurmctld."""
-    words = told(name, said, code)
-    plain = meaning(said)
+    words = describe_failure(name, said, code)
+    plain = complaint_meaning(said)
     if plain in OF_THIS_HOST:
         return CannotAsk(plain, words)
     return CannotTell(plain, words) if plain else CannotTell(words)
 
 
-def told(name: str, said: str, code: int) -> str:
+def describe_failure(name: str, said: str, code: int) -> str:
     """A failure in words: the complaint, with the command's name if it does not open with it."""
-    said = said or _ending(code)
+    said = said or _describe_exit(code)
     return said if said.startswith(f"{name}: ") else f"{name}: {said}"
 
 
@@ -147,5 +147,5 @@ def _is_partial(line: bytes) -> bool:
     return any(pattern.search(text) for pattern in PARTIAL)
 
 
-def _ending(code: int) -> str:
+def _describe_exit(code: int) -> str:
     return f"ended by signal {-code}" if code < 0 else f"exit code {code} without a word"

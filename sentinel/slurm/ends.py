@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from sentinel.core.cluster import JobEnd, Run
+from sentinel.core.cluster import JobEnd, JobRun
 from sentinel.core.errors import CannotTell
-from sentinel.slurm.job_states import STATES, Phase
-from sentinel.slurm.queue import pieces
-from sentinel.slurm.words import MAX_NUMBER, epoch, optional_text, text
+from sentinel.slurm.job_states import JOB_STATES, Phase
+from sentinel.slurm.queue import record_chunks
+from sentinel.slurm.words import MAX_NUMBER, decode_optional_text, decode_text, parse_epoch
 
-LIVE = frozenset(s for s, m in STATES.items() if m.phase not in (Phase.OVER, Phase.UNCLEAR))
+LIVE = frozenset(s for s, m in JOB_STATES.items() if m.phase not in (Phase.OVER, Phase.UNCLEAR))
 """States in which a job has not ended."""
 
 # Where slurmctld itself ends a job (a node that fails, a launch that does, a partition or a
@@ -57,11 +57,11 @@ def squeue_columns(nonce: str) -> str:
     return ",".join([*fields, f"{_SQUEUE[-1]}:{nonce}."])
 
 
-def read_squeue(out: bytes, nonce: str, start: int = 0) -> tuple[Run, ...]:
+def read_squeue(out: bytes, nonce: str, start: int = 0) -> tuple[JobRun, ...]:
     """The job and its array's other elements, from `start` on; CannotTell when the form is another."""
     mark, last = f"{nonce}|".encode(), f"{nonce}.\n".encode()
-    records = (record for piece in pieces(out, last, start) for record in piece.split(last))
-    return _rows((record.split(mark) for record in records), _from_squeue, "squeue")
+    records = (record for piece in record_chunks(out, last, start) for record in piece.split(last))
+    return _parse_records((record.split(mark) for record in records), _from_squeue, "squeue")
 
 
 def sacct_columns(known: Iterable[str]) -> tuple[str, ...]:
@@ -69,7 +69,7 @@ def sacct_columns(known: Iterable[str]) -> tuple[str, ...]:
     return (*_SACCT, "FailedNode") if "FailedNode" in known else _SACCT
 
 
-def read_sacct(out: bytes, nonce: str, columns: int) -> tuple[Run, ...]:
+def read_sacct(out: bytes, nonce: str, columns: int) -> tuple[JobRun, ...]:
     """Every run, oldest first, of an answer in which the mark ends each column, also the last of
     a line (`-p`): a name may hold line ends. CannotTell when the form is another."""
     *fields, rest = out.split(nonce.encode())
@@ -78,17 +78,17 @@ def read_sacct(out: bytes, nonce: str, columns: int) -> tuple[Run, ...]:
     lines = [fields[at : at + columns] for at in range(0, len(fields), columns)]
     # The line end that closed the line before; the first line has none before it.
     own = ([line[0].removeprefix(b"\n"), *line[1:]] for line in lines)
-    return _rows(own, _from_sacct, "sacct")
+    return _parse_records(own, _from_sacct, "sacct")
 
 
-def chosen(rows: Sequence[Run], job_id: str) -> JobEnd | None:
+def choose_end(rows: Sequence[JobRun], job_id: str) -> JobEnd | None:
     """The newest run of that very job that is over, else the live one, else None.
 
     `job_id` may be a number or an array element such as `15_3`.
     """
     mine = [row for row in rows if job_id in (row.job_id, row.id)]
     over = [row for row in mine if row.state not in LIVE]
-    return (over or mine)[-1].end if mine else None
+    return (over or mine)[-1].run_end if mine else None
 
 
 def exit_status(raw: bytes) -> tuple[int | None, int | None]:
@@ -110,9 +110,9 @@ def failed_step(raw: bytes) -> str:
     return f"{code or 0}:{signal or 0}" if code or signal else ""
 
 
-def _rows(
-    records: Iterable[list[bytes]], read: Callable[..., Run], command: str
-) -> tuple[Run, ...]:
+def _parse_records(
+    records: Iterable[list[bytes]], read: Callable[..., JobRun], command: str
+) -> tuple[JobRun, ...]:
     try:
         return tuple(read(*record) for record in records)
     except (ValueError, TypeError) as error:
@@ -136,13 +136,13 @@ def _from_squeue(
     workdir: bytes,
     derived: bytes,
     stdout: bytes,
-) -> Run:
-    told = _Told(job_id, form, state, reason, nodes, start, end, status)
-    whose = _whose(name, user, partition, submitted)
+) -> JobRun:
+    told = _RunFields(job_id, form, state, reason, nodes, start, end, status)
+    whose = _owner_fields(name, user, partition, submitted)
     array_id = job_id if array in (b"N/A", b"0", b"") else array
-    files = {"workdir": optional_text(workdir), "stdout": optional_text(stdout)}
-    more = {**whose, **files, "array_id": text(array_id), "source": "squeue"}
-    return _run(told, {**more, "step_failed": failed_step(derived)})
+    files = {"workdir": decode_optional_text(workdir), "stdout": decode_optional_text(stdout)}
+    more = {**whose, **files, "array_id": decode_text(array_id), "source": "squeue"}
+    return _make_run(told, {**more, "step_failed": failed_step(derived)})
 
 
 def _from_sacct(
@@ -159,15 +159,19 @@ def _from_sacct(
     partition: bytes,
     submitted: bytes,
     failed_node: bytes = b"",
-) -> Run:
-    told = _Told(job_id, form, state, reason, nodes, start, end, status)
-    whose = _whose(name, user, partition, submitted)
-    array_id = text(form.partition(b"_")[0])
-    more = {"array_id": array_id, "failed_node": optional_text(failed_node), "source": "sacct"}
-    return _run(told, {**whose, **more})
+) -> JobRun:
+    told = _RunFields(job_id, form, state, reason, nodes, start, end, status)
+    whose = _owner_fields(name, user, partition, submitted)
+    array_id = decode_text(form.partition(b"_")[0])
+    more = {
+        "array_id": array_id,
+        "failed_node": decode_optional_text(failed_node),
+        "source": "sacct",
+    }
+    return _make_run(told, {**whose, **more})
 
 
-class _Told(NamedTuple):
+class _RunFields(NamedTuple):
     """What both commands say of a run."""
 
     job_id: bytes
@@ -180,33 +184,35 @@ class _Told(NamedTuple):
     status: bytes
 
 
-def _whose(name: bytes, user: bytes, partition: bytes, submitted: bytes) -> dict[str, Any]:
+def _owner_fields(name: bytes, user: bytes, partition: bytes, submitted: bytes) -> dict[str, Any]:
     return {
-        "name": text(name),
-        "user": text(user),
-        "partition": optional_text(partition),
-        "submitted": epoch(submitted),
+        "name": decode_text(name),
+        "user": decode_text(user),
+        "partition": decode_optional_text(partition),
+        "submitted": parse_epoch(submitted),
     }
 
 
-def _run(told: _Told, more: dict[str, Any]) -> Run:
-    word, _, who = text(told.state).partition(" by ")
+def _make_run(told: _RunFields, more: dict[str, Any]) -> JobRun:
+    word, _, who = decode_text(told.state).partition(" by ")
     live = word in LIVE
     exit_code, signal = (None, None) if live else exit_status(told.status)
     if word == "NODE_FAIL" and exit_code == 1:  # the same, as accounting tells it
         exit_code = None
-    if signal == HANGUP and not (word == "FAILED" and text(told.reason).startswith(_BY_ITSELF)):
+    if signal == HANGUP and not (
+        word == "FAILED" and decode_text(told.reason).startswith(_BY_ITSELF)
+    ):
         exit_code, signal = None, None
-    return Run(
-        job_id=text(told.job_id),
-        id=text(told.form),
+    return JobRun(
+        job_id=decode_text(told.job_id),
+        id=decode_text(told.form),
         state=word,
         exit_code=exit_code,
         signal=signal,
         cancelled_by=who,
-        reason="" if told.reason == b"None" else optional_text(told.reason),
-        nodes="" if told.nodes in _NO_NODES else text(told.nodes),
-        started=None if word == "PENDING" else epoch(told.start),
-        ended=None if live else epoch(told.end),
+        reason="" if told.reason == b"None" else decode_optional_text(told.reason),
+        nodes="" if told.nodes in _NO_NODES else decode_text(told.nodes),
+        started=None if word == "PENDING" else parse_epoch(told.start),
+        ended=None if live else parse_epoch(told.end),
         **more,
     )

@@ -36,14 +36,14 @@ def fill_symbols(pattern: str, job: Job) -> str:
     """
     escape = glob.escape if is_glob(pattern) else str
 
-    def fill(name: str) -> str:
+    def fill_one(name: str) -> str:
         if "/" in name or "\0" in name or name in (".", ".."):
             raise CannotTell(
                 f"the name {visible(name)!r} would lead to another folder: it holds / or is only dots"
             )
         return escape(name)
 
-    return _expanded(pattern, job, fill)
+    return _expand_path(pattern, job, fill_one)
 
 
 def is_glob(path: str) -> bool:
@@ -51,25 +51,25 @@ def is_glob(path: str) -> bool:
     return bool(_GLOB & set(path.rpartition("/")[2]))
 
 
-def expanded(pattern: str, job: Job) -> str:
+def expand_output_path(pattern: str, job: Job) -> str:
     """The file that the batch script of the job writes to, as slurmstepd names it.
 
     A backslash anywhere switches all symbols off and is itself removed; a relative name is
     meant from the job's working directory. Per-node and per-task symbols name the first.
     Seen so on 22.05, where only %b (24.05 and later) is still left as it stands.
     """
-    return _expanded(pattern, job, str)
+    return _expand_path(pattern, job, str)
 
 
-def _expanded(pattern: str, job: Job, fill: Callable[[str], str]) -> str:
+def _expand_path(pattern: str, job: Job, fill: Callable[[str], str]) -> str:
     if "\\" in pattern:
         name = re.sub(r"\\(.?)", r"\1", pattern, flags=re.DOTALL)
     else:
-        name = _SYMBOL.sub(lambda m: fill(_value(m, job)) if m[2] else "%", pattern)
+        name = _SYMBOL.sub(lambda m: fill(_symbol_text(m, job)) if m[2] else "%", pattern)
     return name if name.startswith("/") else f"{job.workdir.rstrip('/')}/{name}"
 
 
-def output_of(stdout: str, job: Job) -> str:
+def job_output_path(stdout: str, job: Job) -> str:
     """Where its output goes, from what squeue's STDOUT has of it.
 
     That is the pattern as the user wrote it, and up to 23.11 for an array element without one
@@ -79,27 +79,27 @@ def output_of(stdout: str, job: Job) -> str:
     folder, slash, name = stdout.rpartition("/")
     if job.task.isdigit() and name == f"slurm-{job.job_id}.out":
         stdout = f"{folder}{slash}slurm-{job.array_id}_{job.task}.out"
-    return expanded(stdout, job)
+    return expand_output_path(stdout, job)
 
 
 def first_host(nodes: str) -> str:
     """The short name of the first host of a hostlist: `n[03-05,9],m1` is `n03`; a text that is no
     hostlist stays as it is."""
     try:
-        return hostlist.first(nodes).partition(".")[0]
+        return hostlist.get_first_name(nodes).partition(".")[0]
     except Invalid:
         return nodes
 
 
-def _value(match: "re.Match[str]", job: Job) -> str:
+def _symbol_text(match: "re.Match[str]", job: Job) -> str:
     symbol = match[2]
     texts = {"N": first_host(job.nodes), "u": job.user, "x": job.name, "s": "batch"}
     if symbol in texts:
         return texts[symbol]
-    return str(_number(symbol, job)).zfill(min(int(match[1] or 0), _WIDEST))
+    return str(_symbol_number(symbol, job)).zfill(min(int(match[1] or 0), _WIDEST))
 
 
-def _number(symbol: str, job: Job) -> int | str:
+def _symbol_number(symbol: str, job: Job) -> int | str:
     element = job.task.isdigit()
     task = int(job.task) if element else NO_VAL
     numbers: dict[str, int | str] = {

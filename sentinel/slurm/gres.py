@@ -10,7 +10,7 @@ _GPU = re.compile(r"gpu(?::([^:,]+))??(?::(\d+))?")
 _MIG = re.compile(r"(?:^|[^0-9a-z])\d+g\.\d+gb")
 
 
-def gpus(gres: str) -> int | None:
+def count_gres_gpus(gres: str) -> int | None:
     """The number in `gpu:8(S:0-1)` or `gpu:h100:4,gpu:a100:4`; 0 without any.
 
     None where MIG hides it (`gpu:a100_1g.5gb:7` are slices), or it is written in no form known here.
@@ -26,7 +26,7 @@ def gpus(gres: str) -> int | None:
     return count
 
 
-def of_job(
+def count_job_gpus(
     allocated: str, per_job: str, per_node: str, per_task: str, nodes: int, tasks: int
 ) -> int:
     """The GPUs of a job, from squeue's -O fields tres-alloc, tres-per-job, -node and -task.
@@ -39,10 +39,10 @@ def of_job(
         total = [parse_count(number) for kind, number in told if not kind]
         return total[0] if total else sum(parse_count(number) for _, number in told)
     asked = ((per_job, 1), (per_node, nodes), (per_task, tasks))
-    return next((count * times for text, times in asked if (count := _asked(text))), 0)
+    return next((count * times for text, times in asked if (count := _requested_gpus(text))), 0)
 
 
-def _asked(text: str) -> int:
+def _requested_gpus(text: str) -> int:
     """The number in `gres:gpu:2` or, from 21.08 on, `gres/gpu:h100=2`."""
     named = re.findall(
         r"(?:^|,)(?:gres[:/])?gpu(?::(?=\d*[^\d,=:])[^,=:]*)?(?:[:=](\d+))?(?=,|$)", text

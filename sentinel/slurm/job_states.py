@@ -39,7 +39,7 @@ class JobState(Struct, frozen=True):
     may_resubmit: bool = False
 
 
-STATES: dict[str, JobState] = {
+JOB_STATES: dict[str, JobState] = {
     "RUNNING": JobState(Phase.RUNNING),
     "RESIZING": JobState(Phase.RUNNING),
     "SIGNALING": JobState(Phase.RUNNING),
@@ -92,34 +92,34 @@ longer has a node that is drained, or whose epilog hangs (batch_requeue_fini() i
 src/slurmctld/job_mgr.c, make_node_idle() in node_mgr.c)."""
 
 
-def meaning(state: str) -> JobState:
+def state_meaning(state: str) -> JobState:
     """What a state word means, also in the form of accounting (`CANCELLED by 1000`). A word that
     no Slurm we know prints is unclear, no death, and nothing is done for it."""
-    return STATES.get(state.partition(" ")[0], _UNKNOWN)
+    return JOB_STATES.get(state.partition(" ")[0], _UNKNOWN)
 
 
-def phase(state: str) -> Phase:
+def state_phase(state: str) -> Phase:
     """The phase of a state word; a word that no Slurm we know prints is unclear."""
-    return meaning(state).phase
+    return state_meaning(state).phase
 
 
-def strange(jobs: Iterable[Job]) -> str:
+def find_unknown_state(jobs: Iterable[Job]) -> str:
     """The first of them of which nobody here can tell what it does: its state is a word that no
     Slurm we know prints, or another cluster has it. Empty where there is none."""
     for job in jobs:
         if job.state == REVOKED:
             return f"job {job.id} {AWAY}"
-        if job.state not in STATES:
+        if job.state not in JOB_STATES:
             return f"job {job.id} is {job.state}, a state that is not known here"
     return ""
 
 
-def leads(job: Job) -> bool:
+def is_leader(job: Job) -> bool:
     """Whether the row stands for the whole job: of a heterogeneous one (`15+0`, `15+1`) only the
     first part does. It has the batch script, and the others come, start and go with it."""
     return job.id.partition("+")[2] in ("", "0")
 
 
-def runs(job: Job) -> bool:
+def uses_nodes(job: Job) -> bool:
     """Whether it uses its nodes; a flag such as SIGNALING hides the word RUNNING."""
-    return phase(job.state) is Phase.RUNNING
+    return state_phase(job.state) is Phase.RUNNING

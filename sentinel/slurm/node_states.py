@@ -34,12 +34,12 @@ class NodeWord(Struct, frozen=True, kw_only=True):
     passing: Literal["", "waking", "powering down", "rebooting", "completing"] = ""
 
 
-def _no(page: str = "", **more: Any) -> NodeWord:
+def _unfit_word(page: str = "", **more: Any) -> NodeWord:
     """A word of a node that does not work and that nothing may be done to."""
     return NodeWord(page=page, **{"can_work": False, "may_act": False, "is_free": False, **more})
 
 
-def _sleeping(**more: Any) -> NodeWord:
+def _sleeping_word(**more: Any) -> NodeWord:
     return NodeWord(
         page="powered_down", may_act=False, is_free=False, is_heard=False, asleep=True, **more
     )
@@ -49,27 +49,27 @@ BASES: dict[str, NodeWord] = {
     "IDLE": NodeWord(page="idle"),
     "MIXED": NodeWord(page="mixed", is_free=False),
     "ALLOCATED": NodeWord(page="allocated", is_free=False),
-    "DOWN": _no("down", is_out=True, is_heard=False),
-    "ERROR": _no("down", is_out=True, is_heard=False),
-    "FUTURE": _no("unknown", is_heard=False),
-    "UNKNOWN": _no("unknown", is_heard=False),
+    "DOWN": _unfit_word("down", is_out=True, is_heard=False),
+    "ERROR": _unfit_word("down", is_out=True, is_heard=False),
+    "FUTURE": _unfit_word("unknown", is_heard=False),
+    "UNKNOWN": _unfit_word("unknown", is_heard=False),
 }
 """`node_states` in src/common/slurm_protocol_defs.c, 20.11 to 26.11 (release candidate)."""
 
 FLAGS: dict[str, NodeWord] = {
-    "NOT_RESPONDING": _no("down", is_out=True, is_heard=False),
-    "INVALID_REG": _no("down", is_out=True),
-    "FAIL": _no("fail", is_out=True),
-    "REBOOT_ISSUED": _no("rebooting", passing="rebooting"),
+    "NOT_RESPONDING": _unfit_word("down", is_out=True, is_heard=False),
+    "INVALID_REG": _unfit_word("down", is_out=True),
+    "FAIL": _unfit_word("fail", is_out=True),
+    "REBOOT_ISSUED": _unfit_word("rebooting", passing="rebooting"),
     # "scontrol reboot" without ASAP: the node takes jobs until it is idle once.
-    "REBOOT_REQUESTED": _no("rebooting", can_work="busy"),
-    "POWERING_UP": _sleeping(wakes=True, passing="waking"),
-    "POWERING_DOWN": _sleeping(passing="powering down"),
-    "POWERED_DOWN": _sleeping(wakes=True),
-    "POWER_DOWN": _sleeping(),
-    "POWER_UP": _sleeping(wakes=True),
+    "REBOOT_REQUESTED": _unfit_word("rebooting", can_work="busy"),
+    "POWERING_UP": _sleeping_word(wakes=True, passing="waking"),
+    "POWERING_DOWN": _sleeping_word(passing="powering down"),
+    "POWERED_DOWN": _sleeping_word(wakes=True),
+    "POWER_DOWN": _sleeping_word(),
+    "POWER_UP": _sleeping_word(wakes=True),
     "DRAIN": NodeWord(page="drained", can_work=False, is_out=True, is_free=False),
-    "MAINTENANCE": _no("maint"),
+    "MAINTENANCE": _unfit_word("maint"),
     "COMPLETING": NodeWord(page="completing", may_act=False, is_free=False, passing="completing"),
     # A job with `--exclusive=topo` keeps others off the rest of its block until it ends.
     "BLOCKED": NodeWord(page="blocked", may_act=False, is_free=False),
@@ -159,43 +159,43 @@ LONGEST_REASON = 300
 _PLAIN = str.maketrans({'"': "'", "=": ":"})
 
 
-def state_of(node: Node) -> str:
+def format_state(node: Node) -> str:
     """`IDLE+DRAIN`, flags in a fixed order."""
     return "+".join([node.state, *sorted(node.flags)])
 
 
-def unfit(node: Node) -> str:
+def unfit_reason(node: Node) -> str:
     """Why nothing may be done to the node now, as `DOWN and NOT_RESPONDING`; empty if it is up."""
     flags = unfit_flags(node)
     return "" if node.state in UP and not flags else " and ".join([node.state, *flags])
 
 
-def described(node: Node) -> str:
+def describe_node(node: Node) -> str:
     """State, reason, who gave it and when, in one line."""
     if not node.reason:
-        return state_of(node)
-    when = _iso(node.reason_time)
+        return format_state(node)
+    when = _iso_time(node.reason_time)
     return visible(
-        f"{state_of(node)}, reason '{node.reason}' by {node.reason_user or '?'} at {when}"
+        f"{format_state(node)}, reason '{node.reason}' by {node.reason_user or '?'} at {when}"
     )
 
 
-def seen(node: Node) -> dict[str, str]:
+def reason_params(node: Node) -> dict[str, str]:
     """The params that tie a request to the node's present reason."""
     time = "" if node.reason_time is None else str(node.reason_time)
     return dict(zip(SEEN, (node.reason, node.reason_user, time), strict=True))
 
 
-def changed(params: Mapping[str, str], node: Node) -> str:
+def describe_changes(params: Mapping[str, str], node: Node) -> str:
     """What is different from what the request was made for; empty if nothing is."""
-    for key, value in seen(node).items():
+    for key, value in reason_params(node).items():
         if key in params and params[key] != value:
             name = key.replace("_", " ")
             return visible(f"its {name} changed from '{params[key]}' to '{value}'")
     return ""
 
 
-def tagged(reason: str) -> str:
+def tag_reason(reason: str) -> str:
     """A reason for `scontrol update`: one visible line with our tag.
 
     Double quotes become single ones: scontrol drops one at the end (scontrol_update_node() in
@@ -206,7 +206,7 @@ def tagged(reason: str) -> str:
     return shortened(text if text.startswith(TAG.strip()) else f"{TAG}{text}", LONGEST_REASON)
 
 
-def _iso(time: int | None) -> str:
+def _iso_time(time: int | None) -> str:
     if time is None:
         return "an unknown time"
     from datetime import datetime, timezone

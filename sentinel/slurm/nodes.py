@@ -12,11 +12,11 @@ from collections.abc import Iterator
 
 from sentinel.core.cluster import Node
 from sentinel.core.errors import CannotTell
-from sentinel.core.hostlist import printed
+from sentinel.core.hostlist import expand_printed
 from sentinel.slurm.node_states import BASES
-from sentinel.slurm.words import epoch, text
+from sentinel.slurm.words import decode_text, parse_epoch
 
-QUESTION = ("scontrol", "-o", "-a", "show", "node")
+NODES_QUESTION = ("scontrol", "-o", "-a", "show", "node")
 
 # 20.11 prints one suffix and lets words take the place of the base state: node_state_string()
 # in src/common/slurm_protocol_defs.c at slurm-20-11-9-1. MAINT, RESERVED and PERFCTRS stand
@@ -32,15 +32,15 @@ _SUFFIXES = {
     "*": "NOT_RESPONDING",
     "-": "PLANNED",
 }
-_WORDS = {
+_STATE_WORDS = {
     "MAINT": ("IDLE", "MAINTENANCE"),
     "RESERVED": ("IDLE", "RESERVED"),
     "PERFCTRS": ("IDLE", "PERFCTRS"),
     "REBOOT": ("UNKNOWN", "REBOOT_REQUESTED"),
 }
-_FLAGS = {"POWER": "POWERED_DOWN"}
+_STATE_FLAGS = {"POWER": "POWERED_DOWN"}
 
-_NAME = re.compile(r"NodeName=(\S+) ")
+_NODE_NAME = re.compile(r"NodeName=(\S+) ")
 _STATE = re.compile(r" State=(\S+) ")
 _FIELD = re.compile(r" (Gres|CPUTot|Version|Partitions|BootTime|NodeAddr)=(\S*)")
 _FREE = " (Reason|Comment|Extra|InstanceId|InstanceType|ReservationName|TLSCert\\w+|Topology|Parameters)="
@@ -55,7 +55,7 @@ _STAMP = re.compile(rf" \[([^\s\[\]]+)@(\d+|Unknown)\](?=\s*$|\s{{8}}|\s*{_FREE}
 def read_nodes(out: bytes) -> list[Node]:
     """All nodes of an answer; CannotTell unless every line is whole and says a state."""
     try:
-        return [node for line in _lines(text(out)) for node in _read(line)]
+        return [node for line in _node_lines(decode_text(out)) for node in _read_node(line)]
     except ValueError as error:
         raise CannotTell(f"scontrol's answer about nodes is not understood: {error}") from None
 
@@ -68,14 +68,14 @@ def read_state(word: str) -> tuple[str, frozenset[str]]:
     first, *flags = word.split("+")
     base = first.rstrip("".join(_SUFFIXES))
     found = {_SUFFIXES[mark] for mark in first[len(base) :]}
-    found |= {_FLAGS.get(flag, flag) for flag in flags if flag}
+    found |= {_STATE_FLAGS.get(flag, flag) for flag in flags if flag}
     if base not in BASES:
-        base, flag = _WORDS.get(base, ("UNKNOWN", base))
+        base, flag = _STATE_WORDS.get(base, ("UNKNOWN", base))
         found.add(flag)
     return base, frozenset(found)
 
 
-def _lines(answer: str) -> Iterator[str]:
+def _node_lines(answer: str) -> Iterator[str]:
     """One line per node: a comment may hold line ends, which Slurm prints as they are; a reason's it
     does not (strtok_r() in src/api/node_info.c). ValueError where a line is a wrapper's."""
     if not answer.endswith("\n"):
@@ -92,14 +92,14 @@ def _lines(answer: str) -> Iterator[str]:
     yield whole
 
 
-def _read(line: str) -> Iterator[Node]:
-    name, state = _NAME.match(line), _STATE.search(line)
+def _read_node(line: str) -> Iterator[Node]:
+    name, state = _NODE_NAME.match(line), _STATE.search(line)
     if not name or not state:
         raise ValueError(f"no NodeName and State in {line[:80]!r}")
     base, flags = read_state(state[1])
-    head, reason, user, time = _reason(line, state.end())
+    head, reason, user, time = _split_reason(line, state.end())
     fields = dict(_FIELD.findall(head))
-    for one in printed(name[1]):
+    for one in expand_printed(name[1]):
         yield Node(
             name=one,
             state=base,
@@ -110,14 +110,14 @@ def _read(line: str) -> Iterator[Node]:
             partitions=tuple(filter(None, fields.get("Partitions", "").split(","))),
             gres=fields.get("Gres", "").replace("(null)", ""),
             cpus=int(fields["CPUTot"]) if "CPUTot" in fields else 0,
-            boot_time=epoch(fields.get("BootTime", "").encode()),
+            boot_time=parse_epoch(fields.get("BootTime", "").encode()),
             version=fields.get("Version", ""),
             address=fields.get("NodeAddr", ""),
-            comment=_comment(line, state.end()),
+            comment=_split_comment(line, state.end()),
         )
 
 
-def _reason(line: str, start: int) -> tuple[str, str, str, int | None]:
+def _split_reason(line: str, start: int) -> tuple[str, str, str, int | None]:
     """What is before the free texts, and the reason with who gave it and when.
 
     A reason may hold ` Comment=` or ` [root@1]`; the stamp that Slurm itself adds is the last.
@@ -132,10 +132,10 @@ def _reason(line: str, start: int) -> tuple[str, str, str, int | None]:
     stamp = stamps[-1]
     more = _before_free_text(told[stamp.end() :])
     reason = f"{told[: stamp.start()]} {more}" if more else told[: stamp.start()]
-    return head, reason, stamp[1], epoch(stamp[2].encode())
+    return head, reason, stamp[1], parse_epoch(stamp[2].encode())
 
 
-def _comment(line: str, start: int) -> str:
+def _split_comment(line: str, start: int) -> str:
     """The last one: a reason may hold ` Comment=`, so an empty comment may be told as not empty, and
     never the other way round."""
     found = line.rfind(" Comment=", start)

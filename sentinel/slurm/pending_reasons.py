@@ -14,10 +14,10 @@ from msgspec import Struct
 
 from sentinel.core.text import shortened, visible
 
-DAY = 86400.0
+DAY_S = 86400.0
 
 
-class Ends(str, Enum):
+class ReasonEnd(str, Enum):
     """What has to happen before a job with this reason can start."""
 
     ITSELF = "itself"
@@ -25,7 +25,7 @@ class Ends(str, Enum):
     UNKNOWN = "unknown"
 
 
-class Reason(Struct, frozen=True):
+class PendingReason(Struct, frozen=True):
     """One reason: its name or text, who ends it, and its meaning for a person.
 
     `patience`: seconds after which "ends by itself" is no longer believed; None: for ever.
@@ -36,7 +36,7 @@ class Reason(Struct, frozen=True):
     """
 
     code: str
-    ends: Ends
+    ends: ReasonEnd
     meaning: str
     patience: float | None = None
     held: bool = False
@@ -47,7 +47,7 @@ class Reason(Struct, frozen=True):
 
 
 class _Group(Struct, frozen=True):
-    ends: Ends
+    ends: ReasonEnd
     meaning: str
     names: str
     patience: float | None = None
@@ -59,55 +59,55 @@ class _Group(Struct, frozen=True):
 
 
 _GROUPS = (
-    _Group(Ends.ITSELF, "not yet considered by the scheduler", "None WaitingForScheduling"),
-    _Group(Ends.ITSELF, "jobs of higher priority go first", "Priority"),
-    _Group(Ends.ITSELF, "waits for nodes to become free", "Resources"),
-    _Group(Ends.ITSELF, "waits for another job", "Dependency", needs_nodes=False),
-    _Group(Ends.ITSELF, "its begin time has not come", "BeginTime", needs_nodes=False),
+    _Group(ReasonEnd.ITSELF, "not yet considered by the scheduler", "None WaitingForScheduling"),
+    _Group(ReasonEnd.ITSELF, "jobs of higher priority go first", "Priority"),
+    _Group(ReasonEnd.ITSELF, "waits for nodes to become free", "Resources"),
+    _Group(ReasonEnd.ITSELF, "waits for another job", "Dependency", needs_nodes=False),
+    _Group(ReasonEnd.ITSELF, "its begin time has not come", "BeginTime", needs_nodes=False),
     _Group(
-        Ends.ITSELF,
+        ReasonEnd.ITSELF,
         "as many tasks of its array run as may run at once",
         "JobArrayTaskLimit",
         needs_nodes=False,
     ),
-    _Group(Ends.ITSELF, "waits for its reservation", "Reservation", needs_nodes=False),
-    _Group(Ends.ITSELF, "waits for a licence", "Licenses", needs_nodes=False, shared=True),
-    _Group(Ends.ITSELF, "its nodes are being prepared", "Prolog"),
-    _Group(Ends.ITSELF, "its previous run is being cleaned up", "Cleaning"),
+    _Group(ReasonEnd.ITSELF, "waits for its reservation", "Reservation", needs_nodes=False),
+    _Group(ReasonEnd.ITSELF, "waits for a licence", "Licenses", needs_nodes=False, shared=True),
+    _Group(ReasonEnd.ITSELF, "its nodes are being prepared", "Prolog"),
+    _Group(ReasonEnd.ITSELF, "its previous run is being cleaned up", "Cleaning"),
     _Group(
-        Ends.ITSELF,
+        ReasonEnd.ITSELF,
         "waits for the burst buffer",
         "BurstBufferResources BurstBufferStageIn",
         needs_nodes=False,
     ),
     _Group(
-        Ends.ITSELF,
+        ReasonEnd.ITSELF,
         "waits for the other clusters of the federation",
         "FedJobLock",
         needs_nodes=False,
     ),
-    _Group(Ends.ITSELF, "immediate start is deferred to the scheduler", "SchedDefer"),
+    _Group(ReasonEnd.ITSELF, "immediate start is deferred to the scheduler", "SchedDefer"),
     _Group(
-        Ends.ITSELF,
+        ReasonEnd.ITSELF,
         "waits for something the cluster has too few of",
         "MaxPoweredUpNodes MpiPortsBusy NvidiaImexChannels PowerNotAvail PowerReserved"
         " BlockFreeAction",
     ),
     _Group(
-        Ends.ITSELF,
+        ReasonEnd.ITSELF,
         "its nodes or partition are down, reserved or in maintenance",
         "PartitionDown PartitionInactive ReqNodeNotAvail NodeDown FrontEndDown Constraints",
-        patience=DAY,
+        patience=DAY_S,
     ),
     _Group(
-        Ends.ITSELF,
+        ReasonEnd.ITSELF,
         "its share of use is too low at present",
         "QOSUsageThreshold",
-        DAY,
+        DAY_S,
         needs_nodes=False,
     ),
     _Group(
-        Ends.ITSELF,
+        ReasonEnd.ITSELF,
         "its account or QOS runs as much as it may at once; starts when other jobs of it end",
         """AssociationJobLimit AssociationResourceLimit QOSJobLimit QOSResourceLimit
         AssocGrpCpuLimit AssocGrpMemLimit AssocGrpNodeLimit AssocGrpEnergy AssocGrpGRES
@@ -121,7 +121,7 @@ _GROUPS = (
         shared=True,
     ),
     _Group(
-        Ends.ITSELF,
+        ReasonEnd.ITSELF,
         "running jobs of its account or QOS have too many minutes left; these shrink",
         """AssocGrpCPURunMinutesLimit AssocGrpMemRunMinutes AssocGrpNodeRunMinutes
         AssocGrpEnergyRunMinutes AssocGrpGRESRunMinutes AssocGrpLicenseRunMinutes
@@ -139,7 +139,7 @@ _GROUPS = (
         shared=True,
     ),
     _Group(
-        Ends.ITSELF,
+        ReasonEnd.ITSELF,
         "its user or account holds too much of a QOS's limit, or asks for more than all of it",
         """QOSMaxCpuPerUserLimit QOSMaxNodePerUserLimit QOSMaxMemoryPerUser QOSMaxEnergyPerUser
         QOSMaxGRESPerUser QOSMaxLicensePerUser QOSMaxBBPerUser QOSMaxBillingPerUser
@@ -147,47 +147,47 @@ _GROUPS = (
         MaxEnergyPerAccount MaxGRESPerAccount MaxLicensePerAccount MaxMemoryPerAccount
         MaxNodePerAccount MaxUnknownPerAccount""",
         needs_nodes=False,
-        patience=DAY,
+        patience=DAY_S,
     ),
-    _Group(Ends.PERSON, "held by its user or a coordinator", "JobHeldUser", held=True),
-    _Group(Ends.PERSON, "held by an administrator", "JobHeldAdmin", held=True),
-    _Group(Ends.PERSON, "held after too many failed launches", "JobHoldMaxRequeue", held=True),
+    _Group(ReasonEnd.PERSON, "held by its user or a coordinator", "JobHeldUser", held=True),
+    _Group(ReasonEnd.PERSON, "held by an administrator", "JobHeldAdmin", held=True),
+    _Group(ReasonEnd.PERSON, "held after too many failed launches", "JobHoldMaxRequeue", held=True),
     _Group(
-        Ends.PERSON,
+        ReasonEnd.PERSON,
         "the job it depends on ended the wrong way",
         "DependencyNeverSatisfied",
         never=True,
     ),
-    _Group(Ends.PERSON, "no node has what it asks for", "BadConstraints", never=True),
-    _Group(Ends.PERSON, "cannot meet its deadline", "DeadLine", never=True),
+    _Group(ReasonEnd.PERSON, "no node has what it asks for", "BadConstraints", never=True),
+    _Group(ReasonEnd.PERSON, "cannot meet its deadline", "DeadLine", never=True),
     _Group(
-        Ends.PERSON,
+        ReasonEnd.PERSON,
         "its reservation is gone",
         "ReservationDeleted ReservationInvalid",
         never=True,
     ),
     _Group(
-        Ends.PERSON,
+        ReasonEnd.PERSON,
         "its account or QOS may not be used here",
         "InvalidAccount InvalidQOS AccountNotAllowed QOSNotAllowed",
         never=True,
         one_partition=True,
     ),
     _Group(
-        Ends.PERSON,
+        ReasonEnd.PERSON,
         "asks for more than its partition allows",
         "PartitionNodeLimit PartitionTimeLimit MaxMemPerLimit",
         never=True,
         one_partition=True,
     ),
     _Group(
-        Ends.PERSON,
+        ReasonEnd.PERSON,
         "asks for more nodes than its partition has",
         "PartitionConfig",
         one_partition=True,
     ),
     _Group(
-        Ends.PERSON,
+        ReasonEnd.PERSON,
         "the account or QOS has used up its granted time",
         """AssociationTimeLimit QOSTimeLimit AssocGrpWallLimit QOSGrpWallLimit
         AssocGrpCPUMinutesLimit AssocGrpMemMinutes AssocGrpNodeMinutes AssocGrpEnergyMinutes
@@ -198,7 +198,7 @@ _GROUPS = (
         QOSGrpUnknownMinutes""",
     ),
     _Group(
-        Ends.PERSON,
+        ReasonEnd.PERSON,
         "asks for more than its account or QOS allows one job",
         """AssocMaxCpuPerJobLimit AssocMaxNodePerJobLimit AssocMaxWallDurationPerJobLimit
         AssocMaxMemPerJob AssocMaxEnergyPerJob AssocMaxGRESPerJob AssocMaxLicensePerJob
@@ -219,28 +219,28 @@ _GROUPS = (
         never=True,
     ),
     _Group(
-        Ends.PERSON,
+        ReasonEnd.PERSON,
         "asks for less than its QOS demands",
         """QOSMinCpuNotSatisfied QOSMinMemory QOSMinNode QOSMinEnergy QOSMinGRES QOSMinLicense
         QOSMinBB QOSMinBilling QOSMinUnknown""",
         never=True,
     ),
     _Group(
-        Ends.PERSON,
+        ReasonEnd.PERSON,
         "Slurm could not start it",
         "JobLaunchFailure SystemFailure BurstBufferOperation BlockMaxError",
     ),
     _Group(
-        Ends.UNKNOWN,
+        ReasonEnd.UNKNOWN,
         "how its last run ended; what it waits for is not said",
         "NonZeroExitCode RaisedSignal TimeLimit InactiveLimit OutOfMemory",
     ),
-    _Group(Ends.UNKNOWN, "a limit that Slurm does not name", "AccountingPolicy"),
-    _Group(Ends.UNKNOWN, "a number without a name inside Slurm", "InvalidReason"),
+    _Group(ReasonEnd.UNKNOWN, "a limit that Slurm does not name", "AccountingPolicy"),
+    _Group(ReasonEnd.UNKNOWN, "a number without a name inside Slurm", "InvalidReason"),
 )
 
-REASONS: dict[str, Reason] = {
-    name: Reason(
+REASONS: dict[str, PendingReason] = {
+    name: PendingReason(
         name,
         group.ends,
         group.meaning,
@@ -256,113 +256,163 @@ REASONS: dict[str, Reason] = {
 }
 
 # Texts by how they begin; the first that fits decides.
-TEXTS: tuple[Reason, ...] = (
-    Reason("ReqNodeNotAvail, Reserved for maintenance", Ends.ITSELF, "waits for a maintenance"),
-    Reason("ReqNodeNotAvail, May be reserved", Ends.ITSELF, "its nodes may be reserved for a job"),
-    Reason("ReqNodeNotAvail", Ends.ITSELF, "nodes it needs are down or drained", DAY),
-    Reason(
-        "Nodes required for job are DOWN", Ends.ITSELF, "nodes it needs are down or drained", DAY
+TEXTS: tuple[PendingReason, ...] = (
+    PendingReason(
+        "ReqNodeNotAvail, Reserved for maintenance", ReasonEnd.ITSELF, "waits for a maintenance"
     ),
-    Reason("Required nodes lack available resources", Ends.ITSELF, "waits for its nodes", DAY),
-    Reason("No suitable topology unit found", Ends.ITSELF, "no fitting nodes are free", DAY),
-    Reason("Insufficient resources in topology", Ends.ITSELF, "no fitting nodes are free", DAY),
-    Reason("Weight-based selection could not", Ends.ITSELF, "no fitting nodes are free", DAY),
-    Reason("No available nodes in topology", Ends.ITSELF, "no fitting nodes are free", DAY),
-    Reason("Required nodes do not fit topology", Ends.PERSON, "its nodes do not fit together"),
-    Reason("Exceeded maximum node limit during", Ends.PERSON, "asks for too many nodes"),
-    Reason("Requested topology configuration", Ends.PERSON, "no nodes fit its topology"),
-    Reason(
-        "launch failed requeued held", Ends.PERSON, "held: its launch (prolog) failed", held=True
+    PendingReason(
+        "ReqNodeNotAvail, May be reserved", ReasonEnd.ITSELF, "its nodes may be reserved for a job"
     ),
-    Reason(
+    PendingReason("ReqNodeNotAvail", ReasonEnd.ITSELF, "nodes it needs are down or drained", DAY_S),
+    PendingReason(
+        "Nodes required for job are DOWN",
+        ReasonEnd.ITSELF,
+        "nodes it needs are down or drained",
+        DAY_S,
+    ),
+    PendingReason(
+        "Required nodes lack available resources", ReasonEnd.ITSELF, "waits for its nodes", DAY_S
+    ),
+    PendingReason(
+        "No suitable topology unit found", ReasonEnd.ITSELF, "no fitting nodes are free", DAY_S
+    ),
+    PendingReason(
+        "Insufficient resources in topology", ReasonEnd.ITSELF, "no fitting nodes are free", DAY_S
+    ),
+    PendingReason(
+        "Weight-based selection could not", ReasonEnd.ITSELF, "no fitting nodes are free", DAY_S
+    ),
+    PendingReason(
+        "No available nodes in topology", ReasonEnd.ITSELF, "no fitting nodes are free", DAY_S
+    ),
+    PendingReason(
+        "Required nodes do not fit topology", ReasonEnd.PERSON, "its nodes do not fit together"
+    ),
+    PendingReason(
+        "Exceeded maximum node limit during", ReasonEnd.PERSON, "asks for too many nodes"
+    ),
+    PendingReason(
+        "Requested topology configuration", ReasonEnd.PERSON, "no nodes fit its topology"
+    ),
+    PendingReason(
+        "launch failed requeued held",
+        ReasonEnd.PERSON,
+        "held: its launch (prolog) failed",
+        held=True,
+    ),
+    PendingReason(
         "launch failure limit exceeded",
-        Ends.PERSON,
+        ReasonEnd.PERSON,
         "held after too many failed launches",
         held=True,
     ),
-    Reason(
-        "user env retrieval failed", Ends.PERSON, "held: its user's environment failed", held=True
+    PendingReason(
+        "user env retrieval failed",
+        ReasonEnd.PERSON,
+        "held: its user's environment failed",
+        held=True,
     ),
-    Reason("job requeued in held state", Ends.PERSON, "was requeued and held", held=True),
-    Reason(
-        "job requeued in special exit state", Ends.PERSON, "ended specially and is held", held=True
+    PendingReason(
+        "job requeued in held state", ReasonEnd.PERSON, "was requeued and held", held=True
     ),
-    Reason("License request ", Ends.PERSON, "held: a licence it asks for is gone"),
-    Reason("Reservation ", Ends.PERSON, "its reservation is gone", never=True),
-    Reason(
+    PendingReason(
+        "job requeued in special exit state",
+        ReasonEnd.PERSON,
+        "ended specially and is held",
+        held=True,
+    ),
+    PendingReason("License request ", ReasonEnd.PERSON, "held: a licence it asks for is gone"),
+    PendingReason("Reservation ", ReasonEnd.PERSON, "its reservation is gone", never=True),
+    PendingReason(
         "Job's account not ",
-        Ends.PERSON,
+        ReasonEnd.PERSON,
         "its account may not use this partition",
         never=True,
         one_partition=True,
     ),
-    Reason(
+    PendingReason(
         "Job's QOS not ",
-        Ends.PERSON,
+        ReasonEnd.PERSON,
         "its QOS may not use this partition",
         never=True,
         one_partition=True,
     ),
-    Reason(
-        "uid ", Ends.PERSON, "its user may not use this partition", never=True, one_partition=True
+    PendingReason(
+        "uid ",
+        ReasonEnd.PERSON,
+        "its user may not use this partition",
+        never=True,
+        one_partition=True,
     ),
-    Reason(
-        "Memory resize to ", Ends.UNKNOWN, "its memory could not be changed while it ran (26.11)"
+    PendingReason(
+        "Memory resize to ",
+        ReasonEnd.UNKNOWN,
+        "its memory could not be changed while it ran (26.11)",
     ),
-    Reason("Job is at or exceeds ", Ends.PERSON, "the account or QOS has used up its time"),
-    Reason("Unable to load job ", Ends.PERSON, "Slurm lost its script or environment"),
-    Reason("Burst buffer pre_run error", Ends.PERSON, "the burst buffer failed"),
-    Reason("Could not find burst buffer", Ends.PERSON, "the burst buffer failed"),
-    Reason("burst_buffer/", Ends.PERSON, "the burst buffer failed"),
+    PendingReason(
+        "Job is at or exceeds ", ReasonEnd.PERSON, "the account or QOS has used up its time"
+    ),
+    PendingReason("Unable to load job ", ReasonEnd.PERSON, "Slurm lost its script or environment"),
+    PendingReason("Burst buffer pre_run error", ReasonEnd.PERSON, "the burst buffer failed"),
+    PendingReason("Could not find burst buffer", ReasonEnd.PERSON, "the burst buffer failed"),
+    PendingReason("burst_buffer/", ReasonEnd.PERSON, "the burst buffer failed"),
 )
 
 
-def explain(text: str) -> Reason:
+def explain_reason(text: str) -> PendingReason:
     """What squeue's reason means; of several joined by commas, the one that ends soonest.
 
     squeue joins the reasons of an array's tasks, so one that ends by itself is enough for
     something to start. A text that is in no table comes back as unknown, made visible.
     """
     plain = text.strip().strip("()").replace("_", " ")
-    known = REASONS.get(text.strip("() ")) or _by_text(plain)
+    known = REASONS.get(text.strip("() ")) or _find_by_text(plain)
     if known:
         return known
-    parts = [REASONS.get(p) or _by_text(p) for p in map(str.strip, plain.split(","))]
+    parts = [REASONS.get(p) or _find_by_text(p) for p in map(str.strip, plain.split(","))]
     found = [p for p in parts if p]
     if not found:
-        return Reason(_shown(text), Ends.UNKNOWN, "a reason that sentinel does not know")
+        return PendingReason(
+            _show_reason(text), ReasonEnd.UNKNOWN, "a reason that sentinel does not know"
+        )
     return min(found, key=lambda r: (_ORDER[r.ends], r.patience or 0))
 
 
-def explain_of(
+def explain_job_reason(
     reason: str, partition: str, *, expected: bool = False, grows: bool = False
-) -> Reason:
+) -> PendingReason:
     """What the reason of a job in this partition (or these, `a,b`) means. `expected`: Slurm has an
     estimate of its start. `grows`: its partition is empty, or its nodes come and go."""
-    told = explain(reason)
-    if told.ends is not Ends.PERSON or told.held:
+    told = explain_reason(reason)
+    if told.ends is not ReasonEnd.PERSON or told.held:
         return told
     if expected:
-        return Reason(told.code, Ends.ITSELF, "not everywhere; Slurm expects it to start", DAY)
+        return PendingReason(
+            told.code, ReasonEnd.ITSELF, "not everywhere; Slurm expects it to start", DAY_S
+        )
     if told.one_partition and "," in partition:
         words = f"{told.meaning}, of several the one that was tried last"
-        return Reason(told.code, Ends.ITSELF, words, DAY)
+        return PendingReason(told.code, ReasonEnd.ITSELF, words, DAY_S)
     if grows and told.code == "PartitionConfig":
-        return Reason(told.code, Ends.ITSELF, "waits for nodes to come into its partition", DAY)
+        return PendingReason(
+            told.code, ReasonEnd.ITSELF, "waits for nodes to come into its partition", DAY_S
+        )
     return told
 
 
-_ORDER = {Ends.ITSELF: 0, Ends.UNKNOWN: 1, Ends.PERSON: 2}
+_ORDER = {ReasonEnd.ITSELF: 0, ReasonEnd.UNKNOWN: 1, ReasonEnd.PERSON: 2}
 
 
-def _by_text(plain: str) -> Reason | None:
+def _find_by_text(plain: str) -> PendingReason | None:
     if plain.endswith("Stage-out in progress"):
-        return Reason("Stage-out in progress", Ends.ITSELF, "waits for the burst buffer")
+        return PendingReason(
+            "Stage-out in progress", ReasonEnd.ITSELF, "waits for the burst buffer"
+        )
     head = REASONS.get(plain.partition(":")[0])
     if head and head.code == "RaisedSignal":
         return head
     return next((r for r in TEXTS if plain.startswith(r.code.replace("_", " "))), None)
 
 
-def _shown(text: str) -> str:
+def _show_reason(text: str) -> str:
     return shortened(visible(text), 120) or "none given"

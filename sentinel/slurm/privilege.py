@@ -14,11 +14,11 @@ from msgspec import Struct
 
 from sentinel.core.errors import CannotTell
 from sentinel.core.text import visible
-from sentinel.slurm.client import Client
-from sentinel.slurm.complaints import complaint
-from sentinel.slurm.rights import Who, who
-from sentinel.slurm.snapshot import Snapshot
-from sentinel.slurm.words import text
+from sentinel.slurm.client import SlurmClient
+from sentinel.slurm.complaints import describe_stderr
+from sentinel.slurm.rights import SlurmUser, ask_user
+from sentinel.slurm.snapshot import SlurmSnapshot
+from sentinel.slurm.words import decode_text
 
 REMEDY = (
     "run sentinel as root or SlurmUser, or let an administrator do: sacctmgr modify user NAME set "
@@ -33,17 +33,17 @@ class Privilege(Struct, frozen=True):
     why: str
 
 
-def privilege(snapshot: Snapshot, prefix: Sequence[str] = ()) -> Privilege:
+def find_privilege(snapshot: SlurmSnapshot, prefix: Sequence[str] = ()) -> Privilege:
     """With `prefix`, as that command would be run (only sudo can be asked without doing it)."""
     try:
         if prefix:
-            return _through(snapshot.client, prefix)
-        return _own(snapshot, who(snapshot.client))
+            return _sudo_privilege(snapshot.client, prefix)
+        return _own_privilege(snapshot, ask_user(snapshot.client))
     except CannotTell as error:
         return Privilege(None, str(error))
 
 
-def _own(snapshot: Snapshot, me: Who) -> Privilege:
+def _own_privilege(snapshot: SlurmSnapshot, me: SlurmUser) -> Privilege:
     if me.uid == 0:
         return Privilege(True, f"{me.name} is root")
     config = snapshot.config()
@@ -51,29 +51,31 @@ def _own(snapshot: Snapshot, me: Who) -> Privilege:
         return Privilege(True, f"{me.name} is SlurmUser")
     if not config.accounting:
         return Privilege(False, f"{me.name} is neither root nor SlurmUser ({config.slurm_user})")
-    level = _level(snapshot.client, me.name)
+    level = _admin_level(snapshot.client, me.name)
     if level == "Administrator":
         return Privilege(True, f"{me.name} has AdminLevel=Administrator")
     enough = "; an Operator may look, not change" if level == "Operator" else ""
     return Privilege(False, f"{me.name} has AdminLevel={level or 'None'}{enough}")
 
 
-def _level(client: Client, name: str) -> str:
+def _admin_level(client: SlurmClient, name: str) -> str:
     """sacctmgr(1) prints `alice|Operator`; no text of users is in the two fields."""
     question = ("show", "user", f"name={name}", "format=user,admin")
-    rows = text(client.ask("sacctmgr", "-n", "-P", *question)).splitlines()
+    rows = decode_text(client.ask_slurm("sacctmgr", "-n", "-P", *question)).splitlines()
     found = dict(row.rpartition("|")[::2] for row in rows)
     return found.get(name, "")
 
 
-def _through(client: Client, prefix: Sequence[str]) -> Privilege:
+def _sudo_privilege(client: SlurmClient, prefix: Sequence[str]) -> Privilege:
     """`sudo -l COMMAND` says whether it would be run, and runs nothing (sudo(8))."""
     shown = visible(" ".join(prefix))
     if os.path.basename(prefix[0]) != "sudo":
         return Privilege(None, f"through {shown}: cannot be told without trying")
     for state in (("State=UNDRAIN",), ("State=DRAIN", "Reason=sentinel: test")):
-        done = client.run(prefix[0], "-n", "-l", "scontrol", "update", "NodeName=node", *state)
+        done = client.run_command(
+            prefix[0], "-n", "-l", "scontrol", "update", "NodeName=node", *state
+        )
         if done.code:
-            said = complaint(done.err) or "it is not in sudoers"
+            said = describe_stderr(done.err) or "it is not in sudoers"
             return Privilege(False, f"{shown} does not allow scontrol update … {state[0]}: {said}")
     return Privilege(True, f"{shown} allows scontrol update")

@@ -17,13 +17,21 @@ from msgspec import Struct
 from sentinel.core.cluster import Job
 from sentinel.core.errors import CannotTell
 from sentinel.core.text import shortened
-from sentinel.slurm.words import Memo, elements, epoch, optional_text, parse_count, seconds, text
+from sentinel.slurm.words import (
+    WordMemo,
+    count_elements,
+    decode_optional_text,
+    decode_text,
+    parse_count,
+    parse_epoch,
+    parse_time_limit,
+)
 
 _OWN = "%i %A %F %K %V %S %e %N"  # Slurm's own words: a blank is mark enough
 _SHARED = ("%u", "%a", "%P", "%T", "%r", "%l", "%D", "%x")  # alike in thousands of jobs
 _FILES = ("%Z", "%o")
 _PIECE = 1 << 20  # bytes that are taken apart at once: the peak of memory stays low
-_REMEMBERED = 1 << 14  # distinct texts kept for sharing; unlike ones would only cost memory
+_MAX_REMEMBERED = 1 << 14  # distinct texts kept for sharing; unlike ones would only cost memory
 
 
 SLUIDS = ("squeue", "-a", "-t", "all", "-O", "JobId:32,SLUID:32")
@@ -33,7 +41,7 @@ _SLUID = re.compile(r"s[0-9A-HJKMNP-TV-Z]{13}")  # print_sluid() in src/common/s
 _NO_SLUID = "s0000000000000"  # of a job that an older slurmctld began
 
 
-class Marks(Struct, frozen=True):
+class QueueMarks(Struct, frozen=True):
     """The ends of one call's columns (`group`), of fields within them, and of records."""
 
     group: bytes
@@ -41,19 +49,19 @@ class Marks(Struct, frozen=True):
     record: bytes
 
 
-def marks(nonce: str) -> Marks:
+def make_marks(nonce: str) -> QueueMarks:
     """What separates the answer of the call that was given this nonce."""
-    return Marks(*(f"{nonce}{end}".encode("ascii") for end in ("|", ";", ".\n")))
+    return QueueMarks(*(f"{nonce}{end}".encode("ascii") for end in ("|", ";", ".\n")))
 
 
-def columns(nonce: str) -> str:
+def squeue_format(nonce: str) -> str:
     """The value of squeue's `-o` whose answer `read_jobs` understands."""
     field = f"{nonce};"
     groups = (_OWN, field.join(_SHARED), "%j", "%E", field.join(_FILES))
     return f"{nonce}|".join(groups) + f"{nonce}."
 
 
-def read_list(out: bytes, nonce: str) -> list[Job]:
+def read_queue(out: bytes, nonce: str) -> list[Job]:
     """All jobs of an answer that was asked for with its header; CannotTell as `read_jobs`.
 
     squeue prints the header once slurmctld has answered (print_jobs_array() in
@@ -65,11 +73,11 @@ def read_list(out: bytes, nonce: str) -> list[Job]:
 def header_end(out: bytes, nonce: str) -> int:
     """Where the rows begin behind the header of an answer to `-o` or `-O`; CannotTell where there is
     none. The answer itself is not copied: it may have hundreds of megabytes."""
-    mark = marks(nonce).record
+    mark = make_marks(nonce).record
     found = out.find(mark)
     if found < 0 or not out.startswith(b"JOBID"):
         raise CannotTell(
-            f"squeue's answer is not in the form asked for: it begins with {text(out[:80])!r}"
+            f"squeue's answer is not in the form asked for: it begins with {decode_text(out[:80])!r}"
             if out
             else "squeue printed nothing, not even its header, with exit code 0: what stands "
             "before it (a wrapper, command_prefix) has lost its answer"
@@ -80,12 +88,12 @@ def header_end(out: bytes, nonce: str) -> int:
 def read_jobs(out: bytes, nonce: str, start: int = 0) -> list[Job]:
     """All jobs of an answer from `start` on; CannotTell unless every record is whole and as asked
     for."""
-    ends = marks(nonce)
+    ends = make_marks(nonce)
     jobs: list[Job] = []
-    reader = _Reader(ends)
+    reader = _JobReader(ends)
     try:
-        for piece in pieces(out, ends.record, start):
-            reader.read(piece.split(ends.record), jobs)
+        for piece in record_chunks(out, ends.record, start):
+            reader.read_records(piece.split(ends.record), jobs)
     except ValueError as error:
         raise CannotTell(
             f"squeue's answer is not in the form asked for, after {len(jobs)} jobs: {error}"
@@ -97,7 +105,7 @@ def read_sluids(out: bytes) -> dict[str, str]:
     """Job ids by SLUID, by which cgroups are named since 26.05; one that two jobs have is left
     out. CannotTell unless the header and every line are as asked for."""
     found, twice = dict[str, str](), set[str]()
-    header, *lines = text(out).splitlines() or [""]
+    header, *lines = decode_text(out).splitlines() or [""]
     if header.split() != ["JOBID", "SLUID"]:
         raise CannotTell(f"squeue's answer is no list of SLUIDs: {shortened(header, 80)!r}")
     for line in lines:
@@ -110,7 +118,7 @@ def read_sluids(out: bytes) -> dict[str, str]:
     return {s: job for s, job in found.items() if s != _NO_SLUID and s not in twice}
 
 
-def pieces(out: bytes, record: bytes, start: int = 0) -> Iterator[bytes]:
+def record_chunks(out: bytes, record: bytes, start: int = 0) -> Iterator[bytes]:
     """The answer from `start` on in pieces of whole records, each without its last mark. ValueError
     where the last one is cut off."""
     size = len(out)
@@ -127,17 +135,17 @@ def pieces(out: bytes, record: bytes, start: int = 0) -> Iterator[bytes]:
 Shared = tuple[str, str, str, str, str, int | None, int, str]
 
 
-class _Reader:
+class _JobReader:
     """Jobs from records, with a memory of the words they share."""
 
-    def __init__(self, ends: Marks) -> None:
+    def __init__(self, ends: QueueMarks) -> None:
         self._ends = ends
-        self._shared: Memo[Shared] = Memo(self._read_shared)
-        self._files: Memo[tuple[str, str]] = Memo(self._read_files)
-        self._tasks: Memo[tuple[str, int]] = Memo(_read_task)
-        self._texts: Memo[str] = Memo(text)
+        self._shared: WordMemo[Shared] = WordMemo(self._read_shared)
+        self._files: WordMemo[tuple[str, str]] = WordMemo(self._read_files)
+        self._tasks: WordMemo[tuple[str, int]] = WordMemo(_read_task)
+        self._texts: WordMemo[str] = WordMemo(decode_text)
 
-    def read(self, records: list[bytes], jobs: list[Job]) -> None:
+    def read_records(self, records: list[bytes], jobs: list[Job]) -> None:
         """Append one job per record. ValueError where a record has another form."""
         # 100,000 times per pass: local names, one split per kind of mark, no calls for
         # what was seen before; names and nodes are rarely alike, and a memory of them costs
@@ -152,7 +160,7 @@ class _Reader:
             workdir, command = files_of[files]
             index, size = tasks[task]
             if not raw_job.isdigit():
-                raise ValueError(f"{text(raw_job)!r} is no job id")
+                raise ValueError(f"{decode_text(raw_job)!r} is no job id")
             job_id = raw_job.decode("ascii")
             add(
                 Job(
@@ -168,9 +176,9 @@ class _Reader:
                     nodes.decode("ascii"),
                     count,
                     "" if dependency == b"(null)" else texts[dependency],
-                    epoch(submitted),
-                    epoch(started),
-                    epoch(ends),
+                    parse_epoch(submitted),
+                    parse_epoch(started),
+                    parse_epoch(ends),
                     limit,
                     size,
                     exclude,
@@ -179,31 +187,31 @@ class _Reader:
                     command,
                 )
             )
-        self._forget()
+        self._forget_words()
 
-    def _forget(self) -> None:
+    def _forget_words(self) -> None:
         for memo in (self._files, self._texts, self._tasks, self._shared):
-            if len(memo) > _REMEMBERED:
+            if len(memo) > _MAX_REMEMBERED:
                 memo.clear()
 
     def _read_shared(self, raw: bytes) -> Shared:
         user, account, partition, state, reason, limit, nodes, exclude = raw.split(self._ends.field)
         return (
-            text(user),
-            optional_text(account),
-            optional_text(partition),
-            text(state),
-            text(reason),
-            seconds(limit),
+            decode_text(user),
+            decode_optional_text(account),
+            decode_optional_text(partition),
+            decode_text(state),
+            decode_text(reason),
+            parse_time_limit(limit),
             parse_count(nodes),
-            optional_text(exclude),
+            decode_optional_text(exclude),
         )
 
     def _read_files(self, raw: bytes) -> tuple[str, str]:
         workdir, command = raw.split(self._ends.field)
-        return optional_text(workdir), optional_text(command)
+        return decode_optional_text(workdir), decode_optional_text(command)
 
 
 def _read_task(raw: bytes) -> tuple[str, int]:
-    task = optional_text(raw)
-    return task, elements(task)
+    task = decode_optional_text(raw)
+    return task, count_elements(task)

@@ -11,13 +11,13 @@ from collections.abc import Iterator, Mapping
 
 from sentinel.core.cluster import Reservation
 from sentinel.core.errors import CannotTell
-from sentinel.core.hostlist import printed
-from sentinel.slurm.words import epoch, text
+from sentinel.core.hostlist import expand_printed
+from sentinel.slurm.words import decode_text, parse_epoch
 
-QUESTION = ("scontrol", "-o", "show", "reservation")
+RESERVATIONS_QUESTION = ("scontrol", "-o", "show", "reservation")
 
 _NONE = "No reservations in the system"
-_LINE = re.compile(r"ReservationName=(.*?) StartTime=(\S+) EndTime=(\S+) ")
+_LINE_PATTERN = re.compile(r"ReservationName=(.*?) StartTime=(\S+) EndTime=(\S+) ")
 _NODES = re.compile(r" Nodes=(\S*) ")
 _FLAGS = re.compile(r" Flags=(\S*)")
 _WHO = re.compile(r" (Users|Groups|Accounts)=(\S*)")
@@ -28,11 +28,11 @@ BY_SLURM = frozenset({"SPEC_NODES", "ALL_NODES"})
 
 def read_reservations(out: bytes) -> list[Reservation]:
     """All reservations of an answer, running or to come; CannotTell where one is not understood."""
-    answer = text(out)
+    answer = decode_text(out)
     if answer.strip() == _NONE:
         return []
     try:
-        return [_read(line) for line in _lines(answer)]
+        return [_read_reservation(line) for line in _reservation_lines(answer)]
     except ValueError as error:
         raise CannotTell(f"scontrol's answer about reservations: {error}") from None
 
@@ -50,7 +50,7 @@ def is_as_asked(found: Reservation, params: Mapping[str, str]) -> bool:
     )
 
 
-def _lines(answer: str) -> Iterator[str]:
+def _reservation_lines(answer: str) -> Iterator[str]:
     """A line for each; what a comment holds after a line end begins none."""
     if not answer.endswith("\n"):
         raise ValueError("it is cut off" if answer else "it is empty")
@@ -60,25 +60,27 @@ def _lines(answer: str) -> Iterator[str]:
     yield from lines
 
 
-def _read(line: str) -> Reservation:
-    found, nodes, flags = _LINE.match(line), _NODES.search(line), _FLAGS.search(line)
+def _read_reservation(line: str) -> Reservation:
+    found, nodes, flags = _LINE_PATTERN.match(line), _NODES.search(line), _FLAGS.search(line)
     if not (found and nodes and flags):
         raise ValueError(f"fields are missing: {line[:80]!r}")
-    begin, end = epoch(found[2].encode()), epoch(found[3].encode())
+    begin, end = parse_epoch(found[2].encode()), parse_epoch(found[3].encode())
     if begin is None or end is None:
         raise ValueError(f"a time is missing: {line[:80]!r}")
-    who = {key: set() if text == "(null)" else set(text.split(",")) for key, text in _who(line)}
+    who = {
+        key: set() if text == "(null)" else set(text.split(",")) for key, text in _read_who(line)
+    }
     return Reservation(
         name=found[1],
         starts=begin,
         ends=end,
-        nodes=frozenset(() if nodes[1] == "(null)" else printed(nodes[1])),
+        nodes=frozenset(() if nodes[1] == "(null)" else expand_printed(nodes[1])),
         flags=frozenset(filter(None, flags[1].split(","))),
         users=frozenset(who.get("Users", ())),
         others=bool(who.get("Groups") or who.get("Accounts")),
     )
 
 
-def _who(line: str) -> Iterator[tuple[str, str]]:
+def _read_who(line: str) -> Iterator[tuple[str, str]]:
     """The first of each: a comment comes last."""
     yield from reversed(_WHO.findall(line))

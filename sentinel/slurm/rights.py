@@ -15,49 +15,51 @@ from msgspec import Struct
 
 from sentinel.core.errors import CannotTell
 from sentinel.core.text import shortened, visible
-from sentinel.slurm.client import Client
-from sentinel.slurm.control import Config
-from sentinel.slurm.words import text
+from sentinel.slurm.client import SlurmClient
+from sentinel.slurm.control import SlurmConfig
+from sentinel.slurm.words import decode_text
 
 ADMINISTRATORS = frozenset({"Operator", "Administrator"})
-_ID = re.compile(r"uid=(\d+)(?:\(([^)]*)\))?")
+_UID_PATTERN = re.compile(r"uid=(\d+)(?:\(([^)]*)\))?")
 
 
-class Who(Struct, frozen=True):
+class SlurmUser(Struct, frozen=True):
     """The user as whom Slurm is asked; the name is the uid where there is none."""
 
     uid: int
     name: str
 
 
-class Rights(Struct, frozen=True):
+class QueueRights(Struct, frozen=True):
     """What is known of the asker: `admin` sees every job, `private` hides others' from the rest."""
 
-    who: Who
+    who: SlurmUser
     admin: bool
     private: bool
 
 
-def who(client: Client) -> Who:
+def ask_user(client: SlurmClient) -> SlurmUser:
     """Asked where the commands run: through a prefix, that is another host's user."""
-    told = text(client.ask("id"))
-    match = _ID.match(told)
+    told = decode_text(client.ask_slurm("id"))
+    match = _UID_PATTERN.match(told)
     if not match:
         begins = shortened(visible(told.strip()), 80)
         raise CannotTell(f"id(1) does not say as whom Slurm is asked: it prints '{begins}'")
-    return Who(int(match[1]), match[2] or match[1])
+    return SlurmUser(int(match[1]), match[2] or match[1])
 
 
-def find(client: Client, me: Who, config: Callable[[], Config]) -> Rights:
+def find_rights(
+    client: SlurmClient, me: SlurmUser, config: Callable[[], SlurmConfig]
+) -> QueueRights:
     """Root needs no question; for others slurmctld is asked, and slurmdbd where there is one."""
     if me.uid == 0:
-        return Rights(me, admin=True, private=False)
+        return QueueRights(me, admin=True, private=False)
     slurm = config()
-    admin = me.name == slurm.slurm_user or (slurm.accounting and _administers(client, me))
-    return Rights(me, admin=admin, private="jobs" in slurm.private)
+    admin = me.name == slurm.slurm_user or (slurm.accounting and _is_administrator(client, me))
+    return QueueRights(me, admin=admin, private="jobs" in slurm.private)
 
 
-def refusal(rights: Rights, users: Collection[str] | None) -> str:
+def refusal_reason(rights: QueueRights, users: Collection[str] | None) -> str:
     """Why a list of these users' jobs (None: everybody's) would not be the truth; else empty."""
     if rights.admin:
         return ""
@@ -76,9 +78,9 @@ def refusal(rights: Rights, users: Collection[str] | None) -> str:
     return ""
 
 
-def _administers(client: Client, me: Who) -> bool:
+def _is_administrator(client: SlurmClient, me: SlurmUser) -> bool:
     """sacctmgr(1) prints `alice|Operator`; no text of users is in the two fields."""
     question = ("show", "user", f"name={me.name}", "format=user,admin")
-    rows = text(client.ask("sacctmgr", "-n", "-P", *question)).splitlines()
+    rows = decode_text(client.ask_slurm("sacctmgr", "-n", "-P", *question)).splitlines()
     levels = [level for name, _, level in (row.rpartition("|") for row in rows) if name == me.name]
     return bool(ADMINISTRATORS.intersection(levels))

@@ -7,19 +7,19 @@ width is never cut.
 from __future__ import annotations
 
 from sentinel.core.errors import CannotTell
-from sentinel.slurm.gres import of_job
-from sentinel.slurm.words import parse_count, text
+from sentinel.slurm.gres import count_job_gpus
+from sentinel.slurm.words import decode_text, parse_count
 
 _SIZES = ("JobID", "tres-alloc", "tres-per-job", "tres-per-node", "tres-per-task", "NumNodes")
 
 
-def columns(nonce: str) -> str:
-    """The value of squeue's `-O` whose answer `read_sizes` understands: it alone has all GPUs."""
+def gpu_columns(nonce: str) -> str:
+    """The value of squeue's `-O` whose answer `read_gpu_counts` understands: it alone has all GPUs."""
     fields = [f"{name}:{nonce}|" for name in _SIZES]
     return ",".join([*fields, f"NumTasks:{nonce}."])
 
 
-def read_sizes(out: bytes, nonce: str) -> dict[str, int]:
+def read_gpu_counts(out: bytes, nonce: str) -> dict[str, int]:
     """GPUs by job id; CannotTell unless every record is whole and as asked for."""
     *records, rest = out.split(f"{nonce}.\n".encode())
     sizes = {}
@@ -27,9 +27,11 @@ def read_sizes(out: bytes, nonce: str) -> dict[str, int]:
         if rest:
             raise ValueError("the last record is cut off")
         for record in records:
-            job, *tres, nodes, tasks = (text(f).strip() for f in record.split(f"{nonce}|".encode()))
+            job, *tres, nodes, tasks = (
+                decode_text(f).strip() for f in record.split(f"{nonce}|".encode())
+            )
             alloc, per_job, per_node, per_task = tres
-            sizes[job] = of_job(
+            sizes[job] = count_job_gpus(
                 alloc, per_job, per_node, per_task, parse_count(nodes), parse_count(tasks)
             )
     except ValueError as error:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 from sentinel.core.cluster import ControllerLogEntry
 from sentinel.core.errors import Invalid
-from sentinel.core.hostlist import printed
+from sentinel.core.hostlist import expand_printed
 from sentinel.core.text import visible
 
 UNTOLD = "drained by slurmctld, which does not log why"
@@ -32,7 +32,7 @@ EVENT = re.compile(
 _BACK = re.compile(r"(IDLE|MIXED|ALLOCATED|COMPLETING|PLANNED|RESERVED|MAINT)[^A-Z]?$")
 
 
-def entries(log: str, node: str) -> Iterator[ControllerLogEntry]:
+def node_entries(log: str, node: str) -> Iterator[ControllerLogEntry]:
     """What is logged of this node, oldest first."""
     asked: list[int] = []
     for event in EVENT.finditer(log):
@@ -44,11 +44,11 @@ def entries(log: str, node: str) -> Iterator[ControllerLogEntry]:
             yield ControllerLogEntry("drained", EPILOG if event["failed"] else UNTOLD)
         elif event["updated"] == node and _BACK.match(event["state"]):
             yield ControllerLogEntry("back", event["state"])
-        elif event["rebooted"] and node in expanded(event["rebooted"]):
+        elif event["rebooted"] and node in expand_nodes(event["rebooted"]):
             yield ControllerLogEntry("rebooted", "")
 
 
-def erased(
+def erased_reasons(
     log: str, node: str, own: Callable[[ControllerLogEntry], bool]
 ) -> tuple[ControllerLogEntry, ...] | None:
     """The reasons that a change of ours replaced although nobody saw them, oldest first.
@@ -58,7 +58,7 @@ def erased(
     """
     found: tuple[ControllerLogEntry, ...] | None = None
     since: list[ControllerLogEntry] = []
-    for entry in entries(log, node):
+    for entry in node_entries(log, node):
         if own(entry):
             found, since = tuple(since), []
         elif entry.kind in ("reason", "drained"):
@@ -66,15 +66,15 @@ def erased(
     return found
 
 
-def expanded(hostlist: str) -> frozenset[str]:
+def expand_nodes(hostlist: str) -> frozenset[str]:
     """The names, or none where the text is no list of nodes."""
     try:
-        return frozenset(printed(hostlist))
+        return frozenset(expand_printed(hostlist))
     except Invalid:
         return frozenset()
 
 
-def author(entry: ControllerLogEntry) -> str:
+def entry_author(entry: ControllerLogEntry) -> str:
     """Who gave a reason, where the audit of RPCs leaves no doubt; slurmctld itself by its name."""
     if entry.kind == "drained":
         return "slurmctld"

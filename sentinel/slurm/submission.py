@@ -18,15 +18,15 @@ from sentinel.core import hostlist
 from sentinel.core.cluster import Submission
 from sentinel.core.errors import CannotTell, Invalid
 from sentinel.slurm import gres
-from sentinel.slurm.words import MAX_SHORT_NUMBER, optional_text, parse_count
+from sentinel.slurm.words import MAX_SHORT_NUMBER, decode_optional_text, parse_count
 
-_FIELDS = (
+_SUBMISSION_FIELDS = (
     *("Name", "UserName", "Partition", "Account", "QOS", "TimeLimit", "NumNodes", "NumTasks"),
     *("cpus-per-task", "tres-per-job", "tres-per-node", "tres-per-task", "tres-alloc", "Feature"),
     *("Reservation", "WorkDir", "Command", "STDOUT", "AllocNodes", "JobArrayID"),
 )
-_PLAIN = re.compile(r"[\w@%+=:,./~ -]*", re.ASCII)
-_TIME = re.compile(r"[\d:-]+|UNLIMITED")
+_PLAIN_PATTERN = re.compile(r"[\w@%+=:,./~ -]*", re.ASCII)
+_TIME_PATTERN = re.compile(r"[\d:-]+|UNLIMITED")
 _SILENT = (23, 2)
 """The first release whose slurmctld tells the script without its arguments: packstr(argv[0]) in
 _pack_default_job_details(), src/slurmctld/job_mgr.c."""
@@ -36,7 +36,7 @@ _EXCLUDES = re.compile(
     r"(^| )((-x|--exclude|-a|--array|--wrap|--test-only)\b|--( |$)|-D(?! ?/)|--chdir(?![= ]/))"
 )
 """What is not added to: a folder that is not absolute would be looked for inside itself."""
-_WAITS = re.compile(r"(^| )(-d ?|--dep\w*[= ])\S+")
+_WAIT_OPTIONS = re.compile(r"(^| )(-d ?|--dep\w*[= ])\S+")
 
 
 def submitted_job(out: bytes) -> str:
@@ -46,62 +46,62 @@ def submitted_job(out: bytes) -> str:
     return found[-1].decode() if found else ""
 
 
-def bare(release: tuple[int, int]) -> bool:
+def hides_arguments(release: tuple[int, int]) -> bool:
     """Whether a slurmctld of this release keeps the arguments to itself; one of an unknown release
     may."""
     return not (0, 0) < release < _SILENT
 
 
-def columns(nonce: str) -> str:
-    """The value of squeue's `-O` whose answer `read` understands."""
-    return ",".join([*(f"{name}:{nonce}|" for name in _FIELDS), f"JobID:{nonce}."])
+def submission_columns(nonce: str) -> str:
+    """The value of squeue's `-O` whose answer `read_submission` understands."""
+    return ",".join([*(f"{name}:{nonce}|" for name in _SUBMISSION_FIELDS), f"JobID:{nonce}."])
 
 
-def read(out: bytes, nonce: str, job_id: str) -> Submission | None:
+def read_submission(out: bytes, nonce: str, job_id: str) -> Submission | None:
     """That job's row, None where there is none; CannotTell when the form is another."""
     *records, rest = out.split(f"{nonce}.\n".encode())
     for record in records:
         *fields, number = record.split(f"{nonce}|".encode())
-        if rest or len(fields) != len(_FIELDS):
+        if rest or len(fields) != len(_SUBMISSION_FIELDS):
             raise CannotTell("squeue's answer about a job is not in the form asked for")
-        told = dict(zip(_FIELDS, map(optional_text, fields), strict=True))
+        told = dict(zip(_SUBMISSION_FIELDS, map(decode_optional_text, fields), strict=True))
         if job_id in (number.decode(errors="replace"), told["JobArrayID"]):
-            return _read(told)
+            return _make_submission(told)
     return None
 
 
-def again(job: Submission, without: str = "", wait: str = "") -> tuple[str, ...]:
+def resubmit_argv(job: Submission, without: str = "", wait: str = "") -> tuple[str, ...]:
     """The words of the command that submits it again, but not onto the node `without`, and to start
     when `wait` allows it (an expression of sbatch's --dependency); to be run in its working directory.
     Empty where that cannot be told exactly."""
-    if "+" in job.id or not job.command or not _PLAIN.fullmatch(job.command):
+    if "+" in job.id or not job.command or not _PLAIN_PATTERN.fullmatch(job.command):
         return ()
-    keep = _keep(job, without, wait)
-    options, command = _typed(job)
+    keep = _kept_options(job, without, wait)
+    options, command = _split_typed_line(job)
     if command:
         # What it waited for itself is over. In a form that is not found here the later one counts, ours.
-        options = _WAITS.sub("", " ".join(options)).split() if wait else options
+        options = _WAIT_OPTIONS.sub("", " ".join(options)).split() if wait else options
         return ("sbatch", *options, *keep, *command)
     if job.bare:
         return ()
     return ("sbatch", *job.options, *keep, *job.command.split())
 
 
-def shell(job: Submission, without: str = "", wait: str = "") -> str:
+def resubmit_shell(job: Submission, without: str = "", wait: str = "") -> str:
     """The same for a person's shell, quoted; where there is no script any more, how to get it."""
-    words = again(job, without, wait)
+    words = resubmit_argv(job, without, wait)
     if not words and job.bare and job.command:
-        words = again(replace(job, bare=False), without, wait)
+        words = resubmit_argv(replace(job, bare=False), without, wait)
         return f"cd {quote(job.workdir)} && {' '.join(map(quote, words))}{_ADD}" if words else ""
     if not words and job.id.isdigit():
         script = f"again-{job.id}.sh"
         write = f"scontrol write batch_script {job.id} {script}"
-        words = ("sbatch", *job.options, *_keep(job, without, wait), script)
+        words = ("sbatch", *job.options, *_kept_options(job, without, wait), script)
         return f"cd {quote(job.workdir)} && {write} && {' '.join(map(quote, words))}"
     return f"cd {quote(job.workdir)} && {' '.join(map(quote, words))}" if words else ""
 
 
-def _typed(job: Submission) -> tuple[Sequence[str], Sequence[str]]:
+def _split_typed_line(job: Submission) -> tuple[Sequence[str], Sequence[str]]:
     """The options and the command, if the words of the line are those that were typed: none of them
     held a blank, and what is added contradicts none. Else nothing."""
     words = job.line.split()
@@ -109,32 +109,32 @@ def _typed(job: Submission) -> tuple[Sequence[str], Sequence[str]]:
         paths = [normpath(join(job.workdir, word)) for word in words]
         at = paths.index(job.command) if job.command in paths else 0
     else:
-        tail = next((t for t in (job.command, _relative(job)) if job.line.endswith(t)), "")
+        tail = next((t for t in (job.command, _relative_script(job)) if job.line.endswith(t)), "")
         at = len(words) - len(tail.split()) if tail else 0
-    blank = " " in job.name or not _PLAIN.fullmatch(job.line)
+    blank = " " in job.name or not _PLAIN_PATTERN.fullmatch(job.line)
     sure = not blank and not _EXCLUDES.search(job.line) and "_" not in job.id
     known = sure and at > 0 and words[0].rpartition("/")[2] == "sbatch"
     return (words[1:at], words[at:]) if known else ((), ())
 
 
-def _relative(job: Submission) -> str:
+def _relative_script(job: Submission) -> str:
     """The script as it was named from the working directory."""
     return job.command.removeprefix(job.workdir.rstrip("/") + "/")
 
 
-def _keep(job: Submission, without: str, wait: str) -> tuple[str, ...]:
+def _kept_options(job: Submission, without: str, wait: str) -> tuple[str, ...]:
     """The options for the nodes that it keeps away from, and for what it waits for."""
     after = (f"--dependency={wait}",) if wait else ()
     try:
-        names = [*(hostlist.expand(job.exclude) if job.exclude else ())]
+        names = [*(hostlist.expand_hostlist(job.exclude) if job.exclude else ())]
         names += [hostlist.check_name(without)] if without else []
     except Invalid:
         return after
-    return (*after, f"--exclude={hostlist.shown(names)}") if names else after
+    return (*after, f"--exclude={hostlist.fold_for_people(names)}") if names else after
 
 
-def _read(told: dict[str, str]) -> Submission:
-    nodes, tasks = _number(told["NumNodes"]), _number(told["NumTasks"])
+def _make_submission(told: dict[str, str]) -> Submission:
+    nodes, tasks = _parse_number(told["NumNodes"]), _parse_number(told["NumTasks"])
     asked = told["tres-per-job"], told["tres-per-node"], told["tres-per-task"]
     return Submission(
         id=told["JobArrayID"],
@@ -143,14 +143,14 @@ def _read(told: dict[str, str]) -> Submission:
         workdir=told["WorkDir"],
         command=told["Command"],
         stdout=told["STDOUT"],
-        options=tuple(_options(told, nodes, tasks)),
-        gpus=gres.of_job(told["tres-alloc"], *asked, nodes, tasks),
+        options=tuple(_submit_options(told, nodes, tasks)),
+        gpus=gres.count_job_gpus(told["tres-alloc"], *asked, nodes, tasks),
         nodes=nodes,
         host=told["AllocNodes"] if told["AllocNodes"] != "N/A" else "",
     )
 
 
-def _options(told: dict[str, str], nodes: int, tasks: int) -> Iterator[str]:
+def _submit_options(told: dict[str, str], nodes: int, tasks: int) -> Iterator[str]:
     yield f"--job-name={told['Name']}"
     for key, option in (("Partition", "partition"), ("Account", "account"), ("QOS", "qos")):
         if told[key] not in ("", "N/A"):
@@ -159,20 +159,20 @@ def _options(told: dict[str, str], nodes: int, tasks: int) -> Iterator[str]:
         yield f"--nodes={nodes}"
     if tasks and tasks != nodes:
         yield f"--ntasks={tasks}"
-    if 1 < _number(told["cpus-per-task"]) < MAX_SHORT_NUMBER:
+    if 1 < _parse_number(told["cpus-per-task"]) < MAX_SHORT_NUMBER:
         yield f"--cpus-per-task={told['cpus-per-task']}"
     for key, option in (("Feature", "constraint"), ("Reservation", "reservation")):
         if told[key] not in ("", "N/A"):
             yield f"--{option}={told[key]}"
-    yield from _tres(told)
-    if _TIME.fullmatch(told["TimeLimit"]):
+    yield from _tres_options(told)
+    if _TIME_PATTERN.fullmatch(told["TimeLimit"]):
         yield f"--time={told['TimeLimit']}"
     task = told["JobArrayID"].partition("_")[2]
     if task.isdigit():
         yield f"--array={task}"
 
 
-def _tres(told: dict[str, str]) -> Iterator[str]:
+def _tres_options(told: dict[str, str]) -> Iterator[str]:
     """`gres:gpu:8` (`gres/gpu:8` from 24.05 on, and `gpu:8` of a node in 20.11) as the options that
     ask for it."""
     for key, option in (
@@ -188,5 +188,5 @@ def _tres(told: dict[str, str]) -> Iterator[str]:
             yield f"--{option}={','.join(items)}"
 
 
-def _number(text: str) -> int:
+def _parse_number(text: str) -> int:
     return parse_count(text) if text.isdigit() else 0

@@ -8,12 +8,14 @@ BlockIndex=0 Nodes=n[1-32] BlockSize=32`.
 import re
 from collections.abc import Mapping
 
-QUESTION = ("scontrol", "show", "topology")
-_LINE = re.compile(r"(?m)^(?:SwitchName=(\S+) Level=0 |BlockName=(\S+) )(?:.* )?Nodes=(\S+)")
+TOPOLOGY_QUESTION = ("scontrol", "show", "topology")
+_SWITCH_PATTERN = re.compile(
+    r"(?m)^(?:SwitchName=(\S+) Level=0 |BlockName=(\S+) )(?:.* )?Nodes=(\S+)"
+)
 
 
 def read_topology(out: bytes) -> Mapping[str, str]:
     """Each leaf switch or block with its nodes as a hostlist; empty where there are none."""
     text = out.decode("utf-8", "replace")
-    found = {switch or block: nodes for switch, block, nodes in _LINE.findall(text)}
+    found = {switch or block: nodes for switch, block, nodes in _SWITCH_PATTERN.findall(text)}
     return {name: nodes for name, nodes in found.items() if nodes != "(null)"}

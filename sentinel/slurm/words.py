@@ -14,10 +14,10 @@ MAX_NUMBER, MAX_SHORT_NUMBER = 0xFFFFFFF0, 0xFFF0
 """MAX_VAL and MAX_VAL16 of slurm/slurm.h. What is not below them stands for no number: NO_VAL
 (4294967294), INFINITE, NO_VAL64, NO_VAL16 and so on."""
 
-_LIMIT = re.compile(rb"(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+)")
+_TIME_LIMIT_PATTERN = re.compile(rb"(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+)")
 
 
-class Memo(dict[bytes, Meaning], Generic[Meaning]):
+class WordMemo(dict[bytes, Meaning], Generic[Meaning]):
     """What a piece of output means, worked out once: most jobs share most of their words."""
 
     def __init__(self, read: Callable[[bytes], Meaning]) -> None:
@@ -28,7 +28,7 @@ class Memo(dict[bytes, Meaning], Generic[Meaning]):
         return meaning
 
 
-def nonce() -> str:
+def make_nonce() -> str:
     """64 random bits in twelve characters that no option of Slurm takes for syntax.
 
     A user who fills a name of 1,000 characters with guesses is right once in 10^16 passes.
@@ -36,14 +36,14 @@ def nonce() -> str:
     return "x" + b2a_base64(urandom(8), newline=False).rstrip(b"=").decode("ascii")
 
 
-def text(raw: bytes) -> str:
+def decode_text(raw: bytes) -> str:
     """UTF-8, and bytes that are not as `\\xff`: nothing is lost, nothing fails."""
     return raw.decode("utf-8", "backslashreplace")
 
 
-def optional_text(raw: bytes) -> str:
-    """As `text`; what C prints for a missing string is an empty one."""
-    return "" if raw in (b"(null)", b"N/A") else text(raw)
+def decode_optional_text(raw: bytes) -> str:
+    """As `decode_text`; what C prints for a missing string is an empty one."""
+    return "" if raw in (b"(null)", b"N/A") else decode_text(raw)
 
 
 def parse_count(raw: bytes | str, limit: int = MAX_NUMBER) -> int:
@@ -53,33 +53,33 @@ def parse_count(raw: bytes | str, limit: int = MAX_NUMBER) -> int:
     return number if number < limit else 0
 
 
-def epoch(raw: bytes) -> int | None:
+def parse_epoch(raw: bytes) -> int | None:
     """Seconds since 1970 (SLURM_TIME_FORMAT=%s); None where Slurm has no time. ValueError."""
     return None if raw in UNSET else parse_count(raw) or None
 
 
-def seconds(raw: bytes) -> int | None:
+def parse_time_limit(raw: bytes) -> int | None:
     """A time limit `[[days-]hours:]minutes:seconds`; None without one. ValueError."""
     if raw in UNSET:
         return None
-    match = _LIMIT.fullmatch(raw)
+    match = _TIME_LIMIT_PATTERN.fullmatch(raw)
     if not match:
-        raise ValueError(f"{text(raw)!r} is no time limit")
+        raise ValueError(f"{decode_text(raw)!r} is no time limit")
     days, hours, minutes, rest = (int(part or 0) for part in match.groups())
     return ((days * 24 + hours) * 60 + minutes) * 60 + rest
 
 
-def elements(task: str) -> int:
+def count_elements(task: str) -> int:
     """How many array elements `%K` stands for: `3`, `0-5,9%2`, `0-100:4`. ValueError.
 
     A list that Slurm cut (`1,3,5,...`) is refused: SLURM_BITSTR_LEN=0 was not honoured.
     """
     if not task:
         return 1
-    return sum(_count(part) for part in task.partition("%")[0].split(","))
+    return sum(_count_part(part) for part in task.partition("%")[0].split(","))
 
 
-def _count(part: str) -> int:
+def _count_part(part: str) -> int:
     first, dash, rest = part.partition("-")
     if not dash:
         int(first)
@@ -88,7 +88,7 @@ def _count(part: str) -> int:
     return (int(last) - int(first)) // int(step or 1) + 1
 
 
-def uid_of(name: str) -> int | None:
+def find_uid(name: str) -> int | None:
     """The uid of a user by name or number; None where this host does not know it."""
     import pwd
 

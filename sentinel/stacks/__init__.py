@@ -3,7 +3,7 @@
 The decisions are in sentinel.stacks.parse; stacks.sh runs on the nodes.
 """
 
-from sentinel.slurm.job import NoJob, Target
-from sentinel.stacks.gather import Asked, Looker
+from sentinel.slurm.job import NoSuchJob, StackTarget
+from sentinel.stacks.gather import StacksLooker, StacksRequest
 
-__all__ = ["Asked", "Looker", "NoJob", "Target"]
+__all__ = ["NoSuchJob", "StackTarget", "StacksLooker", "StacksRequest"]

@@ -21,12 +21,12 @@ from sentinel.core.node_answers import Remote
 from sentinel.stacks import script
 from sentinel.stacks.gather import read_answer
 from sentinel.stacks.parse import ras
-from sentinel.stacks.parse.devices import of_gpus, of_kernels
-from sentinel.stacks.parse.looks import facts, of_ras, of_recorder, partial
-from sentinel.stacks.parse.model import Dump, Missed, NodeStacks
-from sentinel.stacks.parse.verdict import Fact
-from sentinel.stacks.recordings import Order, beside, read
-from sentinel.stacks.script import Wish
+from sentinel.stacks.parse.devices import gpu_facts, kernel_facts
+from sentinel.stacks.parse.model import MissedNode, NodeStacks, StacksDump
+from sentinel.stacks.parse.two_looks import is_partial_look, ras_facts, recorder_facts, stack_facts
+from sentinel.stacks.parse.verdict import WitnessFact
+from sentinel.stacks.recordings import RecordingsOrder, prefixes_beside, read_recordings
+from sentinel.stacks.script import ScriptOptions
 
 PAUSE = 1 / 3
 """Part of the time between two looks: of a minute's run 12 s, in which a slow step passes."""
@@ -38,17 +38,17 @@ RECORDER = 1 / 12
 """Part of the time for the flight recorder's dumps."""
 
 
-class Closer(Struct, frozen=True, kw_only=True):
+class CloserLook(Struct, frozen=True, kw_only=True):
     """What was seen in so many `looks`. `launched`: operations by communicator, as RAS counts them;
     `partial`: one look lacks what the other has."""
 
-    facts: tuple[Fact, ...] = ()
+    facts: tuple[WitnessFact, ...] = ()
     launched: Mapping[str, int] = {}
     partial: bool = False
     looks: int = 2
 
 
-def closer(
+def look_closer(
     remote: Remote,
     job: Job,
     nodes: Sequence[str],
@@ -59,43 +59,45 @@ def closer(
     limit: float,
     looks: int = 3,
     pause: float | None = None,
-) -> Closer:
+) -> CloserLook:
     """Two looks at these nodes, and where one of them lacks something a third, if `looks` and the time
     allow it. `log`: beside it dumps may lie, that count if they were written since the last advance,
     `quiet` seconds ago; `before`: an earlier `launched`; `limit`: seconds for all of it; `pause`: those
     between two looks."""
     began, since = time.monotonic(), time.time() - quiet
     pause = limit * PAUSE if pause is None else pause
-    first = _look(remote, job, nodes, Wish(job_id=job.job_id), limit * LOOK)
+    first = _look_once(remote, job, nodes, ScriptOptions(job_id=job.job_id), limit * LOOK)
     if not first.nodes:
-        return Closer(partial=True)
+        return CloserLook(partial=True)
     time.sleep(pause)
-    wish = Wish(job_id=job.job_id, asker=nodes[0], evidence=True)
-    second = _look(remote, job, nodes, wish, limit * LOOK)
+    wish = ScriptOptions(job_id=job.job_id, asker=nodes[0], evidence=True)
+    second = _look_once(remote, job, nodes, wish, limit * LOOK)
     taken = [first, second]
     rest = limit * (1 - LOOK - RECORDER) - (time.monotonic() - began)
-    if looks > len(taken) and partial(first, second) and rest >= pause / 2:
+    if looks > len(taken) and is_partial_look(first, second) and rest >= pause / 2:
         time.sleep(min(pause, rest))
-        taken.append(_look(remote, job, nodes, Wish(job_id=job.job_id), limit * LOOK))
-    pair = whole(taken)
-    found = [*facts(*pair), *_recorded(log, job, since, limit * RECORDER)]
-    found += [*of_gpus(second), *of_kernels(second, quiet + time.monotonic() - began)]
+        taken.append(_look_once(remote, job, nodes, ScriptOptions(job_id=job.job_id), limit * LOOK))
+    pair = choose_whole_looks(taken)
+    found = [*stack_facts(*pair), *_recorder_facts(log, job, since, limit * RECORDER)]
+    found += [*gpu_facts(second), *kernel_facts(second, quiet + time.monotonic() - began)]
     launched = dict[str, int]()
     for text in (node.ras for node in second.nodes if node.ras):
         with suppress(CannotTell):
-            told = ras.answer(text)
+            told = ras.read_ras(text)
             launched |= told.launched
-            found += of_ras((*told.behind(before), *told.lost), second)
-    return Closer(facts=tuple(found), launched=launched, partial=partial(*pair), looks=len(taken))
+            found += ras_facts((*told.find_behind(before), *told.lost_processes), second)
+    return CloserLook(
+        facts=tuple(found), launched=launched, partial=is_partial_look(*pair), looks=len(taken)
+    )
 
 
-def whole(taken: Sequence[Dump]) -> tuple[Dump, Dump]:
+def choose_whole_looks(taken: Sequence[StacksDump]) -> tuple[StacksDump, StacksDump]:
     """Two looks of which neither lacks what the other has, the latest first; else the last two."""
     pairs = [*combinations(taken, 2)][::-1]
-    return next((pair for pair in pairs if not partial(*pair)), (taken[-2], taken[-1]))
+    return next((pair for pair in pairs if not is_partial_look(*pair)), (taken[-2], taken[-1]))
 
 
-def sample(nodes: Sequence[str]) -> list[str]:
+def sample_nodes(nodes: Sequence[str]) -> list[str]:
     """Some of them, evenly spread, the first and the last among them."""
     if len(nodes) <= SAMPLE:
         return [*nodes]
@@ -103,27 +105,31 @@ def sample(nodes: Sequence[str]) -> list[str]:
     return [nodes[round(n * last / (SAMPLE - 1))] for n in range(SAMPLE)]
 
 
-def _look(remote: Remote, job: Job, nodes: Sequence[str], wish: Wish, limit: float) -> Dump:
+def _look_once(
+    remote: Remote, job: Job, nodes: Sequence[str], wish: ScriptOptions, limit: float
+) -> StacksDump:
     mark = os.urandom(16).hex()
-    text = os.fsencode(script.text(wish, mark, limit - 2))
+    text = os.fsencode(script.script_text(wish, mark, limit - 2))
     try:
         answers = remote.run(nodes, script.ARGV, limit=limit, stdin=text)
     except SentinelError as error:
-        return Dump(job=job.id, missed=tuple(Missed(node, str(error)) for node in nodes))
+        return StacksDump(job=job.id, missed=tuple(MissedNode(node, str(error)) for node in nodes))
     told = {node: read_answer(answers[node], mark, node, job.user) for node in nodes}
-    return Dump(
+    return StacksDump(
         job=job.id,
         nodes=tuple(n for n in told.values() if isinstance(n, NodeStacks)),
-        missed=tuple(Missed(n, w) for n, w in told.items() if isinstance(w, str)),
+        missed=tuple(MissedNode(n, w) for n, w in told.items() if isinstance(w, str)),
     )
 
 
-def _recorded(log: str, job: Job, since: float, limit: float) -> tuple[Fact, ...]:
-    places = beside(log)
+def _recorder_facts(log: str, job: Job, since: float, limit: float) -> tuple[WitnessFact, ...]:
+    places = prefixes_beside(log)
     if not places:
         return ()
     try:
-        found = read(Order(places=places, user=job.user, since=since, limit=limit))
+        found = read_recordings(
+            RecordingsOrder(places=places, user=job.user, since=since, limit=limit)
+        )
     except CannotTell:
         return ()
-    return of_recorder(found.standstill)
+    return recorder_facts(found.joint_standstill)

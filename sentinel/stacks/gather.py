@@ -16,19 +16,19 @@ from msgspec.structs import replace
 from sentinel import proc
 from sentinel.core.cluster import Job
 from sentinel.core.errors import CannotTell
-from sentinel.core.hostlist import fold
+from sentinel.core.hostlist import fold_hostlist
 from sentinel.core.node_answers import Answered, Partial, Unreached
 from sentinel.core.settings import SlurmSettings
 from sentinel.core.text import shortened, visible
 from sentinel.core.values import Duration
 from sentinel.nodes.connect import connect
 from sentinel.nodes.settings import RemoteSettings, words
-from sentinel.slurm.client import Client, command, neutral
-from sentinel.slurm.job import NoJob, Target, alive, find, find_job
+from sentinel.slurm.client import SlurmClient, build_argv, neutral_environment
+from sentinel.slurm.job import NoSuchJob, StackTarget, find_job, find_target, may_have_processes
 from sentinel.stacks import script
-from sentinel.stacks.parse.model import Dump, Missed, NodeStacks
-from sentinel.stacks.parse.read import packed, read_node, unfolded
-from sentinel.stacks.script import Wish
+from sentinel.stacks.parse.model import MissedNode, NodeStacks, StacksDump
+from sentinel.stacks.parse.read import packed_by_node, read_node, unpack_node
+from sentinel.stacks.script import ScriptOptions
 
 # One task a node, no GPUs and no memory of the job's, beside whatever runs there
 # (--overlap: Slurm 20.11), and the others go on where a node does not answer.
@@ -50,7 +50,7 @@ _ENDED = (124, 137, -9)  # timeout(1) goes with what it kills
 _COMPLAINT = re.compile(r"^srun: error: (?!.*\bJob step aborted)(.*)$", re.MULTILINE)
 
 
-def run(
+def run_step(
     job: Job,
     nodes: Sequence[str],
     text: str,
@@ -65,28 +65,32 @@ def run(
     node has connected.
     """
     whole = f"{max(1, round(seconds))}"
-    argv = ["timeout", "-k", f"{KILL:.0f}", whole, "srun", *_whose(job)]
-    argv += [f"--nodes={len(nodes)}", f"--ntasks={len(nodes)}", f"--nodelist={fold(nodes)}"]
+    argv = ["timeout", "-k", f"{KILL:.0f}", whole, "srun", *_het_group_options(job)]
+    argv += [
+        f"--nodes={len(nodes)}",
+        f"--ntasks={len(nodes)}",
+        f"--nodelist={fold_hostlist(nodes)}",
+    ]
     argv += [*OPTIONS, *words(options, "srun_options"), "--", "/bin/sh", "-c", f"{text}\nmain"]
     try:
         done = proc.run(
-            command(argv, prefix),
+            build_argv(argv, prefix),
             limit=seconds + KILL + 1,
-            env=neutral(os.environ),
+            env=neutral_environment(os.environ),
             max_output=2**28,
         )
     except CannotTell as error:
         return b"", f"srun: {error}"
-    return done.out, _said(done, whole)
+    return done.out, _srun_complaint(done, whole)
 
 
-def _whose(job: Job) -> list[str]:
+def _het_group_options(job: Job) -> list[str]:
     """A part of a heterogeneous job is a group of its leader's."""
     leader, plus, part = job.id.partition("+")
     return [f"--jobid={leader}", f"--het-group={part}"] if plus else [f"--jobid={job.job_id}"]
 
 
-def _said(done: proc.Done, whole: str) -> str:
+def _srun_complaint(done: proc.Done, whole: str) -> str:
     text = done.err.decode("utf-8", "backslashreplace")
     found = _COMPLAINT.findall(text)
     if found:
@@ -107,7 +111,7 @@ SHORTEST = 3.0
 Reported = Mapping[str, NodeStacks | str]
 
 
-class Asked(Struct, frozen=True, kw_only=True):
+class StacksRequest(Struct, frozen=True, kw_only=True):
     """One question. `limit`: seconds for all of it; `tool`: a path of py-spy on the nodes;
     `evidence`: it will be kept, so NCCL's RAS, the kernels' logs and the GPUs are asked too."""
 
@@ -118,72 +122,74 @@ class Asked(Struct, frozen=True, kw_only=True):
     evidence: bool = False
 
 
-class Looker:
+class StacksLooker:
     """Looks at jobs of one cluster. `now`: seconds since 1970 for the dump's own time."""
 
     def __init__(
         self,
-        client: Client,
+        client: SlurmClient,
         slurm: SlurmSettings,
         remote: RemoteSettings,
         now: Callable[[], float] = time.time,
     ) -> None:
         self._client, self._slurm, self._remote, self._now = client, slurm, remote, now
 
-    def look(self, asked: Asked) -> tuple[Target, Dump]:
+    def look_at_job(self, asked: StacksRequest) -> tuple[StackTarget, StacksDump]:
         """The job and where its processes stand; what was not reached is in `missed`.
 
         Raises NoJob where nothing runs, CannotTell where Slurm does not answer.
         """
         began = time.monotonic()
-        target = find(self._client, asked.job)
+        target = find_target(self._client, asked.job)
         deadline = began + asked.limit
         tool = asked.tool or self._remote.py_spy
-        first = next((n for n in target.nodes if n not in target.lost), "")
-        wish = Wish(
+        first = next((n for n in target.nodes if n not in target.lost_nodes), "")
+        wish = ScriptOptions(
             job_id=target.job.job_id,
             native=asked.native,
             tool=tool,
             asker=first if asked.evidence else "",
             evidence=asked.evidence,
         )
-        reported = self._by_step(target, wish, deadline)
-        reported = {**reported, **self._second(target, wish, reported, deadline)}
-        dump = Dump(
+        reported = self._ask_by_step(target, wish, deadline)
+        reported = {**reported, **self._ask_second_way(target, wish, reported, deadline)}
+        dump = StacksDump(
             job=target.job.id,
             name=target.job.name,
             user=target.job.user,
             at=int(self._now()),
             nodes=tuple(n for n in reported.values() if isinstance(n, NodeStacks)),
-            missed=tuple(Missed(n, w) for n, w in reported.items() if isinstance(w, str)),
+            missed=tuple(MissedNode(n, w) for n, w in reported.items() if isinstance(w, str)),
         )
         dump = replace(dump, seconds=round(time.monotonic() - began, 2))
-        return target, replace(dump, ended=self._ended(target))
+        return target, replace(dump, ended=self._ended_state(target))
 
-    def _by_step(self, target: Target, wish: Wish, deadline: float) -> dict[str, NodeStacks | str]:
-        names = [n for n in target.nodes if n not in target.lost]
+    def _ask_by_step(
+        self, target: StackTarget, wish: ScriptOptions, deadline: float
+    ) -> dict[str, NodeStacks | str]:
+        names = [n for n in target.nodes if n not in target.lost_nodes]
         reported: dict[str, NodeStacks | str] = dict.fromkeys(
             target.nodes, "Slurm does not reach it"
         )
         if not names:
             return reported
         seconds, mark = (deadline - time.monotonic()) * FIRST, os.urandom(16).hex()
-        out, said = run(
+        out, said = run_step(
             target.job,
             names,
-            script.text(wish, mark, seconds - SLACK),
+            script.script_text(wish, mark, seconds - SLACK),
             seconds=seconds,
             prefix=self._slurm.command_prefix,
             options=self._remote.srun_options,
         )
-        found = packed(out, mark)
+        found = packed_by_node(out, mark)
         for name in names:
-            told = _read(found[name], name, target.job.user) if name in found else None
+            told = _read_visible(found[name], name, target.job.user) if name in found else None
             reported[name] = told or said or "srun ended without its answer"
         return reported
 
-    def _second(
-        self, target: Target, wish: Wish, reported: Reported, deadline: float
+    def _ask_second_way(
+        self, target: StackTarget, wish: ScriptOptions, reported: Reported, deadline: float
     ) -> dict[str, NodeStacks | str]:
         """Nodes that the step did not bring, by the configured way."""
         left = [name for name, told in reported.items() if isinstance(told, str)]
@@ -193,7 +199,7 @@ class Looker:
         connecting = Duration(max(1.0, min(float(self._remote.connect_timeout), seconds / 2)))
         settings = replace(self._remote, timeout=Duration(seconds), connect_timeout=connecting)
         mark = os.urandom(16).hex()
-        text = os.fsencode(script.text(wish, mark, seconds - SLACK))
+        text = os.fsencode(script.script_text(wish, mark, seconds - SLACK))
         way = connect(settings, job=wish.job_id)
         answers = way.run(left, script.ARGV, limit=seconds, stdin=text)
         return {
@@ -201,14 +207,14 @@ class Looker:
             for name in left
         }
 
-    def _ended(self, target: Target) -> str:
+    def _ended_state(self, target: StackTarget) -> str:
         try:
             job = find_job(self._client, target.job.id)
-        except NoJob:
+        except NoSuchJob:
             return "Slurm has forgotten it"
         except CannotTell:
             return ""
-        return "" if alive(job) and job.state != "COMPLETING" else job.state
+        return "" if may_have_processes(job) and job.state != "COMPLETING" else job.state
 
 
 def read_answer(
@@ -216,18 +222,18 @@ def read_answer(
 ) -> NodeStacks | str:
     """What one node told, or why it told nothing; `before`: why an earlier way brought nothing."""
     if isinstance(answer, Answered | Partial):
-        for data in packed(answer.out, mark).values():
-            return _read(data, node, user)
+        for data in packed_by_node(answer.out, mark).values():
+            return _read_visible(data, node, user)
     why = answer.why if not isinstance(answer, Answered) else f"exit code {answer.code}"
     return f"{why} ({before})" if before else why
 
 
-def _read(data: bytes, node: str, user: str) -> NodeStacks | str:
+def _read_visible(data: bytes, node: str, user: str) -> NodeStacks | str:
     """Whoever may not see the user's processes must not take them for gone."""
     try:
-        told = read_node(unfolded(data), node)
+        told = read_node(unpack_node(data), node)
     except CannotTell as error:
         return str(error)
-    if not told.processes and not told.sees(user):
+    if not told.processes and not told.can_see(user):
         return f"{told.user} may not see processes of {user} there"
     return told

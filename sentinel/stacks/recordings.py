@@ -22,18 +22,18 @@ from msgspec import Struct
 from sentinel import proc
 from sentinel.core.errors import CannotTell
 from sentinel.core.text import shortened, visible
-from sentinel.slurm.client import Client
-from sentinel.slurm.job import Target, log_path
-from sentinel.stacks.parse.flight_recorder import MOST, Recording, recording
-from sentinel.stacks.parse.model import Dump
-from sentinel.stacks.parse.standstill import Standstill, standstill, told
+from sentinel.slurm.client import SlurmClient
+from sentinel.slurm.job import StackTarget, job_log_path
+from sentinel.stacks.parse.flight_recorder import MOST, Recording, read_recording
+from sentinel.stacks.parse.model import StacksDump
+from sentinel.stacks.parse.standstill import Standstill, describe_standstill, find_standstill
 from sentinel.user_files.identity import (
-    Denied,
-    Request,
-    become,
+    OpenDenied,
+    RightsRequest,
+    become_user,
+    decide_rights,
     open_regular,
     prepare_process,
-    rights,
 )
 
 PREFIXES = ("TORCH_FR_DUMP_TEMP_FILE", "TORCH_NCCL_DEBUG_INFO_TEMP_FILE")
@@ -57,7 +57,7 @@ _START = (
 _NUMBERED = re.compile(r"(.*?)([0-9]{1,7})(\.(json|pkl|pickle))?")
 
 
-class Order(Struct, frozen=True, kw_only=True):
+class RecordingsOrder(Struct, frozen=True, kw_only=True):
     """What the child is asked. `places`: prefixes, or folders with a slash at their end in which
     every numbered file counts; `user`: whose files they have to be, and with whose rights they are read
     (a name or uid; empty: anybody's, for a person who chose the place); `since`: seconds since 1970
@@ -69,7 +69,7 @@ class Order(Struct, frozen=True, kw_only=True):
     limit: float = LIMIT
 
 
-class Found(Struct, frozen=True, kw_only=True):
+class FoundRecordings(Struct, frozen=True, kw_only=True):
     """Dumps by path; `refused`: why one was not read; `older`: those of an earlier attempt;
     `unread`: for which there was no time; `at`: when the newest was written."""
 
@@ -81,16 +81,20 @@ class Found(Struct, frozen=True, kw_only=True):
     place: str = ""
 
     @property
-    def standstill(self) -> Standstill:
+    def joint_standstill(self) -> Standstill:
         """What they say together."""
-        return standstill(self.recordings)
+        return find_standstill(self.recordings)
 
     @property
-    def words(self) -> str:
+    def standstill_words(self) -> str:
         """One line; empty where there are none."""
         if not (self.recordings or self.refused):
             return ""
-        said = [told(self.standstill)] if self.recordings else ["no dump could be read"]
+        said = (
+            [describe_standstill(self.joint_standstill)]
+            if self.recordings
+            else ["no dump could be read"]
+        )
         if self.refused:
             path, why = next(iter(self.refused.items()))
             more = f" and {len(self.refused) - 1} more" if len(self.refused) > 1 else ""
@@ -100,7 +104,7 @@ class Found(Struct, frozen=True, kw_only=True):
         return "; ".join(said)
 
 
-def read(order: Order) -> Found:
+def read_recordings(order: RecordingsOrder) -> FoundRecordings:
     """All dumps that are there; raises CannotTell where the place does not answer in time."""
     paths = json.dumps([path for path in sys.path if path])
     argv = [sys.executable, "-I", "-S", "-c", _START, paths]
@@ -109,34 +113,38 @@ def read(order: Order) -> Found:
     if done.code:
         why = os.fsdecode(done.err).strip().rpartition("\n")[2]
         raise CannotTell(f"flight recorder dumps not read: {visible(shortened(why, 200))}")
-    return msgspec.json.decode(done.out, type=Found)
+    return msgspec.json.decode(done.out, type=FoundRecordings)
 
 
-def beside(log: str) -> tuple[str, ...]:
+def prefixes_beside(log: str) -> tuple[str, ...]:
     """Prefixes of dumps next to a job's log."""
     folder = os.path.dirname(log)
     return tuple(os.path.join(folder, name) for name in USUAL) if folder.startswith("/") else ()
 
 
-def prefixes(environments: Iterable[Mapping[str, str]]) -> tuple[str, ...]:
+def environment_prefixes(environments: Iterable[Mapping[str, str]]) -> tuple[str, ...]:
     """Where the processes of a job were told to write them."""
     said = (env.get(name, "").strip() for env in environments for name in PREFIXES)
     return tuple(dict.fromkeys(path for path in said if path.startswith("/")))
 
 
-def of_job(client: Client, target: Target, dump: Dump) -> Found:
+def recordings_of_job(
+    client: SlurmClient, target: StackTarget, dump: StacksDump
+) -> FoundRecordings:
     """Those of a job that runs: where its processes were told to write them, and beside its log."""
     environments = (process.env for node in dump.nodes for process in node.processes)
-    places = prefixes(environments)
+    places = environment_prefixes(environments)
     with suppress(CannotTell):  # it is told where the log itself is asked for
-        places += beside(log_path(client, target.job))
+        places += prefixes_beside(job_log_path(client, target.job))
     if not places:
-        return Found()
+        return FoundRecordings()
     job = target.job
     try:
-        return read(Order(places=places, user=job.user, since=float(job.started or 0)))
+        return read_recordings(
+            RecordingsOrder(places=places, user=job.user, since=float(job.started or 0))
+        )
     except CannotTell as error:
-        return Found(refused={places[0]: str(error)})
+        return FoundRecordings(refused={places[0]: str(error)})
 
 
 # -- in the child --------------------------------------------------------------------------
@@ -148,22 +156,22 @@ def main() -> None:
     The job names the places, so all is listed, read and unpacked with the rights of its user.
     """
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    order = msgspec.json.decode(sys.stdin.buffer.read(), type=Order)
+    order = msgspec.json.decode(sys.stdin.buffer.read(), type=RecordingsOrder)
     prepare_process()
-    asked = Request(order.user, literal=not order.user, owned=bool(order.user))
+    asked = RightsRequest(order.user, literal=not order.user, owned=bool(order.user))
     try:
-        may = rights(asked, os.path.dirname(order.places[0]))
-        become(may.identity)
-    except (Denied, OSError) as error:
+        may = decide_rights(asked, os.path.dirname(order.places[0]))
+        become_user(may.identity)
+    except (OpenDenied, OSError) as error:
         sys.exit(str(error))
-    sys.stdout.buffer.write(msgspec.json.encode(_found(order, may.owner)))
+    sys.stdout.buffer.write(msgspec.json.encode(_find_recordings(order, may.owner)))
 
 
-def _found(order: Order, owner: int | None) -> Found:
+def _find_recordings(order: RecordingsOrder, owner: int | None) -> FoundRecordings:
     deadline = time.monotonic() + order.limit
     refused: dict[str, str] = {}
     files: list[tuple[float, int, str]] = []
-    for path, rank in _numbered(order.places, owner):
+    for path, rank in _numbered_files(order.places, owner):
         try:
             look = os.stat(path)
         except OSError as error:
@@ -180,10 +188,10 @@ def _found(order: Order, owner: int | None) -> Found:
             unread += 1
         elif rank not in ranks:
             try:
-                ranks[rank] = recording(_read(path, owner), rank)
+                ranks[rank] = read_recording(_read_dump_file(path, owner), rank)
             except (CannotTell, MemoryError) as error:
                 refused[path] = str(error) or "refused: it asks for more memory than there is"
-    return Found(
+    return FoundRecordings(
         recordings=tuple(ranks[rank] for rank in sorted(ranks)),
         refused=refused,
         older=len(files) - len(fresh),
@@ -193,7 +201,7 @@ def _found(order: Order, owner: int | None) -> Found:
     )
 
 
-def _numbered(places: Sequence[str], owner: int | None) -> Iterator[tuple[str, int]]:
+def _numbered_files(places: Sequence[str], owner: int | None) -> Iterator[tuple[str, int]]:
     """Paths with the rank that their names end in. A folder whose names are not to be seen is passed
     over."""
     left = FILES
@@ -223,12 +231,12 @@ def _is_foreign(path: str, owner: int | None) -> bool:
         return True
 
 
-def _read(path: str, owner: int | None) -> bytes:
+def _read_dump_file(path: str, owner: int | None) -> bytes:
     try:
         descriptor, _ = open_regular(path, owner)
         with open(descriptor, "rb") as file:
             return file.read(MOST + 1)
     except OSError as error:
         raise CannotTell(error.strerror or type(error).__name__) from None
-    except Denied as error:
+    except OpenDenied as error:
         raise CannotTell(str(error)) from None

@@ -13,7 +13,7 @@ ARGV = ("/bin/sh", "-c", 'text=$(cat); eval "$text"; main', "sentinel")
 """Reads the whole text before it does any of it."""
 
 
-class Wish(Struct, frozen=True, kw_only=True):
+class ScriptOptions(Struct, frozen=True, kw_only=True):
     """What is asked of each node. `tool`: a path of py-spy to try first; `asker`: the node that
     asks NCCL's RAS for the whole job (empty: none); `evidence`: the kernel's log and GPUs too."""
 
@@ -24,7 +24,7 @@ class Wish(Struct, frozen=True, kw_only=True):
     evidence: bool = False
 
 
-def text(wish: Wish, mark: str, seconds: float) -> str:
+def script_text(wish: ScriptOptions, mark: str, seconds: float) -> str:
     """The script for nodes that have so many seconds."""
     beside = os.path.join(os.path.dirname(sys.executable), "py-spy")
     values = {
@@ -38,10 +38,10 @@ def text(wish: Wish, mark: str, seconds: float) -> str:
         "conf": os.environ.get("SLURM_CONF", ""),
     }
     head = "".join(f"{name}={shlex.quote(value)}\n" for name, value in values.items())
-    return head + _body()
+    return head + _script_body()
 
 
 @cache
-def _body() -> str:
+def _script_body() -> str:
     with open(os.path.join(os.path.dirname(__file__), "stacks.sh"), encoding="ascii") as file:
         return waits() + file.read()

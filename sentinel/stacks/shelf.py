@@ -18,7 +18,7 @@ SIZE = 64 * 1024
 _NAME = re.compile(r"job-([0-9_+]+)-([0-9]{8}T[0-9]{6}Z)(-[0-9]+)?")
 
 
-class Kept(Struct, frozen=True, kw_only=True):
+class KeptStacks(Struct, frozen=True, kw_only=True):
     """The groups of stacks of one moment, as `sentinel stacks` told them. `at`: seconds UTC."""
 
     job: str
@@ -27,32 +27,32 @@ class Kept(Struct, frozen=True, kw_only=True):
     text: str
 
 
-def kept(folder: str, jobs: Iterable[str]) -> list[Kept]:
+def list_kept(folder: str, jobs: Iterable[str]) -> list[KeptStacks]:
     """Of these jobs, by number; the newest first. A folder that cannot be read holds nothing."""
     wanted = frozenset(jobs)
-    found = [m for name in _names(folder) if (m := _NAME.fullmatch(name)) and m[1] in wanted]
+    found = [m for name in _folder_names(folder) if (m := _NAME.fullmatch(name)) and m[1] in wanted]
     newest = sorted(found, key=lambda m: (m[2], m[3] or ""), reverse=True)[:MOST]
-    return [_read(os.path.join(folder, m[0]), m[1], _moment(m[2])) for m in newest]
+    return [_read_kept(os.path.join(folder, m[0]), m[1], _stamp_seconds(m[2])) for m in newest]
 
 
-def _names(folder: str) -> list[str]:
+def _folder_names(folder: str) -> list[str]:
     try:
         return os.listdir(folder) if folder else []
     except OSError:
         return []
 
 
-def _read(place: str, job: str, at: float) -> Kept:
+def _read_kept(place: str, job: str, at: float) -> KeptStacks:
     try:
         path = os.path.join(place, "stacks.txt")
         with open(path, encoding="utf-8", errors="backslashreplace") as file:
             text = file.read(SIZE)
     except OSError as error:
         text = f"cannot be read: {error.strerror}"
-    return Kept(job=job, at=at, place=place, text=visible_lines(text).rstrip("\n"))
+    return KeptStacks(job=job, at=at, place=place, text=visible_lines(text).rstrip("\n"))
 
 
-def _moment(stamp: str) -> float:
+def _stamp_seconds(stamp: str) -> float:
     try:
         return datetime.strptime(f"{stamp}+0000", "%Y%m%dT%H%M%SZ%z").timestamp()
     except ValueError:

@@ -8,42 +8,42 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from sentinel.alerting.settings import Window
+from sentinel.alerting.settings import SilenceWindow
 from sentinel.alerting.silences import Orders
 from sentinel.alerting.state import Store
 from sentinel.core.actions import ActionRecord
 from sentinel.core.clock import SECOND, Instant
-from sentinel.core.model import Alert, Outgoing, Run
+from sentinel.core.model import Alert, CheckRun, Outgoing
 from sentinel.core.ports import Logbook
 from sentinel.core.settings import CheckConfig
 from sentinel.status import last_seen
 from sentinel.status.last_seen import CheckLook, NodeLook
 
 if TYPE_CHECKING:
-    from sentinel.core.gpu_ledger import Entry, Gpus, Standing
+    from sentinel.core.gpu_ledger import GpuLedger, GpuStanding, LedgerEntry
     from sentinel.status.types import ClusterFact
 
-NextRun = Callable[[CheckConfig, Instant | None, Instant, tzinfo], datetime]
-RECENT = 50
+NextRunFunction = Callable[[CheckConfig, Instant | None, Instant, tzinfo], datetime]
+MAX_RECENT_RECORDS = 50
 """Records of the audit log that are shown at once."""
 
-PACE = 1800.0
+PACE_SAMPLES_S = 1800.0
 """Seconds of samples from which the speed of a training is reckoned."""
 
-MOST_PACES = 100
+MAX_PACES = 100
 
 
-class Surroundings(Struct, frozen=True, kw_only=True):
+class StatusSettings(Struct, frozen=True, kw_only=True):
     """What the configuration says of what is shown. `next_run`: as the schedule reckons it;
     `evidence`: the folder in which stacks are kept; `clusters`: those of other sentinels."""
 
     checks: tuple[CheckConfig, ...]
     cluster: str
     zone: tzinfo
-    next_run: NextRun
-    windows: tuple[Window, ...] = ()
+    next_run: NextRunFunction
+    windows: tuple[SilenceWindow, ...] = ()
     logbook: Logbook | None = None
-    gpus: Gpus | None = None
+    gpus: GpuLedger | None = None
     evidence: str = ""
     clusters: tuple[ClusterFact, ...] = ()
     pass_every: float = 0.0
@@ -51,56 +51,59 @@ class Surroundings(Struct, frozen=True, kw_only=True):
     0: a service looks at all times, or nothing is known to call sentinel."""
 
 
-class Material(Struct, frozen=True, kw_only=True):
+class StatusInputs(Struct, frozen=True, kw_only=True):
     """All of one moment. `paces`: a number over time, by check, subject and its name."""
 
     now: Instant
-    around: Surroundings
+    around: StatusSettings
     leader: str
     alerts: tuple[Alert, ...] = ()
-    runs: Mapping[str, Run] = {}
+    runs: Mapping[str, CheckRun] = {}
     orders: Orders = Orders()
     outbox: tuple[Outgoing, ...] = ()
     records: tuple[ActionRecord, ...] = ()
     looks: Mapping[str, CheckLook] = {}
     nodes: NodeLook | None = None
     paces: Mapping[tuple[str, str, str], tuple[tuple[Instant, float], ...]] = {}
-    standings: Mapping[str, Standing] = {}
-    entries: Mapping[str, Entry] = {}
+    standings: Mapping[str, GpuStanding] = {}
+    entries: Mapping[str, LedgerEntry] = {}
     notices: tuple[str, ...] = ()
 
 
-def gather(store: Store, around: Surroundings, now: Instant) -> Material:
+def read_status_inputs(store: Store, around: StatusSettings, now: Instant) -> StatusInputs:
     """Read it all; raises StoreError."""
-    seen = _looks(store, around)
-    standings, entries = _gpus(around, now)
-    return Material(
+    seen = _read_check_looks(store, around)
+    standings, entries = _read_gpu_standings(around, now)
+    return StatusInputs(
         now=now,
         around=around,
-        leader=store.leader(),
-        alerts=tuple(store.alerts()),
-        runs={r.check: r for r in store.runs()},
-        orders=store.orders(),
-        outbox=tuple(store.outbox()),
-        records=tuple(around.logbook.records(limit=RECENT)) if around.logbook else (),
+        leader=store.read_leader(),
+        alerts=tuple(store.read_alerts()),
+        runs={r.check: r for r in store.read_runs()},
+        orders=store.read_orders(),
+        outbox=tuple(store.read_outbox()),
+        records=tuple(around.logbook.records(limit=MAX_RECENT_RECORDS)) if around.logbook else (),
         looks=seen,
-        nodes=last_seen.node_look(store.memory(last_seen.NODES)),
-        paces=_paces(store, around, seen, now),
+        nodes=last_seen.decode_node_look(store.read_memory(last_seen.NODES_KEY)),
+        paces=_read_paces(store, around, seen, now),
         standings=standings,
         entries=entries,
     )
 
 
-def _looks(store: Store, around: Surroundings) -> dict[str, CheckLook]:
+def _read_check_looks(store: Store, around: StatusSettings) -> dict[str, CheckLook]:
     names = [check.name for check in around.checks]
-    found = {name: last_seen.recalled(store.memory(last_seen.key(name))) for name in names}
+    found = {
+        name: last_seen.decode_check_look(store.read_memory(last_seen.make_check_key(name)))
+        for name in names
+    }
     return {name: look for name, look in found.items() if look is not None}
 
 
-def _paces(
-    store: Store, around: Surroundings, seen: Mapping[str, CheckLook], now: Instant
+def _read_paces(
+    store: Store, around: StatusSettings, seen: Mapping[str, CheckLook], now: Instant
 ) -> dict[tuple[str, str, str], tuple[tuple[Instant, float], ...]]:
-    since = now.wall - int(PACE * SECOND)
+    since = now.wall - int(PACE_SAMPLES_S * SECOND)
     moving = [
         (check.name, finding.subject, metric.value)
         for check in around.checks
@@ -109,12 +112,14 @@ def _paces(
         for finding in seen[check.name].findings
         if finding.values.get(metric.value) is not None
     ]
-    return {one: tuple(store.samples(*one, since)) for one in moving[:MOST_PACES]}
+    return {one: tuple(store.read_samples(*one, since)) for one in moving[:MAX_PACES]}
 
 
-def _gpus(around: Surroundings, now: Instant) -> tuple[Mapping[str, Standing], dict[str, Entry]]:
+def _read_gpu_standings(
+    around: StatusSettings, now: Instant
+) -> tuple[Mapping[str, GpuStanding], dict[str, LedgerEntry]]:
     if around.gpus is None:
         return {}, {}
-    standings = around.gpus.standings(now)
-    found = ((subject, around.gpus.entry(subject)) for subject in standings)
+    standings = around.gpus.read_standings(now)
+    found = ((subject, around.gpus.read_entry(subject)) for subject in standings)
     return standings, {subject: entry for subject, entry in found if entry is not None}

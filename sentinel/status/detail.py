@@ -13,17 +13,17 @@ from sentinel.core.model import Status, Transition
 from sentinel.core.ports import Logbook
 from sentinel.core.text import visible
 from sentinel.status.types import ActionFact
-from sentinel.status.view_model import action
+from sentinel.status.view_model import make_action_fact
 
 if TYPE_CHECKING:
-    from sentinel.core.gpu_ledger import Entry, GpuEvent, Gpus, Standing
+    from sentinel.core.gpu_ledger import GpuEvent, GpuLedger, GpuStanding, LedgerEntry
 
 PAST, LATELY = 100, 1000
-EVENTS = 5
-EARLIER = 20
+MAX_GPU_EVENTS = 5
+MAX_EPISODES = 20
 
 
-class Happened(Struct, frozen=True, kw_only=True):
+class AlertChange(Struct, frozen=True, kw_only=True):
     """A change of an alert, in words."""
 
     at: float
@@ -40,7 +40,7 @@ class Happened(Struct, frozen=True, kw_only=True):
         return "ok" if self.reason in ("resolved", "gone") else self.status.value
 
 
-class Episode(Struct, frozen=True, kw_only=True):
+class AlertEpisode(Struct, frozen=True, kw_only=True):
     """An earlier alert about the same subject. `ended` None: that was not seen, or is too long ago."""
 
     alert: str
@@ -49,7 +49,7 @@ class Episode(Struct, frozen=True, kw_only=True):
     summary: str
 
 
-class Delivered(Struct, frozen=True, kw_only=True):
+class AlertDelivery(Struct, frozen=True, kw_only=True):
     """A message about an alert, and what became of it. `sent` None: not yet."""
 
     channel: str
@@ -59,7 +59,7 @@ class Delivered(Struct, frozen=True, kw_only=True):
     answer: str
 
 
-class NodePast(Struct, frozen=True, kw_only=True):
+class NodeStateFact(Struct, frozen=True, kw_only=True):
     """A state and reason that a node had."""
 
     seen: float
@@ -76,10 +76,10 @@ class NodeGpu(Struct, frozen=True, kw_only=True):
     slot: str = ""
     judged: str = "good"
     score: float = 0.0
-    events: tuple[EventPast, ...] = ()
+    events: tuple[GpuEventFact, ...] = ()
 
 
-class EventPast(Struct, frozen=True, kw_only=True):
+class GpuEventFact(Struct, frozen=True, kw_only=True):
     """Something that happened to a GPU."""
 
     at: float
@@ -87,57 +87,57 @@ class EventPast(Struct, frozen=True, kw_only=True):
     text: str
 
 
-def happened(store: Store, alert: str = "", limit: int = PAST) -> list[Happened]:
+def read_alert_changes(store: Store, alert: str = "", limit: int = PAST) -> list[AlertChange]:
     """The newest first."""
-    return [_happened(t) for t in store.history(limit, alert)]
+    return [_make_alert_change(t) for t in store.read_transitions(limit, alert)]
 
 
-def episodes(store: Store, check: str, subject: str, besides: str) -> list[Episode]:
+def read_episodes(store: Store, check: str, subject: str, besides: str) -> list[AlertEpisode]:
     """The alerts of this check and subject before this one, the newest first."""
-    found: dict[str, Episode] = {}
-    for t in store.history(LATELY):
+    found: dict[str, AlertEpisode] = {}
+    for t in store.read_transitions(LATELY):
         if t.alert == besides or (visible(t.key.check), visible(t.key.subject)) != (check, subject):
             continue
         over = t.reason in ("resolved", "gone")
         known = found.get(t.alert)
-        found[t.alert] = Episode(
+        found[t.alert] = AlertEpisode(
             alert=t.alert,
             began=t.since.wall / SECOND if known is None or not over else known.began,
             ended=t.at.wall / SECOND if over else known.ended if known else None,
             summary=visible(t.summary) if not over or known is None else known.summary,
         )
-    return list(found.values())[:EARLIER]
+    return list(found.values())[:MAX_EPISODES]
 
 
-def delivered(store: Store, alert: str) -> list[Delivered]:
+def read_alert_deliveries(store: Store, alert: str) -> list[AlertDelivery]:
     """All messages about an alert, in their order."""
     return [
-        Delivered(
+        AlertDelivery(
             channel=visible(row.channel),
             reason=row.notification.reason,
             attempts=row.attempts,
             sent=sent.wall / SECOND if sent else None,
             answer=visible(receipt or row.error),
         )
-        for row, sent, receipt in store.deliveries(alert)
+        for row, sent, receipt in store.read_deliveries(alert)
     ]
 
 
-def points(
+def read_sample_points(
     store: Store, check: str, subject: str, name: str, now: Instant, seconds: float
 ) -> list[tuple[float, float]]:
     """A number over that time, in seconds UTC."""
     since = now.wall - int(seconds * SECOND)
-    told = store.samples(check, subject, name, since)
+    told = store.read_samples(check, subject, name, since)
     return sorted((at.wall / SECOND, value) for at, value in told)
 
 
-def readings(logbook: Logbook | None, node: str) -> list[NodePast]:
+def read_node_states(logbook: Logbook | None, node: str) -> list[NodeStateFact]:
     """The reasons that a node had, the newest first."""
     if logbook is None:
         return []
     return [
-        NodePast(
+        NodeStateFact(
             seen=r.seen.wall / SECOND,
             state=visible(r.state),
             reason=visible(r.reason),
@@ -147,46 +147,53 @@ def readings(logbook: Logbook | None, node: str) -> list[NodePast]:
     ]
 
 
-def done(logbook: Logbook | None, target: str) -> list[ActionFact]:
+def read_target_actions(logbook: Logbook | None, target: str) -> list[ActionFact]:
     """What was done to a target, the newest first."""
-    return [action(r) for r in logbook.records(target, PAST)] if logbook and target else []
+    return (
+        [make_action_fact(r) for r in logbook.records(target, PAST)] if logbook and target else []
+    )
 
 
-def asked(logbook: Logbook | None, check: str) -> list[ActionFact]:
+def read_check_actions(logbook: Logbook | None, check: str) -> list[ActionFact]:
     """What a check asked for among all that was done lately, the newest first."""
     records = logbook.records(limit=LATELY) if logbook else []
-    return [action(r) for r in records if r.by == check][:PAST]
+    return [make_action_fact(r) for r in records if r.by == check][:PAST]
 
 
-def gpus(ledger: Gpus | None, node: str, now: Instant) -> list[NodeGpu]:
+def read_node_gpus(ledger: GpuLedger | None, node: str, now: Instant) -> list[NodeGpu]:
     """What the ledger has of a node's GPUs and of the node itself, the worst first."""
     if ledger is None:
         return []
-    from sentinel.core.gpu_ledger import Standing
+    from sentinel.core.gpu_ledger import GpuStanding
 
-    standings = ledger.standings(now)
-    found: Sequence[Entry] = ledger.entries(node)
-    told = [_gpu(entry, standings.get(entry.subject, Standing()), ledger) for entry in found]
+    standings = ledger.read_standings(now)
+    found: Sequence[LedgerEntry] = ledger.read_entries(node)
+    told = [
+        _make_node_gpu(entry, standings.get(entry.subject, GpuStanding()), ledger)
+        for entry in found
+    ]
     return sorted(told, key=lambda g: (-g.score, g.slot, g.subject))
 
 
-def _gpu(entry: Entry, standing: Standing, ledger: Gpus) -> NodeGpu:
+def _make_node_gpu(entry: LedgerEntry, standing: GpuStanding, ledger: GpuLedger) -> NodeGpu:
     return NodeGpu(
         subject=visible(entry.subject),
         model=visible(entry.model),
         slot=visible(entry.slot),
         judged=standing.judged,
         score=round(standing.score, 2),
-        events=tuple(_event(e) for e in ledger.events(entry.subject, EVENTS)),
+        events=tuple(_make_gpu_event(e) for e in ledger.read_events(entry.subject, MAX_GPU_EVENTS)),
     )
 
 
-def _event(event: GpuEvent) -> EventPast:
-    return EventPast(at=event.at.wall / SECOND, what=visible(event.what), text=visible(event.text))
+def _make_gpu_event(event: GpuEvent) -> GpuEventFact:
+    return GpuEventFact(
+        at=event.at.wall / SECOND, what=visible(event.what), text=visible(event.text)
+    )
 
 
-def _happened(t: Transition) -> Happened:
-    return Happened(
+def _make_alert_change(t: Transition) -> AlertChange:
+    return AlertChange(
         at=t.at.wall / SECOND,
         reason=t.reason,
         status=t.status,

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from sentinel.alerting.incidents import stands_still
-from sentinel.core.model import Status, worst
-from sentinel.core.text import gist
+from sentinel.alerting.incidents import is_standstill
+from sentinel.core.model import Status, get_worst_status
+from sentinel.core.text import strip_names
 from sentinel.status.types import AlertFact
 
 
-class Fold(Struct, frozen=True, kw_only=True):
+class AlertFold(Struct, frozen=True, kw_only=True):
     """Alerts that one line stands for: those of an incident, and those of incidents that say the same
     but for names and numbers. `first`: the cause of the incident that matters most; `alike`: how many
     say the same as it; `nodes`: how many nodes these name."""
@@ -31,7 +31,7 @@ class Fold(Struct, frozen=True, kw_only=True):
     @property
     def tone(self) -> Status:
         """As bad as the worst of them."""
-        return worst(a.tone for a in self.rows)
+        return get_worst_status(a.tone for a in self.rows)
 
     @property
     def more(self) -> str:
@@ -48,48 +48,48 @@ class Fold(Struct, frozen=True, kw_only=True):
         return [*dict.fromkeys(a.incident or a.id for a in self.rows)]
 
     @property
-    def stands_still(self) -> bool:
+    def is_standstill(self) -> bool:
         """Whether it is a training that is dead or hangs: of these each has a line of its own."""
-        return _still(self.first)
+        return _is_still(self.first)
 
 
-def folded(alerts: Sequence[AlertFact]) -> list[Fold]:
+def fold_alerts(alerts: Sequence[AlertFact]) -> list[AlertFold]:
     """In the order of the most important alert of each. What somebody has, or what is silenced, stands
     apart from the rest of its incident."""
     heads: dict[tuple[object, ...], AlertFact] = {}
     for a in alerts:
-        if not _still(a) and (_place(a) not in heads or a.id == a.incident):
-            heads[_place(a)] = a
+        if not _is_still(a) and (_get_incident_key(a) not in heads or a.id == a.incident):
+            heads[_get_incident_key(a)] = a
     groups: dict[tuple[object, ...], list[tuple[AlertFact, AlertFact]]] = {}
     for a in alerts:
-        head = heads.get(_place(a), a) if not _still(a) else a
-        groups.setdefault(_words(head), []).append((head, a))
-    return [_fold(members) for members in groups.values()]
+        head = heads.get(_get_incident_key(a), a) if not _is_still(a) else a
+        groups.setdefault(_get_likeness_key(head), []).append((head, a))
+    return [_make_fold(members) for members in groups.values()]
 
 
-def single(alerts: Sequence[AlertFact]) -> list[Fold]:
+def fold_singly(alerts: Sequence[AlertFact]) -> list[AlertFold]:
     """Each by itself."""
-    return [Fold(first=a, rows=(a,)) for a in alerts]
+    return [AlertFold(first=a, rows=(a,)) for a in alerts]
 
 
-def _fold(members: Sequence[tuple[AlertFact, AlertFact]]) -> Fold:
+def _make_fold(members: Sequence[tuple[AlertFact, AlertFact]]) -> AlertFold:
     first = members[0][0]
-    alike = [a for _, a in members if _words(a) == _words(first)]
+    alike = [a for _, a in members if _get_likeness_key(a) == _get_likeness_key(first)]
     nodes = {a.labels["node"] for a in alike if a.labels.get("node")}
     rows = (first, *(a for _, a in members if a.id != first.id))
-    return Fold(first=first, rows=rows, alike=len(alike), nodes=len(nodes))
+    return AlertFold(first=first, rows=rows, alike=len(alike), nodes=len(nodes))
 
 
-def _still(a: AlertFact) -> bool:
-    return stands_still(a.kind, a.subject, a.severity)
+def _is_still(a: AlertFact) -> bool:
+    return is_standstill(a.kind, a.subject, a.severity)
 
 
-def _place(a: AlertFact) -> tuple[object, ...]:
+def _get_incident_key(a: AlertFact) -> tuple[object, ...]:
     return a.incident or a.id, a.state, a.quiet
 
 
-def _words(a: AlertFact) -> tuple[object, ...]:
+def _get_likeness_key(a: AlertFact) -> tuple[object, ...]:
     """What alike ones have in common: the summary without what differs from one subject to the next."""
-    alone = a.subject if _still(a) else ""
-    words = gist(a.summary, [a.subject, *a.labels.values()])
+    alone = a.subject if _is_still(a) else ""
+    words = strip_names(a.summary, [a.subject, *a.labels.values()])
     return a.check, a.tone, a.state, a.quiet, alone, words

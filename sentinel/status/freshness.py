@@ -7,46 +7,48 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from sentinel.core.clock import SECOND, Instant, elapsed
+from sentinel.core.clock import SECOND, Instant, get_elapsed_s
 from sentinel.core.settings import CheckConfig
 from sentinel.core.text import visible
-from sentinel.core.when import clock_text
-from sentinel.status.collect import Material
+from sentinel.core.time_text import format_clock
+from sentinel.status.collect import StatusInputs
 
-TOLERANCE = 30.0
+LATE_TOLERANCE_S = 30.0
 """Seconds that a run may be late: others are at work, and the state is read by people meanwhile."""
 
-NODES_EVERY = 120.0
+NODES_FRESH_S = 120.0
 """Seconds for which nodes and queue stand as Slurm told them: the service looks every 15 seconds,
 and for as long as checks ask for the same, at what they were told."""
 
 
-def unseen(check: CheckConfig, seen: Instant, m: Material) -> str:
+def explain_stale_look(check: CheckConfig, seen: Instant, m: StatusInputs) -> str:
     """Why what this check saw then cannot be shown as current; empty: it can.
 
     It stands until the next run should have ended, or until a run that came later was blind.
     """
     run = m.runs.get(check.name)
-    if run is not None and run.blind and elapsed(seen, run.at) > 0:
+    if run is not None and run.blind and get_elapsed_s(seen, run.at) > 0:
         return visible(run.summary) or "its check cannot see it"
-    return overdue(check, seen, m)
+    return explain_overdue_run(check, seen, m)
 
 
-def overdue(check: CheckConfig, last: Instant, m: Material) -> str:
+def explain_overdue_run(check: CheckConfig, last: Instant, m: StatusInputs) -> str:
     """Why the last run cannot be shown as current; empty: the next one need not have ended yet."""
-    due = next_look(check, last, replace(m, now=last))
-    allowed = max(0.0, due - last.wall / SECOND) + check.limit + TOLERANCE
+    due = get_next_run_at(check, last, replace(m, now=last))
+    allowed = max(0.0, due - last.wall / SECOND) + check.timeout_s + LATE_TOLERANCE_S
     allowed += m.around.pass_every / 2  # a link may wait in the queue
-    if elapsed(last, m.now) <= allowed:
+    if get_elapsed_s(last, m.now) <= allowed:
         return ""
-    coming = next_look(check, last, m)
+    coming = get_next_run_at(check, last, m)
     later = (
-        f"; next check {clock_text(coming, m.around.zone)}" if coming > m.now.wall / SECOND else ""
+        f"; next check {format_clock(coming, m.around.zone)}"
+        if coming > m.now.wall / SECOND
+        else ""
     )
-    return f"not checked since {clock_text(last.wall / SECOND, m.around.zone)}{later}"
+    return f"not checked since {format_clock(last.wall / SECOND, m.around.zone)}{later}"
 
 
-def next_look(check: CheckConfig, last: Instant | None, m: Material) -> float:
+def get_next_run_at(check: CheckConfig, last: Instant | None, m: StatusInputs) -> float:
     """When the check runs next, in seconds since 1970: where passes call it, in the first pass that
     comes when it is due."""
     due = m.around.next_run(check, last, m.now, m.around.zone).timestamp()
@@ -56,11 +58,11 @@ def next_look(check: CheckConfig, last: Instant | None, m: Material) -> float:
     return -(-max(due, m.now.wall / SECOND) // every) * every
 
 
-def nodes_trouble(m: Material) -> str:
+def explain_stale_nodes(m: StatusInputs) -> str:
     """Why nodes and queue cannot be shown as current; empty: they can."""
     if m.nodes is None:
         return ""
     if m.nodes.trouble:
         return visible(m.nodes.trouble)
-    late = elapsed(m.nodes.at, m.now) > NODES_EVERY
+    late = get_elapsed_s(m.nodes.at, m.now) > NODES_FRESH_S
     return "Slurm has told of no nodes since: is the service at work?" if late else ""

@@ -9,23 +9,23 @@ from typing import Any
 
 from msgspec import Struct, to_builtins
 
-from sentinel.alerting.incidents import stands_still, weight
-from sentinel.alerting.processor import iso
+from sentinel.alerting.incidents import is_standstill, rank_alert
+from sentinel.alerting.processor import format_iso
 from sentinel.alerting.silences import Orders, Remark, Silence
-from sentinel.core.clock import SECOND, Instant, elapsed
-from sentinel.core.model import Alert, Status, Transition, worst
+from sentinel.core.clock import SECOND, Instant, get_elapsed_s
+from sentinel.core.model import Alert, Status, Transition, get_worst_status
 from sentinel.core.text import visible, visible_lines
 from sentinel.core.values import duration_text
 from sentinel.status.types import IncidentFact
 
-AGAIN = 14 * 86_400
+REPEAT_WINDOW_S = 14 * 86_400
 """Seconds in which the same trouble has come before: two weeks hold every weekday twice."""
 
 _BEGINS, _ENDS = ("firing", "flapping"), ("resolved", "gone", "settled")
 Story = Mapping[str, Any]
 
 
-class Known(Struct, frozen=True, kw_only=True):
+class IncidentInputs(Struct, frozen=True, kw_only=True):
     """What the state knows of alerts; `history` from the oldest on."""
 
     alerts: Sequence[Alert]
@@ -35,72 +35,80 @@ class Known(Struct, frozen=True, kw_only=True):
     zone: tzinfo
 
 
-def opened(known: Known) -> list[tuple[str, list[Alert]]]:
+def group_open_incidents(known: IncidentInputs) -> list[tuple[str, list[Alert]]]:
     """Incidents with their firing alerts, the cause first; the most important incident first."""
     found: dict[str, list[Alert]] = {}
     for alert in known.alerts:
         if alert.firing and not alert.over:
             found.setdefault(alert.incident or alert.id, []).append(alert)
     for incident, members in found.items():
-        members.sort(key=lambda a: (a.id != incident, weight(a, known.now), a.key))
-    return sorted(found.items(), key=lambda i: min(weight(a, known.now) for a in i[1]))
+        members.sort(key=lambda a: (a.id != incident, rank_alert(a, known.now), a.key))
+    return sorted(found.items(), key=lambda i: min(rank_alert(a, known.now) for a in i[1]))
 
 
-def fact(incident: str, members: Sequence[Alert], known: Known) -> IncidentFact:
+def make_incident_fact(
+    incident: str, members: Sequence[Alert], known: IncidentInputs
+) -> IncidentFact:
     """One that is not over."""
     cause, acks = members[0], known.orders.acks
-    trainings = [a for a in members if stands_still(a.kind, a.key.subject, a.severity)]
+    trainings = [a for a in members if is_standstill(a.kind, a.key.subject, a.severity)]
     users = dict.fromkeys(a.labels["user"] for a in members if a.labels.get("user"))
-    have = dict.fromkeys(acks[a.id].said for a in members if a.id in acks)
+    have = dict.fromkeys(acks[a.id].author_text for a in members if a.id in acks)
     return IncidentFact(
         incident=incident,
-        severity=worst(a.severity for a in members),
-        title=_title(incident, cause, known),
+        severity=get_worst_status(a.severity for a in members),
+        title=_make_title(incident, cause, known),
         since=min(a.since.wall for a in members) / SECOND,
-        for_s=round(max(elapsed(a.since, known.now) for a in members), 1),
+        for_s=round(max(get_elapsed_s(a.since, known.now) for a in members), 1),
         alerts=len(members),
         trainings=tuple(visible(a.key.subject) for a in trainings),
-        gpus=sum(_gpus(a) for a in trainings),
+        gpus=sum(_count_gpus(a) for a in trainings),
         users=tuple(visible(u) for u in users),
         acknowledged_by=tuple(visible(h) for h in have),
-        **_said(incident, known.orders),
+        **_describe_orders(incident, known.orders),
     )
 
 
-def row(incident: str, members: Sequence[Alert], known: Known) -> dict[str, Any]:
+def make_incident_row(
+    incident: str, members: Sequence[Alert], known: IncidentInputs
+) -> dict[str, Any]:
     """The same with times as people read them."""
-    told = to_builtins(fact(incident, members, known))
+    told = to_builtins(make_incident_fact(incident, members, known))
     lasted = told.pop("for_s")
-    since = iso(Instant(wall=int(told["since"] * SECOND)), known.zone)
+    since = format_iso(Instant(wall=int(told["since"] * SECOND)), known.zone)
     return {**told, "since": since, "for": duration_text(lasted)}
 
 
-def story(incident: str, known: Known) -> dict[str, Any]:
+def describe_incident(incident: str, known: IncidentInputs) -> dict[str, Any]:
     """All of one, over or not."""
-    members = dict(opened(known)).get(incident, [])
+    members = dict(group_open_incidents(known)).get(incident, [])
     past = [t for t in known.history if (t.incident or t.alert) == incident]
     remarks = [r for r in known.orders.remarks if r.incident == incident]
     first = next((t for t in past if t.alert == incident), past[0] if past else None)
     about = members[0] if members else first
     return {
-        **(row(incident, members, known) if members else _over(incident, past, known)),
-        "members": [_member(a) for a in members],
-        "timeline": timeline(past, remarks, known, known.orders.planned(incident)),
-        "before": _before(about, incident, known) if about is not None else [],
+        **(
+            make_incident_row(incident, members, known)
+            if members
+            else _describe_ended(incident, past, known)
+        ),
+        "members": [_describe_member(a) for a in members],
+        "timeline": build_timeline(past, remarks, known, known.orders.find_maintenance(incident)),
+        "before": _find_earlier(about, incident, known) if about is not None else [],
     }
 
 
-def timeline(
+def build_timeline(
     past: Iterable[Transition],
     remarks: Iterable[Remark],
-    known: Known,
+    known: IncidentInputs,
     planned: Silence | None = None,
 ) -> list[dict[str, str]]:
     """What happened and what people said of it, in the order of time."""
     alerts = dict[str, str]()
     rows: list[tuple[int, dict[str, str]]] = []
     for t in past:
-        alerts[t.alert] = visible(named(t))
+        alerts[t.alert] = visible(name_alert(t))
         told = {"severity": t.severity.value, "summary": visible(t.summary)}
         rows.append((t.at.wall, {"reason": t.reason, "about": alerts[t.alert], **told}))
     for r in remarks:
@@ -115,40 +123,40 @@ def timeline(
         told = {"severity": "", "summary": visible(planned.reason if planned else "")}
         rows.append((at, {"reason": what, "about": "Slurm", **told}))
     rows.sort(key=lambda one: one[0])
-    return [{"at": iso(Instant(wall=at), known.zone), **told} for at, told in rows]
+    return [{"at": format_iso(Instant(wall=at), known.zone), **told} for at, told in rows]
 
 
-def named(of: Alert | Transition) -> str:
+def name_alert(of: Alert | Transition) -> str:
     """Check and subject, as people call it."""
     return f"{of.key.check} {of.key.subject}".strip()
 
 
-def again(story: Story) -> str:
+def describe_repeats(story: Story) -> str:
     """`third time in 14 days`; empty where it is the first."""
     times = len(story["before"]) + 1
     words = {2: "second", 3: "third"}
     return f"{words.get(times, f'{times}th')} time in 14 days" if times > 1 else ""
 
 
-def _title(incident: str, about: Alert | Transition, known: Known) -> str:
-    planned = known.orders.planned(incident)
-    return visible(planned.reason if planned else f"{named(about)}: {about.summary}")
+def _make_title(incident: str, about: Alert | Transition, known: IncidentInputs) -> str:
+    planned = known.orders.find_maintenance(incident)
+    return visible(planned.reason if planned else f"{name_alert(about)}: {about.summary}")
 
 
-def _gpus(alert: Alert) -> float:
+def _count_gpus(alert: Alert) -> float:
     found = alert.values.get("gpus")
     return found if isinstance(found, int | float) else 0
 
 
-def _said(incident: str, orders: Orders) -> dict[str, Any]:
-    comment = orders.comment(incident)
+def _describe_orders(incident: str, orders: Orders) -> dict[str, Any]:
+    comment = orders.last_comment(incident)
     return {
-        "assigned_to": visible(orders.assigned(incident)),
+        "assigned_to": visible(orders.find_assignee(incident)),
         "comment": visible(f"{comment.who}: {comment.text}") if comment else "",
     }
 
 
-def _member(a: Alert) -> dict[str, Any]:
+def _describe_member(a: Alert) -> dict[str, Any]:
     return {
         "alert": a.id,
         "check": a.key.check,
@@ -162,39 +170,45 @@ def _member(a: Alert) -> dict[str, Any]:
     }
 
 
-def _over(incident: str, past: Sequence[Transition], known: Known) -> dict[str, Any]:
+def _describe_ended(
+    incident: str, past: Sequence[Transition], known: IncidentInputs
+) -> dict[str, Any]:
     first = next((t for t in past if t.alert == incident), past[0])
     bad = {t.key: t for t in past if t.reason in _BEGINS}
-    trainings = [t for t in bad.values() if stands_still(t.kind, t.key.subject, t.severity)]
+    trainings = [t for t in bad.values() if is_standstill(t.kind, t.key.subject, t.severity)]
     return {
         "incident": incident,
-        "severity": worst(t.severity for t in past).value,
-        "title": _title(incident, first, known),
-        "since": iso(first.since, known.zone),
-        "for": duration_text(elapsed(first.since, past[-1].at)),
+        "severity": get_worst_status(t.severity for t in past).value,
+        "title": _make_title(incident, first, known),
+        "since": format_iso(first.since, known.zone),
+        "for": duration_text(get_elapsed_s(first.since, past[-1].at)),
         "alerts": 0,
         "trainings": [visible(t.key.subject) for t in trainings],
         "gpus": 0,
         "users": [],
         "acknowledged_by": [],
-        **_said(incident, known.orders),
+        **_describe_orders(incident, known.orders),
     }
 
 
-def _before(about: Alert | Transition, incident: str, known: Known) -> list[dict[str, str]]:
+def _find_earlier(
+    about: Alert | Transition, incident: str, known: IncidentInputs
+) -> list[dict[str, str]]:
     """The same trouble within AGAIN before this one, the newest first, with what ended each."""
     since = about.since.wall
     mine = [t for t in known.history if t.key == about.key]
     begun = {
         t.alert: t
         for t in reversed(mine)
-        if t.reason in _BEGINS and since - AGAIN * SECOND <= t.since.wall < since
+        if t.reason in _BEGINS and since - REPEAT_WINDOW_S * SECOND <= t.since.wall < since
     }
     begun.pop(incident, None)
-    return [_episode(t, mine, known) for t in begun.values()]
+    return [_describe_episode(t, mine, known) for t in begun.values()]
 
 
-def _episode(begun: Transition, mine: Iterable[Transition], known: Known) -> dict[str, str]:
+def _describe_episode(
+    begun: Transition, mine: Iterable[Transition], known: IncidentInputs
+) -> dict[str, str]:
     incident = begun.incident or begun.alert
     ended = [t for t in mine if t.alert == begun.alert and t.reason in _ENDS]
     over = ended[-1] if ended and ended[-1].status is Status.OK else None
@@ -204,8 +218,8 @@ def _episode(begun: Transition, mine: Iterable[Transition], known: Known) -> dic
     how = "; ".join([*closed, *deeds, *([over.summary] if over else [])])
     return {
         "incident": incident,
-        "at": iso(begun.since, known.zone),
-        "for": duration_text(elapsed(begun.since, over.at)) if over else "",
+        "at": format_iso(begun.since, known.zone),
+        "for": duration_text(get_elapsed_s(begun.since, over.at)) if over else "",
         "summary": visible(begun.summary),
         "ended_by": visible(how),
     }

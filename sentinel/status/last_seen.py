@@ -12,27 +12,27 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, to_builtins
 
-from sentinel.core import recall
+from sentinel.core import stored_memory
 from sentinel.core.clock import Instant
-from sentinel.core.hostlist import shown
+from sentinel.core.hostlist import fold_for_people
 from sentinel.core.model import Status, Value
 from sentinel.core.text import shortened
 
 if TYPE_CHECKING:
-    from sentinel.alerting.observations import Outcome
+    from sentinel.alerting.observations import RunOutcome
     from sentinel.core.cluster import Node
 
-MOST = 200
+MAX_FINDINGS = 200
 """Findings of one check that are kept: the worst of them."""
 
-SUMMARY = 300
-NODES = "sentinel/nodes"
+MAX_SUMMARY_CHARS = 300
+NODES_KEY = "sentinel/nodes"
 """Under this name the state remembers the nodes that were seen last."""
 
-_PREFIX = "sentinel/looks/"
+_CHECK_KEY_PREFIX = "sentinel/looks/"
 
 
-class Shown(Struct, frozen=True, kw_only=True):
+class ShownFinding(Struct, frozen=True, kw_only=True):
     """A finding, without what only its alert needs. `parts`: bytes of the largest directories and owners
     of a tree, by the name under which the history has them (`dir /x/y`, `owner ann`)."""
 
@@ -48,7 +48,7 @@ class CheckLook(Struct, frozen=True, kw_only=True):
     """The last run of a check that could see. `left_out`: findings beyond MOST."""
 
     at: Instant
-    findings: tuple[Shown, ...] = ()
+    findings: tuple[ShownFinding, ...] = ()
     left_out: int = 0
 
 
@@ -64,7 +64,7 @@ class NodeGroup(Struct, frozen=True, kw_only=True):
     since: int | None = None
 
 
-class Work(Struct, frozen=True, kw_only=True):
+class PlacedJob(Struct, frozen=True, kw_only=True):
     """A job that runs, and where: `nodes` is a hostlist."""
 
     id: str
@@ -85,58 +85,62 @@ class NodeLook(Struct, frozen=True, kw_only=True):
     groups: tuple[NodeGroup, ...] = ()
     jobs: Mapping[str, int] = {}
     gpus: Mapping[str, str] = {}
-    work: tuple[Work, ...] = ()
+    work: tuple[PlacedJob, ...] = ()
     racks: Mapping[str, str] = {}
     private: tuple[str, ...] | None = None
     trouble: str = ""
 
 
-def key(check: str) -> str:
+def make_check_key(check: str) -> str:
     """The name under which the state remembers what a check saw."""
-    return _PREFIX + check
+    return _CHECK_KEY_PREFIX + check
 
 
-def remembered(outcomes: Iterable[Outcome], now: Instant) -> dict[str, Mapping[str, Any]]:
+def encode_looks(outcomes: Iterable[RunOutcome], now: Instant) -> dict[str, Mapping[str, Any]]:
     """What to write of these runs; nothing of a blind one, so that the last sight stays."""
-    return {key(o.check): _look(o, now) for o in outcomes if o.report is not None}
+    return {
+        make_check_key(o.check): _encode_check_look(o, now)
+        for o in outcomes
+        if o.report is not None
+    }
 
 
-def recalled(memory: Mapping[str, Any]) -> CheckLook | None:
+def decode_check_look(memory: Mapping[str, Any]) -> CheckLook | None:
     """As written; None where nothing was, or by a version that wrote otherwise."""
-    return recall.recalled(memory, CheckLook)
+    return stored_memory.decode_memory(memory, CheckLook)
 
 
-def node_look(memory: Mapping[str, Any]) -> NodeLook | None:
-    """As `recalled`, of what is remembered under NODES."""
-    return recall.recalled(memory, NodeLook)
+def decode_node_look(memory: Mapping[str, Any]) -> NodeLook | None:
+    """As `decode_check_look`, of what is remembered under NODES."""
+    return stored_memory.decode_memory(memory, NodeLook)
 
 
-def grouped(nodes: Iterable[Node]) -> tuple[NodeGroup, ...]:
+def group_nodes(nodes: Iterable[Node]) -> tuple[NodeGroup, ...]:
     """Nodes with the same state, flags and reason together, the largest group first."""
     groups: dict[Any, list[str]] = defaultdict(list)
     for node in nodes:
         since = node.reason_time if node.reason else None
         flags = tuple(sorted(node.flags))
         groups[(node.state, flags, node.reason, node.reason_user, since)].append(node.name)
-    told = (_group(*seen, names=names) for seen, names in groups.items())
+    told = (_make_node_group(*seen, names=names) for seen, names in groups.items())
     return tuple(sorted(told, key=lambda g: (-g.count, g.state, g.flags, g.reason)))
 
 
-def _group(
+def _make_node_group(
     state: str, flags: tuple[str, ...], reason: str, by: str, since: int | None, *, names: list[str]
 ) -> NodeGroup:
     return NodeGroup(
         state=state,
         flags=flags,
-        reason=shortened(reason, SUMMARY),
+        reason=shortened(reason, MAX_SUMMARY_CHARS),
         by=by,
         since=since,
-        nodes=shown(names),
+        nodes=fold_for_people(names),
         count=len(names),
     )
 
 
-def _look(outcome: Outcome, now: Instant) -> Mapping[str, Any]:
+def _encode_check_look(outcome: RunOutcome, now: Instant) -> Mapping[str, Any]:
     seen = outcome.report.findings if outcome.report else ()
     findings = sorted(seen or (outcome.itself,), key=lambda f: -f.status.rank)
     parts = defaultdict[str, dict[str, float]](dict)
@@ -144,22 +148,22 @@ def _look(outcome: Outcome, now: Instant) -> Mapping[str, Any]:
         if sample.name.startswith(("dir ", "owner ")):
             parts[sample.subject][sample.name] = sample.value
     shown = [
-        Shown(
+        ShownFinding(
             subject=f.subject,
             status=f.status,
-            summary=shortened(f.summary, SUMMARY),
-            values={k: v for k, v in f.values.items() if _plain(v)},
+            summary=shortened(f.summary, MAX_SUMMARY_CHARS),
+            values={k: v for k, v in f.values.items() if _is_storable(v)},
             labels=f.labels,
             parts=parts.get(f.subject, {}),
         )
-        for f in findings[:MOST]
+        for f in findings[:MAX_FINDINGS]
     ]
-    look = CheckLook(at=now, findings=tuple(shown), left_out=max(0, len(findings) - MOST))
+    look = CheckLook(at=now, findings=tuple(shown), left_out=max(0, len(findings) - MAX_FINDINGS))
     told: Mapping[str, Any] = to_builtins(look)
     return told
 
 
-def _plain(value: object) -> bool:
+def _is_storable(value: object) -> bool:
     """Whether every store can keep it: a plugin's odd value must not keep alerts from theirs."""
     if isinstance(value, int):
         return abs(value) < 2**63

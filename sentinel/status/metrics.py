@@ -7,59 +7,61 @@ from itertools import pairwise
 from math import isfinite
 from statistics import median
 
-from sentinel.core.clock import Instant, elapsed
+from sentinel.core.clock import Instant, get_elapsed_s
 from sentinel.core.declared import ANY, Metric
 from sentinel.core.text import visible
-from sentinel.status.collect import Material
-from sentinel.status.freshness import unseen
-from sentinel.status.last_seen import CheckLook, Shown
-from sentinel.status.types import MetricFact, Series
+from sentinel.status.collect import StatusInputs
+from sentinel.status.freshness import explain_stale_look
+from sentinel.status.last_seen import CheckLook, ShownFinding
+from sentinel.status.types import MetricFact, MetricSeries
 
-MOST = 200
+MAX_SERIES = 200
 """Series of one name that one check may make: no check pushes out another's."""
 
 
-RECENT = 300.0
+PACE_WINDOW_S = 300.0
 """Seconds that a speed is of: what was before a slowdown must not hide it."""
 
-STILL = 3.0
+STANDSTILL_FACTOR = 3.0
 """So many times as long as between two steps, and it stands still."""
 
 
-def told(m: Material) -> tuple[MetricFact, ...]:
+def collect_metrics(m: StatusInputs) -> tuple[MetricFact, ...]:
     """By name; where two kinds declare one name with other labels, the first has it. What is not
     current is left out: a number without its age is taken for that of now."""
     found: dict[str, tuple[Metric, dict[tuple[str, ...], float]]] = {}
     for check in m.around.checks:
         look = m.looks.get(check.name)
-        if look is None or unseen(check, look.at, m):
+        if look is None or explain_stale_look(check, look.at, m):
             continue
         for metric in check.plugin.METRICS:
             first, rows = found.setdefault(metric.name, (metric, {}))
             if first.all_labels == metric.all_labels:
-                rows.update(_series(metric, check.name, look, m))
-    return tuple(_fact(metric, rows) for metric, rows in found.values() if rows)
+                rows.update(_collect_series(metric, check.name, look, m))
+    return tuple(_make_metric_fact(metric, rows) for metric, rows in found.values() if rows)
 
 
-def _series(
-    metric: Metric, check: str, look: CheckLook, m: Material
+def _collect_series(
+    metric: Metric, check: str, look: CheckLook, m: StatusInputs
 ) -> Mapping[tuple[str, ...], float]:
     rows: dict[tuple[str, ...], float] = {}
     for finding in look.findings:
-        for key, number in _numbers(metric, check, finding, m):
-            labels = (check, *_labels(metric, finding, key))
-            rows.setdefault(tuple(map(visible, labels)), _now(metric, number, look, m.now))
-            if len(rows) == MOST:
+        for key, number in _collect_numbers(metric, check, finding, m):
+            labels = (check, *_get_label_values(metric, finding, key))
+            rows.setdefault(
+                tuple(map(visible, labels)), _extrapolate_value(metric, number, look, m.now)
+            )
+            if len(rows) == MAX_SERIES:
                 return rows
     return rows
 
 
-def _numbers(
-    metric: Metric, check: str, finding: Shown, m: Material
+def _collect_numbers(
+    metric: Metric, check: str, finding: ShownFinding, m: StatusInputs
 ) -> Iterator[tuple[str, float]]:
     """Unknown ones are left out: 0 would be an answer."""
     if metric.moves == "rate":
-        rate = pace(m.paces.get((check, finding.subject, metric.value), ()))
+        rate = compute_pace(m.paces.get((check, finding.subject, metric.value), ()))
         if rate is not None:
             yield metric.value, rate
         return
@@ -68,26 +70,28 @@ def _numbers(
             yield key, float(value)
 
 
-def pace(points: Sequence[tuple[Instant, float]]) -> float | None:
+def compute_pace(points: Sequence[tuple[Instant, float]]) -> float | None:
     """Steps a second over the last RECENT seconds, or as many as two steps take; 0 where it stands
     still. Counted since the number last fell (a restart counts anew); None if it cannot be told."""
-    steps, seen = _steps([p for p in points if isfinite(p[1])])
-    if not steps or elapsed(steps[0][0], seen) <= 0:
+    steps, seen = _find_steps([p for p in points if isfinite(p[1])])
+    if not steps or get_elapsed_s(steps[0][0], seen) <= 0:
         return None
     if len(steps) == 1:
         return 0.0
     end, final = steps[-1]
-    usual = median(elapsed(a[0], b[0]) for a, b in pairwise(steps))
-    still = elapsed(end, seen)
-    if still > STILL * usual:
+    usual = median(get_elapsed_s(a[0], b[0]) for a, b in pairwise(steps))
+    still = get_elapsed_s(end, seen)
+    if still > STANDSTILL_FACTOR * usual:
         return 0.0
-    earlier = [s for s in steps[:-1] if elapsed(s[0], end) >= RECENT] or steps[:1]
+    earlier = [s for s in steps[:-1] if get_elapsed_s(s[0], end) >= PACE_WINDOW_S] or steps[:1]
     since, before = earlier[-1]
-    seconds = elapsed(since, end) + (still if still > usual else 0.0)
+    seconds = get_elapsed_s(since, end) + (still if still > usual else 0.0)
     return (final - before) / seconds if seconds > 0 else None
 
 
-def _steps(points: Sequence[tuple[Instant, float]]) -> tuple[list[tuple[Instant, float]], Instant]:
+def _find_steps(
+    points: Sequence[tuple[Instant, float]],
+) -> tuple[list[tuple[Instant, float]], Instant]:
     """When each number was first seen since it last fell, and when it was looked at last."""
     steps: list[tuple[Instant, float]] = []
     for at, value in points:
@@ -98,7 +102,7 @@ def _steps(points: Sequence[tuple[Instant, float]]) -> tuple[list[tuple[Instant,
     return steps, points[-1][0] if points else Instant(wall=0)
 
 
-def _labels(metric: Metric, finding: Shown, key: str) -> Iterator[str]:
+def _get_label_values(metric: Metric, finding: ShownFinding, key: str) -> Iterator[str]:
     if metric.subject:
         yield finding.subject
     yield from (finding.labels.get(name, "") for name in metric.labels)
@@ -106,14 +110,14 @@ def _labels(metric: Metric, finding: Shown, key: str) -> Iterator[str]:
         yield key
 
 
-def _now(metric: Metric, number: float, look: CheckLook, now: Instant) -> float:
+def _extrapolate_value(metric: Metric, number: float, look: CheckLook, now: Instant) -> float:
     if metric.moves == "up":
-        return number + elapsed(look.at, now)
+        return number + get_elapsed_s(look.at, now)
     if metric.moves == "down":
-        return max(0.0, number - elapsed(look.at, now))
+        return max(0.0, number - get_elapsed_s(look.at, now))
     return number * 0.01 if metric.unit == "percent" else number
 
 
-def _fact(metric: Metric, rows: Mapping[tuple[str, ...], float]) -> MetricFact:
-    series = tuple(Series(labels=labels, value=value) for labels, value in rows.items())
+def _make_metric_fact(metric: Metric, rows: Mapping[tuple[str, ...], float]) -> MetricFact:
+    series = tuple(MetricSeries(labels=labels, value=value) for labels, value in rows.items())
     return MetricFact(name=metric.name, help=metric.help, labels=metric.all_labels, series=series)

@@ -1,7 +1,7 @@
 """Numbers over one shared time axis as SVG: lines below each other, and what happened. Pure.
 
 The page is complete with it; where a browser runs scripts, static/course.js draws the same
-(`told`) with values under pointer and keyboard.
+(`export_chart`) with values under pointer and keyboard.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from sentinel.core.values import duration_text, percent_text, size_text
+from sentinel.core.values import duration_text, format_percent, size_text
 
 Point = tuple[float, float]
 Unit = Literal["number", "bytes", "percent", "seconds"]
@@ -23,25 +23,25 @@ WIDTH, LEFT, RIGHT, TOP, BOTTOM = 920, 84, 20, 22, 24
 HIGH, APART = 132, 30
 """Pixels of one line's panel, and between two of them."""
 
-MOST = 400
+MAX_LINE_POINTS = 400
 """Points of a line: more than there are pixels between them nobody sees."""
 
-MOST_MARKS = 300
+MAX_MARKS = 300
 """Of what happened, the newest; checkpoints are counted by themselves."""
 
-HUGE = 1e300
+MAX_DRAWN_VALUE = 1e300
 """Beyond it an axis has no round numbers."""
 
-LEAST = 0.02
+MIN_AXIS_SHARE = 0.02
 """The share of a number that the height of a plot spans at least: noise is not drawn as a cliff."""
 
-SILENT = 600.0
+MIN_GAP_S = 600.0
 """Seconds without a number, and three times as long as beside it: the line is parted there, for
 nobody knows how it went."""
 
 
-class Line(Struct, frozen=True, kw_only=True):
-    """`parts`: what is drawn, in seconds UTC (see `pieces`); `limits` are levels with their names; `ahead` are the moments at
+class ChartLine(Struct, frozen=True, kw_only=True):
+    """`parts`: what is drawn, in seconds UTC (see `split_points`); `limits` are levels with their names; `ahead` are the moments at
     which the level `goal` is expected to be reached: early, middle, late."""
 
     name: str
@@ -53,12 +53,12 @@ class Line(Struct, frozen=True, kw_only=True):
     goal: float = 100.0
 
     @property
-    def points(self) -> list[Point]:
+    def all_points(self) -> list[Point]:
         """All that is drawn."""
         return [point for part in self.parts for point in part]
 
 
-class Mark(Struct, frozen=True, kw_only=True):
+class ChartMark(Struct, frozen=True, kw_only=True):
     """What happened at a moment, or `until` another; `kind` is a word, and names its colour."""
 
     at: float
@@ -68,15 +68,15 @@ class Mark(Struct, frozen=True, kw_only=True):
     href: str = ""
 
 
-class Course(Struct, frozen=True, kw_only=True):
+class Chart(Struct, frozen=True, kw_only=True):
     """How something went, from `first` to `now`; `at`: the moment that was asked for."""
 
     title: str
     first: float
     now: float
     zone: tzinfo
-    lines: Sequence[Line] = ()
-    marks: Sequence[Mark] = ()
+    lines: Sequence[ChartLine] = ()
+    marks: Sequence[ChartMark] = ()
     at: float | None = None
 
     @property
@@ -87,27 +87,27 @@ class Course(Struct, frozen=True, kw_only=True):
         return max(min(max(ends, default=self.now), self.now + span), self.first + 1)
 
     @property
-    def drawn(self) -> list[Line]:
+    def drawn(self) -> list[ChartLine]:
         """The lines of which there is enough to draw."""
-        return [line for line in self.lines if len(line.points) > 1]
+        return [line for line in self.lines if len(line.all_points) > 1]
 
 
-def svg(course: Course) -> str:
+def render_svg(course: Chart) -> str:
     """The picture; a sentence where there is too little to draw."""
     lines = course.drawn
     if not lines:
         return "<p>Too little history to draw yet.</p>"
     height = TOP + len(lines) * (HIGH + APART) + BOTTOM
-    panels = [_panel(course, line, n) for n, line in enumerate(lines)]
-    told = "; ".join(_told(line) for line in lines)
+    panels = [_render_panel(course, line, n) for n, line in enumerate(lines)]
+    told = "; ".join(_describe_line(line) for line in lines)
     return (
         f'<svg class="plot" viewBox="0 0 {WIDTH} {height}" role="img" '
         f'aria-label="{escape(course.title)}: {escape(told)}">'
-        f"{_marks(course, height)}{''.join(panels)}{_clocks(course, height)}</svg>"
+        f"{_render_marks(course, height)}{''.join(panels)}{_render_clock_labels(course, height)}</svg>"
     )
 
 
-def told(course: Course) -> dict[str, Any]:
+def export_chart(course: Chart) -> dict[str, Any]:
     """The same as plain data, seconds UTC; None parts a line."""
     return {
         "title": course.title,
@@ -116,27 +116,27 @@ def told(course: Course) -> dict[str, Any]:
         "now": course.now,
         "at": course.at,
         "zone": str(course.zone),
-        "lines": [_line_told(line) for line in course.drawn],
-        "marks": [_mark_told(mark) for mark in course.marks],
+        "lines": [_export_line(line) for line in course.drawn],
+        "marks": [_export_mark(mark) for mark in course.marks],
     }
 
 
-def words(unit: Unit, value: float) -> str:
+def format_value(unit: Unit, value: float) -> str:
     """A number as people read it."""
     if unit == "bytes":
         return size_text(value)
     if unit == "seconds":
         return duration_text(value)
     if unit == "percent":
-        return percent_text(value)
+        return format_percent(value)
     whole = abs(value) >= 1000 or (value == int(value) and abs(value) < 1e15)
     return f"{value:,.0f}" if whole and abs(value) < 1e15 else f"{value:.4g}"
 
 
-def ticks(low: float, high: float) -> list[float]:
+def choose_ticks(low: float, high: float) -> list[float]:
     """Two to seven round numbers, the first not above the smallest and the last not below the
     largest; a constant lies between two of them, and what was never below zero stays above it."""
-    least = max(max(abs(low), abs(high)) * LEAST, 1e-300) if low or high else 1.0
+    least = max(max(abs(low), abs(high)) * MIN_AXIS_SHARE, 1e-300) if low or high else 1.0
     if high - low < least:
         middle, positive = (low + high) / 2, low >= 0
         low, high = middle - least / 2, middle + least / 2
@@ -148,14 +148,14 @@ def ticks(low: float, high: float) -> list[float]:
     return [n * step for n in range(first, last + 1)]
 
 
-def pieces(points: Sequence[Point]) -> list[list[Point]]:
+def split_points(points: Sequence[Point]) -> list[list[Point]]:
     """What is drawn of a history, finite numbers only: parted where nothing was seen, thinned."""
-    fit = [p for p in points if isfinite(p[1]) and abs(p[1]) < HUGE]
-    parts = _parted(fit)
-    return [thinned(part, MOST * len(part) // len(fit)) for part in parts if part]
+    fit = [p for p in points if isfinite(p[1]) and abs(p[1]) < MAX_DRAWN_VALUE]
+    parts = _split_at_gaps(fit)
+    return [thin_points(part, MAX_LINE_POINTS * len(part) // len(fit)) for part in parts if part]
 
 
-def thinned(points: Sequence[Point], most: int = MOST) -> list[Point]:
+def thin_points(points: Sequence[Point], most: int = MAX_LINE_POINTS) -> list[Point]:
     """At most about so many points; the smallest and the largest of each stretch stay, and the
     first and the last."""
     step = len(points) // max(1, most // 2)
@@ -168,74 +168,75 @@ def thinned(points: Sequence[Point], most: int = MOST) -> list[Point]:
     return sorted(kept)
 
 
-def _parted(points: Sequence[Point]) -> list[Sequence[Point]]:
+def _split_at_gaps(points: Sequence[Point]) -> list[Sequence[Point]]:
     gaps = [b[0] - a[0] for a, b in pairwise(points)]
     ends = [
         n + 1
         for n, gap in enumerate(gaps)
-        if gap > max(SILENT, 3 * max([*gaps[max(0, n - 1) : n], *gaps[n + 1 : n + 2]], default=gap))
+        if gap
+        > max(MIN_GAP_S, 3 * max([*gaps[max(0, n - 1) : n], *gaps[n + 1 : n + 2]], default=gap))
     ]
-    return [points[a:b] for a, b in pairwise([0, *ends[-MOST // 8 :], len(points)])]
+    return [points[a:b] for a, b in pairwise([0, *ends[-MAX_LINE_POINTS // 8 :], len(points)])]
 
 
-def at_x(course: Course, at: float) -> float:
+def get_x(course: Chart, at: float) -> float:
     """Where a moment stands."""
     share = (at - course.first) / (course.last - course.first)
     return LEFT + max(0.0, min(1.0, share)) * (WIDTH - LEFT - RIGHT)
 
 
-def _scale(line: Line) -> tuple[list[float], Callable[[float], float]]:
+def _make_scale(line: ChartLine) -> tuple[list[float], Callable[[float], float]]:
     """The numbers of the axis, and how far down from the panel's top a value stands."""
-    values = [value for _, value in line.points] + [level for _, level in line.limits]
+    values = [value for _, value in line.all_points] + [level for _, level in line.limits]
     values += [line.goal] if line.ahead else []
     if line.unit == "percent" and min(values) >= 0:
         values = [min(v, 100.0) for v in values]
-    numbers = ticks(min(values), max(values))
+    numbers = choose_ticks(min(values), max(values))
     low, high = numbers[0], numbers[-1]
 
-    def y(value: float) -> float:
+    def value_to_y(value: float) -> float:
         return HIGH * (1 - max(0.0, min(1.0, (value - low) / (high - low))))
 
-    return numbers, y
+    return numbers, value_to_y
 
 
-def _panel(course: Course, line: Line, place: int) -> str:
-    numbers, y = _scale(line)
+def _render_panel(course: Chart, line: ChartLine, place: int) -> str:
+    numbers, y = _make_scale(line)
     top, end = TOP + place * (HIGH + APART) + APART - 8, WIDTH - RIGHT
     drawn = f'<text class="head" x="{LEFT}" y="-8">{escape(line.title)}</text>'
     drawn += f'<path class="axis" d="M{LEFT} 0V{HIGH}H{end}" fill="none"/>'
     for value in numbers if len(numbers) < 6 else numbers[::2]:
-        text = escape(words(line.unit, value))
+        text = escape(format_value(line.unit, value))
         drawn += f'<text x="{LEFT - 6}" y="{y(value) + 4:.1f}" text-anchor="end">{text}</text>'
     for name, level in line.limits:
         drawn += (
             f'<path class="limit" d="M{LEFT} {y(level):.1f}H{end}"/>'
             f'<text class="limit" x="{LEFT + 4}" y="{y(level) - 3:.1f}">{escape(name)}</text>'
         )
-    drawn += _future(course, line, y)
+    drawn += _render_forecast(course, line, y)
     for piece in line.parts:
         if len(piece) == 1:
             at, value = piece[0]
-            drawn += f'<circle class="dot" cx="{at_x(course, at):.1f}" cy="{y(value):.1f}" r="2"/>'
+            drawn += f'<circle class="dot" cx="{get_x(course, at):.1f}" cy="{y(value):.1f}" r="2"/>'
             continue
-        points = " ".join(f"{at_x(course, t):.1f},{y(v):.1f}" for t, v in piece)
+        points = " ".join(f"{get_x(course, t):.1f},{y(v):.1f}" for t, v in piece)
         drawn += f'<polyline class="line" points="{points}"/>'
     return f'<g transform="translate(0 {top})">{drawn}</g>'
 
 
-def _told(line: Line) -> str:
-    first, last = line.points[0][1], line.points[-1][1]
-    return f"{line.title} from {words(line.unit, first)} to {words(line.unit, last)}"
+def _describe_line(line: ChartLine) -> str:
+    first, last = line.all_points[0][1], line.all_points[-1][1]
+    return f"{line.title} from {format_value(line.unit, first)} to {format_value(line.unit, last)}"
 
 
-def _marks(course: Course, height: int) -> str:
+def _render_marks(course: Chart, height: int) -> str:
     """Behind the lines, over all panels; checkpoints are short, since there are many."""
     low, drawn = height - BOTTOM, ""
     for mark in course.marks:
-        x, kind = at_x(course, mark.at), escape(mark.kind)
+        x, kind = get_x(course, mark.at), escape(mark.kind)
         title = f"<title>{escape(mark.text)}</title>"
         if mark.until is not None:
-            wide = max(1.5, at_x(course, mark.until) - x)
+            wide = max(1.5, get_x(course, mark.until) - x)
             drawn += (
                 f'<rect class="span m-{kind}" x="{x:.1f}" y="{TOP}" width="{wide:.1f}" '
                 f'height="{low - TOP}">{title}</rect>'
@@ -244,7 +245,7 @@ def _marks(course: Course, height: int) -> str:
         drawn += f'<path class="mark m-{kind}" d="M{x:.1f} {top}V{low}">{title}</path>'
     for name, at in (("now", course.now), ("asked for", course.at)):
         if at is not None and (name != "now" or course.last > course.now + 1):
-            x = at_x(course, at)
+            x = get_x(course, at)
             drawn += (
                 f'<path class="now" d="M{x:.1f} {TOP - 6}V{low}"/>'
                 f'<text x="{x:.1f}" y="{TOP - 10}" text-anchor="middle">{name}</text>'
@@ -252,7 +253,7 @@ def _marks(course: Course, height: int) -> str:
     return drawn
 
 
-def _clocks(course: Course, height: int) -> str:
+def _render_clock_labels(course: Chart, height: int) -> str:
     span, texts = course.last - course.first, ""
     form = "%H:%M:%S" if span < 600 else "%H:%M" if span < 86_400 else "%d %b %H:%M"
     for share, anchor in (
@@ -264,31 +265,31 @@ def _clocks(course: Course, height: int) -> str:
     ):
         at = course.first + share * span
         text = datetime.fromtimestamp(at, course.zone).strftime(form)
-        texts += f'<text x="{at_x(course, at):.1f}" y="{height - 8}" text-anchor="{anchor}">{text}</text>'
+        texts += f'<text x="{get_x(course, at):.1f}" y="{height - 8}" text-anchor="{anchor}">{text}</text>'
     return texts
 
 
-def _future(course: Course, line: Line, y: Callable[[float], float]) -> str:
+def _render_forecast(course: Chart, line: ChartLine, y: Callable[[float], float]) -> str:
     """A wedge from now to when it may be full, its middle, and the day of it."""
     if line.ahead is None:
         return ""
-    value, goal = line.points[-1][1], line.goal
-    x, end = at_x(course, course.now), at_x(course, course.last)
+    value, goal = line.all_points[-1][1], line.goal
+    x, end = get_x(course, course.now), get_x(course, course.last)
 
-    def reached(moment: float) -> str:
+    def get_reach_point(moment: float) -> str:
         """Where the straight way to that level leaves the picture."""
         if moment <= course.last or moment <= course.now:
-            return f"{at_x(course, moment):.1f},{y(goal):.1f}"
+            return f"{get_x(course, moment):.1f},{y(goal):.1f}"
         share = (course.last - course.now) / (moment - course.now)
         return f"{end:.1f},{y(value + share * (goal - value)):.1f}"
 
-    early, middle, late = map(reached, line.ahead)
+    early, middle, late = map(get_reach_point, line.ahead)
     drawn = (
         f'<polygon class="band" points="{x:.1f},{y(value):.1f} {early} {end:.1f},{y(goal):.1f} {late}"/>'
         f'<polyline class="mid" points="{x:.1f},{y(value):.1f} {middle}"/>'
     )
     if line.ahead[1] <= course.last:
-        at = at_x(course, line.ahead[1])
+        at = get_x(course, line.ahead[1])
         day = datetime.fromtimestamp(line.ahead[1], course.zone).strftime("full %d %b %H:%M")
         anchor = "end" if at > WIDTH * 0.8 else "middle"
         drawn += (
@@ -298,7 +299,7 @@ def _future(course: Course, line: Line, y: Callable[[float], float]) -> str:
     return drawn
 
 
-def _line_told(line: Line) -> dict[str, Any]:
+def _export_line(line: ChartLine) -> dict[str, Any]:
     x: list[float] = []
     y: list[float | None] = []
     for piece in line.parts:
@@ -315,7 +316,7 @@ def _line_told(line: Line) -> dict[str, Any]:
     return plain
 
 
-def _mark_told(mark: Mark) -> Mapping[str, Any]:
+def _export_mark(mark: ChartMark) -> Mapping[str, Any]:
     return {
         "at": mark.at,
         "until": mark.until,

@@ -11,36 +11,36 @@ from sentinel.core.text import visible
 from sentinel.status.types import SilenceFact
 
 
-def by_hand(orders: Orders, now: Instant) -> tuple[Silence, ...]:
+def select_manual_silences(orders: Orders, now: Instant) -> tuple[Silence, ...]:
     """Those in force that somebody has written; others stand in the file (core.windows)."""
     return tuple(s for s in orders.silences if s.starts <= now.wall < s.ends)
 
 
-def shown(silence: Silence) -> SilenceFact:
+def make_silence_fact(silence: Silence) -> SilenceFact:
     """Its text inert."""
     return SilenceFact(
         id=silence.id,
-        match=visible(what(silence)),
+        match=visible(describe_silence(silence)),
         ends=silence.ends / SECOND,
         who=visible(silence.who),
         reason=visible(silence.reason),
     )
 
 
-def what(silence: Silence) -> str:
+def describe_silence(silence: Silence) -> str:
     """What it is about, in words."""
     nodes = "" if silence.nodes is None else f"{len(silence.nodes)} nodes"
     alerts = "" if silence.alerts is None else f"{len(silence.alerts)} alerts of then"
-    return " ".join(filter(None, (said(silence.match), nodes, alerts))) or "everything"
+    return " ".join(filter(None, (describe_match(silence.match), nodes, alerts))) or "everything"
 
 
-def said(match: Match) -> str:
+def describe_match(match: Match) -> str:
     """`check=scratch node=n1,n2`, much as it is typed; empty for what fits everything."""
     given = to_builtins(match)
     labels, whole = given.pop("labels"), given.pop("matchers")
     words = {k: ",".join(v) if isinstance(v, list) else v for k, v in (given | labels).items()}
-    return " ".join([*(_said(k, v) for k, v in words.items() if v), *whole])
+    return " ".join([*(_format_matcher(k, v) for k, v in words.items() if v), *whole])
 
 
-def _said(name: str, word: str) -> str:
+def _format_matcher(name: str, word: str) -> str:
     return f"{name}{word}" if word.startswith(("=", "!=", "!~")) else f"{name}={word}"

@@ -14,7 +14,7 @@ from msgspec import Struct
 from sentinel.core.declared import Panel
 from sentinel.core.model import Status, Value
 
-State = Literal["firing", "pending"]
+AlertState = Literal["firing", "pending"]
 
 
 class AlertFact(Struct, frozen=True, kw_only=True):
@@ -33,7 +33,7 @@ class AlertFact(Struct, frozen=True, kw_only=True):
     subject: str
     status: Status
     severity: Status
-    state: State
+    state: AlertState
     since: float
     for_s: float
     summary: str
@@ -158,7 +158,7 @@ class JobFact(Struct, frozen=True, kw_only=True):
         return f"{pace:,.0f}" if 100 <= pace < 1e12 else f"{pace:.3g}"
 
 
-class Series(Struct, frozen=True, kw_only=True):
+class MetricSeries(Struct, frozen=True, kw_only=True):
     """A number with the values of its metric's labels."""
 
     labels: tuple[str, ...]
@@ -171,7 +171,7 @@ class MetricFact(Struct, frozen=True, kw_only=True):
     name: str
     help: str
     labels: tuple[str, ...]
-    series: tuple[Series, ...]
+    series: tuple[MetricSeries, ...]
 
 
 class NodesFact(Struct, frozen=True, kw_only=True):
@@ -241,7 +241,7 @@ class SilenceFact(Struct, frozen=True, kw_only=True):
     reason: str = ""
 
 
-class Count(Struct, frozen=True, kw_only=True):
+class RequestStats(Struct, frozen=True, kw_only=True):
     """Questions of one kind since the start of the service."""
 
     requests: int
@@ -254,7 +254,7 @@ class Vitals(Struct, frozen=True, kw_only=True):
 
     lag_s: float | None = None
     started: float = 0.0
-    slurm: Mapping[str, Count] = {}
+    slurm: Mapping[str, RequestStats] = {}
 
 
 class WorkFact(Struct, frozen=True, kw_only=True):
@@ -322,7 +322,7 @@ class Facts(Struct, frozen=True, kw_only=True):
         return tuple(a for a in self.alerts if a.state == "firing")
 
     @property
-    def calm(self) -> tuple[str, bool]:
+    def calm_summary(self) -> tuple[str, bool]:
         """What is said where nothing fires, and whether all checks have seen that it is so."""
         waiting = len(self.alerts) - len(self.firing)
         unrun = sum(check.ran is None for check in self.checks)
@@ -335,7 +335,7 @@ class Facts(Struct, frozen=True, kw_only=True):
         return f"no alerts ({'; '.join(doubts)})" if doubts else "no alerts", not doubts
 
     @property
-    def last_pass(self) -> float | None:
+    def last_pass_at(self) -> float | None:
         """When the last check ran; None: none has yet."""
         return max((check.ran for check in self.checks if check.ran is not None), default=None)
 

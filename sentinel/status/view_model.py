@@ -10,18 +10,18 @@ from math import isfinite
 
 from msgspec.structs import replace
 
-from sentinel.alerting.incidents import weight
-from sentinel.alerting.silences import Silence, silenced, standing
+from sentinel.alerting.incidents import rank_alert
+from sentinel.alerting.silences import Silence, find_silence, window_silences
 from sentinel.core.actions import ActionRecord
-from sentinel.core.clock import SECOND, Instant, elapsed
+from sentinel.core.clock import SECOND, Instant, get_elapsed_s
 from sentinel.core.declared import Panel
-from sentinel.core.model import Alert, Outgoing, Status, worst
+from sentinel.core.model import Alert, Outgoing, Status, get_worst_status
 from sentinel.core.settings import CheckConfig
 from sentinel.core.text import visible, visible_lines
 from sentinel.status import freshness, incidents, metrics, silences
-from sentinel.status.collect import Material
-from sentinel.status.last_seen import CheckLook, NodeGroup, Shown
-from sentinel.status.node_states import rank, reason_class, state_word
+from sentinel.status.collect import StatusInputs
+from sentinel.status.last_seen import CheckLook, NodeGroup, ShownFinding
+from sentinel.status.node_states import classify_reason, get_state_word, rank_state
 from sentinel.status.types import (
     ActionFact,
     AlertFact,
@@ -39,68 +39,71 @@ from sentinel.status.types import (
 )
 
 
-def facts(material: Material, vitals: Vitals | None = None) -> Facts:
+def build_facts(material: StatusInputs, vitals: Vitals | None = None) -> Facts:
     """All there is to see; `vitals` where a running service tells of itself."""
     m = material
-    quiet = _silences(m)
-    alerts = _alerts(m, quiet)
-    nodes = sorted(_nodes(m), key=lambda g: (rank(g.state), -g.count))
+    quiet = _collect_silences(m)
+    alerts = _build_alerts(m, quiet)
+    nodes = sorted(_build_node_groups(m), key=lambda g: (rank_state(g.state), -g.count))
     return Facts(
         at=m.now.wall / SECOND,
         cluster=visible(m.around.cluster),
-        status=worst(a.tone for a in alerts if a.state == "firing"),
+        status=get_worst_status(a.tone for a in alerts if a.state == "firing"),
         leader=visible(m.leader),
         pass_every=m.around.pass_every,
         notices=tuple(visible(n) for n in m.notices),
         alerts=alerts,
-        incidents=tuple(_incidents(m)),
-        checks=tuple(_checks(m)),
-        disks=tuple(sorted(_disks(m), key=lambda d: -d.status.rank)),
-        jobs=tuple(sorted(_jobs(m), key=lambda j: -j.status.rank)),
-        metrics=metrics.told(m),
+        incidents=tuple(_build_incidents(m)),
+        checks=tuple(_build_checks(m)),
+        disks=tuple(sorted(_build_disks(m), key=lambda d: -d.status.rank)),
+        jobs=tuple(sorted(_build_jobs(m), key=lambda j: -j.status.rank)),
+        metrics=metrics.collect_metrics(m),
         queue=dict(m.nodes.jobs) if m.nodes else {},
         nodes=tuple(nodes),
         nodes_seen=m.nodes.at.wall / SECOND if m.nodes else None,
-        nodes_trouble=freshness.nodes_trouble(m),
+        nodes_trouble=freshness.explain_stale_nodes(m),
         private=m.nodes.private if m.nodes else None,
         node_gpus=m.nodes.gpus if m.nodes else {},
-        work=tuple(_work(m)),
+        work=tuple(_build_work(m)),
         racks=m.nodes.racks if m.nodes else {},
-        gpus=tuple(sorted(_gpus(m), key=lambda g: -g.score)),
-        gpu_standings=_standings(m),
-        actions=tuple(action(r) for r in m.records),
-        unsent=tuple(_unsent(row, m.now) for row in m.outbox),
-        silences=tuple(silences.shown(s) for s in quiet),
+        gpus=tuple(sorted(_build_gpus(m), key=lambda g: -g.score)),
+        gpu_standings=_count_standings(m),
+        actions=tuple(make_action_fact(r) for r in m.records),
+        unsent=tuple(_make_unsent_fact(row, m.now) for row in m.outbox),
+        silences=tuple(silences.make_silence_fact(s) for s in quiet),
         clusters=m.around.clusters,
         vitals=vitals,
     )
 
 
-def _silences(m: Material) -> tuple[Silence, ...]:
-    windows = standing(m.around.windows, m.now, m.around.zone)
-    return (*silences.by_hand(m.orders, m.now), *windows)
+def _collect_silences(m: StatusInputs) -> tuple[Silence, ...]:
+    windows = window_silences(m.around.windows, m.now, m.around.zone)
+    return (*silences.select_manual_silences(m.orders, m.now), *windows)
 
 
-def _alerts(m: Material, quiet: Sequence[Silence]) -> tuple[AlertFact, ...]:
+def _build_alerts(m: StatusInputs, quiet: Sequence[Silence]) -> tuple[AlertFact, ...]:
     """Those that fire and nobody has yet first; of these what matters most, the oldest first."""
     alerts = sorted((a for a in m.alerts if not a.over), key=lambda a: (a.since.wall, a.key))
-    alerts.sort(key=lambda a: weight(a, m.now))
+    alerts.sort(key=lambda a: rank_alert(a, m.now))
     checks = {check.name: check for check in m.around.checks}
-    told = [_alert(a, checks.get(a.key.check), m, quiet) for a in alerts]
+    told = [_build_alert(a, checks.get(a.key.check), m, quiet) for a in alerts]
     return tuple(sorted(told, key=lambda a: (a.state != "firing", a.quiet)))
 
 
-def _incidents(m: Material) -> Iterator[IncidentFact]:
-    known = incidents.Known(
+def _build_incidents(m: StatusInputs) -> Iterator[IncidentFact]:
+    known = incidents.IncidentInputs(
         alerts=m.alerts, history=(), orders=m.orders, now=m.now, zone=m.around.zone
     )
-    return (incidents.fact(name, members, known) for name, members in incidents.opened(known))
+    return (
+        incidents.make_incident_fact(name, members, known)
+        for name, members in incidents.group_open_incidents(known)
+    )
 
 
-def _alert(
-    alert: Alert, check: CheckConfig | None, m: Material, quiet: Sequence[Silence]
+def _build_alert(
+    alert: Alert, check: CheckConfig | None, m: StatusInputs, quiet: Sequence[Silence]
 ) -> AlertFact:
-    ack, silence = m.orders.acks.get(alert.id), silenced(alert, quiet, m.now)
+    ack, silence = m.orders.acks.get(alert.id), find_silence(alert, quiet, m.now)
     return AlertFact(
         id=alert.id,
         incident=alert.incident or alert.id,
@@ -112,11 +115,11 @@ def _alert(
         status=alert.status,
         severity=alert.severity,
         state="firing" if alert.firing else "pending",
-        since=alert.beginning.wall / SECOND,
-        for_s=round(elapsed(alert.beginning, m.now), 1),
+        since=alert.shown_since.wall / SECOND,
+        for_s=round(get_elapsed_s(alert.shown_since, m.now), 1),
         summary=visible(alert.summary),
         seen=alert.last.wall / SECOND,
-        stale=freshness.unseen(check, alert.last, m) if check else "",
+        stale=freshness.explain_stale_look(check, alert.last, m) if check else "",
         details=visible_lines(alert.details),
         commands=tuple(visible(c) for c in alert.commands),
         labels={visible(k): visible(v) for k, v in alert.labels.items()},
@@ -132,21 +135,24 @@ def _alert(
     )
 
 
-def _checks(m: Material) -> Iterator[CheckFact]:
+def _build_checks(m: StatusInputs) -> Iterator[CheckFact]:
     blind = {a.key.check: a.since for a in m.alerts if not a.key.subject and not a.over}
     for check in m.around.checks:
         run, look = m.runs.get(check.name), m.looks.get(check.name)
-        next_run = freshness.next_look(check, run.at if run else None, m)
+        next_run = freshness.get_next_run_at(check, run.at if run else None, m)
         fact = CheckFact(
             name=visible(check.name),
             kind=check.common.kind,
             elsewhere=visible(check.common.cluster),
             panel=check.plugin.PANEL,
-            next=_stamp(next_run),
+            next=_drop_never(next_run),
             seen=look.at.wall / SECOND if look else None,
         )
         if run is not None:
-            since, stale = blind.get(check.name, run.at), freshness.overdue(check, run.at, m)
+            since, stale = (
+                blind.get(check.name, run.at),
+                freshness.explain_overdue_run(check, run.at, m),
+            )
             fact = replace(
                 fact,
                 status=Status.UNKNOWN if stale else run.status,
@@ -155,32 +161,34 @@ def _checks(m: Material) -> Iterator[CheckFact]:
                 ran=run.at.wall / SECOND,
                 duration_s=round(run.duration, 4),
                 blind=run.blind,
-                blind_s=round(elapsed(since, m.now), 1) if run.blind else 0.0,
+                blind_s=round(get_elapsed_s(since, m.now), 1) if run.blind else 0.0,
             )
         yield fact
 
 
-def _stamp(seconds: float) -> float | None:
+def _drop_never(seconds: float) -> float | None:
     """None for a moment that will never come: a cron line that fits no day."""
     return seconds if seconds < 250_000_000_000 else None
 
 
-def _seen(m: Material, panel: Panel) -> Iterator[tuple[CheckConfig, str, CheckLook, Shown]]:
+def _list_panel_findings(
+    m: StatusInputs, panel: Panel
+) -> Iterator[tuple[CheckConfig, str, CheckLook, ShownFinding]]:
     """Every finding of that panel that was seen last: its check, why it is not current, when,
     itself."""
     for check in m.around.checks:
         look = m.looks.get(check.name)
         if look is not None and panel == check.plugin.PANEL:
-            stale = freshness.unseen(check, look.at, m)
+            stale = freshness.explain_stale_look(check, look.at, m)
             for finding in look.findings:
                 yield check, stale, look, finding
 
 
-def _disks(m: Material) -> Iterator[DiskFact]:
-    for check, stale, look, f in _seen(m, "disks"):
+def _build_disks(m: StatusInputs) -> Iterator[DiskFact]:
+    for check, stale, look, f in _list_panel_findings(m, "disks"):
         names = [n for n in DiskFact.__struct_fields__ if n.endswith(("_percent", "_bytes", "_s"))]
-        numbers = {name: number(f.values, name) for name in names}
-        age = elapsed(look.at, m.now)
+        numbers = {name: get_number(f.values, name) for name in names}
+        age = get_elapsed_s(look.at, m.now)
         for name in ("full_in_s", "full_in_early_s", "full_in_late_s"):
             left = numbers[name]
             numbers[name] = None if left is None else max(0.0, left - age)
@@ -196,9 +204,9 @@ def _disks(m: Material) -> Iterator[DiskFact]:
         )
 
 
-def _jobs(m: Material) -> Iterator[JobFact]:
-    for check, stale, look, f in _seen(m, "jobs"):
-        quiet = None if stale else number(f.values, "quiet_seconds")
+def _build_jobs(m: StatusInputs) -> Iterator[JobFact]:
+    for check, stale, look, f in _list_panel_findings(m, "jobs"):
+        quiet = None if stale else get_number(f.values, "quiet_seconds")
         paces = () if stale else m.paces.get((check.name, f.subject, "progress"), ())
         yield JobFact(
             check=visible(check.name),
@@ -210,44 +218,44 @@ def _jobs(m: Material) -> Iterator[JobFact]:
             seen=look.at.wall / SECOND,
             stale=stale,
             job=visible(str(f.values.get("job") or f.labels.get("job", ""))),
-            running=number(f.values, "running"),
-            queued=number(f.values, "queued"),
-            progress=number(f.values, "progress"),
-            rate=metrics.pace(paces),
-            quiet_s=None if quiet is None else quiet + elapsed(look.at, m.now),
-            limit_s=number(f.values, "limit_seconds"),
+            running=get_number(f.values, "running"),
+            queued=get_number(f.values, "queued"),
+            progress=get_number(f.values, "progress"),
+            rate=metrics.compute_pace(paces),
+            quiet_s=None if quiet is None else quiet + get_elapsed_s(look.at, m.now),
+            limit_s=get_number(f.values, "limit_seconds"),
             phase=visible(str(f.values.get("phase") or "")),
             user=visible(f.labels.get("user", "")),
             nodes=visible(str(f.values.get("nodes") or "")),
         )
 
 
-def _nodes(m: Material) -> Iterator[NodesFact]:
+def _build_node_groups(m: StatusInputs) -> Iterator[NodesFact]:
     for group in m.nodes.groups if m.nodes else ():
-        yield _node_group(group)
+        yield _build_node_group(group)
 
 
-def _work(m: Material) -> Iterator[WorkFact]:
+def _build_work(m: StatusInputs) -> Iterator[WorkFact]:
     for job in m.nodes.work if m.nodes else ():
         yield WorkFact(
             id=visible(job.id), name=visible(job.name), user=visible(job.user), nodes=job.nodes
         )
 
 
-def _node_group(group: NodeGroup) -> NodesFact:
+def _build_node_group(group: NodeGroup) -> NodesFact:
     return NodesFact(
-        state=state_word(group.state, group.flags),
+        state=get_state_word(group.state, group.flags),
         slurm_state="+".join((group.state, *group.flags)),
         nodes=visible(group.nodes),
         count=group.count,
         reason=visible(group.reason),
-        reason_class=reason_class(group.reason),
+        reason_class=classify_reason(group.reason),
         by=visible(group.by),
         since=group.since,
     )
 
 
-def _gpus(m: Material) -> Iterator[GpuFact]:
+def _build_gpus(m: StatusInputs) -> Iterator[GpuFact]:
     for subject, held in m.standings.items():
         entry = m.entries.get(subject)
         if entry is None or (held.judged == "good" and not held.marked):
@@ -266,12 +274,12 @@ def _gpus(m: Material) -> Iterator[GpuFact]:
         )
 
 
-def _standings(m: Material) -> Mapping[str, int]:
+def _count_standings(m: StatusInputs) -> Mapping[str, int]:
     """GPUs with a standing, by what it is: bounded whatever happens to them."""
     return dict(Counter(held.judged for held in m.standings.values()))
 
 
-def action(r: ActionRecord) -> ActionFact:
+def make_action_fact(r: ActionRecord) -> ActionFact:
     """An entry of the audit log, its text inert."""
     return ActionFact(
         id=r.id,
@@ -290,18 +298,18 @@ def action(r: ActionRecord) -> ActionFact:
     )
 
 
-def _unsent(row: Outgoing, now: Instant) -> UnsentFact:
+def _make_unsent_fact(row: Outgoing, now: Instant) -> UnsentFact:
     return UnsentFact(
         channel=visible(row.channel),
         alert=row.notification.alert,
         reason=row.notification.reason,
         attempts=row.attempts,
-        waiting_s=round(elapsed(row.created, now), 1),
+        waiting_s=round(get_elapsed_s(row.created, now), 1),
         error=visible(row.error),
     )
 
 
-def number(values: Numbers, name: str) -> float | None:
+def get_number(values: Numbers, name: str) -> float | None:
     """The number of that name; None where it is no number, or none that is finite."""
     found = values.get(name)
     if isinstance(found, bool) or not isinstance(found, int | float):

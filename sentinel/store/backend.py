@@ -15,50 +15,50 @@ class Backend(Protocol):
     driver_error: type[Exception]
     """The base of the errors of the driver."""
 
-    def classify(self, error: Exception, told: str) -> tuple[type[StoreError], str]:
+    def classify_error(self, error: Exception, told: str) -> tuple[type[StoreError], str]:
         """The kind of a driver's error, which follows from what a person or sentinel would do about
         it, and its text; `told`: its first line."""
 
-    def prepare(self) -> None:
+    def prepare_place(self) -> None:
         """Look at the place before anything is made there; raises StoreError with the remedy.
-        `connect` and `take` do it where nobody has."""
+        `open_connection` and `take_lock` do it where nobody has."""
 
-    def connect(self) -> Connection:
+    def open_connection(self) -> Connection:
         """A new connection, with the schema unseen; raises Unavailable or Damaged."""
 
-    def guard(self, connection: Connection) -> None:
+    def lock_schema(self, connection: Connection) -> None:
         """Keep two processes from creating or upgrading the schema at once.
 
         Raises StoreError for a database that cannot hold the state.
         """
 
-    def still_there(self) -> None:
+    def require_in_place(self) -> None:
         """Raises Damaged when what the connection writes to is no longer at its place."""
 
-    def take(self, connection: Connection | None, lease: Lease) -> bool:
+    def take_lock(self, connection: Connection | None, lease: Lease) -> bool:
         """Become the only leader, for as long as this process (or its session) lives."""
 
-    def drop(self, connection: Connection | None) -> None:
+    def drop_lock(self, connection: Connection | None) -> None:
         """Stop being it; harmless otherwise."""
 
     @property
     def needs_session(self) -> bool:
-        """Whether `take` needs a connection and ends with it."""
+        """Whether `take_lock` needs a connection and ends with it."""
 
     @property
     def term(self) -> float:
         """Seconds after which a lease ends that was not renewed; 0 where a lock ends with its
         process."""
 
-    def expires(self, connection: Connection) -> tuple[int, bool]:
+    def get_lease_expiry(self, connection: Connection) -> tuple[int, bool]:
         """The end of a lease that is renewed now, and whether the stored one is over, both by
         the clock of the database (µs UTC)."""
 
-    def make_way(self, connection: Connection) -> None:
+    def end_expired_leader(self, connection: Connection) -> None:
         """End what a leader whose lease is over still holds of the database."""
 
-    def holder(self, connection: Connection | None, stored: Lease) -> Lease:
+    def find_holder(self, connection: Connection | None, stored: Lease) -> Lease:
         """Who leads just now; `stored` is the last lease that was written."""
 
-    def set_aside(self, stamp: str) -> str:
+    def move_damaged_aside(self, stamp: str) -> str:
         """Move what is damaged out of the way; returns where it is now, empty if it is gone."""

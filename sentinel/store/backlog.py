@@ -11,12 +11,12 @@ from msgspec.structs import replace
 from sentinel.alerting.state import Store
 from sentinel.core.clock import Instant
 from sentinel.core.model import Batch, Outgoing, Receipt
-from sentinel.store.rows import encode
+from sentinel.store.rows import encode_stored
 
-LIMIT = 100_000  # rows and samples: some 30 MB, an hour of 200 checks a minute
+MAX_BACKLOG_ROWS = 100_000  # rows and samples: some 30 MB, an hour of 200 checks a minute
 
 
-class Write(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class PendingWrite(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One write of the port: the method's name and what it was given. `lead` is none of it: it
     notes in a journal under which number the state is led from then on."""
 
@@ -28,12 +28,12 @@ class Write(Struct, frozen=True, kw_only=True, omit_defaults=True):
     why: str = ""
     token: int = 0
 
-    def apply(self, store: Store) -> None:
+    def apply_to(self, store: Store) -> None:
         """Do it there."""
         if self.method != "lead":
-            getattr(store, self.method)(*self._given())
+            getattr(store, self.method)(*self._get_arguments())
 
-    def _given(self) -> tuple[Any, ...]:
+    def _get_arguments(self) -> tuple[Any, ...]:
         given = {
             "commit": (self.batch,),
             "sent": (self.rows, self.at, self.receipt),
@@ -43,59 +43,59 @@ class Write(Struct, frozen=True, kw_only=True, omit_defaults=True):
         }
         return given[self.method]
 
-    def without_samples(self) -> "Write":
+    def without_samples(self) -> "PendingWrite":
         """The same as far as a mirror needs it while all is well."""
         return replace(self, batch=replace(self.batch, samples={})) if self.batch else self
 
     @property
-    def weight(self) -> int:
+    def row_count(self) -> int:
         """About how many rows it holds."""
-        return _rows(self.batch) if self.batch else 1 + len(self.rows)
+        return _count_rows(self.batch) if self.batch else 1 + len(self.rows)
 
-    def encoded(self) -> str:
+    def encode_record(self) -> str:
         """JSON for a journal: of samples only those that JSON has numbers for. Raises Unstorable."""
         if self.batch is None or not self.batch.samples:
-            return encode(self)
+            return encode_stored(self)
         samples = {
             check: tuple(sample for sample in several if math.isfinite(sample.value))
             for check, several in self.batch.samples.items()
         }
-        return encode(replace(self, batch=replace(self.batch, samples=samples)))
+        return encode_stored(replace(self, batch=replace(self.batch, samples=samples)))
 
 
 class Backlog:
     """In order and bounded: past the limit it forgets all and says so."""
 
-    def __init__(self, limit: int = LIMIT) -> None:
+    def __init__(self, limit: int = MAX_BACKLOG_ROWS) -> None:
         self._limit = limit
-        self._writes: deque[Write] = deque()
+        self._writes: deque[PendingWrite] = deque()
         self._weight = 0
         self.overflowed = False
 
     def __len__(self) -> int:
         return len(self._writes)
 
-    def add(self, write: Write) -> None:
+    def add_write(self, write: PendingWrite) -> None:
         """Keep it until it is replayed, unless the backlog overflowed."""
-        self._weight += write.weight
+        self._weight += write.row_count
         if self._weight > self._limit:
-            self.overflow()
+            self.discard_writes()
         if not self.overflowed:
             self._writes.append(write)
 
-    def overflow(self) -> None:
+    def discard_writes(self) -> None:
         """Give up replaying: what is now will be written instead of how it came about."""
         self._writes.clear()
         self.overflowed = True
 
-    def replay(self, write: Callable[[Write], None]) -> None:
+    def replay_writes(self, write: Callable[[PendingWrite], None]) -> None:
         """Write them, oldest first; those that were written are not kept."""
         while self._writes:
             write(self._writes[0])
-            self._weight -= self._writes.popleft().weight
+            self._weight -= self._writes.popleft().row_count
 
 
-def _rows(batch: Batch) -> int:
+def _count_rows(batch: Batch) -> int:
     samples = sum(len(several) for several in batch.samples.values())
     parts = (batch.alerts, batch.closed, batch.transitions, batch.outbox, batch.memory, batch.runs)
     return 1 + samples + sum(len(part) for part in parts)

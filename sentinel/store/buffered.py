@@ -13,21 +13,21 @@ from typing import Any
 from msgspec.structs import replace
 
 from sentinel.alerting.silences import Ack, Orders, Remark, Silence
-from sentinel.alerting.state import Store, Trouble
+from sentinel.alerting.state import StateTrouble, Store
 from sentinel.core.clock import Instant
 from sentinel.core.errors import StoreError
-from sentinel.core.model import Alert, Batch, Outgoing, Receipt, Run, Sending, Transition
-from sentinel.proc.threads import Patience
-from sentinel.store.backlog import LIMIT, Write
-from sentinel.store.errors import Damaged, Unavailable
-from sentinel.store.failover import PATIENCE, Pair, Primary
+from sentinel.core.model import Alert, Batch, CheckRun, Outgoing, Receipt, Sending, Transition
+from sentinel.proc.threads import BoundedWorker
+from sentinel.store.backlog import MAX_BACKLOG_ROWS, PendingWrite
+from sentinel.store.errors import StateDamaged, StateUnavailable
+from sentinel.store.failover import STATE_TIMEOUT_S, FailoverStore, PrimaryStore
 from sentinel.store.memory import MemoryStore
-from sentinel.store.spare import Spare
+from sentinel.store.spare_journals import SpareJournals
 
-Delivery = tuple[Outgoing, Instant | None, str]
+DeliveryRecord = tuple[Outgoing, Instant | None, str]
 
 
-class Buffered(Store):
+class BufferedStore(Store):
     """alerting.state.Store over a primary and its mirror; safe to use from several threads.
 
     While all is well it is the primary. Fenced and StoreBusy always pass through.
@@ -35,47 +35,49 @@ class Buffered(Store):
 
     def __init__(
         self,
-        primary: Primary,
+        primary: PrimaryStore,
         mirror: MemoryStore,
         *,
-        limit: int = LIMIT,
+        limit: int = MAX_BACKLOG_ROWS,
         monotonic: Callable[[], float] = time.monotonic,
-        spare: Spare | None = None,
-        patience: Patience | None = None,
+        spare: SpareJournals | None = None,
+        patience: BoundedWorker | None = None,
     ) -> None:
-        patience = patience or Patience(PATIENCE, "state's own")
-        self._pair = Pair(primary, mirror, limit, monotonic, spare or Spare(), patience)
+        patience = patience or BoundedWorker(STATE_TIMEOUT_S, "state's own")
+        self._pair = FailoverStore(
+            primary, mirror, limit, monotonic, spare or SpareJournals(), patience
+        )
         self._primary, self._turn = primary, self._pair.turn
 
     @property
-    def trouble(self) -> Trouble | None:
+    def trouble(self) -> StateTrouble | None:
         with self._turn:
             return self._pair.trouble
 
     @property
-    def safe(self) -> bool:
+    def is_durable(self) -> bool:
         with self._turn:
-            return self._pair.safe
+            return self._pair.is_durable
 
     @property
-    def refused(self) -> tuple[str, ...]:
+    def refused_journals(self) -> tuple[str, ...]:
         with self._turn:
-            return self._pair.refused
+            return self._pair.refused_journals
 
-    def prepare(self, now: Instant, *, mending: bool) -> tuple[str, ...]:
+    def open_or_reopen(self, now: Instant, *, mending: bool) -> tuple[str, ...]:
         """Open now; what a person must hear of it. Raises StoreError for what time will not heal."""
         try:
-            self._pair.there(self._primary.prepare)
-        except Damaged:
+            self._pair.call_primary(self._primary.open_database)
+        except StateDamaged:
             if not mending:
                 self.close()
                 raise
-            with suppress(Unavailable):
-                notice = self._pair.there(lambda: self._primary.reopen(now))
+            with suppress(StateUnavailable):
+                notice = self._pair.call_primary(lambda: self._primary.replace_damaged(now))
                 self._pair.anew = True
                 return (notice,)
-        except Unavailable:
-            pass  # `lead` tells whether it is still so
+        except StateUnavailable:
+            pass  # `take_lead` tells whether it is still so
         return ()
 
     def take_notices(self) -> tuple[str, ...]:
@@ -83,124 +85,134 @@ class Buffered(Store):
             notices, self._pair.notices = tuple(self._pair.notices), []
             return notices
 
-    def catch_up(self) -> bool:
+    def write_pending(self) -> bool:
         """Try to write what waits, now and then; whether all is well."""
         with self._turn:
-            return self._pair.catch_up()
+            return self._pair.write_pending()
 
     def close(self) -> None:
-        self.release()
+        self.release_lead()
         with suppress(StoreError):
-            self._pair.there(self._primary.close)
+            self._pair.call_primary(self._primary.close)
 
     # Leading
 
-    def lead(self, holder: str, now: Instant) -> int:
+    def take_lead(self, holder: str, now: Instant) -> int:
         """As the port says; 0 where only the lock could be had and the token waits."""
         with self._turn:
-            return self._pair.lead(holder, now)
+            return self._pair.take_lead(holder, now)
 
-    def release(self) -> None:
+    def release_lead(self) -> None:
         """After one last attempt to write what waits."""
         with self._turn:
-            self._pair.release()
+            self._pair.release_lead()
 
-    def renew(self) -> None:
+    def renew_lease(self) -> None:
         with self._turn:
-            self._pair.renew()
+            self._pair.renew_lease()
 
-    def lease_left(self) -> float:
+    def get_lease_left_s(self) -> float:
         """Asks nobody and waits for nobody: a connection that hangs must not keep it back."""
-        return float("inf") if self._pair.leads_alone else self._primary.lease_left()
+        return float("inf") if self._pair.is_leading_alone else self._primary.get_lease_left_s()
 
     @property
     def term(self) -> float:
         """Seconds a lease lasts, 0 where it needs no renewing."""
         return self._primary.term
 
-    def leader(self) -> str:
+    def read_leader(self) -> str:
         with self._turn:
-            return self._pair.read(lambda store: store.leader())
+            return self._pair.read_either(lambda store: store.read_leader())
 
     # Reading
 
-    def alerts(self) -> list[Alert]:
+    def read_alerts(self) -> list[Alert]:
         with self._turn:
-            return self._pair.read(lambda store: store.alerts())
+            return self._pair.read_either(lambda store: store.read_alerts())
 
-    def runs(self) -> list[Run]:
+    def read_runs(self) -> list[CheckRun]:
         with self._turn:
-            return self._pair.read(lambda store: store.runs())
+            return self._pair.read_either(lambda store: store.read_runs())
 
-    def memory(self, check: str) -> Mapping[str, Any]:
+    def read_memory(self, check: str) -> Mapping[str, Any]:
         with self._turn:
-            return self._pair.read(lambda store: store.memory(check))
+            return self._pair.read_either(lambda store: store.read_memory(check))
 
-    def outbox(self) -> list[Outgoing]:
+    def read_outbox(self) -> list[Outgoing]:
         with self._turn:
-            return self._pair.read(lambda store: store.outbox())
+            return self._pair.read_either(lambda store: store.read_outbox())
 
-    def history(self, limit: int = 100, alert: str = "") -> list[Transition]:
+    def read_transitions(self, limit: int = 100, alert: str = "") -> list[Transition]:
         with self._turn:
-            older, recent = self._pair.both(lambda store: store.history(limit, alert))
+            older, recent = self._pair.read_both(lambda store: store.read_transitions(limit, alert))
         told = {t.id: t for t in reversed(older)} | {t.id: t for t in reversed(recent)}
         return list(reversed(told.values()))[:limit]
 
-    def deliveries(self, alert: str) -> list[Delivery]:
+    def read_deliveries(self, alert: str) -> list[DeliveryRecord]:
         with self._turn:
-            older, recent = self._pair.both(lambda store: store.deliveries(alert))
+            older, recent = self._pair.read_both(lambda store: store.read_deliveries(alert))
         told = {d[0].seq: d for d in older} | {d[0].seq: d for d in recent}
         return [told[seq] for seq in sorted(told)]
 
-    def sendings(self, since: int) -> list[Sending]:
+    def read_sendings(self, since: int) -> list[Sending]:
         with self._turn:
-            older, recent = self._pair.both(lambda store: store.sendings(since))
+            older, recent = self._pair.read_both(lambda store: store.read_sendings(since))
         return list(dict.fromkeys([*older, *recent]))
 
-    def samples(
+    def read_samples(
         self, check: str, subject: str, name: str, since: int
     ) -> list[tuple[Instant, float]]:
         with self._turn:
-            older, recent = self._pair.both(lambda s: s.samples(check, subject, name, since))
+            older, recent = self._pair.read_both(
+                lambda s: s.read_samples(check, subject, name, since)
+            )
         return list((dict(older) | dict(recent)).items())
 
-    def orders(self) -> Orders:
+    def read_orders(self) -> Orders:
         """As last read while the primary cannot be."""
         with self._turn:
-            self._pair.orders = self._pair.first(lambda store: store.orders()) or self._pair.orders
+            self._pair.orders = (
+                self._pair.read_primary(lambda store: store.read_orders()) or self._pair.orders
+            )
             return self._pair.orders
 
     # Writing
 
-    def silence(self, silence: Silence) -> None:
+    def put_silence(self, silence: Silence) -> None:
         """Of a person who waits for the answer: never kept for later."""
-        self._pair.there(lambda: self._primary.silence(silence))
+        self._pair.call_primary(lambda: self._primary.put_silence(silence))
 
-    def acknowledge(self, ack: Ack) -> None:
-        """As `silence`."""
-        self._pair.there(lambda: self._primary.acknowledge(ack))
+    def put_ack(self, ack: Ack) -> None:
+        """As `put_silence`."""
+        self._pair.call_primary(lambda: self._primary.put_ack(ack))
 
-    def remark(self, remark: Remark) -> None:
-        """As `silence`."""
-        self._pair.there(lambda: self._primary.remark(remark))
+    def put_remark(self, remark: Remark) -> None:
+        """As `put_silence`."""
+        self._pair.call_primary(lambda: self._primary.put_remark(remark))
 
     def commit(self, batch: Batch) -> None:
         with self._turn:
-            outbox = self._pair.mirror.numbered(batch.outbox)
-            self._pair.write(Write(method="commit", batch=replace(batch, outbox=outbox)), batch.at)
+            outbox = self._pair.mirror.number_outgoing(batch.outbox)
+            self._pair.write_or_queue(
+                PendingWrite(method="commit", batch=replace(batch, outbox=outbox)), batch.at
+            )
 
     def sent(self, rows: Sequence[Outgoing], now: Instant, receipt: Receipt) -> None:
         with self._turn:
-            self._pair.write(Write(method="sent", rows=tuple(rows), at=now, receipt=receipt), now)
+            self._pair.write_or_queue(
+                PendingWrite(method="sent", rows=tuple(rows), at=now, receipt=receipt), now
+            )
 
     def failed(self, rows: Sequence[Outgoing]) -> None:
         with self._turn:
-            self._pair.write(Write(method="failed", rows=tuple(rows)))
+            self._pair.write_or_queue(PendingWrite(method="failed", rows=tuple(rows)))
 
     def dropped(self, rows: Sequence[Outgoing], now: Instant, why: str) -> None:
         with self._turn:
-            self._pair.write(Write(method="dropped", rows=tuple(rows), at=now, why=why), now)
+            self._pair.write_or_queue(
+                PendingWrite(method="dropped", rows=tuple(rows), at=now, why=why), now
+            )
 
     def prune(self, now: Instant) -> None:
         with self._turn:
-            self._pair.write(Write(method="prune", at=now), now)
+            self._pair.write_or_queue(PendingWrite(method="prune", at=now), now)

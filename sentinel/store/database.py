@@ -9,15 +9,15 @@ from weakref import finalize
 
 Dialect = Literal["sqlite", "postgresql"]
 Values = Mapping[str, Any]
-_NOTHING: Values = {}
+_NO_VALUES: Values = {}
 
-_PARAMETER = re.compile(r"(?<!:):([a-z]\w*)")
+_PARAMETER_PATTERN = re.compile(r"(?<!:):([a-z]\w*)")
 """`:name`, but not the cast `::name`."""
 
 
 KEY_NAMES = tuple(f"key{number}" for number in range(500))
 """The parameters of `:keys...`; SQLite before 3.32 takes 999 in a statement."""
-_KEYS = ", ".join(f":{name}" for name in KEY_NAMES)
+_KEY_PARAMETERS = ", ".join(f":{name}" for name in KEY_NAMES)
 
 
 class Statement:
@@ -28,13 +28,13 @@ class Statement:
     """
 
     def __init__(self, text: str, *, postgresql: str = "") -> None:
-        self.sqlite = text.replace(":keys...", _KEYS)
+        self.sqlite = text.replace(":keys...", _KEY_PARAMETERS)
         self._postgresql = postgresql or self.sqlite
 
     @cached_property
     def postgresql(self) -> str:
         """With the placeholders of psycopg."""
-        return _PARAMETER.sub(r"%(\1)s", self._postgresql.replace("%", "%%"))
+        return _PARAMETER_PATTERN.sub(r"%(\1)s", self._postgresql.replace("%", "%%"))
 
 
 class MissingRow(LookupError):
@@ -47,10 +47,10 @@ class Connection:
     def __init__(self, driver: Any, dialect: Dialect) -> None:
         self.driver, self.dialect = driver, dialect
         # Whoever lets go of it without closing it leaves no session on the server.
-        finalize(self, _close, driver).atexit = False
+        finalize(self, _close_driver, driver).atexit = False
 
     @contextmanager
-    def transaction(self, *, writing: bool = False) -> Iterator["Connection"]:
+    def begin_transaction(self, *, writing: bool = False) -> Iterator["Connection"]:
         """All of it is kept, or nothing. psycopg begins it with the first statement.
 
         A writer of SQLite takes the lock first: a read that becomes a write fails where it cannot
@@ -66,39 +66,43 @@ class Connection:
                 self.driver.rollback()
             raise
 
-    def run(self, statement: Statement, values: Values = _NOTHING) -> int:
+    def run(self, statement: Statement, values: Values = _NO_VALUES) -> int:
         """Returns the number of rows that it changed."""
-        return int(self._execute(statement, values).rowcount)
+        return int(self._execute_statement(statement, values).rowcount)
 
     def run_many(self, statement: Statement, rows: Sequence[Values]) -> None:
         """Once for each row. psycopg sends them without waiting for an answer in between."""
         if rows:
             self.driver.cursor().executemany(getattr(statement, self.dialect), rows)
 
-    def rows(self, statement: Statement, values: Values = _NOTHING) -> list[tuple[Any, ...]]:
+    def fetch_rows(
+        self, statement: Statement, values: Values = _NO_VALUES
+    ) -> list[tuple[Any, ...]]:
         """All that it finds."""
-        found: list[tuple[Any, ...]] = self._execute(statement, values).fetchall()
+        found: list[tuple[Any, ...]] = self._execute_statement(statement, values).fetchall()
         return found
 
-    def column(self, statement: Statement, values: Values = _NOTHING) -> list[Any]:
+    def fetch_column(self, statement: Statement, values: Values = _NO_VALUES) -> list[Any]:
         """The first value of each row."""
-        return [row[0] for row in self.rows(statement, values)]
+        return [row[0] for row in self.fetch_rows(statement, values)]
 
-    def first(self, statement: Statement, values: Values = _NOTHING) -> tuple[Any, ...] | None:
+    def fetch_first(
+        self, statement: Statement, values: Values = _NO_VALUES
+    ) -> tuple[Any, ...] | None:
         """The first row; None where there is none."""
-        row: tuple[Any, ...] | None = self._execute(statement, values).fetchone()
+        row: tuple[Any, ...] | None = self._execute_statement(statement, values).fetchone()
         return row
 
-    def one(self, statement: Statement, values: Values = _NOTHING) -> tuple[Any, ...]:
+    def fetch_one(self, statement: Statement, values: Values = _NO_VALUES) -> tuple[Any, ...]:
         """The row that is always there; raises MissingRow."""
-        row = self.first(statement, values)
+        row = self.fetch_first(statement, values)
         if row is None:
             raise MissingRow("a row that is always there is missing")
         return row
 
-    def value(self, statement: Statement, values: Values = _NOTHING) -> Any:
+    def fetch_value(self, statement: Statement, values: Values = _NO_VALUES) -> Any:
         """The first value of the first row; None where there is none."""
-        row = self.first(statement, values)
+        row = self.fetch_first(statement, values)
         return row[0] if row else None
 
     def run_script(self, statements: Sequence[str]) -> None:
@@ -110,10 +114,10 @@ class Connection:
         """Without a commit: what was not committed is lost."""
         self.driver.close()
 
-    def _execute(self, statement: Statement, values: Values) -> Any:
+    def _execute_statement(self, statement: Statement, values: Values) -> Any:
         return self.driver.execute(getattr(statement, self.dialect), values)
 
 
-def _close(driver: Any) -> None:
+def _close_driver(driver: Any) -> None:
     with suppress(Exception):
         driver.close()

@@ -12,23 +12,23 @@ import errno
 
 from sentinel.core.errors import StoreError
 
-PASSING = {errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ESTALE, errno.ETIMEDOUT}
+PASSING_ERRNOS = {errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ESTALE, errno.ETIMEDOUT}
 """What a directory says that is full, hurt or away, and may not say later."""
 
 
-class Unavailable(StoreError):
+class StateUnavailable(StoreError):
     """The state cannot be read or written just now; the same may work later."""
 
 
-class Refused(StoreError):
+class StateRefused(StoreError):
     """The state belongs to another user, or lies where nobody may write; the text has the remedy."""
 
 
-class Damaged(StoreError):
+class StateDamaged(StoreError):
     """The state is damaged, removed or replaced; `SqlStore.reopen` goes on with a new one."""
 
 
-class OtherVersion(StoreError):
+class StateVersionMismatch(StoreError):
     """A newer or an older sentinel wrote the state; this one does not touch it."""
 
 

@@ -15,20 +15,20 @@ from struct import Struct as Layout
 
 from sentinel.core.digests import blake2b
 from sentinel.core.text import visible
-from sentinel.store.errors import Refused
+from sentinel.store.errors import StateRefused
 
-BLOCK = 4096
-SIZE = 8 << 20
+BLOCK_BYTES = 4096
+MAX_JOURNAL_BYTES = 8 << 20
 """Bytes that a journal may take."""
 
-RESERVED = 2 << 20
+RESERVED_BYTES = 2 << 20
 """Bytes that are kept free for it where the state lies, while there is room."""
 
 _MAGIC, _VERSION = b"sentinel-journal", 1
-_HEAD = Layout("<16sHHII16s16s")
+_RECORD_HEAD = Layout("<16sHHII16s16s")
 """Magic, version, nothing, number of the record, its length, the journal's id, the digest."""
 
-_FLAGS = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
+_OPEN_FLAGS = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 
 
 class Journal:
@@ -44,47 +44,50 @@ class Journal:
         """Names what was begun; empty before."""
         return self._id.hex()
 
-    def read(self) -> list[bytes]:
+    def read_records(self) -> list[bytes]:
         """All whole records, oldest first; none where the file is not there or was never used."""
         try:
-            file = _opened(self.path, os.O_RDONLY)
+            file = _open_own_file(self.path, os.O_RDONLY)
         except FileNotFoundError:
             return []
         try:
-            if not any(os.pread(file, _HEAD.size, 0)):
+            if not any(os.pread(file, _RECORD_HEAD.size, 0)):
                 return []
-            data = os.pread(file, SIZE, 0)
+            data = os.pread(file, MAX_JOURNAL_BYTES, 0)
         finally:
             os.close(file)
-        return list(self._records(data))
+        return list(self._parse_records(data))
 
-    def begin(self, record: bytes) -> None:
+    def restart_with(self, record: bytes) -> None:
         """Anew, with this as its first record. What it held before stays until this is safe; where
         there is no room for both it goes first, and its room is kept."""
-        if self._used():
+        if self._is_used():
             fresh = Journal(f"{self.path}.new")
-            fresh.remove()
+            fresh.remove_files()
             try:
-                fresh.begin(record)
+                fresh.restart_with(record)
                 os.replace(fresh.path, self.path)
                 self._id, self._count, self._end = fresh._id, fresh._count, fresh._end
                 return
             except OSError:
-                fresh.remove()
+                fresh.remove_files()
                 os.unlink(self.path)
-                self._take_room()
+                self._allocate_space()
         self._id, self._count, self._end = os.urandom(16), 0, 0
-        self.append(record)
+        self.append_record(record)
 
-    def append(self, record: bytes) -> None:
+    def append_record(self, record: bytes) -> None:
         """When this returns, it outlives a power cut."""
         head = (_MAGIC, _VERSION, 0, self._count, len(record), self._id)
-        data = _HEAD.pack(*head, _digest(self._id, self._count, record)) + record
-        if self._end + len(data) > SIZE:
-            raise OSError(f"holds {SIZE >> 20} MB already")
-        file = _opened(self.path, os.O_RDWR | os.O_CREAT)
+        data = _RECORD_HEAD.pack(*head, _digest_record(self._id, self._count, record)) + record
+        if self._end + len(data) > MAX_JOURNAL_BYTES:
+            raise OSError(f"holds {MAX_JOURNAL_BYTES >> 20} MB already")
+        file = _open_own_file(self.path, os.O_RDWR | os.O_CREAT)
         try:
-            start, self._end = self._end, _aligned(self._end + len(data))  # also where it fails
+            start, self._end = (
+                self._end,
+                _align_to_block(self._end + len(data)),
+            )  # also where it fails
             if os.pwrite(file, data, start) != len(data):
                 raise OSError("only part of a record could be written")
             os.fdatasync(file)
@@ -92,76 +95,78 @@ class Journal:
             os.close(file)
         self._count += 1
 
-    def reserve(self) -> None:
+    def reserve_space(self) -> None:
         """Keep room for it; harmless where it is there. A file system that cannot is none the
         worse: then there is room or not when it is needed."""
         with suppress(OSError):
             if os.path.lexists(self.path):
                 return
             space = os.statvfs(os.path.dirname(self.path))
-            if space.f_bavail * space.f_frsize >= 4 * RESERVED:
-                self._take_room()
+            if space.f_bavail * space.f_frsize >= 4 * RESERVED_BYTES:
+                self._allocate_space()
 
-    def remove(self) -> None:
+    def remove_files(self) -> None:
         """Harmless where it is not there."""
         for path in (self.path, f"{self.path}.new"):
             with suppress(OSError):
                 os.unlink(path)
 
-    def _take_room(self) -> None:
+    def _allocate_space(self) -> None:
         with suppress(OSError):
-            file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL | _FLAGS, 0o600)
+            file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL | _OPEN_FLAGS, 0o600)
             try:
-                os.posix_fallocate(file, 0, RESERVED)
+                os.posix_fallocate(file, 0, RESERVED_BYTES)
             finally:
                 os.close(file)
 
-    def _used(self) -> bool:
+    def _is_used(self) -> bool:
         """Raises Refused for what is not ours."""
         try:
-            file = _opened(self.path, os.O_RDONLY)
+            file = _open_own_file(self.path, os.O_RDONLY)
         except FileNotFoundError:
             return False
         try:
-            return any(os.pread(file, SIZE, 0))
+            return any(os.pread(file, MAX_JOURNAL_BYTES, 0))
         finally:
             os.close(file)
 
-    def _records(self, data: bytes) -> Iterator[bytes]:
+    def _parse_records(self, data: bytes) -> Iterator[bytes]:
         """In their order, up to the first that is missing; the next one goes behind all that was
         ever written."""
         self._id, self._count, at = b"", 0, 0
-        self._end = _aligned(len(data.rstrip(b"\0")))
+        self._end = _align_to_block(len(data.rstrip(b"\0")))
         while at < self._end:
-            record = self._record(data, at)
+            record = self._parse_record(data, at)
             if record is None:
-                at += BLOCK
+                at += BLOCK_BYTES
                 continue
             yield record
             self._count += 1
-            at = _aligned(at + _HEAD.size + len(record))
+            at = _align_to_block(at + _RECORD_HEAD.size + len(record))
 
-    def _record(self, data: bytes, at: int) -> bytes | None:
-        if len(data) - at < _HEAD.size:
+    def _parse_record(self, data: bytes, at: int) -> bytes | None:
+        if len(data) - at < _RECORD_HEAD.size:
             return None
-        magic, version, _, number, length, name, digest = _HEAD.unpack_from(data, at)
-        record = data[at + _HEAD.size : at + _HEAD.size + length]
+        magic, version, _, number, length, name, digest = _RECORD_HEAD.unpack_from(data, at)
+        record = data[at + _RECORD_HEAD.size : at + _RECORD_HEAD.size + length]
         if magic == _MAGIC and version != _VERSION:
-            raise Refused(f"{visible(self.path)}: a journal of another sentinel: version {version}")
-        if magic != _MAGIC or digest != _digest(name, number, record):
+            raise StateRefused(
+                f"{visible(self.path)}: a journal of another sentinel: version {version}"
+            )
+        if magic != _MAGIC or digest != _digest_record(name, number, record):
             return None
         if not number and not self._id:
             self._id = name
         return record if (name, number) == (self._id, self._count) else None
 
 
-def _opened(path: str, how: int) -> int:
+def _open_own_file(path: str, how: int) -> int:
     """The regular file of this user alone that lies there, never what a link leads to."""
     try:
-        file = os.open(path, how | _FLAGS, 0o600)
+        file = os.open(path, how | _OPEN_FLAGS, 0o600)
     except OSError as error:
         if error.errno == errno.ELOOP:
-            raise Refused(f"{visible(path)}: is a link and not followed; remove it") from error
+            raise StateRefused(f"{visible(path)}: is a link and not followed; remove it") from error
         raise
     seen = os.fstat(file)
     why = ""
@@ -175,13 +180,13 @@ def _opened(path: str, how: int) -> int:
         why = "has a second name"
     if why:
         os.close(file)
-        raise Refused(f"{visible(path)}: {why}, so it is not used as a journal; remove it")
+        raise StateRefused(f"{visible(path)}: {why}, so it is not used as a journal; remove it")
     return file
 
 
-def _digest(name: bytes, number: int, record: bytes) -> bytes:
+def _digest_record(name: bytes, number: int, record: bytes) -> bytes:
     return blake2b(record, digest_size=16, key=name + number.to_bytes(4, "little")).digest()
 
 
-def _aligned(size: int) -> int:
-    return -(-size // BLOCK) * BLOCK
+def _align_to_block(size: int) -> int:
+    return -(-size // BLOCK_BYTES) * BLOCK_BYTES

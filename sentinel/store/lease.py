@@ -14,13 +14,13 @@ from msgspec import Struct
 from sentinel.core.clock import SECOND
 from sentinel.core.errors import StoreError
 from sentinel.core.text import visible
-from sentinel.store.errors import Unavailable
-from sentinel.store.rows import Unreadable, decode, encode
+from sentinel.store.errors import StateUnavailable
+from sentinel.store.rows import UnreadableRow, decode_stored, encode_stored
 
-TERM = 30.0
+LEASE_TERM_S = 30.0
 """Seconds for which a leader without a lock of the kernel may go on unseen."""
 
-TRUSTED = 0.9
+TRUSTED_TERM_SHARE = 0.9
 """How much of the term its holder counts on: clocks of two hosts differ a little in speed."""
 
 
@@ -31,29 +31,29 @@ class Lease(Struct, frozen=True):
     since: int = 0
 
     def __str__(self) -> str:
-        return f"{visible(self.holder)} since {iso(self.since)}" if self.holder else ""
+        return f"{visible(self.holder)} since {format_utc(self.since)}" if self.holder else ""
 
 
-def boot_clock() -> float:
+def read_boot_clock() -> float:
     """Seconds that also go on while the machine or this process sleeps (clock_gettime(2))."""
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
-def this_process(command: str) -> str:
+def name_this_process(command: str) -> str:
     """How a process names itself as holder: `sentinel run, pid 4711 on login1`."""
     return f"{command}, pid {os.getpid()} on {os.uname().nodename}"
 
 
-def iso(wall: int) -> str:
+def format_utc(wall: int) -> str:
     """Microseconds UTC as `2026-10-18T03:15:00Z`."""
     moment = datetime.fromtimestamp(wall // SECOND, tz=timezone.utc)
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-LOCK_PATIENCE = 0.5  # seconds: `holder` of another process takes the lock for a moment
+LOCK_TIMEOUT_S = 0.5  # seconds: `holder` of another process takes the lock for a moment
 _LOCK_FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 """Its text is replaced: in somebody else's directory a link would have root empty another file."""
-_NO_LOCKS = {errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK}
+_NO_LOCK_ERRNOS = {errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK}
 
 
 class DirectoryLock:
@@ -64,65 +64,69 @@ class DirectoryLock:
         self._file: int | None = None
 
     @property
-    def held(self) -> bool:
+    def is_held(self) -> bool:
         """Whether this object holds the lock."""
         return self._file is not None
 
     @property
-    def taken_before(self) -> bool:
+    def has_earlier_holder(self) -> bool:
         """Whether another ever held it, here or in an earlier process."""
-        return not self.held and os.path.exists(self._path)
+        return not self.is_held and os.path.exists(self._path)
 
-    def take(self, lease: Lease) -> bool:
+    def take_file_lock(self, lease: Lease) -> bool:
         """Whether the lock is ours now; raises StoreError where there are no locks."""
-        if self._file is not None and not self._is(self._file):
+        if self._file is not None and not self._is_same_file(self._file):
             os.close(self._file)  # a cleaner removed it: what is held guards nothing
             self._file = None
         if self._file is None:
-            self._file = self._locked_within(LOCK_PATIENCE)
+            self._file = self._lock_within(LOCK_TIMEOUT_S)
         if self._file is None:
             return False
-        self._write(encode(lease))
+        self._write_holder(encode_stored(lease))
         return True
 
-    def drop(self) -> None:
+    def drop_file_lock(self) -> None:
         """Give the lock back; harmless when it is not held."""
         if self._file is not None:
-            self._write("")
+            self._write_holder("")
             os.close(self._file)
             self._file = None
 
-    def lease(self) -> Lease:
+    def read_lease(self) -> Lease:
         """The lease of whoever holds the lock now, this object too; empty when nobody does."""
         with suppress(FileNotFoundError):
             file = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
             try:
-                return Lease() if not self.held and _try(file, fcntl.LOCK_SH) else _content(file)
+                return (
+                    Lease()
+                    if not self.is_held and _try_flock(file, fcntl.LOCK_SH)
+                    else _decode_lease(file)
+                )
             finally:
                 os.close(file)
         return Lease()
 
-    def _locked_within(self, seconds: float) -> int | None:
+    def _lock_within(self, seconds: float) -> int | None:
         deadline = time.monotonic() + seconds
-        while (file := self._locked()) is None and time.monotonic() < deadline:
+        while (file := self._try_open_lock()) is None and time.monotonic() < deadline:
             time.sleep(0.02)
         return file
 
-    def _locked(self) -> int | None:
+    def _try_open_lock(self) -> int | None:
         try:
-            file = self._opened()
+            file = self._open_lock_file()
         except OSError as error:
-            raise Unavailable(f"{self._path}: cannot be opened: {error.strerror}") from error
+            raise StateUnavailable(f"{self._path}: cannot be opened: {error.strerror}") from error
         try:
-            if _try(file, fcntl.LOCK_EX) and self._is(file):
+            if _try_flock(file, fcntl.LOCK_EX) and self._is_same_file(file):
                 return file
         except OSError as error:
             os.close(file)
-            raise self._explained(error) from error
+            raise self._explain_lock_error(error) from error
         os.close(file)
         return None
 
-    def _opened(self) -> int:
+    def _open_lock_file(self) -> int:
         try:
             return os.open(self._path, _LOCK_FLAGS, 0o600)
         except OSError as error:
@@ -132,22 +136,22 @@ class DirectoryLock:
             self._path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
         )  # flock needs no more
 
-    def _is(self, file: int) -> bool:
+    def _is_same_file(self, file: int) -> bool:
         """A cleaner may have removed the file between open and flock."""
         try:
             return os.path.samestat(os.fstat(file), os.stat(self._path))
         except FileNotFoundError:
             return False
 
-    def _write(self, text: str) -> None:
+    def _write_holder(self, text: str) -> None:
         """Only a courtesy: on a full disk the lock counts without its content."""
         with suppress(OSError):
             assert self._file is not None
             os.ftruncate(self._file, 0)
             os.pwrite(self._file, text.encode(), 0)
 
-    def _explained(self, error: OSError) -> StoreError:
-        if error.errno in _NO_LOCKS:
+    def _explain_lock_error(self, error: OSError) -> StoreError:
+        if error.errno in _NO_LOCK_ERRNOS:
             return StoreError(
                 f"{self._path}: this file system has no locks ({error.strerror}); "
                 "set state: to a directory on another one, or to a postgresql:// URL"
@@ -155,7 +159,7 @@ class DirectoryLock:
         return StoreError(f"{self._path}: cannot be locked: {error.strerror}")
 
 
-def _try(file: int, mode: int) -> bool:
+def _try_flock(file: int, mode: int) -> bool:
     try:
         fcntl.flock(file, mode | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -163,8 +167,8 @@ def _try(file: int, mode: int) -> bool:
     return True
 
 
-def _content(file: int) -> Lease:
+def _decode_lease(file: int) -> Lease:
     try:
-        return decode(os.pread(file, 65536, 0).decode("utf-8", "replace"), Lease)
-    except Unreadable:
+        return decode_stored(os.pread(file, 65536, 0).decode("utf-8", "replace"), Lease)
+    except UnreadableRow:
         return Lease("a sentinel that could not write its name")

@@ -13,14 +13,14 @@ from fcntl import F_OFD_SETLK, F_WRLCK, LOCK_EX, LOCK_NB, fcntl, flock
 
 from sentinel.core.errors import StoreError
 from sentinel.core.mounts import Mount
-from sentinel.proc.mounts import holding
-from sentinel.store.errors import PASSING, Unavailable
+from sentinel.proc.mounts import find_mount
+from sentinel.store.errors import PASSING_ERRNOS, StateUnavailable
 
-REMEDY = "set state: to a directory on another file system, or to a postgresql:// URL"
+NO_LOCKS_REMEDY = "set state: to a directory on another file system, or to a postgresql:// URL"
 
 # mount.lustre(8): localflock is coherent on one node only, without flock there are no locks.
 # nfs(5): nolock and local_lock keep locks on this node.
-_LOCAL_ONLY = {
+_LOCAL_LOCK_OPTIONS = {
     "lustre": {"localflock": "-o flock"},
     "nfs": {
         "nolock": "-o lock",
@@ -34,29 +34,29 @@ _LOCAL_ONLY = {
 def require_locks(directory: str) -> None:
     """Raises StoreError with the remedy; for directories that other hosts may share."""
     with suppress(OSError, ValueError):
-        if mount := holding(directory):
-            refuse_local_only(directory, mount)
+        if mount := find_mount(directory):
+            refuse_local_locks(directory, mount)
     try:
-        _try_both(directory)
+        _try_both_locks(directory)
     except OSError as error:
-        if error.errno in PASSING:
-            raise Unavailable(f"{directory}: {error.strerror}") from error
+        if error.errno in PASSING_ERRNOS:
+            raise StateUnavailable(f"{directory}: {error.strerror}") from error
         raise StoreError(
-            f"{directory}: this file system has no locks ({error.strerror}); {REMEDY}"
+            f"{directory}: this file system has no locks ({error.strerror}); {NO_LOCKS_REMEDY}"
         ) from error
 
 
-def refuse_local_only(directory: str, mount: Mount) -> None:
+def refuse_local_locks(directory: str, mount: Mount) -> None:
     """Raises StoreError for a mount whose locks other nodes do not see."""
-    for option, remedy in _LOCAL_ONLY.get(mount.type.rstrip("4"), {}).items():
+    for option, remedy in _LOCAL_LOCK_OPTIONS.get(mount.type.rstrip("4"), {}).items():
         if option in mount.options | mount.super_options:
             raise StoreError(
                 f"{directory}: mounted with {option}, so its locks hold on one node only; "
-                f"mount it with {remedy}, or {REMEDY}"
+                f"mount it with {remedy}, or {NO_LOCKS_REMEDY}"
             )
 
 
-def _try_both(directory: str) -> None:
+def _try_both_locks(directory: str) -> None:
     """Two open files stand for two processes: both kinds of lock belong to the open file. The name
     is of this attempt alone: another's end must not take it away between the two."""
     from tempfile import mkstemp  # with random, shutil and what that compresses with
@@ -67,8 +67,8 @@ def _try_both(directory: str) -> None:
         two = os.open(path, os.O_RDWR | os.O_CLOEXEC)
         flock(one, LOCK_EX | LOCK_NB)
         _require_refusal(lambda: flock(two, LOCK_EX | LOCK_NB))
-        _posix(one)
-        _require_refusal(lambda: _posix(two))
+        _lock_posix(one)
+        _require_refusal(lambda: _lock_posix(two))
     finally:
         with suppress(OSError):
             os.unlink(path)
@@ -76,7 +76,7 @@ def _try_both(directory: str) -> None:
             os.close(file)
 
 
-def _posix(file: int) -> None:
+def _lock_posix(file: int) -> None:
     fcntl(file, F_OFD_SETLK, struct.pack("hhqqi4x", F_WRLCK, os.SEEK_SET, 0, 1, 0))
 
 

@@ -13,37 +13,37 @@ from sentinel.core.clock import Instant
 from sentinel.core.errors import StoreError
 from sentinel.core.lemon_policy import LemonPolicy
 from sentinel.proc import threads
+from sentinel.store.audit_log import SqlAuditLog
 from sentinel.store.backend import Backend
-from sentinel.store.books import SqlBooks
-from sentinel.store.buffered import Buffered
-from sentinel.store.errors import Unavailable
-from sentinel.store.failover import PATIENCE
+from sentinel.store.buffered import BufferedStore
+from sentinel.store.errors import StateUnavailable
+from sentinel.store.failover import STATE_TIMEOUT_S
 from sentinel.store.memory import MemoryStore
-from sentinel.store.retention import USUAL, Keep
-from sentinel.store.spare import places
+from sentinel.store.retention import DEFAULT_RETENTION, Retention
+from sentinel.store.spare_journals import make_spare_journals
 from sentinel.store.sql import SqlStore
 
 if TYPE_CHECKING:
-    from sentinel.store.gpu_ledger import SqlGpus
+    from sentinel.store.gpu_ledger import SqlGpuLedger
 
 
-class Opened(Struct, frozen=True):
+class OpenedStore(Struct, frozen=True):
     """A store, and what a person must hear about how it was found."""
 
-    store: Buffered
+    store: BufferedStore
     notices: tuple[str, ...] = ()
 
 
 def open_store(
     state: str,
     now: Instant,
-    keep: Keep = USUAL,
+    keep: Retention = DEFAULT_RETENTION,
     *,
     mending: bool = True,
     spare: str = "",
-    patience: float = PATIENCE,
+    patience: float = STATE_TIMEOUT_S,
     monotonic: Callable[[], float] = time.monotonic,
-) -> Opened:
+) -> OpenedStore:
     """A directory (made where missing, 0700) or a postgresql:// URL, ready to be led.
 
     A damaged file is set aside and told in `notices`: whoever is `mending` must tell people, and
@@ -52,70 +52,72 @@ def open_store(
     answer of the state may take `patience` seconds.
     Raises StoreError with the remedy for all else.
     """
-    backend = _backend(state)
+    backend = _make_backend(state)
     beside = not backend.needs_session
-    name = os.path.abspath(state) if beside else _named(state)
-    asking = threads.Patience(patience, "state's own")
-    kept = places(name, spare, beside=asking if beside else None, patience=patience)
-    store = Buffered(
+    name = os.path.abspath(state) if beside else _name_database(state)
+    asking = threads.BoundedWorker(patience, "state's own")
+    kept = make_spare_journals(name, spare, beside=asking if beside else None, patience=patience)
+    store = BufferedStore(
         SqlStore(backend, keep),
         MemoryStore(keep),
         monotonic=monotonic,
         spare=kept,
         patience=asking,
     )
-    return Opened(store, store.prepare(now, mending=mending))
+    return OpenedStore(store, store.open_or_reopen(now, mending=mending))
 
 
-def open_books(state: str, keep: Keep = USUAL, *, later: bool = False) -> SqlBooks:
+def open_sql_audit_log(
+    state: str, keep: Retention = DEFAULT_RETENTION, *, later: bool = False
+) -> SqlAuditLog:
     """The audit log and node ledger of the same state; empty: of one in memory. Never buffered: what cannot be written
     down is not done. Raises StoreError with the remedy; `later`: for what may pass at the first
     use, so that watching begins without it."""
-    return SqlBooks(_ready(state, later), keep)
+    return SqlAuditLog(_prepare_backend(state, later), keep)
 
 
-def open_gpus(
-    state: str, policy: LemonPolicy, keep: Keep = USUAL, *, later: bool = False
-) -> SqlGpus:
-    """The ledger of GPUs, as `open_books`."""
-    from sentinel.store.gpu_ledger import SqlGpus
+def open_sql_gpu_ledger(
+    state: str, policy: LemonPolicy, keep: Retention = DEFAULT_RETENTION, *, later: bool = False
+) -> SqlGpuLedger:
+    """The ledger of GPUs, as `open_sql_audit_log`."""
+    from sentinel.store.gpu_ledger import SqlGpuLedger
 
-    return SqlGpus(_ready(state, later), policy, keep)
+    return SqlGpuLedger(_prepare_backend(state, later), policy, keep)
 
 
-def _backend(state: str) -> Backend:
+def _make_backend(state: str) -> Backend:
     if "://" in state:
-        return _postgres(state)
+        return _make_postgres_backend(state)
     from sentinel.store.sqlite import SqliteBackend
 
     return SqliteBackend(os.path.abspath(state))
 
 
-def _named(url: str) -> str:
+def _name_database(url: str) -> str:
     """A server's database without the password, which may change."""
     from sentinel.store.url import DatabaseUrl
 
-    return DatabaseUrl.parse(url).render()
+    return DatabaseUrl.parse_url(url).render_url()
 
 
-def _ready(state: str, later: bool) -> Backend:
+def _prepare_backend(state: str, later: bool) -> Backend:
     if not state:
-        from sentinel.store.sqlite import InMemory
+        from sentinel.store.sqlite import InMemoryBackend
 
-        return InMemory()
-    backend = _backend(state)
+        return InMemoryBackend()
+    backend = _make_backend(state)
     try:
-        threads.within(PATIENCE, "state", backend.prepare)
-    except Unavailable:
+        threads.run_within(STATE_TIMEOUT_S, "state", backend.prepare_place)
+    except StateUnavailable:
         if not later:
             raise
     except OSError as error:
         if not later:
-            raise Unavailable(f"{state}: {error.strerror}") from error
+            raise StateUnavailable(f"{state}: {error.strerror}") from error
     return backend
 
 
-def _postgres(url: str) -> Backend:
+def _make_postgres_backend(url: str) -> Backend:
     from sentinel.store.postgres import PostgresBackend
 
     scheme = url.partition("://")[0]

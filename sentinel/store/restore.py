@@ -5,39 +5,41 @@ from typing import Protocol
 from sentinel.alerting.state import Store
 from sentinel.core.clock import Instant
 from sentinel.core.model import Batch, Outgoing, Receipt
-from sentinel.store.memory import RECENT, MemoryStore
-from sentinel.store.rows import Outcome, Snapshot
+from sentinel.store.memory import MAX_RECENT_ROWS, MemoryStore
+from sentinel.store.rows import DeliveryOutcome, StateSnapshot
 
 
-class Snapshotting(Store, Protocol):
+class SnapshotStore(Store, Protocol):
     """A store that can tell all a running sentinel needs."""
 
-    def snapshot(self) -> Snapshot: ...
+    def read_snapshot(self) -> StateSnapshot: ...
 
 
-def restore(target: Snapshotting, mirror: MemoryStore, now: Instant, complete: bool) -> None:
+def restore_mirror(
+    target: SnapshotStore, mirror: MemoryStore, now: Instant, complete: bool
+) -> None:
     """Make the target say what the mirror says; repeating it is harmless.
 
     `complete`: the mirror knew all of the target at first, so what it lacks was closed or
     sent since. Otherwise what only the target knows stays open.
     """
-    here, there = mirror.snapshot(), target.snapshot()
-    target.commit(difference(here, there, mirror, now, complete))
+    here, there = mirror.read_snapshot(), target.read_snapshot()
+    target.commit(diff_snapshots(here, there, mirror, now, complete))
     target.failed(here.outbox)
-    for row, outcome in _done_since(here, there, mirror, complete):
-        _finish(target, row, outcome, now)
+    for row, outcome in _find_done_rows(here, there, mirror, complete):
+        _finish_row(target, row, outcome, now)
 
 
-def mark_sent(target: Store, mirror: MemoryStore, there: Snapshot) -> None:
+def mark_sent_rows(target: Store, mirror: MemoryStore, there: StateSnapshot) -> None:
     """What still waits `there` and was sent here."""
-    done = {(r.channel, r.notification.key): o for r, o in mirror.finished() if o.sent}
+    done = {(r.channel, r.notification.key): o for r, o in mirror.get_finished_rows() if o.sent}
     for row in there.outbox:
         if outcome := done.get((row.channel, row.notification.key)):
             target.sent([row], outcome.at, Receipt(outcome.text))
 
 
-def difference(
-    here: Snapshot, there: Snapshot, mirror: MemoryStore, now: Instant, complete: bool
+def diff_snapshots(
+    here: StateSnapshot, there: StateSnapshot, mirror: MemoryStore, now: Instant, complete: bool
 ) -> Batch:
     """The batch that brings `there` to `here`."""
     open_here = {alert.key for alert in here.alerts}
@@ -46,22 +48,24 @@ def difference(
         at=now,
         alerts=here.alerts,
         closed=tuple(closed),
-        transitions=tuple(reversed(mirror.history(RECENT))),
+        transitions=tuple(reversed(mirror.read_transitions(MAX_RECENT_ROWS))),
         outbox=here.outbox,
         memory=here.memory,
         runs=here.runs,
     )
 
 
-def _done_since(
-    here: Snapshot, there: Snapshot, mirror: MemoryStore, complete: bool
-) -> list[tuple[Outgoing, Outcome | None]]:
-    waiting, outcomes = {row.seq for row in here.outbox}, mirror.outcomes()
+def _find_done_rows(
+    here: StateSnapshot, there: StateSnapshot, mirror: MemoryStore, complete: bool
+) -> list[tuple[Outgoing, DeliveryOutcome | None]]:
+    waiting, outcomes = {row.seq for row in here.outbox}, mirror.get_outcomes()
     done = [row for row in there.outbox if row.seq not in waiting]
     return [(r, outcomes.get(r.seq)) for r in done if complete or r.seq in outcomes]
 
 
-def _finish(target: Store, row: Outgoing, outcome: Outcome | None, now: Instant) -> None:
+def _finish_row(
+    target: Store, row: Outgoing, outcome: DeliveryOutcome | None, now: Instant
+) -> None:
     if outcome is None:
         target.sent([row], now, Receipt("done while the state could not be written"))
     elif outcome.sent:

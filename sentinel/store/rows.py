@@ -16,65 +16,65 @@ from msgspec.structs import replace
 from sentinel.alerting.silences import Ack, Orders, Remark, Silence
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.digests import blake2b
-from sentinel.core.model import Alert, Batch, Key, Outgoing, Receipt, Run, Sample
+from sentinel.core.model import Alert, Batch, CheckRun, Key, Outgoing, Receipt, Sample
 from sentinel.store.errors import Unstorable
 
 Kind = TypeVar("Kind")
 
 
-class Unreadable(ValueError):
+class UnreadableRow(ValueError):
     """Stored text is not what was stored."""
 
 
-def encode(value: object) -> str:
+def encode_stored(value: object) -> str:
     """JSON; raises Unstorable. Tuples and sets come back as lists, NaN as None.
 
     A noun with a field of another type than it says is refused here: one row that cannot be read
     is met at the next start, and then costs the whole state.
     """
     try:
-        text = _encoded(value)
+        text = _to_json(value)
         if isinstance(value, Struct):
-            decode(text, type(value))
+            decode_stored(text, type(value))
         return text
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise Unstorable(f"a {type(value).__name__} cannot be stored: {error}") from error
 
 
-def _encoded(value: object) -> str:
+def _to_json(value: object) -> str:
     try:
         return msgspec.json.encode(value).decode()
     except UnicodeEncodeError:  # lone surrogates: only escapes can carry them
         return json.dumps(msgspec.to_builtins(value))
 
 
-def decode(text: str, kind: type[Kind]) -> Kind:
+def decode_stored(text: str, kind: type[Kind]) -> Kind:
     """The value that was encoded; raises Unreadable where it is not of that kind."""
     try:
         return msgspec.json.decode(text, type=kind)
     except msgspec.DecodeError:
-        return _decoded_escapes(text, kind)
+        return _decode_escapes(text, kind)
 
 
-def _decoded_escapes(text: str, kind: type[Kind]) -> Kind:
+def _decode_escapes(text: str, kind: type[Kind]) -> Kind:
     try:
         value: Any = json.loads(text)
         return msgspec.convert(value, kind)
     except (ValueError, msgspec.ValidationError, RecursionError) as error:
-        raise Unreadable(f"a stored {kind.__name__} is unreadable: {error}") from error
+        raise UnreadableRow(f"a stored {kind.__name__} is unreadable: {error}") from error
 
 
-def digest(*parts: str) -> str:
+def digest_parts(*parts: str) -> str:
     """A fixed-length name for texts of any length and content, to find rows by."""
-    return blake2b(_encoded(parts).encode(), digest_size=16).hexdigest()
+    return blake2b(_to_json(parts).encode(), digest_size=16).hexdigest()
 
 
-class Snapshot(Struct, frozen=True, kw_only=True):
+class StateSnapshot(Struct, frozen=True, kw_only=True):
     """What must never be lost; `seq` is the highest number any outbox row ever had, `token` that
     of the last leader."""
 
     alerts: tuple[Alert, ...] = ()
-    runs: tuple[Run, ...] = ()
+    runs: tuple[CheckRun, ...] = ()
     memory: Mapping[str, Mapping[str, Any]] = {}
     outbox: tuple[Outgoing, ...] = ()
     seq: int = 0
@@ -85,14 +85,14 @@ Row = dict[str, Any]
 Series = tuple[str, str, str]  # check, subject, name
 
 
-class Remembered(Struct, frozen=True):
+class StoredMemory(Struct, frozen=True):
     """The stored memory of a check."""
 
     check: str
     memory: Mapping[str, Any]
 
 
-class Outcome(Struct, frozen=True):
+class DeliveryOutcome(Struct, frozen=True):
     """What became of an outbox row: taken (`sent`) or given up, and in which words. Rows that
     were sent together have the number of the first of them as `message`."""
 
@@ -102,18 +102,18 @@ class Outcome(Struct, frozen=True):
     message: int = 0
 
 
-Delivery = tuple[Outgoing, Instant | None, str]
+DeliveryRecord = tuple[Outgoing, Instant | None, str]
 """A row, when it was sent (None: not), and the receipt, or why it was given up."""
 
 
-class Addressed(Struct, frozen=True):
+class OutboxAddress(Struct, frozen=True):
     """All that is read of an outbox row where its message does not matter."""
 
     channel: str
     group: str = ""
 
 
-class Rows(Struct, frozen=True, kw_only=True):
+class BatchRows(Struct, frozen=True, kw_only=True):
     """A batch in stored form; outbox rows still lack their number."""
 
     at: Instant
@@ -126,43 +126,48 @@ class Rows(Struct, frozen=True, kw_only=True):
     samples: dict[Series, float]
 
 
-def rows_of(batch: Batch) -> Rows:
+def encode_batch(batch: Batch) -> BatchRows:
     """Raises Unstorable."""
-    return Rows(
+    return BatchRows(
         at=batch.at,
-        closed=[{"key": key_digest(key)} for key in batch.closed],
-        alerts=[{"key": key_digest(a.key), "body": encode(a)} for a in batch.alerts],
+        closed=[{"key": digest_key(key)} for key in batch.closed],
+        alerts=[{"key": digest_key(a.key), "body": encode_stored(a)} for a in batch.alerts],
         transitions=[
-            {"id": digest(t.id), "alert": digest(t.alert), "at": t.at.wall, "body": encode(t)}
+            {
+                "id": digest_parts(t.id),
+                "alert": digest_parts(t.alert),
+                "at": t.at.wall,
+                "body": encode_stored(t),
+            }
             for t in batch.transitions
         ],
-        outbox=[outbox_row(row) for row in batch.outbox],
+        outbox=[encode_outbox_row(row) for row in batch.outbox],
         memory=[
-            {"key": digest(check), "body": encode(Remembered(check, memory))}
+            {"key": digest_parts(check), "body": encode_stored(StoredMemory(check, memory))}
             for check, memory in batch.memory.items()
         ],
-        runs=[{"key": digest(run.check), "body": encode(run)} for run in batch.runs],
-        samples=numbers(batch.samples),
+        runs=[{"key": digest_parts(run.check), "body": encode_stored(run)} for run in batch.runs],
+        samples=collect_values(batch.samples),
     )
 
 
-def key_digest(key: Key) -> str:
+def digest_key(key: Key) -> str:
     """The name of an alert's row."""
-    return digest(key.cluster, key.check, key.subject)
+    return digest_parts(key.cluster, key.check, key.subject)
 
 
-def outbox_row(row: Outgoing) -> Row:
+def encode_outbox_row(row: Outgoing) -> Row:
     """A new row, not sent yet."""
     return {
         "seq": row.seq,
-        "alert": digest(row.notification.alert),
+        "alert": digest_parts(row.notification.alert),
         "done": 0,
         "outcome": "",
-        "body": encode(row),
+        "body": encode_stored(row),
     }
 
 
-def numbers(samples: Mapping[str, Iterable[Sample]]) -> dict[Series, float]:
+def collect_values(samples: Mapping[str, Iterable[Sample]]) -> dict[Series, float]:
     """One value per series, the last one told; what is not a number is no sample."""
     return {
         (check, sample.subject, sample.name): float(sample.value)
@@ -172,14 +177,14 @@ def numbers(samples: Mapping[str, Iterable[Sample]]) -> dict[Series, float]:
     }
 
 
-def numbered(rows: Iterable[Outgoing], last: int) -> tuple[Outgoing, ...]:
+def number_outgoing(rows: Iterable[Outgoing], last: int) -> tuple[Outgoing, ...]:
     """Rows without a number get the next ones after `last`; others keep theirs."""
     rows = tuple(rows)
-    numbers = numbers_after(last, (row.seq for row in rows))
+    numbers = assign_numbers(last, (row.seq for row in rows))
     return tuple(replace(row, seq=seq) for row, seq in zip(rows, numbers, strict=True))
 
 
-def numbers_after(last: int, given: Iterable[int]) -> list[int]:
+def assign_numbers(last: int, given: Iterable[int]) -> list[int]:
     """A number for each: the given one, or for 0 the one after the highest so far."""
     numbers = []
     for number in given:
@@ -188,24 +193,24 @@ def numbers_after(last: int, given: Iterable[int]) -> list[int]:
     return numbers
 
 
-def taken(rows: Sequence[Outgoing], now: Instant, receipt: Receipt) -> Outcome:
+def make_sent_outcome(rows: Sequence[Outgoing], now: Instant, receipt: Receipt) -> DeliveryOutcome:
     """The outcome of rows that a channel took, with the recipients it refused."""
     refused = f"; refused: {', '.join(receipt.refused)}" if receipt.refused else ""
     first = min((row.seq for row in rows), default=0)
-    return Outcome(now, True, receipt.text + refused, first)
+    return DeliveryOutcome(now, True, receipt.text + refused, first)
 
 
-def given_up(row: Outgoing, why: str) -> Outgoing:
+def mark_given_up(row: Outgoing, why: str) -> Outgoing:
     """A row nobody will try again."""
     return replace(row, permanent=True, error=why)
 
 
-KEEP = 90 * 86400 * SECOND
+ORDER_RETENTION_US = 90 * 86400 * SECOND
 """An acknowledgement outlives any alert worth the name; it matters only while that fires. A maintenance
 names its incident when it is over."""
 
 
-class Order(Struct, frozen=True):
+class StoredOrder(Struct, frozen=True):
     """One of them."""
 
     silence: Silence | None = None
@@ -213,7 +218,7 @@ class Order(Struct, frozen=True):
     remark: Remark | None = None
 
     @property
-    def name(self) -> str:
+    def unique_name(self) -> str:
         """What a later order of the same name replaces."""
         if self.remark:
             r = self.remark
@@ -223,15 +228,15 @@ class Order(Struct, frozen=True):
         )
 
     @property
-    def ends(self) -> int:
+    def forget_at(self) -> int:
         """When it may be forgotten, µs UTC."""
         if self.silence:
-            return self.silence.ends + (KEEP if self.silence.planned else 0)
+            return self.silence.ends + (ORDER_RETENTION_US if self.silence.is_planned else 0)
         given = self.ack or self.remark
-        return (given.at.wall if given else 0) + KEEP
+        return (given.at.wall if given else 0) + ORDER_RETENTION_US
 
 
-def together(several: Iterable[Order]) -> Orders:
+def collect_orders(several: Iterable[StoredOrder]) -> Orders:
     """As the core wants them."""
     known = list(several)
     return Orders(
@@ -241,7 +246,7 @@ def together(several: Iterable[Order]) -> Orders:
     )
 
 
-def delivery(row: Outgoing, outcome: Outcome | None) -> Delivery:
+def make_delivery(row: Outgoing, outcome: DeliveryOutcome | None) -> DeliveryRecord:
     """When the row was sent (None: not) and the receipt, or why it was given up."""
     if outcome is None:
         return row, None, ""

@@ -9,15 +9,15 @@ from sentinel.core.text import visible
 from sentinel.store import statements
 from sentinel.store.backend import Backend
 from sentinel.store.database import Connection, MissingRow
-from sentinel.store.errors import Damaged, OtherVersion, Unavailable, Unstorable
-from sentinel.store.lease import iso
-from sentinel.store.migrations import OLDEST, VERSION, migrate
-from sentinel.store.rows import Unreadable
+from sentinel.store.errors import StateDamaged, StateUnavailable, StateVersionMismatch, Unstorable
+from sentinel.store.lease import format_utc
+from sentinel.store.migrations import NEWEST_SCHEMA_VERSION, OLDEST_SCHEMA_VERSION, migrate_schema
+from sentinel.store.rows import UnreadableRow
 
-PATIENCE = 30.0  # seconds one thread waits for another's transaction
+TURN_TIMEOUT_S = 30.0  # seconds one thread waits for another's transaction
 
 
-class Session:
+class DatabaseSession:
     """Opens at its first use and again after every failure. Threads take turns."""
 
     def __init__(self, backend: Backend) -> None:
@@ -28,27 +28,27 @@ class Session:
         self.number = 0  # of the connection in use: what a session held ends with it
 
     @contextmanager
-    def reading(self) -> Iterator[Connection]:
+    def read_transaction(self) -> Iterator[Connection]:
         """A transaction that sees one state; raises Unavailable, Damaged or OtherVersion."""
-        with self._transaction(writing=False) as connection:
+        with self._checked_transaction(writing=False) as connection:
             yield connection
 
     @contextmanager
-    def writing(self) -> Iterator[Connection]:
+    def write_transaction(self) -> Iterator[Connection]:
         """A transaction that is the only writing one; all of it or nothing is kept."""
-        with self._transaction(writing=True) as connection:
-            self._backend.still_there()
+        with self._checked_transaction(writing=True) as connection:
+            self._backend.require_in_place()
             yield connection
 
-    def reopen(self, now: Instant) -> str:
+    def reopen_empty(self, now: Instant) -> str:
         """Set aside what is damaged and begin a new state; returns what a person must know."""
-        with self._own_turn():
+        with self._take_turn():
             self._disconnect()
             self._seen = False
-            stamp = iso(now.wall).replace("-", "").replace(":", "")
-            with translated(self._backend):
-                aside = self._backend.set_aside(stamp)
-            with self.reading():
+            stamp = format_utc(now.wall).replace("-", "").replace(":", "")
+            with translate_driver_errors(self._backend):
+                aside = self._backend.move_damaged_aside(stamp)
+            with self.read_transaction():
                 pass
         if not aside:
             return f"the state {self._backend.place} was removed; a new one was begun"
@@ -56,71 +56,76 @@ class Session:
 
     def close(self) -> None:
         """Harmless when not open."""
-        with self._own_turn():
+        with self._take_turn():
             self._disconnect()
 
     @contextmanager
-    def _transaction(self, *, writing: bool) -> Iterator[Connection]:
-        with self._own_turn():
+    def _checked_transaction(self, *, writing: bool) -> Iterator[Connection]:
+        with self._take_turn():
             try:
-                with translated(self._backend), self._begun(writing) as connection:
+                with (
+                    translate_driver_errors(self._backend),
+                    self._begin_transaction(writing) as connection,
+                ):
                     yield connection
-            except (Unavailable, Damaged):
+            except (StateUnavailable, StateDamaged):
                 self._disconnect()
                 raise
 
     @contextmanager
-    def _begun(self, writing: bool) -> Iterator[Connection]:
+    def _begin_transaction(self, writing: bool) -> Iterator[Connection]:
         if self._connection is None:
-            self._connection = self._opened()
+            self._connection = self._open_checked()
             self.number += 1
-        with self._connection.transaction(writing=writing) as connection:
+        with self._connection.begin_transaction(writing=writing) as connection:
             yield connection
 
     @contextmanager
-    def _own_turn(self) -> Iterator[None]:
-        if not self._turn.acquire(timeout=PATIENCE):
-            raise Unavailable(f"{self._backend.place}: another thread has not finished with it")
+    def _take_turn(self) -> Iterator[None]:
+        if not self._turn.acquire(timeout=TURN_TIMEOUT_S):
+            raise StateUnavailable(
+                f"{self._backend.place}: another thread has not finished with it"
+            )
         try:
             yield
         finally:
             self._turn.release()
 
-    def _opened(self) -> Connection:
-        connection = self._backend.connect()
+    def _open_checked(self) -> Connection:
+        connection = self._backend.open_connection()
         try:
-            self._adopt(connection)
+            self._check_schema(connection)
         except BaseException:
             connection.close()
             raise
         return connection
 
-    def _adopt(self, connection: Connection) -> None:
-        with connection.transaction():
-            version = _stored_version(connection)
+    def _check_schema(self, connection: Connection) -> None:
+        with connection.begin_transaction():
+            version = _read_schema_version(connection)
         if self._seen and not version:
-            raise Damaged(f"{self._backend.place}: damaged: its tables are gone")
-        self._require_known(version)
-        if version != VERSION:
-            self._upgrade(connection)
+            raise StateDamaged(f"{self._backend.place}: damaged: its tables are gone")
+        self._require_known_version(version)
+        if version != NEWEST_SCHEMA_VERSION:
+            self._upgrade_schema(connection)
         self._seen = True
 
-    def _require_known(self, version: int) -> None:
-        if version and not OLDEST <= version <= VERSION:
-            age = "a newer" if version > VERSION else "an older"
-            raise OtherVersion(
+    def _require_known_version(self, version: int) -> None:
+        if version and not OLDEST_SCHEMA_VERSION <= version <= NEWEST_SCHEMA_VERSION:
+            age = "a newer" if version > NEWEST_SCHEMA_VERSION else "an older"
+            raise StateVersionMismatch(
                 f"{self._backend.place}: written by {age} sentinel: schema {version}, this one "
-                f"knows {VERSION}; install that one again or set another state:"
+                f"knows {NEWEST_SCHEMA_VERSION}; install that one again or set another state:"
             )
 
-    def _upgrade(self, connection: Connection) -> None:
+    def _upgrade_schema(self, connection: Connection) -> None:
         """Create the tables, or bring them to this version: all of it or nothing."""
-        with connection.transaction(writing=True):
-            self._backend.guard(connection)
-            version = _stored_version(connection)  # another process may have been first
-            self._require_known(version)
-            if version != VERSION:
-                migrate(connection, version)
+        with connection.begin_transaction(writing=True):
+            self._backend.lock_schema(connection)
+            version = _read_schema_version(connection)  # another process may have been first
+            self._require_known_version(version)
+            if version != NEWEST_SCHEMA_VERSION:
+                migrate_schema(connection, version)
 
     def _disconnect(self) -> None:
         if self._connection is not None:
@@ -129,26 +134,26 @@ class Session:
             self._connection = None
 
 
-def _stored_version(connection: Connection) -> int:
+def _read_schema_version(connection: Connection) -> int:
     """The version of the stored schema; 0 where nothing is stored yet."""
-    if connection.first(statements.HAS_SCHEMA) is None:
+    if connection.fetch_first(statements.HAS_SCHEMA) is None:
         return 0
-    return int(connection.value(statements.SCHEMA_VERSION) or 0)
+    return int(connection.fetch_value(statements.SCHEMA_VERSION) or 0)
 
 
 @contextmanager
-def translated(backend: Backend) -> Iterator[None]:
+def translate_driver_errors(backend: Backend) -> Iterator[None]:
     """Errors of drivers leave as StoreError, with the place and the driver's first line."""
     place = backend.place
     try:
         yield
     except backend.driver_error as error:
         told = visible(str(error).strip().split("\n")[0]) or type(error).__name__
-        kind, why = backend.classify(error, told)
+        kind, why = backend.classify_error(error, told)
         raise kind(f"{place}: {why}") from error
-    except (Unreadable, MissingRow) as error:
-        raise Damaged(f"{place}: damaged: {error}") from error
+    except (UnreadableRow, MissingRow) as error:
+        raise StateDamaged(f"{place}: damaged: {error}") from error
     except (OverflowError, UnicodeEncodeError) as error:
         raise Unstorable(f"{place}: {error}") from error
     except OSError as error:
-        raise Unavailable(f"{place}: {error.strerror or error}") from error
+        raise StateUnavailable(f"{place}: {error.strerror or error}") from error

@@ -7,43 +7,43 @@ from typing import Any, TypeVar
 from msgspec import convert
 from msgspec.structs import replace
 
-from sentinel.alerting.handover import HANDED, Handed
+from sentinel.alerting.handover import HANDOVER_KEY, Handover
 from sentinel.alerting.silences import Ack, Orders, Remark, Silence
 from sentinel.alerting.state import Store
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.errors import Fenced, StoreBusy, StoreError
-from sentinel.core.model import Alert, Batch, Outgoing, Receipt, Run, Sending, Transition
+from sentinel.core.model import Alert, Batch, CheckRun, Outgoing, Receipt, Sending, Transition
 from sentinel.store import statements
 from sentinel.store.backend import Backend
 from sentinel.store.database import Connection, Statement, Values
-from sentinel.store.errors import Unavailable
-from sentinel.store.lease import TRUSTED, Lease, boot_clock
-from sentinel.store.retention import USUAL, Keep
+from sentinel.store.errors import StateUnavailable
+from sentinel.store.lease import TRUSTED_TERM_SHARE, Lease, read_boot_clock
+from sentinel.store.retention import DEFAULT_RETENTION, Retention
 from sentinel.store.rows import (
-    Addressed,
-    Delivery,
-    Order,
-    Outcome,
-    Remembered,
-    Rows,
-    Snapshot,
-    decode,
-    delivery,
-    digest,
-    encode,
-    given_up,
-    numbers_after,
-    rows_of,
-    taken,
-    together,
+    BatchRows,
+    DeliveryOutcome,
+    DeliveryRecord,
+    OutboxAddress,
+    StateSnapshot,
+    StoredMemory,
+    StoredOrder,
+    assign_numbers,
+    collect_orders,
+    decode_stored,
+    digest_parts,
+    encode_batch,
+    encode_stored,
+    make_delivery,
+    make_sent_outcome,
+    mark_given_up,
 )
-from sentinel.store.samples import History
-from sentinel.store.session import Session
+from sentinel.store.samples import SampleHistory
+from sentinel.store.session import DatabaseSession
 
-STANDBY = "sentinel/standby"
+STANDBY_KEY = "sentinel/standby"
 """Under this name the state remembers when another sentinel last wanted to lead (µs UTC)."""
 
-NOTED = 3600.0
+STANDBY_NOTE_SPACING_S = 3600.0
 """Seconds between two such notes."""
 
 
@@ -53,11 +53,11 @@ class SqlStore(Store):
     It opens at its first use. Beyond the port's errors it raises those of store.errors.
     """
 
-    def __init__(self, backend: Backend, keep: Keep = USUAL) -> None:
+    def __init__(self, backend: Backend, keep: Retention = DEFAULT_RETENTION) -> None:
         self._backend = backend
         self._keep = keep
-        self._session = Session(backend)
-        self._history = History()
+        self._session = DatabaseSession(backend)
+        self._history = SampleHistory()
         self._lease = Lease()
         self._token: int | None = None
         self._locked_in: int | None = None
@@ -65,70 +65,72 @@ class SqlStore(Store):
         self._noted = float("-inf")
 
     @property
-    def locked(self) -> bool:
+    def has_lock(self) -> bool:
         """Whether no other sentinel can lead, even while nothing can be written."""
         return self._locked_in is not None and not self._backend.needs_session
 
-    def prepare(self) -> None:
+    def open_database(self) -> None:
         """Open now, and read once all that a running sentinel needs."""
-        self.snapshot()
+        self.read_snapshot()
 
-    def reopen(self, now: Instant) -> str:
+    def replace_damaged(self, now: Instant) -> str:
         """After Damaged: go on with a new, empty state; returns what a person must know."""
-        self._history.forget_ids()
-        return self._session.reopen(now)
+        self._history.forget_series_ids()
+        return self._session.reopen_empty(now)
 
     def close(self) -> None:
-        self.release()
+        self.release_lead()
         self._session.close()
 
     # Leading
 
-    def lead(self, holder: str, now: Instant) -> int:
+    def take_lead(self, holder: str, now: Instant) -> int:
         try:
-            return self._lead(Lease(holder, now.wall))
+            return self._grant_lease(Lease(holder, now.wall))
         except StoreBusy:
             self._note_standby(now)
             raise
 
-    def _lead(self, lease: Lease) -> int:
-        self._lock(lease)
-        self._history.forget_ids()
-        began = boot_clock()
-        with self._session.writing() as connection:
-            self._backend.make_way(connection)
-            token = int(connection.one(statements.TOKEN)[0])
-            end, free = self._backend.expires(connection)
+    def _grant_lease(self, lease: Lease) -> int:
+        self._take_leader_lock(lease)
+        self._history.forget_series_ids()
+        began = read_boot_clock()
+        with self._session.write_transaction() as connection:
+            self._backend.end_expired_leader(connection)
+            token = int(connection.fetch_one(statements.LEADER_TOKEN)[0])
+            end, free = self._backend.get_lease_expiry(connection)
             if not free and token != self._token:
-                raise self._busy(connection)
+                raise self._make_busy_error(connection)
             token += 1
-            granted = {"token": token, "expires": end, "body": encode(lease)}
+            granted = {"token": token, "expires": end, "body": encode_stored(lease)}
             connection.run(statements.GRANT_LEASE, granted)
         self._lease, self._token = lease, token
-        self._until = began + TRUSTED * self._backend.term
+        self._until = began + TRUSTED_TERM_SHARE * self._backend.term
         return token
 
     def _note_standby(self, now: Instant) -> None:
         """Where a lease expires: its leader must not go on when the server is away."""
-        if self._backend.term and boot_clock() - self._noted > NOTED:
-            with suppress(StoreError), self._session.writing() as connection:
-                self._remember(connection, STANDBY, {"at": now.wall})
-                self._noted = boot_clock()
+        if self._backend.term and read_boot_clock() - self._noted > STANDBY_NOTE_SPACING_S:
+            with suppress(StoreError), self._session.write_transaction() as connection:
+                self._put_memory(connection, STANDBY_KEY, {"at": now.wall})
+                self._noted = read_boot_clock()
 
-    def hand_over(self, handed: Handed) -> None:
+    def store_handover(self, handed: Handover) -> None:
         """Leave it to whoever leads, without leading."""
-        with self._session.writing() as connection:
-            connection.run(statements.TOKEN)  # one after another
-            body = connection.value(statements.MEMORY_OF, {"key": digest(HANDED)})
-            before = convert(decode(body, Remembered).memory, Handed) if body else Handed()
+        with self._session.write_transaction() as connection:
+            connection.run(statements.LEADER_TOKEN)  # one after another
+            body = connection.fetch_value(statements.MEMORY_OF, {"key": digest_parts(HANDOVER_KEY)})
+            before = (
+                convert(decode_stored(body, StoredMemory).memory, Handover) if body else Handover()
+            )
             both = {
                 part: (*getattr(before, part), *getattr(handed, part))
-                for part in Handed.__struct_fields__
+                for part in Handover.__struct_fields__
             }
-            self._remember(connection, HANDED, both)
+            self._put_memory(connection, HANDOVER_KEY, both)
 
-    def _remember(self, connection: Connection, name: str, memory: Mapping[str, Any]) -> None:
-        row = {"key": digest(name), "body": encode(Remembered(name, memory))}
+    def _put_memory(self, connection: Connection, name: str, memory: Mapping[str, Any]) -> None:
+        row = {"key": digest_parts(name), "body": encode_stored(StoredMemory(name, memory))}
         connection.run(statements.PUT_MEMORY, row)
 
     @property
@@ -136,242 +138,255 @@ class SqlStore(Store):
         """Seconds a lease lasts, 0 where it needs no renewing."""
         return self._backend.term
 
-    def renew(self) -> None:
-        with self._leading():
+    def renew_lease(self) -> None:
+        with self._leader_transaction():
             pass
 
-    def lease_left(self) -> float:
+    def get_lease_left_s(self) -> float:
         if not self._backend.term:
             return float("inf")
-        return self._until - boot_clock()
+        return self._until - read_boot_clock()
 
-    def release(self) -> None:
+    def release_lead(self) -> None:
         if self._token is not None:
-            with suppress(StoreError), self._leading() as (connection, _):
-                connection.run(statements.END_LEASE, {"body": encode(Lease())})
+            with suppress(StoreError), self._leader_transaction() as (connection, _):
+                connection.run(statements.END_LEASE, {"body": encode_stored(Lease())})
         with suppress(StoreError):
-            self._unlock()
+            self._drop_leader_lock()
         self._lease, self._token, self._locked_in = Lease(), None, None
         self._until = float("-inf")
 
-    def leader(self) -> str:
-        with self._session.reading() as connection:
-            return str(self._backend.holder(connection, _stored_lease(connection)))
+    def read_leader(self) -> str:
+        with self._session.read_transaction() as connection:
+            return str(self._backend.find_holder(connection, _read_stored_lease(connection)))
 
     # Reading
 
-    def alerts(self) -> list[Alert]:
-        with self._session.reading() as connection:
-            return _bodies(connection, statements.ALERTS, Alert)
+    def read_alerts(self) -> list[Alert]:
+        with self._session.read_transaction() as connection:
+            return _decode_bodies(connection, statements.ALERTS, Alert)
 
-    def runs(self) -> list[Run]:
-        with self._session.reading() as connection:
-            return _bodies(connection, statements.RUNS, Run)
+    def read_runs(self) -> list[CheckRun]:
+        with self._session.read_transaction() as connection:
+            return _decode_bodies(connection, statements.RUNS, CheckRun)
 
-    def memory(self, check: str) -> Mapping[str, Any]:
-        with self._session.reading() as connection:
-            body = connection.value(statements.MEMORY_OF, {"key": digest(check)})
-            return decode(body, Remembered).memory if body is not None else {}
+    def read_memory(self, check: str) -> Mapping[str, Any]:
+        with self._session.read_transaction() as connection:
+            body = connection.fetch_value(statements.MEMORY_OF, {"key": digest_parts(check)})
+            return decode_stored(body, StoredMemory).memory if body is not None else {}
 
-    def outbox(self) -> list[Outgoing]:
-        with self._session.reading() as connection:
-            return _outbox(connection)
+    def read_outbox(self) -> list[Outgoing]:
+        with self._session.read_transaction() as connection:
+            return _read_outbox(connection)
 
-    def snapshot(self) -> Snapshot:
+    def read_snapshot(self) -> StateSnapshot:
         """All that a running sentinel needs, of one moment."""
-        with self._session.reading() as connection:
-            return _snapshot(connection)
+        with self._session.read_transaction() as connection:
+            return _read_snapshot(connection)
 
-    def history(self, limit: int = 100, alert: str = "") -> list[Transition]:
-        wanted: Values = {"limit": limit, "alert": digest(alert)}
+    def read_transitions(self, limit: int = 100, alert: str = "") -> list[Transition]:
+        wanted: Values = {"limit": limit, "alert": digest_parts(alert)}
         which = statements.TRANSITIONS_OF if alert else statements.TRANSITIONS
-        with self._session.reading() as connection:
-            return _bodies(connection, which, Transition, wanted)
+        with self._session.read_transaction() as connection:
+            return _decode_bodies(connection, which, Transition, wanted)
 
-    def deliveries(self, alert: str) -> list[Delivery]:
-        with self._session.reading() as connection:
-            rows = connection.rows(statements.MESSAGES_ABOUT, {"alert": digest(alert)})
-            return [delivery(_numbered(seq, body), _outcome(end)) for seq, body, end in rows]
+    def read_deliveries(self, alert: str) -> list[DeliveryRecord]:
+        with self._session.read_transaction() as connection:
+            rows = connection.fetch_rows(statements.MESSAGES_ABOUT, {"alert": digest_parts(alert)})
+            return [
+                make_delivery(_decode_outgoing(seq, body), _decode_outcome(end))
+                for seq, body, end in rows
+            ]
 
-    def sendings(self, since: int) -> list[Sending]:
-        with self._session.reading() as connection:
-            rows = connection.rows(statements.SENT_SINCE, {"since": since})
-            told = [(seq, decode(b, Addressed), decode(end, Outcome)) for seq, b, end in rows]
+    def read_sendings(self, since: int) -> list[Sending]:
+        with self._session.read_transaction() as connection:
+            rows = connection.fetch_rows(statements.MESSAGES_SENT_SINCE, {"since": since})
+            told = [
+                (seq, decode_stored(b, OutboxAddress), decode_stored(end, DeliveryOutcome))
+                for seq, b, end in rows
+            ]
         return [
             Sending(row.channel, row.group, outcome.at, outcome.message or seq)
             for seq, row, outcome in told
             if outcome.sent
         ]
 
-    def samples(
+    def read_samples(
         self, check: str, subject: str, name: str, since: int
     ) -> list[tuple[Instant, float]]:
-        with self._session.reading() as connection:
-            return self._history.read(connection, (check, subject, name), since)
+        with self._session.read_transaction() as connection:
+            return self._history.read_series(connection, (check, subject, name), since)
 
     # Writing
 
     def commit(self, batch: Batch) -> None:
-        rows = rows_of(batch)
-        with self._leading() as (connection, last):
+        rows = encode_batch(batch)
+        with self._leader_transaction() as (connection, last):
             connection.run_many(statements.CLOSE_ALERT, rows.closed)
             connection.run_many(statements.PUT_ALERT, rows.alerts)
             connection.run_many(statements.ADD_TRANSITION, rows.transitions)
             connection.run_many(statements.PUT_MEMORY, rows.memory)
             connection.run_many(statements.PUT_RUN, rows.runs)
-            self._enqueue(connection, rows, last)
-            self._history.write(connection, rows.at, rows.samples)
+            self._enqueue_rows(connection, rows, last)
+            self._history.write_values(connection, rows.at, rows.samples)
 
     def sent(self, rows: Sequence[Outgoing], now: Instant, receipt: Receipt) -> None:
-        self._finish(rows, taken(rows, now, receipt))
+        self._finish_rows(rows, make_sent_outcome(rows, now, receipt))
 
     def failed(self, rows: Sequence[Outgoing]) -> None:
-        changed = [{"seq": row.seq, "body": encode(row)} for row in rows]
-        with self._leading() as (connection, _):
+        changed = [{"seq": row.seq, "body": encode_stored(row)} for row in rows]
+        with self._leader_transaction() as (connection, _):
             connection.run_many(statements.RETRY_MESSAGE, changed)
 
     def dropped(self, rows: Sequence[Outgoing], now: Instant, why: str) -> None:
-        self._finish([given_up(row, why) for row in rows], Outcome(now, False, why))
+        self._finish_rows(
+            [mark_given_up(row, why) for row in rows], DeliveryOutcome(now, False, why)
+        )
 
-    def orders(self) -> Orders:
-        with self._session.reading() as connection:
-            return together(_bodies(connection, statements.ORDERS, Order))
+    def read_orders(self) -> Orders:
+        with self._session.read_transaction() as connection:
+            return collect_orders(_decode_bodies(connection, statements.ALL_ORDERS, StoredOrder))
 
-    def silence(self, silence: Silence) -> None:
-        self._order(Order(silence=silence))
+    def put_silence(self, silence: Silence) -> None:
+        self._put_order(StoredOrder(silence=silence))
 
-    def acknowledge(self, ack: Ack) -> None:
-        self._order(Order(ack=ack))
+    def put_ack(self, ack: Ack) -> None:
+        self._put_order(StoredOrder(ack=ack))
 
-    def remark(self, remark: Remark) -> None:
-        self._order(Order(remark=remark))
+    def put_remark(self, remark: Remark) -> None:
+        self._put_order(StoredOrder(remark=remark))
 
     def prune(self, now: Instant) -> None:
         keep, wall = self._keep, now.wall
-        with self._leading() as (connection, _):
+        with self._leader_transaction() as (connection, _):
             connection.run(statements.FORGET_ORDERS, {"now": wall})
             sent_before = {"before": wall - keep.sent * SECOND}
             connection.run(statements.FORGET_MESSAGES, sent_before)
             moved_before = {"before": wall - keep.transitions * SECOND}
             connection.run(statements.FORGET_TRANSITIONS, moved_before)
-            self._history.prune(connection, wall - keep.samples * SECOND)
-            self._history.thin(connection, wall - keep.fine * SECOND)
+            self._history.prune_samples(connection, wall - keep.samples * SECOND)
+            self._history.thin_samples(connection, wall - keep.fine * SECOND)
 
-    def _order(self, order: Order) -> None:
+    def _put_order(self, order: StoredOrder) -> None:
         """In place of an earlier one of the same name."""
-        key = digest(order.name)
-        row = {"key": key, "ends": order.ends, "body": encode(order)}
-        with self._session.writing() as connection:
+        key = digest_parts(order.unique_name)
+        row = {"key": key, "ends": order.forget_at, "body": encode_stored(order)}
+        with self._session.write_transaction() as connection:
             connection.run(statements.REMOVE_ORDER, {"key": key})
             connection.run(statements.ADD_ORDER, row)
 
-    def _enqueue(self, connection: Connection, rows: Rows, last: int) -> None:
+    def _enqueue_rows(self, connection: Connection, rows: BatchRows, last: int) -> None:
         if rows.outbox:
-            numbers = numbers_after(last, (row["seq"] for row in rows.outbox))
+            numbers = assign_numbers(last, (row["seq"] for row in rows.outbox))
             told = [{**row, "seq": n} for row, n in zip(rows.outbox, numbers, strict=True)]
             connection.run_many(statements.ADD_MESSAGE, told)
             connection.run(statements.NOTE_LAST_SEQ, {"seq": max(last, *numbers)})
 
-    def _finish(self, rows: Iterable[Outgoing], outcome: Outcome) -> None:
-        end = {"done": outcome.at.wall, "outcome": encode(outcome)}
-        done = [{"seq": row.seq, "body": encode(row), **end} for row in rows]
-        with self._leading() as (connection, _):
+    def _finish_rows(self, rows: Iterable[Outgoing], outcome: DeliveryOutcome) -> None:
+        end = {"done": outcome.at.wall, "outcome": encode_stored(outcome)}
+        done = [{"seq": row.seq, "body": encode_stored(row), **end} for row in rows]
+        with self._leader_transaction() as (connection, _):
             connection.run_many(statements.FINISH_MESSAGE, done)
 
     @contextmanager
-    def _leading(self) -> Iterator[tuple[Connection, int]]:
+    def _leader_transaction(self) -> Iterator[tuple[Connection, int]]:
         """A transaction of the leader, with the number of the last outbox row."""
         if self._token is None:
             raise Fenced(f"{self._backend.place}: this sentinel does not lead")
-        began = boot_clock()
+        began = read_boot_clock()
         try:
-            with self._session.writing() as connection:
-                yield connection, self._verified(connection)
+            with self._session.write_transaction() as connection:
+                yield connection, self._verify_token(connection)
         except BaseException:
-            self._history.forget_ids()  # ids of series that were rolled back
+            self._history.forget_series_ids()  # ids of series that were rolled back
             raise
-        self._until = began + TRUSTED * self._backend.term
+        self._until = began + TRUSTED_TERM_SHARE * self._backend.term
 
-    def _verified(self, connection: Connection) -> int:
-        token, last = connection.one(statements.TOKEN)
+    def _verify_token(self, connection: Connection) -> int:
+        token, last = connection.fetch_one(statements.LEADER_TOKEN)
         if token != self._token:
             self._until = float("-inf")
             raise Fenced(
                 f"{self._backend.place}: another sentinel took over "
-                f"({_stored_lease(connection)}); this one stops"
+                f"({_read_stored_lease(connection)}); this one stops"
             )
-        self._lock_again(connection)
+        self._retake_leader_lock(connection)
         if self._backend.term:
-            expires = self._backend.expires(connection)[0]
+            expires = self._backend.get_lease_expiry(connection)[0]
             connection.run(statements.RENEW_LEASE, {"expires": expires})
         return int(last)
 
-    def _lock(self, lease: Lease) -> None:
-        session = self._session.reading if self._backend.needs_session else nullcontext
+    def _take_leader_lock(self, lease: Lease) -> None:
+        session = self._session.read_transaction if self._backend.needs_session else nullcontext
         with session() as connection:
             if self._locked_in == self._session.number:
                 return
-            if not self._backend.take(connection, lease):
-                raise self._busy(connection)
+            if not self._backend.take_lock(connection, lease):
+                raise self._make_busy_error(connection)
             self._locked_in = self._session.number
 
-    def _lock_again(self, connection: Connection) -> None:
+    def _retake_leader_lock(self, connection: Connection) -> None:
         """A lock that ended with a lost session is taken anew as long as the token is ours."""
         if self._backend.needs_session and self._locked_in != self._session.number:
-            if not self._backend.take(connection, self._lease):
-                raise Unavailable(f"{self._backend.place}: a lost session still holds the lock")
+            if not self._backend.take_lock(connection, self._lease):
+                raise StateUnavailable(
+                    f"{self._backend.place}: a lost session still holds the lock"
+                )
             self._locked_in = self._session.number
 
-    def _unlock(self) -> None:
-        session = self._session.reading if self._backend.needs_session else nullcontext
+    def _drop_leader_lock(self) -> None:
+        session = self._session.read_transaction if self._backend.needs_session else nullcontext
         with session() as connection:
-            self._backend.drop(connection)
+            self._backend.drop_lock(connection)
 
-    def _busy(self, connection: Connection | None) -> StoreBusy:
-        stored = _stored_lease(connection) if connection is not None else Lease()
-        holder = self._backend.holder(connection, stored)
+    def _make_busy_error(self, connection: Connection | None) -> StoreBusy:
+        stored = _read_stored_lease(connection) if connection is not None else Lease()
+        holder = self._backend.find_holder(connection, stored)
         busy = StoreBusy(f"{self._backend.place}: another sentinel leads: {holder}")
         busy.since = holder.since
         return busy
 
 
 Noun = TypeVar("Noun")
-_ANY: Mapping[str, Any] = {}
+_NO_VALUES: Mapping[str, Any] = {}
 
 
-def _outbox(connection: Connection) -> list[Outgoing]:
+def _read_outbox(connection: Connection) -> list[Outgoing]:
     """Unsent rows, oldest first."""
-    return [_numbered(seq, body) for seq, body in connection.rows(statements.UNSENT)]
+    return [
+        _decode_outgoing(seq, body)
+        for seq, body in connection.fetch_rows(statements.UNSENT_MESSAGES)
+    ]
 
 
-def _snapshot(connection: Connection) -> Snapshot:
+def _read_snapshot(connection: Connection) -> StateSnapshot:
     """All that a running sentinel needs."""
-    memory = _bodies(connection, statements.MEMORY, Remembered)
-    seq, token = connection.one(statements.LAST_SEQ)
-    return Snapshot(
-        alerts=tuple(_bodies(connection, statements.ALERTS, Alert)),
-        runs=tuple(_bodies(connection, statements.RUNS, Run)),
+    memory = _decode_bodies(connection, statements.ALL_MEMORY, StoredMemory)
+    seq, token = connection.fetch_one(statements.LAST_SEQ)
+    return StateSnapshot(
+        alerts=tuple(_decode_bodies(connection, statements.ALERTS, Alert)),
+        runs=tuple(_decode_bodies(connection, statements.RUNS, CheckRun)),
         memory={remembered.check: remembered.memory for remembered in memory},
-        outbox=tuple(_outbox(connection)),
+        outbox=tuple(_read_outbox(connection)),
         seq=seq,
         token=token,
     )
 
 
-def _stored_lease(connection: Connection) -> Lease:
+def _read_stored_lease(connection: Connection) -> Lease:
     """The lease that was written last; its holder may be gone."""
-    return decode(connection.one(statements.LEASE)[0], Lease)
+    return decode_stored(connection.fetch_one(statements.STORED_LEASE)[0], Lease)
 
 
-def _bodies(
-    connection: Connection, statement: Statement, kind: type[Noun], wanted: Values = _ANY
+def _decode_bodies(
+    connection: Connection, statement: Statement, kind: type[Noun], wanted: Values = _NO_VALUES
 ) -> list[Noun]:
-    return [decode(body, kind) for body in connection.column(statement, wanted)]
+    return [decode_stored(body, kind) for body in connection.fetch_column(statement, wanted)]
 
 
-def _numbered(seq: int, body: str) -> Outgoing:
-    return replace(decode(body, Outgoing), seq=seq)
+def _decode_outgoing(seq: int, body: str) -> Outgoing:
+    return replace(decode_stored(body, Outgoing), seq=seq)
 
 
-def _outcome(text: str) -> Outcome | None:
-    return decode(text, Outcome) if text else None
+def _decode_outcome(text: str) -> DeliveryOutcome | None:
+    return decode_stored(text, DeliveryOutcome) if text else None

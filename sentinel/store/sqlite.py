@@ -7,22 +7,28 @@ from contextlib import closing, suppress
 
 from sentinel.core.errors import StoreBusy, StoreError
 from sentinel.store.database import Connection, Dialect
-from sentinel.store.errors import PASSING, Damaged, Refused, Unavailable, Unstorable
+from sentinel.store.errors import (
+    PASSING_ERRNOS,
+    StateDamaged,
+    StateRefused,
+    StateUnavailable,
+    Unstorable,
+)
 from sentinel.store.lease import DirectoryLock, Lease
 from sentinel.store.locks import require_locks
-from sentinel.store.mounts import is_local, rewrites
-from sentinel.trust import believed
+from sentinel.store.mounts import is_copy_on_write, is_on_local_disk
+from sentinel.trust import get_trusted_uids
 
-FILE = "sentinel.db"
-BUSY = 10.0  # seconds a statement waits for another process's transaction
-_BESIDE = ("-wal", "-shm", "-journal")
-_HEADER = 100  # bytes: https://sqlite.org/fileformat.html#the_database_header
-_REMEDY = "make it writable (chown, chmod, mount) or set state: to another directory"
-_JOURNAL_MODES = {
+DATABASE_FILE = "sentinel.db"
+BUSY_TIMEOUT_S = 10.0  # seconds a statement waits for another process's transaction
+_SIDE_FILE_SUFFIXES = ("-wal", "-shm", "-journal")
+_HEADER_BYTES = 100  # bytes: https://sqlite.org/fileformat.html#the_database_header
+_NOT_WRITABLE_REMEDY = "make it writable (chown, chmod, mount) or set state: to another directory"
+_JOURNAL_MODE_PRAGMAS = {
     "wal": "PRAGMA journal_mode = wal",
     "delete": "PRAGMA journal_mode = delete",
 }
-_FULL = 1 << 20  # bytes free below which SQLite's shared memory may not fit
+_MIN_FREE_BYTES = 1 << 20  # bytes free below which SQLite's shared memory may not fit
 
 
 class SqliteBackend:
@@ -36,86 +42,86 @@ class SqliteBackend:
     def __init__(self, directory: str, local: bool | None = None) -> None:
         """`local`: whether the directory is on this host's own disk; None: look."""
         self._directory = directory
-        self.place = os.path.join(directory, FILE)
+        self.place = os.path.join(directory, DATABASE_FILE)
         self._lock = DirectoryLock(os.path.join(directory, "lock"))
         self._local, self._prepared = local, False
         self._inode: tuple[int, int] | None = None
 
-    def prepare(self) -> None:
+    def prepare_place(self) -> None:
         if self._prepared:
             return
-        _make(self._directory)
+        _make_directory(self._directory)
         require_writable(self._directory)
         if self._local is None:
-            self._local = is_local(self._directory)
+            self._local = is_on_local_disk(self._directory)
             if not self._local and not is_read_only(self._directory):
                 require_locks(self._directory)
         self._prepared = True
 
-    def connect(self) -> Connection:
-        self.prepare()
-        self._require_whole()
-        _close_to_others(self.place)
-        connection = self._open()
-        self._inode = _inode(self.place)
+    def open_connection(self) -> Connection:
+        self.prepare_place()
+        self._require_not_cut()
+        _restrict_mode(self.place)
+        connection = self._open_file()
+        self._inode = _get_inode(self.place)
         return connection
 
-    def classify(self, error: Exception, told: str) -> tuple[type[StoreError], str]:
-        return classify(error, told)
+    def classify_error(self, error: Exception, told: str) -> tuple[type[StoreError], str]:
+        return classify_sqlite_error(error, told)
 
-    def guard(self, connection: Connection) -> None:
+    def lock_schema(self, connection: Connection) -> None:
         """BEGIN IMMEDIATE did it."""
 
-    def still_there(self) -> None:
+    def require_in_place(self) -> None:
         """A state directory may be cleaned up under a running sentinel."""
-        if _inode(self.place) != self._inode:
-            raise Damaged(f"{self.place}: was removed or replaced while in use")
+        if _get_inode(self.place) != self._inode:
+            raise StateDamaged(f"{self.place}: was removed or replaced while in use")
 
-    def take(self, connection: Connection | None, lease: Lease) -> bool:
-        self.prepare()
-        return self._lock.take(lease)
+    def take_lock(self, connection: Connection | None, lease: Lease) -> bool:
+        self.prepare_place()
+        return self._lock.take_file_lock(lease)
 
-    def drop(self, connection: Connection | None) -> None:
-        self._lock.drop()
+    def drop_lock(self, connection: Connection | None) -> None:
+        self._lock.drop_file_lock()
 
-    def expires(self, connection: Connection) -> tuple[int, bool]:
+    def get_lease_expiry(self, connection: Connection) -> tuple[int, bool]:
         return 0, True
 
-    def make_way(self, connection: Connection) -> None:
+    def end_expired_leader(self, connection: Connection) -> None:
         """There is none: the lock of a file ends with its process."""
 
-    def holder(self, connection: Connection | None, stored: Lease) -> Lease:
-        return self._lock.lease()
+    def find_holder(self, connection: Connection | None, stored: Lease) -> Lease:
+        return self._lock.read_lease()
 
-    def set_aside(self, stamp: str) -> str:
+    def move_damaged_aside(self, stamp: str) -> str:
         """Only under the lock: a command must not move the file of a running service."""
         os.makedirs(self._directory, mode=0o700, exist_ok=True)
-        held = self._lock.held
-        if not self._lock.take(Lease("a repair")):
-            raise StoreBusy(f"{self.place}: damaged; left to its leader: {self._lock.lease()}")
+        held = self._lock.is_held
+        if not self._lock.take_file_lock(Lease("a repair")):
+            raise StoreBusy(f"{self.place}: damaged; left to its leader: {self._lock.read_lease()}")
         try:
-            return self._move(f"{self.place}.damaged-{stamp}")
+            return self._move_files(f"{self.place}.damaged-{stamp}")
         finally:
             if not held:
-                self._lock.drop()
+                self._lock.drop_file_lock()
 
-    def _require_whole(self) -> None:
+    def _require_not_cut(self) -> None:
         """SQLite takes a file that was cut to nothing for a new one."""
         with suppress(FileNotFoundError):
             size = os.stat(self.place).st_size
-            if 0 < size < _HEADER or (size == 0 and self._lock.taken_before):
-                raise Damaged(f"{self.place}: damaged: cut to {size} bytes")
+            if 0 < size < _HEADER_BYTES or (size == 0 and self._lock.has_earlier_holder):
+                raise StateDamaged(f"{self.place}: damaged: cut to {size} bytes")
 
-    def _move(self, target: str) -> str:
-        target, moved = _unused(target), False
-        for suffix in ("", *_BESIDE):
+    def _move_files(self, target: str) -> str:
+        target, moved = _find_unused_path(target), False
+        for suffix in ("", *_SIDE_FILE_SUFFIXES):
             with suppress(FileNotFoundError):
                 os.rename(self.place + suffix, target + suffix)
                 moved = True
         return target if moved else ""
 
-    def _open(self) -> Connection:
-        driver = self._connected()
+    def _open_file(self) -> Connection:
+        driver = self._connect_driver()
         try:
             with closing(driver.cursor()) as cursor:
                 self._set_pragmas(cursor)
@@ -124,19 +130,19 @@ class SqliteBackend:
             raise
         return Connection(driver, "sqlite")
 
-    def _connected(self) -> sqlite3.Connection:
+    def _connect_driver(self) -> sqlite3.Connection:
         """On a read-only file system SQLite reads a write-ahead log where one was left, and cannot
         see that there is none: https://sqlite.org/wal.html#read_only_databases"""
         name, read_only = self.place, is_read_only(self._directory)
         if read_only:
             from urllib.parse import quote
 
-            how = "mode=ro" if _size(self.place + "-wal") else "immutable=1"
+            how = "mode=ro" if _get_file_size(self.place + "-wal") else "immutable=1"
             name = f"file:{quote(self.place)}?{how}"
         return sqlite3.connect(
             name,
             uri=read_only,
-            timeout=BUSY,
+            timeout=BUSY_TIMEOUT_S,
             isolation_level=None,
             check_same_thread=False,
         )
@@ -145,32 +151,32 @@ class SqliteBackend:
         cursor.execute("PRAGMA temp_store = MEMORY")
         if is_read_only(self._directory):
             return
-        wanted = "wal" if self._local and not rewrites(self._directory) else "delete"
+        wanted = "wal" if self._local and not is_copy_on_write(self._directory) else "delete"
         if self._local and _is_full(self._directory):
             cursor.execute("PRAGMA locking_mode = EXCLUSIVE")  # else even reading needs space
         mode = cursor.execute("PRAGMA journal_mode").fetchone()[0]
         if mode != wanted:
-            mode = cursor.execute(_JOURNAL_MODES[wanted]).fetchone()[0]
+            mode = cursor.execute(_JOURNAL_MODE_PRAGMAS[wanted]).fetchone()[0]
         # What survives a power cut: https://sqlite.org/pragma.html#pragma_synchronous
         full = mode == "wal"
         cursor.execute("PRAGMA synchronous = FULL" if full else "PRAGMA synchronous = EXTRA")
         cursor.execute("PRAGMA journal_size_limit = 16777216")
 
 
-class InMemory(SqliteBackend):
+class InMemoryBackend(SqliteBackend):
     """An empty state that ends with its connection: for a command where there is none to read."""
 
     def __init__(self) -> None:
         super().__init__("")
         self.place, self._prepared = "memory", True
 
-    def connect(self) -> Connection:
-        return self._open()
+    def open_connection(self) -> Connection:
+        return self._open_file()
 
-    def still_there(self) -> None:
+    def require_in_place(self) -> None:
         """No file can be taken away."""
 
-    def _connected(self) -> sqlite3.Connection:
+    def _connect_driver(self) -> sqlite3.Connection:
         return sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
 
     def _set_pragmas(self, cursor: sqlite3.Cursor) -> None:
@@ -186,20 +192,20 @@ _DAMAGE_WORDS = (
     "no such column",
     "Could not decode",
 )
-_REFUSALS = (sqlite3.DataError, sqlite3.IntegrityError, sqlite3.ProgrammingError)
+_REFUSAL_ERRORS = (sqlite3.DataError, sqlite3.IntegrityError, sqlite3.ProgrammingError)
 
 
-def classify(error: Exception, told: str) -> tuple[type[StoreError], str]:
+def classify_sqlite_error(error: Exception, told: str) -> tuple[type[StoreError], str]:
     """As Backend says, by the result code of SQLite (https://sqlite.org/rescode.html)."""
     name = getattr(error, "sqlite_errorname", "") or ""
     if name.startswith(_DAMAGE_NAMES) or any(words in told for words in _DAMAGE_WORDS):
-        return Damaged, f"damaged: {told}"
+        return StateDamaged, f"damaged: {told}"
     if name.startswith("SQLITE_READONLY") or "readonly database" in told:
         told += ": its file system is read-only"
-    return (Unstorable if isinstance(error, _REFUSALS) else Unavailable), told
+    return (Unstorable if isinstance(error, _REFUSAL_ERRORS) else StateUnavailable), told
 
 
-def _make(directory: str) -> None:
+def _make_directory(directory: str) -> None:
     try:
         with suppress(FileNotFoundError):
             os.stat(directory)  # where it cannot be looked at, nothing is said of what it is
@@ -207,8 +213,10 @@ def _make(directory: str) -> None:
     except FileExistsError as error:
         raise StoreError(f"{directory}: is not a directory; set state: to one") from error
     except OSError as error:
-        what = Unavailable if error.errno in PASSING else StoreError
-        raise what(f"{directory}: cannot be made: {error.strerror}; {_REMEDY}") from error
+        what = StateUnavailable if error.errno in PASSING_ERRNOS else StoreError
+        raise what(
+            f"{directory}: cannot be made: {error.strerror}; {_NOT_WRITABLE_REMEDY}"
+        ) from error
 
 
 def require_writable(directory: str) -> None:
@@ -218,15 +226,21 @@ def require_writable(directory: str) -> None:
         if is_read_only(directory):
             return
     except OSError as error:
-        raise Unavailable(f"{directory}: {error.strerror}") from error
+        raise StateUnavailable(f"{directory}: {error.strerror}") from error
     if not os.access(directory, os.R_OK | os.W_OK | os.X_OK):
-        raise Refused(f"{directory}: not writable by uid {os.geteuid()}; {_REMEDY}")
-    for name in (FILE, "lock"):
+        raise StateRefused(
+            f"{directory}: not writable by uid {os.geteuid()}; {_NOT_WRITABLE_REMEDY}"
+        )
+    for name in (DATABASE_FILE, "lock"):
         path = os.path.join(directory, name)
-        if os.path.islink(path) and os.lstat(path).st_uid not in believed():
-            raise Refused(f"{path}: is a link of another user, and may lead anywhere; remove it")
+        if os.path.islink(path) and os.lstat(path).st_uid not in get_trusted_uids():
+            raise StateRefused(
+                f"{path}: is a link of another user, and may lead anywhere; remove it"
+            )
         if os.path.exists(path) and not os.access(path, os.R_OK | os.W_OK):
-            raise Refused(f"{path}: not writable by uid {os.geteuid()}; {_REMEDY}")
+            raise StateRefused(
+                f"{path}: not writable by uid {os.geteuid()}; {_NOT_WRITABLE_REMEDY}"
+            )
 
 
 def is_read_only(directory: str) -> bool:
@@ -234,14 +248,14 @@ def is_read_only(directory: str) -> bool:
     return bool(os.statvfs(directory).f_flag & os.ST_RDONLY)
 
 
-def _size(path: str) -> int:
+def _get_file_size(path: str) -> int:
     try:
         return os.stat(path).st_size
     except FileNotFoundError:
         return 0
 
 
-def _close_to_others(place: str) -> None:
+def _restrict_mode(place: str) -> None:
     """Mode 0600, whatever the directory and the umask allow, also of what an older version made.
     SQLite gives the files beside a database its mode (findCreateFileMode in its os_unix.c).
 
@@ -250,7 +264,7 @@ def _close_to_others(place: str) -> None:
     """
     with suppress(FileExistsError):
         os.close(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
-    for suffix in ("", *_BESIDE):
+    for suffix in ("", *_SIDE_FILE_SUFFIXES):
         with suppress(FileNotFoundError):
             file = os.open(place + suffix, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
             try:
@@ -262,7 +276,7 @@ def _close_to_others(place: str) -> None:
                 os.close(file)
 
 
-def _inode(path: str) -> tuple[int, int] | None:
+def _get_inode(path: str) -> tuple[int, int] | None:
     try:
         found = os.stat(path)
     except FileNotFoundError:
@@ -272,9 +286,9 @@ def _inode(path: str) -> tuple[int, int] | None:
 
 def _is_full(directory: str) -> bool:
     found = os.statvfs(directory)
-    return found.f_bavail * found.f_frsize < _FULL
+    return found.f_bavail * found.f_frsize < _MIN_FREE_BYTES
 
 
-def _unused(path: str) -> str:
+def _find_unused_path(path: str) -> str:
     taken = (f"{path}-{n}" if n else path for n in range(10_000))
     return next(p for p in taken if not os.path.exists(p))

@@ -14,10 +14,10 @@ SCHEMA_VERSION = Statement("SELECT version FROM schema_version")
 FORGET_SCHEMA_VERSION = Statement("DELETE FROM schema_version")
 NOTE_SCHEMA_VERSION = Statement("INSERT INTO schema_version (version) VALUES (:version)")
 
-TOKEN = Statement(
+LEADER_TOKEN = Statement(
     "SELECT token, seq FROM leader", postgresql="SELECT token, seq FROM leader FOR UPDATE"
 )
-LEASE = Statement("SELECT body FROM leader")
+STORED_LEASE = Statement("SELECT body FROM leader")
 GRANT_LEASE = Statement("UPDATE leader SET token = :token, expires = :expires, body = :body")
 RENEW_LEASE = Statement("UPDATE leader SET expires = :expires")
 END_LEASE = Statement("UPDATE leader SET expires = 0, body = :body")
@@ -37,7 +37,7 @@ PUT_RUN = Statement(
     "INSERT INTO runs (key, body) VALUES (:key, :body) "
     "ON CONFLICT (key) DO UPDATE SET body = excluded.body"
 )
-MEMORY = Statement("SELECT body FROM memory")
+ALL_MEMORY = Statement("SELECT body FROM memory")
 MEMORY_OF = Statement("SELECT body FROM memory WHERE key = :key")
 PUT_MEMORY = Statement(
     "INSERT INTO memory (key, body) VALUES (:key, :body) "
@@ -46,8 +46,8 @@ PUT_MEMORY = Statement(
 
 # Messages
 
-UNSENT = Statement("SELECT seq, body FROM outbox WHERE done = 0 ORDER BY seq")
-SENT_SINCE = Statement(
+UNSENT_MESSAGES = Statement("SELECT seq, body FROM outbox WHERE done = 0 ORDER BY seq")
+MESSAGES_SENT_SINCE = Statement(
     "SELECT seq, body, outcome FROM outbox WHERE done > 0 AND done >= :since ORDER BY done, seq"
 )
 MESSAGES_ABOUT = Statement(
@@ -123,7 +123,7 @@ FORGET_EMPTY_MOMENTS = Statement(
 
 # Silences, acknowledgements and remarks
 
-ORDERS = Statement("SELECT body FROM orders")
+ALL_ORDERS = Statement("SELECT body FROM orders")
 REMOVE_ORDER = Statement("DELETE FROM orders WHERE key = :key")
 ADD_ORDER = Statement("INSERT INTO orders (key, ends, body) VALUES (:key, :ends, :body)")
 FORGET_ORDERS = Statement("DELETE FROM orders WHERE ends < :now")
@@ -144,7 +144,7 @@ NUMBERED_ACTIONS_ABOUT = Statement(
 TRIED_ACTIONS = Statement(
     "SELECT seq, body FROM actions WHERE tried = 1 ORDER BY seq DESC LIMIT :limit"
 )
-ACTIONS_TRIED_LATELY = Statement(
+RECENT_TRIED_ACTIONS = Statement(
     "SELECT seq, body FROM actions WHERE tried = 1 "
     "AND seq > (SELECT max(seq) FROM actions) - :limit "
     "AND at > (SELECT at FROM actions ORDER BY seq DESC LIMIT 1) - :lately ORDER BY seq DESC"
@@ -175,10 +175,10 @@ READINGS_OF = Statement(
 LAST_READINGS = Statement(
     "SELECT body FROM readings WHERE seq IN (SELECT max(seq) FROM readings GROUP BY node)"
 )
-DEPARTURES = Statement(
+NODE_DEPARTURES = Statement(
     "SELECT body FROM readings WHERE departure > 0 ORDER BY seq DESC LIMIT :limit"
 )
-READINGS_LATELY = Statement(
+RECENT_READINGS = Statement(
     "SELECT body FROM readings WHERE seq > (SELECT max(seq) FROM readings) - :limit "
     "AND at > (SELECT at FROM readings ORDER BY seq DESC LIMIT 1) - :lately ORDER BY seq"
 )

@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl, quote, quote_plus, unquote
 from msgspec import Struct
 from msgspec.structs import replace
 
-_FORM = re.compile(
+_URL_PATTERN = re.compile(
     r"""
     (?P<scheme>[\w+]+)://
     (?:(?P<user>[^:/]*)(?::(?P<password>[^@]*))?@)?
@@ -22,7 +22,7 @@ _FORM = re.compile(
     """,
     re.VERBOSE,
 )
-_HOST_AND_PORT = re.compile(r"([a-zA-Z0-9\-.]*):(\d*)$")
+_HOST_AND_PORT_PATTERN = re.compile(r"([a-zA-Z0-9\-.]*):(\d*)$")
 
 
 class DatabaseUrl(Struct, frozen=True, kw_only=True):
@@ -37,9 +37,9 @@ class DatabaseUrl(Struct, frozen=True, kw_only=True):
     query: Mapping[str, tuple[str, ...]] = {}
 
     @classmethod
-    def parse(cls, text: str) -> "DatabaseUrl":
+    def parse_url(cls, text: str) -> "DatabaseUrl":
         """Raises ValueError for what is no address of that form."""
-        found = _FORM.match(text)
+        found = _URL_PATTERN.match(text)
         if found is None:
             raise ValueError("is no URL")
         query: dict[str, tuple[str, ...]] = {}
@@ -47,15 +47,15 @@ class DatabaseUrl(Struct, frozen=True, kw_only=True):
             query[name] = (*query.get(name, ()), value)
         return cls(
             scheme=found["scheme"],
-            user=_unquoted(found["user"]),
-            password=_unquoted(found["password"]),
+            user=_unquote_part(found["user"]),
+            password=_unquote_part(found["password"]),
             host=found["host"] or found["address"],
             port=None if found["port"] is None else int(found["port"]),
-            database=_unquoted(found["database"]),
+            database=_unquote_part(found["database"]),
             query=query,
         )
 
-    def render(self) -> str:
+    def render_url(self) -> str:
         """As text that is fit for messages: `***` in place of the password."""
         text = f"{self.scheme}://"
         if self.user is not None:
@@ -72,11 +72,11 @@ class DatabaseUrl(Struct, frozen=True, kw_only=True):
             text += "?" + "&".join(f"{quote_plus(n)}={quote_plus(v)}" for n, v in pairs)
         return text
 
-    def place(self) -> str:
+    def render_place(self) -> str:
         """The database alone, for messages."""
-        return replace(self, scheme="postgresql", query={}).render()
+        return replace(self, scheme="postgresql", query={}).render_url()
 
-    def connection_arguments(self) -> dict[str, Any]:
+    def get_connection_arguments(self) -> dict[str, Any]:
         """The parameters of libpq. Several hosts are written `?host=a,b&port=1,2` or
         `?host=a:1&host=b:2`. Raises ValueError where hosts and ports do not fit together."""
         given = {
@@ -88,32 +88,32 @@ class DatabaseUrl(Struct, frozen=True, kw_only=True):
         }
         arguments: dict[str, Any] = {name: value for name, value in given.items() if value}
         arguments.update((name, values[-1]) for name, values in self.query.items())
-        return arguments | self._hosts()
+        return arguments | self._get_host_arguments()
 
-    def _hosts(self) -> dict[str, str]:
+    def _get_host_arguments(self) -> dict[str, str]:
         hosts, ports = self.query.get("host", ()), self.query.get("port", ())
         if len(hosts) > 1:
             if ports:
                 raise ValueError("write either host=a,b&port=1,2 or host=a:1&host=b:2")
             pairs = [host.rpartition(":") if ":" in host else (host, "", "") for host in hosts]
-            return _several((host for host, _, _ in pairs), (port for _, _, port in pairs))
-        if hosts and not ports and (one := _HOST_AND_PORT.match(hosts[0])):
-            return _several([one[1]], [one[2]])
+            return _join_hosts((host for host, _, _ in pairs), (port for _, _, port in pairs))
+        if hosts and not ports and (one := _HOST_AND_PORT_PATTERN.match(hosts[0])):
+            return _join_hosts([one[1]], [one[2]])
         if ports:
             numbers = ports[0].split(",") if len(ports) == 1 else list(ports)
             names = hosts[0].split(",") if hosts else []
             if len(numbers) > 1 and len(numbers) != len(names):
                 raise ValueError("there are not as many hosts as ports")
-            return {"port": _several((), numbers)["port"]}
+            return {"port": _join_hosts((), numbers)["port"]}
         return {}
 
 
-def _several(hosts: Iterable[str], ports: Iterable[str]) -> dict[str, str]:
+def _join_hosts(hosts: Iterable[str], ports: Iterable[str]) -> dict[str, str]:
     """As libpq wants several. Raises ValueError for a port that is no number."""
     numbers = ",".join(str(int(port)) if port else "" for port in ports)
     names = ",".join(hosts)
     return ({"host": names} if names else {}) | ({"port": numbers} if numbers else {})
 
 
-def _unquoted(text: str | None) -> str | None:
+def _unquote_part(text: str | None) -> str | None:
     return None if text is None else unquote(text)

@@ -21,7 +21,7 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
-NOBODY = 65534
+NOBODY_UID = 65534
 """Who may read what everybody may: the kernel's overflow uid and gid (user_namespaces(7))."""
 
 EVERYBODY = -1
@@ -34,11 +34,11 @@ _MAX_UID = 2**32 - 2
 """The next number means "leave it as it is" to setreuid(2)."""
 
 
-class Denied(Exception):
+class OpenDenied(Exception):
     """The file is not opened; the message says why."""
 
 
-class Identity(NamedTuple):
+class UserIdentity(NamedTuple):
     """A user and the groups that the user database of this host gives to that user."""
 
     name: str
@@ -47,7 +47,7 @@ class Identity(NamedTuple):
     groups: tuple[int, ...]
 
 
-class Request(NamedTuple):
+class RightsRequest(NamedTuple):
     """Whose rights a file is opened with.
 
     user: name or uid of the user whose job names the file; empty where there is none.
@@ -60,23 +60,23 @@ class Request(NamedTuple):
     owned: bool
 
 
-class Rights(NamedTuple):
+class FileRights(NamedTuple):
     """The answer to a Request. `identity` None: those that this process has. `owner`: the uid that
     the file has to belong to; None: anybody's."""
 
-    identity: "Identity | None"
+    identity: "UserIdentity | None"
     owner: "int | None"
 
     @property
-    def name(self) -> str:
+    def become_name(self) -> str:
         """The user that the process has to become; empty where it stays what it is."""
         return self.identity.name if self.identity else ""
 
 
-_known: dict[str, Identity] = {}
+_known: dict[str, UserIdentity] = {}
 
 
-def find_user(user: str) -> Identity:
+def find_user(user: str) -> UserIdentity:
     """The user of that name, or of that uid where it is a number. Raises Denied for an unknown name.
 
     A uid without a name has no groups: Slurm prints the number where a host does not know the user.
@@ -86,21 +86,21 @@ def find_user(user: str) -> Identity:
     return _known[user]
 
 
-def _find_user(user: str) -> Identity:
+def _find_user(user: str) -> UserIdentity:
     try:
         row = pwd.getpwnam(user)
     except (KeyError, ValueError):
         if not (user.isascii() and user.isdigit() and int(user) <= _MAX_UID):
-            raise Denied(f"this host knows no user {user!r}") from None
+            raise OpenDenied(f"this host knows no user {user!r}") from None
         try:
             row = pwd.getpwuid(int(user))
         except KeyError:
-            return Identity(user, int(user), NOBODY, ())
+            return UserIdentity(user, int(user), NOBODY_UID, ())
     groups = os.getgrouplist(row.pw_name, row.pw_gid)
-    return Identity(row.pw_name, row.pw_uid, row.pw_gid, tuple(groups))
+    return UserIdentity(row.pw_name, row.pw_uid, row.pw_gid, tuple(groups))
 
 
-def rights(request: Request, path: str) -> Rights:
+def decide_rights(request: RightsRequest, path: str) -> FileRights:
     """With whose rights that path is opened. Raises Denied or OSError.
 
     A literal path is the operator's own choice, which says that the file may be read, but not what
@@ -112,37 +112,39 @@ def rights(request: Request, path: str) -> Rights:
     therefore names the job.
     """
     if request.literal:
-        return _rights_literal(request, path)
+        return _literal_path_rights(request, path)
     user = find_user(request.user)
     owner = user.uid if request.owned else None
     if os.geteuid() == 0:
-        return Rights(user if user.uid else None, owner)
-    return Rights(None, owner if user.uid == os.geteuid() else user.uid)
+        return FileRights(user if user.uid else None, owner)
+    return FileRights(None, owner if user.uid == os.geteuid() else user.uid)
 
 
-def _rights_literal(request: Request, path: str) -> Rights:
+def _literal_path_rights(request: RightsRequest, path: str) -> FileRights:
     me = os.geteuid()
     if me and not request.user:
-        return Rights(None, None)  # who started sentinel chose the file, may read it, and is told
+        return FileRights(
+            None, None
+        )  # who started sentinel chose the file, may read it, and is told
     changer = changer_of(path, {0, me})
     if changer is None:
-        return Rights(None, None)
+        return FileRights(None, None)
     user = find_user(request.user) if request.user else None
     if me:
-        return Rights(None, user.uid if user and user.uid != me else None)
+        return FileRights(None, user.uid if user and user.uid != me else None)
     if user is None or user.uid == 0:
-        user = find_user(str(NOBODY if changer == EVERYBODY else changer))
-    return Rights(user, None)
+        user = find_user(str(NOBODY_UID if changer == EVERYBODY else changer))
+    return FileRights(user, None)
 
 
 @contextmanager
-def acting_as(identity: "Identity | None") -> Iterator[None]:
+def acting_as(identity: "UserIdentity | None") -> Iterator[None]:
     """Have that user's rights until the end of the block. Raises Denied."""
     if identity is None or os.geteuid() != 0:
         yield
         return
     try:
-        _change(identity, os.setegid, os.seteuid)
+        _change_ids(identity, os.setegid, os.seteuid)
         yield
     finally:
         os.seteuid(0)
@@ -150,10 +152,10 @@ def acting_as(identity: "Identity | None") -> Iterator[None]:
         os.setgroups(())
 
 
-def become(identity: "Identity | None") -> None:
+def become_user(identity: "UserIdentity | None") -> None:
     """Have that user's rights from now on, for good. Raises Denied."""
     if identity is not None and os.geteuid() == 0:
-        _change(
+        _change_ids(
             identity,
             lambda gid: os.setresgid(gid, gid, gid),
             lambda uid: os.setresuid(uid, uid, uid),
@@ -172,17 +174,17 @@ def prepare_process() -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-def _change(
-    to: Identity, set_group: Callable[[int], None], set_user: Callable[[int], None]
+def _change_ids(
+    to: UserIdentity, set_group: Callable[[int], None], set_user: Callable[[int], None]
 ) -> None:
     try:
         os.setgroups(to.groups)
         set_group(to.gid)
         set_user(to.uid)
     except OSError as error:
-        raise Denied(f"root may not become another user here: {error.strerror}") from None
+        raise OpenDenied(f"root may not become another user here: {error.strerror}") from None
     if os.geteuid() != to.uid or _has_capabilities():
-        raise Denied("root keeps its rights here when it becomes another user")
+        raise OpenDenied("root keeps its rights here when it becomes another user")
 
 
 def _has_capabilities() -> bool:
@@ -202,7 +204,7 @@ def open_regular(path: str, owner: "int | None") -> tuple[int, os.stat_result]:
     try:
         seen = os.fstat(found)
         if not stat.S_ISREG(seen.st_mode):
-            raise Denied(f"it is {kind(seen)}, not a regular file")
+            raise OpenDenied(f"it is {describe_kind(seen)}, not a regular file")
         refuse_foreign(seen, owner)
         flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
         return os.open(f"/proc/self/fd/{found}", flags), seen
@@ -216,7 +218,7 @@ def open_folder(path: str, owner: "int | None") -> int:
     descriptor = os.open(path, flags)
     try:
         refuse_foreign(os.fstat(descriptor), owner)
-    except Denied:
+    except OpenDenied:
         os.close(descriptor)
         raise
     return descriptor
@@ -225,10 +227,10 @@ def open_folder(path: str, owner: "int | None") -> int:
 def refuse_foreign(seen: os.stat_result, owner: "int | None") -> None:
     """Raises Denied for what has to belong to that uid and does not."""
     if owner is not None and seen.st_uid != owner:
-        raise Denied(f"it belongs to {user_name(seen.st_uid)}, not to {user_name(owner)}")
+        raise OpenDenied(f"it belongs to {user_name(seen.st_uid)}, not to {user_name(owner)}")
 
 
-def kind(seen: os.stat_result) -> str:
+def describe_kind(seen: os.stat_result) -> str:
     """What is there, with its article."""
     names = (
         (stat.S_ISREG, "a regular file"),
@@ -263,7 +265,7 @@ def changer_of(path: str, trusted: Collection[int]) -> "int | None":
     rules are those of `sentinel.trust.fault`.
     """
     place, links = "/", 0
-    steps = _steps(path)
+    steps = _path_steps(path)
     while steps:
         step = steps.pop(0)
         if step == "..":
@@ -278,10 +280,10 @@ def changer_of(path: str, trusted: Collection[int]) -> "int | None":
             continue
         links += 1
         if links > MAX_LINKS:
-            raise Denied("Too many levels of symbolic links")
+            raise OpenDenied("Too many levels of symbolic links")
         target = os.readlink(entry)
         place = "/" if target.startswith("/") else place
-        steps = _steps(target) + steps
+        steps = _path_steps(target) + steps
     return _changer_of_place(place, os.stat(place), trusted)
 
 
@@ -324,5 +326,5 @@ def _mounted_by(device: int) -> "int | None":
     return None
 
 
-def _steps(path: str) -> list[str]:
+def _path_steps(path: str) -> list[str]:
     return [step for step in path.split("/") if step not in ("", ".")]

@@ -16,16 +16,16 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from sentinel.user_files.identity import (
-    Denied,
-    Request,
-    Rights,
+    FileRights,
+    OpenDenied,
+    RightsRequest,
     acting_as,
-    kind,
+    decide_rights,
+    describe_kind,
     open_folder,
     open_regular,
     prepare_process,
     refuse_foreign,
-    rights,
     user_name,
 )
 
@@ -39,14 +39,14 @@ def main() -> None:
     """Answer each line of the input. The path of what is asked is absolute."""
     prepare_process()
     for line in sys.stdin.buffer:
-        told, data = answer(json.loads(line))
+        told, data = answer_request(json.loads(line))
         text = json.dumps(told).encode("ascii")
         sys.stdout.buffer.write(LENGTHS.pack(len(text), len(data)) + text)
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
 
 
-def answer(asked: dict[str, Any]) -> Answer:
+def answer_request(asked: dict[str, Any]) -> Answer:
     """What the request came to. `error` and `errno` in place of an answer; `identity`: the user
     with whose rights it was tried, where those are not this process's own."""
     told: dict[str, Any] = {}
@@ -54,12 +54,12 @@ def answer(asked: dict[str, Any]) -> Answer:
         # The name that a new file or a pattern stands for is not there yet: its folder decides.
         path = asked["path"]
         way = os.path.dirname(path) if asked["do"] in ("newest", "create") else path
-        may = rights(Request(asked["user"], asked["literal"], asked["owned"]), way)
-        told["identity"] = may.name
+        may = decide_rights(RightsRequest(asked["user"], asked["literal"], asked["owned"]), way)
+        told["identity"] = may.become_name
         with acting_as(may.identity):
             found, data = _DOES[asked["do"]](asked, may)
         return {**told, **found}, data
-    except Denied as error:
+    except OpenDenied as error:
         return {**told, "error": str(error), "errno": 0}, b""
     except OSError as error:
         why = error.strerror or type(error).__name__
@@ -68,34 +68,34 @@ def answer(asked: dict[str, Any]) -> Answer:
         return {**told, "error": str(error), "errno": 0}, b""
 
 
-def _status(asked: dict[str, Any], may: Rights) -> Answer:
+def _status_answer(asked: dict[str, Any], may: FileRights) -> Answer:
     """What is there, links followed."""
-    return _told(os.stat(asked["path"])), b""
+    return _describe_stat(os.stat(asked["path"])), b""
 
 
-def _read(asked: dict[str, Any], may: Rights) -> Answer:
+def _read_answer(asked: dict[str, Any], may: FileRights) -> Answer:
     """`most` bytes of a regular file from `start` on; `start` -1: the last ones. `inode`: the file
     that is meant, where it is known which."""
     descriptor, seen = open_regular(asked["path"], may.owner)
     try:
-        if asked["inode"] and asked["inode"] != _inode(seen):
-            raise Denied("another file took its place while it was read")
+        if asked["inode"] and asked["inode"] != _inode_text(seen):
+            raise OpenDenied("another file took its place while it was read")
         start, most = asked["start"], asked["most"]
         at = start if start >= 0 else max(0, seen.st_size - most)
         parts = []
         while most > 0 and (data := os.pread(descriptor, most, at)):
             parts.append(data)
             at, most = at + len(data), most - len(data)
-        return _told(seen), b"".join(parts)
+        return _describe_stat(seen), b"".join(parts)
     finally:
         os.close(descriptor)
 
 
-def _newest(asked: dict[str, Any], may: Rights) -> Answer:
+def _newest_answer(asked: dict[str, Any], may: FileRights) -> Answer:
     """The regular file whose name fits the shell pattern and that was written last."""
     folder, _, pattern = asked["path"].rpartition("/")
     newest, error = (0.0, ""), ""
-    for name in _names(folder or "/", may):
+    for name in _list_names(folder or "/", may):
         path = f"{folder}/{name}"
         if not fnmatchcase(name, pattern) or name.endswith(tuple(asked["endings"])):
             continue
@@ -107,11 +107,11 @@ def _newest(asked: dict[str, Any], may: Rights) -> Answer:
         if stat.S_ISREG(seen.st_mode) and path not in asked["but"]:
             newest = max(newest, (seen.st_mtime, path))
     if error and not newest[1]:
-        raise Denied(error)
+        raise OpenDenied(error)
     return {"newest": newest[1]}, b""
 
 
-def _entries(asked: dict[str, Any], may: Rights) -> Answer:
+def _entries_answer(asked: dict[str, Any], may: FileRights) -> Answer:
     """Name and time of change of all in the folder that is no link, `most` of them and one more."""
     descriptor = open_folder(asked["path"], may.owner)
     try:
@@ -128,7 +128,7 @@ def _entries(asked: dict[str, Any], may: Rights) -> Answer:
         os.close(descriptor)
 
 
-def _total(asked: dict[str, Any], may: Rights) -> Answer:
+def _total_answer(asked: dict[str, Any], may: FileRights) -> Answer:
     """Bytes of the file, or of all files below the folder, and when the last of them was changed; no
     link is followed. `files`: of each, up to `most`, path below the folder, bytes, time of change."""
     seen = os.stat(asked["path"], follow_symlinks=False)
@@ -143,7 +143,7 @@ def _total(asked: dict[str, Any], may: Rights) -> Answer:
     return {"size": size, "changed": changed, "files": listed}, b""
 
 
-def _link(asked: dict[str, Any], may: Rights) -> Answer:
+def _link_answer(asked: dict[str, Any], may: FileRights) -> Answer:
     """Where a link leads, as it says, and when it was made; `target` is empty for what is none."""
     seen = os.stat(asked["path"], follow_symlinks=False)
     refuse_foreign(seen, may.owner)
@@ -159,14 +159,14 @@ def _files_below(path: str) -> Iterator[tuple[str, os.stat_result]]:
                 yield os.path.relpath(os.path.join(folder, name), path), found
 
 
-def _create(asked: dict[str, Any], may: Rights) -> Answer:
+def _create_answer(asked: dict[str, Any], may: FileRights) -> Answer:
     """A new file of one line. No link is followed, on the way to it neither."""
     folder, _, name = asked["path"].rpartition("/")
     descriptor = os.open(folder or "/", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         here = os.readlink(f"/proc/self/fd/{descriptor}")
         if os.path.join(here, "") != os.path.join(folder, ""):
-            raise Denied(f"it is in {here} by a link or .. on the way; name that")
+            raise OpenDenied(f"it is in {here} by a link or .. on the way; name that")
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         file = os.open(name, flags, 0o666, dir_fd=descriptor)
         try:
@@ -178,18 +178,18 @@ def _create(asked: dict[str, Any], may: Rights) -> Answer:
         os.close(descriptor)
 
 
-_DOES: dict[str, Callable[[dict[str, Any], Rights], Answer]] = {
-    "status": _status,
-    "read": _read,
-    "newest": _newest,
-    "entries": _entries,
-    "total": _total,
-    "link": _link,
-    "create": _create,
+_DOES: dict[str, Callable[[dict[str, Any], FileRights], Answer]] = {
+    "status": _status_answer,
+    "read": _read_answer,
+    "newest": _newest_answer,
+    "entries": _entries_answer,
+    "total": _total_answer,
+    "link": _link_answer,
+    "create": _create_answer,
 }
 
 
-def _names(folder: str, may: Rights) -> list[str]:
+def _list_names(folder: str, may: FileRights) -> list[str]:
     descriptor = open_folder(folder, may.owner)
     try:
         return os.listdir(descriptor)
@@ -197,19 +197,19 @@ def _names(folder: str, may: Rights) -> list[str]:
         os.close(descriptor)
 
 
-def _told(seen: os.stat_result) -> dict[str, Any]:
+def _describe_stat(seen: os.stat_result) -> dict[str, Any]:
     return {
-        "kind": kind(seen),
+        "kind": describe_kind(seen),
         "regular": stat.S_ISREG(seen.st_mode),
         "size": seen.st_size,
-        "inode": _inode(seen),
+        "inode": _inode_text(seen),
         "mtime": seen.st_mtime,
         "owner": user_name(seen.st_uid),
         "uid": str(seen.st_uid),
     }
 
 
-def _inode(seen: os.stat_result) -> str:
+def _inode_text(seen: os.stat_result) -> str:
     return f"{seen.st_dev}:{seen.st_ino}"
 
 

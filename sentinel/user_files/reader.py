@@ -22,21 +22,21 @@ _ABSENT = (2, 20)
 """ENOENT, ENOTDIR."""
 
 
-class Refused(CannotTell):
+class FileRefused(CannotTell):
     """It was tried, and nothing was opened or made."""
 
 
-class Absent(Refused):
+class FileAbsent(FileRefused):
     """Nothing is there."""
 
 
-class Reader:
+class FileReader:
     """A child that opens files, started when the first one is asked for."""
 
     def __init__(self) -> None:
         self._dialogue: Dialogue | None = None
 
-    def ask(
+    def ask_reader(
         self, do: str, path: str, whose: Whose, limit: float, max_output: int, **asked: object
     ) -> tuple[Mapping[str, Any], bytes]:
         """What the child answers, see `sentinel.user_files.program`.
@@ -44,44 +44,46 @@ class Reader:
         Raises Absent, CannotTell with the path and the reason, or what Dialogue.ask does.
         """
         if self._dialogue is None or not self._dialogue.is_open:
-            self._dialogue = Dialogue(_command(), _environment())
+            self._dialogue = Dialogue(_reader_argv(), _reader_environment())
         full = os.path.join(os.getcwd(), path) if not path.startswith("/") else path
         request = {"do": do, "path": full, "user": whose.user, "literal": whose.literal,
                    "owned": whose.owned, **asked}  # fmt: skip
         line = json.dumps(request).encode("ascii") + b"\n"
-        text, data = self._dialogue.ask(line, LENGTHS.unpack, LENGTHS.size, limit, max_output)
+        text, data = self._dialogue.ask_request(
+            line, LENGTHS.unpack, LENGTHS.size, limit, max_output
+        )
         told = json.loads(text)
         if "error" in told:
-            raise _refusal(told, path, "made" if do == "create" else "read")
+            raise _refusal_error(told, path, "made" if do == "create" else "read")
         return told, data
 
-    def end(self) -> None:
+    def end_reader(self) -> None:
         """End the child, if one was started."""
         if self._dialogue:
-            self._dialogue.end()
+            self._dialogue.end_child()
 
 
-def reader() -> tuple[Reader, bool]:
+def shared_or_own_reader() -> tuple[FileReader, bool]:
     """The one that this run shares, and whether it is shared; else one that the caller ends."""
     if not session.is_open:
-        return Reader(), False
-    if not isinstance(session.reader, Reader):
-        session.reader = Reader()
+        return FileReader(), False
+    if not isinstance(session.reader, FileReader):
+        session.reader = FileReader()
     return session.reader, True
 
 
-def _refusal(told: Mapping[str, Any], path: str, done: str) -> Refused:
+def _refusal_error(told: Mapping[str, Any], path: str, done: str) -> FileRefused:
     who = f" as {visible(told['identity'])}" if told.get("identity") else ""
     why = shortened(visible(told["error"]), 200)
-    kind = Absent if told["errno"] in _ABSENT else Refused
+    kind = FileAbsent if told["errno"] in _ABSENT else FileRefused
     return kind(f"{visible(path)} cannot be {done}{who}: {why}")
 
 
-def _command() -> Sequence[str]:
+def _reader_argv() -> Sequence[str]:
     return (sys.executable, "-I", "-S", "-c", _START, _ROOT)
 
 
-def _environment() -> dict[str, str]:
+def _reader_environment() -> dict[str, str]:
     """Nothing of this process's own: the child's is shown to whoever makes it open
     /proc/self/environ."""
     kept = {name: os.environ[name] for name in ("LD_LIBRARY_PATH",) if name in os.environ}

@@ -9,17 +9,17 @@ from typing import Protocol
 class SharedReader(Protocol):
     """A reader that the session ends, whose module is loaded only where a file is opened."""
 
-    def end(self) -> None: ...
+    def end_reader(self) -> None: ...
 
 
-class Session(_local):
+class ReaderSession(_local):
     """What this thread shares. `is_open`: whether a run has begun that will end the reader."""
 
     is_open: bool = False
     reader: SharedReader | None = None
 
 
-session = Session()
+session = ReaderSession()
 
 
 @contextmanager
@@ -34,4 +34,4 @@ def shared_reader() -> Iterator[None]:
     finally:
         reader, session.reader, session.is_open = session.reader, None, False
         if reader:
-            reader.end()
+            reader.end_reader()

@@ -4,7 +4,7 @@ from msgspec import Struct
 
 
 class Whose(Struct, frozen=True, kw_only=True):
-    """With whose rights a file is opened: `sentinel.user_files.identity.rights` has the rule."""
+    """With whose rights a file is opened: `sentinel.user_files.identity.decide_rights` has the rule."""
 
     user: str = ""
     """Name or uid of the user whose job names the file; empty where there is no job."""

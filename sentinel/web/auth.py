@@ -21,17 +21,17 @@ from urllib.parse import urlsplit
 from msgspec import DecodeError, Struct
 from msgspec.json import decode, encode
 
-from sentinel.alerting.orders import NotThere, NotYet, Wrong
+from sentinel.alerting.orders import AlertPending, NoSuchAlert, WrongOrder
 from sentinel.core.text import visible
-from sentinel.status.privacy import Eyes
+from sentinel.status.privacy import Viewer
 
-NAME = 60
-COOKIE = "sentinel_session"
-LASTS = 12 * 3600.0
+MAX_NAME_CHARS = 60
+SESSION_COOKIE = "sentinel_session"
+SESSION_DURATION_S = 12 * 3600.0
 """Seconds of a session: a shift."""
 
 
-class Refused(Exception):
+class RequestRefused(Exception):
     """In words for the person; `status` of HTTP."""
 
     def __init__(self, text: str, status: int) -> None:
@@ -39,12 +39,12 @@ class Refused(Exception):
         self.status = status
 
 
-def refused(error: Wrong) -> Refused:
+def make_order_refusal(error: WrongOrder) -> RequestRefused:
     """An order that makes no sense, with the status of HTTP."""
-    return Refused(str(error), {NotThere: 404, NotYet: 409}.get(type(error), 400))
+    return RequestRefused(str(error), {NoSuchAlert: 404, AlertPending: 409}.get(type(error), 400))
 
 
-class Session(Struct, frozen=True, array_like=True):
+class LoginSession(Struct, frozen=True, array_like=True):
     """A login that is kept: whose it says it is, and its end in seconds UTC. `mark` makes it one of a
     kind."""
 
@@ -53,18 +53,18 @@ class Session(Struct, frozen=True, array_like=True):
     mark: str
 
 
-class Viewer(Struct, frozen=True):
+class Visitor(Struct, frozen=True):
     """Who looks at a page. `name`: as a session or a proxy says; `open`: they have a session, or a proxy
     adds the token, so that none is asked for; `answers`: there is a token at all."""
 
     name: str = ""
     open: bool = False
     answers: bool = False
-    eyes: Eyes = Eyes()
+    eyes: Viewer = Viewer()
     session: bool = False
 
 
-NOBODY = Viewer()
+ANONYMOUS_VISITOR = Visitor()
 
 
 class Gate(Struct, frozen=True):
@@ -76,67 +76,71 @@ class Gate(Struct, frozen=True):
     user_header: str = ""
     hosts: tuple[str, ...] = ()
     administrators: frozenset[str] = frozenset()
-    lasts: float = LASTS
+    lasts: float = SESSION_DURATION_S
     over: dict[str, int] = {}
 
     def __repr__(self) -> str:
         return "Gate(…)"
 
-    def admit(self, headers: Mapping[str, str], given: str, now: float) -> Eyes:
+    def authorize_request(self, headers: Mapping[str, str], given: str, now: float) -> Viewer:
         """Whose alerts may be answered. Raises Refused unless the request has the token, or a session
         where a browser says that its own page made it. `now`: seconds UTC."""
         if not self.token:
-            raise Refused("this page only shows: no token is configured", 403)
-        if self.foreign(headers):
-            raise Refused("the request comes from another site", 403)
+            raise RequestRefused("this page only shows: no token is configured", 403)
+        if self.is_cross_site(headers):
+            raise RequestRefused("the request comes from another site", 403)
         own = "Origin" in headers or headers.get("Sec-Fetch-Site") == "same-origin"
-        if not given and own and self.session(headers, now):
-            return Eyes()
+        if not given and own and self.find_session(headers, now):
+            return Viewer()
         authorization = headers.get("Authorization", "")
-        if not self._right(given or _bearer(authorization) or _basic(authorization)):
-            raise Refused("the token is not the right one", 401)
-        return Eyes() if given else self.viewer(headers, now).eyes
+        if not self._is_right_token(
+            given or _parse_bearer_token(authorization) or _parse_basic_password(authorization)
+        ):
+            raise RequestRefused("the token is not the right one", 401)
+        return Viewer() if given else self.identify_visitor(headers, now).eyes
 
-    def begun(self, name: str, now: float) -> str:
+    def make_session_cookie(self, name: str, now: float) -> str:
         """The cookie of a new session of whoever was admitted."""
-        session = Session(visible(name.strip()[:NAME]), int(now + self.lasts), secrets.token_hex(8))
+        session = LoginSession(
+            visible(name.strip()[:MAX_NAME_CHARS]), int(now + self.lasts), secrets.token_hex(8)
+        )
         body = encode(session)
-        return urlsafe_b64encode(self._signed(body) + body).decode().rstrip("=")
+        return urlsafe_b64encode(self._sign_session(body) + body).decode().rstrip("=")
 
-    def session(self, headers: Mapping[str, str], now: float) -> Session | None:
+    def find_session(self, headers: Mapping[str, str], now: float) -> LoginSession | None:
         """The session that the browser has, unless it is over."""
-        for raw in _cookies(headers.get("Cookie", "")) if self.token else ():
+        for raw in _read_session_cookies(headers.get("Cookie", "")) if self.token else ():
             mac, body = raw[:32], raw[32:]
-            if hmac.compare_digest(mac, self._signed(body)):
+            if hmac.compare_digest(mac, self._sign_session(body)):
                 try:
-                    session = decode(body, type=Session)
+                    session = decode(body, type=LoginSession)
                 except DecodeError:
                     continue
                 if now < session.ends and session.mark not in self.over:
                     return session
         return None
 
-    def end(self, headers: Mapping[str, str], now: float) -> None:
+    def end_session(self, headers: Mapping[str, str], now: float) -> None:
         """The browser's session ends; its cookie is worth nothing any more."""
         for mark in [mark for mark, ends in self.over.items() if ends <= now]:
             del self.over[mark]
-        if (session := self.session(headers, now)) is not None:
+        if (session := self.find_session(headers, now)) is not None:
             self.over[session.mark] = session.ends
 
-    def viewer(self, headers: Mapping[str, str], now: float) -> Viewer:
+    def identify_visitor(self, headers: Mapping[str, str], now: float) -> Visitor:
         """Who looks, for a page that may differ by it."""
-        session, user = self.session(headers, now), self.user(headers)
+        session, user = self.find_session(headers, now), self.get_proxy_user(headers)
         authorization = headers.get("Authorization", "")
-        proxied = bool(self.token) and self._right(_bearer(authorization))
-        holds = bool(self.token) and self._right(_basic(authorization))
+        proxied = bool(self.token) and self._is_right_token(_parse_bearer_token(authorization))
+        holds = bool(self.token) and self._is_right_token(_parse_basic_password(authorization))
         if session or holds or not self.user_header:
-            eyes = Eyes()
+            eyes = Viewer()
         else:
             # A name is believed where the proxy's token comes with it. The proxy adds that to every
             # request, so a request without a name is nobody's: its login let somebody through.
             known = proxied and user in self.administrators
-            eyes = Eyes(user if proxied else "", known)
-        return Viewer(
+            eyes = Viewer(user if proxied else "", known)
+        return Visitor(
             name=user or (session.name if session else ""),
             open=session is not None or proxied or holds,
             answers=bool(self.token),
@@ -144,13 +148,13 @@ class Gate(Struct, frozen=True):
             session=session is not None,
         )
 
-    def _right(self, token: str) -> bool:
-        return hmac.compare_digest(_digest(token), _digest(self.token))
+    def _is_right_token(self, token: str) -> bool:
+        return hmac.compare_digest(_digest_secret(token), _digest_secret(self.token))
 
-    def _signed(self, body: bytes) -> bytes:
-        return hmac.digest(_digest(self.token), b"sentinel session 1\0" + body, "sha256")
+    def _sign_session(self, body: bytes) -> bytes:
+        return hmac.digest(_digest_secret(self.token), b"sentinel session 1\0" + body, "sha256")
 
-    def foreign(self, headers: Mapping[str, str]) -> bool:
+    def is_cross_site(self, headers: Mapping[str, str]) -> bool:
         """Whether a browser says that another site made this request."""
         site = headers.get("Sec-Fetch-Site", "")
         if site:
@@ -159,45 +163,47 @@ class Gate(Struct, frozen=True):
         if not origin:
             return False  # no browser: they all send it with a POST
         known = {headers.get("Host", "").lower(), urlsplit(self.url).netloc.lower()} - {""}
-        return _netloc(origin) not in known
+        return _parse_netloc(origin) not in known
 
-    def misdirected(self, headers: Mapping[str, str]) -> bool:
+    def is_unknown_host(self, headers: Mapping[str, str]) -> bool:
         """Whether it was sent to a name that is none of ours. To a browser a stranger's name that
         suddenly means this host (DNS rebinding) is the stranger's own site; an address is none."""
         host = headers.get("Host", "")
-        name = _hostname(f"//{host}")
+        name = _parse_hostname(f"//{host}")
         ours = (self.url, *(h if "//" in h else f"//{h}" for h in self.hosts), "//localhost")
-        known = {_hostname(one) for one in ours} - {""}
-        return bool(host) and name not in known and not _is_address(name)
+        known = {_parse_hostname(one) for one in ours} - {""}
+        return bool(host) and name not in known and not _is_ip_address(name)
 
-    def user(self, headers: Mapping[str, str]) -> str:
+    def get_proxy_user(self, headers: Mapping[str, str]) -> str:
         """Whom a proxy says is logged in; nobody where two names came, of which one is not the
         proxy's."""
         name = self.user_header.lower()
         found = [value for key, value in headers.items() if name and key.lower() == name]
-        return visible(found[0].strip()[:NAME]) if len(found) == 1 else ""
+        return visible(found[0].strip()[:MAX_NAME_CHARS]) if len(found) == 1 else ""
 
-    def who(self, headers: Mapping[str, str], name: str, through: str, now: float) -> str:
+    def name_requester(
+        self, headers: Mapping[str, str], name: str, through: str, now: float
+    ) -> str:
         """The name to write down."""
-        said = self.viewer(headers, now).name or visible(name.strip()[:NAME])
+        said = self.identify_visitor(headers, now).name or visible(name.strip()[:MAX_NAME_CHARS])
         return f"{said} ({through})" if said else through
 
 
-def _netloc(origin: str) -> str:
+def _parse_netloc(origin: str) -> str:
     try:
         return urlsplit(origin).netloc.lower()
     except ValueError:
         return ""
 
 
-def _hostname(url: str) -> str:
+def _parse_hostname(url: str) -> str:
     try:
         return (urlsplit(url).hostname or "").rstrip(".")
     except ValueError:
         return ""
 
 
-def _is_address(name: str) -> bool:
+def _is_ip_address(name: str) -> bool:
     try:
         ip_address(name)
     except ValueError:
@@ -205,29 +211,29 @@ def _is_address(name: str) -> bool:
     return True
 
 
-def secure(headers: Mapping[str, str]) -> bool:
+def is_https(headers: Mapping[str, str]) -> bool:
     """Whether the browser came by TLS, which a proxy in front ends: a cookie may then ask for it."""
     said = headers.get("X-Forwarded-Proto", "") or headers.get("Origin", "").partition("://")[0]
     return said.lower() == "https"
 
 
-def _cookies(text: str) -> Iterator[bytes]:
+def _read_session_cookies(text: str) -> Iterator[bytes]:
     """Those of our name: a neighbour on another port may have set one too."""
     for part in text.split(";"):
         name, _, value = part.strip().partition("=")
-        if name == COOKIE and len(value) < 1000:
+        if name == SESSION_COOKIE and len(value) < 1000:
             try:
                 yield urlsafe_b64decode(value + "=" * (-len(value) % 4))
             except ValueError:
                 continue
 
 
-def _bearer(text: str) -> str:
+def _parse_bearer_token(text: str) -> str:
     kind, _, token = text.partition(" ")
     return token.strip() if kind.lower() == "bearer" else ""
 
 
-def _basic(text: str) -> str:
+def _parse_basic_password(text: str) -> str:
     """The token as a password, of whatever user: of a program that has it itself (RFC 7617)."""
     kind, _, encoded = text.partition(" ")
     try:
@@ -236,6 +242,6 @@ def _basic(text: str) -> str:
         return ""
 
 
-def _digest(text: str) -> bytes:
+def _digest_secret(text: str) -> bytes:
     """Of one length, so that comparing tells nothing of the length of the secret."""
     return hmac.digest(b"sentinel", text.encode("utf-8", "surrogatepass"), "sha256")

@@ -13,35 +13,35 @@ from typing import Any, TypeVar
 
 from sentinel.proc import threads
 
-LIMIT = 5.0
+READ_TIMEOUT_S = 5.0
 """Seconds that somebody waits."""
 
 Read = TypeVar("Read")
 
 
-class Aside:
+class BackgroundReader:
     """One reading at a time; while one hangs no further thread is begun."""
 
-    def __init__(self, limit: float = LIMIT) -> None:
+    def __init__(self, limit: float = READ_TIMEOUT_S) -> None:
         self._limit, self._turn = limit, asyncio.Lock()
         self._reading: asyncio.Future[Any] | None = None
 
-    async def read(self, reading: Callable[[], Read]) -> Read | None:
+    async def read_in_time(self, reading: Callable[[], Read]) -> Read | None:
         """What it returns; None where it did not come in time, or an earlier one still has not."""
         async with self._turn:
             if self._reading is not None and not self._reading.done():
                 return None
-            self._reading = _begun(reading)
+            self._reading = _start_reading(reading)
             done, _ = await asyncio.wait([self._reading], timeout=self._limit)
             read: Read | None = self._reading.result() if done else None
             return read
 
 
-def _begun(reading: Callable[[], Read]) -> asyncio.Future[Read]:
+def _start_reading(reading: Callable[[], Read]) -> asyncio.Future[Read]:
     loop = asyncio.get_running_loop()
     future: asyncio.Future[Read] = loop.create_future()
 
-    def work() -> None:
+    def run_reading() -> None:
         told: Callable[[], object]
         try:
             told = partial(future.set_result, reading())
@@ -50,5 +50,5 @@ def _begun(reading: Callable[[], Read]) -> asyncio.Future[Read]:
         with suppress(RuntimeError):  # the loop has ended meanwhile
             loop.call_soon_threadsafe(told)
 
-    threads.start("aside", work)
+    threads.run_in_thread("aside", run_reading)
     return future

@@ -13,17 +13,17 @@ from contextlib import contextmanager
 
 from aiohttp import web
 
-MOST = 200
+MAX_CONNECTIONS = 200
 """Connections at once; a browser has two or three."""
 
-PEER = 100
+MAX_PEER_CONNECTIONS = 100
 """Of one address: a proxy in front has all, and up to 64 open pages (events.MOST) hold one each."""
 
-RESERVE = 16
+RESERVED_CONNECTIONS = 16
 """Beyond MOST, where every other connection is at work: only `/healthz` is answered there."""
 
 
-class Door(web.TCPSite):
+class LimitedSite(web.TCPSite):
     """A site that always lets the newest in, as long as an older one only waits: who connects and
     asks nothing, a browser that may ask again. It turns away whoever would be one too many."""
 
@@ -40,7 +40,7 @@ class Door(web.TCPSite):
         assert server is not None  # the runner was set up
         self._runner._reg_site(self)
         self._server = await asyncio.get_running_loop().create_server(
-            lambda: _Knock(self, server), self._host, self._port, backlog=self._backlog
+            lambda: _ConnectionGuard(self, server), self._host, self._port, backlog=self._backlog
         )
 
     async def stop(self) -> None:
@@ -55,7 +55,7 @@ class Door(web.TCPSite):
         await super().stop()
 
     @contextmanager
-    def serving(self, transport: asyncio.BaseTransport | None) -> Iterator[bool]:
+    def mark_serving(self, transport: asyncio.BaseTransport | None) -> Iterator[bool]:
         """While a request of this connection is answered it is not let go of; whether it is one of
         the reserve."""
         if transport is None:
@@ -67,7 +67,7 @@ class Door(web.TCPSite):
         finally:
             self._serving.discard(transport)
 
-    def admit(self, transport: asyncio.Transport) -> bool:
+    def admit_connection(self, transport: asyncio.Transport) -> bool:
         """Whether it may come in; who waited longest makes room, of the address that has most."""
         if self._shut:
             return False
@@ -75,19 +75,21 @@ class Door(web.TCPSite):
         self._reserve &= self._peers.keys()
         peer = str((transport.get_extra_info("peername") or ("",))[0])
         counts = Counter(self._peers.values())
-        if counts[peer] >= PEER:
-            if not self._let_go(t for t, other in self._peers.items() if other == peer):
+        if counts[peer] >= MAX_PEER_CONNECTIONS:
+            if not self._close_idle_connection(
+                t for t, other in self._peers.items() if other == peer
+            ):
                 return False
-        elif len(self._peers) >= MOST:
+        elif len(self._peers) >= MAX_CONNECTIONS:
             crowded = sorted(self._peers, key=lambda t: -counts[self._peers[t]])
-            if not self._let_go(crowded):
-                if len(self._peers) >= MOST + RESERVE:
+            if not self._close_idle_connection(crowded):
+                if len(self._peers) >= MAX_CONNECTIONS + RESERVED_CONNECTIONS:
                     return False
                 self._reserve.add(transport)
         self._peers[transport] = peer
         return True
 
-    def _let_go(self, oldest_first: Iterable[asyncio.BaseTransport]) -> bool:
+    def _close_idle_connection(self, oldest_first: Iterable[asyncio.BaseTransport]) -> bool:
         """End the first that only waits; False where all are being answered."""
         for transport in oldest_first:
             if transport not in self._serving:
@@ -98,15 +100,15 @@ class Door(web.TCPSite):
         return False
 
 
-class _Knock(asyncio.Protocol):
+class _ConnectionGuard(asyncio.Protocol):
     """Decides when a connection is there, and lets the server have it or ends it."""
 
-    def __init__(self, door: Door, server: web.Server) -> None:
+    def __init__(self, door: LimitedSite, server: web.Server) -> None:
         self._door, self._server = door, server
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
-        if not self._door.admit(transport):
+        if not self._door.admit_connection(transport):
             transport.abort()
             return
         handler = self._server()

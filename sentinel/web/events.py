@@ -11,50 +11,50 @@ from contextlib import suppress
 
 from aiohttp import web
 
-from sentinel.web.render import HEADERS
-from sentinel.web.snapshot_cache import Live
+from sentinel.web.render import PAGE_HEADERS
+from sentinel.web.snapshot_cache import LiveFacts
 
-MOST = 64
+MAX_OPEN_PAGES = 64
 """Pages open at once that are told; the others can be reloaded."""
 
-BEAT = 5.0
+REFRESH_INTERVAL_S = 5.0
 """Seconds after which a page is told to look again although nothing was written: ages grow."""
 
 
-class Events:
+class EventStreams:
     """The pages that are open."""
 
-    def __init__(self, live: Live) -> None:
+    def __init__(self, live: LiveFacts) -> None:
         self._live, self._open = live, set[asyncio.Task[None]]()
         self._over = False
 
-    async def serve(self, request: web.Request) -> web.StreamResponse:
+    async def serve_stream(self, request: web.Request) -> web.StreamResponse:
         """Lasts until the browser goes away or the server ends."""
-        if len(self._open) >= MOST:
-            return web.Response(status=503, text="too many open pages\n", headers=HEADERS)
-        answer = web.StreamResponse(headers={**HEADERS, "Content-Type": "text/event-stream"})
+        if len(self._open) >= MAX_OPEN_PAGES:
+            return web.Response(status=503, text="too many open pages\n", headers=PAGE_HEADERS)
+        answer = web.StreamResponse(headers={**PAGE_HEADERS, "Content-Type": "text/event-stream"})
         await answer.prepare(request)
         if self._over:  # a page that comes while the server ends would keep it from ending
             return answer
-        task = asyncio.ensure_future(self._tell(answer))
+        task = asyncio.ensure_future(self._write_events(answer))
         self._open.add(task)
         task.add_done_callback(self._open.discard)
         with suppress(ConnectionError, asyncio.CancelledError):
             await task
         return answer
 
-    def end(self) -> None:
+    def shut_down(self) -> None:
         """Let all of them go, and those that come back at once."""
         self._over = True
-        self.close()
+        self.close_streams()
 
-    def close(self) -> None:
+    def close_streams(self) -> None:
         """Let all of them go."""
         for task in tuple(self._open):
             task.cancel()
 
-    async def _tell(self, answer: web.StreamResponse) -> None:
+    async def _write_events(self, answer: web.StreamResponse) -> None:
         """At once too: what was written since the page was made, or while it was cut off."""
         await answer.write(b"retry: 2000\nevent: changed\ndata: 0\n\n")
-        async for version in self._live.changes(BEAT):
+        async for version in self._live.iterate_changes(REFRESH_INTERVAL_S):
             await answer.write(f"event: changed\ndata: {version}\n\n".encode())

@@ -14,7 +14,7 @@ WIDE, NARROW, FEW = 100, 40, 2000
 """Cells in a row: of many nodes, of a few, and how many are a few."""
 
 # Middle tones that differ in lightness too, on white and on black.
-COLOURS = {
+STATE_COLOURS = {
     "down": "#d92d20", "fail": "#d92d20", "drained": "#e8700a", "draining": "#f0a13a",
     "unknown": "#9155d9", "rebooting": "#9155d9", "maint": "#7d6bb8", "powered_down": "#6b7682",
     "completing": "#2f8f83", "blocked": "#4f86a8", "reserved": "#4f86a8", "planned": "#4f86a8",
@@ -22,31 +22,31 @@ COLOURS = {
 }  # fmt: skip
 
 
-def colour(state: str) -> str:
+def get_state_colour(state: str) -> str:
     """The colour of a state."""
-    return COLOURS.get(state, "#9155d9")
+    return STATE_COLOURS.get(state, "#9155d9")
 
 
-def columns(count: int) -> int:
+def choose_grid_columns(count: int) -> int:
     """Cells in a row."""
     return WIDE if count > FEW else NARROW
 
 
-def at(count: int, x: int, y: int) -> int | None:
+def find_cell_index(count: int, x: int, y: int) -> int | None:
     """The place in the list of the cell at that point of the picture; None where there is none."""
-    width = columns(count)
+    width = choose_grid_columns(count)
     column, row = x // CELL, y // CELL
     place = row * width + column
     return place if 0 <= column < width and 0 <= place < count else None
 
 
-def picture(states: Sequence[str]) -> str:
+def draw_node_grid(states: Sequence[str]) -> str:
     """The cells as SVG, CELL pixels each."""
-    width = columns(len(states))
+    width = choose_grid_columns(len(states))
     rows = -(-len(states) // width)
     size = f'width="{width * CELL}" height="{rows * CELL}"'
-    paths = _strokes(states, width)
-    drawn = "".join(f'<path stroke="{colour(s)}" d="{d}"/>' for s, d in paths.items())
+    paths = _build_stroke_paths(states, width)
+    drawn = "".join(f'<path stroke="{get_state_colour(s)}" d="{d}"/>' for s, d in paths.items())
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" {size} viewBox="0 0 {width * CELL} {rows * CELL}">'
         f'<g fill="none" stroke-width="{CELL - GAP}" stroke-dasharray="{CELL - GAP} {GAP}">'
@@ -54,13 +54,13 @@ def picture(states: Sequence[str]) -> str:
     )
 
 
-def strip(states: Mapping[str, int]) -> str:
+def draw_state_bar(states: Mapping[str, int]) -> str:
     """All nodes as one bar of their states."""
     total, left, parts = sum(states.values()) or 1, 0.0, []
     for state, count in states.items():
         width = 1000 * count / total
         parts.append(
-            f'<rect x="{left:.1f}" width="{width:.1f}" height="18" fill="{colour(state)}"/>'
+            f'<rect x="{left:.1f}" width="{width:.1f}" height="18" fill="{get_state_colour(state)}"/>'
         )
         left += width
     words = ", ".join(f"{n} {s}" for s, n in states.items())
@@ -70,7 +70,7 @@ def strip(states: Mapping[str, int]) -> str:
     )
 
 
-def _strokes(states: Sequence[str], width: int) -> dict[str, str]:
+def _build_stroke_paths(states: Sequence[str], width: int) -> dict[str, str]:
     paths: dict[str, str] = {}
     place = 0
     for row in range(0, len(states), width):

@@ -5,14 +5,14 @@ import hashlib
 from collections.abc import Mapping
 from html import escape
 
-from sentinel.alerting.signed_links import Claim
+from sentinel.alerting.signed_links import LinkClaim
 from sentinel.core.model import Alert
-from sentinel.core.text import one_line
+from sentinel.core.text import shorten_to_line
 
-LENGTHS: Mapping[str, str] = {"1h": "1 hour", "4h": "4 hours", "12h": "12 hours"}
+LINK_SILENCE_LENGTHS: Mapping[str, str] = {"1h": "1 hour", "4h": "4 hours", "12h": "12 hours"}
 """For how long a link may silence: longer silences are given where one logs in."""
 
-_STYLE = """
+_PAGE_STYLE = """
 :root{color-scheme:light dark}
 body{margin:0;padding:16px;font:16px/1.5 system-ui,sans-serif;background:#f3f4f6;color:#1b1f24}
 main{max-width:560px;margin:0 auto;padding:20px;background:#fff;border:1px solid #d9dee3;
@@ -26,10 +26,10 @@ button{margin-top:20px;border:0;background:#175cd3;color:#fff;font-weight:600}
 @media (prefers-color-scheme:dark){body{background:#101418;color:#e6e9ec}
 main{background:#1a2026;border-color:#343d46}.dim{color:#9aa5b1}}
 """
-_HASH = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
+_PAGE_STYLE_HASH = base64.b64encode(hashlib.sha256(_PAGE_STYLE.encode()).digest()).decode()
 
-HEADERS: Mapping[str, str] = {
-    "Content-Security-Policy": f"default-src 'none'; style-src 'sha256-{_HASH}'; "
+LINK_PAGE_HEADERS: Mapping[str, str] = {
+    "Content-Security-Policy": f"default-src 'none'; style-src 'sha256-{_PAGE_STYLE_HASH}'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
     "Cache-Control": "no-store",
     "Referrer-Policy": "no-referrer",
@@ -41,60 +41,62 @@ HEADERS: Mapping[str, str] = {
 }
 """No script, nothing from elsewhere, and the address, which is a key, is told to nobody."""
 
-_TITLES = {"ack": "Acknowledge this alert?", "silence": "Silence this alert?"}
-_BUTTONS = {"ack": "Acknowledge", "silence": "Silence"}
-_MEANS = {
+_QUESTION_TITLES = {"ack": "Acknowledge this alert?", "silence": "Silence this alert?"}
+_BUTTON_TEXTS = {"ack": "Acknowledge", "silence": "Silence"}
+_ACTION_EXPLANATIONS = {
     "ack": "No repeats and no escalation until it ends. Its end is told, and if it gets worse.",
     "silence": "Nobody is told of it for this time. What still fires then is told again.",
 }
 
 
-def question(claim: Claim, alert: Alert, acked_by: str) -> str:
+def render_question(claim: LinkClaim, alert: Alert, acked_by: str) -> str:
     """The page that asks; opening it changes nothing, as mail scanners open every link."""
-    known = f"<p>Already acknowledged by {_text(acked_by)}.</p>" if acked_by else ""
-    return _page(
-        _TITLES[claim.deed],
-        f"{_about(alert)}{known}<p>{_MEANS[claim.deed]}</p>"
-        f'<form method="post">{_length() if claim.deed == "silence" else ""}'
+    known = f"<p>Already acknowledged by {_escape_line(acked_by)}.</p>" if acked_by else ""
+    return _render_link_page(
+        _QUESTION_TITLES[claim.deed],
+        f"{_render_alert_title(alert)}{known}<p>{_ACTION_EXPLANATIONS[claim.deed]}</p>"
+        f'<form method="post">{_render_length_choice() if claim.deed == "silence" else ""}'
         '<label for="who">Your name (may stay empty)</label>'
         '<input id="who" name="who" maxlength="60" autocomplete="name">'
         '<label for="note">A note for the others (may stay empty)</label>'
         '<input id="note" name="note" maxlength="200">'
-        f"<button>{_BUTTONS[claim.deed]}</button></form>",
+        f"<button>{_BUTTON_TEXTS[claim.deed]}</button></form>",
     )
 
 
-def done(title: str, text: str, alert: Alert) -> str:
+def render_order_result(title: str, text: str, alert: Alert) -> str:
     """What has been done, or why there was nothing to do."""
-    return _page(title, f"{_about(alert)}<p>{_text(text)}</p>")
+    return _render_link_page(title, f"{_render_alert_title(alert)}<p>{_escape_line(text)}</p>")
 
 
-def message(title: str, text: str) -> str:
+def render_message_page(title: str, text: str) -> str:
     """A page without an alert."""
-    return _page(title, f"<p>{_text(text)}</p>")
+    return _render_link_page(title, f"<p>{_escape_line(text)}</p>")
 
 
-def _length() -> str:
-    options = "".join(f'<option value="{v}">{text}</option>' for v, text in LENGTHS.items())
+def _render_length_choice() -> str:
+    options = "".join(
+        f'<option value="{v}">{text}</option>' for v, text in LINK_SILENCE_LENGTHS.items()
+    )
     return f'<label for="for">For</label><select id="for" name="for">{options}</select>'
 
 
-def _about(alert: Alert) -> str:
+def _render_alert_title(alert: Alert) -> str:
     title = " ".join(filter(None, (alert.key.cluster, alert.key.check, alert.key.subject)))
     return (
-        f'<p class="dim">{escape(alert.status.value.upper())} {_text(title)}</p>'
-        f"<p><strong>{_text(alert.summary)}</strong></p>"
+        f'<p class="dim">{escape(alert.status.value.upper())} {_escape_line(title)}</p>'
+        f"<p><strong>{_escape_line(alert.summary)}</strong></p>"
     )
 
 
-def _text(text: str) -> str:
-    return escape(one_line(text, 600))
+def _escape_line(text: str) -> str:
+    return escape(shorten_to_line(text, 600))
 
 
-def _page(title: str, body: str) -> str:
+def _render_link_page(title: str, body: str) -> str:
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
-        f"<title>{escape(title)}</title><style>{_STYLE}</style></head>\n"
+        f"<title>{escape(title)}</title><style>{_PAGE_STYLE}</style></head>\n"
         f"<body><main><h1>{escape(title)}</h1>{body}</main></body></html>\n"
     )

@@ -8,59 +8,61 @@ from urllib.parse import urlsplit
 from aiohttp import web
 
 from sentinel.web import request_body
-from sentinel.web.auth import COOKIE, Gate, Refused, secure
-from sentinel.web.page_cache import Shown, elsewhere
-from sentinel.web.snapshot_cache import Live
+from sentinel.web.auth import SESSION_COOKIE, Gate, RequestRefused, is_https
+from sentinel.web.page_cache import PageCache, redirect_to
+from sentinel.web.snapshot_cache import LiveFacts
 
 
-class Login:
+class LoginPages:
     """`/login` and `/logout`."""
 
-    def __init__(self, live: Live, gate: Gate, shown: Shown) -> None:
+    def __init__(self, live: LiveFacts, gate: Gate, shown: PageCache) -> None:
         self._live, self._gate, self._shown = live, gate, shown
         self.routes: Sequence[web.AbstractRouteDef] = (
-            web.get("/login", self.ask),
-            web.post("/login", self.begin),
-            web.post("/logout", self.end),
+            web.get("/login", self.show_login),
+            web.post("/login", self.log_in),
+            web.post("/logout", self.log_out),
         )
 
-    async def ask(self, request: web.Request, said: str = "", status: int = 200) -> web.Response:
+    async def show_login(
+        self, request: web.Request, said: str = "", status: int = 200
+    ) -> web.Response:
         """The form; after it comes the page from which one came."""
-        came = request.query.get("to") or _page_of(request.headers.get("Referer", ""))
-        more = {"said": said, "to": _local(came)}
-        facts = await self._shown.facts(request)
-        return self._shown.fresh(request, facts, "login.html", "/login", more, status)
+        came = request.query.get("to") or _extract_page_path(request.headers.get("Referer", ""))
+        more = {"said": said, "to": _keep_local_path(came)}
+        facts = await self._shown.get_visible_facts(request)
+        return self._shown.render_fresh_page(request, facts, "login.html", "/login", more, status)
 
-    async def begin(self, request: web.Request) -> web.Response:
+    async def log_in(self, request: web.Request) -> web.Response:
         """A session for who has the token."""
-        form, now = await request_body.form(request), self._live.seconds()
+        form, now = await request_body.read_form(request), self._live.get_now_s()
         try:
-            self._gate.admit(request.headers, form.get("token", "") or "-", now)
-        except Refused as error:
-            return await self.ask(request, f"Not done: {error}.", 403)
-        answer = elsewhere(_local(form.get("to", "")))
-        name = self._gate.user(request.headers) or form.get("who", "")
+            self._gate.authorize_request(request.headers, form.get("token", "") or "-", now)
+        except RequestRefused as error:
+            return await self.show_login(request, f"Not done: {error}.", 403)
+        answer = redirect_to(_keep_local_path(form.get("to", "")))
+        name = self._gate.get_proxy_user(request.headers) or form.get("who", "")
         answer.set_cookie(
-            COOKIE,
-            self._gate.begun(name, now),
+            SESSION_COOKIE,
+            self._gate.make_session_cookie(name, now),
             max_age=int(self._gate.lasts),
             path="/",
             httponly=True,
             samesite="Lax",
-            secure=secure(request.headers),
+            secure=is_https(request.headers),
         )
         return answer
 
-    async def end(self, request: web.Request) -> web.Response:
+    async def log_out(self, request: web.Request) -> web.Response:
         """No session any more, in this browser or wherever the cookie was copied to."""
-        answer = elsewhere("/")
-        if not self._gate.foreign(request.headers):
-            self._gate.end(request.headers, self._live.seconds())
-            answer.del_cookie(COOKIE, path="/", httponly=True, samesite="Lax")
+        answer = redirect_to("/")
+        if not self._gate.is_cross_site(request.headers):
+            self._gate.end_session(request.headers, self._live.get_now_s())
+            answer.del_cookie(SESSION_COOKIE, path="/", httponly=True, samesite="Lax")
         return answer
 
 
-def _page_of(referer: str) -> str:
+def _extract_page_path(referer: str) -> str:
     try:
         parts = urlsplit(referer)
     except ValueError:
@@ -68,7 +70,7 @@ def _page_of(referer: str) -> str:
     return f"{parts.path}?{parts.query}" if parts.query else parts.path
 
 
-def _local(where: str) -> str:
+def _keep_local_path(where: str) -> str:
     """A page of ours and none of another site's: no `//host`, no `/\\host`, and nothing that HTTP would
     take for a line of its own."""
     ours = where.startswith("/") and where[1:2] not in ("/", "\\") and where.isprintable()

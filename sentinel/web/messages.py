@@ -7,28 +7,30 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from sentinel.core.model import Status
-from sentinel.status.detail import Delivered, Happened
+from sentinel.status.detail import AlertChange, AlertDelivery
 from sentinel.status.types import AlertFact
 
-LENGTH = r"^([1-9][0-9]{0,4}m|[1-9][0-9]{0,2}h|([1-9]|[1-8][0-9]|90)d)$"
+LENGTH_PATTERN = r"^([1-9][0-9]{0,4}m|[1-9][0-9]{0,2}h|([1-9]|[1-8][0-9]|90)d)$"
 
 
-class Answer(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class AckBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The body of an acknowledgement."""
 
     who: str = ""
     note: str = ""
 
 
-class Quiet(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename={"for_": "for"}):
+class SilenceBody(
+    Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename={"for_": "for"}
+):
     """The body of a silence. `for`: like 30m, 2h or 3d, from 1m to 90d."""
 
-    for_: Annotated[str, Meta(pattern=LENGTH)]
+    for_: Annotated[str, Meta(pattern=LENGTH_PATTERN)]
     who: str = ""
     reason: str = ""
 
 
-class Done(Struct, frozen=True, kw_only=True):
+class OrderResult(Struct, frozen=True, kw_only=True):
     """What was done. `silence`: the id that ends it."""
 
     alert: str
@@ -37,7 +39,7 @@ class Done(Struct, frozen=True, kw_only=True):
     silence: str = ""
 
 
-class Fault(Struct, frozen=True, kw_only=True):
+class ApiError(Struct, frozen=True, kw_only=True):
     """What is wrong, in one line."""
 
     error: str
@@ -67,5 +69,5 @@ class Explained(Struct, frozen=True, kw_only=True):
 
     id: str
     alert: AlertFact | None
-    happened: tuple[Happened, ...]
-    told: tuple[Delivered, ...]
+    happened: tuple[AlertChange, ...]
+    told: tuple[AlertDelivery, ...]

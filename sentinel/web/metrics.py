@@ -18,49 +18,63 @@ from sentinel.core.model import Status
 from sentinel.core.text import shortened
 from sentinel.status.types import CheckFact, Facts
 
-MOST = 200
+MAX_SERIES = 200
 """Series of one name of ours; of what kinds declare see status.metrics."""
 
-LABEL = 120
+MAX_LABEL_CHARS = 120
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-NOWHERE: Mapping[str, str] = {}
-Row = tuple[tuple[str, ...], float | None]
+NO_CLUSTERS: Mapping[str, str] = {}
+SeriesRow = tuple[tuple[str, ...], float | None]
 
 
-def metrics(facts: Facts) -> bytes:
+def render_metrics(facts: Facts) -> bytes:
     """The text exposition format; of the process itself too, where a service tells of it."""
     registry = CollectorRegistry()
-    registry.register(_Told(facts))
+    registry.register(_FactsCollector(facts))
     if facts.vitals is not None:
-        registry.register(_Process(facts.cluster))
+        registry.register(_ProcessCollector(facts.cluster))
     return generate_latest(registry)
 
 
-class _Told:
+class _FactsCollector:
     """What prometheus_client asks for metrics. Names of ours come first, and none comes twice."""
 
     def __init__(self, facts: Facts) -> None:
         self._facts = facts
         others = {c.name: c.elsewhere for c in facts.checks if c.elsewhere}
-        self._elsewhere = {shortened(n, LABEL): shortened(c, LABEL) for n, c in others.items()}
+        self._elsewhere = {
+            shortened(n, MAX_LABEL_CHARS): shortened(c, MAX_LABEL_CHARS) for n, c in others.items()
+        }
 
     def collect(self) -> Iterator[Metric]:
         """Every family, in the order of docs/metrics.md."""
         names = set[str]()
-        for family in self._families():
+        for family in self._list_families():
             if family.name not in names:
                 names.add(family.name)
-                yield _of_cluster(family, self._facts.cluster, self._elsewhere)
+                yield _add_cluster_label(family, self._facts.cluster, self._elsewhere)
 
-    def _families(self) -> Iterator[Metric]:
+    def _list_families(self) -> Iterator[Metric]:
         f = self._facts
-        yield _gauge("build_info", "The version that runs.", ("version",), [((__version__,), 1)])
-        yield _gauge("last_look_timestamp_seconds", "When this was put together.", (), [((), f.at)])
-        for part in (_checks, _alerts, _outbox, _cluster, _others, _vitals, _declared):
+        yield _make_gauge(
+            "build_info", "The version that runs.", ("version",), [((__version__,), 1)]
+        )
+        yield _make_gauge(
+            "last_look_timestamp_seconds", "When this was put together.", (), [((), f.at)]
+        )
+        for part in (
+            _list_check_metrics,
+            _list_alert_metrics,
+            _list_outbox_metrics,
+            _list_cluster_metrics,
+            _list_other_metrics,
+            _list_vital_metrics,
+            _list_declared_metrics,
+        ):
             yield from part(f)
 
 
-class _Process:
+class _ProcessCollector:
     """What prometheus_client knows of the process itself, with the cluster as well."""
 
     def __init__(self, cluster: str) -> None:
@@ -69,13 +83,15 @@ class _Process:
     def collect(self) -> Iterator[Metric]:
         """The usual process_*."""
         for family in self._known.collect():
-            yield _of_cluster(family, self._cluster)
+            yield _add_cluster_label(family, self._cluster)
 
 
-def _of_cluster(family: Metric, cluster: str, elsewhere: Mapping[str, str] = NOWHERE) -> Metric:
+def _add_cluster_label(
+    family: Metric, cluster: str, elsewhere: Mapping[str, str] = NO_CLUSTERS
+) -> Metric:
     """Every series says whose it is: one Prometheus may hear of several clusters. `elsewhere`: the
     clusters of checks that ask another one, by the label `check`."""
-    name = shortened(cluster, LABEL)
+    name = shortened(cluster, MAX_LABEL_CHARS)
     family.samples = [
         s._replace(labels={"cluster": elsewhere.get(s.labels.get("check", ""), name), **s.labels})
         for s in family.samples
@@ -83,12 +99,12 @@ def _of_cluster(family: Metric, cluster: str, elsewhere: Mapping[str, str] = NOW
     return family
 
 
-def _checks(f: Facts) -> Iterator[Metric]:
+def _list_check_metrics(f: Facts) -> Iterator[Metric]:
     ran = [c for c in f.checks if c.status is not None]
     names = ("check", "kind")
     states = [((c.name, c.kind, s.value), float(c.status is s)) for c in ran for s in Status]
-    labels, most = (*names, "status"), MOST * len(Status)
-    yield _gauge(
+    labels, most = (*names, "status"), MAX_SERIES * len(Status)
+    yield _make_gauge(
         "check_status",
         "1 for the status of the last run; unknown where that is overdue.",
         labels,
@@ -102,47 +118,61 @@ def _checks(f: Facts) -> Iterator[Metric]:
         ("check_blind_seconds", "For how long it has not seen all that it should.", "blind_s"),
     )
     for name, text, field in told:
-        yield _gauge(name, text, names, [(_named(c), getattr(c, field)) for c in ran])
+        yield _make_gauge(
+            name, text, names, [(_get_check_labels(c), getattr(c, field)) for c in ran]
+        )
     seen, text = "check_seen_timestamp_seconds", "When it last saw something."
-    yield _gauge(seen, text, names, [(_named(c), c.seen) for c in f.checks])
+    yield _make_gauge(seen, text, names, [(_get_check_labels(c), c.seen) for c in f.checks])
 
 
-def _named(check: CheckFact) -> tuple[str, str]:
+def _get_check_labels(check: CheckFact) -> tuple[str, str]:
     return check.name, check.kind
 
 
-def _alerts(f: Facts) -> Iterator[Metric]:
+def _list_alert_metrics(f: Facts) -> Iterator[Metric]:
     counts = Counter((a.check, a.kind, a.tone.value, a.state) for a in f.alerts)
-    yield _gauge("alerts", "Alerts now.", ("check", "kind", "severity", "state"), _counted(counts))
+    yield _make_gauge(
+        "alerts", "Alerts now.", ("check", "kind", "severity", "state"), _build_count_rows(counts)
+    )
     quiet = Counter(
         reason
         for a in f.firing
         for reason, so in (("acknowledged", a.acknowledged_by), ("silenced", a.silenced_until))
         if so
     )
-    yield _gauge("alerts_quiet", "Firing alerts that are not told.", ("why",), _counted(quiet))
-    yield _gauge("silences", "Silences in force.", (), [((), len(f.silences))])
+    yield _make_gauge(
+        "alerts_quiet", "Firing alerts that are not told.", ("why",), _build_count_rows(quiet)
+    )
+    yield _make_gauge("silences", "Silences in force.", (), [((), len(f.silences))])
 
 
-def _outbox(f: Facts) -> Iterator[Metric]:
+def _list_outbox_metrics(f: Facts) -> Iterator[Metric]:
     waiting = Counter((u.channel, u.reason) for u in f.unsent)
     failing = Counter((u.channel,) for u in f.unsent if u.attempts)
     oldest: dict[tuple[str, ...], float] = {}
     for u in f.unsent:
         oldest[(u.channel,)] = max(oldest.get((u.channel,), 0.0), u.waiting_s)
-    yield _gauge(
-        "outbox_messages", "Messages not sent yet.", ("channel", "reason"), _counted(waiting)
+    yield _make_gauge(
+        "outbox_messages",
+        "Messages not sent yet.",
+        ("channel", "reason"),
+        _build_count_rows(waiting),
     )
-    yield _gauge(
-        "outbox_failing_messages", "Of these, tried in vain.", ("channel",), _counted(failing)
+    yield _make_gauge(
+        "outbox_failing_messages",
+        "Of these, tried in vain.",
+        ("channel",),
+        _build_count_rows(failing),
     )
-    yield _gauge("outbox_oldest_seconds", "Age of the oldest.", ("channel",), list(oldest.items()))
+    yield _make_gauge(
+        "outbox_oldest_seconds", "Age of the oldest.", ("channel",), list(oldest.items())
+    )
 
 
-def _cluster(f: Facts) -> Iterator[Metric]:
+def _list_cluster_metrics(f: Facts) -> Iterator[Metric]:
     if f.nodes_seen is None:
         return
-    yield _gauge(
+    yield _make_gauge(
         "nodes_seen_timestamp_seconds",
         "When Slurm last told of its nodes.",
         (),
@@ -155,29 +185,32 @@ def _cluster(f: Facts) -> Iterator[Metric]:
         if group.reason_class != "none":
             reasons[(group.state, group.reason_class)] += group.count
     states = {(state,): float(n) for state, n in f.node_states.items()}
-    yield _gauge("nodes", "Nodes by state.", ("state",), list(states.items()))
-    yield _gauge(
-        "nodes_with_reason", "Nodes by class of reason.", ("state", "reason"), _counted(reasons)
+    yield _make_gauge("nodes", "Nodes by state.", ("state",), list(states.items()))
+    yield _make_gauge(
+        "nodes_with_reason",
+        "Nodes by class of reason.",
+        ("state", "reason"),
+        _build_count_rows(reasons),
     )
     jobs = {(state.lower(),): float(n) for state, n in f.queue.items()}
-    yield _gauge("jobs", "Jobs in the queue that are watched.", ("state",), list(jobs.items()))
+    yield _make_gauge("jobs", "Jobs in the queue that are watched.", ("state",), list(jobs.items()))
 
 
-def _declared(f: Facts) -> Iterator[Metric]:
+def _list_declared_metrics(f: Facts) -> Iterator[Metric]:
     """What kinds of checks, plugins' too, say of their findings; bounded where it was put together."""
     for one in f.metrics:
         rows = [(s.labels, s.value) for s in one.series]
-        yield _gauge(one.name, one.help, one.labels, rows, len(rows))
+        yield _make_gauge(one.name, one.help, one.labels, rows, len(rows))
 
 
-def _others(f: Facts) -> Iterator[Metric]:
+def _list_other_metrics(f: Facts) -> Iterator[Metric]:
     standings = {(word,): float(n) for word, n in f.gpu_standings.items()}
-    yield _gauge(
+    yield _make_gauge(
         "gpus", "GPUs with a history, by standing.", ("standing",), list(standings.items())
     )
     recent = Counter((a.action, a.outcome) for a in f.actions if f.at - a.at < 3600)
     text = "Actions of the last hour, of the newest 50."
-    yield _gauge("actions_last_hour", text, ("action", "outcome"), _counted(recent))
+    yield _make_gauge("actions_last_hour", text, ("action", "outcome"), _build_count_rows(recent))
     troubles = {
         "blind_check": sum(c.blind for c in f.checks),
         "unsent_message": sum(u.attempts > 0 for u in f.unsent),
@@ -185,13 +218,13 @@ def _others(f: Facts) -> Iterator[Metric]:
         "state": len(f.notices),
     }
     rows = [((reason,), float(n)) for reason, n in troubles.items()]
-    yield _gauge("failures", "What does not work now.", ("reason",), rows)
+    yield _make_gauge("failures", "What does not work now.", ("reason",), rows)
 
 
-def _vitals(f: Facts) -> Iterator[Metric]:
+def _list_vital_metrics(f: Facts) -> Iterator[Metric]:
     if f.vitals is None:
         return
-    yield _gauge("loop_lag_seconds", "Delay of the event loop.", (), [((), f.vitals.lag_s)])
+    yield _make_gauge("loop_lag_seconds", "Delay of the event loop.", (), [((), f.vitals.lag_s)])
     told = (
         ("slurm_requests", "Commands of Slurm run.", "requests"),
         ("slurm_request_failures", "Of these, in vain.", "failures"),
@@ -204,25 +237,27 @@ def _vitals(f: Facts) -> Iterator[Metric]:
         yield counter
 
 
-def _gauge(
-    name: str, text: str, labels: Sequence[str], rows: Sequence[Row], most: int = MOST
+def _make_gauge(
+    name: str, text: str, labels: Sequence[str], rows: Sequence[SeriesRow], most: int = MAX_SERIES
 ) -> Metric:
     """Unknown numbers are left out, and so are series beyond `most`."""
     gauge = GaugeMetricFamily(f"sentinel_{name}", text, labels=labels)
-    for values, number in _distinct(rows, most):
-        gauge.add_metric([shortened(v, LABEL) for v in values], number)
+    for values, number in _select_distinct_rows(rows, most):
+        gauge.add_metric([shortened(v, MAX_LABEL_CHARS) for v in values], number)
     return gauge
 
 
-def _distinct(rows: Iterable[Row], most: int) -> Iterator[tuple[tuple[str, ...], float]]:
+def _select_distinct_rows(
+    rows: Iterable[SeriesRow], most: int
+) -> Iterator[tuple[tuple[str, ...], float]]:
     """The first of each: two series of one name and labels make the whole answer invalid."""
     seen = set[tuple[str, ...]]()
     for values, number in rows:
-        key = tuple(shortened(v, LABEL) for v in values)
+        key = tuple(shortened(v, MAX_LABEL_CHARS) for v in values)
         if number is not None and key not in seen and len(seen) < most:
             seen.add(key)
             yield values, number
 
 
-def _counted(counts: Mapping[Any, int]) -> list[Row]:
+def _build_count_rows(counts: Mapping[Any, int]) -> list[SeriesRow]:
     return [((k,) if isinstance(k, str) else k, float(n)) for k, n in counts.items()]

@@ -10,58 +10,63 @@ from aiohttp import web
 from msgspec.structs import replace
 
 from sentinel.status import detail
-from sentinel.status.privacy import Eyes
+from sentinel.status.privacy import Viewer
 from sentinel.status.types import Facts
 from sentinel.web import render
-from sentinel.web.auth import Gate, Refused, Viewer
-from sentinel.web.snapshot_cache import Live
+from sentinel.web.auth import Gate, RequestRefused, Visitor
+from sentinel.web.snapshot_cache import LiveFacts
 
-CACHED = 64
+MAX_CACHED_PAGES = 64
 
 
-class Shown:
+class PageCache:
     """What the addresses for people share."""
 
-    def __init__(self, live: Live, gate: Gate) -> None:
-        self._live, self._gate, self._pages = live, gate, render.Pages(live.around().zone)
-        self._kept: dict[tuple[str, int, Viewer], tuple[Facts, str]] = {}
-        self._seen: dict[Eyes, tuple[Facts, Facts]] = {}
+    def __init__(self, live: LiveFacts, gate: Gate) -> None:
+        self._live, self._gate, self._pages = live, gate, render.PageRenderer(live.around().zone)
+        self._kept: dict[tuple[str, int, Visitor], tuple[Facts, str]] = {}
+        self._seen: dict[Viewer, tuple[Facts, Facts]] = {}
 
-    async def facts(self, request: web.Request) -> Facts:
+    async def get_visible_facts(self, request: web.Request) -> Facts:
         """What who asks may see."""
-        facts, eyes = await self._live.facts(), self.viewer(request).eyes
+        facts, eyes = await self._live.get_facts(), self.get_visitor(request).eyes
         if eyes.all:
             return facts
-        if len(self._seen) >= CACHED:
+        if len(self._seen) >= MAX_CACHED_PAGES:
             self._seen.clear()
         whole, seen = self._seen.get(eyes, (None, facts))
         if whole is not facts:
-            seen = await asyncio.to_thread(eyes.facts, facts)
+            seen = await asyncio.to_thread(eyes.filter_facts, facts)
             self._seen[eyes] = facts, seen
         return seen
 
-    def viewer(self, request: web.Request) -> Viewer:
+    def get_visitor(self, request: web.Request) -> Visitor:
         """Who asks."""
-        return self._gate.viewer(request.headers, self._live.seconds())
+        return self._gate.identify_visitor(request.headers, self._live.get_now_s())
 
-    async def past(
+    async def read_alert_past(
         self, request: web.Request, alert: str
-    ) -> tuple[list[detail.Happened], list[detail.Delivered]]:
+    ) -> tuple[list[detail.AlertChange], list[detail.AlertDelivery]]:
         """What happened to an alert and who was told, as far as who asks may see."""
-        whole, eyes = await self._live.facts(), self.viewer(request).eyes
+        whole, eyes = await self._live.get_facts(), self.get_visitor(request).eyes
         line, told = await self._live.source.read(
-            lambda store: (detail.happened(store, alert), detail.delivered(store, alert))
+            lambda store: (
+                detail.read_alert_changes(store, alert),
+                detail.read_alert_deliveries(store, alert),
+            )
         )
-        mine = eyes.owns(whole, alert)
-        return eyes.happened(whole, line), told if mine else [replace(d, answer="") for d in told]
+        mine = eyes.is_owner_of(whole, alert)
+        return eyes.filter_changes(whole, line), told if mine else [
+            replace(d, answer="") for d in told
+        ]
 
-    async def own(self, eyes: Eyes, alerts: Sequence[str]) -> None:
+    async def require_own_alerts(self, eyes: Viewer, alerts: Sequence[str]) -> None:
         """Raises Refused unless all of these alerts are theirs."""
-        whole = await self._live.facts()
-        if not all(eyes.owns(whole, name) for name in alerts):
-            raise Refused("it is not of your jobs: its owner and administrators answer", 403)
+        whole = await self._live.get_facts()
+        if not all(eyes.is_owner_of(whole, name) for name in alerts):
+            raise RequestRefused("it is not of your jobs: its owner and administrators answer", 403)
 
-    async def page(
+    async def get_cached_page(
         self,
         request: web.Request,
         template: str,
@@ -70,17 +75,17 @@ class Shown:
         part: int = 0,
     ) -> web.Response:
         """The page of this address, or a part of it; `more` makes what it needs besides the facts."""
-        facts, me = await self.facts(request), self.viewer(request)
+        facts, me = await self.get_visible_facts(request), self.get_visitor(request)
         key = request.path, part, me
         kept = self._kept.get(key)
         if kept is None or kept[0] is not facts:
-            kept = facts, self._pages.page(template, facts, here, me=me, **more(facts))
-            if len(self._kept) >= CACHED:
+            kept = facts, self._pages.render_page(template, facts, here, me=me, **more(facts))
+            if len(self._kept) >= MAX_CACHED_PAGES:
                 self._kept.clear()
             self._kept[key] = kept
-        return answer(kept[1])
+        return make_page_response(kept[1])
 
-    def fresh(
+    def render_fresh_page(
         self,
         request: web.Request,
         facts: Facts,
@@ -90,20 +95,22 @@ class Shown:
         status: int = 200,
     ) -> web.Response:
         """A page about one thing, made for this request."""
-        me = self.viewer(request)
-        return answer(self._pages.page(template, facts, here, me=me, **more), status)
+        me = self.get_visitor(request)
+        return make_page_response(
+            self._pages.render_page(template, facts, here, me=me, **more), status
+        )
 
 
-def answer(text: str, status: int = 200, kind: str = "text/html") -> web.Response:
+def make_page_response(text: str, status: int = 200, kind: str = "text/html") -> web.Response:
     """With the headers that every page has."""
-    return web.Response(text=text, status=status, content_type=kind, headers=render.HEADERS)
+    return web.Response(text=text, status=status, content_type=kind, headers=render.PAGE_HEADERS)
 
 
-def elsewhere(where: str) -> web.Response:
+def redirect_to(where: str) -> web.Response:
     """Look there, by GET: a reload repeats nothing."""
-    return web.Response(status=303, headers={**render.HEADERS, "Location": where})
+    return web.Response(status=303, headers={**render.PAGE_HEADERS, "Location": where})
 
 
-def number_of(text: str, digits: int = 7) -> int:
+def parse_query_number(text: str, digits: int = 7) -> int:
     """A number of an address of at most so many digits; 0 for what is none."""
     return int(text) if text.isascii() and text.isdigit() and len(text) <= digits else 0

@@ -1,29 +1,29 @@
 """How many requests one address may make. Pure."""
 
-from sentinel.core.clock import Instant, elapsed
+from sentinel.core.clock import Instant, get_elapsed_s
 
-BURST = 120
+MAX_BURST_REQUESTS = 120
 """Requests at once: a mail scanner opens every link of a mail about many alerts."""
 
-REFILL = 2.0
+REFILL_PER_S = 2.0
 """Requests a second after that."""
 
-KNOWN = 1000
+MAX_KNOWN_ADDRESSES = 1000
 """Addresses that are remembered."""
 
 
-class Rate:
+class RequestRateLimiter:
     """A bucket of tokens for each address; the addresses that asked last are remembered."""
 
-    def __init__(self, burst: int = BURST, refill: float = REFILL) -> None:
+    def __init__(self, burst: int = MAX_BURST_REQUESTS, refill: float = REFILL_PER_S) -> None:
         self._burst, self._refill = burst, refill
         self._left: dict[str, tuple[float, Instant]] = {}
 
-    def wait(self, address: str, now: Instant) -> float:
+    def take_token(self, address: str, now: Instant) -> float:
         """Seconds that the address has to wait; 0 where it may go on, and that is counted."""
         left, at = self._left.pop(address, (float(self._burst), now))
-        left = min(self._burst, left + elapsed(at, now) * self._refill)
-        for old in [*self._left][: max(0, len(self._left) + 1 - KNOWN)]:
+        left = min(self._burst, left + get_elapsed_s(at, now) * self._refill)
+        for old in [*self._left][: max(0, len(self._left) + 1 - MAX_KNOWN_ADDRESSES)]:
             del self._left[old]
         self._left[address] = (max(0.0, left - 1) if left >= 1 else left, now)
         return 0.0 if left >= 1 else (1 - left) / self._refill

@@ -19,17 +19,17 @@ from sentinel.core.text import shortened
 from sentinel.core.values import duration_text, size_text
 from sentinel.status.types import Facts
 from sentinel.web import link_pages
-from sentinel.web.auth import NOBODY, Viewer
-from sentinel.web.grid import colour
+from sentinel.web.auth import ANONYMOUS_VISITOR, Visitor
+from sentinel.web.grid import get_state_colour
 
 if TYPE_CHECKING:
     from importlib.abc import Traversable
 
-_HERE = files("sentinel.web")
-LAST = 253_402_214_400.0
+_PACKAGE_FILES = files("sentinel.web")
+LAST_MOMENT_S = 253_402_214_400.0
 """9999-12-31 in UTC, a day before datetime has no more days to give."""
 
-TYPES = {
+ASSET_TYPES = {
     ".css": "text/css",
     ".js": "text/javascript",
     ".svg": "image/svg+xml",
@@ -37,13 +37,13 @@ TYPES = {
 }
 
 
-class Pages:
+class PageRenderer:
     """Makes pages; times are shown in this zone."""
 
     def __init__(self, zone: tzinfo) -> None:
         self._zone = zone
         self._jinja = Environment(
-            loader=FunctionLoader(_template),
+            loader=FunctionLoader(_load_template),
             autoescape=True,
             undefined=StrictUndefined,
             trim_blocks=True,
@@ -51,59 +51,63 @@ class Pages:
             auto_reload=False,
         )
         self._jinja.filters.update(
-            age=_age,
-            size=_size,
+            age=_format_age,
+            size=_format_size,
             cut=shortened,
-            colour=colour,
-            iso=_iso,
+            colour=get_state_colour,
+            iso=_format_utc_time,
             unquoted=unquote_plus,
-            stamp=self._stamp,
-            moment=self._time,
-            clock=self._clock,
+            stamp=self._format_full_time,
+            moment=self._render_time_element,
+            clock=self._format_short_time,
         )
-        style = Markup(content("style.css").decode())  # noqa: S704 - a file of ours
-        self._jinja.globals.update(asset=asset, version=__version__, style=style)
+        style = Markup(read_asset("style.css").decode())  # noqa: S704 - a file of ours
+        self._jinja.globals.update(asset=get_asset_url, version=__version__, style=style)
 
-    def page(self, template: str, facts: Facts, here: str, me: Viewer = NOBODY, **more: Any) -> str:
+    def render_page(
+        self, template: str, facts: Facts, here: str, me: Visitor = ANONYMOUS_VISITOR, **more: Any
+    ) -> str:
         """The page for `me`; `here` is the address of the entry of the menu that it belongs to."""
         return self._jinja.get_template(template).render(f=facts, here=here, me=me, **more)
 
-    def _clock(self, seconds: float) -> str:
+    def _format_short_time(self, seconds: float) -> str:
         """A moment in short; the whole stands beside it."""
-        return _moment(seconds, self._zone).strftime("%d %b %H:%M")
+        return _clamp_moment(seconds, self._zone).strftime("%d %b %H:%M")
 
-    def _time(self, seconds: float) -> Markup:
+    def _render_time_element(self, seconds: float) -> Markup:
         """The same as an element, beside which the browser tells the viewer's own time."""
-        at = _iso(seconds)
-        return Markup('<time class="at" datetime="{}">{}</time>').format(at, self._stamp(seconds))
+        at = _format_utc_time(seconds)
+        return Markup('<time class="at" datetime="{}">{}</time>').format(
+            at, self._format_full_time(seconds)
+        )
 
-    def _stamp(self, seconds: float) -> str:
+    def _format_full_time(self, seconds: float) -> str:
         """A moment in the configured zone, to the second."""
-        return _moment(seconds, self._zone).strftime("%Y-%m-%d %H:%M:%S %Z")
+        return _clamp_moment(seconds, self._zone).strftime("%Y-%m-%d %H:%M:%S %Z")
 
 
 @cache
-def asset(name: str) -> str:
+def get_asset_url(name: str) -> str:
     """The address of a file of ours; another one when it changes, so that it may be kept."""
-    return f"/static/{hashlib.sha256(content(name)).hexdigest()[:12]}/{name}"
+    return f"/static/{hashlib.sha256(read_asset(name)).hexdigest()[:12]}/{name}"
 
 
 @cache
-def content(name: str) -> bytes:
+def read_asset(name: str) -> bytes:
     """The file itself; KeyError for what is not ours."""
-    return _files()[name].read_bytes()
+    return _list_assets()[name].read_bytes()
 
 
 @cache
-def _files() -> Mapping[str, Traversable]:
-    return {file.name: file for file in (_HERE / "static").iterdir()}
+def _list_assets() -> Mapping[str, Traversable]:
+    return {file.name: file for file in (_PACKAGE_FILES / "static").iterdir()}
 
 
-_STYLE = f"sha256-{b64encode(hashlib.sha256(content('style.css')).digest()).decode()}"
+_STYLE_HASH = f"sha256-{b64encode(hashlib.sha256(read_asset('style.css')).digest()).decode()}"
 
-HEADERS: Mapping[str, str] = {
-    **link_pages.HEADERS,
-    "Content-Security-Policy": f"default-src 'none'; style-src '{_STYLE}'; script-src 'self'; "
+PAGE_HEADERS: Mapping[str, str] = {
+    **link_pages.LINK_PAGE_HEADERS,
+    "Content-Security-Policy": f"default-src 'none'; style-src '{_STYLE_HASH}'; script-src 'self'; "
     "img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; "
     "frame-ancestors 'none'",
     "Referrer-Policy": "same-origin",
@@ -112,25 +116,25 @@ HEADERS: Mapping[str, str] = {
 text wherever it ends up."""
 
 
-def _template(name: str) -> str:
+def _load_template(name: str) -> str:
     """Read as a resource of the package, wherever that lies: in a folder or in a zip file."""
-    return (_HERE / "templates" / name).read_text("utf-8")
+    return (_PACKAGE_FILES / "templates" / name).read_text("utf-8")
 
 
-def _age(seconds: float) -> str:
+def _format_age(seconds: float) -> str:
     """Whole seconds: nobody reads milliseconds of the past."""
     return duration_text(max(0, int(seconds)))
 
 
-def _size(size: float | None) -> str:
+def _format_size(size: float | None) -> str:
     return "–" if size is None else size_text(size)
 
 
-def _iso(seconds: float) -> str:
-    return _moment(seconds, timezone.utc).isoformat(timespec="seconds")
+def _format_utc_time(seconds: float) -> str:
+    return _clamp_moment(seconds, timezone.utc).isoformat(timespec="seconds")
 
 
-def _moment(seconds: float, zone: tzinfo) -> datetime:
+def _clamp_moment(seconds: float, zone: tzinfo) -> datetime:
     """The last day of the calendar for what lies behind it: a silence until 9999-12-31 in the
     file is over later in some zones."""
-    return datetime.fromtimestamp(min(seconds, LAST), zone)
+    return datetime.fromtimestamp(min(seconds, LAST_MOMENT_S), zone)

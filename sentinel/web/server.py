@@ -11,7 +11,7 @@ from typing import Protocol
 from aiohttp import web
 
 from sentinel.alerting import orders
-from sentinel.alerting.signed_links import PATH, BadLink, Claim, Signer
+from sentinel.alerting.signed_links import LINK_PATH, BadLink, LinkClaim, LinkSigner
 from sentinel.alerting.silences import Ack, Orders, Silence
 from sentinel.core.digests import blake2b
 from sentinel.core.errors import SentinelError, StoreError
@@ -19,28 +19,28 @@ from sentinel.core.model import Alert
 from sentinel.core.ports import Clock
 from sentinel.core.text import visible
 from sentinel.web import link_pages
-from sentinel.web.compression import compressed
-from sentinel.web.connection_limit import Door
-from sentinel.web.rate_limit import Rate
-from sentinel.web.request_body import form
+from sentinel.web.compression import compress_response
+from sentinel.web.connection_limit import LimitedSite
+from sentinel.web.rate_limit import RequestRateLimiter
+from sentinel.web.request_body import read_form
 from sentinel.web.site import Site
 
-_BODY = 4096
+_MAX_BODY_BYTES = 4096
 _LOG = logging.getLogger("sentinel")
-_STRANGE = (
+_UNKNOWN_HOST_TEXT = (
     "You asked for {}, which is no name of this server that it knows. If it is right, add it to the "
     "file, web: {{hosts: […]}}, and restart sentinel."
 )
-_WORDS = {
+_ERROR_TEXTS = {
     404: "There is nothing here.",
     405: "Not in this way.",
     408: "It did not come in time.",
     413: "That is too much.",
 }
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+RequestHandler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
-class Desk(Protocol):
+class OrderPort(Protocol):
     """Where orders are taken. Every method may raise StoreError."""
 
     async def alerts(self) -> list[Alert]:
@@ -57,155 +57,188 @@ class CannotListen(SentinelError):
     """The address is taken or is none of this host's."""
 
 
-class Server:
+class WebServer:
     """Serves until it is stopped. Without a signer there are no links, only `/healthz`."""
 
     def __init__(
-        self, desk: Desk, clock: Clock, signer: Signer | None, site: Site | None = None
+        self, desk: OrderPort, clock: Clock, signer: LinkSigner | None, site: Site | None = None
     ) -> None:
         self._desk, self._clock, self._signer = desk, clock, signer
-        self._rate, self._health_rate, self._site = Rate(), Rate(), site
-        self._door: Door | None = None
-        app = web.Application(client_max_size=_BODY, middlewares=[self._guarded])
-        app.router.add_get("/healthz", self._health)
+        self._rate, self._health_rate, self._site = RequestRateLimiter(), RequestRateLimiter(), site
+        self._door: LimitedSite | None = None
+        app = web.Application(
+            client_max_size=_MAX_BODY_BYTES, middlewares=[self._limit_connections]
+        )
+        app.router.add_get("/healthz", self._answer_health)
         if signer is not None:
-            path = PATH + "{token:[A-Za-z0-9_-]+}{slash:/?}"
-            app.router.add_get(path, self._ask)
-            app.router.add_post(path, self._do)
+            path = LINK_PATH + "{token:[A-Za-z0-9_-]+}{slash:/?}"
+            app.router.add_get(path, self._show_question)
+            app.router.add_post(path, self._execute_claim)
         if site is not None:
             app.add_routes(site.routes)
         self._runner = web.AppRunner(app, access_log=None, keepalive_timeout=15.0)
 
-    async def start(self, host: str, port: int) -> None:
+    async def start_server(self, host: str, port: int) -> None:
         """Begin to serve; raises CannotListen."""
         await self._runner.setup()
         try:
-            self._door = Door(self._runner, host, port)
+            self._door = LimitedSite(self._runner, host, port)
             await self._door.start()
         except OSError as error:
             await self._runner.cleanup()
             why = error.strerror or str(error)
             raise CannotListen(f"web: cannot listen on {host}:{port}: {visible(why)}") from error
         if self._site is not None:
-            self._site.start()
+            self._site.start_watching()
 
     @property
-    def port(self) -> int:
+    def listen_port(self) -> int:
         """Where it listens."""
         return int(self._runner.addresses[0][1])
 
-    async def stop(self) -> None:
+    async def stop_server(self) -> None:
         """End; requests in progress have a moment."""
         if self._site is not None:
-            self._site.stop()
+            self._site.stop_watching()
         await self._runner.cleanup()
 
     @web.middleware
-    async def _guarded(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+    async def _limit_connections(
+        self, request: web.Request, handler: RequestHandler
+    ) -> web.StreamResponse:
         """A place while it is answered; where there are too many, only `/healthz` has one."""
         assert self._door is not None  # it let the request in
-        with self._door.serving(request.transport) as reserve:
+        with self._door.mark_serving(request.transport) as reserve:
             if reserve and request.path != "/healthz":
                 text = "Too many connections are open. Try again in a moment."
-                return _page(link_pages.message("Busy", text), 503, {"Connection": "close"})
-            return await self._limited(request, handler)
+                return _make_html_response(
+                    link_pages.render_message_page("Busy", text), 503, {"Connection": "close"}
+                )
+            return await self._limit_requests(request, handler)
 
-    async def _limited(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+    async def _limit_requests(
+        self, request: web.Request, handler: RequestHandler
+    ) -> web.StreamResponse:
         """Headers on every answer, a limit of requests, and no trouble told in detail."""
         healthz = self._health_rate if request.path == "/healthz" else None
-        rate = healthz or (self._site and self._site.rate(request)) or self._rate
-        wait = rate.wait(request.remote or "", self._clock.now())
+        rate = healthz or (self._site and self._site.choose_rate_limiter(request)) or self._rate
+        wait = rate.take_token(request.remote or "", self._clock.now())
         if wait:
             again = {"Retry-After": str(int(wait) + 1)}
-            return _page(
-                link_pages.message("Too many requests", "Try again in a moment."), 429, again
+            return _make_html_response(
+                link_pages.render_message_page("Too many requests", "Try again in a moment."),
+                429,
+                again,
             )
-        if self._site is not None and not self._site.knows(request):
-            return _page(link_pages.message("Not known here", _STRANGE.format(request.host)), 421)
+        if self._site is not None and not self._site.is_known_host(request):
+            return _make_html_response(
+                link_pages.render_message_page(
+                    "Not known here", _UNKNOWN_HOST_TEXT.format(request.host)
+                ),
+                421,
+            )
         try:
-            return compressed(request, await handler(request))
+            return compress_response(request, await handler(request))
         except BadLink as error:
-            return _page(link_pages.message("No such link", str(error)), 404)
+            return _make_html_response(
+                link_pages.render_message_page("No such link", str(error)), 404
+            )
         except web.HTTPException as error:
             allow = {k: v for k, v in error.headers.items() if k == "Allow"}
-            text = _WORDS.get(error.status, "That cannot be answered.")
-            return _page(link_pages.message(error.reason, text), error.status, allow)
+            text = _ERROR_TEXTS.get(error.status, "That cannot be answered.")
+            return _make_html_response(
+                link_pages.render_message_page(error.reason, text), error.status, allow
+            )
         except StoreError as error:
             _LOG.warning("web: %s", visible(str(error)))
             text = "The state cannot be read or written now. Try again; the log says why."
-            return _page(link_pages.message("Not done", text), 503)
+            return _make_html_response(link_pages.render_message_page("Not done", text), 503)
         except Exception:
             _LOG.exception("web: internal error")
-            return _page(link_pages.message("Not done", "An internal error; see the log."), 500)
+            return _make_html_response(
+                link_pages.render_message_page("Not done", "An internal error; see the log."), 500
+            )
 
-    async def _health(self, request: web.Request) -> web.Response:
-        return web.Response(text="ok\n", headers=link_pages.HEADERS)
+    async def _answer_health(self, request: web.Request) -> web.Response:
+        return web.Response(text="ok\n", headers=link_pages.LINK_PAGE_HEADERS)
 
-    async def _ask(self, request: web.Request) -> web.Response:
-        claim = self._claim(request)
-        alert = await self._alert(claim)
+    async def _show_question(self, request: web.Request) -> web.Response:
+        claim = self._verify_claim(request)
+        alert = await self._find_firing_alert(claim)
         if alert is None:
-            return _over()
+            return _answer_alert_ended()
         ack = (await self._desk.orders()).acks.get(alert.id)
-        return _page(link_pages.question(claim, alert, ack.said if ack else ""))
+        return _make_html_response(
+            link_pages.render_question(claim, alert, ack.author_text if ack else "")
+        )
 
-    async def _do(self, request: web.Request) -> web.Response:
-        claim = self._claim(request)
-        said = await form(request)
-        alert = await self._alert(claim)
+    async def _execute_claim(self, request: web.Request) -> web.Response:
+        claim = self._verify_claim(request)
+        said = await read_form(request)
+        alert = await self._find_firing_alert(claim)
         if alert is None:
-            return _over()
-        who = orders.Said(_who(said.get("who", ""), claim), "link", said.get("note", ""))
+            return _answer_alert_ended()
+        who = orders.Author(
+            _name_link_user(said.get("who", ""), claim), "link", said.get("note", "")
+        )
         if claim.deed == "ack":
-            return await self._ack(alert, who)
-        return await self._silence(alert, who, claim, said.get("for", ""))
+            return await self._acknowledge_by_link(alert, who)
+        return await self._silence_by_link(alert, who, claim, said.get("for", ""))
 
-    async def _ack(self, alert: Alert, who: orders.Said) -> web.Response:
-        await self._desk.order(orders.acknowledge([alert], alert.id, who, self._clock.now()))
+    async def _acknowledge_by_link(self, alert: Alert, who: orders.Author) -> web.Response:
+        await self._desk.order(orders.acknowledge_alert([alert], alert.id, who, self._clock.now()))
         text = "No repeats and no escalation until it ends."
-        return _page(link_pages.done("Acknowledged", text, alert))
+        return _make_html_response(link_pages.render_order_result("Acknowledged", text, alert))
 
-    async def _silence(
-        self, alert: Alert, who: orders.Said, claim: Claim, word: str
+    async def _silence_by_link(
+        self, alert: Alert, who: orders.Author, claim: LinkClaim, word: str
     ) -> web.Response:
-        if word not in link_pages.LENGTHS:
-            return _page(link_pages.message("Not done", "Choose how long, and try again."), 400)
+        if word not in link_pages.LINK_SILENCE_LENGTHS:
+            return _make_html_response(
+                link_pages.render_message_page("Not done", "Choose how long, and try again."), 400
+            )
         now = self._clock.now()
-        silence = orders.silence_alert([alert], alert.id, word, who, now, _name(claim))
+        silence = orders.silence_alert(
+            [alert], alert.id, word, who, now, _make_link_silence_id(claim)
+        )
         await self._desk.order(silence)
-        text = f"For {link_pages.LENGTHS[word]}. End it sooner with: sentinel alerts unsilence {silence.id}"
-        return _page(link_pages.done("Silenced", text, alert))
+        text = f"For {link_pages.LINK_SILENCE_LENGTHS[word]}. End it sooner with: sentinel alerts unsilence {silence.id}"
+        return _make_html_response(link_pages.render_order_result("Silenced", text, alert))
 
-    def _claim(self, request: web.Request) -> Claim:
+    def _verify_claim(self, request: web.Request) -> LinkClaim:
         if self._signer is None:
             raise BadLink("this link is not valid")
-        return self._signer.claim(request.match_info["token"], self._clock.now())
+        return self._signer.verify_token(request.match_info["token"], self._clock.now())
 
-    async def _alert(self, claim: Claim) -> Alert | None:
+    async def _find_firing_alert(self, claim: LinkClaim) -> Alert | None:
         """The alert, while it still fires."""
         alerts = await self._desk.alerts()
         return next((a for a in alerts if a.id == claim.alert and a.firing), None)
 
 
-def _page(text: str, status: int = 200, more: dict[str, str] | None = None) -> web.Response:
-    headers = {**link_pages.HEADERS, **(more or {})}
+def _make_html_response(
+    text: str, status: int = 200, more: dict[str, str] | None = None
+) -> web.Response:
+    headers = {**link_pages.LINK_PAGE_HEADERS, **(more or {})}
     return web.Response(text=text, status=status, content_type="text/html", headers=headers)
 
 
-def _over() -> web.Response:
-    return _page(
-        link_pages.message("It is over", "This alert does not fire any more: nothing to do.")
+def _answer_alert_ended() -> web.Response:
+    return _make_html_response(
+        link_pages.render_message_page(
+            "It is over", "This alert does not fire any more: nothing to do."
+        )
     )
 
 
-def _who(name: str, claim: Claim) -> str:
+def _name_link_user(name: str, claim: LinkClaim) -> str:
     """Whoever it is, they had the link that was sent there."""
     sent = f"a link sent to {claim.channel}"
     name = visible(name.strip()[:60])
     return f"{name} ({sent})" if name else sent
 
 
-def _name(claim: Claim) -> str:
+def _make_link_silence_id(claim: LinkClaim) -> str:
     """One silence per link: pressing twice is no second one."""
     parts = f"{claim.alert}\0{claim.channel}\0{claim.ends}"
     return "link-" + blake2b(parts.encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()

@@ -8,26 +8,26 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Protocol, TypeVar
 
 from sentinel.alerting import orders
-from sentinel.alerting.orders import Said, Wrong
+from sentinel.alerting.orders import Author, WrongOrder
 from sentinel.alerting.silences import Ack, Silence
 from sentinel.alerting.state import Store
 from sentinel.core.clock import SECOND
 from sentinel.core.model import Alert
 from sentinel.core.ports import Clock
-from sentinel.status.collect import Surroundings, gather
-from sentinel.status.types import Count, Facts, Vitals
-from sentinel.status.view_model import facts
+from sentinel.status.collect import StatusSettings, read_status_inputs
+from sentinel.status.types import Facts, RequestStats, Vitals
+from sentinel.status.view_model import build_facts
 
-FRESH = 1.0
+MAX_FACTS_AGE_S = 1.0
 """Seconds for which facts are shown although nothing was written: ages grow."""
 
-WATCH = 0.25
+WATCH_INTERVAL_S = 0.25
 """Seconds between two looks at whether something was written, and at the lag of the loop."""
 
 Result = TypeVar("Result")
 
 
-class Source(Protocol):
+class EngineSource(Protocol):
     """The engine, as far as somebody who looks needs it. Every method may raise StoreError."""
 
     @property
@@ -41,15 +41,15 @@ class Source(Protocol):
         """Write what a person says."""
 
 
-class Live:
+class LiveFacts:
     """One for a server. `around` and `counts` are asked anew each time: a reload changes them."""
 
     def __init__(
         self,
-        source: Source,
+        source: EngineSource,
         clock: Clock,
-        around: Callable[[], Surroundings],
-        counts: Callable[[], Mapping[str, Count]] = dict,
+        around: Callable[[], StatusSettings],
+        counts: Callable[[], Mapping[str, RequestStats]] = dict,
     ) -> None:
         self.source, self.clock, self.around = source, clock, around
         self._counts = counts
@@ -59,54 +59,57 @@ class Live:
         self._turn = asyncio.Lock()
         self._changed = asyncio.Condition()
 
-    async def facts(self) -> Facts:
+    async def get_facts(self) -> Facts:
         """What there is to see now, at most FRESH seconds old; raises StoreError."""
         async with self._turn:
-            if self._facts is None or self._stale():
+            if self._facts is None or self._is_stale():
                 self._made, self._facts = time.monotonic(), None
-                self._facts = await self._make()
+                self._facts = await self._gather_facts()
             return self._facts
 
-    def seconds(self) -> float:
+    def get_now_s(self) -> float:
         """Now, in seconds UTC."""
         return self.clock.now().wall / SECOND
 
-    async def acknowledge(self, alert: str, said: Said) -> None:
+    async def acknowledge_alert(self, alert: str, said: Author) -> None:
         """Somebody has it; it is seen at once. Raises orders.Wrong and StoreError."""
-        alerts = await self.source.read(lambda store: store.alerts())
-        await self._order(orders.acknowledge(alerts, alert, said, self.clock.now()))
+        alerts = await self.source.read(lambda store: store.read_alerts())
+        await self._write_order(orders.acknowledge_alert(alerts, alert, said, self.clock.now()))
 
-    async def silence(self, alert: str, length: str, said: Said) -> Silence:
+    async def silence_one_alert(self, alert: str, length: str, said: Author) -> Silence:
         """Nobody is told of it for so long; seen at once. Raises orders.Wrong and StoreError."""
-        alerts = await self.source.read(lambda store: store.alerts())
+        alerts = await self.source.read(lambda store: store.read_alerts())
         order = orders.silence_alert(alerts, alert, length, said, self.clock.now())
-        await self._order(order)
+        await self._write_order(order)
         return order
 
-    async def each(
+    async def order_for_each(
         self, names: Sequence[str], order: Callable[[Sequence[Alert], str], Ack | Silence]
-    ) -> list[Wrong]:
+    ) -> list[WrongOrder]:
         """The same order about each of these alerts, all made of one look; what was wrong with some.
         Raises StoreError."""
-        alerts, wrong = await self.source.read(lambda store: store.alerts()), list[Wrong]()
+        alerts, wrong = (
+            await self.source.read(lambda store: store.read_alerts()),
+            list[WrongOrder](),
+        )
         for name in names:
             try:
-                await self._order(order(alerts, name))
-            except Wrong as error:
+                await self._write_order(order(alerts, name))
+            except WrongOrder as error:
                 wrong.append(error)
         return wrong
 
-    async def _order(self, order: Ack | Silence) -> None:
+    async def _write_order(self, order: Ack | Silence) -> None:
         await self.source.order(order)
         self._made = float("-inf")
 
-    async def watch(self) -> None:
+    async def watch_commits(self) -> None:
         """For ever: tell those who wait that something was written, and measure the lag."""
         seen = self.source.commits
         while True:
             before = time.monotonic()
-            await asyncio.sleep(WATCH)
-            lag = max(0.0, time.monotonic() - before - WATCH)
+            await asyncio.sleep(WATCH_INTERVAL_S)
+            lag = max(0.0, time.monotonic() - before - WATCH_INTERVAL_S)
             self._lag = max(lag, self._lag * 0.9)
             if self.source.commits != seen:
                 seen, self._made = self.source.commits, float("-inf")
@@ -114,26 +117,28 @@ class Live:
                     self._version += 1
                     self._changed.notify_all()
 
-    async def changes(self, limit: float) -> AsyncIterator[int]:
+    async def iterate_changes(self, limit: float) -> AsyncIterator[int]:
         """Numbers that grow whenever something was written; the same one after `limit` seconds
         without."""
         last = self._version
         while True:
             try:
                 async with self._changed:
-                    await asyncio.wait_for(self._news(last), limit)
+                    await asyncio.wait_for(self._wait_for_change(last), limit)
             except asyncio.TimeoutError:
                 pass
             last = self._version
             yield last
 
-    async def _news(self, known: int) -> None:
+    async def _wait_for_change(self, known: int) -> None:
         await self._changed.wait_for(lambda: self._version != known)
 
-    def _stale(self) -> bool:
-        return time.monotonic() - self._made > FRESH
+    def _is_stale(self) -> bool:
+        return time.monotonic() - self._made > MAX_FACTS_AGE_S
 
-    async def _make(self) -> Facts:
+    async def _gather_facts(self) -> Facts:
         around, now = self.around(), self.clock.now()
         vitals = Vitals(lag_s=self._lag, started=self._started, slurm=self._counts())
-        return await self.source.read(lambda store: facts(gather(store, around, now), vitals))
+        return await self.source.read(
+            lambda store: build_facts(read_status_inputs(store, around, now), vitals)
+        )

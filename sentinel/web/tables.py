@@ -11,30 +11,32 @@ from typing import TypeVar
 
 from msgspec import Struct, ValidationError, json, to_builtins
 
-from sentinel.alerting.incidents import importance
+from sentinel.alerting.incidents import rank_importance
 from sentinel.status.types import AlertFact
 
 Row = TypeVar("Row", bound=Struct)
-Wanted = Mapping[str, Sequence[str]]
+FieldFilters = Mapping[str, Sequence[str]]
 """The values that a field may have, by its name; all fields have to fit."""
 
 
-def chosen(rows: Sequence[Row], wanted: Wanted) -> list[Row]:
+def filter_rows(rows: Sequence[Row], wanted: FieldFilters) -> list[Row]:
     """Those whose fields have one of the values, as the JSON words them."""
     return [
-        r for r in rows if all(_text(getattr(r, name, None)) in w for name, w in wanted.items())
+        r
+        for r in rows
+        if all(_format_field_value(getattr(r, name, None)) in w for name, w in wanted.items())
     ]
 
 
 SIZE, MOST = 200, 1000
 """Alerts on a page, and how many may be asked for."""
 
-Place = tuple[bool, bool, int, float]
+SortPlace = tuple[bool, bool, int, float]
 """What the worst first means: what fires before what does not yet, what nobody has before what
 somebody has, what weighs more, the oldest. Of trainings that stand still the order may change."""
 
 
-def page(
+def slice_page(
     alerts: Sequence[AlertFact], size: int, after: str | None = None
 ) -> tuple[Sequence[AlertFact], str]:
     """Those behind that cursor, and the cursor for the next page; empty where this is the last.
@@ -44,46 +46,46 @@ def page(
     """
     start = 0
     if after is not None:
-        last, name = _cursor(after)
-        places = [_place(a) for a in alerts]
+        last, name = _decode_cursor(after)
+        places = [_compute_sort_place(a) for a in alerts]
         start, end = bisect_left(places, last), bisect_right(places, last)
         start = next((n + 1 for n in range(start, end) if alerts[n].id == name), start)
     some = alerts[start : start + size]
     more = bool(some) and start + size < len(alerts)
-    told = json.encode((_place(some[-1]), some[-1].id)) if more else b""
+    told = json.encode((_compute_sort_place(some[-1]), some[-1].id)) if more else b""
     return some, urlsafe_b64encode(told).decode().rstrip("=")
 
 
-def _place(a: AlertFact) -> Place:
-    weight = importance(a.kind, a.subject, a.severity, a.status)[0]
+def _compute_sort_place(a: AlertFact) -> SortPlace:
+    weight = rank_importance(a.kind, a.subject, a.severity, a.status)[0]
     return a.state != "firing", a.quiet, weight, a.since if weight else 0.0
 
 
-def _cursor(text: str) -> tuple[Place, str]:
+def _decode_cursor(text: str) -> tuple[SortPlace, str]:
     try:
         told = urlsafe_b64decode(text + "=" * (-len(text) % 4))
-        place, name = json.decode(told, type=tuple[Place, str])
+        place, name = json.decode(told, type=tuple[SortPlace, str])
     except (ValueError, ValidationError) as error:
         raise ValueError("no cursor of this list") from error
     return place, name
 
 
-def as_csv(kind: type[Struct], rows: Sequence[Struct]) -> str:
+def render_csv(kind: type[Struct], rows: Sequence[Struct]) -> str:
     """With a line of names; what a spreadsheet would take for a formula is marked as text
     (https://owasp.org/www-community/attacks/CSV_Injection)."""
     out, names = StringIO(), kind.__struct_fields__
     writer = csv.writer(out)
     writer.writerow(names)
-    writer.writerows([_inert(getattr(row, name)) for name in names] for row in rows)
+    writer.writerows([_escape_formula(getattr(row, name)) for name in names] for row in rows)
     return out.getvalue()
 
 
-def _inert(value: object) -> str:
-    text = _text(value)
+def _escape_formula(value: object) -> str:
+    text = _format_field_value(value)
     return f"'{text}" if isinstance(value, str) and text[:1] in ("=", "+", "-", "@") else text
 
 
-def _text(value: object) -> str:
+def _format_field_value(value: object) -> str:
     plain = to_builtins(value)
     if plain is None or isinstance(plain, str):
         return plain or ""

@@ -11,16 +11,16 @@ import tempfile
 from contextlib import suppress
 
 from sentinel.status.types import Facts
-from sentinel.web.metrics import metrics
+from sentinel.web.metrics import render_metrics
 
 
-def write(path: str, facts: Facts) -> None:
+def write_textfile(path: str, facts: Facts) -> None:
     """Replace the file; raises OSError, and then the old one is still there."""
     folder = os.path.dirname(path) or "."
     handle, beside = tempfile.mkstemp(prefix=".sentinel-", suffix=".tmp", dir=folder)
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(metrics(facts))
+            file.write(render_metrics(facts))
             os.fchmod(file.fileno(), 0o644)
         os.replace(beside, path)
     except BaseException:

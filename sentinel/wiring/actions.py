@@ -10,42 +10,42 @@ from sentinel.wiring import app
 from sentinel.wiring.lazy import LazyRemote
 
 if TYPE_CHECKING:
-    from sentinel.actions.executor import Actor, Rules
-    from sentinel.actions.service import Deeds
+    from sentinel.actions.executor import ActionExecutor, ActionRules
+    from sentinel.actions.service import ActionService
     from sentinel.clock import SystemClock
     from sentinel.core.actions import Reply
     from sentinel.core.kinds import Action
     from sentinel.core.node_answers import Remote
-    from sentinel.core.ports import Books
+    from sentinel.core.ports import AuditLog
     from sentinel.slurm.change import SlurmHands
-    from sentinel.slurm.client import Client
-    from sentinel.slurm.snapshot import Snapshot
-    from sentinel.stacks import Looker
+    from sentinel.slurm.client import SlurmClient
+    from sentinel.slurm.snapshot import SlurmSnapshot
+    from sentinel.stacks import StacksLooker
 
 ACTIONS = app.ACTIONS
-RECENT = 5.0
+MAX_NODES_AGE_S = 5.0
 """Seconds for which a command believes its list of nodes; before a change the node is asked anew."""
 
 
-def books(settings: Settings, *, dry_run: bool = False) -> Books:
+def open_audit_log(settings: Settings, *, dry_run: bool = False) -> AuditLog:
     """The audit log and node ledger of the state. A dry run makes no state where there is none."""
-    from sentinel.store.opening import open_books
+    from sentinel.store.opening import open_sql_audit_log
 
     if not dry_run:
-        return open_books(app.state_of(settings), later=True)
+        return open_sql_audit_log(app.get_state_location(settings), later=True)
     there = app.has_state(settings)
-    with app.looking(settings):
-        return open_books(app.state_of(settings) if there else "")
+    with app.guard_state_reads(settings):
+        return open_sql_audit_log(app.get_state_location(settings) if there else "")
 
 
-def slurm(settings: Settings, clock: SystemClock) -> Snapshot:
+def connect_slurm(settings: Settings, clock: SystemClock) -> SlurmSnapshot:
     """Slurm as a command on nodes asks it: no jobs, nodes at most RECENT seconds old."""
-    from sentinel.slurm.connect import connect
+    from sentinel.slurm.connect import connect_slurm
 
-    return connect(settings.slurm, frozenset(), RECENT, clock)
+    return connect_slurm(settings.slurm, frozenset(), MAX_NODES_AGE_S, clock)
 
 
-def changing(settings: Settings, snapshot: Snapshot) -> SlurmHands:
+def make_slurm_hands(settings: Settings, snapshot: SlurmSnapshot) -> SlurmHands:
     """The way in which Slurm is changed: nodes, and jobs with their evidence."""
     from sentinel.slurm.job_change import WorkingHands
 
@@ -53,48 +53,66 @@ def changing(settings: Settings, snapshot: Snapshot) -> SlurmHands:
         snapshot,
         settings.slurm.change_prefix,
         LazyRemote(settings),
-        evidence=_evidence(settings, snapshot.client),
-        log=_controller_log(settings),
+        evidence=_make_evidence_taker(settings, snapshot.client),
+        log=_find_controller_log(settings),
     )
 
 
-def _evidence(settings: Settings, client: Client) -> Callable[[str], Reply]:
+def _make_evidence_taker(settings: Settings, client: SlurmClient) -> Callable[[str], Reply]:
     """Who takes stacks of a job, where sentinel came with them."""
     from sentinel.core.actions import Answer, Reply
 
     try:
-        from sentinel.stacks import Looker
-        from sentinel.stacks.evidence import taker
+        from sentinel.stacks import StacksLooker
+        from sentinel.stacks.evidence import make_evidence_taker
     except ModuleNotFoundError:
         return lambda job: Reply(Answer.REFUSED, "no stacks: sentinel came without sentinel/stacks")
-    return taker(Looker(client, settings.slurm, settings.remote), client, app.evidence(settings))
+    return make_evidence_taker(
+        StacksLooker(client, settings.slurm, settings.remote),
+        client,
+        app.get_evidence_folder(settings),
+    )
 
 
-def rules(settings: Settings) -> Rules:
+def build_action_rules(settings: Settings) -> ActionRules:
     """What the configuration allows."""
-    from sentinel.actions.executor import Rules
+    from sentinel.actions.executor import ActionRules
 
-    return Rules(kinds=_kinds(ACTIONS.names()), actions=settings.actions, guard=settings.guard)
+    return ActionRules(
+        kinds=_load_action_kinds(ACTIONS.kind_names()),
+        actions=settings.actions,
+        guard=settings.guard,
+    )
 
 
-def actor(
-    settings: Settings, snapshot: Snapshot, log: Books, clock: SystemClock, *, dry_run: bool
-) -> Actor:
+def make_actor(
+    settings: Settings, snapshot: SlurmSnapshot, log: AuditLog, clock: SystemClock, *, dry_run: bool
+) -> ActionExecutor:
     """Who carries requests out, for this configuration."""
-    from sentinel.actions.executor import Actor
+    from sentinel.actions.executor import ActionExecutor
 
-    return Actor(rules(settings), log, changing(settings, snapshot), clock, dry_run=dry_run)
+    return ActionExecutor(
+        build_action_rules(settings),
+        log,
+        make_slurm_hands(settings, snapshot),
+        clock,
+        dry_run=dry_run,
+    )
 
 
-def deeds(settings: Settings, snapshot: Snapshot, clock: SystemClock, *, dry_run: bool) -> Deeds:
+def make_action_service(
+    settings: Settings, snapshot: SlurmSnapshot, clock: SystemClock, *, dry_run: bool
+) -> ActionService:
     """What carries out the wishes of checks, for this configuration."""
-    from sentinel.actions.service import Deeds
+    from sentinel.actions.service import ActionService
 
-    log = books(settings, dry_run=dry_run)
-    return Deeds(actor(settings, snapshot, log, clock, dry_run=dry_run), log, snapshot, clock)
+    log = open_audit_log(settings, dry_run=dry_run)
+    return ActionService(
+        make_actor(settings, snapshot, log, clock, dry_run=dry_run), log, snapshot, clock
+    )
 
 
-def remote(settings: Settings) -> tuple[Remote, float]:
+def connect_remote(settings: Settings) -> tuple[Remote, float]:
     """The way to nodes, and the seconds a round over them all may take."""
     from sentinel.nodes.connect import connect
 
@@ -102,20 +120,20 @@ def remote(settings: Settings) -> tuple[Remote, float]:
     return connect(found), 4 * float(found.timeout)
 
 
-def looker(settings: Settings) -> tuple[Looker, Client]:
+def make_stack_looker(settings: Settings) -> tuple[StacksLooker, SlurmClient]:
     """Who looks at the processes of jobs, and the way in which Slurm is asked about them."""
-    from sentinel.slurm.client import Client
-    from sentinel.stacks import Looker
+    from sentinel.slurm.client import SlurmClient
+    from sentinel.stacks import StacksLooker
 
-    client = Client(limit=settings.slurm.timeout, prefix=settings.slurm.command_prefix)
-    return Looker(client, settings.slurm, settings.remote), client
+    client = SlurmClient(limit=settings.slurm.timeout, prefix=settings.slurm.command_prefix)
+    return StacksLooker(client, settings.slurm, settings.remote), client
 
 
-def _controller_log(settings: Settings) -> str | None:
+def _find_controller_log(settings: Settings) -> str | None:
     """The log that a check names (`controller_log`): one cluster, one log."""
     named = (check.plugin.controller_log() for check in settings.checks)
     return next((path for path in named if path), None)
 
 
-def _kinds(names: Sequence[str]) -> dict[str, Action]:
-    return {name: ACTIONS.load(name)() for name in names}
+def _load_action_kinds(names: Sequence[str]) -> dict[str, Action]:
+    return {name: ACTIONS.load_kind(name)() for name in names}

@@ -16,13 +16,13 @@ from sentinel.config.settings import Settings
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.digests import blake2b
 from sentinel.core.errors import StoreBusy, StoreError
-from sentinel.core.model import Alert, Told
+from sentinel.core.model import Alert, LastNotified
 from sentinel.core.text import visible
 from sentinel.core.values import duration_text
-from sentinel.proc.threads import Patience
-from sentinel.store.errors import Refused
-from sentinel.store.rows import Unreadable, decode, encode
-from sentinel.store.spare import Place, said_lately, volatile_places
+from sentinel.proc.threads import BoundedWorker
+from sentinel.store.errors import StateRefused
+from sentinel.store.rows import UnreadableRow, decode_stored, encode_stored
+from sentinel.store.spare_journals import JournalDir, is_recent_repeat, make_volatile_dirs
 from sentinel.wiring import app
 
 if TYPE_CHECKING:
@@ -31,45 +31,53 @@ if TYPE_CHECKING:
     from sentinel.engine.engine import Engine
 
 _LOG = logging.getLogger("sentinel")
-LIMIT = 30.0
+SEND_TIMEOUT_S = 30.0
 """Seconds for all channels together."""
 
-QUIET = 900.0
+MAX_LEADER_SILENCE_S = 900.0
 """Seconds for which a leader may write nothing, however often its checks run."""
 
 
-class Silent(StoreError):
+class LeaderSilent(StoreError):
     """Another sentinel leads and does not watch."""
 
 
-def silent(settings: Settings, store: Store, busy: StoreBusy, now: Instant) -> Silent | None:
+def find_silent_leader(
+    settings: Settings, store: Store, busy: StoreBusy, now: Instant
+) -> LeaderSilent | None:
     """Whether who leads has kept nothing for three intervals and more than QUIET: a process that
     hangs or was stopped holds its lock all the same. None where that is not known."""
-    from sentinel.core.due import every
+    from sentinel.core.due import get_interval_s
 
-    often = [every(check) for check in settings.checks if check.common.cron is None]
+    often = [get_interval_s(check) for check in settings.checks if check.common.cron is None]
     try:
-        last = max(run.at.wall for run in store.runs())
+        last = max(run.at.wall for run in store.read_runs())
     except (StoreError, ValueError):
         return None
     quiet = (now.wall - max(last, busy.since)) / SECOND
-    if not often or not busy.since or quiet < max(QUIET, 3 * min(often)):
+    if not often or not busy.since or quiet < max(MAX_LEADER_SILENCE_S, 3 * min(often)):
         return None
     ago = duration_text(quiet)
-    return Silent(f"{busy}; it has written nothing for {ago}: see whether it hangs, and end it")
+    return LeaderSilent(
+        f"{busy}; it has written nothing for {ago}: see whether it hangs, and end it"
+    )
 
 
-async def say(settings: Settings, error: StoreError) -> None:
+async def report_start_failure(settings: Settings, error: StoreError) -> None:
     """Tell once an hour through all channels that are not for users what keeps it from starting."""
-    if said_lately(f"{app.state_of(settings)}\0{error}", time.time()):
+    if is_recent_repeat(f"{app.get_state_location(settings)}\0{error}", time.time()):
         return
-    start = "" if isinstance(error, Silent) else "sentinel does not start, so nothing is watched: "
-    alert, message = _message(settings, f"{start}{error}")
-    told: dict[str, Told] = {}
+    start = (
+        ""
+        if isinstance(error, LeaderSilent)
+        else "sentinel does not start, so nothing is watched: "
+    )
+    alert, message = _build_start_failure(settings, f"{start}{error}")
+    told: dict[str, LastNotified] = {}
     channels = [c for c in settings.channels if not c.plugin.personal]
     work = [asyncio.ensure_future(c.plugin.send([message])) for c in channels]
     if work:
-        await asyncio.wait(work, timeout=LIMIT)
+        await asyncio.wait(work, timeout=SEND_TIMEOUT_S)
     for channel, sending in zip(channels, work, strict=True):
         if not sending.done():
             sending.cancel()
@@ -77,63 +85,78 @@ async def say(settings: Settings, error: StoreError) -> None:
         elif failed := sending.exception():
             _LOG.warning("channel %s: %s", channel.name, visible(str(failed)))
         else:
-            told[channel.name] = Told(alert.last, alert.severity)
-    _note(settings, replace(alert, told=told))
+            told[channel.name] = LastNotified(alert.last, alert.severity)
+    _store_start_alert(settings, replace(alert, told=told))
 
 
-async def mended(settings: Settings, engine: Engine) -> None:
+async def report_recovery(settings: Settings, engine: Engine) -> None:
     """It has started: what was told of that it does not goes on as an alert, and so has its end."""
-    from sentinel.alerting.handover import Handed
+    from sentinel.alerting.handover import Handover
 
-    places = _places(settings)
-    told = [alert for place in places for alert in _told(place)]
+    places = _list_journal_places(settings)
+    told = [alert for place in places for alert in _read_start_alerts(place)]
     if told:
-        await engine.take_over(Handed(alerts=tuple({alert.id: alert for alert in told}.values())))
+        await engine.take_over_alerts(
+            Handover(alerts=tuple({alert.id: alert for alert in told}.values()))
+        )
         for place in places:
             with suppress(OSError):
-                place.do(place.journal.remove)
+                place.do(place.journal.remove_files)
 
 
-def _note(settings: Settings, alert: Alert) -> None:
+def _store_start_alert(settings: Settings, alert: Alert) -> None:
     """For whoever starts next: in the first place that takes it."""
-    for place in _places(settings):
-        told = {name: told for before in _told(place) for name, told in before.told.items()}
-        record = encode(replace(alert, told={**told, **alert.told})).encode()
-        with suppress(OSError, Refused):
-            place.do(place.require)
-            place.do(partial(place.journal.begin, record))
+    for place in _list_journal_places(settings):
+        told = {
+            name: told for before in _read_start_alerts(place) for name, told in before.told.items()
+        }
+        record = encode_stored(replace(alert, told={**told, **alert.told})).encode()
+        with suppress(OSError, StateRefused):
+            place.do(place.require_folder)
+            place.do(partial(place.journal.restart_with, record))
             return
 
 
-def _told(place: Place) -> list[Alert]:
-    with suppress(OSError, Refused, Unreadable):
-        return [decode(record.decode(), Alert) for record in place.do(place.journal.read)[-1:]]
+def _read_start_alerts(place: JournalDir) -> list[Alert]:
+    with suppress(OSError, StateRefused, UnreadableRow):
+        return [
+            decode_stored(record.decode(), Alert)
+            for record in place.do(place.journal.read_records)[-1:]
+        ]
     return []
 
 
-def _places(settings: Settings) -> list[Place]:
+def _list_journal_places(settings: Settings) -> list[JournalDir]:
     """Hosts that share `spare_state:` share it too."""
-    name = "not-started-" + blake2b(app.state_of(settings).encode(), digest_size=6).hexdigest()
+    name = (
+        "not-started-"
+        + blake2b(app.get_state_location(settings).encode(), digest_size=6).hexdigest()
+    )
     spare = [
-        Place(settings.spare_state, name, shared=False, patience=Patience(app.PATIENCE, "journal"))
+        JournalDir(
+            settings.spare_state,
+            name,
+            shared=False,
+            patience=BoundedWorker(app.STATE_LOOK_TIMEOUT_S, "journal"),
+        )
     ]
-    return [*(spare if settings.spare_state else ()), *volatile_places(name)]
+    return [*(spare if settings.spare_state else ()), *make_volatile_dirs(name)]
 
 
-def _message(settings: Settings, what: str) -> tuple[Alert, Notification]:
-    from sentinel.alerting.processor import Plan, notification
-    from sentinel.alerting.state_machine import step
+def _build_start_failure(settings: Settings, what: str) -> tuple[Alert, Notification]:
+    from sentinel.alerting.processor import NotificationPlan, make_notification
+    from sentinel.alerting.state_machine import advance_alert
     from sentinel.clock import SystemClock
     from sentinel.core.model import Finding, Key, Status
-    from sentinel.engine.housekeeping import NAME, POLICY
+    from sentinel.engine.housekeeping import SELF_CHECK_NAME, SELF_CHECK_POLICY
 
-    zone = app.zone(settings)
-    plan = Plan(
+    zone = app.get_time_zone(settings)
+    plan = NotificationPlan(
         cluster=settings.cluster or os.uname().nodename, policies={}, channels=[], zone=zone
     )
     finding = Finding(subject="state", status=Status.CRITICAL, summary=visible(what))
-    key = Key(plan.cluster, NAME, "state")
-    done = step(key, None, finding, POLICY, SystemClock().now(), "start")
+    key = Key(plan.cluster, SELF_CHECK_NAME, "state")
+    done = advance_alert(key, None, finding, SELF_CHECK_POLICY, SystemClock().now(), "start")
     assert done.alert is not None
     assert done.transition is not None
-    return done.alert, notification(done.alert, done.transition, plan)
+    return done.alert, make_notification(done.alert, done.transition, plan)

@@ -14,16 +14,16 @@ from sentinel.config.problems import ConfigError
 from sentinel.config.settings import Settings
 from sentinel.core.errors import Fenced, SentinelError, StoreBusy, StoreError
 from sentinel.wiring import app, last_good
-from sentinel.wiring.runtime import world
+from sentinel.wiring.runtime import build_runtime_config
 
 if TYPE_CHECKING:
     from asyncio import Future
 
     from sentinel.alerting.state import Store
-    from sentinel.core.model import Run
+    from sentinel.core.model import CheckRun
     from sentinel.engine.engine import Engine
-    from sentinel.engine.runtime import World
-    from sentinel.web.server import Server
+    from sentinel.engine.runtime import RuntimeConfig
+    from sentinel.web.server import WebServer
 
 
 Answer = TypeVar("Answer")
@@ -33,83 +33,87 @@ class NeedsRestart(SentinelError):
     """A new file asks for what a reload cannot do."""
 
 
-def serve(path: str | None, *, dry_run: bool, standby: bool = False) -> None:
+def run_service(path: str | None, *, dry_run: bool, standby: bool = False) -> None:
     """Run the service until it is told to stop. `standby`: where another leads, wait to take over
     (always so with a state whose lease expires, which is there for that)."""
     import asyncio
 
-    from sentinel.engine.leader_election import take_over
-    from sentinel.engine.service import Service
+    from sentinel.engine.leader_election import wait_for_lead
+    from sentinel.engine.service import SentinelService
 
-    settings, invalid = last_good.settings(path, default=True)
+    settings, invalid = last_good.load_or_last_good(path, default=True)
     clock = SystemClock()
-    store, notices = _opened(settings, clock)
-    _welcome(settings)
+    store, notices = _open_state_or_report(settings, clock)
+    _print_welcome(settings)
 
-    async def main() -> None:
-        engine = _engine(settings, store, clock, notices, dry_run, invalid)
-        service = Service(engine, lambda: _anew(path, settings, engine.world, clock, dry_run))
-        service.listen()
+    async def serve_until_stopped() -> None:
+        engine = _make_engine(settings, store, clock, notices, dry_run, invalid)
+        service = SentinelService(
+            engine, lambda: _reload_config(path, settings, engine.world, clock, dry_run)
+        )
+        service.install_signal_handlers()
         if not (standby or store.term):
-            await _begun(engine, settings, store)
-        elif not await _telling(
+            await _lead_or_report(engine, settings, store)
+        elif not await _report_start_errors(
             settings,
-            take_over(lambda: _started(engine, settings), service.stopped_within, store.term),
+            wait_for_lead(
+                lambda: _start_leading(engine, settings), service.is_stopped_within, store.term
+            ),
         ):
             return
-        page = await _page(engine, settings, clock)
-        written = _metrics(engine, settings, clock)
+        page = await _start_web_server(engine, settings, clock)
+        written = _start_metrics_writer(engine, settings, clock)
         try:
             await service.run()
         finally:
             if written is not None:
                 written.cancel()
             if page is not None:
-                await page.stop()
+                await page.stop_server()
 
-    asyncio.run(main())
+    asyncio.run(serve_until_stopped())
 
 
-def deliver(path: str | None) -> bool:
+def deliver_outbox(path: str | None) -> bool:
     """Send what waits in the outbox; whether nothing is left. Raises StoreBusy where a service or
     tick is at work, which sends by itself."""
     import asyncio
 
-    from sentinel.engine.tick import deliver as send
+    from sentinel.engine.tick import send_waiting as send
 
-    settings, invalid = last_good.settings(path)
+    settings, invalid = last_good.load_or_last_good(path)
     clock = SystemClock()
-    store, notices = _opened(settings, clock)
+    store, notices = _open_state_or_report(settings, clock)
 
-    async def main() -> bool:
-        engine = _engine(settings, store, clock, notices, False, invalid)
-        await _begun(engine, settings, store)
+    async def deliver_once() -> bool:
+        engine = _make_engine(settings, store, clock, notices, False, invalid)
+        await _lead_or_report(engine, settings, store)
         try:
             return await send(engine)
         finally:
             await engine.close()
 
-    return asyncio.run(main())
+    return asyncio.run(deliver_once())
 
 
-def tick(
+def run_tick(
     path: str | None, *, dry_run: bool, everything: bool, delivering: bool = True, spacing: int = 0
-) -> tuple[list[Run], bool, str]:
+) -> tuple[list[CheckRun], bool, str]:
     """One pass; the runs made, whether all notifications were delivered, and why what it saw could
     not be kept, neither in the state nor in a journal. `spacing`: of passes that
     several hosts make; see told_elsewhere."""
     import asyncio
 
-    from sentinel.engine.tick import tick as one_pass
+    from sentinel.engine.tick import run_pass as one_pass
     from sentinel.wiring import status
 
-    settings, invalid = last_good.settings(path)
+    settings, invalid = last_good.load_or_last_good(path)
     clock = SystemClock()
-    store, notices = _opened(settings, clock)
+    store, notices = _open_state_or_report(settings, clock)
 
-    async def main() -> tuple[list[Run], bool]:
-        engine = _engine(settings, store, clock, notices, dry_run, invalid)
-        await _begun(engine, settings, store)
+    async def run_single_pass() -> tuple[list[CheckRun], bool]:
+        engine = _make_engine(settings, store, clock, notices, dry_run, invalid)
+        await _lead_or_report(engine, settings, store)
         try:
             done = await one_pass(
                 engine,
@@ -123,17 +127,17 @@ def tick(
         finally:
             await engine.close()
 
-    runs, delivered = asyncio.run(main())
-    return runs, delivered, lost(store)
+    runs, delivered = asyncio.run(run_single_pass())
+    return runs, delivered, describe_lost_state(store)
 
 
-def lost(store: Store) -> str:
+def describe_lost_state(store: Store) -> str:
     """Why what was written ends with this process; empty where it does not."""
     trouble = store.trouble
-    return "" if trouble is None or store.safe else trouble.why
+    return "" if trouble is None or store.is_durable else trouble.why
 
 
-def _opened(settings: Settings, clock: SystemClock) -> tuple[Store, list[str]]:
+def _open_state_or_report(settings: Settings, clock: SystemClock) -> tuple[Store, list[str]]:
     """The state; what keeps it from being opened is told first."""
     try:
         return app.open_state(settings, clock)
@@ -142,35 +146,38 @@ def _opened(settings: Settings, clock: SystemClock) -> tuple[Store, list[str]]:
 
         from sentinel.wiring import cannot_start
 
-        asyncio.run(cannot_start.say(settings, error))
+        asyncio.run(cannot_start.report_start_failure(settings, error))
         raise
 
 
-async def _started(engine: Engine, settings: Settings) -> None:
+async def _start_leading(engine: Engine, settings: Settings) -> None:
     """Leading; that it could not be, where that was told, is over."""
     from sentinel.wiring import cannot_start
 
-    await engine.start(holder())
-    await cannot_start.mended(settings, engine)
+    await engine.start_leading(name_lease_holder())
+    await cannot_start.report_recovery(settings, engine)
 
 
-async def _begun(engine: Engine, settings: Settings, store: Store) -> None:
+async def _lead_or_report(engine: Engine, settings: Settings, store: Store) -> None:
     """Leading; what keeps it from that is told first, also a leader that hangs."""
 
-    async def start() -> None:
+    async def start_or_find_silent() -> None:
         try:
-            await _started(engine, settings)
+            await _start_leading(engine, settings)
         except StoreBusy as error:
             from sentinel.wiring import cannot_start
 
             raise (
-                cannot_start.silent(settings, store, error, SystemClock().now()) or error
+                cannot_start.find_silent_leader(settings, store, error, SystemClock().now())
+                or error
             ) from None
 
-    await _telling(settings, start())
+    await _report_start_errors(settings, start_or_find_silent())
 
 
-async def _telling(settings: Settings, beginning: Coroutine[Any, Any, Answer]) -> Answer:
+async def _report_start_errors(
+    settings: Settings, beginning: Coroutine[Any, Any, Answer]
+) -> Answer:
     """What keeps it from beginning is told first."""
     try:
         return await beginning
@@ -179,17 +186,17 @@ async def _telling(settings: Settings, beginning: Coroutine[Any, Any, Answer]) -
     except StoreError as error:
         from sentinel.wiring import cannot_start
 
-        await cannot_start.say(settings, error)
+        await cannot_start.report_start_failure(settings, error)
         raise
 
 
-def holder() -> str:
+def name_lease_holder() -> str:
     """How this process names itself to others that want to lead."""
     job = os.environ.get("SLURM_JOB_ID", "")
     return f"{os.uname().nodename} pid {os.getpid()}" + (f" of job {job}" if job else "")
 
 
-def _engine(
+def _make_engine(
     settings: Settings,
     store: Store,
     clock: SystemClock,
@@ -199,22 +206,27 @@ def _engine(
 ) -> Engine:
     from sentinel.engine.engine import Engine
 
-    return Engine(world(settings, clock, dry, _cluster(store), invalid), store, clock, notices)
+    return Engine(
+        build_runtime_config(settings, clock, dry, _read_cluster_name(store), invalid),
+        store,
+        clock,
+        notices,
+    )
 
 
-def _cluster(store: Store) -> str:
+def _read_cluster_name(store: Store) -> str:
     """What it was called before; empty where nothing is known."""
-    from sentinel.engine.pipeline import CLUSTER
+    from sentinel.engine.pipeline import CLUSTER_KEY
 
     try:
-        return str(store.memory(CLUSTER).get("name", ""))
+        return str(store.read_memory(CLUSTER_KEY).get("name", ""))
     except StoreError:
         return ""
 
 
-def _anew(
-    path: str | None, begun: Settings, before: World, clock: SystemClock, dry_run: bool
-) -> World:
+def _reload_config(
+    path: str | None, begun: Settings, before: RuntimeConfig, clock: SystemClock, dry_run: bool
+) -> RuntimeConfig:
     """The world of the file as it is now; raises SentinelError. What the process was `begun` with
     holds until it ends: its state, which the log of actions must not leave, and what it serves. A
     file with errors leaves the world as it is, but for actions."""
@@ -222,42 +234,46 @@ def _anew(
         settings = app.load_settings(path)
     except ConfigError as error:
         return replace(before, invalid=str(error), deeds=None)
-    if app.state_of(settings) != app.state_of(begun):
+    if app.get_state_location(settings) != app.get_state_location(begun):
         raise NeedsRestart("state: another one is taken up by a restart, not by a reload")
-    last_good.keep(settings)
+    last_good.store_last_good(settings)
     if (settings.web, settings.metrics) != (begun.web, begun.metrics):
         print("sentinel: web, metrics: what is new is taken up by a restart", file=sys.stderr)
-    return world(settings, clock, dry_run, before.plan.cluster)
+    return build_runtime_config(settings, clock, dry_run, before.plan.cluster)
 
 
-async def _page(engine: Engine, settings: Settings, clock: SystemClock) -> Server | None:
+async def _start_web_server(
+    engine: Engine, settings: Settings, clock: SystemClock
+) -> WebServer | None:
     """Served where it is asked for. That it cannot be is no reason not to watch."""
     web = settings.web
     if web is None or not web.listen:
         return None
-    from sentinel.alerting.signed_links import Signer
+    from sentinel.alerting.signed_links import LinkSigner
     from sentinel.wiring import status
 
     try:
-        from sentinel.web.server import CannotListen, Server
+        from sentinel.web.server import CannotListen, WebServer
     except ModuleNotFoundError as error:
         print(f"sentinel: web: {error}; the service watches without it", file=sys.stderr)
         return None
 
     key = web.secret.reveal().encode() if web.secret else b""
-    signer = Signer(web.url, key, float(web.links_last)) if key else None
-    server = Server(engine, clock, signer, status.site(engine, settings, clock))
+    signer = LinkSigner(web.url, key, float(web.links_last)) if key else None
+    server = WebServer(engine, clock, signer, status.build_site(engine, settings, clock))
     try:
-        await server.start(*web.address())
+        await server.start_server(*web.listen_address())
     except CannotListen as error:
         print(f"sentinel: {error}; the service watches without it", file=sys.stderr)
         return None
     if signer is not None:
-        engine.sign(signer)
+        engine.set_link_signer(signer)
     return server
 
 
-def _metrics(engine: Engine, settings: Settings, clock: SystemClock) -> Future[None] | None:
+def _start_metrics_writer(
+    engine: Engine, settings: Settings, clock: SystemClock
+) -> Future[None] | None:
     """Written again and again where they are asked for."""
     if settings.metrics is None:
         return None
@@ -265,18 +281,18 @@ def _metrics(engine: Engine, settings: Settings, clock: SystemClock) -> Future[N
 
     from sentinel.wiring import status
 
-    return asyncio.ensure_future(status.keep_metrics(engine, settings, clock))
+    return asyncio.ensure_future(status.write_metrics_forever(engine, settings, clock))
 
 
-def _welcome(settings: Settings) -> None:
+def _print_welcome(settings: Settings) -> None:
     count = len(settings.checks)
-    known = f"{count} check{'s' * (count != 1)}; state in {app.state_shown(settings)}"
+    known = f"{count} check{'s' * (count != 1)}; state in {app.describe_state_location(settings)}"
     if settings.path:
         print(f"sentinel: {settings.path}: {known}", file=sys.stderr)
         return
     slurm = (
         "its Slurm"
-        if app.slurm_here()
+        if app.has_slurm()
         else "no Slurm found here (no slurm.conf), so none is watched"
     )
     print(

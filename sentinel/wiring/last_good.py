@@ -12,26 +12,26 @@ from contextlib import suppress
 
 from sentinel.config.problems import ConfigError
 from sentinel.config.settings import Settings
-from sentinel.config.sources import contents, expanded
+from sentinel.config.sources import expand_path, read_contents
 from sentinel.core.digests import blake2b
 from sentinel.core.errors import Invalid
-from sentinel.proc.threads import Patience
-from sentinel.store.errors import Refused
-from sentinel.store.journal import SIZE
-from sentinel.store.spare import Place, volatile_places
+from sentinel.proc.threads import BoundedWorker
+from sentinel.store.errors import StateRefused
+from sentinel.store.journal import MAX_JOURNAL_BYTES
+from sentinel.store.spare_journals import JournalDir, make_volatile_dirs
 from sentinel.wiring import app
 
-_STATE = re.compile(r"^state:[ \t]*['\"]?([^'\"#\n]+?)['\"]?[ \t]*(?:#.*)?$", re.MULTILINE)
+_STATE_LINE = re.compile(r"^state:[ \t]*['\"]?([^'\"#\n]+?)['\"]?[ \t]*(?:#.*)?$", re.MULTILINE)
 
 
-def settings(path: str | None, *, default: bool = False) -> tuple[Settings, str]:
+def load_or_last_good(path: str | None, *, default: bool = False) -> tuple[Settings, str]:
     """The configuration that applies, and what is wrong with its file: then it is the last good
     one. `default`: the built-in one where there is no file. Raises as app.load_settings does where
     no good one was kept."""
     try:
-        found = app.settings_or_default(path) if default else app.load_settings(path)
+        found = app.load_settings_or_default(path) if default else app.load_settings(path)
     except ConfigError as error:
-        kept = _kept(path)
+        kept = _read_last_good(path)
         if kept is None:
             raise
         print(
@@ -40,77 +40,84 @@ def settings(path: str | None, *, default: bool = False) -> tuple[Settings, str]
             file=sys.stderr,
         )
         return kept, str(error)
-    keep(found)
+    store_last_good(found)
     return found, ""
 
 
-def known(path: str | None, *, quiet: bool = False) -> Settings:
+def load_as_far_as_valid(path: str | None, *, quiet: bool = False) -> Settings:
     """For what only has to find the state: also a file with errors is read so far, and no copy is
     kept."""
     try:
-        return app.settings_or_default(path, quiet=quiet)
+        return app.load_settings_or_default(path, quiet=quiet)
     except ConfigError as error:
         print(error, file=sys.stderr)
-        return _kept(path) or Settings(path=_file(path), state=_state_named(_file(path)))
+        return _read_last_good(path) or Settings(
+            path=_find_config_file(path), state=_parse_state_key(_find_config_file(path))
+        )
 
 
-def keep(found: Settings) -> None:
+def store_last_good(found: Settings) -> None:
     """As the last good one from now on. Written where it has changed only; that it cannot be is no reason not to watch."""
     if not found.path:
         return
     with suppress(OSError):
-        text, _ = contents(found.path, SIZE // 2)
-        beside, *elsewhere = _places(found.path, app.chain_folder(found))
-        _write(beside, text)
+        text, _ = read_contents(found.path, MAX_JOURNAL_BYTES // 2)
+        beside, *elsewhere = _list_copy_places(found.path, app.get_chain_folder(found))
+        _write_copy(beside, text)
         taken = False
         for place in elsewhere:
             if not taken:
-                taken = _write(place, text)
-            elif place.journal.read():  # of an earlier time, with the secrets of then
-                place.journal.remove()
+                taken = _write_copy(place, text)
+            elif place.journal.read_records():  # of an earlier time, with the secrets of then
+                place.journal.remove_files()
 
 
-def _write(place: Place, text: bytes) -> bool:
-    def write() -> bool:
-        place.require()
-        if place.journal.read() != [text]:
-            place.journal.begin(text)
+def _write_copy(place: JournalDir, text: bytes) -> bool:
+    def write_if_changed() -> bool:
+        place.require_folder()
+        if place.journal.read_records() != [text]:
+            place.journal.restart_with(text)
         return True
 
-    with suppress(OSError, Refused):
-        return place.do(write)
+    with suppress(OSError, StateRefused):
+        return place.do(write_if_changed)
     return False
 
 
-def _kept(path: str | None) -> Settings | None:
-    file = _file(path)
-    for place in _places(file, app.chain_folder(Settings(state=_state_named(file)))):
-        with suppress(OSError, Refused, ConfigError):
-            place.do(place.settle)
-            for text in place.do(place.journal.read)[:1]:
-                return app.settings_from(file, text)
+def _read_last_good(path: str | None) -> Settings | None:
+    file = _find_config_file(path)
+    for place in _list_copy_places(
+        file, app.get_chain_folder(Settings(state=_parse_state_key(file)))
+    ):
+        with suppress(OSError, StateRefused, ConfigError):
+            place.do(place.find_earlier_folder)
+            for text in place.do(place.journal.read_records)[:1]:
+                return app.load_settings_from(file, text)
     return None
 
 
-def _places(file: str, chain: str) -> list[Place]:
+def _list_copy_places(file: str, chain: str) -> list[JournalDir]:
     text = os.path.abspath(file).encode("utf-8", "surrogateescape")
     name = "configuration-" + blake2b(text, digest_size=6).hexdigest()
-    beside = Place(
-        os.path.dirname(chain), name, shared=False, patience=Patience(app.PATIENCE, "journal")
+    beside = JournalDir(
+        os.path.dirname(chain),
+        name,
+        shared=False,
+        patience=BoundedWorker(app.STATE_LOOK_TIMEOUT_S, "journal"),
     )
-    return [beside, *volatile_places(name)]
+    return [beside, *make_volatile_dirs(name)]
 
 
-def _file(path: str | None) -> str:
-    from sentinel.config.places import find
+def _find_config_file(path: str | None) -> str:
+    from sentinel.config.places import find_config
 
-    return find(path, os.environ) or ""
+    return find_config(path, os.environ) or ""
 
 
-def _state_named(file: str) -> str:
+def _parse_state_key(file: str) -> str:
     """What a file with errors says of `state:`, as far as that can be read."""
     with suppress(OSError, Invalid):
-        data, _ = contents(file, SIZE)
-        if found := _STATE.search(data.decode("utf-8", "replace")):
-            return expanded(found[1], os.environ)
+        data, _ = read_contents(file, MAX_JOURNAL_BYTES)
+        if found := _STATE_LINE.search(data.decode("utf-8", "replace")):
+            return expand_path(found[1], os.environ)
     return ""

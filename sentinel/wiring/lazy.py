@@ -23,13 +23,13 @@ if TYPE_CHECKING:
         Timeouts,
     )
     from sentinel.core.node_answers import Answer, Remote, Unreached
-    from sentinel.nodes.probe import NodeProbe, Wants
+    from sentinel.nodes.probe import NodeProbe, ProbeRequest
     from sentinel.nodes.settings import RemoteSettings
-    from sentinel.slurm.client import Count
-    from sentinel.slurm.snapshot import Snapshot
+    from sentinel.slurm.client import RequestCount
+    from sentinel.slurm.snapshot import SlurmSnapshot
 
 
-FRESH = 20.0
+MAX_ANSWER_AGE_S = 20.0
 """Seconds that an answer of Slurm is kept at most: a second look comes half a minute later."""
 
 
@@ -43,17 +43,17 @@ class LazySettings:
 
     @property
     def slurm(self) -> SlurmSettings:
-        return self._read().slurm
+        return self._load_once().slurm
 
     @property
     def clusters(self) -> Mapping[str, ClusterSettings]:
-        return self._read().clusters
+        return self._load_once().clusters
 
     @property
     def remote(self) -> RemoteSettings:
-        return self._read().remote
+        return self._load_once().remote
 
-    def _read(self) -> Settings:
+    def _load_once(self) -> Settings:
         if self._found is None:
             try:
                 self._found = self._load() or Settings()
@@ -76,74 +76,78 @@ class LazySlurm:
     ) -> None:
         self._settings, self._clock, self._cluster = settings, clock, cluster
         self._configs = [c for c in configs if c.common.cluster == cluster]
-        self._slurm: Snapshot | None = None
+        self._slurm: SlurmSnapshot | None = None
         self._turn = allocate_lock()
 
     def jobs(self) -> Sequence[Job]:
-        return self.snapshot().jobs()
+        return self.get_snapshot().jobs()
 
     def gpus(self) -> Mapping[str, int]:
-        return self.snapshot().gpus()
+        return self.get_snapshot().gpus()
 
     def sluids(self) -> Mapping[str, str]:
-        return self.snapshot().sluids()
+        return self.get_snapshot().sluids()
 
     def nodes(self) -> Sequence[Node]:
-        return self.snapshot().nodes()
+        return self.get_snapshot().nodes()
 
     def job_end(self, job_id: str) -> JobEnd | None:
-        return self.snapshot().job_end(job_id)
+        return self.get_snapshot().job_end(job_id)
 
     def past(self, job_ids: Collection[str], names: Collection[str], since: float) -> JobPast:
-        return self.snapshot().past(job_ids, names, since)
+        return self.get_snapshot().past(job_ids, names, since)
 
     def submission(self, job_id: str) -> Submission | None:
-        return self.snapshot().submission(job_id)
+        return self.get_snapshot().submission(job_id)
 
     def controller(self) -> Controller:
-        return self.snapshot().controller()
+        return self.get_snapshot().controller()
 
     def timeouts(self) -> Timeouts:
-        return self.snapshot().timeouts()
+        return self.get_snapshot().timeouts()
 
     def reservations(self) -> Sequence[Reservation]:
-        return self.snapshot().reservations()
+        return self.get_snapshot().reservations()
 
     def partitions(self) -> Mapping[str, int]:
         """As in `Snapshot`."""
-        return self.snapshot().partitions()
+        return self.get_snapshot().partitions()
 
     def topology(self) -> Mapping[str, str]:
         """As in `Snapshot`."""
-        return self.snapshot().topology()
+        return self.get_snapshot().topology()
 
     def private(self) -> Collection[str]:
         """As in `Snapshot`."""
-        return self.snapshot().private()
+        return self.get_snapshot().private()
 
     def last(self) -> tuple[Sequence[Node] | None, Sequence[Job] | None]:
         """As in `Snapshot`; None of both where nothing was asked yet."""
         return (None, None) if self._slurm is None else self._slurm.last()
 
-    def counts(self) -> Mapping[str, Count]:
+    def counts(self) -> Mapping[str, RequestCount]:
         """How often Slurm was asked since the start, by command."""
         return {} if self._slurm is None else dict(self._slurm.client.counts)
 
-    def snapshot(self) -> Snapshot:
+    def get_snapshot(self) -> SlurmSnapshot:
         """What stands behind it: one for all threads, or each would ask Slurm for itself."""
         with self._turn:
             if self._slurm is None:
-                from sentinel.slurm.connect import connect
+                from sentinel.slurm.connect import connect_slurm
 
                 settings = self._settings
                 asked = settings.clusters[self._cluster] if self._cluster else settings.slurm
-                self._slurm = connect(asked, users_of(self._configs), self._max_age(), self._clock)
+                self._slurm = connect_slurm(
+                    asked, collect_job_users(self._configs), self._compute_max_age(), self._clock
+                )
             return self._slurm
 
-    def _max_age(self) -> float:
-        from sentinel.core.due import every
+    def _compute_max_age(self) -> float:
+        from sentinel.core.due import get_interval_s
 
-        return min(FRESH, min((every(c) for c in self._configs), default=60.0) / 2.5)
+        return min(
+            MAX_ANSWER_AGE_S, min((get_interval_s(c) for c in self._configs), default=60.0) / 2.5
+        )
 
 
 class LazyRemote:
@@ -156,20 +160,20 @@ class LazyRemote:
 
     @property
     def by_steps(self) -> bool:
-        """See sentinel.core.node_answers.by_steps."""
+        """See sentinel.core.node_answers.uses_steps."""
         return self._settings.remote.via == "srun"
 
     def run(
         self, nodes: Sequence[str], argv: Sequence[str], *, limit: float, stdin: bytes = b""
     ) -> Mapping[str, Answer]:
-        return self._real().run(nodes, argv, limit=limit, stdin=stdin)
+        return self._connect_once().run(nodes, argv, limit=limit, stdin=stdin)
 
     def probe(
-        self, nodes: Sequence[str], wants: Wants, *, limit: float
+        self, nodes: Sequence[str], wants: ProbeRequest, *, limit: float
     ) -> Mapping[str, NodeProbe | Unreached]:
-        return self._real().probe(nodes, wants, limit=limit)
+        return self._connect_once().probe(nodes, wants, limit=limit)
 
-    def _real(self) -> Remote:
+    def _connect_once(self) -> Remote:
         with self._turn:
             if self._remote is None:
                 from sentinel.nodes.connect import connect
@@ -178,13 +182,13 @@ class LazyRemote:
             return self._remote
 
 
-def users_of(configs: Sequence[CheckConfig]) -> frozenset[str] | None:
+def collect_job_users(configs: Sequence[CheckConfig]) -> frozenset[str] | None:
     """Whose jobs the checks ask for; None: everybody's."""
-    asked = [_jobs_of(c.plugin) for c in configs]
+    asked = [_read_job_users(c.plugin) for c in configs]
     return None if None in asked else frozenset[str]().union(*(users for users in asked if users))
 
 
-def _jobs_of(plugin: Any) -> frozenset[str] | None:
+def _read_job_users(plugin: Any) -> frozenset[str] | None:
     try:
         users: frozenset[str] | None = plugin.jobs_of()
     except CannotTell:

@@ -11,38 +11,38 @@ from sentinel.wiring import app
 from sentinel.wiring.lazy import LazyRemote, LazySlurm
 
 if TYPE_CHECKING:
-    from sentinel.actions.service import Deeds
-    from sentinel.core.gpu_ledger import Gpus
+    from sentinel.actions.service import ActionService
+    from sentinel.core.gpu_ledger import GpuLedger
     from sentinel.core.ports import Pulse
     from sentinel.engine.peer_check import PeerWatch
-    from sentinel.engine.runtime import World
+    from sentinel.engine.runtime import RuntimeConfig
 
 
-def world(
+def build_runtime_config(
     settings: Settings, clock: SystemClock, dry_run: bool, cluster: str = "", invalid: str = ""
-) -> World:
+) -> RuntimeConfig:
     """Everything a configuration turns into. `cluster`: its name so far, if Slurm does not say;
     `invalid`: why its file is not this one."""
-    from sentinel.alerting.processor import Plan
+    from sentinel.alerting.processor import NotificationPlan
     from sentinel.engine import housekeeping
-    from sentinel.engine.cluster_snapshot import Sight
-    from sentinel.engine.runtime import World
+    from sentinel.engine.cluster_snapshot import ClusterPoller
+    from sentinel.engine.runtime import RuntimeConfig
 
     slurm = LazySlurm(settings, settings.checks, clock)
-    policies = {c.name: _policy(c, settings) for c in settings.checks}
-    policies[housekeeping.NAME] = housekeeping.POLICY
-    plan = Plan(
-        cluster=settings.cluster or app.cluster_name(slurm, cluster),
+    policies = {c.name: _build_policy(c, settings) for c in settings.checks}
+    policies[housekeeping.SELF_CHECK_NAME] = housekeeping.SELF_CHECK_POLICY
+    plan = NotificationPlan(
+        cluster=settings.cluster or app.find_cluster_name(slurm, cluster),
         policies=policies,
         channels=[c.name for c in settings.channels],
         personal=[c.name for c in settings.channels if c.plugin.personal],
         routes=settings.routes,
         inhibit=settings.inhibit,
         windows=settings.silences,
-        zone=app.zone(settings),
+        zone=app.get_time_zone(settings),
         dry_run=dry_run,
     )
-    return World(
+    return RuntimeConfig(
         checks={c.name: c for c in settings.checks},
         channels={c.name: c.plugin for c in settings.channels},
         plan=plan,
@@ -50,23 +50,23 @@ def world(
         clusters={n: LazySlurm(settings, settings.checks, clock, n) for n in settings.clusters},
         zone=plan.zone,
         common={c.name: c.common for c in settings.channels},
-        pulse=_pulse(settings),
+        pulse=_make_pulse(settings),
         remote=LazyRemote(settings),
-        deeds=None if invalid else _deeds(settings, slurm, clock, dry_run),
+        deeds=None if invalid else _make_actions_if_used(settings, slurm, clock, dry_run),
         invalid=invalid,
         calendar=slurm if settings.slurm.maintenance else None,
-        peer=_peer(settings),
-        gpus=_gpus(settings),
-        sight=Sight(slurm, asks=_shown(settings)),
+        peer=_make_peer_watch(settings),
+        gpus=_open_gpus_if_kept(settings),
+        sight=ClusterPoller(slurm, asks=_needs_all_nodes(settings)),
         pulse_every=settings.heartbeat.every if settings.heartbeat else 300.0,
     )
 
 
-def _policy(check: CheckConfig, settings: Settings) -> Any:
-    from sentinel.alerting.state_machine import FlapPolicy, Policy
+def _build_policy(check: CheckConfig, settings: Settings) -> Any:
+    from sentinel.alerting.state_machine import AlertPolicy, FlapPolicy
 
     common, flapping = check.common, settings.flapping
-    return Policy(
+    return AlertPolicy(
         kind=common.kind,
         for_=common.for_,
         keep_firing_for=common.keep_firing_for,
@@ -74,45 +74,47 @@ def _policy(check: CheckConfig, settings: Settings) -> Any:
         runbook=common.runbook,
         labels=common.labels,
         cluster=common.cluster,
-        before=settings.clusters[common.cluster].before if common.cluster else "",
+        before=settings.clusters[common.cluster].command_start if common.cluster else "",
         flap=FlapPolicy(changes=flapping.changes, window=flapping.window),
     )
 
 
-def _deeds(settings: Settings, slurm: LazySlurm, clock: SystemClock, dry_run: bool) -> Deeds | None:
+def _make_actions_if_used(
+    settings: Settings, slurm: LazySlurm, clock: SystemClock, dry_run: bool
+) -> ActionService | None:
     """Only where a check may ask for something: nobody else needs a log of actions kept."""
-    from sentinel.actions.service import concerned
+    from sentinel.actions.service import may_request_actions
 
-    if not any(concerned(check) for check in settings.checks):
+    if not any(may_request_actions(check) for check in settings.checks):
         return None
     from sentinel.wiring import actions
 
-    return actions.deeds(settings, slurm.snapshot(), clock, dry_run=dry_run)
+    return actions.make_action_service(settings, slurm.get_snapshot(), clock, dry_run=dry_run)
 
 
-def _gpus(settings: Settings) -> Gpus | None:
+def _open_gpus_if_kept(settings: Settings) -> GpuLedger | None:
     """Only where a check keeps it."""
     kept = any(check.plugin.KEEPS_GPUS for check in settings.checks)
-    return app.open_gpus(settings, later=True) if kept else None
+    return app.open_gpu_ledger(settings, later=True) if kept else None
 
 
-def _shown(settings: Settings) -> bool:
+def _needs_all_nodes(settings: Settings) -> bool:
     """Whether somebody looks at all nodes: then Slurm is asked for them, where there is one."""
     page = settings.web is not None and bool(settings.web.listen)
     return (page or settings.metrics is not None) and bool(
-        settings.slurm.command_prefix or app.slurm_here()
+        settings.slurm.command_prefix or app.has_slurm()
     )
 
 
-def _pulse(settings: Settings) -> Pulse | None:
+def _make_pulse(settings: Settings) -> Pulse | None:
     if settings.heartbeat is None:
         return None
-    from sentinel.channels.heartbeat import pulse
+    from sentinel.channels.heartbeat import make_pulse
 
-    return pulse(settings.heartbeat)
+    return make_pulse(settings.heartbeat)
 
 
-def _peer(settings: Settings) -> PeerWatch | None:
+def _make_peer_watch(settings: Settings) -> PeerWatch | None:
     heartbeat = settings.heartbeat
     if heartbeat is None or not heartbeat.peer:
         return None

@@ -14,68 +14,72 @@ if TYPE_CHECKING:
     from sentinel.clock import SystemClock
     from sentinel.config.settings import Settings
     from sentinel.core.clock import Instant
-    from sentinel.core.gpu_ledger import Gpus
+    from sentinel.core.gpu_ledger import GpuLedger
     from sentinel.core.ports import Logbook
-    from sentinel.engine.engine import Engine, World
-    from sentinel.status.collect import Surroundings
-    from sentinel.status.types import Count, Facts, Vitals
+    from sentinel.engine.engine import Engine, RuntimeConfig
+    from sentinel.status.collect import StatusSettings
+    from sentinel.status.types import Facts, RequestStats, Vitals
     from sentinel.web.site import Site
 
 _LOG = logging.getLogger("sentinel")
-WRITTEN = 15.0
+METRICS_INTERVAL_S = 15.0
 """Seconds between two text files of a service: as Prometheus usually scrapes."""
 
 
-def seen(store: Store, around: Surroundings, now: Instant, notices: tuple[str, ...]) -> Facts:
+def read_state_facts(
+    store: Store, around: StatusSettings, now: Instant, notices: tuple[str, ...]
+) -> Facts:
     """The facts of the state alone, whether a service is at work or not. Raises StoreError."""
     from msgspec.structs import replace
 
-    from sentinel.status.collect import gather
-    from sentinel.status.view_model import facts
+    from sentinel.status.collect import read_status_inputs
+    from sentinel.status.view_model import build_facts
 
-    return facts(replace(gather(store, around, now), notices=notices))
+    return build_facts(replace(read_status_inputs(store, around, now), notices=notices))
 
 
-def of_settings(settings: Settings) -> Surroundings:
+def build_file_surroundings(settings: Settings) -> StatusSettings:
     """What the file says of what is shown; Slurm is not asked for the cluster's name, and no
     state is made where there is none."""
-    from sentinel.core.due import next_run
-    from sentinel.status.collect import Surroundings
+    from sentinel.core.due import get_next_run
+    from sentinel.status.collect import StatusSettings
     from sentinel.wiring import actions
 
-    return Surroundings(
+    return StatusSettings(
         checks=settings.checks,
         cluster=settings.cluster,
-        zone=app.zone(settings),
-        next_run=next_run,
+        zone=app.get_time_zone(settings),
+        next_run=get_next_run,
         windows=settings.silences,
-        logbook=actions.books(settings, dry_run=True),
-        gpus=_gpus(settings) if app.has_state(settings) else None,
-        pass_every=_pass_every(settings),
+        logbook=actions.open_audit_log(settings, dry_run=True),
+        gpus=_open_gpus_if_kept(settings) if app.has_state(settings) else None,
+        pass_every=_read_pass_interval(settings),
     )
 
 
-def _pass_every(settings: Settings) -> float:
+def _read_pass_interval(settings: Settings) -> float:
     """Seconds between the passes of the chain that is installed; 0 where none is."""
-    from sentinel.chain.folder import Place
+    from sentinel.chain.folder import ChainFolder
     from sentinel.core.errors import SentinelError
 
     try:
-        return float(Place(app.chain_folder(settings)).chain().every)
+        return float(ChainFolder(app.get_chain_folder(settings)).read_chain().every)
     except SentinelError:
         return 0.0
 
 
-def of_world(world: World, log: Logbook, evidence: str = "") -> Surroundings:
+def build_engine_surroundings(
+    world: RuntimeConfig, log: Logbook, evidence: str = ""
+) -> StatusSettings:
     """As a running engine has it, after every reload."""
-    from sentinel.core.due import next_run
-    from sentinel.status.collect import Surroundings
+    from sentinel.core.due import get_next_run
+    from sentinel.status.collect import StatusSettings
 
-    return Surroundings(
+    return StatusSettings(
         checks=tuple(world.checks.values()),
         cluster=world.plan.cluster,
         zone=world.zone,
-        next_run=next_run,
+        next_run=get_next_run,
         windows=tuple(world.plan.windows),
         logbook=log,
         gpus=world.gpus,
@@ -83,29 +87,31 @@ def of_world(world: World, log: Logbook, evidence: str = "") -> Surroundings:
     )
 
 
-def books(settings: Settings) -> Logbook:
+def open_logbook(settings: Settings) -> Logbook:
     """The log of actions in the state."""
-    from sentinel.store.opening import open_books
+    from sentinel.store.opening import open_sql_audit_log
 
-    return open_books(app.state_of(settings), later=True)
+    return open_sql_audit_log(app.get_state_location(settings), later=True)
 
 
-def site(engine: Engine, settings: Settings, clock: SystemClock) -> Site:
+def build_site(engine: Engine, settings: Settings, clock: SystemClock) -> Site:
     """The status page with its API, for a server."""
     from msgspec.structs import replace
 
     from sentinel.web.auth import Gate
-    from sentinel.web.others import Others
+    from sentinel.web.other_clusters import OtherClusters
     from sentinel.web.site import Site
-    from sentinel.web.snapshot_cache import Live
+    from sentinel.web.snapshot_cache import LiveFacts
 
-    log, web, kept = books(settings), settings.web, app.evidence(settings)
-    others = Others(web.others if web else {}, clock)
+    log, web, kept = open_logbook(settings), settings.web, app.get_evidence_folder(settings)
+    others = OtherClusters(web.others if web else {}, clock)
 
-    def around() -> Surroundings:
-        return replace(of_world(engine.world, log, kept), clusters=others.facts())
+    def build_surroundings() -> StatusSettings:
+        return replace(
+            build_engine_surroundings(engine.world, log, kept), clusters=others.list_cluster_facts()
+        )
 
-    live = Live(engine, clock, around, lambda: _counts(engine))
+    live = LiveFacts(engine, clock, build_surroundings, lambda: _count_slurm_requests(engine))
     if web is None:
         return Site(live, Gate())
     token = web.token.reveal() if web.token else ""
@@ -115,17 +121,19 @@ def site(engine: Engine, settings: Settings, clock: SystemClock) -> Site:
     return Site(live, gate, others=others)
 
 
-async def keep_metrics(engine: Engine, settings: Settings, clock: SystemClock) -> None:
+async def write_metrics_forever(engine: Engine, settings: Settings, clock: SystemClock) -> None:
     """For ever: the text file, as `write_metrics`, with what only a service knows."""
     import asyncio
 
     from sentinel.status.types import Vitals
 
-    log = books(settings)
+    log = open_logbook(settings)
     while True:
-        await asyncio.sleep(WRITTEN)
+        await asyncio.sleep(METRICS_INTERVAL_S)
         try:
-            await write_metrics(engine, settings, clock, log, Vitals(slurm=_counts(engine)))
+            await write_metrics(
+                engine, settings, clock, log, Vitals(slurm=_count_slurm_requests(engine))
+            )
         except Exception:
             _LOG.exception("internal error; the metrics of the next round may come again")
 
@@ -145,34 +153,36 @@ async def write_metrics(
 
     from sentinel.core.errors import StoreError
     from sentinel.proc import threads
-    from sentinel.status.collect import gather
-    from sentinel.status.view_model import facts
-    from sentinel.web.textfile import write
+    from sentinel.status.collect import read_status_inputs
+    from sentinel.status.view_model import build_facts
+    from sentinel.web.textfile import write_textfile
 
-    around = of_world(engine.world, log or books(settings))
+    around = build_engine_surroundings(engine.world, log or open_logbook(settings))
     try:
-        material = await engine.read(lambda store: gather(store, around, clock.now()))
-        found, path = facts(material, vitals), settings.metrics.textfile
+        material = await engine.read(lambda store: read_status_inputs(store, around, clock.now()))
+        found, path = build_facts(material, vitals), settings.metrics.textfile
         # In a thread: a file system that hangs must stop the metrics, and nothing else.
-        await asyncio.wrap_future(threads.start("metrics", lambda: write(path, found)))
+        await asyncio.wrap_future(
+            threads.run_in_thread("metrics", lambda: write_textfile(path, found))
+        )
     except (OSError, StoreError) as error:
         why = getattr(error, "strerror", None) or error
         _LOG.warning("metrics: %s: not written: %s", settings.metrics.textfile, why)
 
 
-def _counts(engine: Engine) -> dict[str, Count]:
+def _count_slurm_requests(engine: Engine) -> dict[str, RequestStats]:
     """How often Slurm was asked since the start, by command."""
-    from sentinel.status.types import Count
+    from sentinel.status.types import RequestStats
 
     told: Callable[[], Mapping[str, Any]] = getattr(engine.world.slurm, "counts", dict)
     asked = told()
     return {
-        name: Count(requests=c.requests, failures=c.failures, seconds=c.seconds)
+        name: RequestStats(requests=c.requests, failures=c.failures, seconds=c.seconds)
         for name, c in asked.items()
     }
 
 
-def _gpus(settings: Settings) -> Gpus | None:
+def _open_gpus_if_kept(settings: Settings) -> GpuLedger | None:
     """The ledger, where a check keeps it."""
     kept = any(check.plugin.KEEPS_GPUS for check in settings.checks)
-    return app.open_gpus(settings) if kept else None
+    return app.open_gpu_ledger(settings) if kept else None

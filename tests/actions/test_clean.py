@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from sentinel.actions.clean import Clean
-from sentinel.clean.rules import Rules
+from sentinel.actions.clean import CleanAction
+from sentinel.clean.rules import RetentionRules
 from sentinel.core.actions import Answer, Look, Reply
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import ActionRequest
 from tests.clean.world import WHOLE, checkpoint, mounted, names, renewed
 
-RULES = Rules(r"step(\d+)", complete=WHOLE).text()
+RULES = RetentionRules(r"step(\d+)", complete=WHOLE).rules_text()
 
 
 @pytest.fixture
@@ -35,11 +35,11 @@ NOBODY: Any = None
 
 
 def look(root: Path, *wanted: str, rules: str = RULES) -> Look:
-    return Clean().look(wish(root, *wanted, rules=rules), NOBODY)
+    return CleanAction().look(wish(root, *wanted, rules=rules), NOBODY)
 
 
 def perform(root: Path, *wanted: str, rules: str = RULES) -> Reply:
-    return Clean().perform(wish(root, *wanted, rules=rules), NOBODY)
+    return CleanAction().perform(wish(root, *wanted, rules=rules), NOBODY)
 
 
 def test_it_looks_only_at_what_was_asked_for(root: Path) -> None:

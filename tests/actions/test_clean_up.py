@@ -12,20 +12,20 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from sentinel.actions.clean_up import CleanUp, script
+from sentinel.actions.clean_up import CleanUpAction, read_clean_up_script
 from sentinel.core import node_answers
 from sentinel.core.actions import Answer
 from sentinel.core.cluster import Job, Node
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import ActionRequest
-from sentinel.slurm.node_states import seen
+from sentinel.slurm.node_states import reason_params
 from tests.actions.world import node
 from tests.lab.cgroups import Cgroups
 from tests.lab.waiting import wait_until
 
 DRAINED = node("n1")
 WISH = ActionRequest(
-    action="clean_up", target="n1", reason="x", params={**seen(DRAINED), "jobs": "12"}
+    action="clean_up", target="n1", reason="x", params={**reason_params(DRAINED), "jobs": "12"}
 )
 
 
@@ -48,7 +48,7 @@ class Hands(View):
         self.asked: list[tuple[str, tuple[str, ...]]] = []
 
     def ask_node(self, node: str, argv: Any, stdin: bytes = b"") -> node_answers.Answer:
-        assert stdin == script()
+        assert stdin == read_clean_up_script()
         self.asked.append((node, tuple(argv)))
         return self.answer
 
@@ -59,10 +59,10 @@ def said(text: str, code: int = 0) -> node_answers.Answered:
 
 def test_done_only_when_the_node_says_that_nothing_is_left() -> None:
     """Slurm's view alone does not know; both have the same mark, as nothing changed between."""
-    alone = CleanUp().look(WISH, View())
-    clean = CleanUp().look(WISH, Hands(said("")))
-    kept = CleanUp().look(WISH, Hands(said("kept 9 login bash\n")))
-    left = CleanUp().look(WISH, Hands(said("may 7 1000 python\nkept 9 login bash\n")))
+    alone = CleanUpAction().look(WISH, View())
+    clean = CleanUpAction().look(WISH, Hands(said("")))
+    kept = CleanUpAction().look(WISH, Hands(said("kept 9 login bash\n")))
+    left = CleanUpAction().look(WISH, Hands(said("may 7 1000 python\nkept 9 login bash\n")))
     assert [look.done for look in (alone, clean, kept, left)] == [False, True, True, False]
     assert len({look.mark for look in (alone, clean, kept, left)}) == 1
     assert left.text.endswith("; may 7 1000 python")
@@ -81,7 +81,7 @@ UNHEARD = [
 def test_silence_is_not_clean(answer: node_answers.Answer) -> None:
     """Nor is a script that did not end well."""
     with pytest.raises(CannotTell):
-        CleanUp().look(WISH, Hands(answer))
+        CleanUpAction().look(WISH, Hands(answer))
 
 
 @pytest.mark.parametrize(
@@ -96,14 +96,14 @@ def test_silence_is_not_clean(answer: node_answers.Answer) -> None:
 )
 def test_a_node_that_is_not_fit(found: Node | None, says: str) -> None:
     """Only a drained one that is up, and only for the reason that was seen."""
-    assert CleanUp().look(WISH, View(found)).not_ready.startswith(says)
+    assert CleanUpAction().look(WISH, View(found)).not_ready.startswith(says)
 
 
 @pytest.mark.parametrize("jobs", ["", "12,", "12 13", "0; reboot", "²"])
 def test_jobs_are_numbers_or_nothing_is_run(jobs: str) -> None:
     """A request that names no job would end everything."""
     hands = Hands(said(""))
-    look = CleanUp().look(replace(WISH, params={"jobs": jobs}), hands)
+    look = CleanUpAction().look(replace(WISH, params={"jobs": jobs}), hands)
     assert (look.done, hands.asked) == (False, [])
     assert look.not_ready == "no job is named whose processes are to be ended"
 
@@ -123,7 +123,7 @@ def test_jobs_are_numbers_or_nothing_is_run(jobs: str) -> None:
 def test_what_is_known_after_it_was_done(answer: node_answers.Answer, reply: Answer) -> None:
     """Whoever cannot have begun did nothing; whoever began may have."""
     hands = Hands(answer)
-    assert CleanUp().perform(WISH, hands).answer is reply  # type: ignore[arg-type]
+    assert CleanUpAction().perform(WISH, hands).answer is reply  # type: ignore[arg-type]
     assert hands.asked == [("n1", ("sh", "-s", "end", "12", "1000", "", "5"))]
 
 
@@ -166,7 +166,9 @@ ALONE = str(UID)
 def end(verb: str = "end", jobs: str = JOB, alone: str = ALONE) -> tuple[int, set[tuple[str, ...]]]:
     """Exit code, and the words before the command of each line."""
     argv = ["sh", "-s", verb, jobs, "1000", alone, "1"]
-    done = subprocess.run(argv, input=script(), capture_output=True, timeout=60, check=False)
+    done = subprocess.run(
+        argv, input=read_clean_up_script(), capture_output=True, timeout=60, check=False
+    )
     assert not done.stderr, done.stderr
     return done.returncode, {tuple(line.split()[:2]) for line in done.stdout.decode().splitlines()}
 
@@ -225,10 +227,12 @@ def test_where_processes_cannot_be_seen_nothing_is_clean(sleeper: Any, verb: str
         "PATH=/none",
         "/bin/sh",
         "-c",
-        f"ps() {{ false; }}; {script().decode()}",
+        f"ps() {{ false; }}; {read_clean_up_script().decode()}",
     ]
     for argv in (blind, [*without, "sh", *words.split()[2:]]):
-        done = subprocess.run(argv, input=script(), capture_output=True, timeout=60, check=False)
+        done = subprocess.run(
+            argv, input=read_clean_up_script(), capture_output=True, timeout=60, check=False
+        )
         assert (done.returncode, done.stdout) == (3, b"")
         assert b"cannot be seen" in done.stderr
 
@@ -270,7 +274,7 @@ def test_where_a_tool_dies_half_way_nothing_is_clean_and_no_process_is_ended(
     argv = ["sh", "-s", verb, JOB, "1000", ALONE, "1"]
     env = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
     done = subprocess.run(
-        argv, input=script(), env=env, capture_output=True, timeout=60, check=False
+        argv, input=read_clean_up_script(), env=env, capture_output=True, timeout=60, check=False
     )
     assert (done.returncode, done.stdout) == (3, b"")
     assert b"the processes of this node cannot be seen" in done.stderr
@@ -292,15 +296,15 @@ def test_blindness_after_the_first_signal_is_not_told_as_refused(
     env = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
     argv = ["sh", "-s", "end", JOB, "1000", ALONE, "1"]
     done = subprocess.run(
-        argv, input=script(), env=env, capture_output=True, timeout=60, check=False
+        argv, input=read_clean_up_script(), env=env, capture_output=True, timeout=60, check=False
     )
     assert (done.returncode, done.stdout) == (3, b"signals were sent before\n")
     process.wait(5)
     answer = node_answers.Answered(code=3, out=done.stdout, err=done.stderr)
-    reply = CleanUp().perform(WISH, Hands(answer))
+    reply = CleanUpAction().perform(WISH, Hands(answer))
     assert reply.answer is Answer.UNSURE
     silent = node_answers.Answered(code=3, err=done.stderr)
-    assert CleanUp().perform(WISH, Hands(silent)).answer is Answer.REFUSED
+    assert CleanUpAction().perform(WISH, Hands(silent)).answer is Answer.REFUSED
 
 
 def test_an_inherited_id_is_not_enough_for_a_user_who_may_have_jobs_there(sleeper: Any) -> None:
@@ -383,20 +387,20 @@ class Fresh(Hands):
 def test_slurm_is_asked_anew_whether_the_job_is_there(job: Job, why: str) -> None:
     """What the check knew may be older than the job."""
     wish = replace(WISH, params={**WISH.params, "alone": "1001:alice"})
-    assert CleanUp().look(wish, Fresh(job)).not_ready == why
+    assert CleanUpAction().look(wish, Fresh(job)).not_ready == why
 
 
 @pytest.mark.parametrize("alone", ["x:alice", ":", "1001:alice,;", "1001 1002:alice"])
 def test_users_are_numbers_or_nothing_is_run(alone: str) -> None:
     """A request that was cut or forged."""
     wish = replace(WISH, params={**WISH.params, "alone": alone})
-    assert CleanUp().look(wish, Hands(said(""))).not_ready.startswith("no job is named")
+    assert CleanUpAction().look(wish, Hands(said(""))).not_ready.startswith("no job is named")
 
 
 def test_why_it_was_not_done_is_told() -> None:
     """Not that nothing is left there."""
     blind = node_answers.Answered(code=3, out=b"", err=b"the processes of this node cannot be seen")
-    reply = CleanUp().perform(WISH, Hands(blind))  # type: ignore[arg-type]
+    reply = CleanUpAction().perform(WISH, Hands(blind))  # type: ignore[arg-type]
     assert "cannot be seen" in reply.text
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sentinel.actions.exclude import excluded
+from sentinel.actions.exclude import parse_excluded_nodes
 from sentinel.core.errors import Invalid
 from tests.checks.job.making import job
 
@@ -17,10 +17,10 @@ from tests.checks.job.making import job
 )
 def test_a_pending_jobs_list_is_read_as_slurm_writes_it(text: str, names: tuple[str, ...]) -> None:
     """`node1[8-10]` are three nodes: node50 is not among them."""
-    assert excluded(job(exclude=text)) == names
+    assert parse_excluded_nodes(job(exclude=text)) == names
 
 
 def test_a_list_that_is_none_is_not_an_empty_one() -> None:
     """Whoever adds to it would not know what is there."""
     with pytest.raises(Invalid):
-        excluded(job(exclude="a[1,2"))
+        parse_excluded_nodes(job(exclude="a[1,2"))

@@ -4,9 +4,14 @@ from collections.abc import Callable
 
 import pytest
 
-from sentinel.actions.executor import Actor, Asker, NoSuchAction, Rules
+from sentinel.actions.executor import (
+    ActionExecutor,
+    ActionRequester,
+    ActionRules,
+    UnknownActionError,
+)
 from sentinel.core.action_limits import BreakerSettings, GuardSettings, Limits
-from sentinel.core.actions import ActionRecord, Outcome
+from sentinel.core.actions import ActionOutcome, ActionRecord
 from sentinel.core.cluster import Node
 from sentinel.core.model import ActionRequest
 from sentinel.core.values import Duration, Share
@@ -14,8 +19,8 @@ from tests.actions.model import Change, Fault
 from tests.actions.world import DRAINED, KINDS, SERVICE, SETTINGS, World, node
 from tests.store.book_memory import BookState, MemoryBooks
 
-HAND = Asker(name="alice by hand", consent=True, by_hand=True)
-FORCED = Asker(name="alice by hand", consent=True, by_hand=True, forced=True)
+HAND = ActionRequester(name="alice by hand", consent=True, by_hand=True)
+FORCED = ActionRequester(name="alice by hand", consent=True, by_hand=True, forced=True)
 BREAKER = GuardSettings(breaker=BreakerSettings(nodes=2, share=Share(100)))
 
 
@@ -28,7 +33,7 @@ def world(*nodes: Node, guard: GuardSettings | None = None) -> World:
 
 
 def act(
-    w: World, action: str = "undrain", target: str = "n1", asker: Asker = SERVICE
+    w: World, action: str = "undrain", target: str = "n1", asker: ActionRequester = SERVICE
 ) -> ActionRecord:
     record = w.ask(0, action, target, asker=asker)
     assert record is not None
@@ -39,7 +44,7 @@ def test_what_is_done_is_written_with_its_evidence() -> None:
     """Intent, command, what was seen before and after, when it ended."""
     w = world()
     record = act(w)
-    assert record.outcome is Outcome.DONE
+    assert record.outcome is ActionOutcome.DONE
     assert record.evidence["seen"].startswith("IDLE+DRAIN, reason 'Kill task failed' by root at ")
     assert record.commands == (("scontrol", "update", "NodeName=n1", "State=UNDRAIN"),)
     assert (record.detail, record.by) == ("now IDLE", "drained")
@@ -48,23 +53,23 @@ def test_what_is_done_is_written_with_its_evidence() -> None:
 
 
 FAULTS = [
-    (Fault.REFUSED, Outcome.ERROR, "Invalid node state specified"),
-    (Fault.DEAF, Outcome.NO_EFFECT, "Slurm accepted it, and yet it is IDLE+DRAIN"),
-    (Fault.LOST, Outcome.UNKNOWN, "Socket timed out"),
-    (Fault.LATE, Outcome.UNKNOWN, "could not be read afterwards"),
-    (Fault.BLIND, Outcome.UNKNOWN, "Slurm accepted it; it could not be read afterwards"),
+    (Fault.REFUSED, ActionOutcome.ERROR, "Invalid node state specified"),
+    (Fault.DEAF, ActionOutcome.NO_EFFECT, "Slurm accepted it, and yet it is IDLE+DRAIN"),
+    (Fault.LOST, ActionOutcome.UNKNOWN, "Socket timed out"),
+    (Fault.LATE, ActionOutcome.UNKNOWN, "could not be read afterwards"),
+    (Fault.BLIND, ActionOutcome.UNKNOWN, "Slurm accepted it; it could not be read afterwards"),
 ]
 
 
 @pytest.mark.parametrize(("fault", "outcome", "says"), FAULTS)
-def test_the_log_tells_which(fault: Fault, outcome: Outcome, says: str) -> None:
+def test_the_log_tells_which(fault: Fault, outcome: ActionOutcome, says: str) -> None:
     """An error, success without effect, a time-out: three different outcomes, in Slurm's words."""
     w = world()
     w.slurm.fault = fault
     record = act(w)
     assert (record.outcome, w.records()) == (outcome, [record])
     assert says in record.detail
-    assert (record.ended is None) is outcome.open
+    assert (record.ended is None) is outcome.is_open
 
 
 def test_a_change_that_timed_out_is_read_again_before_anything_is_repeated() -> None:
@@ -75,8 +80,8 @@ def test_a_change_that_timed_out_is_read_again_before_anything_is_repeated() -> 
     assert act(w, asker=FORCED).rule == "unresolved"
     w.time.now += 60
     w.slurm.wake()
-    [resolved] = w.actors[1].resolve()
-    assert (resolved.outcome, resolved.detail) == (Outcome.DONE, "when read again: IDLE")
+    [resolved] = w.actors[1].resolve_open_records()
+    assert (resolved.outcome, resolved.detail) == (ActionOutcome.DONE, "when read again: IDLE")
     assert len(w.slurm.changes) == 1
 
 
@@ -86,10 +91,10 @@ def test_a_change_that_never_came_is_given_up_when_it_cannot_come_any_more() -> 
     w.slurm.fault = Fault.LOST
     act(w)
     w.time.now += 599
-    assert [r.outcome for r in w.actors[0].resolve()] == [Outcome.UNKNOWN]
+    assert [r.outcome for r in w.actors[0].resolve_open_records()] == [ActionOutcome.UNKNOWN]
     w.time.now += 1
-    assert [r.outcome for r in w.actors[0].resolve()] == [Outcome.NO_EFFECT]
-    assert w.actors[0].resolve() == []
+    assert [r.outcome for r in w.actors[0].resolve_open_records()] == [ActionOutcome.NO_EFFECT]
+    assert w.actors[0].resolve_open_records() == []
 
 
 def test_what_something_else_has_covered_is_unclear() -> None:
@@ -101,7 +106,7 @@ def test_what_something_else_has_covered_is_unclear() -> None:
         w.slurm.wake()
         w.slurm.set("n1", flags=DRAINED, reason="Kill task failed", reason_time=1_800_000_001)
         w.time.now += 600
-        assert [r.outcome for r in w.actors[0].resolve()] == [Outcome.UNCLEAR]
+        assert [r.outcome for r in w.actors[0].resolve_open_records()] == [ActionOutcome.UNCLEAR]
 
 
 def test_what_no_installed_kind_can_read_again_is_given_up_too() -> None:
@@ -109,14 +114,14 @@ def test_what_no_installed_kind_can_read_again_is_given_up_too() -> None:
     w = world()
     w.slurm.fault = Fault.LOST
     act(w)
-    without = Actor(Rules(kinds={}), w.books, w.slurm, w.hosts[0])
+    without = ActionExecutor(ActionRules(kinds={}), w.books, w.slurm, w.hosts[0])
     w.time.now += 599
-    assert [r.outcome for r in without.resolve()] == [Outcome.UNKNOWN]
+    assert [r.outcome for r in without.resolve_open_records()] == [ActionOutcome.UNKNOWN]
     w.time.now += 1
-    [given_up] = without.resolve()
-    assert given_up.outcome is Outcome.UNCLEAR
+    [given_up] = without.resolve_open_records()
+    assert given_up.outcome is ActionOutcome.UNCLEAR
     assert "no action undrain is installed" in given_up.detail
-    assert act(w, asker=FORCED).outcome is not Outcome.REFUSED
+    assert act(w, asker=FORCED).outcome is not ActionOutcome.REFUSED
 
 
 def test_another_host_waits_by_its_own_clock() -> None:
@@ -125,9 +130,13 @@ def test_another_host_waits_by_its_own_clock() -> None:
     w.slurm.fault = Fault.LOST
     act(w)
     w.hosts[1].skew = 1e9
-    for seconds, outcome in ((1, Outcome.UNKNOWN), (599, Outcome.UNKNOWN), (1, Outcome.NO_EFFECT)):
+    for seconds, outcome in (
+        (1, ActionOutcome.UNKNOWN),
+        (599, ActionOutcome.UNKNOWN),
+        (1, ActionOutcome.NO_EFFECT),
+    ):
         w.time.now += seconds
-        assert [r.outcome for r in w.actors[1].resolve()] == [outcome]
+        assert [r.outcome for r in w.actors[1].resolve_open_records()] == [outcome]
 
 
 def test_a_blind_resolver_changes_nothing() -> None:
@@ -137,7 +146,7 @@ def test_a_blind_resolver_changes_nothing() -> None:
     act(w)
     w.time.now += 10_000
     w.slurm.up = False
-    assert [r.outcome for r in w.actors[0].resolve()] == [Outcome.UNKNOWN]
+    assert [r.outcome for r in w.actors[0].resolve_open_records()] == [ActionOutcome.UNKNOWN]
 
 
 def meanwhile(change: Callable[[World], object]) -> ActionRecord:
@@ -171,7 +180,7 @@ def test_what_changed_after_the_proof_is_not_touched(
 ) -> None:
     """Withdrawn, with what was different; Slurm is not told anything."""
     record = meanwhile(change)
-    assert record.outcome is Outcome.WITHDRAWN
+    assert record.outcome is ActionOutcome.WITHDRAWN
     assert says in record.detail
 
 
@@ -183,7 +192,7 @@ def test_a_last_look_that_took_long_counts_no_more() -> None:
         w.time.now += 6.0
 
     record = meanwhile(slow)
-    assert record.outcome is Outcome.WITHDRAWN
+    assert record.outcome is ActionOutcome.WITHDRAWN
     assert "the last look was held up for 6s" in record.detail
 
 
@@ -192,18 +201,18 @@ def test_nothing_stands_between_the_last_look_and_the_change() -> None:
     w = world()
 
     class Slow(MemoryBooks):
-        def unresolved(self) -> list[ActionRecord]:
+        def read_unresolved(self) -> list[ActionRecord]:
             w.slurm.set("n1", reason="RMA 4711")
-            return super().unresolved()
+            return super().read_unresolved()
 
-    w.actors[0] = Actor(
-        Rules(kinds=KINDS, actions=SETTINGS, guard=w.guard),
+    w.actors[0] = ActionExecutor(
+        ActionRules(kinds=KINDS, actions=SETTINGS, guard=w.guard),
         Slow(w.books._state),  # type: ignore[attr-defined]
         w.slurm,
         w.hosts[0],
     )
     record = act(w)
-    assert (record.outcome, w.slurm.changes) == (Outcome.WITHDRAWN, [])
+    assert (record.outcome, w.slurm.changes) == (ActionOutcome.WITHDRAWN, [])
     assert "RMA 4711" in record.detail
 
 
@@ -230,7 +239,7 @@ def test_a_drain_that_was_overtaken_is_back_and_told() -> None:
     node = w.slurm.by_name["n1"]
     assert "DRAIN" in node.flags
     assert "RMA 4711 (by author not known)" in node.reason
-    assert record.outcome is Outcome.UNCLEAR
+    assert record.outcome is ActionOutcome.UNCLEAR
     assert "it replaced 'RMA 4711' by author not known" in record.detail
     assert record.evidence["window"].startswith("watched, 250 ms: drained meanwhile: RMA 4711")
     assert record.commands[-1][3] == "State=DRAIN"
@@ -244,10 +253,10 @@ def test_a_log_without_our_change_was_not_read() -> None:
     for w, why in ((silent, "no such file"), (elsewhere, "does not show this change")):
         if w is elsewhere:
             actor, request = w.actors[0], ActionRequest(action="undrain", target="n1", reason="x")
-            record = actor.act(request, SERVICE)
+            record = actor.execute_request(request, SERVICE)
         else:
             record = act(w)
-        assert record.outcome is Outcome.DONE
+        assert record.outcome is ActionOutcome.DONE
         assert record.evidence["window"].startswith("unwatched, 250 ms: ")
         assert why in record.evidence["window"]
 
@@ -264,7 +273,7 @@ def test_a_drain_keeps_the_reason_that_it_replaced() -> None:
     w.slurm.set("n1", flags=frozenset(), reason="")
     record = act(w, "drain")
     assert "RMA 4711" in w.slurm.by_name["n1"].reason
-    assert record.outcome is Outcome.UNCLEAR
+    assert record.outcome is ActionOutcome.UNCLEAR
 
 
 def test_who_drained_it_after_us_is_left_alone() -> None:
@@ -277,9 +286,9 @@ def test_who_drained_it_after_us_is_left_alone() -> None:
 
     request = ActionRequest(action="undrain", target="n1", reason="x")
     w.slurm.after = later
-    record = w.actors[0].act(request, SERVICE)
+    record = w.actors[0].execute_request(request, SERVICE)
     assert w.slurm.by_name["n1"].reason == "bad fan"
-    assert record.outcome is Outcome.UNCLEAR
+    assert record.outcome is ActionOutcome.UNCLEAR
     assert "RMA 4711" in record.detail
 
 
@@ -288,12 +297,12 @@ def test_a_change_that_timed_out_overtakes_nobody_unseen() -> None:
     w = world()
     w.slurm.log = []
     w.slurm.fault = Fault.LATE
-    assert act(w).outcome is Outcome.UNKNOWN
+    assert act(w).outcome is ActionOutcome.UNKNOWN
     w.time.now += 60
     w.slurm.set("n1", reason="RMA 4711", flags=DRAINED, reason_time=1_800_000_001)
     w.slurm.wake()
-    [resolved] = w.actors[1].resolve()
-    assert resolved.outcome is Outcome.UNCLEAR
+    [resolved] = w.actors[1].resolve_open_records()
+    assert resolved.outcome is ActionOutcome.UNCLEAR
     assert "RMA 4711" in w.slurm.by_name["n1"].reason
     assert resolved.evidence["window"].startswith("watched, nobody knows how long")
 
@@ -301,7 +310,7 @@ def test_a_change_that_timed_out_overtakes_nobody_unseen() -> None:
 def test_unneeded_is_neither_done_nor_written() -> None:
     """A node that is as wished costs no cap."""
     w = world(node("n1", drained=False))
-    assert act(w).outcome is Outcome.UNNEEDED
+    assert act(w).outcome is ActionOutcome.UNNEEDED
     assert (w.records(), w.slurm.changes) == ([], [])
 
 
@@ -320,22 +329,22 @@ def test_the_requests_own_limits_count_before_the_configured_ones() -> None:
     """Those of the check that asks."""
     w = world()
     none = Limits(per_hour=0)
-    assert act(w, asker=Asker(name="drained", limits=none)).rule == "per_hour"
+    assert act(w, asker=ActionRequester(name="drained", limits=none)).rule == "per_hour"
 
 
 def test_only_consent_stands_in_for_enabled() -> None:
     """Off by default: a check that nobody switched on changes nothing."""
     w = world()
-    actor = Actor(Rules(kinds=KINDS), w.books, w.slurm, w.hosts[0])
+    actor = ActionExecutor(ActionRules(kinds=KINDS), w.books, w.slurm, w.hosts[0])
     request = ActionRequest(action="undrain", target="n1", reason="x")
-    assert actor.act(request, SERVICE).rule == "disabled"
-    assert actor.act(request, HAND).outcome is Outcome.DONE
+    assert actor.execute_request(request, SERVICE).rule == "disabled"
+    assert actor.execute_request(request, HAND).outcome is ActionOutcome.DONE
 
 
 def test_an_action_that_is_not_installed() -> None:
     """One error that names those that are."""
     w = world()
-    with pytest.raises(NoSuchAction, match=r"no action 'explode'; known: drain, undrain"):
+    with pytest.raises(UnknownActionError, match=r"no action 'explode'; known: drain, undrain"):
         w.ask(0, "explode", "n1")
 
 
@@ -346,7 +355,9 @@ def test_a_dry_run_says_what_a_real_run_does() -> None:
     done = [act(real, "undrain", name, HAND) for name in names]
     imaginary = dry.dry()
     would = [
-        imaginary.act(ActionRequest(action="undrain", target=n, reason=f"number {i}"), HAND)
+        imaginary.execute_request(
+            ActionRequest(action="undrain", target=n, reason=f"number {i}"), HAND
+        )
         for i, n in enumerate(names, 1)
     ]
     assert (dry.records(), dry.slurm.changes) == ([], [])
@@ -362,18 +373,18 @@ def test_many_nodes_at_once_open_the_breaker_and_time_closes_it() -> None:
     """200 nodes drained within minutes: not one is touched until it has been calm for a while."""
     healthy = [node(f"n{i}", drained=False) for i in range(200)]
     w = world(*healthy, guard=BREAKER)
-    w.books.observe(w.slurm.nodes(), w.hosts[0].now())
+    w.books.record_readings(w.slurm.nodes(), w.hosts[0].now())
     w.time.now += 30
     for name in [n.name for n in healthy]:
         w.slurm.set(name, flags=DRAINED, reason="Kill task failed", reason_time=1_800_000_030)
-    w.books.observe(w.slurm.nodes(), w.hosts[0].now())
+    w.books.record_readings(w.slurm.nodes(), w.hosts[0].now())
     first = act(w)
     assert first.rule == "breaker"
     assert "200 of 200 nodes left service within 10m" in first.why
     w.time.now += 1799
     assert act(w, target="n2").rule == "breaker"
     w.time.now += 1
-    assert act(w, target="n3").outcome is Outcome.DONE
+    assert act(w, target="n3").outcome is ActionOutcome.DONE
 
 
 def test_a_slurm_that_is_ill_opens_the_breaker_for_services_only() -> None:
@@ -381,12 +392,12 @@ def test_a_slurm_that_is_ill_opens_the_breaker_for_services_only() -> None:
     w = world()
     w.slurm.up = False
     assert act(w, asker=HAND).rule == "slurm"
-    assert w.books.past("n1").breaker is None
+    assert w.books.read_past_actions("n1").breaker is None
     assert act(w).rule == "slurm"
     w.slurm.up = True
     assert act(w, target="n2").rule == "breaker"
     w.time.now += Duration(1800)
-    assert act(w, target="n2").outcome is Outcome.DONE
+    assert act(w, target="n2").outcome is ActionOutcome.DONE
 
 
 def test_evidence_is_bounded() -> None:
@@ -398,7 +409,7 @@ def test_evidence_is_bounded() -> None:
         reason="y" * 10_000,
         evidence={f"line {i}": "\x1b[31m" + "x" * 10_000 for i in range(100)},
     )
-    record = w.actors[0].act(request, SERVICE)
+    record = w.actors[0].execute_request(request, SERVICE)
     assert len(record.evidence) == 50
     assert max(len(v) for v in record.evidence.values()) == 4000
     assert "\x1b" not in str(record.evidence)

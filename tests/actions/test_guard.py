@@ -6,18 +6,27 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from sentinel.actions.guard import ALWAYS, RULES, SEEN_LATER, Case, crowded, judge, newest, trip
+from sentinel.actions.guard import (
+    GUARD_RULES,
+    LATE_SIGHTING_S,
+    UNFORCEABLE_RULES,
+    GuardCase,
+    explain_breaker_trip,
+    explain_full_caps,
+    find_newest_record,
+    judge_request,
+)
 from sentinel.core.action_limits import BreakerSettings, Limits
 from sentinel.core.actions import (
+    ActionHistory,
+    ActionOutcome,
     ActionRecord,
-    Outcome,
-    Past,
-    Reading,
+    ActionSwitch,
+    GuardVerdict,
+    NodeReading,
     Situation,
-    Switch,
-    Verdict,
 )
-from sentinel.core.clock import Instant, shifted
+from sentinel.core.clock import Instant, shift_instant
 from sentinel.core.model import ActionRequest
 from sentinel.core.values import Duration, Rate, Share
 from sentinel.testing import START
@@ -44,29 +53,31 @@ def before(seconds: float, target: str = "n9", **more: Any) -> ActionRecord:
             "target": target,
             "reason": "",
             "by": "drained",
-            "at": shifted(START, -seconds),
-            "outcome": Outcome.DONE,
+            "at": shift_instant(START, -seconds),
+            "outcome": ActionOutcome.DONE,
             **more,
         }
     )
 
 
-def left(node: str, seconds: float) -> Reading:
-    at = shifted(START, -seconds)
-    return Reading(
+def left(node: str, seconds: float) -> NodeReading:
+    at = shift_instant(START, -seconds)
+    return NodeReading(
         node=node, state="DOWN", reason="", user="", reason_time=None, out=True, seen=at, left=at
     )
 
 
-def returned(node: str, seconds: float) -> Reading:
-    at = shifted(START, -seconds)
+def returned(node: str, seconds: float) -> NodeReading:
+    at = shift_instant(START, -seconds)
     back = left(node, seconds)
     return replace(back, state="IDLE", out=False, left=None, returned=at)
 
 
-def verdict(*records: ActionRecord, now: Instant = START, **seen: Any) -> Verdict:
+def verdict(*records: ActionRecord, now: Instant = START, **seen: Any) -> GuardVerdict:
     """`seen` are fields of the situation."""
-    return judge(REQUEST, Past(records=records), LIMITS, replace(CALM, **seen), now)
+    return judge_request(
+        REQUEST, ActionHistory(records=records), LIMITS, replace(CALM, **seen), now
+    )
 
 
 @pytest.mark.parametrize("action", ["clean_up", "test"])
@@ -75,15 +86,18 @@ def test_what_only_prepares_an_action_makes_it_wait_for_nothing(action: str) -> 
     prepared = before(60, "n1", action=action)
     assert verdict(prepared).allowed
     again = replace(REQUEST, action=action)
-    assert judge(again, Past(records=(prepared,)), LIMITS, CALM, START).rule == "cooldown"
+    assert (
+        judge_request(again, ActionHistory(records=(prepared,)), LIMITS, CALM, START).rule
+        == "cooldown"
+    )
 
 
 def test_calm_and_enabled_it_is_allowed() -> None:
     """Nothing objects, and the verdict says how much room is left."""
-    assert verdict() == Verdict(True, "1 of 3 in this hour")
+    assert verdict() == GuardVerdict(True, "1 of 3 in this hour")
 
 
-OPEN = Switch(since=shifted(START, -100), seconds=1800.0, why="9 nodes left service")
+OPEN = ActionSwitch(since=shift_instant(START, -100), seconds=1800.0, why="9 nodes left service")
 
 ROWS: list[tuple[str, tuple[ActionRecord, ...], Mapping[str, Any], str]] = [
     ("disabled", (), {"enabled": False}, "undrain is not switched on"),
@@ -91,14 +105,19 @@ ROWS: list[tuple[str, tuple[ActionRecord, ...], Mapping[str, Any], str]] = [
     ("breaker", (), {"breaker": OPEN}, "open for 28m 20s: 9 nodes left service"),
     ("breaker", (), {"left": tuple(left(f"n{i}", 599) for i in range(9))}, "9 of 40 nodes left"),
     ("slurm", (), {"unwell": "slurmctld on ctl is down"}, "slurmctld on ctl is down"),
-    ("unresolved", (before(9999, "n1", outcome=Outcome.UNKNOWN),), {}, "is unknown"),
-    ("unresolved", (before(1, "n1", outcome=Outcome.INTENDED),), {}, "is intended"),
-    ("unresolved", (before(1, "n1", outcome=Outcome.UNKNOWN, action="drain"),), {}, "drain of n1"),
+    ("unresolved", (before(9999, "n1", outcome=ActionOutcome.UNKNOWN),), {}, "is unknown"),
+    ("unresolved", (before(1, "n1", outcome=ActionOutcome.INTENDED),), {}, "is intended"),
+    (
+        "unresolved",
+        (before(1, "n1", outcome=ActionOutcome.UNKNOWN, action="drain"),),
+        {},
+        "drain of n1",
+    ),
     ("state", (), {"not_ready": "it is DOWN"}, "it is DOWN"),
     ("suspect", (before(6 * DAY, "n1"), before(5 * DAY, "n1")), {}, "2 times within 7d"),
     ("cooldown", (before(599, "n1"),), {}, "cooldown of 10m: undrain 9m 59s ago"),
     ("cooldown", (before(599, "n1", action="drain"),), {}, "drain 9m 59s ago"),
-    ("cooldown", (before(599, "n1", outcome=Outcome.ERROR),), {}, "cooldown"),
+    ("cooldown", (before(599, "n1", outcome=ActionOutcome.ERROR),), {}, "cooldown"),
     ("others", (), {"returned": (returned("n7", 599),)}, "n7: returned to service"),
     (
         "others",
@@ -159,11 +178,19 @@ BOUNDARIES: list[tuple[str, tuple[ActionRecord, ...], Mapping[str, Any]]] = [
     ("8 of 40 nodes left", (), {"left": tuple(left(f"n{i}", 1) for i in range(8))}),
     ("one node left nine times", (), {"left": tuple(left("n5", i) for i in range(9))}),
     ("9 nodes left long ago", (), {"left": tuple(left(f"n{i}", 600) for i in range(9))}),
-    ("another target is open", (before(9999, "n2", outcome=Outcome.UNKNOWN),), {}),
-    ("what was refused counts for nothing", (before(1, "n1", outcome=Outcome.REFUSED),) * 9, {}),
-    ("nor what was withdrawn", (before(1, "n1", outcome=Outcome.WITHDRAWN),) * 9, {}),
+    ("another target is open", (before(9999, "n2", outcome=ActionOutcome.UNKNOWN),), {}),
+    (
+        "what was refused counts for nothing",
+        (before(1, "n1", outcome=ActionOutcome.REFUSED),) * 9,
+        {},
+    ),
+    ("nor what was withdrawn", (before(1, "n1", outcome=ActionOutcome.WITHDRAWN),) * 9, {}),
     ("once in the window", (before(7 * DAY, "n1"), before(5 * DAY, "n1")), {}),
-    ("what had no effect is no recovery", (before(DAY, "n1", outcome=Outcome.NO_EFFECT),) * 9, {}),
+    (
+        "what had no effect is no recovery",
+        (before(DAY, "n1", outcome=ActionOutcome.NO_EFFECT),) * 9,
+        {},
+    ),
     ("another action is no recovery", (before(DAY, "n1", action="drain"),) * 9, {}),
     ("cooled down", (before(600, "n1"),), {}),
     ("two within the hour", (before(1), before(2), before(3600)), {}),
@@ -172,7 +199,7 @@ BOUNDARIES: list[tuple[str, tuple[ActionRecord, ...], Mapping[str, Any]]] = [
     (
         "our own return, and another's before anything that is remembered",
         (before(700, "n7"),),
-        {"returned": (returned("n7", 3600 + SEEN_LATER), returned("n7", 1))},
+        {"returned": (returned("n7", 3600 + LATE_SIGHTING_S), returned("n7", 1))},
     ),
     ("others' returns of an hour ago", (), {"returned": tuple([returned("n7", 3600)] * 9)}),
     ("one node that came back nine times", (), {"returned": (returned("n7", 700),) * 9}),
@@ -198,21 +225,21 @@ def test_the_other_side_of_each_boundary(
     assert _with(records, facts).allowed, what
 
 
-def _with(records: tuple[ActionRecord, ...], facts: Mapping[str, Any]) -> Verdict:
+def _with(records: tuple[ActionRecord, ...], facts: Mapping[str, Any]) -> GuardVerdict:
     """A `breaker` that is a Switch is stored; settings of it are the situation's."""
     ledger = ("left", "returned")
-    stored = {k: v for k, v in facts.items() if isinstance(v, Switch) or k in ledger}
+    stored = {k: v for k, v in facts.items() if isinstance(v, ActionSwitch) or k in ledger}
     seen = {k: v for k, v in facts.items() if k not in stored}
-    past = Past(records=records, **stored)
-    return judge(REQUEST, past, LIMITS, replace(CALM, **seen), START)
+    past = ActionHistory(records=records, **stored)
+    return judge_request(REQUEST, past, LIMITS, replace(CALM, **seen), START)
 
 
 def test_what_is_about_no_node_neither_trips_the_breaker_nor_waits_for_it_to_trip() -> None:
     """Nobody has looked at the nodes then: 9 of 0 are no catastrophe."""
     nowhere = replace(CALM, nodes=0, partitions={})
-    past = Past(left=tuple(left(f"n{i}", 1) for i in range(9)))
-    assert trip(nowhere, past, START) == ""
-    assert judge(REQUEST, past, LIMITS, nowhere, START).allowed
+    past = ActionHistory(left=tuple(left(f"n{i}", 1) for i in range(9)))
+    assert explain_breaker_trip(nowhere, past, START) == ""
+    assert judge_request(REQUEST, past, LIMITS, nowhere, START).allowed
 
 
 def test_the_cooldown_counts_from_the_last_action() -> None:
@@ -222,13 +249,13 @@ def test_the_cooldown_counts_from_the_last_action() -> None:
 
 def test_what_returns_no_node_does_not_count_those_that_came_back() -> None:
     """Draining goes on while people return nodes."""
-    past = Past(returned=tuple(returned(f"n{i}", 1) for i in range(9)))
-    assert judge(replace(REQUEST, action="drain"), past, LIMITS, CALM, START).allowed
+    past = ActionHistory(returned=tuple(returned(f"n{i}", 1) for i in range(9)))
+    assert judge_request(replace(REQUEST, action="drain"), past, LIMITS, CALM, START).allowed
 
 
 def test_every_rule_is_in_the_table() -> None:
     """A rule that nobody tests does not exist."""
-    assert {row[0] for row in ROWS} == set(RULES)
+    assert {row[0] for row in ROWS} == set(GUARD_RULES)
 
 
 def test_the_first_rule_decides() -> None:
@@ -240,9 +267,9 @@ def test_a_person_may_set_caps_aside_but_not_doubt() -> None:
     """--force: every rule yields but those that say nobody knows what would happen."""
     for rule, records, facts, _ in ROWS:
         found = _with(records, {**facts, "forced": True})
-        assert (found.allowed, found.rule) == ((False, rule) if rule in ALWAYS else (True, "")), (
-            rule
-        )
+        assert (found.allowed, found.rule) == (
+            (False, rule) if rule in UNFORCEABLE_RULES else (True, "")
+        ), rule
 
 
 @pytest.mark.parametrize("jump", [-400 * DAY, 400 * DAY])
@@ -255,16 +282,18 @@ def test_a_wall_clock_that_jumps_changes_nothing(jump: float) -> None:
 
 def test_a_record_of_the_future_is_of_this_moment() -> None:
     """After a reboot with the clock set back nobody knows how old it is: it counts."""
-    other = replace(shifted(START, 30 * DAY), boot="boot-0")
+    other = replace(shift_instant(START, 30 * DAY), boot="boot-0")
     assert verdict(before(0, "n1", at=other)).rule == "cooldown"
 
 
 def test_maintenance_by_hand_ends() -> None:
     """By itself where it was given an end, else when it is switched off."""
-    begun = Switch(since=shifted(START, -7200), seconds=7200.0, why="cooling", by="root")
+    begun = ActionSwitch(
+        since=shift_instant(START, -7200), seconds=7200.0, why="cooling", by="root"
+    )
     for seconds, rule in ((7200.0, ""), (7201.0, "maintenance"), (None, "maintenance")):
-        past = Past(maintenance=replace(begun, seconds=seconds))
-        assert judge(REQUEST, past, LIMITS, CALM, START).rule == rule
+        past = ActionHistory(maintenance=replace(begun, seconds=seconds))
+        assert judge_request(REQUEST, past, LIMITS, CALM, START).rule == rule
 
 
 @pytest.mark.parametrize(
@@ -280,8 +309,8 @@ def test_the_breaker_has_an_absolute_and_a_relative_bound(
     settings: BreakerSettings, gone: int, trips: bool
 ) -> None:
     """Whichever is smaller; a share of few nodes is at least one."""
-    past = Past(left=tuple(left(f"n{i}", 1) for i in range(gone)))
-    assert bool(trip(replace(CALM, breaker=settings), past, START)) is trips
+    past = ActionHistory(left=tuple(left(f"n{i}", 1) for i in range(gone)))
+    assert bool(explain_breaker_trip(replace(CALM, breaker=settings), past, START)) is trips
 
 
 def test_without_partitions_the_share_is_of_all_nodes() -> None:
@@ -289,9 +318,9 @@ def test_without_partitions_the_share_is_of_all_nodes() -> None:
     three = [before(900 + n, f"n{n}") for n in range(3)]
     roomy = replace(LIMITS, per_hour=100)
 
-    def asked(*records: ActionRecord, nodes: int) -> Verdict:
+    def asked(*records: ActionRecord, nodes: int) -> GuardVerdict:
         seen = replace(CALM, partitions={}, nodes=nodes)
-        return judge(REQUEST, Past(records=records), roomy, seen, START)
+        return judge_request(REQUEST, ActionHistory(records=records), roomy, seen, START)
 
     assert asked(*three, nodes=40).allowed
     assert asked(*three, nodes=30).why == "3 of all 30 nodes within the last hour, at most 3"
@@ -301,9 +330,9 @@ def test_without_partitions_the_share_is_of_all_nodes() -> None:
 def test_what_is_looked_at_once_more_before_a_change_are_all_caps_on_others() -> None:
     """This hour's number, the partition's share, and whoever else gives nodes back."""
 
-    def said(*records: ActionRecord, back: tuple[Reading, ...] = (), **limits: Any) -> str:
-        past = Past(records=records, returned=back)
-        return crowded(Case(REQUEST, past, replace(LIMITS, **limits), CALM, START))
+    def said(*records: ActionRecord, back: tuple[NodeReading, ...] = (), **limits: Any) -> str:
+        past = ActionHistory(records=records, returned=back)
+        return explain_full_caps(GuardCase(REQUEST, past, replace(LIMITS, **limits), CALM, START))
 
     two = [before(900 + n, f"n{n}") for n in (2, 3)]
     assert said(*two) == ""
@@ -315,6 +344,6 @@ def test_what_is_looked_at_once_more_before_a_change_are_all_caps_on_others() ->
 def test_the_newest_record_of_a_wish() -> None:
     """The last begun of that action on that target, or none."""
     old, new, other = before(90), before(30), before(10, "n8")
-    assert newest([old, new, other], "undrain", "n9") == new
-    assert newest([old, new, other], "drain", "n9") is None
-    assert newest([], "undrain", "n9") is None
+    assert find_newest_record([old, new, other], "undrain", "n9") == new
+    assert find_newest_record([old, new, other], "drain", "n9") is None
+    assert find_newest_record([], "undrain", "n9") is None

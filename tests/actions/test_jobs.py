@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from sentinel.actions.executor import Actor, Asker
-from sentinel.actions.job_requests import Sighting, about
+from sentinel.actions.executor import ActionExecutor, ActionRequester
+from sentinel.actions.job_requests import StillLogSighting, make_job_request
 from sentinel.clock import SystemClock
 from sentinel.config.settings import Settings
-from sentinel.core.actions import ActionRecord, Outcome, Reply
+from sentinel.core.actions import ActionOutcome, ActionRecord, Reply
 from sentinel.core.cluster import Job
 from sentinel.slurm.job_change import WorkingHands
 from sentinel.wiring import actions, app
@@ -21,7 +21,7 @@ from tests.lab.waiting import wait_until
 from tests.stacks.training import Training
 from tests.store.book_memory import MemoryBooks
 
-ME = Asker(name="progress", consent=True)
+ME = ActionRequester(name="progress", consent=True)
 
 
 class Desk:
@@ -31,11 +31,11 @@ class Desk:
         self.lab = lab
         self.settings = Settings(state=str(folder / "state"))
         self.clock = SystemClock()
-        self.snapshot = actions.slurm(self.settings, self.clock)
-        self.hands = actions.changing(self.settings, self.snapshot)
+        self.snapshot = actions.connect_slurm(self.settings, self.clock)
+        self.hands = actions.make_slurm_hands(self.settings, self.snapshot)
         self.books = MemoryBooks()
 
-    def actor(self, *, dry_run: bool = False, then: Callable[[], object] = bool) -> Actor:
+    def actor(self, *, dry_run: bool = False, then: Callable[[], object] = bool) -> ActionExecutor:
         """`then` happens while evidence is taken."""
         real = self.hands
 
@@ -46,8 +46,8 @@ class Desk:
                 return reply
 
         mine = Meanwhile(self.snapshot, (), None, evidence=real._evidence)
-        rules = actions.rules(self.settings)
-        return Actor(rules, self.books, mine, self.clock, dry_run=dry_run)
+        rules = actions.build_action_rules(self.settings)
+        return ActionExecutor(rules, self.books, mine, self.clock, dry_run=dry_run)
 
     def job(self, job_id: str) -> Job:
         return next(j for j in self.hands.jobs(job_id) if j.state in ("RUNNING", "PENDING"))
@@ -57,12 +57,14 @@ class Desk:
         action: str,
         job_id: str,
         *,
-        seen: Sighting | None = None,
+        seen: StillLogSighting | None = None,
         params: Mapping[str, str] | None = None,
-        actor: Actor | None = None,
+        actor: ActionExecutor | None = None,
     ) -> ActionRecord:
-        request = about(action, self.job(job_id), "no progress", seen=seen, params=params)
-        return (actor or self.actor()).act(request, ME)
+        request = make_job_request(
+            action, self.job(job_id), "no progress", seen=seen, params=params
+        )
+        return (actor or self.actor()).execute_request(request, ME)
 
 
 @pytest.fixture
@@ -71,8 +73,8 @@ def desk(fresh: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
     return Desk(fresh, tmp_path)
 
 
-def seen(path: Path) -> Sighting:
-    return Sighting(path=str(path), size=path.stat().st_size)
+def seen(path: Path) -> StillLogSighting:
+    return StillLogSighting(path=str(path), size=path.stat().st_size)
 
 
 def test_a_requeue_names_the_odd_rank_and_keeps_its_evidence_first(desk: Desk) -> None:
@@ -84,7 +86,7 @@ def test_a_requeue_names_the_odd_rank_and_keeps_its_evidence_first(desk: Desk) -
     places = []
     for action in ("stacks", "requeue"):
         record = desk.ask(action, training.job, seen=seen(log))
-        assert record.outcome is Outcome.DONE
+        assert record.outcome is ActionOutcome.DONE
         assert "rank 5 (node-2) in load_batch (train.py:" in record.detail
         places.append(Path(record.detail.rpartition("evidence in ")[2]))
     assert len({*places}) == 2
@@ -101,9 +103,9 @@ def test_a_log_that_moved_since_it_was_seen_is_no_hang(desk: Desk, action: str) 
     desk.lab.wait_state(job, "RUNNING")
     log, file = desk.lab.work / "log", desk.lab.work / f"stop-{action}"
     log.write_text("iteration 7\n")
-    stale = Sighting(path=str(log), pattern=r"iteration (\d+)", number=6.0)
+    stale = StillLogSighting(path=str(log), pattern=r"iteration (\d+)", number=6.0)
     record = desk.ask(action, job, seen=stale, params={"file": str(file)})
-    assert (record.outcome, record.rule) == (Outcome.REFUSED, "state")
+    assert (record.outcome, record.rule) == (ActionOutcome.REFUSED, "state")
     assert "its progress went from 6 to 7" in record.why
     if action == "stacks":
         return
@@ -114,7 +116,7 @@ def test_a_log_that_moved_since_it_was_seen_is_no_hang(desk: Desk, action: str) 
     fresh = replace(stale, number=7.0)
     actor = desk.actor(then=moves)
     late = desk.ask(action, job, seen=fresh, params={"file": str(file)}, actor=actor)
-    assert late.outcome is Outcome.ERROR
+    assert late.outcome is ActionOutcome.ERROR
     assert "not done, meanwhile its progress went from 7 to 8" in late.detail
     assert desk.lab.states(job) == ["RUNNING"]
     assert not file.exists()
@@ -126,7 +128,11 @@ def test_at_most_so_often_per_job_and_day(desk: Desk) -> None:
     desk.lab.wait_state(job, "RUNNING")
     params = {"signal": "USR1", "to": "batch"}
     outcomes = [desk.ask("cancel", job, params=params) for _ in range(3)]
-    assert [r.outcome for r in outcomes] == [Outcome.DONE, Outcome.DONE, Outcome.REFUSED]
+    assert [r.outcome for r in outcomes] == [
+        ActionOutcome.DONE,
+        ActionOutcome.DONE,
+        ActionOutcome.REFUSED,
+    ]
     assert outcomes[2].rule == "suspect"
 
 
@@ -136,20 +142,20 @@ def test_a_dry_run_changes_nothing_and_says_what_it_would_do(desk: Desk) -> None
     desk.lab.wait_state(job, "RUNNING")
     record = desk.ask("requeue", job, actor=desk.actor(dry_run=True))
     assert (record.outcome, record.commands) == (
-        Outcome.INTENDED,
+        ActionOutcome.INTENDED,
         (("scontrol", "requeue", job),),
     )
     assert desk.lab.states(job) == ["RUNNING"]
-    assert not Path(app.evidence(desk.settings)).exists()
+    assert not Path(app.get_evidence_folder(desk.settings)).exists()
 
 
 def test_without_consent_nothing_is_done(desk: Desk) -> None:
     """Off by default, as all actions."""
     job = desk.lab.sbatch("sleep 600")
     desk.lab.wait_state(job, "RUNNING")
-    request = about("cancel", desk.job(job), "no progress")
-    record = desk.actor().act(request, Asker(name="progress"))
-    assert (record.outcome, record.rule) == (Outcome.REFUSED, "disabled")
+    request = make_job_request("cancel", desk.job(job), "no progress")
+    record = desk.actor().execute_request(request, ActionRequester(name="progress"))
+    assert (record.outcome, record.rule) == (ActionOutcome.REFUSED, "disabled")
 
 
 def test_a_signal_reaches_the_batch_shell_only_where_it_is_meant_to(desk: Desk) -> None:
@@ -158,7 +164,7 @@ def test_a_signal_reaches_the_batch_shell_only_where_it_is_meant_to(desk: Desk) 
     job = desk.lab.sbatch(f"trap 'echo USR1 >{got}' USR1; sleep 600 & wait; sleep 600")
     desk.lab.wait_state(job, "RUNNING")
     record = desk.ask("cancel", job, params={"signal": "USR1", "to": "batch"})
-    assert record.outcome is Outcome.DONE
+    assert record.outcome is ActionOutcome.DONE
     wait_until(got.exists, "the signal")
     assert desk.lab.states(job) == ["RUNNING"]
 
@@ -168,13 +174,13 @@ def test_a_signal_that_is_none_is_refused(desk: Desk) -> None:
     job = desk.lab.sbatch("sleep 600")
     desk.lab.wait_state(job, "RUNNING")
     record = desk.ask("cancel", job, params={"signal": "KILLALL"})
-    assert (record.outcome, record.rule) == (Outcome.REFUSED, "state")
+    assert (record.outcome, record.rule) == (ActionOutcome.REFUSED, "state")
 
 
 def test_a_plain_cancel_ends_the_job(desk: Desk) -> None:
     job = desk.lab.sbatch("sleep 600")
     desk.lab.wait_state(job, "RUNNING")
-    assert desk.ask("cancel", job).outcome is Outcome.DONE
+    assert desk.ask("cancel", job).outcome is ActionOutcome.DONE
     desk.lab.wait_state(job, "CANCELLED")
 
 
@@ -186,8 +192,8 @@ def test_one_element_of_an_array_is_meant_even_if_it_has_the_arrays_number(
     array = desk.lab.sbatch("sleep 600", array="0-2")
     desk.lab.wait_state(array, "RUNNING")
     shared = next(j for j in desk.hands.jobs(array) if j.job_id == array)
-    request = replace(about(action, shared, "no progress"), target=array)
-    assert desk.actor().act(request, ME).outcome is Outcome.DONE
+    request = replace(make_job_request(action, shared, "no progress"), target=array)
+    assert desk.actor().execute_request(request, ME).outcome is ActionOutcome.DONE
     others = [j.state for j in desk.hands.jobs(array) if j.id != shared.id and j.task]
     assert others.count("RUNNING") == 2
 
@@ -200,7 +206,7 @@ def test_a_heterogeneous_job_is_changed_as_a_whole(desk: Desk, action: str) -> N
     job = desk.lab.ask(argv, stdin="#!/bin/sh\nexec sleep 600\n").strip()
     desk.lab.wait_state(job, "PENDING" if later else "RUNNING")
     record = desk.ask(action, job)
-    assert (record.target, record.outcome) == (job, Outcome.DONE)
+    assert (record.target, record.outcome) == (job, ActionOutcome.DONE)
     after = {"cancel": "CANCELLED None", "requeue": "PENDING BeginTime"}
     wanted = [after.get(action, "PENDING JobHeldUser")] * 2
     wait_until(
@@ -213,7 +219,7 @@ def test_a_job_that_may_not_be_requeued_goes_on(desk: Desk) -> None:
     job = desk.lab.sbatch("sleep 600", no_requeue=True)
     desk.lab.wait_state(job, "RUNNING")
     record = desk.ask("requeue", job)
-    assert record.outcome is Outcome.ERROR
+    assert record.outcome is ActionOutcome.ERROR
     assert "Requested operation is presently disabled" in record.detail
     assert desk.lab.states(job) == ["RUNNING"]
 
@@ -222,13 +228,13 @@ def test_a_run_that_is_over_is_left_alone_and_so_is_the_next(desk: Desk) -> None
     """Requeued meanwhile, it runs again under the same number: this one was not meant."""
     job = desk.lab.sbatch("sleep 600")
     desk.lab.wait_state(job, "RUNNING")
-    request = about("cancel", desk.job(job), "no progress")
+    request = make_job_request("cancel", desk.job(job), "no progress")
     earlier = replace(request, params={**request.params, "started": "1000000000"})
-    record = desk.actor().act(earlier, ME)
-    assert (record.outcome, record.detail) == (Outcome.UNNEEDED, "it was started anew since")
+    record = desk.actor().execute_request(earlier, ME)
+    assert (record.outcome, record.detail) == (ActionOutcome.UNNEEDED, "it was started anew since")
     foreign = replace(request, params={**request.params, "user": "bob"})
-    record = desk.actor().act(foreign, ME)
-    assert (record.outcome, record.rule) == (Outcome.REFUSED, "state")
+    record = desk.actor().execute_request(foreign, ME)
+    assert (record.outcome, record.rule) == (ActionOutcome.REFUSED, "state")
     assert "it belongs to root" in record.why
     assert desk.lab.states(job) == ["RUNNING"]
 
@@ -239,13 +245,13 @@ def test_the_kill_switch_is_made_once_and_through_no_link(desk: Desk) -> None:
     desk.lab.wait_state(job, "RUNNING")
     file, target = desk.lab.work / "KILL", desk.lab.work / "victim"
     record = desk.ask("killswitch", job, params={"file": str(file)})
-    assert record.outcome is Outcome.DONE
+    assert record.outcome is ActionOutcome.DONE
     assert file.read_text() == f"sentinel: job {job}: no progress\n"
-    assert desk.ask("killswitch", job, params={"file": str(file)}).outcome is Outcome.UNNEEDED
+    assert desk.ask("killswitch", job, params={"file": str(file)}).outcome is ActionOutcome.UNNEEDED
     link = desk.lab.work / "link"
     link.symlink_to(target)
     record = desk.ask("killswitch", job, params={"file": str(link)})
-    assert record.outcome is Outcome.ERROR
+    assert record.outcome is ActionOutcome.ERROR
     assert not target.exists()
 
 
@@ -260,7 +266,9 @@ def test_a_killswitch_is_written_into_nothing_that_its_owner_put_there_meanwhile
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
     actor = desk.actor(then=lambda: file.symlink_to(pipe))
     record = desk.ask("killswitch", job, params={"file": str(file)}, actor=actor)
-    assert (record.outcome, "File exists" in record.detail) == (Outcome.ERROR, True), record.detail
+    assert (record.outcome, "File exists" in record.detail) == (ActionOutcome.ERROR, True), (
+        record.detail
+    )
     assert os.read(reader, 100) == b""
     os.close(reader)
 
@@ -276,7 +284,7 @@ def test_a_killswitch_is_made_in_its_own_directory_alone(desk: Desk, way: str) -
         (place / name).mkdir(parents=True)
     (place / "link").symlink_to("elsewhere")
     record = desk.ask("killswitch", job, params={"file": f"{place}/{way}"})
-    assert record.outcome is Outcome.ERROR
+    assert record.outcome is ActionOutcome.ERROR
     assert f"it is in {place}/elsewhere by a link or .. on the way" in record.detail
     assert not (place / "elsewhere/stop").exists()
     shutil.rmtree(place)
@@ -287,11 +295,11 @@ def test_hold_keeps_pending_elements_and_leaves_the_running_one(desk: Desk) -> N
     array = desk.lab.sbatch("sleep 600", array="0-4%1")
     wait_until(lambda: "RUNNING" in desk.lab.states(array), "the first element")
     record = desk.ask("hold", array)
-    assert record.outcome is Outcome.DONE
+    assert record.outcome is ActionOutcome.DONE
     reasons = desk.lab.ask(["squeue", "-h", "-r", "-j", array, "-o", "%T %r"]).splitlines()
     assert [r for r in reasons if r.startswith("PENDING")] == ["PENDING JobHeldUser"] * 4
     assert sum(r.startswith("RUNNING") for r in reasons) == 1
-    assert desk.ask("hold", array).outcome is Outcome.UNNEEDED
+    assert desk.ask("hold", array).outcome is ActionOutcome.UNNEEDED
 
 
 def test_exclude_adds_a_node_to_those_that_a_pending_job_avoids(desk: Desk) -> None:
@@ -301,9 +309,9 @@ def test_exclude_adds_a_node_to_those_that_a_pending_job_avoids(desk: Desk) -> N
     assert desk.ask("exclude", job, params={**params, "user": "bob"}).rule == "state"
     assert desk.ask("exclude", job, params={**params, "exclude": ""}).rule == "state"
     record = desk.ask("exclude", job, params=params)
-    assert record.outcome is Outcome.DONE
+    assert record.outcome is ActionOutcome.DONE
     assert desk.lab.ask(["squeue", "-h", "-j", job, "-o", "%x"]).strip() == "node-[0,3]"
-    assert desk.ask("exclude", job, params=params).outcome is Outcome.UNNEEDED
+    assert desk.ask("exclude", job, params=params).outcome is ActionOutcome.UNNEEDED
 
 
 def test_a_path_that_hangs_is_not_taken_for_one_that_stands_still(desk: Desk) -> None:
@@ -311,6 +319,8 @@ def test_a_path_that_hangs_is_not_taken_for_one_that_stands_still(desk: Desk) ->
     job = desk.lab.sbatch("sleep 600")
     desk.lab.wait_state(job, "RUNNING")
     desk.lab.fuse.hold("getattr", "lookup")
-    record = desk.ask("cancel", job, seen=Sighting(path=f"{desk.lab.fuse.point}/data", size=5))
-    assert (record.outcome, record.rule) == (Outcome.REFUSED, "state")
+    record = desk.ask(
+        "cancel", job, seen=StillLogSighting(path=f"{desk.lab.fuse.point}/data", size=5)
+    )
+    assert (record.outcome, record.rule) == (ActionOutcome.REFUSED, "state")
     assert "cannot be seen" in record.why

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from sentinel.actions.drain import Drain
-from sentinel.actions.nodes import LONGEST_REASON, seen, state_of, tagged
-from sentinel.actions.undrain import Undrain
+from sentinel.actions.drain import DrainAction
+from sentinel.actions.nodes import LONGEST_REASON, format_state, reason_params, tag_reason
+from sentinel.actions.undrain import UndrainAction
 from sentinel.core.cluster import Node
 from sentinel.core.model import ActionRequest
 from sentinel.slurm.node_states import FLAGS
@@ -49,28 +49,28 @@ def flagged(*flags: str, **values: Any) -> Node:
 )
 def test_a_reason_is_one_visible_line_with_our_tag(reason: str, told: str) -> None:
     """Doing it twice changes nothing: a record's reason finds its node again."""
-    assert tagged(reason) == told
-    assert tagged(told) == told
+    assert tag_reason(reason) == told
+    assert tag_reason(told) == told
 
 
 def test_a_long_reason_is_cut() -> None:
     """Before Slurm or a table has to."""
-    assert len(tagged("x" * 10_000)) == LONGEST_REASON
+    assert len(tag_reason("x" * 10_000)) == LONGEST_REASON
 
 
 def test_commands() -> None:
     """An argv each; UNDRAIN is the only state that never raises a DOWN node."""
-    assert Drain().commands(request("drain")) == (
+    assert DrainAction().commands(request("drain")) == (
         ("scontrol", "update", "NodeName=n1", "State=DRAIN", "Reason=sentinel: bad GPU"),
     )
-    assert Undrain().commands(request("undrain")) == (
+    assert UndrainAction().commands(request("undrain")) == (
         ("scontrol", "update", "NodeName=n1", "State=UNDRAIN"),
     )
 
 
 def test_a_drain_is_done_when_our_reason_is_there() -> None:
     """A node that somebody else drained is unneeded: its reason must not be lost."""
-    drain, wish = Drain(), request("drain")
+    drain, wish = DrainAction(), request("drain")
     assert not drain.look(wish, View(IDLE)).done
     ours = drain.look(wish, View(replace(DRAINED, reason="sentinel: bad GPU")))
     theirs = drain.look(wish, View(DRAINED))
@@ -80,7 +80,7 @@ def test_a_drain_is_done_when_our_reason_is_there() -> None:
 
 def test_a_drain_without_a_reason_is_not_ready() -> None:
     """Slurm would refuse it too."""
-    assert Drain().look(replace(request("drain"), reason=" "), View(IDLE)).not_ready
+    assert DrainAction().look(replace(request("drain"), reason=" "), View(IDLE)).not_ready
 
 
 @pytest.mark.parametrize("flag", ["POWERED_DOWN", "POWERING_UP", "POWER_UP"])
@@ -89,8 +89,10 @@ def test_a_drain_never_ends_a_job(flag: str) -> None:
     sleeps for nobody can be drained."""
     for state, ready in (("ALLOCATED", False), ("MIXED", False), ("IDLE", True)):
         asleep = replace(IDLE, state=state, flags=frozenset({"CLOUD", flag}))
-        assert bool(Drain().look(request("drain"), View(asleep)).not_ready) is not ready
-    assert not Drain().look(request("drain"), View(replace(IDLE, state="ALLOCATED"))).not_ready
+        assert bool(DrainAction().look(request("drain"), View(asleep)).not_ready) is not ready
+    assert (
+        not DrainAction().look(request("drain"), View(replace(IDLE, state="ALLOCATED"))).not_ready
+    )
 
 
 UNFIT_NODES = [
@@ -100,10 +102,10 @@ UNFIT_NODES = [
 ]
 
 
-@pytest.mark.parametrize("unfit", UNFIT_NODES, ids=state_of)
+@pytest.mark.parametrize("unfit", UNFIT_NODES, ids=format_state)
 def test_an_undrain_only_of_a_node_that_is_up(unfit: Node) -> None:
     """Everything else means that nobody knows what it will be."""
-    look = Undrain().look(request("undrain"), View(unfit))
+    look = UndrainAction().look(request("undrain"), View(unfit))
     assert look.not_ready.startswith("it is ")
     assert not look.done
 
@@ -111,15 +113,15 @@ def test_an_undrain_only_of_a_node_that_is_up(unfit: Node) -> None:
 @pytest.mark.parametrize("fit", [flagged(), flagged(state="MIXED"), flagged("PLANNED")])
 def test_a_drained_node_that_is_up_can_be_undrained(fit: Node) -> None:
     """Also one that still runs jobs, unless the request demands that none does."""
-    assert not Undrain().look(request("undrain"), View(fit)).not_ready
-    strict = Undrain().look(request("undrain", idle="yes"), View(fit)).not_ready
+    assert not UndrainAction().look(request("undrain"), View(fit)).not_ready
+    strict = UndrainAction().look(request("undrain", idle="yes"), View(fit)).not_ready
     assert bool(strict) is (fit.state == "MIXED")
 
 
 def test_a_node_that_is_not_drained_needs_no_undrain() -> None:
     """23.11 to 25.11 leave stale reasons on idle nodes."""
     stale = replace(DRAINED, flags=frozenset())
-    look = Undrain().look(request("undrain"), View(stale))
+    look = UndrainAction().look(request("undrain"), View(stale))
     assert look.done
     assert look.unneeded
 
@@ -132,12 +134,12 @@ def test_a_node_that_is_not_drained_needs_no_undrain() -> None:
         ("reason_time", 1_700_000_001, "its reason time changed from '1700000000'"),
     ],
 )
-@pytest.mark.parametrize("kind", [Drain(), Undrain()])
+@pytest.mark.parametrize("kind", [DrainAction(), UndrainAction()])
 def test_the_reason_that_was_seen_must_still_be_there(
-    kind: Drain | Undrain, field: str, value: object, says: str
+    kind: DrainAction | UndrainAction, field: str, value: object, says: str
 ) -> None:
     """Reason, who gave it and when: the same text given anew is another event."""
-    wish = request("undrain", **seen(DRAINED))
+    wish = request("undrain", **reason_params(DRAINED))
     assert not kind.look(wish, View(DRAINED)).not_ready
     assert says in kind.look(wish, View(replace(DRAINED, **{field: value}))).not_ready
     assert kind.look(wish, View(DRAINED)).mark != (
@@ -148,10 +150,10 @@ def test_the_reason_that_was_seen_must_still_be_there(
 def test_an_undrain_notes_every_flag() -> None:
     """What changes between the proof and the change stops it, be it a flag that nobody knows."""
     wish, looks = request("undrain"), [flagged(), flagged("RESERVED"), flagged("QUARANTINED")]
-    assert len({Undrain().look(wish, View(node)).mark for node in looks}) == 3
+    assert len({UndrainAction().look(wish, View(node)).mark for node in looks}) == 3
 
 
-@pytest.mark.parametrize("kind", [Drain(), Undrain()])
-def test_a_node_that_slurm_does_not_know(kind: Drain | Undrain) -> None:
+@pytest.mark.parametrize("kind", [DrainAction(), UndrainAction()])
+def test_a_node_that_slurm_does_not_know(kind: DrainAction | UndrainAction) -> None:
     """Is not ready for anything."""
     assert kind.look(request("drain"), View()).not_ready == "Slurm knows no such node"

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from sentinel.core.ports import Books
-from sentinel.store.books import SqlBooks
+from sentinel.core.ports import AuditLog
+from sentinel.store.audit_log import SqlAuditLog
 from sentinel.store.sqlite import SqliteBackend
 from tests.actions.model import EPOCH, Fault, Host
 from tests.actions.world import (
@@ -91,7 +91,7 @@ class History:
             setattr(slurm, hook, lambda: None)
             for seconds in (held_up, held_up):
                 self.world.time.now += seconds
-                self.world.actors[1].resolve()
+                self.world.actors[1].resolve_open_records()
             self.world.ask(1, *second)
 
         setattr(slurm, hook, meanwhile)
@@ -125,11 +125,11 @@ class History:
         self.world.slurm.wake()
 
     def resolve(self, actor: int) -> None:
-        self.world.actors[actor].resolve()
+        self.world.actors[actor].resolve_open_records()
 
     def observe(self, actor: int) -> None:
         if self.world.slurm.up:
-            self.world.books.observe(self.world.slurm.nodes(), self._host(actor).now())
+            self.world.books.record_readings(self.world.slurm.nodes(), self._host(actor).now())
 
     def drained_by_slurm(self, name: str) -> None:
         """Never twice within a second, which is as fine as Slurm tells times: it drains a node for
@@ -152,12 +152,12 @@ class History:
         return self.world.hosts[actor % len(self.world.hosts)]
 
 
-def in_memory() -> Callable[[], Books]:
+def in_memory() -> Callable[[], AuditLog]:
     state = BookState()
     return lambda: MemoryBooks(state)
 
 
-def world(open_books: Callable[[], Books], hosts: int) -> World:
+def world(open_books: Callable[[], AuditLog], hosts: int) -> World:
     prod = [node(name, drained=name != "n5") for name in PROD]
     return World(open_books, [*prod, *(node(n, partition="debug") for n in DEBUG)], hosts=hosts)
 
@@ -223,22 +223,22 @@ def test_two_hosts_whose_clocks_jump(steps: list[tuple[Any, ...]]) -> None:
 def test_the_same_over_a_state_directory(steps: list[tuple[Any, ...]]) -> None:
     """Each sentinel with a connection of its own."""
     with TemporaryDirectory() as folder:
-        check(run(world(lambda: SqlBooks(SqliteBackend(folder)), hosts=1), steps))
+        check(run(world(lambda: SqlAuditLog(SqliteBackend(folder)), hosts=1), steps))
 
 
 @pytest.mark.parametrize("crash", ["before", "after"])
 def test_a_crash_leaves_intended_then_unknown_then_the_truth(crash: str, tmp_path: Path) -> None:
     """Killed before or after the change: nothing more is done until it was read again."""
-    found = world(lambda: SqlBooks(SqliteBackend(str(tmp_path))), hosts=1)
+    found = world(lambda: SqlAuditLog(SqliteBackend(str(tmp_path))), hosts=1)
     found.ask(0, "undrain", "n1", crash)
     assert [r.outcome.value for r in found.records()] == ["intended"]
     again = found.ask(1, "undrain" if crash == "before" else "drain", "n1")
     assert again is not None
     assert again.rule == "unresolved"
     found.time.now += 121
-    found.actors[1].resolve()
+    found.actors[1].resolve_open_records()
     found.time.now += 601
-    found.actors[1].resolve()
+    found.actors[1].resolve_open_records()
     outcomes = [r.outcome.value for r in found.records()]
     assert outcomes == [{"before": "no effect", "after": "done"}[crash], "refused"]
     assert len(found.slurm.changes) == {"before": 0, "after": 1}[crash]

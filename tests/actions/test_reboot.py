@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from sentinel.actions.reboot import SAME_BOOT, Reboot
+from sentinel.actions.reboot import SAME_BOOT_S, RebootAction
 from sentinel.core.actions import Answer, Reply
 from sentinel.core.cluster import Node
 from sentinel.core.model import ActionRequest
-from sentinel.slurm.node_states import seen
+from sentinel.slurm.node_states import reason_params
 from tests.actions.test_nodes import View
 from tests.actions.world import node
 
@@ -19,17 +19,17 @@ WISH = ActionRequest(
     action="reboot",
     target="n1",
     reason="tasks in state D",
-    params={**seen(DRAINED), "booted": str(BOOTED)},
+    params={**reason_params(DRAINED), "booted": str(BOOTED)},
 )
 
 
 def look(found: Node, **changes: Any) -> Any:
-    return Reboot().look(replace(WISH, **changes), View(found))
+    return RebootAction().look(replace(WISH, **changes), View(found))
 
 
 def test_the_command_is_slurms_own_and_gives_the_node_back() -> None:
     """ASAP drains until the node is idle, RESUME is what it becomes (scontrol(1))."""
-    assert Reboot().commands(WISH) == (
+    assert RebootAction().commands(WISH) == (
         (
             "scontrol",
             "reboot",
@@ -64,21 +64,21 @@ def test_it_is_done_when_slurm_says_so_or_the_node_was_booted() -> None:
     for flag in ("REBOOT_REQUESTED", "REBOOT_ISSUED"):
         assert look(replace(DRAINED, flags=frozenset({"DRAIN", flag}))).done
     back = replace(DRAINED, flags=frozenset())
-    assert look(replace(back, boot_time=BOOTED + SAME_BOOT + 1)).done
-    assert not look(replace(back, boot_time=BOOTED + SAME_BOOT)).done
+    assert look(replace(back, boot_time=BOOTED + SAME_BOOT_S + 1)).done
+    assert not look(replace(back, boot_time=BOOTED + SAME_BOOT_S)).done
     assert not look(replace(DRAINED, boot_time=BOOTED + 999), params={}).done
 
 
 def test_a_node_that_nobody_drains_needs_none() -> None:
     """Somebody gave it back meanwhile."""
     assert look(replace(DRAINED, flags=frozenset())).unneeded
-    assert Reboot().look(WISH, View()).not_ready == "Slurm knows no such node"
+    assert RebootAction().look(WISH, View()).not_ready == "Slurm knows no such node"
 
 
 ENDING = replace(
     DRAINED, flags=frozenset({"COMPLETING"}), reason="", reason_user="", reason_time=None
 )
-END = replace(WISH, params={**seen(ENDING), "booted": str(BOOTED), "completing": "yes"})
+END = replace(WISH, params={**reason_params(ENDING), "booted": str(BOOTED), "completing": "yes"})
 
 
 class Doing(View):
@@ -110,19 +110,19 @@ def test_a_node_that_is_completing_is_set_down_only_while_no_job_is_there(
     then: dict[str, Any], ran: list[str]
 ) -> None:
     """DOWN ends jobs: DRAIN comes first, and then it is looked whether one has come."""
-    assert [words[1] for words in Reboot().commands(END)] == ["reboot", "update"]
+    assert [words[1] for words in RebootAction().commands(END)] == ["reboot", "update"]
     hands: Any = Doing(replace(ENDING, **then))
-    assert Reboot().perform(END, hands).answer is Answer.ACCEPTED
+    assert RebootAction().perform(END, hands).answer is Answer.ACCEPTED
     assert hands.ran == ran
 
 
 def test_what_completes_is_fit_for_a_reboot_only_where_that_was_asked_for() -> None:
     """And only while it is nothing else."""
-    asked = Reboot().look(END, View(ENDING))
+    asked = RebootAction().look(END, View(ENDING))
     assert not asked.unneeded
     assert not asked.not_ready
-    assert Reboot().look(replace(END, params={}), View(ENDING)).unneeded
+    assert RebootAction().look(replace(END, params={}), View(ENDING)).unneeded
     down = replace(ENDING, flags=frozenset({"COMPLETING", "NOT_RESPONDING"}))
-    assert Reboot().look(END, View(down)).not_ready == "it is IDLE and NOT_RESPONDING"
+    assert RebootAction().look(END, View(down)).not_ready == "it is IDLE and NOT_RESPONDING"
     over = replace(ENDING, flags=frozenset())
-    assert Reboot().look(END, View(over)).unneeded
+    assert RebootAction().look(END, View(over)).unneeded

@@ -5,16 +5,16 @@ from collections.abc import Mapping
 import pytest
 from msgspec.structs import replace
 
-from sentinel.actions.executor import Actor, Rules
-from sentinel.actions.service import Deeds
+from sentinel.actions.executor import ActionExecutor, ActionRules
+from sentinel.actions.service import ActionService
 from sentinel.core.action_limits import ActionSettings, BreakerSettings, GuardSettings, Limits
-from sentinel.core.actions import ActionRecord, Outcome
+from sentinel.core.actions import ActionOutcome, ActionRecord
 from sentinel.core.cluster import Node
 from sentinel.core.errors import StoreError
 from sentinel.core.model import ActionRequest, Finding, Report, Status
 from sentinel.core.ports import Context
 from sentinel.core.values import Duration, Rate, Share
-from sentinel.engine.engine import World
+from sentinel.engine.engine import RuntimeConfig
 from sentinel.store.memory import MemoryStore
 from sentinel.testing import ALL_SEEN, START
 from tests.actions.model import Host, SimSlurm, Time
@@ -62,7 +62,7 @@ class Wishes(PlainCheck):
 class Full(MemoryBooks):
     """A log on a full disk."""
 
-    def observe(self, *_args: object, **_more: object) -> list[object]:  # type: ignore[override]
+    def record_readings(self, *_args: object, **_more: object) -> list[object]:  # type: ignore[override]
         raise StoreError("database or disk is full")
 
 
@@ -85,13 +85,15 @@ class Stage:
         self.slurm, self.state = SimSlurm(self.time, nodes), state or BookState()
         self.log = books(self.state)
         clock = Host(self.time, "host")
-        rules = Rules(kinds=KINDS, actions=settings or {}, guard=GuardSettings(breaker=breaker))
-        actor = Actor(rules, self.log, self.slurm, clock, dry_run=dry_run)
+        rules = ActionRules(
+            kinds=KINDS, actions=settings or {}, guard=GuardSettings(breaker=breaker)
+        )
+        actor = ActionExecutor(rules, self.log, self.slurm, clock, dry_run=dry_run)
         base = world({"drained": wishes}, {"book": channel})
-        base.deeds = Deeds(actor, self.log, self.slurm, clock)  # type: ignore[arg-type]
+        base.deeds = ActionService(actor, self.log, self.slurm, clock)  # type: ignore[arg-type]
         if dry_run:
             base.plan = replace(base.plan, dry_run=True)
-        self.world: World = base
+        self.world: RuntimeConfig = base
 
 
 def drained(count: int) -> list[Node]:
@@ -104,8 +106,8 @@ def actions(book: Book) -> list[tuple[str, str, str]]:
 
 async def passes(scene: Scene, times: int = 1) -> None:
     for _ in range(times):
-        await scene.engine.check("drained")
-        await scene.engine.deliver()
+        await scene.engine.run_check("drained")
+        await scene.engine.deliver_due()
 
 
 def test_a_wish_is_carried_out_and_told() -> None:
@@ -146,7 +148,7 @@ def test_a_death_between_deed_and_word_loses_no_word() -> None:
     first = Stage(Wishes("n1"), drained(1), book, state=state)
     deeds = first.world.deeds
     assert deeds is not None
-    deeds.after(first.world.checks["drained"], Wishes("n1").requests())
+    deeds.act_for_check(first.world.checks["drained"], Wishes("n1").requests())
     assert actions(book) == []
     second = Stage(Wishes("n1"), [node("n1", drained=False)], book, state=state)
     play(lambda scene: passes(scene, 2), second.world, store)
@@ -166,9 +168,11 @@ def test_what_turns_out_late_is_told_however_much_was_done_since() -> None:
         reason="clean",
         by="drained",
         at=START,
-        outcome=Outcome.UNKNOWN,
+        outcome=ActionOutcome.UNKNOWN,
     )
-    tested = (replace(open_, id=f"t{n}", action="test", outcome=Outcome.DONE) for n in range(300))
+    tested = (
+        replace(open_, id=f"t{n}", action="test", outcome=ActionOutcome.DONE) for n in range(300)
+    )
     state.records = {r.id: r for r in (open_, *tested)}
     stage = Stage(Wishes("n1"), [node("n1", drained=False)], book, state=state)
     play(passes, stage.world)
@@ -184,7 +188,7 @@ def test_a_breaker_is_one_message_however_many_nodes_wait() -> None:
     stage = Stage(Wishes(*(f"n{i}" for i in range(1, 201))), calm, group, breaker=breaker)
 
     async def story(scene: Scene) -> None:
-        stage.log.observe(calm, scene.clock.now())
+        stage.log.record_readings(calm, scene.clock.now())
         for i in range(1, 201):
             stage.slurm.set(f"n{i}", flags=DRAINED, reason="Kill task failed", reason_user="root")
         await passes(scene, 3)
@@ -233,8 +237,8 @@ def test_what_cannot_be_written_down_is_not_done() -> None:
 
     async def story(scene: Scene) -> None:
         await passes(scene)
-        await scene.engine.look_at_self()
-        await scene.engine.deliver()
+        await scene.engine.check_self()
+        await scene.engine.deliver_due()
 
     play(story, stage.world)
     assert stage.slurm.changes == []
@@ -250,7 +254,7 @@ def test_a_lost_state_stops_actions_for_an_hour() -> None:
     stage = Stage(Wishes("n1"), drained(1), book)
     deeds = stage.world.deeds
     assert deeds is not None
-    deeds.distrust("the state was damaged and set aside")
+    deeds.pause_actions("the state was damaged and set aside")
     play(passes, stage.world)
     assert stage.slurm.changes == []
     assert [r.rule for r in stage.log.records()] == ["maintenance"]
@@ -272,7 +276,7 @@ def test_a_silence_covers_actions(silent: bool) -> None:
     async def story(scene: Scene) -> None:
         if silent:
             now = scene.clock.now()
-            scene.store.silence(
+            scene.store.put_silence(
                 Silence(
                     id="s", match=Match(node="n1"), starts=now.wall,
                     ends=now.wall + 3600 * SECOND, reason="rack work", who="ops",

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sentinel.config.loader import load
+from sentinel.config.loader import load_config
 from sentinel.config.problems import ConfigError
 from sentinel.config.settings import Settings
 from sentinel.core.action_limits import ActionSettings, BreakerSettings, Limits
@@ -16,7 +16,7 @@ from sentinel.wiring.app import CHANNELS, CHECKS
 def settings(folder: Path, text: str) -> Settings:
     path = folder / "sentinel.yaml"
     path.write_text(text)
-    return load(str(path), CHECKS, CHANNELS).settings
+    return load_config(str(path), CHECKS, CHANNELS).settings
 
 
 def test_by_default_nothing_is_done(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from sentinel.core.errors import StoreError
 from sentinel.core.model import Report
 from sentinel.core.ports import Context
-from sentinel.engine.runtime import World
+from sentinel.engine.runtime import RuntimeConfig
 from sentinel.store.memory import MemoryStore
 from sentinel.store.opening import open_store
 from sentinel.testing import ManualClock
@@ -40,10 +40,10 @@ class Shut(MemoryBooks):
 
     shut = True
 
-    def switch(self, *args: object) -> None:
+    def set_switch(self, *args: object) -> None:
         if self.shut:
             raise StoreError("database is locked")
-        super().switch(*args)  # type: ignore[arg-type]
+        super().set_switch(*args)  # type: ignore[arg-type]
 
 
 class Damaged(MemoryStore):
@@ -58,7 +58,7 @@ class Damaged(MemoryStore):
         return news
 
 
-def other(wishes: Wishes, book: Book) -> World:
+def other(wishes: Wishes, book: Book) -> RuntimeConfig:
     """What a reload makes of the file with other settings of the check."""
     return Stage(wishes, drained(3), book).world
 
@@ -73,9 +73,9 @@ def test_what_an_older_configuration_asks_for_is_not_done() -> None:
     stage = Stage(held, drained(1), book)
 
     async def story(scene: Scene) -> None:
-        run = asyncio.ensure_future(scene.engine.check("drained"))
+        run = asyncio.ensure_future(scene.engine.run_check("drained"))
         await happened(held.at_work)
-        await scene.engine.switch(other(Wishes("n1", granted=False), book))
+        await scene.engine.switch_config(other(Wishes("n1", granted=False), book))
         held.go_on.set()
         await run
 
@@ -96,10 +96,10 @@ def test_nothing_more_is_begun_after_a_reload_or_a_stop(ends: str) -> None:
     stage.slurm.before = held_up
 
     async def story(scene: Scene) -> None:
-        run = asyncio.ensure_future(scene.engine.check("drained"))
+        run = asyncio.ensure_future(scene.engine.run_check("drained"))
         await happened(begun)
         if ends == "reload":
-            await scene.engine.switch(other(Wishes("n1"), book))
+            await scene.engine.switch_config(other(Wishes("n1"), book))
         else:
             scene.engine.stop_acting()
         go_on.set()
@@ -127,12 +127,12 @@ def test_a_long_action_holds_up_no_other_check() -> None:
     stage.slurm.before = held_up
 
     async def story(scene: Scene) -> None:
-        first = asyncio.ensure_future(scene.engine.check("drained"))
+        first = asyncio.ensure_future(scene.engine.run_check("drained"))
         await happened(begun)
-        second = asyncio.ensure_future(scene.engine.check("too"))
-        while not any(run.check == "too" for run in await scene.engine.runs()):
+        second = asyncio.ensure_future(scene.engine.run_check("too"))
+        while not any(run.check == "too" for run in await scene.engine.read_runs()):
             await asyncio.sleep(0.01)
-        await scene.engine.tidy()
+        await scene.engine.prune_state()
         assert not first.done()
         go_on.set()
         await asyncio.gather(first, second)
@@ -146,11 +146,11 @@ def test_the_loss_of_a_state_stops_the_very_next_action(tmp_path: Path) -> None:
     stage = Stage(Wishes("n1"), [node("n1", drained=False)], book)
 
     async def story(scene: Scene) -> None:
-        await scene.engine.check("drained")
+        await scene.engine.run_check("drained")
         for file in tmp_path.glob("sentinel.db*"):
             file.unlink()
         stage.slurm.by_name["n1"] = node("n1")
-        await scene.engine.check("drained")
+        await scene.engine.run_check("drained")
 
     play(story, stage.world, open_store(str(tmp_path), clock.now()).store, clock)  # type: ignore[arg-type]
     assert stage.slurm.changes == []
@@ -166,8 +166,8 @@ def test_until_the_loss_is_written_down_nothing_is_done() -> None:
 
     async def story(scene: Scene) -> None:
         await passes(scene, 2)
-        await scene.engine.look_at_self()
-        await scene.engine.deliver()
+        await scene.engine.check_self()
+        await scene.engine.deliver_due()
         assert stage.log.records() == []
         log.shut = False
         await passes(scene)
@@ -194,11 +194,11 @@ def test_a_bug_in_an_action_is_told_and_costs_the_check_nothing() -> None:
 
     async def story(scene: Scene) -> None:
         await passes(scene)
-        await scene.engine.look_at_self()
-        await scene.engine.deliver()
-        await scene.engine.switch(other(Wishes(), book))
-        await scene.engine.look_at_self()
-        await scene.engine.deliver()
+        await scene.engine.check_self()
+        await scene.engine.deliver_due()
+        await scene.engine.switch_config(other(Wishes(), book))
+        await scene.engine.check_self()
+        await scene.engine.deliver_due()
 
     play(story, stage.world)
     assert book.reasons[0] == "firing"

@@ -2,25 +2,25 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from sentinel.actions.drain import Drain
-from sentinel.actions.executor import Actor, Asker, Rules
-from sentinel.actions.nodes import described
-from sentinel.actions.undrain import Undrain
+from sentinel.actions.drain import DrainAction
+from sentinel.actions.executor import ActionExecutor, ActionRequester, ActionRules
+from sentinel.actions.nodes import describe_node
+from sentinel.actions.undrain import UndrainAction
 from sentinel.core.action_limits import ActionSettings, BreakerSettings, GuardSettings, Limits
-from sentinel.core.actions import ActionRecord, Outcome
+from sentinel.core.actions import ActionOutcome, ActionRecord
 from sentinel.core.clock import SECOND
 from sentinel.core.cluster import Node
 from sentinel.core.model import ActionRequest
-from sentinel.core.ports import Books
+from sentinel.core.ports import AuditLog
 from sentinel.core.values import Duration, Rate, Share
 from sentinel.plugin import Action
 from tests.actions.model import Change, Crash, Host, SimSlurm, Time
 
-KINDS: Mapping[str, Action] = {"drain": Drain(), "undrain": Undrain()}
+KINDS: Mapping[str, Action] = {"drain": DrainAction(), "undrain": UndrainAction()}
 LIMITS = Limits(per_hour=2, share=Share(40), per_node=Rate("2 in 7d"), cooldown=Duration(600))
 SETTINGS = {kind: ActionSettings(enabled=True, limits=LIMITS) for kind in KINDS}
 NEVER = GuardSettings(breaker=BreakerSettings(nodes=1000, share=Share(100)))
-SERVICE = Asker(name="drained")
+SERVICE = ActionRequester(name="drained")
 DRAINED = frozenset({"DRAIN"})
 
 
@@ -43,7 +43,7 @@ class World:
 
     def __init__(
         self,
-        open_books: Callable[[], Books],
+        open_books: Callable[[], AuditLog],
         nodes: Sequence[Node],
         *,
         hosts: int = 2,
@@ -60,16 +60,21 @@ class World:
         self._crash_at = ""
         self._numbers = 0
 
-    def _actor(self, number: int, *, dry_run: bool = False) -> Actor:
-        rules = Rules(kinds=KINDS, actions=SETTINGS, guard=self.guard)
+    def _actor(self, number: int, *, dry_run: bool = False) -> ActionExecutor:
+        rules = ActionRules(kinds=KINDS, actions=SETTINGS, guard=self.guard)
         host = self.hosts[number % len(self.hosts)]
-        return Actor(rules, self._open(), self.slurm, host, dry_run=dry_run)
+        return ActionExecutor(rules, self._open(), self.slurm, host, dry_run=dry_run)
 
-    def dry(self) -> Actor:
+    def dry(self) -> ActionExecutor:
         return self._actor(0, dry_run=True)
 
     def ask(
-        self, actor: int, action: str, target: str, crash: str = "", asker: Asker = SERVICE
+        self,
+        actor: int,
+        action: str,
+        target: str,
+        crash: str = "",
+        asker: ActionRequester = SERVICE,
     ) -> ActionRecord | None:
         """None where the sentinel died in it; it is started again at once, as systemd would."""
         self._numbers += 1
@@ -77,11 +82,11 @@ class World:
         self._crash_at = crash
         self.slurm.after = self._after_change
         try:
-            return self.actors[actor].act(request, asker)
+            return self.actors[actor].execute_request(request, asker)
         except Crash:
             self._crash_at = ""
             self.actors[actor] = self._actor(actor)
-            self.actors[actor].resolve()
+            self.actors[actor].resolve_open_records()
             return None
         finally:
             self._crash_at = ""
@@ -99,11 +104,11 @@ class World:
         """Whoever changes a node holds the only open record about it."""
         if self._crash_at == "before":
             raise Crash
-        about = [r for r in self.books.unresolved() if r.target == change.node]
+        about = [r for r in self.books.read_unresolved() if r.target == change.node]
         if len(about) != 1:
             self.doubts.append(f"{change.node} is changed with {len(about)} open records")
         change.record = about[0].id if about else ""
-        now = described(self.slurm.by_name[change.node])
+        now = describe_node(self.slurm.by_name[change.node])
         if about and about[0].evidence["seen"] != now:
             self.doubts.append(f"proof {about[0].evidence['seen']}, changed {now}")
 
@@ -113,7 +118,7 @@ class World:
 
 
 def tried(world: World, action: str) -> list[ActionRecord]:
-    return [r for r in world.records() if r.action == action and r.outcome.tried]
+    return [r for r in world.records() if r.action == action and r.outcome.is_attempted]
 
 
 def busiest_hour(world: World, action: str, members: Sequence[str] | None = None) -> int:
@@ -126,7 +131,7 @@ def busiest_node(world: World, action: str, window: float) -> int:
     """The most effective actions of a kind on one node within the window."""
     per_node: dict[str, list[float]] = {}
     for record in tried(world, action):
-        if record.outcome.effective:
+        if record.outcome.has_effect:
             per_node.setdefault(record.target, []).append(world.when(record))
     counts = [sum(t <= u < t + window for u in times) for times in per_node.values() for t in times]
     return max(counts, default=0)
@@ -139,8 +144,8 @@ def truth(world: World) -> list[str]:
     for change in world.slurm.changes:
         outcome = by_id[change.record].outcome
         what = f"{change.state} of {change.node}"
-        if change.happened and not outcome.effective:
+        if change.happened and not outcome.has_effect:
             lies.append(f"{what} happened, the log says {outcome.value}")
-        if not change.happened and change.state == "DRAIN" and outcome is Outcome.DONE:
+        if not change.happened and change.state == "DRAIN" and outcome is ActionOutcome.DONE:
             lies.append(f"{what} never happened, the log says done")
     return lies

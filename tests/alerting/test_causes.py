@@ -5,15 +5,15 @@ from typing import Any
 import pytest
 
 from sentinel.alerting.incidents import (
-    JOIN,
-    TRAININGS,
+    JOIN_WINDOW_S,
+    TRAINING_KINDS,
     Causes,
-    importance,
-    joined,
+    assign_incidents,
+    is_always_notified,
+    is_standstill,
     may_be_explained,
-    stands_still,
-    told_anyway,
-    weight,
+    rank_alert,
+    rank_importance,
 )
 from sentinel.checks import KINDS
 from sentinel.core.clock import SECOND, Instant
@@ -37,7 +37,7 @@ def alert(kind: str, subject: str, severity: Status = CRITICAL, at: float = 0.0,
 
 
 def explains(cause: Alert, effect: Alert) -> bool:
-    return Causes([cause, effect]).of(effect) is cause
+    return Causes([cause, effect]).find_cause(effect) is cause
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS))
@@ -162,10 +162,12 @@ def test_paths_of_one_mount_are_one_story() -> None:
     assert not explains(first, alert("quota", "/gpfs/b", at=1, **on))
 
 
-@pytest.mark.parametrize(("seconds", "is_joined"), [(JOIN, True), (JOIN + 1, False)])
+@pytest.mark.parametrize(
+    ("seconds", "is_joined"), [(JOIN_WINDOW_S, True), (JOIN_WINDOW_S + 1, False)]
+)
 def test_only_what_begins_near_its_cause_joins_it(seconds: float, is_joined: bool) -> None:
     """Before it or after it, half an hour; by when both fired, else by when they began."""
-    assert JOIN == 30 * 60
+    assert JOIN_WINDOW_S == 30 * 60
     node, on = alert("nodes", "n3", at=10_000), {"labels": {"node": "n3"}}
     for at in (10_000 + seconds, 10_000 - seconds):
         assert explains(node, alert("gpu", "GPU-1", at=at, **on)) is is_joined
@@ -182,13 +184,13 @@ def test_nothing_explains_what_somebody_took_out() -> None:
     """Nor does what does not fire; and no alert explains itself."""
     node = alert("nodes", "n3")
     gpu = alert("gpu", "GPU-1", labels={"node": "n3"})
-    assert Causes([node, gpu], split={gpu.id}).of(gpu) is None
-    assert Causes([node, gpu], split={node.id}).of(gpu) is node
+    assert Causes([node, gpu], split={gpu.id}).find_cause(gpu) is None
+    assert Causes([node, gpu], split={node.id}).find_cause(gpu) is node
     quiet = alert("nodes", "n3", firing=False)
-    assert Causes([quiet, gpu]).of(gpu) is None
-    assert Causes([node]).of(node) is None
-    assert Causes([node]).root(node) is node
-    assert Causes([node, gpu]).root(gpu) is node
+    assert Causes([quiet, gpu]).find_cause(gpu) is None
+    assert Causes([node]).find_cause(node) is None
+    assert Causes([node]).find_root_cause(node) is node
+    assert Causes([node, gpu]).find_root_cause(gpu) is node
 
 
 def test_the_last_cause_of_a_chain_names_the_incident() -> None:
@@ -202,37 +204,37 @@ def test_the_last_cause_of_a_chain_names_the_incident() -> None:
     old = alert("gpu", "GPU-4", labels={"node": "n3"}, incident="of yesterday")
     alerts = {a.key: a for a in (rack, node, gpu, other, quiet, old)}
     causes = Causes(alerts.values())
-    assert causes.root(gpu) is rack
-    found = {a.key.subject: a.incident for a in joined(alerts, causes)}
+    assert causes.find_root_cause(gpu) is rack
+    found = {a.key.subject: a.incident for a in assign_incidents(alerts, causes)}
     assert found == {"rack r1": rack.id, "n3": rack.id, "GPU-1": rack.id}
 
 
 def test_what_is_told_with_its_cause() -> None:
     """Trainings, drained nodes and diagnoses; not the check itself, and no other kind."""
-    told = {kind for kind in KINDS if told_anyway(alert(kind, "x"))}
+    told = {kind for kind in KINDS if is_always_notified(alert(kind, "x"))}
     assert told == {"job", "log", "drained", "diag"}
-    assert not any(told_anyway(alert(kind, "")) for kind in KINDS)
+    assert not any(is_always_notified(alert(kind, "")) for kind in KINDS)
 
 
 def test_a_training_stands_still() -> None:
     """A critical alert of a job or a log about a training, and no other."""
     for kind in KINDS:
-        assert stands_still(kind, "llm", CRITICAL) is (kind in TRAININGS)
-        assert not stands_still(kind, "", CRITICAL)
-        assert not stands_still(kind, "llm", WARNING)
+        assert is_standstill(kind, "llm", CRITICAL) is (kind in TRAINING_KINDS)
+        assert not is_standstill(kind, "", CRITICAL)
+        assert not is_standstill(kind, "llm", WARNING)
 
 
 def test_what_comes_first_in_a_message() -> None:
     """Trainings by GPU-hours at risk, at least one GPU's; then critical, unknown, and warnings."""
     now = Instant(wall=7200 * SECOND)
-    assert weight(alert("job", "llm", values={"gpus": 64}), now) == (0, -128.0)
-    assert weight(alert("job", "llm", values={"gpus": 0.5}), now) == (0, -2.0)
-    assert weight(alert("job", "llm", values={"gpus": "64"}), now) == (0, -2.0)
-    assert weight(alert("job", "llm", at=9000), now) == (0, 0.0)
-    assert weight(alert("gpu", "GPU-1"), now) == (1, 0.0)
-    assert weight(alert("gpu", "GPU-1", UNKNOWN), now) == (2, 0.0)
-    assert weight(alert("gpu", "GPU-1", WARNING), now) == (3, 0.0)
+    assert rank_alert(alert("job", "llm", values={"gpus": 64}), now) == (0, -128.0)
+    assert rank_alert(alert("job", "llm", values={"gpus": 0.5}), now) == (0, -2.0)
+    assert rank_alert(alert("job", "llm", values={"gpus": "64"}), now) == (0, -2.0)
+    assert rank_alert(alert("job", "llm", at=9000), now) == (0, 0.0)
+    assert rank_alert(alert("gpu", "GPU-1"), now) == (1, 0.0)
+    assert rank_alert(alert("gpu", "GPU-1", UNKNOWN), now) == (2, 0.0)
+    assert rank_alert(alert("gpu", "GPU-1", WARNING), now) == (3, 0.0)
     blind = alert("job", "llm", WARNING, status=UNKNOWN)
-    assert weight(blind, now) == (2, 0.0)
-    assert importance("job", "llm", CRITICAL, UNKNOWN, 8, 2) == (0, -16.0)
-    assert importance("job", "llm", CRITICAL, CRITICAL) == (0, 0.0)
+    assert rank_alert(blind, now) == (2, 0.0)
+    assert rank_importance("job", "llm", CRITICAL, UNKNOWN, 8, 2) == (0, -16.0)
+    assert rank_importance("job", "llm", CRITICAL, CRITICAL) == (0, 0.0)

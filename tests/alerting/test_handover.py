@@ -3,20 +3,20 @@
 import pytest
 from msgspec.structs import replace
 
-from sentinel.alerting.handover import Handed, handed_over, taken_over
-from sentinel.alerting.processor import Plan
+from sentinel.alerting.handover import Handover, export_handover, merge_handover
+from sentinel.alerting.processor import NotificationPlan
 from sentinel.alerting.silences import Orders
-from sentinel.core.model import Alert, Batch, Outgoing, Status, Told
+from sentinel.core.model import Alert, Batch, LastNotified, Outgoing, Status
 from tests.store.nouns import alert, at, outgoing, transition
 
-PLAN = Plan(cluster="lab", policies={}, channels=["mail", "chat"])
-EARLY, LATE = Told(at(1), alert().status), Told(at(2), alert().status)
+PLAN = NotificationPlan(cluster="lab", policies={}, channels=["mail", "chat"])
+EARLY, LATE = LastNotified(at(1), alert().status), LastNotified(at(2), alert().status)
 TOLD = alert(firing=True, count=3, told={"mail": EARLY, "chat": LATE})
 
 
-def batch(*here: Alert, known: bool = False, handed: Handed | None = None) -> Batch:
-    handed = handed or Handed((TOLD,), (transition(),))
-    return taken_over(handed, lambda _: known, {a.key: a for a in here}, PLAN, at(5), Orders())
+def batch(*here: Alert, known: bool = False, handed: Handover | None = None) -> Batch:
+    handed = handed or Handover((TOLD,), (transition(),))
+    return merge_handover(handed, lambda _: known, {a.key: a for a in here}, PLAN, at(5), Orders())
 
 
 def row(reason: str, channel: str = "mail", *, about: str = TOLD.id, key: str = "") -> Outgoing:
@@ -70,15 +70,15 @@ def test_what_waits_was_told_to_nobody() -> None:
     first = row("firing", about=waits.id)
     past = [transition(), replace(transition(), id=first.notification.key)]
     rows = [first, row("resolved", about=waits.id)]
-    found = handed_over([sent, waits, alert("/silent")], past, rows)
-    assert found == Handed((sent,), (transition(),))
+    found = export_handover([sent, waits, alert("/silent")], past, rows)
+    assert found == Handover((sent,), (transition(),))
 
 
 def test_that_it_is_worse_waits_to_be_told() -> None:
     """Who heard that it began hears of its end, and that it is worse before."""
-    found = handed_over([TOLD], [], [row("worse", "chat")])
+    found = export_handover([TOLD], [], [row("worse", "chat")])
     assert found.alerts == (
-        replace(TOLD, told={"mail": EARLY, "chat": Told(at(2), Status.WARNING)}),
+        replace(TOLD, told={"mail": EARLY, "chat": LastNotified(at(2), Status.WARNING)}),
     )
 
 
@@ -86,7 +86,7 @@ def test_an_end_that_waits_is_told_by_whoever_leads() -> None:
     """To those who have heard of the beginning; the first number here is its own."""
     end, past = row("resolved"), replace(transition(), id="alert-/scratch-resolved")
     rows = [row("firing", "chat"), end, row("resolved", "chat", key="never told")]
-    handed = handed_over([], [past], rows)
+    handed = export_handover([], [past], rows)
     twice = replace(handed, ends=(*handed.ends, *handed.ends))  # a crash right after the first
     for given in (handed, twice):
         found = batch(handed=given)
@@ -95,7 +95,7 @@ def test_an_end_that_waits_is_told_by_whoever_leads() -> None:
 
 def test_an_end_that_was_seen_here_is_not_told_again() -> None:
     """Whoever knows the alert has told the end, or will."""
-    handed = handed_over(
+    handed = export_handover(
         [], [replace(transition(), id=row("gone").notification.key)], [row("gone")]
     )
     found = batch(handed=handed, known=True)

@@ -9,73 +9,85 @@ from hypothesis import given
 from hypothesis import strategies as some
 from msgspec.structs import replace
 
-from sentinel.alerting.incidents import JOIN, Causes, Rule, importance
-from sentinel.alerting.observations import Outcome
-from sentinel.alerting.orders import Said, acknowledge, remark, silence_alerts
-from sentinel.alerting.processor import FIRST_LOOK, GATHER, SETTLE, Plan, Rest, digest, review
+from sentinel.alerting.incidents import JOIN_WINDOW_S, CauseRule, Causes, rank_importance
+from sentinel.alerting.observations import RunOutcome
+from sentinel.alerting.orders import Author, acknowledge_alert, make_remark, silence_alerts
+from sentinel.alerting.processor import (
+    FIRST_LOOK,
+    GATHER,
+    SETTLE_S,
+    NotificationPlan,
+    PendingChecks,
+    process_outcomes,
+    review_alerts,
+)
 from sentinel.alerting.settings import Inhibit, Match
 from sentinel.alerting.silences import Ack, Orders
-from sentinel.alerting.slurm_maintenance import orders as maintenances
-from sentinel.alerting.state_machine import FlapPolicy, Policy
-from sentinel.core.clock import SECOND, Instant, shifted
+from sentinel.alerting.slurm_maintenance import maintenance_changes as maintenances
+from sentinel.alerting.state_machine import AlertPolicy, FlapPolicy
+from sentinel.core.clock import SECOND, Instant, shift_instant
 from sentinel.core.cluster import Reservation
 from sentinel.core.model import Alert, Coverage, Finding, Key, Outgoing, Report, Status
-from sentinel.status.incidents import Known, opened, story
-from sentinel.store.rows import decode, encode
+from sentinel.status.incidents import IncidentInputs, describe_incident, group_open_incidents
+from sentinel.store.rows import decode_stored, encode_stored
 from sentinel.testing import START
 
 KINDS = {
     "slurm": "slurm", "nodes": "nodes", "fs": "fs", "gpus": "gpu", "mounts": "fs", "log": "log", "log2": "log",
     "train": "job", "ckpt": "checkpoint", **{f"c{n}": "job" for n in range(11)},
 }  # fmt: skip
-PLAN = Plan(
+PLAN = NotificationPlan(
     cluster="c",
     channels=["mail"],
-    policies={n: Policy(kind=k, blind_after=1) for n, k in KINDS.items()},
+    policies={n: AlertPolicy(kind=k, blind_after=1) for n, k in KINDS.items()},
 )
 OK, WARNING, CRITICAL, UNKNOWN = Status.OK, Status.WARNING, Status.CRITICAL, Status.UNKNOWN
 BLIND = "squeue: slurmctld cannot be reached: no answer within {}s"
 
 
-def saw(check: str, subject: str = "", status: Status = CRITICAL, words: str = "bad", **more: Any) -> Outcome:  # fmt: skip
+def saw(check: str, subject: str = "", status: Status = CRITICAL, words: str = "bad", **more: Any) -> RunOutcome:  # fmt: skip
     """A run that saw one thing; about an empty subject it is the check that cannot see."""
     if not subject:
-        return Outcome(
+        return RunOutcome(
             check=check, kind=KINDS[check], seconds=0.1, report=None,
             itself=Finding(subject="", status=status, summary=words),
         )  # fmt: skip
     found = Finding(subject=subject, status=status, summary=words, **more)
     report = Report(findings=(found,), coverage=Coverage(of="things", meant=1))
     fine = Finding(subject="", status=OK, summary="")
-    return Outcome(check=check, kind=KINDS[check], seconds=0.1, report=report, itself=fine)
+    return RunOutcome(check=check, kind=KINDS[check], seconds=0.1, report=report, itself=fine)
 
 
-def blind(check: str, seconds: int = 5) -> Outcome:
+def blind(check: str, seconds: int = 5) -> RunOutcome:
     return saw(check, status=UNKNOWN, words=BLIND.format(seconds))
 
 
-def sees(check: str) -> Outcome:
+def sees(check: str) -> RunOutcome:
     return saw(check, "x", OK)
 
 
 class Night:
     """The alerts of one channel over time."""
 
-    def __init__(self, plan: Plan = PLAN) -> None:
+    def __init__(self, plan: NotificationPlan = PLAN) -> None:
         self.alerts: dict[Key, Alert] = {}
-        self.plan, self.now, self.rest = plan, START, Rest()
+        self.plan, self.now, self.rest = plan, START, PendingChecks()
         self.orders = Orders()
 
-    def pass_(self, *outcomes: Outcome, after: float = 60) -> list[Outgoing]:
+    def pass_(self, *outcomes: RunOutcome, after: float = 60) -> list[Outgoing]:
         """What is told of these runs."""
-        self.now = shifted(self.now, after)
+        self.now = shift_instant(self.now, after)
         return self._kept(
-            digest(outcomes, self.alerts, self.plan, self.now, self.orders, rest=self.rest)
+            process_outcomes(
+                outcomes, self.alerts, self.plan, self.now, self.orders, rest=self.rest
+            )
         )
 
     def later(self, seconds: float) -> list[Outgoing]:
-        self.now = shifted(self.now, seconds)
-        return self._kept(review(self.alerts, self.plan, self.now, self.orders, rest=self.rest))
+        self.now = shift_instant(self.now, seconds)
+        return self._kept(
+            review_alerts(self.alerts, self.plan, self.now, self.orders, rest=self.rest)
+        )
 
     def _kept(self, batch: Any) -> list[Outgoing]:
         self.alerts |= {a.key: a for a in batch.alerts}
@@ -115,7 +127,7 @@ def test_what_is_blind_for_another_reason_is_told() -> None:
     other = saw("gpus", status=UNKNOWN, words="ssh: no route")
     assert len(said(night.pass_(saw("slurm", "ctl"), blind("c0"), other))) == 2
     assert said(night.pass_(saw("slurm", "ctl", OK), blind("c0"))) == [("slurm", "ctl", "resolved")]
-    assert said(night.later(SETTLE + 1)) == [("c0", "", "firing")]
+    assert said(night.later(SETTLE_S + 1)) == [("c0", "", "firing")]
 
 
 def test_a_node_that_dies_under_a_training() -> None:
@@ -171,7 +183,7 @@ def test_a_topology_that_changes_under_way_loses_nothing() -> None:
     assert said(night.pass_(node, switch)) == [("nodes", "rack s0", "firing")]
     moved = saw("c1", "n1", WARNING, labels={"node": "n1", "rack": "s1"})
     assert said(night.pass_(moved, switch)) == []
-    assert said(night.later(SETTLE + 1)) == [("c1", "n1", "firing")]
+    assert said(night.later(SETTLE_S + 1)) == [("c1", "n1", "firing")]
 
 
 def test_what_begins_in_a_maintenance_is_told_as_one_when_that_is_over() -> None:
@@ -199,16 +211,16 @@ def test_what_begins_in_a_maintenance_is_told_as_one_when_that_is_over() -> None
     assert sorted(said(over)) == [("c1", "n1", "firing"), ("c2", "n2", "firing")]
     assert len({row.group for row in over}) == 1
     assert "began in maintenance reservation firmware" in over[0].notification.note
-    known = Known(
+    known = IncidentInputs(
         alerts=list(night.alerts.values()), history=(), orders=night.orders, now=night.now,
         zone=timezone.utc,
     )  # fmt: skip
-    told = story(quiet[0].id, known)
+    told = describe_incident(quiet[0].id, known)
     assert told["title"] == "maintenance reservation firmware"
     assert [row["reason"] for row in told["timeline"]] == ["begins", "ends"]
     taken = next(a for a in night.alerts.values() if a.key.subject == "n2")
-    said_by = Said("ann", "cli", "")
-    apart = remark(quiet[0].id, "split", said_by, night.now, alert=taken.id)
+    said_by = Author("ann", "cli", "")
+    apart = make_remark(quiet[0].id, "split", said_by, night.now, alert=taken.id)
     night.orders = replace(night.orders, remarks=(apart,))
     night.later(60)
     assert night.alerts[taken.key].incident == taken.id
@@ -228,7 +240,7 @@ def test_a_storm_of_xids_on_one_host() -> None:
     assert said(rows) == [("gpus", "GPU-9", "firing")]
 
 
-def paths(check: str, *seen: tuple[str, Status], **values: str | bool) -> Outcome:
+def paths(check: str, *seen: tuple[str, Status], **values: str | bool) -> RunOutcome:
     """A look of one check at several paths below one mount point."""
     values = {"mount": "/gpfs", **values}
     found = [Finding(subject=p, status=s, summary="full", values=values) for p, s in seen]
@@ -265,7 +277,7 @@ def test_nothing_joins_what_was_told_long_ago() -> None:
     """A node that was acknowledged yesterday explains nothing of today."""
     night, on = Night(), {"labels": {"node": "n3"}}
     night.pass_(saw("nodes", "n3"))
-    rows = night.pass_(saw("gpus", "GPU-1", **on), after=JOIN + 61)
+    rows = night.pass_(saw("gpus", "GPU-1", **on), after=JOIN_WINDOW_S + 61)
     assert said(rows) == [("gpus", "GPU-1", "firing")]
     assert len({a.incident for a in night.alerts.values()}) == 2
 
@@ -310,15 +322,15 @@ ALERTS = some.lists(
         some.sampled_from(sorted(KINDS)),
         some.sampled_from(["", "n1", "n2", "/", "/s", "/s/a", "llm"]),
         some.sampled_from([WARNING, CRITICAL, UNKNOWN]),
-        some.floats(0, 4 * JOIN),
+        some.floats(0, 4 * JOIN_WINDOW_S),
         node=some.sampled_from(["", "n1", "n2"]),
     ),
     unique_by=lambda a: a.key,
 )
 CIRCLE = (
-    Rule(link="node", causes=("nodes", "gpu", "job"), effects=("nodes", "gpu", "job")),
-    Rule(link="path", causes=("fs", "checkpoint"), effects=("fs", "checkpoint")),
-    Rule(link="words"),
+    CauseRule(link="node", causes=("nodes", "gpu", "job"), effects=("nodes", "gpu", "job")),
+    CauseRule(link="path", causes=("fs", "checkpoint"), effects=("fs", "checkpoint")),
+    CauseRule(link="words"),
 )
 
 
@@ -327,11 +339,11 @@ def test_a_root_is_its_own_cause_whatever_the_rules(alerts: list[Alert], circle:
     """Rules in a circle explain nothing away: every alert has a root among those that fire, and not
     all of them are muted."""
     causes = Causes(alerts, CIRCLE) if circle else Causes(alerts)
-    roots = {a.key: causes.root(a) for a in alerts}
+    roots = {a.key: causes.find_root_cause(a) for a in alerts}
     assert {r.key for r in roots.values()} <= set(roots)
     if alerts:
         assert any(root.key == key for key, root in roots.items())
-    assert all(causes.root(root).key == root.key for root in roots.values())
+    assert all(causes.find_root_cause(root).key == root.key for root in roots.values())
 
 
 @given(some.lists(some.sampled_from(sorted(KINDS)), min_size=1, max_size=12), some.data())
@@ -360,18 +372,18 @@ def test_a_dead_training_is_always_told(checks: list[str], data: Any) -> None:
 )
 def test_trainings_that_stand_still_come_first(first: Any, then: Any) -> None:
     """Then what is critical, what cannot be seen, and the rest."""
-    assert importance(*first) < importance(*then)
+    assert rank_importance(*first) < rank_importance(*then)
 
 
 def test_an_effect_that_was_seen_before_its_cause_waits_for_it() -> None:
     """Within one pass: while a check is at work that may find the cause, and no longer."""
     night, on = Night(), {"labels": {"node": "n3"}}
-    night.rest = Rest(checks={"nodes": "nodes"})
+    night.rest = PendingChecks(checks={"nodes": "nodes"})
     assert said(night.pass_(saw("gpus", "GPU-1", **on))) == []
     assert said(night.pass_(saw("mounts", "/m"), after=1)) == [("mounts", "/m", "firing")]
     dead = night.pass_(saw("train", "llm", **on), after=1)
     assert said(dead) == [("train", "llm", "firing")]
-    night.rest = Rest()
+    night.rest = PendingChecks()
     assert said(night.pass_(saw("nodes", "n3"), after=1)) == [("nodes", "n3", "firing")]
     assert night.alerts[Key("c", "gpus", "GPU-1")].held == "told with its cause: nodes n3"
 
@@ -379,11 +391,11 @@ def test_an_effect_that_was_seen_before_its_cause_waits_for_it() -> None:
 def test_an_effect_without_its_cause_is_told_when_the_pass_is_over() -> None:
     """By whichever check ends last; also when that hangs, after a bound."""
     night, on = Night(), {"labels": {"node": "n3"}}
-    night.rest = Rest(checks={"nodes": "nodes"})
+    night.rest = PendingChecks(checks={"nodes": "nodes"})
     assert said(night.pass_(saw("gpus", "GPU-1", **on))) == []
     assert said(night.later(GATHER)) == [("gpus", "GPU-1", "firing")]
     assert said(night.pass_(saw("mounts", "/m", **on), after=1)) == []
-    night.rest = Rest()
+    night.rest = PendingChecks()
     assert said(night.pass_(sees("c1"), after=1)) == [("mounts", "/m", "firing")]
 
 
@@ -391,18 +403,18 @@ def test_what_the_file_mutes_waits_for_its_cause_too() -> None:
     """`inhibit` has the same race as the causes of incidents."""
     rule = Inhibit(when=Match(check="slurm"), mute=Match(kind="checkpoint"))
     night = Night(replace(PLAN, inhibit=[rule]))
-    night.rest = Rest(checks={"slurm": "slurm"})
+    night.rest = PendingChecks(checks={"slurm": "slurm"})
     assert said(night.pass_(saw("ckpt", "/a"))) == []
-    night.rest = Rest(checks={"nodes": "nodes"})
+    night.rest = PendingChecks(checks={"nodes": "nodes"})
     assert said(night.later(1)) == [("ckpt", "/a", "firing")]
 
 
 def test_a_first_look_is_one_message() -> None:
     """All that is wrong already, the training that stands still first, and what is watched."""
     night = Night()
-    night.rest = Rest(checks={"fs": "fs"}, first=True)
+    night.rest = PendingChecks(checks={"fs": "fs"}, first=True)
     assert said(night.pass_(saw("gpus", "GPU-1"), saw("train", "llm"), saw("ckpt", "/c"))) == []
-    night.rest = Rest()
+    night.rest = PendingChecks()
     rows = night.pass_(saw("fs", "/scratch"), after=5)
     assert said(rows)[0] == ("train", "llm", "firing")
     assert len(rows) == 4
@@ -418,7 +430,7 @@ def test_a_first_look_is_one_message() -> None:
 def test_a_first_look_waits_for_no_check_that_hangs() -> None:
     """After a bound what is known is told."""
     night = Night()
-    night.rest = Rest(checks={"fs": "fs"}, first=True)
+    night.rest = PendingChecks(checks={"fs": "fs"}, first=True)
     assert night.pass_(saw("train", "llm")) == []
     assert said(night.later(FIRST_LOOK)) == [("train", "llm", "firing")]
 
@@ -429,18 +441,18 @@ class Life(Night):
     def do(self, deed: str) -> None:
         """An order about every incident of now, as `sentinel incidents` gives it, or a restart."""
         firing = [alert for alert in self.alerts.values() if alert.firing]
-        orders, said_by = self.orders, Said("ann", "cli", "mine")
+        orders, said_by = self.orders, Author("ann", "cli", "mine")
         if deed == "ack":
-            acks = {a.id: acknowledge(firing, a.id, said_by, self.now) for a in firing}
+            acks = {a.id: acknowledge_alert(firing, a.id, said_by, self.now) for a in firing}
             self.orders = replace(orders, acks={**orders.acks, **acks})
         elif deed == "silence":
             quiet = silence_alerts(firing, self.now.wall + 7200 * SECOND, said_by, self.now)
             self.orders = replace(orders, silences=(*orders.silences, quiet))
         elif deed == "split" and firing:
-            apart = remark(firing[0].incident, "split", said_by, self.now, alert=firing[-1].id)
+            apart = make_remark(firing[0].incident, "split", said_by, self.now, alert=firing[-1].id)
             self.orders = replace(orders, remarks=(*orders.remarks, apart))
         elif deed == "restart":
-            stored = [decode(encode(alert), Alert) for alert in self.alerts.values()]
+            stored = [decode_stored(encode_stored(alert), Alert) for alert in self.alerts.values()]
             self.alerts = {alert.key: alert for alert in stored}
 
 
@@ -460,7 +472,7 @@ STEPS = some.lists(
         some.lists(SEEN, max_size=4, unique_by=lambda seen: seen[0]),
         some.dictionaries(some.sampled_from(["train", "log"]), some.booleans()),
         some.sampled_from([(), ("nodes",), ("fs", "slurm")]),
-        some.sampled_from([1, 60, 600, 3 * JOIN]),
+        some.sampled_from([1, 60, 600, 3 * JOIN_WINDOW_S]),
     ),
     max_size=12,
 )
@@ -474,7 +486,7 @@ def test_no_message_about_a_dead_training_is_ever_missing(steps: Any) -> None:
     night, dead = Life(STEADY), {"train": False, "log": False}
     for deed, seen, trainings, at_work, after in steps:
         night.do(deed)
-        night.rest = Rest(checks={name: KINDS[name] for name in at_work})
+        night.rest = PendingChecks(checks={name: KINDS[name] for name in at_work})
         outcomes = [
             saw(check, subject, status, labels={"node": node})
             for check, subject, status, node in seen
@@ -496,10 +508,10 @@ def test_no_message_about_a_dead_training_is_ever_missing(steps: Any) -> None:
                 if a.key.check == name and a.firing
             )
         firing = [a for a in night.alerts.values() if a.firing]
-        known = Known(
+        known = IncidentInputs(
             alerts=firing, history=(), orders=night.orders, now=night.now, zone=timezone.utc
         )
-        assert sum(len(members) for _, members in opened(known)) == len(firing)
+        assert sum(len(members) for _, members in group_open_incidents(known)) == len(firing)
         assert all(a.told or a.held for a in firing)
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from sentinel.alerting.matchers import literally, matchers, matches, word
-from sentinel.alerting.routing import deciding
+from sentinel.alerting.matchers import escape_literal, matches_alert, parse_matchers, parse_word
+from sentinel.alerting.routing import matching_routes
 from sentinel.alerting.settings import Match, Route
 from sentinel.core.errors import Invalid
 from sentinel.core.model import Alert, Key, Status
@@ -59,7 +59,9 @@ def test_which_nodes_a_word_means(
     want: str | list[str], fitting: list[str], others: list[str]
 ) -> None:
     """Host lists are host lists, and an alert without a node has an empty one."""
-    found = [name for name in [*fitting, *others] if matches(Match(node=want), labelled(node=name))]
+    found = [
+        name for name in [*fitting, *others] if matches_alert(Match(node=want), labelled(node=name))
+    ]
     assert found == fitting
 
 
@@ -80,7 +82,7 @@ def test_other_keys_take_wildcards_and_quotes_take_them_away(
     """`*`, `?` and classes of characters, as before."""
 
     def fits(text: str) -> bool:
-        return matches(Match(**{key: want}), replace(ALERT, key=Key("lab", "gpus", text)))
+        return matches_alert(Match(**{key: want}), replace(ALERT, key=Key("lab", "gpus", text)))
 
     assert [text for text in [*fitting, *others] if fits(text)] == fitting
 
@@ -88,9 +90,9 @@ def test_other_keys_take_wildcards_and_quotes_take_them_away(
 @pytest.mark.parametrize("text", ['"', "a\\nb", "=~.*", "!=x", "a*[b]?", "\n", "ü", "", "a,b=c"])
 def test_a_literal_word_fits_its_text_and_no_other(text: str) -> None:
     """Whatever a check calls its subject, a silence of one alert is of that alert."""
-    assert word("subject", literally(text)).hits(text)
-    assert not word("subject", literally(text)).negated
-    assert not word("subject", literally(text)).hits(f"{text}x")
+    assert parse_word("subject", escape_literal(text)).hits(text)
+    assert not parse_word("subject", escape_literal(text)).negated
+    assert not parse_word("subject", escape_literal(text)).hits(f"{text}x")
 
 
 @pytest.mark.parametrize(
@@ -123,9 +125,9 @@ def test_what_cannot_be_meant_is_refused_with_what_to_write(
 ) -> None:
     """And where it stands in a state nevertheless it fits nothing: no alert is kept back by it."""
     with pytest.raises(Invalid, match=says):
-        word(name, text)
-    assert not matches(Match(labels={name: text}), labelled(**{name: text, "node": "gpu-1"}))
-    assert not matches(Match(matchers=[f"{name}{text}"]), labelled(**{name: text}))
+        parse_word(name, text)
+    assert not matches_alert(Match(labels={name: text}), labelled(**{name: text, "node": "gpu-1"}))
+    assert not matches_alert(Match(matchers=[f"{name}{text}"]), labelled(**{name: text}))
 
 
 @pytest.mark.parametrize(
@@ -151,11 +153,11 @@ def test_what_cannot_be_meant_is_refused_with_what_to_write(
 def test_a_list_of_partitions_is_hit_by_any_of_them(want: str | list[str], fits: bool) -> None:
     """A drained node has all of its partitions; != means none of them. In matchers as well."""
     alert = labelled(partition="prod,debug")
-    assert matches(Match(partition=want), alert) is fits
-    assert matches(Match(labels={"partition": want}), alert) is fits
+    assert matches_alert(Match(partition=want), alert) is fits
+    assert matches_alert(Match(labels={"partition": want}), alert) is fits
     if isinstance(want, str):
         text = want if want.startswith(("!", "=")) else f"={want}"
-        assert matches(Match(matchers=[f"partition{text}"]), alert) is fits
+        assert matches_alert(Match(matchers=[f"partition{text}"]), alert) is fits
 
 
 @pytest.mark.parametrize(
@@ -164,12 +166,12 @@ def test_a_list_of_partitions_is_hit_by_any_of_them(want: str | list[str], fits:
 def test_what_is_no_matcher_is_refused(text: str) -> None:
     """Also what is empty: it would be about everything."""
     with pytest.raises(Invalid):
-        matchers(text)
+        parse_matchers(text)
 
 
 def test_a_host_list_with_commas_is_one_matcher() -> None:
     """As is a regular expression with one; a name and an operator begin the next."""
-    found = matchers("node=gpu[1,3],gpu7, check=~a{1,2}, severity!=warning")
+    found = parse_matchers("node=gpu[1,3],gpu7, check=~a{1,2}, severity!=warning")
     assert [(m.name, m.word) for m in found] == [
         ("node", "=gpu[1,3],gpu7"),
         ("check", "=~a{1,2}"),
@@ -180,7 +182,7 @@ def test_a_host_list_with_commas_is_one_matcher() -> None:
 def test_two_million_nodes_in_a_match_are_refused() -> None:
     """In one line."""
     with pytest.raises(Invalid, match="stands for more than 100000 nodes"):
-        word("node", ",".join(f"n{n}" for n in range(2_000_000)))
+        parse_word("node", ",".join(f"n{n}" for n in range(2_000_000)))
 
 
 SAME_AS_ALERTMANAGER = [
@@ -254,7 +256,7 @@ def test_the_operators_mean_what_they_mean_in_alertmanager(tmp_path: Path) -> No
         ours = [
             name
             for text, name in zip(SAME_AS_ALERTMANAGER, names, strict=True)
-            if matches(Match(matchers=[text]), labelled(**labels))
+            if matches_alert(Match(matchers=[text]), labelled(**labels))
         ]
         assert (labels, ours or ["none"]) == (labels, theirs)
 
@@ -277,9 +279,9 @@ def test_of_a_pattern_without_an_end_nobody_can_tell_whether_it_fits(
     """Neither it nor its opposite, unless another key does not fit. It is said once."""
     alert = labelled(user="a" * 100 + "c")
     for want in ("=~(a|aa)+b?(a|aa)+", "!~(a|aa)+b?(a|aa)+"):
-        assert matches(Match(user=want), alert) is None
-        assert matches(Match(user=want), alert) is None
-        assert matches(Match(user=want, check="other"), alert) is False
+        assert matches_alert(Match(user=want), alert) is None
+        assert matches_alert(Match(user=want), alert) is None
+        assert matches_alert(Match(user=want, check="other"), alert) is False
     assert "found no end" in caplog.text
 
 
@@ -287,4 +289,4 @@ def test_a_route_whose_pattern_finds_no_end_is_taken_and_so_are_those_after_it()
     """Nobody who is meant is left out."""
     alert, want = labelled(user="a" * 100 + "c"), "=~(a|aa)+b?(a|aa)+c?d"
     routes = [Route(to=["evil"], match=Match(user=want)), Route(to=["all"]), Route(to=["late"])]
-    assert [route.to for _, route in deciding(alert, routes)] == [["evil"], ["all"]]
+    assert [route.to for _, route in matching_routes(alert, routes)] == [["evil"], ["all"]]

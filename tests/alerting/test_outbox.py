@@ -6,14 +6,14 @@ from msgspec.structs import replace
 from sentinel.alerting.outbox import (
     BLOCKING_ATTEMPTS,
     after_failure,
-    bundles,
-    due,
-    expired,
+    bundle_messages,
+    due_rows,
+    expired_rows,
+    find_overtaken,
     is_due,
     next_wait,
-    overtaken,
 )
-from sentinel.core.clock import Instant, shifted
+from sentinel.core.clock import Instant, shift_instant
 from sentinel.core.errors import ChannelError
 from sentinel.core.model import Notification, Outgoing, Status
 from sentinel.testing import START
@@ -31,28 +31,28 @@ def row(seq: int, alert: str = "a", channel: str = "mail", **more: object) -> Ou
 
 def test_rows_go_in_the_order_in_which_they_were_committed() -> None:
     """Whatever order the store hands them out in."""
-    assert [r.seq for r in due([row(3), row(1), row(2)], START)] == [1, 2, 3]
+    assert [r.seq for r in due_rows([row(3), row(1), row(2)], START)] == [1, 2, 3]
 
 
 def test_a_waiting_row_holds_up_its_channel_and_no_other() -> None:
     """Everything arrives in order once the relay is up; other channels go on."""
     waiting = row(1, tried=START, wait=60.0, attempts=1)
     rows = [waiting, row(2, "b"), row(3, "b", channel="file")]
-    assert [r.seq for r in due(rows, shifted(START, 59))] == [3]
-    assert [r.seq for r in due(rows, shifted(START, 60))] == [1, 2, 3]
+    assert [r.seq for r in due_rows(rows, shift_instant(START, 59))] == [3]
+    assert [r.seq for r in due_rows(rows, shift_instant(START, 60))] == [1, 2, 3]
 
 
 def test_a_refused_row_lets_the_others_pass() -> None:
     """What a server refuses for good must not hold up the resolved message behind it."""
     refused = row(1, tried=START, wait=3600.0, attempts=1, permanent=True)
-    assert [r.seq for r in due([refused, row(2)], START)] == [2]
+    assert [r.seq for r in due_rows([refused, row(2)], START)] == [2]
 
 
 def test_a_row_that_failed_very_often_holds_up_only_its_own_alert() -> None:
     """One message that a server chokes on must not silence the channel."""
     for attempts, passing in ((BLOCKING_ATTEMPTS - 1, []), (BLOCKING_ATTEMPTS, [3])):
         stuck = row(1, tried=START, wait=300.0, attempts=attempts)
-        assert [r.seq for r in due([stuck, row(2), row(3, "b")], START)] == passing
+        assert [r.seq for r in due_rows([stuck, row(2), row(3, "b")], START)] == passing
 
 
 def test_waits_double_up_to_a_bound_and_follow_the_server() -> None:
@@ -73,7 +73,7 @@ def test_waits_double_up_to_a_bound_and_follow_the_server() -> None:
 def test_a_clock_jump_does_not_prolong_a_wait(jump: int) -> None:
     """Within a boot the monotonic clock decides; after a reboot a clock set back makes it due."""
     waiting = row(1, tried=START, wait=60.0, attempts=1)
-    later = shifted(START, 60)
+    later = shift_instant(START, 60)
     assert is_due(
         waiting, Instant(wall=later.wall + jump * 10**6, boot=later.boot, mono=later.mono)
     )
@@ -82,10 +82,10 @@ def test_a_clock_jump_does_not_prolong_a_wait(jump: int) -> None:
 
 def test_only_rows_that_were_tried_for_a_week_are_given_up() -> None:
     """A service that was off for a month still delivers what it owed."""
-    for_a_week = row(1, tried=shifted(START, 7 * 86400 + 1), attempts=300)
-    off_since = row(2, "b", tried=shifted(START, 60), attempts=5)
-    assert expired([for_a_week, off_since, row(3, "c")]) == [for_a_week]
-    assert expired([row(1, tried=shifted(START, 7 * 86400), attempts=300)]) == []
+    for_a_week = row(1, tried=shift_instant(START, 7 * 86400 + 1), attempts=300)
+    off_since = row(2, "b", tried=shift_instant(START, 60), attempts=5)
+    assert expired_rows([for_a_week, off_since, row(3, "c")]) == [for_a_week]
+    assert expired_rows([row(1, tried=shift_instant(START, 7 * 86400), attempts=300)]) == []
 
 
 def test_the_next_wait_is_the_shortest_of_what_nothing_holds_up() -> None:
@@ -97,23 +97,23 @@ def test_the_next_wait_is_the_shortest_of_what_nothing_holds_up() -> None:
     assert next_wait([failed, other], START) == 5.0
     assert next_wait([failed, row(2, channel="file")], START) == 0.0
     assert next_wait([failed, row(2), row(3, "b")], START) == 9.0
-    assert next_wait([failed, row(2)], shifted(START, 9)) == 0.0
+    assert next_wait([failed, row(2)], shift_instant(START, 9)) == 0.0
 
 
 def test_a_group_waits_for_its_others_and_then_goes_together() -> None:
     """group_wait counts from the first; whoever comes within it joins; other groups go on."""
     first = row(1, "a", group="g", hold=30.0)
-    late = row(2, "b", group="g", hold=30.0, created=shifted(START, 29))
+    late = row(2, "b", group="g", hold=30.0, created=shift_instant(START, 29))
     other = row(3, "c", group="h")
-    assert [r.seq for r in due([first, late, other], shifted(START, 29))] == [3]
-    assert [r.seq for r in due([first, late, other], shifted(START, 30))] == [1, 2, 3]
-    assert next_wait([first, late], shifted(START, 29)) == 1.0
+    assert [r.seq for r in due_rows([first, late, other], shift_instant(START, 29))] == [3]
+    assert [r.seq for r in due_rows([first, late, other], shift_instant(START, 30))] == [1, 2, 3]
+    assert next_wait([first, late], shift_instant(START, 29)) == 1.0
 
 
 def test_rows_of_a_group_are_one_message() -> None:
     """500 nodes that fail in one pass are one mail."""
     rows = [row(i, f"alert-{i}", group="g") for i in range(500)]
-    assert [len(m) for m in bundles(rows)] == [500]
+    assert [len(m) for m in bundle_messages(rows)] == [500]
 
 
 def test_a_subject_stands_once_in_a_message_and_in_order() -> None:
@@ -123,14 +123,14 @@ def test_a_subject_stands_once_in_a_message_and_in_order() -> None:
         row(1, "a", group="g"), row(2, "b", group="h"), row(3, "a", group="g"),
         row(4, "b", group="g"), row(5, "c", group="h"),
     ]  # fmt: skip
-    assert [[r.seq for r in m] for m in bundles(rows)] == [[1], [2, 5], [3, 4]]
+    assert [[r.seq for r in m] for m in bundle_messages(rows)] == [[1], [2, 5], [3, 4]]
     changed = [row(1, "a", group="g"), row(2, "b", group="h"), row(3, "b", group="g")]
-    assert [[r.seq for r in m] for m in bundles(changed)] == [[1], [2], [3]]
+    assert [[r.seq for r in m] for m in bundle_messages(changed)] == [[1], [2], [3]]
 
 
 def test_rows_without_a_group_go_alone() -> None:
     """Rows of an older sentinel."""
-    assert [len(m) for m in bundles([row(1, "a"), row(2, "b")])] == [1, 1]
+    assert [len(m) for m in bundle_messages([row(1, "a"), row(2, "b")])] == [1, 1]
 
 
 INTERVAL: dict[str, object] = {"group": "g", "interval": 300.0}
@@ -140,39 +140,39 @@ def test_a_group_is_told_again_only_after_its_interval() -> None:
     """Counted from the last message about it on that channel; other channels and groups go on."""
     told = {("mail", "g"): START}
     rows = [
-        row(1, "a", created=shifted(START, 10), **INTERVAL),
-        row(2, "b", created=shifted(START, 299), **INTERVAL),
-        row(3, "c", channel="chat", created=shifted(START, 10), **INTERVAL),
-        row(4, "d", created=shifted(START, 10), group="h", interval=300.0),
+        row(1, "a", created=shift_instant(START, 10), **INTERVAL),
+        row(2, "b", created=shift_instant(START, 299), **INTERVAL),
+        row(3, "c", channel="chat", created=shift_instant(START, 10), **INTERVAL),
+        row(4, "d", created=shift_instant(START, 10), group="h", interval=300.0),
     ]
-    assert [r.seq for r in due(rows, shifted(START, 299), told)] == [3, 4]
-    assert next_wait(rows[:2], shifted(START, 299), told) == 1.0
-    assert [r.seq for r in due(rows, shifted(START, 300), told)] == [1, 2, 3, 4]
-    assert [r.seq for r in due(rows[:2], shifted(START, 299), {})] == [1, 2]
+    assert [r.seq for r in due_rows(rows, shift_instant(START, 299), told)] == [3, 4]
+    assert next_wait(rows[:2], shift_instant(START, 299), told) == 1.0
+    assert [r.seq for r in due_rows(rows, shift_instant(START, 300), told)] == [1, 2, 3, 4]
+    assert [r.seq for r in due_rows(rows[:2], shift_instant(START, 299), {})] == [1, 2]
 
 
 def test_an_interval_keeps_the_order_of_an_alert() -> None:
     """An end that goes another way does not overtake the beginning that waits."""
-    first = row(1, "a", created=shifted(START, 1), **INTERVAL)
-    end = ended(2, "a", created=shifted(START, 2))
-    assert due([first, end], shifted(START, 3), {("mail", "g"): START}) == []
+    first = row(1, "a", created=shift_instant(START, 1), **INTERVAL)
+    end = ended(2, "a", created=shift_instant(START, 2))
+    assert due_rows([first, end], shift_instant(START, 3), {("mail", "g"): START}) == []
 
 
 def test_a_failed_message_does_not_wait_for_its_interval_again() -> None:
     """It was ripe when it was tried."""
-    failed = row(1, "a", attempts=1, tried=shifted(START, 400), wait=2.0, **INTERVAL)
-    assert due([failed], shifted(START, 402), {("mail", "g"): shifted(START, 399)}) == [
-        replace(failed, hold=0.0)
-    ]
+    failed = row(1, "a", attempts=1, tried=shift_instant(START, 400), wait=2.0, **INTERVAL)
+    assert due_rows(
+        [failed], shift_instant(START, 402), {("mail", "g"): shift_instant(START, 399)}
+    ) == [replace(failed, hold=0.0)]
 
 
 @pytest.mark.parametrize("boot", ["boot-1", "boot-2"])
 def test_a_clock_set_back_does_not_prolong_an_interval(boot: str) -> None:
     """Across a reboot only the wall clock is left; one that lies counts for nothing."""
     now = Instant(wall=START.wall - 10**9, boot=boot, mono=START.mono + 300 * 10**6)
-    for created in (START, shifted(now, -1)):
+    for created in (START, shift_instant(now, -1)):
         waiting = row(1, "a", created=created, **INTERVAL)
-        assert [r.seq for r in due([waiting], now, {("mail", "g"): START})] == [1]
+        assert [r.seq for r in due_rows([waiting], now, {("mail", "g"): START})] == [1]
 
 
 def ended(seq: int, alert: str = "a", **more: object) -> Outgoing:
@@ -188,28 +188,28 @@ def refused(seq: int, alert: str = "a", **more: object) -> Outgoing:
 def test_an_end_waits_for_its_refused_beginning_and_news_does_not() -> None:
     """Nobody hears of the end of what they have not heard of; news tells it all itself."""
     news = replace(row(2), notification=replace(row(2).notification, reason="repeat"))
-    assert due([refused(1), ended(2)], START) == []
-    assert [r.seq for r in due([refused(1), news, ended(3)], START)] == [2, 3]
-    assert [r.seq for r in due([refused(1), ended(2, "b")], START)] == [2]
+    assert due_rows([refused(1), ended(2)], START) == []
+    assert [r.seq for r in due_rows([refused(1), news, ended(3)], START)] == [2, 3]
+    assert [r.seq for r in due_rows([refused(1), ended(2, "b")], START)] == [2]
 
 
 def test_a_new_trouble_does_not_wait_for_a_refused_older_one() -> None:
     """Another episode of the same subject, told by another message."""
     again = replace(row(3), notification=replace(row(3).notification, alert="a2"))
-    assert [r.seq for r in due([refused(1), ended(2), again], START)] == [3]
+    assert [r.seq for r in due_rows([refused(1), ended(2), again], START)] == [3]
 
 
 def test_what_a_newer_message_has_overtaken_is_known_by_its_subject() -> None:
     """Of the same channel; an action says nothing of how the trouble stands."""
     act = replace(row(4), notification=replace(row(4).notification, reason="action"))
     waiting = [refused(1), refused(2, "b"), refused(3, channel="file"), refused(5)]
-    assert [r.seq for r in overtaken(waiting, [row(4)])] == [1]
-    assert overtaken(waiting, [act]) == []
-    assert overtaken([act], [row(5)]) == []
+    assert [r.seq for r in find_overtaken(waiting, [row(4)])] == [1]
+    assert find_overtaken(waiting, [act]) == []
+    assert find_overtaken([act], [row(5)]) == []
 
 
 def test_with_a_beginning_that_is_given_up_goes_its_end() -> None:
     """An end alone would be told after a week."""
-    week = shifted(START, 7 * 86400 + 1)
+    week = shift_instant(START, 7 * 86400 + 1)
     rows = [replace(refused(1), tried=week), ended(2, created=week), ended(3, "b", created=week)]
-    assert [r.seq for r in expired(rows)] == [1, 2]
+    assert [r.seq for r in expired_rows(rows)] == [1, 2]

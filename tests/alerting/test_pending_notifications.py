@@ -5,25 +5,29 @@ from collections.abc import Mapping
 import pytest
 from msgspec.structs import replace
 
-from sentinel.alerting.observations import Outcome
-from sentinel.alerting.processor import Plan, digest, review
-from sentinel.alerting.settings import Escalate, Hours, Inhibit, Match, Route, Window
+from sentinel.alerting.observations import RunOutcome
+from sentinel.alerting.processor import NotificationPlan, process_outcomes, review_alerts
+from sentinel.alerting.settings import Escalate, Hours, Inhibit, Match, Route, SilenceWindow
 from sentinel.alerting.silences import Ack, Orders, Silence
-from sentinel.alerting.state_machine import FlapPolicy, Policy
-from sentinel.core.clock import SECOND, Instant, shifted
+from sentinel.alerting.state_machine import AlertPolicy, FlapPolicy
+from sentinel.core.clock import SECOND, Instant, shift_instant
 from sentinel.core.model import Alert, Batch, Finding, Key, Report, Status
 from sentinel.core.values import Duration
 from sentinel.testing import ALL_SEEN, START
 
-POLICIES = {"disks": Policy(kind="fs"), "slurm": Policy(kind="slurm"), "train": Policy(kind="job")}
-PLAN = Plan(cluster="lab", policies=POLICIES, channels=["mail"])
+POLICIES = {
+    "disks": AlertPolicy(kind="fs"),
+    "slurm": AlertPolicy(kind="slurm"),
+    "train": AlertPolicy(kind="job"),
+}
+PLAN = NotificationPlan(cluster="lab", policies=POLICIES, channels=["mail"])
 DISKS = Match(check="disks")
 
 
 class Night:
     """A sequence of runs and reviews; remembers who was told what, by minute."""
 
-    def __init__(self, plan: Plan = PLAN) -> None:
+    def __init__(self, plan: NotificationPlan = PLAN) -> None:
         self.plan, self.orders = plan, Orders()
         self.alerts: dict[Key, Alert] = {}
         self.told: list[tuple[float, str, str]] = []
@@ -35,20 +39,21 @@ class Night:
             Finding(subject=f"/{i}", status=s, summary=s.value) for i, s in enumerate(statuses)
         )
         itself = Finding(subject="", status=Status.OK, summary="sees")
-        ran = Outcome(
+        ran = RunOutcome(
             check=check,
             kind=POLICIES[check].kind,
             itself=itself,
             report=Report(coverage=ALL_SEEN, findings=findings),
             seconds=0,
         )
-        now = shifted(START, 60 * minute)
-        return self._keep(minute, digest([ran], self.alerts, self.plan, now, self.orders))
+        now = shift_instant(START, 60 * minute)
+        return self._keep(minute, process_outcomes([ran], self.alerts, self.plan, now, self.orders))
 
     def passes(self, minute: float) -> "Night":
         """Nothing new is seen; what is owed is looked at."""
         return self._keep(
-            minute, review(self.alerts, self.plan, shifted(START, 60 * minute), self.orders)
+            minute,
+            review_alerts(self.alerts, self.plan, shift_instant(START, 60 * minute), self.orders),
         )
 
     def silence(self, begin: float, end: float, match: Match = DISKS) -> "Night":
@@ -78,7 +83,7 @@ class Night:
 
 
 def _at(minute: float) -> Instant:
-    return shifted(START, 60 * minute)
+    return shift_instant(START, 60 * minute)
 
 
 OK, WARN, CRIT = Status.OK, Status.WARNING, Status.CRITICAL
@@ -191,7 +196,7 @@ def test_a_new_channel_hears_of_what_already_fires() -> None:
 
 def test_what_is_only_kept_firing_is_told_to_nobody_else() -> None:
     """It is good again: a new channel hears of it if it comes back, not of what seems over."""
-    kept = {"disks": Policy(kind="fs", keep_firing_for=600)}
+    kept = {"disks": AlertPolicy(kind="fs", keep_firing_for=600)}
     night = Night(replace(PLAN, policies=kept)).sees(0, CRIT).sees(1, OK)
     night.plan = replace(night.plan, channels=["mail", "chat"])
     assert night.passes(2).told == [(0, "mail", "firing")]
@@ -200,15 +205,19 @@ def test_what_is_only_kept_firing_is_told_to_nobody_else() -> None:
 
 def test_windows_of_the_file_are_silences() -> None:
     """Fixed ones in the file's zone, recurring ones by crontab."""
-    fixed = Window(match=DISKS, from_="2027-01-15T08:00", until="2027-01-15T09:00", reason="move")
+    fixed = SilenceWindow(
+        match=DISKS, from_="2027-01-15T08:00", until="2027-01-15T09:00", reason="move"
+    )
     night = Night(replace(PLAN, windows=[fixed])).sees(0, CRIT).passes(59).passes(60)
     assert night.told == [(60, "mail", "firing")]
-    weekly = Window(match=DISKS, cron="0 8 * * fri", for_=Duration(7200))
+    weekly = SilenceWindow(match=DISKS, cron="0 8 * * fri", for_=Duration(7200))
     night = Night(replace(PLAN, windows=[weekly])).sees(0, CRIT).passes(119).passes(120)
     assert night.told == [(120, "mail", "firing")]
 
 
-def flips(minutes: Mapping[float, Status], plan: Plan = PLAN) -> list[tuple[float, str]]:
+def flips(
+    minutes: Mapping[float, Status], plan: NotificationPlan = PLAN
+) -> list[tuple[float, str]]:
     night = Night(plan)
     for minute, status in minutes.items():
         night.sees(minute, status)
@@ -242,7 +251,7 @@ def test_few_changes_are_no_flapping() -> None:
 
 def test_flapping_can_be_turned_off() -> None:
     """`changes: 0`."""
-    off = {"disks": Policy(kind="fs", flap=FlapPolicy(changes=0))}
+    off = {"disks": AlertPolicy(kind="fs", flap=FlapPolicy(changes=0))}
     story = {i * 1.0: CRIT if i % 2 == 0 else OK for i in range(30)}
     assert "flapping" not in [r for _, r in flips(story, replace(PLAN, policies=off))]
 

@@ -5,18 +5,18 @@ from collections.abc import Sequence
 import pytest
 from msgspec.structs import replace
 
-from sentinel.alerting.observations import Outcome
-from sentinel.alerting.processor import Plan, digest, forget
+from sentinel.alerting.observations import RunOutcome
+from sentinel.alerting.processor import NotificationPlan, forget_checks, process_outcomes
 from sentinel.alerting.settings import Escalate, Hours, Match, Route
-from sentinel.alerting.state_machine import Policy
-from sentinel.core.clock import shifted
+from sentinel.alerting.state_machine import AlertPolicy
+from sentinel.core.clock import shift_instant
 from sentinel.core.model import Alert, Batch, Finding, Key, Report, Sample, Status
 from sentinel.core.values import Duration
 from sentinel.testing import ALL_SEEN, START
 
-PLAN = Plan(
+PLAN = NotificationPlan(
     cluster="lab",
-    policies={"disks": Policy(kind="fs"), "train": Policy(kind="job")},
+    policies={"disks": AlertPolicy(kind="fs"), "train": AlertPolicy(kind="job")},
     channels=["mail", "book"],
 )
 FINE = Finding(subject="", status=Status.OK, summary="sees")
@@ -26,14 +26,14 @@ def disk(subject: str, status: Status) -> Finding:
     return Finding(subject=subject, status=status, summary=f"{status.value}!")
 
 
-def ran(*findings: Finding, check: str = "disks", blind: str = "") -> Outcome:
+def ran(*findings: Finding, check: str = "disks", blind: str = "") -> RunOutcome:
     itself = Finding(subject="", status=Status.UNKNOWN, summary=blind) if blind else FINE
     report = (
         None
         if blind
         else Report(coverage=ALL_SEEN, findings=findings, samples=(Sample("/a", "x", 1.0),))
     )
-    return Outcome(check=check, kind="fs", itself=itself, report=report, seconds=0.1)
+    return RunOutcome(check=check, kind="fs", itself=itself, report=report, seconds=0.1)
 
 
 def after(batch: Batch, before: dict[Key, Alert] | None = None) -> dict[Key, Alert]:
@@ -47,7 +47,9 @@ def reasons(batch: Batch) -> list[tuple[str, str]]:
 
 def test_one_message_per_transition_and_channel() -> None:
     """Two bad disks, two channels: four rows, in the order of the findings."""
-    batch = digest([ran(disk("/a", Status.CRITICAL), disk("/b", Status.WARNING))], {}, PLAN, START)
+    batch = process_outcomes(
+        [ran(disk("/a", Status.CRITICAL), disk("/b", Status.WARNING))], {}, PLAN, START
+    )
     assert [(o.notification.subject, o.channel) for o in batch.outbox] == [
         ("/a", "mail"), ("/a", "book"), ("/b", "mail"), ("/b", "book"),
     ]  # fmt: skip
@@ -56,7 +58,7 @@ def test_one_message_per_transition_and_channel() -> None:
 
 def test_a_run_that_changes_nothing_writes_only_itself() -> None:
     """No alert rows, no transitions: a quiet night costs one row a run."""
-    batch = digest([ran(disk("/a", Status.OK))], {}, PLAN, START)
+    batch = process_outcomes([ran(disk("/a", Status.OK))], {}, PLAN, START)
     assert (batch.alerts, batch.closed, batch.transitions, batch.outbox) == ((), (), (), ())
     assert [r.check for r in batch.runs] == ["disks"]
     assert batch.samples == {"disks": (Sample("/a", "x", 1.0),)}
@@ -64,8 +66,10 @@ def test_a_run_that_changes_nothing_writes_only_itself() -> None:
 
 def test_a_blind_run_ends_no_alert() -> None:
     """A failed query is not an empty result: no subject is gone."""
-    first = digest([ran(disk("/a", Status.CRITICAL))], {}, PLAN, START)
-    second = digest([ran(blind="no answer")], after(first), PLAN, shifted(START, 60))
+    first = process_outcomes([ran(disk("/a", Status.CRITICAL))], {}, PLAN, START)
+    second = process_outcomes(
+        [ran(blind="no answer")], after(first), PLAN, shift_instant(START, 60)
+    )
     assert second.closed == ()
     assert reasons(second) == []
     assert second.runs[0].status is Status.UNKNOWN
@@ -78,17 +82,21 @@ def on(node: str, subject: str, status: Status) -> Finding:
 def test_what_a_blind_spot_may_hide_is_not_gone() -> None:
     """n1 tells nothing any more: nobody knows how its disk is. Of n2 it hides nothing."""
     full = [on("n1", "n1:/scratch", Status.CRITICAL), on("n2", "n2:/scratch", Status.CRITICAL)]
-    first = after(digest([ran(*full)], {}, PLAN, START))
-    silent = digest([ran(on("n1", "n1", Status.UNKNOWN))], first, PLAN, shifted(START, 60))
+    first = after(process_outcomes([ran(*full)], {}, PLAN, START))
+    silent = process_outcomes(
+        [ran(on("n1", "n1", Status.UNKNOWN))], first, PLAN, shift_instant(START, 60)
+    )
     assert reasons(silent) == [("n2:/scratch", "gone")]
-    seen = digest([ran()], after(silent, first), PLAN, shifted(START, 120))
+    seen = process_outcomes([ran()], after(silent, first), PLAN, shift_instant(START, 120))
     assert reasons(seen) == [("n1:/scratch", "gone")]
 
 
 def test_a_blind_spot_of_nowhere_may_hide_anything() -> None:
     """A ledger that cannot be read had the word about every card."""
-    first = after(digest([ran(on("n1", "GPU-1", Status.CRITICAL))], {}, PLAN, START))
-    blind = digest([ran(disk("ledger", Status.UNKNOWN))], first, PLAN, shifted(START, 60))
+    first = after(process_outcomes([ran(on("n1", "GPU-1", Status.CRITICAL))], {}, PLAN, START))
+    blind = process_outcomes(
+        [ran(disk("ledger", Status.UNKNOWN))], first, PLAN, shift_instant(START, 60)
+    )
     assert reasons(blind) == []
 
 
@@ -96,33 +104,37 @@ def test_a_blind_spot_of_nowhere_may_hide_anything() -> None:
 def test_of_two_words_about_one_subject_the_worse_counts(second: Status) -> None:
     """What was seen to be bad is not made good by what came after it, nor by what saw nothing."""
     for both in (Status.CRITICAL, second), (second, Status.CRITICAL):
-        batch = digest([ran(*(disk("/a", s) for s in both))], {}, PLAN, START)
+        batch = process_outcomes([ran(*(disk("/a", s) for s in both))], {}, PLAN, START)
         assert [a.severity for a in batch.alerts] == [Status.CRITICAL]
-    batch = digest([ran(disk("/a", Status.WARNING), disk("/a", second))], {}, PLAN, START)
+    batch = process_outcomes([ran(disk("/a", Status.WARNING), disk("/a", second))], {}, PLAN, START)
     assert [a.severity for a in batch.alerts] == [Status.WARNING]
 
 
 def test_a_subject_that_a_good_run_leaves_out_is_gone() -> None:
     """Only of the check that ran: others' alerts stay."""
-    first = digest(
+    first = process_outcomes(
         [ran(disk("/a", Status.CRITICAL)), ran(disk("x", Status.CRITICAL), check="train")],
         {},
         PLAN,
         START,
     )
-    second = digest([ran(disk("/b", Status.OK))], after(first), PLAN, shifted(START, 60))
+    second = process_outcomes(
+        [ran(disk("/b", Status.OK))], after(first), PLAN, shift_instant(START, 60)
+    )
     assert reasons(second) == [("/a", "gone")]
     assert [(a.key.subject, a.over) for a in second.alerts] == [("/a", True)]
 
 
 def test_the_end_goes_to_those_who_were_told_even_when_routes_changed() -> None:
     """A route that now leads elsewhere does not swallow the resolved message."""
-    first = digest([ran(disk("/a", Status.CRITICAL))], {}, PLAN, START)
-    elsewhere = Plan(
+    first = process_outcomes([ran(disk("/a", Status.CRITICAL))], {}, PLAN, START)
+    elsewhere = NotificationPlan(
         cluster="lab", policies=PLAN.policies, channels=["mail", "book", "chat"],
         routes=[Route(to=["chat"])],
     )  # fmt: skip
-    second = digest([ran(disk("/a", Status.OK))], after(first), elsewhere, shifted(START, 60))
+    second = process_outcomes(
+        [ran(disk("/a", Status.OK))], after(first), elsewhere, shift_instant(START, 60)
+    )
     assert [(o.channel, o.notification.reason) for o in second.outbox] == [
         ("mail", "resolved"), ("book", "resolved"),
     ]  # fmt: skip
@@ -131,13 +143,13 @@ def test_the_end_goes_to_those_who_were_told_even_when_routes_changed() -> None:
 def test_ends_to_whom_no_route_leads_any_more_are_one_message() -> None:
     """500 nodes that recover at night are not 500 mails because the hours are over."""
     bad = [disk(f"/{n}", Status.WARNING) for n in range(3)]
-    day = Plan(
+    day = NotificationPlan(
         cluster="lab", policies=PLAN.policies, channels=["mail"],
         routes=[Route(to=["mail"], hours=Hours(from_="08:00", until="09:00"))],
     )  # fmt: skip
-    first = digest([ran(*bad)], {}, day, START)
+    first = process_outcomes([ran(*bad)], {}, day, START)
     ends = [disk(f"/{n}", Status.OK) for n in range(3)]
-    second = digest([ran(*ends)], after(first), day, shifted(START, 7200))
+    second = process_outcomes([ran(*ends)], after(first), day, shift_instant(START, 7200))
     assert [o.notification.reason for o in second.outbox] == ["resolved"] * 3
     (group,) = {o.group for o in second.outbox}
     assert group
@@ -145,24 +157,28 @@ def test_ends_to_whom_no_route_leads_any_more_are_one_message() -> None:
 
 def test_a_pending_alert_that_passes_leaves_no_trace() -> None:
     """Closed, but never told."""
-    slow = Plan(cluster="lab", policies={"disks": Policy(kind="fs", for_=600)}, channels=["mail"])
-    first = digest([ran(disk("/a", Status.CRITICAL))], {}, slow, START)
+    slow = NotificationPlan(
+        cluster="lab", policies={"disks": AlertPolicy(kind="fs", for_=600)}, channels=["mail"]
+    )
+    first = process_outcomes([ran(disk("/a", Status.CRITICAL))], {}, slow, START)
     assert [a.firing for a in first.alerts] == [False]
-    second = digest([ran(disk("/a", Status.OK))], after(first), slow, shifted(START, 60))
+    second = process_outcomes(
+        [ran(disk("/a", Status.OK))], after(first), slow, shift_instant(START, 60)
+    )
     assert (second.closed, second.outbox) == ((Key("lab", "disks", "/a"),), ())
 
 
 def test_repeats_follow_the_route() -> None:
     """At its interval the alert is told again, to those who are due."""
-    plan = Plan(
+    plan = NotificationPlan(
         cluster="lab", policies=PLAN.policies, channels=["mail", "book"],
         routes=[Route(to=["mail"], match=Match(kind="fs"), repeat=Duration(120))],
     )  # fmt: skip
     alerts: dict[Key, Alert] = {}
     told = []
     for minute in range(5):
-        batch = digest(
-            [ran(disk("/a", Status.CRITICAL))], alerts, plan, shifted(START, 60 * minute)
+        batch = process_outcomes(
+            [ran(disk("/a", Status.CRITICAL))], alerts, plan, shift_instant(START, 60 * minute)
         )
         alerts = after(batch, alerts)
         told += [(minute, o.channel, o.notification.reason) for o in batch.outbox]
@@ -171,7 +187,7 @@ def test_repeats_follow_the_route() -> None:
 
 def test_information_is_told_once() -> None:
     """It is neither repeated nor escalated, and its end is told to those who know."""
-    plan = Plan(
+    plan = NotificationPlan(
         cluster="lab", policies=PLAN.policies, channels=["mail", "book"],
         routes=[Route(to=["mail"], repeat=Duration(120),
                       escalate=Escalate(after=Duration(60), to=["book"]))],
@@ -181,7 +197,7 @@ def test_information_is_told_once() -> None:
     finding = replace(disk("/a", Status.WARNING), tell_once=True)
     for minute in range(5):
         seen = finding if minute < 4 else disk("/a", Status.OK)
-        batch = digest([ran(seen)], alerts, plan, shifted(START, 60 * minute))
+        batch = process_outcomes([ran(seen)], alerts, plan, shift_instant(START, 60 * minute))
         alerts = after(batch, alerts)
         told += [(minute, o.channel, o.notification.reason) for o in batch.outbox]
     assert told == [(0, "mail", "firing"), (4, "mail", "resolved")]
@@ -189,8 +205,8 @@ def test_information_is_told_once() -> None:
 
 def test_alerts_of_checks_that_are_gone_end() -> None:
     """Removing a check from the file ends its alerts for those who were told."""
-    first = digest([ran(disk("/a", Status.CRITICAL))], {}, PLAN, START)
-    batch = forget([Key("lab", "disks", "/a")], after(first), PLAN, shifted(START, 60))
+    first = process_outcomes([ran(disk("/a", Status.CRITICAL))], {}, PLAN, START)
+    batch = forget_checks([Key("lab", "disks", "/a")], after(first), PLAN, shift_instant(START, 60))
     assert reasons(batch) == [("/a", "gone")]
     assert _channels(batch) == ["mail", "book"]
 
@@ -205,9 +221,11 @@ def test_a_message_of_an_end_carries_no_stale_evidence() -> None:
         commands=("x",),
         values={"running": 0},
     )
-    first = digest([ran(bad)], {}, PLAN, START)
+    first = process_outcomes([ran(bad)], {}, PLAN, START)
     assert first.outbox[0].notification.details == "Traceback"
-    second = digest([ran(disk("/a", Status.OK))], after(first), PLAN, shifted(START, 60))
+    second = process_outcomes(
+        [ran(disk("/a", Status.OK))], after(first), PLAN, shift_instant(START, 60)
+    )
     end = second.outbox[0].notification
     assert (end.details, end.commands, end.values) == ("", (), {})
 

@@ -5,10 +5,10 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from sentinel.alerting.matchers import matches
-from sentinel.alerting.routing import DEFAULT_REPEAT, asleep, audience, lookback
+from sentinel.alerting.matchers import matches_alert
+from sentinel.alerting.routing import DEFAULT_REPEAT_S, find_listeners, is_outside_hours, lookback_s
 from sentinel.alerting.settings import Escalate, Hours, Match, Route
-from sentinel.core.clock import SECOND, Instant, shifted
+from sentinel.core.clock import SECOND, Instant, shift_instant
 from sentinel.core.errors import Invalid
 from sentinel.core.model import Alert, Key, Status
 from sentinel.core.values import Duration
@@ -37,13 +37,15 @@ def alert(**more: object) -> Alert:
 def heard(
     an_alert: Alert, routes: list[Route], at: float = 0.0, acked: bool = False
 ) -> dict[str, float]:
-    now = shifted(START, at)
-    return {n: h.repeat for n, h in audience(an_alert, routes, CHANNELS, now, acked=acked).items()}
+    now = shift_instant(START, at)
+    return {
+        n: h.repeat for n, h in find_listeners(an_alert, routes, CHANNELS, now, acked=acked).items()
+    }
 
 
 def test_without_routes_every_channel_hears_everything() -> None:
     """The interface's default, repeated once a day."""
-    assert heard(alert(), []) == dict.fromkeys(CHANNELS, DEFAULT_REPEAT)
+    assert heard(alert(), []) == dict.fromkeys(CHANNELS, DEFAULT_REPEAT_S)
 
 
 def test_the_first_matching_route_decides() -> None:
@@ -81,7 +83,7 @@ def test_alerts_of_one_group_share_a_message() -> None:
     """By default those of one check; else by the keys and labels of the route."""
 
     def group(an_alert: Alert, *routes: Route) -> str:
-        return audience(an_alert, routes, CHANNELS, START)["mail"].group
+        return find_listeners(an_alert, routes, CHANNELS, START)["mail"].group
 
     other = alert(key=Key("lab", "drained", "node-2"), labels={"node": "node-2", "team": "six"})
     assert group(alert()) == group(other)
@@ -95,7 +97,11 @@ def test_alerts_of_one_group_share_a_message() -> None:
 def test_messages_are_remembered_for_an_hour_and_for_the_longest_interval() -> None:
     """Caps count an hour; a route may tell of its groups more rarely."""
     rare = Route(to=["mail"], group_interval=Duration(7200))
-    assert [lookback(routes) for routes in ([], [Route(to=["mail"])], [rare])] == [3600, 3600, 7200]
+    assert [lookback_s(routes) for routes in ([], [Route(to=["mail"])], [rare])] == [
+        3600,
+        3600,
+        7200,
+    ]
 
 
 NIGHT = Instant(wall=1_800_000_000_000_000)  # Fri 2027-01-15 09:00 in Berlin
@@ -132,9 +138,9 @@ def test_outside_its_hours_a_route_sleeps(
 ) -> None:
     """Begin inclusive, end exclusive, over midnight where the end is not after the begin; a night
     belongs to the day on which it began, and one moment twice is a whole day."""
-    now = shifted(NIGHT, 3600 * at_hour)
-    assert asleep(hours, alert(), now, BERLIN) is sleeps
-    assert asleep(hours, alert(severity=Status.CRITICAL), now, BERLIN) is False
+    now = shift_instant(NIGHT, 3600 * at_hour)
+    assert is_outside_hours(hours, alert(), now, BERLIN) is sleeps
+    assert is_outside_hours(hours, alert(severity=Status.CRITICAL), now, BERLIN) is False
 
 
 @pytest.mark.parametrize(
@@ -172,7 +178,7 @@ def test_hours_that_make_no_sense_are_refused(bad: dict[str, str], words: str) -
 )
 def test_every_key_given_must_fit(match: Match, fits: bool) -> None:
     """Values are shell patterns, a list is alternatives."""
-    assert matches(match, alert()) is fits
+    assert matches_alert(match, alert()) is fits
 
 
 @pytest.mark.parametrize(
@@ -193,5 +199,5 @@ def test_hours_open_and_close_once_when_clocks_change(
     for minutes in range(-120, 421, 10):
         at = first + timedelta(minutes=minutes)
         now = Instant(wall=int(at.timestamp()) * SECOND)
-        awake = not asleep(Hours(from_=begin, until=end), alert(), now, BERLIN)
+        awake = not is_outside_hours(Hours(from_=begin, until=end), alert(), now, BERLIN)
         assert awake is (first <= at < last), at

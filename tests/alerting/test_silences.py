@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from sentinel.alerting.matchers import matches
-from sentinel.alerting.settings import Inhibit, Match, Window
-from sentinel.alerting.silences import Inhibition, Silence, silenced, span
+from sentinel.alerting.matchers import matches_alert
+from sentinel.alerting.settings import Inhibit, Match, SilenceWindow
+from sentinel.alerting.silences import Inhibition, Silence, find_silence, window_span
 from sentinel.core import cron
 from sentinel.core.errors import Invalid
 from sentinel.core.model import Alert, Key, Status
@@ -47,44 +47,44 @@ def test_of_several_silences_the_longest_is_named() -> None:
         Silence(id=name, match=Match(), starts=0, ends=START.wall + left)
         for name, left in ends.items()
     ]
-    found = silenced(JOB, several, START)
+    found = find_silence(JOB, several, START)
     assert found is not None
     assert found.id == "b"
 
 
 def test_only_what_fires_mutes() -> None:
     """A trouble that is over, or has not lasted long enough, explains nothing."""
-    assert Inhibition(CHAIN, [alert("slurm", firing=False), JOB]).explains(JOB) is None
-    assert Inhibition(CHAIN, [SLURM, JOB]).explains(JOB) == SLURM
+    assert Inhibition(CHAIN, [alert("slurm", firing=False), JOB]).find_explanation(JOB) is None
+    assert Inhibition(CHAIN, [SLURM, JOB]).find_explanation(JOB) == SLURM
 
 
 def test_what_is_muted_still_mutes_and_the_first_cause_is_named() -> None:
     """slurmctld is down: that no job runs and no log grows are both of it."""
     found = Inhibition(CHAIN, [LOG, JOB, SLURM])
-    assert [found.explains(a) for a in (LOG, JOB, SLURM)] == [SLURM, SLURM, None]
+    assert [found.find_explanation(a) for a in (LOG, JOB, SLURM)] == [SLURM, SLURM, None]
 
 
 def test_alerts_that_mute_each_other_are_all_told() -> None:
     """Else nobody would hear of either: two rules, and three in a circle."""
     two = Inhibition([mutes("job", "fs"), mutes("fs", "job")], [JOB, FS])
-    assert [two.explains(a) for a in (JOB, FS)] == [None, None]
+    assert [two.find_explanation(a) for a in (JOB, FS)] == [None, None]
     rules = [mutes("job", "log"), mutes("log", "fs"), mutes("fs", "job")]
     three = Inhibition(rules, [JOB, LOG, FS])
-    assert [three.explains(a) for a in (JOB, LOG, FS)] == [None, None, None]
+    assert [three.find_explanation(a) for a in (JOB, LOG, FS)] == [None, None, None]
 
 
 def test_a_circle_with_a_cause_outside_is_muted_by_that() -> None:
     """Both are explained after all."""
     rules = [mutes("job", "fs"), mutes("fs", "job"), mutes("slurm", "job")]
     found = Inhibition(rules, [JOB, FS, SLURM])
-    assert [found.explains(a) for a in (JOB, FS, SLURM)] == [SLURM, SLURM, None]
+    assert [found.find_explanation(a) for a in (JOB, FS, SLURM)] == [SLURM, SLURM, None]
 
 
 def test_alerts_are_looked_through_once_for_all_questions() -> None:
     """A storm of 2,000 alerts that asked about each other held a pass up for half a minute."""
     once = iter([SLURM, *(alert("job", str(n)) for n in range(50))])
     found = Inhibition(CHAIN, once)
-    assert all(found.explains(alert("job", str(n))) == SLURM for n in range(50))
+    assert all(found.find_explanation(alert("job", str(n))) == SLURM for n in range(50))
 
 
 def on(node: str, kind: str) -> Alert:
@@ -95,17 +95,21 @@ def test_a_node_that_is_down_mutes_the_alerts_of_that_node() -> None:
     """And of no other, nor of what is about no node at all."""
     rule = Inhibit(when=Match(kind="nodes"), mute=Match(kind=["gpu", "fs"]), same=["node"])
     found = Inhibition([rule], [on("n1", "nodes"), on("n2", "gpu"), on("n1", "gpu")])
-    assert found.explains(on("n1", "gpu")) == on("n1", "nodes")
-    assert found.explains(on("n1", "fs")) == on("n1", "nodes")
-    assert [found.explains(on(node, "gpu")) for node in ("n2", "n10", "")] == [None, None, None]
-    assert found.explains(on("n1", "job")) is None
+    assert found.find_explanation(on("n1", "gpu")) == on("n1", "nodes")
+    assert found.find_explanation(on("n1", "fs")) == on("n1", "nodes")
+    assert [found.find_explanation(on(node, "gpu")) for node in ("n2", "n10", "")] == [
+        None,
+        None,
+        None,
+    ]
+    assert found.find_explanation(on("n1", "job")) is None
 
 
 def test_two_alerts_without_a_node_are_not_of_the_same_node() -> None:
     """The check of nodes is blind, and no GPU of the cluster is told any more? Alertmanager takes
     two missing labels for equal; here nobody knows."""
     rule = Inhibit(when=Match(kind="nodes"), mute=Match(kind="gpu"), same=["node"])
-    assert Inhibition([rule], [on("", "nodes")]).explains(on("", "gpu")) is None
+    assert Inhibition([rule], [on("", "nodes")]).find_explanation(on("", "gpu")) is None
 
 
 def test_same_takes_what_an_alert_has_of_itself_too() -> None:
@@ -115,16 +119,16 @@ def test_same_takes_what_an_alert_has_of_itself_too() -> None:
     bad, less = on("n1", "fs"), replace(on("n1", "fs"), status=Status.WARNING)
     away = replace(less, key=Key("other", "fs", "s"))
     found = Inhibition([rule], [bad, less, away])
-    assert [found.explains(a) for a in (bad, less, away)] == [None, bad, None]
+    assert [found.find_explanation(a) for a in (bad, less, away)] == [None, bad, None]
 
 
 def test_what_fits_both_sides_is_muted_by_what_fits_one() -> None:
     """As in Alertmanager; by itself, or by one like it, it is not."""
     rule = Inhibit(when=Match(kind=["slurm", "job"]), mute=Match(kind="job"))
-    assert Inhibition([rule], [SLURM, JOB]).explains(JOB) == SLURM
-    assert Inhibition([rule], [JOB, alert("job", "t")]).explains(JOB) is None
+    assert Inhibition([rule], [SLURM, JOB]).find_explanation(JOB) == SLURM
+    assert Inhibition([rule], [JOB, alert("job", "t")]).find_explanation(JOB) is None
     other = Inhibit(when=Match(kind="fs"), mute=Match(subject="t"))
-    assert Inhibition([rule, other], [JOB, alert("job", "t"), FS]).explains(JOB) is None
+    assert Inhibition([rule, other], [JOB, alert("job", "t"), FS]).find_explanation(JOB) is None
 
 
 def test_each_node_has_a_chain_of_its_own() -> None:
@@ -135,7 +139,9 @@ def test_each_node_has_a_chain_of_its_own() -> None:
     ]
     storm = [on(f"n{n}", kind) for n in range(2000) for kind in ("log", "gpu", "nodes")]
     found = Inhibition(rules, storm)
-    assert all(found.explains(on(f"n{n}", "log")) == on(f"n{n}", "nodes") for n in range(2000))
+    assert all(
+        found.find_explanation(on(f"n{n}", "log")) == on(f"n{n}", "nodes") for n in range(2000)
+    )
 
 
 @pytest.mark.parametrize(
@@ -143,7 +149,7 @@ def test_each_node_has_a_chain_of_its_own() -> None:
 )
 def test_no_key_of_a_match_goes_unread(key: str) -> None:
     """A key that nobody looks at would let a silence take everything."""
-    assert not matches(replace(Match(), **{key: "no such thing"}), JOB)
+    assert not matches_alert(replace(Match(), **{key: "no such thing"}), JOB)
 
 
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -163,7 +169,7 @@ CRONS = ("0 3 * * sun", "*/7 1-4 * * *", "30 22 1,15 * mon", "59 23 31 12 *", "0
 def test_a_window_is_one_span_or_recurs(keys: dict[str, Any]) -> None:
     """A key that would be ignored is refused: a daily silence `until` a day is not what it says."""
     with pytest.raises(Invalid, match="a silence always ends"):
-        Window(**keys)
+        SilenceWindow(**keys)
 
 
 def weekly(at: datetime) -> tuple[datetime, datetime] | None:
@@ -171,7 +177,7 @@ def weekly(at: datetime) -> tuple[datetime, datetime] | None:
 
 
 def opened(text: str, length: float, at: datetime) -> tuple[datetime, datetime] | None:
-    found = span(Window(cron=text, for_=Duration(length)), at.timestamp(), BERLIN)
+    found = window_span(SilenceWindow(cron=text, for_=Duration(length)), at.timestamp(), BERLIN)
     return found and tuple(datetime.fromtimestamp(t, tz=timezone.utc) for t in found)  # type: ignore[return-value]
 
 
@@ -213,9 +219,13 @@ def test_a_window_is_open_when_a_minute_within_its_length_is_a_start(
     text: str, at: datetime, length: int
 ) -> None:
     """Against the plain way: look at every minute, the last first; in UTC, where no clock changes."""
-    found = span(Window(cron=text, for_=Duration(length)), at.timestamp(), timezone.utc)
-    when, last = cron.parse(text), at.replace(second=0, microsecond=0)
+    found = window_span(
+        SilenceWindow(cron=text, for_=Duration(length)), at.timestamp(), timezone.utc
+    )
+    when, last = cron.parse_cron(text), at.replace(second=0, microsecond=0)
     minutes = (last - timedelta(minutes=back) for back in range(length // 60 + 1))
-    starts = (m for m in minutes if cron.fits(when, m) and at - m < timedelta(seconds=length))
+    starts = (
+        m for m in minutes if cron.is_due_minute(when, m) and at - m < timedelta(seconds=length)
+    )
     begin = next(starts, None)
     assert (found and found[0]) == (begin and begin.timestamp())

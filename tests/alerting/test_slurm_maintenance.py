@@ -5,8 +5,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from sentinel.alerting.settings import Match
-from sentinel.alerting.silences import Silence, silenced
-from sentinel.alerting.slurm_maintenance import orders
+from sentinel.alerting.silences import Silence, find_silence
+from sentinel.alerting.slurm_maintenance import maintenance_changes
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.cluster import Reservation
 from sentinel.core.model import Alert, Key, Status
@@ -28,7 +28,7 @@ def planned(**changes: Any) -> Reservation:
 
 
 def imported(*told: Reservation, known: tuple[Silence, ...] = ()) -> list[Silence]:
-    return orders(told, known, NODES, START)
+    return maintenance_changes(told, known, NODES, START)
 
 
 def about(node: str = "") -> Alert:
@@ -45,7 +45,7 @@ def about(node: str = "") -> Alert:
 
 
 def mutes(silences: list[Silence], alert: Alert, now: Instant = START) -> bool:
-    return silenced(alert, silences, now) is not None
+    return find_silence(alert, silences, now) is not None
 
 
 def test_alerts_about_its_nodes_are_silent() -> None:
@@ -64,12 +64,12 @@ def test_a_reservation_of_all_nodes_silences_everything() -> None:
         planned(nodes=frozenset(NODES)),
     ):
         assert mutes(imported(told), about())
-    assert not mutes(orders([planned()], (), (), START), about())
+    assert not mutes(maintenance_changes([planned()], (), (), START), about())
 
 
 def test_it_silences_nothing_of_another_cluster() -> None:
     """Which has an n1 of its own."""
-    silences = orders([planned()], (), NODES, START, "mine")
+    silences = maintenance_changes([planned()], (), NODES, START, "mine")
     assert not mutes(silences, about("n1"))
     here = replace(about("n1"), key=Key("mine", "check", "x"))
     assert mutes(silences, here)

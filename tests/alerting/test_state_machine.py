@@ -7,10 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from sentinel.alerting.processor import Plan, forget
+from sentinel.alerting.processor import NotificationPlan, forget_checks
 from sentinel.alerting.settings import Hours, Route
-from sentinel.alerting.state_machine import FlapPolicy, Policy, announced, recent, step
-from sentinel.core.clock import Instant, shifted
+from sentinel.alerting.state_machine import (
+    AlertPolicy,
+    FlapPolicy,
+    advance_alert,
+    announce_again,
+    recent_changes,
+)
+from sentinel.core.clock import Instant, shift_instant
 from sentinel.core.model import Alert, Finding, Key, Status
 from sentinel.testing import START
 from tests.alerting.test_pending_notifications import PLAN, Night
@@ -22,12 +28,12 @@ OK, WARN, CRIT, UNKNOWN = Status.OK, Status.WARNING, Status.CRITICAL, Status.UNK
 
 def live(
     *seen: tuple[float, Status | None],
-    policy: Policy | None = None,
+    policy: AlertPolicy | None = None,
     key: Key = KEY,
     patience: float = 0,
 ) -> list[tuple[float, str, Status]]:
     """Walk observations (seconds, status; None: no longer reported); the transitions told."""
-    policy = policy or Policy(kind="fs")
+    policy = policy or AlertPolicy(kind="fs")
     alert: Alert | None = None
     told = []
     for at, status in seen:
@@ -35,7 +41,7 @@ def live(
         finding = status and Finding(
             subject=key.subject, status=status, summary=status.value, patience=waits
         )
-        result = step(key, alert, finding, policy, shifted(START, at))
+        result = advance_alert(key, alert, finding, policy, shift_instant(START, at))
         alert = result.alert
         if result.transition:
             told.append((at, result.transition.reason, result.transition.status))
@@ -88,13 +94,13 @@ ITSELF: list[Row] = [
 @pytest.mark.parametrize(("rule", "policy", "seen", "told"), RULES, ids=[r[0] for r in RULES])
 def test_the_life_of_a_subject(rule: str, policy: Any, seen: Any, told: Any) -> None:
     """One row a rule, in words."""
-    assert live(*seen, policy=Policy(kind="fs", **policy)) == told, rule
+    assert live(*seen, policy=AlertPolicy(kind="fs", **policy)) == told, rule
 
 
 @pytest.mark.parametrize(("rule", "policy", "seen", "told"), ITSELF, ids=[r[0] for r in ITSELF])
 def test_the_life_of_a_check_that_cannot_see(rule: str, policy: Any, seen: Any, told: Any) -> None:
     """The check itself is the empty subject: it alone can be alerted on as unknown."""
-    assert live(*seen, policy=Policy(kind="fs", **policy), key=SELF) == told, rule
+    assert live(*seen, policy=AlertPolicy(kind="fs", **policy), key=SELF) == told, rule
 
 
 PATIENCE: list[Row] = [
@@ -112,7 +118,7 @@ PATIENCE: list[Row] = [
 def test_a_finding_may_ask_for_patience(rule: str, policy: Any, seen: Any, told: Any) -> None:
     """Only a critical one does so here."""
     patience = policy.get("p", 0.0)
-    policy = Policy(kind="job", **{k: v for k, v in policy.items() if k != "p"})
+    policy = AlertPolicy(kind="job", **{k: v for k, v in policy.items() if k != "p"})
     assert live(*seen, policy=policy, patience=patience) == told, rule
 
 
@@ -133,7 +139,7 @@ def test_what_flapped_is_not_told_as_settled_before_it_is_known_how(
         (270, CRIT),
         (280, OK),
     ]
-    policy = Policy(kind="job", flap=FlapPolicy(changes=4, window=600.0))
+    policy = AlertPolicy(kind="job", flap=FlapPolicy(changes=4, window=600.0))
     heard = live(*swings, (900, CRIT), last, policy=policy, patience=30.0)
     assert heard[-2:] == [(270, "flapping", CRIT), told]
 
@@ -144,7 +150,9 @@ def test_what_is_told_of_an_alert_is_numbered_from_one() -> None:
     told = []
     for at, status in ((0, WARN), (60, CRIT), (120, OK)):
         finding = Finding(subject=KEY.subject, status=status, summary="")
-        result = step(KEY, alert, finding, Policy(kind="fs"), shifted(START, at))
+        result = advance_alert(
+            KEY, alert, finding, AlertPolicy(kind="fs"), shift_instant(START, at)
+        )
         alert = result.alert
         assert result.transition
         told.append(result.transition.id.removeprefix(result.transition.alert))
@@ -157,7 +165,9 @@ def test_what_fires_already_gets_worse_at_once_under_a_longer_for_too() -> None:
     told = []
     for at, status, for_ in ((0, WARN, 0.0), (60, CRIT, 9000.0)):
         finding = Finding(subject=KEY.subject, status=status, summary="")
-        result = step(KEY, alert, finding, Policy(kind="fs", for_=for_), shifted(START, at))
+        result = advance_alert(
+            KEY, alert, finding, AlertPolicy(kind="fs", for_=for_), shift_instant(START, at)
+        )
         alert = result.alert
         told.append(result.transition and result.transition.reason)
     assert told == ["firing", "worse"]
@@ -165,33 +175,33 @@ def test_what_fires_already_gets_worse_at_once_under_a_longer_for_too() -> None:
 
 def test_a_clock_that_jumps_neither_fires_nor_delays() -> None:
     """`for` counts on the boot's own clock: an hour forward or back changes nothing."""
-    ten = Policy(kind="fs", for_=600)
+    ten = AlertPolicy(kind="fs", for_=600)
     bad = Finding(subject="/scratch", status=CRIT, summary="full")
-    first = step(KEY, None, bad, ten, START).alert
+    first = advance_alert(KEY, None, bad, ten, START).alert
     for jump in (3600, -3600):
-        early = _jumped(shifted(START, 300), jump)
-        late = _jumped(shifted(START, 600), jump)
-        assert step(KEY, first, bad, ten, early).transition is None
-        assert step(KEY, first, bad, ten, late).transition is not None
+        early = _jumped(shift_instant(START, 300), jump)
+        late = _jumped(shift_instant(START, 600), jump)
+        assert advance_alert(KEY, first, bad, ten, early).transition is None
+        assert advance_alert(KEY, first, bad, ten, late).transition is not None
 
 
 def test_after_a_reboot_the_wall_clock_counts() -> None:
     """Another boot has another monotonic clock, which must not be compared."""
-    ten = Policy(kind="fs", for_=600)
+    ten = AlertPolicy(kind="fs", for_=600)
     bad = Finding(subject="/scratch", status=CRIT, summary="full")
-    first = step(KEY, None, bad, ten, START).alert
+    first = advance_alert(KEY, None, bad, ten, START).alert
     rebooted = Instant(wall=START.wall + 700_000_000, boot="boot-2", mono=5_000_000)
-    assert step(KEY, first, bad, ten, rebooted).transition is not None
+    assert advance_alert(KEY, first, bad, ten, rebooted).transition is not None
 
 
 def test_every_transition_of_an_episode_has_its_own_id() -> None:
     """Ids repeat only when the same message is sent twice; a new episode has a new one."""
     bad = Finding(subject="/scratch", status=WARN, summary="full")
-    policy = Policy(kind="fs")
-    first = step(KEY, None, bad, policy, START)
+    policy = AlertPolicy(kind="fs")
+    first = advance_alert(KEY, None, bad, policy, START)
     assert first.alert
-    _, again = announced(first.alert, "repeat", shifted(START, 60))
-    later = step(KEY, None, bad, policy, shifted(START, 120))
+    _, again = announce_again(first.alert, "repeat", shift_instant(START, 60))
+    later = advance_alert(KEY, None, bad, policy, shift_instant(START, 120))
     ids = [t.id for t in (first.transition, again, later.transition) if t]
     assert len(set(ids)) == 3
     assert [i.rpartition("-")[2] for i in ids] == ["1", "2", "1"]
@@ -248,7 +258,7 @@ def heard_from(night: Night, minute: float) -> list[tuple[float, str]]:
 
 def test_it_begins_with_the_firing_that_is_one_change_too_many() -> None:
     """Exactly at the limit: firings and ends count alike."""
-    policies = {"disks": Policy(kind="fs", flap=FlapPolicy(changes=5))}
+    policies = {"disks": AlertPolicy(kind="fs", flap=FlapPolicy(changes=5))}
     night = Night(replace(PLAN, policies=policies))
     for n in range(5):
         night.sees(n, OK if n % 2 else CRIT)
@@ -302,7 +312,7 @@ def test_a_flapping_alert_of_a_check_that_is_removed_ends() -> None:
         night = flapping(Night()).sees(60, last)
         [alert] = night.alerts.values()
         assert (alert.flapping, alert.firing) == (True, last is CRIT)
-        batch = forget(list(night.alerts), night.alerts, PLAN, shifted(START, 3700))
+        batch = forget_checks(list(night.alerts), night.alerts, PLAN, shift_instant(START, 3700))
         assert [(o.notification.reason, o.notification.status) for o in batch.outbox] == [
             ("settled", OK)
         ]
@@ -312,9 +322,9 @@ def test_a_flapping_alert_of_a_check_that_is_removed_ends() -> None:
 def test_flapping_that_is_turned_off_settles_at_the_next_look() -> None:
     """`changes: 0` in a file that is loaded anew."""
     night = flapping(Night())
-    night.plan = Plan(
+    night.plan = NotificationPlan(
         cluster="lab",
-        policies={"disks": Policy(kind="fs", flap=FlapPolicy(changes=0))},
+        policies={"disks": AlertPolicy(kind="fs", flap=FlapPolicy(changes=0))},
         channels=["mail"],
     )
     assert heard_from(night.sees(60, CRIT), 56) == [(60, "settled")]
@@ -322,13 +332,13 @@ def test_flapping_that_is_turned_off_settles_at_the_next_look() -> None:
 
 def test_a_blip_that_would_not_fire_is_no_change() -> None:
     """With `for: 2m`: what is bad for a moment now and then has settled, as it would not be told."""
-    key, policy = Key("lab", "disks", "/"), Policy(kind="fs", for_=120)
+    key, policy = Key("lab", "disks", "/"), AlertPolicy(kind="fs", for_=120)
     alert: Alert | None = None
     told = []
     long = [CRIT, CRIT, CRIT, OK] * 6
     for minute, status in enumerate(long + [CRIT, OK] * 40):
         finding = Finding(subject="/", status=status, summary="")
-        done = step(key, alert, finding, policy, shifted(START, 60 * minute))
+        done = advance_alert(key, alert, finding, policy, shift_instant(START, 60 * minute))
         alert = done.alert
         told += [done.transition.reason] if done.transition else []
     assert told[-2:] == ["flapping", "settled"]
@@ -336,13 +346,13 @@ def test_a_blip_that_would_not_fire_is_no_change() -> None:
 
 def test_blind_runs_are_counted_anew_while_a_check_flaps() -> None:
     """One blind run in a while is none of the three in a row that would be told."""
-    key, policy = Key("lab", "disks", ""), Policy(kind="fs", blind_after=3)
+    key, policy = Key("lab", "disks", ""), AlertPolicy(kind="fs", blind_after=3)
     alert: Alert | None = None
     told = []
     blind, sees = Status.UNKNOWN, OK
     for minute, status in enumerate([blind, blind, blind, sees] * 6 + [blind, sees] * 40):
         finding = Finding(subject="", status=status, summary="")
-        done = step(key, alert, finding, policy, shifted(START, 60 * minute))
+        done = advance_alert(key, alert, finding, policy, shift_instant(START, 60 * minute))
         alert = done.alert
         told += [done.transition.reason] if done.transition else []
     assert told[-2:] == ["flapping", "settled"]
@@ -350,10 +360,10 @@ def test_blind_runs_are_counted_anew_while_a_check_flaps() -> None:
 
 def _flaps(at: Instant) -> Alert:
     alert: Alert | None = None
-    key, policy = Key("lab", "disks", "/"), Policy(kind="fs")
+    key, policy = Key("lab", "disks", "/"), AlertPolicy(kind="fs")
     for n in range(8):
         finding = Finding(subject="/", status=OK if n % 2 else CRIT, summary="")
-        alert = step(key, alert, finding, policy, shifted(at, 60 * n)).alert
+        alert = advance_alert(key, alert, finding, policy, shift_instant(at, 60 * n)).alert
     assert alert is not None
     assert alert.flapping
     return alert
@@ -364,28 +374,35 @@ def test_a_clock_that_was_a_year_ahead_silences_nothing_for_a_year() -> None:
     year = 365 * 86_400
     alert = _flaps(Instant(wall=START.wall + year * 1_000_000, boot="boot-1", mono=START.mono))
     bad = Finding(subject="/", status=CRIT, summary="full")
-    done = step(alert.key, alert, bad, Policy(kind="fs"), shifted(START, 600))
+    done = advance_alert(alert.key, alert, bad, AlertPolicy(kind="fs"), shift_instant(START, 600))
     assert done.transition is not None
     assert (done.transition.reason, done.transition.status) == ("settled", CRIT)
 
 
 def test_a_clock_that_was_minutes_ahead_changes_nothing() -> None:
     """NTP steps it back: the changes still count."""
-    alert = _flaps(shifted(START, 300))
+    alert = _flaps(shift_instant(START, 300))
     bad = Finding(subject="/", status=CRIT, summary="full")
-    assert step(alert.key, alert, bad, Policy(kind="fs"), shifted(START, 60)).transition is None
+    assert (
+        advance_alert(
+            alert.key, alert, bad, AlertPolicy(kind="fs"), shift_instant(START, 60)
+        ).transition
+        is None
+    )
 
 
 def test_only_a_check_that_was_blind_sees_again() -> None:
     """And only where somebody was told; a subject that is well says what it is."""
 
     def end(key: Key, status: Status, told: bool) -> str:
-        policy = Policy(kind="fs", blind_after=1)
+        policy = AlertPolicy(kind="fs", blind_after=1)
         bad = Finding(subject=key.subject, status=status, summary="bad")
-        alert = step(key, None, bad, policy, START).alert
+        alert = advance_alert(key, None, bad, policy, START).alert
         assert alert is not None
         good = Finding(subject=key.subject, status=OK, summary="fine")
-        after = step(key, replace(alert, told=told), good, policy, shifted(START, 60))
+        after = advance_alert(
+            key, replace(alert, told=told), good, policy, shift_instant(START, 60)
+        )
         return after.transition.summary if after.transition else ""
 
     assert end(SELF, UNKNOWN, told=True) == "sees again: fine"
@@ -395,25 +412,25 @@ def test_only_a_check_that_was_blind_sees_again() -> None:
 
 def test_what_has_ended_is_forgotten_when_its_changes_no_longer_count() -> None:
     """Until then it is kept, for they may still add up to flapping."""
-    policy = Policy(kind="fs", flap=FlapPolicy(changes=6, window=3600))
+    policy = AlertPolicy(kind="fs", flap=FlapPolicy(changes=6, window=3600))
     crit = Finding(subject="/scratch", status=CRIT, summary="bad")
-    alert = step(KEY, None, crit, policy, START).alert
-    alert = step(KEY, alert, None, policy, shifted(START, 60)).alert
+    alert = advance_alert(KEY, None, crit, policy, START).alert
+    alert = advance_alert(KEY, alert, None, policy, shift_instant(START, 60)).alert
     assert alert is not None
     assert alert.over
-    alert = step(KEY, alert, None, policy, shifted(START, 3600)).alert
+    alert = advance_alert(KEY, alert, None, policy, shift_instant(START, 3600)).alert
     assert alert is not None
-    assert step(KEY, alert, None, policy, shifted(START, 3661)).alert is None
+    assert advance_alert(KEY, alert, None, policy, shift_instant(START, 3661)).alert is None
 
 
 def test_getting_worse_is_no_change_that_counts_as_flapping() -> None:
     """Only firings and ends are: what swings between warning and critical goes on firing."""
     alert = _flaps(START)
-    key, policy = Key("lab", "disks", "/"), Policy(kind="fs")
+    key, policy = Key("lab", "disks", "/"), AlertPolicy(kind="fs")
     counts = []
     for n, status in enumerate([WARN, CRIT, WARN, CRIT]):
         finding = Finding(subject="/", status=status, summary="")
-        after = step(key, alert, finding, policy, shifted(START, 480 + 60 * n))
+        after = advance_alert(key, alert, finding, policy, shift_instant(START, 480 + 60 * n))
         assert after.alert is not None
         alert = after.alert
         counts.append(len(alert.changes))
@@ -424,11 +441,11 @@ def test_getting_worse_is_no_change_that_counts_as_flapping() -> None:
 def test_what_has_settled_says_how_it_is() -> None:
     """Good for an hour, and no end of its own to tell."""
     alert: Alert | None = _flaps(START)
-    key, policy = Key("lab", "disks", "/"), Policy(kind="fs")
+    key, policy = Key("lab", "disks", "/"), AlertPolicy(kind="fs")
     good = Finding(subject="/", status=OK, summary="fine")
     told = []
     for n in range(20):
-        after = step(key, alert, good, policy, shifted(START, 480 + 600 * n))
+        after = advance_alert(key, alert, good, policy, shift_instant(START, 480 + 600 * n))
         alert = after.alert
         told += [(after.transition.reason, after.transition.summary)] if after.transition else []
     assert told == [("settled", "good, and no change for a while")]
@@ -436,7 +453,7 @@ def test_what_has_settled_says_how_it_is() -> None:
 
 def test_what_counts_where_nothing_is_configured() -> None:
     """Six changes within an hour are flapping, the third blind run in a row is an alert."""
-    policy = Policy(kind="fs")
+    policy = AlertPolicy(kind="fs")
     for every, last in ((600.0, "flapping"), (720.0, "firing")):  # six within the hour, and five
         looks = [(every * n, (CRIT, OK)[n % 2]) for n in range(7)]
         assert live(*looks, policy=policy)[-1][1] == last
@@ -446,28 +463,30 @@ def test_what_counts_where_nothing_is_configured() -> None:
 
 def test_getting_worse_is_no_change_of_an_alert_that_does_not_flap() -> None:
     """Else one that fires, gets worse and ends would be half way to flapping."""
-    alert, policy = None, Policy(kind="fs")
+    alert, policy = None, AlertPolicy(kind="fs")
     for at, status in enumerate([WARN, CRIT]):
         seen = Finding(subject="/scratch", status=status, summary="")
-        alert = step(KEY, alert, seen, policy, shifted(START, 60.0 * at)).alert
+        alert = advance_alert(KEY, alert, seen, policy, shift_instant(START, 60.0 * at)).alert
     assert alert is not None
     assert (alert.status, len(alert.changes)) == (CRIT, 1)
 
 
 def test_what_has_ended_fires_no_more_and_is_forgotten_where_nothing_is_to_flap() -> None:
     """It is kept for its changes only; without flapping there is nothing to keep it for."""
-    policy = Policy(kind="fs")
+    policy = AlertPolicy(kind="fs")
     bad, good = (Finding(subject="/scratch", status=s, summary="") for s in (CRIT, OK))
-    alert = step(KEY, None, bad, policy, START).alert
-    alert = step(KEY, alert, good, policy, shifted(START, 60)).alert
+    alert = advance_alert(KEY, None, bad, policy, START).alert
+    alert = advance_alert(KEY, alert, good, policy, shift_instant(START, 60)).alert
     assert alert is not None
     assert (alert.over, alert.firing) == (True, False)
     off = replace(policy, flap=FlapPolicy(changes=0))
-    assert step(KEY, alert, good, off, shifted(START, 120)).alert is None
+    assert advance_alert(KEY, alert, good, off, shift_instant(START, 120)).alert is None
 
 
 def test_an_alert_remembers_a_hundred_changes_at_most() -> None:
     """However fast they come: it is stored with each of them."""
     alert = _flaps(START)
     alert = replace(alert, changes=tuple(START.wall - n for n in range(1000, 0, -1)))
-    assert recent(alert, START, FlapPolicy()) == tuple(START.wall - n for n in range(100, 0, -1))
+    assert recent_changes(alert, START, FlapPolicy()) == tuple(
+        START.wall - n for n in range(100, 0, -1)
+    )

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from sentinel.chain.folder import Place
-from sentinel.chain.journal import Entry, standing
+from sentinel.chain.folder import ChainFolder
+from sentinel.chain.journal import JournalEntry, sum_journal
 from sentinel.chain.model import Chain
 from tests.lab.cluster import Lab
 from tests.lab.needs import SLURM_BIN
@@ -68,7 +68,7 @@ class World:
             "PATH": f"{folder}:/usr/bin:/bin:/usr/sbin:/sbin",
             "PYTHONUNBUFFERED": "1",
         }
-        self.place = Place(str(self.home / "state/chain"))
+        self.place = ChainFolder(str(self.home / "state/chain"))
 
     def sentinel(self, *words: str) -> "subprocess.CompletedProcess[str]":
         """As the user types it."""
@@ -212,8 +212,8 @@ class Verdict(Struct):
 
 def verdict(world: World, until: float) -> Verdict:
     """Every slot was run once, or is missing for a reason that was caused here."""
-    chain, entries = world.place.chain(), world.place.entries()
-    found = standing(chain, entries, until)
+    chain, entries = world.place.read_chain(), world.place.read_journal()
+    found = sum_journal(chain, entries, until)
     missed = {
         _clock(slot): _causes(world.faults, slot, chain.every)
         for slot in missing(chain, entries, world.began, until)
@@ -231,15 +231,15 @@ def verdict(world: World, until: float) -> Verdict:
     )
 
 
-def missing(chain: Chain, entries: Sequence[Entry], began: float, until: float) -> list[int]:
+def missing(chain: Chain, entries: Sequence[JournalEntry], began: float, until: float) -> list[int]:
     """The slots since it began that were not run to their end, that of `until` left out: also those
     where a link came by and found another at work on the slot before."""
     ran = {e.slot for e in entries if e.what == "ran"}
-    slots = range(chain.slot(began) + chain.every, chain.slot(until), chain.every)
+    slots = range(chain.slot_at(began) + chain.every, chain.slot_at(until), chain.every)
     return [slot for slot in slots if slot not in ran]
 
 
-def alive(entries: Sequence[Entry], chain: Chain, until: float) -> bool:
+def alive(entries: Sequence[JournalEntry], chain: Chain, until: float) -> bool:
     """Whether the last slots were run."""
     return any(e.what == "ran" and until - e.at < 2.5 * chain.every for e in entries)
 
@@ -298,7 +298,7 @@ def main() -> None:
         world = World(lab, home, args.every, args.seed)
         found = run(world, args.minutes, args.rest)
         print(json.dumps({name: getattr(found, name) for name in found.__struct_fields__}))
-        for entry in world.place.entries():
+        for entry in world.place.read_journal():
             print(time.strftime("%H:%M:%S", time.localtime(entry.at)), entry.slot, entry)
         for output in sorted((world.home / "state/chain").glob("link-?.log")):
             print(output.name, output.read_text(), sep="\n")

@@ -7,10 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from sentinel.chain.folder import Place
-from sentinel.chain.install import BadWish, Wish, chain_of, link_script, this_command
+from sentinel.chain.folder import ChainFolder
+from sentinel.chain.install import (
+    BadInstallRequest,
+    InstallRequest,
+    link_script,
+    own_command,
+    plan_chain,
+)
 from sentinel.chain.model import Chain
-from sentinel.slurm.client import Client
+from sentinel.slurm.client import SlurmClient
 from tests.lab import needs
 
 
@@ -22,9 +28,9 @@ def test_a_zipapp_keeps_the_python_that_it_fits(
     with zipfile.ZipFile(program, "w") as archive:
         archive.writestr("__main__.py", "")
     monkeypatch.setattr(sys, "argv", [str(program)])
-    assert this_command() == (sys.executable, str(program))
+    assert own_command() == (sys.executable, str(program))
     program.write_text("#!/usr/bin/python3\n")
-    assert this_command() == (str(program),)
+    assert own_command() == (str(program),)
 
 
 @pytest.mark.parametrize("mode", ["chain", "relay"])
@@ -37,7 +43,7 @@ def test_the_script_of_a_link_is_clean_by_shellcheck(tmp_path: Path, mode: str) 
         name="s", every=600, command=("/a b/sentinel",), mode=mode, config="/x y.yaml", strands=1
     )  # type: ignore[arg-type]
     submission = ["sbatch", "--job-name=x", "--requeue", "--output=/dev/null", "/p q/link.sh"]
-    (tmp_path / "link.sh").write_text(link_script(chain, Place("/p q/chain"), submission))
+    (tmp_path / "link.sh").write_text(link_script(chain, ChainFolder("/p q/chain"), submission))
     done = subprocess.run([tool, tmp_path / "link.sh"], capture_output=True, text=True, check=False)
     assert done.stdout == ""
 
@@ -45,9 +51,9 @@ def test_the_script_of_a_link_is_clean_by_shellcheck(tmp_path: Path, mode: str) 
 @pytest.mark.parametrize("option", ["--clusters=other", "-Mother"])
 def test_a_chain_stays_on_its_cluster(tmp_path: Path, option: str) -> None:
     """squeue would not show its links, and every link would begin three more."""
-    wish = Wish(
+    wish = InstallRequest(
         mode="chain", every=600, time_limit=None, strands=3, config="", options=(option,),
         delivers=True, owner="x",
     )  # fmt: skip
-    with pytest.raises(BadWish, match="on one cluster only"):
-        chain_of(wish, str(tmp_path), Client())
+    with pytest.raises(BadInstallRequest, match="on one cluster only"):
+        plan_chain(wish, str(tmp_path), SlurmClient())

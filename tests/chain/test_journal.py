@@ -2,68 +2,71 @@
 
 import pytest
 
-from sentinel.chain.journal import Entry, Gap, blind_since, standing, was_run
+from sentinel.chain.journal import JournalEntry, SlotGap, find_closed_gap, find_run_job, sum_journal
 from sentinel.chain.model import Chain
 
 CHAIN = Chain(name="s", every=60, command=("sentinel",))
 
 
-def ran(slot: int, job: str = "1", what: str = "ran", late: float = 1.0) -> Entry:
-    return Entry(slot=slot, what=what, at=slot + late, job=job)  # type: ignore[arg-type]
+def ran(slot: int, job: str = "1", what: str = "ran", late: float = 1.0) -> JournalEntry:
+    return JournalEntry(slot=slot, what=what, at=slot + late, job=job)  # type: ignore[arg-type]
 
 
 def test_nothing_yet() -> None:
     """No slot is missing before the first."""
-    assert standing(CHAIN, [], 6000.0).slots == 0
+    assert sum_journal(CHAIN, [], 6000.0).slots == 0
 
 
 def test_every_slot_counts_once() -> None:
     """Run, found another at work, failed, or missing; the slot of now is not missing yet."""
     entries = [ran(60), ran(120, what="busy"), ran(180, what="failed"), ran(360), ran(420)]
-    found = standing(CHAIN, entries, 485.0)
+    found = sum_journal(CHAIN, entries, 485.0)
     assert (found.slots, found.ran, found.busy, found.failed) == (8, 3, 1, 1)
-    assert found.gaps == (Gap(240, 300, 2),)
+    assert found.gaps == (SlotGap(240, 300, 2),)
     assert (found.last, found.repeated) == (420, 0)
 
 
 def test_a_slot_that_was_run_twice_shows() -> None:
     """It never may be."""
-    assert standing(CHAIN, [ran(60, "1"), ran(60, "2")], 70.0).repeated == 1
+    assert sum_journal(CHAIN, [ran(60, "1"), ran(60, "2")], 70.0).repeated == 1
 
 
 def test_lateness_is_of_the_first_beginning() -> None:
     """Seconds between the slot and the link that set to work on it."""
     begins = [ran(60, what="begin", late=3.0), ran(60, what="begin", late=50.0), ran(60)]
-    assert standing(CHAIN, begins, 119.0).late == 3.0
+    assert sum_journal(CHAIN, begins, 119.0).late == 3.0
 
 
 def test_a_host_that_believes_to_be_in_1970_makes_no_gap_of_half_a_century() -> None:
     """Neither in what is told nor in memory."""
     now = 1_800_000_000.0
-    entries = [ran(60), *(ran(CHAIN.slot(now) - n * 60) for n in (2, 1, 0))]
-    found = standing(CHAIN, entries, now)
+    entries = [ran(60), *(ran(CHAIN.slot_at(now) - n * 60) for n in (2, 1, 0))]
+    found = sum_journal(CHAIN, entries, now)
     assert (found.slots, found.gaps) == (3, ())
 
 
 def test_a_host_whose_clock_is_ahead_hides_no_silence() -> None:
     """What it noted lies in the future; the last pass is that of the others."""
     now = 1_800_000_000.0
-    last = CHAIN.slot(now) - 600
-    found = standing(CHAIN, [ran(last), ran(CHAIN.slot(now) + 86_400)], now)
+    last = CHAIN.slot_at(now) - 600
+    found = sum_journal(CHAIN, [ran(last), ran(CHAIN.slot_at(now) + 86_400)], now)
     assert (found.last, found.last_at) == (last, last + 1)
 
 
 def test_slots_of_another_spacing_are_none_of_this_chain() -> None:
     """A link of the older installation may still be at work: no slot of its own would ever count."""
     now = 1_800_000_000.0
-    entries = [ran(CHAIN.slot(now) - 90), *(ran(CHAIN.slot(now) - n * 60) for n in (1, 0))]
-    assert (standing(CHAIN, entries, now).slots, blind_since(CHAIN, entries, now)) == (2, None)
+    entries = [ran(CHAIN.slot_at(now) - 90), *(ran(CHAIN.slot_at(now) - n * 60) for n in (1, 0))]
+    assert (sum_journal(CHAIN, entries, now).slots, find_closed_gap(CHAIN, entries, now)) == (
+        2,
+        None,
+    )
 
 
 @pytest.mark.parametrize(("entries", "job"), [([ran(60, "7")], "7"), ([ran(60, what="begin")], "")])
-def test_only_what_ended_was_run(entries: list[Entry], job: str) -> None:
+def test_only_what_ended_was_run(entries: list[JournalEntry], job: str) -> None:
     """A node may die in the middle: then the slot is run again."""
-    assert was_run(entries, 60) == job
+    assert find_run_job(entries, 60) == job
 
 
 @pytest.mark.parametrize(
@@ -74,4 +77,4 @@ def test_only_what_ended_was_run(entries: list[Entry], job: str) -> None:
 def test_blind_time_is_told_when_it_ends(now: float, told: bool) -> None:
     """In the first two passes after it: a pass may fail to deliver."""
     entries = [ran(60), *(ran(s) for s in (300, 360, 420) if s + 1 < now)]
-    assert (blind_since(CHAIN, entries, now) == Gap(120, 240, 3)) is told
+    assert (find_closed_gap(CHAIN, entries, now) == SlotGap(120, 240, 3)) is told

@@ -11,10 +11,10 @@ import pytest
 from msgspec.structs import replace
 
 from sentinel.chain.install import link_script
-from sentinel.chain.mend import Submit
-from sentinel.chain.queue import Queue
-from sentinel.chain.script_book import Book, read, write
-from sentinel.slurm.client import Client
+from sentinel.chain.mend import SubmitLink
+from sentinel.chain.queue import ChainQueue
+from sentinel.chain.script_book import CronBook, read_book, write_book
+from sentinel.slurm.client import SlurmClient
 from tests.chain import faults
 from tests.chain.faults import World
 from tests.lab.cluster import Lab
@@ -103,7 +103,7 @@ def test_a_requeued_link_runs_with_its_next_turn(fresh: Lab, tmp_path: Path) -> 
     world.lab.run(["scontrol", "requeue", job])
     requeued = time.time()
     wait_until(
-        lambda: any(e.job == job and e.at > requeued + 5 for e in world.place.entries()),
+        lambda: any(e.job == job and e.at > requeued + 5 for e in world.place.read_journal()),
         lambda: world.sentinel("cron", "status").stdout,
         60,
     )
@@ -120,7 +120,7 @@ def test_a_state_that_is_removed_ends_the_chain(fresh: Lab, tmp_path: Path) -> N
     world.install()
     (world.home / "no-sbatch").touch()
     job = world.wait_for_work(20)
-    wait_until(lambda: world.place.entries(), "its first pass", 20)
+    wait_until(lambda: world.place.read_journal(), "its first pass", 20)
     shutil.rmtree(world.home / "state")
     world.lab.wait_state(job, "COMPLETED", 40)
     (world.home / "no-sbatch").unlink()
@@ -143,10 +143,10 @@ def test_status_says_when_a_chain_has_ended(world: World) -> None:
 def test_a_chain_outlives_its_sentinel(world: World) -> None:
     """A broken installation: the script of the link submits the next one by itself, once."""
     world.install()
-    script = Path(world.place.script)
+    script = Path(world.place.script_path)
     script.write_text(script.read_text().replace("-m sentinel", "-m sentinel_is_away"))
     world.lab.run(["scancel", *world.waiting()])
-    name = f"{world.place.chain().name}-a"
+    name = f"{world.place.read_chain().name}-a"
     argv = ["sbatch", "--parsable", f"--job-name={name}", "--output=/dev/null", "--time=10"]
     for _ in range(2):
         job = world.lab.run([*argv, str(script)], env=world.env).stdout.strip()
@@ -163,10 +163,14 @@ def test_a_chain_outlives_its_file_system(fresh: Lab, tmp_path: Path) -> None:
     submit each other without sentinel, and when it is back they make passes again."""
     world = World(fresh, tmp_path, every=5, seed=1)
     world.install()
-    chain = replace(world.place.chain(), mount=str(tmp_path / "bin"))  # where nothing is mounted
-    submission = Queue(chain, world.place, Client()).submission(Submit(chain.names[0], 0))
-    world.place.install(chain, link_script(chain, world.place, submission))
-    wait_until(lambda: world.place.entries(), "its first pass", 30)
+    chain = replace(
+        world.place.read_chain(), mount=str(tmp_path / "bin")
+    )  # where nothing is mounted
+    submission = ChainQueue(chain, world.place, SlurmClient()).submission_argv(
+        SubmitLink(chain.strand_names[0], 0)
+    )
+    world.place.install_files(chain, link_script(chain, world.place, submission))
+    wait_until(lambda: world.place.read_journal(), "its first pass", 30)
     (tmp_path / "state").rename(tmp_path / "away")
     (tmp_path / "state").touch()  # nobody can write there
     time.sleep(25)
@@ -175,7 +179,7 @@ def test_a_chain_outlives_its_file_system(fresh: Lab, tmp_path: Path) -> None:
     (tmp_path / "away").rename(tmp_path / "state")
     back = time.time()
     wait_until(
-        lambda: any(e.what == "ran" and e.at > back for e in world.place.entries()),
+        lambda: any(e.what == "ran" and e.at > back for e in world.place.read_journal()),
         lambda: world.sentinel("cron", "status").stdout,
         40,
     )
@@ -186,10 +190,10 @@ def test_a_chain_outlives_its_file_system(fresh: Lab, tmp_path: Path) -> None:
 def test_a_relay_outlives_its_sentinel(world: World) -> None:
     """A broken installation: its script submits the next one, as a link's does."""
     world.install("--mode", "relay")
-    script = Path(world.place.script)
+    script = Path(world.place.script_path)
     script.write_text(script.read_text().replace("-m sentinel", "-m sentinel_is_away"))
     world.lab.cancel_all()  # a runner that scancel ends hands over first, and cancels one too many
-    name = f"{world.place.chain().name}-a"
+    name = f"{world.place.read_chain().name}-a"
     argv = ["sbatch", "--parsable", f"--job-name={name}", "--output=/dev/null", "--time=10"]
     job = world.lab.run([*argv, str(script)], env=world.env).stdout.strip()
     world.lab.wait_state(job, "FAILED", 40)
@@ -234,14 +238,14 @@ def test_a_relay_looks_after_its_successor(fresh: Lab, tmp_path: Path) -> None:
 HIDDEN = """
 import sys
 from sentinel.chain.model import Chain
-from sentinel.chain.folder import Place
-from sentinel.chain.queue import Queue
-from sentinel.slurm.client import Client
+from sentinel.chain.folder import ChainFolder
+from sentinel.chain.queue import ChainQueue
+from sentinel.slurm.client import SlurmClient
 
-place, chain = Place(sys.argv[1]), Chain(name="s", every=600, command=("x",), revision="r")
+place, chain = ChainFolder(sys.argv[1]), Chain(name="s", every=600, command=("x",), revision="r")
 place.install(chain, "#!/bin/sh\\n")
 for _ in range(2):
-    print(Queue(chain, place, Client()).mend())
+    print(ChainQueue(chain, place, SlurmClient()).mend())
 """
 
 
@@ -272,7 +276,7 @@ def test_a_limit_above_the_partitions_is_told_at_once(world: World) -> None:
     assert not Path(world.place.folder).exists()
     world.install()
     world.lab.run(["scontrol", "update", "partitionname=main", "maxtime=infinite"])
-    assert world.place.chain().time_limit == 1800
+    assert world.place.read_chain().time_limit == 1800
 
 
 def test_no_slurm_at_all(world: World) -> None:
@@ -334,10 +338,10 @@ class Base:
         return done.stdout + done.stderr
 
     def hours_pass(self) -> None:
-        known = read(str(self.path))
+        known = read_book(str(self.path))
         then = time.time() - 3600
         records = {k: replace(r, handled=then) for k, r in known.records.items()}
-        write(str(self.path), Book(at=then, records=records, refused=known.refused))
+        write_book(str(self.path), CronBook(at=then, records=records, refused=known.refused))
 
     def finding(self, name: str) -> dict[str, str]:
         done = self.world.sentinel("check", "scripts", "--json")

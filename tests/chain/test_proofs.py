@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from sentinel.chain import proofs, work
-from sentinel.chain.folder import Place
+from sentinel.chain.folder import ChainFolder
 from sentinel.chain.model import Chain
-from sentinel.chain.status import facts, lines
-from sentinel.slurm.client import Client
+from sentinel.chain.status import chain_facts, chain_lines
+from sentinel.slurm.client import SlurmClient
 from sentinel.wiring import app
 from tests.chain.test_work import program
 
@@ -30,8 +30,8 @@ class Site:
         self.write("x")
         called = program(folder / "sentinel", f'echo "$*" >>{folder}/calls; . {folder}/answers')
         self.answer('echo "$3: ok: 250 queued"')
-        self.place = Place(str(folder / "chain"))
-        self.place.install(
+        self.place = ChainFolder(str(folder / "chain"))
+        self.place.install_files(
             Chain(
                 name="s", every=60, command=(str(called),), mode="crontab",
                 config=str(self.config), delivers=delivers,
@@ -56,7 +56,7 @@ class Site:
         calls.write_text("")
         for _ in range(count):
             (self.folder / "chain" / "links.jsonl").unlink(missing_ok=True)
-            work.link(self.place.folder, app.load_settings)
+            work.run_link(self.place.folder, app.load_settings)
         return [line.split()[2] for line in calls.read_text().splitlines() if "notify test" in line]
 
 
@@ -89,19 +89,19 @@ def test_what_fails_is_a_problem_with_a_remedy_and_is_tried_again_a_day_later(
         '[ "$3" = oncall ] && echo "$3: ok: 200" || { echo "$3: FAILED (network): no"; exit 1; }'
     )
     assert site.passes(3) == ["oncall", "desk"]
-    found = facts(site.place.folder, Client())
+    found = chain_facts(site.place.folder, SlurmClient())
     host = os.uname().nodename
     assert f"desk: no message leaves {host} ({host}): FAILED (network): no; alerts wait" in (
         " ".join(found["problems"])
     )
     assert "sentinel deliver" in " ".join(found["problems"])
-    text = "\n".join(lines(found))
+    text = "\n".join(chain_lines(found))
     assert f"oncall: a test message left {host} at" in text
     known = proofs.read_proofs(site.place)
     channels = {p.channel: p.digest for p in known}
     at = known[0].at
-    assert proofs.untried(known, channels, host, at + 3600) == []
-    assert proofs.untried(known, channels, host, at + proofs.AGAIN_S + 60) == ["desk"]
+    assert proofs.unproven_channels(known, channels, host, at + 3600) == []
+    assert proofs.unproven_channels(known, channels, host, at + proofs.AGAIN_S + 60) == ["desk"]
 
 
 def test_a_chain_that_does_not_deliver_sends_no_test(tmp_path: Path) -> None:
@@ -133,7 +133,7 @@ def test_a_pass_that_was_killed_while_it_sent_does_not_send_again(tmp_path: Path
         raise Killed
 
     with pytest.raises(Killed):
-        proofs.prove(site.place, {"oncall": "d"}, send, where="n1")
+        proofs.prove_channels(site.place, {"oncall": "d"}, send, where="n1")
     [known] = proofs.read_proofs(site.place)
     assert (known.ok, known.text) == (False, "the pass ended before the answer came")
-    assert proofs.untried([known], {"oncall": "d"}, "n1", known.at + 60) == []
+    assert proofs.unproven_channels([known], {"oncall": "d"}, "n1", known.at + 60) == []

@@ -12,14 +12,21 @@ import pytest
 from msgspec.structs import replace
 
 from sentinel.chain import script_book
-from sentinel.chain.script_book import BadBook
-from sentinel.chain.scripts_run import Directory, NoUser, Pass, Submitter, one, run
-from sentinel.checks.cron import CronCheck, Logs
+from sentinel.chain.script_book import BadCronBook
+from sentinel.chain.scripts_run import (
+    CronDirectory,
+    CronPass,
+    NoTrustedUser,
+    ScriptSubmitter,
+    run_cron_check,
+    run_pass,
+)
+from sentinel.checks.cron import CronCheck, LogRetention
 from sentinel.clock import SystemClock
 from sentinel.core.settings import FilePath
 from sentinel.core.values import Duration
-from sentinel.slurm.client import Client
-from sentinel.slurm.snapshot import Snapshot
+from sentinel.slurm.client import SlurmClient
+from sentinel.slurm.snapshot import SlurmSnapshot
 
 T0 = 1_800_000_000 // 3600 * 3600
 
@@ -76,13 +83,13 @@ class Site:
         path.chmod(0o755)
         return path
 
-    def run(self, now: float, options: Mapping[str, str] | None = None) -> Pass:
-        snapshot = Snapshot(Client(limit=10), SystemClock(), users=[], max_age=60)
-        directory = Directory(
+    def run(self, now: float, options: Mapping[str, str] | None = None) -> CronPass:
+        snapshot = SlurmSnapshot(SlurmClient(limit=10), SystemClock(), users=[], max_age=60)
+        directory = CronDirectory(
             base=str(self.base), trusted=frozenset({0, os.geteuid()}), log_age=1e9, log_count=2
         )
-        submitter = Submitter(snapshot, str(self.base), options or {})
-        return run(directory, submitter, timezone.utc, now)
+        submitter = ScriptSubmitter(snapshot, str(self.base), options or {})
+        return run_pass(directory, submitter, timezone.utc, now)
 
     def queue(self) -> list[str]:
         """The names of all that were submitted."""
@@ -107,7 +114,7 @@ def test_a_pass_that_is_killed_submits_nothing_twice(site: Site) -> None:
     site.slurm()
     site.run(T0 + 3660)
     assert site.queue() == ["cron.hourly.one"]
-    (submitted,) = script_book.read(str(site.base)).records["cron.hourly/one"].runs
+    (submitted,) = script_book.read_book(str(site.base)).records["cron.hourly/one"].runs
     assert (submitted.job, submitted.slot) == ("1", T0 + 3600)
 
 
@@ -117,7 +124,7 @@ def test_a_book_that_cannot_be_written_submits_nothing(site: Site) -> None:
     site.run(T0)
     (site.base / f".sentinel/cron.json.{os.getpid()}.new").mkdir()
     for minute in range(3):
-        with pytest.raises(BadBook):
+        with pytest.raises(BadCronBook):
             site.run(T0 + 3600 + minute * 60)
     assert site.queue() == []
 
@@ -162,19 +169,19 @@ def test_a_configured_check_says_what_is_submitted_and_what_stays(site: Site) ->
         path.write_text("")
         os.utime(path, (now - day * 86400,) * 2)
     site.script("one")
-    snapshot = Snapshot(Client(limit=10), SystemClock(), users=[], max_age=60)
+    snapshot = SlurmSnapshot(SlurmClient(limit=10), SystemClock(), users=[], max_age=60)
 
     def kept(**settings: Any) -> int:
         check = CronCheck(base=FilePath(str(site.base)), **settings)
-        assert one(check, snapshot, timezone.utc, dry_run=False).failures == 0
+        assert run_cron_check(check, snapshot, timezone.utc, dry_run=False).failures == 0
         return len(list(logs.glob("2026-01-*.log")))
 
     assert kept() == 3
-    assert kept(logs=Logs(age=Duration(2.5 * 86400))) == 2
-    assert kept(logs=Logs(count=1)) == 1
-    book = script_book.read(str(site.base))
+    assert kept(logs=LogRetention(age=Duration(2.5 * 86400))) == 2
+    assert kept(logs=LogRetention(count=1)) == 1
+    book = script_book.read_book(str(site.base))
     back = {key: replace(record, handled=0.0) for key, record in book.records.items()}
-    script_book.write(str(site.base), replace(book, records=back))
+    script_book.write_book(str(site.base), replace(book, records=back))
     kept(sbatch={"partition": "night"})
     assert "--partition=night" in (site.folder / "CALLS").read_text()
 
@@ -183,15 +190,15 @@ def test_a_configured_check_says_what_is_submitted_and_what_stays(site: Site) ->
 def test_whose_scripts_run_can_be_said(site: Site) -> None:
     """A stranger's does not, a trusted user's does; a name that nobody has is an error."""
     os.chown(site.script("one"), pwd.getpwnam("nobody").pw_uid, -1)
-    snapshot = Snapshot(Client(limit=10), SystemClock(), users=[], max_age=60)
+    snapshot = SlurmSnapshot(SlurmClient(limit=10), SystemClock(), users=[], max_age=60)
 
     def lines(trust: list[str]) -> str:
         check = CronCheck(base=FilePath(str(site.base)), trust=trust)
-        return " ".join(one(check, snapshot, timezone.utc, dry_run=True).lines)
+        return " ".join(run_cron_check(check, snapshot, timezone.utc, dry_run=True).lines)
 
     assert "refused" in lines([])
     assert "refused" not in lines(["nobody"])
-    with pytest.raises(NoUser, match="no user 'nemo'"):
+    with pytest.raises(NoTrustedUser, match="no user 'nemo'"):
         lines(["nemo"])
 
 
@@ -205,7 +212,7 @@ def test_a_script_that_is_refused_for_a_while_keeps_its_past(site: Site) -> None
     path.chmod(0o755)
     site.run(T0 + 2 * 3600)
     assert site.queue() == ["cron.hourly.one"]
-    assert script_book.read(str(site.base)).records["cron.hourly/one"].skipped == 1
+    assert script_book.read_book(str(site.base)).records["cron.hourly/one"].skipped == 1
 
 
 @pytest.mark.root
@@ -264,5 +271,5 @@ def test_open_runs_cost_one_question(site: Site) -> None:
     assert len((site.folder / "CALLS").read_text().splitlines()) == 1
     site.slurm(squeue="#!/bin/sh\nexit 1\n")
     site.run(T0 + 3720)
-    records = script_book.read(str(site.base)).records.values()
-    assert [len(record.open) for record in records] == [1] * 5
+    records = script_book.read_book(str(site.base)).records.values()
+    assert [len(record.open_runs) for record in records] == [1] * 5

@@ -6,8 +6,16 @@ from datetime import datetime, timezone
 import pytest
 from msgspec.structs import replace
 
-from sentinel.chain.script import Script, read_script, slots
-from sentinel.chain.script_history import Due, Record, Submitted, after, due, failed, found
+from sentinel.chain.script import CronScript, iterate_slots, read_script
+from sentinel.chain.script_history import (
+    DueSlots,
+    ScriptRecord,
+    SubmittedRun,
+    due_slots,
+    record_failed,
+    record_submitted,
+    update_record,
+)
 from sentinel.core.errors import Invalid
 
 UTC = timezone.utc
@@ -15,67 +23,74 @@ HOUR = 3600
 T0 = int(datetime(2026, 11, 16, tzinfo=UTC).timestamp())  # a Monday
 
 
-def script(text: str = "", directory: str = "cron.hourly") -> Script:
+def script(text: str = "", directory: str = "cron.hourly") -> CronScript:
     return read_script(f"{directory}/x", directory, f"#!/bin/sh\n{text}\n")
 
 
-def run(slot: int, *, over: bool) -> Submitted:
-    return Submitted(slot=slot, job=str(slot), at=float(slot), state="COMPLETED" if over else "")
+def run(slot: int, *, over: bool) -> SubmittedRun:
+    return SubmittedRun(slot=slot, job=str(slot), at=float(slot), state="COMPLETED" if over else "")
 
 
 @pytest.mark.parametrize(
     ("text", "since", "runs", "expected"),
     [
-        ("", 30, (), Due()),
-        ("", HOUR, (), Due(run=(T0 + HOUR,))),
-        ("", 5 * HOUR, (), Due(run=(T0 + 5 * HOUR,), missed=4)),
-        ("#SENTINEL catchup=all", 3 * HOUR, (), Due(run=tuple(T0 + n * HOUR for n in (1, 2, 3)))),
-        ("#SENTINEL catchup=none", 5 * HOUR + 901, (), Due(missed=5)),
-        ("#SENTINEL catchup=none", 5 * HOUR + 900, (), Due(run=(T0 + 5 * HOUR,), missed=4)),
-        ("", HOUR, (run(T0, over=False),), Due(skipped=1)),
-        ("", HOUR, (run(T0, over=True),), Due(run=(T0 + HOUR,))),
-        ("#SENTINEL overlap=allow", HOUR, (run(T0, over=False),), Due(run=(T0 + HOUR,))),
-        ("#SENTINEL overlap=queue", HOUR, (run(T0, over=False),), Due(run=(T0 + HOUR,))),
+        ("", 30, (), DueSlots()),
+        ("", HOUR, (), DueSlots(run=(T0 + HOUR,))),
+        ("", 5 * HOUR, (), DueSlots(run=(T0 + 5 * HOUR,), missed=4)),
+        (
+            "#SENTINEL catchup=all",
+            3 * HOUR,
+            (),
+            DueSlots(run=tuple(T0 + n * HOUR for n in (1, 2, 3))),
+        ),
+        ("#SENTINEL catchup=none", 5 * HOUR + 901, (), DueSlots(missed=5)),
+        ("#SENTINEL catchup=none", 5 * HOUR + 900, (), DueSlots(run=(T0 + 5 * HOUR,), missed=4)),
+        ("", HOUR, (run(T0, over=False),), DueSlots(skipped=1)),
+        ("", HOUR, (run(T0, over=True),), DueSlots(run=(T0 + HOUR,))),
+        ("#SENTINEL overlap=allow", HOUR, (run(T0, over=False),), DueSlots(run=(T0 + HOUR,))),
+        ("#SENTINEL overlap=queue", HOUR, (run(T0, over=False),), DueSlots(run=(T0 + HOUR,))),
         (
             "#SENTINEL overlap=queue",
             HOUR,
             (run(T0, over=False), run(T0 - HOUR, over=False)),
-            Due(skipped=1),
+            DueSlots(skipped=1),
         ),
     ],
 )
-def test_what_is_due(text: str, since: int, runs: tuple[Submitted, ...], expected: Due) -> None:
+def test_what_is_due(
+    text: str, since: int, runs: tuple[SubmittedRun, ...], expected: DueSlots
+) -> None:
     """So many seconds after the last pass."""
-    record = Record(handled=float(T0), runs=runs)
-    assert due(script(text), record, T0 + since, UTC) == expected
+    record = ScriptRecord(handled=float(T0), runs=runs)
+    assert due_slots(script(text), record, T0 + since, UTC) == expected
 
 
 def test_what_could_not_be_submitted_stays_due() -> None:
     """The next pass tries it again."""
-    record = Record(handled=float(T0))
-    wanted = due(script(), record, T0 + HOUR, UTC)
-    again = failed(record, [], "sbatch: refused")
+    record = ScriptRecord(handled=float(T0))
+    wanted = due_slots(script(), record, T0 + HOUR, UTC)
+    again = record_failed(record, [], "sbatch: refused")
     assert again.trouble == "sbatch: refused"
-    assert due(script(), again, T0 + HOUR + 60, UTC) == wanted
+    assert due_slots(script(), again, T0 + HOUR + 60, UTC) == wanted
 
 
 def test_what_was_submitted_before_one_failed_is_not_submitted_again() -> None:
     """Of three slots that are made up, the first was taken."""
     one = script("#SENTINEL catchup=all")
-    record = Record(handled=float(T0))
-    first, *rest = due(one, record, T0 + 3 * HOUR, UTC).run
-    again = failed(record, [run(first, over=False)], "sbatch: refused")
+    record = ScriptRecord(handled=float(T0))
+    first, *rest = due_slots(one, record, T0 + 3 * HOUR, UTC).run
+    again = record_failed(record, [run(first, over=False)], "sbatch: refused")
     again = replace(again, runs=tuple(replace(r, state="COMPLETED") for r in again.runs))
-    assert due(one, again, T0 + 3 * HOUR + 60, UTC).run == tuple(rest)
+    assert due_slots(one, again, T0 + 3 * HOUR + 60, UTC).run == tuple(rest)
 
 
 def test_a_clock_that_is_put_back_stops_no_script_and_runs_none_twice() -> None:
     """A host believed for a while to be in 2030: without this, nothing would be due until then."""
     slot = T0 + HOUR
-    record = Record(handled=slot + 4 * 365 * 86400.0, runs=(run(slot, over=True),))
+    record = ScriptRecord(handled=slot + 4 * 365 * 86400.0, runs=(run(slot, over=True),))
     for now, expected in ((slot - 60, ()), (slot + 1, ()), (slot + HOUR, (slot + HOUR,))):
-        record = found(record, record.runs, now)
-        assert due(script(), record, now, UTC).run == expected
+        record = update_record(record, record.runs, now)
+        assert due_slots(script(), record, now, UTC).run == expected
 
 
 @pytest.mark.parametrize(
@@ -116,7 +131,7 @@ def test_a_week_of_fifty_scripts_is_exactly_on_schedule() -> None:
     """A pass every five minutes, some of them late, with four hours of nothing on Wednesday."""
     assert len(FIFTY) == 50
     scripts = [script(text, directory) for text, directory in FIFTY]
-    records = [Record(handled=float(T0)) for _ in scripts]
+    records = [ScriptRecord(handled=float(T0)) for _ in scripts]
     submitted: list[list[int]] = [[] for _ in scripts]
     missed = [0] * len(scripts)
     outage = range(T0 + 58 * HOUR, T0 + 62 * HOUR)
@@ -125,14 +140,14 @@ def test_a_week_of_fifty_scripts_is_exactly_on_schedule() -> None:
         if now in outage:
             continue
         for number, one in enumerate(scripts):
-            wanted = due(one, records[number], now, UTC)
+            wanted = due_slots(one, records[number], now, UTC)
             runs = [run(slot, over=True) for slot in wanted.run]
-            if wanted != Due():
-                records[number] = after(records[number], wanted, runs, now)
+            if wanted != DueSlots():
+                records[number] = record_submitted(records[number], wanted, runs, now)
             submitted[number] += wanted.run
             missed[number] += wanted.missed
     for number, one in enumerate(scripts):
-        should = list(slots(one.schedule, T0, T0 + 7 * 24 * HOUR, UTC))
+        should = list(iterate_slots(one.schedule, T0, T0 + 7 * 24 * HOUR, UTC))
         lost = sorted(set(should) - set(submitted[number]))
         assert submitted[number] == sorted(set(submitted[number])), one.schedule
         assert set(submitted[number]) <= set(should)

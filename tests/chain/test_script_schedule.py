@@ -5,7 +5,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from sentinel.chain.script import of_directory, of_text, slots
+from sentinel.chain.script import iterate_slots, schedule_of_directory, schedule_of_text
 from sentinel.core.errors import Invalid
 
 UTC = timezone.utc
@@ -31,7 +31,9 @@ def at(text: str, zone: timezone | ZoneInfo = UTC) -> float:
 )
 def test_directories_say_when(directory: str, expected: str) -> None:
     """After 2026-11-21 04:30, a Saturday."""
-    found = slots(of_directory(directory), at("2026-11-21T04:30"), at("2026-12-21T04:30"), UTC)
+    found = iterate_slots(
+        schedule_of_directory(directory), at("2026-11-21T04:30"), at("2026-12-21T04:30"), UTC
+    )
     assert next(found) == at(expected)
 
 
@@ -39,25 +41,27 @@ def test_directories_say_when(directory: str, expected: str) -> None:
 def test_names_that_are_no_schedule(name: str) -> None:
     """They are errors and not silence."""
     with pytest.raises(Invalid):
-        of_directory(name)
+        schedule_of_directory(name)
 
 
 def test_a_schedule_that_never_comes_is_refused() -> None:
     """The 30th of February."""
     with pytest.raises(Invalid, match="never comes"):
-        of_text("0 0 30 2 *")
+        schedule_of_text("0 0 30 2 *")
 
 
 def test_the_29th_of_february_comes() -> None:
     """In a leap year."""
-    found = slots(of_text("0 0 29 2 *"), at("2028-01-01T00:00"), at("2028-12-31T00:00"), UTC)
+    found = iterate_slots(
+        schedule_of_text("0 0 29 2 *"), at("2028-01-01T00:00"), at("2028-12-31T00:00"), UTC
+    )
     assert list(found) == [at("2028-02-29T00:00")]
 
 
 def test_working_hours_on_working_days() -> None:
     """`*/30 8-20 * * mon-fri`: 26 slots a day, five days a week."""
-    line = of_text("*/30 8-20 * * mon-fri")
-    week = list(slots(line, at("2026-11-15T23:59"), at("2026-11-22T23:59"), UTC))
+    line = schedule_of_text("*/30 8-20 * * mon-fri")
+    week = list(iterate_slots(line, at("2026-11-15T23:59"), at("2026-11-22T23:59"), UTC))
     assert len(week) == 26 * 5
     assert week[0] == at("2026-11-16T08:00")
     assert week[-1] == at("2026-11-20T20:30")
@@ -81,16 +85,18 @@ def test_working_hours_on_working_days() -> None:
 )  # fmt: skip
 def test_changes_of_the_clock(line: str, begin: str, end: str, expected: list[str]) -> None:
     """As cron(8) has it, in Berlin."""
-    found = slots(of_text(line), at(begin, BERLIN), at(end, BERLIN), BERLIN)
+    found = iterate_slots(schedule_of_text(line), at(begin, BERLIN), at(end, BERLIN), BERLIN)
     assert list(found) == [datetime.fromisoformat(text).timestamp() for text in expected]
 
 
 @pytest.mark.parametrize("line", ["*/5 * * * *", "0 3 * * *", "15 8-18/2 1,15 * 2"])
 def test_slots_agree_with_the_minutes_of_crontab(line: str) -> None:
     """Every minute of a month, asked of core.cron itself."""
-    from sentinel.core.cron import fits, parse
+    from sentinel.core.cron import is_due_minute, parse_cron
 
     begin, end = at("2026-11-01T00:00"), at("2026-12-01T00:00")
     minutes = range(int(begin), int(end) + 1, 60)
-    expected = [m for m in minutes if fits(parse(line), datetime.fromtimestamp(m, tz=UTC))]
-    assert list(slots(of_text(line), begin - 1, end, UTC)) == expected
+    expected = [
+        m for m in minutes if is_due_minute(parse_cron(line), datetime.fromtimestamp(m, tz=UTC))
+    ]
+    assert list(iterate_slots(schedule_of_text(line), begin - 1, end, UTC)) == expected

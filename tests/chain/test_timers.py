@@ -12,19 +12,19 @@ from pathlib import Path
 import pytest
 
 from sentinel.chain import status
-from sentinel.chain.folder import Place
+from sentinel.chain.folder import ChainFolder
 from sentinel.chain.model import Chain
 from sentinel.chain.timers import (
-    NotHere,
-    Table,
-    Timer,
-    calendar,
-    call,
-    schedule,
-    state_of_entry,
-    without,
+    CronTable,
+    ModeUnavailable,
+    SystemdTimer,
+    crontab_schedule,
+    find_entry_state,
+    pass_line,
+    remove_blocks,
+    systemd_calendar,
 )
-from sentinel.slurm.client import Client
+from sentinel.slurm.client import SlurmClient
 from tests.lab import accounts, needs
 
 SCRONTAB = """\
@@ -51,7 +51,7 @@ esac
 )
 def test_intervals_as_tables_write_them(every: int, line: str, oncalendar: str) -> None:
     """Both mean the same; systemd itself reads its own."""
-    assert (schedule(every), calendar(every)) == (line, oncalendar)
+    assert (crontab_schedule(every), systemd_calendar(every)) == (line, oncalendar)
     if shutil.which("systemd-analyze"):
         argv = ["systemd-analyze", "calendar", oncalendar]
         assert subprocess.run(argv, capture_output=True, check=False).returncode == 0
@@ -60,8 +60,8 @@ def test_intervals_as_tables_write_them(every: int, line: str, oncalendar: str) 
 @pytest.mark.parametrize("every", [30, 90, 420, 5 * 3600])
 def test_intervals_that_no_table_can_say(every: int) -> None:
     """With those that it can."""
-    with pytest.raises(NotHere, match="--every 5m, 10m"):
-        schedule(every)
+    with pytest.raises(ModeUnavailable, match="--every 5m, 10m"):
+        crontab_schedule(every)
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_intervals_that_no_table_can_say(every: int) -> None:
 )
 def test_an_entry_that_a_scancel_took_out_is_noticed(table: str, state: str) -> None:
     """scrontab(1): the lines are commented out and begin with #DISABLED."""
-    assert state_of_entry(table, "BEGIN", "END") == state
+    assert find_entry_state(table, "BEGIN", "END") == state
 
 
 def test_an_entry_that_nothing_calls_is_no_good_one(
@@ -90,19 +90,19 @@ def test_an_entry_that_nothing_calls_is_no_good_one(
         mode="crontab",
         installed=int(time.time()) - 3600,
     )
-    place = Place(str(tmp_path / "chain"))
-    place.install(chain, "")
-    (tmp_path / "table").write_text(Table("crontab", chain, place).text())
+    place = ChainFolder(str(tmp_path / "chain"))
+    place.install_files(chain, "")
+    (tmp_path / "table").write_text(CronTable("crontab", chain, place).block_text())
     _script(tmp_path / "crontab", f"#!/bin/sh\ncat {tmp_path}/table\n")
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    facts = status.facts(place.folder, Client())
+    facts = status.chain_facts(place.folder, SlurmClient())
     assert (facts["well"], facts["problems"]) == (False, ["no pass for 1h: nothing was watched"])
 
 
 def test_nothing_of_others_is_touched() -> None:
     """Lines before, behind and between stay as they were, without a last newline too."""
-    assert without("a\nB\nx\nE\nb", "B", "E") == "a\nb"
-    assert without("a\nb", "B", "E") == "a\nb"
+    assert remove_blocks("a\nB\nx\nE\nb", "B", "E") == "a\nb"
+    assert remove_blocks("a\nb", "B", "E") == "a\nb"
 
 
 @pytest.fixture
@@ -186,16 +186,16 @@ def test_a_disabled_entry_is_told_and_mended(tools: Path) -> None:
 def test_an_entry_finds_slurm_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """cron(8) and the user's systemd hand on neither PATH nor SLURM_CONF: each pass would be blind."""
     chain = Chain(name="sentinel-x", every=600, command=("/bin/true",), mode="systemd")
-    place = Place(str(tmp_path / "50% of it"))
+    place = ChainFolder(str(tmp_path / "50% of it"))
     monkeypatch.delenv("SLURM_CONF", raising=False)
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
-    assert call(chain, place).startswith("/bin/true cron link --dir ")
+    assert pass_line(chain, place).startswith("/bin/true cron link --dir ")
     _script(tmp_path / "squeue", "#!/bin/sh\n")
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     monkeypatch.setenv("SLURM_CONF", "/opt/slurm/slurm.conf")
     said = f"/usr/bin/env SLURM_CONF=/opt/slurm/slurm.conf PATH={tmp_path}:/usr/local/bin:/usr/bin:/bin"
-    assert call(chain, place).startswith(f"{said} /bin/true cron link --dir ")
-    assert "50%% of it" in Timer(chain, place, str(tmp_path)).text()
+    assert pass_line(chain, place).startswith(f"{said} /bin/true cron link --dir ")
+    assert "50%% of it" in SystemdTimer(chain, place, str(tmp_path)).block_text()
 
 
 def test_a_systemd_that_does_not_answer_leaves_nothing_behind(
@@ -206,15 +206,15 @@ def test_a_systemd_that_does_not_answer_leaves_nothing_behind(
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     chain = Chain(name="sentinel-x", every=600, command=("/bin/true",), mode="systemd")
     timer, units = (
-        Timer(chain, Place(str(tmp_path / "chain")), str(tmp_path / "units")),
+        SystemdTimer(chain, ChainFolder(str(tmp_path / "chain")), str(tmp_path / "units")),
         tmp_path / "units",
     )
-    with pytest.raises(NotHere, match=r"Failed to connect to bus .* take another --mode"):
-        timer.install()
+    with pytest.raises(ModeUnavailable, match=r"Failed to connect to bus .* take another --mode"):
+        timer.install_entry()
     assert list(units.iterdir()) == []
     (units / "sentinel-x.timer").write_text("old")
-    with pytest.raises(NotHere):
-        timer.install()
+    with pytest.raises(ModeUnavailable):
+        timer.install_entry()
     assert [path.name for path in units.iterdir()] == ["sentinel-x.timer"]
 
 
@@ -223,8 +223,8 @@ def test_units_of_a_timer_are_what_systemd_takes(tmp_path: Path) -> None:
     if not shutil.which("systemd-analyze"):
         needs.skip("needs systemd-analyze")
     chain = Chain(name="sentinel-x", every=600, command=("/bin/true",), mode="systemd")
-    timer = Timer(chain, Place(str(tmp_path / "chain")), str(tmp_path))
-    for block in timer.text().split("# /")[1:]:
+    timer = SystemdTimer(chain, ChainFolder(str(tmp_path / "chain")), str(tmp_path))
+    for block in timer.block_text().split("# /")[1:]:
         name, _, text = block.partition("\n")
         Path(f"/{name}").write_text(text)
     argv = ["systemd-analyze", "verify", "--user", str(tmp_path / "sentinel-x.timer")]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sentinel.chain import work
-from sentinel.chain.folder import Place
+from sentinel.chain.folder import ChainFolder
 from sentinel.chain.model import Chain
 from sentinel.wiring import app
 
@@ -34,19 +34,17 @@ def test_a_relay_submits_what_is_due_beside_its_service(
         name="s", every=600, command=(str(called),), mode="relay", strands=1, time_limit=86400,
         config=str(config), revision="r",
     )  # fmt: skip
-    row = (
-        f"s/%A/5/; s/%j/{chain.names[0]}/; s/%T/PENDING/; s/%e/N\\/A/; s/%k/sentinel 1 r/; s/%r/x/"
-    )
+    row = f"s/%A/5/; s/%j/{chain.strand_names[0]}/; s/%T/PENDING/; s/%e/N\\/A/; s/%k/sentinel 1 r/; s/%r/x/"
     form = "for word; do form=$word; done"
     program(
         tmp_path / "squeue",
         f"[ -e {tmp_path}/taken ] || exit 0; {form}; echo \"$form\" | sed '{row}'",
     )
-    place = Place(str(tmp_path / "chain"))
-    place.install(chain, "")
+    place = ChainFolder(str(tmp_path / "chain"))
+    place.install_files(chain, "")
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    monkeypatch.setattr("sentinel.chain.work.PATIENCE", (0.0,))
-    assert work.link(place.folder, app.load_settings) is goes_on
+    monkeypatch.setattr("sentinel.chain.work.SUCCESSOR_PATIENCE_S", (0.0,))
+    assert work.run_link(place.folder, app.load_settings) is goes_on
     assert (tmp_path / "calls").read_text() == f"cron run -c {config}\n"
 
 

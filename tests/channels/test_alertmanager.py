@@ -10,8 +10,8 @@ import pytest
 from aiohttp import web
 from msgspec.structs import replace
 
-from sentinel.channels.alertmanager import Alertmanager, alert
-from sentinel.config.loader import load
+from sentinel.channels.alertmanager import Alertmanager, api_alert
+from sentinel.config.loader import load_config
 from sentinel.core.errors import Invalid
 from sentinel.core.model import Notification, Status
 from sentinel.core.settings import Secret
@@ -55,7 +55,7 @@ class TestContract(ServiceContract):
 
 def test_alerts_of_one_incident_say_so_and_stay_apart() -> None:
     """As an annotation: a label would make another alert of one that joins later."""
-    alone, joined = (alert(notification(incident=i), NOW, 3600) for i in ("01J9", "01J0"))
+    alone, joined = (api_alert(notification(incident=i), NOW, 3600) for i in ("01J9", "01J0"))
     assert alone["labels"] == joined["labels"]
     assert joined["annotations"]["sentinel_incident"] == "01J0"
     assert alone["annotations"]["sentinel_incident"] == "01J9"
@@ -64,7 +64,7 @@ def test_alerts_of_one_incident_say_so_and_stay_apart() -> None:
 def test_labels_are_what_routes_match_on() -> None:
     """The alert's own words, and the labels of the finding under names that Prometheus allows."""
     labels = {"node": "r12n07", "gpu-uuid": "x", "0": "y", "severity": "no", "empty": ""}
-    made = alert(notification(labels=labels), NOW, 60)
+    made = api_alert(notification(labels=labels), NOW, 60)
     assert made["labels"] == {
         "alertname": "training",
         "cluster": "h100-prod",
@@ -104,7 +104,7 @@ TIMES: list[tuple[dict[str, Any], str, str]] = [
 def test_when_it_began_and_ends(changes: dict[str, Any], start: str, end: str) -> None:
     """What fires ends when it is not repeated, what is over when it was over; never in the
     future, and never before it began."""
-    made = alert(notification(**changes), NOW, 60)
+    made = api_alert(notification(**changes), NOW, 60)
     assert (made["startsAt"], made["endsAt"]) == (start, end)
 
 
@@ -126,7 +126,7 @@ def test_one_instance_named_twice_is_still_one_that_failed() -> None:
 
 def test_what_is_acknowledged_does_not_end_by_itself() -> None:
     """It is not repeated any more, and its end is told."""
-    ends = [alert(notification(reason="ack"), NOW, days * 86400)["endsAt"] for days in (1, 60)]
+    ends = [api_alert(notification(reason="ack"), NOW, days * 86400)["endsAt"] for days in (1, 60)]
     assert ends == ["2026-10-30T01:40:00+00:00", "2026-11-29T01:40:00+00:00"]
 
 
@@ -288,7 +288,9 @@ def test_a_route_that_repeats_too_rarely_is_warned_of(
         f"  book: {{kind: file, path: /x}}\n{routes}\n"
     )
     found = [
-        w for w in load(str(file), CHECKS, CHANNELS, env={}).warnings if "come and go" in str(w)
+        w
+        for w in load_config(str(file), CHECKS, CHANNELS, env={}).warnings
+        if "come and go" in str(w)
     ]
     assert len(found) == count
 

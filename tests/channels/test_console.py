@@ -19,8 +19,8 @@ import msgspec
 import pytest
 from rich.cells import cell_len
 
-from sentinel.channels.console import Console, paint, wants_colour
-from sentinel.channels.format.text import card
+from sentinel.channels.console import Console, paint_card, wants_colour
+from sentinel.channels.format.text import make_card
 from sentinel.core.errors import ChannelError
 from sentinel.core.model import Notification, Status
 from sentinel.core.settings import Secret
@@ -145,7 +145,7 @@ def record(about: Notification) -> Notification:
 def test_it_fits_the_width(width: int, summary: str) -> None:
     """All but commands, which are there to be copied whole; wide letters count twice."""
     about = notification(summary=summary, details="log " * 60, commands=("scontrol " * 20,))
-    lines = paint(card(about), False, width).splitlines()
+    lines = paint_card(make_card(about), False, width).splitlines()
     long = [line for line in lines if cell_len(line) > width]
     assert [line.strip() for line in long] == ["$ " + "scontrol " * 19 + "scontrol"]
     assert not [line for line in lines[1:] if line != line.rstrip()]
@@ -166,7 +166,7 @@ def test_colour_is_for_terminals() -> None:
 
 def test_it_says_what_a_person_asks_first() -> None:
     """What, where, since when, why, what to run; in a handful of lines."""
-    shown = paint(card(notification()), False)
+    shown = paint_card(make_card(notification()), False)
     for words in (
         "03:37:05 CRITICAL training tr11-176B (h100-prod)",
         "job 4242 FAILED (exit 1)",
@@ -184,7 +184,7 @@ def test_it_says_what_a_person_asks_first() -> None:
 def test_the_end_is_short() -> None:
     """Resolved: what, and how long it lasted."""
     about = notification(reason="resolved", status=Status.OK, dry_run=True)
-    shown = paint(card(about), False)
+    shown = paint_card(make_card(about), False)
     assert "RESOLVED training" in shown
     assert "lasted 25m" in shown
     assert "[dry run]" in shown

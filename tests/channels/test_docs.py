@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from sentinel.channels import KINDS
-from sentinel.config.loader import load
+from sentinel.config.loader import load_config
 from sentinel.wiring.app import CHANNELS, CHECKS
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -33,7 +33,7 @@ def test_the_example_loads(page: str, tmp_path: Path) -> None:
     env = {name: ENV.get(name, "https://hooks.example.org/x") for name in names}
     file = tmp_path / "sentinel.yaml"
     file.write_text("checks: {disks: {kind: fs}}\n" + example)
-    assert load(str(file), CHECKS, CHANNELS, env=env).warnings == ()
+    assert load_config(str(file), CHECKS, CHANNELS, env=env).warnings == ()
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -54,5 +54,5 @@ def test_a_template_is_no_secret(tmp_path: Path) -> None:
         "channels: {a: {kind: telegram, token: {file: token}, chat: 1,"
         " templates: {text: {file: text.j2}}}}\n"
     )
-    (warning,) = load(str(file), CHECKS, CHANNELS, env={}).warnings
+    (warning,) = load_config(str(file), CHECKS, CHANNELS, env={}).warnings
     assert warning.path == "channels.a.token"

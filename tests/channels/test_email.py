@@ -14,8 +14,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sentinel.channels.email import Email
-from sentinel.channels.message import folded
-from sentinel.channels.smtp import greeting
+from sentinel.channels.message import fold_header
+from sentinel.channels.smtp import ehlo_name
 from sentinel.core.errors import ChannelError, Invalid
 from sentinel.core.model import Receipt, Status
 from sentinel.core.settings import FilePath, Secret
@@ -179,7 +179,7 @@ def test_the_threads_of_a_very_large_group_fit_into_a_header(smtp: SmtpServer) -
 @example(text="a  b   " + "c" * 80)
 def test_a_header_of_ours_arrives_as_it_was(name: str, text: str) -> None:
     """Whatever stands in it: no empty first line, no line too long, no blank more or less."""
-    raw = folded(name, text.replace("=?", "= ?"))
+    raw = fold_header(name, text.replace("=?", "= ?"))
     first, *_ = f"{name}: {raw}".split("\r\n")
     assert first.removeprefix(f"{name}:").strip()
     assert all(line.strip() for line in raw.split("\r\n"))
@@ -373,7 +373,7 @@ def test_a_server_that_is_down_is_a_network_error(smtp: SmtpServer) -> None:
 )
 def test_the_name_for_the_greeting_is_one_that_servers_take(host: str, name: str) -> None:
     """Many refuse a name without a domain or with an underscore, which nodes may have."""
-    assert greeting(host, "example.org") == name
+    assert ehlo_name(host, "example.org") == name
 
 
 HELLO, EHLO = b"220 a", b"250 a"

@@ -12,7 +12,7 @@ from typing import get_type_hints
 
 import pytest
 
-from sentinel.channels.exec import Exec
+from sentinel.channels.exec import ExecChannel
 from sentinel.core.errors import ChannelError, Invalid
 from sentinel.core.settings import Secret
 from sentinel.core.values import Duration
@@ -56,14 +56,14 @@ class TestContract(ChannelContract):
 
     def test_secrets_are_nowhere(self) -> None:  # type: ignore[override]
         """There are none."""
-        assert Secret not in get_type_hints(Exec).values()
+        assert Secret not in get_type_hints(ExecChannel).values()
 
 
-def script(folder: Path, body: str, timeout: float = 20) -> Exec:
+def script(folder: Path, body: str, timeout: float = 20) -> ExecChannel:
     path = folder / "page"
     path.write_text(f"#!/bin/sh\n{body}\n")
     path.chmod(0o755)
-    return Exec(command=[str(path)], timeout=Duration(timeout))
+    return ExecChannel(command=[str(path)], timeout=Duration(timeout))
 
 
 CODES = [
@@ -115,7 +115,7 @@ def test_a_command_that_cannot_start_is_tried_again(
         path.write_text("#!/bin/sh\n")
         path.chmod(mode)
         assert not path.stat().st_mode & stat.S_IXUSR
-    error = failure(Exec(command=[str(path)]))
+    error = failure(ExecChannel(command=[str(path)]))
     assert not error.permanent
     assert words in str(error)
 
@@ -191,7 +191,7 @@ def environment(folder: Path, about: object) -> dict[str, str]:
     return {name: value for name, _, value in pairs}
 
 
-def failure(channel: Exec) -> ChannelError:
+def failure(channel: ExecChannel) -> ChannelError:
     with pytest.raises(ChannelError) as caught:
         send(channel, notification())
     return caught.value
@@ -209,5 +209,5 @@ def failure(channel: Exec) -> ChannelError:
 def test_wrong_settings_are_refused(fields: dict[str, object], path: tuple[object, ...]) -> None:
     """Each names its key."""
     with pytest.raises(Invalid) as caught:
-        Exec(**fields)  # type: ignore[arg-type]
+        ExecChannel(**fields)  # type: ignore[arg-type]
     assert caught.value.path == path

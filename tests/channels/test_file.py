@@ -11,7 +11,7 @@ from typing import get_type_hints
 
 import pytest
 
-from sentinel.channels.file import File
+from sentinel.channels.file import FileChannel
 from sentinel.core.errors import ChannelError, Invalid
 from sentinel.core.settings import FilePath, Secret
 from sentinel.core.values import Duration
@@ -61,11 +61,11 @@ class TestContract(ChannelContract):
 
     def test_secrets_are_nowhere(self) -> None:  # type: ignore[override]
         """There are none."""
-        assert Secret not in get_type_hints(File).values()
+        assert Secret not in get_type_hints(FileChannel).values()
 
 
-def book(path: Path, timeout: float = 20) -> File:
-    return File(path=FilePath(path), timeout=Duration(timeout))
+def book(path: Path, timeout: float = 20) -> FileChannel:
+    return FileChannel(path=FilePath(path), timeout=Duration(timeout))
 
 
 def test_a_line_has_the_documented_fields_first(tmp_path: Path) -> None:
@@ -187,7 +187,7 @@ def test_a_hanging_mount_gets_one_process(fuse: Fuse) -> None:
     wait_until(lambda: not hangs(channel), "the mount answers")
 
 
-def hangs(channel: File) -> bool:
+def hangs(channel: FileChannel) -> bool:
     """Whether a send is still given up as a timeout (the mount itself takes no writes)."""
     with pytest.raises(ChannelError) as caught:
         send(channel, notification())
@@ -205,5 +205,5 @@ def hangs(channel: File) -> bool:
 def test_wrong_settings_are_refused(fields: dict[str, FilePath | Duration], key: str) -> None:
     """Each names its key."""
     with pytest.raises(Invalid) as caught:
-        File(**fields)  # type: ignore[arg-type]
+        FileChannel(**fields)  # type: ignore[arg-type]
     assert caught.value.path == (key,)

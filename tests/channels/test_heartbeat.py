@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from sentinel.channels.heartbeat import WebPulse, pulse
+from sentinel.channels.heartbeat import WebPulse, make_pulse
 from sentinel.config.settings import HeartbeatSettings
 from sentinel.core.errors import ChannelError, Invalid
 from sentinel.core.settings import FilePath, Secret
@@ -31,7 +31,7 @@ def test_a_good_pass_pings_the_address() -> None:
     """GET, as every such service takes it."""
 
     async def story(url: str) -> None:
-        await WebPulse(HeartbeatSettings(url=Secret(url))).beat(True, "")
+        await WebPulse(HeartbeatSettings(url=Secret(url))).send_heartbeat(True, "")
 
     assert beats(story) == [("GET", "/uuid-1", "")]
 
@@ -40,9 +40,9 @@ def test_the_address_is_taken_as_it_is() -> None:
     """Some services know it with a slash at its end only, and answer a redirect without."""
 
     async def story(url: str) -> None:
-        await WebPulse(HeartbeatSettings(url=Secret(f"{url}/"))).beat(True, "")
+        await WebPulse(HeartbeatSettings(url=Secret(f"{url}/"))).send_heartbeat(True, "")
         well = HeartbeatSettings(url=Secret(f"{url}/"), style="healthchecks")
-        await WebPulse(well).begin()
+        await WebPulse(well).announce_start()
 
     assert [path for _, path, _ in beats(story)] == ["/uuid-1/", "/uuid-1/start"]
 
@@ -59,8 +59,8 @@ def test_a_blind_pass_is_silence_or_a_failure() -> None:
     """Silence by default; at healthchecks the reason goes to /fail."""
 
     async def story(url: str) -> None:
-        await WebPulse(HeartbeatSettings(url=Secret(url))).beat(False, "disks is blind")
-        await WebPulse(HeartbeatSettings(url=Secret(url), style="healthchecks")).beat(
+        await WebPulse(HeartbeatSettings(url=Secret(url))).send_heartbeat(False, "disks is blind")
+        await WebPulse(HeartbeatSettings(url=Secret(url), style="healthchecks")).send_heartbeat(
             False, "disks is blind"
         )
 
@@ -72,7 +72,7 @@ def test_a_refusal_is_an_error_without_the_secret_address() -> None:
 
     async def story(url: str) -> None:
         with pytest.raises(ChannelError, match="404") as caught:
-            await WebPulse(HeartbeatSettings(url=Secret(url))).beat(True, "")
+            await WebPulse(HeartbeatSettings(url=Secret(url))).send_heartbeat(True, "")
         assert "uuid-1" not in str(caught.value)
 
     beats(story, status=404)
@@ -82,8 +82,8 @@ def test_a_pass_that_begins_is_told_to_healthchecks() -> None:
     """At /start; another service would take that for a sign of life."""
 
     async def story(url: str) -> None:
-        await WebPulse(HeartbeatSettings(url=Secret(url))).begin()
-        await WebPulse(HeartbeatSettings(url=Secret(url), style="healthchecks")).begin()
+        await WebPulse(HeartbeatSettings(url=Secret(url))).announce_start()
+        await WebPulse(HeartbeatSettings(url=Secret(url), style="healthchecks")).announce_start()
 
     assert beats(story) == [("GET", "/uuid-1/start", "")]
 
@@ -93,12 +93,12 @@ def test_ways_do_not_keep_each_other_from_the_sign(tmp_path: Path) -> None:
 
     async def story(url: str) -> None:
         own = FilePath(tmp_path / "own")
-        both = pulse(HeartbeatSettings(url=Secret(url), file=own, style="healthchecks"))
+        both = make_pulse(HeartbeatSettings(url=Secret(url), file=own, style="healthchecks"))
         assert both is not None
         with pytest.raises(ChannelError, match="500"):
-            await both.begin()
+            await both.announce_start()
         with pytest.raises(ChannelError, match="500"):
-            await both.beat(True, "")
+            await both.send_heartbeat(True, "")
         assert own in {str(p) for p in tmp_path.iterdir()}
 
     beats(story, status=500)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sentinel.channels.email import OPT_OUT, Email, Owners, opted_out
+from sentinel.channels.email import OPT_OUT, Email, OwnerDirectory, find_opt_out
 from sentinel.core.errors import ChannelError, Invalid
 from sentinel.core.model import Receipt
 from tests.channels.samples import notification
@@ -95,22 +95,22 @@ def test_a_lookup_that_gives_no_address(
 ) -> None:
     """No address is final; a lookup that fails is tried again."""
     with pytest.raises(ChannelError, match=words) as error:
-        Owners("", tuple(lookup(tmp_path, script)), limit=0.5).find("ann")
+        OwnerDirectory("", tuple(lookup(tmp_path, script)), limit=0.5).find_owner("ann")
     assert error.value.permanent is permanent
 
 
 def test_the_name_of_a_user_is_an_argument_and_never_a_command(tmp_path: Path) -> None:
     """Nor an option of the lookup."""
     argv = lookup(tmp_path, f'echo "$#:$1" >> {tmp_path}/seen; echo a@example.org')
-    Owners("", tuple(argv)).find("$(id);x")
+    OwnerDirectory("", tuple(argv)).find_owner("$(id);x")
     with pytest.raises(ChannelError):
-        Owners("", tuple(argv)).find("--delete")
+        OwnerDirectory("", tuple(argv)).find_owner("--delete")
     assert (tmp_path / "seen").read_text() == "1:$(id);x\n"
 
 
 def test_a_user_without_a_home_here_has_not_opted_out() -> None:
     """Accounts of the cluster need not be this host's."""
-    assert opted_out("nobody-of-that-name") == ("", "")
+    assert find_opt_out("nobody-of-that-name") == ("", "")
 
 
 def test_a_home_that_hangs_keeps_nobody_from_being_told(
@@ -120,7 +120,7 @@ def test_a_home_that_hangs_keeps_nobody_from_being_told(
     user = fresh.user("far")
     set_home(user, fuse.point)
     fuse.hold("lookup")
-    owner = Owners(DOMAIN, limit=0.5).find(user.name)
+    owner = OwnerDirectory(DOMAIN, limit=0.5).find_owner(user.name)
     fuse.release()
     assert str(owner.address) == f"{user.name}@{DOMAIN}"
     assert owner.note.startswith(f"whether {user.name} wants none could not be seen: ")
@@ -133,12 +133,12 @@ def test_no_mail_is_the_wish_of_the_user_alone(fresh: Lab) -> None:
     file = user.home / OPT_OUT
     file.parent.mkdir(parents=True)
     file.touch()
-    assert opted_out(user.name) == ("", "")
+    assert find_opt_out(user.name) == ("", "")
     os.chown(file, user.uid, user.gid)
-    assert opted_out(user.name) == (str(file), "")
+    assert find_opt_out(user.name) == (str(file), "")
     file.rename(user.home / "elsewhere")
     file.symlink_to(user.home / "elsewhere")
-    assert opted_out(user.name) == ("", "")
+    assert find_opt_out(user.name) == ("", "")
 
 
 def test_a_server_that_refuses_the_address_is_about_that_user_alone(smtp: SmtpServer) -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from sentinel.channels import KINDS
-from sentinel.config.display import show
-from sentinel.config.loader import load
+from sentinel.config.display import show_settings
+from sentinel.config.loader import load_config
 from sentinel.config.problems import ConfigError
 from sentinel.wiring.app import CHANNELS, CHECKS
 
@@ -46,8 +46,12 @@ def test_no_secret_is_shown(kind: str, tmp_path: Path) -> None:
     file = tmp_path / "sentinel.yaml"
     file.write_text(example(kind))
     file.chmod(0o600)
-    loaded = load(str(file), CHECKS, CHANNELS, env={})
-    shown = [show(loaded.settings, loaded.references), repr(loaded.settings), str(loaded.warnings)]
+    loaded = load_config(str(file), CHECKS, CHANNELS, env={})
+    shown = [
+        show_settings(loaded.settings, loaded.references),
+        repr(loaded.settings),
+        str(loaded.warnings),
+    ]
     assert "hunter2" not in "\n".join(shown)
     if kind not in ("alertmanager", "console", "exec", "file"):
         assert "hunter2" in file.read_text()
@@ -60,7 +64,7 @@ def test_no_secret_is_in_an_error(kind: str, tmp_path: Path) -> None:
     file = tmp_path / "sentinel.yaml"
     file.write_text(with_key(example(kind), kind, "nonsense: true"))
     with pytest.raises(ConfigError) as caught:
-        load(str(file), CHECKS, CHANNELS, env={})
+        load_config(str(file), CHECKS, CHANNELS, env={})
     told = [str(caught.value), *traceback.format_exception(caught.value)]
     assert "nonsense" in told[0]
     assert "hunter2" not in "\n".join(told)

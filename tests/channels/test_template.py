@@ -12,7 +12,7 @@ import pytest
 from sentinel.channels import template
 from sentinel.channels.email import Email
 from sentinel.channels.format.examples import SAMPLES
-from sentinel.channels.template import LONGEST, MailTemplates, check, words
+from sentinel.channels.template import LONGEST, MailTemplates, check_templates, fill_templates
 from sentinel.core.errors import ChannelError, Invalid
 from sentinel.core.model import Notification, Status
 from tests.channels.contract import assert_inert, send
@@ -21,7 +21,7 @@ from tests.lab.smtp import SmtpServer
 
 
 def text(source: str, *notifications: Notification, **more: Any) -> str | None:
-    made = words(MailTemplates(text=source), notifications or [notification()], **more)
+    made = fill_templates(MailTemplates(text=source), notifications or [notification()], **more)
     assert made.trouble == "" or made.text is None
     return made.text
 
@@ -58,7 +58,7 @@ def test_the_worst_alert_of_a_group_comes_first() -> None:
     """A subject that names one alert and counts the others names that one."""
     mild = notification(subject="mild", severity=Status.WARNING, status=Status.WARNING)
     templates = MailTemplates(subject="{{ card.word }} {{ subject }}, {{ alerts[1].subject }}")
-    made = words(templates, [mild, notification(subject="bad")])
+    made = fill_templates(templates, [mild, notification(subject="bad")])
     assert made.subject == "CRITICAL bad, mild"
 
 
@@ -99,7 +99,7 @@ BROKEN = [
 def test_a_broken_template_is_told_at_its_key(source: str, problem: str) -> None:
     """When the file is read, with the line of the template, for whichever sample it fails."""
     with pytest.raises(Invalid) as caught:
-        check(MailTemplates(html=source))
+        check_templates(MailTemplates(html=source))
     assert caught.value.path == ("templates", "html")
     assert problem in str(caught.value)
     assert "\n" not in str(caught.value)
@@ -108,7 +108,7 @@ def test_a_broken_template_is_told_at_its_key(source: str, problem: str) -> None
 @pytest.mark.parametrize(("source", "problem"), BROKEN[:6])
 def test_a_broken_template_loses_nothing(source: str, problem: str) -> None:
     """Where it fails only at a real alert, the built-in wording stands, and why is told."""
-    made = words(MailTemplates(subject="{{ check }}", text=source), [notification()])
+    made = fill_templates(MailTemplates(subject="{{ check }}", text=source), [notification()])
     assert (made.subject, made.text) == ("training", None)
     assert problem in made.trouble
 
@@ -116,7 +116,7 @@ def test_a_broken_template_loses_nothing(source: str, problem: str) -> None:
 @pytest.mark.parametrize(("length", "good"), [(LONGEST, True), (LONGEST + 1, False)])
 def test_a_text_has_an_end(length: int, good: bool) -> None:
     """What is longer than any message ever needs to be is a mistake."""
-    made = words(MailTemplates(text=f"{{{{ 'x' * {length} }}}}"), [notification()])
+    made = fill_templates(MailTemplates(text=f"{{{{ 'x' * {length} }}}}"), [notification()])
     assert (made.text is not None) == good
 
 
@@ -125,7 +125,7 @@ def test_a_text_has_an_end(length: int, good: bool) -> None:
 def test_hostile_values_are_inert(part: str, given: Notification) -> None:
     """In every part, and in HTML they are no markup."""
     source = "{{ summary }}{{ labels }}{{ values }}{{ details }}{{ card.title }}{{ body }}"
-    made = getattr(words(MailTemplates(**{part: source}), [given]), part)
+    made = getattr(fill_templates(MailTemplates(**{part: source}), [given]), part)
     assert_inert(made)
     assert part != "subject" or "\n" not in made
     assert part != "html" or ("<" not in made and '"' not in made)
@@ -230,5 +230,8 @@ def test_a_loop_that_puts_nothing_out_ends(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(template, "LIMIT", 0.2)
     nine = "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}x"
     with pytest.raises(Invalid, match="line 1: it does not come to an end"):
-        check(MailTemplates(text=nine))
-    assert "does not come to an end" in words(MailTemplates(text=nine), [notification()]).trouble
+        check_templates(MailTemplates(text=nine))
+    assert (
+        "does not come to an end"
+        in fill_templates(MailTemplates(text=nine), [notification()]).trouble
+    )

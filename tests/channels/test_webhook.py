@@ -18,8 +18,8 @@ import pytest
 import trustme
 from aiohttp import web
 
-from sentinel.channels.http import proxy, waiting
-from sentinel.channels.redact import unconnected
+from sentinel.channels.http import find_proxy, retry_after_s
+from sentinel.channels.redact import connection_failure
 from sentinel.channels.webhook import Webhook
 from sentinel.core.errors import ChannelError, Invalid
 from sentinel.core.settings import FilePath, Secret
@@ -168,7 +168,7 @@ RETRY_AFTER = [
 @pytest.mark.parametrize(("header", "seconds"), RETRY_AFTER)
 def test_how_long_to_wait(header: str, seconds: float | None) -> None:
     """Seconds or a date (RFC 9110), never below zero or above a day."""
-    assert waiting(header, NOW) == seconds
+    assert retry_after_s(header, NOW) == seconds
 
 
 @pytest.mark.parametrize("status", [200, 500])
@@ -336,7 +336,7 @@ TROUBLES = [
 @pytest.mark.parametrize(("error", "said"), TROUBLES)
 def test_what_keeps_a_connection_from_being_made(error: OSError, said: str) -> None:
     """Once, however many addresses were tried."""
-    assert unconnected(error) == said
+    assert connection_failure(error) == said
 
 
 PROXIES: list[tuple[str, dict[str, str], str | None]] = [
@@ -363,7 +363,7 @@ def test_which_proxy_the_environment_means(
     url: str, env: dict[str, str], chosen: str | None
 ) -> None:
     """Login nodes often reach the web through one only."""
-    assert proxy(url, env) == chosen
+    assert find_proxy(url, env) == chosen
 
 
 def test_a_proxy_is_used(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,35 +10,35 @@ from typing import Any
 import pytest
 from msgspec.structs import fields, replace
 
-from sentinel.alerting.observations import Outcome
+from sentinel.alerting.observations import RunOutcome
 from sentinel.checks import KINDS
 from sentinel.checks.chain import ChainCheck
-from sentinel.checks.checkpoint import Checkpoint
-from sentinel.checks.clean.check import Clean
+from sentinel.checks.checkpoint import CheckpointCheck
+from sentinel.checks.clean.check import CleanCheck
 from sentinel.checks.cron import CronCheck
-from sentinel.checks.diag import Diag
-from sentinel.checks.drained import Drained
+from sentinel.checks.diag import DiagCheck
+from sentinel.checks.drained import DrainedCheck
 from sentinel.checks.du.check import DuCheck
-from sentinel.checks.exec import Exec
-from sentinel.checks.fs import Fs
+from sentinel.checks.exec import ExecCheck
+from sentinel.checks.fs import FsCheck
 from sentinel.checks.gpu import GpuCheck
 from sentinel.checks.job import JobCheck
 from sentinel.checks.log import Log
-from sentinel.checks.memory import Memory
+from sentinel.checks.memory import MemoryCheck
 from sentinel.checks.network import NetworkCheck
-from sentinel.checks.nodes import Nodes
+from sentinel.checks.nodes import NodesCheck
 from sentinel.checks.quota.check import QuotaCheck
 from sentinel.checks.sensors import SensorsCheck
-from sentinel.checks.service import Service
+from sentinel.checks.service import ServiceCheck
 from sentinel.checks.slurm import SlurmCheck
-from sentinel.cli import present
+from sentinel.cli import outcome_formats
 from sentinel.core.cluster import Node
 from sentinel.core.model import Report, Status
 from sentinel.core.node_answers import Answer, Unreachable, Unreached
-from sentinel.core.settings import CheckConfig, Common, FilePath
+from sentinel.core.settings import CheckCommon, CheckConfig, FilePath
 from sentinel.core.values import Duration
-from sentinel.engine.runner import Runner
-from sentinel.nodes.probe import Hwmon, Network, NodeProbe, Sensor, Wants
+from sentinel.engine.runner import CheckRunner
+from sentinel.nodes.probe import Hwmon, Network, NodeProbe, ProbeRequest, Sensor
 from sentinel.testing import FixedSlurm, context
 from tests.checks.gpu.world import NodeWithGpus
 from tests.checks.remote.test_asked import WELL
@@ -57,7 +57,7 @@ class Nobody:
         return {node: Unreachable("no route") for node in nodes}
 
     def probe(
-        self, nodes: Sequence[str], wants: Wants, *, limit: float
+        self, nodes: Sequence[str], wants: ProbeRequest, *, limit: float
     ) -> Mapping[str, NodeProbe | Unreached]:
         return {n: WELL if n in self.well else Unreachable("no route") for n in nodes}
 
@@ -70,7 +70,7 @@ class WithGpus(Nobody):
     """Those of `well` have GPUs and links too."""
 
     def probe(
-        self, nodes: Sequence[str], wants: Wants, *, limit: float
+        self, nodes: Sequence[str], wants: ProbeRequest, *, limit: float
     ) -> Mapping[str, NodeProbe | Unreached]:
         told = super().probe(nodes, wants, limit=limit)
         seen = NodeWithGpus(gpus_of(0)).probe(None)
@@ -90,43 +90,43 @@ def nodes(*states: str) -> list[Node]:
     ]
 
 
-def run(kind: str, plugin: Any, **more: Any) -> Outcome:
-    check: Any = CheckConfig(name="c", common=Common(kind=kind), plugin=plugin)
-    return Runner().run(check, context(**{"remote": Nobody(), **more}))
+def run(kind: str, plugin: Any, **more: Any) -> RunOutcome:
+    check: Any = CheckConfig(name="c", common=CheckCommon(kind=kind), plugin=plugin)
+    return CheckRunner().run(check, context(**{"remote": Nobody(), **more}))
 
 
-def status(outcome: Outcome) -> Status:
+def status(outcome: RunOutcome) -> Status:
     return max((f.status for f in outcome.findings), key=lambda s: s.rank)
 
 
-def silent(outcome: Outcome) -> bool:
+def silent(outcome: RunOutcome) -> bool:
     """Ok, and no word of what was not seen."""
-    said = present.as_lines(outcome)
+    said = outcome_formats.render_outcome_lines(outcome)
     whole = outcome.report is not None and outcome.report.coverage.whole
-    return status(outcome) is Status.OK and not whole and outcome.partly not in said
+    return status(outcome) is Status.OK and not whole and outcome.unseen_summary not in said
 
 
 EVERYWHERE: dict[str, Callable[[Path], Any]] = {
     "chain": lambda at: ChainCheck(dir=FilePath(str(at))),
-    "checkpoint": lambda at: Checkpoint(path=FilePath(str(at / "none"))),
-    "clean": lambda at: Clean(
+    "checkpoint": lambda at: CheckpointCheck(path=FilePath(str(at / "none"))),
+    "clean": lambda at: CleanCheck(
         root=FilePath(str(at)), match=re.compile(r"step(\d+)"), older_than=Duration(60)
     ),
     "cron": lambda at: CronCheck(base=FilePath(str(at))),
-    "diag": lambda at: Diag(archive=FilePath(str(at))),
-    "drained": lambda at: Drained(),
+    "diag": lambda at: DiagCheck(archive=FilePath(str(at))),
+    "drained": lambda at: DrainedCheck(),
     "du": lambda at: DuCheck(paths=[FilePath(str(at / "none"))]),
-    "exec": lambda at: Exec(command=[str(at / "none")]),
-    "fs": lambda at: Fs(nodes="all", paths=[FilePath("/tmp")]),
+    "exec": lambda at: ExecCheck(command=[str(at / "none")]),
+    "fs": lambda at: FsCheck(nodes="all", paths=[FilePath("/tmp")]),
     "gpu": lambda at: GpuCheck(nodes="all"),
     "job": lambda at: JobCheck(name="train", users=["root"]),
     "log": lambda at: Log(job="train", users=["root"]),
-    "memory": lambda at: Memory(nodes="all"),
+    "memory": lambda at: MemoryCheck(nodes="all"),
     "network": lambda at: NetworkCheck(nodes="all"),
-    "nodes": lambda at: Nodes(),
+    "nodes": lambda at: NodesCheck(),
     "quota": lambda at: QuotaCheck(paths=[FilePath(str(at / "none"))]),
     "sensors": lambda at: SensorsCheck(nodes="all"),
-    "service": lambda at: Service(processes=["sshd"], nodes="n1"),
+    "service": lambda at: ServiceCheck(processes=["sshd"], nodes="n1"),
     "slurm": lambda at: SlurmCheck(),
 }
 """A check of each kind with nothing to see."""
@@ -156,7 +156,7 @@ def test_a_kind_with_nothing_to_see_is_not_silently_ok(
     outcome = run(
         kind, EVERYWHERE[kind](tmp_path), slurm=FixedSlurm(jobs=[], nodes=[]), one_shot=one_shot
     )
-    assert not silent(outcome), present.as_lines(outcome)
+    assert not silent(outcome), outcome_formats.render_outcome_lines(outcome)
 
 
 ON_NODES = ["fs", "gpu", "memory", "network", "sensors"]
@@ -181,8 +181,8 @@ def test_all_nodes_are_those_that_slurm_lists(
     outcome = run(
         kind, EVERYWHERE[kind](tmp_path), slurm=FixedSlurm(nodes=listed), remote=WithGpus("n1")
     )
-    assert (status(outcome).value, outcome.partly if words else "") == (expected, words)
-    assert words in present.as_lines(outcome)
+    assert (status(outcome).value, outcome.unseen_summary if words else "") == (expected, words)
+    assert words in outcome_formats.render_outcome_lines(outcome)
     assert not silent(outcome)
 
 
@@ -191,19 +191,19 @@ def test_all_nodes_are_those_that_slurm_lists(
 )
 def test_a_plugin_that_broke_off_was_not_seen(script: str, seen: int) -> None:
     """Unlike one that says itself that it cannot tell."""
-    outcome = run("exec", Exec(command=["sh", "-c", f"echo so; {script}"]))
+    outcome = run("exec", ExecCheck(command=["sh", "-c", f"echo so; {script}"]))
     assert outcome.report is not None
     assert outcome.report.coverage.seen == seen
 
 
 PARTLY: list[tuple[str, Any, str]] = [
-    ("fs", Fs(paths=[FilePath("/tmp"), FilePath("/etc/passwd")]), "saw 1 of 2 paths: not /etc/passwd"),
-    ("fs", Fs(nodes="n[1-2]", paths=[FilePath("/tmp")]), "saw 1 of 2 nodes: not n2"),
-    ("memory", Memory(nodes="n[1-2]"), "saw 1 of 2 nodes: not n2"),
+    ("fs", FsCheck(paths=[FilePath("/tmp"), FilePath("/etc/passwd")]), "saw 1 of 2 paths: not /etc/passwd"),
+    ("fs", FsCheck(nodes="n[1-2]", paths=[FilePath("/tmp")]), "saw 1 of 2 nodes: not n2"),
+    ("memory", MemoryCheck(nodes="n[1-2]"), "saw 1 of 2 nodes: not n2"),
     ("gpu", GpuCheck(nodes="n[1-2]"), "saw 1 of 2 nodes: not n2"),
-    ("drained", Drained(), "saw 1 of 2 nodes: not n2"),
-    ("nodes", Nodes(), "saw 1 of 2 nodes: not n2"),
-    ("service", Service(units=["sshd"], nodes="n[1-2]"), "saw 0 of 2 services: not n1 sshd, n2 sshd"),
+    ("drained", DrainedCheck(), "saw 1 of 2 nodes: not n2"),
+    ("nodes", NodesCheck(), "saw 1 of 2 nodes: not n2"),
+    ("service", ServiceCheck(units=["sshd"], nodes="n[1-2]"), "saw 0 of 2 services: not n1 sshd, n2 sshd"),
 ]  # fmt: skip
 
 
@@ -215,4 +215,4 @@ def test_what_was_not_seen_is_counted_and_named(kind: str, plugin: Any, words: s
     assert outcome.report is not None
     assert outcome.report.coverage.words == words
     assert outcome.report.status is status(outcome) is Status.UNKNOWN
-    assert present.as_json(outcome).count('"seen": ') == 1
+    assert outcome_formats.render_outcome_json(outcome).count('"seen": ') == 1

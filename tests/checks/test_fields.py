@@ -16,16 +16,16 @@ import pytest
 import yaml
 from msgspec.structs import replace
 
-from sentinel.chain.scripts_run import Submitter
-from sentinel.checks.log.reader import Reader
-from sentinel.config.loader import load
-from sentinel.config.shapes import Record, fields, shape
-from sentinel.core.clock import Instant, shifted
+from sentinel.chain.scripts_run import ScriptSubmitter
+from sentinel.checks.log.reader import LogReader
+from sentinel.config.loader import load_config
+from sentinel.config.shapes import RecordShape, settings_fields, type_shape
+from sentinel.core.clock import Instant, shift_instant
 from sentinel.core.cluster import Controller, Job, Node
 from sentinel.core.errors import SentinelError
-from sentinel.core.gpu_ledger import GpuEvent, Sighting
+from sentinel.core.gpu_ledger import GpuEvent, GpuSighting
 from sentinel.core.node_answers import Answer, Answered
-from sentinel.nodes.probe import Memory, NodeProbe, Wants
+from sentinel.nodes.probe import NodeMemory, NodeProbe, ProbeRequest
 from sentinel.testing import START, FixedSlurm, context
 from sentinel.wiring.app import CHANNELS, CHECKS
 from tests.checks.diag.test_check import Site
@@ -42,7 +42,9 @@ HOUR = 3600.0
 GB = 10**9
 TIGHT = replace(
     WELL,
-    memory=Memory(total=100 * GB, available=40 * GB, swap_total=GB, swap_free=GB // 2, oom_kills=0),
+    memory=NodeMemory(
+        total=100 * GB, available=40 * GB, swap_total=GB, swap_free=GB // 2, oom_kills=0
+    ),
     disks={"/tmp": replace(HALF, inodes=10, inodes_free=5)},
 )
 NODES = [
@@ -62,7 +64,9 @@ class Way:
     ) -> Mapping[str, Answer]:
         return {node: Answered(code=0, out=b"1 S init\n2 S sshd\n") for node in nodes}
 
-    def probe(self, nodes: Sequence[str], wants: Wants, *, limit: float) -> Mapping[str, NodeProbe]:
+    def probe(
+        self, nodes: Sequence[str], wants: ProbeRequest, *, limit: float
+    ) -> Mapping[str, NodeProbe]:
         return dict.fromkeys(nodes, TIGHT)
 
 
@@ -71,7 +75,7 @@ def falling(subject: str, name: str, seconds: float) -> list[tuple[Instant, floa
     worse = -1 if name.startswith(("free", "available")) else 1
     start = 10**15 if worse < 0 else 10
     rows = [
-        (shifted(START, -60.0 * m), start - worse * m * (10**9 if worse < 0 else 0.5))
+        (shift_instant(START, -60.0 * m), start - worse * m * (10**9 if worse < 0 else 0.5))
         for m in range(60, 0, -1)
     ]
     return [row for row in rows if row[0].wall >= START.wall - seconds * 1e6]
@@ -90,7 +94,7 @@ def looked(check: Any, *, passes: Sequence[tuple[float, Sequence[Job]]] = ((0, (
             controller=Controller(primary="c1", primary_up=True, latency=5.0),
             gpus={"10": 8, "20": 64},
         )
-        now = shifted(START, seconds)
+        now = shift_instant(START, seconds)
         ctx = context(slurm, now, memory=memory, remote=Way(), history=falling, limit=20.0)
         try:
             report = check.run(ctx)
@@ -137,8 +141,8 @@ def of_sensors(check: Any) -> Any:
 
 def of_log(check: Any) -> Any:
     """What a pass goes by; that each part of it counts is shown in tests/checks/log."""
-    with Reader(in_child=False) as reader:
-        plan = check._plan(context(), reader)
+    with LogReader(in_child=False) as reader:
+        plan = check._make_plan(context(), reader)
     finder = plan.source.patterns.finder
     parts = [vars(finder), check.jobs_of(), check.grants(), check.users, plan.source.path]
     parts += [check.match, check.min_gpus, check.min_nodes]
@@ -171,8 +175,8 @@ def of_diag(check: Any, folder: Path) -> Any:
     site.nodes = [
         replace(n, partitions=("prod", "dev") if n.name == "n1" else ("prod",)) for n in site.nodes
     ]
-    site.gpus.see([Sighting(uuid=gpus_of(0)[3].uuid, node="n2")], site.clock.now())
-    site.gpus.record(
+    site.gpus.record_sightings([GpuSighting(uuid=gpus_of(0)[3].uuid, node="n2")], site.clock.now())
+    site.gpus.add_events(
         [GpuEvent(id="1", subject=gpus_of(0)[3].uuid, what="xid 48", at=site.clock.now())]
     )
     first = site.look()
@@ -189,7 +193,7 @@ def of_gpus(check: Any) -> Any:
     world.nodes["n1"].gpus[0] = world.nodes["n1"].gpus[0]
     world.nodes["n1"].xid(79)
     reports = [world.look(), world.look(7200.0)]
-    events = world.gpus.entries() if world.gpus is not None else ()
+    events = world.gpus.read_entries() if world.gpus is not None else ()
     return repr(
         [
             check.grants(),
@@ -208,7 +212,7 @@ def of_cron(check: Any, folder: Path) -> Any:
         path = logs / "backup" / f"{number}.log"
         path.touch()
         os.utime(path, (1_700_000_000, 1_700_000_000))
-    return repr((vars(Submitter(None, str(folder), check.sbatch)), looked(check)))  # type: ignore[arg-type]
+    return repr((vars(ScriptSubmitter(None, str(folder), check.sbatch)), looked(check)))  # type: ignore[arg-type]
 
 
 def of_disks(check: Any) -> Any:
@@ -394,9 +398,9 @@ ELSEWHERE: dict[str, str] = {
 
 def names(cls: Any, before: str = "") -> Iterator[str]:
     """Every field, `warn.used` for one within another."""
-    for key, info in fields(cls).items():
-        found = shape(info.type)
-        if isinstance(found, Record):
+    for key, info in settings_fields(cls).items():
+        found = type_shape(info.type)
+        if isinstance(found, RecordShape):
             yield from names(found.cls, f"{before}{key}.")
         else:
             yield before + key
@@ -404,8 +408,10 @@ def names(cls: Any, before: str = "") -> Iterator[str]:
 
 def test_every_field_of_every_kind_is_here() -> None:
     """A new one says what it changes."""
-    assert sorted(BASE) == CHECKS.names()
-    every = {f"{kind}.{name}" for kind in CHECKS.names() for name in names(CHECKS.load(kind))}
+    assert sorted(BASE) == CHECKS.kind_names()
+    every = {
+        f"{kind}.{name}" for kind in CHECKS.kind_names() for name in names(CHECKS.load_kind(kind))
+    }
     known = {f"{k}.{name}" for k, rows in FIELDS.items() for name in rows} | {*ELSEWHERE}
     assert every == known, (
         "a row in FIELDS says what it changes, or one in ELSEWHERE which test does"
@@ -445,7 +451,7 @@ def shown(kind: str, settings: Mapping[str, Any], folder: Path) -> str:
     settings = {"kind": kind, **{k: v for k, v in settings.items() if v is not None}}
     text = yaml.safe_dump({"checks": {"a": settings}}, width=9999).replace("@", str(folder))
     (folder / "s.yaml").write_text(text)
-    (check,) = load(str(folder / "s.yaml"), CHECKS, CHANNELS, env={}).settings.checks
+    (check,) = load_config(str(folder / "s.yaml"), CHECKS, CHANNELS, env={}).settings.checks
     if kind in WITH_FOLDER:  # nothing of an earlier look lies there
         shutil.rmtree(folder / kind)
         (folder / kind).mkdir()

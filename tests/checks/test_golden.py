@@ -17,31 +17,31 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from sentinel.alerting.processor import Plan, notification
-from sentinel.alerting.state_machine import Policy, step
-from sentinel.chain.folder import Place
-from sentinel.chain.script_book import Book, write
-from sentinel.chain.script_history import Record, Submitted
-from sentinel.channels.format.text import subject, text
+from sentinel.alerting.processor import NotificationPlan, make_notification
+from sentinel.alerting.state_machine import AlertPolicy, advance_alert
+from sentinel.chain.folder import ChainFolder
+from sentinel.chain.script_book import CronBook, write_book
+from sentinel.chain.script_history import ScriptRecord, SubmittedRun
+from sentinel.channels.format.text import render_text, subject_line
 from sentinel.checks.chain import ChainCheck
-from sentinel.checks.checkpoint.check import Checkpoint
+from sentinel.checks.checkpoint.check import CheckpointCheck
 from sentinel.checks.cron import CronCheck
-from sentinel.checks.drained import Drained
-from sentinel.checks.du.settings import Du
-from sentinel.checks.du.tree import Row, Tree
-from sentinel.checks.du.tree import finding as weight
-from sentinel.checks.exec import Exec
-from sentinel.checks.filesystems.limits import Limits
-from sentinel.checks.filesystems.probe import Answer
-from sentinel.checks.filesystems.verdict import Seen, finding
-from sentinel.checks.fs.check import Fs
+from sentinel.checks.drained import DrainedCheck
+from sentinel.checks.du.settings import DuSettings
+from sentinel.checks.du.tree import TreeRow, TreeSizes
+from sentinel.checks.du.tree import tree_finding as weight
+from sentinel.checks.exec import ExecCheck
+from sentinel.checks.filesystems.limits import SpaceLimits
+from sentinel.checks.filesystems.probe import PathAnswer
+from sentinel.checks.filesystems.verdict import PathState, path_finding
+from sentinel.checks.fs.check import FsCheck
 from sentinel.checks.gpu import GpuCheck
-from sentinel.checks.memory import Memory
-from sentinel.checks.nodes import Nodes
+from sentinel.checks.memory import MemoryCheck
+from sentinel.checks.nodes import NodesCheck
 from sentinel.checks.quota.check import QuotaCheck
-from sentinel.checks.service import Service
+from sentinel.checks.service import ServiceCheck
 from sentinel.checks.slurm import SlurmCheck
-from sentinel.core.clock import shifted
+from sentinel.core.clock import shift_instant
 from sentinel.core.cluster import Controller, Job, Node
 from sentinel.core.model import Coverage, Key, Notification, Report, Status
 from sentinel.core.mounts import Mount
@@ -70,9 +70,9 @@ PLACE = "/PLACE"
 """Stands for the directory of the test."""
 
 
-def of_fs(answer: Answer, mount: Mount = verdict.DISK) -> Report:
-    told = finding(
-        verdict.on(answer, mount), Seen(mounted=True, writable=verdict.BOTH), verdict.RULES
+def of_fs(answer: PathAnswer, mount: Mount = verdict.DISK) -> Report:
+    told = path_finding(
+        verdict.on(answer, mount), PathState(mounted=True, writable=verdict.BOTH), verdict.RULES
     )
     return Report(findings=(told,), coverage=Coverage(of="paths", meant=1))
 
@@ -80,7 +80,7 @@ def of_fs(answer: Answer, mount: Mount = verdict.DISK) -> Report:
 def of_node(disk: Any) -> Report:
     slurm = FixedSlurm(nodes=[Node(name="n1", state="IDLE")])
     remote = Told({"n1": replace(WELL, disks={"/tmp": disk})})
-    return Fs(paths=[FilePath("/tmp")], nodes="n1").run(context(slurm, remote=remote))
+    return FsCheck(paths=[FilePath("/tmp")], nodes="n1").run(context(slurm, remote=remote))
 
 
 def of_gpu(spoil: Callable[[World], None]) -> Report:
@@ -97,7 +97,9 @@ def hot(world: World) -> None:
 
 def of_nodes(**fields: Any) -> Report:
     node = Node(**{"name": "n1", "state": "IDLE", "partitions": ("prod",), **fields})
-    return Nodes().run(context(FixedSlurm(nodes=[node, replace(node, name="n2", state="IDLE")])))
+    return NodesCheck().run(
+        context(FixedSlurm(nodes=[node, replace(node, name="n2", state="IDLE")]))
+    )
 
 
 def of_slurm(controller: Controller | None) -> Report:
@@ -107,29 +109,31 @@ def of_slurm(controller: Controller | None) -> Report:
 def of_memory(**memory: int) -> Report:
     full = replace(WELL, memory=replace(WELL.memory, **memory))
     slurm = FixedSlurm(nodes=[Node(name="n1", state="IDLE")])
-    return Memory(nodes="n1").run(context(slurm, remote=Told({"n1": full})))
+    return MemoryCheck(nodes="n1").run(context(slurm, remote=Told({"n1": full})))
 
 
 def of_kills() -> Report:
     slurm, after = FixedSlurm(nodes=[Node(name="n1", state="IDLE")]), 5
     killed = replace(WELL, memory=replace(WELL.memory, oom_kills=after))
-    first = Memory(nodes="n1").run(context(slurm, remote=Told({"n1": WELL})))
+    first = MemoryCheck(nodes="n1").run(context(slurm, remote=Told({"n1": WELL})))
     more = {"remote": Told({"n1": killed}), "memory": first.memory or {}}
-    return Memory(nodes="n1").run(context(slurm, **more))
+    return MemoryCheck(nodes="n1").run(context(slurm, **more))
 
 
 def of_cron(folder: Path, **known: Any) -> Report:
     (folder / ".sentinel").mkdir()
     now = START.wall / 1e6
     (folder / "x.log").write_text("the disk\nis on fire\n")
-    write(str(folder), Book(**{"at": now - 60, **known}))
+    write_book(str(folder), CronBook(**{"at": now - 60, **known}))
     return CronCheck(base=FilePath(str(folder))).run(context())
 
 
-def failed(folder: Path) -> Mapping[str, Record]:
+def failed(folder: Path) -> Mapping[str, ScriptRecord]:
     now = START.wall / 1e6
-    one = Submitted(slot=int(now), job="7", at=now, log=f"{folder}/x.log", state="FAILED", code=1)
-    return {"cron.daily/x": Record(handled=now, runs=(one,))}
+    one = SubmittedRun(
+        slot=int(now), job="7", at=now, log=f"{folder}/x.log", state="FAILED", code=1
+    )
+    return {"cron.daily/x": ScriptRecord(handled=now, runs=(one,))}
 
 
 def checkpoint(folder: Path, **settings: Any) -> Report:
@@ -138,7 +142,7 @@ def checkpoint(folder: Path, **settings: Any) -> Report:
     (place / "shard.pt").write_bytes(b"x" * 1000)
     for path in (place / "shard.pt", place):
         os.utime(path, (NOW - 7200, NOW - 7200))
-    one = Checkpoint(path=FilePath(str(folder)), job="train", users=["alice"], **settings)
+    one = CheckpointCheck(path=FilePath(str(folder)), job="train", users=["alice"], **settings)
     return one.run(context(FixedSlurm(jobs=[job()]), limit=30.0))
 
 
@@ -173,12 +177,12 @@ def of_log(at: Path, *lines: str, quiet: float = 0, **settings: Any) -> Report:
 
 
 def of_du() -> Report:
-    tree = Tree(
+    tree = TreeSizes(
         apparent=99_000, allocated=111_000, entries=3, complete=True, unread=0, errors={}, calls=8,
-        dirs={"/x/a": Row(106_000, 2)}, owners={"ann": Row(111_000, 3)},
+        dirs={"/x/a": TreeRow(106_000, 2)}, owners={"ann": TreeRow(111_000, 3)},
     )  # fmt: skip
-    limits = Limits(used=Share(85)), Limits(used=Share(95))
-    found = weight("/x", tree, Du(size=Size(100_000)), *limits)
+    limits = SpaceLimits(used=Share(85)), SpaceLimits(used=Share(95))
+    found = weight("/x", tree, DuSettings(size=Size(100_000)), *limits)
     return Report(findings=(found,), coverage=Coverage(of="paths", meant=1))
 
 
@@ -199,8 +203,8 @@ def of_diag(at: Path, text: str, code: int) -> Report:
 
 
 def of_chain(at: Path, *jobs: Job) -> Report:
-    place = Place(str(at / "chain"))
-    place.install(CHAIN, "")
+    place = ChainFolder(str(at / "chain"))
+    place.install_files(CHAIN, "")
     return ChainCheck(dir=FilePath(place.folder)).run(context(FixedSlurm(jobs=jobs)))
 
 
@@ -225,23 +229,23 @@ TROUBLES: dict[str, Callable[[Path], Report]] = {
     "cron refused": lambda at: of_cron(at, refused={"cron.daily/x": "may be written by its group"}),
     "diag failed": lambda at: of_diag(at, dcgmi_json("4", [Failure(gpu=3)]), 226),
     "diag unreadable": lambda at: of_diag(at, "Segmentation fault", 139),
-    "drained left process": lambda _: drained.run(Drained(), probe=drained.LEFT),
-    "drained state D": lambda _: drained.run(Drained(), probe=drained.STUCK),
+    "drained left process": lambda _: drained.run(DrainedCheck(), probe=drained.LEFT),
+    "drained state D": lambda _: drained.run(DrainedCheck(), probe=drained.STUCK),
     "drained user": lambda _: drained.run(
-        Drained(), probe=replace(CLEAN, processes=(process(50, 1000, "alice"),))
+        DrainedCheck(), probe=replace(CLEAN, processes=(process(50, 1000, "alice"),))
     ),
     "drained silent": lambda _: drained.run(
-        Drained(), remote=drained.Nodes({"n1": Unreachable("no route to host")})
+        DrainedCheck(), remote=drained.Nodes({"n1": Unreachable("no route to host")})
     ),
     "du over": lambda _: of_du(),
-    "exec critical": lambda _: Exec(command=["sh", "-c", "echo 'RAID degraded|bad=1'; exit 2"]).run(
-        context()
-    ),
-    "exec no answer": lambda _: Exec(command=["sh", "-c", "exit 9"]).run(context()),
-    "fs full": lambda _: of_fs(Answer(usage=verdict.FULL, real="/x")),
-    "fs hangs": lambda _: of_fs(Answer(hung=True, waited=5)),
+    "exec critical": lambda _: ExecCheck(
+        command=["sh", "-c", "echo 'RAID degraded|bad=1'; exit 2"]
+    ).run(context()),
+    "exec no answer": lambda _: ExecCheck(command=["sh", "-c", "exit 9"]).run(context()),
+    "fs full": lambda _: of_fs(PathAnswer(usage=verdict.FULL, real="/x")),
+    "fs hangs": lambda _: of_fs(PathAnswer(hung=True, waited=5)),
     "fs lost mount": lambda _: of_fs(verdict.HERE, verdict.mount(verdict.BOTH, "/", "ext4")),
-    "fs stale handle": lambda _: of_fs(Answer(error="Stale file handle")),
+    "fs stale handle": lambda _: of_fs(PathAnswer(error="Stale file handle")),
     "fs full on a node": lambda _: of_node(replace(HALF, available=10**9)),
     "fs hangs on a node": lambda _: of_node(Unread(kind="hung", why="statfs did not answer")),
     "gpu fell off the bus": lambda _: of_gpu(lambda world: world.nodes["n1"].xid(79)),
@@ -273,7 +277,7 @@ TROUBLES: dict[str, Callable[[Path], Report]] = {
     "sensors dead fan": lambda _: of_sensors(heat.DEAD),
     "sensors heat": lambda _: of_sensors(heat.FAN, heat.HOT),
     "sensors no power": lambda _: of_sensors(heat.UNPLUGGED),
-    "service missing": lambda _: Service(processes=["no-such-daemon"]).run(context()),
+    "service missing": lambda _: ServiceCheck(processes=["no-such-daemon"]).run(context()),
     "slurm silent": lambda _: of_slurm(None),
     "slurm slow": lambda _: of_slurm(Controller(primary="c1", primary_up=True, latency=20.0)),
     "slurm backup": lambda _: of_slurm(
@@ -288,14 +292,18 @@ def alerts(kind: str, report: Report) -> Iterator[Any]:
         if found.status is Status.OK:
             continue
         key = Key("lab", kind, "" if found.status is Status.UNKNOWN else found.subject)
-        policy = Policy(kind=kind, blind_after=1, runbook="https://wiki/run", labels={"team": "a"})
-        first = step(key, None, found, policy, START)
-        told = step(key, first.alert, found, policy, shifted(START, 1e6))  # a patient one
+        policy = AlertPolicy(
+            kind=kind, blind_after=1, runbook="https://wiki/run", labels={"team": "a"}
+        )
+        first = advance_alert(key, None, found, policy, START)
+        told = advance_alert(
+            key, first.alert, found, policy, shift_instant(START, 1e6)
+        )  # a patient one
         told = first if first.transition else told
         assert told.alert is not None
         assert told.transition is not None
-        yield notification(
-            told.alert, told.transition, Plan(cluster="lab", policies={}, channels=())
+        yield make_notification(
+            told.alert, told.transition, NotificationPlan(cluster="lab", policies={}, channels=())
         )
 
 
@@ -309,8 +317,8 @@ def told(name: str, folder: Path) -> list[Any]:
         one = msgspec.json.decode(said.replace(alert.alert, "ALERT"), type=Notification)
         messages.append(
             {
-                "subject": subject([one]),
-                "text": text([one]).splitlines(),
+                "subject": subject_line([one]),
+                "text": render_text([one]).splitlines(),
                 "json": msgspec.to_builtins(one),
             }
         )

@@ -6,7 +6,13 @@ from typing import Any
 
 import msgspec
 
-from sentinel.checks.trainings import LATE, MAX_ENDED_REMEMBERED, TIME_SHARE, by_subject, each
+from sentinel.checks.trainings import (
+    MAX_ENDED_REMEMBERED,
+    TIME_SHARE,
+    UNSEEN_FOR_TIME,
+    jobs_by_subject,
+    look_at_each,
+)
 from sentinel.core.cluster import Job
 from sentinel.core.model import Coverage, Finding, Report, Status
 from sentinel.core.ports import Context
@@ -38,7 +44,7 @@ class Counting:
     def run(self, *names: str, limit: float = 60.0) -> Report:
         jobs = [job(id=name, job_id=name, name=name, user="ann") for name in names]
         ctx = context(FixedSlurm(jobs=tuple(jobs)), memory=self.memory, limit=limit)
-        report = each(ctx, by_subject(["ann"], jobs), self.look, NOTHING, "logs")
+        report = look_at_each(ctx, jobs_by_subject(["ann"], jobs), self.look, NOTHING, "logs")
         self.memory = msgspec.json.decode(msgspec.json.encode(report.memory))
         return report
 
@@ -80,7 +86,7 @@ def test_whoever_had_no_time_comes_first_in_the_next_run() -> None:
     """Without time it is unseen, never ok; and slow trainings before it hide it once only."""
     check = Counting(seconds=0.5)
     report = check.run("one", "two", limit=1.6)
-    assert check.looks(report) == {"one": "looked at 1 times", "two": LATE}
+    assert check.looks(report) == {"one": "looked at 1 times", "two": UNSEEN_FOR_TIME}
     assert report.coverage.unseen == ("two",)
     report = check.run("one", "two", limit=1.6)
-    assert check.looks(report) == {"two": "looked at 1 times", "one": LATE}
+    assert check.looks(report) == {"two": "looked at 1 times", "one": UNSEEN_FOR_TIME}

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
-from sentinel.config.loader import load
+from sentinel.config.loader import load_config
 from sentinel.config.problems import ConfigError
 from sentinel.wiring.app import CHANNELS, CHECKS
 
@@ -61,7 +61,7 @@ def loads(folder: Path, check: dict[str, Any]) -> None:
     ]
     text = "\n".join(["checks:", "  a:", *(line.removesuffix("...").rstrip() for line in lines)])
     (folder / "s.yaml").write_text(text + "\n")
-    load(str(folder / "s.yaml"), CHECKS, CHANNELS, env={})
+    load_config(str(folder / "s.yaml"), CHECKS, CHANNELS, env={})
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_nodes_of_another_cluster_are_refused(tmp_path: Path, check: dict[str, A
     )
     (tmp_path / "s.yaml").write_text(text)
     with pytest.raises(ConfigError) as caught:
-        load(str(tmp_path / "s.yaml"), CHECKS, CHANNELS, env={})
+        load_config(str(tmp_path / "s.yaml"), CHECKS, CHANNELS, env={})
     (problem,) = caught.value.problems
     assert problem.path == "checks.a.cluster"
     assert "the cluster at hand only: run a sentinel over there" in problem.message

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from sentinel.checks.checkpoint import Checkpoint
+from sentinel.checks.checkpoint import CheckpointCheck
 from sentinel.checks.log import Log
-from sentinel.checks.users import running, watched
-from sentinel.core.cluster import Run
+from sentinel.checks.users import running_jobs, watched_users
+from sentinel.core.cluster import JobRun
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import Status
 from sentinel.core.settings import FilePath
@@ -35,13 +35,13 @@ MY_GROUP = grp.getgrgid(pwd.getpwnam(ME).pw_gid).gr_name
 )
 def test_names(users: list[str], names: set[str] | None) -> None:
     """Nobody named: who runs sentinel. A star: everybody."""
-    assert watched(users, 5.0) == names
+    assert watched_users(users, 5.0) == names
     assert check(users=users).jobs_of() == names
 
 
 def test_a_group_includes_those_whose_primary_group_it_is() -> None:
     """They are in no list of members: getent group omits them."""
-    found = watched([f"group:{MY_GROUP}", "alice"], 5.0)
+    found = watched_users([f"group:{MY_GROUP}", "alice"], 5.0)
     assert found is not None
     assert {ME, "alice", *grp.getgrnam(MY_GROUP).gr_mem} <= found
 
@@ -61,7 +61,7 @@ def test_a_directory_service_that_hangs_is_left_behind(
     slow.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     with pytest.raises(CannotTell):
-        watched(["group:six"], 0.2)
+        watched_users(["group:six"], 0.2)
 
 
 def test_a_directory_service_that_fails_is_no_empty_group(
@@ -73,7 +73,7 @@ def test_a_directory_service_that_fails_is_no_empty_group(
     broken.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     with pytest.raises(CannotTell, match="exit code 3"):
-        watched(["group:six"], 5.0)
+        watched_users(["group:six"], 5.0)
 
 
 @pytest.mark.parametrize(("before", "one_shot"), [(True, False), (False, True)])
@@ -81,14 +81,14 @@ def test_a_list_that_lacks_a_job_is_not_believed_the_first_time(
     before: bool, one_shot: bool
 ) -> None:
     """What slurmctld remembers is asked; after a look without it, and for others' jobs, it is not."""
-    there = Run(job_id="7", id="7", state="RUNNING", name="train", user=ME)
+    there = JobRun(job_id="7", id="7", state="RUNNING", name="train", user=ME)
     slurm = FixedSlurm(jobs=[], ends={"7": there})
     ctx = context(slurm, one_shot=one_shot)
     with pytest.raises(CannotTell, match="job 7 runs and is not in the list"):
-        running(ctx, "train", [], before=before)
-    assert running(context(slurm), "train", []) == []
-    assert running(ctx, "train", ["eve"], before=before) == []
-    assert running(ctx, "other", [], before=before) == []
+        running_jobs(ctx, "train", [], before=before)
+    assert running_jobs(context(slurm), "train", []) == []
+    assert running_jobs(ctx, "train", ["eve"], before=before) == []
+    assert running_jobs(ctx, "other", [], before=before) == []
 
 
 def test_a_state_that_is_not_known_is_no_end() -> None:
@@ -96,20 +96,20 @@ def test_a_state_that_is_not_known_is_no_end() -> None:
     odd = made("7", "HIBERNATING", user=ME)
     runs = made("8", user=ME)
     with pytest.raises(CannotTell, match="job 7 is HIBERNATING, a state that is not known here"):
-        running(context(FixedSlurm(jobs=[odd])), "train", [])
-    assert running(context(FixedSlurm(jobs=[odd, runs])), "train", []) == [runs]
+        running_jobs(context(FixedSlurm(jobs=[odd])), "train", [])
+    assert running_jobs(context(FixedSlurm(jobs=[odd, runs])), "train", []) == [runs]
 
 
 @pytest.mark.parametrize(
     "watching",
     [
         Log(job="train", users=["root"], path=FilePath("/nowhere/log")),
-        Checkpoint(job="train", users=["root"], path=FilePath("/nowhere")),
+        CheckpointCheck(job="train", users=["root"], path=FilePath("/nowhere")),
     ],
 )
 def test_a_list_without_the_training_is_not_believed_at_the_first_look(watching: Any) -> None:
     """It may be cut at a whole record. Once Slurm has said twice that none runs, it is asked once."""
-    run = Run(job_id="7", id="7", name="train", user="root", state="RUNNING", source="squeue")
+    run = JobRun(job_id="7", id="7", name="train", user="root", state="RUNNING", source="squeue")
     with pytest.raises(CannotTell, match="the list is not whole"):
         watching.run(context(FixedSlurm(jobs=[], ends={"7": run})))
     idle = watching.run(context(FixedSlurm(jobs=[])))

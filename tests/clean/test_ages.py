@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from sentinel.clean.rules import Rules
-from sentinel.clean.tree import GONE, LOOKED, Refused, Root
+from sentinel.clean.rules import RetentionRules
+from sentinel.clean.tree import GONE_PREFIX, LOOKED, CheckpointRoot, RemovalRefused
 from tests.clean.world import HOUR, RULES, asked, first, going, names, renewed, soon
 
 MONTH = 30 * 86_400
@@ -22,7 +22,7 @@ def dated(path: Path, days: float) -> None:
 
 def test_a_young_file_deep_inside_keeps_it_all(root: Path) -> None:
     """The age is that of the latest change of anything in it."""
-    opened, later = Root(str(root)), time.time() + 7000
+    opened, later = CheckpointRoot(str(root)), time.time() + 7000
     assert "step1" in going(opened, HOUR, later=7200)
     os.utime(root / "step1" / "inner" / "more", (later, later))
     assert "step1" not in going(opened, HOUR, later=7200)
@@ -32,22 +32,22 @@ def test_a_copy_that_keeps_its_old_dates_is_young(root: Path) -> None:
     """A checkpoint that was just brought back from the archive is about to be used."""
     dated(root, 30)
     assert asked("list", root, HOUR)[0]["going"] == []
-    assert going(Root(str(root)), HOUR, later=7200)
+    assert going(CheckpointRoot(str(root)), HOUR, later=7200)
 
 
 def test_the_file_systems_own_clock_has_a_say(root: Path) -> None:
     """A host whose clock runs ahead takes everything for old; what was renamed is put back."""
-    opened = Root(str(root))
+    opened = CheckpointRoot(str(root))
     victim = first(opened, HOUR, later=7200)
-    with pytest.raises(Refused, match="younger by the clock of its file system"):
-        opened.remove(victim, HOUR, soon())
+    with pytest.raises(RemovalRefused, match="younger by the clock of its file system"):
+        opened.remove_step(victim, HOUR, soon())
     assert names(root) == [f"step{n}" for n in range(1, 6)]
 
 
 @pytest.mark.parametrize("change", ["write", "add", "replace"])
 def test_what_changed_since_the_look_stays(root: Path, change: str) -> None:
     """A run that goes on from there just then, however long the others took to go."""
-    opened = Root(str(root))
+    opened = CheckpointRoot(str(root))
     victim = first(opened)
     if change == "write":
         (root / "step1" / "inner" / "more").write_text("new")
@@ -56,8 +56,8 @@ def test_what_changed_since_the_look_stays(root: Path, change: str) -> None:
     else:
         (root / "step1").rename(root.parent / "aside")
         (root / "step1").mkdir()
-    with pytest.raises(Refused, match="changed or replaced"):
-        opened.remove(victim, RULES, soon())
+    with pytest.raises(RemovalRefused, match="changed or replaced"):
+        opened.remove_step(victim, RULES, soon())
     assert (root / "step1").is_dir()
 
 
@@ -67,7 +67,7 @@ def test_files_do_not_count_where_a_marker_tells_the_complete(root: Path) -> Non
         (root / f"step{number}" / "done").touch()
     for number in (8, 9):
         (root / f"step{number}").write_text("an archive, or a note")
-    assert going(Root(str(root)), Rules(r"step(\d+)", complete="done")) == [
+    assert going(CheckpointRoot(str(root)), RetentionRules(r"step(\d+)", complete="done")) == [
         "step1",
         "step2",
         "step3",
@@ -85,17 +85,17 @@ def test_what_holds_no_byte_is_not_complete(root: Path, kind: str) -> None:
         path.mkdir()
         if kind == "files":
             (path / "weights").touch()
-    assert going(Root(str(root))) == ["step1", "step2", "step3"]
+    assert going(CheckpointRoot(str(root))) == ["step1", "step2", "step3"]
 
 
 def test_a_leftover_goes_on_only_while_no_file_in_it_is_young(root: Path) -> None:
     """Its name alone proves nothing: whoever may write there could have given it."""
-    (root / "step1").rename(root / f"{GONE}{'0' * 16}")
+    (root / "step1").rename(root / f"{GONE_PREFIX}{'0' * 16}")
     renewed(root)
     assert asked("list", root, HOUR)[0]["going"] == []
-    told, _ = asked("remove", root, HOUR, names=(f"{GONE}{'0' * 16}",))
+    told, _ = asked("remove", root, HOUR, names=(f"{GONE_PREFIX}{'0' * 16}",))
     assert (told["removed"], len(names(root))) == (0, 5)
-    assert asked("remove", root, names=(f"{GONE}{'0' * 16}",))[0]["removed"] == 1
+    assert asked("remove", root, names=(f"{GONE_PREFIX}{'0' * 16}",))[0]["removed"] == 1
 
 
 def test_what_was_not_proven_is_never_gone_on_with(root: Path) -> None:

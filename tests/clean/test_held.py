@@ -8,13 +8,13 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from sentinel.clean.rules import Rules
-from sentinel.clean.tree import DEEPEST, Refused, Root
+from sentinel.clean.rules import RetentionRules
+from sentinel.clean.tree import MAX_DEPTH, CheckpointRoot, RemovalRefused
 from tests.clean.world import RULES, WHOLE, asked, checkpoint, going, mounted, names, renewed
 
 NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
 LONG = "\u00e4" * 126
-FILES = Rules(r"f(\d+)", complete="f*", ignore=["step*"])
+FILES = RetentionRules(r"f(\d+)", complete="f*", ignore=["step*"])
 
 
 @pytest.fixture
@@ -100,7 +100,7 @@ def test_a_mount_in_one_holds_up_only_that_one(root: Path) -> None:
 def test_what_is_too_deep_holds_up_only_itself(root: Path) -> None:
     """Every level costs a descriptor."""
     at = os.open(root / "step1", os.O_RDONLY)
-    for _ in range(DEEPEST + 1):
+    for _ in range(MAX_DEPTH + 1):
         os.mkdir("d", dir_fd=at)
         below = os.open("d", os.O_RDONLY, dir_fd=at)
         os.close(at)
@@ -119,7 +119,7 @@ def test_a_name_that_cannot_be_written_down_holds_up_only_itself(root: Path, nam
     os.mkdir(folder)
     Path(os.fsdecode(folder), "weights").write_text("w")
     renewed(root)
-    told, _ = asked("list", root, Rules(r"(?s)step(\d+).*", complete=WHOLE))
+    told, _ = asked("list", root, RetentionRules(r"(?s)step(\d+).*", complete=WHOLE))
     assert [e["name"] for e in told["going"]] == ["step1", "step2", "step3"]
     assert "its name cannot be written down" in told["held"][0]
 
@@ -131,7 +131,7 @@ def test_the_longest_names_can_go(root: Path) -> None:
     told, complaint = asked(
         "remove",
         root,
-        Rules(r"(\d)\u00e4+", complete="*\u00e4", ignore=["step*"]),
+        RetentionRules(r"(\d)\u00e4+", complete="*\u00e4", ignore=["step*"]),
         names=(f"1{LONG}",),
     )
     assert (told["removed"], complaint) == (1, "")
@@ -140,10 +140,10 @@ def test_the_longest_names_can_go(root: Path) -> None:
 def test_a_home_directory_is_no_root(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is below it may be one."""
     monkeypatch.setenv("HOME", str(root) + "/")
-    with pytest.raises(Refused, match="home directory"):
-        Root(str(root))
+    with pytest.raises(RemovalRefused, match="home directory"):
+        CheckpointRoot(str(root))
     monkeypatch.setenv("HOME", str(root.parent))
-    assert going(Root(str(root)))
+    assert going(CheckpointRoot(str(root)))
 
 
 def filled(root: Path) -> None:

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from sentinel.checks.clean.check import Clean
+from sentinel.checks.clean.check import CleanCheck
 from sentinel.clean.pointers import named_by
-from sentinel.clean.rules import Rules
-from sentinel.clean.steps import removable
-from sentinel.clean.trackers import LONGEST, STATE_LONGEST, Unclear
-from sentinel.clean.tree import LOOKED, Refused, Root
+from sentinel.clean.rules import RetentionRules
+from sentinel.clean.steps import removable_steps
+from sentinel.clean.trackers import MAX_POINTER_BYTES, STATE_LONGEST, UnclearPointer
+from sentinel.clean.tree import LOOKED, CheckpointRoot, RemovalRefused
 from sentinel.core.clock import Instant
 from sentinel.core.errors import CannotTell, Invalid
 from sentinel.core.model import Status
@@ -39,13 +39,13 @@ STATE = "trainer_state.json"
 BEST = '{{\n  "best_metric": 0.5,\n  "best_model_checkpoint": {},\n  "epoch": 1.0\n}}\n'
 
 
-def may_go(root: Path, rules: Rules = RULES) -> list[str]:
+def may_go(root: Path, rules: RetentionRules = RULES) -> list[str]:
     told, complaint = asked("list", root, rules)
     assert told is not None, complaint
     return [e["name"] for e in told["going"]]
 
 
-def refused(root: Path, rules: Rules = RULES, **how: tuple[str, ...]) -> str:
+def refused(root: Path, rules: RetentionRules = RULES, **how: tuple[str, ...]) -> str:
     """The complaint, where neither a list nor a removal came of it."""
     renewed(root)
     before = names(root)
@@ -102,7 +102,7 @@ def test_without_pointers_three_may_go(root: Path) -> None:
         (STATE, BEST.format('"./step2"')),
         (STATE, BEST.format('"ROOT/step2/inner"')),
         (STATE, BEST.format('"some/where/else/step2/"')),
-        (TRACKER, f"{'step2':<{LONGEST}}"),
+        (TRACKER, f"{'step2':<{MAX_POINTER_BYTES}}"),
     ],
 )
 def test_what_a_tracker_names_stays(root: Path, name: str, text: str) -> None:
@@ -140,7 +140,7 @@ def test_what_a_link_leads_to_stays(root: Path, name: str, leads: str) -> None:
 @pytest.mark.root
 def test_a_link_to_a_file_too_long_for_a_tracker_names_only_what_it_leads_to(root: Path) -> None:
     """And however often it is looked at, no file stays open."""
-    (root.parent / "long").write_text(f"{'step2':<{2 * LONGEST}}")
+    (root.parent / "long").write_text(f"{'step2':<{2 * MAX_POINTER_BYTES}}")
     (root / "latest").symlink_to("../long")
     assert may_go(root) == ["step1", "step2", "step3"]
     before = len(os.listdir("/proc/self/fd"))
@@ -174,7 +174,7 @@ def test_a_number_names_whatever_has_it(tmp_path: Path, form: str) -> None:
         checkpoint(root, number).rename(root / form.format(number))
     (root / TRACKER).write_text("122")
     for match in (form.partition("{")[0] + r"\d+", form.partition("{")[0] + r"(\d+)"):
-        left = may_go(root, Rules(match, complete=WHOLE))
+        left = may_go(root, RetentionRules(match, complete=WHOLE))
         assert left == [form.format(121), form.format(123)]
 
 
@@ -183,7 +183,7 @@ def test_release_is_a_name(root: Path) -> None:
     (root / "step2").rename(root / "release")
     (root / TRACKER).write_text("release\n")
     renewed(root)
-    assert may_go(root, Rules(r"release|step\d", complete=WHOLE)) == ["step1", "step3"]
+    assert may_go(root, RetentionRules(r"release|step\d", complete=WHOLE)) == ["step1", "step3"]
 
 
 def test_what_takes_the_place_of_a_tracker_meanwhile_is_not_opened(root: Path) -> None:
@@ -192,8 +192,8 @@ def test_what_takes_the_place_of_a_tracker_meanwhile_is_not_opened(root: Path) -
     tracker.write_text("step-1")
     with flipping(root / "latest", tracker) as opened:
         for _ in range(200):
-            with suppress(Unclear):
-                Root(str(root)).steps(RULES)
+            with suppress(UnclearPointer):
+                CheckpointRoot(str(root)).find_steps(RULES)
         assert not opened
 
 
@@ -226,10 +226,11 @@ def test_pointers_elsewhere_count_when_they_are_named(root: Path, tmp_path: Path
     found = {"link": ["step2", "step3"], "named": ["step1", "step3"], "latest": ["step1", "step2"]}
     for name, left in found.items():
         assert (
-            may_go(root, Rules(r"step(\d+)", complete=WHOLE, pointers=[str(away / name)])) == left
+            may_go(root, RetentionRules(r"step(\d+)", complete=WHOLE, pointers=[str(away / name)]))
+            == left
         )
     gone = str(away / "gone")
-    assert refused(root, Rules(r"step(\d+)", complete=WHOLE, pointers=[gone])).startswith(
+    assert refused(root, RetentionRules(r"step(\d+)", complete=WHOLE, pointers=[gone])).startswith(
         f"{gone}: "
     )
 
@@ -247,7 +248,7 @@ def test_what_a_small_file_mentions_stays(root: Path, name: str, text: str) -> N
 
 def test_what_is_no_text_mentions_nothing(root: Path) -> None:
     """A checkpoint itself, a directory, a FIFO: none of them is read, and none stops anything."""
-    (root / "last_checkpoint").write_bytes(b"step1 \0" * LONGEST)
+    (root / "last_checkpoint").write_bytes(b"step1 \0" * MAX_POINTER_BYTES)
     (root / "checkpoint").mkdir()
     os.mkfifo(root / "current")
     assert may_go(root) == ["step1", "step2", "step3"]
@@ -277,7 +278,7 @@ def test_a_file_in_other_words_keeps_what_it_mentions(
     assert may_go(root) == ["step2", "step3"]
 
 
-WEIGHTS = b"\x93" + b"\0" * 2 * LONGEST
+WEIGHTS = b"\x93" + b"\0" * 2 * MAX_POINTER_BYTES
 
 
 @pytest.mark.parametrize(
@@ -288,7 +289,7 @@ WEIGHTS = b"\x93" + b"\0" * 2 * LONGEST
         ("latest.h5", WEIGHTS),
         ("best.onnx", WEIGHTS),
         ("latest.log", b"epoch 1\nepoch 2\n"),
-        ("latest.log", b"x\n" * LONGEST),
+        ("latest.log", b"x\n" * MAX_POINTER_BYTES),
         ("latest_metrics.jsonl", b'{"step": 1}\n{"step": 2}\n'),
         ("latest_metrics.json", b'{"loss": 1.5}'),
         ("latest.lock", b""),
@@ -318,7 +319,7 @@ def test_what_is_named_like_a_pointer_and_not_understood_stops_everything(
     """It may name any of them. The message says how to name it as none."""
     (root / name).write_bytes(content)
     assert refused(root).endswith(f"if it points to no checkpoint, write `ignore: [{name}]`")
-    assert may_go(root, Rules(r"step(\d+)", complete=WHOLE, ignore=[name])) == [
+    assert may_go(root, RetentionRules(r"step(\d+)", complete=WHOLE, ignore=[name])) == [
         "step1", "step2", "step3",
     ]  # fmt: skip
 
@@ -366,7 +367,7 @@ UNCLEAR = {
     "above": _holds(b"../../"),
     "binary": _holds(b"\xff\xfe\0step1"),
     "two lines": _holds(b"step1\nstep2"),
-    "too long": _holds(b"step1/" + b"/" * LONGEST),
+    "too long": _holds(b"step1/" + b"/" * MAX_POINTER_BYTES),
     "a name too long": _holds(b"x" * 300),
     "elsewhere": _holds(b"s3://bucket/step9"),
     "half JSON": _holds(b'{"step": 1'),
@@ -434,7 +435,7 @@ def test_a_pointer_that_hangs_is_named_and_nothing_goes(root: Path, fuse: Fuse) 
     """The link leads to a file system that does not answer."""
     fuse.hold("getattr", "lookup")
     (root / "latest").symlink_to(fuse.point / "step1")
-    check = Clean(
+    check = CleanCheck(
         root=FilePath(root), match=re.compile(r"step(\d+)"), older_than=Duration(0.001), remove=True
     )
     report = check.run(context(now=NOW, limit=2.0))
@@ -446,7 +447,7 @@ def test_a_pointer_that_hangs_is_named_and_nothing_goes(root: Path, fuse: Fuse) 
 def test_the_check_says_which_pointer_it_is(root: Path) -> None:
     """It is blind then, and asks for nothing."""
     os.mkfifo(root / "latest")
-    check = Clean(
+    check = CleanCheck(
         root=FilePath(root), match=re.compile(r"step(\d+)"), older_than=Duration(0.001), remove=True
     )
     with pytest.raises(CannotTell) as told:
@@ -460,7 +461,7 @@ def test_the_check_says_which_pointer_it_is(root: Path) -> None:
 def test_a_checkpoint_that_is_called_latest_is_no_pointer(root: Path) -> None:
     """A directory, and a file of torch.save(): they name nothing else, and stay themselves."""
     (root / "latest").mkdir()
-    (root / "latest.pt").write_bytes(b"PK\x03\x04" + b"\0" * 2 * LONGEST)
+    (root / "latest.pt").write_bytes(b"PK\x03\x04" + b"\0" * 2 * MAX_POINTER_BYTES)
     assert may_go(root) == ["step1", "step2", "step3"]
 
 
@@ -471,7 +472,8 @@ def test_what_is_resumed_by_its_own_name_stays(root: Path, name: str) -> None:
         (root / other).write_text("x" * 100)
     renewed(root)
     left = may_go(
-        root, Rules(r"step\d|last.*|bestiary|step=9-last|checkpoint_best\.pt", complete="*")
+        root,
+        RetentionRules(r"step\d|last.*|bestiary|step=9-last|checkpoint_best\.pt", complete="*"),
     )
     assert sorted(left) == ["bestiary", "lasting", "step1", "step2", "step3"]
 
@@ -483,7 +485,10 @@ def test_what_is_not_finished_is_not_complete(root: Path, marker: str) -> None:
         (root / "step5").rename(root / marker)
     else:
         (root / marker).touch()
-    assert may_go(root, Rules(r"step(\d+)(\.orbax.*)?", complete=WHOLE)) == ["step1", "step2"]
+    assert may_go(root, RetentionRules(r"step(\d+)(\.orbax.*)?", complete=WHOLE)) == [
+        "step1",
+        "step2",
+    ]
 
 
 def test_what_a_checkpoint_names_stays(root: Path) -> None:
@@ -539,7 +544,7 @@ def test_a_link_inside_that_nobody_may_follow_stops_everything(shared: Path) -> 
 
 def test_a_pointer_that_breaks_during_a_request_keeps_the_rest(root: Path) -> None:
     """Each of the others is told with the reason."""
-    act = "__import__('sentinel.clean.program').clean.program.removed(root, rules, ['step1', 'step2'])"
+    act = "__import__('sentinel.clean.program').clean.program.remove_names(root, rules, ['step1', 'step2'])"
     said = raced(root, "os.rename", "step1", "os.mkfifo('latest')", act=act)
     assert "'removed': 0" in said
     assert said.count("latest: is neither a file nor a link") == 2
@@ -575,23 +580,23 @@ def test_a_pointer_that_is_set_back_right_before_the_change_is_obeyed(
 def test_pointers_are_followed_anew_before_each_removal(root: Path) -> None:
     """One that was set back since the look is obeyed; one that cannot be followed stops the rest."""
     renewed(root)
-    opened = Root(str(root))
-    one, two, three = removable(opened.steps(RULES), RULES, time.time())
+    opened = CheckpointRoot(str(root))
+    one, two, three = removable_steps(opened.find_steps(RULES), RULES, time.time())
     (root / "latest").write_text("step2")
-    opened.remove(one, RULES, soon())
-    with pytest.raises(Refused, match="is named by a pointer now"):
-        opened.remove(two, RULES, soon())
+    opened.remove_step(one, RULES, soon())
+    with pytest.raises(RemovalRefused, match="is named by a pointer now"):
+        opened.remove_step(two, RULES, soon())
     (root / "latest").unlink()
     os.mkfifo(root / "latest")
-    with pytest.raises(Unclear):
-        opened.remove(three, RULES, soon())
+    with pytest.raises(UnclearPointer):
+        opened.remove_step(three, RULES, soon())
     assert names(root) == ["latest", "step2", "step3", "step4", "step5"]
 
 
 def test_the_settings_name_pointers_by_whole_paths(root: Path) -> None:
     """Relative to what, nobody would know."""
     with pytest.raises(Invalid) as told:
-        Clean(
+        CleanCheck(
             root=FilePath(root),
             match=re.compile("x"),
             older_than=Duration(1),

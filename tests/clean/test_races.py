@@ -10,30 +10,30 @@ from pathlib import Path
 
 import pytest
 
-from sentinel.clean.tree import GONE, LOOKED
+from sentinel.clean.tree import GONE_PREFIX, LOOKED
 from tests.clean.world import names, renewed, treasure
 
 PROGRAM = """
 import json, os, shutil, sys, time
-from sentinel.clean.rules import Rules
-from sentinel.clean.tree import Root, Refused
+from sentinel.clean.rules import RetentionRules
+from sentinel.clean.tree import CheckpointRoot, RemovalRefused
 path, event, word, moves, act = sys.argv[1:]
 moves = json.loads(moves)
 def hook(name, args):
     if moves and name == event and word in str(args[0]):
         exec(moves.pop(0))
 os.chdir(path)
-rules = Rules(r"step(\\d+)", complete="weights")
-root = Root(path)
-victim = [e for e in root.steps(rules) if e.name == "step1"][0]
+rules = RetentionRules(r"step(\\d+)", complete="weights")
+root = CheckpointRoot(path)
+victim = [e for e in root.find_steps(rules) if e.first_name == "step1"][0]
 sys.addaudithook(hook)
 try:
     print("said:", eval(act))
-except (Refused, OSError) as error:
+except (RemovalRefused, OSError) as error:
     print("failed:", error)
 assert not moves, "the race was not run"
 """
-REMOVE = "root.remove(victim, rules, time.monotonic() + 30)"
+REMOVE = "root.remove_step(victim, rules, time.monotonic() + 30)"
 SWAP = "os.rename('step1', '../aside'); os.rename('../treasure', 'step1')"
 
 
@@ -52,7 +52,7 @@ def raced(root: Path, event: str, word: str, *moves: str, act: str = REMOVE) -> 
 
 
 def set_aside(root: Path) -> list[str]:
-    return [n for n in names(root) if n.startswith((GONE, LOOKED))]
+    return [n for n in names(root) if n.startswith((GONE_PREFIX, LOOKED))]
 
 
 def test_what_was_put_in_its_place_is_put_back(root: Path) -> None:
@@ -119,7 +119,7 @@ def test_a_directory_inside_that_is_swapped_is_not_entered(root: Path, kind: str
 def test_what_vanishes_during_a_look_is_no_error(root: Path, word: str, left: bool) -> None:
     """A run removes its own old checkpoints all the time."""
     move = f"shutil.rmtree('step1{'/inner' if left else ''}')"
-    look = "[e.name for e in root.steps(rules)]"
+    look = "[e.first_name for e in root.find_steps(rules)]"
     said = raced(root, "open", word, move, act=look)
     assert ("step1" in said) is left
     assert "step5" in said

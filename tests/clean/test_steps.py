@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from sentinel.clean.rules import Rules
-from sentinel.clean.steps import removable
-from sentinel.clean.tree import Refused, Root
+from sentinel.clean.rules import RetentionRules
+from sentinel.clean.steps import removable_steps
+from sentinel.clean.tree import CheckpointRoot, RemovalRefused
 from tests.clean.world import asked, checkpoint, names, renewed, soon
 
 FLAT = r"(?:model|meta|optim)_(\d+)(?:_rank\d+)?\.(?:pt|json)"
-RULES = Rules(FLAT, complete="meta_*.json")
+RULES = RetentionRules(FLAT, complete="meta_*.json")
 
 
 def save(root: Path, number: int, *, size: int = 5000, ranks: int = 2, meta: bool = True) -> None:
@@ -33,9 +33,9 @@ def flat(tmp_path: Path) -> Path:
     return tmp_path / "flat"
 
 
-def going(root: Path, rules: Rules = RULES) -> list[int | None]:
-    steps = Root(str(root)).steps(rules)
-    return [s.number for s in removable(steps, rules, time.time()) if not s.held]
+def going(root: Path, rules: RetentionRules = RULES) -> list[int | None]:
+    steps = CheckpointRoot(str(root)).find_steps(rules)
+    return [s.number for s in removable_steps(steps, rules, time.time()) if not s.held]
 
 
 def step_files(root: Path, number: int) -> list[str]:
@@ -60,7 +60,7 @@ def test_all_files_of_a_number_go_together(flat: Path) -> None:
 )
 def test_a_match_that_fits_a_part_holds_the_whole(flat: Path, match: str) -> None:
     """The rest would be left without its weights; the message names what does not fit."""
-    told, _ = asked("list", flat, Rules(match, complete="model_*.pt"))
+    told, _ = asked("list", flat, RetentionRules(match, complete="model_*.pt"))
     assert told["removable"] == 0
     assert len(told["held"]) == 3
     assert "meta_000100.json has the same number, and `match` does not fit it" in told["held"][0]
@@ -71,7 +71,9 @@ def test_what_is_named_in_ignore_is_neither_a_pointer_nor_a_part(flat: Path) -> 
     (flat / "eval_000100.json").write_text("{}")
     (flat / "wandb-latest").symlink_to("gone")
     (flat / "best.json").write_text('{"best_step": 200}')
-    ignoring = Rules(FLAT, complete="meta_*.json", ignore=["eval_*", "wandb-*", "best.json"])
+    ignoring = RetentionRules(
+        FLAT, complete="meta_*.json", ignore=["eval_*", "wandb-*", "best.json"]
+    )
     assert asked("list", flat, RULES)[0] is None
     assert going(flat, ignoring) == [100, 200, 300]
 
@@ -89,7 +91,9 @@ def test_a_match_that_catches_the_rank_is_refused(tmp_path: Path, name: str) -> 
     for step in range(5):
         for rank in range(4):
             (tmp_path / f"step{step}-{name}{rank}.pt").write_text("x")
-    told, complaint = asked("list", tmp_path, Rules(rf"step\d+-{name}(\d+)\.pt", complete="*.pt"))
+    told, complaint = asked(
+        "list", tmp_path, RetentionRules(rf"step\d+-{name}(\d+)\.pt", complete="*.pt")
+    )
     assert told is None
     assert "catches the number of a rank or shard" in complaint
 
@@ -97,7 +101,7 @@ def test_a_match_that_catches_the_rank_is_refused(tmp_path: Path, name: str) -> 
 def test_one_held_part_holds_the_step(flat: Path) -> None:
     """A name that cannot be written down is one."""
     (flat / "model_000100\n.pt").write_text("x")
-    told, _ = asked("list", flat, Rules(r"(?s)\w+_(\d+).*", complete="meta_*.json"))
+    told, _ = asked("list", flat, RetentionRules(r"(?s)\w+_(\d+).*", complete="meta_*.json"))
     assert [e["name"][5:11] for e in told["going"]] == ["000200", "000300"]
 
 
@@ -108,8 +112,8 @@ def test_a_pointer_to_a_part_keeps_the_whole(flat: Path) -> None:
 
 def test_without_complete_two_more_stay_and_the_key_is_named(flat: Path) -> None:
     """Any byte would make one complete."""
-    assert going(flat, Rules(FLAT)) == [100]
-    told, _ = asked("list", flat, Rules(FLAT))
+    assert going(flat, RetentionRules(FLAT)) == [100]
+    told, _ = asked("list", flat, RetentionRules(FLAT))
     assert told["doubts"] == [
         "nothing shows which are whole, so the 4 newest stay; name a file that only a whole one "
         "holds in `complete`"
@@ -117,8 +121,8 @@ def test_without_complete_two_more_stay_and_the_key_is_named(flat: Path) -> None
     assert asked("list", flat, RULES)[0]["doubts"] == []
 
 
-@pytest.mark.parametrize("rules", [RULES, Rules(FLAT)], ids=["complete", "any byte"])
-def test_a_crash_loop_leaves_the_last_two_whole_ones(flat: Path, rules: Rules) -> None:
+@pytest.mark.parametrize("rules", [RULES, RetentionRules(FLAT)], ids=["complete", "any byte"])
+def test_a_crash_loop_leaves_the_last_two_whole_ones(flat: Path, rules: RetentionRules) -> None:
     """Ten stubs, each with all its names; or ranks that are missing."""
     for number in range(600, 1600, 100):
         save(flat, number, size=1)
@@ -151,14 +155,16 @@ def test_a_marker_without_a_byte_marks_nothing_where_it_has_content(
         (root / f"step{number}" / "done").touch()
         (root / f"step{number}" / "state.json").write_text(text if number <= 5 - empty_ones else "")
     renewed(root)
-    assert [f"step{n}" for n in going(root, Rules(r"step(\d+)", complete="state.json"))] == left
-    assert going(root, Rules(r"step(\d+)", complete="done")) == [1, 2, 3]
+    assert [
+        f"step{n}" for n in going(root, RetentionRules(r"step(\d+)", complete="state.json"))
+    ] == left
+    assert going(root, RetentionRules(r"step(\d+)", complete="done")) == [1, 2, 3]
 
 
 def test_a_part_that_cannot_be_renamed_gives_the_others_their_names_back(flat: Path) -> None:
     """Half a step is never left."""
-    opened = Root(str(flat))
-    step = removable(opened.steps(RULES), RULES, time.time())[0]
+    opened = CheckpointRoot(str(flat))
+    step = removable_steps(opened.find_steps(RULES), RULES, time.time())[0]
     rename, before = os.rename, names(flat)
 
     def failing(old: str, new: str, **how: int) -> None:
@@ -169,7 +175,7 @@ def test_a_part_that_cannot_be_renamed_gives_the_others_their_names_back(flat: P
     os.rename = failing  # type: ignore[assignment]
     try:
         with pytest.raises(PermissionError):
-            opened.remove(step, RULES, soon())
+            opened.remove_step(step, RULES, soon())
     finally:
         os.rename = rename
     assert names(flat) == before
@@ -178,8 +184,8 @@ def test_a_part_that_cannot_be_renamed_gives_the_others_their_names_back(flat: P
 @pytest.mark.parametrize("change", ["write", "add", "replace"])
 def test_a_step_that_changed_since_the_look_stays_whole(flat: Path, change: str) -> None:
     """Any of its files counts, and one that is new."""
-    opened = Root(str(flat))
-    step = removable(opened.steps(RULES), RULES, time.time())[0]
+    opened = CheckpointRoot(str(flat))
+    step = removable_steps(opened.find_steps(RULES), RULES, time.time())[0]
     part = flat / "optim_000100_rank1.pt"
     if change == "write":
         part.write_text("new")
@@ -189,8 +195,8 @@ def test_a_step_that_changed_since_the_look_stays_whole(flat: Path, change: str)
         part.unlink()
         part.write_text("new")
     before = names(flat)
-    with pytest.raises(Refused):
-        opened.remove(step, RULES, soon())
+    with pytest.raises(RemovalRefused):
+        opened.remove_step(step, RULES, soon())
     assert names(flat) == before
 
 
@@ -215,4 +221,4 @@ def test_a_number_in_another_kind_of_name_is_no_number_of_a_step(tmp_path: Path)
     for number in range(1, 6):
         checkpoint(tmp_path, number)
     (tmp_path / "model-00001-of-00002.safetensors").write_text("x")
-    assert going(tmp_path, Rules(r"step(\d+)", complete="weights")) == [1, 2, 3]
+    assert going(tmp_path, RetentionRules(r"step(\d+)", complete="weights")) == [1, 2, 3]

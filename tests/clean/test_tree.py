@@ -8,10 +8,10 @@ from threading import Event, Thread
 
 import pytest
 
-from sentinel.clean.program import removed
-from sentinel.clean.rules import Rules
-from sentinel.clean.steps import removable
-from sentinel.clean.tree import GONE, Refused, Root
+from sentinel.clean.program import remove_names
+from sentinel.clean.rules import RetentionRules
+from sentinel.clean.steps import removable_steps
+from sentinel.clean.tree import GONE_PREFIX, CheckpointRoot, RemovalRefused
 from tests.clean.world import (
     RULES,
     asked,
@@ -105,20 +105,20 @@ def test_a_root_behind_a_link_is_refused(root: Path, step: str) -> None:
 )
 def test_roots_that_are_none(path: str) -> None:
     """Too high, not absolute, with a way up, or not there."""
-    with pytest.raises(Refused):
-        Root(path)
+    with pytest.raises(RemovalRefused):
+        CheckpointRoot(path)
 
 
 def test_a_file_is_no_root(tmp_path: Path) -> None:
     """It says so."""
     (tmp_path / "file").touch()
-    with pytest.raises(Refused, match="Not a directory"):
-        Root(str(tmp_path / "file"))
+    with pytest.raises(RemovalRefused, match="Not a directory"):
+        CheckpointRoot(str(tmp_path / "file"))
 
 
 def test_a_root_is_open_as_long_as_its_object_lives(root: Path) -> None:
     """Each one that stayed open would cost a descriptor."""
-    opened = Root(str(root))
+    opened = CheckpointRoot(str(root))
     fd = opened.fd
     assert os.path.samestat(os.fstat(fd), root.stat())
     del opened
@@ -128,38 +128,38 @@ def test_a_root_is_open_as_long_as_its_object_lives(root: Path) -> None:
 
 def test_a_checkpoint_swapped_after_the_look_is_put_back(root: Path) -> None:
     """Another directory of its name is not the one that was looked at."""
-    opened = Root(str(root))
+    opened = CheckpointRoot(str(root))
     victim = first(opened)
     (root / "step1").rename(root.parent / "aside")
     (root.parent / "treasure").rename(root / "step1")
-    with pytest.raises(Refused, match="replaced"):
-        opened.remove(victim, RULES, soon())
+    with pytest.raises(RemovalRefused, match="replaced"):
+        opened.remove_step(victim, RULES, soon())
     assert (root / "step1" / "gold").read_text() == "gold"
 
 
 def test_a_checkpoint_swapped_for_a_link_is_put_back(root: Path) -> None:
     """The link is left as it is, and so is what it leads to."""
-    opened = Root(str(root))
+    opened = CheckpointRoot(str(root))
     victim = first(opened)
     (root / "step1").rename(root.parent / "aside")
     (root / "step1").symlink_to(root.parent / "treasure")
-    with pytest.raises(Refused, match="replaced"):
-        opened.remove(victim, RULES, soon())
+    with pytest.raises(RemovalRefused, match="replaced"):
+        opened.remove_step(victim, RULES, soon())
     assert (root / "step1").is_symlink()
     assert treasure(root) == "gold"
 
 
 def test_a_root_swapped_for_a_link_stays_the_one_that_was_opened(root: Path) -> None:
     """All goes by the descriptor of the directory that was named at first."""
-    opened = Root(str(root))
-    victims = removable(opened.steps(RULES), RULES, time.time())
+    opened = CheckpointRoot(str(root))
+    victims = removable_steps(opened.find_steps(RULES), RULES, time.time())
     decoy = root.parent / "decoy"
     for number in range(1, 6):
         checkpoint(decoy, number)
     root.rename(root.parent / "moved")
     root.symlink_to(decoy)
     for entry in victims:
-        opened.remove(entry, RULES, soon())
+        opened.remove_step(entry, RULES, soon())
     assert len(names(decoy)) == 5
     assert names(root.parent / "moved") == ["step4", "step5"]
 
@@ -171,7 +171,7 @@ def test_somebody_who_swaps_a_directory_for_a_link_all_the_time_wins_nothing(roo
     def swap() -> None:
         at = root.parent / "swapped"
         while not over.is_set():
-            for folder in root.glob(f"{GONE}*/inner"):
+            for folder in root.glob(f"{GONE_PREFIX}*/inner"):
                 try:
                     folder.rename(at)
                     folder.symlink_to(target)
@@ -182,14 +182,14 @@ def test_somebody_who_swaps_a_directory_for_a_link_all_the_time_wins_nothing(roo
 
     enemy = Thread(target=swap)
     enemy.start()
-    opened = Root(str(root))
+    opened = CheckpointRoot(str(root))
     try:
         for number in range(100, 200):
             checkpoint(root, number, size=1)
-        for entry in removable(opened.steps(RULES), RULES, time.time()):
+        for entry in removable_steps(opened.find_steps(RULES), RULES, time.time()):
             try:
-                opened.remove(entry, RULES, soon())
-            except (OSError, Refused):
+                opened.remove_step(entry, RULES, soon())
+            except (OSError, RemovalRefused):
                 continue
     finally:
         over.set()
@@ -225,15 +225,15 @@ def test_a_bind_mount_of_the_same_file_system_is_not_entered(root: Path, where: 
 
 def test_what_could_not_be_finished_goes_on_later(root: Path) -> None:
     """It no longer has the name of a checkpoint, and the next run takes it away."""
-    opened = Root(str(root))
+    opened = CheckpointRoot(str(root))
     victim = first(opened)
     with pytest.raises(TimeoutError):
-        opened.remove(victim, RULES, time.monotonic() - 1)
+        opened.remove_step(victim, RULES, time.monotonic() - 1)
     assert "step1" not in names(root)
-    assert any(name.startswith(GONE) for name in names(root))
+    assert any(name.startswith(GONE_PREFIX) for name in names(root))
     told, _ = asked("list", root)
     (left, *others) = [e["name"] for e in told["going"]]
-    assert (left[: len(GONE)], others) == (GONE, ["step2", "step3"])
+    assert (left[: len(GONE_PREFIX)], others) == (GONE_PREFIX, ["step2", "step3"])
     told, complaint = asked("remove", root, names=(left,))
     assert (told["removed"], complaint, names(root)) == (
         1,
@@ -244,25 +244,25 @@ def test_what_could_not_be_finished_goes_on_later(root: Path) -> None:
 
 def test_what_there_was_no_time_for_is_told_and_keeps_its_name(root: Path) -> None:
     """It goes with the next request."""
-    told = removed(Root(str(root)), RULES, ["step1", "step2"], within=-1.0)
+    told = remove_names(CheckpointRoot(str(root)), RULES, ["step1", "step2"], within=-1.0)
     assert told == {"removed": 0, "freed": 0, "late": ["step1", "step2"], "errors": []}
     assert len(names(root)) == 5
 
 
 def test_a_name_like_ours_that_is_a_link_or_somebody_elses_stays(root: Path) -> None:
     """Leftovers are told by their whole name, and a link is never one."""
-    (root / f"{GONE}{'a' * 16}").symlink_to(root.parent / "treasure")
-    (root / f"{GONE}mine").mkdir()
+    (root / f"{GONE_PREFIX}{'a' * 16}").symlink_to(root.parent / "treasure")
+    (root / f"{GONE_PREFIX}mine").mkdir()
     asked("remove", root, names=("step1",))
     assert treasure(root) == "gold"
-    assert f"{GONE}mine" in names(root)
+    assert f"{GONE_PREFIX}mine" in names(root)
 
 
 def test_a_marker_that_is_a_link_makes_nothing_complete(root: Path) -> None:
     """Only a regular file does."""
     for number in range(1, 6):
         (root / f"step{number}" / "done").touch()
-    rules = Rules(r"step(\d+)", complete="done")
+    rules = RetentionRules(r"step(\d+)", complete="done")
     assert [e["name"] for e in asked("list", root, rules)[0]["going"]] == [
         "step1",
         "step2",

@@ -9,16 +9,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sentinel.clean.child import argv
-from sentinel.clean.rules import Rules
-from sentinel.clean.steps import Step, removable
-from sentinel.clean.tree import Root
+from sentinel.clean.child import program_argv
+from sentinel.clean.rules import RetentionRules
+from sentinel.clean.steps import CheckpointStep, removable_steps
+from sentinel.clean.tree import CheckpointRoot
 
 WHOLE = "weights"
 """The file that each checkpoint here holds; two of them stay where it is given as `complete`."""
 
-RULES = Rules(r"step(\d+)", complete=WHOLE)
-HOUR = Rules(r"step(\d+)", complete=WHOLE, older_than=3600.0)
+RULES = RetentionRules(r"step(\d+)", complete=WHOLE)
+HOUR = RetentionRules(r"step(\d+)", complete=WHOLE, older_than=3600.0)
 
 
 def checkpoint(root: Path, number: int, *, size: int = 10_000) -> Path:
@@ -30,13 +30,17 @@ def checkpoint(root: Path, number: int, *, size: int = 10_000) -> Path:
     return folder
 
 
-def going(root: Root, rules: Rules = RULES, *, later: float = 0.0) -> list[str]:
+def going(root: CheckpointRoot, rules: RetentionRules = RULES, *, later: float = 0.0) -> list[str]:
     """Names that may go, so many seconds from now."""
-    return [e.name for e in removable(root.steps(rules), rules, time.time() + later)]
+    return [
+        e.first_name for e in removable_steps(root.find_steps(rules), rules, time.time() + later)
+    ]
 
 
-def first(root: Root, rules: Rules = RULES, *, later: float = 0.0) -> Step:
-    return removable(root.steps(rules), rules, time.time() + later)[0]
+def first(
+    root: CheckpointRoot, rules: RetentionRules = RULES, *, later: float = 0.0
+) -> CheckpointStep:
+    return removable_steps(root.find_steps(rules), rules, time.time() + later)[0]
 
 
 def renewed(root: Path, *numbers: int) -> None:
@@ -56,12 +60,12 @@ def treasure(root: Path) -> str:
 def asked(
     mode: str,
     root: Path,
-    rules: Rules = RULES,
+    rules: RetentionRules = RULES,
     names: tuple[str, ...] = (),
     who: Sequence[str] = (),
 ) -> Any:
     """The program's answer and what it complained about."""
-    command = [*who, *argv(mode, str(root), rules.text(), names or None)]
+    command = [*who, *program_argv(mode, str(root), rules.rules_text(), names or None)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     return (json.loads(done.stdout) if done.stdout else None), done.stderr.strip()
 

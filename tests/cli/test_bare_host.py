@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from sentinel.core.errors import CannotAsk, CannotTell
-from sentinel.slurm.complaints import failure
+from sentinel.slurm.complaints import failure_error
 from tests.lab import needs
 
 SENTINEL = [sys.executable, "-m", "sentinel"]
@@ -167,6 +167,6 @@ def test_a_timer_that_cannot_be_written_is_a_sentence(tmp_path: Path) -> None:
 )
 def test_a_fault_of_this_host_accuses_no_slurmctld(said: str, asked: bool) -> None:
     """No slurm.conf, a slip in it, or ssh that is not let in: slurmctld was never asked."""
-    error = failure("scontrol", said.replace("\n", "; "), 1)
+    error = failure_error("scontrol", said.replace("\n", "; "), 1)
     assert isinstance(error, CannotTell)
     assert isinstance(error, CannotAsk) is not asked

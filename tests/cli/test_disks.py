@@ -10,8 +10,8 @@ from xml.etree import ElementTree
 import pytest
 
 from sentinel.clock import SystemClock
-from sentinel.core.clock import shifted
-from sentinel.core.model import Batch, Run, Sample, Status
+from sentinel.core.clock import shift_instant
+from sentinel.core.model import Batch, CheckRun, Sample, Status
 from sentinel.store.opening import open_store
 from tests.service.screen import Screen
 
@@ -42,15 +42,15 @@ def config(tmp_path: Path, scratch: Path) -> Path:
     )
     now = SystemClock().now()
     store = open_store(str(tmp_path / "state"), now).store
-    store.lead("test", now)
-    run = Run(check="disks", kind="fs", at=now, status=Status.OK, summary="fine", duration=0.1)
+    store.take_lead("test", now)
+    run = CheckRun(check="disks", kind="fs", at=now, status=Status.OK, summary="fine", duration=0.1)
     store.commit(Batch(at=now, runs=(run,)))
     for back in range(HOURS, 0, -6):
         free = 32 * MIB + back * MIB / 7
         used = 100 * (1 - free / (64 * MIB))
         told = {"free_bytes": free, "used_percent": used}
         samples = tuple(Sample(str(scratch), name, value) for name, value in told.items())
-        store.commit(Batch(at=shifted(now, -HOUR * back), samples={"disks": samples}))
+        store.commit(Batch(at=shift_instant(now, -HOUR * back), samples={"disks": samples}))
     store.close()
     return config
 

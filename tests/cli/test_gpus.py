@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from sentinel.checks.diag.runs import Run
+from sentinel.checks.diag.runs import DiagRun
 from sentinel.cli import diag, gpu_bundle
-from sentinel.core.clock import SECOND, Instant, shifted
-from sentinel.core.gpu_ledger import Entry, GpuEvent, Sighting
-from sentinel.core.lemon_policy import DAY, LemonPolicy
-from sentinel.store.opening import open_gpus
+from sentinel.core.clock import SECOND, Instant, shift_instant
+from sentinel.core.gpu_ledger import GpuEvent, GpuSighting, LedgerEntry
+from sentinel.core.lemon_policy import DAY_S, LemonPolicy
+from sentinel.store.opening import open_sql_gpu_ledger
 from tests.lab.gpus import Failure, dcgmi_json, gpus_of
 
 SENTINEL = str(Path(sys.executable).with_name("sentinel"))
@@ -57,21 +57,32 @@ class Shell:
 @pytest.fixture
 def shell(tmp_path: Path) -> Shell:
     shell = Shell(tmp_path / "here")
-    gpus = open_gpus(str(shell.folder / "state"), LemonPolicy())
-    for seconds, node in ((-20 * DAY, "vm-1"), (-2 * DAY, "vm-2")):
+    gpus = open_sql_gpu_ledger(str(shell.folder / "state"), LemonPolicy())
+    for seconds, node in ((-20 * DAY_S, "vm-1"), (-2 * DAY_S, "vm-2")):
         seen = [
-            Sighting(uuid=g.uuid, node=node, slot=g.address, serial=g.serial) for g in (BAD, FINE)
+            GpuSighting(uuid=g.uuid, node=node, slot=g.address, serial=g.serial)
+            for g in (BAD, FINE)
         ]
-        gpus.see(seen, shifted(now(), seconds))
+        gpus.record_sightings(seen, shift_instant(now(), seconds))
     events = [
         GpuEvent(
-            id="1", subject=BAD.uuid, what="xid 48", at=shifted(now(), -10 * DAY), node="vm-1"
+            id="1",
+            subject=BAD.uuid,
+            what="xid 48",
+            at=shift_instant(now(), -10 * DAY_S),
+            node="vm-1",
         ),
-        GpuEvent(id="2", subject=BAD.uuid, what="diag fail", at=shifted(now(), -DAY), node="vm-2"),
-        GpuEvent(id="3", subject=BAD.uuid, what="xid 63", at=shifted(now(), -DAY), node="vm-2"),
-        GpuEvent(id="4", subject=FINE.uuid, what="xid 13", at=shifted(now(), -DAY), node="vm-2"),
+        GpuEvent(
+            id="2", subject=BAD.uuid, what="diag fail", at=shift_instant(now(), -DAY_S), node="vm-2"
+        ),
+        GpuEvent(
+            id="3", subject=BAD.uuid, what="xid 63", at=shift_instant(now(), -DAY_S), node="vm-2"
+        ),
+        GpuEvent(
+            id="4", subject=FINE.uuid, what="xid 13", at=shift_instant(now(), -DAY_S), node="vm-2"
+        ),
     ]
-    gpus.record(events)
+    gpus.add_events(events)
     gpus.close()
     return shell
 
@@ -124,7 +135,7 @@ def test_a_persons_word(shell: Shell) -> None:
 
 def test_what_never_happened_is_removed(shell: Shell) -> None:
     """By its name and from a moment on; the note says who and why, and the score is another."""
-    day = time.strftime("%Y-%m-%dT%H:%M", time.gmtime(time.time() - 5 * DAY))
+    day = time.strftime("%Y-%m-%dT%H:%M", time.gmtime(time.time() - 5 * DAY_S))
     words = ("gpus", "forget", BAD.uuid, "xid 48", "xid 63", "--since", day)
     said = shell.json(*words, "--reason", "a program's name")
     assert said == {"subject": BAD.uuid, "forgotten": 1, "gone": False}
@@ -136,9 +147,9 @@ def test_what_never_happened_is_removed(shell: Shell) -> None:
     text = shell.out("gpus", "forget", BAD.uuid, "xid 48", "diag fail", "--reason", "the same")
     assert text == f"{BAD.uuid}: 2 events forgotten\n"
     assert shell.out("gpus", "lemons") == "no lemons and no suspects\n"
-    ledger = open_gpus(str(shell.folder / "state"), LemonPolicy())
+    ledger = open_sql_gpu_ledger(str(shell.folder / "state"), LemonPolicy())
     stranger = gpus_of(77)[0].uuid
-    ledger.record([GpuEvent(id="9", subject=stranger, what="xid 79", at=now(), node="vm-2")])
+    ledger.add_events([GpuEvent(id="9", subject=stranger, what="xid 79", at=now(), node="vm-2")])
     ledger.close()
     text = shell.out("gpus", "forget", stranger, "xid 79", "--reason", "no such GPU")
     assert text.endswith("1 event forgotten; nothing else is known of it, so it is gone\n")
@@ -212,7 +223,9 @@ def test_a_bundle_for_the_vendor(shell: Shell, tmp_path: Path) -> None:
 
 def test_the_output_of_root_on_a_node_lies_where_only_root_may_write() -> None:
     """In /tmp a user of the node could have laid a link to what root would then overwrite or send."""
-    wanted = gpu_bundle._wanted(Entry(subject=BAD.uuid, first=now(), seen=now()), bug_report=True)
+    wanted = gpu_bundle._list_bundle_commands(
+        LedgerEntry(subject=BAD.uuid, first=now(), seen=now()), bug_report=True
+    )
     paths = [word for argv, _ in wanted.values() for word in argv if word.startswith("/")]
     assert paths
     assert all(path.startswith("/run/") for path in paths)
@@ -230,14 +243,14 @@ def test_of_the_kernels_log_only_the_drivers_own_records_go_to_the_vendor() -> N
         b"                           NVRM: Xid (PCI:0000:9b:00): 79, lost",
         b"[Sun Feb 23 16:24:18 2025] CPU: 17 PID: 7 Comm: nvidia-smi Tainted: P",
     ]
-    assert gpu_bundle._kernel(b"\n".join([*others, *ours])).splitlines() == ours
+    assert gpu_bundle._select_nvidia_lines(b"\n".join([*others, *ours])).splitlines() == ours
 
 
 def test_a_gpu_without_a_name_is_none(tmp_path: Path) -> None:
     """`gpus mark "$GPU" lemon` in a script that has lost it, while the ledger knows one GPU."""
     shell = Shell(tmp_path / "here")
-    gpus = open_gpus(str(shell.folder / "state"), LemonPolicy())
-    gpus.see([Sighting(uuid=BAD.uuid, node="vm-1", slot="0")], now())
+    gpus = open_sql_gpu_ledger(str(shell.folder / "state"), LemonPolicy())
+    gpus.record_sightings([GpuSighting(uuid=BAD.uuid, node="vm-1", slot="0")], now())
     gpus.close()
     assert "knows no GPU ''" in shell.run("gpus", "mark", "", "lemon", "--reason", "x", code=64)
     assert shell.json("gpus", "lemons") == []
@@ -318,7 +331,7 @@ def test_a_disk_that_does_not_answer_is_asked_again(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """One time-out in hours of waiting must not lose the verdicts of all nodes."""
-    run = Run(node="n0", name="x", level=1, out="/nowhere/x.json", asked=0, limit=1)
+    run = DiagRun(node="n0", name="x", level=1, out="/nowhere/x.json", asked=0, limit=1)
     monkeypatch.setenv("PATH", "/nowhere")
-    assert diag._ended([run]) == []
+    assert diag._find_finished_runs([run]) == []
     assert capsys.readouterr().err.startswith("sentinel: stat /nowhere/x.json.rc: ")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from sentinel.cli.logs import formatter
+from sentinel.cli.logs import choose_formatter
 from sentinel.core.model import Status
 from tests.channels.samples import HOSTILE
 from tests.engine.worlds import Book, Says, Scene, play, world
@@ -25,7 +25,7 @@ def record(text: str, level: int = logging.INFO, **fields: str) -> logging.LogRe
 
 
 def as_json(text: str, **fields: str) -> dict[str, Any]:
-    line = formatter(terminal=False, journal=False).format(record(text, **fields))
+    line = choose_formatter(terminal=False, journal=False).format(record(text, **fields))
     read: dict[str, Any] = json.loads(line)
     return read
 
@@ -40,7 +40,7 @@ def test_away_from_a_terminal_an_event_is_an_object_with_what_it_is_about() -> N
 
 def test_on_a_terminal_it_is_words() -> None:
     """With the time of the day and the level."""
-    line = formatter(terminal=True, journal=False).format(record("firing", logging.WARNING))
+    line = choose_formatter(terminal=True, journal=False).format(record("firing", logging.WARNING))
     assert line.split(maxsplit=1)[1] == "warning firing"
 
 
@@ -56,18 +56,18 @@ def test_on_a_terminal_it_is_words() -> None:
 )
 def test_the_journal_is_told_how_grave_it_is(level: int, priority: int) -> None:
     """By the prefix of sd-daemon(3); `journalctl -p warning` then finds it."""
-    line = formatter(terminal=False, journal=True).format(record("x", level))
+    line = choose_formatter(terminal=False, journal=True).format(record("x", level))
     assert line.startswith(f"<{priority}>{{")
 
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
 def test_a_hostile_name_is_one_inert_line_and_is_not_changed(text: str) -> None:
     """No second event, no colours; whoever reads the JSON gets the very text."""
-    line = formatter(terminal=False, journal=False).format(record(text, subject=text))
+    line = choose_formatter(terminal=False, journal=False).format(record(text, subject=text))
     assert line.isprintable()
     assert len(line.splitlines()) == 1
     assert json.loads(line)["subject"] == text
-    words = formatter(terminal=True, journal=False).format(record(text))
+    words = choose_formatter(terminal=True, journal=False).format(record(text))
     assert "\x1b" not in words
 
 
@@ -78,7 +78,7 @@ def test_an_error_keeps_its_trace_in_one_line() -> None:
     except ValueError:
         made = record("internal error", logging.ERROR)
         made.exc_info = sys.exc_info()
-    line = formatter(terminal=False, journal=False).format(made)
+    line = choose_formatter(terminal=False, journal=False).format(made)
     assert "\n" not in line
     assert "ValueError: no\nway" in json.loads(line)["trace"]
 
@@ -90,10 +90,10 @@ def test_a_night_without_trouble_is_under_a_hundred_lines(
 
     async def night(scene: Scene) -> None:
         for _ in range(QUARTERS):
-            await scene.engine.check("disk")
-            await scene.engine.look_at_self()
-            await scene.engine.review()
-            await scene.engine.deliver()
+            await scene.engine.run_check("disk")
+            await scene.engine.check_self()
+            await scene.engine.review_alerts()
+            await scene.engine.deliver_due()
             scene.clock.advance(15)
             await asyncio.sleep(0)
 
@@ -109,9 +109,9 @@ def test_what_fires_and_ends_is_in_the_log_with_its_names(
     disk = Says(Status.CRITICAL)
 
     async def trouble(scene: Scene) -> None:
-        await scene.engine.check("disk")
+        await scene.engine.run_check("disk")
         disk.status = Status.OK
-        await scene.engine.check("disk")
+        await scene.engine.run_check("disk")
 
     with caplog.at_level(logging.INFO):
         play(trouble, world({"disk": disk}, {"book": Book()}))
@@ -124,12 +124,12 @@ def test_what_fires_and_ends_is_in_the_log_with_its_names(
 
 def test_the_log_is_set_up_for_the_stream_that_there_is() -> None:
     """A pipe is no terminal."""
-    from sentinel.cli.logs import configure
+    from sentinel.cli.logs import configure_logging
 
     stream, root = io.StringIO(), logging.getLogger()
     before, level = root.handlers[:], root.level
     try:
-        configure(verbose=False, stream=stream)
+        configure_logging(verbose=False, stream=stream)
         logging.getLogger("sentinel").info("hello")
         logging.getLogger("other").info("not heard")
     finally:

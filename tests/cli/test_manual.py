@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from sentinel.cli import COMMANDS, _parser
-from sentinel.cli.command_tree import commands
+from sentinel.cli import COMMANDS, _build_parser
+from sentinel.cli.command_tree import iterate_commands
 
 
 def said(*words: str) -> "subprocess.CompletedProcess[str]":
@@ -78,7 +78,7 @@ def test_the_other_shells_get_every_command() -> None:
 def test_the_manual_page_has_every_command_and_no_fault(tmp_path: Path) -> None:
     """groff takes it without a warning."""
     page = said("man").stdout
-    for command in commands(_parser([])):
+    for command in iterate_commands(_build_parser([])):
         assert " ".join(("sentinel", *command.words)).replace("-", "\\-") in page
     if groff := shutil.which("groff"):
         done = subprocess.run(
@@ -95,7 +95,7 @@ def test_every_option_says_what_it_does() -> None:
     """In words; the usual ones are not told again each time."""
     silent = {
         f"{' '.join(command.words)} {option}"
-        for command in commands(_parser([]))
+        for command in iterate_commands(_build_parser([]))
         for option, text in command.options.items()
         if not text
     }

@@ -6,8 +6,8 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
-from sentinel.cli import piped
-from sentinel.cli.tables import UNBOUNDED, plain_table
+from sentinel.cli import plain_rows
+from sentinel.cli.tables import UNBOUNDED_COLUMNS, make_plain_table
 
 HEADER = ("alert", "", "check", "summary")
 ROWS = [
@@ -19,18 +19,18 @@ ROWS = [
 
 def test_rows_are_as_a_terminal_would_have_them(capsys: pytest.CaptureFixture[str]) -> None:
     """To the byte: columns as wide as their widest cell, in columns of a terminal."""
-    table = plain_table(*HEADER)
+    table = make_plain_table(*HEADER)
     for row in ROWS:
         table.add_row(*(Text(cell) for cell in row))
     out = io.StringIO()
-    Console(file=out, width=UNBOUNDED).print(table)
-    piped.print_rows(HEADER, ROWS)
+    Console(file=out, width=UNBOUNDED_COLUMNS).print(table)
+    plain_rows.print_rows(HEADER, ROWS)
     assert capsys.readouterr().out == out.getvalue()
 
 
 def test_who_asked_for_a_width_gets_a_terminals_table(monkeypatch: pytest.MonkeyPatch) -> None:
     """$COLUMNS wraps what is piped, too."""
     monkeypatch.delenv("COLUMNS", raising=False)
-    assert piped.is_piped()
+    assert plain_rows.is_piped()
     monkeypatch.setenv("COLUMNS", "60")
-    assert not piped.is_piped()
+    assert not plain_rows.is_piped()

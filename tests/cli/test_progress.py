@@ -34,9 +34,9 @@ def test_who_is_asked_is_not_told_to_wait() -> None:
     """The clock stands still while a question is open."""
     signal.signal(signal.SIGALRM, lambda *_: None)
     signal.setitimer(signal.ITIMER_REAL, 500, 500)
-    with progress.asking():
+    with progress.pause_progress():
         assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
     assert signal.getitimer(signal.ITIMER_REAL)[1] == 500
-    progress.end()
+    progress.stop_progress()
     assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
     signal.signal(signal.SIGALRM, signal.SIG_DFL)

@@ -137,10 +137,10 @@ def test_what_sends_nothing_imports_no_http_client(words: list[str]) -> None:
 
 def test_what_msgspec_goes_without_others_can_have() -> None:
     """A plugin imports typing_extensions as ever; who had it before keeps it."""
-    later = "from sentinel.cli import startup; startup.prepare(); import typing_extensions"
+    later = "from sentinel.cli import startup; startup.prepare_startup(); import typing_extensions"
     assert python(later).returncode == 0
     before = "import typing_extensions as t, sys; from sentinel.cli import startup"
-    same = "startup.prepare(); sys.exit(sys.modules['typing_extensions'] is not t)"
+    same = "startup.prepare_startup(); sys.exit(sys.modules['typing_extensions'] is not t)"
     assert python(f"{before}; {same}").returncode == 0
 
 
@@ -150,7 +150,7 @@ def test_help_is_as_wide_as_the_terminal(
 ) -> None:
     """As argparse has it: $COLUMNS, else the terminal's own, else 80, less a margin of 2."""
     monkeypatch.setenv("COLUMNS", columns)
-    code = "from sentinel.cli.startup import Formatter; print(Formatter('x')._width)"
+    code = "from sentinel.cli.startup import CommandHelpFormatter; print(CommandHelpFormatter('x')._width)"
     done = python(code)
     assert done.stdout.strip() == str(width)
 

@@ -17,11 +17,11 @@ from pathlib import Path
 import pytest
 
 from sentinel.config.settings import Settings
-from sentinel.core.actions import ActionRecord, Decision, Outcome
+from sentinel.core.actions import ActionOutcome, ActionRecord, GuardDecision
 from sentinel.core.clock import Instant
 from sentinel.core.cluster import Node
-from sentinel.store.opening import open_books
-from sentinel.wiring.app import state_shown
+from sentinel.store.opening import open_sql_audit_log
+from sentinel.wiring.app import describe_state_location
 from tests.lab import needs
 from tests.lab.waiting import wait_until
 
@@ -221,13 +221,13 @@ def test_a_first_look_on_a_terminal_speaks_of_no_state(shell: Shell) -> None:
 def test_what_was_written_down_is_inert_on_a_terminal(shell: Shell) -> None:
     """Reasons come from whoever drained, actions from whoever asked: also of another sentinel."""
     evil = "\x1b]0;owned\x07\x1b[2J"
-    log = open_books(str(shell.folder / "state"))
+    log = open_sql_audit_log(str(shell.folder / "state"))
     record = ActionRecord(
         id="1", action=evil, target="n1", reason=evil, by=evil, at=Instant(wall=1_800_000_000_000_000),
-        outcome=Outcome.DONE, why=evil, detail=evil, evidence={evil: f"{evil}\n{evil}"},
+        outcome=ActionOutcome.DONE, why=evil, detail=evil, evidence={evil: f"{evil}\n{evil}"},
     )  # fmt: skip
-    log.intend("n1", lambda _: Decision(record=record))
-    log.observe([Node(name="n1", state="IDLE", reason=evil, reason_user=evil)], record.at)
+    log.record_intent("n1", lambda _: GuardDecision(record=record))
+    log.record_readings([Node(name="n1", state="IDLE", reason=evil, reason_user=evil)], record.at)
     log.close()
     told = shell.run("nodes", "list", "--history", "n1")
     assert (told.returncode, told.stderr) == (0, "")
@@ -373,7 +373,7 @@ def test_nohup_is_honoured(shell: Shell) -> None:
 )
 def test_where_the_state_lies_is_shown_without_its_password(state: str, shown: str) -> None:
     """It is printed by `status` and stands in the journal."""
-    assert state_shown(Settings(state=state)) == shown
+    assert describe_state_location(Settings(state=state)) == shown
 
 
 def test_a_service_that_starts_keeps_the_password_to_itself(shell: Shell) -> None:

@@ -19,12 +19,20 @@ import pytest
 from msgspec.structs import replace
 
 from sentinel.cli import panels
-from sentinel.cli.screen import changes, keys, rendered
-from sentinel.cli.status import FOLDS
-from sentinel.cli.top_view import TABS, View, alerts, body, foot, head, press
+from sentinel.cli.screen import diff_screen_lines, parse_keys, render_to_lines
+from sentinel.cli.status import MAX_ALERT_ROWS
+from sentinel.cli.top_view import (
+    TAB_NAMES,
+    TopView,
+    apply_key,
+    render_body,
+    render_foot,
+    render_head,
+    select_alert_folds,
+)
 from sentinel.core.model import Status
-from sentinel.status.collect import gather
-from sentinel.status.view_model import facts as seen
+from sentinel.status.collect import read_status_inputs
+from sentinel.status.view_model import build_facts as seen
 from sentinel.testing import START
 from tests.channels.samples import HOSTILE
 from tests.web.scenery import KINDS, alert, around, big, ledger, night, record, scene
@@ -38,9 +46,9 @@ SHOWN = scene(
 )
 
 
-def pressed(*names: str, view: View = View()) -> View:  # noqa: B008 - frozen
+def pressed(*names: str, view: TopView = TopView()) -> TopView:  # noqa: B008 - frozen
     for name in names:
-        view = press(view, name, SHOWN)
+        view = apply_key(view, name, SHOWN)
     return view
 
 
@@ -49,7 +57,7 @@ def pressed(*names: str, view: View = View()) -> View:  # noqa: B008 - frozen
     [
         ("3", "tab", 2),
         (("tab", "tab"), "tab", 2),
-        (("tab",) * len(TABS), "tab", 0),
+        (("tab",) * len(TAB_NAMES), "tab", 0),
         (("j", "j", "j", "j"), "chosen", 2),
         (("j", "k", "k"), "chosen", 0),
         (("enter",), "open", "00000003"),
@@ -78,14 +86,14 @@ def test_a_key_does_one_thing(names: tuple[str, ...], field: str, value: object)
 def test_the_filter_fits_check_subject_and_words() -> None:
     """Whatever case it is typed in."""
     view = pressed("/", *"GPU00001", "enter")
-    assert [row.first.subject for row in alerts(view, SHOWN)] == ["gpu00001"]
-    assert alerts(replace(view, filter="nothing of this"), SHOWN) == []
+    assert [row.first.subject for row in select_alert_folds(view, SHOWN)] == ["gpu00001"]
+    assert select_alert_folds(replace(view, filter="nothing of this"), SHOWN) == []
 
 
 def test_alerts_are_sorted_as_chosen() -> None:
     """The worst first, the newest, the oldest, by name."""
     orders = {
-        o: [row.first.subject[-1] for row in alerts(View(order=o), SHOWN)]
+        o: [row.first.subject[-1] for row in select_alert_folds(TopView(order=o), SHOWN)]
         for o in ("newest", "oldest", "check")
     }
     assert orders == {"newest": list("312"), "oldest": list("213"), "check": list("123")}
@@ -94,17 +102,21 @@ def test_alerts_are_sorted_as_chosen() -> None:
 def test_what_does_not_fire_yet_cannot_be_acknowledged() -> None:
     """And it says so."""
     facts = replace(SHOWN, alerts=(replace(SHOWN.alerts[0], state="pending"),))
-    assert "does not fire yet" in press(View(), "a", facts).said
+    assert "does not fire yet" in apply_key(TopView(), "a", facts).said
 
 
-@pytest.mark.parametrize("tab", range(len(TABS)))
+@pytest.mark.parametrize("tab", range(len(TAB_NAMES)))
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
 def test_every_view_is_inert_and_fits_the_terminal(tab: int, text: str) -> None:
     """80 columns, whatever a job is called; nothing but colours of our own."""
     facts = scene([alert(1, text, summary=text, details=text)])
-    view = View(tab=tab, open="00000001" if tab == 0 else "")
-    parts = [*head(view, facts, timezone.utc), foot(view), body(view, facts, timezone.utc, 20)]
-    for line in [line for part in parts for line in rendered(part, 80, colour=False)]:
+    view = TopView(tab=tab, open="00000001" if tab == 0 else "")
+    parts = [
+        *render_head(view, facts, timezone.utc),
+        render_foot(view),
+        render_body(view, facts, timezone.utc, 20),
+    ]
+    for line in [line for part in parts for line in render_to_lines(part, 80, colour=False)]:
         assert "\x1b" not in line
         assert len(line) <= 80
         assert not re.search(r"[\x00-\x1f\x7f\u202e]", line)
@@ -114,24 +126,27 @@ def test_every_view_is_inert_and_fits_the_terminal(tab: int, text: str) -> None:
 def test_the_chosen_alert_is_on_the_screen(chosen: int) -> None:
     """Of a dozen with long summaries on 80 by 24: what `a` acknowledges must be seen."""
     facts = scene([alert(n, f"gpu{n:05}", summary="a long word " * 20) for n in range(1, 13)])
-    shown = rendered(
-        body(View(chosen=chosen, each=True), facts, timezone.utc, 18), 80, colour=False
+    shown = render_to_lines(
+        render_body(TopView(chosen=chosen, each=True), facts, timezone.utc, 18), 80, colour=False
     )[:19]
-    assert any(alerts(View(each=True), facts)[chosen].first.subject in line for line in shown)
+    assert any(
+        select_alert_folds(TopView(each=True), facts)[chosen].first.subject in line
+        for line in shown
+    )
 
 
 def test_only_lines_that_have_changed_are_sent() -> None:
     """A slow line shows a new age without the whole page."""
     before = ["head", "one", "two", "three"]
-    assert changes(before, ["head", "one", "2", "three"]) == ["\x1b[3;1H2\x1b[0m\x1b[K"]
-    assert changes(before, before) == []
-    assert changes(before, ["head"])[0].startswith("\x1b[2;1H\x1b[0m")
+    assert diff_screen_lines(before, ["head", "one", "2", "three"]) == ["\x1b[3;1H2\x1b[0m\x1b[K"]
+    assert diff_screen_lines(before, before) == []
+    assert diff_screen_lines(before, ["head"])[0].startswith("\x1b[2;1H\x1b[0m")
 
 
 def test_keys_that_come_together_are_told_apart() -> None:
     """Over ssh several arrive at once; those without a meaning mean nothing."""
-    assert keys("j\r\x1b[Aq") == ["j", "enter", "up", "q"]
-    assert keys("\x1b[15~\x00é\x1b") == ["", "", "é", "esc"]
+    assert parse_keys("j\r\x1b[Aq") == ["j", "enter", "up", "q"]
+    assert parse_keys("\x1b[15~\x00é\x1b") == ["", "", "é", "esc"]
 
 
 @contextmanager
@@ -235,7 +250,9 @@ def test_three_hundred_alerts_are_read_within_80_lines() -> None:
         alert(n, f"gpu{n:05}", summary=f"{WORDS[n % 15]} on gpu{n:05}: " + "a long story " * 20)
         for n in range(300)
     ]
-    table = rendered(panels.folded(scene(rows).alerts, 0.0, FOLDS), 80, colour=False)
+    table = render_to_lines(
+        panels.render_folded_alerts(scene(rows).alerts, 0.0, MAX_ALERT_ROWS), 80, colour=False
+    )
     assert len(table) <= 60
     assert max(map(len, table)) <= 80
     assert "and 19 more like it on 20 nodes" in " ".join(" ".join(table).split())
@@ -245,10 +262,11 @@ def test_three_hundred_alerts_are_read_within_80_lines() -> None:
 @pytest.mark.parametrize("tab", ["1", "2", "3", "4", "5", "7"])
 def test_a_narrow_terminal_has_fewer_columns_and_whole_words(tab: str) -> None:
     """At 60 columns no name, state or number is broken in two; what is wrong stays."""
-    facts = seen(gather(big(), around(KINDS, record(), gpus=ledger()), START))
-    view = press(View(), tab, facts)
+    facts = seen(read_status_inputs(big(), around(KINDS, record(), gpus=ledger()), START))
+    view = apply_key(TopView(), tab, facts)
     wide, narrow = (
-        rendered(body(view, facts, timezone.utc, 17), width, colour=False) for width in (200, 60)
+        render_to_lines(render_body(view, facts, timezone.utc, 17), width, colour=False)
+        for width in (200, 60)
     )
     assert max(map(len, narrow)) <= 60
     whole = {word for line in wide for word in line.split()}
@@ -264,17 +282,19 @@ def test_eighteen_dead_trainings_of_three_hundred_alerts_are_on_the_first_screen
     nodes with their GPUs are one row, which `a` acknowledges as a whole and `f` unfolds."""
     facts = scene(night(), 500)
     assert len(facts.alerts) == 300
-    screen = rendered(body(View(), facts, timezone.utc, 24 - 6), 80, colour=False)[: 24 - 5]
+    screen = render_to_lines(render_body(TopView(), facts, timezone.utc, 24 - 6), 80, colour=False)[
+        : 24 - 5
+    ]
     assert sum("training user" in line for line in screen) == 18
-    (row,) = [row for row in alerts(View(), facts) if row.alike == 20]
+    (row,) = [row for row in select_alert_folds(TopView(), facts) if row.alike == 20]
     assert row.more == "and 19 more like it on 20 nodes, and 200 more of these incidents"
-    place = alerts(View(), facts).index(row)
-    asked = press(View(chosen=place), "a", facts)
-    assert "and 219 more of its row" in foot(asked).plain
-    assert len(press(asked, "y", facts).ack) == 220
-    assert len(alerts(press(View(), "f", facts), facts)) == 300
-    opened = body(press(View(chosen=place), "enter", facts), facts, timezone.utc, 18)
-    assert f"same incident, {row.first.id}:" in " ".join(rendered(opened, 80, colour=False))
+    place = select_alert_folds(TopView(), facts).index(row)
+    asked = apply_key(TopView(chosen=place), "a", facts)
+    assert "and 219 more of its row" in render_foot(asked).plain
+    assert len(apply_key(asked, "y", facts).ack) == 220
+    assert len(select_alert_folds(apply_key(TopView(), "f", facts), facts)) == 300
+    opened = render_body(apply_key(TopView(chosen=place), "enter", facts), facts, timezone.utc, 18)
+    assert f"same incident, {row.first.id}:" in " ".join(render_to_lines(opened, 80, colour=False))
 
 
 WORDS = [f"{chr(97 + n)} fault" for n in range(15)]

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from sentinel.config.loader import Loaded, load
+from sentinel.config.loader import LoadedConfig, load_config
 from sentinel.config.problems import ConfigError
 
 from .kinds import CHANNELS, CHECKS
 
-Loader = Callable[..., Loaded]
+Loader = Callable[..., LoadedConfig]
 Errors = Callable[..., list[str]]
 
 
@@ -18,11 +18,13 @@ Errors = Callable[..., list[str]]
 def loaded(tmp_path: Path) -> Loader:
     """Load the text with the test's kinds and only the variables that are given."""
 
-    def do(text: str | bytes, env: Mapping[str, str] | None = None, mode: int = 0o600) -> Loaded:
+    def do(
+        text: str | bytes, env: Mapping[str, str] | None = None, mode: int = 0o600
+    ) -> LoadedConfig:
         path = tmp_path / "sentinel.yaml"
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
         path.chmod(mode)
-        return load(str(path), CHECKS, CHANNELS, env=env or {})
+        return load_config(str(path), CHECKS, CHANNELS, env=env or {})
 
     return do
 

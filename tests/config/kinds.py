@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import Meta, Struct
 
-from sentinel.config.registry import Registry
+from sentinel.config.registry import KindRegistry
 from sentinel.core.errors import Invalid
 from sentinel.core.settings import FilePath, Secret
 from sentinel.core.values import Duration, Share, Size
@@ -93,5 +93,5 @@ class Screen(Channel, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 HERE = __name__
-CHECKS = Registry({"disk": f"{HERE}:Disk", "watch": f"{HERE}:Watch"}, "sentinel.test.none")
-CHANNELS = Registry({"mail": f"{HERE}:Mail", "screen": f"{HERE}:Screen"}, "sentinel.test.none")
+CHECKS = KindRegistry({"disk": f"{HERE}:Disk", "watch": f"{HERE}:Watch"}, "sentinel.test.none")
+CHANNELS = KindRegistry({"mail": f"{HERE}:Mail", "screen": f"{HERE}:Screen"}, "sentinel.test.none")

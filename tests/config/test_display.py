@@ -7,11 +7,11 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sentinel.config.display import show
-from sentinel.config.problems import Collector
-from sentinel.config.reader import read
+from sentinel.config.display import show_settings
+from sentinel.config.problems import ProblemCollector
+from sentinel.config.reader import read_yaml
 from sentinel.config.settings import Settings
-from sentinel.config.yamltext import written
+from sentinel.config.yamltext import yaml_text
 from sentinel.core.settings import FilePath
 
 from .conftest import Loader
@@ -34,9 +34,9 @@ def test_what_is_shown_loads_as_the_same_configuration(loaded: Loader, text: str
     """Every default included, to the byte and the millisecond."""
     env = {"WORK": "/work/me", "HOME": "/home/me"}
     first = loaded(text, env).settings
-    shown = show(first)
+    shown = show_settings(first)
     second = loaded(shown, {}).settings
-    assert show(second) == shown
+    assert show_settings(second) == shown
     assert second.channels == first.channels
     assert second.routes == first.routes
     assert [c.plugin for c in second.checks] == [c.plugin for c in first.checks]
@@ -44,7 +44,7 @@ def test_what_is_shown_loads_as_the_same_configuration(loaded: Loader, text: str
 
 def test_the_times_of_a_kind_are_shown_where_none_are_given(loaded: Loader) -> None:
     """`show` tells what is in effect, not what was written."""
-    shown = yaml.safe_load(show(loaded(EVERY_DEFAULT + "cluster: x").settings))
+    shown = yaml.safe_load(show_settings(loaded(EVERY_DEFAULT + "cluster: x").settings))
     assert shown["cluster"] == "x"
     assert shown["slurm"] == {"timeout": "20s", "maintenance": False}
     assert shown["checks"]["a"] == {
@@ -62,7 +62,9 @@ def test_the_times_of_a_kind_are_shown_where_none_are_given(loaded: Loader) -> N
 
 def test_a_cron_line_is_shown_in_place_of_an_interval(loaded: Loader) -> None:
     """Both together would be refused when read again."""
-    shown = yaml.safe_load(show(loaded("checks: {a: {kind: disk, cron: '0 3 * * *'}}").settings))
+    shown = yaml.safe_load(
+        show_settings(loaded("checks: {a: {kind: disk, cron: '0 3 * * *'}}").settings)
+    )
     assert shown["checks"]["a"]["cron"] == "0 3 * * *"
     assert "every" not in shown["checks"]["a"]
 
@@ -70,7 +72,7 @@ def test_a_cron_line_is_shown_in_place_of_an_interval(loaded: Loader) -> None:
 @pytest.mark.parametrize("path", ["/a$b/$$c", "~x", "~", "$HOME"])
 def test_a_path_that_looks_like_a_variable_stays_itself(loaded: Loader, path: str) -> None:
     """What was expanded once is written so that it expands to itself."""
-    shown = show(Settings(state=path))
+    shown = show_settings(Settings(state=path))
     assert loaded(shown).settings.state.removeprefix("./") == path
     assert FilePath(path) == path
 
@@ -87,9 +89,9 @@ VALUES = st.recursive(
 @given(st.dictionaries(st.text(max_size=9), VALUES, max_size=5))
 def test_any_data_is_written_so_that_it_reads_back(values: dict[str, object]) -> None:
     """By this reader, with its YAML 1.2 scalars."""
-    collector = Collector("f")
-    node = read(written(values).encode(), collector)
-    collector.check()
+    collector = ProblemCollector("f")
+    node = read_yaml(yaml_text(values).encode(), collector)
+    collector.raise_if_errors()
     assert data(node) == values
 
 
@@ -98,23 +100,23 @@ def test_any_data_is_written_so_that_it_reads_back(values: dict[str, object]) ->
 )
 def test_a_text_that_older_readers_take_for_something_else_is_quoted(word: str) -> None:
     """PyYAML's own YAML 1.1 loader reads the same text."""
-    assert yaml.safe_load(written({"a": word})) == {"a": word}
+    assert yaml.safe_load(yaml_text({"a": word})) == {"a": word}
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"])))
 def test_texts_read_the_same_in_yaml_1_1(text: str) -> None:
     """Editors and other tools use either version."""
-    assert yaml.safe_load(written({"a": text})) == {"a": text}
+    assert yaml.safe_load(yaml_text({"a": text})) == {"a": text}
 
 
 @given(st.floats(allow_nan=False))
 def test_numbers_read_the_same_in_yaml_1_1(number: float) -> None:
     """1e+16 without a dot would be text there."""
-    assert yaml.safe_load(written({"a": number})) == {"a": number}
+    assert yaml.safe_load(yaml_text({"a": number})) == {"a": number}
 
 
 def test_long_lists_and_nested_mappings_take_lines_of_their_own() -> None:
     """So that people can read it."""
-    shown = written({"a": {"b": {"c": 1}}, "d": ["x" * 45, "y" * 45], "e": [1, 2]})
+    shown = yaml_text({"a": {"b": {"c": 1}}, "d": ["x" * 45, "y" * 45], "e": [1, 2]})
     assert shown == f"a:\n  b: {{c: 1}}\nd:\n  - {'x' * 45}\n  - {'y' * 45}\ne: [1, 2]\n"
     assert not re.search(r"\s$", shown.rstrip("\n"))

@@ -5,7 +5,7 @@ import yaml
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from sentinel.config.edit import ByHand, with_entry, with_item
+from sentinel.config.edit import EditByHand, insert_entry, insert_item
 
 BLOCK = {"kind": "job", "name": "$(rm -rf /); llm 10b", "users": ["bob"], "queued": 1}
 
@@ -61,13 +61,13 @@ def stays(before: str, after: str) -> bool:
 @pytest.mark.parametrize("text", ODD)
 def test_a_file_with_odd_places_gets_its_entry_and_keeps_every_byte(text: str) -> None:
     """Read again it is the old file and the addition; twice works too."""
-    after = with_entry(text, "checks", "new", BLOCK)
+    after = insert_entry(text, "checks", "new", BLOCK)
     old = meant(text)
     assert isinstance(old, dict)
     assert meant(after) == {**old, "checks": {**(old.get("checks") or {}), "new": BLOCK}}
     assert stays(text, after)
     assert text.count("\r") == 0 or "\n" not in after.replace("\r\n", "")
-    again = with_entry(after, "channels", "mail", {"kind": "email"})
+    again = insert_entry(after, "channels", "mail", {"kind": "email"})
     assert stays(after, again)
 
 
@@ -82,8 +82,8 @@ def test_a_file_with_odd_places_gets_its_entry_and_keeps_every_byte(text: str) -
 )
 def test_where_more_would_change_it_says_what_to_write(text: str) -> None:
     """An alias means another place too; a name that is taken stays what it is."""
-    with pytest.raises(ByHand, match=r"write it by hand: \{new: "):
-        with_entry(text, "checks", "new", BLOCK)
+    with pytest.raises(EditByHand, match=r"write it by hand: \{new: "):
+        insert_entry(text, "checks", "new", BLOCK)
 
 
 @pytest.mark.parametrize(
@@ -102,14 +102,14 @@ def test_where_more_would_change_it_says_what_to_write(text: str) -> None:
 def test_an_address_joins_the_others(to: str, after: str) -> None:
     """In the style in which they stand."""
     text = f"channels:\n  mail:\n    kind: email\n    to: {to}\n    host: h\n"
-    found = with_item(text, ("channels", "mail", "to"), "c@d.de")
+    found = insert_item(text, ("channels", "mail", "to"), "c@d.de")
     assert found == text.replace(to, after)
 
 
 def test_an_address_does_not_join_a_list_that_others_share() -> None:
     text = "x-p: &p [a@b.de]\nchannels:\n  mail: {kind: email, to: *p}\n"
-    with pytest.raises(ByHand, match="write it by hand"):
-        with_item(text, ("channels", "mail", "to"), "c@d.de")
+    with pytest.raises(EditByHand, match="write it by hand"):
+        insert_item(text, ("channels", "mail", "to"), "c@d.de")
 
 
 WORDS = st.text(st.characters(exclude_categories=("C", "Zl", "Zp")), min_size=1, max_size=12)
@@ -149,8 +149,8 @@ def test_old_file_plus_addition(
     old = meant(text)
     assert isinstance(old, dict)
     try:
-        after = with_entry(text, section, name, block)
-    except ByHand:
+        after = insert_entry(text, section, name, block)
+    except EditByHand:
         assert name in (old.get(section) or {})
         return
     assert meant(after) == {**old, section: {**(old.get(section) or {}), name: block}}

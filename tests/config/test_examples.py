@@ -6,16 +6,16 @@ from pathlib import Path
 import pytest
 import yaml
 
-from sentinel.config.display import show
-from sentinel.config.loader import SECTIONS, Loaded, load
-from sentinel.config.starter import Surroundings, starter, write_new
+from sentinel.config.display import show_settings
+from sentinel.config.loader import SECTIONS, LoadedConfig, load_config
+from sentinel.config.starter import HostSurroundings, starter_text, write_new
 from sentinel.wiring.app import CHANNELS, CHECKS
 
 EXAMPLES = Path(__file__).parents[2] / "config"
 ENV = {"CHAT_URL": "https://chat.example.org/hooks/T0K3N"}
 
 
-def loaded(path: Path, surroundings: Path) -> Loaded:
+def loaded(path: Path, surroundings: Path) -> LoadedConfig:
     """The file with the variables and secret files that its head asks for."""
     secret = surroundings / ".config" / "sentinel" / "smtp-password"
     secret.parent.mkdir(parents=True, exist_ok=True)
@@ -23,7 +23,7 @@ def loaded(path: Path, surroundings: Path) -> Loaded:
         file.write_text("pass-w0rd\n")
         file.chmod(0o600)
     folders = dict.fromkeys(("HOME", "WORK", "CREDENTIALS_DIRECTORY"), str(surroundings))
-    return load(str(path), CHECKS, CHANNELS, env={**ENV, **folders})
+    return load_config(str(path), CHECKS, CHANNELS, env={**ENV, **folders})
 
 
 @pytest.mark.parametrize("name", ["minimal.yaml", "user.yaml", "admin.yaml"])
@@ -44,7 +44,7 @@ def test_every_example_is_tested() -> None:
 def test_no_secret_of_an_example_is_shown(tmp_path: Path, name: str) -> None:
     """Only where it is kept."""
     found = loaded(EXAMPLES / name, tmp_path)
-    shown = show(found.settings, found.references)
+    shown = show_settings(found.settings, found.references)
     assert "pass-w0rd" not in shown
     assert "T0K3N" not in shown
 
@@ -54,7 +54,7 @@ def test_no_secret_of_an_example_is_shown(tmp_path: Path, name: str) -> None:
 def test_what_init_writes_loads(tmp_path: Path, slurm: bool, cluster: str) -> None:
     """Without error or warning, whatever the host is called."""
     path = tmp_path / "sentinel.yaml"
-    write_new(str(path), starter(Surroundings(cluster=cluster, slurm=slurm), user="bob"))
+    write_new(str(path), starter_text(HostSurroundings(cluster=cluster, slurm=slurm), user="bob"))
     found = loaded(path, tmp_path)
     assert found.warnings == ()
     assert found.settings.cluster == cluster
@@ -63,7 +63,7 @@ def test_what_init_writes_loads(tmp_path: Path, slurm: bool, cluster: str) -> No
 
 def test_what_init_leaves_as_comments_works_too(tmp_path: Path) -> None:
     """Each line that is a comment with a key loads when it is uncommented."""
-    here = Surroundings(
+    here = HostSurroundings(
         cluster="c",
         slurm=True,
         local=("/", "/odd: name"),
@@ -71,7 +71,7 @@ def test_what_init_leaves_as_comments_works_too(tmp_path: Path) -> None:
         jobs=("llama: 70b", "eval #2", "%d"),
         partitions=("gpu", "prepost"),
     )
-    text = starter(here, user="bob")
+    text = starter_text(here, user="bob")
     lines = text.replace(" /etc/sentinel/smtp-password", " smtp-password").splitlines()
     head = next(i for i, line in enumerate(lines) if line == "checks:")
     body = [
@@ -95,7 +95,7 @@ def test_what_init_leaves_as_comments_works_too(tmp_path: Path) -> None:
 
 def test_a_user_with_an_odd_name_breaks_nothing() -> None:
     """Texts of the host are quoted where YAML needs it."""
-    text = starter(Surroundings(local=("/a b", "/[c]")), user="dom\\bob: x")
+    text = starter_text(HostSurroundings(local=("/a b", "/[c]")), user="dom\\bob: x")
     assert yaml.safe_load(text)["channels"] == {"terminal": {"kind": "console"}}
 
 

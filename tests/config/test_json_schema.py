@@ -7,8 +7,8 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from sentinel.config.display import show
-from sentinel.config.json_schema import schema
+from sentinel.config.display import show_settings
+from sentinel.config.json_schema import build_schema
 from sentinel.config.problems import ConfigError
 from sentinel.wiring.app import CHANNELS as ALL_CHANNELS
 from sentinel.wiring.app import CHECKS as ALL_CHECKS
@@ -18,7 +18,7 @@ from .kinds import CHANNELS, CHECKS
 from .test_display import EVERY_DEFAULT
 from .test_loader import FULL, in_check, in_watch
 
-SCHEMA = schema(CHECKS, CHANNELS)
+SCHEMA = build_schema(CHECKS, CHANNELS)
 EXAMPLES = sorted(Path(__file__).parents[2].joinpath("config").glob("*.yaml"))
 
 
@@ -31,7 +31,7 @@ def faults(text: str) -> list[Any]:
 def test_the_schema_is_a_schema() -> None:
     """Of the draft it names, for the test's kinds and for all that are installed."""
     Draft202012Validator.check_schema(SCHEMA)
-    Draft202012Validator.check_schema(schema(ALL_CHECKS, ALL_CHANNELS))
+    Draft202012Validator.check_schema(build_schema(ALL_CHECKS, ALL_CHANNELS))
 
 
 @pytest.mark.parametrize("text", ["", "checks:\nchannels:\nroutes:\n", EVERY_DEFAULT, FULL])
@@ -39,13 +39,13 @@ def test_a_file_that_loads_fits_the_schema(loaded: Loader, text: str) -> None:
     """As written, and as `config show` prints it."""
     env = {"WORK": "/work/me", "HOME": "/home/me"}
     assert faults(text) == []
-    assert faults(show(loaded(text, env).settings)) == []
+    assert faults(show_settings(loaded(text, env).settings)) == []
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda p: p.name)
 def test_the_examples_fit_the_schema_of_all_kinds(example: Path) -> None:
     """Editors show no fault in what we hand out."""
-    validator = Draft202012Validator(schema(ALL_CHECKS, ALL_CHANNELS))
+    validator = Draft202012Validator(build_schema(ALL_CHECKS, ALL_CHANNELS))
     assert [e.message for e in validator.iter_errors(yaml.safe_load(example.read_text()))] == []
 
 
@@ -118,11 +118,11 @@ def test_each_kind_has_its_own_keys_with_words_and_defaults() -> None:
 
 def test_a_kind_that_does_not_load_is_known_by_name(tmp_path: Path) -> None:
     """A broken third-party package does not take the schema of all others along."""
-    from sentinel.config.registry import Registry, UnknownKind
+    from sentinel.config.registry import KindRegistry, UnknownKind
 
-    class Broken(Registry):
-        def load(self, name: str) -> Any:
+    class Broken(KindRegistry):
+        def load_kind(self, name: str) -> Any:
             raise UnknownKind("broken")
 
-    found = schema(Broken({"odd": "json:y"}, "sentinel.test.none"), CHANNELS)
+    found = build_schema(Broken({"odd": "json:y"}, "sentinel.test.none"), CHANNELS)
     assert found["$defs"]["check.odd"] == {"type": "object"}

@@ -9,13 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sentinel.alerting.settings import Match, Route
-from sentinel.config.loader import load
+from sentinel.config.loader import load_config
 from sentinel.config.problems import ConfigError
 from sentinel.config.review import OWN
 from sentinel.config.settings import Settings
-from sentinel.core.settings import ChannelCommon, ChannelConfig, CheckConfig, Common, SlurmSettings
+from sentinel.core.settings import (
+    ChannelCommon,
+    ChannelConfig,
+    CheckCommon,
+    CheckConfig,
+    SlurmSettings,
+)
 from sentinel.core.values import Duration, Share, Size
-from sentinel.engine.housekeeping import NAME
+from sentinel.engine.housekeeping import SELF_CHECK_NAME
 
 from .conftest import Errors, Loader
 from .kinds import CHANNELS, CHECKS, Disk, Limits, Mail, Screen, Watch
@@ -52,7 +58,7 @@ routes:
 def test_every_key_of_the_file_reaches_the_settings(loaded: Loader) -> None:
     """One file with everything in it, against the settings written out."""
     found = loaded(FULL, {"WORK": "/work/me", "HOME": "/home/me"})
-    common = Common(
+    common = CheckCommon(
         kind="disk",
         every=Duration(300),
         for_=Duration(600),
@@ -78,7 +84,9 @@ def test_every_key_of_the_file_reaches_the_settings(loaded: Loader) -> None:
         slurm=SlurmSettings(timeout=Duration(5), command_prefix=["ssh", "login1"]),
         checks=(
             CheckConfig(name="scratch", common=common, plugin=scratch),
-            CheckConfig(name="log", common=Common(kind="watch", cron="*/5 * * * *"), plugin=log),
+            CheckConfig(
+                name="log", common=CheckCommon(kind="watch", cron="*/5 * * * *"), plugin=log
+            ),
         ),
         channels=(
             ChannelConfig(
@@ -494,7 +502,7 @@ def test_an_error_object_has_the_parts_apart(tmp_path: Path) -> None:
     path = tmp_path / "s.yaml"
     path.write_text("\nroutes: 5")
     with pytest.raises(ConfigError) as caught:
-        load(str(path), CHECKS, CHANNELS)
+        load_config(str(path), CHECKS, CHANNELS)
     (problem,) = caught.value.problems
     assert (problem.file, problem.line, problem.path) == (str(path), 2, "routes")
     assert caught.value.exit_code == 78
@@ -509,7 +517,7 @@ def test_a_file_that_cannot_be_read_is_one_error(tmp_path: Path, target: str) ->
     (tmp_path / "large").write_bytes(b"#" * (4 * 1024 * 1024 + 1))
     path = f"{tmp_path}/{target}"
     with pytest.raises(ConfigError) as caught:
-        load(path, CHECKS, CHANNELS)
+        load_config(path, CHECKS, CHANNELS)
     reasons = {
         "missing": "No such file or directory",
         ".": "it is a directory",
@@ -681,7 +689,7 @@ def test_no_document_makes_the_loader_fail_otherwise(
     named = {"x": tree} if section in ("checks", "channels") else tree
     path.write_text(json.dumps({section: named} if section else tree))
     with suppress(ConfigError):
-        load(str(path), CHECKS, CHANNELS, env={})
+        load_config(str(path), CHECKS, CHANNELS, env={})
 
 
 @given(st.dictionaries(st.sampled_from(sorted(Watch.__struct_fields__)), TREES, max_size=5))
@@ -694,7 +702,7 @@ def test_no_settings_of_a_kind_make_the_loader_fail_otherwise(
     path = tmp_path_factory.getbasetemp() / "fuzz.yaml"
     path.write_text(json.dumps({"checks": {"a": {"kind": "watch", **settings}}}))
     with suppress(ConfigError):
-        load(str(path), CHECKS, CHANNELS, env={})
+        load_config(str(path), CHECKS, CHANNELS, env={})
 
 
 @pytest.mark.parametrize(
@@ -747,7 +755,7 @@ routes:
   - {match: {kind: sentinel}, to: [tty]}
 """
     assert loaded(text).warnings == ()
-    assert NAME == OWN
+    assert SELF_CHECK_NAME == OWN
 
 
 def test_checks_ask_one_of_several_clusters(loaded: Loader) -> None:
@@ -758,7 +766,7 @@ def test_checks_ask_one_of_several_clusters(loaded: Loader) -> None:
         "checks: {a: {kind: disk, paths: [/], cluster: east}}\n"
     ).settings
     assert settings.checks[0].common.cluster == "east"
-    assert [cluster.before for cluster in settings.clusters.values()] == [
+    assert [cluster.command_start for cluster in settings.clusters.values()] == [
         "SLURM_CONF=/etc/slurm/east.conf ",
         "ssh w1 ",
         "ssh n1 env SLURM_CONF=/n.conf ",

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 from msgspec import Struct
 
-from sentinel.config.options import one_shot, options_of
+from sentinel.config.options import kind_options, settings_from_options
 from sentinel.config.problems import ConfigError
 from sentinel.core.settings import FilePath
 from sentinel.core.values import Duration, Share, Size
@@ -71,7 +71,7 @@ def test_options_make_the_settings_that_a_file_would(
     kind: type, options: Mapping[str, Sequence[str]], settings: Struct
 ) -> None:
     """Numbers stay text where text is expected, and become numbers where one is."""
-    assert one_shot(kind, options) == settings
+    assert settings_from_options(kind, options) == settings
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_an_error_names_the_option(
 ) -> None:
     """In the spelling of the command line, without file or line, and with a usage exit code."""
     with pytest.raises(ConfigError) as caught:
-        one_shot(kind, options)
+        settings_from_options(kind, options)
     assert str(caught.value).startswith(message)
     assert caught.value.exit_code == 64
 
@@ -120,19 +120,19 @@ def test_an_error_names_the_option(
 def test_all_errors_of_a_call_come_at_once() -> None:
     """As those of a file do."""
     with pytest.raises(ConfigError) as caught:
-        one_shot(Disk, {"warn": ["used=x"], "hidden": ["x"]})
+        settings_from_options(Disk, {"warn": ["used=x"], "hidden": ["x"]})
     assert [p.path for p in caught.value.problems] == ["--hidden", "--warn used"]
 
 
 def test_each_setting_is_an_option_with_a_line_of_help() -> None:
     """Lists under their singular; whether they repeat; what holds without them."""
-    assert options_of(Disk) == [
+    assert kind_options(Disk) == [
         ("path", "a path", True),
         ("warn", "KEY=VALUE with free, full_in, used", True),
         ("crit", "KEY=VALUE with free, full_in, used", True),
         ("hidden", "true or false", False),
     ]
-    watch = {option: (text, repeats) for option, text, repeats in options_of(Watch)}
+    watch = {option: (text, repeats) for option, text, repeats in kind_options(Watch)}
     assert watch["path"] == ("a path; required", False)
     assert watch["stale-after"] == ("a duration like 15m or auto; default 20m", False)
     assert watch["lines"] == ("a whole number at least 1 and at most 1000; default 10", False)
@@ -156,5 +156,7 @@ def test_a_list_has_a_singular_option(plural: str, singular: str) -> None:
     from msgspec import defstruct
 
     kind = defstruct("Kind", [(plural, list[str], [])])
-    assert options_of(kind)[0][0] == singular
-    assert one_shot(kind, {singular: ["a"]}) == one_shot(kind, {plural: ["a"]})
+    assert kind_options(kind)[0][0] == singular
+    assert settings_from_options(kind, {singular: ["a"]}) == settings_from_options(
+        kind, {plural: ["a"]}
+    )

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from sentinel.config.default import embedded_default
-from sentinel.config.places import find, searched
-from sentinel.config.registry import Registry
-from sentinel.core.settings import Common
+from sentinel.config.places import find_config, searched_places
+from sentinel.config.registry import KindRegistry
+from sentinel.core.settings import CheckCommon
 
 from .kinds import HERE, Disk, Screen, Watch
 
@@ -32,21 +32,21 @@ def test_the_places_are_looked_at_in_their_order(home: Path) -> None:
     for path in (in_home, in_xdg):
         path.parent.mkdir(parents=True)
         path.touch()
-    assert find(None, env) == str(in_home)
+    assert find_config(None, env) == str(in_home)
     env["XDG_CONFIG_HOME"] = str(home / "xdg")
-    assert find(None, env) == str(in_xdg)
+    assert find_config(None, env) == str(in_xdg)
     (home / "sentinel.yaml").touch()
-    assert find(None, env) == ("./sentinel.yaml" if HERE_FIRST else str(in_xdg))
+    assert find_config(None, env) == ("./sentinel.yaml" if HERE_FIRST else str(in_xdg))
     env["SENTINEL_CONFIG"] = "from-env.yaml"
-    assert find(None, env) == "from-env.yaml"
-    assert find("asked.yaml", env) == "asked.yaml"
+    assert find_config(None, env) == "from-env.yaml"
+    assert find_config("asked.yaml", env) == "asked.yaml"
 
 
 def test_nothing_found_is_none_and_a_sentence_with_all_places(home: Path) -> None:
     """With what to do about it."""
-    assert find(None, {"HOME": str(home)}) is None
+    assert find_config(None, {"HOME": str(home)}) is None
     here = "./sentinel.yaml, " if HERE_FIRST else ""
-    assert searched({"HOME": "/h"}) == (
+    assert searched_places({"HOME": "/h"}) == (
         f"no configuration found; looked for -c FILE, $SENTINEL_CONFIG, {here}"
         "/h/.config/sentinel/sentinel.yaml, /etc/sentinel/sentinel.yaml; "
         "`sentinel init` sets everything up, `sentinel config init` writes only the file"
@@ -56,15 +56,15 @@ def test_nothing_found_is_none_and_a_sentence_with_all_places(home: Path) -> Non
 def test_a_file_asked_for_is_not_replaced_by_another(home: Path) -> None:
     """A typing error in -c must not start the service on ./sentinel.yaml."""
     (home / "sentinel.yaml").touch()
-    assert find("sentinle.yaml", {}) == "sentinle.yaml"
-    assert find(None, {"SENTINEL_CONFIG": "gone.yaml"}) == "gone.yaml"
+    assert find_config("sentinle.yaml", {}) == "sentinle.yaml"
+    assert find_config(None, {"SENTINEL_CONFIG": "gone.yaml"}) == "gone.yaml"
 
 
 def test_without_a_home_only_the_rest_is_looked_at(home: Path) -> None:
     """No `.config` relative to wherever one is."""
     (home / ".config" / "sentinel").mkdir(parents=True)
     (home / ".config" / "sentinel" / "sentinel.yaml").touch()
-    assert find(None, {}) is None
+    assert find_config(None, {}) is None
 
 
 def test_a_link_to_nowhere_is_found_so_that_it_is_told(home: Path) -> None:
@@ -72,11 +72,11 @@ def test_a_link_to_nowhere_is_found_so_that_it_is_told(home: Path) -> None:
     (home / "sentinel").mkdir()
     (home / "sentinel" / "sentinel.yaml").symlink_to("gone")
     found = str(home / "sentinel" / "sentinel.yaml")
-    assert find(None, {"XDG_CONFIG_HOME": str(home)}) == found
+    assert find_config(None, {"XDG_CONFIG_HOME": str(home)}) == found
 
 
-CHECKS = Registry({"fs": f"{HERE}:Disk", "slurm": f"{HERE}:Disk"}, "sentinel.test.none")
-CHANNELS = Registry({"console": f"{HERE}:Screen"}, "sentinel.test.none")
+CHECKS = KindRegistry({"fs": f"{HERE}:Disk", "slurm": f"{HERE}:Disk"}, "sentinel.test.none")
+CHANNELS = KindRegistry({"console": f"{HERE}:Screen"}, "sentinel.test.none")
 
 
 def test_without_a_file_the_disks_are_told_on_the_terminal() -> None:
@@ -84,7 +84,7 @@ def test_without_a_file_the_disks_are_told_on_the_terminal() -> None:
     settings = embedded_default(CHECKS, CHANNELS, hostname="box")
     assert settings.cluster == "box"
     assert [(c.name, c.common, c.plugin) for c in settings.checks] == [
-        ("disks", Common(kind="fs"), Disk())
+        ("disks", CheckCommon(kind="fs"), Disk())
     ]
     assert [(c.name, c.kind, c.plugin) for c in settings.channels] == [
         ("terminal", "console", Screen())

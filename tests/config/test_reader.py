@@ -7,27 +7,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sentinel.config.loader import SECTIONS
-from sentinel.config.nodes import Items, Node, Scalar, line_at, resolve
-from sentinel.config.problems import Collector, ConfigError, dotted
-from sentinel.config.reader import read
+from sentinel.config.nodes import ConfigNode, ListNode, ScalarNode, line_at, resolve_scalar
+from sentinel.config.problems import ConfigError, ProblemCollector, dotted_path
+from sentinel.config.reader import read_yaml
 
 from .conftest import Errors, Loader
 
 
-def data(node: Node) -> object:
+def data(node: ConfigNode) -> object:
     """The plain value of a node."""
-    if isinstance(node, Scalar):
+    if isinstance(node, ScalarNode):
         return node.value
-    if isinstance(node, Items):
+    if isinstance(node, ListNode):
         return [data(item) for item in node.items]
     return {key: data(entry.value) for key, entry in node.entries.items()}
 
 
 def parsed(text: str) -> object:
     """The plain value of a document without errors."""
-    collector = Collector("f")
-    node = read(text.encode(), collector)
-    collector.check()
+    collector = ProblemCollector("f")
+    node = read_yaml(text.encode(), collector)
+    collector.raise_if_errors()
     return data(node)
 
 
@@ -72,8 +72,8 @@ def parsed(text: str) -> object:
 )
 def test_plain_scalars_follow_the_core_schema_of_yaml_1_2(text: str, value: object) -> None:
     """No base 60, no yes and no, no dates, no underscores: those are text."""
-    assert resolve(text) == value
-    assert type(resolve(text)) is type(value)
+    assert resolve_scalar(text) == value
+    assert type(resolve_scalar(text)) is type(value)
 
 
 @pytest.mark.parametrize(
@@ -185,10 +185,10 @@ def test_a_large_honest_file_is_read(loaded: Loader) -> None:
 
 def survives(text: bytes) -> None:
     """Read it, or be refused by ConfigError; anything else fails the test."""
-    collector = Collector("f")
+    collector = ProblemCollector("f")
     with suppress(ConfigError):
-        read(text, collector)
-        collector.check()
+        read_yaml(text, collector)
+        collector.raise_if_errors()
 
 
 @given(st.binary(max_size=200))
@@ -233,7 +233,7 @@ def test_a_path_has_the_line_of_the_deepest_part_that_exists(
     path: tuple[str | int, ...], line: int
 ) -> None:
     """A plugin may name a key that stands at its default, or an item that is not there."""
-    assert line_at(read(TEXT, Collector("f")), path) == line
+    assert line_at(read_yaml(TEXT, ProblemCollector("f")), path) == line
 
 
 @pytest.mark.parametrize(
@@ -249,4 +249,4 @@ def test_a_path_is_written_so_that_each_step_can_be_told(
     path: tuple[str | int, ...], text: str
 ) -> None:
     """A name with a dot in it is one name."""
-    assert dotted(path) == text
+    assert dotted_path(path) == text

@@ -1,24 +1,26 @@
 """Who would hear of what."""
 
 from sentinel.alerting.settings import Escalate, Hours, Match, Route
-from sentinel.config.route_preview import Rehearsal, nobody, rehearse
+from sentinel.config.route_preview import RoutePreview, preview_routes, unheard_previews
 from sentinel.config.settings import Settings
 from sentinel.core.model import Status
-from sentinel.core.settings import ChannelConfig, CheckConfig, Common
+from sentinel.core.settings import ChannelConfig, CheckCommon, CheckConfig
 from sentinel.core.values import Duration
 from sentinel.plugin import Channel, Check
 from sentinel.testing import START
 
 
-def rows(*routes: Route, **common: object) -> list[Rehearsal]:
+def rows(*routes: Route, **common: object) -> list[RoutePreview]:
     settings = Settings(
-        checks=(CheckConfig(name="disks", common=Common(kind="fs", **common), plugin=Check()),),  # type: ignore[arg-type]
+        checks=(
+            CheckConfig(name="disks", common=CheckCommon(kind="fs", **common), plugin=Check()),
+        ),  # type: ignore[arg-type]
         channels=tuple(
             ChannelConfig(name=n, kind="file", plugin=Channel()) for n in ("mail", "sms")
         ),
         routes=routes,
     )
-    return list(rehearse(settings, START))
+    return list(preview_routes(settings, START))
 
 
 def heard(*routes: Route, **common: object) -> list[tuple[str, str, tuple[str, ...]]]:
@@ -43,7 +45,7 @@ def test_an_alert_that_reaches_nobody_is_seen_beforehand() -> None:
         Route(to=["mail"], match=Match(severity="critical")),
         Route(to=["sms"], match=Match(severity="warning", check="disks")),
     )
-    lost = [(r.check, r.severity.value) for r in nobody(rows(*routes))]
+    lost = [(r.check, r.severity.value) for r in unheard_previews(rows(*routes))]
     assert lost == [("disks", "unknown"), ("sentinel", "warning")]
 
 

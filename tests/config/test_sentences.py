@@ -8,29 +8,35 @@ import pytest
 from msgspec import Struct
 
 from sentinel.checks import KINDS
-from sentinel.config.json_schema import of, schema
-from sentinel.config.sentences import sentences
-from sentinel.config.shapes import ListOf, Record, TableOf, alternatives, fields
-from sentinel.core.settings import Common
+from sentinel.config.json_schema import build_schema, type_schema
+from sentinel.config.sentences import field_sentences
+from sentinel.config.shapes import (
+    ListShape,
+    RecordShape,
+    TableShape,
+    possible_shapes,
+    settings_fields,
+)
+from sentinel.core.settings import CheckCommon
 from sentinel.core.values import Duration
 from sentinel.wiring.app import CHANNELS, CHECKS, describe_options
 
 
 def tables(hint: Any) -> Iterator[Any]:
     """The settings classes that stand there, at any depth."""
-    for found in alternatives(hint):
-        if isinstance(found, ListOf):
+    for found in possible_shapes(hint):
+        if isinstance(found, ListShape):
             yield from tables(found.item)
-        elif isinstance(found, TableOf):
+        elif isinstance(found, TableShape):
             yield from tables(found.value)
-        elif isinstance(found, Record):
+        elif isinstance(found, RecordShape):
             yield found.cls
-            for info in fields(found.cls).values():
+            for info in settings_fields(found.cls).values():
                 yield from tables(info.type)
 
 
 CLASSES = sorted(
-    {cls for kind in KINDS for cls in tables(CHECKS.load(kind))} | {Common},
+    {cls for kind in KINDS for cls in tables(CHECKS.load_kind(kind))} | {CheckCommon},
     key=lambda cls: f"{cls.__module__}.{cls.__qualname__}",
 )
 
@@ -38,8 +44,8 @@ CLASSES = sorted(
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda c: f"{c.__module__}.{c.__qualname__}")
 def test_every_field_has_a_sentence(cls: Any) -> None:
     """Of every built-in kind, and of every table below it."""
-    told = sentences(cls)
-    assert set(told) == set(fields(cls))
+    told = field_sentences(cls)
+    assert set(told) == set(settings_fields(cls))
     for key, text in told.items():
         assert re.fullmatch(r"[A-Z`0-9].{10,}\.", text), f"{key}: {text}"
 
@@ -66,31 +72,31 @@ class Derived(Base):
 def test_sentences_are_lines_of_the_docstring() -> None:
     """Those of the bases too; the class's own win."""
     base = {"first": "Said by the base.", "second": "Said by the base, and in two lines."}
-    assert sentences(Base) == base
-    assert sentences(Derived) == {**base, "first": "Said anew."}
+    assert field_sentences(Base) == base
+    assert field_sentences(Derived) == {**base, "first": "Said anew."}
 
 
 def test_the_schema_describes_keys_by_their_sentences() -> None:
     """And what has to be written there."""
-    found = of(Derived)["properties"]
+    found = type_schema(Derived)["properties"]
     assert found["first"]["description"] == "Said anew."
     assert found["second"]["description"] == (
         "Said by the base, and in two lines. (a duration like 15m)"
     )
     assert "description" not in found["third"]
-    keys = schema(CHECKS, CHANNELS)["$defs"]["check.memory"]["properties"]
+    keys = build_schema(CHECKS, CHANNELS)["$defs"]["check.memory"]["properties"]
     assert "how far back the trend looks" in keys["window"]["description"].lower()
-    assert keys["every"]["description"].startswith(sentences(Common)["every"])
+    assert keys["every"]["description"].startswith(field_sentences(CheckCommon)["every"])
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_help_has_the_sentences(kind: str) -> None:
     """Not only the types; and who is asked."""
     told = " ".join(" ".join(describe_options(kind)).split())
-    for text in sentences(CHECKS.load(kind)).values():
+    for text in field_sentences(CHECKS.load_kind(kind)).values():
         assert text in told
-    assert CHECKS.load(kind).SOURCES
-    for source in CHECKS.load(kind).SOURCES:
+    assert CHECKS.load_kind(kind).SOURCES
+    for source in CHECKS.load_kind(kind).SOURCES:
         assert source.endswith(".")
         assert source in told
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from sentinel.config.display import show
+from sentinel.config.display import show_settings
 from sentinel.config.problems import ConfigError
-from sentinel.config.sources import Reference as Kept
-from sentinel.config.sources import Sources, expanded, resolved
+from sentinel.config.sources import ConfigSources, expand_path, resolve_reference
+from sentinel.config.sources import TextReference as Kept
 from sentinel.core.errors import Invalid
 from sentinel.core.settings import FilePath, Secret
 
@@ -114,7 +114,9 @@ def test_a_secret_that_is_not_there_is_an_error_that_names_it(
 def test_a_credential_is_a_name_and_no_path(tmp_path: Path, name: str) -> None:
     """systemd hands over files of one directory."""
     with pytest.raises(Invalid, match="is no name of a credential"):
-        resolved(Kept("credential", name), Sources({"CREDENTIALS_DIRECTORY": str(tmp_path)}))
+        resolve_reference(
+            Kept("credential", name), ConfigSources({"CREDENTIALS_DIRECTORY": str(tmp_path)})
+        )
 
 
 @pytest.mark.parametrize(("mode", "warned"), [(0o600, False), (0o640, False), (0o644, True)])
@@ -179,7 +181,7 @@ def test_what_is_shown_holds_references_and_no_secret(loaded: Loader) -> None:
         "  kept: {kind: mail, to: [a@b, {env: S}], password: {env: S}, headers: {A: {env: S}}}\n"
     )
     found = loaded(text, env)
-    shown = show(found.settings, found.references)
+    shown = show_settings(found.settings, found.references)
     assert SECRET not in shown
     assert 'state: "postgresql://me:***@db/sentinel"' in shown
     assert 'password: "***"' in shown
@@ -211,7 +213,7 @@ ENV = {"HOME": "/home/me", "WORK": "/work/me", "EMPTY": "", "USER": "me"}
 )
 def test_home_and_variables_are_expanded_in_paths(text: str, path: str) -> None:
     """And nothing else is: Slurm's % patterns stay."""
-    assert expanded(text, ENV) == path
+    assert expand_path(text, ENV) == path
 
 
 @pytest.mark.parametrize(
@@ -228,21 +230,21 @@ def test_home_and_variables_are_expanded_in_paths(text: str, path: str) -> None:
 def test_a_path_that_would_be_another_one_is_refused(text: str, message: str) -> None:
     """`rm -rf $UNSET/` has taught that an undefined variable is not an empty one."""
     with pytest.raises(Invalid) as caught:
-        expanded(text, ENV)
+        expand_path(text, ENV)
     assert str(caught.value) == message
 
 
 def test_home_and_user_are_known_without_variables() -> None:
     """cron and systemd do not always set them."""
     me = pwd.getpwuid(os.getuid())
-    assert expanded("~/x", {}) == f"{me.pw_dir}/x"
-    assert expanded("$HOME/$USER", {}) == f"{me.pw_dir}/{me.pw_name}"
+    assert expand_path("~/x", {}) == f"{me.pw_dir}/x"
+    assert expand_path("$HOME/$USER", {}) == f"{me.pw_dir}/{me.pw_name}"
 
 
 def test_a_home_with_a_dollar_sign_is_taken_as_it_is() -> None:
     """What was expanded is not expanded again."""
-    assert expanded("~/x", {"HOME": "/home/$me"}) == "/home/$me/x"
-    assert expanded("$WORK/x", {"WORK": "/w/$HOME"}) == "/w/$HOME/x"
+    assert expand_path("~/x", {"HOME": "/home/$me"}) == "/home/$me/x"
+    assert expand_path("$WORK/x", {"WORK": "/w/$HOME"}) == "/w/$HOME/x"
 
 
 def test_only_paths_are_expanded(loaded: Loader) -> None:
@@ -270,4 +272,4 @@ def test_only_paths_are_expanded(loaded: Loader) -> None:
 def test_no_password_of_the_state_is_shown(loaded: Loader, state: str, seen: str) -> None:
     """In whichever of the ways a database takes it."""
     found = loaded(f"state: '{state}'")
-    assert f'state: "{seen}"' in show(found.settings, found.references)
+    assert f'state: "{seen}"' in show_settings(found.settings, found.references)

@@ -159,11 +159,11 @@ def _methods_of(name: str, nodes: list[ast.AST]) -> frozenset[str]:
 
 
 def _is_matched(node: ast.AST, name: str) -> bool:
-    """Whether it is `matched(NAME, line)` of core/node_probe.py, which asks for the whole line."""
+    """Whether it is `match_line(NAME, line)` of core/node_probe.py, which asks for the whole line."""
     return (
         isinstance(node, ast.Call)
         and isinstance(node.func, ast.Name)
-        and node.func.id == "matched"
+        and node.func.id == "match_line"
         and isinstance(node.args[0], ast.Name)
         and node.args[0].id == name
     )

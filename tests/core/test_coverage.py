@@ -7,18 +7,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from sentinel.alerting.observations import Outcome
-from sentinel.alerting.processor import Plan, digest
-from sentinel.alerting.state_machine import Policy
-from sentinel.cli import present
-from sentinel.core.clock import shifted
+from sentinel.alerting.observations import RunOutcome
+from sentinel.alerting.processor import NotificationPlan, process_outcomes
+from sentinel.alerting.state_machine import AlertPolicy
+from sentinel.cli import outcome_formats
+from sentinel.core.clock import shift_instant
 from sentinel.core.model import Alert, Batch, Coverage, Finding, Key, Report, Status, covered
-from sentinel.core.settings import CheckConfig, Common
-from sentinel.engine.runner import conclude
+from sentinel.core.settings import CheckCommon, CheckConfig
+from sentinel.engine.runner import make_outcome
 from sentinel.plugin import Check
 from sentinel.testing import START
 
-PLAN = Plan(cluster="lab", policies={"gpus": Policy(kind="gpu")}, channels=["mail"])
+PLAN = NotificationPlan(
+    cluster="lab", policies={"gpus": AlertPolicy(kind="gpu")}, channels=["mail"]
+)
 NAMES = [f"node-{n}" for n in range(1, 9)]
 
 
@@ -26,9 +28,9 @@ class Idle(Check, frozen=True):
     """A plugin that is never asked."""
 
 
-def concluded(coverage: Coverage, *findings: Finding) -> Outcome:
-    check: Any = CheckConfig(name="gpus", common=Common(kind="gpu"), plugin=Idle())
-    return conclude(check, Report(findings=findings, coverage=coverage), "", 0.1)
+def concluded(coverage: Coverage, *findings: Finding) -> RunOutcome:
+    check: Any = CheckConfig(name="gpus", common=CheckCommon(kind="gpu"), plugin=Idle())
+    return make_outcome(check, Report(findings=findings, coverage=coverage), "", 0.1)
 
 
 def finding(subject: str, status: Status = Status.OK, **labels: str) -> Finding:
@@ -85,10 +87,14 @@ def test_what_was_not_seen_is_never_silently_ok(
     coverage = covered("nodes", NAMES[:meant], NAMES[: min(seen, meant)], excused)
     found = [finding(f"s{number}", status) for number, status in enumerate(statuses)]
     outcome = concluded(coverage, *found)
-    (run,) = digest([outcome], {}, PLAN, START).runs
+    (run,) = process_outcomes([outcome], {}, PLAN, START).runs
     assert outcome.report is not None
     worst = max((f.status for f in outcome.findings), key=lambda s: s.rank)
-    texts = [present.as_lines(outcome), present.as_json(outcome), present.as_nagios(outcome)]
+    texts = [
+        outcome_formats.render_outcome_lines(outcome),
+        outcome_formats.render_outcome_json(outcome),
+        outcome_formats.render_nagios_output(outcome),
+    ]
     whole = 0 < meant <= seen
     if Status.OK in (run.status, worst, outcome.report.status) and not whole:
         assert excused
@@ -124,21 +130,23 @@ def test_no_alert_ends_because_its_node_was_not_seen(coverage: Coverage, ended: 
         finding("gpu-1", Status.CRITICAL, node="node-1"),
         finding("gpu-7", Status.CRITICAL, node="node-7"),
     ]
-    alerts = after(digest([concluded(saw(*NAMES), *bad)], {}, PLAN, START))
-    later = digest([concluded(coverage)], alerts, PLAN, shifted(START, 60))
+    alerts = after(process_outcomes([concluded(saw(*NAMES), *bad)], {}, PLAN, START))
+    later = process_outcomes([concluded(coverage)], alerts, PLAN, shift_instant(START, 60))
     assert [t.key.subject for t in later.transitions] == ended
 
 
 def test_a_check_sees_again_only_where_somebody_was_told_that_it_did_not() -> None:
     """Not on a first run, nor after a blindness too short for an alert."""
     good, blind = concluded(saw(*NAMES)), concluded(saw())
-    first = digest([good], {}, PLAN, START)
+    first = process_outcomes([good], {}, PLAN, START)
     assert first.runs[0].summary == "saw 8 of 8 nodes"
     for runs, said in ((2, []), (3, ["sees again: saw 8 of 8 nodes"])):
         alerts: dict[Key, Alert] = {}
         for number in range(runs):
-            alerts = after(digest([blind], alerts, PLAN, shifted(START, 60.0 * number)), alerts)
-        end = digest([good], alerts, PLAN, shifted(START, 300))
+            alerts = after(
+                process_outcomes([blind], alerts, PLAN, shift_instant(START, 60.0 * number)), alerts
+            )
+        end = process_outcomes([good], alerts, PLAN, shift_instant(START, 300))
         assert [o.notification.summary for o in end.outbox] == said
         assert end.runs[0].summary == "saw 8 of 8 nodes"
 
@@ -151,13 +159,15 @@ def test_a_check_sees_again_only_where_somebody_was_told_that_it_did_not() -> No
     ],
 )
 def test_what_nobody_heard_of_or_was_no_blindness_is_not_seen_again(
-    bad: list[Outcome], channels: list[str]
+    bad: list[RunOutcome], channels: list[str]
 ) -> None:
     """The history has the end of either in its own words."""
     plan, alerts = replace(PLAN, channels=channels), dict[Key, Alert]()
     for number, outcome in enumerate(bad):
-        alerts = after(digest([outcome], alerts, plan, shifted(START, 60.0 * number)), alerts)
+        alerts = after(
+            process_outcomes([outcome], alerts, plan, shift_instant(START, 60.0 * number)), alerts
+        )
     good = concluded(saw(*NAMES), finding("gpu-1"))
-    (end,) = digest([good], alerts, plan, shifted(START, 300)).transitions
+    (end,) = process_outcomes([good], alerts, plan, shift_instant(START, 300)).transitions
     assert end.reason == "resolved"
     assert end.summary in ("saw 8 of 8 nodes", "ok!")

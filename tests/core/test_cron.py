@@ -9,7 +9,13 @@ from zoneinfo import ZoneInfo
 import pytest
 from cronsim import CronSim
 
-from sentinel.core.cron import fits, following, latest, parse, slots
+from sentinel.core.cron import (
+    find_latest_time,
+    find_next_time,
+    is_due_minute,
+    iterate_times,
+    parse_cron,
+)
 from sentinel.core.errors import Invalid
 
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -18,7 +24,7 @@ BERLIN = ZoneInfo("Europe/Berlin")
 def fires(text: str, after: str, count: int = 3) -> list[str]:
     at, seen = datetime.fromisoformat(after).replace(tzinfo=BERLIN).timestamp(), []
     for _ in range(count):
-        found = following(parse(text), at, BERLIN)
+        found = find_next_time(parse_cron(text), at, BERLIN)
         assert found is not None
         at = found
         seen.append(datetime.fromtimestamp(at, tz=BERLIN).strftime("%a %Y-%m-%d %H:%M"))
@@ -98,7 +104,7 @@ def test_steps_lists_names_and_nicknames() -> None:
 def test_a_bad_schedule_is_refused_in_words(text: str, words: str) -> None:
     """The message names the field and what it may hold."""
     with pytest.raises(Invalid, match=words.replace("*", r"\*")):
-        parse(text)
+        parse_cron(text)
 
 
 LOST = [
@@ -142,7 +148,10 @@ def test_agrees_with_cronsim_around_both_nights(zone: str, night: str) -> None:
         begin, end = change - timedelta(hours=40), change + timedelta(hours=50)
         theirs = takewhile(end.__ge__, CronSim(text, begin.astimezone(there)))
         expected = [int(at.timestamp()) for at in theirs]
-        assert list(slots(parse(text), begin.timestamp(), end.timestamp(), there)) == expected, text
+        assert (
+            list(iterate_times(parse_cron(text), begin.timestamp(), end.timestamp(), there))
+            == expected
+        ), text
 
 
 def expression(chance: random.Random) -> str:
@@ -167,8 +176,8 @@ def test_real_time_against_every_minute_where_cronsim_loses_some(zone: str, nigh
     for text in ("40 * * * *", "*/7 1-3 * * *", "* 2 * * *", "*/20 1-4 28-31 * mon"):
         minutes = range(change - 90_000, change + 90_000, 60)
         clock = ((m, datetime.fromtimestamp(m, tz=there)) for m in minutes)
-        expected = [m for m, local in clock if fits(parse(text), local)]
-        assert list(slots(parse(text), minutes[0] - 1, minutes[-1], there)) == expected
+        expected = [m for m, local in clock if is_due_minute(parse_cron(text), local)]
+        assert list(iterate_times(parse_cron(text), minutes[0] - 1, minutes[-1], there)) == expected
 
 
 @pytest.mark.parametrize(
@@ -177,19 +186,19 @@ def test_real_time_against_every_minute_where_cronsim_loses_some(zone: str, nigh
 @pytest.mark.parametrize("text", ["30 2 * * *", "0 0 * * *", "15 0-4 * * sun", "*/20 * * * *"])
 def test_the_next_and_the_latest_are_neighbours_in_the_list(zone: str, text: str) -> None:
     """From any moment of a year: what comes next, and what came last."""
-    there, cron = ZoneInfo(zone), parse(text)
-    times = list(slots(cron, 1_798_000_000, 1_830_000_000, there))
+    there, cron = ZoneInfo(zone), parse_cron(text)
+    times = list(iterate_times(cron, 1_798_000_000, 1_830_000_000, there))
     chance = random.Random(text)
     for _ in range(60):
         at = chance.choice(times[1:-1]) + chance.choice([-1, 0, 1, 600])
         expected = bisect_right(times, at)
-        assert following(cron, at, there) == times[expected]
-        assert latest(cron, at, 9e6, there) == times[expected - 1]
-        assert latest(cron, at, at - times[expected - 1], there) is None
+        assert find_next_time(cron, at, there) == times[expected]
+        assert find_latest_time(cron, at, 9e6, there) == times[expected - 1]
+        assert find_latest_time(cron, at, at - times[expected - 1], there) is None
 
 
 def test_the_29th_of_february_over_a_century_without_one() -> None:
     """Eight years; and not a slow search."""
     after = datetime(2096, 3, 1, tzinfo=BERLIN).timestamp()
-    found = following(parse("0 12 29 2 *"), after, BERLIN)
+    found = find_next_time(parse_cron("0 12 29 2 *"), after, BERLIN)
     assert found == datetime(2104, 2, 29, 12, tzinfo=BERLIN).timestamp()

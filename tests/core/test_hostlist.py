@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 
 from sentinel.core.errors import Invalid
 from sentinel.core.hostlist import (
-    MOST,
-    WIDEST,
+    MAX_NAMES,
+    MAX_RANGE_NUMBERS,
     check_name,
-    counted,
-    expand,
-    first,
-    fold,
-    printed,
-    shown,
+    describe_nodes,
+    expand_hostlist,
+    expand_printed,
+    fold_for_people,
+    fold_hostlist,
+    get_first_name,
 )
 from tests.lab import needs
 from tests.lab.hostlists import Scontrol, drawn
@@ -57,8 +57,8 @@ needs_scontrol = pytest.mark.skipif(
 )
 def test_hostlists_stand_for_names(text: str, names: tuple[str, ...]) -> None:
     """Ranges, lists, leading zeros, several brackets; each name once, in Slurm's order."""
-    assert expand(text) == names
-    assert first(text) == names[0]
+    assert expand_hostlist(text) == names
+    assert get_first_name(text) == names[0]
 
 
 @pytest.mark.parametrize(
@@ -96,26 +96,26 @@ def test_hostlists_stand_for_names(text: str, names: tuple[str, ...]) -> None:
         ("n1,-v", "is no name of a node"),
         (".", "is no name of a node"),
         ("..,n1", "is no name of a node"),
-        ("n[0-999999999]", f"at most {WIDEST} numbers"),
-        ("n[0-65536]", f"at most {WIDEST} numbers"),
-        ("n[0-40000,40001-70000]x[1]", f"at most {WIDEST} numbers"),
-        ("a[0-999]b[0-999]", f"more than {MOST} nodes"),
+        ("n[0-999999999]", f"at most {MAX_RANGE_NUMBERS} numbers"),
+        ("n[0-65536]", f"at most {MAX_RANGE_NUMBERS} numbers"),
+        ("n[0-40000,40001-70000]x[1]", f"at most {MAX_RANGE_NUMBERS} numbers"),
+        ("a[0-999]b[0-999]", f"more than {MAX_NAMES} nodes"),
     ],
 )
 def test_anything_else_is_refused_with_the_reason(text: str, word: str) -> None:
     """Backwards, unclosed, empty, too many; an option, a user, a group, a command."""
     with pytest.raises(Invalid) as told:
-        expand(text)
+        expand_hostlist(text)
     assert word in str(told.value)
     assert "\n" not in str(told.value)
 
 
 def test_a_name_that_only_slurm_takes_stands_for_itself_in_what_slurm_prints() -> None:
     """One such node in slurm.conf, and nothing would be known of all the others."""
-    assert printed("-oProxyCommand=x") == ("-oProxyCommand=x",)
-    assert printed("n1[8-10],-v,a+b") == ("n18", "n19", "n110", "-v", "a+b")
+    assert expand_printed("-oProxyCommand=x") == ("-oProxyCommand=x",)
+    assert expand_printed("n1[8-10],-v,a+b") == ("n18", "n19", "n110", "-v", "a+b")
     with pytest.raises(Invalid):
-        printed("n[1-2000000]")
+        expand_printed("n[1-2000000]")
 
 
 @pytest.mark.parametrize(
@@ -131,24 +131,24 @@ def test_a_name_that_only_slurm_takes_is_shown_behind_the_others(
     names: list[str], text: str
 ) -> None:
     """Nobody is kept from being told of nodes by one odd name among them."""
-    assert shown(names) == text
+    assert fold_for_people(names) == text
     count = len(names)
-    assert counted(names) == f"{count} node{'' if count == 1 else 's'}: {text}"
+    assert describe_nodes(names) == f"{count} node{'' if count == 1 else 's'}: {text}"
 
 
 def test_a_name_that_is_too_long_for_people_is_read_where_slurm_prints_it() -> None:
     """It takes no page from anybody; typed, it is refused."""
-    assert printed(f"n[1-2],{'x' * 255}") == ("n1", "n2", "x" * 255)
+    assert expand_printed(f"n[1-2],{'x' * 255}") == ("n1", "n2", "x" * 255)
     with pytest.raises(Invalid):
-        expand(f"n[1-2],{'x' * 255}")
+        expand_hostlist(f"n[1-2],{'x' * 255}")
 
 
 def test_the_largest_list_is_allowed() -> None:
     """One more is not; nor is a range that Slurm finds too wide."""
-    assert len(expand(f"n[1-{WIDEST}]")) == WIDEST
-    assert len(expand(f"n[1-50000],m[1-{MOST - 50000}]")) == MOST
+    assert len(expand_hostlist(f"n[1-{MAX_RANGE_NUMBERS}]")) == MAX_RANGE_NUMBERS
+    assert len(expand_hostlist(f"n[1-50000],m[1-{MAX_NAMES - 50000}]")) == MAX_NAMES
     with pytest.raises(Invalid):
-        expand(f"n[1-50000],m[0-{MOST - 50000}]")
+        expand_hostlist(f"n[1-50000],m[0-{MAX_NAMES - 50000}]")
 
 
 HUGE: dict[str, Callable[[], str]] = {
@@ -168,7 +168,7 @@ def test_two_million_names_are_refused_in_one_short_line_and_little_memory(what:
     tracemalloc.start()
     began = time.process_time()
     with pytest.raises(Invalid) as told:
-        expand(text)
+        expand_hostlist(text)
     used, seconds = tracemalloc.get_traced_memory()[1], time.process_time() - began
     tracemalloc.stop()
     assert len(str(told.value)) < 200
@@ -194,41 +194,41 @@ def test_two_million_names_are_refused_in_one_short_line_and_little_memory(what:
 def test_names_fold_to_a_list_that_slurm_reads(names: list[str], text: str) -> None:
     """Brackets at the end of a name only: `r[0-1]n3` is an invalid host list for scontrol, srun and
     sbatch (22.05)."""
-    assert fold(names) == text
+    assert fold_hostlist(names) == text
 
 
 def test_only_names_fold() -> None:
     """A name that is none does not get into a list either."""
     with pytest.raises(Invalid, match="no name of a node"):
-        fold(["n1", "n2;x"])
+        fold_hostlist(["n1", "n2;x"])
 
 
 @given(st.text(max_size=40))
 def test_whatever_is_taken_can_be_nothing_but_names(text: str) -> None:
     """Every name is plain, and folding it gives the same names."""
     try:
-        names = expand(text)
+        names = expand_hostlist(text)
     except Invalid:
         return
     assert names
     assert all(check_name(name) and name[0].isalnum() for name in names)
-    assert sorted(expand(fold(names))) == sorted(names)
+    assert sorted(expand_hostlist(fold_hostlist(names))) == sorted(names)
 
 
 @given(st.sets(st.from_regex(r"[a-z0-9]{1,3}-?[0-9]{0,4}", fullmatch=True), min_size=1))
 def test_what_is_folded_stands_for_the_same_names(names: set[str]) -> None:
     """And the list of a folded list is that list."""
-    folded = fold(names)
-    again = expand(folded)
+    folded = fold_hostlist(names)
+    again = expand_hostlist(folded)
     assert set(again) == names
     assert len(again) == len(names)
-    assert fold(again) == folded
+    assert fold_hostlist(again) == folded
 
 
 def test_a_fold_keeps_to_the_ranges_that_slurm_takes() -> None:
     """70,001 names are two ranges."""
     names = [f"n{number}" for number in range(70_001)]
-    assert fold(names) == "n[0-65535,65536-70000]"
+    assert fold_hostlist(names) == "n[0-65535,65536-70000]"
 
 
 @pytest.mark.parametrize(
@@ -241,12 +241,12 @@ def test_a_fold_keeps_to_the_ranges_that_slurm_takes() -> None:
 )
 def test_a_list_is_counted(text: str, said: str) -> None:
     """What a deed says before it is done."""
-    assert counted(expand(text)) == said
+    assert describe_nodes(expand_hostlist(text)) == said
 
 
 def test_a_count_is_not_cut_with_its_list() -> None:
     """A thousand odd names are shortened."""
-    said = counted([f"n{number}x" for number in range(1000)])
+    said = describe_nodes([f"n{number}x" for number in range(1000)])
     assert said.startswith("1000 nodes: n0x,")
     assert len(said) < 1100
 
@@ -257,9 +257,9 @@ def test_three_hundred_random_lists_stand_for_what_slurm_says(tmp_path: Path) ->
     python -m benchmarks.bench_hostlists"""
     slurm, rng = Scontrol(tmp_path), random.Random(16)
     for text in [drawn(rng) for _ in range(300)]:
-        names = expand(text)
+        names = expand_hostlist(text)
         assert (text, list(names)) == (text, slurm.names(text))
-        assert (text, sorted(names)) == (text, sorted(slurm.names(fold(names)) or ()))
+        assert (text, sorted(names)) == (text, sorted(slurm.names(fold_hostlist(names)) or ()))
 
 
 @needs_scontrol
@@ -270,13 +270,13 @@ def test_what_slurm_refuses_is_refused(tmp_path: Path, text: str) -> None:
     """And so are the lists that it garbles; they are above."""
     assert Scontrol(tmp_path).names(text) is None
     with pytest.raises(Invalid):
-        expand(text)
+        expand_hostlist(text)
 
 
 @given(st.text("n0123456789-,[]", max_size=20))
 def test_lists_that_are_nearly_right_raise_nothing_else(text: str) -> None:
     """Brackets and commas in any order."""
     try:
-        assert expand(text)
+        assert expand_hostlist(text)
     except Invalid:
         return

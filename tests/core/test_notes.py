@@ -3,8 +3,8 @@
 import pytest
 
 from sentinel.channels.format import text
-from sentinel.channels.format.blocks import chat
-from sentinel.channels.format.html import html
+from sentinel.channels.format.blocks import make_chat
+from sentinel.channels.format.html import render_html
 from tests.channels.samples import notification
 
 REASONS = ["firing", "worse", "repeat", "ack", "flapping", "settled", "resolved", "gone", "action"]
@@ -14,15 +14,15 @@ REASONS = ["firing", "worse", "repeat", "ack", "flapping", "settled", "resolved"
 def test_a_note_stands_in_every_form(reason: str) -> None:
     """Text, HTML and chat: a mail without it was once a mail that could not be made."""
     n = notification(reason=reason, note="acknowledged by <bob>")
-    assert "acknowledged by <bob>" in text.text([n])
-    assert "acknowledged by &lt;bob&gt;" in html([n])
-    assert "acknowledged by <bob>" in "\n".join(b.text for b in chat([n]).blocks)
+    assert "acknowledged by <bob>" in text.render_text([n])
+    assert "acknowledged by &lt;bob&gt;" in render_html([n])
+    assert "acknowledged by <bob>" in "\n".join(b.text for b in make_chat([n]).blocks)
 
 
 def test_every_section_has_a_look() -> None:
     """Whatever a card holds, HTML can be made of it."""
     n = notification(note="n", links={"Acknowledge": "https://x.example.org/a/t/"})
-    page = html([n, n])
+    page = render_html([n, n])
     for heading in ("Details", "What to do", "Runbook", "More"):
         assert f">{heading}</p>" in page
     assert page.count(">n</p>") == 2

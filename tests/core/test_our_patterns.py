@@ -14,12 +14,12 @@ from functools import cache
 import pytest
 
 from sentinel.channels import smtp
-from sentinel.checks.log.recognition import _WORD, _pattern
+from sentinel.checks.log.recognition import _WORD_PATTERN, _make_number_pattern
 from sentinel.checks.log.trainers import TRAINERS, Trainer
 from sentinel.checks.sensors import _PARTS
 from sentinel.core import hostlist
-from sentinel.core.checkpoint_names import LOG
-from sentinel.core.pattern_rules import harmless
+from sentinel.core.checkpoint_names import LOG_NAME_PATTERN
+from sentinel.core.pattern_rules import is_harmless
 from tests.core.our_patterns import (
     ROOT,
     OurPattern,
@@ -58,7 +58,7 @@ _HOSTLIST_ITEMS = (hostlist._TYPED.pattern, hostlist._PRINTED.pattern)
 
 USED_AS = {
     smtp.DOMAIN.pattern: frozenset({"fullmatch"}),
-    LOG.pattern: frozenset({"fullmatch"}),
+    LOG_NAME_PATTERN.pattern: frozenset({"fullmatch"}),
     r"\D*(\d+)\D*": frozenset({"fullmatch"}),
     _XFS_ROW: frozenset({"fullmatch"}),
     **dict.fromkeys(_HOSTLIST_ITEMS, frozenset({"match"})),
@@ -78,24 +78,24 @@ def _of_trainer(row: Trainer) -> Iterator[str]:
 
 def _made_at_run_time() -> dict[tuple[str, str], list[str]]:
     """For each place whose pattern its source does not show: what stands there when it runs."""
-    from sentinel.checks.log.known_troubles import KINDS
+    from sentinel.checks.log.known_troubles import TROUBLE_KINDS
 
     rows = [pattern for row in TRAINERS for pattern in _of_trainer(row)]
     numbers = [pattern for row in TRAINERS for pattern in row.numbers.values()]
-    word = _WORD.search("step = ")
+    word = _WORD_PATTERN.search("step = ")
     assert word
-    looked_for = [_pattern(word)]
+    looked_for = [_make_number_pattern(word)]
     log = "sentinel.checks.log"
     return {
         ("sentinel.channels.markup", "f'([{special}])'"): [r"([\\`*_{}\[\]])"],
         (
-            "sentinel.checks.drained.sight",
+            "sentinel.checks.drained.node_evidence",
             "f'(?<![\\\\w.-]){re.escape(node)}(?![\\\\w.-])'",
         ): [r"(?<![\w.-])node\-1(?![\w.-])"],
         ("sentinel.checks.job.output", "known.number.pattern"): numbers,
         (f"{log}.gather", "reading.number.pattern"): numbers,
-        (f"{log}.known_troubles", "self.pattern"): [kind.pattern for kind in KINDS],
-        (f"{log}.troubles", "kind.names"): [kind.names for kind in KINDS if kind.names],
+        (f"{log}.known_troubles", "self.pattern"): [kind.pattern for kind in TROUBLE_KINDS],
+        (f"{log}.troubles", "kind.names"): [kind.names for kind in TROUBLE_KINDS if kind.names],
         (f"{log}.recognition", "known.number.pattern"): looked_for,
         (f"{log}.recognition", "pattern"): looked_for,
         (f"{log}.recognition", "one[1]"): looked_for,
@@ -169,7 +169,7 @@ def _unproven() -> dict[str, OurPattern]:
         name: one
         for name, one in _all().items()
         if one.place.partition(":")[0] not in ITS_OWN_CONFIGURATION
-        and not (isinstance(one.text, str) and harmless(one.text, one.flags))
+        and not (isinstance(one.text, str) and is_harmless(one.text, one.flags))
     }
 
 

@@ -10,8 +10,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from sentinel.core.errors import CannotTell
-from sentinel.core.pattern_rules import ambiguity, harmless
-from sentinel.core.patterns import Guarded, by_line, compiled
+from sentinel.core.pattern_rules import explain_ambiguity, is_harmless
+from sentinel.core.patterns import GuardedPattern, compile_by_line, compile_pattern
 
 HARMLESS = [
     r"iteration\s+(\d+)/",
@@ -56,17 +56,17 @@ DOUBTFUL = [
 
 @pytest.mark.parametrize("text", HARMLESS)
 def test_what_takes_time_in_proportion_to_the_text_is_left_to_re(text: str) -> None:
-    assert isinstance(compiled(text), re.Pattern)
+    assert isinstance(compile_pattern(text), re.Pattern)
 
 
 @pytest.mark.parametrize("text", DOUBTFUL)
 def test_in_doubt_a_pattern_is_guarded(text: str) -> None:
-    assert not harmless(text, re.compile(text).flags)
-    assert isinstance(compiled(text), Guarded)
+    assert not is_harmless(text, re.compile(text).flags)
+    assert isinstance(compile_pattern(text), GuardedPattern)
 
 
 def test_a_search_without_an_end_is_given_up_and_names_the_pattern_and_its_line() -> None:
-    pattern = Guarded(re.compile("(a|aa)+$"), "sentinel.yaml:7", limit=0.05)
+    pattern = GuardedPattern(re.compile("(a|aa)+$"), "sentinel.yaml:7", limit=0.05)
     with pytest.raises(CannotTell, match=r"'\(a\|aa\)\+\$' \(sentinel.yaml:7\)"):
         pattern.search("a" * 200 + "c")
     with pytest.raises(CannotTell):  # and is not tried again at once
@@ -74,14 +74,14 @@ def test_a_search_without_an_end_is_given_up_and_names_the_pattern_and_its_line(
 
 
 def test_all_matches_together_have_one_limit() -> None:
-    pattern = Guarded(re.compile("(a|aa)+$"), "", limit=0.05)
+    pattern = GuardedPattern(re.compile("(a|aa)+$"), "", limit=0.05)
     with pytest.raises(CannotTell):
         pattern.finditer("aab" + "a" * 200 + "c")
 
 
 def test_lines_are_meant_and_the_place_is_kept() -> None:
-    pattern = by_line(compiled("^a.*b$", where="x.yaml:3"))
-    assert isinstance(pattern, Guarded)
+    pattern = compile_by_line(compile_pattern("^a.*b$", where="x.yaml:3"))
+    assert isinstance(pattern, GuardedPattern)
     assert [m[0] for m in pattern.finditer("no\na1b\na2b\n")] == ["a1b", "a2b"]
     assert pattern.where == "x.yaml:3"
 
@@ -108,7 +108,7 @@ def test_lines_are_meant_and_the_place_is_kept() -> None:
 @pytest.mark.filterwarnings("ignore")
 def test_what_the_other_library_may_take_otherwise_is_refused(text: str, remedy: str) -> None:
     with pytest.raises(re.error) as caught:
-        compiled(text)
+        compile_pattern(text)
     assert remedy in str(caught.value)
 
 
@@ -117,16 +117,16 @@ def test_what_only_the_other_library_knows_is_no_pattern(text: str) -> None:
     """`re` compiles first."""
     if text != "a{2}{e}":
         with pytest.raises(re.error):
-            compiled(text)
+            compile_pattern(text)
     else:  # here `re` means the characters
-        assert compiled(text).search("aa{e}")
+        assert compile_pattern(text).search("aa{e}")
 
 
 @pytest.mark.parametrize(
     "text", [r"(?:[^\[\]]|\[)+", r'"(?:[^"\\]|\\.)*"', r"(?:\{a{2,3})+", r"(?:[]a]|[^]b])+"]
 )
 def test_what_both_libraries_take_alike_is_not_refused(text: str) -> None:
-    assert ambiguity(text, 0) == ""
+    assert explain_ambiguity(text, 0) == ""
 
 
 def _together(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
@@ -161,8 +161,8 @@ def test_a_guarded_pattern_means_what_re_means(text: str, flags: int, seen: list
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         plain = re.compile(text, flags)
-    assume(not ambiguity(text, flags))
-    guarded = Guarded(plain, "", limit=0.2)
+    assume(not explain_ambiguity(text, flags))
+    guarded = GuardedPattern(plain, "", limit=0.2)
     for one in seen:
         for name in ("search", "match", "fullmatch"):
             try:
@@ -216,7 +216,7 @@ def test_what_is_called_harmless_is_linear(
 ) -> None:
     """On texts that repeat themselves."""
     pattern = begin + rest
-    if harmless(pattern, re.M):
+    if is_harmless(pattern, re.M):
         assert not _is_slow(pattern, head, unit, tail)
 
 
@@ -229,7 +229,7 @@ _BEHIND = ["", "a", "=", "$", r"\b", "a?", r"\d+ ", r"\d+"]
 def test_each_run_between_two_parts_is_linear_if_it_is_called_harmless(run: str) -> None:
     """All of them, for a broken rule lets a few through only."""
     patterns = [before + run + behind for before in _BEFORE for behind in _BEHIND]
-    rightly = [one for one in patterns if harmless(one, re.M)]
+    rightly = [one for one in patterns if is_harmless(one, re.M)]
     slow = [
         (one, unit)
         for one in rightly
@@ -245,7 +245,7 @@ def test_each_run_between_two_parts_is_linear_if_it_is_called_harmless(run: str)
 )
 def test_the_measure_sees_what_is_not_linear(pattern: str, unit: str) -> None:
     assert _is_slow(pattern, "", unit, "c")
-    assert not harmless(pattern, re.M)
+    assert not is_harmless(pattern, re.M)
 
 
 def _where(match: "re.Match[str] | None") -> object:

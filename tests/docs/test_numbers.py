@@ -12,9 +12,9 @@ from sentinel.checks.du import tree
 from sentinel.checks.filesystems import limits as fs_limits
 from sentinel.checks.quota import judge as quota
 from sentinel.config.settings import Settings
-from sentinel.config.shapes import default, fields
+from sentinel.config.shapes import field_default, settings_fields
 from sentinel.core.action_limits import CleanLimits
-from sentinel.core.settings import Common
+from sentinel.core.settings import CheckCommon
 from sentinel.core.values import Duration, Rate, Share, Size
 from sentinel.gpu.lemon_score import WEIGHTS
 from sentinel.nodes.settings import RemoteSettings
@@ -62,12 +62,12 @@ def defaults(kind: str, cls: Any) -> dict[str, Any]:
     """The default of each key of a kind, of the parts of a record as `complete.marker`, and of
     what every check takes where the kind itself says it."""
     found: dict[str, Any] = {}
-    for name, info in fields(cls).items():
-        found[name] = BEHIND.get((kind, name), default(info))
+    for name, info in settings_fields(cls).items():
+        found[name] = BEHIND.get((kind, name), field_default(info))
         if isinstance(found[name], Struct):
-            for part, inner in fields(type(default(info) or found[name])).items():
+            for part, inner in settings_fields(type(field_default(info) or found[name])).items():
                 key = f"{name}.{part}"
-                found[key] = BEHIND.get((kind, key), default(inner))
+                found[key] = BEHIND.get((kind, key), field_default(inner))
     for name in ("every", "timeout"):
         if hasattr(cls, name.upper()):
             found[name] = Duration(getattr(cls, name.upper()))
@@ -107,7 +107,7 @@ def about(kind: str) -> str:
     page = ELSEWHERE.get(kind)
     if page:
         return re.sub(r"^\| .*", "", (DOCS / page).read_text(), flags=re.M)  # of other keys
-    text = section(kind, CHECKS.names())
+    text = section(kind, CHECKS.kind_names())
     assert text, f"no heading of docs/*.md names `{kind}`"
     return text
 
@@ -121,28 +121,30 @@ def compare(text: str, known: dict[str, Any], unwritten: set[str]) -> list[str]:
     return told + [f"{key}: stands nowhere" for key in keys - spoken - unwritten]
 
 
-@pytest.mark.parametrize("kind", CHECKS.names())
+@pytest.mark.parametrize("kind", CHECKS.kind_names())
 def test_a_page_of_a_check_says_what_its_class_says(kind: str) -> None:
     """Keys and defaults, `every` and `timeout` where they are told."""
     unwritten = {"every", "timeout"} | {key for of, key in UNWRITTEN if of == kind}
-    assert compare(about(kind), defaults(kind, CHECKS.load(kind)), unwritten) == []
+    assert compare(about(kind), defaults(kind, CHECKS.load_kind(kind)), unwritten) == []
 
 
 @pytest.mark.filterwarnings("ignore:'imghdr' is deprecated:DeprecationWarning")
-@pytest.mark.parametrize("kind", CHANNELS.names())
+@pytest.mark.parametrize("kind", CHANNELS.kind_names())
 def test_a_page_of_a_channel_says_what_its_class_says(kind: str) -> None:
     """Keys and defaults; every key has a row."""
     text = (DOCS / "channels" / f"{kind}.md").read_text()
-    known = defaults(kind, CHANNELS.load(kind))
+    known = defaults(kind, CHANNELS.load_kind(kind))
     assert compare(text, known, set()) == []
-    assert {key for row in rows(text) for key in row.keys} == set(fields(CHANNELS.load(kind)))
+    assert {key for row in rows(text) for key in row.keys} == set(
+        settings_fields(CHANNELS.load_kind(kind))
+    )
 
 
 @pytest.mark.parametrize(
     ("page", "heading", "cls"),
     [
         ("remote.md", "# Reaching nodes", RemoteSettings),
-        ("configuration.md", "### Keys that every check takes", Common),
+        ("configuration.md", "### Keys that every check takes", CheckCommon),
         ("configuration.md", "## Sections", Settings),
     ],
 )

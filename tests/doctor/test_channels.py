@@ -9,7 +9,7 @@ import pytest
 from sentinel.core.errors import ChannelError
 from sentinel.core.model import Status
 from sentinel.core.settings import ChannelConfig
-from sentinel.doctor import Item
+from sentinel.doctor import DoctorItem
 from sentinel.doctor import channels as doctor
 from sentinel.plugin import Channel
 from tests.kinds import PlainChannel
@@ -39,18 +39,18 @@ async def _waits() -> str:
     return ""
 
 
-def looked(*plugins: Any) -> list[Item]:
+def looked(*plugins: Any) -> list[DoctorItem]:
     configs = [ChannelConfig(name=f"c{n}", kind="x", plugin=p) for n, p in enumerate(plugins)]
 
-    async def collect() -> list[Item]:
-        return [item async for item in doctor.reach(configs)]
+    async def collect() -> list[DoctorItem]:
+        return [item async for item in doctor.check_channels(configs)]
 
     return asyncio.run(collect())
 
 
 def test_one_channel_costs_no_other_its_line(monkeypatch: pytest.MonkeyPatch) -> None:
     """What refuses, breaks or waits for ever is critical, in words, with what to run next."""
-    monkeypatch.setattr(doctor, "LIMIT", 0.05)
+    monkeypatch.setattr(doctor, "CHANNEL_TIMEOUT_S", 0.05)
     tried = [Reached(a) for a in (_refuses, _breaks, _waits, _answers)]
     *wrong, right = looked(*tried)
     assert [i.status for i in wrong] == [Status.CRITICAL] * 3

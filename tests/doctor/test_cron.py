@@ -4,20 +4,20 @@ from pathlib import Path
 
 import pytest
 
-from sentinel.chain.folder import Place
-from sentinel.chain.model import Chain, Mode
+from sentinel.chain.folder import ChainFolder
+from sentinel.chain.model import Chain, ChainMode
 from sentinel.core.model import Status
-from sentinel.doctor import Item, cron
-from sentinel.slurm.client import Client
+from sentinel.doctor import DoctorItem, cron
+from sentinel.slurm.client import SlurmClient
 from tests.lab.fuse import Fuse
 
-SILENT = Client(prefix=["false"])
+SILENT = SlurmClient(prefix=["false"])
 
 
-def second_place(folder: Path, spare: str = "", mode: Mode = "chain") -> list[Item]:
-    place = Place(str(folder / "chain"))
-    place.install(Chain(name="s", every=600, command=("sentinel",), mode=mode), "")
-    return [i for i in cron.examine(place.folder, SILENT, spare) if i.name == "second place"]
+def second_place(folder: Path, spare: str = "", mode: ChainMode = "chain") -> list[DoctorItem]:
+    place = ChainFolder(str(folder / "chain"))
+    place.install_files(Chain(name="s", every=600, command=("sentinel",), mode=mode), "")
+    return [i for i in cron.check_chain(place.folder, SILENT, spare) if i.name == "second place"]
 
 
 @pytest.mark.parametrize("where", ["none", "on this host"])
@@ -34,18 +34,18 @@ def test_hosts_of_a_chain_share_one(tmp_path: Path, fuse: Fuse) -> None:
     """A file system that is not known to be this host's alone; where none is there, it is said."""
     (item,) = second_place(tmp_path, str(fuse.point))
     assert (item.status, item.text) == (Status.OK, f"{fuse.point}, which hosts may share")
-    item = cron._second_place(str(fuse.point), f"{fuse.point}/state/chain")
+    item = cron._check_spare_state(str(fuse.point), f"{fuse.point}/state/chain")
     assert (item.status, "fails with the state" in item.text) == (Status.WARNING, True)
     (item,) = second_place(tmp_path / "more", str(tmp_path / "missing" / "spare"))
     assert item.status is Status.WARNING
 
 
 @pytest.mark.parametrize("mode", ["systemd", "crontab"])
-def test_passes_on_one_host_need_none(tmp_path: Path, mode: Mode) -> None:
+def test_passes_on_one_host_need_none(tmp_path: Path, mode: ChainMode) -> None:
     """What they keep for themselves the next one finds."""
     assert second_place(tmp_path, mode=mode) == []
 
 
 def test_nothing_is_installed(tmp_path: Path) -> None:
     """Nothing is said."""
-    assert list(cron.examine(str(tmp_path / "chain"), SILENT)) == []
+    assert list(cron.check_chain(str(tmp_path / "chain"), SILENT)) == []

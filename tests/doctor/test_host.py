@@ -11,7 +11,7 @@ from sentinel.doctor import host
 
 def test_a_state_that_can_be_written(tmp_path: Path) -> None:
     """A file was written there, and is gone again."""
-    item = host.state(str(tmp_path))
+    item = host.check_state_dir(str(tmp_path))
     assert (item.status, item.text) == (Status.OK, f"{tmp_path} is writable")
     assert list(tmp_path.iterdir()) == []
 
@@ -19,7 +19,7 @@ def test_a_state_that_can_be_written(tmp_path: Path) -> None:
 def test_a_state_to_come_is_not_made(tmp_path: Path) -> None:
     """doctor is run by root, too: the service could not enter what root has made."""
     wanted = tmp_path / "sentinel" / "state"
-    item = host.state(str(wanted))
+    item = host.check_state_dir(str(wanted))
     assert item.status is Status.OK
     assert item.text == f"{tmp_path} is writable; {wanted} is made at the first start"
     assert list(tmp_path.iterdir()) == []
@@ -29,7 +29,7 @@ def test_a_file_in_the_way_is_named(tmp_path: Path) -> None:
     """Whoever asks; and with what to do."""
     (tmp_path / "state").write_text("")
     for wanted in ("state", "state/of/sentinel"):
-        item = host.state(str(tmp_path / wanted))
+        item = host.check_state_dir(str(tmp_path / wanted))
         assert item.status is Status.CRITICAL
         assert item.text == f"{tmp_path}/state: not a directory that may be written"
         assert item.remedy
@@ -37,7 +37,7 @@ def test_a_file_in_the_way_is_named(tmp_path: Path) -> None:
 
 def test_a_directory_of_the_kernel_takes_no_file() -> None:
     """It says that it may be written and refuses: only trying tells."""
-    item = host.state("/proc/self/fd")
+    item = host.check_state_dir("/proc/self/fd")
     assert item.status is Status.CRITICAL
 
 
@@ -47,7 +47,7 @@ def test_an_odd_name_is_a_name(
 ) -> None:
     """No option, no command, one line."""
     monkeypatch.chdir(tmp_path)
-    item = host.state(directory)
+    item = host.check_state_dir(directory)
     assert "\n" not in item.text
     assert item.status is Status.OK
     assert os.listdir() == []
@@ -59,6 +59,6 @@ def test_munge_that_fails_is_a_warning(tmp_path: Path, monkeypatch: pytest.Monke
     fake.write_text("#!/bin/sh\necho 'munge: Error: Failed to access socket' >&2\nexit 6\n")
     fake.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-    item = host.munge()
+    item = host.check_munge()
     assert (item.status, item.text) == (Status.WARNING, "munge: Error: Failed to access socket")
     assert "munged" in item.remedy

@@ -12,10 +12,10 @@ from sentinel.clock import SystemClock
 from sentinel.core.cluster import Node
 from sentinel.core.model import Status
 from sentinel.core.node_answers import Answer, Answered, Refused, Unreachable, Unreached
-from sentinel.doctor.nodes import SUDOERS, changing, reaching
-from sentinel.nodes.probe import NodeProbe, Wants
-from sentinel.slurm.client import Client
-from sentinel.slurm.snapshot import Snapshot
+from sentinel.doctor.nodes import SUDOERS_LINES, check_node_access, check_node_changes
+from sentinel.nodes.probe import NodeProbe, ProbeRequest
+from sentinel.slurm.client import SlurmClient
+from sentinel.slurm.snapshot import SlurmSnapshot
 from tests.slurm.stand_ins import StandIns
 
 NODES = [Node(name=f"n{i}", state="IDLE") for i in range(1, 6)]
@@ -35,7 +35,7 @@ class Ways:
         return {n: self._answers.get(n, Answered(code=0)) for n in nodes}
 
     def probe(
-        self, nodes: Sequence[str], wants: Wants, *, limit: float
+        self, nodes: Sequence[str], wants: ProbeRequest, *, limit: float
     ) -> Mapping[str, NodeProbe | Unreached]:
         raise NotImplementedError
 
@@ -51,8 +51,10 @@ def test_who_may_not_is_told_how(stand_ins: StandIns) -> None:
     """Administrator, root, SlurmUser, or the lines for sudo with the key that uses them."""
     stand_ins.says("id", "uid=7(eve)")
     stand_ins.says("scontrol", "ClusterName = c\nSLURM_VERSION = 22.05.8\nSlurmUser = slurm(1)\n")
-    snapshot = Snapshot(Client(environ=stand_ins.env), SystemClock(), users=(), max_age=5.0)
-    item = changing(snapshot, (), who="eve")
+    snapshot = SlurmSnapshot(
+        SlurmClient(environ=stand_ins.env), SystemClock(), users=(), max_age=5.0
+    )
+    item = check_node_changes(snapshot, (), who="eve")
     assert item.status is Status.WARNING
     for part in ("adminlevel=Administrator", "eve ALL=(root)", "change_prefix: [sudo, -n]"):
         assert part in item.remedy
@@ -62,8 +64,8 @@ def test_the_lines_for_sudo_allow_what_sentinel_runs_and_nothing_else() -> None:
     """Where visudo is installed it must take them; the expressions are tried in any case."""
     visudo = shutil.which("visudo", path="/usr/sbin:/usr/bin")
     if visudo:
-        subprocess.run([visudo, "-c", "-f", "-"], input=SUDOERS + "\n", text=True, check=True)
-    allowed = [re.compile(found) for found in re.findall(r"scontrol (\^.*?\$)", SUDOERS)]
+        subprocess.run([visudo, "-c", "-f", "-"], input=SUDOERS_LINES + "\n", text=True, check=True)
+    allowed = [re.compile(found) for found in re.findall(r"scontrol (\^.*?\$)", SUDOERS_LINES)]
 
     def may(*words: str) -> bool:
         return any(pattern.search(" ".join(words)) for pattern in allowed)
@@ -84,7 +86,7 @@ def test_a_few_nodes_are_asked_something_harmless() -> None:
         Node(name="n1", state="IDLE", flags=frozenset({"NOT_RESPONDING"})),
     ]
     ways = Ways({})
-    [item] = reaching([*down, *NODES[1:]], ways, 10.0)
+    [item] = check_node_access([*down, *NODES[1:]], ways, 10.0)
     assert item.status is Status.OK
     assert ways.asked == [(["n2", "n3", "n4"], ["true"])]
 
@@ -99,7 +101,7 @@ def test_a_few_nodes_are_asked_something_harmless() -> None:
 )
 def test_a_way_that_is_closed(answer: Answer, says: str) -> None:
     """Which node, why, and what to try."""
-    [item] = reaching(NODES, Ways({"n2": answer}), 10.0)
+    [item] = check_node_access(NODES, Ways({"n2": answer}), 10.0)
     assert item.status is Status.WARNING
     assert says in item.text
     assert "ssh -o BatchMode=yes n2 true" in item.remedy
@@ -107,5 +109,5 @@ def test_a_way_that_is_closed(answer: Answer, says: str) -> None:
 
 def test_no_node_to_ask_is_not_a_way() -> None:
     """Unknown, not ok."""
-    [item] = reaching([Node(name="n0", state="DOWN")], Ways({}), 10.0)
+    [item] = check_node_access([Node(name="n0", state="DOWN")], Ways({}), 10.0)
     assert item.status is Status.UNKNOWN

@@ -8,8 +8,8 @@ from sentinel.core.cluster import Controller
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import Status
 from sentinel.core.settings import SlurmSettings
-from sentinel.doctor.slurm import examine, version
-from sentinel.slurm.control import Config, read_config
+from sentinel.doctor.slurm import check_slurm, check_version
+from sentinel.slurm.control import SlurmConfig, read_config
 
 ASKED_ELSEWHERE = SlurmSettings(command_prefix=["ssh", "login1"])
 
@@ -25,7 +25,7 @@ class Snapshot:
         named = tuple((f"ctl{n}", answers) for n, answers in enumerate(backups, 2))
         return Controller(primary="ctl1\x1b[2J", primary_up=primary, backups=named, cluster="lab")
 
-    def config(self) -> Config:
+    def config(self) -> SlurmConfig:
         if not self._release:
             raise CannotTell("no answer")
         shown = f"ClusterName = lab\nSLURM_VERSION = {self._release}\nSlurmUser = slurm(1)\n"
@@ -47,7 +47,7 @@ def test_sentinel_can_work_while_one_slurmctld_answers(
     up: tuple[bool, ...], status: Status, says: str
 ) -> None:
     """The primary or a backup; what follows is looked at then, and only then."""
-    items = list(islice(examine(Snapshot(*up), ASKED_ELSEWHERE), 2))  # type: ignore[arg-type]
+    items = list(islice(check_slurm(Snapshot(*up), ASKED_ELSEWHERE), 2))  # type: ignore[arg-type]
     assert (items[0].status, says in items[0].text) == (status, True)
     assert bool(items[0].remedy) is (status is not Status.OK)
     assert [i.name for i in items[1:]] == ([] if status is Status.CRITICAL else ["Slurm version"])
@@ -65,4 +65,4 @@ def test_sentinel_can_work_while_one_slurmctld_answers(
 )
 def test_a_slurm_that_is_too_old_is_told(release: str, status: Status) -> None:
     """Nobody has tried it."""
-    assert version(Snapshot(release=release)).status is status  # type: ignore[arg-type]
+    assert check_version(Snapshot(release=release)).status is status  # type: ignore[arg-type]

@@ -13,10 +13,10 @@ from msgspec.structs import replace
 
 from sentinel.core.model import Notification, Receipt, Status
 from sentinel.engine import housekeeping
-from sentinel.engine.engine import Engine, World
-from sentinel.engine.tick import tick
-from sentinel.store.buffered import Buffered
-from sentinel.store.failover import SPACING
+from sentinel.engine.engine import Engine, RuntimeConfig
+from sentinel.engine.tick import run_pass
+from sentinel.store.buffered import BufferedStore
+from sentinel.store.failover import RETRY_SPACING_S
 from sentinel.store.opening import open_store
 from sentinel.testing import ManualClock
 from tests.engine.worlds import Book, Says, world
@@ -51,7 +51,7 @@ class Teller:
         self.world = _world(self.checks, self.book)
         self._state, self._monotonic = state, Ticking()
         self.patience = patience
-        self._store: Buffered | None = None
+        self._store: BufferedStore | None = None
         self.spacing = 0
         """Seconds between passes of a chain; 0 where they are none."""
 
@@ -92,12 +92,12 @@ class Teller:
         if self._store is not None and (stuck := self._store._pair._patience._stuck):
             with suppress(Exception):  # its own error is no matter here
                 stuck.result(20.0)
-        self._monotonic.advance(SPACING)
+        self._monotonic.advance(RETRY_SPACING_S)
 
     @property
     def said(self) -> list[Said]:
         """Of the checks; those of one pass, which run at once, in the order of their names."""
-        return sorted(_said(n) for n in self.book.got if n.check != housekeeping.NAME)
+        return sorted(_said(n) for n in self.book.got if n.check != housekeeping.SELF_CHECK_NAME)
 
     @property
     def own(self) -> list[tuple[str, str]]:
@@ -110,14 +110,14 @@ class Teller:
         )
         self._store = opened.store
         engine = Engine(self.world, opened.store, self.clock, opened.notices)
-        await engine.start("one host")
+        await engine.start_leading("one host")
         try:
             for number, statuses in enumerate(story):
                 before(number)
                 for name, status in statuses.items():
                     self.checks[name].status = status
-                await engine.review()
-                await tick(engine, self.clock.now(), everything=True, spacing=self.spacing)
+                await engine.review_alerts()
+                await run_pass(engine, self.clock.now(), everything=True, spacing=self.spacing)
                 self.clock.advance(self.spacing or EVERY)
         finally:
             await engine.close()
@@ -160,7 +160,7 @@ def row(what: str, said: Sequence[Said], wanted: Sequence[Said]) -> str:
     )
 
 
-def _world(checks: dict[str, Says], book: Book) -> World:
+def _world(checks: dict[str, Says], book: Book) -> RuntimeConfig:
     a_world = world(dict(checks), {"book": book}, every=EVERY)
     policies = dict(a_world.plan.policies)
     policies["late"] = replace(policies["late"], for_=5.0)

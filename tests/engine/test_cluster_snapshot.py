@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from sentinel.core.cluster import Job, Node
 from sentinel.core.errors import CannotTell
-from sentinel.engine.cluster_snapshot import Sight
-from sentinel.status.last_seen import NodeLook, node_look
+from sentinel.engine.cluster_snapshot import ClusterPoller
+from sentinel.status.last_seen import NodeLook, decode_node_look
 from sentinel.testing import START
 
 NODES = [
@@ -47,14 +47,14 @@ class Told:
         return self.told, self.jobs
 
 
-def seen(sight: Sight) -> NodeLook | None:
-    found = sight.look(START)
-    return None if found is None else node_look(found)
+def seen(sight: ClusterPoller) -> NodeLook | None:
+    found = sight.poll_nodes(START)
+    return None if found is None else decode_node_look(found)
 
 
 def test_nodes_are_kept_by_state_and_reason_and_jobs_are_counted() -> None:
     """As hostlists; an array counts its elements."""
-    look = seen(Sight(Told(NODES, [JOB]), asks=True))
+    look = seen(ClusterPoller(Told(NODES, [JOB]), asks=True))
     assert look is not None
     assert [(g.state, g.nodes, g.reason) for g in look.groups] == [
         ("IDLE", "n[1-2]", ""),
@@ -66,7 +66,7 @@ def test_nodes_are_kept_by_state_and_reason_and_jobs_are_counted() -> None:
 def test_where_nobody_looks_slurm_is_not_asked() -> None:
     """What checks were told anyway is kept; what they were not is not asked for."""
     slurm = Told(NODES)
-    sight = Sight(slurm, asks=False)
+    sight = ClusterPoller(slurm, asks=False)
     assert seen(sight) is None
     slurm.told = NODES
     assert seen(sight) is not None
@@ -76,7 +76,7 @@ def test_where_nobody_looks_slurm_is_not_asked() -> None:
 def test_what_has_not_changed_is_not_written_again() -> None:
     """Every quarter of a minute, ten thousand nodes."""
     slurm = Told(NODES)
-    sight = Sight(slurm, asks=True)
+    sight = ClusterPoller(slurm, asks=True)
     assert seen(sight) is not None
     assert seen(sight) is None
     slurm.nodes_now = [*NODES]
@@ -86,7 +86,7 @@ def test_what_has_not_changed_is_not_written_again() -> None:
 def test_while_slurm_is_blind_what_was_seen_stays_and_it_says_why() -> None:
     """No answer is not an empty cluster; nor are jobs gone because they are being asked for."""
     slurm = Told(NODES, [JOB])
-    sight = Sight(slurm, asks=True)
+    sight = ClusterPoller(slurm, asks=True)
     seen(sight)
     slurm.nodes_now, slurm.told, slurm.jobs = None, None, None
     look = seen(sight)
@@ -104,7 +104,7 @@ def test_where_jobs_run_and_how_nodes_stand_is_kept() -> None:
         "8", "8", "8", "", "llm", "ann", "p", "RUNNING", "None", "n[1-2]", 2, "", 1, 2, None, None
     )
     told = Told(nodes, [JOB, running])
-    sight = Sight(told, asks=True)
+    sight = ClusterPoller(told, asks=True)
     look = seen(sight)
     assert look is not None
     assert [(j.id, j.user, j.nodes) for j in look.work] == [("8", "ann", "n[1-2]")]

@@ -8,12 +8,12 @@ import pytest
 from msgspec.structs import replace
 
 from sentinel.alerting.settings import Route
-from sentinel.core.clock import shifted
+from sentinel.core.clock import shift_instant
 from sentinel.core.errors import ChannelError
 from sentinel.core.model import Batch, Notification, Receipt, Sample, Status
 from sentinel.core.settings import ChannelCommon
 from sentinel.core.values import Duration
-from sentinel.engine.engine import World
+from sentinel.engine.engine import RuntimeConfig
 from sentinel.plugin import Channel
 from sentinel.store.memory import MemoryStore
 from sentinel.testing import ManualClock
@@ -25,7 +25,7 @@ DOWN = ChannelError("connection refused")
 NEVER = ChannelError("550 no such user", permanent=True, reason="refused")
 
 
-def capped(names: list[str], mail: Channel, cap: int) -> World:
+def capped(names: list[str], mail: Channel, cap: int) -> RuntimeConfig:
     checks: dict[str, object] = {name: Says(Status.CRITICAL) for name in names}
     a_world = world(checks, {"mail": mail})
     a_world.common = {"mail": ChannelCommon(kind="email", per_hour=cap)}
@@ -39,15 +39,15 @@ def test_a_cap_outlasts_a_restart() -> None:
 
     async def before(scene: Scene) -> None:
         for name in ("a", "b"):
-            await scene.engine.check(name)
-        await scene.engine.deliver()
+            await scene.engine.run_check(name)
+        await scene.engine.deliver_due()
 
     async def after(scene: Scene) -> None:
         scene.clock.advance(600)
-        await scene.engine.check("c")
-        assert await scene.engine.deliver() == 3000.0
+        await scene.engine.run_check("c")
+        assert await scene.engine.deliver_due() == 3000.0
         scene.clock.advance(3000)
-        await scene.engine.deliver()
+        await scene.engine.deliver_due()
 
     play(before, a_world, store, clock)
     assert mail.sizes == [1, 1]
@@ -63,19 +63,19 @@ def test_a_message_of_many_alerts_is_one_of_the_cap() -> None:
 
     async def before(scene: Scene) -> None:
         for name in ("a", "b", "c"):
-            await scene.engine.check(name)
-        await scene.engine.deliver()
+            await scene.engine.run_check(name)
+        await scene.engine.deliver_due()
 
     async def after(scene: Scene) -> None:
-        await scene.engine.check("d")
-        assert await scene.engine.deliver() is None
+        await scene.engine.run_check("d")
+        assert await scene.engine.deliver_due() is None
 
     play(before, a_world, store, clock)
     play(after, a_world, store, clock)
     assert mail.sizes == [3, 1]
 
 
-def spaced(mail: Channel, **checks: Says) -> World:
+def spaced(mail: Channel, **checks: Says) -> RuntimeConfig:
     a_world = world(dict[str, object](checks), {"mail": mail})
     route = Route(to=["mail"], group_by=["kind"], group_interval=Duration(7200))
     a_world.plan = replace(a_world.plan, routes=[route])
@@ -90,16 +90,16 @@ def test_a_group_interval_outlasts_a_restart() -> None:
     )
 
     async def before(scene: Scene) -> None:
-        await scene.engine.check("a")
-        await scene.engine.deliver()
+        await scene.engine.run_check("a")
+        await scene.engine.deliver_due()
 
     async def after(scene: Scene) -> None:
         scene.clock.advance(5000)
         for name in ("b", "c"):
-            await scene.engine.check(name)
-        assert await scene.engine.deliver() == 2200.0
+            await scene.engine.run_check(name)
+        assert await scene.engine.deliver_due() == 2200.0
         scene.clock.advance(2200)
-        await scene.engine.deliver()
+        await scene.engine.deliver_due()
 
     play(before, a_world, store, clock)
     play(after, a_world, store, clock)
@@ -113,10 +113,10 @@ def test_a_group_interval_spaces_the_messages_of_one_process() -> None:
 
     async def story(scene: Scene) -> None:
         for name, wait in (("a", 1), ("b", 1), ("c", 7198), ("d", 7200)):
-            await scene.engine.check(name)
-            await scene.engine.deliver()
+            await scene.engine.run_check(name)
+            await scene.engine.deliver_due()
             scene.clock.advance(wait)
-            await scene.engine.deliver()
+            await scene.engine.deliver_due()
 
     play(story, spaced(mail, **disks))
     assert mail.sizes == [1, 2, 1]
@@ -142,12 +142,12 @@ def test_an_end_is_kept_back_when_its_beginning_is_refused_just_before_it() -> N
     async def story(scene: Scene) -> None:
         for status in (Status.CRITICAL, Status.OK):
             disk.status = status
-            await scene.engine.check("disk")
-        await scene.engine.deliver()
+            await scene.engine.run_check("disk")
+        await scene.engine.deliver_due()
         assert mail.reasons == []
         mail.refused = ()
         scene.clock.advance(3600)
-        await scene.engine.deliver()
+        await scene.engine.deliver_due()
 
     play(story, world({"disk": disk}, {"mail": mail}))
     assert mail.reasons == ["firing", "resolved"]
@@ -160,9 +160,9 @@ def test_news_that_is_taken_lets_the_end_follow() -> None:
     async def story(scene: Scene) -> None:
         for status in (Status.WARNING, Status.CRITICAL, Status.OK):
             disk.status = status
-            await scene.engine.check("disk")
-        await scene.engine.deliver()
-        assert scene.store.outbox() == []
+            await scene.engine.run_check("disk")
+        await scene.engine.deliver_due()
+        assert scene.store.read_outbox() == []
 
     play(story, world({"disk": disk}, {"mail": mail}))
     assert mail.reasons == ["worse", "resolved"]
@@ -176,13 +176,13 @@ def test_what_is_overtaken_by_the_last_of_several_is_dropped() -> None:
     async def story(scene: Scene) -> None:
         for status in (Status.WARNING, Status.CRITICAL):
             disk.status = status
-            await scene.engine.check("disk")
-            await scene.engine.deliver()
+            await scene.engine.run_check("disk")
+            await scene.engine.deliver_due()
             scene.clock.advance(1)
         mail.refused, disk.status = (), Status.OK
-        await scene.engine.check("disk")
-        await scene.engine.deliver()
-        assert scene.store.outbox() == []
+        await scene.engine.run_check("disk")
+        await scene.engine.deliver_due()
+        assert scene.store.read_outbox() == []
 
     play(story, world({"disk": disk}, {"mail": mail}))
     assert mail.reasons == ["firing", "resolved"]
@@ -195,12 +195,12 @@ def test_an_end_follows_its_beginning_before_the_next_trouble() -> None:
     async def story(scene: Scene) -> None:
         for status in (Status.CRITICAL, Status.OK, Status.CRITICAL):
             disk.status = status
-            await scene.engine.check("disk")
-            await scene.engine.deliver()
+            await scene.engine.run_check("disk")
+            await scene.engine.deliver_due()
             scene.clock.advance(1)
         mail.refused = ()
         scene.clock.advance(3600)
-        await scene.engine.deliver()
+        await scene.engine.deliver_due()
 
     play(story, world({"disk": disk}, {"mail": mail}))
     assert mail.reasons == ["firing", "resolved", "firing"]
@@ -213,21 +213,21 @@ def test_a_new_trouble_that_is_taken_overtakes_all_of_the_former() -> None:
     async def story(scene: Scene) -> None:
         for status in (Status.CRITICAL, Status.OK):
             disk.status = status
-            await scene.engine.check("disk")
-            await scene.engine.deliver()
+            await scene.engine.run_check("disk")
+            await scene.engine.deliver_due()
             scene.clock.advance(1)
         mail.refused, disk.status = (), Status.CRITICAL
-        await scene.engine.check("disk")
+        await scene.engine.run_check("disk")
         for _ in range(3):
-            await scene.engine.deliver()
+            await scene.engine.deliver_due()
             scene.clock.advance(3600)
-        assert scene.store.outbox() == []
+        assert scene.store.read_outbox() == []
 
     play(story, world({"disk": disk}, {"mail": mail}))
     assert mail.reasons == ["firing"]
 
 
-def stood_in(mail: Book, sms: Book, disk: Says) -> World:
+def stood_in(mail: Book, sms: Book, disk: Says) -> RuntimeConfig:
     a_world = world({"disk": disk}, {"mail": mail, "sms": sms})
     a_world.plan = replace(a_world.plan, routes=[Route(to=["mail"])])
     a_world.common = {"mail": ChannelCommon(kind="email", fallback="sms")}
@@ -240,12 +240,12 @@ def test_who_stood_in_for_a_beginning_tells_the_end_too() -> None:
     mail.error = NEVER
 
     async def story(scene: Scene) -> None:
-        await scene.engine.check("disk")
-        await scene.engine.deliver()
+        await scene.engine.run_check("disk")
+        await scene.engine.deliver_due()
         mail.error, disk.status = None, Status.OK
-        await scene.engine.check("disk")
-        await scene.engine.deliver()
-        assert scene.store.outbox() == []
+        await scene.engine.run_check("disk")
+        await scene.engine.deliver_due()
+        assert scene.store.read_outbox() == []
 
     play(story, stood_in(mail, sms, disk))
     assert (mail.reasons, sms.reasons) == ([], ["firing", "resolved"])
@@ -259,16 +259,16 @@ def test_an_end_goes_both_ways_when_both_know_of_the_trouble() -> None:
     async def story(scene: Scene) -> None:
         for status in (Status.WARNING, Status.CRITICAL, Status.OK):
             disk.status = status
-            await scene.engine.check("disk")
-            await scene.engine.deliver()
+            await scene.engine.run_check("disk")
+            await scene.engine.deliver_due()
             mail.error = DOWN if status is Status.CRITICAL else None
         for _ in range(3):
             scene.clock.advance(60)
-            await scene.engine.deliver()
+            await scene.engine.deliver_due()
         mail.error = None
         scene.clock.advance(60)
-        await scene.engine.deliver()
-        assert scene.store.outbox() == []
+        await scene.engine.deliver_due()
+        assert scene.store.read_outbox() == []
 
     play(story, stood_in(mail, sms, disk))
     assert mail.reasons == ["worse", "resolved"]
@@ -282,8 +282,8 @@ def test_a_channel_that_works_keeps_its_ends_to_itself() -> None:
     async def story(scene: Scene) -> None:
         for status in (Status.CRITICAL, Status.OK):
             disk.status = status
-            await scene.engine.check("disk")
-            await scene.engine.deliver()
+            await scene.engine.run_check("disk")
+            await scene.engine.deliver_due()
 
     play(story, stood_in(mail, sms, disk))
     reasons: Mapping[str, list[str]] = {"mail": mail.reasons, "sms": sms.reasons}
@@ -302,12 +302,12 @@ def test_a_channel_that_gives_no_proper_receipt_is_not_sent_to_for_ever(answer: 
     book = Careless()
 
     async def story(scene: Scene) -> None:
-        await scene.engine.check("disk")
-        assert await scene.engine.deliver() is None
+        await scene.engine.run_check("disk")
+        assert await scene.engine.deliver_due() is None
 
     store = play(story, world({"disk": Says(Status.CRITICAL)}, {"book": book}))
     assert book.reasons == ["firing"]
-    ((_, at, text),) = store.deliveries(book.got[0].alert)
+    ((_, at, text),) = store.read_deliveries(book.got[0].alert)
     assert at is not None
     assert isinstance(text, str)
 
@@ -322,10 +322,10 @@ def test_a_mail_shows_how_it_went(tmp_path: Path, drawable: bool) -> None:
             for minutes in range(9 if drawable else 0):
                 seen = {"disk": (Sample("/scratch", "used_percent", 90.0 - minutes),)}
                 scene.store.commit(
-                    Batch(at=shifted(scene.clock.now(), -60.0 * minutes), samples=seen)
+                    Batch(at=shift_instant(scene.clock.now(), -60.0 * minutes), samples=seen)
                 )
-            await scene.engine.check("disk")
-            await scene.engine.deliver()
+            await scene.engine.run_check("disk")
+            await scene.engine.deliver_due()
 
         play(story, a_world)
         message = smtp.wait(1)[0].message

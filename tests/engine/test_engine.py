@@ -9,13 +9,13 @@ import pytest
 from msgspec.structs import replace
 
 from sentinel.alerting.settings import Match, Route
-from sentinel.core.clock import Instant, shifted
+from sentinel.core.clock import Instant, shift_instant
 from sentinel.core.errors import ChannelError, StoreError
-from sentinel.core.model import Batch, Coverage, Report, Run, Status
+from sentinel.core.model import Batch, CheckRun, Coverage, Report, Status
 from sentinel.core.ports import Context
 from sentinel.core.settings import ChannelCommon
 from sentinel.engine import housekeeping
-from sentinel.engine.tick import due, tick
+from sentinel.engine.tick import find_due_checks, run_pass
 from sentinel.store.errors import Unstorable
 from sentinel.store.memory import MemoryStore
 from sentinel.testing import START
@@ -33,8 +33,8 @@ def test_a_trouble_and_its_end_are_told_once_each() -> None:
     async def story(scene: Scene) -> None:
         for status in (Status.CRITICAL, Status.CRITICAL, Status.OK, Status.OK):
             disk.status = status
-            await scene.engine.check("disk")
-            await scene.engine.deliver()
+            await scene.engine.run_check("disk")
+            await scene.engine.deliver_due()
             scene.clock.advance(60)
 
     play(story, world({"disk": disk}, {"book": book}))
@@ -54,8 +54,8 @@ def test_a_check_learns_when_somebody_was_told_of_its_subject() -> None:
 
     async def story(scene: Scene) -> None:
         for _ in range(3):
-            await scene.engine.check("disk")
-            await scene.engine.deliver()
+            await scene.engine.run_check("disk")
+            await scene.engine.deliver_due()
             scene.clock.advance(60)
 
     play(story, world({"disk": disk}, {"book": Book()}))
@@ -68,8 +68,8 @@ def test_what_a_check_remembers_comes_back_to_it() -> None:
 
     async def story(scene: Scene) -> None:
         for _ in range(3):
-            await scene.engine.check("disk")
-        assert scene.store.memory("disk") == {"runs": 3}
+            await scene.engine.run_check("disk")
+        assert scene.store.read_memory("disk") == {"runs": 3}
 
     play(story, world({"disk": disk}, {}))
 
@@ -82,13 +82,13 @@ def test_a_channel_that_is_down_gets_everything_in_order_once_it_is_up() -> None
     async def story(scene: Scene) -> None:
         for status in (Status.WARNING, Status.CRITICAL, Status.OK):
             disk.status = status
-            await scene.engine.check("disk")
-            await scene.engine.deliver()
+            await scene.engine.run_check("disk")
+            await scene.engine.deliver_due()
             scene.clock.advance(60)
         assert (mail.reasons, book.reasons) == ([], ["firing", "worse", "resolved"])
         mail.error = None
         scene.clock.advance(600)
-        assert await scene.engine.deliver() is None
+        assert await scene.engine.deliver_due() is None
 
     play(story, world({"disk": disk}, {"mail": mail, "book": book}))
     assert mail.reasons == ["firing", "worse", "resolved"]
@@ -100,12 +100,12 @@ def test_what_was_refused_for_good_is_tried_again_when_its_end_comes() -> None:
     mail.error = NEVER
 
     async def story(scene: Scene) -> None:
-        await scene.engine.check("disk")
-        await scene.engine.deliver()
+        await scene.engine.run_check("disk")
+        await scene.engine.deliver_due()
         mail.error, disk.status = None, Status.OK
         scene.clock.advance(1)
-        await scene.engine.check("disk")
-        await scene.engine.deliver()
+        await scene.engine.run_check("disk")
+        await scene.engine.deliver_due()
 
     play(story, world({"disk": disk}, {"mail": mail}))
     assert mail.reasons == ["firing", "resolved"]
@@ -117,18 +117,18 @@ def test_an_end_waits_for_a_beginning_that_is_still_refused() -> None:
     mail.error = NEVER
 
     async def story(scene: Scene) -> None:
-        await scene.engine.check("disk")
-        await scene.engine.deliver()
+        await scene.engine.run_check("disk")
+        await scene.engine.deliver_due()
         disk.status = Status.OK
         scene.clock.advance(1)
-        await scene.engine.check("disk")
-        assert await scene.engine.deliver() == 3600
+        await scene.engine.run_check("disk")
+        assert await scene.engine.deliver_due() == 3600
         mail.error = None
         scene.clock.advance(3599)
-        await scene.engine.deliver()
+        await scene.engine.deliver_due()
         assert mail.reasons == []
         scene.clock.advance(1)
-        await scene.engine.deliver()
+        await scene.engine.deliver_due()
 
     play(story, world({"disk": disk}, {"mail": mail}))
     assert mail.reasons == ["firing", "resolved"]
@@ -140,15 +140,15 @@ def test_a_refused_message_is_not_sent_after_a_newer_one() -> None:
     mail.error = NEVER
 
     async def story(scene: Scene) -> None:
-        await scene.engine.check("disk")
-        await scene.engine.deliver()
+        await scene.engine.run_check("disk")
+        await scene.engine.deliver_due()
         mail.error, disk.status = None, Status.CRITICAL
-        await scene.engine.check("disk")
-        await scene.engine.deliver()
+        await scene.engine.run_check("disk")
+        await scene.engine.deliver_due()
         scene.clock.advance(7200)
-        await scene.engine.deliver()
-        [alert] = [a for a in scene.store.alerts() if a.key.subject]
-        [(first, sent, why), _] = scene.store.deliveries(alert.id)
+        await scene.engine.deliver_due()
+        [alert] = [a for a in scene.store.read_alerts() if a.key.subject]
+        [(first, sent, why), _] = scene.store.read_deliveries(alert.id)
         assert (first.notification.reason, sent) == ("firing", None)
         assert why == f"overtaken by {alert.id}-2"
 
@@ -166,8 +166,10 @@ def test_nothing_is_sent_twice_by_two_rounds_at_once() -> None:
     book.before = slow
 
     async def story(scene: Scene) -> None:
-        await scene.engine.check("disk")
-        await asyncio.gather(scene.engine.deliver(), scene.engine.drain(5), scene.engine.deliver())
+        await scene.engine.run_check("disk")
+        await asyncio.gather(
+            scene.engine.deliver_due(), scene.engine.drain_outbox(5), scene.engine.deliver_due()
+        )
 
     play(story, world({"disk": disk}, {"book": book}))
     assert book.reasons == ["firing"]
@@ -178,14 +180,14 @@ def test_a_restart_goes_on_where_the_last_one_ended() -> None:
     disk, book = Says(Status.CRITICAL), Book()
 
     async def bad(scene: Scene) -> None:
-        await scene.engine.check("disk")
-        await scene.engine.deliver()
+        await scene.engine.run_check("disk")
+        await scene.engine.deliver_due()
 
     async def good(scene: Scene) -> None:
-        await scene.engine.check("disk")
+        await scene.engine.run_check("disk")
         disk.status = Status.OK
-        await scene.engine.check("disk")
-        await scene.engine.deliver()
+        await scene.engine.run_check("disk")
+        await scene.engine.deliver_due()
 
     store = play(bad, world({"disk": disk}, {"book": book}))
     play(good, world({"disk": disk}, {"book": book}), store)
@@ -197,9 +199,9 @@ def test_a_check_taken_out_of_the_configuration_ends_its_alerts() -> None:
     disk, book = Says(Status.CRITICAL), Book()
 
     async def story(scene: Scene) -> None:
-        await scene.engine.check("disk")
-        await scene.engine.switch(world({"other": Says()}, {"book": book}))
-        await scene.engine.deliver()
+        await scene.engine.run_check("disk")
+        await scene.engine.switch_config(world({"other": Says()}, {"book": book}))
+        await scene.engine.deliver_due()
         assert await scene.engine.alerts() == []
 
     play(story, world({"disk": disk}, {"book": book}))
@@ -210,11 +212,11 @@ def test_a_run_that_a_reload_overtook_harms_nobody() -> None:
     """Its check is gone; runs committed with it are not lost."""
 
     async def story(scene: Scene) -> None:
-        late = asyncio.ensure_future(scene.engine.check("late"))
+        late = asyncio.ensure_future(scene.engine.run_check("late"))
         await asyncio.sleep(0.05)
-        await scene.engine.switch(world({"other": Says()}, {}))
-        await asyncio.gather(late, scene.engine.check("other"))
-        assert {r.check for r in scene.store.runs()} == {"other"}
+        await scene.engine.switch_config(world({"other": Says()}, {}))
+        await asyncio.gather(late, scene.engine.run_check("other"))
+        assert {r.check for r in scene.store.read_runs()} == {"other"}
 
     play(story, world({"late": Slow(0.2)}, {}))
 
@@ -224,7 +226,7 @@ def test_a_check_is_not_started_beside_itself() -> None:
     disk = Says()
 
     async def story(scene: Scene) -> None:
-        await asyncio.gather(*(scene.engine.check("disk") for _ in range(5)))
+        await asyncio.gather(*(scene.engine.run_check("disk") for _ in range(5)))
 
     play(story, world({"disk": disk}, {}))
     assert disk.runs == 1
@@ -237,8 +239,8 @@ def test_a_blind_check_is_told_after_blind_after_runs() -> None:
     async def story(scene: Scene) -> None:
         for status in (None, None, None, Status.OK):
             disk.status = status
-            await scene.engine.check("disk")
-            await scene.engine.deliver()
+            await scene.engine.run_check("disk")
+            await scene.engine.deliver_due()
             scene.clock.advance(60)
 
     play(story, world({"disk": disk}, {"book": book}))
@@ -254,21 +256,21 @@ def test_a_channel_that_keeps_failing_is_told_through_the_others() -> None:
     mail.error = DOWN
 
     async def story(scene: Scene) -> None:
-        await scene.engine.check("disk")
+        await scene.engine.run_check("disk")
         for _ in range(2):
-            await scene.engine.deliver()
-            await scene.engine.look_at_self()
+            await scene.engine.deliver_due()
+            await scene.engine.check_self()
             scene.clock.advance(299)
         assert book.reasons == ["firing"]
         scene.clock.advance(301)
-        await scene.engine.look_at_self()
+        await scene.engine.check_self()
         mail.error = None
-        await scene.engine.deliver()
-        await scene.engine.look_at_self()
-        await scene.engine.deliver()
+        await scene.engine.deliver_due()
+        await scene.engine.check_self()
+        await scene.engine.deliver_due()
 
     play(story, world({"disk": disk}, {"mail": mail, "book": book}))
-    told = [(n.subject, n.reason) for n in book.got if n.check == housekeeping.NAME]
+    told = [(n.subject, n.reason) for n in book.got if n.check == housekeeping.SELF_CHECK_NAME]
     assert told == [("channel mail", "firing"), ("channel mail", "resolved")]
 
 
@@ -278,18 +280,18 @@ def test_a_restart_does_not_end_the_alert_about_a_channel() -> None:
     mail.error = NEVER
 
     async def refused(scene: Scene) -> None:
-        await scene.engine.check("disk")
-        await scene.engine.deliver()
-        await scene.engine.look_at_self()
-        await scene.engine.deliver()
+        await scene.engine.run_check("disk")
+        await scene.engine.deliver_due()
+        await scene.engine.check_self()
+        await scene.engine.deliver_due()
 
     async def again(scene: Scene) -> None:
-        await scene.engine.look_at_self()
-        await scene.engine.deliver()
+        await scene.engine.check_self()
+        await scene.engine.deliver_due()
 
     store = play(refused, world({"disk": disk}, {"mail": mail, "book": book}))
     play(again, world({"disk": disk}, {"mail": mail, "book": book}), store)
-    told = [(n.subject, n.reason) for n in book.got if n.check == housekeeping.NAME]
+    told = [(n.subject, n.reason) for n in book.got if n.check == housekeeping.SELF_CHECK_NAME]
     assert told == [("channel mail", "firing")]
 
 
@@ -302,12 +304,12 @@ def test_a_slow_channel_holds_up_no_other() -> None:
     async def story(scene: Scene) -> None:
         for status in (Status.CRITICAL, Status.OK):
             disk.status = status
-            await scene.engine.check("disk")
+            await scene.engine.run_check("disk")
             await scene.engine.begin_delivery()
             await asyncio.sleep(0.05)
         assert (mail.reasons, book.reasons) == ([], ["firing", "resolved"])
         done.set()
-        await scene.engine.deliver()
+        await scene.engine.deliver_due()
 
     play(story, world({"disk": disk}, {"mail": mail, "book": book}))
     assert mail.reasons == ["firing", "resolved"]
@@ -319,14 +321,14 @@ def test_refused_recipients_are_told() -> None:
     mail.refuses = ("bob@example.org: 550 no such user",)
 
     async def story(scene: Scene) -> None:
-        await scene.engine.check("disk")
-        await scene.engine.deliver()
-        await scene.engine.look_at_self()
-        await scene.engine.deliver()
+        await scene.engine.run_check("disk")
+        await scene.engine.deliver_due()
+        await scene.engine.check_self()
+        await scene.engine.deliver_due()
 
     play(story, world({"disk": disk}, {"mail": mail, "book": book}))
     assert len([n for n in mail.got if n.check == "disk"]) == 1
-    told = next(n for n in book.got if n.check == housekeeping.NAME)
+    told = next(n for n in book.got if n.check == housekeeping.SELF_CHECK_NAME)
     assert "bob@example.org: 550 no such user" in told.summary
 
 
@@ -337,9 +339,9 @@ def test_a_tick_runs_what_is_due_and_delivers() -> None:
     async def story(scene: Scene) -> None:
         for seconds, expected in ((0, 1), (53, 1), (1, 2)):
             now = scene.clock.advance(seconds)
-            await tick(scene.engine, now)
+            await run_pass(scene.engine, now)
             assert disk.runs == expected
-        await tick(scene.engine, scene.clock.now(), everything=True)
+        await run_pass(scene.engine, scene.clock.now(), everything=True)
         assert disk.runs == 3
 
     play(story, world({"disk": disk}, {"book": book}))
@@ -355,19 +357,19 @@ def test_a_check_of_every_minute_runs_with_the_passes_of_every_minute(
 ) -> None:
     """Though its run takes a while, and passes are some seconds late or early. What the state has
     is when the run had ended."""
-    ended = shifted(START, began + took)
-    run = Run(check="disk", kind="fs", at=ended, status=Status.OK, summary="", duration=took)
-    found = due(world({"disk": Says()}, {}), {"disk": run}, shifted(START, now))
+    ended = shift_instant(START, began + took)
+    run = CheckRun(check="disk", kind="fs", at=ended, status=Status.OK, summary="", duration=took)
+    found = find_due_checks(world({"disk": Says()}, {}), {"disk": run}, shift_instant(START, now))
     assert found == ["disk"] * is_due
 
 
 class Unfit(MemoryStore):
     """A store that fails about one check, whatever is asked or written of it."""
 
-    def memory(self, check: str) -> Mapping[str, Any]:
+    def read_memory(self, check: str) -> Mapping[str, Any]:
         if check == "odd":
             raise RuntimeError("can't start new thread")
-        return super().memory(check)
+        return super().read_memory(check)
 
     def commit(self, batch: Batch) -> None:
         if any(run.check == "odd" for run in batch.runs):
@@ -380,7 +382,7 @@ def test_a_check_that_fails_inside_keeps_no_pass_from_telling() -> None:
     book = Book()
 
     async def story(scene: Scene) -> None:
-        await tick(scene.engine, scene.clock.now())
+        await run_pass(scene.engine, scene.clock.now())
 
     checks: dict[str, object] = {"odd": Says(), "disk": Says(Status.CRITICAL)}
     play(story, world(checks, {"book": book}), Unfit())
@@ -394,8 +396,8 @@ def test_a_run_that_cannot_be_started_is_blind() -> None:
         commit = MemoryStore.commit
 
     async def story(scene: Scene) -> None:
-        await scene.engine.check("odd")
-        (run,) = await scene.engine.runs()
+        await scene.engine.run_check("odd")
+        (run,) = await scene.engine.read_runs()
         assert run.blind
         assert run.summary.startswith("internal error: its run could not be started: RuntimeError")
 
@@ -407,10 +409,10 @@ def test_a_clock_set_back_makes_checks_due_at_once() -> None:
     disk = Says()
 
     async def story(scene: Scene) -> None:
-        await scene.engine.check("disk")
-        last = {r.check: r for r in await scene.engine.runs()}
+        await scene.engine.run_check("disk")
+        last = {r.check: r for r in await scene.engine.read_runs()}
         back = scene.clock.jump(-3600)
-        assert due(scene.engine.world, last, back) == ["disk"]
+        assert find_due_checks(scene.engine.world, last, back) == ["disk"]
 
     play(story, world({"disk": disk}, {}))
 
@@ -420,8 +422,8 @@ def test_a_run_that_ends_while_another_is_committed_is_committed_too() -> None:
     waits, and a commit takes the list away meanwhile."""
 
     async def story(scene: Scene) -> None:
-        await asyncio.gather(*(scene.engine.check(name) for name in scene.engine.world.checks))
-        assert {r.check for r in scene.store.runs()} == {"slow", "quick"}
+        await asyncio.gather(*(scene.engine.run_check(name) for name in scene.engine.world.checks))
+        assert {r.check for r in scene.store.read_runs()} == {"slow", "quick"}
 
     play(story, world({"slow": Slow(0.2), "quick": Slow(0.0)}, {}))
 
@@ -441,8 +443,8 @@ def test_a_run_that_cannot_be_written_counts_as_blind_and_costs_no_other_its_ale
 
     async def story(scene: Scene) -> None:
         for _ in range(3):
-            await asyncio.gather(*(scene.engine.check(name) for name in ("odd", "disk")))
-        await scene.engine.deliver()
+            await asyncio.gather(*(scene.engine.run_check(name) for name in ("odd", "disk")))
+        await scene.engine.deliver_due()
 
     checks: dict[str, object] = {"odd": Says(Status.CRITICAL), "disk": Says(Status.CRITICAL)}
     play(story, world(checks, {"book": book}), Choosy())
@@ -464,12 +466,12 @@ def test_a_check_whose_history_cannot_be_read_is_blind_and_says_why() -> None:
             return super().run(ctx)
 
     class Away(MemoryStore):
-        def samples(self, *_args: object) -> list[tuple[Instant, float]]:
+        def read_samples(self, *_args: object) -> list[tuple[Instant, float]]:
             raise StoreError("the server closed the connection")
 
     async def story(scene: Scene) -> None:
-        await scene.engine.check("disk")
-        (run,) = await scene.engine.runs()
+        await scene.engine.run_check("disk")
+        (run,) = await scene.engine.read_runs()
         assert run.blind
         assert run.summary == "its history cannot be read: the server closed the connection"
 
@@ -484,8 +486,8 @@ def test_a_pulse_that_fails_costs_the_run_nothing() -> None:
             raise KeyError("job")
 
     async def story(scene: Scene) -> None:
-        await scene.engine.check("disk")
-        await scene.engine.deliver()
+        await scene.engine.run_check("disk")
+        await scene.engine.deliver_due()
 
     book = Book()
     play(story, world({"disk": Breathless(Status.CRITICAL)}, {"book": book}))
@@ -510,10 +512,10 @@ class Outside:
     def __init__(self) -> None:
         self.heard: list[tuple[bool, str]] = []
 
-    async def begin(self) -> None:
+    async def announce_start(self) -> None:
         pass
 
-    async def beat(self, well: bool, text: str) -> None:
+    async def send_heartbeat(self, well: bool, text: str) -> None:
         self.heard.append((well, text))
 
 
@@ -524,12 +526,12 @@ def test_the_heartbeat_is_good_only_while_every_check_sees() -> None:
     a_world.pulse = outside
 
     async def story(scene: Scene) -> None:
-        await scene.engine.beat()
-        await scene.engine.check("disk")
-        await scene.engine.beat()
+        await scene.engine.send_heartbeat()
+        await scene.engine.run_check("disk")
+        await scene.engine.send_heartbeat()
         disk.status = None
-        await scene.engine.check("disk")
-        await scene.engine.beat()
+        await scene.engine.run_check("disk")
+        await scene.engine.send_heartbeat()
 
     play(story, a_world)
     assert [well for well, _ in outside.heard] == [False, True, False]
@@ -545,19 +547,19 @@ def test_what_a_channel_does_not_deliver_goes_to_its_fallback() -> None:
     a_world.common = {"mail": ChannelCommon(kind="email", fallback="sms")}
 
     async def story(scene: Scene) -> None:
-        await scene.engine.check("disk")
-        await scene.engine.deliver()
+        await scene.engine.run_check("disk")
+        await scene.engine.deliver_due()
         scene.clock.advance(299)
-        await scene.engine.deliver()
+        await scene.engine.deliver_due()
         assert sms.got == []
         scene.clock.advance(301)
-        await scene.engine.deliver()
+        await scene.engine.deliver_due()
         assert sms.reasons == ["firing"]
         mail.error, disk.status = NEVER, Status.OK
-        await scene.engine.check("disk")
-        await scene.engine.deliver()
-        await scene.engine.deliver()
-        assert scene.store.outbox() == []
+        await scene.engine.run_check("disk")
+        await scene.engine.deliver_due()
+        await scene.engine.deliver_due()
+        assert scene.store.read_outbox() == []
 
     play(story, a_world)
     assert sms.reasons == ["firing", "resolved"]
@@ -573,13 +575,13 @@ def test_a_capped_channel_tells_the_rest_in_its_last_message_and_then_waits() ->
 
     async def story(scene: Scene) -> None:
         for name in disks:
-            await scene.engine.check(name)
-        await scene.engine.deliver()
+            await scene.engine.run_check(name)
+        await scene.engine.deliver_due()
         assert mail.sizes == [1, 1, 4]
-        await scene.engine.check("late")
-        assert await scene.engine.deliver() == 3600.0
+        await scene.engine.run_check("late")
+        assert await scene.engine.deliver_due() == 3600.0
         scene.clock.advance(3600)
-        await scene.engine.deliver()
+        await scene.engine.deliver_due()
         assert mail.sizes == [1, 1, 4, 1]
 
     play(story, a_world)
@@ -604,16 +606,16 @@ def test_a_second_look_is_part_of_the_pass(lasts: bool, told: list[str]) -> None
 
     async def story(scene: Scene) -> None:
         dead.scene = scene
-        looks = scene.engine.check("job")
+        looks = scene.engine.run_check("job")
         if not lasts:
             work = asyncio.ensure_future(looks)
-            while not scene.store.alerts():
+            while not scene.store.read_alerts():
                 await asyncio.sleep(0)
             dead.status = Status.OK
             looks = asyncio.wait_for(work, 60)
         await looks
-        await scene.engine.deliver()
-        await scene.engine.check("job")
+        await scene.engine.deliver_due()
+        await scene.engine.run_check("job")
 
     play(story, world({"job": dead}, {"book": book}))
     assert book.reasons == told
@@ -629,7 +631,7 @@ def test_an_explicit_for_waits_for_the_next_run() -> None:
 
     async def story(scene: Scene) -> None:
         dead.scene = scene
-        await scene.engine.check("job")
+        await scene.engine.run_check("job")
 
     play(story, replace(here, plan=plan))
     assert dead.runs == 1
@@ -661,8 +663,8 @@ def test_a_report_may_ask_for_the_next_run_within_the_pass(
     plan = replace(here.plan, policies={**here.plan.policies, "job": policy})
 
     async def story(scene: Scene) -> None:
-        await scene.engine.check("job")
-        await scene.engine.deliver()
+        await scene.engine.run_check("job")
+        await scene.engine.deliver_due()
 
     play(story, replace(here, plan=plan))
     assert job.runs == runs
@@ -681,8 +683,8 @@ def test_a_tick_tells_what_it_has_found_before_it_looks_again() -> None:
     job, disk = Suspects(0.05), Says(Status.CRITICAL)
 
     async def story(scene: Scene) -> None:
-        await scene.engine.look_at_self()
-        runs, delivered = await tick(scene.engine, scene.clock.now())
+        await scene.engine.check_self()
+        runs, delivered = await run_pass(scene.engine, scene.clock.now())
         assert delivered
         assert {run.check: bool(run.after) for run in runs} == {"job": True, "disk": False}
 
@@ -695,7 +697,7 @@ def test_a_tick_makes_no_further_run_when_the_next_check_is_due() -> None:
     """A tick that goes on would keep the next one from beginning."""
 
     async def story(scene: Scene) -> None:
-        await tick(scene.engine, scene.clock.now())
+        await run_pass(scene.engine, scene.clock.now())
 
     job = Undecided(0.5)
     play(story, world({"job": job, "disk": Says()}, {}, every=600))
@@ -712,12 +714,12 @@ def test_the_next_pass_is_due_by_the_first_run_of_the_last() -> None:
 
     async def story(scene: Scene) -> None:
         begun = scene.clock.now()
-        await scene.engine.check("job")
-        (run,) = await scene.engine.runs()
+        await scene.engine.run_check("job")
+        (run,) = await scene.engine.read_runs()
         assert 0.05 < run.after < 60
-        late = {"job": replace(run, at=shifted(begun, 25.0), duration=10.0, after=15.0)}
-        assert due(here, late, shifted(begun, 59)) == ["job"]
-        assert due(here, late, shifted(begun, 50)) == []
+        late = {"job": replace(run, at=shift_instant(begun, 25.0), duration=10.0, after=15.0)}
+        assert find_due_checks(here, late, shift_instant(begun, 59)) == ["job"]
+        assert find_due_checks(here, late, shift_instant(begun, 50)) == []
 
     play(story, here)
 
@@ -733,12 +735,12 @@ def test_blindness_is_counted_once_a_pass() -> None:
     job, book = Partly(0.01), Book()
 
     async def story(scene: Scene) -> None:
-        await scene.engine.check("job")
-        await scene.engine.deliver()
+        await scene.engine.run_check("job")
+        await scene.engine.deliver_due()
         assert [n.subject for n in book.got] == ["/scratch"]
         scene.clock.advance(60)
-        await scene.engine.check("job")
-        await scene.engine.deliver()
+        await scene.engine.run_check("job")
+        await scene.engine.deliver_due()
         assert [n.subject for n in book.got] == ["/scratch", ""]
 
     play(story, world({"job": job}, {"book": book}, blind_after=2))
@@ -752,7 +754,9 @@ class Until(Says):
         self.other, self.store = other, MemoryStore()
 
     def run(self, ctx: Context) -> Report:
-        wait_until(lambda: any(a.key.check == self.other for a in self.store.alerts()), self.other)
+        wait_until(
+            lambda: any(a.key.check == self.other for a in self.store.read_alerts()), self.other
+        )
         return super().run(ctx)
 
 
@@ -768,16 +772,16 @@ def _pass(cause: Until, known: bool) -> list[str]:
 
     async def story(scene: Scene) -> None:
         if known:
-            await scene.engine.look_at_self()
+            await scene.engine.check_self()
         cause.store = scene.store
         if known:
-            await asyncio.gather(scene.engine.check("space"), scene.engine.check("sizes"))
-            await scene.engine.deliver()
+            await asyncio.gather(scene.engine.run_check("space"), scene.engine.run_check("sizes"))
+            await scene.engine.deliver_due()
         else:
-            await tick(scene.engine, scene.clock.now())
+            await run_pass(scene.engine, scene.clock.now())
 
     play(story, replace(begun, checks=checks, plan=plan))
-    return [f"{n.check}: {n.note}" for n in book.got if n.check != housekeeping.NAME]
+    return [f"{n.check}: {n.note}" for n in book.got if n.check != housekeeping.SELF_CHECK_NAME]
 
 
 def test_an_effect_that_is_seen_before_its_cause_is_not_told_by_itself() -> None:

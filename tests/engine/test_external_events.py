@@ -12,7 +12,7 @@ from sentinel.core.cluster import Node, Reservation
 from sentinel.core.errors import CannotTell, ChannelError
 from sentinel.core.model import Status
 from sentinel.core.values import Duration
-from sentinel.engine.external_events import MOST
+from sentinel.engine.external_events import MAX_ASKED_ALERTS
 from sentinel.testing import START
 from tests.engine.test_lives import Nodes
 from tests.engine.worlds import Book, Says, Scene, play, world
@@ -46,16 +46,16 @@ def test_a_maintenance_in_slurm_silences_until_its_end() -> None:
     a_world.calendar = slurm
 
     async def story(scene: Scene) -> None:
-        await scene.engine.hear()
+        await scene.engine.poll_external_events()
         slurm.told = None
-        await scene.engine.check("disk")
+        await scene.engine.run_check("disk")
         for seconds in (3599, 1):
-            await scene.engine.deliver()
+            await scene.engine.deliver_due()
             assert book.reasons == []
             scene.clock.advance(seconds)
-            await scene.engine.hear()
-            await scene.engine.review()
-        await scene.engine.deliver()
+            await scene.engine.poll_external_events()
+            await scene.engine.review_alerts()
+        await scene.engine.deliver_due()
 
     play(story, a_world)
     assert book.reasons == ["firing"]
@@ -68,18 +68,18 @@ def test_a_maintenance_that_is_called_off_ends_at_once() -> None:
     a_world.calendar = slurm
 
     async def story(scene: Scene) -> None:
-        await scene.engine.hear()
-        await scene.engine.check("disk")
+        await scene.engine.poll_external_events()
+        await scene.engine.run_check("disk")
         slurm.told = ()
         scene.clock.advance(60)
-        await scene.engine.hear()
-        await scene.engine.deliver()
+        await scene.engine.poll_external_events()
+        await scene.engine.deliver_due()
         assert book.reasons == ["firing"]
         slurm.told = (replace(ALL, name="again"),)
-        await scene.engine.hear()
+        await scene.engine.poll_external_events()
         disk.status = Status.OK
-        await scene.engine.check("disk")
-        await scene.engine.deliver()
+        await scene.engine.run_check("disk")
+        await scene.engine.deliver_due()
 
     play(story, a_world)
     assert book.reasons == ["firing", "resolved"]
@@ -114,17 +114,17 @@ def test_an_acknowledgement_given_elsewhere_counts_here(caplog: pytest.LogCaptur
     a_world.plan = replace(a_world.plan, routes=[route])
 
     async def story(scene: Scene) -> None:
-        await scene.engine.check("disk")
-        await scene.engine.hear()
-        await scene.engine.deliver()
-        [alert] = [a.id for a in scene.store.alerts() if a.firing]
+        await scene.engine.run_check("disk")
+        await scene.engine.poll_external_events()
+        await scene.engine.deliver_due()
+        [alert] = [a.id for a in scene.store.read_alerts() if a.firing]
         pager.acks = {alert: "Ann at PagerDuty"}
         pager.others = {"none-of-ours": "Bob"}
         for _ in range(3):
             scene.clock.advance(7200)
-            await scene.engine.hear()
-            await scene.engine.review()
-            await scene.engine.deliver()
+            await scene.engine.poll_external_events()
+            await scene.engine.review_alerts()
+            await scene.engine.deliver_due()
         assert pager.asked == [alert, alert]
 
     play(story, a_world)
@@ -141,12 +141,12 @@ def test_a_service_that_does_not_answer_disturbs_nothing(caplog: pytest.LogCaptu
     disk, pager = Says(Status.CRITICAL), Pager()
 
     async def story(scene: Scene) -> None:
-        await scene.engine.check("disk")
+        await scene.engine.run_check("disk")
         pager.deaf = ChannelError("https://api.pagerduty.com answered 503")
         for _ in range(3):
-            await scene.engine.hear()
+            await scene.engine.poll_external_events()
         pager.deaf = None
-        await scene.engine.hear()
+        await scene.engine.poll_external_events()
 
     play(story, world({"disk": disk}, {"pager": pager}))
     assert len([r for r in caplog.records if "acknowledgements" in r.getMessage()]) == 1
@@ -155,22 +155,25 @@ def test_a_service_that_does_not_answer_disturbs_nothing(caplog: pytest.LogCaptu
 
 def test_very_many_alerts_have_their_turns() -> None:
     """A round asks about so many at most; all are asked about in the end."""
-    nodes, pager = Nodes({f"n{i}": Status.CRITICAL for i in range(2 * MOST + 1)}), Pager()
+    nodes, pager = (
+        Nodes({f"n{i}": Status.CRITICAL for i in range(2 * MAX_ASKED_ALERTS + 1)}),
+        Pager(),
+    )
 
     async def story(scene: Scene) -> None:
-        await scene.engine.check("nodes")
-        await scene.engine.hear()
-        assert len(pager.asked) == MOST
+        await scene.engine.run_check("nodes")
+        await scene.engine.poll_external_events()
+        assert len(pager.asked) == MAX_ASKED_ALERTS
         for _ in range(3):
-            await scene.engine.hear()
+            await scene.engine.poll_external_events()
 
     play(story, world({"nodes": nodes}, {"pager": pager}))
-    assert len(set(pager.asked)) == 2 * MOST + 1
+    assert len(set(pager.asked)) == 2 * MAX_ASKED_ALERTS + 1
 
 
 def test_a_channel_that_hangs_is_left_alone_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """A round has its own end, whoever is asked."""
-    monkeypatch.setattr("sentinel.engine.engine.HEARING_LIMIT", 0.05)
+    monkeypatch.setattr("sentinel.engine.engine.HEARING_TIMEOUT_S", 0.05)
     disk, pager = Says(Status.CRITICAL), Pager()
 
     async def never(alerts: Sequence[str]) -> dict[str, str]:
@@ -180,7 +183,7 @@ def test_a_channel_that_hangs_is_left_alone_in_time(monkeypatch: pytest.MonkeyPa
     pager.acknowledged = never  # type: ignore[method-assign]
 
     async def story(scene: Scene) -> None:
-        await scene.engine.check("disk")
-        await scene.engine.hear()
+        await scene.engine.run_check("disk")
+        await scene.engine.poll_external_events()
 
     play(story, world({"disk": disk}, {"pager": pager}))

@@ -6,10 +6,10 @@ from typing import Any, ClassVar
 import pytest
 
 from sentinel.core.clock import SECOND, Instant
-from sentinel.core.due import follow, next_run
-from sentinel.core.settings import CheckConfig, Common
+from sentinel.core.due import get_follow_interval_s, get_next_run
+from sentinel.core.settings import CheckCommon, CheckConfig
 from sentinel.core.values import Duration
-from sentinel.engine.runner import is_due
+from sentinel.engine.runner import is_scheduled_run
 from sentinel.plugin import Check
 
 UTC = timezone.utc
@@ -28,7 +28,9 @@ class Following(Check, frozen=True):
 
 def config(plugin: Any, cron: str | None = "0 3 * * *") -> CheckConfig:
     every = None if cron else Duration(300)
-    return CheckConfig(name="c", common=Common(kind="k", cron=cron, every=every), plugin=plugin)
+    return CheckConfig(
+        name="c", common=CheckCommon(kind="k", cron=cron, every=every), plugin=plugin
+    )
 
 
 def at(moment: datetime) -> Instant:
@@ -38,10 +40,10 @@ def at(moment: datetime) -> Instant:
 def test_it_runs_in_between() -> None:
     """A minute after its last run; others wait for their time, and `every` is what it says."""
     last = at(THREE)
-    assert next_run(config(Following()), last, last, UTC) == THREE + timedelta(minutes=1)
-    assert next_run(config(Plain()), last, last, UTC) == THREE + timedelta(days=1)
-    assert next_run(config(Following(), None), last, last, UTC) == THREE + timedelta(minutes=5)
-    assert follow(config(Following(), None)) is None
+    assert get_next_run(config(Following()), last, last, UTC) == THREE + timedelta(minutes=1)
+    assert get_next_run(config(Plain()), last, last, UTC) == THREE + timedelta(days=1)
+    assert get_next_run(config(Following(), None), last, last, UTC) == THREE + timedelta(minutes=5)
+    assert get_follow_interval_s(config(Following(), None)) is None
 
 
 @pytest.mark.parametrize(
@@ -49,11 +51,11 @@ def test_it_runs_in_between() -> None:
 )
 def test_its_own_time_is_told_from_those_in_between(minutes: float, due: bool) -> None:
     """Five minutes of being late are allowed."""
-    assert is_due(config(Following()), at(THREE + timedelta(minutes=minutes)), UTC) is due
+    assert is_scheduled_run(config(Following()), at(THREE + timedelta(minutes=minutes)), UTC) is due
 
 
 def test_others_are_always_due() -> None:
     """They are only run when they are."""
     now = at(THREE + timedelta(hours=5))
-    assert is_due(config(Plain()), now, UTC)
-    assert is_due(config(Following(), None), now, UTC)
+    assert is_scheduled_run(config(Plain()), now, UTC)
+    assert is_scheduled_run(config(Following(), None), now, UTC)

@@ -1,7 +1,7 @@
 """The state forgets what is old, whoever keeps house."""
 
 from sentinel.core.clock import Instant
-from sentinel.engine.tick import tick
+from sentinel.engine.tick import run_pass
 from sentinel.store.memory import MemoryStore
 from tests.engine.worlds import Book, Says, Scene, play, world
 
@@ -25,10 +25,10 @@ def test_ticks_forget_once_an_hour() -> None:
     async def story(scene: Scene) -> None:
         for minutes, pruned in ((0, 1), (1, 1), (58, 1), (2, 2), (1, 2)):
             scene.clock.advance(minutes * 60.0)
-            await tick(scene.engine, scene.clock.now(), everything=True)
+            await run_pass(scene.engine, scene.clock.now(), everything=True)
             assert store.pruned == pruned
         scene.clock.jump(-100 * 86400.0)
-        await tick(scene.engine, scene.clock.now(), everything=True)
+        await run_pass(scene.engine, scene.clock.now(), everything=True)
         assert store.pruned == 3
 
     play(story, world({"fs": Says()}, {"book": Book()}), store)

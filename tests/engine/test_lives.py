@@ -116,18 +116,18 @@ async def act(scene: Scene, nodes: Nodes, mail: Book, step: tuple[Any, ...]) -> 
             mail.error = ChannelError("down") if down else None
         case ("silence", subject, seconds):
             now = scene.clock.now().wall
-            scene.store.silence(
+            scene.store.put_silence(
                 Silence(
                     id=subject, match=Match(subject=subject), starts=now, ends=now + seconds * 10**6
                 )
             )
         case ("ack", subject):
-            for alert in scene.store.alerts():
+            for alert in scene.store.read_alerts():
                 if alert.key.subject == subject and alert.firing:
-                    scene.store.acknowledge(Ack(alert=alert.id, at=scene.clock.now()))
-    await scene.engine.check("nodes")
-    await scene.engine.review()
-    await scene.engine.deliver()
+                    scene.store.put_ack(Ack(alert=alert.id, at=scene.clock.now()))
+    await scene.engine.run_check("nodes")
+    await scene.engine.review_alerts()
+    await scene.engine.deliver_due()
 
 
 @pytest.mark.long
@@ -154,8 +154,8 @@ def test_whatever_happens_people_hear_sense_and_everything(steps: list[tuple[Any
                 await settle(scene, nodes, mail)
 
         play(story, a_world, store)
-    assert store.outbox() == []
-    assert [a.key for a in store.alerts() if a.firing and a.key.subject in SUBJECTS] == []
+    assert store.read_outbox() == []
+    assert [a.key for a in store.read_alerts() if a.firing and a.key.subject in SUBJECTS] == []
     for channel in (mail, book):
         for messages in listen(channel.got).values():
             assert assert_sense(messages) == "good"
@@ -167,9 +167,9 @@ async def settle(scene: Scene, nodes: Nodes, mail: Book) -> None:
     nodes.statuses = dict.fromkeys(SUBJECTS, OK)
     for _ in range(26):
         scene.clock.advance(3600)
-        await scene.engine.check("nodes")
-        await scene.engine.review()
-        await scene.engine.deliver()
+        await scene.engine.run_check("nodes")
+        await scene.engine.review_alerts()
+        await scene.engine.deliver_due()
 
 
 def test_a_first_message_is_never_lost() -> None:
@@ -177,9 +177,9 @@ def test_a_first_message_is_never_lost() -> None:
     nodes, mail, book = Nodes({"a": CRIT}), Flaky(7, 0.5), Flaky(8, 0.5)
 
     async def story(scene: Scene) -> None:
-        await scene.engine.check("nodes")
+        await scene.engine.run_check("nodes")
         for _ in range(60):
-            await scene.engine.deliver()
+            await scene.engine.deliver_due()
             scene.clock.advance(60)
 
     play(story, world({"nodes": nodes}, {"mail": mail, "book": book}))
@@ -192,16 +192,16 @@ def test_500_nodes_that_fail_in_one_pass_are_one_message_a_channel() -> None:
     nodes, mail, book = Nodes({f"n{i}": CRIT for i in range(500)}), Grouped(), Book()
 
     async def story(scene: Scene) -> None:
-        await scene.engine.check("nodes")
-        await scene.engine.drain(30)
+        await scene.engine.run_check("nodes")
+        await scene.engine.drain_outbox(30)
         nodes.statuses = dict.fromkeys(nodes.statuses, OK)
-        await scene.engine.check("nodes")
-        await scene.engine.drain(30)
+        await scene.engine.run_check("nodes")
+        await scene.engine.drain_outbox(30)
 
     store = play(story, world({"nodes": nodes}, {"mail": mail, "book": book}))
     assert mail.sizes == [500, 500]
     assert len(book.got) == 1000
-    assert store.outbox() == []
+    assert store.read_outbox() == []
 
 
 def test_four_days_with_one_send_in_twenty_failing_lose_nothing() -> None:
@@ -218,18 +218,18 @@ def test_four_days_with_one_send_in_twenty_failing_lose_nothing() -> None:
             if dice.random() < 0.035:
                 await act(scene, nodes, mail, ("silence", name, 7200))
             scene.clock.advance(300)
-            await scene.engine.check("nodes")
-            await scene.engine.review()
-            await scene.engine.deliver()
+            await scene.engine.run_check("nodes")
+            await scene.engine.review_alerts()
+            await scene.engine.deliver_due()
         nodes.statuses = dict.fromkeys(nodes.statuses, OK)
         for _ in range(40):
             scene.clock.advance(3600)
-            await scene.engine.check("nodes")
-            await scene.engine.review()
-            await scene.engine.deliver()
+            await scene.engine.run_check("nodes")
+            await scene.engine.review_alerts()
+            await scene.engine.deliver_due()
 
     store = play(story, world({"nodes": nodes}, {"mail": mail, "book": book}))
-    assert store.outbox() == []
+    assert store.read_outbox() == []
     heard = [listen(channel.got) for channel in (mail, book)]
     assert sum(len(m) for m in heard[0].values()) > 100
     assert {s: [m.key for m in told] for s, told in heard[0].items()} == (

@@ -14,7 +14,7 @@ from sentinel.alerting.state_machine import FlapPolicy
 from sentinel.core.errors import ChannelError
 from sentinel.core.model import Notification, Receipt, Status
 from sentinel.core.values import Duration
-from sentinel.engine.engine import World
+from sentinel.engine.engine import RuntimeConfig
 from sentinel.store.memory import MemoryStore
 from sentinel.testing import ManualClock
 from tests.engine.plain import ESCALATE, Plain
@@ -60,7 +60,7 @@ class Life:
         names = ("mail", "group", "gate", "book", "sms")
         return {name: getattr(self, name) for name in names}
 
-    def _world(self) -> World:
+    def _world(self) -> RuntimeConfig:
         made = world({"nodes": self.nodes}, self.channels)
         still = FlapPolicy(changes=0)
         policies = {n: replace(p, flap=still) for n, p in made.plan.policies.items()}
@@ -75,9 +75,9 @@ class Life:
         self._act(step)
         now = self.clock.now()
         self.model.see(dict(self.nodes.statuses), now.mono / 10**6, now.wall / 10**6)
-        await scene.engine.check("nodes")
-        await scene.engine.review()
-        await scene.engine.deliver()
+        await scene.engine.run_check("nodes")
+        await scene.engine.review_alerts()
+        await scene.engine.deliver_due()
 
     def _act(self, step: Step) -> None:
         match step:
@@ -103,14 +103,14 @@ class Life:
         wall = self.clock.now().wall
         ends = wall + seconds * 10**6
         match = Match(check="nodes", subject=subject)
-        self.store.silence(Silence(id=subject, match=match, starts=0, ends=ends))
+        self.store.put_silence(Silence(id=subject, match=match, starts=0, ends=ends))
         self.model.silent_until[subject] = ends / 10**6
 
     def _ack(self, subject: str) -> None:
         """Somebody acknowledges what they see: the alerts as they were before this look."""
-        for alert in self.store.alerts():
+        for alert in self.store.read_alerts():
             if alert.key.subject == subject and alert.firing:
-                self.store.acknowledge(Ack(alert=alert.id, at=self.clock.now()))
+                self.store.put_ack(Ack(alert=alert.id, at=self.clock.now()))
         self.model.ack(subject)
 
     async def settle(self, scene: Scene) -> None:
@@ -156,7 +156,7 @@ def test_people_hear_what_the_model_says(steps: list[Step]) -> None:
     channel that takes messages in the end has heard each of them, once, in order. One that
     refused for good for a while has heard of everything that was not overtaken."""
     life = lived(steps)
-    assert life.store.outbox() == []
+    assert life.store.read_outbox() == []
     for subject in SUBJECTS:
         for name in ("mail", "group", "book", "sms"):
             wanted = life.model.heard[name, subject]
@@ -202,7 +202,7 @@ def refused_sense(life: Life, subject: str) -> None:
 def dropped(life: Life) -> list[tuple[str, str]]:
     """Subject and reason of all that was never sent."""
     alerts = {n.alert for n in life.book.got}
-    told = [d for alert in alerts for d in life.store.deliveries(alert)]
+    told = [d for alert in alerts for d in life.store.read_deliveries(alert)]
     return [(row.notification.subject, why) for row, sent, why in told if sent is None]
 
 

@@ -7,16 +7,16 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from sentinel.alerting.orders import Said, acknowledge
-from sentinel.alerting.slurm_maintenance import orders as maintenances
-from sentinel.alerting.state_machine import Policy
+from sentinel.alerting.orders import Author, acknowledge_alert
+from sentinel.alerting.slurm_maintenance import maintenance_changes as maintenances
+from sentinel.alerting.state_machine import AlertPolicy
 from sentinel.core.clock import SECOND
 from sentinel.core.cluster import Reservation
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import Finding, Report, Status
 from sentinel.core.ports import Context
 from sentinel.engine import housekeeping
-from sentinel.engine.engine import World
+from sentinel.engine.engine import RuntimeConfig
 from sentinel.testing import ALL_SEEN, START
 from tests.engine.worlds import Grouped, Scene, play, world
 from tests.kinds import PlainCheck
@@ -81,14 +81,14 @@ class Night:
         self.checks, self.mail = {name: Sees() for name in KINDS}, Grouped()
 
     @property
-    def world(self) -> World:
+    def world(self) -> RuntimeConfig:
         made = world(dict(self.checks), {"mail": self.mail}, blind_after=1)
         configs = {
             name: replace(config, common=replace(config.common, kind=KINDS[name]))
             for name, config in made.checks.items()
         }
-        policies = {name: Policy(kind=kind, blind_after=1) for name, kind in KINDS.items()}
-        policies[housekeeping.NAME] = housekeeping.POLICY
+        policies = {name: AlertPolicy(kind=kind, blind_after=1) for name, kind in KINDS.items()}
+        policies[housekeeping.SELF_CHECK_NAME] = housekeeping.SELF_CHECK_POLICY
         return replace(made, checks=configs, plan=replace(made.plan, policies=policies))
 
     def happens(self, *seen: Seen) -> None:
@@ -102,8 +102,8 @@ class Night:
         """All checks at once, causes last, then what is told: of whom, and in how many messages."""
         scene.clock.advance(after)
         said, sent = len(self.mail.got), len(self.mail.sizes)
-        await asyncio.gather(*(scene.engine.check(name) for name in reversed(KINDS)))
-        await scene.engine.deliver()
+        await asyncio.gather(*(scene.engine.run_check(name) for name in reversed(KINDS)))
+        await scene.engine.deliver_due()
         return {n.subject for n in self.mail.got[said:]}, len(self.mail.sizes) - sent
 
     @property
@@ -152,10 +152,10 @@ def test_what_was_acknowledged_yesterday_hides_nothing_of_today() -> None:
         await night.passes(scene)
         night.happens(out)
         assert await night.passes(scene) == ({"n1"}, 1)
-        said: Any = Said("ann", "cli", "RMA tomorrow")
+        said: Any = Author("ann", "cli", "RMA tomorrow")
         for alert in await scene.engine.alerts():
-            await scene.engine.order(acknowledge([alert], alert.id, said, scene.clock.now()))
-        await scene.engine.deliver()
+            await scene.engine.order(acknowledge_alert([alert], alert.id, said, scene.clock.now()))
+        await scene.engine.deliver_due()
         assert await night.passes(scene, 86_400) == (set(), 0)
         night.happens(out, dead, HUNG)
         assert await night.passes(scene) == ({"ann/llm", "ctl"}, 2)

@@ -261,7 +261,7 @@ def test_what_one_told_alone_another_ends(
         monkeypatch.setenv("XDG_RUNTIME_DIR", str(here))
         back = open_store(postgres_url, other.clock.now()).store
         with nullcontext() if leads else pytest.raises(StoreBusy):
-            back.lead("here", other.clock.now())
+            back.take_lead("here", other.clock.now())
         back.close()
         assert leads or not list(here.rglob("journal-*"))  # who leads casts a copy of its own
         monkeypatch.setenv("XDG_RUNTIME_DIR", str(there))
@@ -278,7 +278,7 @@ def test_what_one_told_alone_another_ends(
     (first,) = (a for c, r, a in told if (c, r) == ("at-once", "firing"))
     began, second = (a for c, r, a in told if (c, r) == ("never", "firing"))
     assert began != second
-    assert sorted(t for t in told if t[0] != housekeeping.NAME) == sorted(
+    assert sorted(t for t in told if t[0] != housekeeping.SELF_CHECK_NAME) == sorted(
         [
             ("at-once", "firing", first),
             ("at-once", "resolved", first),
@@ -312,7 +312,7 @@ def test_an_end_that_one_could_not_tell_another_tells(
             monkeypatch.setenv("XDG_RUNTIME_DIR", str(here))
             back = open_store(postgres_url, other.clock.now()).store
             with pytest.raises(StoreBusy):
-                back.lead("here", other.clock.now())
+                back.take_lead("here", other.clock.now())
             back.close()
             monkeypatch.setenv("XDG_RUNTIME_DIR", str(there))
 

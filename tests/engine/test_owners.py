@@ -9,7 +9,7 @@ from sentinel.core.errors import ChannelError
 from sentinel.core.model import Finding, Notification, Receipt, Report, Status
 from sentinel.core.ports import Context
 from sentinel.core.settings import ChannelCommon
-from sentinel.engine.engine import World
+from sentinel.engine.engine import RuntimeConfig
 from sentinel.store.memory import MemoryStore
 from sentinel.testing import ALL_SEEN, ManualClock
 from tests.engine.worlds import Book, Grouped, Scene, play, world
@@ -55,7 +55,7 @@ class Mail(Book):
         return Receipt("taken")
 
 
-def lab(check: Jobs, mail: Mail, oncall: Book | None = None) -> World:
+def lab(check: Jobs, mail: Mail, oncall: Book | None = None) -> RuntimeConfig:
     found = world({"jobs": check}, {"mail": mail, **({"oncall": oncall} if oncall else {})})
     found.plan = replace(found.plan, personal=["mail"], channels=["mail"])
     if oncall:
@@ -68,8 +68,8 @@ def test_each_user_has_one_message_with_their_own() -> None:
     mail = Mail()
 
     async def story(scene: Scene) -> None:
-        await scene.engine.check("jobs")
-        await scene.engine.deliver()
+        await scene.engine.run_check("jobs")
+        await scene.engine.deliver_due()
 
     play(story, lab(Jobs("ann/a", "bob/a", "ann/b"), mail))
     assert mail.mails == [("ann", ["ann/a", "ann/b"]), ("bob", ["bob/a"])]
@@ -82,16 +82,16 @@ def test_one_user_who_cannot_be_told_holds_up_nobody(permanent: bool) -> None:
     mail.errors["ann"] = ChannelError("no such user", permanent=permanent, reason="recipient")
 
     async def story(scene: Scene) -> None:
-        await scene.engine.check("jobs")
-        await scene.engine.deliver()
+        await scene.engine.run_check("jobs")
+        await scene.engine.deliver_due()
         assert [user for user, _ in mail.mails] == ["bob", "eve"]
         check.dead.append("bob/b")
-        await scene.engine.check("jobs")
-        await scene.engine.deliver()
+        await scene.engine.run_check("jobs")
+        await scene.engine.deliver_due()
         assert mail.mails[2:] == [("bob", ["bob/b"])]
         scene.clock.advance(301)
-        await scene.engine.deliver()
-        await scene.engine.deliver()
+        await scene.engine.deliver_due()
+        await scene.engine.deliver_due()
 
     play(story, lab(check, mail, oncall))
     assert [(n.subject, n.note) for n in oncall.got] == [
@@ -115,8 +115,8 @@ def test_a_server_that_is_down_is_asked_once() -> None:
     mail.errors = Down()
 
     async def story(scene: Scene) -> None:
-        await scene.engine.check("jobs")
-        await scene.engine.deliver()
+        await scene.engine.run_check("jobs")
+        await scene.engine.deliver_due()
 
     play(story, lab(Jobs("ann/a", "bob/a"), mail))
     assert tries == ["ann"]
@@ -130,19 +130,19 @@ def test_a_user_hears_so_often_a_day_and_others_as_before() -> None:
 
     async def before(scene: Scene) -> None:
         for number in range(1, 4):
-            await scene.engine.check("jobs")
-            await scene.engine.deliver()
+            await scene.engine.run_check("jobs")
+            await scene.engine.deliver_due()
             scene.clock.advance(3600)
             check.dead.append(f"ann/{number}")
 
     async def after(scene: Scene) -> None:
         check.dead.append("bob/0")
-        await scene.engine.check("jobs")
-        wait = await scene.engine.deliver()
+        await scene.engine.run_check("jobs")
+        wait = await scene.engine.deliver_due()
         assert wait == DAY - 3 * 3600
         assert mail.mails[2:] == [("bob", ["bob/0"])]
         scene.clock.advance(wait)
-        await scene.engine.deliver()
+        await scene.engine.deliver_due()
 
     play(before, lab(check, mail), store, clock)
     assert mail.mails == [("ann", ["ann/0"]), ("ann", ["ann/1"])]
@@ -160,8 +160,8 @@ def test_the_last_message_of_a_day_holds_all_of_that_user() -> None:
 
     async def story(scene: Scene) -> None:
         for name in ("jobs", "more"):
-            await scene.engine.check(name)
-        await scene.engine.deliver()
+            await scene.engine.run_check(name)
+        await scene.engine.deliver_due()
 
     play(story, a_world)
     assert mail.mails == [("ann", ["ann/a", "ann/b"]), ("bob", ["bob/a"])]
@@ -173,8 +173,8 @@ def test_what_is_about_nobody_goes_to_the_fallback() -> None:
     mail.errors[""] = ChannelError("names no user", permanent=True, reason="recipient")
 
     async def story(scene: Scene) -> None:
-        await scene.engine.check("jobs")
-        await scene.engine.deliver()
+        await scene.engine.run_check("jobs")
+        await scene.engine.deliver_due()
 
     play(story, lab(Jobs("/scratch"), mail, oncall))
     assert [n.subject for n in oncall.got] == ["/scratch"]
@@ -187,8 +187,8 @@ def test_the_fallback_hears_of_several_users_in_one_message() -> None:
         mail.errors[user] = ChannelError("no address", permanent=True, reason="recipient")
 
     async def story(scene: Scene) -> None:
-        await scene.engine.check("jobs")
-        await scene.engine.deliver()
+        await scene.engine.run_check("jobs")
+        await scene.engine.deliver_due()
 
     play(story, lab(Jobs("ann/a", "bob/a"), mail, oncall))
     assert oncall.sizes == [2]

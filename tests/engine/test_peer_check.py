@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from sentinel.channels.heartbeat import FilePulse, pulse
+from sentinel.channels.heartbeat import FilePulse, make_pulse
 from sentinel.config.settings import HeartbeatSettings
-from sentinel.core.clock import Instant, shifted
+from sentinel.core.clock import Instant, shift_instant
 from sentinel.core.errors import ChannelError, Invalid
 from sentinel.core.model import Status
 from sentinel.core.settings import FilePath, Secret
 from sentinel.core.values import Duration
 from sentinel.engine import peer_check
-from sentinel.engine.peer_check import Look, PeerWatch
+from sentinel.engine.peer_check import PeerLook, PeerWatch
 from sentinel.testing import START
 from tests.engine.worlds import Book, Says, Scene, play, world
 from tests.lab.fuse import Fuse
@@ -22,17 +22,17 @@ PATIENCE = 900.0
 
 
 def beat(path: Path, well: bool = True) -> None:
-    asyncio.run(FilePulse(str(path), 5.0).beat(well, ""))
+    asyncio.run(FilePulse(str(path), 5.0).send_heartbeat(well, ""))
 
 
 class Walk:
     """A watch, what it remembers, and a clock that walks."""
 
     def __init__(self, path: Path) -> None:
-        self.watch, self.seen = PeerWatch(FilePath(path), PATIENCE), Look(None, {})  # type: ignore[arg-type]
+        self.watch, self.seen = PeerWatch(FilePath(path), PATIENCE), PeerLook(None, {})  # type: ignore[arg-type]
 
     def at(self, seconds: float, base: Instant = START) -> Status:
-        self.seen = self.watch.look(self.seen.memory, shifted(base, seconds))
+        self.seen = self.watch.check_peer(self.seen.memory, shift_instant(base, seconds))
         return self.seen.finding.status
 
 
@@ -79,7 +79,7 @@ def test_a_clock_that_jumps_makes_nobody_dead(tmp_path: Path) -> None:
     walk = Walk(path)
     walk.at(0)
     jumped = Instant(wall=START.wall + 10**12, boot=START.boot, mono=START.mono + 60 * 10**6)
-    walk.seen = walk.watch.look(walk.seen.memory, jumped)
+    walk.seen = walk.watch.check_peer(walk.seen.memory, jumped)
     assert walk.seen.finding.status is Status.OK
 
 
@@ -89,7 +89,7 @@ def test_another_path_begins_anew(tmp_path: Path) -> None:
     walk.at(0)
     walk.watch = PeerWatch(str(tmp_path / "b"), PATIENCE)
     assert walk.at(900) is Status.OK
-    walk.seen = Look(walk.seen.finding, {"peer": ["?"]})
+    walk.seen = PeerLook(walk.seen.finding, {"peer": ["?"]})
     assert walk.at(1800) is Status.OK
 
 
@@ -97,7 +97,7 @@ def test_a_file_system_that_hangs_is_no_sign_of_life(
     fuse: Fuse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One process waits for it; the watch goes on."""
-    monkeypatch.setattr(peer_check, "LIMIT", 0.3)
+    monkeypatch.setattr(peer_check, "READ_TIMEOUT_S", 0.3)
     fuse.hold("open")
     walk = Walk(fuse.point / "data")
     assert [walk.at(0), walk.at(900)] == [Status.OK, Status.CRITICAL]
@@ -118,7 +118,7 @@ def test_a_sign_is_written_whole_and_never_twice_the_same(tmp_path: Path) -> Non
     """And leaves nothing else behind."""
     pulse_, path, seen = FilePulse(str(tmp_path / "own"), 5.0), tmp_path / "own", set()
     for _ in range(5):
-        asyncio.run(pulse_.beat(True, ""))
+        asyncio.run(pulse_.send_heartbeat(True, ""))
         seen.add(path.read_text())
     assert len(seen) == 5
     assert [p.name for p in tmp_path.iterdir()] == ["own"]
@@ -132,16 +132,16 @@ def test_people_hear_of_a_dead_peer_and_of_its_return(tmp_path: Path) -> None:
     beat(path)
 
     async def first(scene: Scene) -> None:
-        await scene.engine.look_at_self()
+        await scene.engine.check_self()
 
     async def second(scene: Scene) -> None:
         for seconds in (899, 1):
             scene.clock.advance(seconds)
-            await scene.engine.look_at_self()
-        await scene.engine.deliver()
-        await asyncio.to_thread(FilePulse(str(path), 5.0)._write)
-        await scene.engine.look_at_self()
-        await scene.engine.deliver()
+            await scene.engine.check_self()
+        await scene.engine.deliver_due()
+        await asyncio.to_thread(FilePulse(str(path), 5.0)._write_file)
+        await scene.engine.check_self()
+        await scene.engine.deliver_due()
 
     store = play(first, a_world)
     play(second, a_world, store)
@@ -166,4 +166,4 @@ def test_wrong_settings_are_refused(fields: dict[str, object], key: str) -> None
 
 def test_one_may_only_watch() -> None:
     """Then there is nothing to send."""
-    assert pulse(HeartbeatSettings(peer=FilePath("/a"))) is None
+    assert make_pulse(HeartbeatSettings(peer=FilePath("/a"))) is None

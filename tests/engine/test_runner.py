@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from sentinel.core.due import every
+from sentinel.core.due import get_interval_s
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import Finding, Report, Sample, Status
 from sentinel.core.ports import Context
-from sentinel.core.settings import CheckConfig, Common, FilePath
+from sentinel.core.settings import CheckCommon, CheckConfig, FilePath
 from sentinel.core.values import Duration, Size
-from sentinel.engine.runner import Runner
+from sentinel.engine.runner import CheckRunner
 from sentinel.plugin import Check
 from sentinel.testing import ALL_SEEN, context
 from tests.kinds import PlainCheck
@@ -62,7 +62,7 @@ class Hangs(PlainCheck):
 
 
 def config(plugin: object, **common: object) -> CheckConfig:
-    return CheckConfig(name="disks", common=Common(kind="fs", **common), plugin=plugin)  # type: ignore[arg-type]
+    return CheckConfig(name="disks", common=CheckCommon(kind="fs", **common), plugin=plugin)  # type: ignore[arg-type]
 
 
 def found(**changed: Any) -> Finding:
@@ -71,14 +71,14 @@ def found(**changed: Any) -> Finding:
 
 def test_a_good_run_says_that_the_check_sees() -> None:
     """So that an alert about its blindness can end."""
-    outcome = Runner().run(config(Says(Status.OK)), context())
+    outcome = CheckRunner().run(config(Says(Status.OK)), context())
     assert (outcome.itself.subject, outcome.itself.status) == ("", Status.OK)
     assert [f.subject for f in outcome.findings] == ["/scratch"]
 
 
 def test_a_blind_run_has_no_report() -> None:
     """And its reason is inert text."""
-    outcome = Runner().run(config(Blind()), context())
+    outcome = CheckRunner().run(config(Blind()), context())
     assert outcome.report is None
     assert (outcome.itself.status, outcome.itself.summary) == (
         Status.UNKNOWN,
@@ -88,14 +88,14 @@ def test_a_blind_run_has_no_report() -> None:
 
 def test_whose_words_they_are_stands_below() -> None:
     """First a line for a person, then what the other side said; one line where both have to go."""
-    outcome = Runner().run(config(Blind(("nobody answers", "slurm: \x1b[31mno"))), context())
+    outcome = CheckRunner().run(config(Blind(("nobody answers", "slurm: \x1b[31mno"))), context())
     shown = outcome.itself
     assert (shown.summary, shown.details) == ("nobody answers", "slurm: \\x1b[31mno")
 
 
 def test_a_bug_in_a_kind_is_an_unknown_not_a_crash() -> None:
     """Named with the kind, so that its author can be told."""
-    outcome = Runner().run(config(Broken()), context())
+    outcome = CheckRunner().run(config(Broken()), context())
     assert outcome.itself.summary.startswith(f"internal error of kind fs ({__file__}, line ")
     assert "): ZeroDivisionError" in outcome.itself.summary
 
@@ -107,7 +107,7 @@ def test_a_kind_that_does_not_say_how_much_it_saw_is_told_where_and_how() -> Non
         def run(self, ctx: Context) -> Report:
             return Report(findings=(found(),))  # type: ignore[call-arg]
 
-    outcome = Runner().run(config(Older()), context())
+    outcome = CheckRunner().run(config(Older()), context())
     assert outcome.report is None
     assert outcome.itself.status is Status.UNKNOWN
     line = Older.run.__code__.co_firstlineno + 1
@@ -147,7 +147,7 @@ def test_a_report_that_could_not_be_stored_and_read_again_is_a_bug_of_its_kind(
         def run(self, ctx: Context) -> Any:
             return told
 
-    outcome = Runner().run(config(Odd()), context())
+    outcome = CheckRunner().run(config(Odd()), context())
     assert outcome.report is None
     assert outcome.itself.summary.startswith(f"internal error of kind fs ({__file__}): ")
     assert why in outcome.itself.summary
@@ -160,20 +160,20 @@ def test_a_kind_that_ends_the_program_ends_its_run() -> None:
         def run(self, ctx: Context) -> Report:
             sys.exit(3)
 
-    outcome = Runner().run(config(Exits()), context())
+    outcome = CheckRunner().run(config(Exits()), context())
     assert outcome.itself.summary.endswith("): SystemExit(3)")
 
 
 def test_an_unknown_subject_makes_the_run_blind_in_part() -> None:
     """The others still count, and the word about the check names the unseen one."""
-    outcome = Runner().run(config(Says(Status.UNKNOWN)), context())
+    outcome = CheckRunner().run(config(Says(Status.UNKNOWN)), context())
     assert outcome.report is not None
     assert (outcome.itself.status, outcome.itself.summary) == (Status.UNKNOWN, "/scratch: so")
 
 
 def test_a_hanging_check_is_abandoned_once_and_not_piled_upon() -> None:
     """The second run starts nothing; after the first has ended, checks run again."""
-    runner, plugin = Runner(), Hangs()
+    runner, plugin = CheckRunner(), Hangs()
     check = config(plugin)
     first = runner.run(check, context(limit=-1.9))
     second = runner.run(check, context(limit=-1.9))
@@ -189,7 +189,7 @@ def test_a_hanging_check_is_abandoned_once_and_not_piled_upon() -> None:
 
 def test_a_check_that_was_configured_anew_does_not_wait_for_its_former_self() -> None:
     """The path that hangs was taken out of the file, which was reloaded."""
-    runner, plugin = Runner(), Hangs()
+    runner, plugin = CheckRunner(), Hangs()
     runner.run(config(plugin), context(limit=-1.9))
     assert runner.run(config(Says(Status.OK)), context()).itself.status is Status.OK
     plugin.let_go.set()
@@ -203,13 +203,13 @@ def test_severity_is_a_cap() -> None:
         (Status.OK, Status.OK),
         (Status.UNKNOWN, Status.UNKNOWN),
     ]:
-        outcome = Runner().run(config(Says(seen), severity="warning"), context())
+        outcome = CheckRunner().run(config(Says(seen), severity="warning"), context())
         assert outcome.findings[0].status is told
 
 
 def test_configured_labels_and_a_subject_are_added() -> None:
     """The empty subject belongs to the check itself, so a kind cannot claim it."""
-    outcome = Runner().run(config(Says(subject=""), labels={"team": "six"}), context())
+    outcome = CheckRunner().run(config(Says(subject=""), labels={"team": "six"}), context())
     assert outcome.findings[0].subject == "disks"
     assert outcome.findings[0].labels == {"team": "six"}
 
@@ -221,10 +221,10 @@ def test_interval_and_limit_come_from_the_file_then_the_kind_then_the_default() 
         EVERY = 300.0
         TIMEOUT = 5.0
 
-    assert (every(config(Says())), config(Says()).limit) == (60.0, 30.0)
-    assert (every(config(Own())), config(Own()).limit) == (300.0, 5.0)
+    assert (get_interval_s(config(Says())), config(Says()).timeout_s) == (60.0, 30.0)
+    assert (get_interval_s(config(Own())), config(Own()).timeout_s) == (300.0, 5.0)
     file = config(Own(), every=Duration(7), timeout=Duration(3))
-    assert (every(file), file.limit) == (7.0, 3.0)
+    assert (get_interval_s(file), file.timeout_s) == (7.0, 3.0)
 
 
 def test_what_leaves_a_run_is_plain_data() -> None:
@@ -242,7 +242,7 @@ def test_what_leaves_a_run_is_plain_data() -> None:
                 coverage=ALL_SEEN, findings=(found,), samples=samples, memory={path: [{"p": path}]}
             )
 
-    report = Runner().run(config(Paths()), context()).report
+    report = CheckRunner().run(config(Paths()), context()).report
     assert report is not None
     assert report.memory is not None
     texts = [report.findings[0].subject, report.findings[0].values["mount"]]

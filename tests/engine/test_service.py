@@ -15,14 +15,14 @@ from msgspec.structs import replace
 from sentinel.core.errors import Fenced, SentinelError
 from sentinel.core.model import Batch, Status
 from sentinel.engine.engine import Engine
-from sentinel.engine.runtime import World
-from sentinel.engine.service import FIRST_BEAT, Service
+from sentinel.engine.runtime import RuntimeConfig
+from sentinel.engine.service import FIRST_BEAT_AFTER_S, SentinelService
 from sentinel.store.memory import MemoryStore
 from sentinel.testing import ManualClock
 from tests.engine.worlds import Book, Says, world
 
 PATIENCE = 20.0
-Story = Callable[[Service, Engine], Awaitable[None]]
+Story = Callable[[SentinelService, Engine], Awaitable[None]]
 
 
 class Systemd:
@@ -57,19 +57,21 @@ def systemd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):  # type: ignore[no
     found.close()
 
 
-def a_world(*names: str) -> World:
+def a_world(*names: str) -> RuntimeConfig:
     return world({name: Says(Status.CRITICAL) for name in names}, {"book": Book()})
 
 
-def serve(story: Story, reload: Callable[[], World], store: MemoryStore | None = None) -> None:
+def serve(
+    story: Story, reload: Callable[[], RuntimeConfig], store: MemoryStore | None = None
+) -> None:
     """A service that obeys signals while the story is told; not started."""
 
     async def main() -> None:
         engine = Engine(a_world("old"), store or MemoryStore(), ManualClock())
-        service = Service(engine, reload)
-        service.listen()
+        service = SentinelService(engine, reload)
+        service.install_signal_handlers()
         await asyncio.wait_for(story(service, engine), PATIENCE)
-        service.stop()
+        service.request_stop()
 
     asyncio.run(main())
 
@@ -78,8 +80,10 @@ def hang_up() -> None:
     os.kill(os.getpid(), signal.SIGHUP)
 
 
-async def started(service: Service, engine: Engine, systemd: Systemd) -> asyncio.Future[None]:
-    await engine.start("test")
+async def started(
+    service: SentinelService, engine: Engine, systemd: Systemd
+) -> asyncio.Future[None]:
+    await engine.start_leading("test")
     running = asyncio.ensure_future(service.run())
     await systemd.wait("READY=1")
     return running
@@ -88,13 +92,13 @@ async def started(service: Service, engine: Engine, systemd: Systemd) -> asyncio
 def test_a_standby_takes_up_a_new_file_and_leads_with_it(systemd: Systemd) -> None:
     """It is ready again afterwards: systemd would wait for that for ever."""
 
-    async def story(service: Service, engine: Engine) -> None:
+    async def story(service: SentinelService, engine: Engine) -> None:
         hang_up()
         await systemd.wait("RELOADING=1")
         await systemd.wait("READY=1\nSTATUS=standing by, 2 checks")
         running = await started(service, engine, systemd)
         assert set(engine.world.checks) == {"new", "newer"}
-        service.stop()
+        service.request_stop()
         await running
 
     serve(story, lambda: a_world("new", "newer"))
@@ -106,16 +110,16 @@ def test_a_reload_that_fails_keeps_the_old_file_and_is_over(
 ) -> None:
     """Whatever it fails of."""
 
-    def reload() -> World:
+    def reload() -> RuntimeConfig:
         raise error
 
-    async def story(service: Service, engine: Engine) -> None:
+    async def story(service: SentinelService, engine: Engine) -> None:
         running = await started(service, engine, systemd)
         hang_up()
         await systemd.wait("RELOADING=1")
         await systemd.wait("READY=1\nSTATUS=watching, 1 checks")
         assert set(engine.world.checks) == {"old"}
-        service.stop()
+        service.request_stop()
         await running
 
     serve(story, reload)
@@ -125,13 +129,13 @@ def test_of_two_reloads_the_later_one_counts(systemd: Systemd) -> None:
     """Also where the first takes longer: Slurm may be asked for its name meanwhile."""
     files, slow = ["first", "second"], Event()
 
-    def reload() -> World:
+    def reload() -> RuntimeConfig:
         name = files.pop(0)
         if name == "first":
             assert slow.wait(PATIENCE)
         return a_world(name)
 
-    async def story(service: Service, engine: Engine) -> None:
+    async def story(service: SentinelService, engine: Engine) -> None:
         running = await started(service, engine, systemd)
         hang_up()
         await systemd.wait("RELOADING=1")
@@ -141,7 +145,7 @@ def test_of_two_reloads_the_later_one_counts(systemd: Systemd) -> None:
         await systemd.wait("READY=1")
         await systemd.wait("READY=1")
         assert set(engine.world.checks) == {"second"}
-        service.stop()
+        service.request_stop()
         await running
 
     serve(story, reload)
@@ -160,7 +164,7 @@ def test_a_leader_that_finds_at_a_reload_that_it_is_none_ends(systemd: Systemd) 
 
     store = Taken()
 
-    async def story(service: Service, engine: Engine) -> None:
+    async def story(service: SentinelService, engine: Engine) -> None:
         running = await started(service, engine, systemd)
         while not await engine.alerts():
             await asyncio.sleep(0.01)
@@ -176,7 +180,7 @@ def test_a_new_time_zone_rules_the_calendar_from_the_reload_on(systemd: Systemd)
     """`cron` and what people read of it must speak of one clock."""
     nepal = timezone(timedelta(hours=5, minutes=45))
 
-    def reload() -> World:
+    def reload() -> RuntimeConfig:
         new = a_world("nightly")
         config = new.checks["nightly"]
         common = replace(config.common, cron="0 3 * * *")
@@ -184,7 +188,7 @@ def test_a_new_time_zone_rules_the_calendar_from_the_reload_on(systemd: Systemd)
         new.zone = nepal
         return new
 
-    async def story(service: Service, engine: Engine) -> None:
+    async def story(service: SentinelService, engine: Engine) -> None:
         running = await started(service, engine, systemd)
         hang_up()
         await systemd.wait("RELOADING=1")
@@ -192,7 +196,7 @@ def test_a_new_time_zone_rules_the_calendar_from_the_reload_on(systemd: Systemd)
         (job,) = service._schedule._scheduler.get_jobs()
         at = job.trigger.get_next_fire_time(None, datetime.now(timezone.utc))
         assert (at.astimezone(nepal).hour, at.astimezone(nepal).minute) == (3, 0)
-        service.stop()
+        service.request_stop()
         await running
 
     serve(story, reload)
@@ -203,22 +207,22 @@ def test_a_heartbeat_that_comes_with_a_reload_is_heard_at_once(systemd: Systemd)
     heard = asyncio.Event()
 
     class Outside:
-        async def begin(self) -> None:
+        async def announce_start(self) -> None:
             """Nothing."""
 
-        async def beat(self, well: bool, text: str) -> None:
+        async def send_heartbeat(self, well: bool, text: str) -> None:
             heard.set()
 
-    def reload() -> World:
+    def reload() -> RuntimeConfig:
         new = a_world("old")
         new.pulse, new.pulse_every = Outside(), 0.01
         return new
 
-    async def story(service: Service, engine: Engine) -> None:
+    async def story(service: SentinelService, engine: Engine) -> None:
         running = await started(service, engine, systemd)
         hang_up()
-        await asyncio.wait_for(heard.wait(), FIRST_BEAT / 2)
-        service.stop()
+        await asyncio.wait_for(heard.wait(), FIRST_BEAT_AFTER_S / 2)
+        service.request_stop()
         await running
 
     serve(story, reload)

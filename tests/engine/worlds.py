@@ -6,14 +6,14 @@ from datetime import timezone
 
 from msgspec import Struct
 
-from sentinel.alerting.processor import Plan
-from sentinel.alerting.state_machine import Policy
+from sentinel.alerting.processor import NotificationPlan
+from sentinel.alerting.state_machine import AlertPolicy
 from sentinel.core.errors import CannotTell, ChannelError
 from sentinel.core.model import Finding, Notification, Receipt, Report, Status
 from sentinel.core.ports import Context
-from sentinel.core.settings import CheckConfig, Common
+from sentinel.core.settings import CheckCommon, CheckConfig
 from sentinel.engine import housekeeping
-from sentinel.engine.engine import Engine, World
+from sentinel.engine.engine import Engine, RuntimeConfig
 from sentinel.plugin import Channel
 from sentinel.store.memory import MemoryStore
 from sentinel.testing import ALL_SEEN, FixedSlurm, ManualClock
@@ -58,7 +58,7 @@ class Book(PlainChannel):
     @property
     def reasons(self) -> list[str]:
         """In the order in which they came, sentinel's words about itself left out."""
-        return [n.reason for n in self.got if n.check != housekeeping.NAME]
+        return [n.reason for n in self.got if n.check != housekeeping.SELF_CHECK_NAME]
 
 
 class Grouped(Book):
@@ -83,28 +83,31 @@ class Scene(Struct):
     clock: ManualClock
 
 
-def world(checks: dict[str, object], channels: dict[str, Channel], **common: object) -> World:
+def world(
+    checks: dict[str, object], channels: dict[str, Channel], **common: object
+) -> RuntimeConfig:
     configs = {
-        name: CheckConfig(name=name, common=Common(kind="fs", **common), plugin=plugin)  # type: ignore[arg-type]
+        name: CheckConfig(name=name, common=CheckCommon(kind="fs", **common), plugin=plugin)  # type: ignore[arg-type]
         for name, plugin in checks.items()
     }
     policies = {
-        name: Policy(kind="fs", blind_after=c.common.blind_after) for name, c in configs.items()
+        name: AlertPolicy(kind="fs", blind_after=c.common.blind_after)
+        for name, c in configs.items()
     }
-    plan = Plan(
+    plan = NotificationPlan(
         cluster="lab",
-        policies=policies | {housekeeping.NAME: housekeeping.POLICY},
+        policies=policies | {housekeeping.SELF_CHECK_NAME: housekeeping.SELF_CHECK_POLICY},
         channels=list(channels),
         zone=timezone.utc,
     )
-    return World(
+    return RuntimeConfig(
         checks=configs, channels=channels, plan=plan, slurm=FixedSlurm(), zone=timezone.utc
     )
 
 
 def play(
     story: Callable[[Scene], Awaitable[None]],
-    a_world: World,
+    a_world: RuntimeConfig,
     store: MemoryStore | None = None,
     clock: ManualClock | None = None,
 ) -> MemoryStore:
@@ -113,7 +116,7 @@ def play(
 
     async def main() -> None:
         engine = Engine(a_world, store, clock)
-        await engine.start("test")
+        await engine.start_leading("test")
         try:
             await story(Scene(engine, store, clock))
         finally:

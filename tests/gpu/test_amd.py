@@ -10,7 +10,7 @@ from sentinel.core.model import Status
 from sentinel.core.node_answers import Answered, Unreachable
 from sentinel.gpu import amd
 from sentinel.gpu.errors import Unreadable
-from sentinel.nodes.probe import Cursor, Identity, KernelLine, KernelLog, NodeProbe
+from sentinel.nodes.probe import Cursor, KernelLine, KernelLog, NodeIdentity, NodeProbe
 from sentinel.testing import FixedSlurm, context
 
 LIST = [{"gpu": 0, "bdf": "0000:05:00.0", "uuid": "aaff74a1-0000-1000-8000-000000000001"}]
@@ -85,7 +85,7 @@ class Told:
         said = "socket: 0, die: 0, 1 new uncorrectable hardware errors detected in umc block"
         line = KernelLine(at=10.0, level=3, text=f"amdgpu 0000:05:00.0: amdgpu: {said}")
         cursor = Cursor(boot="b", source="kmsg", position=1)
-        who = Identity(hostname="n1", kernel="6", boot="b", uptime=20.0, time=0, uid=0)
+        who = NodeIdentity(hostname="n1", kernel="6", boot="b", uptime=20.0, time=0, uid=0)
         lines = {"n1": (line,)}
         return {
             node: NodeProbe(

@@ -4,8 +4,8 @@ import pytest
 
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.errors import Invalid
-from sentinel.core.gpu_ledger import NODE, Entry, GpuEvent
-from sentinel.core.lemon_policy import DAY, LemonPolicy
+from sentinel.core.gpu_ledger import NODE_PREFIX, GpuEvent, LedgerEntry
+from sentinel.core.lemon_policy import DAY_S, LemonPolicy
 from sentinel.core.values import Duration, Rate
 from sentinel.gpu import ledger_update
 from sentinel.gpu.lemon_score import decayed, outages, sum_of, weight
@@ -14,13 +14,13 @@ POLICY = LemonPolicy()
 
 
 def at(days: float) -> Instant:
-    return Instant(wall=int((20_000 + days) * DAY * SECOND))
+    return Instant(wall=int((20_000 + days) * DAY_S * SECOND))
 
 
 def test_a_score_halves_and_never_grows() -> None:
     """After 28 days; a clock that went back makes nothing heavier."""
-    assert decayed(8, 0, 28 * DAY * SECOND, POLICY) == pytest.approx(4)
-    assert decayed(8, 28 * DAY * SECOND, 0, POLICY) == 8
+    assert decayed(8, 0, 28 * DAY_S * SECOND, POLICY) == pytest.approx(4)
+    assert decayed(8, 28 * DAY_S * SECOND, 0, POLICY) == 8
 
 
 def test_each_term_says_why() -> None:
@@ -53,13 +53,13 @@ NODE_EVENTS = [
 ]
 
 
-def node(events: list[tuple[str, float]], policy: LemonPolicy = POLICY) -> Entry:
+def node(events: list[tuple[str, float]], policy: LemonPolicy = POLICY) -> LedgerEntry:
     """The entry of a node to which that happened."""
     told = [
-        GpuEvent(id=f"{n}", subject=f"{NODE}n1", what=what, at=at(days))
+        GpuEvent(id=f"{n}", subject=f"{NODE_PREFIX}n1", what=what, at=at(days))
         for n, (what, days) in enumerate(events)
     ]
-    entry = Entry(subject=f"{NODE}n1", first=at(0), seen=at(0))
+    entry = LedgerEntry(subject=f"{NODE_PREFIX}n1", first=at(0), seen=at(0))
     return ledger_update.counted(entry, told, policy)
 
 
@@ -98,7 +98,7 @@ def test_a_node_by_another_rule() -> None:
 )
 def test_what_a_score_means(score: float, judged: str) -> None:
     """Both thresholds, from both sides."""
-    assert POLICY.judged(score) == judged
+    assert POLICY.judge_score(score) == judged
 
 
 @pytest.mark.parametrize("code", [13, 31, 43, 45, 137, 999])
@@ -109,9 +109,9 @@ def test_what_programs_cause_weighs_nothing(code: int) -> None:
 
 def test_thresholds_do_not_make_another_recipe() -> None:
     """Weights and half-life do: then everything is counted anew."""
-    assert LemonPolicy(lemon=9).recipe == POLICY.recipe
-    assert LemonPolicy(weights={"xid 94": 2}).recipe != POLICY.recipe
-    assert LemonPolicy(half_life=Duration(DAY)).recipe != POLICY.recipe
+    assert LemonPolicy(lemon=9).counting_recipe == POLICY.counting_recipe
+    assert LemonPolicy(weights={"xid 94": 2}).counting_recipe != POLICY.counting_recipe
+    assert LemonPolicy(half_life=Duration(DAY_S)).counting_recipe != POLICY.counting_recipe
 
 
 @pytest.mark.parametrize(

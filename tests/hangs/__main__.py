@@ -28,23 +28,27 @@ import msgspec
 from msgspec.structs import replace
 
 from sentinel.checks.log import Log
-from sentinel.checks.log.run import SOON
-from sentinel.checks.log.suspicion import BRIEF, SHORTEST, next_pair
-from sentinel.checks.users import me
+from sentinel.checks.log.closer_look_state import (
+    MIN_SUSPECT_QUIET_S,
+    NEGLIGIBLE_QUIET_S,
+    compute_next_pair_s,
+)
+from sentinel.checks.log.run import MIN_RERUN_S
+from sentinel.checks.users import own_user_name
 from sentinel.clock import SystemClock
 from sentinel.core.model import Status
 from sentinel.core.node_answers import Answer, Remote
 from sentinel.core.settings import FilePath
 from sentinel.core.values import Duration
-from sentinel.engine.engine import LOOKS
-from sentinel.engine.pipeline import AGAIN
+from sentinel.engine.engine import MAX_SECOND_LOOKS
+from sentinel.engine.pipeline import MAX_SECOND_LOOK_WAIT_S
 from sentinel.nodes.connect import connect
 from sentinel.nodes.settings import RemoteSettings
-from sentinel.stacks.closer import whole
+from sentinel.stacks.closer import choose_whole_looks
 from sentinel.stacks.gather import read_answer
-from sentinel.stacks.parse.looks import facts, partial
-from sentinel.stacks.parse.model import Dump, Missed, NodeStacks
-from sentinel.stacks.parse.verdict import Number, joined, ripe
+from sentinel.stacks.parse.model import MissedNode, NodeStacks, StacksDump
+from sentinel.stacks.parse.two_looks import is_partial_look, stack_facts
+from sentinel.stacks.parse.verdict import ProgressNumber, decides_after_s, join_facts
 from sentinel.testing import FixedSlurm, context
 from tests.checks.log.jobs import job
 
@@ -105,7 +109,7 @@ class Recorded:
         answers = self._real.run(nodes, argv, limit=limit, stdin=stdin)
         if mark := re.search(rb"^mark=(\w+)$", stdin, re.MULTILINE):
             for node, answer in answers.items():
-                told = read_answer(answer, mark[1].decode(), node, me())
+                told = read_answer(answer, mark[1].decode(), node, own_user_name())
                 self.looks += [told] if isinstance(told, NodeStacks) else []
         return answers
 
@@ -180,7 +184,12 @@ def _watched(case: str, folder: Path, every: float, number: int) -> Row:
     remote, row, memory = Recorded(), Row(case=case), {}
     clock, began = SystemClock(), time.time()
     running = job(
-        id=str(number), job_id=str(number), name=case, user=me(), started=int(began), nodes=NODE
+        id=str(number),
+        job_id=str(number),
+        name=case,
+        user=own_user_name(),
+        started=int(began),
+        nodes=NODE,
     )
     check = Log(
         job=case,
@@ -215,7 +224,11 @@ def _watched(case: str, folder: Path, every: float, number: int) -> Row:
         if row.told is not None or done:
             return row
         ended = time.monotonic()
-        if report.again is not None and more < LOOKS and report.again <= AGAIN:
+        if (
+            report.again is not None
+            and more < MAX_SECOND_LOOKS
+            and report.again <= MAX_SECOND_LOOK_WAIT_S
+        ):
             more, wake = more + 1, ended + report.again
         else:
             coming += every * max(1, ceil((ended - coming) / every))
@@ -247,7 +260,11 @@ def step_time(python: str, minutes: float, spell: float, number: int) -> str:
             time.sleep(0.5)
         time.sleep(20.0)
         running = job(
-            id=str(number), job_id=str(number), name="busy", user=me(), started=int(time.time())
+            id=str(number),
+            job_id=str(number),
+            name="busy",
+            user=own_user_name(),
+            started=int(time.time()),
         )
         check = Log(job="busy", path=FilePath(log), progress=re.compile(r"iteration (\d+)"))
         for _ in range(ceil(minutes * 60 / spell / 2)):
@@ -298,32 +315,32 @@ def replayed(row: Row, seed: int, every: float) -> tuple[bool, bool]:
     passes = [*map(_dumps, row.looks)]
     found, lacks = None, 0.0
     coming = dice.uniform(0, every)  # the first pass after it went wrong
-    coming += every if coming <= max(BRIEF, USUAL) else 0.0
-    still, more = max(SHORTEST, coming), int(coming < SHORTEST)
+    coming += every if coming <= max(NEGLIGIBLE_QUIET_S, USUAL) else 0.0
+    still, more = max(MIN_SUSPECT_QUIET_S, coming), int(coming < MIN_SUSPECT_QUIET_S)
     while passes and not found and still + TOOK <= LIMIT:
         taken, took = _taken(passes[0], dice), TOOK
         if len(taken) > 2:
             took += THIRD
         passes = passes[1:] or passes
-        pair = whole(taken)
-        number = Number(quiet=still + took, usual=USUAL, moved=row.case == "slow")
-        verdict = joined(seen := facts(*pair), number)
-        found = verdict if verdict.sure and still + took <= LIMIT else None
-        due = next_pair(lacks or still, took, ripe(seen, number))
-        lacks = still if partial(*pair) and not lacks else 0.0
+        pair = choose_whole_looks(taken)
+        number = ProgressNumber(quiet=still + took, usual=USUAL, moved=row.case == "slow")
+        verdict = join_facts(seen := stack_facts(*pair), number)
+        found = verdict if verdict.is_sure and still + took <= LIMIT else None
+        due = compute_next_pair_s(lacks or still, took, decides_after_s(seen, number))
+        lacks = still if is_partial_look(*pair) and not lacks else 0.0
         ended, due = still + took, 0.0 if lacks else due
-        more, still = more + 1, max(ended + SOON, due)
-        if more > LOOKS or still - ended > AGAIN:
+        more, still = more + 1, max(ended + MIN_RERUN_S, due)
+        if more > MAX_SECOND_LOOKS or still - ended > MAX_SECOND_LOOK_WAIT_S:
             coming += every * ceil((max(ended, due) - coming) / every)
             more, still = 0, coming
     return (found is not None) == (row.case in HUNG), found is None or found.ranks == (ODD,)
 
 
-def _taken(looks: Sequence[Dump], dice: random.Random) -> Sequence[Dump]:
+def _taken(looks: Sequence[StacksDump], dice: random.Random) -> Sequence[StacksDump]:
     """Those of one pass. Where none was recorded a third is the second as it was, once more."""
     first, second, *more = looks
     taken = [first, _worsened(first, second, dice)]
-    if partial(*taken):
+    if is_partial_look(*taken):
         taken.append(_worsened(taken[1], more[0] if more else second, dice))
     return taken
 
@@ -331,14 +348,14 @@ def _taken(looks: Sequence[Dump], dice: random.Random) -> Sequence[Dump]:
 FAULTS = ("dropped", "late", "no counters", "torn", "lies", "no answer")
 
 
-def _worsened(before: Dump, look: Dump, dice: random.Random) -> Dump:
+def _worsened(before: StacksDump, look: StacksDump, dice: random.Random) -> StacksDump:
     how = dice.choice((*["as it was"] * 12, *FAULTS))
     if how == "no answer":
-        return Dump(job="1", missed=(Missed(NODE, "no answer"),))
+        return StacksDump(job="1", missed=(MissedNode(NODE, "no answer"),))
     return {"late": before, "as it was": look}.get(how) or _worse(look, how, dice)
 
 
-def _worse(dump: Dump, how: str, dice: random.Random) -> Dump:
+def _worse(dump: StacksDump, how: str, dice: random.Random) -> StacksDump:
     (node,) = dump.nodes
     worst = dice.randrange(len(node.processes))
     changes: dict[str, dict[str, Any]] = {
@@ -353,8 +370,8 @@ def _worse(dump: Dump, how: str, dice: random.Random) -> Dump:
     return replace(dump, nodes=(replace(node, processes=tuple(processes)),))
 
 
-def _dumps(looks: Sequence[NodeStacks]) -> list[Dump]:
-    return [Dump(job="1", nodes=(look,)) for look in looks]
+def _dumps(looks: Sequence[NodeStacks]) -> list[StacksDump]:
+    return [StacksDump(job="1", nodes=(look,)) for look in looks]
 
 
 # -- all of them ---------------------------------------------------------------------------

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from sentinel.clock import SystemClock
-from sentinel.config.loader import load
-from sentinel.core.clock import SECOND, shifted
+from sentinel.config.loader import load_config
+from sentinel.core.clock import SECOND, shift_instant
 from sentinel.core.cluster import Submission
 from sentinel.init.first_look import remember_jobs
 from sentinel.testing import FixedSlurm, context, job
@@ -20,7 +20,7 @@ def test_its_message_has_its_log_and_its_command(tmp_path: Path) -> None:
         "channels: {terminal: {kind: console}}\n"
         "checks:\n  train: {kind: job, name: train, users: [alice]}\n"
     )
-    settings = load(str(file), CHECKS, CHANNELS).settings
+    settings = load_config(str(file), CHECKS, CHANNELS).settings
     now = SystemClock().now()
     how = Submission(
         id="10", name="train", user="alice", workdir="/w", command="/w/train.sh", stdout="/w/%j.out"
@@ -28,9 +28,9 @@ def test_its_message_has_its_log_and_its_command(tmp_path: Path) -> None:
     running = job("10", started=now.wall // SECOND - 600, submitted=now.wall // SECOND - 900)
     remember_jobs(settings, FixedSlurm(jobs=[running], submissions={"10": how}))
     store, _ = app.open_state(settings, SystemClock())
-    memory = store.memory("train")
+    memory = store.read_memory("train")
     store.close()
-    later = shifted(now, 900)
+    later = shift_instant(now, 900)
     (check,) = settings.checks
     report = check.plugin.run(context(FixedSlurm(jobs=[]), later, memory=memory))
     (finding,) = report.findings

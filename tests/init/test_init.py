@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from sentinel.config.loader import load
+from sentinel.config.loader import load_config
 from sentinel.wiring.app import CHANNELS, CHECKS
 from tests.lab.smtp import SmtpServer
 
@@ -105,7 +105,7 @@ class Hook:
 def proven(account: Account, done: Done, *, by: str) -> str:
     """The proof of what was set up; the file loads, and undone nothing is left of it."""
     assert done.returncode == 0, done.stdout + done.stderr
-    settings = load(str(account.file), CHECKS, CHANNELS).settings
+    settings = load_config(str(account.file), CHECKS, CHANNELS).settings
     assert settings.checks
     assert not any(c.plugin.grants() for c in settings.checks if hasattr(c.plugin, "grants"))
     proof = done.stdout.partition("What is watched:")[2]
@@ -355,7 +355,7 @@ def test_a_job_a_disk_and_an_address_more(account: Account, smtp: SmtpServer) ->
     done = account.sentinel("add", "mail", "a@example.org", *server, *config)
     assert (done.returncode, len(smtp.mails)) == (0, 1), done.stderr
     assert account.sentinel("add", "mail", "b@example.org", *config).returncode == 0
-    settings = load(str(account.file), CHECKS, CHANNELS).settings
+    settings = load_config(str(account.file), CHECKS, CHANNELS).settings
     assert {c.plugin.name for c in settings.checks if c.common.kind == "job"} == {job}
     assert {"/"} in [{*c.plugin.paths} for c in settings.checks if c.common.kind == "fs"]
     mail = next(c.plugin for c in settings.channels if c.kind == "email")

@@ -3,8 +3,8 @@
 import pytest
 from msgspec.structs import replace
 
-from sentinel.core.actions import Reading
-from sentinel.core.clock import SECOND, Instant, shifted
+from sentinel.core.actions import NodeReading
+from sentinel.core.clock import SECOND, Instant, shift_instant
 from sentinel.core.cluster import Node
 from sentinel.nodes.history import CLOSE, held_out, is_out, news
 from sentinel.testing import START
@@ -69,7 +69,7 @@ def test_when_a_node_left() -> None:
     """Now, where it was looked at lately; else when its reason was set: a sentinel that was away
     for a weekend must not take all of that for a catastrophe."""
     assert CLOSE == 600  # ten minutes: docs and the meaning of a catastrophe rest on it
-    lately, long_ago = shifted(START, -CLOSE + 1), shifted(START, -CLOSE)
+    lately, long_ago = shift_instant(START, -CLOSE + 1), shift_instant(START, -CLOSE)
     cases = {
         lately: START,
         long_ago: Instant(wall=WHEN * SECOND),
@@ -93,10 +93,10 @@ def test_a_life_in_the_ledger() -> None:
     leaving counts as leaving."""
     killed = replace(DRAINED, reason="Kill task failed", reason_time=WHEN + 60)
     noted = replace(IDLE, reason="was slow", reason_user="root", reason_time=WHEN + 90)
-    last: dict[str, Reading] = {}
+    last: dict[str, NodeReading] = {}
     written = []
     for step, node in enumerate([IDLE, DRAINED, DRAINED, killed, IDLE, IDLE, noted, killed]):
-        for reading in news([node], last, START, shifted(START, step)):
+        for reading in news([node], last, START, shift_instant(START, step)):
             last["n1"] = reading
             written.append((step, reading.reason, reading.out, reading.left is not None))
     assert written == [
@@ -123,7 +123,7 @@ def test_whom_somebody_returned(state: str, flags: list[str], reason: str, someb
     """Slurm itself takes back only what it had found silent."""
     out = replace(IDLE, state=state, flags=frozenset(flags), reason=reason)
     [before] = news([out], {}, START, START)
-    later = shifted(START, 60)
+    later = shift_instant(START, 60)
     [back] = news([IDLE], {"n1": before}, START, later)
     assert back.returned == (later if somebody else None)
     assert [r.returned for r in news([DRAINED], {"n1": back}, START, later)] == [None]
@@ -133,7 +133,7 @@ def test_a_return_counts_before_slurmd_is_heard() -> None:
     """scontrol's UNDRAIN and RESUME leave a node silent until it registers, its reason as it was:
     the return is of that moment, once."""
     [before] = news([DRAINED], {}, START, START)
-    later, after = shifted(START, 60), shifted(START, 65)
+    later, after = shift_instant(START, 60), shift_instant(START, 65)
     silent = replace(DRAINED, flags=frozenset({"NOT_RESPONDING"}))
     [back] = news([silent], {"n1": before}, START, later)
     assert (back.returned, back.out, back.left) == (later, True, None)
@@ -145,7 +145,7 @@ def test_a_return_counts_before_slurmd_is_heard() -> None:
 def test_who_is_still_out_has_not_returned() -> None:
     """Another reason for the same absence is no return."""
     [before] = news([DRAINED], {}, START, START)
-    later = shifted(START, 60)
+    later = shift_instant(START, 60)
     [again] = news([replace(DRAINED, reason="disk")], {"n1": before}, START, later)
     assert (again.out, again.returned, again.left) == (True, None, None)
 
@@ -157,17 +157,17 @@ def test_nobody_keeps_out_a_node_that_reboots() -> None:
     assert held_out(replace(reboots, flags=frozenset({"DRAIN"})))
     [noted] = news([reboots], {}, START, START)
     assert (noted.out, noted.left) == (False, None)
-    [over] = news([IDLE], {"n1": noted}, START, shifted(START, 60))
+    [over] = news([IDLE], {"n1": noted}, START, shift_instant(START, 60))
     assert over.returned is None
 
 
 def test_an_older_answer_is_no_news() -> None:
     """A pass may still believe a list from before a command by hand."""
     [before] = news([DRAINED], {}, START, START)
-    [back] = news([IDLE], {"n1": before}, START, shifted(START, 5))
+    [back] = news([IDLE], {"n1": before}, START, shift_instant(START, 5))
     for seconds in (2, 4.5):
-        assert list(news([DRAINED], {"n1": back}, START, shifted(START, seconds))) == []
-    assert len(list(news([DRAINED], {"n1": back}, START, shifted(START, 5)))) == 1
+        assert list(news([DRAINED], {"n1": back}, START, shift_instant(START, seconds))) == []
+    assert len(list(news([DRAINED], {"n1": back}, START, shift_instant(START, 5)))) == 1
 
 
 def test_who_gave_a_reason_and_when_is_news() -> None:

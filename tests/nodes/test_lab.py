@@ -14,7 +14,14 @@ from sentinel.core.node_answers import (
     Unreachable,
 )
 from sentinel.core.values import Duration
-from sentinel.nodes.probe import EVERYTHING, Disk, NodeProbe, Steps, Unread, Wants
+from sentinel.nodes.probe import (
+    ALL_PARTS_REQUEST,
+    Disk,
+    NodeProbe,
+    ProbeRequest,
+    StepTraces,
+    Unread,
+)
 from sentinel.nodes.reach import Reach
 from sentinel.nodes.settings import RemoteSettings
 from sentinel.nodes.srun import Srun
@@ -22,7 +29,7 @@ from tests.lab.cluster import Lab
 from tests.lab.waiting import wait_until
 from tests.nodes.nodes import Nodes, saying
 
-GPU = Wants(parts=("gpu_processes", "memory"))
+GPU = ProbeRequest(parts=("gpu_processes", "memory"))
 ONE_PROCESS = "#!/bin/sh\necho 'GPU-0-1, 4711, 1024, python train.py, with a comma'\n"
 OTHER_KEY = "* ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIIDkBYqJEdc5UpjPSnFVi3QAcvkuB1XWIGaN2uP0pYhn\n"
 
@@ -59,7 +66,7 @@ def test_four_nodes_are_told_apart_in_one_round_trip_each(nodes: Nodes) -> None:
         first = nodes.reach().probe(names, GPU, limit=30)
         second = nodes.reach().probe(names, GPU, limit=30)
     for answers in (first, second):
-        assert not whole(answers["node-0"]).unread
+        assert not whole(answers["node-0"]).unread_parts
         assert isinstance(answers["node-1"], Unreachable)
         assert isinstance(answers["node-2"], Garbage)
         hung = whole(answers["node-3"]).gpu_processes
@@ -67,7 +74,7 @@ def test_four_nodes_are_told_apart_in_one_round_trip_each(nodes: Nodes) -> None:
         assert (hung.kind, [str(hung.pid)]) == ("hung", started.read_text().split())
         assert hung.since is not None
         assert abs(hung.since - time.time()) < 60
-    assert "none was started" in whole(second["node-3"]).unread["gpu_processes"].why
+    assert "none was started" in whole(second["node-3"]).unread_parts["gpu_processes"].why
     assert [nodes.logins(name) - n for name, n in zip(names, logins, strict=True)] == [2, 0, 0, 2]
 
 
@@ -78,7 +85,7 @@ def test_a_tool_that_came_back_is_asked_again(nodes: Nodes) -> None:
     tool.write_text(f"#!/bin/sh\nexec cat {nodes.lab.fuse.point}/data\n")
     nodes.lab.fuse.hold("open")
     hung = whole(nodes.reach().probe(["node-3"], GPU, limit=30)["node-3"])
-    assert hung.unread["gpu_processes"].kind == "hung"
+    assert hung.unread_parts["gpu_processes"].kind == "hung"
     tool.write_text(ONE_PROCESS)
     nodes.lab.fuse.release()
     wait_until(lambda: not _blocked(nodes), "the end of the stuck process")
@@ -88,7 +95,9 @@ def test_a_tool_that_came_back_is_asked_again(nodes: Nodes) -> None:
 
 
 def _blocked(nodes: Nodes) -> bool:
-    probe = whole(nodes.reach().probe(["node-3"], Wants(parts=("blocked",)), limit=30)["node-3"])
+    probe = whole(
+        nodes.reach().probe(["node-3"], ProbeRequest(parts=("blocked",)), limit=30)["node-3"]
+    )
     assert isinstance(probe.blocked, tuple)
     return any(thread.name == "cat" for thread in probe.blocked)
 
@@ -101,11 +110,11 @@ def test_a_hanging_tool_is_in_state_d_and_a_hanging_disk_hides_no_other(nodes: N
     # FUSE waits in state D only once the reader was killed.
     stuck = f"cat {point}/data </dev/null >/dev/null 2>&1 & sleep 0.3; kill -9 $!"
     nodes.on("node-0", stuck)
-    wants = Wants(parts=("blocked", "mounts"), disks=(point, "/tmp"))
+    wants = ProbeRequest(parts=("blocked", "mounts"), disks=(point, "/tmp"))
     probe = whole(nodes.reach().probe(["node-0"], wants, limit=30)["node-0"])
     assert isinstance(probe.blocked, tuple)
     assert ("cat", False) in {(thread.name, thread.kernel) for thread in probe.blocked}
-    assert probe.unread[f"disks.{point}"].kind == "hung"
+    assert probe.unread_parts[f"disks.{point}"].kind == "hung"
     assert isinstance(probe.disks["/tmp"], Disk)
     assert isinstance(probe.mounts, tuple)
     assert {point, "/"} <= {mount.point for mount in probe.mounts}
@@ -115,15 +124,15 @@ def test_every_part_of_a_probe_is_read_or_says_why_not(nodes: Nodes) -> None:
     """On a lab node all is there but InfiniBand; a running job shows in the steps."""
     job = nodes.lab.sbatch("exec sleep 300", nodelist="node-0")
     nodes.lab.wait_state(job, "RUNNING")
-    probe = whole(nodes.reach().probe(["node-0"], EVERYTHING, limit=30)["node-0"])
-    assert set(probe.unread) == {"infiniband"}
+    probe = whole(nodes.reach().probe(["node-0"], ALL_PARTS_REQUEST, limit=30)["node-0"])
+    assert set(probe.unread_parts) == {"infiniband"}
     assert probe.identity.hostname == "node-0"  # type: ignore[union-attr]
     assert isinstance(probe.processes, tuple)
     slurmd = next(p for p in probe.processes if p.command.startswith("slurmd "))
     pid = nodes.on("node-0", "pgrep -xo slurmd").stdout
     assert (slurmd.pid, slurmd.uid, slurmd.user) == (int(pid), 0, "root")
     assert abs(slurmd.started - time.time()) < 3600
-    assert isinstance(probe.steps, Steps)
+    assert isinstance(probe.steps, StepTraces)
     witnesses = {(step.job, step.witness) for step in probe.steps.processes}
     assert witnesses == {(job, "daemon"), (job, "environment")}
     assert probe.steps.blind == ()
@@ -132,11 +141,11 @@ def test_every_part_of_a_probe_is_read_or_says_why_not(nodes: Nodes) -> None:
 def test_the_kernel_log_is_read_from_where_it_was_left(nodes: Nodes) -> None:
     """A cursor of the same boot brings only what came after it, and nothing was lost."""
     nodes.lab.nodes[0].kernel_says("eth0: link up")
-    first = whole(nodes.reach().probe(["node-0"], EVERYTHING, limit=30)["node-0"]).kernel
+    first = whole(nodes.reach().probe(["node-0"], ALL_PARTS_REQUEST, limit=30)["node-0"]).kernel
     assert not isinstance(first, Unread | None)
     assert [line.text for line in first.lines] == ["eth0: link up"]
     nodes.lab.nodes[0].kernel_says("NVRM: Xid (PCI:0000:10:1c): 79, sentinel's test", level=3)
-    wants = Wants(parts=("kernel",), since=first.cursor)
+    wants = ProbeRequest(parts=("kernel",), since=first.cursor)
     second = whole(nodes.reach().probe(["node-0"], wants, limit=30)["node-0"]).kernel
     assert not isinstance(second, Unread | None)
     ours = [line for line in second.lines if "sentinel's test" in line.text]
@@ -171,10 +180,10 @@ def test_an_ordinary_user_sees_less_and_is_told_so(nodes: Nodes) -> None:
     user = nodes.lab.user(f"probe{time.monotonic_ns() % 10**6}")
     nodes.lab.ask(["usermod", "-p", "*", user.name])
     nodes.lab.sbatch("exec sleep 300", nodelist="node-0")
-    answer = nodes.reach(options=f"-l {user.name}").probe(["node-0"], EVERYTHING, limit=30)
+    answer = nodes.reach(options=f"-l {user.name}").probe(["node-0"], ALL_PARTS_REQUEST, limit=30)
     probe = whole(answer["node-0"])
     assert probe.identity.uid == user.uid  # type: ignore[union-attr]
-    assert isinstance(probe.steps, Steps)
+    assert isinstance(probe.steps, StepTraces)
     assert probe.steps.blind == ("environments: only root may read them",)
     assert not isinstance(probe.memory, Unread | None)
     place = Path(f"/tmp/sentinel-{user.uid}.node-0")

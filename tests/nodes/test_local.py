@@ -4,7 +4,7 @@ import socket
 
 from sentinel.core.node_answers import Answered, NotAsked
 from sentinel.nodes.connect import connect
-from sentinel.nodes.probe import EVERYTHING, NodeProbe
+from sentinel.nodes.probe import ALL_PARTS_REQUEST, NodeProbe
 from sentinel.nodes.settings import RemoteSettings
 
 HERE = socket.gethostname()
@@ -20,13 +20,13 @@ def test_this_host_is_asked_without_any_network() -> None:
 
 def test_no_other_host_is_asked() -> None:
     """A node elsewhere is not this one, however healthy this one is."""
-    told = connect(RemoteSettings(via="local")).probe(["elsewhere"], EVERYTHING, limit=60)
+    told = connect(RemoteSettings(via="local")).probe(["elsewhere"], ALL_PARTS_REQUEST, limit=60)
     assert isinstance(told["elsewhere"], NotAsked)
     assert HERE in told["elsewhere"].why
 
 
 def test_a_probe_of_this_host() -> None:
     """Processes, memory, mounts: whatever this user may see."""
-    probe = connect(RemoteSettings(via="local")).probe([HERE], EVERYTHING, limit=30)[HERE]
+    probe = connect(RemoteSettings(via="local")).probe([HERE], ALL_PARTS_REQUEST, limit=30)[HERE]
     assert isinstance(probe, NodeProbe)
-    assert not set(probe.unread) & {"identity", "processes", "mounts", "memory"}
+    assert not set(probe.unread_parts) & {"identity", "processes", "mounts", "memory"}

@@ -11,7 +11,7 @@ import pytest
 
 from sentinel.core.node_answers import Answered, NotAsked, Partial, TimedOut, Unreachable
 from sentinel.nodes.fanout import GRACE, ask_all
-from sentinel.nodes.probe import EVERYTHING, NodeProbe
+from sentinel.nodes.probe import ALL_PARTS_REQUEST, NodeProbe
 from tests.lab.fuse import Fuse
 from tests.lab.waiting import wait_until
 from tests.nodes.cluster import Cluster
@@ -56,10 +56,10 @@ def test_two_hundred_probes_are_read(tmp_path: Path) -> None:
     canned = tmp_path / "canned"
     canned.write_bytes(PROBE.read_bytes().replace(b"0123456789abcdef" * 2, b"MARK"))
     cluster = Cluster(tmp_path, 200, canned=canned)
-    told = cluster.reach(timeout=30).probe(cluster.names, EVERYTHING, limit=90)
+    told = cluster.reach(timeout=30).probe(cluster.names, ALL_PARTS_REQUEST, limit=90)
     probes = [answer for answer in told.values() if isinstance(answer, NodeProbe)]
     assert len(probes) == 192
-    assert {tuple(probe.unread) for probe in probes} == {("disks./dev/shm",)}
+    assert {tuple(probe.unread_parts) for probe in probes} == {("disks./dev/shm",)}
 
 
 def test_an_ssh_that_hangs_in_the_kernel_is_not_piled_upon(tmp_path: Path, fuse: Fuse) -> None:

@@ -16,14 +16,14 @@ import pytest
 
 from sentinel.actions import clean_up
 from sentinel.checks.log import ask
-from sentinel.checks.log.witness import heard
+from sentinel.checks.log.witness import judge_witnesses
 from sentinel.core.node_answers import Answered
-from sentinel.core.node_probe import Steps
+from sentinel.core.node_probe import StepTraces
 from sentinel.nodes import script as probe_script
-from sentinel.nodes.probe import Wants
+from sentinel.nodes.probe import ProbeRequest
 from sentinel.nodes.probe.parse import parse
 from sentinel.stacks import script as stacks_script
-from sentinel.stacks.parse.read import packed, read_node, unfolded
+from sentinel.stacks.parse.read import packed_by_node, read_node, unpack_node
 from tests.lab import needs
 from tests.lab.cgroups import Cgroups, cgroup_tree
 
@@ -124,7 +124,7 @@ def test_clean_up_names_the_same_processes(tools: Tools, all_of_them: tuple[int,
     """By its cgroup and by what it inherited; never what another job's cgroup holds."""
     counted, inherited, others = all_of_them
     argv = ["sh", "-s", "list", JOB, "1000", f"{UID},{UID + 1}", "1"]
-    done = tools.run(argv, clean_up.script())
+    done = tools.run(argv, clean_up.read_clean_up_script())
     found = {tuple(line.split()[:2]) for line in done.stdout.decode().splitlines()}
     assert (done.returncode, done.stderr) == (0, b"")
     assert found == {("may", str(counted)), ("may", str(inherited))}
@@ -133,7 +133,7 @@ def test_clean_up_names_the_same_processes(tools: Tools, all_of_them: tuple[int,
 
 def test_the_witness_counts_the_same_tasks(tools: Tools, all_of_them: tuple[int, int, int]) -> None:
     """Two processes that stand still; whoever sees them whole is sure."""
-    done = tools.run([*ask._ARGV, JOB, JOB, "0"], ask.script())
+    done = tools.run([*ask._WITNESS_ARGV, JOB, JOB, "0"], ask.read_witness_script())
     lines = done.stdout.decode().splitlines()
     assert lines[0].split()[:4] == ["tasks", "0", "root", "2"], done.stderr
     assert "cut" not in lines
@@ -142,11 +142,11 @@ def test_the_witness_counts_the_same_tasks(tools: Tools, all_of_them: tuple[int,
 def test_the_probe_sees_the_same_steps(tools: Tools, all_of_them: tuple[int, int, int]) -> None:
     """What the kernel counts, and what processes inherited."""
     counted, inherited, _ = all_of_them
-    wants, mark = Wants(parts=("steps",)), "5eed" * 8
+    wants, mark = ProbeRequest(parts=("steps",)), "5eed" * 8
     text = probe_script.text(wants, mark, 25.0, place=str(tools.folder.parent / "place"))
     done = tools.run(list(probe_script.ARGV), text)
     steps = parse(done.stdout, mark, wants).steps
-    assert isinstance(steps, Steps), (steps, done.stderr)
+    assert isinstance(steps, StepTraces), (steps, done.stderr)
     seen = {(one.pid, one.witness) for one in steps.processes if one.job == JOB}
     assert {(counted, "cgroup"), (inherited, "environment")} <= seen
     assert not steps.blind
@@ -158,10 +158,10 @@ def test_stacks_finds_the_same_processes(
     """Without slurmd they are found by what they inherited."""
     _, inherited, others = all_of_them
     monkeypatch.setattr(sys, "executable", "/nowhere/bin/python")
-    text = stacks_script.text(stacks_script.Wish(job_id=JOB), "MARK", 8.0)
+    text = stacks_script.script_text(stacks_script.ScriptOptions(job_id=JOB), "MARK", 8.0)
     done = tools.run(list(stacks_script.ARGV), text.encode())
-    (data,) = packed(done.stdout, "MARK").values()
-    told = read_node(unfolded(data), "n1")
+    (data,) = packed_by_node(done.stdout, "MARK").values()
+    told = read_node(unpack_node(data), "n1")
     assert {process.pid for process in told.processes} == {inherited, others}
 
 
@@ -194,8 +194,8 @@ def test_a_search_that_was_cut_accuses_no_node(
     stand_in(tmp_path, tool, words, does)
     path = f"{tmp_path}:{os.environ['PATH']}"
     done = subprocess.run(
-        [*ask._ARGV, JOB + "9", JOB + "9", "0"],
-        input=ask.script(),
+        [*ask._WITNESS_ARGV, JOB + "9", JOB + "9", "0"],
+        input=ask.read_witness_script(),
         env={**os.environ, "PATH": path},
         capture_output=True,
         timeout=60,
@@ -204,10 +204,10 @@ def test_a_search_that_was_cut_accuses_no_node(
     assert b"cut\n" in done.stdout
     busy = b"tasks 0 root 8 0 1000 8 0 3400 3 100\n"
     answers = {"n0": Answered(code=0, out=done.stdout), "n1": Answered(code=0, out=busy)}
-    testimony = heard(answers, "alice", False)
+    testimony = judge_witnesses(answers, "alice", False)
     assert (testimony.nodes, testimony.confirms) == ((), False)
     gone = Answered(code=0, out=b"tasks 0 root 0 0 0 0 0 0 3 100\n")  # a whole search: a control
-    assert heard({"n0": gone, "n1": answers["n1"]}, "alice", False).nodes == ("n0",)
+    assert judge_witnesses({"n0": gone, "n1": answers["n1"]}, "alice", False).nodes == ("n0",)
 
 
 FULL = """
@@ -230,7 +230,7 @@ def test_no_rank_is_lost_where_there_is_no_room(
     job = f"214{WORKER:02}{free:03}{len(others)}"
     ranks = [processes.process("", env={"SLURM_JOB_ID": job, "RANK": str(n)}) for n in range(4)]
     full = Path("/mnt")
-    text = stacks_script.text(stacks_script.Wish(job_id=job), "MARK", 8.0)
+    text = stacks_script.script_text(stacks_script.ScriptOptions(job_id=job), "MARK", 8.0)
     done = subprocess.run(
         ["unshare", "--mount", "sh", "-c", FULL.format(full=full, free=free, others=others)],
         input=text.encode(),
@@ -244,8 +244,8 @@ def test_no_rank_is_lost_where_there_is_no_room(
         assert others == "full"
         assert b"no place for temporary files" in done.stderr
         return
-    (data,) = packed(done.stdout, "MARK").values()
-    told = read_node(unfolded(data), "n1")
+    (data,) = packed_by_node(done.stdout, "MARK").values()
+    told = read_node(unpack_node(data), "n1")
     assert {process.pid for process in told.processes} == set(ranks)
     read = [process.env.get("RANK") for process in told.processes if process.env]
     unread = [process.why for process in told.processes if not process.env]
@@ -257,7 +257,7 @@ def test_no_rank_is_lost_where_there_is_no_room(
 def test_the_search_for_processes_that_was_ended_is_no_short_list(tmp_path: Path) -> None:
     """grep over /proc/*/environ waited for a process in state D and was ended by its limit."""
     stand_in(tmp_path, "grep", "*SLURM_JOB_ID*", "exec sleep 30")
-    text = stacks_script.text(stacks_script.Wish(job_id=JOB), "MARK", 8.0)
+    text = stacks_script.script_text(stacks_script.ScriptOptions(job_id=JOB), "MARK", 8.0)
     path = f"{tmp_path}:{os.environ['PATH']}"
     done = subprocess.run(
         list(stacks_script.ARGV),
@@ -267,6 +267,6 @@ def test_the_search_for_processes_that_was_ended_is_no_short_list(tmp_path: Path
         timeout=60,
         check=True,
     )
-    (data,) = packed(done.stdout, "MARK").values()
+    (data,) = packed_by_node(done.stdout, "MARK").values()
     with pytest.raises(Exception, match="the search for the job's processes on n1 was cut"):
-        read_node(unfolded(data), "n1")
+        read_node(unpack_node(data), "n1")

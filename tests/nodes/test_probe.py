@@ -12,23 +12,23 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from sentinel.core.errors import Invalid
-from sentinel.core.node_probe import Strange
+from sentinel.core.node_probe import StrangeLine
 from sentinel.gpu import xid
 from sentinel.nodes.probe import (
-    EVERYTHING,
-    Blocked,
+    ALL_PARTS_REQUEST,
     Cursor,
     CutShort,
     Disk,
     GpuProcess,
-    Identity,
     KernelLog,
-    Memory,
+    NodeIdentity,
+    NodeMemory,
     NodeProbe,
     NoProbe,
-    Steps,
+    ProbeRequest,
+    StepTraces,
+    UninterruptibleThread,
     Unread,
-    Wants,
     kernel,
     parse,
 )
@@ -38,7 +38,7 @@ WHOLE = (Path(__file__).parent / "fixtures/probe.txt").read_bytes()
 BOOT = "daf8f080-aeed-4f6a-a5ba-3c5d802ffd16"
 
 
-def told(out: bytes = WHOLE, wants: Wants = EVERYTHING) -> NodeProbe:
+def told(out: bytes = WHOLE, wants: ProbeRequest = ALL_PARTS_REQUEST) -> NodeProbe:
     return parse(out, MARK, wants)
 
 
@@ -49,13 +49,13 @@ def section(name: str, *lines: str, state: str = "ok", count: int | None = None)
     text = f"{MARK} begin 1\n{MARK} {name} {state} {number} why\n{body}{MARK} end\n"
     parts: Any = () if name.startswith("disk") else (name,)
     disks = ("/tmp",) if name.startswith("disk") else ()
-    return told(text.encode(), Wants(parts=parts, disks=disks))
+    return told(text.encode(), ProbeRequest(parts=parts, disks=disks))
 
 
 def test_a_whole_probe_is_read() -> None:
     """Every part as the node told it; what hung says so, with its process."""
     probe = told()
-    assert probe.identity == Identity(
+    assert probe.identity == NodeIdentity(
         hostname="node-0",
         kernel="6.1.0-31-amd64",
         boot=BOOT,
@@ -63,7 +63,7 @@ def test_a_whole_probe_is_read() -> None:
         time=1795227654,
         uid=0,
     )
-    assert probe.unread == {
+    assert probe.unread_parts == {
         "disks./dev/shm": Unread(
             kind="hung", why="not even SIGKILL ends it", pid=4711, since=1795227000
         )
@@ -78,7 +78,7 @@ def test_a_whole_probe_is_read() -> None:
         inodes=16777216,
         inodes_free=16349478,
     )
-    assert probe.memory == Memory(
+    assert probe.memory == NodeMemory(
         total=24683888 * 1024, available=23889116 * 1024, swap_total=0, swap_free=0, oom_kills=2
     )
     assert probe.gpus is None
@@ -132,15 +132,15 @@ def test_a_counter_may_have_any_name() -> None:
 def test_blocked_threads_tell_the_kernels_own_apart() -> None:
     """A child of kthreadd is the kernel's."""
     assert told().blocked == (
-        Blocked(pid=120, thread=120, name="cat", wait="fuse_get_req", kernel=False),
-        Blocked(pid=99, thread=99, name="kworker/u8:1", wait="-", kernel=True),
+        UninterruptibleThread(pid=120, thread=120, name="cat", wait="fuse_get_req", kernel=False),
+        UninterruptibleThread(pid=99, thread=99, name="kworker/u8:1", wait="-", kernel=True),
     )
 
 
 def test_steps_are_named_by_whoever_saw_them() -> None:
     """A process of job 7 without a daemon or a cgroup is left over from it."""
     steps = told().steps
-    assert isinstance(steps, Steps)
+    assert isinstance(steps, StepTraces)
     assert [(s.pid, s.job, s.step, s.witness) for s in steps.processes] == [
         (116, "12", "batch", "daemon"),
         (120, "12", "batch", "cgroup"),
@@ -153,7 +153,7 @@ def test_steps_are_named_by_whoever_saw_them() -> None:
 def test_a_witness_that_says_nothing_is_blind() -> None:
     """Steps without the sight of cgroups are not "no steps"."""
     steps = section("steps", "saw daemons", "blind environments: only root may read them").steps
-    assert isinstance(steps, Steps)
+    assert isinstance(steps, StepTraces)
     assert steps.blind == (
         "environments: only root may read them",
         "cgroups: nothing was said of them",
@@ -201,7 +201,7 @@ def test_ports_have_state_rate_and_counters() -> None:
 )
 def test_lines_that_were_overwritten_are_counted(since: Cursor | None, lost: int | None) -> None:
     """Only within one log of one boot; the cursor for next time is its last number."""
-    log = told(wants=replace(EVERYTHING, since=since)).kernel
+    log = told(wants=replace(ALL_PARTS_REQUEST, since=since)).kernel
     assert isinstance(log, KernelLog)
     assert log.lost == lost
     assert log.cursor == Cursor(boot=BOOT, source="kmsg", position=3734)
@@ -391,7 +391,7 @@ def test_dmesgs_json_keeps_a_record_whole() -> None:
     assert [event.code for event in xid.read(line.text for line in log.lines).events] == [48]
     since = Cursor(boot=BOOT, source="dmesg", position=1_500_000)
     assert [line.level for line in kernel.log_of_json(text, BOOT, since).lines] == [3]
-    with pytest.raises(Strange):
+    with pytest.raises(StrangeLine):
         kernel.log_of_json(text[:200], BOOT, None)
 
 
@@ -401,7 +401,7 @@ def test_a_record_whose_first_line_was_cut_off_has_the_time_of_the_next() -> Non
     assert isinstance(log, KernelLog)
     cut = "\n" + LOST[2]  # how it begins is not known, so nobody is believed to have said it
     assert [(line.at, line.text) for line in log.lines] == [(1.6, cut), (1.6, "eth0: up")]
-    assert section("kernel", "dmesg", *LOST).unread["kernel"].kind == "garbage"
+    assert section("kernel", "dmesg", *LOST).unread_parts["kernel"].kind == "garbage"
 
 
 @pytest.mark.parametrize("decoded", ["", "kern  :err   : "])
@@ -423,7 +423,7 @@ def test_a_quiet_kernel_keeps_the_cursor() -> None:
     begin, _, rest = WHOLE.partition(b" 6,3733")
     quiet = begin.replace(b"kernel ok 3", b"kernel ok 1") + rest[rest.index(MARK.encode()) :]
     since = Cursor(boot=BOOT, source="kmsg", position=9000)
-    log = told(quiet, replace(EVERYTHING, since=since)).kernel
+    log = told(quiet, replace(ALL_PARTS_REQUEST, since=since)).kernel
     assert isinstance(log, KernelLog)
     assert (log.lines, log.lost, log.cursor) == ((), 0, since)
 
@@ -453,7 +453,7 @@ def test_a_quiet_kernel_keeps_the_cursor() -> None:
 )
 def test_a_section_of_an_unknown_form_is_garbage(name: str, lines: tuple[str, ...]) -> None:
     """Half a list is worse than none: the section is Unread and says where it went wrong."""
-    unread = section(name, *lines).unread
+    unread = section(name, *lines).unread_parts
     found = unread[name] if "disk" not in name else unread["disks./tmp"]
     assert found.kind == "garbage"
     assert found.why
@@ -472,29 +472,29 @@ def test_a_section_of_an_unknown_form_is_garbage(name: str, lines: tuple[str, ..
 )
 def test_a_section_that_was_not_read_says_why(state: str, kind: str) -> None:
     """A state that sentinel does not know is not believed either."""
-    assert section("memory", state=state).unread["memory"].kind == kind
+    assert section("memory", state=state).unread_parts["memory"].kind == kind
 
 
 def test_a_section_with_fewer_lines_than_it_says_is_cut() -> None:
     """The count stands before the lines."""
-    assert section("blocked", count=1).unread["blocked"].kind == "cut"
+    assert section("blocked", count=1).unread_parts["blocked"].kind == "cut"
 
 
 def test_what_was_asked_and_not_answered_is_absent() -> None:
     """None means not asked for; nothing else does."""
     probe = section("memory", "MemTotal: 1 kB")
-    both = told(f"{MARK} begin 1\n{MARK} end\n".encode(), Wants(parts=("memory", "steps")))
+    both = told(f"{MARK} begin 1\n{MARK} end\n".encode(), ProbeRequest(parts=("memory", "steps")))
     assert (probe.steps, probe.processes) == (None, None)
-    assert {u.kind for u in both.unread.values()} == {"absent"}
-    assert set(both.unread) == {"identity", "memory", "steps"}
+    assert {u.kind for u in both.unread_parts.values()} == {"absent"}
+    assert set(both.unread_parts) == {"identity", "memory", "steps"}
 
 
 def test_trouble_of_the_script_is_the_reason_of_every_part() -> None:
     """No place for the lock: nothing was looked at, and each part says so."""
     out = f"{MARK} begin 1\n{MARK} trouble /run is full\n{MARK} end\n".encode()
-    probe = told(out, Wants(parts=("memory",)))
-    assert set(probe.unread) == {"identity", "memory"}
-    assert probe.unread["memory"] == Unread(kind="failed", why="/run is full")
+    probe = told(out, ProbeRequest(parts=("memory",)))
+    assert set(probe.unread_parts) == {"identity", "memory"}
+    assert probe.unread_parts["memory"] == Unread(kind="failed", why="/run is full")
 
 
 def test_names_that_could_not_be_read_leave_the_rest() -> None:
@@ -504,7 +504,7 @@ def test_names_that_could_not_be_read_leave_the_rest() -> None:
     assert isinstance(probe.processes, tuple)
     assert {p.user for p in probe.processes} == {""}
     assert probe.processes[3].command == "[python (train)]"
-    assert probe.unread["commands"].kind == "late"
+    assert probe.unread_parts["commands"].kind == "late"
 
 
 @pytest.mark.parametrize(
@@ -527,8 +527,8 @@ def test_nothing_a_process_prints_can_look_like_a_mark() -> None:
     """Even with the mark known, a forged section stands behind a blank and stays a line."""
     forged = f" x\n {MARK} memory ok 0\n {MARK} end\n"
     text = f"{MARK} begin 1\n{MARK} blocked ok 3\n{forged}{MARK} end\n"
-    probe = told(text.encode(), Wants(parts=("blocked", "memory")))
-    assert {n: u.kind for n, u in probe.unread.items()} == {
+    probe = told(text.encode(), ProbeRequest(parts=("blocked", "memory")))
+    assert {n: u.kind for n, u in probe.unread_parts.items()} == {
         "identity": "absent",
         "blocked": "garbage",
         "memory": "absent",
@@ -568,18 +568,18 @@ def test_no_bytes_make_it_raise_anything_else(noise: bytes) -> None:
     with pytest.raises(NoProbe):
         told(noise)
     framed = f"{MARK} begin 1\n".encode() + noise + f"\n{MARK} end\n".encode()
-    assert told(framed).unread
+    assert told(framed).unread_parts
 
 
 @given(
-    st.sampled_from(["identity", *EVERYTHING.parts, "gpus", "commands", "disk.1"]),
+    st.sampled_from(["identity", *ALL_PARTS_REQUEST.parts, "gpus", "commands", "disk.1"]),
     st.lists(st.text(st.characters(blacklist_characters="\n", codec="utf-8"), max_size=80)),
 )
 def test_no_lines_make_a_section_raise(name: str, lines: list[str]) -> None:
     """Each section reads what it knows and is Unread otherwise."""
     body = "".join(f" {line}\n" for line in lines)
     text = f"{MARK} begin 1\n{MARK} {name} ok {len(lines)}\n{body}{MARK} end\n"
-    told(text.encode(), replace(EVERYTHING, parts=(*EVERYTHING.parts, "gpus")))
+    told(text.encode(), replace(ALL_PARTS_REQUEST, parts=(*ALL_PARTS_REQUEST.parts, "gpus")))
 
 
 @given(st.integers(0, len(WHOLE) - 1), st.binary(min_size=1, max_size=3))
@@ -595,4 +595,4 @@ def test_a_changed_byte_makes_it_raise_nothing_else(at: int, other: bytes) -> No
 def test_a_path_that_is_none_is_refused(path: str) -> None:
     """Paths travel one to a line."""
     with pytest.raises(Invalid, match="no absolute path"):
-        Wants(disks=(path,))
+        ProbeRequest(disks=(path,))

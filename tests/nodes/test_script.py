@@ -14,19 +14,19 @@ from sentinel import proc
 from sentinel.checks import hanging
 from sentinel.nodes import script
 from sentinel.nodes.probe import (
-    EVERYTHING,
+    ALL_PARTS_REQUEST,
     Disk,
+    FileWait,
     Hwmon,
     Ipmi,
     KernelLog,
-    Memory,
     Network,
+    NodeMemory,
     NodeProbe,
     NoProbe,
-    Steps,
+    ProbeRequest,
+    StepTraces,
     Unread,
-    Wait,
-    Wants,
     parse,
 )
 from tests.lab.cgroups import Cgroups
@@ -36,7 +36,7 @@ from tests.lab.waiting import begun, wait_until
 SLUID = "sDTDM8106N2P00"
 MARK = "5eed" * 8
 SHELLS = [shell for shell in ("dash", "bash", "busybox") if shutil.which(shell)]
-GPU = Wants(parts=("gpu_processes",))
+GPU = ProbeRequest(parts=("gpu_processes",))
 
 
 class Host:
@@ -53,7 +53,7 @@ class Host:
         path.write_text(f"#!/bin/sh\n{text}\n")
         path.chmod(0o755)
 
-    def output(self, wants: Wants, seconds: float = 25.0, **more: str) -> bytes:
+    def output(self, wants: ProbeRequest, seconds: float = 25.0, **more: str) -> bytes:
         """What the script prints."""
         place = {"place": str(self.place), **more}
         text = script.text(wants, MARK, seconds, **place)
@@ -61,7 +61,7 @@ class Host:
         assert (done.code, done.err) == (0, b"")
         return done.out
 
-    def probe(self, wants: Wants, seconds: float = 25.0, **more: str) -> NodeProbe:
+    def probe(self, wants: ProbeRequest, seconds: float = 25.0, **more: str) -> NodeProbe:
         return parse(self.output(wants, seconds, **more), MARK, wants)
 
     @property
@@ -81,10 +81,10 @@ def test_every_shell_reads_it_and_every_part_is_told(host: Host, shell: str) -> 
     assert path is not None
     (host.tools / "sh").symlink_to(path)
     host.tool("nvidia-smi", "echo 'GPU-1, 2, 3, x'")
-    probe = host.probe(EVERYTHING)
-    assert set(probe.unread) <= {"infiniband", "kernel"}
-    assert isinstance(probe.memory, Memory)
-    assert isinstance(probe.steps, Steps)
+    probe = host.probe(ALL_PARTS_REQUEST)
+    assert set(probe.unread_parts) <= {"infiniband", "kernel"}
+    assert isinstance(probe.memory, NodeMemory)
+    assert isinstance(probe.steps, StepTraces)
     assert isinstance(probe.disks["/tmp"], Disk)
 
 
@@ -94,20 +94,20 @@ def test_with_busybox_alone_it_says_what_it_cannot(host: Host, busybox: str) -> 
     listed = subprocess.run([busybox, "--list"], capture_output=True, text=True, check=True)
     for name in listed.stdout.split():
         (host.tools / name).symlink_to(str(shutil.which(busybox)))
-    probe = host.probe(EVERYTHING)
-    assert not set(probe.unread) & {"identity", "memory", "mounts", "disks./tmp"}
+    probe = host.probe(ALL_PARTS_REQUEST)
+    assert not set(probe.unread_parts) & {"identity", "memory", "mounts", "disks./tmp"}
     assert isinstance(probe.kernel, KernelLog | Unread)
-    assert {"processes", "blocked", "steps"} <= set(probe.unread)
+    assert {"processes", "blocked", "steps"} <= set(probe.unread_parts)
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9, 0.999])
 def test_half_a_script_does_nothing(host: Host, share: float) -> None:
     """A connection that broke while it was sent leaves no trace and no answer."""
-    whole = script.text(EVERYTHING, MARK, 25, place=str(host.place))
+    whole = script.text(ALL_PARTS_REQUEST, MARK, 25, place=str(host.place))
     done = proc.run(script.ARGV, limit=20, stdin=whole[: int(len(whole) * share)], env=host.env)
     assert not host.place.exists()
     with pytest.raises(NoProbe):
-        parse(done.out, MARK, EVERYTHING)
+        parse(done.out, MARK, ALL_PARTS_REQUEST)
 
 
 @pytest.mark.parametrize(
@@ -129,12 +129,12 @@ def test_a_tool_that_fails_makes_nothing_empty(host: Host, tool: str, words: str
     """Where memory is short the kernel ends whom it likes: what was not seen to its end is not
     told as none."""
     host.tool("nvidia-smi", "echo 'GPU-1, 2, 3, x'")
-    real, wants = shutil.which(tool), Wants(parts=("steps", "gpu_processes"))
-    assert not host.probe(wants).unread
+    real, wants = shutil.which(tool), ProbeRequest(parts=("steps", "gpu_processes"))
+    assert not host.probe(wants).unread_parts
     host.tool(tool, f'case "$*" in *\'{words}\'*) exit 9 ;; esac; exec {real} "$@"')
     probe = host.probe(wants)
-    assert "steps" in probe.unread
-    assert "gpu_processes" in probe.unread or len(probe.gpu_processes or ()) == 1  # type: ignore[arg-type]
+    assert "steps" in probe.unread_parts
+    assert "gpu_processes" in probe.unread_parts or len(probe.gpu_processes or ()) == 1  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def test_a_kernel_log_that_shows_nothing_is_not_believed(
     """Cleared (dmesg -C), or without times (printk.time): an Xid would not be seen in it."""
     for tool, text in (("dd", "exit 1"), ("journalctl", "exit 1"), ("dmesg", dmesg)):
         host.tool(tool, text)
-    log = host.probe(Wants(parts=("kernel",))).kernel
+    log = host.probe(ProbeRequest(parts=("kernel",))).kernel
     assert isinstance(log, KernelLog if source else Unread)
     assert getattr(log, "source", "") == source
 
@@ -156,7 +156,7 @@ def test_the_mark_is_in_no_list_of_processes(host: Host) -> None:
     """Whoever looks at /proc while it runs cannot forge an end."""
     seen = host.folder / "seen"
     host.tool("nvidia-smi", f"cat /proc/[0-9]*/cmdline /proc/self/environ >{seen} 2>/dev/null; :")
-    assert not host.probe(GPU).unread
+    assert not host.probe(GPU).unread_parts
     assert b"gpu_processes" in seen.read_bytes()
     assert MARK.encode() not in seen.read_bytes()
 
@@ -166,7 +166,7 @@ def test_a_command_line_forges_no_row(host: Host) -> None:
     forged = f"x\n{MARK} memory ok 0\n 1 root init"
     with subprocess.Popen(["sh", "-c", "sleep 60; :", forged]) as liar:
         begun(liar)
-        processes = host.probe(Wants(parts=("processes",))).processes
+        processes = host.probe(ProbeRequest(parts=("processes",))).processes
         assert isinstance(processes, tuple)
         rows = [p for p in processes if MARK in p.command]
         assert [p.pid for p in rows] == [liar.pid]
@@ -178,8 +178,8 @@ def test_a_slow_tool_is_ended_and_the_next_probe_asks_again(host: Host) -> None:
     """What SIGTERM or SIGKILL ends is late, not hung, and holds no lock."""
     started, sleep = host.folder / "started", f"sleep 599.{os.getpid()}"
     host.tool("nvidia-smi", f"trap '' TERM; echo x >>{started}; {sleep} & wait; wait")
-    first = host.probe(GPU, 9).unread["gpu_processes"]
-    second = host.probe(GPU, 9).unread["gpu_processes"]
+    first = host.probe(GPU, 9).unread_parts["gpu_processes"]
+    second = host.probe(GPU, 9).unread_parts["gpu_processes"]
     assert (first.kind, second.kind) == ("late", "late")
     assert "no answer within 2 s" in first.why
     assert started.read_text() == "x\nx\n"
@@ -191,7 +191,7 @@ def test_a_tool_that_cannot_be_ended_is_never_piled_upon(host: Host, fuse: Fuse)
     started = host.folder / "started"
     host.tool("nvidia-smi", f"echo $$ >>{started}; exec cat {fuse.point}/data")
     fuse.hold("open")
-    both = Wants(parts=("gpu_processes", "gpus", "memory"))
+    both = ProbeRequest(parts=("gpu_processes", "gpus", "memory"))
     began = int(time.time())
     for number in range(6):
         probe = host.probe(both, 9)
@@ -203,12 +203,12 @@ def test_a_tool_that_cannot_be_ended_is_never_piled_upon(host: Host, fuse: Fuse)
             assert str(part.pid) == started.read_text().strip()
             assert part.since is not None
             assert began - 2 <= part.since <= answered + 2  # however slow the machine is
-        assert isinstance(probe.memory, Memory)
+        assert isinstance(probe.memory, NodeMemory)
     assert fuse.withheld() == 1
     fuse.release()
     host.tool("nvidia-smi", "echo 'GPU-1, 2, 3, x'")
     wait_until(lambda: host.probe(GPU, 9).gpu_processes, "the tool to be asked again")
-    assert not host.probe(GPU, 9).unread
+    assert not host.probe(GPU, 9).unread_parts
 
 
 @pytest.mark.parametrize("part", ["gpus", "gpu_processes", "nvlink"])
@@ -217,7 +217,7 @@ def test_who_hangs_is_named_by_its_own_number(host: Host, fuse: Fuse, part: str)
     started = host.folder / "started"
     host.tool("nvidia-smi", f"echo $$ >>{started}; exec cat {fuse.point}/data")
     fuse.hold("open")
-    unread = host.probe(Wants(parts=(part,)), 9).unread[part]  # type: ignore[arg-type]
+    unread = host.probe(ProbeRequest(parts=(part,)), 9).unread_parts[part]  # type: ignore[arg-type]
     assert (unread.kind, str(unread.pid)) == ("hung", started.read_text().strip())
     fuse.release()
 
@@ -226,9 +226,9 @@ def test_nothing_that_hangs_holds_the_session(host: Host, fuse: Fuse) -> None:
     """The script ends, and its pipes with it, while its child is stuck in the kernel."""
     fuse.hold("statfs")
     began = time.monotonic()
-    probe = host.probe(Wants(parts=("memory",), disks=(str(fuse.point), "/")), 9)
+    probe = host.probe(ProbeRequest(parts=("memory",), disks=(str(fuse.point), "/")), 9)
     assert time.monotonic() - began < 8
-    assert probe.unread[f"disks.{fuse.point}"].kind == "hung"
+    assert probe.unread_parts[f"disks.{fuse.point}"].kind == "hung"
     assert isinstance(probe.disks["/"], Disk)
     fuse.release()
 
@@ -243,11 +243,11 @@ def test_what_a_task_in_state_d_waits_for_is_told(host: Host, fuse: Fuse) -> Non
         )
         stuck.kill()
         wait_until(lambda: _state(stuck.pid) == "D", "state D")
-        probe = host.probe(hanging.WANTS)
+        probe = host.probe(hanging.PROBE_WANTS)
         fuse.release()
     assert isinstance(probe.waits, tuple)
-    assert Wait(pid=stuck.pid, doing="opening", path=f"{fuse.point}/data") in probe.waits
-    assert f"opening {fuse.point}/data (fuse" in hanging.told(probe)
+    assert FileWait(pid=stuck.pid, doing="opening", path=f"{fuse.point}/data") in probe.waits
+    assert f"opening {fuse.point}/data (fuse" in hanging.describe_hanging(probe)
 
 
 def _state(pid: int) -> str:
@@ -263,7 +263,7 @@ def test_two_probes_at_once_both_get_their_answers(host: Host) -> None:
         thread.start()
     for thread in threads:
         thread.join(60)
-    assert [probe.unread for probe in told] == [{}, {}, {}]
+    assert [probe.unread_parts for probe in told] == [{}, {}, {}]
 
 
 @pytest.mark.parametrize(
@@ -282,15 +282,15 @@ def test_two_probes_at_once_both_get_their_answers(host: Host) -> None:
 def test_a_tool_that_fails_is_quoted(host: Host, does: str, kind: str, why: str) -> None:
     """nvidia-smi complains on stdout as well; an answer that is none is no "no process"."""
     host.tool("nvidia-smi", does)
-    unread = host.probe(GPU).unread["gpu_processes"]
+    unread = host.probe(GPU).unread_parts["gpu_processes"]
     assert unread.kind == kind
     assert why in unread.why
 
 
 def test_a_tool_that_is_not_there_is_missing(host: Host) -> None:
     """No nvidia-smi in PATH, no driver of InfiniBand, no such directory."""
-    wants = Wants(parts=("gpus", "infiniband"), disks=("/no/such/place",))
-    unread = host.probe(wants, sys=str(host.folder)).unread
+    wants = ProbeRequest(parts=("gpus", "infiniband"), disks=("/no/such/place",))
+    unread = host.probe(wants, sys=str(host.folder)).unread_parts
     assert (unread["gpus"].kind, unread["infiniband"].kind) == ("missing", "missing")
     assert "No such file" in unread["disks./no/such/place"].why
 
@@ -305,7 +305,7 @@ def test_ports_and_counters_are_read_from_sysfs(host: Host) -> None:
     for name, value in values.items():
         (port / name).write_text(f"{value}\n")
     (port / "counters/broken").mkdir()
-    found = host.probe(Wants(parts=("infiniband",)), sys=str(host.folder / "sys")).infiniband
+    found = host.probe(ProbeRequest(parts=("infiniband",)), sys=str(host.folder / "sys")).infiniband
     assert isinstance(found, tuple)
     assert (found[0].state, found[0].rate) == ("ACTIVE", "400 Gb/sec (4X NDR)")
     assert found[0].counters == {"link_downed": 7, "rnr": 9}
@@ -333,7 +333,7 @@ def test_links_are_read_from_sysfs(host: Host) -> None:
     for name, value in files.items():
         (host.folder / "sys" / name).parent.mkdir(parents=True, exist_ok=True)
         (host.folder / "sys" / name).write_text(f"{value}\n")
-    found = host.probe(Wants(parts=("network",)), sys=str(host.folder / "sys")).network
+    found = host.probe(ProbeRequest(parts=("network",)), sys=str(host.folder / "sys")).network
     assert isinstance(found, Network)
     bond, eth = found.interfaces
     assert (bond.name, bond.slaves, eth.name, eth.up, eth.speed) == (
@@ -351,12 +351,12 @@ def test_links_are_read_from_sysfs(host: Host) -> None:
 def test_a_whole_page_of_nvidia_smi_is_one_whatever_its_exit_code(host: Host, code: int) -> None:
     """The code stands behind it; half a page is none."""
     host.tool("nvidia-smi", f"echo '<nvidia_smi_log></nvidia_smi_log>'; exit {code}")
-    told = host.probe(Wants(parts=("gpus",))).gpus
+    told = host.probe(ProbeRequest(parts=("gpus",))).gpus
     assert isinstance(told, str)
     assert told.startswith("<nvidia_smi_log></nvidia_smi_log>")
     assert (f"exit code {code}" in told) == (code != 0)
     host.tool("nvidia-smi", f"echo '<nvidia_smi_log>'; exit {code}")
-    assert isinstance(host.probe(Wants(parts=("gpus",))).gpus, Unread)
+    assert isinstance(host.probe(ProbeRequest(parts=("gpus",))).gpus, Unread)
 
 
 def test_errors_of_nvlink_are_summed_over_the_links_of_a_gpu(host: Host) -> None:
@@ -374,13 +374,13 @@ GPU 1: NVIDIA B200 (UUID: GPU-2)
 GPU 2: NVIDIA L4 (UUID: GPU-3)
 NVML: Unable to retrieve NVLink information as all links are inActive"""
     host.tool("nvidia-smi", f"[ \"$*\" = 'nvlink -e' ] && echo '{said}'")
-    assert host.probe(Wants(parts=("nvlink",))).nvlink == {
+    assert host.probe(ProbeRequest(parts=("nvlink",))).nvlink == {
         0: {"Replay Errors": 3, "Recovery Errors": 0, "CRC Errors": 5},
         1: {"Link recovery failed events": 3},
         2: {},
     }
     host.tool("nvidia-smi", "echo Failed to initialize NVML")
-    told = host.probe(Wants(parts=("nvlink",))).nvlink
+    told = host.probe(ProbeRequest(parts=("nvlink",))).nvlink
     assert isinstance(told, Unread)
     assert told.kind == "garbage"
 
@@ -403,7 +403,7 @@ def test_sensors_are_read_from_sysfs(host: Host) -> None:
         counts = host.folder / "sys/devices/system/cpu" / cpu / "thermal_throttle"
         counts.mkdir(parents=True)
         (counts / "core_throttle_count").write_text("2200000000\n")
-    found = host.probe(Wants(parts=("hwmon",)), sys=str(host.folder / "sys")).hwmon
+    found = host.probe(ProbeRequest(parts=("hwmon",)), sys=str(host.folder / "sys")).hwmon
     assert isinstance(found, Hwmon)
     assert found.throttled == {"core": 4_400_000_000}
     assert [(s.name, s.value, s.critical, s.alarm) for s in found.sensors] == [
@@ -430,7 +430,7 @@ FAN2 = IPMI.splitlines()[1]
 def test_a_word_that_nobody_knows_costs_its_own_sensor(host: Host) -> None:
     """Not the page; the check tells of the word."""
     host.tool("ipmitool", f"echo 'Fan1 | 30h | melting | 29.1 | 5880 RPM'; echo '{FAN2}'")
-    found = host.probe(Wants(parts=("ipmi",))).ipmi
+    found = host.probe(ProbeRequest(parts=("ipmi",))).ipmi
     assert isinstance(found, Ipmi)
     assert [(r.name, r.status) for r in found.readings] == [("Fan1", "melting"), ("Fan2", "lcr")]
 
@@ -448,7 +448,7 @@ def test_a_word_that_nobody_knows_costs_its_own_sensor(host: Host) -> None:
 def test_a_management_controller_by_ipmitool(host: Host, says: str, kind: str) -> None:
     """Text of the tool above the sensors is none; of half a line nothing is read."""
     host.tool("ipmitool", f'[ "$1" = sel ] && echo "1a | Fan #0x31 | Asserted" && exit\n{says}')
-    found = host.probe(Wants(parts=("ipmi",))).ipmi
+    found = host.probe(ProbeRequest(parts=("ipmi",))).ipmi
     if isinstance(found, Unread):
         assert found.kind == kind
         return
@@ -461,7 +461,7 @@ def test_a_management_controller_by_ipmitool(host: Host, says: str, kind: str) -
 
 def test_processes_that_are_hidden_are_not_absent(host: Host) -> None:
     """Under hidepid nobody says "no process of that job"."""
-    probe = host.probe(Wants(parts=("processes", "blocked")), proc=str(host.folder))
+    probe = host.probe(ProbeRequest(parts=("processes", "blocked")), proc=str(host.folder))
     for part in (probe.processes, probe.blocked):
         assert isinstance(part, Unread)
         assert (part.kind, "hidepid" in part.why) == ("denied", True)
@@ -473,9 +473,9 @@ def test_a_process_left_over_from_a_job_is_seen(host: Host) -> None:
     env = {"SLURM_JOB_ID": f"4711\n999 {forged}\n{forged}"}
     with subprocess.Popen(["sleep", "60"], env=env) as left:
         begun(left)
-        steps = host.probe(Wants(parts=("steps",))).steps
+        steps = host.probe(ProbeRequest(parts=("steps",))).steps
         left.kill()
-    assert isinstance(steps, Steps)
+    assert isinstance(steps, StepTraces)
     seen = [(s.pid, s.job) for s in steps.processes if s.witness == "environment"]
     if os.geteuid() == 0:
         assert (left.pid, "4711") in seen
@@ -492,14 +492,14 @@ def test_a_process_is_found_by_the_sluid_of_its_cgroup(host: Host, cgroups: Cgro
         cgroups.process("job_12/x/job_13"),
     )
     plain, own = cgroups.process("job_14"), cgroups.process("system")
-    steps = host.probe(Wants(parts=("steps",))).steps
-    assert isinstance(steps, Steps)
+    steps = host.probe(ProbeRequest(parts=("steps",))).steps
+    assert isinstance(steps, StepTraces)
     found = {s.pid: (s.job, s.step) for s in steps.processes if s.witness == "cgroup"}
     assert (found[known], found[inner], found[plain]) == ((SLUID, "batch"), ("12", ""), ("14", ""))
     assert own not in found
     strange = cgroups.process("somehow_7/step_0")
-    steps = host.probe(Wants(parts=("steps",))).steps
-    assert isinstance(steps, Steps)
+    steps = host.probe(ProbeRequest(parts=("steps",))).steps
+    assert isinstance(steps, StepTraces)
     assert ("?", strange) in {(s.job, s.pid) for s in steps.processes}
 
 
@@ -516,8 +516,8 @@ def test_cgroups_that_vanish_while_they_are_read_are_no_failure(host: Host) -> N
     (place / "13" / "cgroup").write_text(f"{scope}/{SLUID}/step_0/user/task_0 (deleted)\n")
     for file in ("sys", "uptime", "stat"):
         (place / file).symlink_to(f"/proc/{file}")
-    steps = host.probe(Wants(parts=("steps",)), proc=str(place)).steps
-    assert isinstance(steps, Steps)
+    steps = host.probe(ProbeRequest(parts=("steps",)), proc=str(place)).steps
+    assert isinstance(steps, StepTraces)
     assert [(s.pid, s.job, s.step) for s in steps.processes if s.witness == "cgroup"] == [
         (13, SLUID, "0")
     ]
@@ -532,7 +532,7 @@ def test_a_place_that_others_may_enter_is_not_used(host: Host, mode: int) -> Non
     host.place.chmod(mode)
     for _ in range(2):
         probe = host.probe(GPU)
-        assert not probe.unread
+        assert not probe.unread_parts
         assert probe.squatter.endswith(f"belongs to uid {os.geteuid()} and is not ours alone")
     assert list(host.place.iterdir()) == []
     [another] = host.folder.glob("place.*")
@@ -550,7 +550,7 @@ def test_a_place_in_which_another_user_sits_is_named_and_planted_ones_are_not_ta
         path.mkdir(mode=0o700)
         os.chown(path, 4242, 4242)
     probe = host.probe(GPU)
-    assert not probe.unread
+    assert not probe.unread_parts
     assert "belongs to uid 4242" in probe.squatter
     assert list(planted.iterdir()) == list(host.place.iterdir()) == []
 
@@ -561,7 +561,7 @@ def test_a_place_that_is_a_link_is_not_used(host: Host) -> None:
     host.place.symlink_to(host.folder / "theirs")
     host.tool("nvidia-smi", "echo 'GPU-1, 2, 3, x'")
     probe = host.probe(GPU)
-    assert not probe.unread
+    assert not probe.unread_parts
     assert "not ours alone" in probe.squatter
     assert list((host.folder / "theirs").iterdir()) == []
 
@@ -569,7 +569,7 @@ def test_a_place_that_is_a_link_is_not_used(host: Host) -> None:
 def test_only_what_is_wanted_is_run(host: Host) -> None:
     """`memory` costs no nvidia-smi."""
     host.tool("nvidia-smi", f"touch {host.folder}/touched")
-    assert not host.probe(Wants(parts=("memory",))).unread
+    assert not host.probe(ProbeRequest(parts=("memory",))).unread_parts
     assert not (host.folder / "touched").exists()
 
 

@@ -19,7 +19,7 @@ from sentinel.core.node_answers import (
     TimedOut,
     Unreachable,
 )
-from sentinel.nodes.probe import NodeProbe, Wants
+from sentinel.nodes.probe import NodeProbe, ProbeRequest
 from sentinel.nodes.reach import Reach
 from sentinel.nodes.settings import RemoteSettings
 from sentinel.nodes.ssh import Ssh
@@ -198,7 +198,7 @@ def test_a_name_that_is_none_is_not_asked_and_the_others_are(
     refused = told[strange]
     assert isinstance(refused, NotAsked)
     assert "is no name of a node" in refused.why
-    probes = sshd.reach().probe(["fine", strange], Wants(), limit=60)
+    probes = sshd.reach().probe(["fine", strange], ProbeRequest(), limit=60)
     assert isinstance(probes["fine"], NodeProbe)
     assert isinstance(probes[strange], NotAsked)
     assert not (tmp_path / "touched").exists()

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from sentinel.core.actions import ActionRecord, Outcome, Reading
-from sentinel.core.clock import shifted
+from sentinel.core.actions import ActionOutcome, ActionRecord, NodeReading
+from sentinel.core.clock import shift_instant
 from sentinel.core.cluster import Node
 from sentinel.nodes.test_results import (
     Verdict,
@@ -21,7 +21,7 @@ from sentinel.nodes.test_results import (
     unusable,
     verdicts,
 )
-from sentinel.slurm.gres import gpus
+from sentinel.slurm.gres import count_gres_gpus
 from sentinel.testing import START
 from tests.lab.paths import ROOT
 
@@ -69,15 +69,19 @@ def test_who_fails_is_tried_again_beside_a_good_one() -> None:
 
 def entry(word: str, test: str = "cuda", ago: float = 60.0) -> ActionRecord:
     told = Verdict(node="n1", word=word, text="why")
-    return record(told, test, "alice by hand", f"{word}{ago}", shifted(START, -ago))
+    return record(told, test, "alice by hand", f"{word}{ago}", shift_instant(START, -ago))
 
 
 def test_a_record_of_a_test_is_over_at_once() -> None:
     """An open one would stop everything else on that node."""
-    words = {"pass": Outcome.DONE, "fail": Outcome.ERROR, "missing": Outcome.NO_EFFECT}
+    words = {
+        "pass": ActionOutcome.DONE,
+        "fail": ActionOutcome.ERROR,
+        "missing": ActionOutcome.NO_EFFECT,
+    }
     for word, outcome in words.items():
         made = entry(word)
-        assert (made.outcome, made.outcome.open, made.ended is None) == (outcome, False, False)
+        assert (made.outcome, made.outcome.is_open, made.ended is None) == (outcome, False, False)
 
 
 @pytest.mark.parametrize(
@@ -98,10 +102,10 @@ def test_the_last_word_of_each_test_counts(records: list[ActionRecord], bad: lis
     assert failed_tests(records, START, DAY) == bad
 
 
-def left(ago: float, **more: Any) -> Reading:
+def left(ago: float, **more: Any) -> NodeReading:
     told = {"node": "n1", "state": "DOWN", "reason": "", "user": "", "reason_time": None}
-    at = shifted(START, -ago)
-    return Reading(**{**told, "out": True, "seen": at, "left": at, **more})
+    at = shift_instant(START, -ago)
+    return NodeReading(**{**told, "out": True, "seen": at, "left": at, **more})
 
 
 def test_a_node_that_left_service_too_often() -> None:
@@ -120,7 +124,11 @@ def test_a_node_that_slurm_does_not_give() -> None:
 
 def test_gpus_of_a_node() -> None:
     """By its Gres; slices of MIG hide the number."""
-    assert (gpus("gpu:h100:8(S:0-1)"), gpus(""), gpus("gpu:1g.5gb:7")) == (8, 0, None)
+    assert (
+        count_gres_gpus("gpu:h100:8(S:0-1)"),
+        count_gres_gpus(""),
+        count_gres_gpus("gpu:1g.5gb:7"),
+    ) == (8, 0, None)
 
 
 def test_a_test_of_a_file_system_writes_into_nothing_that_is_there(tmp_path: Path) -> None:

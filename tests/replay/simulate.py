@@ -12,14 +12,21 @@ from random import Random
 
 from msgspec import Struct
 
-from sentinel.checks.log.cadence import Bounds, Learned
-from sentinel.checks.log.file_offset import Look, Place, beginning, continues, taken, wanted
-from sentinel.checks.log.judge import Rules, judge
-from sentinel.checks.log.progress import Seen, Sight, begun, remembered
-from sentinel.checks.log.scan import Patterns, phases, scan
-from sentinel.checks.log.secondary import Wishes, asides
-from sentinel.checks.log.troubles import Finder
-from sentinel.core.clock import SECOND, Instant, elapsed
+from sentinel.checks.log.cadence import LimitBounds, TrainingBaseline
+from sentinel.checks.log.file_offset import (
+    FileStat,
+    ReadPosition,
+    decode_new_lines,
+    is_continuation,
+    select_new_range,
+    select_whole_range,
+)
+from sentinel.checks.log.judge import StaleRules, judge_log
+from sentinel.checks.log.progress import LogObservation, LogState, begin_state, update_state
+from sentinel.checks.log.scan import LogPatterns, merge_phases, scan_text
+from sentinel.checks.log.topics import Thresholds, judge_topics
+from sentinel.checks.log.troubles import TroubleFinder
+from sentinel.core.clock import SECOND, Instant, get_elapsed_s
 from sentinel.core.cluster import Job
 from tests.replay.shapes import Habits, Line, Shape, habits, job
 
@@ -29,7 +36,7 @@ EVERY = 60.0
 FIXED = 1200.0
 GIVE_UP = 2 * HOUR  # after which a hang counts as missed
 FILLED = 300.0  # seconds that a buffer may hold back lines
-BOUNDS = Bounds(floor=120, ceiling=3600)
+BOUNDS = LimitBounds(floor=120, ceiling=3600)
 SELDOM = 1.5 * EVERY  # seconds of ordinary quiet from which on a log speaks seldom
 LEAST = 2.5 * EVERY  # seconds of quiet below which no rule of three looks tells
 WALL = 1_800_000_000.0
@@ -57,8 +64,8 @@ class File:
     def __init__(self, inode: str, data: bytes = b"") -> None:
         self.inode, self.data = inode, bytearray(data)
 
-    def look(self, at: float) -> Look:
-        return Look(size=len(self.data), inode=self.inode, mtime=at)
+    def look(self, at: float) -> FileStat:
+        return FileStat(size=len(self.data), inode=self.inode, mtime=at)
 
 
 class Watcher:
@@ -66,21 +73,21 @@ class Watcher:
 
     def __init__(self, progress: str) -> None:
         numbers = {"progress": re.compile(progress, re.MULTILINE)}
-        finder = Finder({}, [])
-        self._patterns = Patterns(numbers, phases({}), None, finder)
-        self.learned = Learned()
+        finder = TroubleFinder({}, [])
+        self._patterns = LogPatterns(numbers, merge_phases({}), None, finder)
+        self.learned = TrainingBaseline()
         self.quiet = self.silent = 0.0
-        self.seen: Seen | None = None
-        self.sight: Sight | None = None
+        self.seen: LogState | None = None
+        self.sight: LogObservation | None = None
 
     def look(self, file: File, now: Instant, run: Job) -> dict[str, bool]:
         """Whether each rule, and any of the further topics, would be an alarm now."""
         look = file.look(now.wall / SECOND)
-        here = Sight(path="/log", at=now, job=run, looks={"/log": look})
-        before = begun(here, self.seen)
+        here = LogObservation(path="/log", at=now, job=run, looks={"/log": look})
+        before = begin_state(here, self.seen)
         place, text = self._read(file, look, before.places.get("/log"))
-        events = tuple(scan(text, self._patterns))
-        here = Sight(
+        events = tuple(scan_text(text, self._patterns))
+        here = LogObservation(
             path="/log",
             at=now,
             job=run,
@@ -88,49 +95,52 @@ class Watcher:
             places={"/log": place},
             events=events,
         )
-        seen, self.learned = remembered(here, before, self.learned, True)
+        seen, self.learned = update_state(here, before, self.learned, True)
         self.sight, self.seen = here, seen
         self.quiet, self.silent = self._quiet(seen, now), self._silent(seen, now)
         alarms = {
-            name: judge(here, seen, rules, self.learned).status.bad for name, rules in RULES.items()
+            name: judge_log(here, seen, rules, self.learned).status.bad
+            for name, rules in RULES.items()
         }
-        told = asides(seen, self.learned, Wishes(nan_after=3, slower_than=50.0), {})
+        told = judge_topics(seen, self.learned, Thresholds(nan_after=3, slower_than=50.0), {})
         return {**alarms, **{one.topic: one.status.bad for one in told}}
 
     @property
     def moving(self) -> bool:
         """Whether the number has ever changed in this job."""
-        return self.seen is not None and self.seen.moving
+        return self.seen is not None and self.seen.has_advanced
 
     @property
     def seldom(self) -> bool:
         """Whether the log is ordinarily silent from one look to the next."""
         cadence = self.learned.quiets.get("progress")
-        return cadence is not None and cadence.ordinary > SELDOM
+        return cadence is not None and cadence.median_quiet_s > SELDOM
 
-    def _quiet(self, seen: Seen, now: Instant) -> float:
+    def _quiet(self, seen: LogState, now: Instant) -> float:
         """Seconds without progress where no phase and no pause that is due explains them."""
         mark, cadence = seen.marks.get("progress"), self.learned.quiets.get("progress")
-        if mark is None or cadence is None or seen.phase or cadence.due(mark.value):
+        if mark is None or cadence is None or seen.phase or cadence.find_due_pause_s(mark.value):
             return 0.0
-        return elapsed(mark.since, now)
+        return get_elapsed_s(mark.since, now)
 
-    def _silent(self, seen: Seen, now: Instant) -> float:
+    def _silent(self, seen: LogState, now: Instant) -> float:
         """Seconds without progress, or without a number since the first look."""
         mark = seen.marks.get("progress")
-        return elapsed(mark.since if mark else seen.first, now)
+        return get_elapsed_s(mark.since if mark else seen.first, now)
 
-    def _read(self, file: File, look: Look, place: Place | None) -> tuple[Place, str]:
-        span = wanted(place, look)
+    def _read(
+        self, file: File, look: FileStat, place: ReadPosition | None
+    ) -> tuple[ReadPosition, str]:
+        span = select_new_range(place, look)
         data = bytes(file.data[span.start : span.start + span.size])
-        if not continues(place, span, data):
-            span = beginning(look)
+        if not is_continuation(place, span, data):
+            span = select_whole_range(look)
             data = bytes(file.data[span.start : span.start + span.size])
-        return taken(look, span, data)
+        return decode_new_lines(look, span, data)
 
 
-def _rules(stale_after: float | None) -> Rules:
-    return Rules(stale_after=stale_after, startup=1800, by_number=True, bounds=BOUNDS)
+def _rules(stale_after: float | None) -> StaleRules:
+    return StaleRules(stale_after=stale_after, startup=1800, by_number=True, bounds=BOUNDS)
 
 
 RULES = {"20m": _rules(FIXED), "auto": _rules(None)}

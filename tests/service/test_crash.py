@@ -99,7 +99,7 @@ def _deliver_the_rest(folder: Path, service: Callable[..., Service]) -> None:
 def _settled(folder: Path, pid: int) -> bool:
     store = open_store(str(folder / "state"), Instant(wall=time.time_ns() // 1000)).store
     try:
-        return str(pid) in store.leader() and not store.outbox()
+        return str(pid) in store.read_leader() and not store.read_outbox()
     finally:
         store.close()
 
@@ -107,10 +107,10 @@ def _settled(folder: Path, pid: int) -> bool:
 def _state(folder: Path) -> tuple[list[Transition], dict[str, set[str]]]:
     """The transitions, oldest first, and per channel the keys that its outbox ever held."""
     store = open_store(str(folder / "state"), Instant(wall=time.time_ns() // 1000)).store
-    told = list(reversed(store.history(100_000)))
+    told = list(reversed(store.read_transitions(100_000)))
     owed: dict[str, set[str]] = {}
     for alert in {t.alert for t in told}:
-        for row, _, _ in store.deliveries(alert):
+        for row, _, _ in store.read_deliveries(alert):
             owed.setdefault(row.channel, set()).add(row.notification.key)
     store.close()
     return told, owed

@@ -203,8 +203,8 @@ def _assert_nobody_spoke_out_of_turn(
 def _assert_nothing_was_lost(cluster: Cluster, failovers: int) -> None:
     """The database knows every transition; each reached both channels."""
     store = open_store(cluster.url, Instant(0)).store
-    transitions: list[Transition] = store.history(100_000)
-    waiting = {row.notification.key for row in store.outbox()}
+    transitions: list[Transition] = store.read_transitions(100_000)
+    waiting = {row.notification.key for row in store.read_outbox()}
     store.close()
     keys = {t.id for t in transitions} - waiting
     assert len(keys) > 20

@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from sentinel.clock import SystemClock
-from sentinel.core.clock import shifted
+from sentinel.core.clock import shift_instant
 from sentinel.core.model import Batch
 from sentinel.store.opening import open_store
 from tests.lab.cluster import Lab
@@ -185,14 +185,14 @@ def _age(state: Path, seconds: float) -> None:
     """All that fires has done so for so much longer."""
     now = SystemClock().now()
     store = open_store(str(state), now).store
-    store.lead("the test", now)
+    store.take_lead("the test", now)
     alerts = tuple(
         replace(
             alert,
-            since=shifted(alert.since, -seconds),
-            fired=alert.fired and shifted(alert.fired, -seconds),
+            since=shift_instant(alert.since, -seconds),
+            fired=alert.fired and shift_instant(alert.fired, -seconds),
         )
-        for alert in store.alerts()
+        for alert in store.read_alerts()
     )
     store.commit(Batch(at=now, alerts=alerts))
     store.close()

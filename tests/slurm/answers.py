@@ -1,7 +1,7 @@
 """Answers of Slurm's commands, made from fields: what a test means, in the form Slurm prints."""
 
 from sentinel.core.cluster import Job
-from sentinel.slurm.queue import marks
+from sentinel.slurm.queue import make_marks
 
 NONCE = "xQm9uY2UxMjM"
 OWN = ("id", "job", "array", "task", "submitted", "started", "ends", "nodes")
@@ -55,7 +55,7 @@ PLAIN_JOB = Job(
 
 def listed(*rows: bytes) -> bytes:
     """A list of jobs as squeue prints it: its header, then the rows."""
-    ends = marks(NONCE)
+    ends = make_marks(NONCE)
     titles = [b" ".join([b"JOBID"] * 2 + [b"X"] * 6), ends.field.join([b"X"] * 8), b"NAME", b"X"]
     header = ends.group.join([*titles, ends.field.join((b"WORK_DIR", b"COMMAND"))])
     return b"".join((header + ends.record, *rows))
@@ -63,7 +63,7 @@ def listed(*rows: bytes) -> bytes:
 
 def row(**fields: bytes) -> bytes:
     """A record of squeue: a plain pending job but for the fields given."""
-    job, ends = PLAIN | fields, marks(NONCE)
+    job, ends = PLAIN | fields, make_marks(NONCE)
     groups = [
         b" ".join(job[name] for name in OWN),
         ends.field.join(job[name] for name in SHARED),

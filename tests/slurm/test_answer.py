@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from sentinel.core.errors import CannotTell
-from sentinel.slurm.answer import LONGEST_PAUSE, Answer
+from sentinel.slurm.answer import LONGEST_PAUSE, CachedAnswer
 from sentinel.testing import ManualClock
 from tests.lab.waiting import wait_until
 
@@ -27,8 +27,8 @@ class Question:
         return self.asked
 
 
-def answer(ask: Callable[[], int], clock: ManualClock, patience: float = 5.0) -> Answer[int]:
-    return Answer(ask, clock, max_age=30.0, patience=patience)
+def answer(ask: Callable[[], int], clock: ManualClock, patience: float = 5.0) -> CachedAnswer[int]:
+    return CachedAnswer(ask, clock, max_age=30.0, patience=patience)
 
 
 @pytest.mark.parametrize(("age", "asked"), [(0, 1), (29.9, 1), (30, 2), (3600, 2)])
@@ -36,31 +36,31 @@ def test_an_answer_is_kept_until_it_is_too_old(age: float, asked: int) -> None:
     """All checks of a pass share it; the next pass has its own."""
     clock, question = ManualClock(), Question()
     kept = answer(question, clock)
-    kept.get()
+    kept.get_answer()
     clock.advance(age)
-    assert (kept.get(), question.asked) == (asked, asked)
+    assert (kept.get_answer(), question.asked) == (asked, asked)
 
 
 def test_a_wall_clock_that_jumps_back_does_not_keep_an_old_answer() -> None:
     """Age is counted on the boot's own clock."""
     clock, question = ManualClock(), Question()
     kept = answer(question, clock)
-    kept.get()
+    kept.get_answer()
     clock.advance(31)
     clock.jump(-3600)
-    assert kept.get() == 2
+    assert kept.get_answer() == 2
 
 
 def test_a_failure_is_kept_and_never_an_older_answer_shown() -> None:
     """While the pause lasts, the same words are said again without asking."""
     clock, question = ManualClock(), Question()
     kept = answer(question, clock)
-    kept.get()
+    kept.get_answer()
     clock.advance(30)
     question.broken = True
     for _ in range(3):
         with pytest.raises(CannotTell, match="failure 2"):
-            kept.get()
+            kept.get_answer()
     assert question.asked == 2
 
 
@@ -72,18 +72,18 @@ def test_the_pause_doubles_up_to_five_minutes_and_ends_with_success() -> None:
     pauses = []
     for _ in range(9):
         with pytest.raises(CannotTell):
-            kept.get()
-        pauses.append(kept.pause.seconds)
-        clock.advance(kept.pause.seconds - 0.1)
+            kept.get_answer()
+        pauses.append(kept.pause.pause_s)
+        clock.advance(kept.pause.pause_s - 0.1)
         before = question.asked
         with pytest.raises(CannotTell):
-            kept.get()
+            kept.get_answer()
         assert question.asked == before
         clock.advance(0.1)
     assert pauses == [5, 10, 20, 40, 80, 160, 300, 300, 300]
     question.broken = False
-    assert kept.get() == 10
-    assert kept.pause.seconds == 0
+    assert kept.get_answer() == 10
+    assert kept.pause.pause_s == 0
 
 
 def test_the_pause_stays_bounded_for_ever() -> None:
@@ -94,8 +94,8 @@ def test_the_pause_stays_bounded_for_ever() -> None:
     for _ in range(2000):
         clock.advance(LONGEST_PAUSE)
         with pytest.raises(CannotTell):
-            kept.get()
-    assert (question.asked, kept.pause.seconds) == (2000, LONGEST_PAUSE)
+            kept.get_answer()
+    assert (question.asked, kept.pause.pause_s) == (2000, LONGEST_PAUSE)
 
 
 class Slow(Question):
@@ -114,7 +114,7 @@ class Slow(Question):
 class Asker(threading.Thread):
     """A check that asks in a thread of its own; `told` is the answer or the failure."""
 
-    def __init__(self, kept: Answer[int]) -> None:
+    def __init__(self, kept: CachedAnswer[int]) -> None:
         super().__init__()
         self.told = ""
         self._kept = kept
@@ -122,7 +122,7 @@ class Asker(threading.Thread):
 
     def run(self) -> None:
         try:
-            self.told = str(self._kept.get())
+            self.told = str(self._kept.get_answer())
         except CannotTell as error:
             self.told = str(error)
 
@@ -140,7 +140,7 @@ def test_threads_that_wait_for_an_answer_share_it(broken: bool, told: str) -> No
     """A hundred checks are one request, also when it takes longer than an answer is kept."""
     clock, question = ManualClock(), Slow()
     question.broken = broken
-    kept = Answer(question, clock, max_age=0.0, patience=20.0)
+    kept = CachedAnswer(question, clock, max_age=0.0, patience=20.0)
     askers = [Asker(kept)]
     assert question.entered.wait(20)
     askers += [Asker(kept) for _ in range(10)]
@@ -155,14 +155,14 @@ def test_nobody_waits_for_ever_for_another_thread() -> None:
     """A thread whose question hangs does not take the others with it."""
     clock, question = ManualClock(), Slow()
     kept = answer(question, clock, patience=0.05)
-    first = threading.Thread(target=kept.get)
+    first = threading.Thread(target=kept.get_answer)
     first.start()
     assert question.entered.wait(20)
     with pytest.raises(CannotTell, match="has not answered yet"):
-        kept.get()
+        kept.get_answer()
     question.go.set()
     first.join(20)
-    assert kept.get() == 1
+    assert kept.get_answer() == 1
 
 
 def test_a_defect_in_the_question_is_no_answer_and_locks_nothing() -> None:
@@ -175,4 +175,4 @@ def test_a_defect_in_the_question_is_no_answer_and_locks_nothing() -> None:
     kept = answer(broken, clock)
     for _ in range(2):
         with pytest.raises(ZeroDivisionError):
-            kept.get()
+            kept.get_answer()

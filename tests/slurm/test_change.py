@@ -8,9 +8,9 @@ from sentinel.clock import SystemClock
 from sentinel.core.actions import Answer
 from sentinel.core.errors import CannotTell
 from sentinel.slurm.change import SlurmHands
-from sentinel.slurm.client import Client
-from sentinel.slurm.privilege import privilege
-from sentinel.slurm.snapshot import Snapshot
+from sentinel.slurm.client import SlurmClient
+from sentinel.slurm.privilege import find_privilege
+from sentinel.slurm.snapshot import SlurmSnapshot
 from tests.lab.cluster import Lab
 from tests.slurm.stand_ins import StandIns
 
@@ -19,9 +19,9 @@ CONFIG = "ClusterName = c\nSLURM_VERSION = 22.05.8\nSlurmUser = slurm(64030)\n"
 ACCOUNTING = "AccountingStorageType = accounting_storage/slurmdbd\n"
 
 
-def snapshot(stand_ins: StandIns, limit: float = 10.0) -> Snapshot:
-    client = Client(limit=limit, environ=stand_ins.env)
-    return Snapshot(client, SystemClock(), users=(), max_age=5.0)
+def snapshot(stand_ins: StandIns, limit: float = 10.0) -> SlurmSnapshot:
+    client = SlurmClient(limit=limit, environ=stand_ins.env)
+    return SlurmSnapshot(client, SystemClock(), users=(), max_age=5.0)
 
 
 REPLIES = [
@@ -134,7 +134,7 @@ def test_who_may_change_nodes(
     stand_ins.says("id", me)
     stand_ins.says("scontrol", config)
     stand_ins.says("sacctmgr", level)
-    found = privilege(snapshot(stand_ins))
+    found = find_privilege(snapshot(stand_ins))
     assert found.may is may
     assert why in found.why
     assert not any("update" in words for words in stand_ins.told("scontrol"))
@@ -143,12 +143,12 @@ def test_who_may_change_nodes(
 def test_sudo_is_asked_what_it_would_allow(stand_ins: StandIns) -> None:
     """With -l, which runs nothing; another prefix cannot be asked."""
     stand_ins.says("sudo", "/usr/bin/scontrol")
-    assert privilege(snapshot(stand_ins), ["sudo", "-n"]).may
+    assert find_privilege(snapshot(stand_ins), ["sudo", "-n"]).may
     assert all(words.startswith("-n -l scontrol update ") for words in stand_ins.told("sudo"))
     stand_ins.says("sudo", err="sudo: a password is required", code=1)
-    denied = privilege(snapshot(stand_ins), ["sudo", "-n"])
+    denied = find_privilege(snapshot(stand_ins), ["sudo", "-n"])
     assert (denied.may, "a password is required" in denied.why) == (False, True)
-    assert privilege(snapshot(stand_ins), ["doas"]).may is None
+    assert find_privilege(snapshot(stand_ins), ["doas"]).may is None
 
 
 def test_an_operator_may_not_and_an_administrator_may(
@@ -161,9 +161,9 @@ def test_an_operator_may_not_and_an_administrator_may(
     lab.ask([*manager, "add", "user", carol.name, "account=nodes"])
     for level, may in (("Operator", False), ("Administrator", True)):
         lab.ask([*manager, "modify", "user", carol.name, "set", f"adminlevel={level}"])
-        client = Client(prefix=("runuser", "-u", carol.name, "--"), environ=lab.env)
-        mine = Snapshot(client, SystemClock(), users=(), max_age=5.0)
-        assert privilege(mine).may is may
+        client = SlurmClient(prefix=("runuser", "-u", carol.name, "--"), environ=lab.env)
+        mine = SlurmSnapshot(client, SystemClock(), users=(), max_age=5.0)
+        assert find_privilege(mine).may is may
         argv = ("scontrol", "update", "NodeName=node-1", "State=DRAIN", "Reason=sentinel: x")
         answer = SlurmHands(mine).change(argv).answer
         assert answer is (Answer.ACCEPTED if may else Answer.REFUSED), level
@@ -171,8 +171,8 @@ def test_an_operator_may_not_and_an_administrator_may(
 
 def test_a_real_node_and_one_that_is_none(fresh: Lab) -> None:
     """One answer per question, straight from slurmctld."""
-    client = Client(environ=fresh.env)
-    hands = SlurmHands(Snapshot(client, SystemClock(), users=(), max_age=5.0))
+    client = SlurmClient(environ=fresh.env)
+    hands = SlurmHands(SlurmSnapshot(client, SystemClock(), users=(), max_age=5.0))
     found = hands.node("node-1")
     assert found is not None
     assert (found.name, found.state) == ("node-1", "IDLE")

@@ -9,7 +9,14 @@ import time
 import pytest
 
 from sentinel.core.errors import CannotTell
-from sentinel.slurm.client import ELSEWHERE, LOCAL, SETTINGS, Client, command, neutral
+from sentinel.slurm.client import (
+    ELSEWHERE,
+    LOCAL_ENVIRONMENT,
+    SETTINGS,
+    SlurmClient,
+    build_argv,
+    neutral_environment,
+)
 from tests.lab.fuse import Fuse
 from tests.lab.waiting import wait_until
 from tests.slurm.stand_ins import StandIns
@@ -51,7 +58,7 @@ def test_switches_of_other_tools_are_taken_out() -> None:
     """What tells the way to slurmctld stays, what changes an answer goes; times are epochs."""
     local = dict.fromkeys(("SQUEUE_LOCAL", "SCONTROL_LOCAL", "SACCT_LOCAL", "SINFO_LOCAL"), "1")
     ours = {"SLURM_TIME_FORMAT": "%s", "SLURM_BITSTR_LEN": "0", "LC_ALL": "C", **local}
-    assert neutral(SWITCHES | NEEDED | {"LC_ALL": "tr_TR.UTF-8"}) == NEEDED | ours
+    assert neutral_environment(SWITCHES | NEEDED | {"LC_ALL": "tr_TR.UTF-8"}) == NEEDED | ours
 
 
 def test_a_cluster_with_a_conf_of_its_own_is_asked_by_that_alone() -> None:
@@ -62,24 +69,24 @@ def test_a_cluster_with_a_conf_of_its_own_is_asked_by_that_alone() -> None:
         "SLURM_JWT": "token",
         "PATH": "/bin",
     }
-    assert neutral(around, "/b") == {"PATH": "/bin", "SLURM_CONF": "/b", **SETTINGS}
-    assert "SLURM_CONF=/b" in command(["squeue"], ["ssh", "login2"], "/b")
+    assert neutral_environment(around, "/b") == {"PATH": "/bin", "SLURM_CONF": "/b", **SETTINGS}
+    assert "SLURM_CONF=/b" in build_argv(["squeue"], ["ssh", "login2"], "/b")
 
 
 def test_without_a_prefix_the_command_is_itself() -> None:
     """The environment is given to the process, not written into its arguments."""
-    assert command(["squeue", "-h"], []) == ["squeue", "-h"]
+    assert build_argv(["squeue", "-h"], []) == ["squeue", "-h"]
 
 
 def test_through_a_prefix_the_environment_travels() -> None:
     """env(1) unsets and sets on the other side; its arguments are not quoted for no shell."""
-    argv = command(["squeue", "-o", "%i x"], ["nsenter", "-t", "1"])
+    argv = build_argv(["squeue", "-o", "%i x"], ["nsenter", "-t", "1"])
     assert argv[:4] == ["nsenter", "-t", "1", "/usr/bin/env"]
     assert argv[-3 - len(SETTINGS) :] == [
         "SLURM_TIME_FORMAT=%s",
         "SLURM_BITSTR_LEN=0",
         "LC_ALL=C",
-        *(f"{name}=1" for name in LOCAL),
+        *(f"{name}=1" for name in LOCAL_ENVIRONMENT),
         "squeue",
         "-o",
         "%i x",
@@ -93,7 +100,7 @@ def test_through_a_prefix_the_environment_travels() -> None:
 def test_through_ssh_arguments_survive_the_shell_there(prefix: list[str]) -> None:
     """ssh joins its arguments with blanks for a shell: what that shell makes of them is ours."""
     hostile = ["squeue", "-o", "%i;touch x|$HOME 'a' \"b\" \\ `id`", "-u", "DOM\\jane doe"]
-    there = " ".join(command(hostile, prefix)[len(prefix) :])
+    there = " ".join(build_argv(hostile, prefix)[len(prefix) :])
     assert shlex.split(there)[-5:] == hostile
     shown = there.replace("squeue", "printf '%s\\n'", 1)
     done = subprocess.run(["sh", "-c", shown], capture_output=True, text=True, check=True)
@@ -118,7 +125,7 @@ def test_all_variables_that_slurms_pages_document_are_unset_elsewhere() -> None:
 def test_output_of_a_clean_run_is_the_answer(stand_ins: StandIns) -> None:
     """stdout, byte for byte."""
     stand_ins.says("squeue", b"a\xff\n")
-    assert Client(environ=stand_ins.env).ask("squeue", "-h") == b"a\xff\n"
+    assert SlurmClient(environ=stand_ins.env).ask_slurm("squeue", "-h") == b"a\xff\n"
     assert stand_ins.told("squeue") == ["-h"]
 
 
@@ -136,9 +143,9 @@ def test_a_run_that_is_not_clean_is_cannot_tell(
 ) -> None:
     """Where Slurm says that it left something out, and where the exit code says so."""
     stand_ins.says("squeue", b"1 RUNNING\n", err=err, code=code)
-    client = Client(environ=stand_ins.env)
+    client = SlurmClient(environ=stand_ins.env)
     with pytest.raises(CannotTell, match=said):
-        client.ask("squeue")
+        client.ask_slurm("squeue")
     assert (client.counts["squeue"].requests, client.counts["squeue"].failures) == (1, 1)
 
 
@@ -146,11 +153,11 @@ def test_a_run_that_is_not_clean_is_cannot_tell(
 def test_a_remark_beside_an_answer_spoils_nothing(stand_ins: StandIns, said: str) -> None:
     """Slurm's about its configuration, a site's wrapper's, ssh's: kept, for `doctor` to show."""
     stand_ins.says("squeue", b"1 RUNNING\n", err=f"{said}\n")
-    client = Client(environ=stand_ins.env)
-    assert client.ask("squeue") == b"1 RUNNING\n"
+    client = SlurmClient(environ=stand_ins.env)
+    assert client.ask_slurm("squeue") == b"1 RUNNING\n"
     assert client.remarks == {"squeue": [said]}
     stand_ins.says("squeue", b"1 RUNNING\n")
-    client.ask("squeue")
+    client.ask_slurm("squeue")
     assert client.remarks == {"squeue": []}
 
 
@@ -158,16 +165,16 @@ def test_a_command_that_a_signal_ended_is_cannot_tell(stand_ins: StandIns) -> No
     """The kernel's out-of-memory killer leaves no text behind."""
     stand_ins.script("squeue", "#!/bin/sh\necho 15\nkill -9 $$\n")
     with pytest.raises(CannotTell, match="squeue: ended by signal 9"):
-        Client(environ=stand_ins.env).ask("squeue")
+        SlurmClient(environ=stand_ins.env).ask_slurm("squeue")
 
 
 def test_a_command_that_never_ends_is_ended(stand_ins: StandIns) -> None:
     """It and its children are gone when the call returns, which is soon after the limit."""
     stand_ins.script("squeue", "#!/bin/sh\nsleep 987654 & sleep 987654\n")
-    client = Client(environ=stand_ins.env, limit=0.3)
+    client = SlurmClient(environ=stand_ins.env, limit=0.3)
     began = time.monotonic()
     with pytest.raises(CannotTell, match="squeue: no answer within 300ms, it was ended"):
-        client.ask("squeue")
+        client.ask_slurm("squeue")
     assert time.monotonic() - began < 10
     left = subprocess.run(["pgrep", "-f", "^sleep 987654$"], capture_output=True, check=False)
     assert left.stdout == b""
@@ -178,23 +185,23 @@ def test_a_command_that_nothing_ends_is_not_piled_upon(stand_ins: StandIns, fuse
     """One process in state D for all questions, until the file system lets go of it."""
     stand_ins.script("squeue", f"#!/bin/sh\nexec cat {fuse.point}/data\n")
     stand_ins.says("scontrol", "fine\n")
-    client = Client(environ=stand_ins.env, limit=0.5)
+    client = SlurmClient(environ=stand_ins.env, limit=0.5)
     fuse.hold("open")
     with pytest.raises(CannotTell, match="squeue: no answer within 500ms"):
-        client.ask("squeue")
+        client.ask_slurm("squeue")
     for name in ("squeue", "scontrol"):
         with pytest.raises(
             CannotTell, match=rf"{name}: not asked, an earlier question hangs: process \d+"
         ):
-            client.ask(name)
+            client.ask_slurm(name)
     assert {name: count.requests for name, count in client.counts.items()} == {"squeue": 1}
     fuse.release()
     wait_until(lambda: not fails(client), "the stuck process is gone", 20.0)
 
 
-def fails(client: Client) -> bool:
+def fails(client: SlurmClient) -> bool:
     try:
-        return client.ask("scontrol") != b"fine\n"
+        return client.ask_slurm("scontrol") != b"fine\n"
     except CannotTell:
         return True
 
@@ -202,51 +209,53 @@ def fails(client: Client) -> bool:
 def test_output_beyond_all_measure_is_cannot_tell(stand_ins: StandIns) -> None:
     """A command that runs wild fills no memory; its text says which one it was."""
     stand_ins.script("squeue", "#!/bin/sh\nexec yes\n")
-    client = Client(environ=stand_ins.env, max_output=1 << 20)
+    client = SlurmClient(environ=stand_ins.env, max_output=1 << 20)
     with pytest.raises(CannotTell, match=r"squeue: squeue printed more than 1\.05 MB"):
-        client.ask("squeue")
+        client.ask_slurm("squeue")
     assert client.counts["squeue"].failures == 1
 
 
 def test_no_slurm_on_this_machine_is_said_so() -> None:
     """The text names the remedy: install the client commands or set PATH."""
     with pytest.raises(CannotTell, match=r"not installed or not in PATH \(cannot start squeue"):
-        Client(environ={"PATH": "/nowhere"}).ask("squeue")
+        SlurmClient(environ={"PATH": "/nowhere"}).ask_slurm("squeue")
 
 
 def test_no_slurm_behind_a_prefix_is_said_so(stand_ins: StandIns) -> None:
     """There the other host lacks it; the text says which way was taken."""
-    client = Client(environ=stand_ins.env, prefix=["env", "PATH=/nowhere"])
+    client = SlurmClient(environ=stand_ins.env, prefix=["env", "PATH=/nowhere"])
     with pytest.raises(CannotTell, match="squeue cannot be run through env PATH=/nowhere"):
-        client.ask("squeue")
+        client.ask_slurm("squeue")
 
 
 def test_a_prefix_that_does_not_exist_is_said_so() -> None:
     """A word in command_prefix that is no command is named."""
     with pytest.raises(CannotTell, match="cannot be run through no-such-ssh login1"):
-        Client(prefix=["no-such-ssh", "login1"]).ask("squeue")
+        SlurmClient(prefix=["no-such-ssh", "login1"]).ask_slurm("squeue")
 
 
 def test_what_the_command_sees_through_a_prefix(stand_ins: StandIns) -> None:
     """The other side's own switches are gone, and sentinel's are there."""
     stand_ins.script("squeue", "#!/bin/sh\nenv | grep -E '^(SQUEUE|SLURM|LC_)' | sort\n")
-    client = Client(environ=stand_ins.env, prefix=["env", "SQUEUE_STATES=R", "SLURM_CLUSTERS=x"])
+    client = SlurmClient(
+        environ=stand_ins.env, prefix=["env", "SQUEUE_STATES=R", "SLURM_CLUSTERS=x"]
+    )
     ours = b"LC_ALL=C\nSLURM_BITSTR_LEN=0\nSLURM_TIME_FORMAT=%s\nSQUEUE_LOCAL=1\n"
-    assert client.ask("squeue") == ours
+    assert client.ask_slurm("squeue") == ours
 
 
 LARGE = """
 import resource, sys
 from sentinel.core.errors import CannotTell
 from sentinel.slurm import queue
-from sentinel.slurm.client import Client
+from sentinel.slurm.client import SlurmClient
 
 def peak():
     return int(next(x for x in open("/proc/self/status") if x.startswith("VmHWM")).split()[1])
 
 before = peak()
 try:
-    queue.read_list(Client(limit=60).ask("squeue"), "m")
+    queue.read_queue(SlurmClient(limit=60).ask_slurm("squeue"), "m")
 except CannotTell as error:
     print(peak() - before, error)
 """

@@ -2,7 +2,13 @@
 
 import pytest
 
-from sentinel.slurm.complaints import complaint, failure, left_out, meaning, told
+from sentinel.slurm.complaints import (
+    complaint_meaning,
+    describe_failure,
+    describe_stderr,
+    failure_error,
+    find_left_out,
+)
 
 DOWN = "slurm_load_jobs error: Unable to contact slurm controller (connect failure)"
 
@@ -21,7 +27,7 @@ DOWN = "slurm_load_jobs error: Unable to contact slurm controller (connect failu
 )
 def test_a_complaint_is_one_line_that_no_terminal_obeys(err: bytes, said: str) -> None:
     """What is known comes first: remarks in front of it may fill the line."""
-    assert complaint(err).startswith(said)
+    assert describe_stderr(err).startswith(said)
 
 
 @pytest.mark.parametrize(
@@ -36,7 +42,7 @@ def test_a_complaint_is_one_line_that_no_terminal_obeys(err: bytes, said: str) -
 )
 def test_an_answer_that_leaves_something_out_is_known_by_its_words(err: bytes) -> None:
     """Exit code 0, and yet not all that was asked for."""
-    assert left_out(err)
+    assert find_left_out(err)
 
 
 @pytest.mark.parametrize(
@@ -92,8 +98,8 @@ def test_an_answer_that_leaves_something_out_is_known_by_its_words(err: bytes) -
 )
 def test_a_failure_says_first_what_it_means(said: str, plain: str) -> None:
     """One line for a person; Slurm's own words stand below, and nothing of them is lost."""
-    error = failure("squeue", said, 1)
-    assert plain in meaning(said)
+    error = failure_error("squeue", said, 1)
+    assert plain in complaint_meaning(said)
     assert plain in error.message
     assert said in (error.words if plain else error.message)
     assert str(error).endswith(said)
@@ -110,4 +116,4 @@ def test_a_failure_says_first_what_it_means(said: str, plain: str) -> None:
 )
 def test_a_failure_names_its_command_once(wrong: str, code: int, text: str) -> None:
     """Most complaints open with it."""
-    assert told("scontrol", wrong, code) == text
+    assert describe_failure("scontrol", wrong, code) == text

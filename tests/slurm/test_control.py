@@ -3,7 +3,7 @@
 import pytest
 
 from sentinel.core.errors import CannotTell
-from sentinel.slurm.control import munge, read_config, read_ping
+from sentinel.slurm.control import munge_probe_argv, read_config, read_ping
 
 BANNER = """\
 *****************************************
@@ -58,9 +58,9 @@ def test_where_the_primary_listens(host: str, port: str, listens: str) -> None:
 def test_munge_is_asked_where_slurm_asks_it(info: str, socket: list[str]) -> None:
     """slurm.conf(5), AuthInfo; munge's own place where nothing is said or known."""
     config = read_config(f"AuthInfo                = {info}\n{CONFIG}".encode())
-    assert list(munge(config))[3:] == socket
-    assert munge(None)[0] == "munge"
-    assert len(munge(None)) == 3
+    assert list(munge_probe_argv(config))[3:] == socket
+    assert munge_probe_argv(None)[0] == "munge"
+    assert len(munge_probe_argv(None)) == 3
 
 
 @pytest.mark.parametrize(

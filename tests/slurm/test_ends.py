@@ -5,7 +5,7 @@ import pytest
 from sentinel.core.cluster import JobEnd
 from sentinel.core.errors import CannotTell
 from sentinel.slurm.ends import (
-    chosen,
+    choose_end,
     exit_status,
     read_sacct,
     read_squeue,
@@ -58,12 +58,12 @@ def booked(**fields: bytes) -> bytes:
 
 
 def from_squeue(job_id: str, *records: bytes) -> JobEnd | None:
-    return chosen(read_squeue(b"".join(records), NONCE), job_id)
+    return choose_end(read_squeue(b"".join(records), NONCE), job_id)
 
 
 def from_sacct(job_id: str, *lines: bytes) -> JobEnd | None:
     columns = lines[0].count(NONCE.encode()) if lines else 12
-    return chosen(read_sacct(b"".join(lines), NONCE, columns), job_id)
+    return choose_end(read_sacct(b"".join(lines), NONCE, columns), job_id)
 
 
 def test_what_squeue_remembers() -> None:

@@ -6,11 +6,11 @@ from msgspec.structs import replace
 from sentinel.core.cluster import Job
 from sentinel.core.errors import CannotTell
 from sentinel.slurm.filename_patterns import (
-    expanded,
+    expand_output_path,
     fill_symbols,
     first_host,
     has_symbols,
-    output_of,
+    job_output_path,
     whose_path,
 )
 from sentinel.user_files.whose import Whose
@@ -64,7 +64,7 @@ ELEMENT = replace(JOB, id="2_3", job_id="4", array_id="2", task="3", name="arr")
 )
 def test_a_pattern_names_the_file_slurm_writes(pattern: str, job: Job, name: str) -> None:
     """The names are those of real files in a listing."""
-    assert expanded(pattern, job) == name
+    assert expand_output_path(pattern, job) == name
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_whether_a_name_depends_on_a_job(pattern: str, depends: bool) -> None:
 )
 def test_the_default_output_of_an_array_element(stdout: str, job: Job, name: str) -> None:
     """Up to 23.11 squeue says slurm-JOBID.out, and no such file is ever there."""
-    assert output_of(stdout, job) == name
+    assert job_output_path(stdout, job) == name
 
 
 @pytest.mark.parametrize("name", ["a/b", "../x", "..", ".", "/etc/shadow", "a\0b"])

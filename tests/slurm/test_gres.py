@@ -2,7 +2,7 @@
 
 import pytest
 
-from sentinel.slurm.gres import of_job
+from sentinel.slurm.gres import count_job_gpus
 
 NONE = "N/A"
 
@@ -29,4 +29,4 @@ def test_the_gpus_of_a_job(
     alloc: str, per_job: str, per_node: str, per_task: str, gpus: int
 ) -> None:
     """On 4 nodes, with 3 tasks. As 22.05 prints it (`gres:gpu:2`), and later ones (`gres/gpu:2`)."""
-    assert of_job(alloc, per_job, per_node, per_task, 4, 3) == gpus
+    assert count_job_gpus(alloc, per_job, per_node, per_task, 4, 3) == gpus

@@ -13,9 +13,9 @@ from sentinel.clock import SystemClock
 from sentinel.core.cluster import Job
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import Status
-from sentinel.doctor.slurm import remarks
-from sentinel.slurm.client import ELSEWHERE, Client
-from sentinel.slurm.snapshot import Snapshot
+from sentinel.doctor.slurm import list_slurm_remarks
+from sentinel.slurm.client import ELSEWHERE, SlurmClient
+from sentinel.slurm.snapshot import SlurmSnapshot
 from tests.lab.accounts import User
 from tests.lab.cluster import Lab
 from tests.lab.waiting import wait_until
@@ -54,12 +54,12 @@ def slurm(
     as_user: User | None = None,
     prefix: tuple[str, ...] = (),
     env: Mapping[str, str] | None = None,
-) -> Snapshot:
+) -> SlurmSnapshot:
     """The port as root, or as an ordinary user; without users for everybody."""
     if as_user:
         prefix = ("runuser", "-u", as_user.name, "--")
-    client = Client(limit=limit, prefix=prefix, environ={**lab.env, **(env or {})})
-    return Snapshot(client, SystemClock(), users=users or None, max_age=30.0)
+    client = SlurmClient(limit=limit, prefix=prefix, environ={**lab.env, **(env or {})})
+    return SlurmSnapshot(client, SystemClock(), users=users or None, max_age=30.0)
 
 
 def visible_name(name: str) -> str:
@@ -120,11 +120,11 @@ def test_no_variable_that_slurm_reads_changes_an_answer(fresh: Lab, elsewhere: b
     fresh.wait_state(job, "RUNNING")
     assert answers(spoilt, job) == answers(slurm(fresh), job)
     assert len(spoilt.jobs()) == 2
-    spoilt.client.ask("scancel", job)
+    spoilt.client.ask_slurm("scancel", job)
     fresh.wait_state(job, "CANCELLED")
 
 
-def answers(port: Snapshot, job: str) -> list[object]:
+def answers(port: SlurmSnapshot, job: str) -> list[object]:
     """What it says to each of its questions."""
     asked = (port.jobs, port.nodes, port.reservations, port.timeouts, port.config)
     return [*(ask() for ask in asked), port.controller().primary_up, port.job_end(job)]
@@ -308,7 +308,7 @@ def test_slurm_missing_on_the_other_side_is_said_so(fresh: Lab) -> None:
     """The text names the way that was taken."""
     there = ("ssh", "-F", str(fresh.ssh_config), "node-1", "env", "PATH=/nowhere")
     with pytest.raises(CannotTell, match="squeue cannot be run through ssh -F"):
-        slurm(fresh, "root", prefix=there).client.ask("squeue")
+        slurm(fresh, "root", prefix=there).client.ask_slurm("squeue")
 
 
 def test_an_ordinary_user_sees_the_users_asked_for(fresh: Lab) -> None:
@@ -344,7 +344,7 @@ def test_a_user_nobody_knows_is_cannot_tell(fresh: Lab) -> None:
         slurm(fresh, "root", "no-such-user").jobs()
 
 
-def blind(port: Snapshot, within: float) -> str:
+def blind(port: SlurmSnapshot, within: float) -> str:
     """What both questions say, and that they say it in time."""
     began = time.monotonic()
     with pytest.raises(CannotTell) as jobs:
@@ -368,7 +368,9 @@ def test_a_controller_that_hangs(fresh: Lab) -> None:
     blind(port, within=2)
     assert port.client.counts["squeue"].requests == requests
     fresh.cont_controller()
-    wait_until(lambda: port.client.run("scontrol", "ping").code == 0, "slurmctld answers", 20)
+    wait_until(
+        lambda: port.client.run_command("scontrol", "ping").code == 0, "slurmctld answers", 20
+    )
     time.sleep(5)  # the first pause of sentinel.slurm.answer, on the real clock
     assert port.jobs() == ()
 
@@ -417,7 +419,7 @@ def test_remarks_beside_answers_spoil_none(fresh: Lab, tmp_path: Path) -> None:
     assert len(port.nodes()) == 4
     assert port.controller().primary_up
     assert port.job_end(job)
-    shown = list(remarks(port))
+    shown = list(list_slurm_remarks(port))
     assert {item.status for item in shown} == {Status.OK}
     texts = [item.text.partition(" (")[0] for item in shown]
     assert texts == [

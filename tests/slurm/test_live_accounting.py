@@ -7,28 +7,28 @@ import pytest
 from sentinel.clock import SystemClock
 from sentinel.core.cluster import JobEnd
 from sentinel.slurm.change import SlurmHands
-from sentinel.slurm.client import Client
-from sentinel.slurm.snapshot import Snapshot
+from sentinel.slurm.client import SlurmClient
+from sentinel.slurm.snapshot import SlurmSnapshot
 from tests.lab.accounts import User
 from tests.lab.cluster import Lab
 from tests.lab.waiting import wait_until
 from tests.slurm.stand_ins import StandIns
 
 
-def slurm(lab: Lab, as_user: User | None = None, limit: float = 20.0) -> Snapshot:
+def slurm(lab: Lab, as_user: User | None = None, limit: float = 20.0) -> SlurmSnapshot:
     prefix = ("runuser", "-u", as_user.name, "--") if as_user else ()
-    client = Client(limit=limit, prefix=prefix, environ=lab.env)
-    return Snapshot(client, SystemClock(), users=None, max_age=30.0)
+    client = SlurmClient(limit=limit, prefix=prefix, environ=lab.env)
+    return SlurmSnapshot(client, SystemClock(), users=None, max_age=30.0)
 
 
-def forgetful(lab: Lab, stand_ins: StandIns) -> Snapshot:
+def forgetful(lab: Lab, stand_ins: StandIns) -> SlurmSnapshot:
     """slurmctld forgets ended jobs after MinJobAge (300 s): here it has, all else is real."""
     stand_ins.says("squeue", err="slurm_load_jobs error: Invalid job id specified\n", code=1)
-    client = Client(environ={**lab.env, **stand_ins.env})
-    return Snapshot(client, SystemClock(), users=None, max_age=30.0)
+    client = SlurmClient(environ={**lab.env, **stand_ins.env})
+    return SlurmSnapshot(client, SystemClock(), users=None, max_age=30.0)
 
 
-def booked(port: Snapshot, job: str, state: str) -> JobEnd:
+def booked(port: SlurmSnapshot, job: str, state: str) -> JobEnd:
     """The end as soon as slurmdbd has it: slurmctld sends it seconds later."""
 
     def look() -> JobEnd | None:

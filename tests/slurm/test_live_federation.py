@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from sentinel.clock import SystemClock
-from sentinel.slurm.client import Client
-from sentinel.slurm.snapshot import Snapshot
+from sentinel.slurm.client import SlurmClient
+from sentinel.slurm.snapshot import SlurmSnapshot
 from tests.lab import needs
 from tests.lab.cluster import Lab
 from tests.lab.daemons import Daemon
@@ -88,7 +88,7 @@ def test_a_siblings_jobs_are_told_by_its_own_controller_alone(lab: Lab, tmp_path
     """
 
     def jobs(environ: dict[str, str]) -> dict[str, str]:
-        port = Snapshot(Client(environ=environ), SystemClock(), users=None, max_age=0.0)
+        port = SlurmSnapshot(SlurmClient(environ=environ), SystemClock(), users=None, max_age=0.0)
         return {job.job_id: job.state for job in port.jobs() if job.state != "REVOKED"}
 
     def told(environ: dict[str, str], name: str) -> tuple[int, str]:
@@ -115,7 +115,7 @@ def test_a_siblings_jobs_are_told_by_its_own_controller_alone(lab: Lab, tmp_path
     code, said = told(lab.env, "away")
     assert (code, f"job {away} is REVOKED: it went to another cluster" in said) == (3, True), said
     assert told(west.env, "away")[0] == 0
-    port = Snapshot(Client(environ=lab.env), SystemClock(), users=None, max_age=0.0)
+    port = SlurmSnapshot(SlurmClient(environ=lab.env), SystemClock(), users=None, max_age=0.0)
     assert port.job_end(there) is None
     assert [node.name for node in port.nodes()] == ["node-0"]
     west.kill()

@@ -5,18 +5,18 @@ from collections.abc import Iterator
 
 import pytest
 
-from sentinel.alerting.slurm_maintenance import orders
+from sentinel.alerting.slurm_maintenance import maintenance_changes
 from sentinel.clock import SystemClock
-from sentinel.slurm.client import Client
-from sentinel.slurm.snapshot import Snapshot
+from sentinel.slurm.client import SlurmClient
+from sentinel.slurm.snapshot import SlurmSnapshot
 from tests.lab.cluster import Lab
 
 FLAGS = "MAINT,IGNORE_JOBS,OVERLAP"
 
 
-def told(lab: Lab) -> Snapshot:
-    client = Client(environ={**lab.env, "SLURM_TIME_FORMAT": "relative"})
-    return Snapshot(client, SystemClock(), users=None, max_age=30.0)
+def told(lab: Lab) -> SlurmSnapshot:
+    client = SlurmClient(environ={**lab.env, "SLURM_TIME_FORMAT": "relative"})
+    return SlurmSnapshot(client, SystemClock(), users=None, max_age=30.0)
 
 
 def reserve(lab: Lab, name: str, **how: str) -> None:
@@ -46,6 +46,6 @@ def test_maintenance_in_a_real_slurm_is_seen(lab: Lab, names: list[str]) -> None
     assert set(found) == {"one", "all", "course"}
     assert found["one"].nodes == {"node-0"}
     assert 3500 < found["one"].ends - time.time() < 3700
-    silences = orders(found.values(), (), [n.name for n in slurm.nodes()], now)
+    silences = maintenance_changes(found.values(), (), [n.name for n in slurm.nodes()], now)
     by_reason = {s.reason.split()[-1]: s.nodes for s in silences}
     assert by_reason == {"one": frozenset(["node-0"]), "all": None}

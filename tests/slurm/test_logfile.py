@@ -13,35 +13,35 @@ def test_what_came_since(tmp_path: Path) -> None:
     """Through a link too; nothing of before."""
     (tmp_path / "real").write_text("before\n")
     (tmp_path / "log").symlink_to("real")
-    place = logfile.position(str(tmp_path / "log"))
-    assert logfile.since(place) == ""
+    place = logfile.log_position(str(tmp_path / "log"))
+    assert logfile.read_log_since(place) == ""
     with (tmp_path / "real").open("ab") as file:
         file.write(b"after \xff\n")
-    assert logfile.since(place) == "after \\xff\n"
+    assert logfile.read_log_since(place) == "after \\xff\n"
 
 
 def test_a_log_that_was_rotated_or_cut_is_not_read(tmp_path: Path) -> None:
     """What came between may stand in the other file."""
     log = tmp_path / "log"
     log.write_text("before\n")
-    place = logfile.position(str(log))
+    place = logfile.log_position(str(log))
     log.write_text("")
     with pytest.raises(CannotTell, match="rotated"):
-        logfile.since(place)
+        logfile.read_log_since(place)
     log.write_text("before\n")
     log.rename(tmp_path / "log.1")
     log.write_text("before\nafter\n")
     with pytest.raises(CannotTell, match="rotated"):
-        logfile.since(place)
+        logfile.read_log_since(place)
 
 
 def test_what_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Not there, no path, a FIFO that nobody writes: said, and not waited for."""
-    monkeypatch.setattr(logfile, "LIMIT", 0.5)
+    monkeypatch.setattr(logfile, "LOG_LIMIT_S", 0.5)
     os.mkfifo(tmp_path / "fifo")
     for path in (str(tmp_path / "none"), "", "log"):
         with pytest.raises(CannotTell):
-            logfile.position(path)
-    for place in ("", logfile.position(str(tmp_path / "fifo"))):
+            logfile.log_position(path)
+    for place in ("", logfile.log_position(str(tmp_path / "fifo"))):
         with pytest.raises(CannotTell):
-            logfile.since(place)
+            logfile.read_log_since(place)

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from sentinel.core.cluster import Job
 from sentinel.core.errors import CannotTell
-from sentinel.slurm.queue import columns, read_jobs, read_list, read_sluids
-from sentinel.slurm.words import text
+from sentinel.slurm.queue import read_jobs, read_queue, read_sluids, squeue_format
+from sentinel.slurm.words import decode_text
 from tests.slurm.answers import NONCE, PLAIN_JOB, listed, row
 
 USERS_TEXTS = ("name", "dependency", "workdir", "command", "reason", "exclude", "account")
@@ -32,12 +32,12 @@ def test_a_row_is_a_job() -> None:
 
 def test_a_list_has_a_header() -> None:
     """It proves that squeue had an answer: an empty queue is one, empty output is none."""
-    assert read_list(listed(), NONCE) == []
-    assert read_list(listed(row()), NONCE) == [PLAIN_JOB]
+    assert read_queue(listed(), NONCE) == []
+    assert read_queue(listed(row()), NONCE) == [PLAIN_JOB]
     with pytest.raises(CannotTell, match="printed nothing, not even its header"):
-        read_list(b"", NONCE)
+        read_queue(b"", NONCE)
     with pytest.raises(CannotTell, match="not in the form asked for"):
-        read_list(row(), NONCE)
+        read_queue(row(), NONCE)
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_no_text_of_a_user_changes_another_row(texts: list[dict[str, bytes]]) ->
     jobs = read_jobs(row(id=b"0", job=b"0") + b"".join(rows) + row(id=b"9", job=b"9"), NONCE)
     assert [job.job_id for job in jobs] == ["0", *(str(n + 1) for n in range(len(texts))), "9"]
     assert {(job.user, job.state, job.node_count) for job in jobs} == {("alice", "PENDING", 16)}
-    assert [job.name for job in jobs[1:-1]] == [text(fields["name"]) for fields in texts]
+    assert [job.name for job in jobs[1:-1]] == [decode_text(fields["name"]) for fields in texts]
 
 
 def test_an_answer_that_is_cut_anywhere_is_not_a_shorter_list() -> None:
@@ -134,7 +134,7 @@ def test_many_pieces_are_one_list() -> None:
 
 def test_the_format_asks_for_no_width_and_ends_each_field() -> None:
     """A width would cut names; squeue copies what stands between the letters."""
-    assert columns("N") == (
+    assert squeue_format("N") == (
         "%i %A %F %K %V %S %e %NN|%uN;%aN;%PN;%TN;%rN;%lN;%DN;%xN|%jN|%EN|%ZN;%oN."
     )
 

@@ -3,7 +3,7 @@
 import pytest
 
 from sentinel.core.cluster import ControllerLogEntry
-from sentinel.slurm.slurmctld_log import author, entries, erased
+from sentinel.slurm.slurmctld_log import entry_author, erased_reasons, node_entries
 
 STAMP = "[2026-11-22T11:59:01.459] "
 AUDIT = "AUDIT_RPCS: _on_primary_msg: [fd:9] msg_type=REQUEST_UPDATE_NODE uid={} client=[::1] protocol=1"
@@ -20,7 +20,7 @@ def back(entry: ControllerLogEntry) -> bool:
 
 
 def lost(*lines: str) -> list[str] | None:
-    found = erased(log(*lines), "n1", back)
+    found = erased_reasons(log(*lines), "n1", back)
     return None if found is None else [entry.text for entry in found]
 
 
@@ -53,14 +53,14 @@ def test_what_stood_before_our_change(lines: tuple[str, ...], reasons: list[str]
 def test_a_reason_of_two_lines_forges_nothing() -> None:
     """Slurm prints its line ends as they are; only what slurmctld stamped is a line of its own."""
     text = log("update_node: node n1 reason set to: x\nupdate_node: node n1 state set to IDLE")
-    assert [e.kind for e in entries(text, "n1")] == ["reason"]
+    assert [e.kind for e in node_entries(text, "n1")] == ["reason"]
 
 
 def test_a_reboot_is_ours_where_the_node_is_in_its_list() -> None:
     """One line for all nodes."""
     text = log(*RMA, "reboot request queued for nodes n[0-3]")
-    assert [e.kind for e in entries(text, "n1")] == ["reason", "rebooted"]
-    assert [e.kind for e in entries(text, "n4")] == []
+    assert [e.kind for e in node_entries(text, "n1")] == ["reason", "rebooted"]
+    assert [e.kind for e in node_entries(text, "n4")] == []
 
 
 @pytest.mark.parametrize(
@@ -68,11 +68,11 @@ def test_a_reboot_is_ours_where_the_node_is_in_its_list() -> None:
 )
 def test_the_author_where_the_audit_leaves_no_doubt(uids: tuple[int, ...], name: str) -> None:
     """DebugFlags=AuditRPCs tells who asked, one line before; two who asked at once are a doubt."""
-    [entry] = entries(log(*(AUDIT.format(uid) for uid in uids), RMA[0]), "n1")
-    assert author(entry) == name
+    [entry] = node_entries(log(*(AUDIT.format(uid) for uid in uids), RMA[0]), "n1")
+    assert entry_author(entry) == name
 
 
 def test_slurmctlds_own_drain_has_an_author() -> None:
     """Nobody else's RPC comes before it."""
-    [entry] = entries(log("drain_nodes: node n1 state set to DRAIN"), "n1")
-    assert author(entry) == "slurmctld"
+    [entry] = node_entries(log("drain_nodes: node n1 state set to DRAIN"), "n1")
+    assert entry_author(entry) == "slurmctld"

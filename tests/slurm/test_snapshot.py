@@ -7,9 +7,9 @@ import pytest
 from sentinel.core.cluster import Controller
 from sentinel.core.errors import CannotAsk, CannotTell
 from sentinel.core.settings import SlurmSettings
-from sentinel.slurm.client import Client
-from sentinel.slurm.connect import connect
-from sentinel.slurm.snapshot import Snapshot
+from sentinel.slurm.client import SlurmClient
+from sentinel.slurm.connect import connect_slurm
+from sentinel.slurm.snapshot import SlurmSnapshot
 from sentinel.testing import ManualClock
 from tests.slurm.answers import NONCE, PLAIN_JOB, listed, row
 from tests.slurm.stand_ins import StandIns
@@ -32,7 +32,7 @@ class World:
 
     def __init__(self, stand_ins: StandIns) -> None:
         self.stand_ins, self.clock = stand_ins, ManualClock()
-        self.client = Client(environ=stand_ins.env, limit=10)
+        self.client = SlurmClient(environ=stand_ins.env, limit=10)
         stand_ins.says("id", ALICE_ID)
         stand_ins.says("squeue", unmarked(listed(row())))
         self.scontrol(config=CONFIG)
@@ -44,9 +44,9 @@ class World:
         log = f'echo "$0 $*" >> {self.stand_ins._log}'
         self.stand_ins.script("scontrol", f'#!/bin/sh\n{log}\ncase "$*" in\n{cases}esac\n')
 
-    def snapshot(self, *users: str, everybody: bool = False) -> Snapshot:
+    def snapshot(self, *users: str, everybody: bool = False) -> SlurmSnapshot:
         asked = None if everybody else users
-        return Snapshot(self.client, self.clock, users=asked, max_age=30.0)
+        return SlurmSnapshot(self.client, self.clock, users=asked, max_age=30.0)
 
     @property
     def requests(self) -> dict[str, int]:
@@ -61,10 +61,10 @@ def world(stand_ins: StandIns) -> World:
 def test_declared_racks_stand_in_place_of_slurms_topology(world: World) -> None:
     """Slurm is not even asked for it, whatever it would say."""
     racks = {"r1": "n[1-4]", "r2": "n[5-8]"}
-    asked = Snapshot(world.client, world.clock, users=[], max_age=30.0, racks=racks)
+    asked = SlurmSnapshot(world.client, world.clock, users=[], max_age=30.0, racks=racks)
     assert asked.topology() == racks
     assert world.requests == {}
-    assert connect(SlurmSettings(racks=racks), [], 30.0, world.clock).topology() == racks
+    assert connect_slurm(SlurmSettings(racks=racks), [], 30.0, world.clock).topology() == racks
 
 
 def test_a_pass_asks_once_whatever_the_number_of_checks(world: World) -> None:
@@ -255,7 +255,7 @@ def test_a_slurmctld_that_does_not_answer_scontrol_is_asked_itself(
     log = f'echo "$0 $*" >> {world.stand_ins._log}'
     world.stand_ins.script("curl", f'#!/bin/sh\n{log}\ncase "$*" in {cases} esac\nexit 7\n')
     world.scontrol(config=config)
-    slurm = Snapshot(world.client, world.clock, users=(), max_age=30.0, readyz="http")
+    slurm = SlurmSnapshot(world.client, world.clock, users=(), max_age=30.0, readyz="http")
     assert slurm.controller().trouble == ""
     assert world.stand_ins.told("curl") == []
     world.scontrol(config=config, ping=UP.replace("UP", "DOWN"))
@@ -383,7 +383,7 @@ def test_many_dead_jobs_do_not_hammer_a_dead_slurmctld(world: World) -> None:
 def test_connect_asks_nothing(stand_ins: StandIns) -> None:
     """A service may start while Slurm is down; settings become limit and prefix."""
     settings = SlurmSettings(command_prefix=["env", "X=1"])
-    slurm = connect(settings, frozenset({"alice"}), 30.0, ManualClock())
+    slurm = connect_slurm(settings, frozenset({"alice"}), 30.0, ManualClock())
     assert (slurm.client.limit, slurm.client.counts) == (20.0, {})
 
 
@@ -427,7 +427,7 @@ def test_a_second_look_that_shows_nothing_at_all_is_cannot_tell(world: World) ->
 def test_a_slow_slurmctld_is_not_asked_a_second_time(stand_ins: StandIns) -> None:
     """A quarter of the limit is slow."""
     world = World(stand_ins)
-    world.client = Client(environ=stand_ins.env, limit=2)
+    world.client = SlurmClient(environ=stand_ins.env, limit=2)
     answer = stand_ins._folder / "squeue.out"
     script = (stand_ins._folder / "squeue").read_text()
     stand_ins.script("squeue", script.replace("#!/bin/sh\n", "#!/bin/sh\nsleep 0.6\n", 1))
@@ -473,7 +473,7 @@ def test_accounting_is_asked_by_id_and_by_name_for_what_slurmctld_does_not_have(
 
 def test_a_slow_slurmdbd_is_left_alone_for_a_while(world: World) -> None:
     """What it said is used; the next question waits, and what it might know is said to be missing."""
-    world.client = Client(environ=world.stand_ins.env, limit=2)
+    world.client = SlurmClient(environ=world.stand_ins.env, limit=2)
     world.scontrol(config=ACCOUNTING)
     slurm = world.snapshot("alice")
     slurm.jobs()

@@ -11,9 +11,14 @@ from msgspec.structs import replace
 from sentinel.clock import SystemClock
 from sentinel.core.cluster import Submission
 from sentinel.core.errors import CannotTell
-from sentinel.slurm.client import Client
-from sentinel.slurm.snapshot import Snapshot
-from sentinel.slurm.submission import again, bare, read, shell
+from sentinel.slurm.client import SlurmClient
+from sentinel.slurm.snapshot import SlurmSnapshot
+from sentinel.slurm.submission import (
+    hides_arguments,
+    read_submission,
+    resubmit_argv,
+    resubmit_shell,
+)
 from tests.lab.cluster import Lab
 
 PLAIN = Submission(
@@ -25,20 +30,26 @@ PLAIN = Submission(
 def test_the_line_is_for_a_shell() -> None:
     """Quoted, in the working directory, without the node that broke it."""
     line = "cd '/work/my runs' && sbatch '--job-name=llm 10b' --nodes=8 --exclude=n7 /work/train.sh a.yaml"
-    assert shell(PLAIN, "n7") == line
+    assert resubmit_shell(PLAIN, "n7") == line
     excluded = replace(PLAIN, exclude="n[1-2]")
-    assert "--exclude=n[1-2,7]" in again(excluded, "n7")
-    assert "--exclude=n[1-2]" in again(excluded)
+    assert "--exclude=n[1-2,7]" in resubmit_argv(excluded, "n7")
+    assert "--exclude=n[1-2]" in resubmit_argv(excluded)
 
 
 def test_what_was_typed_is_used_where_its_words_are_known() -> None:
     """Accounting joins them by blanks: with a blank in a word nobody can tell them apart."""
     typed = replace(PLAIN, name="llm", line="sbatch -N 8 --signal=B:USR1@60 /work/train.sh a.yaml")
     options = ("-N", "8", "--signal=B:USR1@60")
-    assert again(typed, "n7") == ("sbatch", *options, "--exclude=n7", "/work/train.sh", "a.yaml")
+    assert resubmit_argv(typed, "n7") == (
+        "sbatch",
+        *options,
+        "--exclude=n7",
+        "/work/train.sh",
+        "a.yaml",
+    )
     line = "sbatch -D /work --chdir=/work ./train.sh a.yaml"
     elsewhere = replace(typed, workdir="/work", line=line)
-    assert again(elsewhere)[1:] == ("-D", "/work", "--chdir=/work", "./train.sh", "a.yaml")
+    assert resubmit_argv(elsewhere)[1:] == ("-D", "/work", "--chdir=/work", "./train.sh", "a.yaml")
     for odd in (
         replace(typed, name="llm 10b"),
         replace(typed, line="sbatch -x n1 /work/train.sh a.yaml"),
@@ -49,7 +60,7 @@ def test_what_was_typed_is_used_where_its_words_are_known() -> None:
         replace(typed, line="sbatch --chdir runs /work/train.sh a.yaml"),
         replace(typed, line="sbatch -N 8 -- /work/train.sh a.yaml"),
     ):
-        assert again(odd)[1:3] == PLAIN.options
+        assert resubmit_argv(odd)[1:3] == PLAIN.options
 
 
 def test_it_waits_for_the_one_that_still_runs() -> None:
@@ -59,12 +70,14 @@ def test_it_waits_for_the_one_that_still_runs() -> None:
         for script in ("/work/train.sh", "/work/train.sh -d data"):
             job = replace(PLAIN, name="llm", command=script, line=f"sbatch -N 8 {typed} {script}")
             for told in (job, replace(job, command="/work/train.sh", workdir="/work", bare=True)):
-                assert again(told, "n7", "afterany:7_3") == (
+                assert resubmit_argv(told, "n7", "afterany:7_3") == (
                     *("sbatch", "-N", "8"),
                     *("--dependency=afterany:7_3", "--exclude=n7", *script.split()),
                 )
-                assert again(told)[3:] == (*typed.split(), *script.split())
-    assert "--dependency=afterany:7" in shell(replace(PLAIN, command=""), "n7", "afterany:7")
+                assert resubmit_argv(told)[3:] == (*typed.split(), *script.split())
+    assert "--dependency=afterany:7" in resubmit_shell(
+        replace(PLAIN, command=""), "n7", "afterany:7"
+    )
 
 
 BARE = replace(PLAIN, name="llm", workdir="/work", command="/work/train.sh", bare=True)
@@ -74,8 +87,8 @@ BARE = replace(PLAIN, name="llm", workdir="/work", command="/work/train.sh", bar
 def test_arguments_that_slurm_does_not_tell_are_those_that_were_typed(script: str) -> None:
     """From 23.02 on squeue has the script without them: only accounting has the whole line."""
     typed = replace(BARE, line=f"sbatch -N 8 {script} a.yaml --lr 1e-4")
-    assert again(typed) == ("sbatch", "-N", "8", script, "a.yaml", "--lr", "1e-4")
-    assert shell(typed).endswith(f"&& sbatch -N 8 {script} a.yaml --lr 1e-4")
+    assert resubmit_argv(typed) == ("sbatch", "-N", "8", script, "a.yaml", "--lr", "1e-4")
+    assert resubmit_shell(typed).endswith(f"&& sbatch -N 8 {script} a.yaml --lr 1e-4")
 
 
 @pytest.mark.parametrize(
@@ -84,24 +97,26 @@ def test_arguments_that_slurm_does_not_tell_are_those_that_were_typed(script: st
 def test_a_job_whose_arguments_nobody_tells_is_not_submitted_again(line: str) -> None:
     """A training without its arguments is another training; a person is told what is missing."""
     job = replace(BARE, line=line)
-    assert again(job, "n7") == ()
-    words, _, comment = shell(job, "n7").partition("  # ")
+    assert resubmit_argv(job, "n7") == ()
+    words, _, comment = resubmit_shell(job, "n7").partition("  # ")
     assert words == "cd /work && sbatch '--job-name=llm 10b' --nodes=8 --exclude=n7 /work/train.sh"
     assert comment.startswith("and its arguments, if it had any")
 
 
 def test_which_slurms_tell_arguments() -> None:
     """By slurmctld's release; one that is not known is not trusted with them."""
-    told = {r: bare(r) for r in [(20, 11), (22, 5), (23, 2), (26, 5), (0, 0)]}
+    told = {r: hides_arguments(r) for r in [(20, 11), (22, 5), (23, 2), (26, 5), (0, 0)]}
     assert told == {(20, 11): False, (22, 5): False, (23, 2): True, (26, 5): True, (0, 0): True}
 
 
 def test_a_script_that_was_piped_is_had_from_slurm() -> None:
     """It has no path; slurmctld has its text for MinJobAge."""
     piped = replace(PLAIN, command="", workdir="/w")
-    assert again(piped) == ()
-    assert shell(piped).startswith("cd /w && scontrol write batch_script 7 again-7.sh && sbatch ")
-    assert shell(replace(piped, id="7+1")) == ""
+    assert resubmit_argv(piped) == ()
+    assert resubmit_shell(piped).startswith(
+        "cd /w && scontrol write batch_script 7 again-7.sh && sbatch "
+    )
+    assert resubmit_shell(replace(piped, id="7+1")) == ""
 
 
 @given(st.text(max_size=20), st.text(max_size=20), st.text(max_size=20), st.text(max_size=10))
@@ -110,7 +125,7 @@ def test_no_text_of_a_user_becomes_shell(name: str, folder: str, command: str, n
     job = replace(
         PLAIN, name=name, workdir=f"/{folder}", command=command, options=(f"--job-name={name}",)
     )
-    words = shlex.split(shell(job, node).replace(" && ", " ; "))
+    words = shlex.split(resubmit_shell(job, node).replace(" && ", " ; "))
     assert words[:2] == ["cd", f"/{folder}"]
     assert f"--job-name={name}" in words
 
@@ -118,8 +133,8 @@ def test_no_text_of_a_user_becomes_shell(name: str, folder: str, command: str, n
 def test_an_answer_of_another_form_is_none() -> None:
     """Cut, or with fewer fields."""
     with pytest.raises(CannotTell):
-        read(b"a|b1x.\n", "x", "1")
-    assert read(b"", "x", "1") is None
+        read_submission(b"a|b1x.\n", "x", "1")
+    assert read_submission(b"", "x", "1") is None
 
 
 def test_a_real_job_is_submitted_again_as_it_was(fresh: Lab, tmp_path) -> None:  # type: ignore[no-untyped-def]
@@ -138,7 +153,7 @@ def test_a_real_job_is_submitted_again_as_it_was(fresh: Lab, tmp_path) -> None: 
     told = str(script) if before.bare else f"{script} a.yaml"
     assert (before.nodes, before.gpus, before.command) == (2, 6, told)
     fresh.ask(["scancel", first])
-    line = shell(before, "node-3")
+    line = resubmit_shell(before, "node-3")
     assert ("and its arguments" in line) == before.bare
     done = subprocess.run(
         ["sh", "-c", line], env={**fresh.env}, capture_output=True, text=True, check=True
@@ -149,7 +164,7 @@ def test_a_real_job_is_submitted_again_as_it_was(fresh: Lab, tmp_path) -> None: 
     assert before.stdout.removeprefix(f"{tmp_path}/").startswith("slurm-")
     assert replace(after, id=before.id, exclude="", stdout=before.stdout) == before
     typed = replace(before, name="x", line=f"sbatch --depend afterok:{first} {script} a.yaml")
-    third = _sbatch(fresh, [*again(typed, "node-3", f"afterany:{after.id}")[1:]], tmp_path)
+    third = _sbatch(fresh, [*resubmit_argv(typed, "node-3", f"afterany:{after.id}")[1:]], tmp_path)
     waits = fresh.ask(["squeue", "-h", "-j", third, "-o", "%E"])
     assert waits.strip() == f"afterany:{after.id}(unfulfilled)"
 
@@ -167,7 +182,9 @@ def _sbatch(lab: Lab, words: list[str], folder: object) -> str:
 
 
 def _submission(lab: Lab, job: str) -> Submission:
-    slurm = Snapshot(Client(limit=20.0, environ=lab.env), SystemClock(), users=None, max_age=1.0)
+    slurm = SlurmSnapshot(
+        SlurmClient(limit=20.0, environ=lab.env), SystemClock(), users=None, max_age=1.0
+    )
     found = slurm.submission(job)
     assert found is not None
     return found

@@ -5,22 +5,27 @@ from pathlib import Path
 import pytest
 
 from sentinel.slurm import drain_reasons, pending_reasons
-from sentinel.slurm.job_states import STATES, JobState, Phase, meaning
-from sentinel.slurm.node_states import BASES, FLAGS, can_work, page_word, unfit
-from sentinel.slurm.pending_reasons import REASONS, TEXTS, Ends, explain
-from sentinel.status.node_states import CLASSES, WORST, reason_class, state_word
+from sentinel.slurm.job_states import JOB_STATES, JobState, Phase, state_meaning
+from sentinel.slurm.node_states import BASES, FLAGS, can_work, page_word, unfit_reason
+from sentinel.slurm.pending_reasons import REASONS, TEXTS, ReasonEnd, explain_reason
+from sentinel.status.node_states import (
+    REASON_CLASSES,
+    STATES_WORST_FIRST,
+    classify_reason,
+    get_state_word,
+)
 from tests.checks.nodes.test_nodes import node
 
 UNHEARD = "A_WORD_OF_SLURM_31"
 ROOT = Path(__file__).parents[2] / "sentinel"
 
 
-@pytest.mark.parametrize(("word", "state"), STATES.items())
+@pytest.mark.parametrize(("word", "state"), JOB_STATES.items())
 def test_a_job_state_answers_every_question(word: str, state: JobState) -> None:
     """How an end is told, where it is one; a death and what may be cured are ends."""
     assert (state.phase is Phase.OVER) == bool(state.words)
     assert not (state.is_death or state.may_resubmit) or state.phase is Phase.OVER
-    assert meaning(f"{word} by 1000") is state
+    assert state_meaning(f"{word} by 1000") is state
 
 
 @pytest.mark.parametrize(
@@ -30,12 +35,12 @@ def test_a_job_state_answers_every_question(word: str, state: JobState) -> None:
 )  # fmt: skip
 def test_every_failure_is_a_death(word: str) -> None:
     """None of them is a plan of the job's owner."""
-    assert meaning(word).is_death
+    assert state_meaning(word).is_death
 
 
 def test_an_unknown_job_state_is_unknown() -> None:
     """No end, no death, and nothing is submitted again for it."""
-    state = meaning(UNHEARD)
+    state = state_meaning(UNHEARD)
     assert (state.phase, state.is_death, state.may_resubmit) == (Phase.UNCLEAR, False, False)
 
 
@@ -43,7 +48,7 @@ def test_an_unknown_job_state_is_unknown() -> None:
 def test_a_node_word_answers_every_question(word: str) -> None:
     """The page has a rank for its word; what is out does not work; what sleeps is silent."""
     told = {**BASES, **FLAGS}[word]
-    assert told.page in ("", *WORST)
+    assert told.page in ("", *STATES_WORST_FIRST)
     assert not (told.is_out and told.can_work)
     assert not (told.asleep and (told.is_heard or told.may_act))
     assert not told.passing or not told.may_act
@@ -53,7 +58,7 @@ def test_an_unknown_flag_is_unknown_everywhere() -> None:
     """The node is not said to work, not said to be out, and nothing is done to it."""
     odd = node(1, "IDLE", UNHEARD)
     assert can_work(odd) is None
-    assert UNHEARD in unfit(odd)
+    assert UNHEARD in unfit_reason(odd)
     assert page_word("IDLE", [UNHEARD]) == "unknown"
     assert can_work(node(1, "DOWN", UNHEARD)) is False
 
@@ -61,8 +66,8 @@ def test_an_unknown_flag_is_unknown_everywhere() -> None:
 def test_a_blocked_node_is_not_idle_and_is_left_alone() -> None:
     """A job with --exclusive=topo holds its block: the node works when that has ended."""
     blocked = node(1, "IDLE", "BLOCKED")
-    assert state_word("IDLE", ["BLOCKED"]) == "blocked"
-    assert unfit(blocked) == "IDLE and BLOCKED"
+    assert get_state_word("IDLE", ["BLOCKED"]) == "blocked"
+    assert unfit_reason(blocked) == "IDLE and BLOCKED"
     assert can_work(blocked) is True
 
 
@@ -79,21 +84,23 @@ def test_a_sleeping_node_that_is_silent_sleeps() -> None:
 
 
 @pytest.mark.parametrize("reason", [*REASONS.values(), *TEXTS], ids=lambda r: r.code)
-def test_a_pending_reason_answers_every_question(reason: pending_reasons.Reason) -> None:
+def test_a_pending_reason_answers_every_question(reason: pending_reasons.PendingReason) -> None:
     """What never starts needs a person, and no release helps it."""
-    assert not reason.never or (reason.ends is Ends.PERSON and not reason.held)
+    assert not reason.never or (reason.ends is ReasonEnd.PERSON and not reason.held)
 
 
 def test_an_unknown_reason_is_neither_waited_for_nor_given_up() -> None:
-    told = explain("AWordOfSlurm31")
-    assert (told.ends, told.held, told.never) == (Ends.UNKNOWN, False, False)
+    told = explain_reason("AWordOfSlurm31")
+    assert (told.ends, told.held, told.never) == (ReasonEnd.UNKNOWN, False, False)
 
 
 def test_a_reason_of_ten_kilobytes_is_read() -> None:
     """squeue prints what slurmctld's plugins write, however long."""
-    told = explain("ReqNodeNotAvail, UnavailableNodes:" + ",".join(f"n{n}" for n in range(2000)))
-    assert told.ends is Ends.ITSELF
-    assert len(explain("x" * 10_000).code) <= 120
+    told = explain_reason(
+        "ReqNodeNotAvail, UnavailableNodes:" + ",".join(f"n{n}" for n in range(2000))
+    )
+    assert told.ends is ReasonEnd.ITSELF
+    assert len(explain_reason("x" * 10_000).code) <= 120
 
 
 @pytest.mark.parametrize("own", drain_reasons.OWN_REASONS, ids=lambda r: r.text)
@@ -102,19 +109,19 @@ def test_a_drain_reason_answers_every_question(own: drain_reasons.OwnReason) -> 
     found = drain_reasons.own_reason(own.text)
     assert found is not None
     assert found[0] is own
-    assert own.page in CLASSES
+    assert own.page in REASON_CLASSES
     assert own.signers
-    assert reason_class(own.text) == own.page
+    assert classify_reason(own.text) == own.page
 
 
 def test_somebodys_words_behind_slurms_own_are_theirs() -> None:
     """A health check that begins as Slurm does is judged by what it says."""
-    assert reason_class("Prolog error: 571 xid 13 errors") == "gpu"
+    assert classify_reason("Prolog error: 571 xid 13 errors") == "gpu"
 
 
 def test_no_other_module_has_a_list_of_slurms_words() -> None:
     """A second list is forgotten when Slurm has a new word: three states or flags in one literal."""
-    words = {*STATES, *FLAGS, *BASES, *REASONS}
+    words = {*JOB_STATES, *FLAGS, *BASES, *REASONS}
     found = []
     for path in ROOT.rglob("*.py"):
         if path.parent.name == "slurm":

@@ -20,14 +20,14 @@ from sentinel.slurm import words
 )
 def test_a_time_limit_is_seconds(printed: bytes, seconds: int | None) -> None:
     """`[[days-]hours:]minutes:seconds` is seconds; words for none are None."""
-    assert words.seconds(printed) == seconds
+    assert words.parse_time_limit(printed) == seconds
 
 
 @pytest.mark.parametrize("printed", [b"30", b"1:2:3:4", b"1-00", b"x", b"-1:00"])
 def test_another_form_of_time_limit_is_refused(printed: bytes) -> None:
     """What squeue never prints is an error, not a guess."""
     with pytest.raises(ValueError, match="is no time limit"):
-        words.seconds(printed)
+        words.parse_time_limit(printed)
 
 
 @pytest.mark.parametrize(
@@ -36,13 +36,13 @@ def test_another_form_of_time_limit_is_refused(printed: bytes) -> None:
 )
 def test_a_moment_is_epoch_seconds(printed: bytes, moment: int | None) -> None:
     """SLURM_TIME_FORMAT=%s makes numbers; a moment that Slurm does not know is None."""
-    assert words.epoch(printed) == moment
+    assert words.parse_epoch(printed) == moment
 
 
 def test_a_moment_in_a_calendar_form_is_refused() -> None:
     """A Slurm that ignored SLURM_TIME_FORMAT is noticed: its times have an unknown zone."""
     with pytest.raises(ValueError, match="invalid literal"):
-        words.epoch(b"2026-11-21T01:28:53")
+        words.parse_epoch(b"2026-11-21T01:28:53")
 
 
 @pytest.mark.parametrize(
@@ -62,19 +62,19 @@ def test_a_moment_in_a_calendar_form_is_refused() -> None:
 )
 def test_array_elements_of_a_row_are_counted(task: str, count: int) -> None:
     """Lists, ranges, steps and the limit of simultaneous tasks."""
-    assert words.elements(task) == count
+    assert words.count_elements(task) == count
 
 
 @pytest.mark.parametrize("task", ["1,3,5,...", "a", "0-", "0x7f"])
 def test_an_array_list_that_was_cut_is_refused(task: str) -> None:
     """`...` means that SLURM_BITSTR_LEN=0 was not honoured: the count would be too small."""
     with pytest.raises(ValueError, match="invalid literal"):
-        words.elements(task)
+        words.count_elements(task)
 
 
 def test_a_nonce_is_new_each_time_and_plain_to_slurm() -> None:
     """It opens with a letter and has neither %, comma, blank nor quote."""
-    drawn = {words.nonce() for _ in range(1000)}
+    drawn = {words.make_nonce() for _ in range(1000)}
     assert len(drawn) == 1000
     assert all(len(one) == 12 and one[0] == "x" for one in drawn)
     assert not set("".join(drawn)) & set("%,:;|. '\"\\\n=")
@@ -82,4 +82,4 @@ def test_a_nonce_is_new_each_time_and_plain_to_slurm() -> None:
 
 def test_bytes_in_no_encoding_stay_visible() -> None:
     """Nothing is dropped and nothing raises."""
-    assert words.text(b"a\xffb\xc3\xa4") == "a\\xffbä"
+    assert words.decode_text(b"a\xffb\xc3\xa4") == "a\\xffbä"

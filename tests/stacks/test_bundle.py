@@ -11,22 +11,22 @@ from shutil import rmtree
 import pytest
 from msgspec.structs import replace
 
-from sentinel.checks.users import me
-from sentinel.slurm.client import Client
-from sentinel.slurm.job import Target
-from sentinel.stacks.bundle import KEPT, NotSaved, save
-from sentinel.stacks.parse import Dump
+from sentinel.checks.users import own_user_name
+from sentinel.slurm.client import SlurmClient
+from sentinel.slurm.job import StackTarget
+from sentinel.stacks.bundle import MAX_BUNDLES_KEPT, EvidenceNotSaved, save_bundle
+from sentinel.stacks.parse import StacksDump
 from tests.checks.log.jobs import job
 from tests.stacks.parse.making import dump, step
 
-TARGET = Target(job=job(nodes="node-0"), nodes=("node-0",))
+TARGET = StackTarget(job=job(nodes="node-0"), nodes=("node-0",))
 AT = 1_800_000_000
 NOBODY = 65534
 
 
-def seen(at: int = AT) -> Dump:
+def seen(at: int = AT) -> StacksDump:
     found = dump(step(1, 2))
-    return Dump(job="7+1", at=at, nodes=found.nodes)
+    return StacksDump(job="7+1", at=at, nodes=found.nodes)
 
 
 @pytest.fixture
@@ -39,17 +39,17 @@ def place() -> Iterator[Path]:
 
 
 @pytest.fixture
-def nowhere(tmp_path: Path) -> Client:
+def nowhere(tmp_path: Path) -> SlurmClient:
     """A host on which no command of Slurm finds any."""
-    return Client(environ={"PATH": str(tmp_path)})
+    return SlurmClient(environ={"PATH": str(tmp_path)})
 
 
 def test_what_slurm_does_not_tell_is_said_and_the_stacks_are_kept(
-    tmp_path: Path, nowhere: Client
+    tmp_path: Path, nowhere: SlurmClient
 ) -> None:
     """Whoever restarts the job destroys the rest; two of one second are two."""
     folder = tmp_path / "state" / "evidence"
-    places = [Path(save(str(folder), nowhere, TARGET, seen())) for _ in range(2)]
+    places = [Path(save_bundle(str(folder), nowhere, TARGET, seen())) for _ in range(2)]
     assert [p.name for p in places] == ["job-7+1-20270115T080000Z", "job-7+1-20270115T080000Z-1"]
     assert places[0].stat().st_mode & 0o777 == 0o700
     assert "all_reduce" in (places[0] / "stacks.txt").read_text()
@@ -59,12 +59,12 @@ def test_what_slurm_does_not_tell_is_said_and_the_stacks_are_kept(
 
 
 def test_the_index_says_what_is_there_and_what_was_not_to_be_had(
-    tmp_path: Path, nowhere: Client
+    tmp_path: Path, nowhere: SlurmClient
 ) -> None:
     """People read it first; what came from users is only text, and all is for its owner alone."""
     (node,) = seen().nodes
     told = replace(node, kernel="NVRM: Xid 79\n\x1b[31mred", ras="SERVER PROTOCOL 2\nOK")
-    place = Path(save(str(tmp_path), nowhere, TARGET, replace(seen(), nodes=(told,))))
+    place = Path(save_bundle(str(tmp_path), nowhere, TARGET, replace(seen(), nodes=(told,))))
     index = (place / "index.txt").read_text()
     assert index.splitlines()[0] == "job 7+1 () of , 2027-01-15 08:00:00 UTC"
     assert "all 2 ranks in " in index
@@ -80,13 +80,13 @@ def test_the_index_says_what_is_there_and_what_was_not_to_be_had(
 
 @pytest.mark.root
 def test_the_jobs_owner_may_read_it_and_nobody_else_and_change_nothing(
-    place: Path, nowhere: Client
+    place: Path, nowhere: SlurmClient
 ) -> None:
     """What root keeps root reads again: a link in the place of a file would show everybody any file.
     The kernel's log tells of others, and stays with root."""
     (node,) = seen().nodes
     told = replace(seen(), user="nobody", nodes=(replace(node, kernel="NVRM: Xid 79"),))
-    kept = Path(save(str(place / "evidence"), nowhere, TARGET, told))
+    kept = Path(save_bundle(str(place / "evidence"), nowhere, TARGET, told))
 
     def may(user: int, *argv: str) -> bool:
         return subprocess.run(argv, user=user, group=user, extra_groups=[], capture_output=True, cwd="/").returncode == 0  # fmt: skip
@@ -107,17 +107,17 @@ def test_the_jobs_owner_may_read_it_and_nobody_else_and_change_nothing(
 
 
 def test_ones_own_and_an_unknown_users_are_for_oneself_alone(
-    tmp_path: Path, nowhere: Client
+    tmp_path: Path, nowhere: SlurmClient
 ) -> None:
     """A user's sentinel keeps evidence of that user's jobs: no list is needed."""
-    for user in (me(), "no-such-user"):
-        kept = Path(save(str(tmp_path / user), nowhere, TARGET, replace(seen(), user=user)))
+    for user in (own_user_name(), "no-such-user"):
+        kept = Path(save_bundle(str(tmp_path / user), nowhere, TARGET, replace(seen(), user=user)))
         assert kept.stat().st_mode & 0o777 == 0o700
         assert {p.stat().st_mode & 0o777 for p in kept.iterdir()} == {0o600}
 
 
 def test_only_the_newest_are_kept_and_nothing_else_is_touched(
-    tmp_path: Path, nowhere: Client
+    tmp_path: Path, nowhere: SlurmClient
 ) -> None:
     """By the moment in their names; what somebody else put there stays."""
     for name in ("notes", "job-7-later", "job-7-20200101T000000Z.tar"):
@@ -125,18 +125,18 @@ def test_only_the_newest_are_kept_and_nothing_else_is_touched(
     victim = tmp_path / "notes" / "file"
     victim.touch()
     (tmp_path / "job-6-20200101T000000Z").symlink_to(tmp_path / "notes")
-    old = [tmp_path / f"job-{n}-20250101T0000{n % 60:02}Z-{n}" for n in range(KEPT)]
+    old = [tmp_path / f"job-{n}-20250101T0000{n % 60:02}Z-{n}" for n in range(MAX_BUNDLES_KEPT)]
     for place in old:
         place.mkdir()
-    place = Path(save(str(tmp_path), nowhere, TARGET, seen()))
+    place = Path(save_bundle(str(tmp_path), nowhere, TARGET, seen()))
     kept = [p for p in tmp_path.iterdir() if p.is_dir() and not p.is_symlink()]
-    assert len(kept) == KEPT + 3
+    assert len(kept) == MAX_BUNDLES_KEPT + 3
     assert place in kept
     assert victim.exists()
 
 
-def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path, nowhere: Client) -> None:
+def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path, nowhere: SlurmClient) -> None:
     """What was seen is shown all the same."""
     (tmp_path / "file").touch()
-    with pytest.raises(NotSaved, match=r"was not saved in .*Not a directory"):
-        save(str(tmp_path / "file" / "evidence"), nowhere, TARGET, seen())
+    with pytest.raises(EvidenceNotSaved, match=r"was not saved in .*Not a directory"):
+        save_bundle(str(tmp_path / "file" / "evidence"), nowhere, TARGET, seen())

@@ -11,8 +11,14 @@ import pytest
 
 from sentinel.cli import main
 from sentinel.core.errors import CannotTell
-from sentinel.stacks.parse.flight_recorder import MOST, recording
-from sentinel.stacks.recordings import TOGETHER, Order, beside, prefixes, read
+from sentinel.stacks.parse.flight_recorder import MOST, read_recording
+from sentinel.stacks.recordings import (
+    TOGETHER,
+    RecordingsOrder,
+    environment_prefixes,
+    prefixes_beside,
+    read_recordings,
+)
 from tests.stacks.parse.recorded import away, waiting
 from tests.user_files.places import ALICE, MALLORY, file_of, folder_of, shared_folder
 
@@ -35,8 +41,8 @@ def put(folder: Path, name: str, data: bytes, at: float = AT) -> Path:
     return path
 
 
-def order(place: Path, **more: object) -> Order:
-    return Order(places=(f"{place}/{PREFIX}",), **more)  # type: ignore[arg-type]
+def order(place: Path, **more: object) -> RecordingsOrder:
+    return RecordingsOrder(places=(f"{place}/{PREFIX}",), **more)  # type: ignore[arg-type]
 
 
 class Payload:
@@ -51,11 +57,11 @@ class Payload:
 
 def test_a_payload_is_refused_and_named_and_does_not_run(place: Path) -> None:
     put(place, f"{PREFIX}1", pickle.dumps({"pg_config": Payload(place / "made")}, 2))
-    found = read(order(place))
+    found = read_recordings(order(place))
     assert not (place / "made").exists()
     assert list(found.refused.values()) == ["refused: it would run posix.mkdir"]
-    assert "rank 2 is not in the all_reduce" in found.words
-    assert f"{place}/{PREFIX}1 not read: refused" in found.words
+    assert "rank 2 is not in the all_reduce" in found.standstill_words
+    assert f"{place}/{PREFIX}1 not read: refused" in found.standstill_words
 
 
 HUGE = b"\x80\x02}r\xff\xff\xff\x7f."
@@ -84,9 +90,9 @@ HUGE = b"\x80\x02}r\xff\xff\xff\x7f."
 )
 def test_what_is_no_dump_is_refused_and_the_others_count(place: Path, data: bytes) -> None:
     put(place, f"{PREFIX}0", data)
-    found = read(order(place))
+    found = read_recordings(order(place))
     assert [*found.refused] == [f"{place}/{PREFIX}0"]
-    assert found.standstill.named == (2,)
+    assert found.joint_standstill.culprit_ranks == (2,)
 
 
 def test_a_persistent_id_and_a_dump_without_end_are_refused() -> None:
@@ -98,20 +104,20 @@ def test_a_persistent_id_and_a_dump_without_end_are_refused() -> None:
     Pickler(file, 2).dump({"pg_config": "there"})
     for data in (file.getvalue(), bytes(MOST + 1)):
         with pytest.raises(CannotTell):
-            recording(data, 0)
+            read_recording(data, 0)
 
 
 def test_only_files_of_the_jobs_user_and_of_its_own_time_count(place: Path) -> None:
-    assert not read(order(place, user="nobody")).recordings
-    assert len(read(order(place, user=str(os.getuid()))).recordings) == 4
-    assert not read(order(place, since=AT + 1.0)).words
+    assert not read_recordings(order(place, user="nobody")).recordings
+    assert len(read_recordings(order(place, user=str(os.getuid()))).recordings) == 4
+    assert not read_recordings(order(place, since=AT + 1.0)).standstill_words
 
 
 def test_dumps_of_an_earlier_attempt_do_not_count(place: Path) -> None:
     """torchrun starts again within one job: rank 3 of the first attempt says nothing of this one."""
     put(place, f"{PREFIX}3", pickle.dumps(away(), 2), AT - TOGETHER - 1)
-    found = read(order(place))
-    assert (found.older, found.standstill.silent) == (1, (3,))
+    found = read_recordings(order(place))
+    assert (found.older, found.joint_standstill.silent) == (1, (3,))
 
 
 def test_a_fifo_and_a_link_to_nowhere_hold_nobody_up(place: Path) -> None:
@@ -127,12 +133,12 @@ def test_a_fifo_and_a_link_to_nowhere_hold_nobody_up(place: Path) -> None:
     writer = threading.Thread(target=write, daemon=True)
     writer.start()
     (place / f"{PREFIX}5").symlink_to(place / "nowhere")
-    found = read(order(place))
+    found = read_recordings(order(place))
     assert sorted(found.refused.values()) == [
         "No such file or directory",
         "it is a fifo, not a regular file",
     ]
-    assert found.standstill.named == (2,)
+    assert found.joint_standstill.culprit_ranks == (2,)
     assert not opened.is_set()  # not even opened: of a device that may do something
     os.close(os.open(pipe, os.O_RDONLY))
     writer.join()
@@ -140,9 +146,9 @@ def test_a_fifo_and_a_link_to_nowhere_hold_nobody_up(place: Path) -> None:
 
 def test_where_a_job_writes_them() -> None:
     env = {"TORCH_FR_DUMP_TEMP_FILE": "/s/a_", "TORCH_NCCL_DEBUG_INFO_TEMP_FILE": "b_", "RANK": "1"}
-    assert prefixes([env, {}, env]) == ("/s/a_",)
-    assert f"/logs/{PREFIX}" in beside("/logs/slurm-7.out")
-    assert beside("slurm-7.out") == ()
+    assert environment_prefixes([env, {}, env]) == ("/s/a_",)
+    assert f"/logs/{PREFIX}" in prefixes_beside("/logs/slurm-7.out")
+    assert prefixes_beside("slurm-7.out") == ()
 
 
 def test_the_command_reads_a_folder_of_dumps(
@@ -170,6 +176,6 @@ def test_a_job_s_places_are_listed_and_read_as_its_user() -> None:
         os.lchown(mine / f"{PREFIX}1", MALLORY, MALLORY)
         os.link(file_of(ALICE, base / "alice"), mine / f"{PREFIX}3")
         places = (f"{private}/", f"{mine}/{PREFIX}")
-        found = read(Order(places=places, user=str(MALLORY)))
+        found = read_recordings(RecordingsOrder(places=places, user=str(MALLORY)))
     assert [one.rank for one in found.recordings] == [0]
     assert found.refused == {f"{mine}/{PREFIX}1": "Permission denied"}

@@ -13,11 +13,11 @@ import pytest
 
 from sentinel.core.errors import CannotTell
 from sentinel.stacks import script
-from sentinel.stacks.parse.looks import facts
-from sentinel.stacks.parse.model import Dump, NodeStacks
-from sentinel.stacks.parse.ras import answer
-from sentinel.stacks.parse.read import packed, read_node, unfolded
-from sentinel.stacks.script import Wish
+from sentinel.stacks.parse.model import NodeStacks, StacksDump
+from sentinel.stacks.parse.ras import read_ras
+from sentinel.stacks.parse.read import packed_by_node, read_node, unpack_node
+from sentinel.stacks.parse.two_looks import stack_facts
+from sentinel.stacks.script import ScriptOptions
 from tests.lab.waiting import wait_until
 
 JOB = f"9900{os.environ.get('PYTEST_XDIST_WORKER', 'gw0')[2:]}"
@@ -58,12 +58,12 @@ def environment(place: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 def asked(user: int, temporary: Path) -> NodeStacks:
     """What the script tells, run as that user."""
-    text = script.text(Wish(job_id=JOB), "MARK", 8.0)
+    text = script.script_text(ScriptOptions(job_id=JOB), "MARK", 8.0)
     env = {"PATH": "/usr/bin:/bin", "TMPDIR": str(temporary)}
     argv = ["/bin/sh", "-c", f"{text}\nmain"]
     done = subprocess.run(argv, env=env, user=user, capture_output=True, check=True, cwd="/")
-    (data,) = packed(done.stdout, "MARK").values()
-    return read_node(unfolded(data), "node-0")
+    (data,) = packed_by_node(done.stdout, "MARK").values()
+    return read_node(unpack_node(data), "node-0")
 
 
 @pytest.mark.root
@@ -93,7 +93,7 @@ def test_nothing_is_left_behind(environment: Path, place: Path) -> None:
     assert set(place.iterdir()) == before
     slow = environment / "py-spy"
     slow.write_text(f"#!/bin/sh\n>{environment}/begun\nsleep 30\n")
-    text = script.text(Wish(job_id=JOB), "MARK", 30.0)
+    text = script.script_text(ScriptOptions(job_id=JOB), "MARK", 30.0)
     env = {"PATH": "/usr/bin:/bin", "TMPDIR": str(place)}
     argv = ["/bin/sh", "-c", f"{text}\nmain"]
     with subprocess.Popen(argv, env=env, user=NOBODY, start_new_session=True, cwd="/") as process:
@@ -128,17 +128,19 @@ def test_a_port_that_says_nothing_or_garbage_keeps_back_no_stacks(place: Path, s
         limit = (
             30.0 if says else 3.0
         )  # what is not waited for to the end has time on a busy machine
-        text = script.text(Wish(job_id=JOB, asker=os.uname().nodename), "MARK", limit)
+        text = script.script_text(
+            ScriptOptions(job_id=JOB, asker=os.uname().nodename), "MARK", limit
+        )
         argv = ["/bin/sh", "-c", f"{text}\nmain"]
         clean = {"PATH": "/usr/bin:/bin", "TMPDIR": str(place)}
         done = subprocess.run(argv, env=clean, capture_output=True, check=True, cwd="/", timeout=60)
         process.kill()
-    (data,) = packed(done.stdout, "MARK").values()
-    told = read_node(unfolded(data), "node-0")
+    (data,) = packed_by_node(done.stdout, "MARK").values()
+    told = read_node(unpack_node(data), "node-0")
     assert [p.name for p in told.processes] == ["python3"]
     assert ("SSH" in told.ras) == bool(says)
     with pytest.raises(CannotTell):
-        answer(told.ras)
+        read_ras(told.ras)
 
 
 @pytest.mark.root
@@ -153,17 +155,17 @@ def test_processes_of_somebody_else_are_unreadable_and_not_gone(
         f"#!/bin/sh\necho PID JOBID STEPID LOCALID GLOBALID\necho {pid} {JOB} 0 0 0\n"
     )
     slurmd.chmod(0o755)
-    text = script.text(Wish(job_id=JOB), "MARK", 8.0)
+    text = script.script_text(ScriptOptions(job_id=JOB), "MARK", 8.0)
     env = {"PATH": f"{place}:/usr/bin:/bin", "TMPDIR": str(place)}
     argv = ["/bin/sh", "-c", f"{text}\nmain"]
     done = subprocess.run(argv, env=env, user=NOBODY - 1, capture_output=True, check=True, cwd="/")
-    (data,) = packed(done.stdout, "MARK").values()
-    told = read_node(unfolded(data), "node-0")
+    (data,) = packed_by_node(done.stdout, "MARK").values()
+    told = read_node(unpack_node(data), "node-0")
     (process,) = told.processes
     assert (process.pid, process.threads) == (pid, ())
     assert process.why.startswith(f"no permission to read it as uid {NOBODY - 1}")
-    look = Dump(job=JOB, nodes=(told,))
-    assert facts(look, look) == ()
+    look = StacksDump(job=JOB, nodes=(told,))
+    assert stack_facts(look, look) == ()
 
 
 @pytest.mark.root
@@ -172,11 +174,11 @@ def test_a_driver_that_hangs_keeps_back_no_stacks(environment: Path, place: Path
     tool = place / "nvidia-smi"
     tool.write_text("#!/bin/sh\ntrap '' TERM\nsleep 1000 & wait\nwait\n")
     tool.chmod(0o755)
-    text = script.text(Wish(job_id=JOB, evidence=True), "MARK", 3.0)
+    text = script.script_text(ScriptOptions(job_id=JOB, evidence=True), "MARK", 3.0)
     env = {"PATH": f"{place}:/usr/bin:/bin", "TMPDIR": str(place)}
     argv = ["/bin/sh", "-c", f"{text}\nmain"]
     done = subprocess.run(argv, env=env, capture_output=True, check=True, cwd="/", timeout=60)
-    (data,) = packed(done.stdout, "MARK").values()
-    told = read_node(unfolded(data), "node-0")
+    (data,) = packed_by_node(done.stdout, "MARK").values()
+    told = read_node(unpack_node(data), "node-0")
     assert [p.name for p in told.processes] == ["python3"]
     assert told.gpus == ""

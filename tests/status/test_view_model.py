@@ -6,25 +6,30 @@ import pytest
 from msgspec import to_builtins
 from msgspec.structs import replace
 
-from sentinel.alerting.orders import Said, acknowledge
+from sentinel.alerting.orders import Author, acknowledge_alert
 from sentinel.alerting.settings import Match
-from sentinel.alerting.silences import Ack, Silence, exactly
-from sentinel.core.clock import shifted
-from sentinel.core.model import Batch, Key, Run, Status
+from sentinel.alerting.silences import Ack, Silence, match_exactly
+from sentinel.core.clock import shift_instant
+from sentinel.core.model import Batch, CheckRun, Key, Status
 from sentinel.status import last_seen
-from sentinel.status.collect import gather
-from sentinel.status.folding import folded
-from sentinel.status.last_seen import CheckLook, NodeLook, grouped
-from sentinel.status.metrics import pace
-from sentinel.status.node_states import CLASSES, WORST, reason_class, state_word
-from sentinel.status.plot import MOST, thinned, ticks
-from sentinel.status.room import cells, natural
+from sentinel.status.collect import read_status_inputs
+from sentinel.status.folding import fold_alerts
+from sentinel.status.last_seen import CheckLook, NodeLook, group_nodes
+from sentinel.status.machine_room import index_nodes, natural_sort_key
+from sentinel.status.metrics import compute_pace
+from sentinel.status.node_states import (
+    REASON_CLASSES,
+    STATES_WORST_FIRST,
+    classify_reason,
+    get_state_word,
+)
+from sentinel.status.plot import MAX_LINE_POINTS, choose_ticks, thin_points
 from sentinel.status.types import CheckFact, JobFact, NodesFact
-from sentinel.status.view_model import facts
+from sentinel.status.view_model import build_facts
 from sentinel.store.memory import MemoryStore
 from sentinel.testing import ALL_SEEN, START
-from sentinel.web.grid import CELL, at, columns, picture
-from sentinel.web.views import _overview
+from sentinel.web.grid import CELL, choose_grid_columns, draw_node_grid, find_cell_index
+from sentinel.web.views import _build_overview_context
 from tests.web.scenery import KINDS, alert, around, disk, nodes, scene, store
 
 
@@ -39,8 +44,8 @@ def test_alerts_stand_in_the_order_in_which_they_matter() -> None:
         alert(6, "blind", Status.UNKNOWN),
     ]
     state = store(rows)
-    state.acknowledge(Ack(alert="00000004", at=START, who="ann"))
-    told = facts(gather(state, around(), START)).alerts
+    state.put_ack(Ack(alert="00000004", at=START, who="ann"))
+    told = build_facts(read_status_inputs(state, around(), START)).alerts
     names = [a.subject for a in told]
     assert names == ["older", "crit", "blind", "warn", "acked", "pend"]
     assert told[4].acknowledged_by == "ann"
@@ -49,18 +54,18 @@ def test_alerts_stand_in_the_order_in_which_they_matter() -> None:
 def test_a_silence_is_shown_until_it_ends() -> None:
     """On the alert, and in the list; not a moment longer."""
     state = store([alert(1, "gpu00001")])
-    ends = shifted(START, 3600).wall
-    match = exactly(alert(1, "gpu00001").key)
-    state.silence(Silence(id="s", match=match, starts=START.wall, ends=ends, who="bob"))
+    ends = shift_instant(START, 3600).wall
+    match = match_exactly(alert(1, "gpu00001").key)
+    state.put_silence(Silence(id="s", match=match, starts=START.wall, ends=ends, who="bob"))
     for seconds, there in ((0.0, True), (3599.0, True), (3600.0, False)):
-        f = facts(gather(state, around(), shifted(START, seconds)))
+        f = build_facts(read_status_inputs(state, around(), shift_instant(START, seconds)))
         assert bool(f.silences) is there
         assert (f.alerts[0].silenced_until is not None) is there
 
 
 def test_a_state_in_which_nothing_ran_yet_shows_that() -> None:
     """No check is fine that has not run; no node is there that nobody asked for."""
-    f = facts(gather(MemoryStore(), around(), START))
+    f = build_facts(read_status_inputs(MemoryStore(), around(), START))
     assert {c.status for c in f.checks} == {None}
     assert (f.nodes_seen, f.nodes, f.disks, f.jobs, f.alerts) == (None, (), (), (), ())
 
@@ -69,7 +74,9 @@ def test_a_forecast_grows_shorter_while_nothing_is_measured() -> None:
     """Ten hours foreseen an hour ago are nine; never less than none."""
     state = store([])
     for hours, left in ((0, 10.0), (1, 9.0), (20, 0.0)):
-        [d] = facts(gather(state, around(), shifted(START, 3600.0 * hours))).disks
+        [d] = build_facts(
+            read_status_inputs(state, around(), shift_instant(START, 3600.0 * hours))
+        ).disks
         assert d.full_in_s == left * 3600
 
 
@@ -78,29 +85,29 @@ def test_of_many_the_worst_stand_first() -> None:
     kinds = {f"disk-{n}": "fs" for n in range(20)}
     bad = {"disk-17": Status.CRITICAL, "disk-19": Status.UNKNOWN}
     memory = {
-        last_seen.key(name): to_builtins(
+        last_seen.make_check_key(name): to_builtins(
             CheckLook(at=START, findings=(replace(disk(), status=bad.get(name, Status.OK)),))
         )
         for name in kinds
     }
     state = MemoryStore()
-    state.lead("x", START)
+    state.take_lead("x", START)
     state.commit(Batch(at=START, memory=memory))
-    told = [d.check for d in facts(gather(state, around(kinds), START)).disks]
+    told = [d.check for d in build_facts(read_status_inputs(state, around(kinds), START)).disks]
     assert told[:4] == ["disk-17", "disk-19", "disk-0", "disk-1"]
 
 
 def test_checks_that_cannot_see_are_among_those_that_are_shown() -> None:
     """The overview has room for sixty; the others stay in the order of the file."""
     rows = tuple(CheckFact(name=f"c{n:02}", kind="fs", blind=n == 70) for n in range(80))
-    checks = _overview(replace(scene(), checks=rows))["checks"]
+    checks = _build_overview_context(replace(scene(), checks=rows))["checks"]
     assert [c.name for c in checks[:3]] == ["c70", "c00", "c01"]
 
 
 def test_a_silence_is_worded_as_it_is_typed() -> None:
     """Alternatives, labels, nodes of a reservation; one that fits all says so."""
     state = store([])
-    ends = shifted(START, 3600).wall
+    ends = shift_instant(START, 3600).wall
     matches = {
         "check=fs node=n1,n2 rack=7": Match(check="fs", node=["n1", "n2"], labels={"rack": "7"}),
         "kind=job 2 nodes": Match(kind="job"),
@@ -108,17 +115,17 @@ def test_a_silence_is_worded_as_it_is_typed() -> None:
     }
     for text, match in matches.items():
         nodes = frozenset(("a", "b")) if "2 nodes" in text else None
-        state.silence(Silence(id=text, match=match, starts=START.wall, ends=ends, nodes=nodes))
-    assert {s.id: s.match for s in facts(gather(state, around(), START)).silences} == {
-        text: text for text in matches
-    }
+        state.put_silence(Silence(id=text, match=match, starts=START.wall, ends=ends, nodes=nodes))
+    assert {
+        s.id: s.match for s in build_facts(read_status_inputs(state, around(), START)).silences
+    } == {text: text for text in matches}
 
 
 def test_a_blind_run_leaves_what_was_seen_before() -> None:
     """With its own age; and the check says for how long it has been blind."""
     state = store([replace(alert(1, ""), key=replace(alert(1, "").key, check="scratch"))])
-    state.lead("x", START)
-    run = Run(
+    state.take_lead("x", START)
+    run = CheckRun(
         check="scratch",
         kind="fs",
         at=START,
@@ -128,15 +135,15 @@ def test_a_blind_run_leaves_what_was_seen_before() -> None:
         blind=True,
     )
     state.commit(Batch(at=START, runs=(run,)))
-    f = facts(gather(state, around(), START))
+    f = build_facts(read_status_inputs(state, around(), START))
     assert f.disks[0].used_percent == 87.5
     assert next(c for c in f.checks if c.name == "scratch").blind_s == 120.0
 
 
-BLIND = Run(
+BLIND = CheckRun(
     check="progress",
     kind="log",
-    at=shifted(START, 40),
+    at=shift_instant(START, 40),
     status=Status.UNKNOWN,
     summary="squeue: Slurm does not answer",
     duration=1,
@@ -157,13 +164,13 @@ BLIND = Run(
     ],
 )
 def test_what_nobody_sees_now_is_not_told_as_current(
-    after: float, run: Run | None, why: str
+    after: float, run: CheckRun | None, why: str
 ) -> None:
     """Slurm is dead, or the service is: no training runs well, whatever it did when it was seen."""
     state = store([alert(1, "gpu00001")])
-    state.lead("x", START)
+    state.take_lead("x", START)
     state.commit(Batch(at=START, runs=(run,) if run else ()))
-    f = facts(gather(state, around(), shifted(START, after)))
+    f = build_facts(read_status_inputs(state, around(), shift_instant(START, after)))
     [one] = [j for j in f.jobs if j.check == "progress"]
     assert (one.stale, one.seen) == (why, START.wall / 1e6)
     assert one.status is (Status.UNKNOWN if why else Status.OK)
@@ -194,10 +201,12 @@ def test_between_the_passes_of_a_chain_nothing_is_stale(after: float, stale: str
     """A check of every minute that a chain calls every ten is current until the next pass is late; its
     next run is that pass, by the clock."""
     state = store([])
-    state.lead("x", START)
+    state.take_lead("x", START)
     run = replace(BLIND, blind=False, at=START, status=Status.OK, summary="")
     state.commit(Batch(at=START, runs=(run,)))
-    f = facts(gather(state, around(pass_every=600.0), shifted(START, after)))
+    f = build_facts(
+        read_status_inputs(state, around(pass_every=600.0), shift_instant(START, after))
+    )
     check = next(c for c in f.checks if c.name == "progress")
     assert check.stale == stale
     assert check.next == (START.wall / 1e6 // 600 + 1 + (after > 600)) * 600
@@ -207,32 +216,40 @@ def test_nothing_is_called_calm_before_it_was_looked_at() -> None:
     """No alert beside checks that never ran, are blind or stale, or beside an alert that waits."""
     state = store([])
     more = around({**KINDS, "new": "fs", "newer": "fs"})
-    assert facts(gather(state, more, START)).calm == ("no alerts (2 checks not run yet)", False)
-    state.lead("x", START)
+    assert build_facts(read_status_inputs(state, more, START)).calm_summary == (
+        "no alerts (2 checks not run yet)",
+        False,
+    )
+    state.take_lead("x", START)
     well = [replace(BLIND, check=name, blind=False, at=START, status=Status.OK) for name in KINDS]
     state.commit(Batch(at=START, runs=tuple(well)))
-    assert facts(gather(state, around(), START)).calm == ("no alerts", True)
-    late = facts(gather(state, around(), shifted(START, 9000.0)))
-    assert late.calm == ("no alerts (4 cannot tell now)", False)
+    assert build_facts(read_status_inputs(state, around(), START)).calm_summary == (
+        "no alerts",
+        True,
+    )
+    late = build_facts(read_status_inputs(state, around(), shift_instant(START, 9000.0)))
+    assert late.calm_summary == ("no alerts (4 cannot tell now)", False)
 
 
 def test_nodes_that_slurm_does_not_tell_of_say_why() -> None:
     """With Slurm's own words where there are some."""
     state = store([])
-    state.lead("x", START)
-    dead = NodeLook(at=START, groups=grouped(nodes()), trouble="sinfo: no answer")
-    state.commit(Batch(at=START, memory={last_seen.NODES: to_builtins(dead)}))
-    assert facts(gather(state, around(), START)).nodes_trouble == "sinfo: no answer"
+    state.take_lead("x", START)
+    dead = NodeLook(at=START, groups=group_nodes(nodes()), trouble="sinfo: no answer")
+    state.commit(Batch(at=START, memory={last_seen.NODES_KEY: to_builtins(dead)}))
+    assert (
+        build_facts(read_status_inputs(state, around(), START)).nodes_trouble == "sinfo: no answer"
+    )
 
 
 def test_numbers_that_are_none_are_not_shown() -> None:
     """A plugin may say NaN or infinity; neither is a size nor a time."""
     odd = {"used_percent": float("nan"), "free_bytes": float("inf"), "size_bytes": True}
     state = store([])
-    state.lead("x", START)
+    state.take_lead("x", START)
     look = CheckLook(at=START, findings=(replace(disk(), values=odd),))
-    state.commit(Batch(at=START, memory={last_seen.key("scratch"): to_builtins(look)}))
-    [d] = facts(gather(state, around(), START)).disks
+    state.commit(Batch(at=START, memory={last_seen.make_check_key("scratch"): to_builtins(look)}))
+    [d] = build_facts(read_status_inputs(state, around(), START)).disks
     assert (d.used_percent, d.free_bytes, d.size_bytes) == (None, None, None)
 
 
@@ -261,7 +278,7 @@ def test_a_pace_is_of_the_last_minutes_since_the_last_restart(
 ) -> None:
     """A number that falls is another run; what stands still has no speed, however fast it was; a
     log that says its step every few minutes has one."""
-    told = pace([(shifted(START, t), v) for t, v in points])
+    told = compute_pace([(shift_instant(START, t), v) for t, v in points])
     assert told == (None if rate is None else pytest.approx(rate))
 
 
@@ -283,8 +300,8 @@ def test_a_pace_is_of_the_last_minutes_since_the_last_restart(
 )
 def test_a_state_has_the_word_that_sinfo_has(state: str, flags: tuple[str, ...], word: str) -> None:
     """sinfo(1): drained is idle and drained, draining has something on it."""
-    assert state_word(state, flags) == word
-    assert word in WORST
+    assert get_state_word(state, flags) == word
+    assert word in STATES_WORST_FIRST
 
 
 @pytest.mark.parametrize(
@@ -308,8 +325,8 @@ def test_a_state_has_the_word_that_sinfo_has(state: str, flags: tuple[str, ...],
 )
 def test_a_reason_is_of_one_class(reason: str, word: str) -> None:
     """Few words, whatever people write."""
-    assert reason_class(reason) == word
-    assert word in CLASSES
+    assert classify_reason(reason) == word
+    assert word in REASON_CLASSES
 
 
 def group(state: str, nodes: str, count: int) -> NodesFact:
@@ -330,30 +347,30 @@ def test_a_pace_is_told_in_steps_a_minute(rate: float | None, words: str) -> Non
 
 def test_the_grid_has_a_cell_for_each_node_in_the_order_of_their_names() -> None:
     """n2 before n10; a node that is in two groups has the worse state."""
-    found = cells([group("idle", "n[1-3,10]", 4), group("down", "n2", 1)])
+    found = index_nodes([group("idle", "n[1-3,10]", 4), group("down", "n2", 1)])
     states = [(name, g.state) for name, g in found.items()]
     assert states == [("n1", "idle"), ("n2", "down"), ("n3", "idle"), ("n10", "idle")]
-    assert natural("a2b") < natural("a10b")
+    assert natural_sort_key("a2b") < natural_sort_key("a10b")
 
 
 def test_ten_thousand_nodes_are_drawn_in_a_few_kilobytes() -> None:
     """And every point of the picture is of one of them, or of none."""
     states = ["idle"] * 10_000
-    assert len(picture(states)) < 5000
-    width = columns(10_000)
-    assert at(10_000, 0, 0) == 0
-    assert at(10_000, width * CELL - 1, 0) == width - 1
-    assert at(10_000, 0, CELL) == width
-    assert at(10_000, width * CELL, 0) is None
-    assert at(10_000, 0, 10_000 // width * CELL) is None
-    assert at(5, 5 * CELL, 0) is None
+    assert len(draw_node_grid(states)) < 5000
+    width = choose_grid_columns(10_000)
+    assert find_cell_index(10_000, 0, 0) == 0
+    assert find_cell_index(10_000, width * CELL - 1, 0) == width - 1
+    assert find_cell_index(10_000, 0, CELL) == width
+    assert find_cell_index(10_000, width * CELL, 0) is None
+    assert find_cell_index(10_000, 0, 10_000 // width * CELL) is None
+    assert find_cell_index(5, 5 * CELL, 0) is None
 
 
 def test_a_plot_keeps_peaks_and_has_a_bounded_number_of_points() -> None:
     """A disk that was full for one minute in two weeks was full."""
     points = [(float(n), 99.0 if n == 7777 else 50.0) for n in range(20_000)]
-    kept = thinned(points)
-    assert len(kept) <= 2 * MOST
+    kept = thin_points(points)
+    assert len(kept) <= 2 * MAX_LINE_POINTS
     assert max(v for _, v in kept) == 99.0
 
 
@@ -364,7 +381,7 @@ def test_a_plot_keeps_peaks_and_has_a_bounded_number_of_points() -> None:
 )  # fmt: skip
 def test_an_axis_has_a_few_round_numbers_that_differ(low: float, high: float) -> None:
     """Flat, tiny and constant series too; a free space of one byte more or less is no cliff."""
-    found = ticks(low, high)
+    found = choose_ticks(low, high)
     assert 2 <= len(found) <= 7
     assert found[0] <= low <= high <= found[-1]
     assert found[0] >= 0 or low < 0
@@ -374,7 +391,7 @@ def test_an_axis_has_a_few_round_numbers_that_differ(low: float, high: float) ->
 
 def test_a_look_is_bounded_and_keeps_the_worst() -> None:
     """A thousand subjects make no large state; what was written otherwise is read as nothing."""
-    from sentinel.alerting.observations import Outcome
+    from sentinel.alerting.observations import RunOutcome
     from sentinel.core.model import Finding, Report
 
     odd = {"n": 2**70, "list": [1], "ok": 1.5, "text": "x"}
@@ -384,31 +401,31 @@ def test_a_look_is_bounded_and_keeps_the_worst() -> None:
     ]
     many.append(Finding(subject="bad", status=Status.CRITICAL, summary="x" * 5000))
     itself = Finding(subject="", status=Status.OK, summary="ran")
-    outcome = Outcome(
+    outcome = RunOutcome(
         check="c",
         kind="fs",
         itself=itself,
         report=Report(coverage=ALL_SEEN, findings=tuple(many)),
         seconds=1,
     )
-    written = last_seen.remembered([outcome, replace(outcome, check="blind", report=None)], START)
-    assert list(written) == [last_seen.key("c")]
-    look = last_seen.recalled(written[last_seen.key("c")])
+    written = last_seen.encode_looks([outcome, replace(outcome, check="blind", report=None)], START)
+    assert list(written) == [last_seen.make_check_key("c")]
+    look = last_seen.decode_check_look(written[last_seen.make_check_key("c")])
     assert look is not None
     assert (look.findings[0].subject, len(look.findings), look.left_out) == (
         "bad",
-        last_seen.MOST,
+        last_seen.MAX_FINDINGS,
         801,
     )
     assert dict(look.findings[1].values) == {"ok": 1.5, "text": "x"}
-    assert last_seen.recalled({"at": "other"}) is None
-    assert last_seen.recalled({}) is None
+    assert last_seen.decode_check_look({"at": "other"}) is None
+    assert last_seen.decode_check_look({}) is None
 
 
 def test_what_was_looked_at_goes_through_every_store_as_it_is() -> None:
     """The shape that is written is the shape that is read."""
     look = CheckLook(at=START, findings=(disk(),))
-    assert last_seen.recalled(to_builtins(look)) == look
+    assert last_seen.decode_check_look(to_builtins(look)) == look
     assert scene([]).disks[0].path == "/scratch"
 
 
@@ -424,7 +441,7 @@ def test_alike_alerts_are_one_line_with_their_count() -> None:
         for n in range(20)
     ]
     rows += [alert(30, "gpu00001"), alert(31, "gpu00002", Status.WARNING)]
-    told = folded(facts(gather(store(rows), around(), START)).alerts)
+    told = fold_alerts(build_facts(read_status_inputs(store(rows), around(), START)).alerts)
     assert [(fold.count, fold.nodes) for fold in told] == [(1, 1), (20, 10), (1, 1)]
     assert told[1].more == "and 19 more like it on 10 nodes"
     assert told[0].more == ""
@@ -433,7 +450,7 @@ def test_alike_alerts_are_one_line_with_their_count() -> None:
 def test_a_training_that_stands_still_has_a_line_of_its_own() -> None:
     """However alike they are: each is somebody's night."""
     rows = [replace(alert(n, f"u{n}/llm"), kind="job") for n in range(18)]
-    told = folded(facts(gather(store(rows), around(), START)).alerts)
+    told = fold_alerts(build_facts(read_status_inputs(store(rows), around(), START)).alerts)
     assert [fold.count for fold in told] == [1] * 18
 
 
@@ -447,8 +464,8 @@ def test_the_alerts_of_an_incident_are_one_row_behind_its_cause() -> None:
         rows.append(alert(10 * n, f"gpu{n:05}", Status.WARNING, **down, **node))
         rows += [alert(10 * n + g, f"GPU-{n}{g}", summary=f"lost bus {g}", **node) for g in (1, 2)]
     state = store(rows)
-    seen = facts(gather(state, around(), START))
-    told = folded(seen.alerts)
+    seen = build_facts(read_status_inputs(state, around(), START))
+    told = fold_alerts(seen.alerts)
     assert [(fold.first.check, fold.count) for fold in told] == [("drained", 1), ("nodes", 6)]
     assert told[1].more == "and 1 more like it on 2 nodes, and 4 more of these incidents"
     assert told[1].tone is Status.CRITICAL
@@ -458,8 +475,8 @@ def test_the_alerts_of_an_incident_are_one_row_behind_its_cause() -> None:
         ("00000000", 4, ("llm",)),
         ("0000000a", 3, ()),
     ]
-    acked = acknowledge(state.alerts(), rows[2].id, Said("ann", "cli"), START)
-    state.acknowledge(acked)
-    told = folded(facts(gather(state, around(), START)).alerts)
+    acked = acknowledge_alert(state.read_alerts(), rows[2].id, Author("ann", "cli"), START)
+    state.put_ack(acked)
+    told = fold_alerts(build_facts(read_status_inputs(state, around(), START)).alerts)
     assert [fold.count for fold in told] == [1, 5, 1]
     assert told[-1].first.acknowledged_by == "ann"

@@ -12,9 +12,9 @@ from sentinel.alerting.silences import Ack, Remark, Silence
 from sentinel.alerting.state import Store
 from sentinel.core.clock import SECOND
 from sentinel.core.errors import Fenced, StoreBusy
-from sentinel.core.model import Batch, Outgoing, Receipt, Sample, Status, Told
+from sentinel.core.model import Batch, LastNotified, Outgoing, Receipt, Sample, Status
 from sentinel.store.errors import Unstorable
-from sentinel.store.retention import DAY
+from sentinel.store.retention import DAY_S
 from tests.store.nouns import (
     HOSTILE,
     alert,
@@ -49,7 +49,7 @@ WRITES: dict[str, Callable[[Store, list[Outgoing]], object]] = {
     "sent": lambda store, rows: store.sent(rows, at(), OK),
     "failed": lambda store, rows: store.failed([replace(r, attempts=9) for r in rows]),
     "dropped": lambda store, rows: store.dropped(rows, at(), "no such user"),
-    "prune": lambda store, rows: store.prune(at(400 * DAY)),
+    "prune": lambda store, rows: store.prune(at(400 * DAY_S)),
 }
 
 
@@ -64,33 +64,33 @@ class OrderContract:
         )  # fmt: skip
         ack = Ack(alert="a1", at=at(1), who="bob")
         by_hand = place.open()
-        by_hand.silence(silence)
-        by_hand.acknowledge(ack)
-        assert store.orders().silences == (silence,)
-        assert store.orders().acks == {"a1": ack}
+        by_hand.put_silence(silence)
+        by_hand.put_ack(ack)
+        assert store.read_orders().silences == (silence,)
+        assert store.read_orders().acks == {"a1": ack}
         remarks = tuple(
             Remark(incident="a1", deed="comment", at=at(n), who="bob", text=HOSTILE) for n in (2, 1)
         )
         for remark in remarks:
-            by_hand.remark(remark)
-        assert store.orders().remarks == remarks[::-1]
+            by_hand.put_remark(remark)
+        assert store.read_orders().remarks == remarks[::-1]
 
     def test_a_later_order_of_the_same_name_replaces(self, store: Store) -> None:
         """So a silence is ended early, and an alert has one who has it."""
         for ends in (100, 50):
-            store.silence(Silence(id="s1", match=Match(), starts=0, ends=at(ends).wall))
+            store.put_silence(Silence(id="s1", match=Match(), starts=0, ends=at(ends).wall))
         for who in ("alice", "bob"):
-            store.acknowledge(Ack(alert="a1", at=at(1), who=who))
-        orders = store.orders()
+            store.put_ack(Ack(alert="a1", at=at(1), who=who))
+        orders = store.read_orders()
         assert [s.ends for s in orders.silences] == [at(50).wall]
         assert [a.who for a in orders.acks.values()] == ["bob"]
 
     def test_ended_silences_are_forgotten_when_pruned(self, store: Store) -> None:
         """Not before they have ended."""
         for name, ends in (("past", 10), ("now", 20)):
-            store.silence(Silence(id=name, match=Match(), starts=0, ends=at(ends).wall))
+            store.put_silence(Silence(id=name, match=Match(), starts=0, ends=at(ends).wall))
         store.prune(at(20))
-        assert [s.id for s in store.orders().silences] == ["now"]
+        assert [s.id for s in store.read_orders().silences] == ["now"]
 
 
 class StoreContract(OrderContract):
@@ -100,18 +100,24 @@ class StoreContract(OrderContract):
     def store(self, place: Place) -> Iterator[Store]:
         """A leading store."""
         store = place.open()
-        store.lead("sentinel run, pid 1 on login1", at())
+        store.take_lead("sentinel run, pid 1 on login1", at())
         yield store
         store.close()
 
     def test_a_new_state_is_empty(self, place: Place) -> None:
         """Nothing is known before anything was written."""
         store = place.open()
-        read = (store.alerts(), store.runs(), store.outbox(), store.history(), store.leader())
+        read = (
+            store.read_alerts(),
+            store.read_runs(),
+            store.read_outbox(),
+            store.read_transitions(),
+            store.read_leader(),
+        )
         assert read == ([], [], [], [], "")
-        assert store.memory("fs") == {}
-        assert store.samples("fs", "/scratch", "used", 0) == []
-        assert store.deliveries("alert") == []
+        assert store.read_memory("fs") == {}
+        assert store.read_samples("fs", "/scratch", "used", 0) == []
+        assert store.read_deliveries("alert") == []
 
     def test_what_is_committed_is_what_others_read(self, place: Place, store: Store) -> None:
         """Every field of every noun comes back, in another process too."""
@@ -121,7 +127,7 @@ class StoreContract(OrderContract):
             labels={"node": "n1"},
             values={"used": 96.5, "free": 12, "read_only": False, "mount": "x", "none": None},
             commands=("df -h", "lfs quota"),
-            told={"mail": Told(at(3), Status.CRITICAL)},
+            told={"mail": LastNotified(at(3), Status.CRITICAL)},
         )
         batch = Batch(
             at=at(),
@@ -133,29 +139,29 @@ class StoreContract(OrderContract):
         )
         store.commit(batch)
         other = place.open()
-        assert other.alerts() == [rich]
-        assert other.runs() == [run()]
-        assert other.history() == [transition()]
-        assert [replace(row, seq=0) for row in other.outbox()] == [outgoing()]
-        assert other.memory("fs") == {"seen": [1, {"deep": True}]}
+        assert other.read_alerts() == [rich]
+        assert other.read_runs() == [run()]
+        assert other.read_transitions() == [transition()]
+        assert [replace(row, seq=0) for row in other.read_outbox()] == [outgoing()]
+        assert other.read_memory("fs") == {"seen": [1, {"deep": True}]}
 
     def test_an_alert_is_one_row_per_key(self, store: Store) -> None:
         """A later alert of a key replaces the earlier one; others stay."""
         store.commit(Batch(at=at(), alerts=(alert("/a"), alert("/b"))))
         later = alert("/a", id="another", summary="fuller")
         store.commit(Batch(at=at(), alerts=(later,)))
-        assert sorted(store.alerts(), key=lambda a: a.key) == [later, alert("/b")]
+        assert sorted(store.read_alerts(), key=lambda a: a.key) == [later, alert("/b")]
 
     def test_what_was_sent_is_known_by_its_messages(self, place: Place, store: Store) -> None:
         """From a moment on, oldest first; what was given up was not sent."""
         rows = tuple(replace(outgoing(f"{n}"), group=f"g{n % 2}") for n in range(5))
         store.commit(Batch(at=at(), outbox=rows))
-        one, two, three, four, five = store.outbox()
+        one, two, three, four, five = store.read_outbox()
         store.sent([one], at(10), OK)
         store.sent([two, three], at(20), OK)
         store.sent([four], at(30), OK)
         store.dropped([five], at(30), "overtaken")
-        told = place.open().sendings(at(20).wall)
+        told = place.open().read_sendings(at(20).wall)
         assert [(s.channel, s.group, s.at) for s in told] == [
             ("mail", "g1", at(20)), ("mail", "g0", at(20)), ("mail", "g1", at(30)),
         ]  # fmt: skip
@@ -166,14 +172,14 @@ class StoreContract(OrderContract):
         store.commit(Batch(at=at(), alerts=(alert("/a"), alert("/b")), transitions=(transition(),)))
         again = alert("/b", id="again")
         store.commit(Batch(at=at(), closed=(key("/a"), key("/b"), key("/c")), alerts=(again,)))
-        assert store.alerts() == [again]
-        assert store.history() == [transition()]
+        assert store.read_alerts() == [again]
+        assert store.read_transitions() == [transition()]
 
     def test_the_last_run_of_each_check_is_kept(self, store: Store) -> None:
         """One row a check."""
         store.commit(Batch(at=at(), runs=(run("fs"), run("job"))))
         store.commit(Batch(at=at(), runs=(run("fs", Status.CRITICAL),)))
-        assert sorted(store.runs(), key=lambda r: r.check) == [
+        assert sorted(store.read_runs(), key=lambda r: r.check) == [
             run("fs", Status.CRITICAL),
             run("job"),
         ]
@@ -193,10 +199,10 @@ class StoreContract(OrderContract):
         )
         with pytest.raises(Unstorable):
             store.commit(batch)
-        assert (store.alerts(), store.runs(), store.outbox()) == ([], [], [])
-        assert store.samples("fs", "/", "used", 0) == []
+        assert (store.read_alerts(), store.read_runs(), store.read_outbox()) == ([], [], [])
+        assert store.read_samples("fs", "/", "used", 0) == []
         store.commit(told("after"))
-        assert summaries(store.outbox()) == ["after"]
+        assert summaries(store.read_outbox()) == ["after"]
 
     # Outbox
 
@@ -204,7 +210,7 @@ class StoreContract(OrderContract):
         """Rows are told in the order in which they were written, each with a number."""
         store.commit(told("a", "b"))
         store.commit(told("c"))
-        rows = store.outbox()
+        rows = store.read_outbox()
         assert summaries(rows) == ["a", "b", "c"]
         assert [row.seq for row in rows] == sorted({row.seq for row in rows})
 
@@ -214,25 +220,28 @@ class StoreContract(OrderContract):
         store.commit(batch)
         store.commit(batch)
         store.commit(told("b"))
-        assert [(r.seq, r.notification.summary) for r in store.outbox()] == [(7, "a"), (8, "b")]
-        assert store.history() == [transition()]
+        assert [(r.seq, r.notification.summary) for r in store.read_outbox()] == [
+            (7, "a"),
+            (8, "b"),
+        ]
+        assert store.read_transitions() == [transition()]
 
     def test_numbers_are_never_used_again(self, store: Store) -> None:
         """Not even when all earlier rows are forgotten."""
         store.commit(told("a"))
-        first = store.outbox()
+        first = store.read_outbox()
         store.sent(first, at(), OK)
-        store.prune(at(400 * DAY))
+        store.prune(at(400 * DAY_S))
         store.commit(told("b"))
-        assert store.outbox()[0].seq > first[0].seq
+        assert store.read_outbox()[0].seq > first[0].seq
 
     def test_sent_rows_are_not_sent_again(self, store: Store) -> None:
         """They leave the outbox and keep when and with which answer, refusals named."""
         store.commit(told("a", "b"))
-        first, second = store.outbox()
+        first, second = store.read_outbox()
         store.sent([first], at(5), Receipt("250 queued", ("x@example.org",)))
-        assert store.outbox() == [second]
-        assert store.deliveries("alert-/scratch") == [
+        assert store.read_outbox() == [second]
+        assert store.read_deliveries("alert-/scratch") == [
             (first, at(5), "250 queued; refused: x@example.org"),
             (second, None, ""),
         ]
@@ -240,37 +249,37 @@ class StoreContract(OrderContract):
     def test_failed_rows_stay_with_what_was_tried(self, store: Store) -> None:
         """Attempts, times and errors of a row survive; its place in the order too."""
         store.commit(told("a", "b"))
-        first, second = store.outbox()
+        first, second = store.read_outbox()
         tried = replace(first, attempts=3, tried=at(9), wait=30.0, error=HOSTILE)
         store.failed([tried])
-        assert store.outbox() == [tried, second]
+        assert store.read_outbox() == [tried, second]
 
     def test_dropped_rows_stay_visible(self, store: Store) -> None:
         """They leave the outbox and say why."""
         store.commit(told("a"))
-        rows = store.outbox()
+        rows = store.read_outbox()
         store.dropped(rows, at(5), "no such user")
-        assert store.outbox() == []
+        assert store.read_outbox() == []
         given_up = replace(rows[0], permanent=True, error="no such user")
-        assert store.deliveries("alert-/scratch") == [(given_up, None, "no such user")]
+        assert store.read_deliveries("alert-/scratch") == [(given_up, None, "no such user")]
 
     @pytest.mark.parametrize("late", ["sent", "failed", "dropped"])
     def test_what_is_done_stays_done(self, store: Store, late: str) -> None:
         """A slow answer about a row that is done changes nothing."""
         store.commit(told("a"))
-        rows = store.outbox()
+        rows = store.read_outbox()
         store.sent(rows, at(5), OK)
         WRITES[late](store, rows)
-        assert store.outbox() == []
-        assert store.deliveries("alert-/scratch") == [(rows[0], at(5), "250 ok")]
+        assert store.read_outbox() == []
+        assert store.read_deliveries("alert-/scratch") == [(rows[0], at(5), "250 ok")]
 
     def test_deliveries_are_those_of_one_alert(self, store: Store) -> None:
         """By the alert's id, whatever text that is."""
         store.commit(
             Batch(at=at(), outbox=(outgoing("a", about="one"), outgoing("b", about="two")))
         )
-        assert summaries([row for row, _, _ in store.deliveries("two")]) == ["b"]
-        assert store.deliveries(HOSTILE) == []
+        assert summaries([row for row, _, _ in store.read_deliveries("two")]) == ["b"]
+        assert store.read_deliveries(HOSTILE) == []
 
     def test_writing_nothing_is_allowed(self, store: Store) -> None:
         """Empty sequences and batches are no error."""
@@ -278,22 +287,22 @@ class StoreContract(OrderContract):
         store.sent([], at(), OK)
         store.failed([])
         store.dropped([], at(), "")
-        assert store.outbox() == []
+        assert store.read_outbox() == []
 
     # Leading
 
     def test_two_do_not_lead_at_once(self, place: Place, store: Store) -> None:
         """The second is told who leads, on which host and since when."""
         with pytest.raises(StoreBusy, match=r"sentinel run, pid 1 on login1 since 2027-01-15T08"):
-            place.open().lead("sentinel tick", at(1))
+            place.open().take_lead("sentinel tick", at(1))
 
     def test_the_next_leads_after_release(self, place: Place, store: Store) -> None:
         """Tokens only grow, and who no longer leads no longer writes."""
-        old = store.lead("again", at(1))
-        store.release()
-        store.release()
+        old = store.take_lead("again", at(1))
+        store.release_lead()
+        store.release_lead()
         other = place.open()
-        assert other.lead("other", at(2)) > old
+        assert other.take_lead("other", at(2)) > old
         with pytest.raises(Fenced):
             store.commit(Batch(at=at()))
         other.close()
@@ -302,20 +311,20 @@ class StoreContract(OrderContract):
         """By itself and by others; nobody leads after release."""
         other = place.open()
         assert (
-            other.leader()
-            == store.leader()
+            other.read_leader()
+            == store.read_leader()
             == ("sentinel run, pid 1 on login1 since 2027-01-15T08:00:00Z")
         )
-        store.release()
-        assert other.leader() == store.leader() == ""
+        store.release_lead()
+        assert other.read_leader() == store.read_leader() == ""
 
     @pytest.mark.parametrize("write", WRITES)
     def test_only_the_leader_writes(self, place: Place, store: Store, write: str) -> None:
         """A store that never led is refused, and nothing changes."""
         store.commit(told("a"))
         with pytest.raises(Fenced):
-            WRITES[write](place.open(), store.outbox())
-        assert summaries(store.outbox()) == ["a"]
+            WRITES[write](place.open(), store.read_outbox())
+        assert summaries(store.read_outbox()) == ["a"]
 
     @pytest.mark.parametrize("write", WRITES)
     def test_an_old_token_writes_nothing(self, place: Place, store: Store, write: str) -> None:
@@ -324,11 +333,11 @@ class StoreContract(OrderContract):
         place.usurp()
         for _ in range(2):
             with pytest.raises(Fenced):
-                WRITES[write](store, store.outbox())
+                WRITES[write](store, store.read_outbox())
         other = place.open()
-        assert [row.attempts for row in other.outbox()] == [0]
-        assert other.memory("fs") == {}
-        assert other.history() == [transition()]
+        assert [row.attempts for row in other.read_outbox()] == [0]
+        assert other.read_memory("fs") == {}
+        assert other.read_transitions() == [transition()]
 
     # Texts and numbers
 
@@ -348,22 +357,22 @@ class StoreContract(OrderContract):
     def test_memory_comes_back(self, place: Place, store: Store, value: Any) -> None:
         """Nested JSON and every text, in another process too."""
         store.commit(remembered(value))
-        assert place.open().memory("fs") == {"value": value}
+        assert place.open().read_memory("fs") == {"value": value}
 
     def test_memory_is_a_copy(self, store: Store) -> None:
         """A check that changes what it was given changes nothing stored."""
         mine = {"seen": [1]}
         store.commit(Batch(at=at(), memory={"fs": mine}))
         mine["seen"].append(2)
-        read: Any = store.memory("fs")
+        read: Any = store.read_memory("fs")
         read["seen"].append(3)
-        assert store.memory("fs") == {"seen": [1]}
+        assert store.read_memory("fs") == {"seen": [1]}
 
     def test_memory_of_other_checks_is_kept(self, store: Store) -> None:
         """A batch replaces the memory of the checks it names, as a whole."""
         store.commit(Batch(at=at(), memory={"a": {"x": 1, "y": 2}, "b": {"x": 1}}))
         store.commit(Batch(at=at(), memory={"a": {"y": 3}}))
-        assert (store.memory("a"), store.memory("b")) == ({"y": 3}, {"x": 1})
+        assert (store.read_memory("a"), store.read_memory("b")) == ({"y": 3}, {"x": 1})
 
     def test_hostile_text_is_only_text(self, place: Place, store: Store) -> None:
         """NUL, lone surrogates, emoji, quotes and great length in any field of any noun."""
@@ -383,11 +392,11 @@ class StoreContract(OrderContract):
         store.commit(batch)
         store.commit(batch)
         other = place.open()
-        assert other.alerts() == [hostile]
-        assert other.history(alert=HOSTILE) == [moved]
-        assert other.runs() == [run(HOSTILE)]
-        assert other.samples(HOSTILE, HOSTILE, HOSTILE, 0) == [(at(), 1.0)]
-        assert [replace(r, seq=0) for r, _, _ in other.deliveries(HOSTILE)] == [row, row]
+        assert other.read_alerts() == [hostile]
+        assert other.read_transitions(alert=HOSTILE) == [moved]
+        assert other.read_runs() == [run(HOSTILE)]
+        assert other.read_samples(HOSTILE, HOSTILE, HOSTILE, 0) == [(at(), 1.0)]
+        assert [replace(r, seq=0) for r, _, _ in other.read_deliveries(HOSTILE)] == [row, row]
 
     # History
 
@@ -395,9 +404,9 @@ class StoreContract(OrderContract):
         """By commit, not by clock; of one alert where asked."""
         store.commit(Batch(at=at(), transitions=(transition(1), transition(2, "other"))))
         store.commit(Batch(at=at(), transitions=(transition(3, moment=at(-60)),)))
-        assert [t.summary for t in store.history()] == ["number 3", "number 2", "number 1"]
-        assert [t.summary for t in store.history(2)] == ["number 3", "number 2"]
-        assert [t.summary for t in store.history(alert="alert-/scratch")] == [
+        assert [t.summary for t in store.read_transitions()] == ["number 3", "number 2", "number 1"]
+        assert [t.summary for t in store.read_transitions(2)] == ["number 3", "number 2"]
+        assert [t.summary for t in store.read_transitions(alert="alert-/scratch")] == [
             "number 3",
             "number 1",
         ]
@@ -409,36 +418,36 @@ class StoreContract(OrderContract):
         for minute in range(4):
             store.commit(measured(float(minute), at(60 * minute)))
         store.commit(measured(9.0, at(300), name="inodes"))
-        told = store.samples("fs", "/scratch", "used", at(60).wall)
+        told = store.read_samples("fs", "/scratch", "used", at(60).wall)
         assert told == [(at(60), 1.0), (at(120), 2.0), (at(180), 3.0)]
-        assert store.samples("fs", "/scratch", "used", at(180).wall + 1) == []
-        assert store.samples("fs", "/other", "used", 0) == []
+        assert store.read_samples("fs", "/scratch", "used", at(180).wall + 1) == []
+        assert store.read_samples("fs", "/other", "used", 0) == []
 
     def test_samples_are_ordered_by_commit_when_the_clock_jumps_back(self, store: Store) -> None:
         """The wall clock of a host may be set back an hour."""
         store.commit(measured(1.0, at(3600)))
         store.commit(measured(2.0, at(60)))
-        assert [value for _, value in store.samples("fs", "/scratch", "used", 0)] == [1.0, 2.0]
+        assert [value for _, value in store.read_samples("fs", "/scratch", "used", 0)] == [1.0, 2.0]
 
     def test_of_one_moment_the_last_value_counts(self, store: Store) -> None:
         """Within a batch and by a repeated batch."""
         twice = (Sample("/scratch", "used", 1.0), Sample("/scratch", "used", 2.0))
         store.commit(Batch(at=at(), samples={"fs": twice}))
-        assert store.samples("fs", "/scratch", "used", 0) == [(at(), 2.0)]
+        assert store.read_samples("fs", "/scratch", "used", 0) == [(at(), 2.0)]
         store.commit(measured(3.0))
-        assert store.samples("fs", "/scratch", "used", 0) == [(at(), 3.0)]
+        assert store.read_samples("fs", "/scratch", "used", 0) == [(at(), 3.0)]
 
     @pytest.mark.parametrize("value", [math.inf, -math.inf, 0.0, 1e-300, float(2**60)])
     def test_every_number_is_a_sample(self, store: Store, value: float) -> None:
         """Infinite ones too."""
         store.commit(measured(value))
-        assert store.samples("fs", "/scratch", "used", 0) == [(at(), value)]
+        assert store.read_samples("fs", "/scratch", "used", 0) == [(at(), value)]
 
     def test_not_a_number_is_no_sample(self, store: Store) -> None:
         """And costs nothing else of its batch."""
         store.commit(replace(measured(math.nan), runs=(run(),)))
-        assert store.samples("fs", "/scratch", "used", 0) == []
-        assert store.runs() == [run()]
+        assert store.read_samples("fs", "/scratch", "used", 0) == []
+        assert store.read_runs() == [run()]
 
     # Prune
 
@@ -451,30 +460,30 @@ class StoreContract(OrderContract):
     ) -> None:
         """Transitions and sent rows after 90 days, samples after 180."""
         store.commit(replace(measured(1.0), outbox=(outgoing(),), transitions=(transition(),)))
-        store.sent(store.outbox(), at(), OK)
-        store.prune(at(days * DAY))
-        assert len(store.samples("fs", "/scratch", "used", 0)) == samples
-        assert len(store.history()) == moved
-        assert len(store.deliveries("alert-/scratch")) == sent
+        store.sent(store.read_outbox(), at(), OK)
+        store.prune(at(days * DAY_S))
+        assert len(store.read_samples("fs", "/scratch", "used", 0)) == samples
+        assert len(store.read_transitions()) == moved
+        assert len(store.read_deliveries("alert-/scratch")) == sent
 
     def test_what_is_open_or_unsent_is_never_forgotten(self, store: Store) -> None:
         """However old it is."""
         store.commit(Batch(at=at(), alerts=(alert(),), outbox=(outgoing(),), runs=(run(),)))
         store.commit(remembered(1))
-        store.prune(at(4000 * DAY))
-        assert (store.alerts(), store.runs()) == ([alert()], [run()])
-        assert summaries(store.outbox()) == ["full"]
-        assert store.memory("fs") == {"value": 1}
+        store.prune(at(4000 * DAY_S))
+        assert (store.read_alerts(), store.read_runs()) == ([alert()], [run()])
+        assert summaries(store.read_outbox()) == ["full"]
+        assert store.read_memory("fs") == {"value": 1}
 
     def test_a_series_goes_on_after_prune(self, store: Store) -> None:
         """Of each series only what is old goes; one that was forgotten may begin again."""
         store.commit(measured(1.0, name="old"))
-        store.commit(measured(2.0, at(100 * DAY)))
-        store.commit(measured(3.0, at(190 * DAY)))
-        store.prune(at(190 * DAY))
-        store.commit(measured(4.0, at(191 * DAY), name="old"))
-        assert [v for _, v in store.samples("fs", "/scratch", "used", 0)] == [2.0, 3.0]
-        assert [v for _, v in store.samples("fs", "/scratch", "old", 0)] == [4.0]
+        store.commit(measured(2.0, at(100 * DAY_S)))
+        store.commit(measured(3.0, at(190 * DAY_S)))
+        store.prune(at(190 * DAY_S))
+        store.commit(measured(4.0, at(191 * DAY_S), name="old"))
+        assert [v for _, v in store.read_samples("fs", "/scratch", "used", 0)] == [2.0, 3.0]
+        assert [v for _, v in store.read_samples("fs", "/scratch", "old", 0)] == [4.0]
 
     @pytest.mark.parametrize(
         ("hours", "kept"),
@@ -494,7 +503,7 @@ class StoreContract(OrderContract):
             store.commit(measured(float(number), at(60 * minute)))
         for _ in range(2):
             store.prune(at(3600 * hours))
-            told = store.samples("fs", "/scratch", "used", 0)
+            told = store.read_samples("fs", "/scratch", "used", 0)
             assert [int(value) for _, value in told] == kept
 
     def test_thinning_leaves_the_last_of_every_series(self, store: Store) -> None:
@@ -502,8 +511,8 @@ class StoreContract(OrderContract):
         store.commit(measured(1.0, at(), name="early"))
         for minute in (10, 20, 30):
             store.commit(measured(float(minute), at(60 * minute)))
-        store.prune(at(8 * DAY))
-        early, late = (store.samples("fs", "/scratch", n, 0) for n in ("early", "used"))
+        store.prune(at(8 * DAY_S))
+        early, late = (store.read_samples("fs", "/scratch", n, 0) for n in ("early", "used"))
         assert early == [(at(), 1.0)]
         assert late == [(at(1800), 30.0)]
 
@@ -514,8 +523,8 @@ class StoreContract(OrderContract):
                 moment = at(3600 * hour + quarter)
                 store.commit(measured(hour + quarter / 3600, moment))
         for _ in range(20):
-            store.prune(at(20 * DAY))
-        told = store.samples("fs", "/scratch", "used", 0)
+            store.prune(at(20 * DAY_S))
+        told = store.read_samples("fs", "/scratch", "used", 0)
         old = 13 * 24
         assert [v for _, v in told[: old // 6]] == [hour + 0.25 for hour in range(0, old, 6)]
         assert len(told) == old // 6 + 2 * 7 * 4
@@ -524,5 +533,5 @@ class StoreContract(OrderContract):
         """A moment comes back as it was, to the microsecond."""
         odd = replace(at(), wall=at().wall + 1, mono=at().mono + 1)
         store.commit(measured(1.0, odd))
-        assert store.samples("fs", "/scratch", "used", odd.wall) == [(odd, 1.0)]
+        assert store.read_samples("fs", "/scratch", "used", odd.wall) == [(odd, 1.0)]
         assert odd.wall % SECOND == 1

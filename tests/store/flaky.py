@@ -4,8 +4,8 @@ from typing import Any
 
 from sentinel.core.clock import Instant
 from sentinel.core.model import Batch
-from sentinel.store.errors import Unavailable
-from sentinel.store.rows import Snapshot
+from sentinel.store.errors import StateUnavailable
+from sentinel.store.rows import StateSnapshot
 from sentinel.store.sql import SqlStore
 
 
@@ -23,27 +23,27 @@ class Flaky(SqlStore):
     late = False
     asked = 0
 
-    def lead(self, holder: str, now: Instant) -> int:
+    def take_lead(self, holder: str, now: Instant) -> int:
         if self.away:
-            raise Unavailable(self.away)
-        return super().lead(holder, now)
+            raise StateUnavailable(self.away)
+        return super().take_lead(holder, now)
 
-    def renew(self) -> None:
+    def renew_lease(self) -> None:
         self.renewals += 1
         self._answer()
-        super().renew()
+        super().renew_lease()
 
-    def snapshot(self) -> Snapshot:
+    def read_snapshot(self) -> StateSnapshot:
         if self.away:
-            raise Unavailable(self.away)
-        return super().snapshot()
+            raise StateUnavailable(self.away)
+        return super().read_snapshot()
 
     def commit(self, batch: Batch) -> None:
         """`late`: the commit is done and its answer is lost."""
         if self.late:
             super().commit(batch)
         if self.broken and self.after <= 0:
-            raise Unavailable(self.broken)
+            raise StateUnavailable(self.broken)
         self.after -= 1
         super().commit(batch)
 
@@ -51,15 +51,15 @@ class Flaky(SqlStore):
         self._answer()
         super().sent(*given)
 
-    def samples(self, *given: Any) -> Any:
+    def read_samples(self, *given: Any) -> Any:
         self.asked += 1
         self._answer()
-        return super().samples(*given)
+        return super().read_samples(*given)
 
-    def alerts(self) -> Any:
+    def read_alerts(self) -> Any:
         self._answer()
-        return super().alerts()
+        return super().read_alerts()
 
     def _answer(self) -> None:
         if self.broken:
-            raise Unavailable(self.broken)
+            raise StateUnavailable(self.broken)

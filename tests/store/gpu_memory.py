@@ -8,11 +8,19 @@ from collections.abc import Collection, Mapping, Sequence
 from msgspec.structs import replace
 
 from sentinel.core.clock import SECOND, Instant
-from sentinel.core.gpu_ledger import Entry, GpuEvent, Mark, Move, Sighting, Standing, Stay
-from sentinel.core.lemon_policy import USUAL_POLICY, LemonPolicy
+from sentinel.core.gpu_ledger import (
+    GpuEvent,
+    GpuMove,
+    GpuSighting,
+    GpuStanding,
+    LedgerEntry,
+    Mark,
+    Stay,
+)
+from sentinel.core.lemon_policy import DEFAULT_POLICY, LemonPolicy
 from sentinel.gpu import ledger_update
-from sentinel.store.retention import USUAL, Keep
-from sentinel.store.rows import encode
+from sentinel.store.retention import DEFAULT_RETENTION, Retention
+from sentinel.store.rows import encode_stored
 
 
 class GpuState:
@@ -20,7 +28,7 @@ class GpuState:
 
     def __init__(self) -> None:
         self.turn = threading.RLock()
-        self.entries: dict[str, Entry] = {}
+        self.entries: dict[str, LedgerEntry] = {}
         self.stays: dict[str, list[Stay]] = {}
         self.events: dict[str, GpuEvent] = {}
 
@@ -31,19 +39,19 @@ class MemoryGpus:
     def __init__(
         self,
         state: GpuState | None = None,
-        policy: LemonPolicy = USUAL_POLICY,
-        keep: Keep = USUAL,
+        policy: LemonPolicy = DEFAULT_POLICY,
+        keep: Retention = DEFAULT_RETENTION,
     ) -> None:
         self.policy = policy
         self._state, self._keep = state or GpuState(), keep
 
-    def see(self, sightings: Sequence[Sighting], now: Instant) -> Sequence[Move]:
+    def record_sightings(self, sightings: Sequence[GpuSighting], now: Instant) -> Sequence[GpuMove]:
         with self._state.turn:
             latest = {s.uuid: s for s in sightings}
             return [move for s in latest.values() for move in self._place(s, now)]
 
-    def record(self, events: Sequence[GpuEvent]) -> Sequence[GpuEvent]:
-        encode(list(events))  # refuses here what a database would refuse
+    def add_events(self, events: Sequence[GpuEvent]) -> Sequence[GpuEvent]:
+        encode_stored(list(events))  # refuses here what a database would refuse
         state = self._state
         with state.turn:
             named: dict[str, GpuEvent] = {}
@@ -57,16 +65,16 @@ class MemoryGpus:
                 self._count(subject)
             return fresh
 
-    def mark(self, subject: str, mark: Mark, reason: str, by: str, now: Instant) -> None:
+    def set_mark(self, subject: str, mark: Mark, reason: str, by: str, now: Instant) -> None:
         state = self._state
         with state.turn:
-            entry = state.entries.get(subject) or Entry(subject=subject, first=now, seen=now)
+            entry = state.entries.get(subject) or LedgerEntry(subject=subject, first=now, seen=now)
             event = ledger_update.marking(entry, mark, reason, by, now)
-            encode(event)
+            encode_stored(event)
             state.events[event.id] = event
             state.entries[subject] = ledger_update.marked(entry, mark, reason, by, now)
 
-    def forget(
+    def forget_events(
         self, subject: str, kinds: Collection[str], since: int, reason: str, by: str, now: Instant
     ) -> int:
         state = self._state
@@ -74,11 +82,11 @@ class MemoryGpus:
             entry = state.entries.get(subject)
             if entry is None:
                 return 0
-            wrong = ledger_update.mistaken(self.events(subject, 10**9), kinds, since)
+            wrong = ledger_update.mistaken(self.read_events(subject, 10**9), kinds, since)
             for event in wrong:
                 del state.events[event.id]
             if wrong and ledger_update.is_unfounded(
-                entry, self.events(subject), self.stays(subject)
+                entry, self.read_events(subject), self.read_stays(subject)
             ):
                 del state.entries[subject]
             elif wrong:
@@ -95,38 +103,38 @@ class MemoryGpus:
                 kept = [stay for stay in stays[:-1] if stay.began.wall >= before]
                 state.stays[uuid] = [*kept, stays[-1]]
 
-    def entry(self, subject: str) -> Entry | None:
+    def read_entry(self, subject: str) -> LedgerEntry | None:
         with self._state.turn:
             return self._state.entries.get(subject)
 
-    def entries(self, node: str = "") -> Sequence[Entry]:
+    def read_entries(self, node: str = "") -> Sequence[LedgerEntry]:
         with self._state.turn:
             return [e for e in self._state.entries.values() if node in ("", e.node)]
 
-    def events(self, subject: str, limit: int = 1000) -> Sequence[GpuEvent]:
+    def read_events(self, subject: str, limit: int = 1000) -> Sequence[GpuEvent]:
         with self._state.turn:
             mine = [e for e in self._state.events.values() if e.subject == subject]
             numbered = sorted(enumerate(mine), key=lambda pair: (-pair[1].at.wall, -pair[0]))
             return [event for _, event in numbered[:limit]]
 
-    def stays(self, uuid: str) -> Sequence[Stay]:
+    def read_stays(self, uuid: str) -> Sequence[Stay]:
         with self._state.turn:
-            stays, entry = list(self._state.stays.get(uuid, [])), self.entry(uuid)
+            stays, entry = list(self._state.stays.get(uuid, [])), self.read_entry(uuid)
             if stays and entry:
                 stays[-1] = replace(stays[-1], ended=entry.seen)
             return stays
 
-    def standings(self, now: Instant) -> Mapping[str, Standing]:
+    def read_standings(self, now: Instant) -> Mapping[str, GpuStanding]:
         with self._state.turn:
             for entry in list(self._state.entries.values()):
-                if entry.recipe not in ("", self.policy.recipe):
+                if entry.recipe not in ("", self.policy.counting_recipe):
                     self._count(entry.subject)
             telling = [e for e in self._state.entries.values() if e.heat > 0 or e.mark]
             return {e.subject: ledger_update.standing(e, now, self.policy) for e in telling}
 
     def close(self) -> None: ...
 
-    def _place(self, sighting: Sighting, now: Instant) -> list[Move]:
+    def _place(self, sighting: GpuSighting, now: Instant) -> list[GpuMove]:
         state, stay = (
             self._state,
             Stay(node=sighting.node, slot=sighting.slot, began=now, ended=now),

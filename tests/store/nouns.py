@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from sentinel.core.clock import Instant, shifted
+from sentinel.core.clock import Instant, shift_instant
 from sentinel.core.model import (
     Alert,
     Batch,
+    CheckRun,
     Key,
     Notification,
     Outgoing,
-    Run,
     Sample,
     Status,
     Transition,
@@ -21,7 +21,7 @@ HOSTILE = "\x00 '; DROP TABLE alerts; -- \ud800 \udcff 😀 \u202e \\u0000 %s {}
 
 def at(seconds: float = 0) -> Instant:
     """So many seconds after the start of the test."""
-    return shifted(START, seconds)
+    return shift_instant(START, seconds)
 
 
 def key(subject: str = "/scratch", check: str = "fs") -> Key:
@@ -73,8 +73,8 @@ def outgoing(
     return Outgoing(channel=channel, notification=notification(about, summary), created=at())
 
 
-def run(check: str = "fs", status: Status = Status.OK) -> Run:
-    return Run(check=check, kind="fs", at=at(), status=status, summary="fine", duration=0.25)
+def run(check: str = "fs", status: Status = Status.OK) -> CheckRun:
+    return CheckRun(check=check, kind="fs", at=at(), status=status, summary="fine", duration=0.25)
 
 
 def told(*summaries: str) -> Batch:

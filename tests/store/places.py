@@ -5,9 +5,9 @@ from pathlib import Path
 
 from sentinel.alerting.state import Store
 from sentinel.store.backend import Backend
-from sentinel.store.buffered import Buffered
+from sentinel.store.buffered import BufferedStore
 from sentinel.store.database import Statement
-from sentinel.store.memory import MemoryStore, State
+from sentinel.store.memory import MemoryStore, SharedState
 from sentinel.store.postgres import PostgresBackend
 from sentinel.store.sql import SqlStore
 from sentinel.store.sqlite import SqliteBackend
@@ -19,7 +19,7 @@ class MemoryPlace:
     """Several stores over one state in memory."""
 
     def __init__(self) -> None:
-        self._state = State()
+        self._state = SharedState()
 
     def open(self) -> Store:
         return MemoryStore(state=self._state)
@@ -48,8 +48,8 @@ class SqlPlace:
         return self.sql()
 
     def usurp(self) -> None:
-        connection = self.backend().connect()
-        with connection.transaction(writing=True):
+        connection = self.backend().open_connection()
+        with connection.begin_transaction(writing=True):
             connection.run(TAKE_OVER)
         connection.close()
 
@@ -80,7 +80,7 @@ class BufferedPlace(SqlitePlace):
     """A state directory as the service uses it."""
 
     def open(self) -> Store:
-        return Buffered(self.sql(), MemoryStore())
+        return BufferedStore(self.sql(), MemoryStore())
 
 
 class PostgresPlace(SqlPlace):

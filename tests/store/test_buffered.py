@@ -7,9 +7,9 @@ from msgspec.structs import replace
 
 from sentinel.core.errors import Fenced
 from sentinel.core.model import Batch, Receipt
-from sentinel.store.buffered import Buffered
-from sentinel.store.errors import Unavailable, Unstorable
-from sentinel.store.failover import SPACING
+from sentinel.store.buffered import BufferedStore
+from sentinel.store.errors import StateUnavailable, Unstorable
+from sentinel.store.failover import RETRY_SPACING_S
 from sentinel.store.memory import MemoryStore
 from sentinel.store.sqlite import SqliteBackend
 from tests.store.flaky import Flaky
@@ -38,15 +38,15 @@ class Bench:
         self.primary = Flaky(SqliteBackend(str(directory)))
         self.clock = Ticking()
         self.mirror = MemoryStore()
-        self.store = Buffered(self.primary, self.mirror, limit=limit, monotonic=self.clock)
-        self.store.lead("test", at())
+        self.store = BufferedStore(self.primary, self.mirror, limit=limit, monotonic=self.clock)
+        self.store.take_lead("test", at())
 
     def break_(self, why: str = "no space left") -> None:
         self.primary.broken = why
 
     def mend(self) -> None:
         self.primary.broken = ""
-        self.clock.advance(SPACING)
+        self.clock.advance(RETRY_SPACING_S)
 
     def close(self) -> None:
         self.store.close()
@@ -65,7 +65,7 @@ def test_trouble_says_since_when_and_why(bench: Bench) -> None:
     assert bench.store.trouble is None
     bench.break_("no space left")
     bench.store.commit(Batch(at=at(10)))
-    bench.clock.advance(SPACING)
+    bench.clock.advance(RETRY_SPACING_S)
     bench.break_("disk I/O error")
     bench.store.commit(Batch(at=at(20)))
     trouble = bench.store.trouble
@@ -80,17 +80,17 @@ def test_reads_come_from_the_mirror_meanwhile(bench: Bench) -> None:
     bench.store.commit(Batch(at=at(), outbox=(outgoing("old"),), transitions=(transition(1),)))
     bench.break_()
     bench.store.commit(Batch(at=at(), alerts=(alert("/new"),), transitions=(transition(2),)))
-    assert [a.key.subject for a in bench.store.alerts()] == ["/old", "/new"]
-    assert bench.store.memory("m") == {"x": 1}
-    assert summaries(bench.store.outbox()) == ["old"]
-    assert [t.id for t in bench.store.history()] == ["transition-2", "transition-1"]
+    assert [a.key.subject for a in bench.store.read_alerts()] == ["/old", "/new"]
+    assert bench.store.read_memory("m") == {"x": 1}
+    assert summaries(bench.store.read_outbox()) == ["old"]
+    assert [t.id for t in bench.store.read_transitions()] == ["transition-2", "transition-1"]
 
 
 def test_a_read_that_fails_is_answered_by_the_mirror(bench: Bench) -> None:
     """A leader keeps its view where the primary cannot be read."""
     bench.store.commit(Batch(at=at(5), alerts=(alert(),)))
     bench.break_("connection lost")
-    assert bench.store.alerts() == [alert()]
+    assert bench.store.read_alerts() == [alert()]
     assert bench.store.trouble
     assert bench.store.trouble.since == at(5)
 
@@ -98,10 +98,10 @@ def test_a_read_that_fails_is_answered_by_the_mirror(bench: Bench) -> None:
 def test_who_does_not_lead_has_no_mirror_to_read(tmp_path: Path) -> None:
     """A failed query is never an empty result."""
     primary = Flaky(SqliteBackend(str(tmp_path)))
-    store = Buffered(primary, MemoryStore())
+    store = BufferedStore(primary, MemoryStore())
     primary.broken = "connection lost"
-    with pytest.raises(Unavailable, match="connection lost"):
-        store.alerts()
+    with pytest.raises(StateUnavailable, match="connection lost"):
+        store.read_alerts()
     store.close()
 
 
@@ -115,8 +115,8 @@ def test_writes_are_repeated_in_order(bench: Bench) -> None:
     bench.store.commit(told("after"))
     assert bench.store.trouble is None
     other = bench.place.open()
-    assert other.memory("fs") == {"value": 4}
-    assert summaries(other.outbox()) == ["0", "1", "2", "3", "4", "after"]
+    assert other.read_memory("fs") == {"value": 4}
+    assert summaries(other.read_outbox()) == ["0", "1", "2", "3", "4", "after"]
 
 
 def test_attempts_are_spaced(bench: Bench) -> None:
@@ -124,12 +124,12 @@ def test_attempts_are_spaced(bench: Bench) -> None:
     bench.break_()
     bench.store.commit(told("a"))
     bench.primary.broken = ""
-    bench.clock.advance(SPACING - 0.1)
+    bench.clock.advance(RETRY_SPACING_S - 0.1)
     bench.store.commit(told("b"))
     assert bench.store.trouble
     bench.clock.advance(0.1)
-    assert bench.store.catch_up()
-    assert summaries(bench.place.open().outbox()) == ["a", "b"]
+    assert bench.store.write_pending()
+    assert summaries(bench.place.open().read_outbox()) == ["a", "b"]
 
 
 def test_a_failure_in_the_middle_of_repeating_costs_nothing(bench: Bench) -> None:
@@ -139,15 +139,15 @@ def test_a_failure_in_the_middle_of_repeating_costs_nothing(bench: Bench) -> Non
         bench.store.commit(Batch(at=at(number), outbox=(outgoing(str(number)),)))
         bench.store.commit(measured(float(number), at(number)))
     bench.primary.after = 5
-    bench.clock.advance(SPACING)
-    assert not bench.store.catch_up()
+    bench.clock.advance(RETRY_SPACING_S)
+    assert not bench.store.write_pending()
     assert bench.store.trouble
     assert bench.store.trouble.waiting == 3
-    assert summaries(bench.store.outbox()) == ["0", "1", "2", "3"]
+    assert summaries(bench.store.read_outbox()) == ["0", "1", "2", "3"]
     bench.mend()
-    assert bench.store.catch_up()
-    assert summaries(bench.place.open().outbox()) == ["0", "1", "2", "3"]
-    assert [v for _, v in bench.store.samples("fs", "/scratch", "used", 0)] == [0, 1, 2, 3]
+    assert bench.store.write_pending()
+    assert summaries(bench.place.open().read_outbox()) == ["0", "1", "2", "3"]
+    assert [v for _, v in bench.store.read_samples("fs", "/scratch", "used", 0)] == [0, 1, 2, 3]
 
 
 def test_a_commit_whose_answer_was_lost_is_not_doubled(bench: Bench) -> None:
@@ -162,8 +162,8 @@ def test_a_commit_whose_answer_was_lost_is_not_doubled(bench: Bench) -> None:
     bench.mend()
     bench.store.commit(told("after"))
     other = bench.place.open()
-    assert summaries(other.outbox()) == ["once", "after"]
-    assert other.history() == [transition()]
+    assert summaries(other.read_outbox()) == ["once", "after"]
+    assert other.read_transitions() == [transition()]
 
 
 def test_what_was_sent_meanwhile_is_not_sent_again(bench: Bench) -> None:
@@ -171,14 +171,14 @@ def test_what_was_sent_meanwhile_is_not_sent_again(bench: Bench) -> None:
     bench.store.commit(told("before"))
     bench.break_()
     bench.store.commit(told("during"))
-    rows = bench.store.outbox()
+    rows = bench.store.read_outbox()
     bench.store.sent(rows, at(5), OK)
-    assert bench.store.outbox() == []
+    assert bench.store.read_outbox() == []
     bench.mend()
-    assert bench.store.catch_up()
+    assert bench.store.write_pending()
     other = bench.place.open()
-    assert other.outbox() == []
-    assert [(when, text) for _, when, text in other.deliveries("alert-/scratch")] == [
+    assert other.read_outbox() == []
+    assert [(when, text) for _, when, text in other.read_deliveries("alert-/scratch")] == [
         (at(5), "250 ok"),
         (at(5), "250 ok"),
     ]
@@ -189,12 +189,12 @@ def test_samples_of_before_and_meanwhile_are_one_history(bench: Bench) -> None:
     bench.store.commit(measured(1.0, at(1)))
     bench.break_()
     bench.store.commit(measured(2.0, at(2)))
-    assert bench.store.samples("fs", "/scratch", "used", 0) == [(at(2), 2.0)]
+    assert bench.store.read_samples("fs", "/scratch", "used", 0) == [(at(2), 2.0)]
     bench.store.commit(measured(3.0, at(3)))
     bench.mend()
-    assert bench.store.catch_up()
-    assert [v for _, v in bench.store.samples("fs", "/scratch", "used", 0)] == [1.0, 2.0, 3.0]
-    assert bench.mirror.samples("fs", "/scratch", "used", 0) == []
+    assert bench.store.write_pending()
+    assert [v for _, v in bench.store.read_samples("fs", "/scratch", "used", 0)] == [1.0, 2.0, 3.0]
+    assert bench.mirror.read_samples("fs", "/scratch", "used", 0) == []
 
 
 def test_a_primary_that_cannot_be_read_is_asked_once(bench: Bench) -> None:
@@ -202,7 +202,7 @@ def test_a_primary_that_cannot_be_read_is_asked_once(bench: Bench) -> None:
     bench.break_("connection lost")
     bench.store.commit(Batch(at=at()))
     for _ in range(3):
-        bench.store.samples("fs", "/scratch", "used", 0)
+        bench.store.read_samples("fs", "/scratch", "used", 0)
     assert bench.primary.asked == 1
 
 
@@ -212,7 +212,7 @@ def test_samples_of_before_are_read_where_only_writing_fails(bench: Bench) -> No
     bench.break_()
     bench.store.commit(measured(2.0, at(2)))
     bench.primary.broken = ""
-    assert [v for _, v in bench.store.samples("fs", "/scratch", "used", 0)] == [1.0, 2.0]
+    assert [v for _, v in bench.store.read_samples("fs", "/scratch", "used", 0)] == [1.0, 2.0]
     assert bench.store.trouble
 
 
@@ -222,7 +222,7 @@ def test_too_many_writes_keep_what_matters(tmp_path: Path) -> None:
     bench.store.commit(Batch(at=at(), alerts=(alert("/gone"), alert("/stays"))))
     bench.store.commit(told("sent", "dropped", "waiting"))
     bench.break_()
-    sent, dropped, _ = bench.store.outbox()
+    sent, dropped, _ = bench.store.read_outbox()
     bench.store.sent([sent], at(1), OK)
     bench.store.dropped([dropped], at(2), "no such user")
     bench.store.commit(Batch(at=at(), closed=(key("/gone"),), transitions=(transition(),)))
@@ -232,13 +232,13 @@ def test_too_many_writes_keep_what_matters(tmp_path: Path) -> None:
     assert bench.store.trouble
     assert bench.store.trouble.lost_detail
     bench.mend()
-    assert bench.store.catch_up()
+    assert bench.store.write_pending()
     other = bench.place.open()
-    assert sorted(a.key.subject for a in other.alerts()) == ["/new", "/stays"]
-    assert summaries(other.outbox()) == ["waiting", "new"]
-    assert other.memory("fs") == {"value": 99}
-    assert other.history() == [transition()]
-    told_of = [(when, text) for _, when, text in other.deliveries("alert-/scratch")]
+    assert sorted(a.key.subject for a in other.read_alerts()) == ["/new", "/stays"]
+    assert summaries(other.read_outbox()) == ["waiting", "new"]
+    assert other.read_memory("fs") == {"value": 99}
+    assert other.read_transitions() == [transition()]
+    told_of = [(when, text) for _, when, text in other.read_deliveries("alert-/scratch")]
     assert told_of == [(at(1), "250 ok"), (None, "no such user"), (None, ""), (None, "")]
     bench.close()
 
@@ -263,8 +263,8 @@ def test_what_was_repeated_makes_room(tmp_path: Path) -> None:
     for number in range(10):
         bench.store.commit(remembered(number))
     bench.primary.after = 9
-    bench.clock.advance(SPACING)
-    assert not bench.store.catch_up()
+    bench.clock.advance(RETRY_SPACING_S)
+    assert not bench.store.write_pending()
     for number in range(9):
         bench.store.commit(remembered(number))
     assert bench.store.trouble
@@ -281,7 +281,7 @@ def test_fenced_is_never_buffered(bench: Bench) -> None:
     bench.mend()
     with pytest.raises(Fenced):
         bench.store.commit(told("b"))
-    assert bench.place.open().outbox() == []
+    assert bench.place.open().read_outbox() == []
 
 
 def test_what_cannot_be_stored_is_refused_at_once(bench: Bench) -> None:
@@ -291,23 +291,23 @@ def test_what_cannot_be_stored_is_refused_at_once(bench: Bench) -> None:
         bench.store.commit(remembered(object()))
     bench.store.commit(told("good"))
     bench.mend()
-    assert bench.store.catch_up()
-    assert summaries(bench.place.open().outbox()) == ["good"]
+    assert bench.store.write_pending()
+    assert summaries(bench.place.open().read_outbox()) == ["good"]
 
 
 def test_what_became_of_a_row_is_refused_at_once_too(bench: Bench) -> None:
     """A channel's words of another type must not hold up all that waits behind them."""
     bench.store.commit(told("a"))
     bench.break_()
-    (row,) = bench.store.outbox()
+    (row,) = bench.store.read_outbox()
     with pytest.raises(Unstorable):
         bench.store.failed([replace(row, error=5)])
     with pytest.raises(Unstorable):
         bench.store.dropped([row], at(), 5)  # type: ignore[arg-type]
     bench.store.commit(told("good"))
     bench.mend()
-    assert bench.store.catch_up()
-    assert summaries(bench.place.open().outbox()) == ["a", "good"]
+    assert bench.store.write_pending()
+    assert summaries(bench.place.open().read_outbox()) == ["a", "good"]
 
 
 def test_closing_writes_what_waits(tmp_path: Path) -> None:
@@ -317,7 +317,7 @@ def test_closing_writes_what_waits(tmp_path: Path) -> None:
     bench.store.commit(told("a"))
     bench.primary.broken = ""
     bench.close()
-    assert summaries(SqlitePlace(tmp_path).open().outbox()) == ["a"]
+    assert summaries(SqlitePlace(tmp_path).open().read_outbox()) == ["a"]
 
 
 @pytest.mark.parametrize("limit", [1000, 3], ids=["repeated", "restored"])
@@ -334,11 +334,11 @@ def test_a_start_without_a_readable_state_hides_nothing(tmp_path: Path, limit: i
     assert bench.store.trouble
     bench.store.commit(Batch(at=at(), alerts=(alert("/new"),), outbox=(outgoing("c"),)))
     bench.store.commit(Batch(at=at(), outbox=(outgoing("d"),)))
-    bench.store.sent(bench.store.outbox()[:1], at(1), OK)
+    bench.store.sent(bench.store.read_outbox()[:1], at(1), OK)
     (tmp_path / "sentinel.db").rmdir()
     (tmp_path / "elsewhere").rename(tmp_path / "sentinel.db")
     bench.mend()
-    assert bench.store.catch_up()
-    assert sorted(a.key.subject for a in bench.store.alerts()) == ["/new", "/old"]
-    assert summaries(bench.store.outbox()) == ["a", "b", "d"]
+    assert bench.store.write_pending()
+    assert sorted(a.key.subject for a in bench.store.read_alerts()) == ["/new", "/old"]
+    assert summaries(bench.store.read_outbox()) == ["a", "b", "d"]
     bench.close()

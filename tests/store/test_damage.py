@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from sentinel.core.errors import Fenced, StoreBusy
 from sentinel.core.model import Batch, Receipt
-from sentinel.store.errors import Damaged
+from sentinel.store.errors import StateDamaged
 from sentinel.store.opening import open_store
 from sentinel.store.sql import SqlStore
 from sentinel.store.sqlite import SqliteBackend
@@ -23,7 +23,7 @@ STAMP = "20270115T080000Z"
 def filled(state: Path, rows: int = 200) -> None:
     """A state of many pages, closed."""
     store = open_store(str(state), at()).store
-    store.lead("test", at())
+    store.take_lead("test", at())
     for number in range(rows):
         store.commit(Batch(at=at(), alerts=(alert(f"/{number}"),), outbox=(outgoing(str(number)),)))
     store.close()
@@ -32,7 +32,7 @@ def filled(state: Path, rows: int = 200) -> None:
 def long_ago(state: Path) -> None:
     """A state with a long history of what is closed."""
     store = open_store(str(state), at()).store
-    store.lead("earlier", at())
+    store.take_lead("earlier", at())
     moved = tuple(replace(transition(n, f"old-{n}"), id=f"old-{n}") for n in range(3000))
     store.commit(Batch(at=at(), transitions=moved))
     store.close()
@@ -81,9 +81,9 @@ def test_a_damaged_file_is_kept_aside(tmp_path: Path, how: Callable[[bytearray],
     assert opened.notices == (
         f"the state {tmp_path}/sentinel.db was damaged; it is kept as {aside}",
     )
-    opened.store.lead("test", at())
+    opened.store.take_lead("test", at())
     opened.store.commit(told("after"))
-    assert summaries(opened.store.outbox())[-1] == "after"
+    assert summaries(opened.store.read_outbox())[-1] == "after"
     opened.store.close()
     assert open_store(str(tmp_path), at()).notices == ()
 
@@ -102,7 +102,7 @@ def test_the_log_of_a_damaged_file_goes_with_it(tmp_path: Path) -> None:
     names = ["sentinel.db", "sentinel.db-journal", "sentinel.db-shm", "sentinel.db-wal"]
     for name in names:
         (tmp_path / name).write_text(name)
-    SqliteBackend(str(tmp_path)).set_aside("now")
+    SqliteBackend(str(tmp_path)).move_damaged_aside("now")
     moved = {f"sentinel.db.damaged-now{n.removeprefix('sentinel.db')}": n for n in names}
     kept = {path.name: path.read_text() for path in tmp_path.iterdir() if path.name != "lock"}
     assert kept == moved
@@ -112,7 +112,7 @@ def test_a_command_leaves_the_file_to_the_service(tmp_path: Path) -> None:
     """Only who may lead moves it; the error names the leader."""
     filled(tmp_path)
     service = open_store(str(tmp_path), at()).store
-    service.lead("sentinel run", at())
+    service.take_lead("sentinel run", at())
     damage(tmp_path, header)
     with pytest.raises(StoreBusy, match="damaged; left to its leader: sentinel run since"):
         open_store(str(tmp_path), at())
@@ -163,13 +163,13 @@ def test_damage_while_running_loses_no_alert(tmp_path: Path, lose: Callable[[Pat
     state = tmp_path / "state"
     long_ago(state)
     store = open_store(str(state), at()).store
-    store.lead("test", at())
+    store.take_lead("test", at())
     batch = Batch(
         at=at(), alerts=(alert(),), outbox=(outgoing("a"), outgoing("b")), memory={"m": {"x": 1}}
     )
     store.commit(batch)
     store.commit(Batch(at=at(), transitions=(transition(),)))
-    store.sent(store.outbox()[:1], at(1), Receipt("250"))
+    store.sent(store.read_outbox()[:1], at(1), Receipt("250"))
     lose(state)
     again_and_again = tuple(transition(n, str(n), at(n)) for n in range(2, 60))
     store.commit(Batch(at=at(2), transitions=again_and_again, memory={"fs": {"value": "after"}}))
@@ -180,10 +180,10 @@ def test_damage_while_running_loses_no_alert(tmp_path: Path, lose: Callable[[Pat
     assert store.take_notices() == ()
     store.close()
     again = open_store(str(state), at()).store
-    assert again.alerts() == [alert()]
-    assert summaries(again.outbox()) == ["b"]
-    assert again.history(1, transition().alert) == [transition()]
-    assert (again.memory("m"), again.memory("fs")) == ({"x": 1}, {"value": "after"})
+    assert again.read_alerts() == [alert()]
+    assert summaries(again.read_outbox()) == ["b"]
+    assert again.read_transitions(1, transition().alert) == [transition()]
+    assert (again.read_memory("m"), again.read_memory("fs")) == ({"x": 1}, {"value": "after"})
 
 
 @pytest.mark.parametrize("how", DAMAGES)
@@ -194,25 +194,25 @@ def test_damage_found_at_a_start_loses_no_alert(
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     state = tmp_path / "state"
     store = open_store(str(state), at()).store
-    store.lead("test", at())
+    store.take_lead("test", at())
     batch = Batch(
         at=at(), alerts=(alert(),), outbox=(outgoing("a"), outgoing("b")), memory={"m": {"x": 1}}
     )
     store.commit(batch)
-    store.sent(store.outbox()[:1], at(1), Receipt("250"))
+    store.sent(store.read_outbox()[:1], at(1), Receipt("250"))
     store.close()
     damage(state, how)
     again = open_store(str(state), at(2)).store
-    again.lead("test", at(2))
+    again.take_lead("test", at(2))
     assert again.trouble is None
-    assert again.alerts() == [alert()]
-    assert summaries(again.outbox()) == ["b"]
-    assert again.memory("m") == {"x": 1}
+    assert again.read_alerts() == [alert()]
+    assert summaries(again.read_outbox()) == ["b"]
+    assert again.read_memory("m") == {"x": 1}
     again.commit(Batch(at=at(3), closed=(alert().key,)))
     again.close()
     last = open_store(str(state), at(4)).store
-    last.lead("test", at(4))  # the copy is put back once
-    assert (last.alerts(), summaries(last.outbox())) == ([], ["b"])
+    last.take_lead("test", at(4))  # the copy is put back once
+    assert (last.read_alerts(), summaries(last.read_outbox())) == ([], ["b"])
     last.close()
 
 
@@ -220,15 +220,15 @@ def test_who_lost_lock_and_file_to_another_stops(tmp_path: Path) -> None:
     """A directory that was removed may be another's by now."""
     state = tmp_path / "state"
     first = open_store(str(state), at()).store
-    first.lead("first", at())
+    first.take_lead("first", at())
     first.commit(told("a"))
     shutil.rmtree(state)
     second = open_store(str(state), at()).store
-    second.lead("second", at())
+    second.take_lead("second", at())
     second.commit(told("b"))
     with pytest.raises(Fenced, match="second"):
         first.commit(told("c"))
-    assert summaries(second.outbox()) == ["b"]
+    assert summaries(second.read_outbox()) == ["b"]
     assert not list(state.glob("*damaged*"))
     first.close()
     second.close()
@@ -239,8 +239,8 @@ def test_damage_is_its_own_error(tmp_path: Path) -> None:
     filled(tmp_path)
     store = SqlStore(SqliteBackend(str(tmp_path)))
     damage(tmp_path, garbage)
-    with pytest.raises(Damaged, match=r"sentinel\.db: damaged: "):
-        store.alerts()
-    assert "damaged-" in store.reopen(at())
-    assert store.alerts() == []
+    with pytest.raises(StateDamaged, match=r"sentinel\.db: damaged: "):
+        store.read_alerts()
+    assert "damaged-" in store.replace_damaged(at())
+    assert store.read_alerts() == []
     store.close()

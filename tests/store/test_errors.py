@@ -11,7 +11,7 @@ from psycopg import errors
 
 from sentinel.core.errors import StoreError
 from sentinel.store import postgres, sqlite
-from sentinel.store.errors import Damaged, Unavailable, Unstorable
+from sentinel.store.errors import StateDamaged, StateUnavailable, Unstorable
 
 STATES = {
     kind.sqlstate: kind
@@ -24,19 +24,19 @@ UNSTORABLE = {"10", "20", "21", "22", "23", "26", "34", "3D", "3F", "42", "44", 
 @pytest.mark.parametrize("state", STATES)
 def test_what_follows_from_a_state_of_postgresql(state: str) -> None:
     """By its class; a table that is gone is damage, a right that is missing may be given."""
-    wanted: type[StoreError] = Unstorable if state[:2] in UNSTORABLE else Unavailable
-    wanted = {"42P01": Damaged, "42501": Unavailable}.get(state, wanted)
-    kind, _ = postgres.classify(psycopg, STATES[state]("told"), "told")
+    wanted: type[StoreError] = Unstorable if state[:2] in UNSTORABLE else StateUnavailable
+    wanted = {"42P01": StateDamaged, "42501": StateUnavailable}.get(state, wanted)
+    kind, _ = postgres.classify_postgres_error(psycopg, STATES[state]("told"), "told")
     assert kind is wanted
 
 
 @pytest.mark.parametrize(
     ("error", "wanted"),
     [
-        (psycopg.OperationalError("server closed the connection unexpectedly"), Unavailable),
-        (psycopg.InterfaceError("the connection is closed"), Unavailable),
-        (psycopg.InternalError("told"), Unavailable),
-        (psycopg.NotSupportedError("told"), Unavailable),
+        (psycopg.OperationalError("server closed the connection unexpectedly"), StateUnavailable),
+        (psycopg.InterfaceError("the connection is closed"), StateUnavailable),
+        (psycopg.InternalError("told"), StateUnavailable),
+        (psycopg.NotSupportedError("told"), StateUnavailable),
         (psycopg.DataError("PostgreSQL text fields cannot contain NUL (0x00) bytes"), Unstorable),
         (psycopg.ProgrammingError("cannot adapt type 'object'"), Unstorable),
         (psycopg.IntegrityError("told"), Unstorable),
@@ -44,7 +44,7 @@ def test_what_follows_from_a_state_of_postgresql(state: str) -> None:
 )
 def test_what_the_client_of_postgresql_finds(error: Exception, wanted: type[StoreError]) -> None:
     """It has no SQLSTATE."""
-    assert postgres.classify(psycopg, error, str(error)) == (wanted, str(error))
+    assert postgres.classify_postgres_error(psycopg, error, str(error)) == (wanted, str(error))
 
 
 def _full(connection: sqlite3.Connection) -> None:
@@ -77,12 +77,16 @@ def _read_only(connection: sqlite3.Connection) -> None:
 
 
 SQLITE: list[tuple[Callable[[sqlite3.Connection], object], type[StoreError], str]] = [
-    (_full, Unavailable, "database or disk is full"),
-    (_busy, Unavailable, "database is locked"),
-    (_read_only, Unavailable, "attempt to write a readonly database: its file system is read-only"),
-    (_corrupt, Damaged, "damaged: database disk image is malformed"),
-    (lambda c: c.execute("SELECT * FROM gone"), Damaged, "damaged: no such table: gone"),
-    (lambda c: c.execute("SELECT gone FROM t"), Damaged, "damaged: no such column: gone"),
+    (_full, StateUnavailable, "database or disk is full"),
+    (_busy, StateUnavailable, "database is locked"),
+    (
+        _read_only,
+        StateUnavailable,
+        "attempt to write a readonly database: its file system is read-only",
+    ),
+    (_corrupt, StateDamaged, "damaged: database disk image is malformed"),
+    (lambda c: c.execute("SELECT * FROM gone"), StateDamaged, "damaged: no such table: gone"),
+    (lambda c: c.execute("SELECT gone FROM t"), StateDamaged, "damaged: no such column: gone"),
     (lambda c: c.execute("INSERT INTO t VALUES (1, '')"), Unstorable, "UNIQUE constraint failed"),
     (
         lambda c: c.execute("SELECT zeroblob(2147483647)").fetchall(),
@@ -92,7 +96,7 @@ SQLITE: list[tuple[Callable[[sqlite3.Connection], object], type[StoreError], str
     (lambda c: c.execute("SELECT ?", ()), Unstorable, "Incorrect number of bindings"),
     (
         lambda c: c.execute("SELECT cast(x'ff' AS text)").fetchall(),
-        Damaged,
+        StateDamaged,
         "damaged: Could not decode to UTF-8",
     ),
 ]
@@ -111,7 +115,7 @@ def test_what_follows_from_an_error_of_sqlite(
     with pytest.raises(sqlite3.Error) as info:
         how(connection)
     connection.close()
-    kind, why = sqlite.classify(info.value, str(info.value))
+    kind, why = sqlite.classify_sqlite_error(info.value, str(info.value))
     assert (kind, why[: len(told)]) == (wanted, told)
 
 
@@ -122,12 +126,15 @@ def test_a_file_that_is_no_database(tmp_path: Path) -> None:
     with pytest.raises(sqlite3.DatabaseError) as info:
         connection.execute("SELECT 1 FROM t")
     connection.close()
-    assert sqlite.classify(info.value, str(info.value))[0] is Damaged
+    assert sqlite.classify_sqlite_error(info.value, str(info.value))[0] is StateDamaged
 
 
 def test_an_error_whose_name_python_does_not_know() -> None:
     """Before Python 3.11 only the words say what it is."""
-    assert sqlite.classify(sqlite3.DatabaseError("x"), "database disk image is malformed")[0] is (
-        Damaged
+    assert sqlite.classify_sqlite_error(
+        sqlite3.DatabaseError("x"), "database disk image is malformed"
+    )[0] is (StateDamaged)
+    assert (
+        sqlite.classify_sqlite_error(sqlite3.OperationalError("x"), "disk I/O error")[0]
+        is StateUnavailable
     )
-    assert sqlite.classify(sqlite3.OperationalError("x"), "disk I/O error")[0] is Unavailable

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from sentinel.alerting.handover import HANDED
+from sentinel.alerting.handover import HANDOVER_KEY
 from sentinel.core.errors import Fenced, StoreBusy
 from sentinel.core.model import Batch
-from sentinel.store.buffered import Buffered
-from sentinel.store.failover import SPACING
+from sentinel.store.buffered import BufferedStore
+from sentinel.store.failover import RETRY_SPACING_S
 from sentinel.store.memory import MemoryStore
-from sentinel.store.spare import Spare, places
+from sentinel.store.spare_journals import SpareJournals, make_spare_journals
 from sentinel.store.sqlite import SqliteBackend
 from tests.store.flaky import Flaky
 from tests.store.nouns import alert, at, outgoing, remembered, summaries, told
@@ -26,7 +26,9 @@ class Sentinel:
         self.primary = Flaky(SqliteBackend(str(state)))
         self.clock = Ticking()
         self.spare = spare_places(state)
-        self.store = Buffered(self.primary, MemoryStore(), monotonic=self.clock, spare=self.spare)
+        self.store = BufferedStore(
+            self.primary, MemoryStore(), monotonic=self.clock, spare=self.spare
+        )
 
     def lose_state(self) -> None:
         """Neither the database nor the lock beside it can be reached."""
@@ -34,12 +36,12 @@ class Sentinel:
 
     def mend(self) -> None:
         self.primary.away = self.primary.broken = ""
-        self.clock.advance(SPACING)
+        self.clock.advance(RETRY_SPACING_S)
 
 
-def spare_places(state: Path) -> Spare:
+def spare_places(state: Path) -> SpareJournals:
     """Those of this host that are not on the disk of the state."""
-    return places(str(state), beside=None, patience=0)
+    return make_spare_journals(str(state), beside=None, patience=0)
 
 
 Start = Callable[[], Sentinel]
@@ -77,24 +79,24 @@ def recorded(state: Path) -> Iterator[SqlitePlace]:
 def test_renewing_writes_what_waits(start: Start, recorded: SqlitePlace) -> None:
     """Between two passes nothing else may try to write again for a long time."""
     one = start()
-    one.store.lead("one", at())
+    one.store.take_lead("one", at())
     one.primary.broken = "no space left"
     one.store.commit(Batch(at=at(), alerts=(alert(),), outbox=(outgoing("waits"),)))
     one.mend()
-    one.store.renew()
+    one.store.renew_lease()
     assert one.store.trouble is None
     other = recorded.open()
-    assert (other.alerts(), summaries(other.outbox())) == ([alert()], ["waits"])
+    assert (other.read_alerts(), summaries(other.read_outbox())) == ([alert()], ["waits"])
 
 
 def test_renewing_leaves_a_state_alone_that_has_just_failed(start: Start) -> None:
     """Each attempt may cost a connect time-out; the trouble is known, so it is no error again."""
     one = start()
-    one.store.lead("one", at())
+    one.store.take_lead("one", at())
     one.primary.broken = "connection lost"
     one.store.commit(told("waits"))
     asked = one.primary.renewals
-    one.store.renew()
+    one.store.renew_lease()
     assert one.primary.renewals == asked
     assert one.store.trouble
 
@@ -102,23 +104,23 @@ def test_renewing_leaves_a_state_alone_that_has_just_failed(start: Start) -> Non
 def test_who_keeps_a_journal_is_the_only_leader(start: Start, state: Path) -> None:
     """A second sentinel that does not see the lock of the state must not lead beside it."""
     one, two = start(), start()
-    one.store.lead("one", at())
+    one.store.take_lead("one", at())
     one.primary.broken = "no space left"
     one.store.commit(told("kept"))
     two.lose_state()
     with pytest.raises(StoreBusy, match="another sentinel leads: one since"):
-        two.store.lead("two", at())
+        two.store.take_lead("two", at())
     one.store.close()
-    assert two.store.lead("two", at()) == 0
+    assert two.store.take_lead("two", at()) == 0
 
 
 def test_a_leader_stops_where_another_keeps_the_journal(start: Start) -> None:
     """It has the lock of the state that came back; the other did not hear of that yet."""
     one, two = start(), start()
     one.lose_state()
-    one.store.lead("one", at())
+    one.store.take_lead("one", at())
     one.store.commit(told("from one"))
-    two.store.lead("two", at())
+    two.store.take_lead("two", at())
     two.primary.broken = "no space left"
     with pytest.raises(Fenced, match="another sentinel leads: one since"):
         two.store.commit(told("from two"))
@@ -129,16 +131,16 @@ def test_a_journal_that_is_still_written_is_not_handed_over(
 ) -> None:
     """Its writer is at work: who cannot lead either leaves it and what it holds alone."""
     one, leader, late = start(), start(), start()
-    one.store.lead("one", at())
+    one.store.take_lead("one", at())
     one.primary.broken = "no space left"
     one.store.commit(told("kept"))
-    one.primary.release()
+    one.primary.release_lead()
     for _ in range(2):  # nobody's journal follows the second number
-        leader.primary.lead("leader", at())
+        leader.primary.take_lead("leader", at())
     with pytest.raises(StoreBusy, match="another sentinel leads: leader since"):
-        late.store.lead("late", at())
-    assert recorded.open().memory(HANDED) == {}
-    kept = spare_places(state).read()
+        late.store.take_lead("late", at())
+    assert recorded.open().read_memory(HANDOVER_KEY) == {}
+    kept = spare_places(state).read_newest()
     assert kept is not None
     assert not kept.begin.shadow
 
@@ -148,7 +150,7 @@ def test_a_journal_that_replaced_a_full_one_brings_all_that_was_known(
 ) -> None:
     """Its records begin in the middle, so the state is written as a whole, not by them alone."""
     one, two = start(), start()
-    one.store.lead("one", at())
+    one.store.take_lead("one", at())
     one.primary.broken = "no space left"
     one.store.commit(Batch(at=at(), alerts=(alert(),), outbox=(outgoing("early"),)))
     for check in ("a", "b"):
@@ -157,9 +159,9 @@ def test_a_journal_that_replaced_a_full_one_brings_all_that_was_known(
     journal = one.store.trouble
     assert journal
     assert str(tmp_path / "run") not in journal.kept_in  # that one is full
-    one.primary.release()  # a killed process lets go of both locks
-    one.spare.unlock()
-    two.store.lead("two", at(1))
+    one.primary.release_lead()  # a killed process lets go of both locks
+    one.spare.unlock_spare()
+    two.store.take_lead("two", at(1))
     other = recorded.open()
-    assert other.alerts() == [alert()]
-    assert summaries(other.outbox()) == ["early", "late"]
+    assert other.read_alerts() == [alert()]
+    assert summaries(other.read_outbox()) == ["early", "late"]

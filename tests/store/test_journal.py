@@ -8,23 +8,28 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sentinel.store import journal as format_
-from sentinel.store.errors import Refused
-from sentinel.store.journal import BLOCK, RESERVED, SIZE, Journal
+from sentinel.store.errors import StateRefused
+from sentinel.store.journal import BLOCK_BYTES, MAX_JOURNAL_BYTES, RESERVED_BYTES, Journal
 
 
 def written(folder: Path, *records: bytes) -> Path:
     path = folder / "journal"
     journal = Journal(str(path))
-    journal.begin(records[0])
+    journal.restart_with(records[0])
     for record in records[1:]:
-        journal.append(record)
+        journal.append_record(record)
     return path
 
 
-RECORDS = st.lists(st.binary(min_size=1, max_size=3 * BLOCK), min_size=1, max_size=5)
+RECORDS = st.lists(st.binary(min_size=1, max_size=3 * BLOCK_BYTES), min_size=1, max_size=5)
 
 
-@given(records=RECORDS, more=RECORDS, cut=st.integers(0, 20 * BLOCK), noise=st.binary(max_size=40))
+@given(
+    records=RECORDS,
+    more=RECORDS,
+    cut=st.integers(0, 20 * BLOCK_BYTES),
+    noise=st.binary(max_size=40),
+)
 def test_cut_at_any_byte(
     tmp_path_factory: pytest.TempPathFactory,
     records: list[bytes],
@@ -38,15 +43,15 @@ def test_cut_at_any_byte(
     cut = min(cut, len(data))
     path.write_bytes(data[:cut] + noise if cut < len(data) else data)
     left = Journal(str(path))
-    read = left.read()
+    read = left.read_records()
     assert read == records[: len(read)]
-    sizes = [-(-(len(r) + 60) // BLOCK) * BLOCK for r in records]
+    sizes = [-(-(len(r) + 60) // BLOCK_BYTES) * BLOCK_BYTES for r in records]
     whole = sum(cut >= sum(sizes[:n]) + len(r) + 60 for n, r in enumerate(records))
     assert len(read) == whole
     if read:
         for record in more:
-            left.append(record)
-        assert Journal(str(path)).read() == read + more
+            left.append_record(record)
+        assert Journal(str(path)).read_records() == read + more
 
 
 def test_no_block_is_written_twice(tmp_path: Path) -> None:
@@ -56,49 +61,49 @@ def test_no_block_is_written_twice(tmp_path: Path) -> None:
     before[-1] ^= 1
     path.write_bytes(before)
     again = Journal(str(path))
-    assert again.read() == [b"first"]
-    again.append(b"second")
+    assert again.read_records() == [b"first"]
+    again.append_record(b"second")
     assert path.read_bytes()[: len(before)] == bytes(before)
-    assert Journal(str(path)).read() == [b"first", b"second"]
+    assert Journal(str(path)).read_records() == [b"first", b"second"]
 
 
 def test_what_is_reserved_is_empty_and_private(tmp_path: Path) -> None:
     """Room is taken while there is some; a pass without trouble reads nothing from it."""
     journal = Journal(str(tmp_path / "journal"))
-    journal.reserve()
+    journal.reserve_space()
     seen = (tmp_path / "journal").stat()
-    assert (seen.st_size, seen.st_mode & 0o777) == (RESERVED, 0o600)
-    assert journal.read() == []
-    journal.begin(b"first")
+    assert (seen.st_size, seen.st_mode & 0o777) == (RESERVED_BYTES, 0o600)
+    assert journal.read_records() == []
+    journal.restart_with(b"first")
     assert (tmp_path / "journal").stat().st_ino == seen.st_ino  # what was reserved is used
-    assert Journal(journal.path).read() == [b"first"]
+    assert Journal(journal.path).read_records() == [b"first"]
 
 
 def test_a_new_one_takes_the_place_of_a_used_one_whole(tmp_path: Path) -> None:
     """A kill in between leaves the old one; what it left of the new one is no obstacle."""
     path = written(tmp_path, b"old", b"old too")
     left = tmp_path / "journal.new"
-    left.write_bytes(path.read_bytes()[:BLOCK])
+    left.write_bytes(path.read_bytes()[:BLOCK_BYTES])
     left.chmod(0o600)
-    assert Journal(str(path)).read() == [b"old", b"old too"]
+    assert Journal(str(path)).read_records() == [b"old", b"old too"]
     journal = Journal(str(path))
-    journal.begin(b"new")
-    journal.append(b"more")
-    assert Journal(str(path)).read() == [b"new", b"more"]
+    journal.restart_with(b"new")
+    journal.append_record(b"more")
+    assert Journal(str(path)).read_records() == [b"new", b"more"]
     assert not left.exists()
     left.write_bytes(b"")
-    journal.remove()
+    journal.remove_files()
     assert [path.exists(), left.exists()] == [False, False]
 
 
 def test_it_is_bounded(tmp_path: Path) -> None:
     """The next place is tried then."""
     journal = Journal(str(tmp_path / "journal"))
-    journal.begin(b"x")
-    journal.append(b"x" * (SIZE - 3 * BLOCK))
+    journal.restart_with(b"x")
+    journal.append_record(b"x" * (MAX_JOURNAL_BYTES - 3 * BLOCK_BYTES))
     with pytest.raises(OSError, match="holds 8 MB already"):
-        journal.append(b"x" * BLOCK)
-    assert (tmp_path / "journal").stat().st_size <= SIZE
+        journal.append_record(b"x" * BLOCK_BYTES)
+    assert (tmp_path / "journal").stat().st_size <= MAX_JOURNAL_BYTES
 
 
 def test_a_planted_link_is_not_followed(tmp_path: Path) -> None:
@@ -106,8 +111,12 @@ def test_a_planted_link_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "victim").write_text("mine")
     (tmp_path / "journal").symlink_to(tmp_path / "victim")
     journal = Journal(str(tmp_path / "journal"))
-    for deed in (journal.read, lambda: journal.begin(b"x"), lambda: journal.append(b"x")):
-        with pytest.raises(Refused, match="journal: is a link and not followed; remove it"):
+    for deed in (
+        journal.read_records,
+        lambda: journal.restart_with(b"x"),
+        lambda: journal.append_record(b"x"),
+    ):
+        with pytest.raises(StateRefused, match="journal: is a link and not followed; remove it"):
             deed()
     assert (tmp_path / "victim").read_text() == "mine"
 
@@ -117,8 +126,8 @@ def test_a_journal_of_another_user(tmp_path: Path) -> None:
     """Named, with whose it is."""
     path = written(tmp_path, b"forged")
     os.chown(path, 65534, 65534)
-    with pytest.raises(Refused, match="journal: belongs to uid 65534, so it is not used"):
-        Journal(str(path)).read()
+    with pytest.raises(StateRefused, match="journal: belongs to uid 65534, so it is not used"):
+        Journal(str(path)).read_records()
 
 
 @pytest.mark.parametrize(
@@ -131,15 +140,15 @@ def test_a_journal_that_others_could_have_written(tmp_path: Path, how: str, why:
         path.chmod(0o620)
     else:
         os.link(path, tmp_path / "other")
-    with pytest.raises(Refused, match=why):
-        Journal(str(path)).read()
+    with pytest.raises(StateRefused, match=why):
+        Journal(str(path)).read_records()
 
 
 def test_a_pipe_does_not_hold_it_up(tmp_path: Path) -> None:
     """Opening one waits for a writer, for ever."""
     os.mkfifo(tmp_path / "journal", 0o600)
-    with pytest.raises(Refused, match="is no regular file"):
-        Journal(str(tmp_path / "journal")).read()
+    with pytest.raises(StateRefused, match="is no regular file"):
+        Journal(str(tmp_path / "journal")).read_records()
 
 
 def test_a_journal_of_a_newer_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,5 +156,5 @@ def test_a_journal_of_a_newer_version(tmp_path: Path, monkeypatch: pytest.Monkey
     with monkeypatch.context() as newer:
         newer.setattr(format_, "_VERSION", 2)
         path = written(tmp_path, b"of the future")
-    with pytest.raises(Refused, match="journal: a journal of another sentinel: version 2"):
-        Journal(str(path)).read()
+    with pytest.raises(StateRefused, match="journal: a journal of another sentinel: version 2"):
+        Journal(str(path)).read_records()

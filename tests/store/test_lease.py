@@ -22,7 +22,7 @@ TERM = 2.0
 def pair(postgres_url: str) -> Iterator[tuple[SqlStore, SqlStore]]:
     """Two sentinels on one database, the first of them leading."""
     one, two = (SqlStore(PostgresBackend(postgres_url, TERM)) for _ in range(2))
-    one.lead("one", at())
+    one.take_lead("one", at())
     yield one, two
     one.close()
     two.close()
@@ -33,10 +33,10 @@ def test_a_lease_that_is_renewed_never_ends(pair: tuple[SqlStore, SqlStore]) -> 
     one, two = pair
     until = time.monotonic() + 1.5 * TERM
     while time.monotonic() < until:
-        one.renew()
-        assert 0 < one.lease_left() <= TERM
+        one.renew_lease()
+        assert 0 < one.get_lease_left_s() <= TERM
         with pytest.raises(StoreBusy, match="another sentinel leads: one since"):
-            two.lead("two", at())
+            two.take_lead("two", at())
         time.sleep(TERM / 5)
 
 
@@ -46,15 +46,15 @@ def test_a_lease_that_is_not_renewed_is_taken_over(pair: tuple[SqlStore, SqlStor
     one, two = pair
     one.commit(told("before"))
     wait_until(lambda: _leads(two), "the end of the lease", 10)
-    assert one.lease_left() <= 0
-    assert summaries(two.outbox()) == ["before"]
-    for write in (lambda: one.commit(told("late")), one.renew, lambda: one.prune(at())):
+    assert one.get_lease_left_s() <= 0
+    assert summaries(two.read_outbox()) == ["before"]
+    for write in (lambda: one.commit(told("late")), one.renew_lease, lambda: one.prune(at())):
         with pytest.raises(Fenced, match=r"took over \(two since"):
             write()
-    assert (one.lease_left(), one.leader()) == (float("-inf"), two.leader())
+    assert (one.get_lease_left_s(), one.read_leader()) == (float("-inf"), two.read_leader())
     one.close()
     two.commit(told("after"))
-    assert summaries(two.outbox()) == ["before", "after"]
+    assert summaries(two.read_outbox()) == ["before", "after"]
 
 
 def test_writing_renews(pair: tuple[SqlStore, SqlStore]) -> None:
@@ -62,7 +62,7 @@ def test_writing_renews(pair: tuple[SqlStore, SqlStore]) -> None:
     one, _ = pair
     time.sleep(TERM / 2)
     one.commit(Batch(at=at()))
-    assert one.lease_left() > TERM * 0.6
+    assert one.get_lease_left_s() > TERM * 0.6
 
 
 def test_who_writes_longer_than_a_term_goes_on_leading(pair: tuple[SqlStore, SqlStore]) -> None:
@@ -72,16 +72,16 @@ def test_who_writes_longer_than_a_term_goes_on_leading(pair: tuple[SqlStore, Sql
     while time.monotonic() < until:
         one.commit(told("at work"))
         with pytest.raises(StoreBusy, match="another sentinel leads: one since"):
-            two.lead("two", at())
+            two.take_lead("two", at())
         time.sleep(TERM / 5)
 
 
 def test_a_stop_in_good_order_frees_the_lead_at_once(pair: tuple[SqlStore, SqlStore]) -> None:
     """The next need not wait for a term."""
     one, two = pair
-    one.release()
-    assert one.leader() == ""
-    assert two.lead("two", at()) == 2
+    one.release_lead()
+    assert one.read_leader() == ""
+    assert two.take_lead("two", at()) == 2
 
 
 @pytest.mark.long
@@ -91,22 +91,22 @@ def test_a_server_that_is_away_does_not_keep_a_lease_alive(
     """Where others stand by, watching goes on and the right to send ends by this host's own clock:
     they may lead by then."""
     store = open_store(f"{postgres_url}&lease=2s", at()).store
-    store.lead("one", at())
+    store.take_lead("one", at())
     other = open_store(f"{postgres_url}&lease=2s", at()).store
     with pytest.raises(StoreBusy):
-        other.lead("two", at())
+        other.take_lead("two", at())
     other.close()
-    store.renew()
+    store.renew_lease()
     postgres.stop()
     try:
         store.commit(told("during"))
-        wait_until(lambda: store.lease_left() <= 0, "the end of the lease", 5)
+        wait_until(lambda: store.get_lease_left_s() <= 0, "the end of the lease", 5)
     finally:
         postgres.start()
     time.sleep(5)
     store.commit(told("after"))
-    assert store.lease_left() > 0
-    assert summaries(store.outbox()) == ["during", "after"]
+    assert store.get_lease_left_s() > 0
+    assert summaries(store.read_outbox()) == ["during", "after"]
     store.close()
 
 
@@ -125,14 +125,14 @@ def test_a_lease_that_is_no_time(postgres_url: str) -> None:
 def test_what_a_kernel_guards_needs_no_renewing() -> None:
     """Its lock ends with its process."""
     store = MemoryStore()
-    store.lead("one", at())
-    store.renew()
-    assert (store.term, store.lease_left()) == (0.0, float("inf"))
+    store.take_lead("one", at())
+    store.renew_lease()
+    assert (store.term, store.get_lease_left_s()) == (0.0, float("inf"))
 
 
 def _leads(store: SqlStore) -> bool:
     try:
-        store.lead("two", at())
+        store.take_lead("two", at())
     except StoreBusy:
         return False
     return True

@@ -10,8 +10,8 @@ import pytest
 
 from sentinel.core.clock import Instant
 from sentinel.core.errors import StoreError
-from sentinel.core.mounts import parse
-from sentinel.store.locks import refuse_local_only, require_locks
+from sentinel.core.mounts import parse_mount_table
+from sentinel.store.locks import refuse_local_locks, require_locks
 from sentinel.store.opening import open_store
 from tests.lab import needs
 from tests.lab.waiting import wait_until
@@ -35,13 +35,13 @@ INFO = """\
 )
 def test_locks_that_hold_on_one_node_only_are_refused(path: str, said: str | None) -> None:
     """With what to mount it with, and where else the state can be."""
-    mount = parse(INFO.encode()).holding(path)
+    mount = parse_mount_table(INFO.encode()).find_mount(path)
     assert mount is not None
     if said is None:
-        refuse_local_only(path, mount)
+        refuse_local_locks(path, mount)
         return
     with pytest.raises(StoreError, match=f"{said}.*postgresql://"):
-        refuse_local_only(path, mount)
+        refuse_local_locks(path, mount)
 
 
 def test_locks_that_work_are_taken_and_leave_nothing(tmp_path: Path) -> None:

@@ -16,13 +16,13 @@ import pytest
 
 from sentinel.core.errors import StoreError
 from sentinel.store import migrations
+from sentinel.store.audit_log import SqlAuditLog
 from sentinel.store.backend import Backend
-from sentinel.store.books import SqlBooks
 from sentinel.store.database import Connection
-from sentinel.store.gpu_ledger import SqlGpus
-from sentinel.store.migrations import VERSION, migrate
+from sentinel.store.gpu_ledger import SqlGpuLedger
+from sentinel.store.migrations import NEWEST_SCHEMA_VERSION, migrate_schema
 from sentinel.store.postgres import PostgresBackend
-from sentinel.store.session import translated
+from sentinel.store.session import translate_driver_errors
 from sentinel.store.sql import SqlStore
 from sentinel.store.sqlite import SqliteBackend
 from tests.lab.systemd import ROOT
@@ -34,12 +34,12 @@ STATES = Path(__file__).parent / "states"
 """What sentinel at commit d826494 wrote: `iterdump` of sqlite3 (9e999 for infinite), pg_dump --inserts."""
 
 HOSTILE = "NUL \x00, lone \ud800, 'quote', %s :key ü😀"
-FILES = sorted(Path(migrations.FOLDER).glob("*.sql"))
+FILES = sorted(Path(migrations.MIGRATIONS_DIR).glob("*.sql"))
 
 
 def test_each_version_has_a_file_for_each_database() -> None:
     """And VERSION is the highest of them."""
-    names = [f"{n:04}.{kind}.sql" for n in range(5, VERSION + 1) for kind in KINDS]
+    names = [f"{n:04}.{kind}.sql" for n in range(5, NEWEST_SCHEMA_VERSION + 1) for kind in KINDS]
     assert [path.name for path in FILES] == sorted(names)
 
 
@@ -48,12 +48,12 @@ KINDS = ("postgresql", "sqlite")
 
 def test_both_databases_have_the_same_tables() -> None:
     """The same columns and indexes; only the types of numbers differ."""
-    for number in range(5, VERSION + 1):
+    for number in range(5, NEWEST_SCHEMA_VERSION + 1):
         one, other = (
             re.sub(
                 r"--.*|INTEGER|BIGINT|BIGSERIAL|DOUBLE PRECISION|DOUBLE|WITHOUT ROWID|\s",
                 "",
-                (Path(migrations.FOLDER) / f"{number:04}.{kind}.sql").read_text(),
+                (Path(migrations.MIGRATIONS_DIR) / f"{number:04}.{kind}.sql").read_text(),
             )
             for kind in KINDS
         )
@@ -96,36 +96,38 @@ def earlier(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Backend]
 def test_an_earlier_state_is_read_and_led_on(earlier: Backend) -> None:
     """Everything that was in it, and what is written to it then."""
     store = SqlStore(earlier)
-    assert {a.key.subject for a in store.alerts()} == {HOSTILE, "/b"}
-    assert [r.check for r in store.runs()] == ["fs"]
-    assert [row.notification.summary for row in store.outbox()] == ["waits"]
-    assert [t.id for t in store.history()] == ["transition-2", "transition-1"]
-    assert store.memory("fs") == {"text": HOSTILE, "number": 1.5}
-    assert [v for _, v in store.samples("fs", "/scratch", "used", 0)] == [1.0, float("inf")]
-    about = store.deliveries("alert-/scratch")
+    assert {a.key.subject for a in store.read_alerts()} == {HOSTILE, "/b"}
+    assert [r.check for r in store.read_runs()] == ["fs"]
+    assert [row.notification.summary for row in store.read_outbox()] == ["waits"]
+    assert [t.id for t in store.read_transitions()] == ["transition-2", "transition-1"]
+    assert store.read_memory("fs") == {"text": HOSTILE, "number": 1.5}
+    assert [v for _, v in store.read_samples("fs", "/scratch", "used", 0)] == [1.0, float("inf")]
+    about = store.read_deliveries("alert-/scratch")
     assert [(when, text) for _, when, text in about] == [
         (at(5), "250 ok"), (None, ""), (None, "no such user"),
     ]  # fmt: skip
-    assert (store.orders().silences[0].reason, store.orders().acks["alert-/b"].who) == (
+    assert (store.read_orders().silences[0].reason, store.read_orders().acks["alert-/b"].who) == (
         HOSTILE,
         "bob",
     )
-    assert store.lead("sentinel run", at(100)) == 2
+    assert store.take_lead("sentinel run", at(100)) == 2
     store.commit(told("after"))
-    assert [row.seq for row in store.outbox()] == [2, 4]
+    assert [row.seq for row in store.read_outbox()] == [2, 4]
     store.close()
 
 
 def test_earlier_ledgers_are_read_and_written_on(earlier: Backend) -> None:
     """The audit log, the nodes, their switch, and the GPUs."""
-    books, gpus = SqlBooks(earlier), SqlGpus(earlier)
+    books, gpus = SqlAuditLog(earlier), SqlGpuLedger(earlier)
     assert [r.id for r in books.records()] == ["one"]
     assert [r.node for r in books.readings("n1")] == ["n1"]
-    assert [(e.subject, e.node, e.mark) for e in gpus.entries("n1")] == [("GPU-b", "n1", "lemon")]
-    assert [stay.node for stay in gpus.stays("GPU-a")] == ["n1", "n2"]
-    assert [event.text for event in gpus.events("GPU-a")] == [HOSTILE]
-    gpus.mark("GPU-a", "good", "swapped", "bob", at(99))
-    assert [event.by for event in gpus.events("GPU-a")] == ["bob", ""]
+    assert [(e.subject, e.node, e.mark) for e in gpus.read_entries("n1")] == [
+        ("GPU-b", "n1", "lemon")
+    ]
+    assert [stay.node for stay in gpus.read_stays("GPU-a")] == ["n1", "n2"]
+    assert [event.text for event in gpus.read_events("GPU-a")] == [HOSTILE]
+    gpus.set_mark("GPU-a", "good", "swapped", "bob", at(99))
+    assert [event.by for event in gpus.read_events("GPU-a")] == ["bob", ""]
     books.close()
     gpus.close()
 
@@ -137,8 +139,8 @@ def test_a_new_state_has_the_tables_of_an_earlier_one(tmp_path: Path) -> None:
         connection.executescript((STATES / "sqlite.sql").read_text(encoding="utf-8"))
     with closing(sqlite3.connect(new)) as driver:
         connection = Connection(driver, "sqlite")
-        with connection.transaction(writing=True):
-            migrate(connection, 0)
+        with connection.begin_transaction(writing=True):
+            migrate_schema(connection, 0)
     assert described(new) == described(old)
 
 
@@ -177,24 +179,26 @@ def following(tmp_path: Path) -> Path:
     folder = tmp_path / "files"
     folder.mkdir()
     for kind in KINDS:
-        (folder / f"{VERSION + 1:04}.{kind}.sql").write_text(NEXT)
+        (folder / f"{NEWEST_SCHEMA_VERSION + 1:04}.{kind}.sql").write_text(NEXT)
     return folder
 
 
 def upgrade(backend: Backend, folder: Path) -> None:
     """As Session does."""
     with (
-        translated(backend),
-        closing(backend.connect()) as connection,
-        connection.transaction(writing=True),
+        translate_driver_errors(backend),
+        closing(backend.open_connection()) as connection,
+        connection.begin_transaction(writing=True),
     ):
-        migrate(connection, VERSION, folder=str(folder), version=VERSION + 1)
+        migrate_schema(
+            connection, NEWEST_SCHEMA_VERSION, folder=str(folder), version=NEWEST_SCHEMA_VERSION + 1
+        )
 
 
 def test_a_change_keeps_what_was_there(earlier: Backend, following: Path) -> None:
     """The new version is noted with it."""
     upgrade(earlier, following)
-    with closing(earlier.connect()) as connection, connection.transaction():
+    with closing(earlier.open_connection()) as connection, connection.begin_transaction():
         assert connection.driver.execute("SELECT version FROM schema_version").fetchall() == [(6,)]
         (count,) = connection.driver.execute("SELECT count(*) FROM twice").fetchone()
         assert count == 2
@@ -203,7 +207,7 @@ def test_a_change_keeps_what_was_there(earlier: Backend, following: Path) -> Non
 def test_a_full_disk_in_the_middle_of_a_change_loses_nothing(disk: Disk, following: Path) -> None:
     """All of it or nothing: the state is as before, and the change is made when there is room."""
     store = SqlStore(SqliteBackend(str(disk.state)))
-    store.lead("test", at())
+    store.take_lead("test", at())
     store.commit(told("waits"))
     store._session.close()
     with closing(sqlite3.connect(disk.state / "sentinel.db")) as connection:
@@ -226,18 +230,18 @@ def test_a_kill_in_the_middle_of_a_change_loses_nothing(tmp_path: Path, followin
     """What was half done is gone with the process."""
     state = tmp_path / "state"
     store = SqlStore(SqliteBackend(str(state)))
-    store.lead("test", at())
+    store.take_lead("test", at())
     store.commit(told("waits"))
     store.close()
     before = dump(state)
     code = (
         "import os\n"
         "from pathlib import Path\n"
-        "from sentinel.store.migrations import migrate\n"
+        "from sentinel.store.migrations import migrate_schema\n"
         "from sentinel.store.sqlite import SqliteBackend\n"
-        f"connection = SqliteBackend({str(state)!r}).connect()\n"
-        "with connection.transaction(writing=True):\n"
-        f"    migrate(connection, 5, folder={str(following)!r}, version=6)\n"
+        f"connection = SqliteBackend({str(state)!r}).open_connection()\n"
+        "with connection.begin_transaction(writing=True):\n"
+        f"    migrate_schema(connection, 5, folder={str(following)!r}, version=6)\n"
         "    os.kill(os.getpid(), 9)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], env={**os.environ}, check=False)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from sentinel.core.mounts import parse
-from sentinel.proc.mounts import mounts
-from sentinel.store.mounts import LOCAL, is_local
+from sentinel.core.mounts import parse_mount_table
+from sentinel.proc.mounts import read_mounts
+from sentinel.store.mounts import LOCAL_FILE_SYSTEMS, is_on_local_disk
 from tests.store.disk import Disk
 
 MOUNTINFO = r"""
@@ -26,7 +26,7 @@ MOUNTINFO = r"""
 
 def type_of(path: str, table: str) -> str:
     """Of the mount that holds it."""
-    mount = parse(os.fsencode(table)).holding(path)
+    mount = parse_mount_table(os.fsencode(table)).find_mount(path)
     return mount.type if mount else ""
 
 
@@ -57,7 +57,7 @@ def test_the_deepest_and_last_mount_decides(path: str, kind: str) -> None:
 )
 def test_what_several_hosts_may_share_is_not_local(kind: str) -> None:
     """Nor is what is not known."""
-    assert kind not in LOCAL
+    assert kind not in LOCAL_FILE_SYSTEMS
 
 
 @pytest.mark.parametrize("odd", ["\f", "\r", "\x1c", "\x85", "\u2028"])
@@ -77,8 +77,8 @@ def test_a_real_mount_of_an_odd_name(tmp_path: Path) -> None:
     point.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "tmpfs", point], check=True)
     try:
-        assert getattr(mounts().holding(str(point)), "type", "") == "tmpfs"
-        assert is_local(str(tmp_path))
+        assert getattr(read_mounts().find_mount(str(point)), "type", "") == "tmpfs"
+        assert is_on_local_disk(str(tmp_path))
     finally:
         subprocess.run(["umount", "--lazy", point], check=True)
 
@@ -86,5 +86,5 @@ def test_a_real_mount_of_an_odd_name(tmp_path: Path) -> None:
 def test_a_real_mount(disk: Disk, tmp_path: Path) -> None:
     """A link is followed to where its directory is."""
     (tmp_path / "link").symlink_to(disk.point)
-    assert is_local(str(tmp_path / "link"))
-    assert not is_local("/proc/self")
+    assert is_on_local_disk(str(tmp_path / "link"))
+    assert not is_on_local_disk("/proc/self")

@@ -13,9 +13,9 @@ import pytest
 from sentinel.core.errors import StoreError
 from sentinel.core.lemon_policy import LemonPolicy
 from sentinel.store import opening
-from sentinel.store.errors import Unavailable
-from sentinel.store.opening import open_books, open_gpus, open_store
-from sentinel.store.retention import DAY, Keep
+from sentinel.store.errors import StateUnavailable
+from sentinel.store.opening import open_sql_audit_log, open_sql_gpu_ledger, open_store
+from sentinel.store.retention import DAY_S, Retention
 from tests.lab.fuse import Fuse
 from tests.store.disk import Disk
 from tests.store.nouns import at, measured, remembered, summaries, told
@@ -61,24 +61,24 @@ def test_a_file_is_no_directory(tmp_path: Path) -> None:
 def test_a_read_only_file_system(disk: Disk) -> None:
     """What was stored is read, what is new goes to the journal, and the trouble says where."""
     before = open_store(str(disk.state), at()).store
-    before.lead("before", at())
+    before.take_lead("before", at())
     before.commit(told("before"))
     before.close()
     subprocess.run(["mount", "-o", "remount,ro", str(disk.point)], check=True)
     store = open_store(str(disk.state), at()).store
-    store.lead("test", at())
+    store.take_lead("test", at())
     store.commit(told("during"))
-    assert summaries(store.outbox()) == ["before", "during"]
-    assert store.safe
+    assert summaries(store.read_outbox()) == ["before", "during"]
+    assert store.is_durable
     assert store.trouble
     assert "read-only" in store.trouble.why.lower()
     assert store.trouble.kept_in
     store.close()
     subprocess.run(["mount", "-o", "remount,rw", str(disk.point)], check=True)
     after = open_store(str(disk.state), at()).store
-    after.lead("after", at())
+    after.take_lead("after", at())
     assert after.trouble is None
-    assert summaries(after.outbox()) == ["before", "during"]
+    assert summaries(after.read_outbox()) == ["before", "during"]
     after.close()
 
 
@@ -88,7 +88,7 @@ def test_another_users_state(passable: Path, what: str) -> None:
     """The message names the path, who tried, and what to do."""
     state = passable / "state"
     store = open_store(str(state), at()).store
-    store.lead("test", at())
+    store.take_lead("test", at())
     store.close()
     if what:
         state.chmod(0o777)
@@ -101,11 +101,11 @@ def test_another_users_state(passable: Path, what: str) -> None:
 
 def test_retention_is_a_parameter(tmp_path: Path) -> None:
     """How long samples are kept is the caller's to say."""
-    store = open_store(str(tmp_path), at(), Keep(samples=DAY)).store
-    store.lead("test", at())
+    store = open_store(str(tmp_path), at(), Retention(samples=DAY_S)).store
+    store.take_lead("test", at())
     store.commit(measured(1.0))
-    store.prune(at(2 * DAY))
-    assert store.samples("fs", "/scratch", "used", 0) == []
+    store.prune(at(2 * DAY_S))
+    assert store.read_samples("fs", "/scratch", "used", 0) == []
     store.close()
 
 
@@ -129,7 +129,7 @@ def test_a_state_that_hangs_is_asked_once(
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     fuse.hold("lookup", "getattr", "statfs", "open")
     store = open_store(str(fuse.point), at(), patience=0.3).store
-    store.lead("test", at())
+    store.take_lead("test", at())
     store.commit(remembered("kept"))
     assert store.trouble
     assert store.trouble.kept_in.startswith(str(tmp_path))
@@ -140,16 +140,16 @@ def test_a_state_that_hangs_is_asked_once(
 
 def test_a_state_that_hangs_holds_up_no_ledger(fuse: Fuse, monkeypatch: pytest.MonkeyPatch) -> None:
     """A pass begins without it: whoever needs it meets that at the first use."""
-    monkeypatch.setattr(opening, "PATIENCE", 0.1)
+    monkeypatch.setattr(opening, "STATE_TIMEOUT_S", 0.1)
     fuse.hold("lookup", "getattr", "statfs", "open")
     books, gpus = (
-        open_books(f"{fuse.point}/state", later=True),
-        open_gpus(f"{fuse.point}/state", LemonPolicy(), later=True),
+        open_sql_audit_log(f"{fuse.point}/state", later=True),
+        open_sql_gpu_ledger(f"{fuse.point}/state", LemonPolicy(), later=True),
     )
-    with pytest.raises(Unavailable, match="no answer within"):
-        open_books(f"{fuse.point}/state")
+    with pytest.raises(StateUnavailable, match="no answer within"):
+        open_sql_audit_log(f"{fuse.point}/state")
     fuse.release()
     with pytest.raises(StoreError):
-        books.unresolved()
+        books.read_unresolved()
     for ledger in (books, gpus):
         ledger.close()

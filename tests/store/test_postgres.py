@@ -10,9 +10,9 @@ import pytest
 
 from sentinel.core.errors import StoreBusy, StoreError
 from sentinel.core.model import Batch
-from sentinel.store.buffered import Buffered
-from sentinel.store.errors import Unavailable
-from sentinel.store.failover import SPACING
+from sentinel.store.buffered import BufferedStore
+from sentinel.store.errors import StateUnavailable
+from sentinel.store.failover import RETRY_SPACING_S
 from sentinel.store.memory import MemoryStore
 from sentinel.store.opening import open_store
 from sentinel.store.postgres import PostgresBackend
@@ -51,35 +51,39 @@ def test_a_server_that_is_away_delays_nothing_and_loses_nothing(
 ) -> None:
     """Writes wait in memory while it is down; afterwards they are there in order."""
     clock = Ticking()
-    store = Buffered(SqlStore(PostgresBackend(postgres_url)), MemoryStore(), monotonic=clock)
-    store.lead("test", at())
+    store = BufferedStore(SqlStore(PostgresBackend(postgres_url)), MemoryStore(), monotonic=clock)
+    store.take_lead("test", at())
     store.commit(Batch(at=at(), alerts=(alert(),), outbox=(outgoing("before"),)))
     postgres.stop()
     try:
         store.commit(told("during"))
         assert store.trouble
-        assert summaries(store.outbox()) == ["before", "during"]
+        assert summaries(store.read_outbox()) == ["before", "during"]
     finally:
         postgres.start()
-    clock.advance(SPACING)
+    clock.advance(RETRY_SPACING_S)
     store.commit(told("after"))
     assert store.trouble is None
-    assert summaries(open_store(postgres_url, at()).store.outbox()) == ["before", "during", "after"]
+    assert summaries(open_store(postgres_url, at()).store.read_outbox()) == [
+        "before",
+        "during",
+        "after",
+    ]
     store.close()
 
 
 def test_a_lost_session_leads_again_when_nobody_else_did(postgres_url: str, server: "Say") -> None:
     """With its token and its lock: another is still refused."""
     store = SqlStore(PostgresBackend(postgres_url))
-    store.lead("test", at())
+    store.take_lead("test", at())
     server(KILL)
-    with pytest.raises(Unavailable):
+    with pytest.raises(StateUnavailable):
         store.commit(told("lost"))
     store.commit(told("kept"))
     other = SqlStore(PostgresBackend(postgres_url))
     with pytest.raises(StoreError, match="another sentinel leads: test since"):
-        other.lead("other", at())
-    assert summaries(other.outbox()) == ["kept"]
+        other.take_lead("other", at())
+    assert summaries(other.read_outbox()) == ["kept"]
     other.close()
     store.close()
 
@@ -90,7 +94,7 @@ def test_a_leader_that_was_stopped_between_rows_that_it_writes_together_makes_wa
     """To the server it was at work, for as long as its host was up: the next waited for its lock,
     and nobody watched."""
     store, other = (SqlStore(PostgresBackend(f"{postgres_url}&lease=2s")) for _ in range(2))
-    store.lead("test", at())
+    store.take_lead("test", at())
     begun, go_on = Event(), Event()
 
     def rows() -> Iterator[tuple[int]]:
@@ -118,8 +122,8 @@ def test_a_leader_that_was_stopped_between_rows_that_it_writes_together_makes_wa
 
 
 def _led(store: SqlStore) -> bool:
-    with suppress(StoreBusy, Unavailable):
-        return store.lead("other", at()) > 0
+    with suppress(StoreBusy, StateUnavailable):
+        return store.take_lead("other", at()) > 0
     return False
 
 
@@ -129,8 +133,8 @@ def test_tables_that_were_dropped_lose_no_alert(
 ) -> None:
     """What must not be lost is written to new tables, and a person is told."""
     clock = Ticking()
-    store = Buffered(SqlStore(PostgresBackend(postgres_url)), MemoryStore(), monotonic=clock)
-    store.lead("test", at())
+    store = BufferedStore(SqlStore(PostgresBackend(postgres_url)), MemoryStore(), monotonic=clock)
+    store.take_lead("test", at())
     store.commit(Batch(at=at(), alerts=(alert(),), outbox=(outgoing("a"),)))
     if lost == "session and tables":
         server(KILL)
@@ -138,14 +142,14 @@ def test_tables_that_were_dropped_lose_no_alert(
         connection.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
     store.commit(told("b"))
     for _ in range(2):
-        clock.advance(SPACING)
-        store.catch_up()
+        clock.advance(RETRY_SPACING_S)
+        store.write_pending()
     assert store.trouble is None
     assert [n.split(" was ", 1)[1] for n in store.take_notices()] == [
         "removed; a new one was begun"
     ]
     other = open_store(postgres_url, at()).store
-    assert (other.alerts(), summaries(other.outbox())) == ([alert()], ["a", "b"])
+    assert (other.read_alerts(), summaries(other.read_outbox())) == ([alert()], ["a", "b"])
     store.close()
 
 
@@ -155,10 +159,10 @@ def test_two_schemas_of_one_database_are_two_states(postgres_url: str, server: "
         connection.execute("CREATE SCHEMA other")
     here = open_store(postgres_url, at()).store
     there = open_store(f"{postgres_url}&options=-csearch_path%3Dother", at()).store
-    here.lead("here", at())
-    there.lead("there", at())
+    here.take_lead("here", at())
+    there.take_lead("there", at())
     here.commit(told("here"))
-    assert there.outbox() == []
+    assert there.read_outbox() == []
     here.close()
     there.close()
 
@@ -166,8 +170,10 @@ def test_two_schemas_of_one_database_are_two_states(postgres_url: str, server: "
 def test_nobody_leads_without_a_server() -> None:
     """Opening is put off, leading is not possible: exclusivity cannot be had elsewhere."""
     opened = open_store("postgresql://u:secret@127.0.0.1:1/none", at())
-    with pytest.raises(Unavailable, match=r"postgresql://u:\*\*\*@127\.0\.0\.1:1/none: ") as info:
-        opened.store.lead("test", at())
+    with pytest.raises(
+        StateUnavailable, match=r"postgresql://u:\*\*\*@127\.0\.0\.1:1/none: "
+    ) as info:
+        opened.store.take_lead("test", at())
     assert "secret" not in str(info.value)
 
 

@@ -34,7 +34,7 @@ def test_kill_9_loses_no_batch_and_leaves_no_half_of_one(
         time.sleep(chance.uniform(0, 0.01))
         reported = worker.kill()
         store = open_store(str(tmp_path), at()).store
-        store.lead("test", at())
+        store.take_lead("test", at())
         last = _check_whole(store, max([last, *reported]))
         store.close()
     assert last >= ROUNDS
@@ -62,7 +62,7 @@ def test_two_that_take_turns_lose_nothing(
     pair = [workers.start("increment", state, 40) for _ in range(2)]
     values = [value for worker in pair for value in worker.result()]
     assert sorted(values) == list(range(1, 81))
-    assert open_store(state, at()).store.memory("count") == {"value": 80}
+    assert open_store(state, at()).store.read_memory("count") == {"value": 80}
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "network", "postgresql"])
@@ -78,14 +78,16 @@ def test_transactions_at_the_same_time_lose_nothing(
 
 
 def _check_whole(store: Store, at_least: int) -> int:
-    number = store.memory("count").get("value", 0)
+    number = store.read_memory("count").get("value", 0)
     assert number >= at_least
     if number:
         whole = batch(number)
-        assert sorted(a.runs for a in store.alerts()) == [number] * 20
-        assert store.history(1) == list(whole.transitions)
-        assert summaries(store.outbox()) == [str(n) for n in range(1, number + 1)]
-        assert [len(store.samples("count", f"/{p}", "n", 0)) for p in range(20)] == [number] * 20
+        assert sorted(a.runs for a in store.read_alerts()) == [number] * 20
+        assert store.read_transitions(1) == list(whole.transitions)
+        assert summaries(store.read_outbox()) == [str(n) for n in range(1, number + 1)]
+        assert [len(store.read_samples("count", f"/{p}", "n", 0)) for p in range(20)] == [
+            number
+        ] * 20
     return int(number)
 
 
@@ -95,7 +97,7 @@ def _lead_soon(store: Store) -> None:
 
 def _leads(store: Store) -> bool:
     try:
-        store.lead("test", at())
+        store.take_lead("test", at())
     except StoreBusy:
         return False
     store.commit(Batch(at=at()))

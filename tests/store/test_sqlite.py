@@ -28,8 +28,8 @@ def test_the_journal_follows_the_file_system(
     tmp_path: Path, local: bool, mode: str, synchronous: int
 ) -> None:
     """A write-ahead log on local disks only; either survives a power cut (2 FULL, 3 EXTRA)."""
-    connection = SqliteBackend(str(tmp_path), local).connect()
-    assert connection.value(Statement("PRAGMA synchronous")) == synchronous
+    connection = SqliteBackend(str(tmp_path), local).open_connection()
+    assert connection.fetch_value(Statement("PRAGMA synchronous")) == synchronous
     connection.close()
     assert journal(tmp_path) == mode
 
@@ -38,24 +38,24 @@ def test_a_state_that_moved_to_a_network_file_system_changes(tmp_path: Path) -> 
     """The journal is chosen each time it is opened; nothing is lost by it."""
     for local, mode in ((True, "wal"), (False, "delete"), (True, "wal")):
         store = SqlStore(SqliteBackend(str(tmp_path), local))
-        store.lead("test", at())
+        store.take_lead("test", at())
         store.commit(Batch(at=at(), memory={mode: {"x": 1}}))
         assert journal(tmp_path) == mode
         store.close()
-    assert store.memory("delete") == store.memory("wal") == {"x": 1}
+    assert store.read_memory("delete") == store.read_memory("wal") == {"x": 1}
     store.close()
 
 
 def test_a_reader_does_not_wait_for_a_writer(tmp_path: Path) -> None:
     """`status` reads while a service is in the middle of a transaction."""
     store = SqlStore(SqliteBackend(str(tmp_path)))
-    store.lead("test", at())
+    store.take_lead("test", at())
     store.commit(remembered("before"))
     writer = sqlite3.connect(tmp_path / "sentinel.db", isolation_level=None)
     writer.execute("BEGIN IMMEDIATE")
     writer.execute("DELETE FROM memory")
     other = SqlStore(SqliteBackend(str(tmp_path)))
-    assert other.memory("fs") == {"value": "before"}
+    assert other.read_memory("fs") == {"value": "before"}
     writer.close()
     other.close()
     store.close()
@@ -65,7 +65,7 @@ def test_a_reader_does_not_wait_for_a_writer(tmp_path: Path) -> None:
 def test_threads_take_turns(tmp_path: Path, kind: str) -> None:
     """Checks read their history while the pass commits; nothing is lost or half seen."""
     store = MemoryStore() if kind == "memory" else SqlStore(SqliteBackend(str(tmp_path)))
-    store.lead("test", at())
+    store.take_lead("test", at())
     wrong: list[object] = []
 
     def write(check: str) -> None:
@@ -74,7 +74,7 @@ def test_threads_take_turns(tmp_path: Path, kind: str) -> None:
 
     def read(check: str) -> None:
         for _ in range(20):
-            first, second = store.memory(check), store.memory(f"{check}-a")
+            first, second = store.read_memory(check), store.read_memory(f"{check}-a")
             if first.get("n", -1) > second.get("n", -1):
                 wrong.append((first, second))
 
@@ -84,7 +84,7 @@ def test_threads_take_turns(tmp_path: Path, kind: str) -> None:
     for thread in threads:
         thread.join(60)
     assert not wrong
-    assert [store.memory(c) for c in "abcd"] == [{"n": 19}] * 4
+    assert [store.read_memory(c) for c in "abcd"] == [{"n": 19}] * 4
     store.close()
 
 
@@ -97,15 +97,15 @@ def test_its_files_are_its_owners_alone(tmp_path: Path, local: bool, before: int
     old = os.umask(0)
     try:
         store = SqlStore(SqliteBackend(str(tmp_path), local))
-        store.lead("test", at())
+        store.take_lead("test", at())
         if before is not None:
             for path in tmp_path.glob("sentinel.db*"):
                 path.chmod(before)
-        other = SqliteBackend(str(tmp_path), local).connect()
+        other = SqliteBackend(str(tmp_path), local).open_connection()
         store.commit(remembered("x"))
-        with other.transaction(writing=True):
+        with other.begin_transaction(writing=True):
             modes = {p.name: oct(stat.S_IMODE(p.stat().st_mode)) for p in tmp_path.iterdir()}
-            SqliteBackend(str(tmp_path), local).connect().close()
+            SqliteBackend(str(tmp_path), local).open_connection().close()
             third = sqlite3.connect(tmp_path / "sentinel.db", timeout=0)
             with pytest.raises(sqlite3.OperationalError, match="locked"):
                 third.execute("BEGIN IMMEDIATE")

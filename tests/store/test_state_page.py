@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sentinel.core.model import Batch, Receipt, Sample
-from sentinel.store.retention import DAY
+from sentinel.store.retention import DAY_S
 from sentinel.store.sql import SqlStore
 from sentinel.store.sqlite import SqliteBackend
 from tests.lab.systemd import ROOT
@@ -122,7 +122,7 @@ def test_what_it_is_bound_to_is_there(key: str) -> None:
 def test_a_sample_takes_about_16_bytes(tmp_path: Path) -> None:
     """With what SQLite keeps around it."""
     store = SqlStore(SqliteBackend(str(tmp_path)))
-    store.lead("test", at())
+    store.take_lead("test", at())
     empty = _size(store, tmp_path)
     names = [f"/scratch/{number}" for number in range(500)]
     for minute in range(200):
@@ -136,14 +136,14 @@ def test_a_sample_takes_about_16_bytes(tmp_path: Path) -> None:
 def test_freed_space_is_used_again(tmp_path: Path) -> None:
     """The file does not shrink, and does not grow by what comes in place of what went."""
     store = SqlStore(SqliteBackend(str(tmp_path)))
-    store.lead("test", at())
+    store.take_lead("test", at())
     first, second = (tuple(outgoing(f"{n}-" + "x" * 999) for n in range(500)) for _ in "ab")
     store.commit(Batch(at=at(), outbox=first))
     before = _size(store, tmp_path)
-    store.sent(store.outbox(), at(), Receipt("250"))
-    store.prune(at(100 * DAY))
+    store.sent(store.read_outbox(), at(), Receipt("250"))
+    store.prune(at(100 * DAY_S))
     assert _size(store, tmp_path) >= before
-    store.commit(Batch(at=at(100 * DAY), outbox=second))
+    store.commit(Batch(at=at(100 * DAY_S), outbox=second))
     assert _size(store, tmp_path) <= before * 1.1
     store.close()
 

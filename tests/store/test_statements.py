@@ -14,16 +14,16 @@ from msgspec.structs import replace
 import sentinel
 from sentinel.alerting.settings import Match
 from sentinel.alerting.silences import Ack, Silence
-from sentinel.core.actions import Switch
-from sentinel.core.gpu_ledger import GpuEvent, Sighting
+from sentinel.core.actions import ActionSwitch
+from sentinel.core.gpu_ledger import GpuEvent, GpuSighting
 from sentinel.core.model import Batch, Receipt, Sample
 from sentinel.store import statements
+from sentinel.store.audit_log import SqlAuditLog
 from sentinel.store.backend import Backend
-from sentinel.store.books import SqlBooks
 from sentinel.store.database import KEY_NAMES, Connection, Statement
-from sentinel.store.gpu_ledger import SqlGpus
+from sentinel.store.gpu_ledger import SqlGpuLedger
 from sentinel.store.postgres import PostgresBackend
-from sentinel.store.retention import DAY
+from sentinel.store.retention import DAY_S
 from sentinel.store.sql import SqlStore
 from sentinel.store.sqlite import SqliteBackend
 from tests.store.nouns import HOSTILE, alert, at, key, outgoing, run, transition
@@ -88,13 +88,13 @@ class Recorder:
 
 
 class RecordedSqlite(SqliteBackend):
-    def connect(self) -> Connection:
-        return recording(super().connect())
+    def open_connection(self) -> Connection:
+        return recording(super().open_connection())
 
 
 class RecordedPostgres(PostgresBackend):
-    def connect(self) -> Connection:
-        return recording(super().connect())
+    def open_connection(self) -> Connection:
+        return recording(super().open_connection())
 
 
 TEXTS: set[str] = set()
@@ -112,7 +112,7 @@ def recorded(request: pytest.FixtureRequest, tmp_path: Path) -> Backend:
     url = request.getfixturevalue("postgres_url") if request.param == "postgresql" else ""
     backend: Backend = RecordedPostgres(url) if url else RecordedSqlite(str(tmp_path))
     store = SqlStore(backend)
-    store.prepare()
+    store.open_database()
     store.close()
     TEXTS.clear()
     return backend
@@ -144,10 +144,10 @@ def test_no_text_becomes_part_of_a_statement(recorded: Backend) -> None:
     def name() -> str:
         return HOSTILE[:60] + "".join(chance.choices(WORDS, k=8))
 
-    store, books, gpus = SqlStore(backend), SqlBooks(backend), SqlGpus(backend)
+    store, books, gpus = SqlStore(backend), SqlAuditLog(backend), SqlGpuLedger(backend)
     for number in range(20):
         n = name()
-        store.lead(n, at())
+        store.take_lead(n, at())
         store.commit(
             Batch(
                 at=at(number),
@@ -160,30 +160,35 @@ def test_no_text_becomes_part_of_a_statement(recorded: Backend) -> None:
                 samples={n: (Sample(n, n, 1.0),)},
             )
         )
-        first, second, *_ = store.outbox()
+        first, second, *_ = store.read_outbox()
         store.failed([replace(first, error=n)])
         store.sent([first], at(number), Receipt(n, (n,)))
         store.dropped([second], at(number), n)
-        store.silence(Silence(id=n, match=Match(check=[n]), starts=1, ends=at(9).wall, who=n))
-        store.acknowledge(Ack(alert=n, at=at(), who=n))
-        assert store.memory(n) == {n: n}
-        assert store.samples(n, n, n, 0) == [(at(number), 1.0)]
-        assert len(store.deliveries(n)) == 2
-        assert store.history(alert=n)[0].id == n
+        store.put_silence(Silence(id=n, match=Match(check=[n]), starts=1, ends=at(9).wall, who=n))
+        store.put_ack(Ack(alert=n, at=at(), who=n))
+        assert store.read_memory(n) == {n: n}
+        assert store.read_samples(n, n, n, 0) == [(at(number), 1.0)]
+        assert len(store.read_deliveries(n)) == 2
+        assert store.read_transitions(alert=n)[0].id == n
         write(books, record(n, n))
-        books.conclude(record(n, n))
-        books.observe([replace(DRAINED, name=n, reason=n)], at(number))
-        books.switch(n, Switch(since=at(), seconds=None, why=n, by=n))
-        books.switch(n, None)
-        gpus.see([Sighting(uuid=n, node=n, slot=n)], at(number))
-        gpus.see([Sighting(uuid=n, node=n + "2", slot=n)], at(number + 1))
-        gpus.record([GpuEvent(id=n, subject=n, what="xid 79", at=at(number), node=n, text=n)])
-        gpus.mark(n, "lemon", n, n, at(number))
-        gpus.forget(n, [n, "xid 79"], 0, n, n, at(number))
-        read = (books.records(n), books.readings(n), gpus.entries(n + "2"), gpus.events(n))
-        assert all([*read, gpus.entry(n), gpus.stays(n), gpus.standings(at(number))])
+        books.record_outcome(record(n, n))
+        books.record_readings([replace(DRAINED, name=n, reason=n)], at(number))
+        books.set_switch(n, ActionSwitch(since=at(), seconds=None, why=n, by=n))
+        books.set_switch(n, None)
+        gpus.record_sightings([GpuSighting(uuid=n, node=n, slot=n)], at(number))
+        gpus.record_sightings([GpuSighting(uuid=n, node=n + "2", slot=n)], at(number + 1))
+        gpus.add_events([GpuEvent(id=n, subject=n, what="xid 79", at=at(number), node=n, text=n)])
+        gpus.set_mark(n, "lemon", n, n, at(number))
+        gpus.forget_events(n, [n, "xid 79"], 0, n, n, at(number))
+        read = (
+            books.records(n),
+            books.readings(n),
+            gpus.read_entries(n + "2"),
+            gpus.read_events(n),
+        )
+        assert all([*read, gpus.read_entry(n), gpus.read_stays(n), gpus.read_standings(at(number))])
     for place in (store, books, gpus):
-        place.prune(at(500 * DAY))
+        place.prune(at(500 * DAY_S))
         place.close()
     begin = {"BEGIN", "BEGIN IMMEDIATE"} if backend.dialect == "sqlite" else set()
     assert TEXTS - begin <= {getattr(s, backend.dialect) for s in STATEMENTS.values()}
@@ -193,7 +198,7 @@ def test_no_text_becomes_part_of_a_statement(recorded: Backend) -> None:
 def test_every_statement_is_understood(tmp_path: Path) -> None:
     """By SQLite as it is here, without running it."""
     store = SqlStore(SqliteBackend(str(tmp_path)))
-    store.prepare()
+    store.open_database()
     store.close()
     connection = sqlite3.connect(tmp_path / "sentinel.db")
     for name, statement in STATEMENTS.items():

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from sentinel.core.errors import StoreError
 from sentinel.store.opening import open_store
 from sentinel.store.postgres import PostgresBackend
-from sentinel.store.spare import places
+from sentinel.store.spare_journals import make_spare_journals
 from sentinel.store.url import DatabaseUrl
 from tests.store.nouns import at
 
@@ -26,10 +26,10 @@ journal is a digest; `place`, for messages; `connect`, the parameters of libpq."
 @pytest.mark.parametrize("url", AS_BEFORE)
 def test_an_address_is_rendered_and_taken_as_before(url: str) -> None:
     """An upgrade during an outage finds its journal again, and its server."""
-    before, parsed = AS_BEFORE[url], DatabaseUrl.parse(url)
+    before, parsed = AS_BEFORE[url], DatabaseUrl.parse_url(url)
     without_lease = {name: v for name, v in parsed.query.items() if name != "lease"}
-    arguments = replace(parsed, query=without_lease).connection_arguments()
-    assert (parsed.render(), parsed.place(), arguments) == (
+    arguments = replace(parsed, query=without_lease).get_connection_arguments()
+    assert (parsed.render_url(), parsed.render_place(), arguments) == (
         before["named"],
         before["place"],
         before["connect"],
@@ -46,8 +46,8 @@ def test_an_address_is_rendered_and_taken_as_before(url: str) -> None:
 def test_the_journal_of_an_outage_keeps_its_name(url: str, name: str, tmp_path: Path) -> None:
     """As the program at commit d826494 named it; it does not change with the password."""
     for address in (url, url.replace("p%40ss", "other")):
-        rendered = DatabaseUrl.parse(address).render()
-        spare = places(rendered, str(tmp_path), beside=None, patience=0)
+        rendered = DatabaseUrl.parse_url(address).render_url()
+        spare = make_spare_journals(rendered, str(tmp_path), beside=None, patience=0)
         assert spare._elsewhere[0].journal.path == str(tmp_path / name)
         assert name == "journal-" + blake2b(rendered.encode(), digest_size=6).hexdigest()
 

@@ -12,12 +12,12 @@ from sentinel.core.errors import StoreBusy
 from sentinel.core.model import Batch, Sample
 from sentinel.store import statements
 from sentinel.store.backend import Backend
-from sentinel.store.buffered import Buffered
-from sentinel.store.lease import this_process
+from sentinel.store.buffered import BufferedStore
+from sentinel.store.lease import name_this_process
 from sentinel.store.memory import MemoryStore
 from sentinel.store.opening import open_store
 from sentinel.store.postgres import PostgresBackend
-from sentinel.store.session import Session
+from sentinel.store.session import DatabaseSession
 from sentinel.store.sql import SqlStore
 from sentinel.store.sqlite import SqliteBackend
 from tests.store.nouns import alert, at, outgoing, transition
@@ -37,8 +37,8 @@ def batch(number: int) -> Batch:
 
 def commit(store: Store, count: int, told: IO[str]) -> None:
     """Batches without end, each reported once it is written."""
-    store.lead(this_process("worker"), at())
-    number = store.memory("count").get("value", 0)
+    store.take_lead(name_this_process("worker"), at())
+    number = store.read_memory("count").get("value", 0)
     while True:
         number += 1
         store.commit(batch(number))
@@ -49,18 +49,18 @@ def increment(store: Store, count: int, told: IO[str]) -> None:
     """Lead, add one, give up the lead; `count` times."""
     for _ in range(count):
         _lead(store)
-        value = store.memory("count").get("value", 0) + 1
+        value = store.read_memory("count").get("value", 0) + 1
         store.commit(Batch(at=at(), memory={"count": {"value": value}}))
-        store.release()
+        store.release_lead()
         print(value, file=told, flush=True)
 
 
 def number(backend: Backend, count: int, told: IO[str]) -> None:
     """Count up in transactions of one session, without leading."""
-    session = Session(backend)
+    session = DatabaseSession(backend)
     for _ in range(count):
-        with session.writing() as connection:
-            value = connection.one(statements.TOKEN)[1] + 1
+        with session.write_transaction() as connection:
+            value = connection.fetch_one(statements.LEADER_TOKEN)[1] + 1
             connection.run(statements.NOTE_LAST_SEQ, {"seq": value})
         print(value, file=told, flush=True)
 
@@ -69,7 +69,7 @@ def _lead(store: Store) -> None:
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         try:
-            store.lead(this_process("worker"), at())
+            store.take_lead(name_this_process("worker"), at())
             return
         except StoreBusy:
             time.sleep(0.001)
@@ -82,7 +82,7 @@ TASKS: dict[str, Callable[[Store, int, IO[str]], None]] = {"commit": commit, "in
 def _opened(state: str) -> Store:
     if not state.startswith("network:"):
         return open_store(state, at()).store
-    return Buffered(SqlStore(_backend(state)), MemoryStore())
+    return BufferedStore(SqlStore(_backend(state)), MemoryStore())
 
 
 def _backend(state: str) -> Backend:

@@ -10,8 +10,14 @@ import pytest
 
 from sentinel.core.errors import CannotTell
 from sentinel.user_files import identity, program
-from sentinel.user_files.files import Files
-from sentinel.user_files.identity import Denied, Request, acting_as, find_user, rights
+from sentinel.user_files.files import UserFiles
+from sentinel.user_files.identity import (
+    OpenDenied,
+    RightsRequest,
+    acting_as,
+    decide_rights,
+    find_user,
+)
 from sentinel.user_files.whose import Whose
 from tests.user_files.places import (
     ALICE,
@@ -46,7 +52,7 @@ def text_read(path: Path, **request: object) -> str:
     """What is read in this very process, or why nothing is."""
     asked = {"do": "read", "path": str(path), "user": "", "literal": False, "owned": False,
              "start": 0, "most": 99, "inode": "", **request}  # fmt: skip
-    told, data = program.answer(asked)
+    told, data = program.answer_request(asked)
     return told.get("error") or data.decode()
 
 
@@ -55,14 +61,14 @@ def text_read(path: Path, **request: object) -> str:
 )
 def test_whom_this_host_does_not_know_nobody_becomes(user: str) -> None:
     """The last number is "no change" to setreuid(2); a superscript two is a digit to Python."""
-    with pytest.raises(Denied, match="knows no user"):
+    with pytest.raises(OpenDenied, match="knows no user"):
         find_user(user)
 
 
 def test_an_unknown_user_s_file_is_not_read(tmp_path: Path) -> None:
     (tmp_path / "log").write_text("x")
     with pytest.raises(CannotTell, match="this host knows no user 'nobody here'"):
-        Files(5.0, 5.0, {}).tail(str(tmp_path / "log"), 9, Whose(user="nobody here"))
+        UserFiles(5.0, 5.0, {}).read_tail(str(tmp_path / "log"), 9, Whose(user="nobody here"))
 
 
 def test_one_s_own_file_is_read_by_name_and_by_uid(tmp_path: Path) -> None:
@@ -70,7 +76,7 @@ def test_one_s_own_file_is_read_by_name_and_by_uid(tmp_path: Path) -> None:
     for user in (ME, str(os.geteuid())):
         for owned in (False, True):
             whose = Whose(user=user, owned=owned)
-            assert Files(5.0, 5.0, {}).tail(str(tmp_path / "log"), 9, whose) == "mine\n"
+            assert UserFiles(5.0, 5.0, {}).read_tail(str(tmp_path / "log"), 9, whose) == "mine\n"
 
 
 @pytest.mark.root
@@ -78,7 +84,7 @@ def test_root_has_a_user_s_rights_for_a_moment_only() -> None:
     """No capability is left meanwhile, and all of root's come back, also after an error."""
     before = _effective()
     with acting_as(find_user(str(MALLORY))):
-        assert (os.geteuid(), os.getegid(), os.getgroups()) == (MALLORY, identity.NOBODY, [])
+        assert (os.geteuid(), os.getegid(), os.getgroups()) == (MALLORY, identity.NOBODY_UID, [])
         assert int(_effective(), 16) == 0
     with pytest.raises(ZeroDivisionError), acting_as(find_user(str(MALLORY))):
         raise ZeroDivisionError
@@ -108,11 +114,11 @@ def test_a_path_that_is_written_out_is_read_as_who_could_change_it(
     with shared_folder() as base:
         folder = folder_of(owner, base / "logs", mode)
         log = file_of(ALICE, folder / "log")
-        may = rights(Request("", literal=True, owned=False), str(log))
+        may = decide_rights(RightsRequest("", literal=True, owned=False), str(log))
         names = {"root": "", "alice": str(ALICE), "mallory": str(MALLORY)}
-        assert may.name == names.get(read, pwd.getpwuid(identity.NOBODY).pw_name)
-        with_job = rights(Request(str(MALLORY), literal=True, owned=False), str(log))
-        assert with_job.name == ("" if read == "root" else str(MALLORY))
+        assert may.become_name == names.get(read, pwd.getpwuid(identity.NOBODY_UID).pw_name)
+        with_job = decide_rights(RightsRequest(str(MALLORY), literal=True, owned=False), str(log))
+        assert with_job.become_name == ("" if read == "root" else str(MALLORY))
 
 
 @pytest.mark.root
@@ -125,7 +131,7 @@ def test_a_link_on_the_way_counts_with_the_folder_that_it_lies_in() -> None:
         (base / "to-user").symlink_to(users / "log")
         (base / "to-root").symlink_to(base / "user/../logs/log")
         (base / "straight").symlink_to("logs/log")
-        ways = {name: rights(Request("", literal=True, owned=False), str(base / name)).name
+        ways = {name: decide_rights(RightsRequest("", literal=True, owned=False), str(base / name)).become_name
                 for name in ("to-user", "to-root", "straight")}  # fmt: skip
     assert ways == {"to-user": str(MALLORY), "to-root": "", "straight": ""}
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from sentinel.core.errors import CannotTell
-from sentinel.user_files.files import Files
+from sentinel.user_files.files import UserFiles
 from sentinel.user_files.session import shared_reader
 from sentinel.user_files.whose import Whose
 from tests.user_files.places import (
@@ -59,16 +59,16 @@ def world() -> Iterator[World]:
 
 def everything(path: str, whose: Whose) -> str:
     """All that can be asked about a path, as one text; errors too, for they are shown to people."""
-    files = Files(5.0, 60.0, {})
+    files = UserFiles(5.0, 60.0, {})
     folder = os.path.dirname(path)
     asked: list[Callable[[], object]] = [
-        lambda: files.tail(path, 99, whose),
-        lambda: files.read(path, 0, 99, whose)[1],
-        lambda: files.newest(path + "*", whose),
-        lambda: files.tail(files.newest(f"{path}*", whose) or path, 99, whose),
-        lambda: files.entries(path, whose, 10),
-        lambda: files.entries(folder, whose, 100) and "",
-        lambda: files.total(path, whose) and "",
+        lambda: files.read_tail(path, 99, whose),
+        lambda: files.read_file(path, 0, 99, whose)[1],
+        lambda: files.find_newest(path + "*", whose),
+        lambda: files.read_tail(files.find_newest(f"{path}*", whose) or path, 99, whose),
+        lambda: files.list_entries(path, whose, 10),
+        lambda: files.list_entries(folder, whose, 100) and "",
+        lambda: files.sum_sizes(path, whose) and "",
     ]
     said = []
     for ask in asked:
@@ -199,31 +199,31 @@ def test_a_folder_that_becomes_a_link_is_not_listed(world: World) -> None:
     folder_of(MALLORY, away)
     folder.symlink_to(away)
     with flipping(folder, [away, world.alices, world.roots]) as count:
-        files, whose = Files(5.0, 60.0, {}), Whose(user=USER)
+        files, whose = UserFiles(5.0, 60.0, {}), Whose(user=USER)
         for _ in range(60):
             with suppress(CannotTell):
-                assert files.entries(str(folder), whose, 10) == {}
+                assert files.list_entries(str(folder), whose, 10) == {}
             with suppress(CannotTell):
-                assert files.newest(f"{folder}/*", whose) == ""
+                assert files.find_newest(f"{folder}/*", whose) == ""
             with suppress(CannotTell):
-                assert files.total(str(folder), whose)[0] == 0
+                assert files.sum_sizes(str(folder), whose)[0] == 0
     assert count[0] > 100
 
 
 @pytest.mark.parametrize("change", ["truncated", "replaced", "sparse"])
 def test_a_file_that_changes_while_it_is_read_costs_no_more(world: World, change: str) -> None:
     """At most what was asked for comes back, and another file is named as such."""
-    files, whose = Files(5.0, 60.0, {}), Whose(user=USER, owned=True)
-    found = files.status(str(world.own), whose)
+    files, whose = UserFiles(5.0, 60.0, {}), Whose(user=USER, owned=True)
+    found = files.file_status(str(world.own), whose)
     assert found
     if change == "replaced":
         file_of(MALLORY, world.mine / "new", "other\n").replace(world.own)
         with pytest.raises(CannotTell, match="another file took its place"):
-            files.read(str(world.own), 0, 99, whose, found.inode)
+            files.read_file(str(world.own), 0, 99, whose, found.inode)
         return
     os.truncate(world.own, 0 if change == "truncated" else 2**40)
-    _, data = files.read(str(world.own), 0, 2**20, whose, found.inode)
-    _, end = files.read(str(world.own), -1, 2**20, whose, found.inode)
+    _, data = files.read_file(str(world.own), 0, 2**20, whose, found.inode)
+    _, end = files.read_file(str(world.own), -1, 2**20, whose, found.inode)
     assert len(data) == len(end) == (0 if change == "truncated" else 2**20)
 
 
@@ -237,7 +237,7 @@ def test_groups_of_the_user_count(world: World) -> None:
         pytest.skip("no user of this machine has a supplementary group")
     log = file_of(0, world.mine.parent / "group.log", "of the group\n", 0o640)
     os.chown(log, 0, group)
-    files = Files(5.0, 60.0, {})
-    assert files.tail(str(log), 99, Whose(user=member.pw_name)) == "of the group\n"
+    files = UserFiles(5.0, 60.0, {})
+    assert files.read_tail(str(log), 99, Whose(user=member.pw_name)) == "of the group\n"
     with pytest.raises(CannotTell, match=f"as {USER}: Permission denied"):
-        files.tail(str(log), 99, Whose(user=USER))
+        files.read_tail(str(log), 99, Whose(user=USER))

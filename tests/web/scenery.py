@@ -8,25 +8,25 @@ from msgspec import to_builtins
 from msgspec.structs import replace
 
 from sentinel.alerting.state import Store
-from sentinel.core.actions import ActionRecord, Outcome
-from sentinel.core.clock import Instant, shifted
+from sentinel.core.actions import ActionOutcome, ActionRecord
+from sentinel.core.clock import Instant, shift_instant
 from sentinel.core.cluster import Node
-from sentinel.core.gpu_ledger import GpuEvent, Sighting
+from sentinel.core.gpu_ledger import GpuEvent, GpuSighting
 from sentinel.core.model import (
     Alert,
     Batch,
+    CheckRun,
     Key,
     Notification,
     Outgoing,
-    Run,
     Sample,
     Status,
     Transition,
 )
-from sentinel.core.settings import CheckConfig, Common
+from sentinel.core.settings import CheckCommon, CheckConfig
 from sentinel.status import last_seen
-from sentinel.status.collect import Surroundings, gather
-from sentinel.status.last_seen import CheckLook, NodeLook, Shown, Work, grouped
+from sentinel.status.collect import StatusSettings, read_status_inputs
+from sentinel.status.last_seen import CheckLook, NodeLook, PlacedJob, ShownFinding, group_nodes
 from sentinel.status.types import Facts
 from sentinel.store.memory import MemoryStore
 from sentinel.testing import START
@@ -51,7 +51,7 @@ class Records:
 
 
 def config(name: str, kind: str, every: float = 60.0) -> CheckConfig:
-    return CheckConfig(name=name, common=Common(kind=kind), plugin=CHECKS.load(kind))
+    return CheckConfig(name=name, common=CheckCommon(kind=kind), plugin=CHECKS.load_kind(kind))
 
 
 def next_run(check: CheckConfig, last: Instant | None, now: Instant, zone: Any) -> datetime:
@@ -61,15 +61,17 @@ def next_run(check: CheckConfig, last: Instant | None, now: Instant, zone: Any) 
 
 def ledger() -> MemoryGpus:
     """A GPU that fell off the bus and failed its diagnosis, one that moved there, a bad node."""
-    made, began = MemoryGpus(), shifted(START, -HOUR)
+    made, began = MemoryGpus(), shift_instant(START, -HOUR)
     for slot, node in ((0, "gpu00003"), (1, "gpu00003"), (0, "gpu00007")):
         uuid, model = f"GPU-{slot}-{node}", "NVIDIA H100 80GB HBM3"
-        made.see([Sighting(uuid=uuid, node=node, slot=f"0000:{slot}a:00.0", model=model)], began)
+        made.record_sightings(
+            [GpuSighting(uuid=uuid, node=node, slot=f"0000:{slot}a:00.0", model=model)], began
+        )
     for number, (subject, what, text) in enumerate(HAPPENED):
-        node, at = "gpu00003", shifted(START, 60.0 * number - HOUR)
+        node, at = "gpu00003", shift_instant(START, 60.0 * number - HOUR)
         if what == "drained":
-            at = shifted(at, -3 * 86_400.0)
-        made.record(
+            at = shift_instant(at, -3 * 86_400.0)
+        made.add_events(
             [GpuEvent(id=str(number), subject=subject, what=what, at=at, node=node, text=text)]
         )
     return made
@@ -84,8 +86,8 @@ HAPPENED = (
 )
 
 
-def around(kinds: Mapping[str, str] = KINDS, *records: ActionRecord, **more: Any) -> Surroundings:
-    return Surroundings(
+def around(kinds: Mapping[str, str] = KINDS, *records: ActionRecord, **more: Any) -> StatusSettings:
+    return StatusSettings(
         checks=tuple(config(n, k) for n, k in kinds.items()),
         cluster="h100-prod",
         zone=timezone.utc,
@@ -96,7 +98,7 @@ def around(kinds: Mapping[str, str] = KINDS, *records: ActionRecord, **more: Any
 
 
 def alert(number: int, subject: str, status: Status = Status.CRITICAL, **more: Any) -> Alert:
-    began = shifted(START, -60.0 * (number + 1))
+    began = shift_instant(START, -60.0 * (number + 1))
     known: dict[str, Any] = {
         "key": Key("h100-prod", "drained", subject),
         "kind": "drained",
@@ -135,7 +137,7 @@ def night() -> list[Alert]:
     return made
 
 
-def disk() -> Shown:
+def disk() -> ShownFinding:
     values = {
         "used_percent": 87.5,
         "free_bytes": 12e12,
@@ -145,18 +147,20 @@ def disk() -> Shown:
         "full_in_early_s": 30_000.0,
         "full_in_late_s": 50_000.0,
     }
-    return Shown(subject="/scratch", status=Status.WARNING, summary="87.5% used", values=values)
+    return ShownFinding(
+        subject="/scratch", status=Status.WARNING, summary="87.5% used", values=values
+    )
 
 
-def training() -> Shown:
+def training() -> ShownFinding:
     values = {"running": 1, "queued": 2}
-    return Shown(subject="llm-10b", status=Status.OK, summary="runs", values=values)
+    return ShownFinding(subject="llm-10b", status=Status.OK, summary="runs", values=values)
 
 
-def progress() -> Shown:
+def progress() -> ShownFinding:
     values = {"progress": 79_400.0, "quiet_seconds": 12.0, "limit_seconds": 1200.0, "job": "4711"}
     summary = "step 79400, 12s ago"
-    return Shown(subject="llm-10b", status=Status.OK, summary=summary, values=values)
+    return ShownFinding(subject="llm-10b", status=Status.OK, summary=summary, values=values)
 
 
 def nodes(count: int = 40) -> list[Node]:
@@ -188,8 +192,8 @@ def record(number: int = 0, node: str = "gpu00003") -> ActionRecord:
         target=node,
         reason="its processes have ended",
         by="drained",
-        at=shifted(START, -600),
-        outcome=Outcome.DONE,
+        at=shift_instant(START, -600),
+        outcome=ActionOutcome.DONE,
         commands=(("scontrol", "update", f"NodeName={node}", "State=UNDRAIN"),),
         evidence={"processes": "none"},
     )
@@ -202,8 +206,8 @@ def stacks() -> ActionRecord:
         target="4711",
         reason="hang: no new step for 20m",
         by="progress",
-        at=shifted(START, -300),
-        outcome=Outcome.DONE,
+        at=shift_instant(START, -300),
+        outcome=ActionOutcome.DONE,
         detail="rank 37 (gpu00007) in load_batch (train.py:11); 63 ranks in all_reduce",
     )
 
@@ -214,7 +218,7 @@ def store(
     """A state in memory with all that was seen last and the last hour of samples."""
     made = MemoryStore()
     fill(made, alerts, count, jobs)
-    made.lead("lab pid 1", START)
+    made.take_lead("lab pid 1", START)
     return made
 
 
@@ -222,10 +226,10 @@ def fill(
     made: Store, alerts: Sequence[Alert], count: int, jobs: Mapping[str, int] | None = None
 ) -> None:
     """Write it into any state."""
-    made.lead("lab pid 1", START)
+    made.take_lead("lab pid 1", START)
     seen = {"scratch": disk(), "training": training(), "progress": progress()}
     for minute in range(60):
-        at = shifted(START, -60.0 * (60 - minute))
+        at = shift_instant(START, -60.0 * (60 - minute))
         samples = {
             "scratch": (
                 Sample("/scratch", "used_percent", 80 + minute / 8),
@@ -235,16 +239,16 @@ def fill(
         }
         made.commit(Batch(at=at, samples=samples))
     memory = {
-        last_seen.key(name): to_builtins(CheckLook(at=START, findings=(f,)))
+        last_seen.make_check_key(name): to_builtins(CheckLook(at=START, findings=(f,)))
         for name, f in seen.items()
     }
-    memory[last_seen.NODES] = to_builtins(
+    memory[last_seen.NODES_KEY] = to_builtins(
         NodeLook(
             at=START,
-            groups=grouped(nodes(count)),
+            groups=group_nodes(nodes(count)),
             jobs=jobs or {"RUNNING": 3, "PENDING": 4},
             gpus={"8": f"gpu[00000-{count - 1:05}]"},
-            work=(Work(id="4711", name="llm-10b", user="ann", nodes="gpu[00000-00007]"),),
+            work=(PlacedJob(id="4711", name="llm-10b", user="ann", nodes="gpu[00000-00007]"),),
         )
     )
     made.commit(
@@ -257,18 +261,18 @@ def fill(
             outbox=(_outgoing(alerts[0]),) if alerts else (),
         )
     )
-    made.release()
+    made.release_lead()
 
 
 def big() -> MemoryStore:
     """A site of 500 nodes with 3,000 GPUs at night: three hundred alerts, 18 trainings that are dead, ten
     file systems with what lies below one, and two weeks of numbers."""
     state = store(night(), 500)
-    state.lead("lab pid 1", START)
+    state.take_lead("lab pid 1", START)
     dead = [_dead(n) for n in range(18)]
     fill_up = [replace(disk(), subject=f"/scratch{n}") for n in range(1, 10)]
     below = [
-        Shown(
+        ShownFinding(
             subject=f"/scratch user user{n}",
             status=Status.OK,
             summary=f"{n + 1} TB used",
@@ -278,17 +282,17 @@ def big() -> MemoryStore:
     ]
     seen = {"training": dead, "scratch": [disk(), *fill_up, *below], "progress": [progress()]}
     memory = {
-        last_seen.key(name): to_builtins(CheckLook(at=START, findings=tuple(found)))
+        last_seen.make_check_key(name): to_builtins(CheckLook(at=START, findings=tuple(found)))
         for name, found in seen.items()
     }
     work = tuple(
-        Work(id=str(4700 + n), name=f"llm-{n}b", user=f"user{n}", nodes=f"gpu[{n * 8:05}-{n * 8 + 7:05}]")
+        PlacedJob(id=str(4700 + n), name=f"llm-{n}b", user=f"user{n}", nodes=f"gpu[{n * 8:05}-{n * 8 + 7:05}]")
         for n in range(50)
     )  # fmt: skip
-    memory[last_seen.NODES] = to_builtins(
+    memory[last_seen.NODES_KEY] = to_builtins(
         NodeLook(
             at=START,
-            groups=grouped(nodes(500)),
+            groups=group_nodes(nodes(500)),
             jobs={"RUNNING": 50, "PENDING": 411},
             gpus={"6": "gpu[00000-00499]"},
             work=work,
@@ -307,16 +311,16 @@ def big() -> MemoryStore:
                 Sample("llm-10b", "grad_norm", 0.4 + n % 7 / 30),
             ),
         }
-        state.commit(Batch(at=shifted(START, -back), samples=samples))
-    state.release()
+        state.commit(Batch(at=shift_instant(START, -back), samples=samples))
+    state.release_lead()
     return state
 
 
-def _dead(number: int) -> Shown:
+def _dead(number: int) -> ShownFinding:
     name, job = f"user{number}", str(4700 + number)
     words = f"job {job} FAILED (exit 1) after 3 restarts on gpu00001, see its log"
     values = {"running": 0, "queued": 0, "job": job}
-    return Shown(
+    return ShownFinding(
         subject=f"{name}/llm",
         status=Status.CRITICAL,
         summary=words,
@@ -326,27 +330,29 @@ def _dead(number: int) -> Shown:
 
 
 def scene(alerts: Sequence[Alert] = (), count: int = 40) -> Facts:
-    from sentinel.status.view_model import facts
+    from sentinel.status.view_model import build_facts
 
-    return facts(gather(store(alerts, count), around(KINDS, record()), START))
+    return build_facts(read_status_inputs(store(alerts, count), around(KINDS, record()), START))
 
 
-def looked(found: Mapping[str, tuple[Any, Sequence[Shown]]], after: float = 0.0) -> Facts:
+def looked(found: Mapping[str, tuple[Any, Sequence[ShownFinding]]], after: float = 0.0) -> Facts:
     """Facts of what these checks saw so many seconds ago: by name the kind, and its findings."""
-    from sentinel.status.view_model import facts
+    from sentinel.status.view_model import build_facts
 
     state = MemoryStore()
-    state.lead("x", START)
+    state.take_lead("x", START)
     looks = {
-        last_seen.key(name): to_builtins(CheckLook(at=START, findings=tuple(findings)))
+        last_seen.make_check_key(name): to_builtins(CheckLook(at=START, findings=tuple(findings)))
         for name, (_, findings) in found.items()
     }
     state.commit(Batch(at=START, memory=looks))
     checks = tuple(
-        CheckConfig(name=name, common=Common(kind="x"), plugin=kind)
+        CheckConfig(name=name, common=CheckCommon(kind="x"), plugin=kind)
         for name, (kind, _) in found.items()
     )
-    return facts(gather(state, replace(around({}), checks=checks), shifted(START, after)))
+    return build_facts(
+        read_status_inputs(state, replace(around({}), checks=checks), shift_instant(START, after))
+    )
 
 
 def _fired(a: Alert) -> Transition:
@@ -364,8 +370,10 @@ def _fired(a: Alert) -> Transition:
     )
 
 
-def _run(name: str, kind: str) -> Run:
-    return Run(check=name, kind=kind, at=START, status=Status.OK, summary="all ok", duration=0.0125)
+def _run(name: str, kind: str) -> CheckRun:
+    return CheckRun(
+        check=name, kind=kind, at=START, status=Status.OK, summary="all ok", duration=0.0125
+    )
 
 
 def _outgoing(a: Alert) -> Outgoing:
@@ -374,7 +382,7 @@ def _outgoing(a: Alert) -> Outgoing:
         severity=a.severity, status=a.status, reason="firing", summary=a.summary, since="",
         key=f"{a.id}-1", alert=a.id,
     )  # fmt: skip
-    created = shifted(START, -90)
+    created = shift_instant(START, -90)
     return Outgoing(
         seq=1, channel="oncall", notification=note, created=created, attempts=2, error="421 try"
     )

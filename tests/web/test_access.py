@@ -3,7 +3,7 @@ what it answers to whom."""
 
 import pytest
 
-from sentinel.web.server import Server
+from sentinel.web.server import WebServer
 from tests.web.proof import of, program
 from tests.web.stage import Stage
 from tests.web.test_privacy import CONTENT, SECRETS, site
@@ -95,7 +95,7 @@ GET /static/{digest}/{name} | 200 - | 200 - | 200 - | 200 - | 200 - | 200 - | 20
 it, `name` where only that it is there, `-` where neither."""
 
 
-def addresses(server: Server) -> list[tuple[str, str]]:
+def addresses(server: WebServer) -> list[tuple[str, str]]:
     """Method and route of all that is served."""
     routes = server._runner.app.router.routes()
     named = {(r.method, r.resource.canonical) for r in routes if r.resource}

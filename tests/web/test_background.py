@@ -7,12 +7,12 @@ import threading
 
 import pytest
 
-from sentinel.web.background import Aside
+from sentinel.web.background import BackgroundReader
 
 HANGS = """
 import asyncio, threading
-from sentinel.web.background import Aside
-async def main(): print(await Aside(0.1).read(threading.Event().wait))
+from sentinel.web.background import BackgroundReader
+async def main(): print(await BackgroundReader(0.1).read_in_time(threading.Event().wait))
 asyncio.run(main())
 """
 
@@ -22,13 +22,13 @@ def test_one_that_hangs_is_not_waited_for_and_not_joined_by_others() -> None:
     comes_back = threading.Event()
 
     async def story() -> list[object]:
-        aside = Aside(limit=0.05)
-        first = await aside.read(comes_back.wait)
+        aside = BackgroundReader(limit=0.05)
+        first = await aside.read_in_time(comes_back.wait)
         before = threading.active_count()
-        second = [await aside.read(comes_back.wait) for _ in range(3)]
+        second = [await aside.read_in_time(comes_back.wait) for _ in range(3)]
         assert threading.active_count() == before
         comes_back.set()
-        while (third := await aside.read(lambda: "read")) is None:
+        while (third := await aside.read_in_time(lambda: "read")) is None:
             await asyncio.sleep(0.01)
         return [first, *second, third]
 
@@ -39,10 +39,10 @@ def test_its_error_is_the_readers() -> None:
     """And the next one reads."""
 
     async def story() -> None:
-        aside = Aside()
+        aside = BackgroundReader()
         with pytest.raises(OSError, match="stale"):
-            await aside.read(lambda: open("/nowhere/stale"))  # noqa: SIM115
-        assert await aside.read(lambda: 1) == 1
+            await aside.read_in_time(lambda: open("/nowhere/stale"))  # noqa: SIM115
+        assert await aside.read_in_time(lambda: 1) == 1
 
     asyncio.run(story())
 

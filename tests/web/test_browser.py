@@ -9,10 +9,10 @@ import pytest
 from msgspec import to_builtins
 from playwright.sync_api import Browser, Locator
 
-from sentinel.core.clock import shifted
+from sentinel.core.clock import shift_instant
 from sentinel.core.cluster import Node
 from sentinel.core.model import Batch, Sample, Status
-from sentinel.status.last_seen import NODES, NodeLook, grouped
+from sentinel.status.last_seen import NODES_KEY, NodeLook, group_nodes
 from sentinel.testing import START
 from tests.channels.samples import HOSTILE
 from tests.lab.waiting import wait_until
@@ -55,7 +55,7 @@ def test_an_alert_is_seen_within_two_seconds_answered_and_gone(chromium: Browser
         v.page.goto(s.url)
         v.page.get_by_text("live", exact=True).wait_for(timeout=5000)
         s.fire.status = Status.CRITICAL
-        s.do(s.engine.check("late"))
+        s.do(s.engine.run_check("late"))
         row = v.page.locator("#alerts a", has_text="late /late")
         row.wait_for(timeout=2000)  # seen; the page behind it may take a busy machine longer
         row.click()
@@ -67,7 +67,7 @@ def test_an_alert_is_seen_within_two_seconds_answered_and_gone(chromium: Browser
         with v.page.expect_response(
             lambda r: r.request.method == "GET" and "/alerts/" in r.url
         ) as got:
-            s.do(s.engine.check("late"))
+            s.do(s.engine.run_check("late"))
         assert got.value.status == 200
 
         v.page.fill("#who", "Ann")
@@ -77,7 +77,7 @@ def test_an_alert_is_seen_within_two_seconds_answered_and_gone(chromium: Browser
         assert [a.who for a in s.orders()[0]] == ["Ann (the status page)"]
 
         s.fire.status = Status.OK
-        s.do(s.engine.check("late"))
+        s.do(s.engine.run_check("late"))
         v.page.get_by_text("This alert does not fire any more").wait_for(timeout=3000)
         assert [f for f in v.faults if "403" not in f] == []
 
@@ -243,14 +243,16 @@ def test_the_machine_room_tells_a_node_to_keyboard_and_pointer(chromium: Browser
 def test_odd_input_breaks_no_page(chromium: Browser) -> None:
     """A rack of 2,000 nodes, a name of 255 characters, numbers that are none; on a phone."""
     long, state = "x" * 255, store([alert(1, "x" * 255)], 40)
-    state.lead("lab pid 1", START)
+    state.take_lead("lab pid 1", START)
     nodes = [Node(name=name, state="IDLE") for name in (long, *(f"n{n}" for n in range(2000)))]
-    look = NodeLook(at=START, groups=grouped(nodes), racks={"leaf": "n[0-1999]"}, gpus={"8": long})
+    look = NodeLook(
+        at=START, groups=group_nodes(nodes), racks={"leaf": "n[0-1999]"}, gpus={"8": long}
+    )
     odd = (inf, nan, -inf, 1e308)
     for n, value in enumerate(odd):
         seen = tuple(Sample("llm-10b", name, value) for name in ("loss", "grad_norm", "progress"))
-        state.commit(Batch(at=shifted(START, -500.0 + n), samples={"progress": seen}))
-    state.commit(Batch(at=START, memory={NODES: to_builtins(look)}))
+        state.commit(Batch(at=shift_instant(START, -500.0 + n), samples={"progress": seen}))
+    state.commit(Batch(at=START, memory={NODES_KEY: to_builtins(look)}))
     with stage(state=state) as s:
         v = Visitor(chromium, viewport={"width": 360, "height": 800})
         v.page.goto(f"{s.url}/nodes")
@@ -281,11 +283,11 @@ def test_an_open_page_finds_its_way_back(chromium: Browser) -> None:
         page.route("**/events", lambda route: route.fulfill(status=502))
         page.route(f"{s.url}/", lambda route: route.fulfill(status=503))
         with page.expect_response(lambda r: r.status == 502, timeout=10_000):
-            s.server._site._events.close()  # type: ignore[union-attr]
+            s.server._site._events.close_streams()  # type: ignore[union-attr]
         page.wait_for_selector("#live:text-matches('^not live: ')", timeout=10_000)
         page.wait_for_selector("#lost:text-matches('^Not live: .* All this is as of ')")
         s.fire.status = Status.CRITICAL
-        s.do(s.engine.check("late"))
+        s.do(s.engine.run_check("late"))
         page.unroute("**/events")
         page.unroute(f"{s.url}/")
         page.wait_for_selector("#alerts a:text('late /late')", timeout=10_000)
@@ -369,7 +371,7 @@ def test_a_page_that_nobody_sees_lets_go_of_its_connection(chromium: Browser) ->
         page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
         wait_until(lambda: not pages, "the page let go", 15)
         s.fire.status = Status.CRITICAL
-        s.do(s.engine.check("late"))
+        s.do(s.engine.run_check("late"))
         page.evaluate(
             "document.hidden = false; document.dispatchEvent(new Event('visibilitychange'))"
         )
@@ -385,7 +387,7 @@ def test_what_is_being_typed_is_not_lost_when_the_page_is_renewed(chromium: Brow
         page.get_by_text("live", exact=True).wait_for(timeout=5000)
         page.fill("#who", "half a na")
         with page.expect_request(lambda r: r.url.endswith("/alerts/00000001"), timeout=5000):
-            s.do(s.engine.check("late"))
+            s.do(s.engine.run_check("late"))
         page.wait_for_timeout(100)
         assert page.input_value("#who") == "half a na"
 
@@ -398,7 +400,7 @@ def test_what_is_selected_to_be_copied_stays_until_it_is_let_go(chromium: Browse
         page.wait_for_selector(LIVE, timeout=5000)
         page.evaluate("getSelection().selectAllChildren(document.querySelector('#alerts td.c'))")
         s.fire.status = Status.CRITICAL
-        s.do(s.engine.check("late"))
+        s.do(s.engine.run_check("late"))
         page.wait_for_selector("#sum :text('2 critical')", timeout=5000)
         assert page.evaluate("getSelection().toString()").strip() == "drained gpu00001"
         assert page.locator("#alerts a:text('late /late')").count() == 0

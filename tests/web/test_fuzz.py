@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sentinel.web.rate_limit import Rate
+from sentinel.web.rate_limit import RequestRateLimiter
 from tests.web.scenery import alert
 from tests.web.stage import TOKEN, stage
 
@@ -20,7 +20,7 @@ MANY = 10**9
 def test_schemathesis_finds_no_fault(tmp_path: Path, cases: int) -> None:
     """No 5xx, no answer that the description does not allow, no method too many, no request
     taken without its token; with and without a body that is right."""
-    limits = (Rate(MANY, MANY), Rate(MANY, MANY))
+    limits = (RequestRateLimiter(MANY, MANY), RequestRateLimiter(MANY, MANY))
     with stage([alert(n, f"gpu{n:05}") for n in range(1, 4)], limits=limits) as s:
         done = subprocess.run(
             [PROGRAM, "run", f"{s.url}/api/v1/openapi.json", "-H", f"Authorization: Bearer {TOKEN}",

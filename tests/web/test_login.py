@@ -97,17 +97,17 @@ def test_a_session_counts_only_for_our_own_pages(shown: Stage, headers: dict[str
 
 def test_a_session_ends_and_a_new_token_ends_all() -> None:
     """Nor is one believed that was made or changed by somebody else."""
-    value = GATE.begun("Ann", 1000.0)
+    value = GATE.make_session_cookie("Ann", 1000.0)
     had = {"Cookie": f"other=1; sentinel_session=x; sentinel_session={value}"}
-    session = GATE.session(had, 1000.0 + 43_199)
+    session = GATE.find_session(had, 1000.0 + 43_199)
     assert session is not None
     assert session.name == "Ann"
-    assert GATE.session(had, 1000.0 + 43_200) is None
-    assert Gate(TOKEN + "2").session(had, 1000.0) is None
-    assert Gate("").session(had, 1000.0) is None
+    assert GATE.find_session(had, 1000.0 + 43_200) is None
+    assert Gate(TOKEN + "2").find_session(had, 1000.0) is None
+    assert Gate("").find_session(had, 1000.0) is None
     for n in range(0, len(value), 7):
         bent = value[:n] + ("A" if value[n] != "A" else "B") + value[n + 1 :]
-        assert GATE.session({"Cookie": f"sentinel_session={bent}"}, 1000.0) is None
+        assert GATE.find_session({"Cookie": f"sentinel_session={bent}"}, 1000.0) is None
 
 
 @pytest.mark.parametrize(
@@ -233,7 +233,7 @@ def test_people_log_in_tick_and_answer(scripts: bool) -> None:
         v.page.get_by_label("drained gpu00001").check()
         v.page.get_by_label("drained gpu00003").check()
         if scripts:
-            s.do(s.engine.check("late"))
+            s.do(s.engine.run_check("late"))
             v.page.wait_for_timeout(1500)
             assert v.axe() == []
         v.page.get_by_text("Answer those that are ticked").click()

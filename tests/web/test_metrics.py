@@ -12,37 +12,37 @@ from msgspec.structs import replace
 from prometheus_client.parser import text_string_to_metric_families
 
 from sentinel.checks import KINDS
-from sentinel.checks.exec import Exec
-from sentinel.checks.fs import Fs
+from sentinel.checks.exec import ExecCheck
+from sentinel.checks.fs import FsCheck
 from sentinel.checks.log import Log
-from sentinel.checks.memory import Memory
-from sentinel.core.clock import shifted
-from sentinel.core.declared import ANY, OWN, Metric
+from sentinel.checks.memory import MemoryCheck
+from sentinel.core.clock import shift_instant
+from sentinel.core.declared import ANY, OWN_METRIC_NAMES, Metric
 from sentinel.core.model import Status
 from sentinel.plugin import Check
-from sentinel.status.collect import gather
-from sentinel.status.last_seen import Shown
-from sentinel.status.metrics import MOST
-from sentinel.status.types import CheckFact, Count, Facts, Vitals
-from sentinel.status.view_model import facts
+from sentinel.status.collect import read_status_inputs
+from sentinel.status.last_seen import ShownFinding
+from sentinel.status.metrics import MAX_SERIES
+from sentinel.status.types import CheckFact, Facts, RequestStats, Vitals
+from sentinel.status.view_model import build_facts
 from sentinel.store.memory import MemoryStore
 from sentinel.testing import START
-from sentinel.web.metrics import LABEL, metrics
-from sentinel.web.textfile import write
+from sentinel.web.metrics import MAX_LABEL_CHARS, render_metrics
+from sentinel.web.textfile import write_textfile
 from sentinel.wiring.app import CHECKS
 from tests.channels.samples import HOSTILE
 from tests.web.scenery import alert, around, disk, looked, progress, scene, store
 
 PLACE = Path(__file__).parents[2] / "config" / "prometheus"
 VITALS = Vitals(
-    lag_s=0.002, started=1.0, slurm={"squeue": Count(requests=3, failures=1, seconds=0.5)}
+    lag_s=0.002, started=1.0, slurm={"squeue": RequestStats(requests=3, failures=1, seconds=0.5)}
 )
 
 
 def families(facts: Facts) -> dict[str, dict[tuple[tuple[str, str], ...], float]]:
     """name -> labels -> value, read as a scraper would; whose it is, which each says, left out."""
     found: dict[str, dict[tuple[tuple[str, str], ...], float]] = {}
-    for family in text_string_to_metric_families(metrics(facts).decode()):
+    for family in text_string_to_metric_families(render_metrics(facts).decode()):
         for sample in family.samples:
             assert sample.labels.pop("cluster") == facts.cluster, sample.name
             labels = tuple(sorted(sample.labels.items()))
@@ -72,7 +72,7 @@ FULL = replace(
 
 def test_promtool_finds_no_fault_with_names_units_and_help() -> None:
     """Prometheus' own conventions, by Prometheus' own tool."""
-    promtool("check", "metrics", text=metrics(FULL))
+    promtool("check", "metrics", text=render_metrics(FULL))
 
 
 def test_every_rule_fires_when_it_should_and_only_then() -> None:
@@ -100,7 +100,7 @@ def test_what_another_cluster_says_bears_its_name() -> None:
     """By the check that asked it."""
     found = scene()
     checks = (CheckFact(name="a", kind="job", status=Status.OK, elsewhere="west"), *found.checks)
-    text = metrics(replace(found, checks=checks)).decode()
+    text = render_metrics(replace(found, checks=checks)).decode()
     whose = {
         sample.labels["check"]: sample.labels["cluster"]
         for family in text_string_to_metric_families(text)
@@ -129,7 +129,7 @@ def test_numbers_are_in_base_units() -> None:
 def test_a_number_that_is_not_known_is_no_series() -> None:
     """0 would be an answer; there is none."""
     unknown = replace(disk(), values={"full_in_s": None, "free_bytes": 0.0})
-    found = families(looked({"scratch": (Fs, [unknown])}))
+    found = families(looked({"scratch": (FsCheck, [unknown])}))
     assert "sentinel_filesystem_full_seconds" not in found
     assert list(found["sentinel_filesystem_free_bytes"].values()) == [0.0]
 
@@ -150,7 +150,7 @@ def test_what_is_not_current_is_no_series() -> None:
 
 
 def facts_at(state: MemoryStore, after: float) -> Facts:
-    return facts(gather(state, around(), shifted(START, after)))
+    return build_facts(read_status_inputs(state, around(), shift_instant(START, after)))
 
 
 def test_nodes_are_counted_by_state_and_class_of_reason() -> None:
@@ -171,35 +171,37 @@ def test_what_only_a_service_knows_is_not_in_a_file_of_a_one_shot() -> None:
 def test_hostile_subjects_stay_inside_their_label(text: str) -> None:
     """Whoever names a path cannot make a series, nor keep the others from being read."""
     hostile = replace(disk(), subject=text.encode("utf-8", "replace").decode())
-    found = families(looked({"scratch": (Fs, [hostile])}))
+    found = families(looked({"scratch": (FsCheck, [hostile])}))
     [labels] = found["sentinel_filesystem_free_bytes"]
-    assert len(dict(labels)["path"]) <= LABEL
+    assert len(dict(labels)["path"]) <= MAX_LABEL_CHARS
 
 
 def test_however_many_subjects_there_are_the_series_are_bounded() -> None:
     """Ten thousand paths make MOST of them; a name that is there twice counts once."""
     many = [replace(disk(), subject=f"/p{n // 2}") for n in range(10_000)]
-    found = families(looked({"scratch": (Fs, many)}))
-    assert len(found["sentinel_filesystem_free_bytes"]) == MOST
+    found = families(looked({"scratch": (FsCheck, many)}))
+    assert len(found["sentinel_filesystem_free_bytes"]) == MAX_SERIES
 
 
 def test_many_nodes_push_no_file_system_out() -> None:
     """Of this host's /tmp something is told, however many nodes another check looks at."""
     nodes = [replace(disk(), subject=f"node-{n}:/tmp") for n in range(250)]
     here = replace(disk(), subject="/tmp")
-    found = families(looked({"nodes": (Fs, nodes), "mem": (Memory, nodes), "tmp": (Fs, [here])}))
+    found = families(
+        looked({"nodes": (FsCheck, nodes), "mem": (MemoryCheck, nodes), "tmp": (FsCheck, [here])})
+    )
     series = found["sentinel_filesystem_free_bytes"]
     assert (("check", "tmp"), ("path", "/tmp")) in series
-    assert len(series) == MOST + 1
+    assert len(series) == MAX_SERIES + 1
 
 
 def test_memory_is_no_file_system() -> None:
     """It has metrics of its own, by node, and no row among the disks."""
     values = {"used_percent": 50.0, "available_bytes": 8e9, "swap_used_percent": None}
-    seen = Shown(
+    seen = ShownFinding(
         subject="memory", status=Status.OK, summary="", values=values, labels={"node": "login1"}
     )
-    facts = looked({"ram": (Memory, [seen])})
+    facts = looked({"ram": (MemoryCheck, [seen])})
     found = families(facts)
     assert facts.disks == ()
     assert not [name for name in found if "filesystem" in name]
@@ -220,7 +222,7 @@ class QueueAge(Check, frozen=True):
 def test_a_plugins_numbers_are_exported_like_ours() -> None:
     """By what it declares, and by nothing else; a name of ours it cannot take."""
     values = {"age_s": 90, "used_percent": 25.0, "free_bytes": 1}
-    seen = Shown(
+    seen = ShownFinding(
         subject="prod", status=Status.OK, summary="", values=values, labels={"user": "ann"}
     )
     facts = looked({"queue": (QueueAge(), [seen]), "foreign": (Check(), [seen])})
@@ -230,12 +232,12 @@ def test_a_plugins_numbers_are_exported_like_ours() -> None:
     assert "sentinel_alerts" not in found
     assert not [name for name in found if "filesystem" in name]
     assert (facts.disks, facts.jobs) == ((), ())
-    promtool("check", "metrics", text=metrics(facts))
+    promtool("check", "metrics", text=render_metrics(facts))
 
 
 def test_what_passes_while_nobody_looks_is_counted() -> None:
     """A quiet training grows quieter, a disk is full sooner; a limit stays what it is."""
-    facts = looked({"log": (Log, [progress()]), "scratch": (Fs, [disk()])}, after=100.0)
+    facts = looked({"log": (Log, [progress()]), "scratch": (FsCheck, [disk()])}, after=100.0)
     where = {"check": "log", "subject": "llm-10b"}
     assert one(facts, "training_quiet_seconds", **where) == 112
     assert one(facts, "training_quiet_limit_seconds", **where) == 1200
@@ -244,8 +246,8 @@ def test_what_passes_while_nobody_looks_is_counted() -> None:
 
 def test_numbers_whose_names_a_plugin_chose_have_them_as_a_label() -> None:
     """A Nagios plugin's performance data; text is no number."""
-    seen = Shown(subject="x", status=Status.OK, summary="", values={"rta": 3, "text": "y"})
-    found = families(looked({"ping": (Exec, [seen])}))
+    seen = ShownFinding(subject="x", status=Status.OK, summary="", values={"rta": 3, "text": "y"})
+    found = families(looked({"ping": (ExecCheck, [seen])}))
     labels = (("check", "ping"), ("subject", "x"), ("value", "rta"))
     assert found["sentinel_exec_perfdata"] == {labels: 3}
 
@@ -270,7 +272,7 @@ def test_a_metric_that_prometheus_would_not_take_is_refused(
 
 
 def declared_metrics() -> list[tuple[str, Metric]]:
-    kinds = {name: CHECKS.load(name) for name in KINDS}
+    kinds = {name: CHECKS.load_kind(name) for name in KINDS}
     return [(name, metric) for name, kind in kinds.items() for metric in kind.METRICS]
 
 
@@ -281,8 +283,8 @@ def test_each_declared_metric_appears(kind: str, metric: Metric) -> None:
     """With its labels, in /metrics and in docs/metrics.md."""
     value = "rta" if metric.value == ANY else metric.value
     labels = dict.fromkeys(metric.labels, "l")
-    seen = Shown(subject="s", status=Status.OK, summary="", values={value: 4}, labels=labels)
-    facts = looked({"c": (CHECKS.load(kind), [seen])})
+    seen = ShownFinding(subject="s", status=Status.OK, summary="", values={value: 4}, labels=labels)
+    facts = looked({"c": (CHECKS.load_kind(kind), [seen])})
     if metric.moves != "rate":  # that has to have a past
         [series] = families(facts)[f"sentinel_{metric.name}"]
         assert {label for label, _ in series} == set(metric.all_labels)
@@ -301,7 +303,7 @@ def test_the_text_file_is_replaced_whole(tmp_path: Path) -> None:
     """Readable by node_exporter, and nothing else is left in its folder."""
     path = tmp_path / "sentinel.prom"
     path.write_text("old")
-    write(str(path), FULL)
+    write_textfile(str(path), FULL)
     assert path.stat().st_mode & 0o777 == 0o644
     assert path.read_bytes().startswith(b"# HELP sentinel_build_info")
     assert [p.name for p in tmp_path.iterdir()] == ["sentinel.prom"]
@@ -310,22 +312,22 @@ def test_the_text_file_is_replaced_whole(tmp_path: Path) -> None:
 def test_a_folder_that_is_not_there_is_an_error_and_nothing_else(tmp_path: Path) -> None:
     """The caller says so and goes on."""
     with pytest.raises(OSError):
-        write(str(tmp_path / "no" / "sentinel.prom"), FULL)
+        write_textfile(str(tmp_path / "no" / "sentinel.prom"), FULL)
 
 
 def test_disks_without_any_number_make_no_series() -> None:
     """A file system that hangs has no size."""
-    blank = Shown(subject="/b", status=Status.CRITICAL, summary="hangs")
-    assert "sentinel_filesystem_size_bytes" not in families(looked({"a": (Fs, [blank])}))
+    blank = ShownFinding(subject="/b", status=Status.CRITICAL, summary="hangs")
+    assert "sentinel_filesystem_size_bytes" not in families(looked({"a": (FsCheck, [blank])}))
 
 
 def test_every_metric_is_in_the_documentation() -> None:
     """With its labels, as it is given."""
     told = (PLACE.parents[1] / "docs" / "metrics.md").read_text()
     declared = {f"sentinel_{metric.name}" for metric in FULL.metrics}
-    names = re.findall(r"^# HELP (\w+)", metrics(FULL).decode(), re.M)
+    names = re.findall(r"^# HELP (\w+)", render_metrics(FULL).decode(), re.M)
     ours = {n for n in names if n.startswith("sentinel_")} - declared
-    assert {n.removeprefix("sentinel_").removesuffix("_total") for n in ours} == OWN
+    assert {n.removeprefix("sentinel_").removesuffix("_total") for n in ours} == OWN_METRIC_NAMES
     for name, series in families(FULL).items():
         if name.startswith("sentinel_"):
             labels = sorted({label for key in series for label, _ in key})

@@ -7,30 +7,30 @@ from collections.abc import Mapping
 
 import pytest
 
-from sentinel.config.settings import OtherSettings
+from sentinel.config.settings import OtherClusterSettings
 from sentinel.core.errors import Invalid
 from sentinel.core.model import Status
 from sentinel.core.settings import Secret
 from sentinel.status.types import ClusterFact
 from sentinel.testing import ManualClock
 from sentinel.web.auth import Gate
-from sentinel.web.others import STALE, Others
+from sentinel.web.other_clusters import STALE_AFTER_S, OtherClusters
 from tests.channels.web import Web, answers
 from tests.web.scenery import alert
 from tests.web.stage import TOKEN, stage
 
 
-def asked(others: Others) -> Mapping[str, ClusterFact]:
+def asked(others: OtherClusters) -> Mapping[str, ClusterFact]:
     """After the first round."""
 
     async def once() -> None:
-        watching = asyncio.ensure_future(others.watch())
-        while any(row.trouble == "not asked yet" for row in others.facts()):
+        watching = asyncio.ensure_future(others.poll_forever())
+        while any(row.trouble == "not asked yet" for row in others.list_cluster_facts()):
             await asyncio.sleep(0.01)
         watching.cancel()
 
     asyncio.run(asyncio.wait_for(once(), 30))
-    return {row.name: row for row in others.facts()}
+    return {row.name: row for row in others.list_cluster_facts()}
 
 
 def test_each_is_a_row_and_silence_is_not_ok() -> None:
@@ -42,16 +42,16 @@ def test_each_is_a_row_and_silence_is_not_ok() -> None:
         Web(answers(503, "busy")) as ill,
     ):
         named = {
-            "dead": OtherSettings(url="http://127.0.0.1:9"),
-            "east": OtherSettings(url=f"{east.url}/"),
-            "ill": OtherSettings(url=ill.url),
-            "odd": OtherSettings(url=odd.url),
-            "west": OtherSettings(url=west.url),
-            "west2": OtherSettings(url=west.url, token=Secret(TOKEN)),
+            "dead": OtherClusterSettings(url="http://127.0.0.1:9"),
+            "east": OtherClusterSettings(url=f"{east.url}/"),
+            "ill": OtherClusterSettings(url=ill.url),
+            "odd": OtherClusterSettings(url=odd.url),
+            "west": OtherClusterSettings(url=west.url),
+            "west2": OtherClusterSettings(url=west.url, token=Secret(TOKEN)),
         }
         clock = ManualClock()
-        others = Others(named, clock)
-        assert {row.status for row in others.facts()} == {Status.UNKNOWN}
+        others = OtherClusters(named, clock)
+        assert {row.status for row in others.list_cluster_facts()} == {Status.UNKNOWN}
         rows = asked(others)
         assert (rows["east"].status, rows["east"].firing, rows["east"].trouble) == (
             Status.CRITICAL,
@@ -66,16 +66,16 @@ def test_each_is_a_row_and_silence_is_not_ok() -> None:
         assert {rows[name].status for name in ("dead", "ill", "odd")} == {Status.UNKNOWN}
         assert rows["dead"].seen is None
         assert TOKEN not in repr(rows)
-        assert next(row.name for row in others.facts()) == "east"
+        assert next(row.name for row in others.list_cluster_facts()) == "east"
 
-        clock.advance(STALE + 1)
-        late = {row.name: row for row in others.facts()}
+        clock.advance(STALE_AFTER_S + 1)
+        late = {row.name: row for row in others.list_cluster_facts()}
         assert (late["east"].status, late["east"].trouble) == (Status.UNKNOWN, "not asked lately")
 
 
 def test_an_address_that_is_shown_holds_no_password() -> None:
     with pytest.raises(Invalid, match="no user or password"):
-        OtherSettings(url="https://ann:secret@east.example")
+        OtherClusterSettings(url="https://ann:secret@east.example")
 
 
 def test_the_overview_and_the_api_show_them() -> None:

@@ -10,11 +10,11 @@ import pytest
 from msgspec import to_builtins
 from msgspec.structs import replace
 
-from sentinel.core.clock import shifted
+from sentinel.core.clock import shift_instant
 from sentinel.core.model import Batch, Key, Sample, Status
 from sentinel.status import last_seen
-from sentinel.status.last_seen import CheckLook, NodeLook, Shown, Work, grouped
-from sentinel.status.privacy import Eyes
+from sentinel.status.last_seen import CheckLook, NodeLook, PlacedJob, ShownFinding, group_nodes
+from sentinel.status.privacy import Viewer
 from sentinel.testing import START
 from sentinel.web.auth import Gate
 from tests.web.proof import of, program
@@ -59,9 +59,9 @@ def site(private: Sequence[str] | None, evidence: str = "") -> Iterator[Stage]:
         cut = (f"less /home/{user}/llm.log {word}-COMMAND",)
         made.append(alert(id_, "", key=key, kind="log", summary=words, commands=cut, **more))
     state = store([*made, alert(1, "gpu00003", Status.WARNING)], 40)
-    state.lead("lab pid 1", START)
+    state.take_lead("lab pid 1", START)
     seen = tuple(
-        Shown(
+        ShownFinding(
             subject=f"{user[0]}/llm",
             status=Status.CRITICAL,
             summary=f"no step; {user[0].upper()}-LOG-TAIL in /home/{user}/llm.log",
@@ -71,15 +71,15 @@ def site(private: Sequence[str] | None, evidence: str = "") -> Iterator[Stage]:
         for user in ("ann", "bob")
     )
     work = tuple(
-        Work(id=n, name=f"{u[0].upper()}-JOB", user=u, nodes="gpu00001")
+        PlacedJob(id=n, name=f"{u[0].upper()}-JOB", user=u, nodes="gpu00001")
         for u, n in (("ann", "4712"), ("bob", "4711"))
     )
     memory: Mapping[str, Any] = {
-        last_seen.key("progress"): to_builtins(CheckLook(at=START, findings=seen)),
-        last_seen.NODES: to_builtins(
+        last_seen.make_check_key("progress"): to_builtins(CheckLook(at=START, findings=seen)),
+        last_seen.NODES_KEY: to_builtins(
             NodeLook(
                 at=START,
-                groups=grouped(nodes(40)),
+                groups=group_nodes(nodes(40)),
                 jobs={"RUNNING": 2},
                 gpus={"8": "gpu[00000-00039]"},
                 work=work,
@@ -90,7 +90,7 @@ def site(private: Sequence[str] | None, evidence: str = "") -> Iterator[Stage]:
     state.commit(Batch(at=START, memory=memory))
     for back in (1200.0, 600.0, 0.0):
         samples = tuple(Sample("b/llm", name, value) for name, value in CONTENT.items())
-        state.commit(Batch(at=shifted(START, -back), samples={"progress": samples}))
+        state.commit(Batch(at=shift_instant(START, -back), samples={"progress": samples}))
     with stage(state=state, gate=GATE, evidence=evidence) as s:
         yield s
 
@@ -179,13 +179,13 @@ def test_what_slurm_hides_is_not_there(private: Sequence[str] | None) -> None:
 def test_what_another_clusters_slurm_hides_is_not_known_so_it_is_not_there() -> None:
     """Only the own one's PrivateData is asked for."""
     with site(()) as s:
-        whole = s.do(s.server._site._live.facts())  # type: ignore[union-attr]
+        whole = s.do(s.server._site._live.get_facts())  # type: ignore[union-attr]
     there = tuple(
         replace(c, elsewhere="east" if c.name == "progress" else "") for c in whole.checks
     )
-    ann = Eyes("ann", all=False)
-    assert {j.subject for j in ann.facts(whole).jobs} == {"a/llm", "b/llm", "llm-10b"}
-    seen = ann.facts(replace(whole, checks=there))
+    ann = Viewer("ann", all=False)
+    assert {j.subject for j in ann.filter_facts(whole).jobs} == {"a/llm", "b/llm", "llm-10b"}
+    seen = ann.filter_facts(replace(whole, checks=there))
     assert {j.subject for j in seen.jobs} == {"a/llm", "llm-10b"}
     assert [a.id for a in seen.alerts if a.check == "progress"] == ["0000000a"]
 

@@ -13,13 +13,13 @@ import pytest
 from msgspec.structs import replace
 
 from sentinel.cli import panels
-from sentinel.cli.screen import rendered
-from sentinel.core.clock import shifted
+from sentinel.cli.screen import render_to_lines
+from sentinel.core.clock import shift_instant
 from sentinel.core.model import Key, Status
-from sentinel.status.collect import gather
-from sentinel.status.folding import single
+from sentinel.status.collect import read_status_inputs
+from sentinel.status.folding import fold_singly
 from sentinel.status.types import Facts, SilenceFact
-from sentinel.status.view_model import facts
+from sentinel.status.view_model import build_facts
 from sentinel.testing import START
 from sentinel.web import render
 from tests.packaging.test_pyz import builder
@@ -34,9 +34,9 @@ from sentinel.status.types import Facts
 from sentinel.core.model import Status
 assert render.__file__.startswith(sys.argv[1]), render.__file__
 facts = Facts(at=0.0, cluster="in-a-zip", status=Status.OK)
-page = render.Pages(timezone.utc).page("list.html", facts, "/files", name="File systems")
-assert "in-a-zip" in page and "color-scheme" in page and render.asset("live.js") in page
-print(len(render.content("live.js")))
+page = render.PageRenderer(timezone.utc).render_page("list.html", facts, "/files", name="File systems")
+assert "in-a-zip" in page and "color-scheme" in page and render.get_asset_url("live.js") in page
+print(len(render.read_asset("live.js")))
 """
 
 
@@ -56,8 +56,8 @@ def test_a_silence_without_an_end_that_a_calendar_has_is_shown(hours: int) -> No
         "shown": (),
         "checks": (),
     }
-    pages = render.Pages(timezone(timedelta(hours=hours)))
-    page = pages.page("overview.html", facts, "/", out=(), strip="", **more)
+    pages = render.PageRenderer(timezone(timedelta(hours=hours)))
+    page = pages.render_page("overview.html", facts, "/", out=(), strip="", **more)
     assert re.search(r'until <time [^>]*"9999-12-3\S*">9999-12-3', page)
 
 
@@ -70,7 +70,7 @@ def test_pages_are_made_from_inside_a_zip_file(tmp_path: Path) -> None:
         [sys.executable, "-c", LOOK, packed], capture_output=True, text=True, check=False
     )
     assert done.stderr == ""
-    assert int(done.stdout) == len(render.content("live.js"))
+    assert int(done.stdout) == len(render.read_asset("live.js"))
 
 
 def test_the_builder_of_the_zipapp_leaves_every_file_of_the_page(tmp_path: Path) -> None:
@@ -92,17 +92,24 @@ def test_the_builder_of_the_zipapp_leaves_every_file_of_the_page(tmp_path: Path)
 
 def test_rows_that_nobody_sees_now_are_grey_with_their_age_and_the_reason() -> None:
     """Of the page, `status` and `top` alike: the service has been dead for an hour."""
-    old = facts(gather(store([alert(1, "gpu00003")]), around(), shifted(START, 3600)))
-    page = render.Pages(timezone.utc)
+    old = build_facts(
+        read_status_inputs(store([alert(1, "gpu00003")]), around(), shift_instant(START, 3600))
+    )
+    page = render.PageRenderer(timezone.utc)
     for here, rows in (("/files", 1), ("/jobs", 2)):
-        text = page.page("list.html", old, here, name="x")
+        text = page.render_page("list.html", old, here, name="x")
         assert text.count('<tr class="stale">') == rows
         assert text.count('ago</span> <span class="small">not checked since') == rows
         assert 'class="b ok"' not in text
-    told = [panels.alerts(single(old.alerts), old.at), panels.disks(old.disks, old.at)]
-    for table in (*told, panels.jobs(old.jobs, old)):
-        assert "seen 1h ago: not checked since" in " ".join(rendered(table, 300, False))
-    assert "not current" in " ".join(rendered(panels.nodes(old, old.nodes), 300, False))
+    told = [
+        panels.render_alerts(fold_singly(old.alerts), old.at),
+        panels.render_disks(old.disks, old.at),
+    ]
+    for table in (*told, panels.render_jobs(old.jobs, old)):
+        assert "seen 1h ago: not checked since" in " ".join(render_to_lines(table, 300, False))
+    assert "not current" in " ".join(
+        render_to_lines(panels.render_nodes(old, old.nodes), 300, False)
+    )
 
 
 def test_of_another_cluster_the_page_and_the_terminal_say_which() -> None:
@@ -110,8 +117,11 @@ def test_of_another_cluster_the_page_and_the_terminal_say_which() -> None:
     checks = [replace(c, common=replace(c.common, cluster="west")) for c in around().checks]
     one = alert(1, "llm-10b", key=Key("west", "training", "llm-10b"), kind="job")
     told = replace(around(), checks=tuple(checks))
-    found = facts(gather(store([one]), told, START))
-    page = render.Pages(timezone.utc).page("list.html", found, "/jobs", name="Jobs")
+    found = build_facts(read_status_inputs(store([one]), told, START))
+    page = render.PageRenderer(timezone.utc).render_page("list.html", found, "/jobs", name="Jobs")
     assert "training llm-10b on west" in page
-    for table in (panels.alerts(single(found.alerts), found.at), panels.jobs(found.jobs, found)):
-        assert "training llm-10b on west" in " ".join(rendered(table, 300, False))
+    for table in (
+        panels.render_alerts(fold_singly(found.alerts), found.at),
+        panels.render_jobs(found.jobs, found),
+    ):
+        assert "training llm-10b on west" in " ".join(render_to_lines(table, 300, False))

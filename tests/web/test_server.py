@@ -10,17 +10,17 @@ from typing import Any
 import aiohttp
 import pytest
 
-from sentinel.alerting.signed_links import Claim, Signer
+from sentinel.alerting.signed_links import LinkClaim, LinkSigner
 from sentinel.alerting.silences import Ack, Silence
 from sentinel.core.errors import StoreError
 from sentinel.core.model import Notification, Status
 from sentinel.engine.engine import Engine
-from sentinel.web.rate_limit import BURST
-from sentinel.web.server import CannotListen, Server
+from sentinel.web.rate_limit import MAX_BURST_REQUESTS
+from sentinel.web.server import CannotListen, WebServer
 from tests.channels.samples import HOSTILE
 from tests.engine.worlds import Book, Grouped, Says, Scene, play, world
 
-SIGNER = Signer("https://sentinel.example.org", b"k" * 32, 3600.0)
+SIGNER = LinkSigner("https://sentinel.example.org", b"k" * 32, 3600.0)
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 
 
@@ -33,11 +33,11 @@ class Mail(Grouped):
 class Visit:
     """A firing alert, a page that is served, and somebody with a browser."""
 
-    def __init__(self, scene: Scene, server: Server, mail: Mail, book: Book, disk: Says) -> None:
+    def __init__(self, scene: Scene, server: WebServer, mail: Mail, book: Book, disk: Says) -> None:
         self.scene, self.server, self.mail, self.book, self.disk = scene, server, mail, book, disk
 
     async def ask(self, method: str, path: str, **more: Any) -> tuple[int, str, Any]:
-        url = f"http://127.0.0.1:{self.server.port}{path}"
+        url = f"http://127.0.0.1:{self.server.listen_port}{path}"
         async with (
             aiohttp.ClientSession() as session,
             session.request(method, url, allow_redirects=False, **more) as answer,
@@ -50,8 +50,8 @@ class Visit:
 
     async def later(self, status: Status) -> None:
         self.disk.status = status
-        await self.scene.engine.check("disk")
-        await self.scene.engine.deliver()
+        await self.scene.engine.run_check("disk")
+        await self.scene.engine.deliver_due()
 
 
 Story = Callable[[Visit], Awaitable[None]]
@@ -62,16 +62,16 @@ def visit(story: Story, subject: str = "/scratch") -> Visit:
     seen: list[Visit] = []
 
     async def main(scene: Scene) -> None:
-        scene.engine.sign(SIGNER)
-        await scene.engine.check("disk")
-        await scene.engine.deliver()
-        server = Server(scene.engine, scene.clock, SIGNER)
-        await server.start("127.0.0.1", 0)
+        scene.engine.set_link_signer(SIGNER)
+        await scene.engine.run_check("disk")
+        await scene.engine.deliver_due()
+        server = WebServer(scene.engine, scene.clock, SIGNER)
+        await server.start_server("127.0.0.1", 0)
         try:
             seen.append(Visit(scene, server, mail, book, disk))
             await story(seen[0])
         finally:
-            await server.stop()
+            await server.stop_server()
 
     play(main, world({"disk": disk}, {"mail": mail, "book": book}))
     return seen[0]
@@ -83,7 +83,7 @@ def test_only_messages_to_people_hold_links() -> None:
     async def story(v: Visit) -> None:
         assert set(v.mail.got[0].links) == {"Acknowledge", "Silence"}
         assert v.book.got[0].links == {}
-        for row, _, _ in v.scene.store.deliveries(v.mail.got[0].alert):
+        for row, _, _ in v.scene.store.read_deliveries(v.mail.got[0].alert):
             assert row.notification.links == {}
 
     visit(story)
@@ -108,7 +108,7 @@ def test_opening_a_link_changes_nothing(word: str, method: str) -> None:
         status, page, _ = await v.ask(method, v.path(word))
         assert status == 200
         assert method == "HEAD" or '<form method="post">' in page
-        orders = v.scene.store.orders()
+        orders = v.scene.store.read_orders()
         assert (orders.silences, orders.acks) == ((), {})
 
     visit(story)
@@ -127,7 +127,7 @@ def test_a_link_leaves_the_trace_that_every_way_leaves(caplog: pytest.LogCapture
             "Ann (a link sent to mail): disk swap"
             in ((await v.ask("GET", v.path("Acknowledge")))[1])
         )
-        await v.scene.engine.deliver()
+        await v.scene.engine.deliver_due()
         assert v.book.got[-1].note == "acknowledged by Ann (a link sent to mail): disk swap"
 
     visit(story)
@@ -146,8 +146,8 @@ def test_pressing_the_button_acknowledges() -> None:
             status, page, _ = await v.ask("POST", v.path("Acknowledge"), data={"who": "Ann <b>"})
             assert status == 200
             assert "Acknowledged" in page
-        await v.scene.engine.deliver()
-        [ack] = v.scene.store.orders().acks.values()
+        await v.scene.engine.deliver_due()
+        [ack] = v.scene.store.read_orders().acks.values()
         assert ack.who == "Ann <b> (a link sent to mail)"
         assert v.book.reasons == ["firing", "ack"]
         _, page, _ = await v.ask("GET", v.path("Acknowledge"))
@@ -163,7 +163,7 @@ def test_a_silence_is_for_the_time_chosen_and_one_a_link() -> None:
         for length in ("1h", "4h"):
             status, page, _ = await v.ask("POST", v.path("Silence"), data={"for": length})
             assert status == 200
-        [silence] = v.scene.store.orders().silences
+        [silence] = v.scene.store.read_orders().silences
         assert silence.ends - silence.starts == 4 * 3600 * 10**6
         assert silence.who == "a link sent to mail"
         assert silence.id in page
@@ -179,7 +179,7 @@ def test_a_silence_of_another_length_is_refused(length: str) -> None:
     async def story(v: Visit) -> None:
         status, _, _ = await v.ask("POST", v.path("Silence"), data={"for": length})
         assert status == 400
-        assert v.scene.store.orders().silences == ()
+        assert v.scene.store.read_orders().silences == ()
 
     visit(story)
 
@@ -189,7 +189,7 @@ def test_a_link_does_only_its_own_deed() -> None:
 
     async def story(v: Visit) -> None:
         await v.ask("POST", v.path("Acknowledge"), data={"for": "12h", "deed": "silence"})
-        assert v.scene.store.orders().silences == ()
+        assert v.scene.store.read_orders().silences == ()
 
     visit(story)
 
@@ -199,7 +199,9 @@ def test_a_wrong_or_expired_link_does_nothing() -> None:
 
     async def story(v: Visit) -> None:
         good = v.path("Acknowledge")
-        forged = Signer(SIGNER.url, b"q" * 32, 60.0).token(Claim("ack", "x", "mail", 1 << 40))
+        forged = LinkSigner(SIGNER.url, b"q" * 32, 60.0).make_token(
+            LinkClaim("ack", "x", "mail", 1 << 40)
+        )
         for path in (good[:-4] + "AAA/", f"/a/{forged}", "/a/AAAA/", "/a/"):
             for method in ("GET", "POST"):
                 assert (await v.ask(method, path))[0] == 404
@@ -207,7 +209,7 @@ def test_a_wrong_or_expired_link_does_nothing() -> None:
         status, page, _ = await v.ask("POST", good)
         assert status == 404
         assert "expired" in page
-        assert v.scene.store.orders().acks == {}
+        assert v.scene.store.read_orders().acks == {}
 
     visit(story)
 
@@ -224,7 +226,7 @@ def test_an_alert_that_is_over_needs_nothing() -> None:
         v.scene.clock.advance(1)
         await v.later(Status.CRITICAL)
         await v.ask("POST", v.path("Acknowledge"))
-        assert v.scene.store.orders().acks == {}
+        assert v.scene.store.read_orders().acks == {}
 
     visit(story)
 
@@ -278,9 +280,9 @@ def test_too_many_requests_are_told_to_wait() -> None:
     """After a burst that no mail scanner exceeds."""
 
     async def story(v: Visit) -> None:
-        url = f"http://127.0.0.1:{v.server.port}/healthz"
+        url = f"http://127.0.0.1:{v.server.listen_port}/healthz"
         async with aiohttp.ClientSession() as session:
-            for _ in range(BURST):
+            for _ in range(MAX_BURST_REQUESTS):
                 async with session.get(url) as answer:
                     assert answer.status == 200
             async with session.get(url) as answer:
@@ -298,7 +300,7 @@ def test_a_huge_body_is_refused() -> None:
     async def story(v: Visit) -> None:
         status, _, _ = await v.ask("POST", v.path("Acknowledge"), data=b"x" * 10_000, headers=FORM)
         assert status == 413
-        assert v.scene.store.orders().acks == {}
+        assert v.scene.store.read_orders().acks == {}
 
     visit(story)
 
@@ -322,7 +324,7 @@ def test_a_strange_body_is_no_trouble(body: bytes) -> None:
 
     async def story(v: Visit) -> None:
         assert (await v.ask("POST", v.path("Acknowledge"), data=body, headers=FORM))[0] == 200
-        [ack] = v.scene.store.orders().acks.values()
+        [ack] = v.scene.store.read_orders().acks.values()
         assert ack.who.isprintable()
 
     visit(story)
@@ -343,12 +345,12 @@ def test_a_state_that_cannot_be_written_is_told_without_details() -> None:
     """Nobody may believe that they have acknowledged."""
 
     async def story(v: Visit) -> None:
-        server = Server(Broken(v.scene.engine), v.scene.clock, SIGNER)
-        await server.start("127.0.0.1", 0)
+        server = WebServer(Broken(v.scene.engine), v.scene.clock, SIGNER)
+        await server.start_server("127.0.0.1", 0)
         v.server, before = server, v.server
         status, page, _ = await v.ask("POST", v.path("Acknowledge"))
         v.server = before
-        await server.stop()
+        await server.stop_server()
         assert status == 503
         assert "disk full" not in page
         assert "Not done" in page
@@ -360,13 +362,13 @@ def test_without_a_secret_there_are_no_links() -> None:
     """Only the sign of life."""
 
     async def story(v: Visit) -> None:
-        server = Server(v.scene.engine, v.scene.clock, None)
-        await server.start("127.0.0.1", 0)
+        server = WebServer(v.scene.engine, v.scene.clock, None)
+        await server.start_server("127.0.0.1", 0)
         v.server, before = server, v.server
         assert (await v.ask("GET", "/healthz"))[:2] == (200, "ok\n")
         assert (await v.ask("POST", v.path("Acknowledge")))[0] == 404
         v.server = before
-        await server.stop()
+        await server.stop_server()
 
     visit(story)
 
@@ -375,9 +377,11 @@ def test_a_port_that_is_taken_is_named() -> None:
     """In one line."""
 
     async def story(v: Visit) -> None:
-        other = Server(v.scene.engine, v.scene.clock, SIGNER)
-        with pytest.raises(CannotListen, match=rf"cannot listen on 127.0.0.1:{v.server.port}: "):
-            await other.start("127.0.0.1", v.server.port)
+        other = WebServer(v.scene.engine, v.scene.clock, SIGNER)
+        with pytest.raises(
+            CannotListen, match=rf"cannot listen on 127.0.0.1:{v.server.listen_port}: "
+        ):
+            await other.start_server("127.0.0.1", v.server.listen_port)
         await asyncio.sleep(0)
 
     visit(story)
@@ -388,12 +392,12 @@ def test_a_connection_that_comes_while_it_stops_ends_with_it(turns: int) -> None
     """However far it has come: waiting to be accepted, accepted a moment ago, waiting to ask."""
 
     async def story(v: Visit) -> None:
-        other = Server(v.scene.engine, v.scene.clock, SIGNER)
-        await other.start("127.0.0.1", 0)
-        with socket.create_connection(("127.0.0.1", other.port)) as guest:
+        other = WebServer(v.scene.engine, v.scene.clock, SIGNER)
+        await other.start_server("127.0.0.1", 0)
+        with socket.create_connection(("127.0.0.1", other.listen_port)) as guest:
             for _ in range(turns):
                 await asyncio.sleep(0)
-            await other.stop()
+            await other.stop_server()
             await asyncio.sleep(0.05)
             guest.settimeout(1)
             with suppress(ConnectionResetError):

@@ -20,18 +20,18 @@ from aiohttp.test_utils import make_mocked_request
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sentinel.alerting.orders import Said
+from sentinel.alerting.orders import Author
 from sentinel.core.errors import StoreError
 from sentinel.core.model import Status
 from sentinel.status.types import AlertFact
 from sentinel.store.memory import MemoryStore
 from sentinel.testing import START
 from sentinel.web import connection_limit
-from sentinel.web.auth import Gate, Refused
-from sentinel.web.page_cache import Shown
-from sentinel.web.rate_limit import Rate
-from sentinel.web.snapshot_cache import Live
-from sentinel.web.tables import _place, page
+from sentinel.web.auth import Gate, RequestRefused
+from sentinel.web.page_cache import PageCache
+from sentinel.web.rate_limit import RequestRateLimiter
+from sentinel.web.snapshot_cache import LiveFacts
+from sentinel.web.tables import _compute_sort_place, slice_page
 from tests.channels.samples import HOSTILE
 from tests.web.scenery import alert, around, fill, scene, store
 from tests.web.stage import TOKEN, Stage, stage
@@ -102,11 +102,16 @@ def test_behind_a_proxy_the_configured_address_is_our_own() -> None:
     """nginx sends its own Host by default; the browser's Origin is what people typed."""
     gate = Gate(TOKEN, "https://sentinel.example.org", "X-Remote-User")
     headers = {"Host": "127.0.0.1:9650", "Origin": "https://sentinel.example.org"}
-    gate.admit(headers, TOKEN, 0.0)
-    assert gate.who({"X-Remote-User": "ann\x1b[2J"}, "bob", "page", 0.0) == "ann\\x1b[2J (page)"
-    assert gate.who({}, "bob", "page", 0.0) == "bob (page)"
-    with pytest.raises(Refused):
-        gate.admit({**headers, "Origin": "https://sentinel.example.org.evil"}, TOKEN, 0.0)
+    gate.authorize_request(headers, TOKEN, 0.0)
+    assert (
+        gate.name_requester({"X-Remote-User": "ann\x1b[2J"}, "bob", "page", 0.0)
+        == "ann\\x1b[2J (page)"
+    )
+    assert gate.name_requester({}, "bob", "page", 0.0) == "bob (page)"
+    with pytest.raises(RequestRefused):
+        gate.authorize_request(
+            {**headers, "Origin": "https://sentinel.example.org.evil"}, TOKEN, 0.0
+        )
     assert TOKEN not in repr(gate)
 
 
@@ -158,7 +163,7 @@ def test_monitoring_names_the_host_as_it_likes(shown: Stage, path: str) -> None:
 
 def test_the_header_of_a_user_is_believed_only_where_it_is_configured() -> None:
     """Else whoever asks could sign with another's name."""
-    assert Gate(TOKEN).user({"X-Remote-User": "root", "": "root"}) == ""
+    assert Gate(TOKEN).get_proxy_user({"X-Remote-User": "root", "": "root"}) == ""
 
 
 def test_an_answer_is_kept_and_a_reload_repeats_nothing(shown: Stage) -> None:
@@ -289,7 +294,7 @@ def test_an_open_page_has_a_new_picture_of_the_nodes_when_they_have_changed() ->
 def test_only_what_an_address_means_makes_another_page() -> None:
     """Who asks for /files?x=1, /files?x=2, … must not keep the loop busy with templates."""
 
-    class Still(Live):
+    class Still(LiveFacts):
         seen = scene()
 
         def __init__(self) -> None: ...
@@ -297,10 +302,10 @@ def test_only_what_an_address_means_makes_another_page() -> None:
         def around(self) -> Any:
             return around()
 
-        async def facts(self) -> Any:
+        async def get_facts(self) -> Any:
             return self.seen
 
-        def seconds(self) -> float:
+        def get_now_s(self) -> float:
             return 0.0
 
     made = []
@@ -310,11 +315,11 @@ def test_only_what_an_address_means_makes_another_page() -> None:
         return {"name": "File systems"}
 
     async def story() -> None:
-        shown = Shown(Still(), Gate())
+        shown = PageCache(Still(), Gate())
         for n in range(5):
             request = make_mocked_request("GET", f"/files?x={n}")
             for part in (0, 200):
-                await shown.page(request, "list.html", "/files", more, part)
+                await shown.get_cached_page(request, "list.html", "/files", more, part)
 
     asyncio.run(story())
     assert len(made) == 2
@@ -332,9 +337,9 @@ class Counted(MemoryStore):
         super().__init__()
         self.read: list[str] = []
 
-    def samples(self, *which: Any) -> Any:
+    def read_samples(self, *which: Any) -> Any:
         self.read.append(which[2])
-        return super().samples(*which)
+        return super().read_samples(*which)
 
 
 def test_a_history_is_not_read_again_for_every_look() -> None:
@@ -342,7 +347,7 @@ def test_a_history_is_not_read_again_for_every_look() -> None:
     writes what fires; an open page asks every five seconds."""
     state = Counted()
     fill(state, [], 40)
-    state.lead("lab pid 1", START)
+    state.take_lead("lab pid 1", START)
     with stage(state=state) as s:
         pages = [ask(s, "GET", "/files/one?check=scratch&path=/scratch")[1] for _ in range(3)]
         assert pages[0] == pages[2]
@@ -375,7 +380,7 @@ def test_no_command_is_offered_for_what_is_no_node(shown: Stage) -> None:
 )
 def test_no_path_leads_out(shown: Stage, path: str) -> None:
     """Sent as it is written, as no client of good manners would."""
-    with socket.create_connection(("127.0.0.1", shown.server.port)) as wire:
+    with socket.create_connection(("127.0.0.1", shown.server.listen_port)) as wire:
         wire.sendall(
             f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode()
         )
@@ -390,7 +395,7 @@ def test_no_path_leads_out(shown: Stage, path: str) -> None:
 @pytest.mark.long
 def test_a_slow_client_is_sent_away_and_holds_nobody_up(shown: Stage) -> None:
     """Slowloris: headers that never end. Others are served meanwhile, and it ends."""
-    with socket.create_connection(("127.0.0.1", shown.server.port)) as wire:
+    with socket.create_connection(("127.0.0.1", shown.server.listen_port)) as wire:
         wire.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n")
         assert ask(shown, "GET", "/")[0] == 200
         deadline = time.monotonic() + 40
@@ -420,8 +425,8 @@ def test_however_many_come_the_watching_keeps_its_files(
     shown: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Beyond the bound connections are closed at once; when some leave, others may come."""
-    monkeypatch.setattr(connection_limit, "MOST", 5)
-    address = ("127.0.0.1", shown.server.port)
+    monkeypatch.setattr(connection_limit, "MAX_CONNECTIONS", 5)
+    address = ("127.0.0.1", shown.server.listen_port)
     with ExitStack() as wires:
         guests = [wires.enter_context(socket.create_connection(address)) for _ in range(8)]
         assert sum(_refused(guest) for guest in guests) == 3
@@ -439,7 +444,7 @@ def test_however_many_come_the_watching_keeps_its_files(
 def test_connections_that_ask_nothing_keep_nobody_out(shown: Stage, source: str) -> None:
     """260 that are open and silent, of whoever asks too or of another address: the page and
     /healthz answer, and no more stay open than one address may have."""
-    address = ("127.0.0.1", shown.server.port)
+    address = ("127.0.0.1", shown.server.listen_port)
     with ExitStack() as wires:
         guests = [
             wires.enter_context(socket.create_connection(address, source_address=(source, 0)))
@@ -450,15 +455,15 @@ def test_connections_that_ask_nothing_keep_nobody_out(shown: Stage, source: str)
         open_still = select.poll()
         for guest in guests:
             open_still.register(guest, select.POLLIN | select.POLLHUP)
-        assert 260 - len(open_still.poll(0)) <= connection_limit.PEER
+        assert 260 - len(open_still.poll(0)) <= connection_limit.MAX_PEER_CONNECTIONS
 
 
 def test_a_server_at_work_to_its_limit_still_says_that_it_lives(
     shown: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each connection follows an open page: /healthz has a place of its own, other pages wait."""
-    monkeypatch.setattr(connection_limit, "MOST", 3)
-    address = ("127.0.0.1", shown.server.port)
+    monkeypatch.setattr(connection_limit, "MAX_CONNECTIONS", 3)
+    address = ("127.0.0.1", shown.server.listen_port)
     with ExitStack() as wires:
         for _ in range(3):
             wire = wires.enter_context(socket.create_connection(address))
@@ -470,7 +475,7 @@ def test_a_server_at_work_to_its_limit_still_says_that_it_lives(
 
 def test_answers_are_limited_apart_from_reading() -> None:
     """Whoever guesses tokens has to wait; who looks does not."""
-    limits = (Rate(1000, 100), Rate(3, 0.1))
+    limits = (RequestRateLimiter(1000, 100), RequestRateLimiter(3, 0.1))
     with stage([alert(1, "gpu00001")], limits=limits) as s:
         seen = [ask(s, "POST", ACK, data={"token": "guess"})[0] for _ in range(5)]
         assert seen == [403, 403, 403, 429, 429]
@@ -524,7 +529,7 @@ def test_an_open_page_hears_of_a_change(shown: Stage) -> None:
             assert answer.headers["Content-Type"] == "text/event-stream"
             assert "event: changed" in await event(answer.content)
             shown.fire.status = Status.CRITICAL
-            await asyncio.to_thread(shown.do, shown.engine.check("late"))
+            await asyncio.to_thread(shown.do, shown.engine.run_check("late"))
             return await event(answer.content)
 
     assert asyncio.run(listen())[0] == "event: changed"
@@ -535,10 +540,10 @@ def test_a_page_that_comes_while_the_server_ends_does_not_hold_it_up(shown: Stag
     """Browsers come back at once when they were let go; the port is still open then."""
 
     async def first_half() -> None:
-        shown.server._site.stop()  # type: ignore[union-attr]
+        shown.server._site.stop_watching()  # type: ignore[union-attr]
 
     shown.do(first_half())
-    with socket.create_connection(("127.0.0.1", shown.server.port)) as wire:
+    with socket.create_connection(("127.0.0.1", shown.server.listen_port)) as wire:
         wire.settimeout(10)
         wire.sendall(b"GET /events HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
         while wire.recv(4096):
@@ -547,11 +552,11 @@ def test_a_page_that_comes_while_the_server_ends_does_not_hold_it_up(shown: Stag
 
 def test_a_server_that_ends_does_not_wait_for_open_pages(shown: Stage) -> None:
     """They may stay open all night."""
-    with socket.create_connection(("127.0.0.1", shown.server.port)) as wire:
+    with socket.create_connection(("127.0.0.1", shown.server.listen_port)) as wire:
         wire.sendall(b"GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert wire.recv(12) == b"HTTP/1.1 200"
         before = time.monotonic()
-        shown.do(shown.server.stop())
+        shown.do(shown.server.stop_server())
         assert time.monotonic() - before < 20
 
 
@@ -574,8 +579,8 @@ def test_what_is_shown_is_made_once_for_all_who_ask() -> None:
 
     async def many() -> int:
         source, seen = Counting(), around()
-        live = Live(source, Clock(), lambda: seen)
-        told = await asyncio.gather(*(live.facts() for _ in range(20)))
+        live = LiveFacts(source, Clock(), lambda: seen)
+        told = await asyncio.gather(*(live.get_facts() for _ in range(20)))
         assert all(t is told[0] for t in told)
         return source.readings
 
@@ -602,15 +607,15 @@ def test_a_state_that_cannot_be_read_is_not_shown_as_it_was() -> None:
 
     async def story() -> None:
         source, seen = Source(), around()
-        live = Live(source, Clock(), lambda: seen)
-        assert await live.facts()
-        await live.acknowledge("00000001", Said("ann", "page"))
+        live = LiveFacts(source, Clock(), lambda: seen)
+        assert await live.get_facts()
+        await live.acknowledge_alert("00000001", Author("ann", "page"))
         source.broken = True
         for _ in range(3):
             with pytest.raises(StoreError):
-                await live.facts()
+                await live.get_facts()
         source.broken = False
-        assert await live.facts()
+        assert await live.get_facts()
 
     asyncio.run(story())
 
@@ -705,12 +710,12 @@ def test_an_alert_that_stands_is_on_one_page(shapes: list[Any], size: int, ends:
         )
         for n, (kind, status, state, who, since) in enumerate(shapes)
     ]  # fmt: skip
-    rows.sort(key=_place)
+    rows.sort(key=_compute_sort_place)
     told: list[str] = []
     before: list[AlertFact] = rows
     after: str | None = None
     for _ in range(2 * len(rows) + 1):
-        some, after = page(before, size, after)
+        some, after = slice_page(before, size, after)
         told += [a.id for a in some]
         before = [a for n, a in enumerate(rows) if n not in ends]
         if not after:

@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from sentinel.alerting.observations import Outcome
+from sentinel.alerting.observations import RunOutcome
 from sentinel.checks.du.check import DuCheck
-from sentinel.core.clock import shifted
+from sentinel.core.clock import shift_instant
 from sentinel.core.model import Batch, Finding, Status
-from sentinel.status.collect import gather
-from sentinel.status.last_seen import remembered
-from sentinel.status.view_model import facts
+from sentinel.status.collect import read_status_inputs
+from sentinel.status.last_seen import encode_looks
+from sentinel.status.view_model import build_facts
 from sentinel.testing import START
 from sentinel.web.auth import Gate
-from sentinel.web.metrics import metrics
+from sentinel.web.metrics import render_metrics
 from tests.checks.quota.test_further import look
 from tests.web.proof import program
 from tests.web.scenery import KINDS, alert, around, big, ledger, store
@@ -57,13 +57,13 @@ def test_the_ledger_page_and_the_metrics_tell_who_is_under_suspicion() -> None:
 def test_a_mark_of_a_person_is_on_the_ledger_page() -> None:
     """It counts more than any sum; one that was called good is shown as that, with its reason."""
     gpus = ledger()
-    gpus.mark("GPU-0-gpu00003", "good", "replaced by the vendor", "ann", START)
-    told = facts(gather(store([]), around(KINDS, gpus=gpus), START))
+    gpus.set_mark("GPU-0-gpu00003", "good", "replaced by the vendor", "ann", START)
+    told = build_facts(read_status_inputs(store([]), around(KINDS, gpus=gpus), START))
     found = {g.subject: g for g in told.gpus}
     assert found["GPU-0-gpu00003"].judged == "good"
     assert found["GPU-0-gpu00003"].reason == "replaced by the vendor"
     assert told.gpu_standings == {"good": 1, "suspect": 1}
-    assert b'standing="good"' in metrics(told)
+    assert b'standing="good"' in render_metrics(told)
 
 
 def bundle(folder: Path, name: str, text: str = STACKS) -> None:
@@ -116,7 +116,7 @@ def test_a_tree_shows_who_grew_and_since_when(tmp_path: Path) -> None:
     """Real directories, looked at two days apart: one grows, one shrinks, one is new, and the owner of all has
     the sum. Names of directories are for those who may see everything."""
     state = store([])
-    state.lead("lab pid 1", START)
+    state.take_lead("lab pid 1", START)
 
     def looked(days: float, **sizes: int) -> None:
         for name, size in sizes.items():
@@ -124,9 +124,9 @@ def test_a_tree_shows_who_grew_and_since_when(tmp_path: Path) -> None:
             (tmp_path / name / "data").write_bytes(os.urandom(size))
         report = look(tmp_path, kind=DuCheck)
         itself = Finding(subject="", status=Status.OK, summary="")
-        ran = Outcome(check="scratch", kind="du", itself=itself, report=report, seconds=1.0)
-        at = shifted(START, -days * 86_400)
-        seen: Any = remembered([ran], at)
+        ran = RunOutcome(check="scratch", kind="du", itself=itself, report=report, seconds=1.0)
+        at = shift_instant(START, -days * 86_400)
+        seen: Any = encode_looks([ran], at)
         state.commit(Batch(at=at, memory=seen, samples={"scratch": report.samples}))
 
     looked(2, runs=2_048_000, old=3_072_000)

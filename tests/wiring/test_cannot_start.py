@@ -8,8 +8,8 @@ import pytest
 
 from sentinel.cli import main
 from sentinel.clock import SystemClock
-from sentinel.core.clock import shifted
-from sentinel.store.migrations import VERSION
+from sentinel.core.clock import shift_instant
+from sentinel.store.migrations import NEWEST_SCHEMA_VERSION
 from sentinel.store.opening import open_store
 from sentinel.wiring import cannot_start
 
@@ -33,13 +33,13 @@ def test_a_state_of_a_newer_sentinel_is_told(
     file = tmp_path / "sentinel.yaml"
     file.write_text(FILE.format(folder=tmp_path))
     assert main(["tick", "-c", str(file)]) == 0
-    _set_version(tmp_path, VERSION + 1)
+    _set_version(tmp_path, NEWEST_SCHEMA_VERSION + 1)
     assert [main([*command, "-c", str(file)]) for _ in range(2)] == [74, 74]
     (told,) = [json.loads(line) for line in (tmp_path / "book").read_text().splitlines()]
     assert (told["check"], told["subject"], told["severity"]) == ("sentinel", "state", "critical")
     assert "nothing is watched" in told["summary"]
     assert "written by a newer sentinel" in told["summary"]
-    _set_version(tmp_path, VERSION)
+    _set_version(tmp_path, NEWEST_SCHEMA_VERSION)
     assert [main(["tick", "-c", str(file)]) for _ in range(2)] == [0, 0]
     _, end = [json.loads(line) for line in (tmp_path / "book").read_text().splitlines()]
     assert (end["alert"], end["reason"], end["status"]) == (told["alert"], "resolved", "ok")
@@ -62,10 +62,10 @@ def test_a_leader_that_stands_still_is_told(
     file.write_text(FILE.format(folder=tmp_path))
     assert main(["tick", "-c", str(file)]) == 0
     leader = open_store(str(tmp_path / "state"), SystemClock().now()).store
-    leader.lead("a pass that hangs", SystemClock().now())
+    leader.take_lead("a pass that hangs", SystemClock().now())
     assert main(["tick", "-c", str(file)]) == 0
     assert not book.exists()
-    later = shifted(SystemClock().now(), 2 * cannot_start.QUIET)
+    later = shift_instant(SystemClock().now(), 2 * cannot_start.MAX_LEADER_SILENCE_S)
     monkeypatch.setattr(SystemClock, "now", lambda _: later)
     assert [main(["tick", "-c", str(file)]) for _ in range(2)] == [74, 74]
     (told,) = [json.loads(line) for line in book.read_text().splitlines()]

@@ -81,9 +81,9 @@ def test_passes_go_on(site: Site, how: str) -> None:
 
 def test_actions_are_off(site: Site) -> None:
     """The copy says so to whoever builds a world of it."""
-    assert last_good.settings(str(site.file)) == (app.load_settings(str(site.file)), "")
+    assert last_good.load_or_last_good(str(site.file)) == (app.load_settings(str(site.file)), "")
     site.file.write_text(BROKEN["a key"](site.good))
-    settings, invalid = last_good.settings(str(site.file))
+    settings, invalid = last_good.load_or_last_good(str(site.file))
     assert [check.name for check in settings.checks] == ["marker"]
     assert f"{site.file}:4: checks.marker.evry" in invalid
 
@@ -141,14 +141,14 @@ def test_a_state_that_hangs_holds_up_no_start(
     site: Site, fuse: Fuse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The copy beside it and the chain are looked for within a limit; the copy elsewhere counts."""
-    monkeypatch.setattr(app, "PATIENCE", 0.2)
+    monkeypatch.setattr(app, "STATE_LOOK_TIMEOUT_S", 0.2)
     site.good = site.good.replace(f"{site.folder}/state", str(fuse.point))
     site.file.write_text(site.good)
-    assert last_good.settings(str(site.file))[1] == ""
+    assert last_good.load_or_last_good(str(site.file))[1] == ""
     fuse.hold("lookup", "getattr", "open", "opendir")
-    assert last_good.settings(str(site.file))[1] == ""
+    assert last_good.load_or_last_good(str(site.file))[1] == ""
     site.file.write_text(BROKEN["a key"](site.good))
-    settings, invalid = last_good.settings(str(site.file))
+    settings, invalid = last_good.load_or_last_good(str(site.file))
     assert (settings.state, bool(invalid)) == (str(fuse.point), True)
     fuse.release()
 

@@ -43,11 +43,11 @@ def test_all_checks_of_the_first_pass_share_one_view_of_slurm() -> None:
     """Else each of them would send slurmctld the same question."""
     for _ in range(20):
         slurm = LazySlurm(Settings(), [], SystemClock())
-        assert len(asked_at_once(slurm.snapshot)) == 1
+        assert len(asked_at_once(slurm.get_snapshot)) == 1
 
 
 def test_all_checks_share_one_way_to_the_nodes() -> None:
     """It knows which nodes hang, and what is under way to them."""
     for _ in range(20):
         remote = LazyRemote(Settings())
-        assert len(asked_at_once(remote._real)) == 1
+        assert len(asked_at_once(remote._connect_once)) == 1

@@ -57,7 +57,7 @@ ASKED = {
 
 
 def _home(target: str) -> str:
-    """`checks/memory.py` or `checks/job`, of `sentinel.checks.memory:Memory`."""
+    """`checks/memory.py` or `checks/job`, of `sentinel.checks.memory:MemoryCheck`."""
     module = target.partition(":")[0].removesuffix(".check")
     folder = module.replace(".", "/").partition("/")[2]
     return folder if (ROOT / "sentinel" / folder).is_dir() else f"{folder}.py"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sentinel.checks.job.output import cause
+from sentinel.checks.job.output import find_error_line
 from tests.world.case import Case, each
 from tests.world.logs import of_whole_log
 
@@ -125,6 +125,6 @@ LINES = (
 
 @each(*LINES)
 def test_the_line_that_says_why_a_job_ended(case: Case) -> None:
-    told = cause(case.form)
+    told = find_error_line(case.form)
     assert told.startswith(case.right)
     assert bool(told) == bool(case.right)

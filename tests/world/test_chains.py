@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sentinel.chain.timers import without
-from sentinel.core.cron import parse
+from sentinel.chain.timers import remove_blocks
+from sentinel.core.cron import parse_cron
 from sentinel.core.errors import Invalid
 from tests.world.case import Case, each
 
@@ -24,7 +24,7 @@ FOREIGN = "Somebody else's job is gone from the crontab, and nobody is told."
     Case("with-a-step", CRONIE, "0 3 * * fri-sun/2", (0, 5), OTHER_NIGHT),
 )
 def test_a_range_that_ends_on_sunday_goes_up_to_it(case: Case) -> None:
-    assert parse(case.form).weekdays == case.right
+    assert parse_cron(case.form).weekdays == case.right
 
 
 @each(
@@ -35,13 +35,13 @@ def test_a_range_that_ends_on_sunday_goes_up_to_it(case: Case) -> None:
 )
 def test_who_refuses_a_range_recommends_the_same_schedule(case: Case) -> None:
     with pytest.raises(Invalid) as refused:
-        parse(case.form)
+        parse_cron(case.form)
     advice = str(refused.value).rpartition("; ")[2]
     assert advice == case.right
     index = next(i for i, field in enumerate(case.form.split()) if "-" in field)
     fields = case.form.split()
     fields[index] = advice.removeprefix("write ")
-    parse(" ".join(fields))
+    parse_cron(" ".join(fields))
 
 
 BEGIN, END = "# BEGIN x", "# END x"
@@ -57,7 +57,7 @@ BEGIN, END = "# BEGIN x", "# END x"
 )  # fmt: skip
 def test_a_table_with_half_a_block_is_not_written(case: Case) -> None:
     with pytest.raises(ValueError, match=case.right):
-        without(case.form, BEGIN, END)
+        remove_blocks(case.form, BEGIN, END)
 
 
 @each(
@@ -72,4 +72,4 @@ def test_a_table_with_half_a_block_is_not_written(case: Case) -> None:
          "#Ansible: x\n0 1 * * * y\n", FOREIGN),
 )  # fmt: skip
 def test_all_else_in_the_table_stays(case: Case) -> None:
-    assert without(case.form, BEGIN, END) == case.right
+    assert remove_blocks(case.form, BEGIN, END) == case.right

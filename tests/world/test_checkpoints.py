@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from sentinel.clean.program import listed, removed
-from sentinel.clean.rules import Rules
-from sentinel.clean.tree import Root
+from sentinel.clean.program import list_root, remove_names
+from sentinel.clean.rules import RetentionRules
+from sentinel.clean.tree import CheckpointRoot
 from tests.world.case import Case, each
 from tests.world.checkpoint_forms import FORMS, Form
 
@@ -117,10 +117,10 @@ CASES = [
 ]
 
 
-def clean(root: Path, rules: Rules) -> None:
+def clean(root: Path, rules: RetentionRules) -> None:
     """As the check and the action do it, until nothing more goes."""
-    while names := [str(e["name"]) for e in listed(Root(str(root)), rules)["going"]]:  # type: ignore[attr-defined]
-        told = removed(Root(str(root)), rules, names)
+    while names := [str(e["name"]) for e in list_root(CheckpointRoot(str(root)), rules)["going"]]:  # type: ignore[attr-defined]
+        told = remove_names(CheckpointRoot(str(root)), rules, names)
         assert told["errors"] == []
         assert told["removed"] == len(names)
 
@@ -136,7 +136,7 @@ def test_a_step_goes_whole_and_the_last_that_can_be_resumed_stays(
     keep = make(root, form)
     before = {step: entry_names(form, step) & set(os.listdir(root)) for step in STEPS}
     inside = {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
-    clean(root, Rules(form.match, complete=form.complete))
+    clean(root, RetentionRules(form.match, complete=form.complete))
     left = set(os.listdir(root))
     for step in STEPS:
         assert before[step] & left in (before[step], set()), f"a part of {step} was taken"

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from sentinel.channels import smtp
-from sentinel.channels.http import passed_over, proxy
-from sentinel.channels.post import below
-from sentinel.channels.smtp import greeting
+from sentinel.channels.http import find_proxy, find_unusable_proxy
+from sentinel.channels.post import url_below
+from sentinel.channels.smtp import ehlo_name
 from tests.lab.smtp import SmtpServer
 from tests.world.case import Case, each
 
@@ -41,7 +41,7 @@ LOST = "An alert is never delivered, or the outside takes a blind pass for a sig
     ),
 )  # fmt: skip
 def test_a_path_is_put_before_the_query(case: Case) -> None:
-    assert below(*case.form) == case.right
+    assert url_below(*case.form) == case.right
 
 
 HOOK = "https://hooks.example.org/x"
@@ -70,7 +70,7 @@ HOOK = "https://hooks.example.org/x"
     ),
 )  # fmt: skip
 def test_a_proxy_is_taken_as_curl_takes_it(case: Case) -> None:
-    assert proxy(HOOK, case.form) == case.right
+    assert find_proxy(HOOK, case.form) == case.right
 
 
 @each(
@@ -80,7 +80,7 @@ def test_a_proxy_is_taken_as_curl_takes_it(case: Case) -> None:
     Case("none", CURL, {}, "", LOST),
 )
 def test_a_proxy_that_cannot_be_used_is_named_without_its_password(case: Case) -> None:
-    assert passed_over(HOOK, case.form) == case.right
+    assert find_unusable_proxy(HOOK, case.form) == case.right
 
 
 @each(
@@ -92,7 +92,7 @@ def test_a_proxy_that_cannot_be_used_is_named_without_its_password(case: Case) -
     Case("no-domain-anywhere", "RFC 5321 4.1.3", ("node-7", "localhost"), "[127.0.0.1]", LOST),
 )
 def test_a_relay_takes_the_name_in_the_greeting(case: Case) -> None:
-    assert greeting(*case.form) == case.right
+    assert ehlo_name(*case.form) == case.right
 
 
 @pytest.fixture
@@ -125,7 +125,7 @@ def test_the_second_address_is_taken_where_the_first_is_deaf(
         first = (socket.AF_INET, socket.SOCK_STREAM, 6, "", deaf)
 
         async def connect() -> tuple[str, int]:
-            found = await smtp.connect_to([first, usable])
+            found = await smtp.connect_first([first, usable])
             with found:
                 address: tuple[str, int] = found.getpeername()
                 return address

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from sentinel.checks.filesystems.limits import Limits, judge, parse
+from sentinel.checks.filesystems.limits import SpaceLimits, judge_usage, parse_usage
 from sentinel.checks.quota.check import QuotaCheck
 from sentinel.checks.quota.judge import quota_finding, targets_finding
 from sentinel.checks.quota.tools import command, lustre
@@ -17,7 +17,7 @@ from sentinel.core.settings import FilePath
 from sentinel.core.values import Share, Size
 from tests.world.case import Case, each
 
-CRIT, WARN = Limits(used=Share(95)), Limits(used=Share(85))
+CRIT, WARN = SpaceLimits(used=Share(95)), SpaceLimits(used=Share(85))
 FULL = "Jobs die because nothing can be written, and the check said OK."
 FALSE = "Somebody is woken for a disk that is well."
 EXT4 = "https://git.kernel.org/torvalds/linux fs/ext4/super.c, _ext4_show_options"
@@ -26,8 +26,8 @@ EXT4 = "https://git.kernel.org/torvalds/linux fs/ext4/super.c, _ext4_show_option
 def mountinfo(super_options: str, options: str = "rw,relatime") -> mounts.Mount:
     """The one row of a table."""
     row = f"36 25 8:1 / /scratch {options} - ext4 /dev/sda1 {super_options}"
-    [found] = mounts.parse(row.encode()).points("8:1")
-    mount = mounts.parse(row.encode()).holding(found)
+    [found] = mounts.parse_mount_table(row.encode()).list_mount_points("8:1")
+    mount = mounts.parse_mount_table(row.encode()).find_mount(found)
     assert mount is not None
     return mount
 
@@ -40,8 +40,8 @@ def mountinfo(super_options: str, options: str = "rw,relatime") -> mounts.Mount:
 )
 def test_a_file_system_that_gave_up_writing_is_not_writable(case: Case) -> None:
     mount = mountinfo(case.form)
-    assert mount.gave_up == case.right
-    assert ("superblock" in mount.writable) == (case.name == "well")
+    assert mount.gave_up_option == case.right
+    assert ("superblock" in mount.writable_layers) == (case.name == "well")
 
 
 STATFS = "stat -f -c '%S %b %f %a %c %d %T' of coreutils 9.1"
@@ -64,7 +64,7 @@ STATFS = "stat -f -c '%S %b %f %a %c %d %T' of coreutils 9.1"
     Case("empty", STATFS, "4096 1000 1000 1000 0 0 btrfs", Status.OK, FALSE),
 )  # fmt: skip
 def test_what_is_free_is_judged_in_bytes(case: Case) -> None:
-    assert judge(parse(case.form), WARN, CRIT)[0] is case.right
+    assert judge_usage(parse_usage(case.form), WARN, CRIT)[0] is case.right
 
 
 @each(
@@ -73,12 +73,12 @@ def test_what_is_free_is_judged_in_bytes(case: Case) -> None:
 )
 def test_more_free_than_there_is_cannot_be_believed(case: Case) -> None:
     with pytest.raises(ValueError, match=case.right):
-        parse(case.form)
+        parse_usage(case.form)
 
 
 def test_more_free_inodes_than_there_are_cost_the_inodes_alone() -> None:
     """Source: the same line of stat(1), of a file server that counts them by its whole pool."""
-    usage = parse("4096 1000 500 500 100 5000 nfs")
+    usage = parse_usage("4096 1000 500 500 100 5000 nfs")
     assert (usage.used_percent, usage.inodes_used_percent) == (50.0, None)
 
 
@@ -103,8 +103,8 @@ filesystem_summary:   1800000000   990000000   810000000  55% /work
 )  # fmt: skip
 def test_one_target_in_trouble_hides_no_other(case: Case) -> None:
     text = LFS_DF.format(row=case.form)
-    assert lustre.is_whole(text)
-    found = targets_finding("/work", lustre.targets(text, text), WARN, CRIT)
+    assert lustre.is_whole_report(text)
+    found = targets_finding("/work", lustre.read_lfs_df(text, text), WARN, CRIT)
     assert found.status is Status.CRITICAL
     assert "OST0001" in found.summary
     assert (
@@ -115,7 +115,7 @@ def test_one_target_in_trouble_hides_no_other(case: Case) -> None:
 
 def test_a_report_of_targets_that_was_cut_is_not_whole() -> None:
     """Source: lfs killed by its time limit behind a target that hangs."""
-    assert not lustre.is_whole(LFS_DF.partition("{row}")[0])
+    assert not lustre.is_whole_report(LFS_DF.partition("{row}")[0])
 
 
 STAR = "quota(1): a star behind what is over its limit"
@@ -157,7 +157,7 @@ def test_a_share_is_judged_as_a_share_and_no_bytes_are_made_up(case: Case) -> No
 
 def test_a_limit_in_bytes_cannot_be_judged_by_a_share() -> None:
     """Source: a tool that tells bytes for some and a percentage for others."""
-    warn = Limits(used=Share(85), free=Size(10**12))
+    warn = SpaceLimits(used=Share(85), free=Size(10**12))
     [quota] = command.from_text("scratch 40%", BOTH)
     found = quota_finding("/p", quota, warn, CRIT, 0.0)
     assert (found.status, "tells no bytes" in found.summary) == (Status.UNKNOWN, True)
@@ -168,7 +168,7 @@ def test_a_limit_in_bytes_cannot_be_judged_by_a_share() -> None:
 def test_the_configuration_refuses_a_limit_in_bytes_for_a_tool_of_shares() -> None:
     """Before anything runs, with the key."""
     told = {"paths": [FilePath("/p")], "command": ["x"], "pattern": SHARE}
-    for wrong in ({"warn": Limits(free=Size(1))}, {"headroom": "2 checkpoints of 1TB"}):
+    for wrong in ({"warn": SpaceLimits(free=Size(1))}, {"headroom": "2 checkpoints of 1TB"}):
         with pytest.raises(Invalid, match="a percentage and no bytes"):
             QuotaCheck(**told, **wrong)
     QuotaCheck(**told, warn=WARN)

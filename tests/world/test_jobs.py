@@ -12,8 +12,8 @@ import pytest
 from msgspec import structs
 
 from sentinel.checks.job.settings import DoneWhen
-from sentinel.checks.users import departed, watched
-from sentinel.core.cluster import Job, JobPast, Run
+from sentinel.checks.users import departed_members, watched_users
+from sentinel.core.cluster import Job, JobPast, JobRun
 from sentinel.core.model import Status
 from sentinel.slurm import sizes, submission
 from sentinel.slurm.snapshot import _asked_name
@@ -31,10 +31,10 @@ class Moment(NamedTuple):
 
     after: float
     jobs: tuple[Job, ...] = ()
-    runs: tuple[Run, ...] = ()
+    runs: tuple[JobRun, ...] = ()
 
 
-def run(number: str, state: str, **more: Any) -> Run:
+def run(number: str, state: str, **more: Any) -> JobRun:
     """A run that slurmctld still remembers: it began at START less an hour and ended five minutes
     after START, on node-[0-3]."""
     fields: dict[str, Any] = {
@@ -42,10 +42,10 @@ def run(number: str, state: str, **more: Any) -> Run:
         "nodes": "node-[0-3]", "submitted": NOW - 7200, "started": NOW - 3600, "ended": NOW + 300,
         "source": "squeue",
     }  # fmt: skip
-    return Run(job_id=number, state=state, **{**fields, **more})
+    return JobRun(job_id=number, state=state, **{**fields, **more})
 
 
-def never_began(number: str, state: str, at: int = NOW + 310, **more: Any) -> Run:
+def never_began(number: str, state: str, at: int = NOW + 310, **more: Any) -> JobRun:
     """A submission that never had nodes: Slurm makes its start its end."""
     return run(number, state, nodes="", submitted=at, started=at, ended=at, **more)
 
@@ -159,19 +159,19 @@ NO_NUMBERS = (
     Case("no-val-64", NO_NUMBERS, "18446744073709551614", "", "a command that sbatch refuses"),
 )
 def test_a_number_that_stands_for_none_is_in_no_command(case: Case) -> None:
-    fields = dict.fromkeys(submission._FIELDS, "N/A")
+    fields = dict.fromkeys(submission._SUBMISSION_FIELDS, "N/A")
     fields |= {"Name": "train", "WorkDir": "/w", "Command": "/w/t.sh", "JobArrayID": "11"}
     fields |= {"NumNodes": "2", "NumTasks": case.form, "cpus-per-task": "65534"}
-    row = "".join(f"{fields[name]}m|" for name in submission._FIELDS) + "11m.\n"
-    told = submission.read(row.encode(), "m", "11")
+    row = "".join(f"{fields[name]}m|" for name in submission._SUBMISSION_FIELDS) + "11m.\n"
+    told = submission.read_submission(row.encode(), "m", "11")
     assert told is not None
-    assert submission.again(told) == ("sbatch", "--job-name=train", "--nodes=2", "/w/t.sh")
+    assert submission.resubmit_argv(told) == ("sbatch", "--job-name=train", "--nodes=2", "/w/t.sh")
 
 
 def test_gpus_per_task_of_no_tasks_are_none() -> None:
     fields = ("11", "N/A", "N/A", "N/A", "gres/gpu:1", "2", "4294967294")
     row = "m|".join(fields) + "m.\n"
-    assert sizes.read_sizes(row.encode(), "m") == {"11": 0}
+    assert sizes.read_gpu_counts(row.encode(), "m") == {"11": 0}
 
 
 # A reason is judged with what stands beside it.
@@ -284,7 +284,7 @@ class Booked(FixedSlurm):
         return structs.replace(super().past(*asked), accounting=True)
 
 
-def seen_gone(row: Run | None, after: float, **settings: Any) -> Any:
+def seen_gone(row: JobRun | None, after: float, **settings: Any) -> Any:
     """Looks so many seconds apart; slurmctld does not know the job any more."""
     watch = Watch(check(**settings))
     watch.look(job("10"))
@@ -371,8 +371,8 @@ def test_a_member_who_left_hides_nobody(monkeypatch: pytest.MonkeyPatch, tmp_pat
     )
     tool.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    assert watched(["group:team"]) == {"alice", "bob"}
-    assert departed(["group:team"]) == {"left"}
+    assert watched_users(["group:team"]) == {"alice", "bob"}
+    assert departed_members(["group:team"]) == {"left"}
     finding = Watch(check(users=["group:team"])).look(job("10"))
     assert finding.status is Status.OK
     assert "not watched, no such user any more: left" in finding.details

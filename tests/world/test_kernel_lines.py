@@ -1,6 +1,6 @@
 """Lines of the kernel's log: what its drivers say, and what users make the kernel say."""
 
-from sentinel.checks.network.driver_lines import troubles
+from sentinel.checks.network.driver_lines import find_driver_errors
 from sentinel.gpu import xid
 from sentinel.nodes.probe import KernelLine, kernel
 from tests.world.case import Case, each
@@ -181,5 +181,5 @@ def test_who_speaks_in_the_kernels_log(case: Case) -> None:
 def test_what_the_driver_of_a_card_says(case: Case) -> None:
     """How bad it is, at the level of errors and without any level."""
     for level in (3, None):
-        found = list(troubles([KernelLine(at=1.0, level=level, text=case.form)]))
+        found = list(find_driver_errors([KernelLine(at=1.0, level=level, text=case.form)]))
         assert [status.value for _, status, _ in found] == ([case.right] if case.right else [])

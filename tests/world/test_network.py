@@ -5,7 +5,7 @@ from typing import Any
 
 from sentinel.checks.sensors import SensorsCheck
 from sentinel.core.values import Duration
-from sentinel.nodes.probe import Hwmon, Identity, NodeProbe, Sensor, sections
+from sentinel.nodes.probe import Hwmon, NodeIdentity, NodeProbe, Sensor, sections
 from sentinel.testing import START, context
 from tests.world.case import Case, each
 
@@ -43,7 +43,7 @@ class OneBoard:
         raise NotImplementedError
 
     def probe(self, nodes: Any, wants: Any, *, limit: float) -> Mapping[str, NodeProbe]:
-        me = Identity(hostname="n1", kernel="6", boot="b", uptime=1.0, time=0, uid=0)
+        me = NodeIdentity(hostname="n1", kernel="6", boot="b", uptime=1.0, time=0, uid=0)
         cool = Sensor(name="coretemp", kind="temp", value=40.0, critical=100.0)
         ipmi = sections.ipmi(self.lines.splitlines())
         return {"n1": NodeProbe(identity=me, hwmon=Hwmon(sensors=(cool,)), ipmi=ipmi)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sentinel.checks.nodes import Nodes
+from sentinel.checks.nodes import NodesCheck
 from sentinel.core.model import Status
 from sentinel.testing import FixedSlurm, context
 from tests.checks.nodes.test_nodes import node
@@ -47,13 +47,13 @@ from tests.world.case import Case, each
     ),
 )
 def test_how_many_nodes_can_work(case: Case) -> None:
-    finding = Nodes(need=4, each=False).run(context(FixedSlurm(nodes=case.form))).findings[0]
+    finding = NodesCheck(need=4, each=False).run(context(FixedSlurm(nodes=case.form))).findings[0]
     assert finding.status is case.right
 
 
 def test_a_partition_without_nodes_has_none_that_can_work() -> None:
     """scontrol show partition: TotalNodes=0, where all nodes of a cloud have gone."""
     slurm = FixedSlurm(nodes=[node(1)], partitions={"prod": 1, "cloud": 0})
-    finding = Nodes(partition="cloud", need=2).run(context(slurm)).findings[0]
+    finding = NodesCheck(partition="cloud", need=2).run(context(slurm)).findings[0]
     assert finding.status is Status.CRITICAL
     assert finding.summary.startswith("0 of 0 nodes can work, 2 are needed")

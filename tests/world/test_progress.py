@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sentinel.checks.log.losses import MOST_NAMES
+from sentinel.checks.log.losses import MAX_LOSS_NAMES
 from sentinel.core.model import Status
 from tests.world.case import Case, each
 from tests.world.logs import STALE_MINUTES, bar, of_growing_log, of_whole_log
@@ -328,11 +328,14 @@ def test_a_loss_that_is_no_number_is_told_in_whatever_dress(case: Case, tmp_path
 
 def test_a_nan_is_told_though_more_losses_are_finite_than_are_remembered(tmp_path: Path) -> None:
     """One loss for each of many experts, and the last one is no number."""
-    names = [f"expert{n}_loss: {'nan' if n == MOST_NAMES else 0.1}" for n in range(MOST_NAMES + 1)]
+    names = [
+        f"expert{n}_loss: {'nan' if n == MAX_LOSS_NAMES else 0.1}"
+        for n in range(MAX_LOSS_NAMES + 1)
+    ]
     assert of_whole_log(tmp_path, lines("step {n} " + " ".join(names))).loss is Status.CRITICAL
 
 
 def test_losses_over_the_cap_that_are_finite_are_no_alarm(tmp_path: Path) -> None:
     """The control."""
-    names = [f"expert{n}_loss: 0.1" for n in range(2 * MOST_NAMES)]
+    names = [f"expert{n}_loss: 0.1" for n in range(2 * MAX_LOSS_NAMES)]
     assert of_whole_log(tmp_path, lines("step {n} " + " ".join(names))).loss is Status.OK

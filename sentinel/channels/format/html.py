@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from html import escape
 
 from sentinel.channels.format import text
-from sentinel.channels.format.text import Card
+from sentinel.channels.format.text import AlertCard
 from sentinel.core.model import Notification
 
 _COLOURS = {
@@ -39,26 +39,28 @@ a.button{color:#ffffff!important}
 _URL = re.compile(r"https?://[^\s<>\"']+[^\s<>\"'.,;:!?)]")
 
 
-def html(notifications: Sequence[Notification]) -> str:
+def render_html(notifications: Sequence[Notification]) -> str:
     """A whole page; every text of others is escaped, nothing is loaded
     from anywhere: pictures are in the mail."""
-    return html_of(text.ranked(notifications))
+    return render_cards_html(text.rank_cards(notifications))
 
 
-def html_of(cards: Sequence[Card]) -> str:
+def render_cards_html(cards: Sequence[AlertCard]) -> str:
     """The same for those that are ranked."""
-    head = f'<p class="dim" style="{_DIM}margin-bottom:10px;">{escape(text.overview(cards))}</p>'
+    head = (
+        f'<p class="dim" style="{_DIM}margin-bottom:10px;">{escape(text.overview_line(cards))}</p>'
+    )
     body = head if len(cards) > 1 else ""
-    body += "".join(_card(c) for c in cards[: text.FULL])
-    if rest := list(text.further(cards)):
-        body += _section("Further", rest, _code)
-    return _page(text.subject_of(cards), body)
+    body += "".join(_card_html(c) for c in cards[: text.FULL])
+    if rest := list(text.further_lines(cards)):
+        body += _section_html("Further", rest, _code)
+    return _page_html(text.subject_of_cards(cards), body)
 
 
 _DIM = "margin:0;color:#5b6670;font-size:13px;line-height:20px;"
 
 
-def _page(title: str, body: str) -> str:
+def _page_html(title: str, body: str) -> str:
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
@@ -70,22 +72,22 @@ def _page(title: str, body: str) -> str:
     )
 
 
-def _card(c: Card) -> str:
+def _card_html(c: AlertCard) -> str:
     colour = _COLOURS.get(c.tone, _COLOURS["info"])
     dry = f'<p class="dim" style="{_DIM}">Dry run: nothing was acted upon.</p>' if c.dry_run else ""
     told = {
-        name: _section(name, lines, _code if name in _MONOSPACED else _plain)
-        for name, lines in text.sections(c)
+        name: _section_html(name, lines, _code if name in _MONOSPACED else _plain)
+        for name, lines in text.card_sections(c)
     }
     first = "".join(told.pop(name, "") for name in ("Runbook", "What to do"))
     return (
         f'<div class="card" style="margin:0 0 12px;padding:16px;background:#ffffff;'
         f'border:1px solid #d9dee3;border-left:6px solid {colour};border-radius:6px;">\n'
-        f"{dry}{_heading(c, colour)}{_answers(c)}{_facts(c)}{first}{_picture(c)}{''.join(told.values())}</div>\n"
+        f"{dry}{_heading_html(c, colour)}{_answers_html(c)}{_facts_html(c)}{first}{_picture_html(c)}{''.join(told.values())}</div>\n"
     )
 
 
-def _heading(c: Card, colour: str) -> str:
+def _heading_html(c: AlertCard, colour: str) -> str:
     return (
         f'<div style="line-height:26px;{_WRAP}"><span style="display:inline-block;padding:0 8px;'
         f"margin-right:8px;border-radius:4px;background:{colour};color:#ffffff;font-size:13px;"
@@ -96,12 +98,12 @@ def _heading(c: Card, colour: str) -> str:
     )
 
 
-def _facts(c: Card) -> str:
-    rows = "".join(_row(name, value) for name, value in text.facts(c))
+def _facts_html(c: AlertCard) -> str:
+    rows = "".join(_row_html(name, value) for name, value in text.card_facts(c))
     return f'<table role="presentation" style="border-collapse:collapse;">{rows}</table>\n'
 
 
-def _row(name: str, value: str) -> str:
+def _row_html(name: str, value: str) -> str:
     cell = "padding:1px 0;vertical-align:top;text-align:left;font-size:14px;line-height:21px;"
     return (
         f'<tr><td class="dim" style="{cell}padding-right:16px;white-space:nowrap;color:#5b6670;">{escape(name)}</td>'
@@ -109,7 +111,7 @@ def _row(name: str, value: str) -> str:
     )
 
 
-def _answers(c: Card) -> str:
+def _answers_html(c: AlertCard) -> str:
     """Who has it already, and the buttons: within the first screen of a phone."""
     note = f'<p style="{_plain}margin:0 0 10px;">{escape(c.note)}</p>\n' if c.note else ""
     if not c.links:
@@ -126,7 +128,7 @@ def picture_id(picture: bytes) -> str:
     return f"{hashlib.sha256(picture).hexdigest()[:20]}@sentinel"
 
 
-def _picture(c: Card) -> str:
+def _picture_html(c: AlertCard) -> str:
     if not c.picture:
         return ""
     return (
@@ -135,15 +137,15 @@ def _picture(c: Card) -> str:
     )
 
 
-def _section(heading: str, lines: Sequence[str], style: str) -> str:
+def _section_html(heading: str, lines: Sequence[str], style: str) -> str:
     """Commands each in a box of its own: on a phone every one of them runs over several lines."""
     boxes = lines if heading == "What to do" else ["\n".join(lines)]
     mark = " class=code" if style is _code else ""
-    content = "".join(f'<div{mark} style="{style}">{_linked(box)}</div>\n' for box in boxes)
+    content = "".join(f'<div{mark} style="{style}">{_link_addresses(box)}</div>\n' for box in boxes)
     return f'<p class="dim" style="{_DIM}margin-top:14px;">{escape(heading)}</p>\n{content}'
 
 
-def _linked(line: str) -> str:
+def _link_addresses(line: str) -> str:
     """Escaped, with web addresses as links; no other scheme ever becomes one."""
     parts, end = [], 0
     for match in _URL.finditer(line):

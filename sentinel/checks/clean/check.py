@@ -11,29 +11,29 @@ from msgspec import Meta, Struct, to_builtins
 from msgspec.structs import replace
 
 from sentinel import proc
-from sentinel.clean.child import LOOKING, Endless, Going, Listing, listing
-from sentinel.clean.rules import Rules
+from sentinel.clean.child import LOOKING, RemovableStep, RootListing, SearchGivenUp, list_removable
+from sentinel.clean.rules import RetentionRules
 from sentinel.core.action_limits import CleanLimits, Limits
-from sentinel.core.clock import SECOND, Instant, elapsed
+from sentinel.core.clock import SECOND, Instant, get_elapsed_s
 from sentinel.core.declared import Metric
 from sentinel.core.errors import CannotTell, Invalid
 from sentinel.core.model import ActionRequest, Coverage, Finding, Report, Status
-from sentinel.core.patterns import endless
+from sentinel.core.patterns import make_endless_error
 from sentinel.core.ports import Context
-from sentinel.core.recall import recalled
 from sentinel.core.settings import FilePath
+from sentinel.core.stored_memory import decode_memory
 from sentinel.core.text import visible
 from sentinel.core.values import Duration, duration_text, size_text
 from sentinel.plugin import Check
 
-MOST = 200
-LONGEST = 3500
+MAX_ENTRIES_TOLD = 200
+MAX_PATTERN_CHARS = 3500
 """Names in one request, and their length: the log of actions keeps every one."""
 
-SHOWN = 40
+MAX_SHOWN = 40
 """Lines of details."""
 
-LEAP = 60.0
+CLOCK_LEAP_S = 60.0
 """Seconds by which a clock is not set in small corrections."""
 
 
@@ -42,10 +42,10 @@ class Memory(Struct, frozen=True, kw_only=True):
 
     at: Instant | None = None
     leapt: Instant | None = None
-    stuck: proc.Stuck | None = None
+    stuck: proc.StuckProcess | None = None
 
 
-class Clean(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class CleanCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Old logs and checkpoints of a directory: what may go, and its removal where that is on.
 
     What a link or tracker (`latest…`) beside them names stays, too.
@@ -121,34 +121,34 @@ class Clean(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     def run(self, ctx: Context) -> Report:
         """What may go, the oldest first. Raises CannotTell where that cannot be seen."""
-        before = recalled(ctx.memory, Memory) or Memory()
-        hanging = proc.Hanging({self.root: before.stuck} if before.stuck else {})
+        before = decode_memory(ctx.memory, Memory) or Memory()
+        hanging = proc.HangingChildren({self.root: before.stuck} if before.stuck else {})
         try:
             # What takes longer than a removal has to look again could be asked for, and never go.
             limit = min(0.8 * ctx.limit, LOOKING if self.remove else float("inf"))
-            with hanging.alone(self.root):
-                found = listing(str(self.root), self.rules().text(), limit)
-        except proc.Hangs as error:
+            with hanging.start_alone(self.root):
+                found = list_removable(str(self.root), self.retention_rules().rules_text(), limit)
+        except proc.StillHanging as error:
             raise CannotTell(f"an earlier look {error}") from None
-        except Endless:
-            raise endless(self.match) from None
+        except SearchGivenUp:
+            raise make_endless_error(self.match) from None
         except proc.TimedOut as late:
             if late.stuck is None:
                 raise
-            return self._hung(replace(before, stuck=late.stuck), late)
-        leapt = _leapt(before, ctx.now, self.older_than)
+            return self._hanging_report(replace(before, stuck=late.stuck), late)
+        leapt = _find_clock_leap(before, ctx.now, self.older_than)
         return Report(
-            findings=(self._finding(found, leapt, ctx),),
+            findings=(self._removal_finding(found, leapt, ctx),),
             coverage=Coverage(
                 of="entries", meant=found.entries, excused=f"nothing in {self.root} fits match"
             ),
-            requests=self._requests(found) if self.remove and not leapt else (),
+            requests=self._removal_requests(found) if self.remove and not leapt else (),
             memory=to_builtins(Memory(at=ctx.now, leapt=leapt)),
         )
 
-    def rules(self) -> Rules:
+    def retention_rules(self) -> RetentionRules:
         """As the program that removes understands them."""
-        return Rules(
+        return RetentionRules(
             self.match.pattern,
             keep_last=self.keep_last,
             keep_every=self.keep_every,
@@ -158,7 +158,7 @@ class Clean(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
             ignore=self.ignore,
         )
 
-    def _hung(self, memory: Memory, late: proc.TimedOut) -> Report:
+    def _hanging_report(self, memory: Memory, late: proc.TimedOut) -> Report:
         finding = Finding(subject=visible(self.root), status=Status.UNKNOWN, summary=str(late))
         return Report(
             findings=(finding,),
@@ -166,7 +166,7 @@ class Clean(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
             memory=to_builtins(memory),
         )
 
-    def _finding(self, found: Listing, leapt: Instant | None, ctx: Context) -> Finding:
+    def _removal_finding(self, found: RootListing, leapt: Instant | None, ctx: Context) -> Finding:
         told = f"{found.removable} of {found.entries} may go, {size_text(found.removable_bytes)}"
         parts = [told if found.removable else f"nothing may go of {found.entries}", *found.doubts]
         if not found.entries:
@@ -174,12 +174,15 @@ class Clean(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         if found.held:
             parts.append(f"{len(found.held)} may go and cannot: {visible(found.held[0])}")
         if leapt:
-            ago = duration_text(elapsed(leapt, ctx.now))
+            ago = duration_text(get_elapsed_s(leapt, ctx.now))
             parts.append(
                 f"this host's clock was set forward {ago} ago: what is old is not known, nothing "
                 f"goes until {self.older_than} after that"
             )
-        lines = [*(_line(e, ctx.now.wall / 1e6) for e in found.going), *map(visible, found.held)]
+        lines = [
+            *(_step_line(e, ctx.now.wall / 1e6) for e in found.going),
+            *map(visible, found.held),
+        ]
         return Finding(
             subject=visible(self.root),
             status=Status.WARNING if self.remove and (found.held or leapt) else Status.OK,
@@ -190,11 +193,11 @@ class Clean(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
                 "removable": found.removable,
                 "removable_bytes": found.removable_bytes,
             },
-            details="\n".join(lines[:SHOWN]),
+            details="\n".join(lines[:MAX_SHOWN]),
         )
 
-    def _requests(self, found: Listing) -> tuple[ActionRequest, ...]:
-        going = _some(found.going)
+    def _removal_requests(self, found: RootListing) -> tuple[ActionRequest, ...]:
+        going = _oldest_steps(found.going)
         if not going:
             return ()
         freed = size_text(sum(e.bytes for e in going))
@@ -204,40 +207,40 @@ class Clean(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
                 target=str(self.root),
                 reason=f"{len(going)} older than {self.older_than}, {freed}",
                 params={
-                    "rules": self.rules().text(),
+                    "rules": self.retention_rules().rules_text(),
                     "names": json.dumps([e.name for e in going]),
                 },
-                evidence={"first": _evidence(going[0]), "may go": str(found.removable)},
+                evidence={"first": _step_evidence(going[0]), "may go": str(found.removable)},
             ),
         )
 
 
-def _leapt(before: Memory, now: Instant, older_than: float) -> Instant | None:
+def _find_clock_leap(before: Memory, now: Instant, older_than: float) -> Instant | None:
     """When this host's clock was last set forward, while that makes young things look old: once
     `older_than` has passed since, all that was there then is as old as it looks."""
     if before.at is None:
         return None
-    leap = (now.wall - before.at.wall) / SECOND - elapsed(before.at, now)
-    if abs(leap) > LEAP:
+    leap = (now.wall - before.at.wall) / SECOND - get_elapsed_s(before.at, now)
+    if abs(leap) > CLOCK_LEAP_S:
         return now if leap > 0 else None
-    return before.leapt if before.leapt and elapsed(before.leapt, now) < older_than else None
+    return before.leapt if before.leapt and get_elapsed_s(before.leapt, now) < older_than else None
 
 
-def _some(going: Sequence[Going]) -> list[Going]:
+def _oldest_steps(going: Sequence[RemovableStep]) -> list[RemovableStep]:
     """The oldest ones, as many as are written down."""
-    taken, length = list[Going](), 0
-    for entry in going[:MOST]:
+    taken, length = list[RemovableStep](), 0
+    for entry in going[:MAX_ENTRIES_TOLD]:
         length += len(json.dumps(entry.name)) + 2
-        if length > LONGEST:
+        if length > MAX_PATTERN_CHARS:
             break
         taken.append(entry)
     return taken
 
 
-def _line(entry: Going, now: float) -> str:
+def _step_line(entry: RemovableStep, now: float) -> str:
     age = duration_text(max(0.0, now - entry.at))
-    return visible(f"{size_text(entry.bytes):>8}  {age:>8} old  {entry.label}")
+    return visible(f"{size_text(entry.bytes):>8}  {age:>8} old  {entry.step_label}")
 
 
-def _evidence(entry: Going) -> str:
-    return visible(f"{entry.label}, {size_text(entry.bytes)} in {entry.entries} entries")
+def _step_evidence(entry: RemovableStep) -> str:
+    return visible(f"{entry.step_label}, {size_text(entry.bytes)} in {entry.entries} entries")

@@ -1,5 +1,5 @@
 """The `diag` kind: dcgmi diag over nodes in waves, followed, archived, and read right."""
 
-from sentinel.checks.diag.check import Diag
+from sentinel.checks.diag.check import DiagCheck
 
-__all__ = ["Diag"]
+__all__ = ["DiagCheck"]

@@ -9,12 +9,12 @@ from sentinel.core import hostlist
 from sentinel.core.cluster import Node
 from sentinel.core.model import Coverage, covered
 from sentinel.core.values import Share
-from sentinel.slurm.node_states import UP, flag_meaning, unfit
+from sentinel.slurm.node_states import UP, flag_meaning, unfit_reason
 
-WORDS = ("idle", "suspect", "all", "returned")
+NODE_CHOICES = ("idle", "suspect", "all", "returned")
 
 
-def candidates(
+def list_candidates(
     nodes: Sequence[Node],
     which: str,
     partition: str,
@@ -23,7 +23,9 @@ def candidates(
 ) -> list[Node]:
     """Those that may be tested now; of drained ones only such as are named or suspect. `back`: those
     that have just come back to service."""
-    there = [n for n in nodes if not unfit(n) and (not partition or partition in n.partitions)]
+    there = [
+        n for n in nodes if not unfit_reason(n) and (not partition or partition in n.partitions)
+    ]
     if which in ("idle", "returned"):
         idle = [n for n in there if n.state == "IDLE" and _is_free(n)]
         return [n for n in idle if which == "idle" or n.name in back]
@@ -31,7 +33,7 @@ def candidates(
         return [n for n in there if n.name in suspects]
     if which == "all":
         return [n for n in there if n.state in UP and "DRAIN" not in n.flags]
-    named = set(hostlist.expand(which))
+    named = set(hostlist.expand_hostlist(which))
     return [n for n in there if n.name in named]
 
 
@@ -40,7 +42,7 @@ def _is_free(node: Node) -> bool:
     return all(flag_meaning(flag).is_free for flag in node.flags)
 
 
-def coverage(
+def make_wave_coverage(
     nodes: Sequence[Node],
     which: str,
     partition: str,
@@ -51,7 +53,7 @@ def coverage(
     others are excused while they wait for their turn. A name that Slurm does not know is not, nor
     a test of which nobody can see how it goes (`blind`)."""
     known = {n.name for n in nodes if not partition or partition in n.partitions}
-    named = set() if which in WORDS else set(hostlist.expand(which))
+    named = set() if which in NODE_CHOICES else set(hostlist.expand_hostlist(which))
     if not known or named - known:
         return covered("nodes", named, known)
     meant = named or known if which not in ("suspect", "returned") else tested
@@ -61,7 +63,7 @@ def coverage(
     return covered("nodes", sorted({*meant, *tested}), {*tested} - {*blind}, excused)
 
 
-def wave(
+def choose_wave(
     ready: Sequence[Node], busy: Iterable[Node], everything: Sequence[Node], share: Share
 ) -> list[Node]:
     """So many of them that of no partition more than the share is tested at once: one at least.
@@ -80,6 +82,6 @@ def wave(
     return chosen
 
 
-def level_of(node: str, base: int, suspects: Collection[str], passed: Mapping[str, int]) -> int:
+def choose_level(node: str, base: int, suspects: Collection[str], passed: Mapping[str, int]) -> int:
     """One level for all; 4 where all below passed and yet the node's GPUs go on failing."""
     return 4 if node in suspects and passed.get(node, 0) >= base else base

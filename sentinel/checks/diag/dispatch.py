@@ -10,26 +10,28 @@ from typing import ClassVar
 from msgspec import Struct
 
 from sentinel.checks.diag import archive
-from sentinel.checks.diag.runs import Run
+from sentinel.checks.diag.runs import DiagRun
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.cluster import Node
 from sentinel.core.errors import Invalid
 from sentinel.core.model import ActionRequest
-from sentinel.slurm.gres import gpus as gpus_in
+from sentinel.slurm.gres import count_gres_gpus as gpus_in
 
-HOURS = {1: 10 / 60, 2: 0.5, 3: 1.0, 4: 4.0}
+LEVEL_TIME_LIMITS_H = {1: 10 / 60, 2: 0.5, 3: 1.0, 4: 4.0}
 """The time limit of a job by its level. Seen by others: level 2 up to 10.5 minutes, level 3 about
 10, level 4 up to 2.25 hours (awsome-distributed-training, stas00/ml-engineering); dcgmi's own
 timeout is unlimited, and its PCIe test is known to hang (NVIDIA/DCGM issue 247)."""
 
-SPARE = 60
+DCGMI_MARGIN_S = 60
 """Seconds by which dcgmi is ended before its job is."""
 
-_TIME = re.compile(r"(?:([0-9]{1,3})-)?([0-9]{1,4})(?::([0-9]{1,2}))?(?::([0-9]{1,2}))?")
-_WORD = re.compile(r"[A-Za-z0-9_.:+@%/-]{1,100}")
+_TIME_LIMIT_PATTERN = re.compile(
+    r"(?:([0-9]{1,3})-)?([0-9]{1,4})(?::([0-9]{1,2}))?(?::([0-9]{1,2}))?"
+)
+_OPTION_PATTERN = re.compile(r"[A-Za-z0-9_.:+@%/-]{1,100}")
 
 
-class Sbatch(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class SbatchOptions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Options of sbatch(1) for its jobs.
 
     partition: The partition of the jobs; unset, the one that Slurm takes.
@@ -50,19 +52,19 @@ class Sbatch(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def __post_init__(self) -> None:
         for name in self.FIELDS:
             value = getattr(self, name)
-            if value and not _WORD.fullmatch(value):
+            if value and not _OPTION_PATTERN.fullmatch(value):
                 raise Invalid(f"{value!r} is no {name} of Slurm", name)
         if self.time:
-            seconds_of(self.time)
+            parse_time_limit(self.time)
 
-    def seconds(self, level: int) -> int:
+    def get_time_limit_s(self, level: int) -> int:
         """The job's time limit."""
-        return seconds_of(self.time) if self.time else int(HOURS[level] * 3600)
+        return parse_time_limit(self.time) if self.time else int(LEVEL_TIME_LIMITS_H[level] * 3600)
 
 
-def seconds_of(text: str) -> int:
+def parse_time_limit(text: str) -> int:
     """`MM`, `MM:SS`, `HH:MM:SS`, `D-HH`, `D-HH:MM`, `D-HH:MM:SS` (sbatch(1)); raises Invalid."""
-    match = _TIME.fullmatch(text.strip())
+    match = _TIME_LIMIT_PATTERN.fullmatch(text.strip())
     if not match:
         raise Invalid(f"{text!r} is no time limit; write it like 01:30:00", "time")
     days, *rest = match.groups()
@@ -73,36 +75,40 @@ def seconds_of(text: str) -> int:
     else:
         hours, minutes, seconds = {1: [0, *numbers, 0], 2: [0, *numbers], 3: numbers}[len(numbers)]
         total = (hours * 60 + minutes) * 60 + seconds
-    if total < 2 * SPARE:
+    if total < 2 * DCGMI_MARGIN_S:
         raise Invalid(f"{text!r} is less than two minutes", "time")
     return total
 
 
-def run_of(node: Node, level: int, place: str, sbatch: Sbatch, now: Instant, test: str = "") -> Run:
+def make_run(
+    node: Node, level: int, place: str, sbatch: SbatchOptions, now: Instant, test: str = ""
+) -> DiagRun:
     """The run to be: its names are made once and found again after a restart."""
-    name = archive.name_of(level, node.name, now, test)
-    return Run(
+    name = archive.make_output_name(level, node.name, now, test)
+    return DiagRun(
         node=node.name,
         name=f"sentinel-diag-{node.name}-{now.wall // SECOND}",
         level=level,
         out=os.path.join(place, name),
         asked=now.wall,
-        limit=float(sbatch.seconds(level)),
+        limit=float(sbatch.get_time_limit_s(level)),
         gpus=gpus_in(node.gres) or 0,
         by_ssh="DRAIN" in node.flags,
         test=test,
     )
 
 
-def request(run: Run, sbatch: Sbatch, starts_within: float) -> ActionRequest:
+def request_run(run: DiagRun, sbatch: SbatchOptions, starts_within: float) -> ActionRequest:
     """The wish; the action makes sbatch's arguments of its params."""
-    options = {name: getattr(sbatch, name) for name in Sbatch.FIELDS if getattr(sbatch, name)}
+    options = {
+        name: getattr(sbatch, name) for name in SbatchOptions.FIELDS if getattr(sbatch, name)
+    }
     if run.kept:
         options["reservation"] = run.kept
     return ActionRequest(
         action="diag",
         target=run.node,
-        reason=run.what,
+        reason=run.display_name,
         params={
             "name": run.name,
             "level": str(run.level),

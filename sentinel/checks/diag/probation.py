@@ -7,31 +7,31 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sentinel.checks.diag.runs import Last, Run
+from sentinel.checks.diag.runs import DiagRun, LastDiagVerdict
 from sentinel.core.actions import ActionRecord
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.cluster import Node, Reservation
 from sentinel.core.model import ActionRequest, Finding, Status
 from sentinel.core.values import duration_text
 from sentinel.nodes.history import held_out, is_out
-from sentinel.slurm.node_states import ASLEEP, unfit
+from sentinel.slurm.node_states import ASLEEP, unfit_reason
 from sentinel.slurm.reservations import is_as_asked
 
-SAME_BOOT = 60
+SAME_BOOT_S = 60
 """Seconds by which the boot times that Slurm shows of one boot may differ (it computes them)."""
 
-LATE = 900.0
+RETURN_INTEREST_S = 900.0
 """Seconds after its return in which a node is still of interest: then it has been at work."""
 
-SETTLED = 60.0
+RESERVATIONS_FRESH_AFTER_S = 60.0
 """Seconds after which a list of reservations, at most half a minute old, has one that was made."""
 
-Out = Mapping[str, int | None]
+OutOfServiceNodes = Mapping[str, int | None]
 """Nodes out of service: None where somebody keeps it out, else its boot time when it was first seen
 so. What was only silent, and was not booted meanwhile, has not returned."""
 
 
-class Kept(Struct, frozen=True, kw_only=True):
+class NodeProbation(Struct, frozen=True, kw_only=True):
     """A node on probation. `asked` in µs UTC; `run` is the name of its test, empty before it."""
 
     node: str
@@ -42,24 +42,26 @@ class Kept(Struct, frozen=True, kw_only=True):
     run: str = ""
 
     @property
-    def params(self) -> dict[str, str]:
+    def reservation_params(self) -> dict[str, str]:
         """What the reservation is made by, and known again by."""
         words = {"node": self.node, "name": self.name, "users": self.users}
         return {**words, "minutes": str(self.minutes)}
 
 
-class Step(Struct, frozen=True, kw_only=True):
+class ProbationStep(Struct, frozen=True, kw_only=True):
     """What comes next of one. `over`: it is not kept any more; `test`: its test is to be asked for
     now; `lost`: why there will be none."""
 
-    kept: Kept
+    kept: NodeProbation
     over: bool = False
     requests: tuple[ActionRequest, ...] = ()
     test: bool = False
     lost: str = ""
 
 
-def returned(out: Out, nodes: Sequence[Node]) -> tuple[list[str], dict[str, int | None]]:
+def find_returned(
+    out: OutOfServiceNodes, nodes: Sequence[Node]
+) -> tuple[list[str], dict[str, int | None]]:
     """Who has come back to service since, and who is out of it now."""
     back, now = list[str](), dict[str, int | None]()
     for node in nodes:
@@ -67,16 +69,16 @@ def returned(out: Out, nodes: Sequence[Node]) -> tuple[list[str], dict[str, int 
         if is_out(node) or node.flags & {"REBOOT_ISSUED"}:
             held = held_out(node) or before is None
             now[node.name] = None if held else (node.boot_time if before == -1 else before)
-        elif before != -1 and (unfit(node) or node.flags & ASLEEP):
+        elif before != -1 and (unfit_reason(node) or node.flags & ASLEEP):
             now[node.name] = before
-        elif before is None or (before != -1 and (node.boot_time or 0) > before + SAME_BOOT):
+        elif before is None or (before != -1 and (node.boot_time or 0) > before + SAME_BOOT_S):
             back.append(node.name)
     return back, now
 
 
-def kept_from(node: str, seconds: float, users: str, now: Instant) -> Kept:
+def make_probation(node: str, seconds: float, users: str, now: Instant) -> NodeProbation:
     """A probation to be: its name is made once and found again after a restart."""
-    return Kept(
+    return NodeProbation(
         node=node,
         name=f"sentinel-{node}-{now.wall // SECOND}",
         minutes=max(1, int(seconds // 60)),
@@ -85,58 +87,76 @@ def kept_from(node: str, seconds: float, users: str, now: Instant) -> Kept:
     )
 
 
-def begin(kept: Kept) -> ActionRequest:
+def request_probation(kept: NodeProbation) -> ActionRequest:
     """The wish to keep it."""
     why = "it came back to service, and is tested before it takes jobs"
-    return ActionRequest(action="probation", target=kept.node, reason=why, params=kept.params)
+    return ActionRequest(
+        action="probation", target=kept.node, reason=why, params=kept.reservation_params
+    )
 
 
-def release(kept: Kept, why: str) -> ActionRequest:
+def request_release(kept: NodeProbation, why: str) -> ActionRequest:
     """The wish to give it back before its reservation ends."""
-    return ActionRequest(action="release", target=kept.node, reason=why, params=kept.params)
+    return ActionRequest(
+        action="release", target=kept.node, reason=why, params=kept.reservation_params
+    )
 
 
-def step(
-    kept: Kept,
+def plan_step(
+    kept: NodeProbation,
     node: Node | None,
     found: Reservation | None,
     record: ActionRecord | None,
-    last: Last | None,
+    last: LastDiagVerdict | None,
     now: Instant,
-) -> Step:
+) -> ProbationStep:
     """`found`: the reservation of its name; `record`: of the action `probation`, if any was written;
     `last`: what its test said, if that is over."""
     if found is None:
-        return _without(kept, record, (now.wall - kept.asked) / SECOND)
-    if not is_as_asked(found, kept.params):
+        return _plan_without_reservation(kept, record, (now.wall - kept.asked) / SECOND)
+    if not is_as_asked(found, kept.reservation_params):
         changed = f"somebody has changed {found.name}, so it is theirs now"
-        return Step(kept=kept, over=True, lost="" if kept.run else changed)
-    if record is not None and record.outcome.open:
-        return Step(kept=kept)  # it is read again first
+        return ProbationStep(kept=kept, over=True, lost="" if kept.run else changed)
+    if record is not None and record.outcome.is_open:
+        return ProbationStep(kept=kept)  # it is read again first
     if not kept.run:
-        if node is None or unfit(node) or "DRAIN" in node.flags:
-            return Step(kept=kept, requests=(release(kept, "it went out of service again"),))
-        return Step(kept=kept, test=True)
+        if node is None or unfit_reason(node) or "DRAIN" in node.flags:
+            return ProbationStep(
+                kept=kept, requests=(request_release(kept, "it went out of service again"),)
+            )
+        return ProbationStep(kept=kept, test=True)
     bad = last is not None and last.outcome == "fail"
     if last is None or (bad and node is not None and "DRAIN" not in node.flags):
-        return Step(kept=kept)  # until the test is over, the node is drained, or the time is up
-    return Step(kept=kept, requests=(release(kept, f"its test is over: {last.outcome}"),))
+        return ProbationStep(
+            kept=kept
+        )  # until the test is over, the node is drained, or the time is up
+    return ProbationStep(
+        kept=kept, requests=(request_release(kept, f"its test is over: {last.outcome}"),)
+    )
 
 
-def _without(kept: Kept, record: ActionRecord | None, age: float) -> Step:
+def _plan_without_reservation(
+    kept: NodeProbation, record: ActionRecord | None, age: float
+) -> ProbationStep:
     """No reservation of its name is there: not yet, not any more, or never."""
     if record is None:
         # Not asked for yet, or sentinel was killed before it could.
-        asks = () if age < SETTLED else (begin(kept),)
-        return Step(kept=kept, over=age >= LATE, requests=asks if age < LATE else ())
-    young = age - (record.at.wall - kept.asked) / SECOND < SETTLED
-    if record.outcome.open or (record.outcome.effective and not kept.run and young):
-        return Step(kept=kept)
-    gone = record.outcome.effective and not kept.run
-    return Step(kept=kept, over=True, lost=f"somebody has taken {kept.name} away" if gone else "")
+        asks = () if age < RESERVATIONS_FRESH_AFTER_S else (request_probation(kept),)
+        return ProbationStep(
+            kept=kept,
+            over=age >= RETURN_INTEREST_S,
+            requests=asks if age < RETURN_INTEREST_S else (),
+        )
+    young = age - (record.at.wall - kept.asked) / SECOND < RESERVATIONS_FRESH_AFTER_S
+    if record.outcome.is_open or (record.outcome.has_effect and not kept.run and young):
+        return ProbationStep(kept=kept)
+    gone = record.outcome.has_effect and not kept.run
+    return ProbationStep(
+        kept=kept, over=True, lost=f"somebody has taken {kept.name} away" if gone else ""
+    )
 
 
-def under_way(kept: Kept, what: str, now: Instant) -> Finding:
+def make_probation_finding(kept: NodeProbation, what: str, now: Instant) -> Finding:
     """A node that came back and is not tested yet."""
     age = duration_text(max(0, now.wall - kept.asked) // SECOND)
     return Finding(
@@ -147,7 +167,7 @@ def under_way(kept: Kept, what: str, now: Instant) -> Finding:
     )
 
 
-def tested(kept: Sequence[Kept], runs: Sequence[Run]) -> list[Kept]:
+def assign_test_runs(kept: Sequence[NodeProbation], runs: Sequence[DiagRun]) -> list[NodeProbation]:
     """With the name of the test that was asked for."""
     names = {run.kept: run.name for run in runs}
     return [replace(one, run=names.get(one.name, one.run)) for one in kept]

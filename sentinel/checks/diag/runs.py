@@ -9,13 +9,13 @@ from msgspec.structs import replace
 
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.cluster import Job, JobEnd
-from sentinel.slurm.job_states import meaning
+from sentinel.slurm.job_states import state_meaning
 
-GRACE = 120.0
+QUEUE_GRACE_S = 120.0
 """Seconds in which a job may be on its way into the queue, or its last file to other hosts."""
 
 
-class Run(Struct, frozen=True, kw_only=True):
+class DiagRun(Struct, frozen=True, kw_only=True):
     """One diagnostic that was asked for. Times in µs UTC; `name` is its job's, `limit` seconds.
 
     `job` is empty until it was seen in the queue; `by_ssh`: on a drained node, without a job.
@@ -40,17 +40,17 @@ class Run(Struct, frozen=True, kw_only=True):
     kept: str = ""
 
     @property
-    def what(self) -> str:
+    def display_name(self) -> str:
         """As people call it."""
-        return named(self.level, self.test)
+        return format_test_name(self.level, self.test)
 
 
-def named(level: int, test: str) -> str:
+def format_test_name(level: int, test: str) -> str:
     """`dcgmi diag -r 2` or `test cuda`."""
     return f"test {test}" if test else f"dcgmi diag -r {level}"
 
 
-def in_queue(run: Run, jobs: Sequence[Job] | None, now: Instant) -> Run:
+def update_from_queue(run: DiagRun, jobs: Sequence[Job] | None, now: Instant) -> DiagRun:
     """The run with what the queue says of its job; None: the queue could not be read."""
     mine = next((j for j in jobs or () if j.name == run.name), None)
     if mine is None:
@@ -58,27 +58,27 @@ def in_queue(run: Run, jobs: Sequence[Job] | None, now: Instant) -> Run:
     return replace(run, job=mine.job_id, seen=now.wall, state=mine.state)
 
 
-def lost(run: Run, end_of: Callable[[str], JobEnd | None], now: Instant) -> str:
+def explain_lost_run(run: DiagRun, end_of: Callable[[str], JobEnd | None], now: Instant) -> str:
     """Why nothing will come of it any more; empty while something may.
 
     To be asked of runs that are in no queue and have left no exit code.
     """
     since = (now.wall - max(run.asked, run.seen)) / SECOND
     if run.by_ssh:
-        return "timed out: it left no result" if since > run.limit + GRACE else ""
-    if since < GRACE or run.state:
+        return "timed out: it left no result" if since > run.limit + QUEUE_GRACE_S else ""
+    if since < QUEUE_GRACE_S or run.state:
         return ""
     if not run.job:
         return f"its job never came into the queue; see: sentinel nodes list --history {run.node}"
     end = end_of(run.job)
     if end is None:
         return "its job is gone and left no result"
-    words = meaning(end.state).words or "ended in a state that is not known here"
+    words = state_meaning(end.state).words or "ended in a state that is not known here"
     late = "timed out: " if end.state == "TIMEOUT" else ""
     return f"{late}its job {words} ({end.state}) and left no result"
 
 
-class Last(Struct, frozen=True, kw_only=True):
+class LastDiagVerdict(Struct, frozen=True, kw_only=True):
     """The last verdict on a node; `at` in µs UTC. `needs_a_person`: of an inconclusive one, whether
     people hear of it. `gpus` are the blamed ones by UUID; `test` and `back` as in Run."""
 
@@ -95,14 +95,17 @@ class Last(Struct, frozen=True, kw_only=True):
     back: bool = False
 
 
-def fresh(last: Mapping[str, Last], now: Instant, seconds: float) -> Collection[str]:
+def find_fresh_nodes(
+    last: Mapping[str, LastDiagVerdict], now: Instant, seconds: float
+) -> Collection[str]:
     """Nodes of which enough is known for now; an inconclusive one may be tried again sooner."""
     return {
         name
         for name, one in last.items()
-        if now.wall - one.at < seconds * SECOND / (1 if one.outcome != "inconclusive" else RETRY)
+        if now.wall - one.at
+        < seconds * SECOND / (1 if one.outcome != "inconclusive" else RETRY_DIVISOR)
     }
 
 
-RETRY = 6
+RETRY_DIVISOR = 6
 """An inconclusive test is tried again after a sixth of the time."""

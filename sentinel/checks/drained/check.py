@@ -12,32 +12,32 @@ from msgspec.structs import replace
 from sentinel import proc
 from sentinel.checks import hanging
 from sentinel.checks.drained import proof, verdict
-from sentinel.checks.drained.proof import askable
-from sentinel.checks.drained.reasons import fits
-from sentinel.checks.drained.sight import (
-    Here,
-    History,
-    Item,
-    Rules,
-    Sight,
-    about,
-    histories,
-    shown,
-    telling,
+from sentinel.checks.drained.node_evidence import (
+    NodeEvidence,
+    ProofItem,
+    ProofRules,
+    ReasonHistory,
+    RunningJobs,
+    filter_log_lines,
+    filter_node_lines,
+    format_last_lines,
+    parse_reason_histories,
 )
-from sentinel.checks.passing import Passing, followed
+from sentinel.checks.drained.proof import can_ask_node
+from sentinel.checks.drained.reasons import has_prefix
+from sentinel.checks.passing import PassingNode, follow_passages
 from sentinel.core import hostlist
 from sentinel.core.action_limits import Limits
-from sentinel.core.clock import SECOND, elapsed
-from sentinel.core.cluster import ids, runs
+from sentinel.core.clock import SECOND, get_elapsed_s
+from sentinel.core.cluster import has_processes, process_job_ids
 from sentinel.core.declared import Metric, Panel
 from sentinel.core.errors import CannotTell, Invalid
 from sentinel.core.model import ActionRequest, Finding, Report, Status, covered
 from sentinel.core.ports import Context
-from sentinel.core.recall import recalled
 from sentinel.core.settings import FilePath
+from sentinel.core.stored_memory import decode_memory
 from sentinel.core.values import Duration
-from sentinel.nodes.probe import NodeProbe, Wants
+from sentinel.nodes.probe import NodeProbe, ProbeRequest
 from sentinel.plugin import Check
 from sentinel.slurm.drain_reasons import KILL
 
@@ -45,20 +45,20 @@ if TYPE_CHECKING:
     from sentinel.core.cluster import Job, Node
     from sentinel.core.node_answers import Answer, Unreached
 
-SHORTEST_PREFIX = 4
+MIN_PREFIX_CHARS = 4
 
 
-class Past(Struct, frozen=True, kw_only=True):
+class DrainedMemory(Struct, frozen=True, kw_only=True):
     """What is remembered: who was asked back, by the time of the reason; whom people heard of; whom
     the last look could not judge for its moment only; since when nodes are completing."""
 
     asked: dict[str, int | None] = {}
     told: tuple[str, ...] = ()
     moment: tuple[str, ...] = ()
-    passing: dict[str, Passing] = {}
+    passing: dict[str, PassingNode] = {}
 
 
-class Drained(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class DrainedCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Nodes that Slurm drained: proven clean and given back, or why not; and nodes that do not end a
     job for longer than `completing`.
 
@@ -107,10 +107,10 @@ class Drained(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     def __post_init__(self) -> None:
         for number, prefix in enumerate(self.reasons):
-            if len(prefix.strip()) < SHORTEST_PREFIX:
+            if len(prefix.strip()) < MIN_PREFIX_CHARS:
                 raise Invalid(
                     f"{prefix!r} would fit nodes drained for any reason; give at least "
-                    f"{SHORTEST_PREFIX} letters of how the reason begins",
+                    f"{MIN_PREFIX_CHARS} letters of how the reason begins",
                     "reasons",
                     number,
                 )
@@ -146,56 +146,60 @@ class Drained(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         """One finding per drained node with such a reason; none is fine. CannotTell without
         Slurm."""
         known = ctx.slurm.nodes()
-        rules = self._rules(frozenset(node.name.lower() for node in known))
-        past = recalled(ctx.memory, Past) or Past()
-        past = replace(past, passing=_completing(past, known, ctx))
-        stuck = self._stuck(past, ctx)
-        sights = gather(
-            [node for node in known if self._concerns(node) or node.name in stuck],
+        rules = self._make_proof_rules(frozenset(node.name.lower() for node in known))
+        past = decode_memory(ctx.memory, DrainedMemory) or DrainedMemory()
+        past = replace(past, passing=_find_completing_nodes(past, known, ctx))
+        stuck = self._find_stuck_nodes(past, ctx)
+        sights = gather_evidence(
+            [node for node in known if self._is_concerned(node) or node.name in stuck],
             ctx,
             queue=self.clean_up,
             completing=stuck,
             slurmctld_log=self.slurmctld_log,
             slurmd_log=self.slurmd_log,
         )
-        items = {s.node.name: self._proof(s, rules) for s in sights}
-        sights, items = self._with_commands(sights, items, rules, ctx)
-        findings = tuple(self._finding(s, items[s.node.name], past) for s in sights)
+        items = {s.node.name: self._prove_node(s, rules) for s in sights}
+        sights, items = self._add_command_proofs(sights, items, rules, ctx)
+        findings = tuple(self._judge_drained_node(s, items[s.node.name], past) for s in sights)
         return Report(
             findings=findings,
             coverage=covered(
                 "nodes", (n.name for n in known), (n.name for n in known if n.state != "UNKNOWN")
             ),
-            requests=tuple(r for s in sights for r in self._requests(s, items[s.node.name], rules)),
-            memory=to_builtins(self._remembered(past, sights, items, findings)),
+            requests=tuple(
+                r for s in sights for r in self._make_node_requests(s, items[s.node.name], rules)
+            ),
+            memory=to_builtins(self._make_memory(past, sights, items, findings)),
         )
 
-    def _stuck(self, past: Past, ctx: Context) -> dict[str, float]:
+    def _find_stuck_nodes(self, past: DrainedMemory, ctx: Context) -> dict[str, float]:
         """Seconds by node: from Slurm 25.11.7 on a task that does not die drains no node."""
-        seconds = {name: elapsed(state.since, ctx.now) for name, state in past.passing.items()}
+        seconds = {
+            name: get_elapsed_s(state.since, ctx.now) for name, state in past.passing.items()
+        }
         return {name: age for name, age in seconds.items() if age > self.completing}
 
-    def _remembered(
+    def _make_memory(
         self,
-        past: Past,
-        sights: Sequence[Sight],
-        items: Mapping[str, Sequence[Item]],
+        past: DrainedMemory,
+        sights: Sequence[NodeEvidence],
+        items: Mapping[str, Sequence[ProofItem]],
         findings: Sequence[Finding],
-    ) -> Past:
-        asked = [s.node for s in sights if self.undrain and proof.proven(items[s.node.name])]
-        return Past(
+    ) -> DrainedMemory:
+        asked = [s.node for s in sights if self.undrain and proof.is_proven(items[s.node.name])]
+        return DrainedMemory(
             asked={node.name: node.reason_time for node in asked},
             told=tuple(f.subject for f in findings if f.status is not Status.OK and not f.patience),
-            moment=tuple(name for name, those in items.items() if proof.of_this_moment(those)),
+            moment=tuple(name for name, those in items.items() if proof.is_momentary(those)),
             passing=past.passing,
         )
 
-    def _concerns(self, node: Node) -> bool:
+    def _is_concerned(self, node: Node) -> bool:
         """Only while DRAIN is set: 23.11 to 25.11 leave old reasons on idle nodes."""
-        return "DRAIN" in node.flags and fits(node.reason, self.reasons)
+        return "DRAIN" in node.flags and has_prefix(node.reason, self.reasons)
 
-    def _rules(self, names: frozenset[str]) -> Rules:
-        return Rules(
+    def _make_proof_rules(self, names: frozenset[str]) -> ProofRules:
+        return ProofRules(
             names=names,
             reasons=tuple(self.reasons),
             ignore_users=frozenset(self.ignore_users),
@@ -205,64 +209,74 @@ class Drained(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
             proofs=tuple(self.proofs),
         )
 
-    def _proof(self, sight: Sight, rules: Rules) -> list[Item]:
-        return [*proof.by_slurm(sight, rules), *proof.by_node(sight, rules)]
+    def _prove_node(self, sight: NodeEvidence, rules: ProofRules) -> list[ProofItem]:
+        return [*proof.prove_by_slurm(sight, rules), *proof.prove_by_node(sight, rules)]
 
-    def _with_commands(
-        self, sights: Sequence[Sight], items: dict[str, list[Item]], rules: Rules, ctx: Context
-    ) -> tuple[list[Sight], dict[str, list[Item]]]:
+    def _add_command_proofs(
+        self,
+        sights: Sequence[NodeEvidence],
+        items: dict[str, list[ProofItem]],
+        rules: ProofRules,
+        ctx: Context,
+    ) -> tuple[list[NodeEvidence], dict[str, list[ProofItem]]]:
         """The configured proofs run on nodes that are clean so far."""
-        clean = [s.node.name for s in sights if proof.proven(items[s.node.name])]
-        ran = prove(clean, self.proofs, ctx)
+        clean = [s.node.name for s in sights if proof.is_proven(items[s.node.name])]
+        ran = run_proof_commands(clean, self.proofs, ctx)
         fuller = [replace(s, ran=ran.get(s.node.name, {})) for s in sights]
         return fuller, {
-            s.node.name: [*items[s.node.name], *proof.by_commands(s, rules)] for s in fuller
+            s.node.name: [*items[s.node.name], *proof.prove_by_commands(s, rules)] for s in fuller
         }
 
-    def _finding(self, sight: Sight, items: Sequence[Item], past: Past) -> Finding:
+    def _judge_drained_node(
+        self, sight: NodeEvidence, items: Sequence[ProofItem], past: DrainedMemory
+    ) -> Finding:
         name, time = sight.node.name, sight.node.reason_time
         again = name in past.asked and past.asked[name] == time
-        return verdict.finding(
+        return verdict.make_drain_finding(
             sight,
             items,
             asked=self.undrain,
-            before=again or verdict.last_attempt(sight) is not None,
+            before=again or verdict.find_failed_undrain(sight) is not None,
             told=name in past.told,
             first=name not in past.moment,
         )
 
-    def _requests(self, sight: Sight, items: Sequence[Item], rules: Rules) -> list[ActionRequest]:
+    def _make_node_requests(
+        self, sight: NodeEvidence, items: Sequence[ProofItem], rules: ProofRules
+    ) -> list[ActionRequest]:
         """One wish at most: what is cleaned up is proven again in the next run."""
-        if proof.proven(items):
-            return [verdict.undrain(sight, items)] if self.undrain else []
+        if proof.is_proven(items):
+            return [verdict.request_undrain(sight, items)] if self.undrain else []
         wishes = [
-            verdict.clean_up(sight, items, rules)
+            verdict.request_clean_up(sight, items, rules)
             if self.clean_up and "DRAIN" in sight.node.flags
             else None,
-            verdict.reboot(sight, items, rules, self.reboot_after) if self.reboot else None,
+            verdict.request_reboot(sight, items, rules, self.reboot_after) if self.reboot else None,
         ]
         return [wish for wish in wishes if wish][:1]
 
 
-def _completing(past: Past, known: Sequence[Node], ctx: Context) -> dict[str, Passing]:
-    now = followed(past.passing, known, ctx.now)
+def _find_completing_nodes(
+    past: DrainedMemory, known: Sequence[Node], ctx: Context
+) -> dict[str, PassingNode]:
+    now = follow_passages(past.passing, known, ctx.now)
     return {name: state for name, state in now.items() if state.kind == "completing"}
 
 
 # Gathers what is to be known about drained nodes: one round trip, the ledger, and logs.
 
 
-WANTS = Wants(
+PROBE_REQUEST = ProbeRequest(
     parts=("processes", "blocked", "steps", "gpu_processes", "gpus", "kernel", "mounts", "waits")
 )
-TAIL = 4 * 2**20
+LOG_TAIL_BYTES = 4 * 2**20
 """Bytes of the end of slurmctld's log that are read; of slurmd's a tenth."""
 
 PROBE, LOGS, PROOFS = 0.5, 0.1, 0.3
 """Shares of a run's limit."""
 
 
-def gather(
+def gather_evidence(
     nodes: Sequence[Node],
     ctx: Context,
     *,
@@ -270,7 +284,7 @@ def gather(
     completing: Mapping[str, float] = MappingProxyType({}),
     slurmctld_log: str | None = None,
     slurmd_log: str | None = None,
-) -> list[Sight]:
+) -> list[NodeEvidence]:
     """All that can be seen of these nodes; raises CannotTell only for what Slurm must tell.
 
     `queue`: with the jobs that Slurm has on each of them. `completing`: seconds, of those who do not
@@ -278,28 +292,30 @@ def gather(
     """
     if not nodes:
         return []
-    running = _running(nodes, ctx) if queue else None
-    expediting = _expediting(ctx)
-    log, trouble = _controller_log(slurmctld_log, ctx.limit * LOGS)
-    past = histories(log, [node.name for node in nodes], trouble)
-    lines = telling(log)
+    running = _find_running_jobs(nodes, ctx) if queue else None
+    expediting = _find_expediting_jobs(ctx)
+    log, trouble = _read_controller_log(slurmctld_log, ctx.limit * LOGS)
+    past = parse_reason_histories(log, [node.name for node in nodes], trouble)
+    lines = filter_log_lines(log)
     sights = [
         replace(
-            _sight(node, ctx, running, past[node.name], lines),
+            _make_evidence(node, ctx, running, past[node.name], lines),
             expediting=tuple(sorted(expediting.get(node.name, ()))),
             completing=completing.get(node.name),
         )
         for node in nodes
     ]
-    names = [s.node.name for s in sights if askable(s)]
-    answers = ctx.remote.probe(names, WANTS, limit=ctx.limit * PROBE) if ctx.remote else {}
-    told = _daemon_logs(names, slurmd_log, ctx)
-    sights = [_asked(s, answers.get(s.node.name), told.get(s.node.name, "")) for s in sights]
-    sluids = hanging.sluids(ctx, [s.probe for s in sights])
+    names = [s.node.name for s in sights if can_ask_node(s)]
+    answers = ctx.remote.probe(names, PROBE_REQUEST, limit=ctx.limit * PROBE) if ctx.remote else {}
+    told = _read_daemon_logs(names, slurmd_log, ctx)
+    sights = [
+        _add_node_answer(s, answers.get(s.node.name), told.get(s.node.name, "")) for s in sights
+    ]
+    sluids = hanging.find_sluids(ctx, [s.node_probe for s in sights])
     return [replace(s, sluids=sluids) for s in sights]
 
 
-def prove(
+def run_proof_commands(
     nodes: Sequence[str], proofs: Mapping[str, Sequence[str]], ctx: Context
 ) -> dict[str, dict[str, Answer]]:
     """Run these commands on these nodes; by node and name of the proof."""
@@ -313,16 +329,16 @@ def prove(
     return ran
 
 
-def _sight(
+def _make_evidence(
     node: Node,
     ctx: Context,
-    running: Mapping[str, Here] | None,
-    history: History,
+    running: Mapping[str, RunningJobs] | None,
+    history: ReasonHistory,
     lines: Sequence[str],
-) -> Sight:
+) -> NodeEvidence:
     book = ctx.logbook
-    text = shown(about(lines, node.name))
-    return Sight(
+    text = format_last_lines(filter_node_lines(lines, node.name))
+    return NodeEvidence(
         node=node,
         now=ctx.now.wall // SECOND,
         readings=None if book is None else book.readings(node.name),
@@ -333,70 +349,74 @@ def _sight(
     )
 
 
-def _asked(sight: Sight, answer: NodeProbe | Unreached | None, log: str) -> Sight:
-    text = shown(telling(log))
+def _add_node_answer(
+    sight: NodeEvidence, answer: NodeProbe | Unreached | None, log: str
+) -> NodeEvidence:
+    text = format_last_lines(filter_log_lines(log))
     more = {"slurmd": text} if text else {}
     return replace(sight, answer=answer, logs={**sight.logs, **more})
 
 
-def _running(nodes: Sequence[Node], ctx: Context) -> dict[str, Here]:
+def _find_running_jobs(nodes: Sequence[Node], ctx: Context) -> dict[str, RunningJobs]:
     """What Slurm has on each node; a job that is completing is over."""
     jobs: dict[str, set[str]] = {node.name: set() for node in nodes}
     users: dict[str, set[str]] = {node.name: set() for node in nodes}
     anywhere = set[str]()
-    for job in filter(runs, ctx.slurm.jobs()):
-        anywhere |= ids(job)
-        for node in jobs.keys() & set(_expanded(job.nodes)):
-            jobs[node] |= ids(job)
+    for job in filter(has_processes, ctx.slurm.jobs()):
+        anywhere |= process_job_ids(job)
+        for node in jobs.keys() & set(_expand_job_nodes(job.nodes)):
+            jobs[node] |= process_job_ids(job)
             users[node].add(job.user)
     everywhere = frozenset(anywhere)
     return {
-        name: Here(jobs=frozenset(jobs[name]), users=frozenset(users[name]), anywhere=everywhere)
+        name: RunningJobs(
+            jobs=frozenset(jobs[name]), users=frozenset(users[name]), anywhere=everywhere
+        )
         for name in jobs
     }
 
 
-def _expediting(ctx: Context) -> dict[str, frozenset[str]]:
+def _find_expediting_jobs(ctx: Context) -> dict[str, frozenset[str]]:
     """The jobs in EXPEDITING on each node, of those whose jobs are watched anyway."""
     try:
-        return _by_node(job for job in ctx.slurm.jobs() if job.state == "EXPEDITING")
+        return _group_by_node(job for job in ctx.slurm.jobs() if job.state == "EXPEDITING")
     except CannotTell:
         return {}
 
 
-def _by_node(jobs: Iterable[Job]) -> dict[str, frozenset[str]]:
+def _group_by_node(jobs: Iterable[Job]) -> dict[str, frozenset[str]]:
     found: dict[str, set[str]] = {}
     for job in jobs:
-        for node in _expanded(job.nodes) if job.nodes else ():
+        for node in _expand_job_nodes(job.nodes) if job.nodes else ():
             found.setdefault(node, set()).add(job.job_id)
     return {node: frozenset(ids) for node, ids in found.items()}
 
 
-def _expanded(nodes: str) -> Sequence[str]:
+def _expand_job_nodes(nodes: str) -> Sequence[str]:
     try:
-        return hostlist.printed(nodes)
+        return hostlist.expand_printed(nodes)
     except Invalid as error:
         raise CannotTell(f"the nodes of a job are not understood: {error}") from error
 
 
-def _controller_log(path: str | None, limit: float) -> tuple[str, str]:
+def _read_controller_log(path: str | None, limit: float) -> tuple[str, str]:
     """The end of the log on this host, and why it could not be read."""
     if path is None:
         return "", ""
     try:
-        done = proc.run(["tail", "-c", str(TAIL), "--", path], limit=limit)
+        done = proc.run(["tail", "-c", str(LOG_TAIL_BYTES), "--", path], limit=limit)
     except CannotTell as error:
         return "", str(error)
     out, err = (raw.decode("utf-8", "backslashreplace") for raw in (done.out, done.err.strip()))
     return (out, "") if done.code == 0 else ("", err or f"tail: exit code {done.code}")
 
 
-def _daemon_logs(names: Sequence[str], path: str | None, ctx: Context) -> dict[str, str]:
+def _read_daemon_logs(names: Sequence[str], path: str | None, ctx: Context) -> dict[str, str]:
     if path is None or ctx.remote is None or not names:
         return {}
     from sentinel.core.node_answers import Answered
 
-    argv = ["tail", "-c", str(TAIL // 10), "--", path]
+    argv = ["tail", "-c", str(LOG_TAIL_BYTES // 10), "--", path]
     answers = ctx.remote.run(names, argv, limit=ctx.limit * LOGS)
     return {
         node: answer.out.decode("utf-8", "backslashreplace")

@@ -12,88 +12,92 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from sentinel.checks import hanging
-from sentinel.checks.drained import people
-from sentinel.checks.drained.people import unread
+from sentinel.checks.drained import leftover_processes
+from sentinel.checks.drained.leftover_processes import explain_unread
+from sentinel.checks.drained.node_evidence import NodeEvidence, ProofItem, ProofRules
 from sentinel.checks.drained.reasons import (
-    fits,
-    hidden,
-    left_over,
-    note_in,
-    seen_from_the_start,
-    typed_by,
+    find_hidden_reason,
+    find_note,
+    find_reason_author,
+    has_prefix,
+    is_absence_watched,
+    may_be_old_reason,
 )
-from sentinel.checks.drained.sight import Item, Rules, Sight
 from sentinel.core.model import Status
 from sentinel.core.node_answers import Answered
 from sentinel.core.text import shortened, visible
 from sentinel.core.values import duration_text
-from sentinel.nodes.probe import Identity, KernelLine, KernelLog, NodeProbe, Unread
+from sentinel.nodes.probe import KernelLine, KernelLog, NodeIdentity, NodeProbe, Unread
 from sentinel.slurm import gres as core
 from sentinel.slurm.job_states import EXPEDITED
-from sentinel.slurm.node_states import UP, state_of, unfit, unknown_flags
+from sentinel.slurm.node_states import UP, format_state, unfit_reason, unknown_flags
 
 if TYPE_CHECKING:
     from sentinel.gpu.model import Gpu
     from sentinel.gpu.xid import Event
 
 
-LOOK_BACK = 3600
+XID_LOOK_BACK_S = 3600
 """Seconds before the drain from which on an Xid counts. What hangs because of it is ended late:
 collective calls wait 10 minutes, in older PyTorch 30, and then comes UnkillableStepTimeout. An
 hour also covers a clock of the node that is off by what munge lets pass (5 minutes)."""
 
-OF_PROGRAMS = frozenset({13, 31, 43, 45})
+PROGRAM_XIDS = frozenset({13, 31, 43, 45})
 """Xids of what a program did, or of its being killed; docs.nvidia.com/deploy/xid-errors."""
 
-_DIAG = re.compile(r"^(\S*/)?(nvvs\b|dcgmi\s+diag\b)|^\[nvvs\]")
+_DIAG_PATTERN = re.compile(r"^(\S*/)?(nvvs\b|dcgmi\s+diag\b)|^\[nvvs\]")
 """dcgmi diag, or its worker; by the kernel's short name where command lines were not read."""
 
 
-def expected(gres: str, told: int | None = None) -> int | None:
+def get_expected_gpus(gres: str, told: int | None = None) -> int | None:
     """How many GPUs a node must show: 0 where it has none, None where MIG hides the number."""
-    return core.gpus(gres) if told is None else told
+    return core.count_gres_gpus(gres) if told is None else told
 
 
-def processes(sight: Sight, probe: NodeProbe, rules: Rules) -> Item:
+def prove_no_gpu_processes(sight: NodeEvidence, probe: NodeProbe, rules: ProofRules) -> ProofItem:
     """nvidia-smi was asked, and answered with none; no diagnostic is between two of its tests."""
-    if _none(sight, rules):
-        return Item(name="gpu processes", good=True, text="no GPUs in Slurm")
+    if _has_no_gpus(sight, rules):
+        return ProofItem(name="gpu processes", good=True, text="no GPUs in Slurm")
     told = probe.gpu_processes
     if told is None or isinstance(told, Unread):
-        return Item(name="gpu processes", good=None, text=unread(told))
+        return ProofItem(name="gpu processes", good=None, text=explain_unread(told))
     found = [f"{p.name}({p.pid}) on {p.gpu}" for p in told]
     if isinstance(probe.processes, tuple):
-        found += [f"a diagnostic({p.pid})" for p in probe.processes if _DIAG.search(p.command)]
+        found += [
+            f"a diagnostic({p.pid})" for p in probe.processes if _DIAG_PATTERN.search(p.command)
+        ]
     if not found:
-        return Item(name="gpu processes", good=True, text="none")
-    return Item(name="gpu processes", good=False, text=visible(", ".join(found[:5])))
+        return ProofItem(name="gpu processes", good=True, text="none")
+    return ProofItem(name="gpu processes", good=False, text=visible(", ".join(found[:5])))
 
 
-def present(sight: Sight, probe: NodeProbe, rules: Rules) -> Item:
+def prove_gpus_present(sight: NodeEvidence, probe: NodeProbe, rules: ProofRules) -> ProofItem:
     """As many as Slurm promises to jobs, and none with which something is wrong."""
-    if _none(sight, rules):
-        return Item(name="gpus", good=True, text="no GPUs in Slurm")
+    if _has_no_gpus(sight, rules):
+        return ProofItem(name="gpus", good=True, text="no GPUs in Slurm")
     if probe.gpus is None or isinstance(probe.gpus, Unread):
-        return Item(name="gpus", good=None, text=unread(probe.gpus))
+        return ProofItem(name="gpus", good=None, text=explain_unread(probe.gpus))
     from sentinel.gpu import smi
     from sentinel.gpu.errors import Unreadable
 
     try:
         found = smi.parse(probe.gpus).gpus
     except Unreadable as error:
-        return Item(name="gpus", good=None, text=visible(f"not understood: {error}"))
-    if sick := [f"{g.uuid or g.bus or 'one of them'}: {why}" for g in found if (why := _sick(g))]:
+        return ProofItem(name="gpus", good=None, text=visible(f"not understood: {error}"))
+    if sick := [
+        f"{g.uuid or g.bus or 'one of them'}: {why}" for g in found if (why := _explain_sick_gpu(g))
+    ]:
         more = f" (and {len(sick) - 1} more)" if len(sick) > 1 else ""
-        return Item(name="gpus", good=False, text=visible(f"{sick[0]}{more}"))
-    if odd := [f"{g.uuid or g.bus}: {why}" for g in found if (why := _unseen(g))]:
-        return Item(name="gpus", good=None, text=visible(odd[0]))
-    there, must = len(found), expected(sight.node.gres, rules.gpus)
+        return ProofItem(name="gpus", good=False, text=visible(f"{sick[0]}{more}"))
+    if odd := [f"{g.uuid or g.bus}: {why}" for g in found if (why := _explain_unseen_gpu(g))]:
+        return ProofItem(name="gpus", good=None, text=visible(odd[0]))
+    there, must = len(found), get_expected_gpus(sight.node.gres, rules.gpus)
     good = there > 0 if must is None else there >= must
     wanted = "at least one" if must is None else str(must)
-    return Item(name="gpus", good=good, text=f"{there} of {wanted} there")
+    return ProofItem(name="gpus", good=good, text=f"{there} of {wanted} there")
 
 
-def _sick(gpu: Gpu) -> str:
+def _explain_sick_gpu(gpu: Gpu) -> str:
     """What is wrong with it by its own account, or waits for the reset that an idle node can have.
     Until the fabric manager is done, no program can use CUDA there (error 802, system not yet
     initialized)."""
@@ -109,7 +113,7 @@ def _sick(gpu: Gpu) -> str:
     return next((text for status, text in found if waits or status is Status.CRITICAL), "")
 
 
-def _unseen(gpu: Gpu) -> str:
+def _explain_unseen_gpu(gpu: Gpu) -> str:
     """What of its health cannot be told: a field that was not read, or that is not known here."""
     if gpu.troubles:
         return f"not read: {gpu.troubles[0]}"
@@ -117,117 +121,121 @@ def _unseen(gpu: Gpu) -> str:
     return f"{unknown.field} says '{unknown.word}', which is not known here" if unknown else ""
 
 
-def xids(sight: Sight, probe: NodeProbe, rules: Rules) -> Item:
+def prove_no_xids(sight: NodeEvidence, probe: NodeProbe, rules: ProofRules) -> ProofItem:
     """No error of the driver since shortly before the drain."""
-    if not rules.xids or _none(sight, rules):
-        return Item(name="xids", good=True, text="not asked for" if rules.xids else "switched off")
+    if not rules.xids or _has_no_gpus(sight, rules):
+        return ProofItem(
+            name="xids", good=True, text="not asked for" if rules.xids else "switched off"
+        )
     log, identity = probe.kernel, probe.identity
     if log is None or isinstance(log, Unread):
-        return Item(name="xids", good=None, text=unread(log))
-    if isinstance(identity, Unread) or sight.since is None:
-        return Item(name="xids", good=None, text="nobody knows since when to look")
+        return ProofItem(name="xids", good=None, text=explain_unread(log))
+    if isinstance(identity, Unread) or sight.wrong_since is None:
+        return ProofItem(name="xids", good=None, text="nobody knows since when to look")
     # Whichever of the clocks is behind must not hide what came shortly before.
     booted = max(identity.time, sight.now) - identity.uptime
-    return _xids(log, sight.since - LOOK_BACK - booted)
+    return _judge_kernel_log(log, sight.wrong_since - XID_LOOK_BACK_S - booted)
 
 
-def _xids(log: KernelLog, since: float) -> Item:
+def _judge_kernel_log(log: KernelLog, since: float) -> ProofItem:
     if not log.lines:
-        return Item(name="xids", good=None, text="the kernel's log is empty")
-    if found := _errors([line for line in log.lines if line.at >= since]):
+        return ProofItem(name="xids", good=None, text="the kernel's log is empty")
+    if found := _find_device_errors([line for line in log.lines if line.at >= since]):
         text = f"{len(found)} errors, the last: {shortened(found[-1], 160)}"
-        return Item(name="xids", good=False, text=visible(text))
+        return ProofItem(name="xids", good=False, text=visible(text))
     if log.lines[0].at > max(since, 60.0):
-        return Item(name="xids", good=None, text="the kernel's log does not go back to the drain")
-    return Item(name="xids", good=True, text="none since an hour before the drain")
+        return ProofItem(
+            name="xids", good=None, text="the kernel's log does not go back to the drain"
+        )
+    return ProofItem(name="xids", good=True, text="none since an hour before the drain")
 
 
-def _errors(lines: Sequence[KernelLine]) -> list[str]:
+def _find_device_errors(lines: Sequence[KernelLine]) -> list[str]:
     """The lines that tell of a device in trouble, and not of a program on it."""
     from sentinel.gpu import xid
 
     texts = [line.text for line in lines]
     found = xid.read(texts, [line.level for line in lines]).events
-    return [texts[event.line].partition("\n")[0] for event in found if _is_error(event)]
+    return [texts[event.line].partition("\n")[0] for event in found if _is_device_error(event)]
 
 
-def _is_error(event: Event) -> bool:
+def _is_device_error(event: Event) -> bool:
     if event.kind == "xid":
-        return event.code not in OF_PROGRAMS
+        return event.code not in PROGRAM_XIDS
     if event.kind == "sxid":
         return event.fatal is not False
     return event.kind in ("init", "driver") or event.fatal is True
 
 
-def _none(sight: Sight, rules: Rules) -> bool:
-    return expected(sight.node.gres, rules.gpus) == 0
+def _has_no_gpus(sight: NodeEvidence, rules: ProofRules) -> bool:
+    return get_expected_gpus(sight.node.gres, rules.gpus) == 0
 
 
-VFORK = frozenset({"kernel_clone", "_do_fork", "do_fork", "wait_for_vfork_done"})
+VFORK_WAITS = frozenset({"kernel_clone", "_do_fork", "do_fork", "wait_for_vfork_done"})
 """Where the parent waits in state D until its child has replaced itself (vfork(2))."""
 
-YOUNG = 3
+MIN_BLOCKED_AGE_S = 3
 """Seconds of age below which state D may be the probe's own ps waiting for its pages."""
 
-BOOT_SLACK = 120
+BOOT_SLACK_S = 120
 """Seconds by which slurmd's and the node's own account of its boot may differ."""
 
 
-_NOT_SEEN = (
+_NOT_WATCHED_TEXT = (
     "it was drained while sentinel did not look, so an earlier reason may have been overwritten; "
     "undrain it by hand once, or give `slurmctld_log`"
 )
 
 
-def by_slurm(sight: Sight, rules: Rules) -> list[Item]:
+def prove_by_slurm(sight: NodeEvidence, rules: ProofRules) -> list[ProofItem]:
     """What Slurm and the ledger say; a node that fails here is not to be touched."""
-    return [_state(sight), _reservation(sight), _history(sight, rules)]
+    return [_prove_drained(sight), _prove_not_reserved(sight), _prove_reasons(sight, rules)]
 
 
-def by_node(sight: Sight, rules: Rules) -> list[Item]:
+def prove_by_node(sight: NodeEvidence, rules: ProofRules) -> list[ProofItem]:
     """What the node itself says."""
-    if sight.probe is None:
-        return [Item(name="responds", good=None, text=_silence(sight))]
-    return [item(sight, sight.probe, rules) for item in ITEMS]
+    if sight.node_probe is None:
+        return [ProofItem(name="responds", good=None, text=_describe_no_answer(sight))]
+    return [item(sight, sight.node_probe, rules) for item in NODE_PROOFS]
 
 
-def by_commands(sight: Sight, rules: Rules) -> list[Item]:
+def prove_by_commands(sight: NodeEvidence, rules: ProofRules) -> list[ProofItem]:
     """What the configured proofs say; they run only where everything else is good."""
-    return [_ran(name, sight) for name in rules.proofs]
+    return [_prove_by_command(name, sight) for name in rules.proofs]
 
 
-def askable(sight: Sight) -> bool:
+def can_ask_node(sight: NodeEvidence) -> bool:
     """Whether there is a point in asking the node: it is there, and nobody's reservation."""
     flags = sight.node.flags
     return sight.node.state in UP and not flags & {"NOT_RESPONDING", "MAINTENANCE"}
 
 
-def proven(items: Sequence[Item]) -> bool:
+def is_proven(items: Sequence[ProofItem]) -> bool:
     """All of them; none is not enough."""
     return bool(items) and all(item.good for item in items)
 
 
-def of_this_moment(items: Sequence[Item]) -> bool:
+def is_momentary(items: Sequence[ProofItem]) -> bool:
     """It is not proven, and all that is missing may be there at the next look."""
-    return not proven(items) and all(item.good or item.moment for item in items)
+    return not is_proven(items) and all(item.good or item.moment for item in items)
 
 
-def _state(sight: Sight) -> Item:
-    node, text = sight.node, state_of(sight.node)
+def _prove_drained(sight: NodeEvidence) -> ProofItem:
+    node, text = sight.node, format_state(sight.node)
     if sight.expediting:
-        return _no("drained", _kept(sight))
+        return _make_bad_item("drained", _describe_expediting(sight))
     strange = unknown_flags(node)
-    if why := unfit(replace(node, flags=node.flags.difference(strange))):
-        return Item(name="drained", good=False, text=f"it is {why}")
+    if why := unfit_reason(replace(node, flags=node.flags.difference(strange))):
+        return ProofItem(name="drained", good=False, text=f"it is {why}")
     if strange:
         text = f"it is {strange[0]}, and nobody here knows what that means for it"
-        return Item(name="drained", good=None, text=visible(text))
+        return ProofItem(name="drained", good=None, text=visible(text))
     if node.state != "IDLE":
-        return Item(name="drained", good=False, text=f"jobs still run there ({text})")
-    return Item(name="drained", good=True, text=f"{text}, no job there")
+        return ProofItem(name="drained", good=False, text=f"jobs still run there ({text})")
+    return ProofItem(name="drained", good=True, text=f"{text}, no job there")
 
 
-def _kept(sight: Sight) -> str:
+def _describe_expediting(sight: NodeEvidence) -> str:
     """A job that is requeued with `expedite` starts when the epilogs on all its nodes have ended."""
     jobs, since = ", ".join(sight.expediting), sight.node.reason_time
     text = f"job {jobs} is EXPEDITING there: it starts again when its epilog here has ended"
@@ -239,49 +247,53 @@ def _kept(sight: Sight) -> str:
     )
 
 
-def _reservation(sight: Sight) -> Item:
+def _prove_not_reserved(sight: NodeEvidence) -> ProofItem:
     reserved = "MAINTENANCE" in sight.node.flags
     text = "in a maintenance reservation" if reserved else "in no maintenance reservation"
-    return Item(name="reservation", good=not reserved, text=text)
+    return ProofItem(name="reservation", good=not reserved, text=text)
 
 
-def _history(sight: Sight, rules: Rules) -> Item:
+def _prove_reasons(sight: NodeEvidence, rules: ProofRules) -> ProofItem:
     """Only the reasons of this absence from service count, and all of them."""
     if sight.completing is not None and "DRAIN" not in sight.node.flags:
-        return Item(name="history", good=True, text="it is not drained, no reason can be lost")
-    if not fits(sight.node.reason, rules.reasons):
-        return _no("history", f"it is drained for another reason: '{visible(sight.node.reason)}'")
-    if giver := typed_by(sight.node):
-        return _no("history", f"its reason was given by {visible(giver)}, not by Slurm")
-    if note := note_in(sight.node.reason, rules.reasons):
-        return _no("history", f"its reason goes on with somebody's note: '{visible(note)}'")
+        return ProofItem(name="history", good=True, text="it is not drained, no reason can be lost")
+    if not has_prefix(sight.node.reason, rules.reasons):
+        return _make_bad_item(
+            "history", f"it is drained for another reason: '{visible(sight.node.reason)}'"
+        )
+    if giver := find_reason_author(sight.node):
+        return _make_bad_item("history", f"its reason was given by {visible(giver)}, not by Slurm")
+    if note := find_note(sight.node.reason, rules.reasons):
+        return _make_bad_item(
+            "history", f"its reason goes on with somebody's note: '{visible(note)}'"
+        )
     if sight.readings is None:
-        return Item(name="history", good=None, text="no ledger of reasons here")
-    if found := hidden(sight.readings, sight.history.reasons, rules.reasons):
-        return _no("history", f"its reason replaced another one: '{visible(found)}'")
-    if left_over(sight.node, sight.readings):
-        return _no(
+        return ProofItem(name="history", good=None, text="no ledger of reasons here")
+    if found := find_hidden_reason(sight.readings, sight.history.reasons, rules.reasons):
+        return _make_bad_item("history", f"its reason replaced another one: '{visible(found)}'")
+    if may_be_old_reason(sight.node, sight.readings):
+        return _make_bad_item(
             "history", "its reason is that of an earlier time; why it left now, nobody tells"
         )
     if trouble := sight.history.trouble:
-        return Item(name="history", good=None, text=visible(f"slurmctld's log: {trouble}"))
-    if not (seen_from_the_start(sight.readings) or sight.history.whole):
-        return Item(name="history", good=None, text=_NOT_SEEN)
-    return Item(name="history", good=True, text="no other reason since it left service")
+        return ProofItem(name="history", good=None, text=visible(f"slurmctld's log: {trouble}"))
+    if not (is_absence_watched(sight.readings) or sight.history.whole):
+        return ProofItem(name="history", good=None, text=_NOT_WATCHED_TEXT)
+    return ProofItem(name="history", good=True, text="no other reason since it left service")
 
 
-def _responds(sight: Sight, probe: NodeProbe, rules: Rules) -> Item:
+def _prove_responds(sight: NodeEvidence, probe: NodeProbe, rules: ProofRules) -> ProofItem:
     """A name that leads to another host would prove that one clean."""
     told = probe.identity
     if isinstance(told, Unread):
-        return _unread("responds", told)
+        return _make_unread_item("responds", told)
     name = visible(told.hostname)
-    if _same_host(sight, told, rules):
-        return Item(name="responds", good=True, text=f"as {name}")
-    return _no("responds", f"{name} answered in its place")
+    if _is_same_host(sight, told, rules):
+        return ProofItem(name="responds", good=True, text=f"as {name}")
+    return _make_bad_item("responds", f"{name} answered in its place")
 
 
-def _same_host(sight: Sight, told: Identity, rules: Rules) -> bool:
+def _is_same_host(sight: NodeEvidence, told: NodeIdentity, rules: ProofRules) -> bool:
     """By its name; by its boot where its own name is that of no other node.
 
     Clusters that share a site tell their nodes apart behind the first dot alone (`n0001.east`,
@@ -296,11 +308,11 @@ def _same_host(sight: Sight, told: Identity, rules: Rules) -> bool:
     if name == node.partition(".")[0] and all(o.partition(".")[0] != name for o in others):
         return True
     booted = sight.node.boot_time
-    near = booted is not None and abs(told.time - told.uptime - booted) < BOOT_SLACK
+    near = booted is not None and abs(told.time - told.uptime - booted) < BOOT_SLACK_S
     return near and name not in rules.names
 
 
-def _silence(sight: Sight) -> str:
+def _describe_no_answer(sight: NodeEvidence) -> str:
     if sight.answer is None:
         return "it was not asked"
     kind = "".join(f" {c.lower()}" if c.isupper() else c for c in type(sight.answer).__name__)
@@ -308,27 +320,27 @@ def _silence(sight: Sight) -> str:
     return visible(f"{kind.strip()}: {why}" if why else kind.strip())
 
 
-def _blocked(sight: Sight, probe: NodeProbe, rules: Rules) -> Item:
+def _prove_not_blocked(sight: NodeEvidence, probe: NodeProbe, rules: ProofRules) -> ProofItem:
     """Threads of the kernel wait like that all the time, and so does who has just forked."""
     told = probe.blocked
     if told is None or isinstance(told, Unread):
-        return _unread("blocked", told)
-    stuck = [b for b in told if not b.kernel and b.wait not in VFORK]
+        return _make_unread_item("blocked", told)
+    stuck = [b for b in told if not b.kernel and b.wait not in VFORK_WAITS]
     if not stuck:
-        return Item(name="blocked", good=True, text="no task in state D")
-    lasting = [b for b in stuck if b.pid in _old(probe)]
+        return ProofItem(name="blocked", good=True, text="no task in state D")
+    lasting = [b for b in stuck if b.pid in _find_lasting_pids(probe)]
     shown = ", ".join(
-        f"{b.name}({b.pid}) in {b.wait}{hanging.waits(b.pid, probe)}"
+        f"{b.name}({b.pid}) in {b.wait}{hanging.describe_wait(b.pid, probe)}"
         for b in (lasting or stuck)[:5]
     )
     if not lasting:
         text = f"in state D for this moment, to be looked at again: {shown}"
-        return Item(name="blocked", good=None, text=visible(text), moment=True)
+        return ProofItem(name="blocked", good=None, text=visible(text), moment=True)
     more = f" and {len(lasting) - 5} more" if len(lasting) > 5 else ""
-    return _no("blocked", visible(f"in state D: {shown}{more}"))
+    return _make_bad_item("blocked", visible(f"in state D: {shown}{more}"))
 
 
-def _old(probe: NodeProbe) -> frozenset[int]:
+def _find_lasting_pids(probe: NodeProbe) -> frozenset[int]:
     """Processes that are older than this look, where that is known."""
     told, identity = probe.processes, probe.identity
     if not isinstance(told, tuple) or isinstance(identity, Unread):
@@ -337,36 +349,36 @@ def _old(probe: NodeProbe) -> frozenset[int]:
             if isinstance(probe.blocked, tuple)
             else frozenset()
         )
-    return frozenset(p.pid for p in told if p.started < identity.time - YOUNG)
+    return frozenset(p.pid for p in told if p.started < identity.time - MIN_BLOCKED_AGE_S)
 
 
-def _ran(name: str, sight: Sight) -> Item:
+def _prove_by_command(name: str, sight: NodeEvidence) -> ProofItem:
     answer = sight.ran.get(name)
     if answer is None:
         text = "not run while something else is not proven"
-        return Item(name=name, good=None, text=text, moment=True)  # as long as the others
+        return ProofItem(name=name, good=None, text=text, moment=True)  # as long as the others
     if not isinstance(answer, Answered):
-        return Item(name=name, good=None, text=visible(f"did not end: {answer.why}"))
+        return ProofItem(name=name, good=None, text=visible(f"did not end: {answer.why}"))
     said = (answer.err.strip() or answer.out.strip()).decode("utf-8", "backslashreplace")
     last = shortened(visible(said.rpartition("\n")[2]), 200)
     text = f"exit code {answer.code}" + (f": {last}" if last else "")
-    return Item(name=name, good=answer.code == 0, text=text)
+    return ProofItem(name=name, good=answer.code == 0, text=text)
 
 
-def _no(name: str, text: str) -> Item:
-    return Item(name=name, good=False, text=text)
+def _make_bad_item(name: str, text: str) -> ProofItem:
+    return ProofItem(name=name, good=False, text=text)
 
 
-def _unread(name: str, told: Unread | None) -> Item:
-    return Item(name=name, good=None, text=people.unread(told))
+def _make_unread_item(name: str, told: Unread | None) -> ProofItem:
+    return ProofItem(name=name, good=None, text=leftover_processes.explain_unread(told))
 
 
-ITEMS: tuple[Callable[[Sight, NodeProbe, Rules], Item], ...] = (
-    _responds,
-    _blocked,
-    people.steps,
-    people.users,
-    processes,
-    present,
-    xids,
+NODE_PROOFS: tuple[Callable[[NodeEvidence, NodeProbe, ProofRules], ProofItem], ...] = (
+    _prove_responds,
+    _prove_not_blocked,
+    leftover_processes.prove_no_job_processes,
+    leftover_processes.prove_no_user_processes,
+    prove_no_gpu_processes,
+    prove_gpus_present,
+    prove_no_xids,
 )

@@ -8,37 +8,37 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from sentinel.core.actions import Reading
+from sentinel.core.actions import NodeReading
 from sentinel.core.cluster import Node
 from sentinel.slurm.drain_reasons import KILL, own_reason, without_appended
 
-_HARMLESS = frozenset({"", "Not responding", "cold-start"})
+_HARMLESS_REASONS = frozenset({"", "Not responding", "cold-start"})
 
 
-def fits(reason: str, prefixes: Iterable[str]) -> bool:
+def has_prefix(reason: str, prefixes: Iterable[str]) -> bool:
     """Whether a reason begins with one of these."""
     return any(reason.startswith(prefix) for prefix in prefixes)
 
 
-def job_of(reason: str) -> str:
+def find_unkillable_job(reason: str) -> str:
     """The id of the job whose task would not die, where Slurm tells it (25.05 and later)."""
     own = own_reason(reason)
     return (own[1][1] or "") if own and own[0].text == KILL else ""
 
 
-def note_in(reason: str, prefixes: Iterable[str] = ()) -> str:
+def find_note(reason: str, prefixes: Iterable[str] = ()) -> str:
     """What somebody wrote behind a reason of Slurm's own; empty where nobody did.
 
     Of any other reason, and of one with a prefix that goes on behind Slurm's own words, an
     administrator chose the prefix together with what may follow it.
     """
     own = own_reason(reason)
-    if own is None or not (own[0].text == KILL or fits(own[1][0], prefixes)):
+    if own is None or not (own[0].text == KILL or has_prefix(own[1][0], prefixes)):
         return ""
     return without_appended(reason)[own[1].end() :].strip(" :-;,")
 
 
-def typed_by(node: Node) -> str:
+def find_reason_author(node: Node) -> str:
     """The person who gave a reason in Slurm's own words; empty where Slurm may have done it. What
     slurmctld appends is signed by SlurmUser, whoever gave what stands before."""
     own = own_reason(node.reason)
@@ -48,7 +48,7 @@ def typed_by(node: Node) -> str:
     return node.reason_user
 
 
-def left_over(node: Node, readings: Sequence[Reading]) -> bool:
+def may_be_old_reason(node: Node, readings: Sequence[NodeReading]) -> bool:
     """Whether the node may have had its reason while it was still in service.
 
     Slurm from 23.11 on without accounting keeps the reason of a resumed node until its next job
@@ -65,33 +65,35 @@ def left_over(node: Node, readings: Sequence[Reading]) -> bool:
     )
 
 
-def hidden(readings: Sequence[Reading], earlier: Sequence[str], prefixes: Sequence[str]) -> str:
+def find_hidden_reason(
+    readings: Sequence[NodeReading], earlier: Sequence[str], prefixes: Sequence[str]
+) -> str:
     """The newest other reason of this absence from service; empty if there was none.
 
     `readings` are the ledger's, newest first; `earlier` what slurmctld's log holds, oldest first.
     """
-    reasons = [*(r.reason for r in _absence(readings)), *reversed(earlier)]
-    return next((r for r in map(without_appended, reasons) if _foreign(r, prefixes)), "")
+    reasons = [*(r.reason for r in _iterate_absence(readings)), *reversed(earlier)]
+    return next((r for r in map(without_appended, reasons) if _is_foreign_reason(r, prefixes)), "")
 
 
-def seen_from_the_start(readings: Sequence[Reading]) -> bool:
+def is_absence_watched(readings: Sequence[NodeReading]) -> bool:
     """Whether this absence from service began between two looks of the ledger that were close.
 
     Who was out at the very first look, or after a long time without any, may have had any reason
     before.
     """
-    absence = [*_absence(readings)]
+    absence = [*_iterate_absence(readings)]
     return bool(absence) and absence[-1].left == absence[-1].seen
 
 
-def _absence(readings: Sequence[Reading]) -> Iterable[Reading]:
+def _iterate_absence(readings: Sequence[NodeReading]) -> Iterable[NodeReading]:
     for reading in readings:
         if not reading.out:
             return
         yield reading
 
 
-def _foreign(reason: str, prefixes: Sequence[str]) -> bool:
-    return reason not in _HARMLESS and (
-        not fits(reason, prefixes) or bool(note_in(reason, prefixes))
+def _is_foreign_reason(reason: str, prefixes: Sequence[str]) -> bool:
+    return reason not in _HARMLESS_REASONS and (
+        not has_prefix(reason, prefixes) or bool(find_note(reason, prefixes))
     )

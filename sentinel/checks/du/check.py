@@ -6,10 +6,10 @@ from typing import ClassVar
 from msgspec import Struct
 
 from sentinel.checks.du.questions import TreeQuestions
-from sentinel.checks.du.settings import Du
-from sentinel.checks.filesystems.forecast import Wishes as Future
-from sentinel.checks.filesystems.limits import DOWNWARDS, UPWARDS, Limits, refuse_relative
-from sentinel.checks.filesystems.report import deadline_of, report
+from sentinel.checks.du.settings import DuSettings
+from sentinel.checks.filesystems.forecast import ForecastSettings as Future
+from sentinel.checks.filesystems.limits import DOWNWARDS, UPWARDS, SpaceLimits, refuse_relative
+from sentinel.checks.filesystems.report import deadline_of, report_questions
 from sentinel.core.declared import FILESYSTEM, Panel
 from sentinel.core.model import Report
 from sentinel.core.ports import Context
@@ -18,7 +18,7 @@ from sentinel.core.values import Duration, Share, Size
 from sentinel.plugin import Check
 
 
-class Bounds(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class TreeBounds(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Bad by any of these.
 
     used: Bad when so much of `size` is used.
@@ -31,7 +31,7 @@ class Bounds(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     full_in: Duration | None = None
 
 
-class DuCheck(Du, Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class DuCheck(DuSettings, Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What trees weigh: bytes, files, the largest directories and owners.
 
     paths: Absolute paths of the trees.
@@ -54,11 +54,11 @@ class DuCheck(Du, Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     RUNBOOK = "docs/du.md"
 
     paths: list[FilePath]
-    warn: Bounds = Bounds()
-    crit: Bounds = Bounds()
+    warn: TreeBounds = TreeBounds()
+    crit: TreeBounds = TreeBounds()
 
     def __post_init__(self) -> None:
-        refuse_reversed(_limits(self.warn), _limits(self.crit), UPWARDS, DOWNWARDS)
+        refuse_reversed(_space_limits(self.warn), _space_limits(self.crit), UPWARDS, DOWNWARDS)
         refuse_relative(self.paths)
 
     def unused(self) -> Iterator[tuple[str, str]]:
@@ -70,10 +70,10 @@ class DuCheck(Du, Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def run(self, ctx: Context) -> Report:
         """A finding per tree; unknown where it does not answer. Raises CannotTell without a mount
         table."""
-        warn, crit = _limits(self.warn), _limits(self.crit)
+        warn, crit = _space_limits(self.warn), _space_limits(self.crit)
         questions = TreeQuestions(self, warn, crit, ctx, deadline_of(ctx))
-        return report(questions, self.paths, Future(warn=warn, crit=crit))
+        return report_questions(questions, self.paths, Future(warn=warn, crit=crit))
 
 
-def _limits(bounds: Bounds) -> Limits:
-    return Limits(used=bounds.used, free=bounds.free, full_in=bounds.full_in)
+def _space_limits(bounds: TreeBounds) -> SpaceLimits:
+    return SpaceLimits(used=bounds.used, free=bounds.free, full_in=bounds.full_in)

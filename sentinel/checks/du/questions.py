@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 
 from sentinel import proc
-from sentinel.checks.du.settings import Du
-from sentinel.checks.du.tree import finding, parts, walked
-from sentinel.checks.filesystems.limits import Limits, completed
+from sentinel.checks.du.settings import DuSettings
+from sentinel.checks.du.tree import tree_finding, tree_samples, walk_tree
+from sentinel.checks.filesystems.limits import SpaceLimits, complete_limits
 from sentinel.checks.filesystems.report import PathQuestions, real_path_of
-from sentinel.checks.filesystems.verdict import Sight
+from sentinel.checks.filesystems.verdict import PathObservation
 from sentinel.core.model import Finding
-from sentinel.core.mounts import LOCAL, Mount
+from sentinel.core.mounts import LOCAL_DISK_TYPES, Mount
 from sentinel.core.ports import Context
 from sentinel.core.text import visible
 
@@ -17,20 +17,24 @@ from sentinel.core.text import visible
 class TreeQuestions(PathQuestions):
     """One walk through the tree at each path."""
 
-    def __init__(self, du: Du, warn: Limits, crit: Limits, ctx: Context, deadline: float) -> None:
+    def __init__(
+        self, du: DuSettings, warn: SpaceLimits, crit: SpaceLimits, ctx: Context, deadline: float
+    ) -> None:
         super().__init__(ctx, deadline)
         self._du = du
-        self._warn, self._crit = completed(warn, crit)
+        self._warn, self._crit = complete_limits(warn, crit)
 
-    def about(self, sight: Sight, mount: Mount) -> Iterator[Finding]:
+    def ask_about(self, sight: PathObservation, mount: Mount) -> Iterator[Finding]:
         """The tree."""
-        yield from self.one(f"{sight.path} tree", lambda: [self._tree(sight, mount)])
+        yield from self.ask_one(f"{sight.path} tree", lambda: [self._tree_finding(sight, mount)])
 
-    def _tree(self, sight: Sight, mount: Mount) -> Finding:
-        tree = walked(real_path_of(sight), self._du, mount.type in LOCAL, self.left())
+    def _tree_finding(self, sight: PathObservation, mount: Mount) -> Finding:
+        tree = walk_tree(
+            real_path_of(sight), self._du, mount.type in LOCAL_DISK_TYPES, self.run_seconds_left()
+        )
         if tree.stuck:
-            left = proc.left_behind(tree.stuck)
-            self.hanging.keep(visible(f"{sight.path} tree"), left)
-        found = finding(sight.path, tree, self._du, self._warn, self._crit)
-        self.parts += parts(found.subject, tree)
+            left = proc.remember_process(tree.stuck)
+            self.hanging.keep_hanging(visible(f"{sight.path} tree"), left)
+        found = tree_finding(sight.path, tree, self._du, self._warn, self._crit)
+        self.parts += tree_samples(found.subject, tree)
         return found

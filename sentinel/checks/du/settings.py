@@ -7,7 +7,7 @@ from msgspec import Meta, Struct
 from sentinel.core.values import Duration, Size
 
 
-class Du(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class DuSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How to walk a tree.
 
     size: How large the tree may become; what shares are of.

@@ -12,8 +12,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from sentinel import proc
-from sentinel.checks.du.settings import Du
-from sentinel.checks.filesystems.limits import Limits, Usage, judge
+from sentinel.checks.du.settings import DuSettings
+from sentinel.checks.filesystems.limits import FileSystemUsage, SpaceLimits, judge_usage
 from sentinel.checks.filesystems.verdict import LARGEST
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import Finding, Sample, Status, Value
@@ -32,7 +32,7 @@ _ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(__file__
 _START = "import sys; sys.path.append(sys.argv.pop(1)); from sentinel.checks.du.walk.program import main; main()"
 
 
-class Row(Struct, frozen=True):
+class TreeRow(Struct, frozen=True):
     """A tree or an owner: bytes as written, bytes on disk, files and directories."""
 
     allocated: int
@@ -40,7 +40,7 @@ class Row(Struct, frozen=True):
     apparent: int = 0
 
 
-class Tree(Struct, frozen=True, kw_only=True):
+class TreeSizes(Struct, frozen=True, kw_only=True):
     """What the walk found. `complete` False: there is more. `unread`: what nobody could look at.
     `stuck`: the process that was left behind in a part that hangs, 0 for none. `owners` by name."""
 
@@ -51,12 +51,12 @@ class Tree(Struct, frozen=True, kw_only=True):
     unread: int
     errors: Mapping[str, str]
     calls: int
-    dirs: Mapping[str, Row]
-    owners: Mapping[str, Row]
+    dirs: Mapping[str, TreeRow]
+    owners: Mapping[str, TreeRow]
     stuck: int = 0
 
 
-def walked(path: str, du: Du, local: bool, limit: float) -> Tree:
+def walk_tree(path: str, du: DuSettings, local: bool, limit: float) -> TreeSizes:
     """Walk a tree for at most `limit` seconds and what proc takes to end a hung child.
 
     `local`: the cap on calls is not needed. Raises CannotTell, and TimedOut where it hangs.
@@ -73,21 +73,23 @@ def walked(path: str, du: Du, local: bool, limit: float) -> Tree:
     argv = [sys.executable, "-I", "-S", "-c", _START, _ROOT, json.dumps(order)]
     done = proc.run(argv, limit=max(0.2, within) + ANSWER)
     if done.code == HANGS:
-        stuck = proc.left_behind(int(done.out))
+        stuck = proc.remember_process(int(done.out))
         raise proc.TimedOut(f"du of {visible(path)} hangs, and so does process {stuck.pid}", stuck)
     if done.code:
         why = visible(os.fsdecode(done.err).strip().rpartition("\n")[2])
         raise CannotTell(f"du of {visible(path)}: {why or f'exit code {done.code}'}")
-    tree = msgspec.json.decode(done.out, type=Tree)
-    names = _names(tuple(tree.owners))
+    tree = msgspec.json.decode(done.out, type=TreeSizes)
+    names = _owner_names(tuple(tree.owners))
     return replace(tree, owners={names.get(uid, uid): row for uid, row in tree.owners.items()})
 
 
-def finding(path: str, tree: Tree, du: Du, warn: Limits, crit: Limits) -> Finding:
+def tree_finding(
+    path: str, tree: TreeSizes, du: DuSettings, warn: SpaceLimits, crit: SpaceLimits
+) -> Finding:
     """What the tree weighs against its allowed size; one that was not walked to its end, or not
     everywhere, is never called well against a limit."""
-    usage = _usage(tree, du.size)
-    status, text = judge(usage, warn, crit) if du.size else (Status.OK, "")
+    usage = _tree_usage(tree, du.size)
+    status, text = judge_usage(usage, warn, crit) if du.size else (Status.OK, "")
     whole = tree.complete and not tree.unread
     least = "" if whole else "at least "
     text = f"{text}: " if text else ""
@@ -105,12 +107,12 @@ def finding(path: str, tree: Tree, du: Du, warn: Limits, crit: Limits) -> Findin
         subject=visible(f"{path} tree"),
         status=status,
         summary=text,
-        values=_values(tree, usage if du.size else None),
-        details=_details(tree),
+        values=_tree_values(tree, usage if du.size else None),
+        details=_tree_details(tree),
     )
 
 
-def parts(subject: str, tree: Tree) -> list[Sample]:
+def tree_samples(subject: str, tree: TreeSizes) -> list[Sample]:
     """Its largest directories and owners, for the history of who grew; nothing of a walk that saw only some
     of it, whose numbers would look as if they shrank."""
     if not tree.complete or tree.unread:
@@ -120,7 +122,7 @@ def parts(subject: str, tree: Tree) -> list[Sample]:
     return [Sample(subject, visible(name), float(row.allocated)) for name, row in named]
 
 
-def _values(tree: Tree, usage: Usage | None) -> dict[str, Value]:
+def _tree_values(tree: TreeSizes, usage: FileSystemUsage | None) -> dict[str, Value]:
     return {
         "used_percent": usage.used_percent if usage else None,
         "free_bytes": usage.free if usage else None,
@@ -134,9 +136,9 @@ def _values(tree: Tree, usage: Usage | None) -> dict[str, Value]:
     }
 
 
-def _usage(tree: Tree, size: int | None) -> Usage:
+def _tree_usage(tree: TreeSizes, size: int | None) -> FileSystemUsage:
     whole = size or 0
-    return Usage(
+    return FileSystemUsage(
         size=whole,
         used=tree.allocated,
         free=max(0, whole - tree.allocated),
@@ -146,7 +148,7 @@ def _usage(tree: Tree, size: int | None) -> Usage:
     )
 
 
-def _details(tree: Tree) -> str:
+def _tree_details(tree: TreeSizes) -> str:
     rows = [f"{size_text(r.allocated):>8}  {r.entries:>9}  {p}" for p, r in tree.dirs.items()]
     rows += [
         f"{size_text(r.allocated):>8}  {r.entries:>9}  owner {o}" for o, r in tree.owners.items()
@@ -155,7 +157,7 @@ def _details(tree: Tree) -> str:
     return "\n".join(visible(row) for row in rows)
 
 
-def _names(uids: tuple[str, ...]) -> dict[str, str]:
+def _owner_names(uids: tuple[str, ...]) -> dict[str, str]:
     """As far as the directory service says; a number is good enough where it hangs."""
     try:
         done = proc.run(["getent", "passwd", "--", *uids], limit=2.0)

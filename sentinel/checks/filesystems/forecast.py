@@ -8,14 +8,14 @@ from typing import Any
 from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
-from sentinel.checks.filesystems.limits import Limits
-from sentinel.core.clock import Instant, elapsed
+from sentinel.checks.filesystems.limits import SpaceLimits
+from sentinel.core.clock import Instant, get_elapsed_s
 from sentinel.core.errors import Invalid
-from sentinel.core.forecast.forecast import Forecast, forecast
+from sentinel.core.forecast.forecast import Forecast, make_forecast
 from sentinel.core.forecast.thin import Point
-from sentinel.core.forecast.words import headroom, told
-from sentinel.core.model import Finding, Status, Value, worst
-from sentinel.core.recall import recalled
+from sentinel.core.forecast.words import describe_forecast, parse_headroom
+from sentinel.core.model import Finding, Status, Value, get_worst_status
+from sentinel.core.stored_memory import decode_memory
 from sentinel.core.values import size_text
 
 SPAN = 14 * 86_400.0
@@ -28,7 +28,7 @@ MEMORY = "forecasts"
 History = Callable[[str, str, float], Sequence[tuple[Instant, float]]]
 
 
-class Made(Struct, frozen=True, kw_only=True):
+class MadeForecast(Struct, frozen=True, kw_only=True):
     """A forecast of space, one of inodes, and when they were made."""
 
     at: Instant
@@ -37,16 +37,16 @@ class Made(Struct, frozen=True, kw_only=True):
     inodes: Forecast | None = None
 
 
-class Wishes(Struct, frozen=True, kw_only=True):
+class ForecastSettings(Struct, frozen=True, kw_only=True):
     """The settings that a forecast needs. `lag`: how old the counters may be, in seconds."""
 
-    warn: Limits
-    crit: Limits
+    warn: SpaceLimits
+    crit: SpaceLimits
     headroom: str = ""
     lag: float = 0.0
 
     @property
-    def any(self) -> bool:
+    def is_wanted(self) -> bool:
         """Whether somebody wants to know."""
         return bool(self.headroom) or not (self.warn.full_in is self.crit.full_in is None)
 
@@ -55,14 +55,14 @@ def judge_headroom(text: str) -> None:
     """Raises Invalid for what is no number of checkpoints."""
     try:
         if text:
-            headroom(text)
+            parse_headroom(text)
     except Invalid as error:
         raise Invalid(str(error), "headroom") from None
 
 
-def foreseen(
+def forecast_findings(
     findings: Sequence[Finding],
-    wishes: Wishes,
+    wishes: ForecastSettings,
     history: History,
     memory: Mapping[str, Any],
     now: Instant,
@@ -70,72 +70,80 @@ def foreseen(
     """The findings with their future in them, and what to remember of it."""
     kept, changed = dict[str, Any](), list[Finding]()
     for finding in findings:
-        made = _made(finding, history, memory.get(finding.subject), now)
+        made = _make_forecast(finding, history, memory.get(finding.subject), now)
         if made is not None:
             kept[finding.subject] = to_builtins(made)
-            finding = _with(finding, made, wishes, now)
+            finding = _finding_with_forecast(finding, made, wishes, now)
         changed.append(finding)
     return tuple(changed), kept
 
 
-def points_of(history: Sequence[tuple[Instant, float]], now: Instant) -> list[Point]:
+def history_points(history: Sequence[tuple[Instant, float]], now: Instant) -> list[Point]:
     """Seconds UTC by the clocks that hold within one boot; what jumps back is left out."""
     found, last = list[Point](), float("-inf")
     wall = now.wall / 1e6
     for moment, value in history:
-        at = wall - elapsed(moment, now)
+        at = wall - get_elapsed_s(moment, now)
         if at > last:
             found.append((at, value))
             last = at
     return found
 
 
-def _made(finding: Finding, history: History, before: Any, now: Instant) -> Made | None:
+def _make_forecast(
+    finding: Finding, history: History, before: Any, now: Instant
+) -> MadeForecast | None:
     free = finding.values.get("free_bytes")
     if not isinstance(free, int | float) or isinstance(free, bool):
         return None
-    old = recalled(before, Made)
-    if old and elapsed(old.at, now) < AGAIN and abs(free - old.free) <= 0.01 * max(free, old.free):
+    old = decode_memory(before, MadeForecast)
+    if (
+        old
+        and get_elapsed_s(old.at, now) < AGAIN
+        and abs(free - old.free) <= 0.01 * max(free, old.free)
+    ):
         return old
     wall = now.wall / 1e6
-    levels = [(at, -value) for at, value in _points(finding, "free_bytes", history, now)]
+    levels = [(at, -value) for at, value in _level_points(finding, "free_bytes", history, now)]
     inodes = finding.values.get("inodes_used_percent")
-    used = _points(finding, "inodes_used_percent", history, now) if inodes is not None else []
+    used = _level_points(finding, "inodes_used_percent", history, now) if inodes is not None else []
     share = float(inodes) if isinstance(inodes, int | float) else 0.0
-    return Made(
+    return MadeForecast(
         at=now,
         free=float(free),
-        space=forecast([*levels, (wall, -float(free))], float(free), wall),
-        inodes=forecast([*used, (wall, share)], 100.0 - share, wall) if used else None,
+        space=make_forecast([*levels, (wall, -float(free))], float(free), wall),
+        inodes=make_forecast([*used, (wall, share)], 100.0 - share, wall) if used else None,
     )
 
 
-def _points(finding: Finding, name: str, history: History, now: Instant) -> list[Point]:
-    return points_of(history(finding.subject, name, SPAN), now)
+def _level_points(finding: Finding, name: str, history: History, now: Instant) -> list[Point]:
+    return history_points(history(finding.subject, name, SPAN), now)
 
 
-def _with(finding: Finding, made: Made, wishes: Wishes, now: Instant) -> Finding:
-    age = elapsed(made.at, now) + wishes.lag
-    space = made.space.later(age) if made.space else None
-    inodes = made.inodes.later(age) if made.inodes else None
+def _finding_with_forecast(
+    finding: Finding, made: MadeForecast, wishes: ForecastSettings, now: Instant
+) -> Finding:
+    age = get_elapsed_s(made.at, now) + wishes.lag
+    space = made.space.shift_by(age) if made.space else None
+    inodes = made.inodes.shift_by(age) if made.inodes else None
     problems = [
-        *_judged(space, wishes, now, "full", ""),
-        *_judged(inodes, wishes, now, "out of inodes", "% of inodes"),
-        *_room(finding, space, wishes),
+        *_judge_forecast(space, wishes, now, "full", ""),
+        *_judge_forecast(inodes, wishes, now, "out of inodes", "% of inodes"),
+        *_checkpoint_room(finding, space, wishes),
     ]
-    status = worst([finding.status, *(status for status, _ in problems)])
+    status = get_worst_status([finding.status, *(status for status, _ in problems)])
     bad = [text for degree, text in problems if degree is not Status.OK]
     parts = [finding.summary, *bad] if bad or not problems else [finding.summary, problems[0][1]]
-    values = {**finding.values, **_values(space, inodes)}
+    values = {**finding.values, **_forecast_values(space, inodes)}
     return replace(finding, status=status, summary="; ".join(parts), values=values)
 
 
-def _judged(
-    found: Forecast | None, wishes: Wishes, now: Instant, what: str, unit: str
+def _judge_forecast(
+    found: Forecast | None, wishes: ForecastSettings, now: Instant, what: str, unit: str
 ) -> list[tuple[Status, str]]:
     if found is None or wishes.warn.full_in is wishes.crit.full_in is None:
         return []
-    text = told(found, now.wall / 1e6, what, unit)
+    text = describe_forecast(found, now.wall / 1e6, what, unit)
     for status, limits in ((Status.CRITICAL, wishes.crit), (Status.WARNING, wishes.warn)):
         soon = limits.full_in
         if soon is not None and found.full_in is not None and found.full_in <= soon:
@@ -143,11 +151,13 @@ def _judged(
     return [(Status.OK, text)]
 
 
-def _room(finding: Finding, space: Forecast | None, wishes: Wishes) -> list[tuple[Status, str]]:
+def _checkpoint_room(
+    finding: Finding, space: Forecast | None, wishes: ForecastSettings
+) -> list[tuple[Status, str]]:
     """How many checkpoints still fit, where somebody wants so many."""
     if not wishes.headroom:
         return []
-    count, size = headroom(wishes.headroom)
+    count, size = parse_headroom(wishes.headroom)
     learned = space.steps.size if space and space.steps else None
     one = float(size) if size is not None else learned
     if one is None:
@@ -161,7 +171,7 @@ def _room(finding: Finding, space: Forecast | None, wishes: Wishes) -> list[tupl
     return [(status, f"{text} ({status.value} below {count if fit else 1})")]
 
 
-def _values(space: Forecast | None, inodes: Forecast | None) -> dict[str, Value]:
+def _forecast_values(space: Forecast | None, inodes: Forecast | None) -> dict[str, Value]:
     found: dict[str, Value] = {}
     if space:
         found["full_in_s"] = space.full_in

@@ -9,15 +9,15 @@ from msgspec import to_builtins
 from msgspec.structs import replace
 
 from sentinel import proc
-from sentinel.checks.filesystems.limits import Usage, trusted
-from sentinel.checks.filesystems.probe import Answer, probe, probe_all, real_path
-from sentinel.checks.filesystems.verdict import Seen, Sight
+from sentinel.checks.filesystems.limits import FileSystemUsage, limit_to_share
+from sentinel.checks.filesystems.probe import PathAnswer, probe_all, probe_path, real_path
+from sentinel.checks.filesystems.verdict import PathObservation, PathState
 from sentinel.core.errors import CannotTell
-from sentinel.core.mounts import Mounts, unescaped
+from sentinel.core.mounts import MountTable, unescape_name
 from sentinel.core.ports import Context
-from sentinel.core.recall import recalled
+from sentinel.core.stored_memory import decode_memory
 from sentinel.core.text import visible
-from sentinel.proc.mounts import TABLE, mounts
+from sentinel.proc.mounts import TABLE, read_mounts
 
 SAME = 0.01
 """Share by which two answers of one file system may differ: XFS and ZFS count their inodes and
@@ -31,13 +31,13 @@ MOST_AWAY = 32
 """Points of fstab that are not mounted whose real path is asked for; the others count as spelt."""
 
 
-def looked(
+def look_at_paths(
     paths: Sequence[str], ctx: Context, reliable: float = 100
-) -> tuple[dict[str, Seen], list[Sight]]:
+) -> tuple[dict[str, PathState], list[PathObservation]]:
     """What is remembered and what is seen of each path (none: all on local disks). Raises
     CannotTell."""
-    seen = _seen(paths, ctx.memory)
-    answers = _answers(seen, ctx.limit)
+    seen = _remembered_paths(paths, ctx.memory)
+    answers = _ask_paths(seen, ctx.limit)
     mounts = mount_table()
     if paths:
         points = meant_to_be_mounted(mounts, ctx.limit / 4)
@@ -45,63 +45,65 @@ def looked(
     else:  # files bound into a container lead to disks that are not its own
         seen = {p: s for p, s in seen.items() if not _is_file(answers.get(p))}
         # What was unmounted meanwhile is gone, as it is for the next look.
-        seen = {p: s for p, s in seen.items() if mounts.is_point(p)}
-    return seen, [_sight(p, answers.get(p), mounts, ctx, reliable) for p in seen]
+        seen = {p: s for p, s in seen.items() if mounts.is_mount_point(p)}
+    return seen, [_observe_path(p, answers.get(p), mounts, ctx, reliable) for p in seen]
 
 
-def with_own_limits(
-    sights: Sequence[Sight], ctx: Context, limit: float, reliable: float
-) -> tuple[list[Sight], dict[str, Any]]:
+def find_own_limits(
+    sights: Sequence[PathObservation], ctx: Context, limit: float, reliable: float
+) -> tuple[list[PathObservation], dict[str, Any]]:
     """Which paths have a size or number of inodes other than their mount point's: XFS and ext4 answer
     with the project quota of a directory (xfs_qm_statvfs, ext4_statfs_project in Linux), and so do
     some network file systems. With what to remember of mount points that hang."""
     mains = Counter(s.main for s in sights if s.main and s.answer and s.answer.usage)
     known = {s.path: s.answer for s in sights if s.answer}
-    more = {p: _recalled(ctx.memory, p) for p, n in mains.items() if n > 1 and p not in known}
-    asked = {p: _trusted(a, reliable) for p, a in _answers(more, limit).items()} if more else {}
+    more = {p: _recall_state(ctx.memory, p) for p, n in mains.items() if n > 1 and p not in known}
+    asked = (
+        {p: _limit_answer(a, reliable) for p, a in _ask_paths(more, limit).items()} if more else {}
+    )
     usages = {path: answer.usage for path, answer in {**known, **asked}.items()}
 
-    def own(sight: Sight) -> bool:
+    def has_own_limit(sight: PathObservation) -> bool:
         main, usage = usages.get(sight.main), usages.get(sight.path)
-        return bool(main and usage) and not _alike(main, usage)
+        return bool(main and usage) and not _are_alike(main, usage)
 
-    stuck = {visible(p): to_builtins(Seen(stuck=a.stuck)) for p, a in asked.items() if a.stuck}
-    return [replace(s, own_limit=own(s)) for s in sights], stuck
+    stuck = {visible(p): to_builtins(PathState(stuck=a.stuck)) for p, a in asked.items() if a.stuck}
+    return [replace(s, own_limit=has_own_limit(s)) for s in sights], stuck
 
 
-def _alike(one: Usage | None, other: Usage | None) -> bool:
+def _are_alike(one: FileSystemUsage | None, other: FileSystemUsage | None) -> bool:
     pairs = ((one.size, other.size), (one.inodes, other.inodes)) if one and other else ()
     return all(abs(a - b) <= SAME * max(a, b) for a, b in pairs)
 
 
-def _trusted(answer: Answer, reliable: float) -> Answer:
+def _limit_answer(answer: PathAnswer, reliable: float) -> PathAnswer:
     if answer.usage is None or reliable >= 100:
         return answer
-    return replace(answer, usage=trusted(answer.usage, reliable))
+    return replace(answer, usage=limit_to_share(answer.usage, reliable))
 
 
-def _sight(
-    path: str, answer: Answer | None, mounts: Mounts, ctx: Context, reliable: float
-) -> Sight:
+def _observe_path(
+    path: str, answer: PathAnswer | None, mounts: MountTable, ctx: Context, reliable: float
+) -> PathObservation:
     real = answer.real if answer else ""
-    answer = _trusted(answer, reliable) if answer else None
-    mount = mounts.holding(real) if real else None
-    main = mounts.main(mount).point if mount else ""
-    return Sight(path=path, answer=answer, mount=mount, main=main, at=ctx.now)
+    answer = _limit_answer(answer, reliable) if answer else None
+    mount = mounts.find_mount(real) if real else None
+    main = mounts.find_main_mount(mount).point if mount else ""
+    return PathObservation(path=path, answer=answer, mount=mount, main=main, at=ctx.now)
 
 
-def _seen(paths: Sequence[str], memory: Mapping[str, Any]) -> dict[str, Seen]:
+def _remembered_paths(paths: Sequence[str], memory: Mapping[str, Any]) -> dict[str, PathState]:
     """What is remembered of every path to look at; a listed one is known as mounted."""
     if paths:
-        return {path: _recalled(memory, path) for path in map(str, paths)}
-    listed = [mount.point for mount in mount_table().local()]
+        return {path: _recall_state(memory, path) for path in map(str, paths)}
+    listed = [mount.point for mount in mount_table().list_local_mounts()]
     if not listed:
         raise CannotTell(f"{TABLE} names no file system on a local disk; give the paths")
-    return {path: replace(_recalled(memory, path), mounted=True) for path in listed}
+    return {path: replace(_recall_state(memory, path), mounted=True) for path in listed}
 
 
 def lost_of(
-    sights: Sequence[Sight], there: Sequence[Sight], memory: Mapping[str, Any]
+    sights: Sequence[PathObservation], there: Sequence[PathObservation], memory: Mapping[str, Any]
 ) -> dict[str, list[str]]:
     """By path what was asked beyond statfs when it last answered, of those that do not now."""
     before = memory.get(ASKED, {})
@@ -109,15 +111,15 @@ def lost_of(
     return {path: before[path] for path in dumb if path in before}
 
 
-def mount_table() -> Mounts:
+def mount_table() -> MountTable:
     """The mounts this process sees; raises CannotTell."""
     try:
-        return mounts()
+        return read_mounts()
     except (OSError, ValueError) as error:
         raise CannotTell(f"{TABLE} cannot be read: {error}") from error
 
 
-def meant_to_be_mounted(table: Mounts, limit: float) -> frozenset[str]:
+def meant_to_be_mounted(table: MountTable, limit: float) -> frozenset[str]:
     """Points that fstab(5) mounts at boot: an empty directory there is no file system.
 
     As the file spells them, and as the kernel would name those that are not mounted: a point may
@@ -129,34 +131,36 @@ def meant_to_be_mounted(table: Mounts, limit: float) -> frozenset[str]:
     except OSError:
         return frozenset()
     lasting = (r for r in rows if len(r) > 3 and not {"noauto", "nofail"} & set(r[3].split(",")))
-    spelt = {os.path.normpath(unescaped(row[1])) for row in lasting if row[1].startswith("/")}
-    away = [point for point in spelt if not table.is_point(point)]
+    spelt = {os.path.normpath(unescape_name(row[1])) for row in lasting if row[1].startswith("/")}
+    away = [point for point in spelt if not table.is_mount_point(point)]
     return frozenset(
         spelt.union(filter(None, (real_path(point, limit) for point in away[:MOST_AWAY])))
     )
 
 
-def _as_mounted(path: str, seen: Seen, answer: Answer | None, points: frozenset[str]) -> Seen:
+def _as_mounted(
+    path: str, seen: PathState, answer: PathAnswer | None, points: frozenset[str]
+) -> PathState:
     names = {os.path.normpath(path), answer.real if answer else ""}
     return replace(seen, mounted=True) if names & points else seen
 
 
-def _answers(seen: Mapping[str, Seen], limit: float) -> dict[str, Answer]:
+def _ask_paths(seen: Mapping[str, PathState], limit: float) -> dict[str, PathAnswer]:
     """Ask every path but those in which an earlier probe still hangs."""
     table = mount_table()
 
-    def ask(path: str, patience: float) -> Answer:
-        return probe(path, patience, plain=table.is_point(path))
+    def ask_path(path: str, patience: float) -> PathAnswer:
+        return probe_path(path, patience, plain=table.is_mount_point(path))
 
-    stuck = proc.Hanging({p: s.stuck for p, s in seen.items() if s.stuck}).children
-    budget = max(0.3 * limit, limit - 1.5 * proc.GRACE)
-    fresh = probe_all((p for p in seen if p not in stuck), budget, min(limit / 2, budget), ask)
-    return {**fresh, **{path: Answer(hung=True, stuck=child) for path, child in stuck.items()}}
+    stuck = proc.HangingChildren({p: s.stuck for p, s in seen.items() if s.stuck}).children
+    budget = max(0.3 * limit, limit - 1.5 * proc.KILL_GRACE_S)
+    fresh = probe_all((p for p in seen if p not in stuck), budget, min(limit / 2, budget), ask_path)
+    return {**fresh, **{path: PathAnswer(hung=True, stuck=child) for path, child in stuck.items()}}
 
 
-def _is_file(answer: Answer | None) -> bool:
+def _is_file(answer: PathAnswer | None) -> bool:
     return answer is not None and answer.error == "Not a directory"
 
 
-def _recalled(memory: Mapping[str, Any], path: str) -> Seen:
-    return recalled(memory.get(visible(path)), Seen) or Seen()
+def _recall_state(memory: Mapping[str, Any], path: str) -> PathState:
+    return decode_memory(memory.get(visible(path)), PathState) or PathState()

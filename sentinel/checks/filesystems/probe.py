@@ -8,30 +8,30 @@ from collections.abc import Callable, Iterable, Mapping
 from msgspec import Struct
 
 from sentinel import proc
-from sentinel.checks.filesystems.limits import FORMAT, Usage, parse
+from sentinel.checks.filesystems.limits import FORMAT, FileSystemUsage, parse_usage
 from sentinel.core.errors import CannotTell
 from sentinel.core.text import visible
 
 PARALLEL = 32
 
 
-class Answer(Struct, frozen=True, kw_only=True):
+class PathAnswer(Struct, frozen=True, kw_only=True):
     """What a path answered: numbers, or an error in the C library's words, or a hang.
 
     `real` is the path without symbolic links; `waited` the seconds given to a hung one.
     `blind`: why nobody could ask at all.
     """
 
-    usage: Usage | None = None
+    usage: FileSystemUsage | None = None
     real: str = ""
     error: str = ""
     blind: str = ""
     hung: bool = False
     waited: float = 0.0
-    stuck: proc.Stuck | None = None
+    stuck: proc.StuckProcess | None = None
 
 
-def probe(path: str, limit: float, *, plain: bool = False) -> Answer:
+def probe_path(path: str, limit: float, *, plain: bool = False) -> PathAnswer:
     """Ask one path; returns within the limit and what proc takes to kill a hung child.
 
     `plain`: the path is known to hold no symbolic link, which saves a second question.
@@ -39,36 +39,40 @@ def probe(path: str, limit: float, *, plain: bool = False) -> Answer:
     deadline = time.monotonic() + limit
     try:
         # The slash makes a plain file an error without needing rights inside a directory.
-        said = _ask(["stat", "-f", "-c", FORMAT, "--", path.rstrip("/") + "/"], limit)
-        real = path if plain else _ask(["realpath", _plain(path)], deadline - time.monotonic())
-        return Answer(usage=parse(said), real=real.removesuffix("\n"))
+        said = _ask_tool(["stat", "-f", "-c", FORMAT, "--", path.rstrip("/") + "/"], limit)
+        real = (
+            path
+            if plain
+            else _ask_tool(["realpath", _plain_word(path)], deadline - time.monotonic())
+        )
+        return PathAnswer(usage=parse_usage(said), real=real.removesuffix("\n"))
     except proc.TimedOut as late:
-        return Answer(hung=True, waited=limit, stuck=late.stuck)
-    except _Refused as refused:
-        return Answer(error=visible(str(refused)))
+        return PathAnswer(hung=True, waited=limit, stuck=late.stuck)
+    except _PathRefused as refused:
+        return PathAnswer(error=visible(str(refused)))
     except (CannotTell, ValueError) as error:
-        return Answer(blind=visible(str(error)))
+        return PathAnswer(blind=visible(str(error)))
 
 
 def real_path(path: str, limit: float) -> str:
     """The path without symbolic links; empty where nobody answers within `limit` seconds."""
     try:
-        return _ask(["realpath", _plain(path)], limit).removesuffix("\n")
+        return _ask_tool(["realpath", _plain_word(path)], limit).removesuffix("\n")
     except CannotTell:
         return ""
 
 
 def probe_all(
-    paths: Iterable[str], limit: float, patience: float, ask: Callable[[str, float], Answer]
-) -> Mapping[str, Answer]:
+    paths: Iterable[str], limit: float, patience: float, ask: Callable[[str, float], PathAnswer]
+) -> Mapping[str, PathAnswer]:
     """Ask all, at most PARALLEL at once, each for `patience` at most, within `limit` in all.
 
     A path whose turn never came is missing from the result.
     """
-    waiting, answers = deque(paths), dict[str, Answer]()
+    waiting, answers = deque(paths), dict[str, PathAnswer]()
     deadline = time.monotonic() + limit
 
-    def work() -> None:
+    def probe_next() -> None:
         while waiting:
             try:
                 path = waiting.popleft()
@@ -79,7 +83,7 @@ def probe_all(
                 return
             answers[path] = ask(path, min(patience, left))
 
-    _in_threads(work, min(PARALLEL, len(waiting)))
+    _in_threads(probe_next, min(PARALLEL, len(waiting)))
     return dict(answers)
 
 
@@ -88,21 +92,21 @@ def _in_threads(work: Callable[[], None], count: int) -> None:
         return work()
     from sentinel.proc import threads
 
-    return threads.together("fs-probe", work, count)
+    return threads.run_together("fs-probe", work, count)
 
 
-def _ask(argv: list[str], limit: float) -> str:
+def _ask_tool(argv: list[str], limit: float) -> str:
     done = proc.run(argv, limit=max(limit, 0.05), max_output=65536)
     if done.code == 0:
         return os.fsdecode(done.out)
     text = os.fsdecode(done.err).strip()
-    raise _Refused(text.rpartition(": ")[2] or f"{argv[0]} ended with {done.code}")
+    raise _PathRefused(text.rpartition(": ")[2] or f"{argv[0]} ended with {done.code}")
 
 
-def _plain(path: str) -> str:
+def _plain_word(path: str) -> str:
     """The path as a word that no tool takes for an option; busybox's realpath knows no `--`."""
     return path if path.startswith("/") else f"./{path}"
 
 
-class _Refused(CannotTell):
+class _PathRefused(CannotTell):
     """The file system itself answered with an error."""

@@ -14,22 +14,22 @@ from msgspec import Struct, to_builtins
 
 from sentinel import proc
 from sentinel.checks.filesystems import forecast
-from sentinel.checks.filesystems.forecast import Wishes as Future
-from sentinel.checks.filesystems.limits import Limits
-from sentinel.checks.filesystems.observation import ASKED, looked, lost_of
+from sentinel.checks.filesystems.forecast import ForecastSettings as Future
+from sentinel.checks.filesystems.limits import SpaceLimits
+from sentinel.checks.filesystems.observation import ASKED, look_at_paths, lost_of
 from sentinel.checks.filesystems.verdict import (
     KEPT,
     LARGEST,
-    Rules,
-    Sight,
-    finding,
-    measured,
-    remembered,
+    PathObservation,
+    VerdictSettings,
+    is_measured,
+    next_path_state,
+    path_finding,
 )
 from sentinel.core.errors import CannotAsk, CannotTell
 from sentinel.core.model import Finding, Report, Sample, Status, covered
 from sentinel.core.mounts import Mount
-from sentinel.core.recall import recalled
+from sentinel.core.stored_memory import decode_memory
 from sentinel.core.text import visible
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ MEMORY = "stuck"
 """The key below which children that hang are remembered, by the subject they were asked about."""
 
 
-class Asked(Struct, frozen=True, kw_only=True):
+class PathReport(Struct, frozen=True, kw_only=True):
     """Further findings, which children hang, the findings' subjects by path, and what trees consist of."""
 
     findings: tuple[Finding, ...]
@@ -54,18 +54,18 @@ def deadline_of(ctx: Context) -> float:
 
 
 class PathQuestions:
-    """The questions of one run: what is left of its time, and what hangs. `about` has to be written."""
+    """The questions of one run: what is left of its time, and what hangs. `ask_about` has to be written."""
 
     def __init__(self, ctx: Context, deadline: float) -> None:
         self.ctx, self._deadline = ctx, deadline
-        before = recalled(ctx.memory.get(MEMORY), dict[str, proc.Stuck])
-        self.hanging, self.parts = proc.Hanging(before), list[Sample]()
+        before = decode_memory(ctx.memory.get(MEMORY), dict[str, proc.StuckProcess])
+        self.hanging, self.parts = proc.HangingChildren(before), list[Sample]()
 
-    def about(self, sight: Sight, mount: Mount) -> Iterator[Finding]:
+    def ask_about(self, sight: PathObservation, mount: Mount) -> Iterator[Finding]:
         """What is found out about one path that answered."""
         raise NotImplementedError
 
-    def one(
+    def ask_one(
         self, subject: str, ask: Callable[[], list[Finding]], *, lenient: bool = False
     ) -> Iterator[Finding]:
         """What was found, or why nothing could be. A child that hangs is asked nothing more.
@@ -73,10 +73,10 @@ class PathQuestions:
         `lenient`: nobody asked for it, so a tool that is not installed is no trouble.
         """
         try:
-            with self.hanging.alone(visible(subject)):
+            with self.hanging.start_alone(visible(subject)):
                 found = ask()
             yield from found
-        except proc.Hangs as error:
+        except proc.StillHanging as error:
             yield from self._all_blind(subject, CannotTell(f"an earlier question {error}"))
         except CannotTell as error:
             if not (lenient and isinstance(error, CannotAsk)):
@@ -85,35 +85,37 @@ class PathQuestions:
     def _all_blind(self, subject: str, error: Exception) -> Iterator[Finding]:
         """The question, and each row that its answer had in the run before: a row that nobody can read
         now is not gone."""
-        yield blind(subject, error)
+        yield blind_finding(subject, error)
         for before in self.ctx.memory.get(ASKED, {}).values():
             for one in before:
                 if one.startswith(f"{visible(subject)}:"):
-                    yield blind(one, error)
+                    yield blind_finding(one, error)
 
-    def left(self) -> float:
+    def run_seconds_left(self) -> float:
         left = self._deadline - time.monotonic()
         if left < 0.1:
             raise CannotTell("no time was left to ask; give the check a longer timeout")
         return left
 
 
-def report(questions: PathQuestions, paths: Sequence[str], future: Future) -> Report:
+def report_questions(questions: PathQuestions, paths: Sequence[str], future: Future) -> Report:
     """The report of a check that asks nothing of the file system but this. A path that does not
     answer is unknown, and what was asked of it before is unseen: its alerts stay."""
     ctx = questions.ctx
-    seen, sights = looked(paths, ctx)
-    plain = Rules(warn=Limits(), crit=Limits(), mounted=None, read_only=Status.OK)
-    there = [s for s in sights if measured(s, seen[s.path], plain)]
+    seen, sights = look_at_paths(paths, ctx)
+    plain = VerdictSettings(
+        warn=SpaceLimits(), crit=SpaceLimits(), mounted=None, read_only=Status.OK
+    )
+    there = [s for s in sights if is_measured(s, seen[s.path], plain)]
     dumb = [s for s in sights if s not in there]
     found = ask_all(questions, there)
     findings, made = found.findings, dict[str, Any]()
-    if future.any:
+    if future.is_wanted:
         before = ctx.memory.get(forecast.MEMORY, {})
-        findings, made = forecast.foreseen(findings, future, ctx.history, before, ctx.now)
+        findings, made = forecast.forecast_findings(findings, future, ctx.history, before, ctx.now)
     unanswered = (
         Finding(subject=f.subject, status=Status.UNKNOWN, summary=f"cannot tell: {f.summary}")
-        for f in (finding(s, seen[s.path], plain) for s in dumb)
+        for f in (path_finding(s, seen[s.path], plain) for s in dumb)
     )
     lost = lost_of(sights, there, ctx.memory)
     unseen = [
@@ -125,11 +127,11 @@ def report(questions: PathQuestions, paths: Sequence[str], future: Future) -> Re
         coverage=covered("paths", [*(s.path for s in there), *unseen], [s.path for s in there]),
         samples=(
             *(sample for f in findings for sample in f.samples(KEPT)),
-            *_sizes(findings),
+            *_size_samples(findings),
             *found.parts,
         ),
         memory={
-            **{visible(s.path): to_builtins(remembered(s, seen[s.path])) for s in sights},
+            **{visible(s.path): to_builtins(next_path_state(s, seen[s.path])) for s in sights},
             MEMORY: found.memory,
             ASKED: {**found.subjects, **lost},
             forecast.MEMORY: made,
@@ -137,18 +139,18 @@ def report(questions: PathQuestions, paths: Sequence[str], future: Future) -> Re
     )
 
 
-def ask_all(questions: PathQuestions, sights: Sequence[Sight]) -> Asked:
+def ask_all(questions: PathQuestions, sights: Sequence[PathObservation]) -> PathReport:
     """Ask about every path that answered."""
     found: dict[str, Finding] = {}
     subjects: dict[str, list[str]] = {}
     for sight in sights:
         if sight.mount is not None and sight.answer is not None and sight.answer.usage:
-            for finding in questions.about(sight, sight.mount):
+            for finding in questions.ask_about(sight, sight.mount):
                 subjects.setdefault(visible(sight.path), []).append(finding.subject)
                 before = found.get(finding.subject)  # named twice: the worse one is told
                 if before is None or before.status.rank < finding.status.rank:
                     found[finding.subject] = finding
-    return Asked(
+    return PathReport(
         findings=tuple(found.values()),
         parts=tuple(questions.parts),
         subjects=subjects,
@@ -156,16 +158,16 @@ def ask_all(questions: PathQuestions, sights: Sequence[Sight]) -> Asked:
     )
 
 
-def _sizes(findings: Sequence[Finding]) -> list[Sample]:
+def _size_samples(findings: Sequence[Finding]) -> list[Sample]:
     """What the largest of them hold."""
     seen = [f for f in findings if f.values.get("complete", True) and not f.values.get("unread")]
     sizes = [sample for f in seen for sample in f.samples(("used_bytes",))]
     return nlargest(LARGEST, sizes, key=lambda sample: sample.value)
 
 
-def blind(subject: str, error: Exception) -> Finding:
+def blind_finding(subject: str, error: Exception) -> Finding:
     return Finding(subject=visible(subject), status=Status.UNKNOWN, summary=f"cannot tell: {error}")
 
 
-def real_path_of(sight: Sight) -> str:
+def real_path_of(sight: PathObservation) -> str:
     return sight.answer.real if sight.answer else sight.path

@@ -1,5 +1,5 @@
 """The `fs` kind: space, inodes, hangs and lost mounts of file systems."""
 
-from sentinel.checks.fs.check import Fs
+from sentinel.checks.fs.check import FsCheck
 
-__all__ = ["Fs"]
+__all__ = ["FsCheck"]

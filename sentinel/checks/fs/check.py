@@ -6,18 +6,18 @@ from typing import Any, ClassVar
 
 from msgspec import to_builtins
 
-from sentinel.checks.filesystems.limits import completed
-from sentinel.checks.filesystems.observation import ASKED, looked, lost_of, with_own_limits
+from sentinel.checks.filesystems.limits import complete_limits
+from sentinel.checks.filesystems.observation import ASKED, find_own_limits, look_at_paths, lost_of
 from sentinel.checks.filesystems.verdict import (
     KEPT,
-    Rules,
-    Sight,
-    finding,
-    measured,
-    remembered,
-    seen_at_all,
+    PathObservation,
+    VerdictSettings,
+    is_measured,
+    next_path_state,
+    path_finding,
+    was_answered,
 )
-from sentinel.checks.fs.settings import Settings
+from sentinel.checks.fs.settings import FsSettings
 from sentinel.checks.quota.always import is_more_wanted
 from sentinel.core.declared import FILESYSTEM, Panel
 from sentinel.core.model import Coverage, Finding, Report, Status, covered
@@ -28,7 +28,7 @@ LOOKUP = 5.0
 """Seconds for finding out who the members of a group are."""
 
 
-class Fs(Settings, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class FsCheck(FsSettings, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Space, inodes, hangs and lost mounts of file systems.
 
     paths: Absolute paths; unset, all file systems on this machine's own disks.
@@ -60,9 +60,9 @@ class Fs(Settings, frozen=True, kw_only=True, forbid_unknown_fields=True):
         """The users squeue has to be asked for; None: everybody. Raises CannotTell."""
         if not self.job:
             return frozenset()
-        from sentinel.checks.users import watched
+        from sentinel.checks.users import watched_users
 
-        return watched(self.users, LOOKUP)
+        return watched_users(self.users, LOOKUP)
 
     @property
     def looks_into_nodes(self) -> bool:
@@ -74,25 +74,29 @@ class Fs(Settings, frozen=True, kw_only=True, forbid_unknown_fields=True):
         if self.nodes or self.job:
             return self._on_nodes(ctx)
         deadline = time.monotonic() + 0.9 * ctx.limit
-        seen, sights = looked(self.paths, ctx, self.reliable)
+        seen, sights = look_at_paths(self.paths, ctx, self.reliable)
         left = deadline - time.monotonic()
-        sights, stuck = with_own_limits(sights, ctx, left, self.reliable)
-        findings = tuple(finding(s, seen[s.path], self._rules()) for s in sights)
-        memory = {visible(s.path): to_builtins(remembered(s, seen[s.path])) for s in sights}
-        there = [s for s in sights if measured(s, seen[s.path], self._rules())]
+        sights, stuck = find_own_limits(sights, ctx, left, self.reliable)
+        findings = tuple(path_finding(s, seen[s.path], self._rules()) for s in sights)
+        memory = {visible(s.path): to_builtins(next_path_state(s, seen[s.path])) for s in sights}
+        there = [s for s in sights if is_measured(s, seen[s.path], self._rules())]
         lost = lost_of(sights, there, ctx.memory)
-        findings, further = self._further(findings, there, ctx, deadline)
+        findings, further = self._ask_further(findings, there, ctx, deadline)
         if lost:
             further[ASKED] = {**further.get(ASKED, {}), **lost}
         return Report(
             findings=findings,
-            coverage=_coverage(sights, lost),
+            coverage=_paths_coverage(sights, lost),
             samples=tuple(sample for f in findings for sample in f.samples(KEPT)),
             memory={**memory, **stuck, **further},
         )
 
-    def _further(
-        self, findings: tuple[Finding, ...], sights: Sequence[Sight], ctx: Context, deadline: float
+    def _ask_further(
+        self,
+        findings: tuple[Finding, ...],
+        sights: Sequence[PathObservation],
+        ctx: Context,
+        deadline: float,
     ) -> tuple[tuple[Finding, ...], dict[str, Any]]:
         """What is asked beyond statfs, and what history says of the future; imported on demand."""
         memory: dict[str, Any] = {}
@@ -100,38 +104,44 @@ class Fs(Settings, frozen=True, kw_only=True, forbid_unknown_fields=True):
         if is_more_wanted(self.measure, self.write_probe, types):
             from sentinel.checks.filesystems.report import MEMORY, ask_all
             from sentinel.checks.fs.further import FurtherQuestions
-            from sentinel.checks.quota.questions import Wishes
+            from sentinel.checks.quota.questions import QuotaWanted
 
-            wishes = Wishes(measure=self.measure, warn=self.warn, crit=self.crit)
+            wishes = QuotaWanted(measure=self.measure, warn=self.warn, crit=self.crit)
             asked = ask_all(FurtherQuestions(wishes, self.write_probe, ctx, deadline), sights)
             findings, memory[MEMORY] = (*findings, *asked.findings), asked.memory
             memory[ASKED] = asked.subjects
         if self.headroom or self.warn.full_in is not None or self.crit.full_in is not None:
             from sentinel.checks.filesystems import forecast
 
-            future = forecast.Wishes(
+            future = forecast.ForecastSettings(
                 warn=self.warn, crit=self.crit, headroom=self.headroom, lag=self.lag
             )
             before = ctx.memory.get(forecast.MEMORY, {})
-            findings, made = forecast.foreseen(findings, future, ctx.history, before, ctx.now)
+            findings, made = forecast.forecast_findings(
+                findings, future, ctx.history, before, ctx.now
+            )
             memory[forecast.MEMORY] = made
         return findings, memory
 
     def _on_nodes(self, ctx: Context) -> Report:
         from sentinel.checks.fs.nodes import on_nodes
-        from sentinel.checks.nodes_asked import chosen
+        from sentinel.checks.nodes_asked import choose_nodes
 
-        asked = chosen(self.nodes, self.job, self.jobs_of() if self.job else None, ctx)
+        asked = choose_nodes(self.nodes, self.job, self.jobs_of() if self.job else None, ctx)
         return on_nodes(asked, [str(p) for p in self.paths], self._rules(), KEPT, ctx)
 
-    def _rules(self) -> Rules:
-        warn, crit = completed(self.warn, self.crit)
-        return Rules(warn=warn, crit=crit, mounted=self.mounted, read_only=Status(self.read_only))
+    def _rules(self) -> VerdictSettings:
+        warn, crit = complete_limits(self.warn, self.crit)
+        return VerdictSettings(
+            warn=warn, crit=crit, mounted=self.mounted, read_only=Status(self.read_only)
+        )
 
 
-def _coverage(sights: Sequence[Sight], lost: Mapping[str, Sequence[str]]) -> Coverage:
+def _paths_coverage(
+    sights: Sequence[PathObservation], lost: Mapping[str, Sequence[str]]
+) -> Coverage:
     """Paths, and the quotas and trees (`lost`) of those that do not answer: their alerts stay."""
     more = [subject for subjects in lost.values() for subject in subjects]
-    seen = [s.path for s in sights if seen_at_all(s)]
+    seen = [s.path for s in sights if was_answered(s)]
     excused = "their file system does not answer" if more and len(seen) == len(sights) else ""
     return covered("paths", [*(s.path for s in sights), *more], seen, excused)

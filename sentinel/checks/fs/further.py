@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sentinel import proc
-from sentinel.checks.filesystems.verdict import Sight
+from sentinel.checks.filesystems.verdict import PathObservation
 from sentinel.checks.fs import write_probe
-from sentinel.checks.quota.questions import QuotaQuestions, Wishes
+from sentinel.checks.quota.questions import QuotaQuestions, QuotaWanted
 from sentinel.core.model import Finding, Status
 from sentinel.core.mounts import Mount
 from sentinel.core.ports import Context
@@ -17,23 +17,25 @@ from sentinel.core.text import visible
 class FurtherQuestions(QuotaQuestions):
     """Those about quotas; with `write` a small file is written after them."""
 
-    def __init__(self, wishes: Wishes, write: bool, ctx: Context, deadline: float) -> None:
+    def __init__(self, wishes: QuotaWanted, write: bool, ctx: Context, deadline: float) -> None:
         super().__init__(wishes, ctx, deadline)
         self._writes = write
 
-    def about(self, sight: Sight, mount: Mount) -> Iterator[Finding]:
+    def ask_about(self, sight: PathObservation, mount: Mount) -> Iterator[Finding]:
         """Its quotas and targets, and the write."""
-        yield from super().about(sight, mount)
+        yield from super().ask_about(sight, mount)
         if self._writes:
-            yield from self.one(f"{sight.path} write", lambda: [self._write(sight)])
+            yield from self.ask_one(f"{sight.path} write", lambda: [self._write_finding(sight)])
 
-    def _write(self, sight: Sight) -> Finding:
+    def _write_finding(self, sight: PathObservation) -> Finding:
         subject = visible(f"{sight.path} write")
         before = [v for _, v in self.ctx.history(subject, "write_seconds", write_probe.SPAN)]
         try:
-            result = write_probe.written(sight.path, min(self.left(), self.ctx.limit / 2))
+            result = write_probe.write_probe_file(
+                sight.path, min(self.run_seconds_left(), self.ctx.limit / 2)
+            )
         except proc.TimedOut as late:
-            self.hanging.keep(subject, late.stuck)
+            self.hanging.keep_hanging(subject, late.stuck)
             text = "hangs: a small file could not be written, synced and read back"
             return Finding(subject=subject, status=Status.CRITICAL, summary=text)
-        return write_probe.finding(sight.path, result, before)
+        return write_probe.write_finding(sight.path, result, before)

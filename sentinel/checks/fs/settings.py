@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Literal
 
-from sentinel.checks.filesystems.limits import DOWNWARDS, UPWARDS, Limits, refuse_relative
+from sentinel.checks.filesystems.limits import DOWNWARDS, UPWARDS, SpaceLimits, refuse_relative
 from sentinel.core.errors import Invalid
 from sentinel.core.settings import FilePath, refuse_reversed
 from sentinel.core.values import Duration, Share
@@ -12,12 +12,12 @@ from sentinel.plugin import Check
 HERE_ONLY = ("measure", "headroom", "reliable", "lag", "write_probe")
 
 
-class Settings(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What `Fs` explains, and what of it goes together."""
+class FsSettings(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What `FsCheck` explains, and what of it goes together."""
 
     paths: list[FilePath] = []
-    warn: Limits = Limits()
-    crit: Limits = Limits()
+    warn: SpaceLimits = SpaceLimits()
+    crit: SpaceLimits = SpaceLimits()
     nodes: str = ""
     job: str = ""
     users: list[str] = []
@@ -59,7 +59,7 @@ class Settings(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     def _refuse_on_nodes(self) -> None:
         """What a probe of nodes does not ask must not be taken for watched."""
-        usual = Settings()
+        usual = FsSettings()
         for key in HERE_ONLY:
             if getattr(self, key) != getattr(usual, key):
                 raise Invalid("is asked on this host only, not on nodes; leave it out", key)

@@ -13,7 +13,7 @@ _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _DATA = b"sentinel\n" * 455
 
 
-def tap(folder: str) -> float:
+def write_and_read(folder: str) -> float:
     """Seconds for a file of 4 KB from its making to its end. It never touches what is there.
 
     Its name goes first: whoever is ended while he waits for the disk leaves no file behind.
@@ -37,7 +37,7 @@ def tap(folder: str) -> float:
 def main() -> int:
     """0 with the seconds on stdout, or 1 with the reason on stderr."""
     try:
-        print(f"{tap(sys.argv[1]):.6f}")  # noqa: T201
+        print(f"{write_and_read(sys.argv[1]):.6f}")  # noqa: T201
     except OSError as error:
         print(error.strerror or error, file=sys.stderr)  # noqa: T201
         return 1

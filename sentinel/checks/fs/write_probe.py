@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from sentinel import proc
 from sentinel.core.errors import CannotTell
-from sentinel.core.forecast.forecast import median
+from sentinel.core.forecast.forecast import upper_median
 from sentinel.core.model import Finding, Status
 from sentinel.core.text import visible
 from sentinel.core.values import duration_text
@@ -24,7 +24,7 @@ _PROGRAM = os.path.join(os.path.dirname(__file__), "tap.py")
 _UNSEEN = ("Permission denied", "Operation not permitted")
 
 
-def written(path: str, limit: float) -> tuple[Status, str, float | None]:
+def write_probe_file(path: str, limit: float) -> tuple[Status, str, float | None]:
     """How it went, in words, and the seconds it took. A child that hangs raises TimedOut."""
     argv = [sys.executable, "-I", "-S", _PROGRAM, path]
     done = proc.run(argv, limit=limit, max_output=65536)
@@ -38,13 +38,13 @@ def written(path: str, limit: float) -> tuple[Status, str, float | None]:
     raise CannotTell(f"the write probe ended with {done.code}")
 
 
-def finding(
+def write_finding(
     path: str, result: tuple[Status, str, float | None], before: Sequence[float]
 ) -> Finding:
     """Judged by how long it took before; without a history nothing is slow."""
     status, text, seconds = result
     if seconds is not None:
-        usual = median(before) if len(before) >= ENOUGH else None
+        usual = upper_median(before) if len(before) >= ENOUGH else None
         text = f"written, synced and read in {duration_text(max(seconds, 0.001))}"
         if usual is not None:
             text += f" (usual {duration_text(max(usual, 0.001))})"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from sentinel.core.model import Finding, worst
+from sentinel.core.model import Finding, get_worst_status
 from sentinel.core.text import visible
 from sentinel.nodes.probe import KernelLog, NodeProbe, Unread
 
@@ -26,19 +26,21 @@ RECENT_S = 3600.0
 def findings(name: str, probe: NodeProbe) -> Iterator[Finding]:
     """A finding for each card whose driver told of trouble within the last hour."""
     try:
-        from sentinel.checks.network.driver_lines import troubles
+        from sentinel.checks.network.driver_lines import find_driver_errors
     except ModuleNotFoundError:  # a copy without that kind
         return
     if not isinstance(probe.kernel, KernelLog) or isinstance(probe.identity, Unread):
         return
     since = probe.identity.uptime - RECENT_S
     told: dict[str, dict[str, Status]] = {}
-    for card, status, text in troubles(line for line in probe.kernel.lines if line.at > since):
+    for card, status, text in find_driver_errors(
+        line for line in probe.kernel.lines if line.at > since
+    ):
         told.setdefault(card, {}).setdefault(text, status)
     for card, texts in told.items():
         yield Finding(
             subject=visible(f"{name}:{card}"),
-            status=worst(texts.values()),
+            status=get_worst_status(texts.values()),
             summary="; ".join(
                 [*list(texts)[:SHOWN], *([f"{len(texts) - SHOWN} more"] * (len(texts) > SHOWN))]
             ),

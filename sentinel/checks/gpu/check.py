@@ -22,18 +22,25 @@ from sentinel.checks.gpu.round import (
     unseen,
 )
 from sentinel.checks.gpu.sight import Sight, logged, named, plain, sight_of
-from sentinel.checks.nodes_asked import ALL, Chosen, chosen, judge_choice, probed, silent
+from sentinel.checks.nodes_asked import (
+    ALL,
+    ChosenNodes,
+    choose_nodes,
+    judge_choice,
+    probe_nodes,
+    silent_finding,
+)
 from sentinel.core.action_limits import Limits as Caps
 from sentinel.core.declared import Metric, Panel
 from sentinel.core.errors import CannotTell, Invalid, StoreError
 from sentinel.core.gpu_ledger import GpuEvent
 from sentinel.core.model import Finding, Report, Status
-from sentinel.core.node_answers import described
-from sentinel.core.recall import recalled
+from sentinel.core.node_answers import describe_unreached
 from sentinel.core.settings import FilePath
+from sentinel.core.stored_memory import decode_memory
 from sentinel.core.text import visible
 from sentinel.core.values import Duration
-from sentinel.nodes.probe import Cursor, NodeProbe, Unread, Wants
+from sentinel.nodes.probe import Cursor, NodeProbe, ProbeRequest, Unread
 from sentinel.plugin import Check
 from sentinel.slurm import gres
 
@@ -188,17 +195,17 @@ class GpuCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         memory |= {"told": told(found, bad), **asked.memory}
         return Report(
             findings=tuple(found),
-            coverage=asked.coverage(n for n, s in sights.items() if this.saw(s)),
+            coverage=asked.nodes_coverage(n for n, s in sights.items() if this.saw(s)),
             requests=tuple(lemon.requests(lemons(this, book), slurm)) if self.drain else (),
             samples=tuple(s for f in found for s in f.samples(KEPT)),
             memory=remembered(this, opened, ctx.gpus is not None, memory),
         )
 
-    def _asked(self, ctx: Context) -> Chosen:
+    def _asked(self, ctx: Context) -> ChosenNodes:
         here = (local.name(),)
         if not self.nodes:
-            return Chosen(meant=here, names=here)
-        return chosen(self.nodes, "", None, ctx, of=_with_gpus)
+            return ChosenNodes(meant=here, names=here)
+        return choose_nodes(self.nodes, "", None, ctx, of=_with_gpus)
 
     def _look(
         self, names: Sequence[str], ctx: Context, slurm: Mapping[str, Node]
@@ -210,7 +217,7 @@ class GpuCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         if not self.nodes:
             here = local.here(ctx.limit, cursors.get(name))
             return _sights({name: here}, ctx, self.remember), {}
-        told = probed(ctx, names, Wants(parts=("gpus", "kernel"), cursors=cursors))
+        told = probe_nodes(ctx, names, ProbeRequest(parts=("gpus", "kernel"), cursors=cursors))
         known = {node.lower() for node in (*names, *slurm)}
         answers = {node: _own(node, answer, known) for node, answer in told.items()}
         silent = {n: a for n, a in answers.items() if not isinstance(a, NodeProbe)}
@@ -226,7 +233,7 @@ class GpuCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         logs: Mapping[str, NodeProbe | Unreached]
         if self.nodes:
             sights, silent = sight.sights(names, ctx)
-            logs = probed(ctx, list(sights), Wants(parts=("kernel",), cursors=cursors))
+            logs = probe_nodes(ctx, list(sights), ProbeRequest(parts=("kernel",), cursors=cursors))
         else:
             name = names[0]
             sights, silent = {name: sight.here(name, ctx.limit)}, {}
@@ -236,7 +243,7 @@ class GpuCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
                 first = name not in cursors
                 sights[name] = logged(sights[name], log, ctx.now, self.remember, first)
             else:
-                blind = f"the kernel's log was not read: {described(log)}"
+                blind = f"the kernel's log was not read: {describe_unreached(log)}"
                 sights[name] = replace(sights[name], log_blind=blind)
         return sights, silent
 
@@ -263,7 +270,7 @@ class GpuCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
             jobs = ctx.slurm.jobs()
         except CannotTell:
             return events, {"running": ctx.memory.get("running", [])}
-        before = recalled(ctx.memory.get("running"), list[signals.Running]) or []
+        before = decode_memory(ctx.memory.get("running"), list[signals.Running]) or []
         events += [
             *signals.exclusions(jobs, len(slurm), ctx.now),
             *signals.failures(before, jobs, ctx.slurm.job_end, ctx.now),
@@ -276,7 +283,7 @@ class GpuCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         self, silences: Mapping[str, Unreached], book: Book, ctx: Context
     ) -> Iterator[Finding]:
         for name, answer in silences.items():
-            yield silent(name, answer)
+            yield silent_finding(name, answer)
         if book.trouble:
             yield Finding(subject="ledger", status=Status.UNKNOWN, summary=book.trouble)
         yield from recorder.look([str(p) for p in self.dmon], self.busy, ctx.limit / 4)
@@ -284,7 +291,7 @@ class GpuCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 def _with_gpus(nodes: Sequence[Node]) -> Sequence[Node]:
     """Those with GPUs in Slurm; all of them where none has any: then nobody wrote Gres."""
-    return [n for n in nodes if gres.gpus(n.gres) != 0] or nodes
+    return [n for n in nodes if gres.count_gres_gpus(n.gres) != 0] or nodes
 
 
 def _sights(
@@ -302,7 +309,7 @@ def _sights(
 def _slots(node: str, ctx: Context) -> dict[str, str]:
     """Who sat where on the node when the ledger last saw it."""
     try:
-        entries = ctx.gpus.entries(node) if ctx.gpus is not None else ()
+        entries = ctx.gpus.read_entries(node) if ctx.gpus is not None else ()
     except StoreError:
         return {}
     by_age = sorted(entries, key=lambda e: e.seen.wall)
@@ -324,5 +331,5 @@ def _own(node: str, answer: NodeProbe | Unreached, known: Collection[str]) -> No
 
 
 def _cursors(memory: Mapping[str, Any]) -> dict[str, Cursor]:
-    found = {n: recalled(raw, Cursor) for n, raw in plain(memory, "cursors").items()}
+    found = {n: decode_memory(raw, Cursor) for n, raw in plain(memory, "cursors").items()}
     return {node: cursor for node, cursor in found.items() if cursor}

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.cluster import Node
-from sentinel.core.gpu_ledger import Standing, Stay
+from sentinel.core.gpu_ledger import GpuStanding, Stay
 from sentinel.core.model import ActionRequest, Finding, Status
 from sentinel.core.values import duration_text
 
@@ -14,7 +14,7 @@ RENTERS = "report it to the provider, and hold this VM until its replacement run
 
 
 def finding(
-    uuid: str, node: str, standing: Standing, stays: Sequence[Stay], now: Instant
+    uuid: str, node: str, standing: GpuStanding, stays: Sequence[Stay], now: Instant
 ) -> Finding:
     """A lemon is critical wherever it sits, and told anew wherever it turns up.
 
@@ -36,7 +36,7 @@ def finding(
     )
 
 
-def held(standing: Standing) -> str:
+def held(standing: GpuStanding) -> str:
     """Why it counts as what it does."""
     return "marked by hand" if standing.marked else f"score {standing.score:.1f}"
 

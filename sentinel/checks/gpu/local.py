@@ -8,10 +8,10 @@ import time
 
 from sentinel import proc
 from sentinel.core.errors import CannotTell
-from sentinel.core.node_probe import Strange
+from sentinel.core.node_probe import StrangeLine
 from sentinel.core.text import shortened, visible
 from sentinel.gpu import smi
-from sentinel.nodes.probe import Cursor, Identity, KernelLog, NodeProbe, Unread
+from sentinel.nodes.probe import Cursor, KernelLog, NodeIdentity, NodeProbe, Unread
 from sentinel.nodes.probe import kernel as kernel_text
 
 
@@ -30,9 +30,9 @@ def name() -> str:
     return os.uname().nodename.partition(".")[0]
 
 
-def _identity() -> Identity:
+def _identity() -> NodeIdentity:
     system = os.uname()
-    return Identity(
+    return NodeIdentity(
         hostname=system.nodename,
         kernel=system.release,
         boot=proc.boot_id(),
@@ -45,11 +45,11 @@ def _identity() -> Identity:
 def _gpus(limit: float) -> str | Unread:
     try:
         done = proc.run(["nvidia-smi", "-q", "-x"], limit=limit)
-    except proc.NotFound:
+    except proc.CommandNotFound:
         return _by_nvml(limit)
     except proc.TimedOut as error:
         return Unread(kind="hung" if error.stuck else "late", why=str(error))
-    except proc.TooMuch as error:
+    except proc.TooMuchOutput as error:
         return Unread(kind="cut", why=str(error))
     out = done.out.decode("utf-8", "backslashreplace")
     if page := smi.page(out, done.code):
@@ -66,7 +66,7 @@ def _by_nvml(limit: float) -> str | Unread:
         done = proc.run([sys.executable, "-m", "sentinel.checks.gpu.nvml"], limit=limit)
     except proc.TimedOut as error:
         return Unread(kind="hung" if error.stuck else "late", why=str(error))
-    except (proc.NotFound, proc.TooMuch) as error:
+    except (proc.CommandNotFound, proc.TooMuchOutput) as error:
         return Unread(kind="failed", why=str(error))
     if done.code:
         said = done.err.decode("utf-8", "replace").strip()
@@ -103,9 +103,9 @@ def _kernel(limit: float, cursor: Cursor | None) -> KernelLog | Unread:
             why = "dmesg shows no lines with times (cleared, printk.time?)"
             return Unread(kind="failed", why=why)
         return kernel_text.log(["dmesg", *lines], proc.boot_id(), cursor)
-    except (proc.NotFound, proc.TimedOut, proc.TooMuch, CannotTell) as error:
+    except (proc.CommandNotFound, proc.TimedOut, proc.TooMuchOutput, CannotTell) as error:
         return Unread(kind="failed", why=str(error))
-    except Strange as error:
+    except StrangeLine as error:
         return Unread(kind="garbage", why=str(error))
 
 

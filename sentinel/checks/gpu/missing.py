@@ -9,7 +9,7 @@ from msgspec import Struct
 from sentinel.checks.gpu.judge import Problem
 from sentinel.checks.gpu.sight import Sight
 from sentinel.core.clock import SECOND, Instant
-from sentinel.core.gpu_ledger import Entry, GpuEvent
+from sentinel.core.gpu_ledger import GpuEvent, LedgerEntry
 from sentinel.core.model import Status
 from sentinel.core.values import duration_text
 
@@ -22,7 +22,7 @@ class Known(Struct, frozen=True, kw_only=True):
     seen: int
 
 
-def known_on(node: str, entries: Iterable[Entry], remembered: Iterable[Known]) -> list[Known]:
+def known_on(node: str, entries: Iterable[LedgerEntry], remembered: Iterable[Known]) -> list[Known]:
     """From the ledger, else from the check's own memory; the newest first."""
     listed = [
         Known(uuid=e.subject, slot=e.slot, seen=e.seen.wall)

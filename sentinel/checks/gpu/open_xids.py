@@ -12,7 +12,7 @@ from sentinel.checks.gpu.judge import STATUS, Problem
 from sentinel.checks.gpu.sight import Sight, subject_of, what_of
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.model import Status
-from sentinel.core.recall import recalled
+from sentinel.core.stored_memory import decode_memory
 from sentinel.core.values import duration_text
 from sentinel.gpu import xid_table
 from sentinel.gpu.advice import Advice
@@ -45,7 +45,7 @@ class Open(Struct, frozen=True, kw_only=True):
 
 def remembered(memory: Mapping[str, Any]) -> list[Open]:
     """Those that the last run left."""
-    return recalled(memory.get("open"), list[Open]) or []
+    return decode_memory(memory.get("open"), list[Open]) or []
 
 
 def kept(before: Sequence[Open], forgotten: Mapping[tuple[str, str], int]) -> list[Open]:

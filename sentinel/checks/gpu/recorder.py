@@ -116,7 +116,7 @@ def _lazy(gpu: int, samples: Sequence[Mapping[str, float]], busy: Busy) -> Itera
 def _run(argv: Sequence[str], limit: float) -> bytes:
     try:
         done = proc.run(argv, limit=limit)
-    except (proc.NotFound, proc.TimedOut, proc.TooMuch) as error:
+    except (proc.CommandNotFound, proc.TimedOut, proc.TooMuchOutput) as error:
         raise CannotTell(f"{argv[0]}: {error}") from error
     if done.code:
         said = visible(done.err.decode("utf-8", "replace").strip().partition("\n")[0])

@@ -16,13 +16,21 @@ from sentinel.checks.gpu.sight import Sight, ledger_events, plain
 from sentinel.core.clock import Instant
 from sentinel.core.cluster import Node
 from sentinel.core.errors import StoreError
-from sentinel.core.gpu_ledger import NODE, Entry, GpuEvent, Gpus, Sighting, Standing, Stay
-from sentinel.core.model import Finding, Status, Value, worst
-from sentinel.core.recall import recalled
+from sentinel.core.gpu_ledger import (
+    NODE_PREFIX,
+    GpuEvent,
+    GpuLedger,
+    GpuSighting,
+    GpuStanding,
+    LedgerEntry,
+    Stay,
+)
+from sentinel.core.model import Finding, Status, Value, get_worst_status
+from sentinel.core.stored_memory import decode_memory
 from sentinel.core.text import visible
 from sentinel.gpu.ledger_update import FORGOT, blamed
 from sentinel.gpu.model import Gpu
-from sentinel.slurm.gres import gpus as gpus_in
+from sentinel.slurm.gres import count_gres_gpus as gpus_in
 
 TOLD = 3
 """Problems of one GPU that fit its summary; all of them are in the details."""
@@ -35,9 +43,9 @@ class Book(Struct, kw_only=True):
     of which subject that they never happened (µs UTC).
     """
 
-    entries: Sequence[Entry] = ()
+    entries: Sequence[LedgerEntry] = ()
     lemons: Mapping[str, Sequence[Stay]] = {}
-    standings: Mapping[str, Standing] = {}
+    standings: Mapping[str, GpuStanding] = {}
     forgotten: Mapping[tuple[str, str], int] = {}
     trouble: str = ""
 
@@ -65,7 +73,7 @@ class Round(Struct, frozen=True, kw_only=True):
     def is_second_look(self, uuid: str) -> bool:
         """Whether some of its fields could not be read at the last look either; a one-shot has no
         other look."""
-        return self.one_shot or uuid in (recalled(self.memory.get("odd"), list[str]) or ())
+        return self.one_shot or uuid in (decode_memory(self.memory.get("odd"), list[str]) or ())
 
     def said(self, node: str) -> int | None:
         """How many GPUs the file or Slurm says that it has."""
@@ -80,7 +88,7 @@ class Round(Struct, frozen=True, kw_only=True):
 
     def remembered(self, node: str) -> list[Known]:
         """Those that were there at the last look."""
-        return recalled(plain(self.memory, "known").get(node), list[Known]) or []
+        return decode_memory(plain(self.memory, "known").get(node), list[Known]) or []
 
     def empty(self, sight: Sight) -> bool:
         """Whether it shows no GPU at all and nobody says how many there have to be: that proves
@@ -101,22 +109,22 @@ class Round(Struct, frozen=True, kw_only=True):
 
 
 def keep_book(
-    gpus: Gpus | None, this: Round, extra: Sequence[GpuEvent], opened: Sequence[Open] = ()
+    gpus: GpuLedger | None, this: Round, extra: Sequence[GpuEvent], opened: Sequence[Open] = ()
 ) -> Book:
     """Tell the ledger what was seen, and ask what it holds of it and of what is open."""
     if gpus is None:
         return Book()
     try:
-        before = gpus.entries()
-        gpus.see(list(_sightings(this.sights)), this.now)
-        gpus.record([*_events(this, Book(entries=before)), *extra])
-        standings = gpus.standings(this.now)
+        before = gpus.read_entries()
+        gpus.record_sightings(list(_sightings(this.sights)), this.now)
+        gpus.add_events([*_events(this, Book(entries=before)), *extra])
+        standings = gpus.read_standings(this.now)
         here = {gpu.uuid for sight in this.sights.values() for gpu in sight.gpus}
         bad = [uuid for uuid in here if uuid in standings and standings[uuid].judged == "lemon"]
         return Book(
             entries=before,
             standings=standings,
-            lemons={uuid: gpus.stays(uuid) for uuid in bad},
+            lemons={uuid: gpus.read_stays(uuid) for uuid in bad},
             forgotten=_forgotten(gpus, before, opened),
         )
     except StoreError as error:
@@ -124,23 +132,23 @@ def keep_book(
 
 
 def _forgotten(
-    gpus: Gpus, entries: Sequence[Entry], opened: Sequence[Open]
+    gpus: GpuLedger, entries: Sequence[LedgerEntry], opened: Sequence[Open]
 ) -> dict[tuple[str, str], int]:
     """Of what is open. A subject that the ledger does not know any more had only such events."""
     known = {entry.subject for entry in entries}
     found = {(one.subject, one.what): one.at for one in opened if one.subject not in known}
     for subject in {one.subject for one in opened} & known:
-        for event in gpus.events(subject):
+        for event in gpus.read_events(subject):
             if event.what.startswith(FORGOT):
                 found.setdefault((subject, event.what.removeprefix(FORGOT)), event.at.wall)
     return found
 
 
-def _sightings(sights: Mapping[str, Sight]) -> Iterator[Sighting]:
+def _sightings(sights: Mapping[str, Sight]) -> Iterator[GpuSighting]:
     for sight in sights.values():
         whole = {gpu.uuid: gpu for gpu in reversed(sight.gpus)}
         for gpu in whole.values():
-            yield Sighting(
+            yield GpuSighting(
                 uuid=gpu.uuid, node=sight.node, slot=gpu.bus, serial=gpu.serial, model=gpu.model
             )
 
@@ -171,7 +179,7 @@ def findings(this: Round, book: Book, opened: Sequence[Open]) -> list[Finding]:
     for sight in this.sights.values():
         _of_sight(said, sight, this, book)
     for one in opened:
-        subject = one.subject.removeprefix(NODE)
+        subject = one.subject.removeprefix(NODE_PREFIX)
         about = said.setdefault(subject, Said(node=one.node, problems=[]))
         about.problems.append(open_xids.problem(one, this.now))
         about.details.append(f"{one.what}: {one.text}")
@@ -227,7 +235,7 @@ def _nameless(gpu: Gpu) -> Problem:
     return status, f"the GPU {where} does not tell its UUID{troubles}"
 
 
-def _well(values: Mapping[str, Value], standing: Standing | None) -> str:
+def _well(values: Mapping[str, Value], standing: GpuStanding | None) -> str:
     parts = []
     for name, unit in (("temperature_c", "°C"), ("power_w", " W"), ("utilization_percent", "%")):
         value = values.get(name)
@@ -241,7 +249,7 @@ def _well(values: Mapping[str, Value], standing: Standing | None) -> str:
 def _finding(subject: str, about: Said) -> Finding:
     problems = sorted(about.problems, key=lambda p: -p[0].rank)
     texts = list(dict.fromkeys(text for _, text in problems))
-    status = worst(status for status, _ in problems)
+    status = get_worst_status(status for status, _ in problems)
     more = f" (and {len(texts) - TOLD} more)" if len(texts) > TOLD else ""
     return Finding(
         subject=subject,

@@ -223,7 +223,7 @@ def here(name: str, limit: float) -> Sight:
     try:
         one = proc.run(list(amd.LISTING), limit=limit / 2)
         two = proc.run(list(amd.METRICS), limit=limit / 2)
-    except (proc.NotFound, proc.TimedOut, proc.TooMuch) as error:
+    except (proc.CommandNotFound, proc.TimedOut, proc.TooMuchOutput) as error:
         return Sight(node=name, blind=f"amd-smi: {error}")
     return _sight(name, one, two)
 

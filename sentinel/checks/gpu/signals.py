@@ -14,9 +14,9 @@ from sentinel.core.actions import ActionRecord
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.cluster import Job, JobEnd, Node
 from sentinel.core.errors import CannotTell, Invalid
-from sentinel.core.gpu_ledger import NODE, GpuEvent
-from sentinel.core.hostlist import printed
-from sentinel.core.lemon_policy import DAY
+from sentinel.core.gpu_ledger import NODE_PREFIX, GpuEvent
+from sentinel.core.hostlist import expand_printed
+from sentinel.core.lemon_policy import DAY_S
 from sentinel.core.text import shortened, visible
 
 ASKED = 20
@@ -52,7 +52,7 @@ def drains(nodes: Iterable[Node]) -> Iterator[GpuEvent]:
 def undrains(records: Iterable[ActionRecord]) -> Iterator[GpuEvent]:
     """A node that was given back: help that it needed."""
     for record in records:
-        if record.action == "undrain" and record.outcome.effective:
+        if record.action == "undrain" and record.outcome.has_effect:
             yield _event(record.target, "undrained", record.id, record.at, f"by {record.by}")
 
 
@@ -61,7 +61,7 @@ def exclusions(jobs: Iterable[Job], nodes: int, now: Instant) -> Iterator[GpuEve
 
     Who excludes more than a share of all `nodes` means a rack or another kind of node, not bad ones.
     """
-    day = now.wall // (DAY * SECOND)
+    day = now.wall // (DAY_S * SECOND)
     asked = dict.fromkeys((job.user, job.exclude) for job in jobs if job.exclude)
     for user, excluded in asked:
         names = _names(excluded)
@@ -108,7 +108,7 @@ def _end(end_of: Callable[[str], JobEnd | None], job_id: str) -> JobEnd | None:
 
 def _names(hostlist: str) -> tuple[str, ...]:
     try:
-        return printed(hostlist) if hostlist.strip() else ()
+        return expand_printed(hostlist) if hostlist.strip() else ()
     except Invalid:
         return ()
 
@@ -116,7 +116,7 @@ def _names(hostlist: str) -> tuple[str, ...]:
 def _event(node: str, what: str, key: str, at: Instant, text: str) -> GpuEvent:
     return GpuEvent(
         id=f"{node} {what} {key}",
-        subject=f"{NODE}{node}",
+        subject=f"{NODE_PREFIX}{node}",
         what=what,
         at=at,
         node=node,

@@ -1,40 +1,42 @@
 """Whether a training that no longer runs has finished."""
 
-from sentinel.checks.job.ends import completed, recency
-from sentinel.checks.job.files import Files
-from sentinel.checks.job.memory import Gone, Memory
-from sentinel.checks.job.rhythm import delays_after
+from sentinel.checks.job.ends import is_completed, recency_key
+from sentinel.checks.job.files import JobFiles
+from sentinel.checks.job.memory import GoneJob, Memory
+from sentinel.checks.job.rhythm import find_delays_after
 from sentinel.checks.job.settings import DoneWhen
 from sentinel.core.errors import CannotTell
 from sentinel.core.text import shortened, visible
 from sentinel.user_files.whose import Whose
 
-TAIL = 2**20  # bytes of the log in which the line is looked for
+MAX_LOG_TAIL_BYTES = 2**20  # bytes of the log in which the line is looked for
 
 
-def finished(when: DoneWhen, memory: Memory, files: Files, *, one_shot: bool) -> str:
+def find_proof_of_finish(when: DoneWhen, memory: Memory, files: JobFiles, *, one_shot: bool) -> str:
     """What proves that it has finished, or "" when nothing does. Raises CannotTell."""
     if when.file:
-        there = files.there(when.file, whose_proof(memory))
+        there = files.path_exists(when.file, get_proof_viewer(memory))
         return f"{visible(when.file)} is there" if there else ""
     if when.log:
-        return _line(when, files.tail(when.log, TAIL, whose_proof(memory)) or "")
-    return _state(last_run(memory), one_shot)
+        return _find_log_line(
+            when, files.read_tail(when.log, MAX_LOG_TAIL_BYTES, get_proof_viewer(memory)) or ""
+        )
+    return _describe_success(last_run(memory), one_shot)
 
 
-def whose_proof(memory: Memory) -> Whose:
+def get_proof_viewer(memory: Memory) -> Whose:
     """The operator wrote the path out; the user of the last job is told what it holds."""
     last = last_run(memory)
     return Whose(user=last.seen.user if last else "", literal=True)
 
 
-def ended_well(memory: Memory) -> str:
-    """As `finished` where nobody has said what proves it: the last job COMPLETED.
+def find_proof_of_success(memory: Memory) -> str:
+    """As `find_proof_of_finish` where nobody has said what proves it: the last job COMPLETED.
 
     Raises CannotTell while it is not known of every job how it ended.
     """
     unknown = next((g for g in memory.gone if not g.asked), None)
-    return _state(unknown or last_run(memory), one_shot=False)
+    return _describe_success(unknown or last_run(memory), one_shot=False)
 
 
 def seems_finished(memory: Memory) -> bool:
@@ -42,44 +44,46 @@ def seems_finished(memory: Memory) -> bool:
     with exit code 0, its output shows progress and no trouble, and no end of this kind was ever
     followed by another job."""
     last = last_run(memory)
-    if last is None or not completed(last) or not last.clean_output:
+    if last is None or not is_completed(last) or not last.clean_output:
         return False
-    return not (delays_after(last, memory) or any(_led_to(g, last) for g in memory.gone))
+    return not (
+        find_delays_after(last, memory) or any(_may_have_led_to(g, last) for g in memory.gone)
+    )
 
 
-def _led_to(one: Gone, last: Gone) -> bool:
+def _may_have_led_to(one: GoneJob, last: GoneJob) -> bool:
     """Whether the last job came after this one, and this one may have ended well, too."""
-    if one is last or not one.ran or (one.end is not None and not completed(one)):
+    if one is last or not one.has_run or (one.end is not None and not is_completed(one)):
         return False
     ended = one.end.ended if one.end else None
-    return ended is None or last.started is None or ended <= last.started
+    return ended is None or last.started_at_s is None or ended <= last.started_at_s
 
 
-def last_run(memory: Memory) -> Gone | None:
+def last_run(memory: Memory) -> GoneJob | None:
     """Of the jobs that are gone, the one that began last; of an array whose elements ran side by
     side one that failed, if any did."""
-    ran = [g for g in memory.gone if g.ran]
-    last = max(ran, key=recency, default=None)
-    if last is None or not completed(last):
+    ran = [g for g in memory.gone if g.has_run]
+    last = max(ran, key=recency_key, default=None)
+    if last is None or not is_completed(last):
         return last
-    failed = [g for g in ran if g.end and not completed(g) and _beside(g, last)]
-    return max(failed, key=recency, default=last)
+    failed = [g for g in ran if g.end and not is_completed(g) and _ran_side_by_side(g, last)]
+    return max(failed, key=recency_key, default=last)
 
 
-def _beside(one: Gone, last: Gone) -> bool:
+def _ran_side_by_side(one: GoneJob, last: GoneJob) -> bool:
     """Whether both are of one array, and it had not ended before the last one began."""
     ended = one.end.ended if one.end else None
-    return one.seen.array_id == last.seen.array_id and (ended or 0) > (last.started or 0)
+    return one.seen.array_id == last.seen.array_id and (ended or 0) > (last.started_at_s or 0)
 
 
-def _line(when: DoneWhen, text: str) -> str:
+def _find_log_line(when: DoneWhen, text: str) -> str:
     for line in reversed(text.splitlines()):
         if when.pattern and when.pattern.search(line):
             return f"its log says {shortened(visible(line.strip()), 120)!r}"
     return ""
 
 
-def _state(last: Gone | None, one_shot: bool) -> str:
+def _describe_success(last: GoneJob | None, one_shot: bool) -> str:
     if last is None:
         if one_shot:
             raise CannotTell(
@@ -91,4 +95,4 @@ def _state(last: Gone | None, one_shot: bool) -> str:
         raise CannotTell(
             f"nothing runs, and Slurm does not say yet how job {visible(last.seen.id)} ended"
         )
-    return f"job {visible(last.seen.id)} COMPLETED with exit code 0" if completed(last) else ""
+    return f"job {visible(last.seen.id)} COMPLETED with exit code 0" if is_completed(last) else ""

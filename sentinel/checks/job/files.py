@@ -1,16 +1,16 @@
 """What a job check asks the file system for: whether a file is there, and its end."""
 
-from sentinel.user_files.files import Files as UserFiles
+from sentinel.user_files.files import UserFiles as UserFiles
 from sentinel.user_files.whose import Whose
 
 
-class Files(UserFiles):
+class JobFiles(UserFiles):
     """See user_files.files: what hangs is asked no more, and after eight nothing is."""
 
     LATE = "does not answer"
     MOST_STUCK = 8
     MAX_OUTPUT = 2**21
 
-    def there(self, path: str, whose: Whose) -> bool:
+    def path_exists(self, path: str, whose: Whose) -> bool:
         """Whether anything is there, links followed. Raises CannotTell."""
-        return self.status(path, whose) is not None
+        return self.file_status(path, whose) is not None

@@ -4,61 +4,63 @@ import re
 
 from sentinel.checks.job import words
 from sentinel.checks.job.memory import Memory
-from sentinel.checks.job.queue import Queue, View, elements
+from sentinel.checks.job.queue import JobQueue, TrainingView, count_elements
 from sentinel.checks.job.settings import JobSettings
-from sentinel.core.clock import elapsed
+from sentinel.core.clock import get_elapsed_s
 from sentinel.core.cluster import Job
 from sentinel.core.text import visible
 from sentinel.core.values import duration_text
 
-HANDOVER = 600.0  # seconds without a running job that a change of jobs may take
-STARTING = 1800.0  # seconds nodes may take to become ready: a reboot with memory tests
-ENDING = 600.0  # seconds a job may complete: KillWait, UnkillableStepTimeout, epilog
+HANDOVER_S = 600.0  # seconds without a running job that a change of jobs may take
+MAX_STARTING_S = 1800.0  # seconds nodes may take to become ready: a reboot with memory tests
+MAX_ENDING_S = 600.0  # seconds a job may complete: KillWait, UnkillableStepTimeout, epilog
 
-_AFTER_END = re.compile(r"after(?:ok|any|notok|corr):(\d+)")
+_AFTER_END_PATTERN = re.compile(r"after(?:ok|any|notok|corr):(\d+)")
 
 
-def too_few(settings: JobSettings, view: View) -> str:
+def find_too_few(settings: JobSettings, view: TrainingView) -> str:
     """Fewer than `queued` will start behind what runs; those that need a person do not count."""
-    behind = elements(view.queue.coming)
+    behind = count_elements(view.queue.coming)
     if not view.queue.alive or behind >= settings.queued:
         return ""
     return f"only {behind} queued behind the running job, {settings.queued} wanted"
 
 
-def gap(settings: JobSettings, view: View) -> str:
+def find_handover_gap(settings: JobSettings, view: TrainingView) -> str:
     """The last running job reaches its time limit well before anything can take over."""
     ends = [job.ends for job in view.queue.alive if job.ends is not None]
-    starts = [(s, j) for j in view.queue.coming if (s := _earliest(j, view)) is not None]
+    starts = [
+        (s, j) for j in view.queue.coming if (s := _get_earliest_start_s(j, view)) is not None
+    ]
     if not ends or len(ends) < len(view.queue.alive) or len(starts) < len(view.queue.coming):
         return ""
     first, job = min(starts, key=lambda pair: pair[0], default=(0, None))
-    if job is None or first - max(ends) <= HANDOVER:
+    if job is None or first - max(ends) <= HANDOVER_S:
         return ""
     return (
         f"its time limit comes {duration_text(first - max(ends))} before the next job can start"
-        f" ({visible(job.id)}: {words.why(job)})"
+        f" ({visible(job.id)}: {words.describe_reason(job)})"
     )
 
 
-def _earliest(job: Job, view: View) -> float | None:
+def _get_earliest_start_s(job: Job, view: TrainingView) -> float | None:
     """Epoch seconds before which it is not expected to start; None: nobody says.
 
     Where Slurm has no estimate, a job that waits for the end of running ones can start when
     the last of these reaches its time limit.
     """
-    if words.expected(job, view.now) is not None:
+    if words.get_expected_wait_s(job, view.now) is not None:
         return job.started
-    before = set(_AFTER_END.findall(job.dependency))
+    before = set(_AFTER_END_PATTERN.findall(job.dependency))
     if not before:
         return None
     ends = [j.ends for j in view.others if before & {j.job_id, j.array_id} and j.ends]
     return max(ends, default=None)
 
 
-def storm(settings: JobSettings, view: View) -> str:
+def find_restart_storm(settings: JobSettings, view: TrainingView) -> str:
     """It was started again as often as `restarts` says, within that time."""
-    often = settings.often()
+    often = settings.parse_restarts()
     seen = len(view.memory.restarts)
     if often is None or seen < often.count:
         return ""
@@ -67,17 +69,17 @@ def storm(settings: JobSettings, view: View) -> str:
     )
 
 
-def switch(settings: JobSettings, view: View) -> str:
+def find_kill_switch(settings: JobSettings, view: TrainingView) -> str:
     """The kill switch is there while jobs are queued: each would start and stop at once."""
     if not view.kill_switch or not view.queue.pending:
         return ""
     return (
         f"kill switch {visible(settings.kill_switch or '')} is there while"
-        f" {elements(view.queue.pending)} queued: remove it or cancel them"
+        f" {count_elements(view.queue.pending)} queued: remove it or cancel them"
     )
 
 
-def too_late(settings: JobSettings, view: View) -> str:
+def find_late_start(settings: JobSettings, view: TrainingView) -> str:
     """Nothing runs and nothing is expected to start within `starts_within`.
 
     A job without an estimate (N/A, as dependents have) is judged by how long it has waited
@@ -86,67 +88,76 @@ def too_late(settings: JobSettings, view: View) -> str:
     limit = settings.starts_within
     if limit is None or view.queue.alive or not view.queue.coming:
         return ""
-    if any(_delay(job, view) <= limit for job in view.queue.coming):
+    if any(_get_start_delay_s(job, view) <= limit for job in view.queue.coming):
         return ""
-    soonest = min(view.queue.coming, key=lambda job: _delay(job, view))
-    left = words.expected(soonest, view.now)
+    soonest = min(view.queue.coming, key=lambda job: _get_start_delay_s(job, view))
+    left = words.get_expected_wait_s(soonest, view.now)
     if left is not None:
         return f"not expected to start within {limit}: the estimate is in {duration_text(left)}"
-    return f"waits for {duration_text(_delay(soonest, view))} without an estimate, {limit} allowed"
+    return f"waits for {duration_text(_get_start_delay_s(soonest, view))} without an estimate, {limit} allowed"
 
 
-def _delay(job: Job, view: View) -> float:
-    estimate = words.expected(job, view.now)
-    return waited(job, view.memory, view) if estimate is None else estimate
+def _get_start_delay_s(job: Job, view: TrainingView) -> float:
+    estimate = words.get_expected_wait_s(job, view.now)
+    return get_waited_s(job, view.memory, view) if estimate is None else estimate
 
 
-def waited(job: Job, memory: Memory, view: View) -> float:
+def get_waited_s(job: Job, memory: Memory, view: TrainingView) -> float:
     """Seconds that a pending job has waited while nothing of this training ran."""
-    seen = memory.of(job)
-    total = seen.waited + elapsed(seen.first, view.now) if seen else 0.0
-    return min(total, elapsed(memory.alive, view.now)) if memory.alive else total
+    seen = memory.get_seen_job(job)
+    total = seen.waited + get_elapsed_s(seen.first, view.now) if seen else 0.0
+    return min(total, get_elapsed_s(memory.alive, view.now)) if memory.alive else total
 
 
-def slow_start(settings: JobSettings, view: View) -> str:
+def find_slow_start(settings: JobSettings, view: TrainingView) -> str:
     """All that is alive has had its nodes for long and they are still not ready."""
     queue = view.queue
     if queue.running or not queue.starting:
         return ""
-    since = min(_in_state(job, view) for job in queue.starting)
-    return f"still CONFIGURING after {duration_text(since)}" if since > STARTING else ""
+    since = min(_get_state_age_s(job, view) for job in queue.starting)
+    return f"still CONFIGURING after {duration_text(since)}" if since > MAX_STARTING_S else ""
 
 
-def slow_end(settings: JobSettings, view: View) -> str:
+def find_slow_end(settings: JobSettings, view: TrainingView) -> str:
     """Nothing is alive and a job does not finish ending: a process or epilog that hangs."""
     queue = view.queue
     if queue.alive or not queue.ending:
         return ""
-    since = max(_in_state(job, view) for job in queue.ending)
-    return f"still COMPLETING after {duration_text(since)}" if since > ENDING else ""
+    since = max(_get_state_age_s(job, view) for job in queue.ending)
+    return f"still COMPLETING after {duration_text(since)}" if since > MAX_ENDING_S else ""
 
 
-def paused(settings: JobSettings, view: View) -> str:
+def find_paused(settings: JobSettings, view: TrainingView) -> str:
     """Nothing is alive and a job has its nodes but is suspended or stopped."""
-    queue: Queue = view.queue
+    queue: JobQueue = view.queue
     if queue.alive or not queue.paused:
         return ""
-    since = max(_in_state(job, view) for job in queue.paused)
+    since = max(_get_state_age_s(job, view) for job in queue.paused)
     told = f" for {duration_text(since)} at least" if since else ""
-    return f"not running{told}: {words.resting(queue.paused)}"
+    return f"not running{told}: {words.describe_resting(queue.paused)}"
 
 
-def _in_state(job: Job, view: View) -> float:
-    seen = view.memory.of(job)
-    return elapsed(seen.since, view.now) if seen else 0.0
+def _get_state_age_s(job: Job, view: TrainingView) -> float:
+    seen = view.memory.get_seen_job(job)
+    return get_elapsed_s(seen.since, view.now) if seen else 0.0
 
 
-def about_the_end(settings: JobSettings, view: View) -> list[str]:
+def find_future_troubles(settings: JobSettings, view: TrainingView) -> list[str]:
     """Troubles that are none once the training has finished: nothing has to come any more."""
-    found = (rule(settings, view) for rule in (too_few, gap, too_late))
+    found = (rule(settings, view) for rule in (find_too_few, find_handover_gap, find_late_start))
     return [text for text in found if text]
 
 
-def about_now(settings: JobSettings, view: View) -> list[str]:
+def find_present_troubles(settings: JobSettings, view: TrainingView) -> list[str]:
     """Troubles in any case."""
-    found = (rule(settings, view) for rule in (storm, slow_start, slow_end, paused, switch))
+    found = (
+        rule(settings, view)
+        for rule in (
+            find_restart_storm,
+            find_slow_start,
+            find_slow_end,
+            find_paused,
+            find_kill_switch,
+        )
+    )
     return [text for text in found if text]

@@ -7,27 +7,27 @@ from typing import Literal
 
 from msgspec import Struct
 
-from sentinel.checks.users import EVERYBODY, fits, subject_of
-from sentinel.core.checkpoints import Where
+from sentinel.checks.users import EVERYBODY, is_meant_job, training_subject
+from sentinel.core.checkpoints import CheckpointPlace
 from sentinel.core.errors import Invalid
 from sentinel.core.settings import FilePath
 from sentinel.core.values import Duration
 from sentinel.plugin import Check
 
-DAY = 86400.0  # seconds
-_OFTEN = re.compile(r"([1-9]\d*)\s+in\s+(\S.*)")
+DAY_S = 86400.0  # seconds
+_RESTART_LIMIT_PATTERN = re.compile(r"([1-9]\d*)\s+in\s+(\S.*)")
 
 
-class Often(Struct, frozen=True):
+class RestartLimit(Struct, frozen=True):
     """So many times within so many seconds. Written `3 in 1h`."""
 
     count: int
     window: float
 
     @classmethod
-    def parse(cls, text: str) -> "Often":
+    def parse_limit(cls, text: str) -> "RestartLimit":
         """Raises Invalid with the form that is understood."""
-        match = _OFTEN.fullmatch(text.strip())
+        match = _RESTART_LIMIT_PATTERN.fullmatch(text.strip())
         if not match:
             raise Invalid(f"{text!r} is no frequency; write it like '3 in 1h'")
         return cls(int(match[1]), Duration.parse(match[2]))
@@ -86,14 +86,14 @@ class JobSettings(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     partition: str | None = None
     min_gpus: int = 0
     min_nodes: int = 0
-    forget_after: Duration = Duration(DAY)
+    forget_after: Duration = Duration(DAY_S)
     queued: int = 0
     done_when: DoneWhen | None = None
     starts_within: Duration | None = None
     restarts: str | None = None
     on_storm: list[Literal["hold"]] = []
     on_death: list[Literal["resubmit"]] = []
-    checkpoints: Where | None = None
+    checkpoints: CheckpointPlace | None = None
     gap: Duration | None = None
     kill_switch: FilePath | None = None
     pulse_log: FilePath | None = None
@@ -116,7 +116,7 @@ class JobSettings(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def _check_who(self) -> None:
         if self.name and self.match:
             raise Invalid("`name` (exact) and `match` (regex) exclude each other")
-        if not (self.name or self.match or self.sized or self.users):
+        if not (self.name or self.match or self.has_size_limit or self.users):
             raise Invalid(
                 "a job check needs a `name` (exact), a `match` (regex), a size (`min_gpus`,"
                 " `min_nodes`) or `users`"
@@ -129,7 +129,7 @@ class JobSettings(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     def _check_restarts(self) -> None:
         try:
-            self.often()
+            self.parse_restarts()
         except Invalid as error:
             raise Invalid(str(error), "restarts") from None
 
@@ -138,12 +138,12 @@ class JobSettings(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         if self.pulse_log and log and os.path.normpath(log) == os.path.normpath(self.pulse_log):
             raise Invalid("is also `done_when.log`: the pulse would speak for the job", "pulse_log")
 
-    def often(self) -> Often | None:
+    def parse_restarts(self) -> RestartLimit | None:
         """`restarts`, parsed."""
-        return Often.parse(self.restarts) if self.restarts is not None else None
+        return RestartLimit.parse_limit(self.restarts) if self.restarts is not None else None
 
     @property
-    def sized(self) -> bool:
+    def has_size_limit(self) -> bool:
         """Whether only jobs of some size are meant."""
         return bool(self.min_gpus or self.min_nodes)
 
@@ -166,8 +166,8 @@ class JobSettings(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         """The subject of a training: never a job id, and of any two users not the same."""
         if not self.many:
             return self.subject
-        return subject_of(self.whose, user, name)
+        return training_subject(self.whose, user, name)
 
-    def names(self, name: str) -> bool:
+    def is_watched_name(self, name: str) -> bool:
         """Whether a job of that name is meant: the whole name counts."""
-        return fits(self.name, self.match, name)
+        return is_meant_job(self.name, self.match, name)

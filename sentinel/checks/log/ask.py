@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-from sentinel.checks.log.files import Files
-from sentinel.checks.log.witness import Testimony, heard
-from sentinel.core.clock import SECOND, Instant, elapsed
-from sentinel.core.cluster import Job, ids
+from sentinel.checks.log.files import LogFiles
+from sentinel.checks.log.witness import Testimony, judge_witnesses
+from sentinel.core.clock import SECOND, Instant, get_elapsed_s
+from sentinel.core.cluster import Job, process_job_ids
 from sentinel.core.errors import CannotTell, SentinelError
 from sentinel.core.node_answers import Remote
 from sentinel.core.text import visible
@@ -16,25 +16,25 @@ from sentinel.core.values import duration_text
 from sentinel.nodes.script import cgroups
 from sentinel.user_files.whose import Whose
 
-SCRIPT = "witness.sh"
-MOST_NODES = 32
+WITNESS_SCRIPT_NAME = "witness.sh"
+MAX_ASKED_NODES = 32
 """Nodes that are asked: evenly spread over a large job, whose nodes all wait alike."""
-PAUSE = 3
+CPU_SAMPLE_PAUSE_S = 3
 """Seconds between two looks at processor time."""
-LIMIT = 20.0
+WITNESS_LIMIT_S = 20.0
 """Seconds for all nodes together."""
 
-_ARGV = ("/bin/sh", "-c", 'text=$(cat); eval "$text"', "sentinel")
+_WITNESS_ARGV = ("/bin/sh", "-c", 'text=$(cat); eval "$text"', "sentinel")
 
 
-class Beat(Struct, frozen=True, kw_only=True):
+class HeartbeatFile(Struct, frozen=True, kw_only=True):
     """The newest heartbeat file as it was seen, and since when it has been so."""
 
     mark: str
     since: Instant
 
 
-def ask_nodes(
+def ask_node_witnesses(
     remote: Remote,
     nodes: Sequence[str],
     job: Job,
@@ -45,62 +45,70 @@ def ask_nodes(
 ) -> Testimony:
     """What the nodes of a job say; nothing where there is no way to them. `sluids`: job ids by
     SLUID, as far as they are known."""
-    step = -(-len(nodes) // MOST_NODES) or 1
+    step = -(-len(nodes) // MAX_ASKED_NODES) or 1
     chosen = list(nodes)[::step]
-    argv = [*_ARGV, *names(job, sluids), str(PAUSE)]
+    argv = [*_WITNESS_ARGV, *join_job_names(job, sluids), str(CPU_SAMPLE_PAUSE_S)]
     try:
-        answers = remote.run(chosen, argv, limit=min(LIMIT, limit), stdin=script())
+        answers = remote.run(
+            chosen, argv, limit=min(WITNESS_LIMIT_S, limit), stdin=read_witness_script()
+        )
     except SentinelError:
         return Testimony()
-    return heard(answers, job.user, phase)
+    return judge_witnesses(answers, job.user, phase)
 
 
-def ask_recorder(log: str, job: Job, quiet: float, now: Instant, limit: float) -> Testimony:
+def ask_flight_recorder(log: str, job: Job, quiet: float, now: Instant, limit: float) -> Testimony:
     """What PyTorch's flight recorder left beside the log since the last advance; nothing where
     there is none."""
     try:
-        from sentinel.stacks.recordings import Order, beside, read
+        from sentinel.stacks.recordings import RecordingsOrder, prefixes_beside, read_recordings
     except ModuleNotFoundError:
         return Testimony()
-    places = beside(log)
+    places = prefixes_beside(log)
     since = max(float(job.started or 0), now.wall / SECOND - quiet)
     try:
-        found = read(Order(places=places, user=job.user, since=since, limit=min(LIMIT, limit)))
+        found = read_recordings(
+            RecordingsOrder(
+                places=places, user=job.user, since=since, limit=min(WITNESS_LIMIT_S, limit)
+            )
+        )
     except CannotTell as error:
         return Testimony(words=str(error))
     if not found.recordings:
         return Testimony()
-    if found.standstill.culprits:
-        return Testimony(culprit=found.words, confirms=True)
-    return Testimony(words=f"flight recorder: {found.words}")
+    if found.joint_standstill.culprits:
+        return Testimony(culprit=found.standstill_words, confirms=True)
+    return Testimony(words=f"flight recorder: {found.standstill_words}")
 
 
-def names(job: Job, sluids: Mapping[str, str]) -> tuple[str, str]:
+def join_job_names(job: Job, sluids: Mapping[str, str]) -> tuple[str, str]:
     """What the kernel may call it on a node, and what its processes may carry, with commas."""
     counted = [job.job_id, *(sluid for sluid, of in sluids.items() if of == job.job_id)]
-    return ",".join(counted), ",".join(sorted(ids(job)))
+    return ",".join(counted), ",".join(sorted(process_job_ids(job)))
 
 
-def beat_now(
-    files: Files, pattern: str, whose: Whose, before: Beat | None, now: Instant
-) -> Beat | None:
+def find_heartbeat(
+    files: LogFiles, pattern: str, whose: Whose, before: HeartbeatFile | None, now: Instant
+) -> HeartbeatFile | None:
     """The newest file that fits, compared with what was remembered; None where there is none.
 
     Raises CannotTell.
     """
-    path = files.newest_log(pattern, whose)
-    look = files.looks([path], whose).get(path) if path else None
+    path = files.find_newest_log(pattern, whose)
+    look = files.stat_files([path], whose).get(path) if path else None
     if look is None:
         return None
     mark = f"{path} {look.inode} {look.size} {look.mtime}"
-    return before if before and before.mark == mark else Beat(mark=mark, since=now)
+    return before if before and before.mark == mark else HeartbeatFile(mark=mark, since=now)
 
 
-def beat_says(beat: Beat | None, known: bool, now: Instant, limit: float) -> Testimony:
+def judge_heartbeat(
+    beat: HeartbeatFile | None, known: bool, now: Instant, limit: float
+) -> Testimony:
     """`known`: it was looked at before, so that its age is a fact."""
     if beat is None:
         return Testimony(words="no heartbeat file")
-    ago = elapsed(beat.since, now)
+    ago = get_elapsed_s(beat.since, now)
     words = f"heartbeat {'stands still' if ago >= limit else 'moved'} "
     words += f"for {duration_text(ago)}" if ago >= limit else f"{duration_text(ago)} ago"
     if not known:
@@ -108,23 +116,25 @@ def beat_says(beat: Beat | None, known: bool, now: Instant, limit: float) -> Tes
     return Testimony(words=words, confirms=ago >= limit, contradicts=ago < limit / 2)
 
 
-def peers(files: Files, addresses: Sequence[str], nodes: Sequence[str]) -> dict[str, str]:
+def resolve_peer_nodes(
+    files: LogFiles, addresses: Sequence[str], nodes: Sequence[str]
+) -> dict[str, str]:
     """The node (or else the host's name) behind each address that NCCL complained about."""
-    from sentinel.checks.log.peers import named, numeric, resolved
+    from sentinel.checks.log.peers import is_numeric_address, parse_getent_hosts, resolve_peer
 
     if not addresses:
         return {}
-    wanted = [one for one in addresses if numeric(one)]
-    names = named(files.names(wanted)) if wanted else {}
-    found = {one: resolved(one, names, nodes) for one in addresses}
+    wanted = [one for one in addresses if is_numeric_address(one)]
+    names = parse_getent_hosts(files.resolve_hosts(wanted)) if wanted else {}
+    found = {one: resolve_peer(one, names, nodes) for one in addresses}
     if missing := [one for one in wanted if not found[one]]:
-        forward = named(files.names(nodes[:MOST_NODES])) if nodes else {}
-        found |= {one: resolved(one, forward, nodes) for one in missing}
+        forward = parse_getent_hosts(files.resolve_hosts(nodes[:MAX_ASKED_NODES])) if nodes else {}
+        found |= {one: resolve_peer(one, forward, nodes) for one in missing}
     return {one: visible(found[one] or next(iter(names.get(one, ())), "")) for one in addresses}
 
 
-def script() -> bytes:
-    path = os.path.join(os.path.dirname(__file__), SCRIPT)
+def read_witness_script() -> bytes:
+    path = os.path.join(os.path.dirname(__file__), WITNESS_SCRIPT_NAME)
     try:
         with open(path, "rb") as file:
             return cgroups().encode("ascii") + file.read()

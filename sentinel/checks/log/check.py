@@ -7,27 +7,35 @@ from typing import ClassVar
 
 from msgspec.structs import replace
 
-from sentinel.checks.log.cadence import Bounds
-from sentinel.checks.log.gather import Source
-from sentinel.checks.log.judge import Rules
-from sentinel.checks.log.memory import Memory, stored
-from sentinel.checks.log.reader import Reader
-from sentinel.checks.log.requests import Means
-from sentinel.checks.log.requests import by_line as by_line_text
-from sentinel.checks.log.run import Pass, Plan
-from sentinel.checks.log.scan import Patterns, allowances, phases
-from sentinel.checks.log.secondary import Wishes
-from sentinel.checks.log.settings import Auto, Looks, OnStale, Phase, Progress, Signal, named
-from sentinel.checks.log.troubles import Finder
-from sentinel.checks.trainings import by_subject, each
-from sentinel.checks.users import EVERYBODY, refuse_cut, running, watched
+from sentinel.checks.log.cadence import LimitBounds
+from sentinel.checks.log.gather import LogSource
+from sentinel.checks.log.judge import StaleRules
+from sentinel.checks.log.memory import Memory, load_memory
+from sentinel.checks.log.reader import LogReader
+from sentinel.checks.log.requests import ActionParams
+from sentinel.checks.log.requests import make_multiline_regex as by_line_text
+from sentinel.checks.log.run import LogPass, LogPlan
+from sentinel.checks.log.scan import LogPatterns, list_allowances, merge_phases
+from sentinel.checks.log.settings import (
+    Auto,
+    CloserLookMode,
+    OnStale,
+    PhaseSettings,
+    ProgressSetting,
+    SignalName,
+    name_patterns,
+)
+from sentinel.checks.log.topics import Thresholds
+from sentinel.checks.log.troubles import TroubleFinder
+from sentinel.checks.trainings import jobs_by_subject, look_at_each
+from sentinel.checks.users import EVERYBODY, refuse_cut, running_jobs, watched_users
 from sentinel.core.action_limits import Limits
-from sentinel.core.checkpoints import Where
+from sentinel.core.checkpoints import CheckpointPlace
 from sentinel.core.cluster import Job
 from sentinel.core.declared import TRAINING, Panel
 from sentinel.core.errors import Invalid
 from sentinel.core.model import Finding, Report, Status
-from sentinel.core.patterns import by_line
+from sentinel.core.patterns import compile_by_line
 from sentinel.core.ports import Context
 from sentinel.core.settings import FilePath
 from sentinel.core.text import visible
@@ -98,8 +106,8 @@ class Log(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     learn_from: list[FilePath] = []
     startup: Duration = Duration(1800)
     joining: Duration = Duration(600)
-    progress: Progress = "auto"
-    phases: dict[str, Phase] = {}
+    progress: ProgressSetting = "auto"
+    phases: dict[str, PhaseSettings] = {}
     loss: re.Pattern[str] | None = None
     nan_after: int = 3
     loss_spikes: bool = False
@@ -109,17 +117,17 @@ class Log(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ignore: list[re.Pattern[str]] = []
     heartbeat: FilePath | None = None
     ask_nodes: bool = True
-    looks: Looks = "own"
+    looks: CloserLookMode = "own"
     trial: Duration = Duration(7 * 86400)
-    checkpoints: Where | None = None
+    checkpoints: CheckpointPlace | None = None
     on_stale: list[OnStale] = []
     killswitch: FilePath | None = None
-    signal: Signal | None = None
+    signal: SignalName | None = None
 
     def __post_init__(self) -> None:
         self._refuse_jobs()
         self._refuse_path()
-        named(self.progress)
+        name_patterns(self.progress)
         if self.loss and not self.loss.groups:
             raise Invalid("captures nothing; put the loss in a group", "loss")
         if self.stale_after != "auto" and self.stale_after <= 0:
@@ -137,7 +145,7 @@ class Log(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         """Settings that change nothing as it is configured, and why."""
         if not self.job:
             yield "learn_from", "they are of earlier jobs of that name; name the `job`"
-        if not self.of_jobs:
+        if not self.is_job_log:
             yield "users", "it says whose `job` is meant; name the job"
             yield "startup", "it begins with the start of a `job`; name the job"
             yield "ask_nodes", "the nodes of a `job` are asked; name the job"
@@ -163,20 +171,26 @@ class Log(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         and one about each further topic once there was something to say. Raises CannotTell when
         the queue cannot be read.
         """
-        logs = {} if self.many else stored(ctx.memory).logs
-        jobs = self._running(ctx, before=not ctx.memory or bool(logs)) if self.of_jobs else []
-        with Reader(in_child=not ctx.one_shot) as reader:
-            if self.many:
-                theirs = by_subject(self.whose, jobs)
-                look = partial(self._look, reader)
-                return each(ctx, theirs, look, self._nothing(self.subject), "logs")
+        logs = {} if self.has_many_subjects else load_memory(ctx.memory).logs
+        jobs = (
+            self._list_running_jobs(ctx, before=not ctx.memory or bool(logs))
+            if self.is_job_log
+            else []
+        )
+        with LogReader(in_child=not ctx.one_shot) as reader:
+            if self.has_many_subjects:
+                theirs = jobs_by_subject(self.watched_users, jobs)
+                look = partial(self._observe_logs, reader)
+                return look_at_each(
+                    ctx, theirs, look, self._make_idle_finding(self.alert_subject), "logs"
+                )
             if jobs and not ctx.one_shot:  # one of the name is no proof that the list is whole
                 refuse_cut(ctx, logs)
-            return self._look(reader, ctx, self.subject, jobs)
+            return self._observe_logs(reader, ctx, self.alert_subject, jobs)
 
     def jobs_of(self) -> frozenset[str] | None:
         """The users squeue has to be asked for; None: everybody. Raises CannotTell."""
-        return watched(self.whose) if self.of_jobs else frozenset()
+        return watched_users(self.watched_users) if self.is_job_log else frozenset()
 
     def watched_logs(self) -> list[str]:
         """Paths and patterns of the logs that nothing but the job may write into."""
@@ -192,47 +206,49 @@ class Log(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return bool(self.on_stale)
 
     @property
-    def subject(self) -> str:
+    def alert_subject(self) -> str:
         """What the alert is about: the job's configured name, else the path; where there are many
         what they are found by."""
         found = self.match.pattern if self.match else ""
-        return visible(str(self.job or found or ("" if self.of_jobs else self.path)))
+        return visible(str(self.job or found or ("" if self.is_job_log else self.path)))
 
     @property
-    def of_jobs(self) -> bool:
+    def is_job_log(self) -> bool:
         """Whether the log is that of a job."""
         return bool(self.job or self.match or self.min_gpus or self.min_nodes)
 
     @property
-    def many(self) -> bool:
+    def has_many_subjects(self) -> bool:
         """Whether each training that is found is a subject; else one name or path is."""
-        return self.of_jobs and (not self.job or EVERYBODY in self.users)
+        return self.is_job_log and (not self.job or EVERYBODY in self.users)
 
     @property
-    def whose(self) -> list[str]:
+    def watched_users(self) -> list[str]:
         """`users`, or everybody where nothing but a size says which jobs are meant."""
         return self.users if self.users or self.job or self.match else [EVERYBODY]
 
-    def _running(self, ctx: Context, *, before: bool) -> list[Job]:
-        return running(
+    def _list_running_jobs(self, ctx: Context, *, before: bool) -> list[Job]:
+        return running_jobs(
             ctx,
             self.job or "",
-            self.whose,
+            self.watched_users,
             before=before,
             match=self.match,
             min_gpus=self.min_gpus,
             min_nodes=self.min_nodes,
         )
 
-    def _look(self, reader: Reader, ctx: Context, subject: str, jobs: Sequence[Job]) -> Report:
+    def _observe_logs(
+        self, reader: LogReader, ctx: Context, subject: str, jobs: Sequence[Job]
+    ) -> Report:
         """At the logs of one training, or at the path."""
-        memory = Memory() if ctx.one_shot else stored(ctx.memory)
-        one = Pass(ctx, replace(self._plan(ctx, reader), subject=subject), memory)
-        if self.of_jobs and not jobs:
-            return one.rest(self._nothing(subject))
-        return one.report([*jobs] or [None])
+        memory = Memory() if ctx.one_shot else load_memory(ctx.memory)
+        one = LogPass(ctx, replace(self._make_plan(ctx, reader), subject=subject), memory)
+        if self.is_job_log and not jobs:
+            return one.report_idle(self._make_idle_finding(subject))
+        return one.report_jobs([*jobs] or [None])
 
-    def _nothing(self, subject: str) -> Finding:
+    def _make_idle_finding(self, subject: str) -> Finding:
         nothing = "no such job is running, so there is no log to watch"
         return Finding(subject=subject, status=Status.OK, summary=nothing)
 
@@ -245,50 +261,50 @@ class Log(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     def _refuse_path(self) -> None:
         path, symbols = self.path, has_symbols(self.path or "")
-        if not path and not self.of_jobs:
+        if not path and not self.is_job_log:
             raise Invalid("a log check needs a `path`, or a `job` whose output is watched")
-        if path and symbols and not self.of_jobs:
+        if path and symbols and not self.is_job_log:
             raise Invalid(f"{path!r} depends on a job; name the `job`", "path")
-        if path and not symbols and self.of_jobs and not self.job:
+        if path and not symbols and self.is_job_log and not self.job:
             raise Invalid(f"{path!r} is one log of many trainings; write %x or %j in it", "path")
-        if path and not self.of_jobs and not path.startswith("/"):
+        if path and not self.is_job_log and not path.startswith("/"):
             raise Invalid(f"{path!r} is no absolute path; begin it with /", "path")
 
-    def _plan(self, ctx: Context, reader: Reader) -> Plan:
-        known = phases(self.phases)
-        numbers = named(self.progress)
-        loss = by_line(self.loss) if self.loss else None
-        finder = Finder(
-            {name: by_line(pattern) for name, pattern in self.errors.items()},
+    def _make_plan(self, ctx: Context, reader: LogReader) -> LogPlan:
+        known = merge_phases(self.phases)
+        numbers = name_patterns(self.progress)
+        loss = compile_by_line(self.loss) if self.loss else None
+        finder = TroubleFinder(
+            {name: compile_by_line(pattern) for name, pattern in self.errors.items()},
             self.ignore,
             self.known_errors,
         )
-        return Plan(
-            subject=self.subject,
-            source=Source(
+        return LogPlan(
+            subject=self.alert_subject,
+            source=LogSource(
                 path=str(self.path) if self.path else None,
-                patterns=Patterns(numbers, known, loss, finder, course=self.loss_spikes),
+                patterns=LogPatterns(numbers, known, loss, finder, course=self.loss_spikes),
                 by_number=bool(numbers),
                 auto=self.progress == "auto",
                 reader=reader,
             ),
-            rules=Rules(
+            rules=StaleRules(
                 stale_after=None if self.stale_after == "auto" else self.stale_after,
                 startup=self.startup,
                 by_number=bool(numbers),
-                allow=allowances(known),
-                bounds=Bounds(floor=self.floor, ceiling=self.ceiling),
+                allow=list_allowances(known),
+                bounds=LimitBounds(floor=self.floor, ceiling=self.ceiling),
                 joining=self.joining,
                 one_look=ctx.one_shot,
             ),
-            wishes=Wishes(nan_after=self.nan_after, slower_than=self.slower_than),
+            wishes=Thresholds(nan_after=self.nan_after, slower_than=self.slower_than),
             heartbeat=str(self.heartbeat or ""),
             ask_nodes=self.ask_nodes,
             looks=self.looks,
             trial=float(self.trial),
             checkpoints=self.checkpoints,
             learn_from=[*map(str, self.learn_from)] if self.job else [],
-            means=Means(
+            means=ActionParams(
                 names=tuple(self.on_stale),
                 patterns={name: by_line_text(p.pattern) for name, p in numbers.items()},
                 file=str(self.killswitch or ""),

@@ -10,19 +10,19 @@ from zlib import crc32
 
 from msgspec import Struct
 
-from sentinel.core.logtext import decoded
+from sentinel.core.logtext import decode_log
 
-MOST = 2**20
+MAX_READ_BYTES = 2**20
 """Bytes that one look reads at most: of more, the newest."""
 
-SEAM = 64
+SEAM_BYTES = 64
 """Bytes before the place that have to be the same."""
 
-LONGEST_LINE = 2**16
+MAX_LINE_BYTES = 2**16
 """Bytes without an end of line that are taken for a line all the same."""
 
 
-class Look(Struct, frozen=True, kw_only=True):
+class FileStat(Struct, frozen=True, kw_only=True):
     """A regular file as it was found. `mtime` in seconds of the file server's clock."""
 
     size: int
@@ -30,7 +30,7 @@ class Look(Struct, frozen=True, kw_only=True):
     mtime: float
 
 
-class Place(Struct, frozen=True, kw_only=True):
+class ReadPosition(Struct, frozen=True, kw_only=True):
     """All before `offset` was read; `seam` is a checksum of the last bytes before it."""
 
     inode: str = ""
@@ -39,12 +39,12 @@ class Place(Struct, frozen=True, kw_only=True):
     offset: int = 0
     seam: int = 0
 
-    def same(self, look: Look) -> bool:
+    def is_unchanged(self, look: FileStat) -> bool:
         """Whether nothing can have changed."""
         return (self.inode, self.size, self.mtime) == (look.inode, look.size, look.mtime)
 
 
-class Span(Struct, frozen=True):
+class ByteRange(Struct, frozen=True):
     """Bytes to read: from `start` on, `size` of them, of which `known` were read before."""
 
     start: int
@@ -52,35 +52,35 @@ class Span(Struct, frozen=True):
     known: int
 
 
-def wanted(place: Place | None, look: Look) -> Span:
+def select_new_range(place: ReadPosition | None, look: FileStat) -> ByteRange:
     """What to read of a file that looks like this now."""
     if place is None or place.inode != look.inode or look.size < place.offset:
-        return beginning(look)
-    start = max(place.offset - SEAM, 0)
-    if look.size - start > MOST:
-        return beginning(look)
-    return Span(start, look.size - start, place.offset - start)
+        return select_whole_range(look)
+    start = max(place.offset - SEAM_BYTES, 0)
+    if look.size - start > MAX_READ_BYTES:
+        return select_whole_range(look)
+    return ByteRange(start, look.size - start, place.offset - start)
 
 
-def beginning(look: Look) -> Span:
+def select_whole_range(look: FileStat) -> ByteRange:
     """All of it, or its end where it is long."""
-    return ending(look, MOST)
+    return select_tail_range(look, MAX_READ_BYTES)
 
 
-def ending(look: Look, most: int) -> Span:
+def select_tail_range(look: FileStat, most: int) -> ByteRange:
     """The last bytes of it."""
     start = max(0, look.size - most)
-    return Span(start, look.size - start, 0)
+    return ByteRange(start, look.size - start, 0)
 
 
-def continues(place: Place | None, span: Span, data: bytes) -> bool:
+def is_continuation(place: ReadPosition | None, span: ByteRange, data: bytes) -> bool:
     """Whether these bytes follow what was read before; False: read from the beginning."""
     if place is None or not span.known:
         return True
     return len(data) >= span.known and crc32(data[: span.known]) == place.seam
 
 
-def taken(look: Look, span: Span, data: bytes) -> tuple[Place, str]:
+def decode_new_lines(look: FileStat, span: ByteRange, data: bytes) -> tuple[ReadPosition, str]:
     """The place after what was read, and the whole lines in it.
 
     A line without an end waits for it, unless it is all there is (a heartbeat file) or long.
@@ -88,19 +88,19 @@ def taken(look: Look, span: Span, data: bytes) -> tuple[Place, str]:
     new = data[span.known :]
     ended = max(new.rfind(b"\n"), new.rfind(b"\r")) + 1
     whole = new if not ended and not span.start and not span.known else new[:ended]
-    if len(new) - ended > LONGEST_LINE:
+    if len(new) - ended > MAX_LINE_BYTES:
         whole, ended = new, len(new)
     read = span.known + ended
-    place = Place(
+    place = ReadPosition(
         inode=look.inode,
         size=look.size,
         mtime=look.mtime,
         offset=span.start + read,
-        seam=crc32(data[:read][-SEAM:]),
+        seam=crc32(data[:read][-SEAM_BYTES:]),
     )
-    return place, decoded(_from_line_start(span, whole))
+    return place, decode_log(_drop_partial_line(span, whole))
 
 
-def _from_line_start(span: Span, data: bytes) -> bytes:
+def _drop_partial_line(span: ByteRange, data: bytes) -> bytes:
     """Half a line at the beginning could hold half a number."""
     return re.split(b"[\r\n]", data, maxsplit=1)[-1] if span.start and not span.known else data

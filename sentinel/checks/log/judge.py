@@ -5,28 +5,28 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from sentinel.checks.log.cadence import (
-    UNKNOWN,
-    Bounds,
-    Learned,
-    Limit,
-    phase_limit,
-    quiet_limit,
-    start_limit,
+    UNKNOWN_LIMIT_S,
+    LimitBounds,
+    QuietLimit,
+    TrainingBaseline,
+    compute_phase_limit,
+    compute_quiet_limit,
+    compute_start_limit,
 )
-from sentinel.checks.log.progress import GROWTH, Mark, Seen, Sight
-from sentinel.checks.log.scan import MOST as MOST_RANKS
-from sentinel.core.clock import SECOND, elapsed
+from sentinel.checks.log.progress import GROWTH_NAME, LogObservation, LogState, ProgressMark
+from sentinel.checks.log.scan import MAX_RANKS as MOST_RANKS
+from sentinel.core.clock import SECOND, get_elapsed_s
 from sentinel.core.model import Status, Value
 from sentinel.core.text import visible
 from sentinel.core.values import duration_text
 
-NOTHING = Learned()
+EMPTY_BASELINE = TrainingBaseline()
 
-NODES = 4096
+MAX_NODES_CHARS = 4096
 """Characters of a hostlist that is kept with what was seen."""
 
 
-class Rules(Struct, frozen=True, kw_only=True):
+class StaleRules(Struct, frozen=True, kw_only=True):
     """The settings that a verdict needs, in seconds. `stale_after` None: learned.
 
     `allow` by phase; `joining`: for all ranks to announce themselves. `one_look`: there is no
@@ -37,12 +37,12 @@ class Rules(Struct, frozen=True, kw_only=True):
     startup: float
     by_number: bool
     allow: Mapping[str, float] = {}
-    bounds: Bounds = Bounds(floor=120, ceiling=3600)
+    bounds: LimitBounds = LimitBounds(floor=120, ceiling=3600)
     joining: float = 600
     one_look: bool = False
 
 
-class Verdict(Struct, frozen=True, kw_only=True):
+class LogVerdict(Struct, frozen=True, kw_only=True):
     """How bad, in words, since how many seconds, and what limit that was held against.
 
     `name`: the number that stood still for longest. `hung`: progress has stopped, which is what
@@ -52,33 +52,38 @@ class Verdict(Struct, frozen=True, kw_only=True):
     status: Status
     summary: str
     quiet: float = 0.0
-    limit: Limit | None = None
-    name: str = GROWTH
+    limit: QuietLimit | None = None
+    name: str = GROWTH_NAME
     hung: bool = False
     early: bool = False
 
 
-def judge(sight: Sight, seen: Seen, rules: Rules, learned: Learned = NOTHING) -> Verdict:
+def judge_log(
+    sight: LogObservation,
+    seen: LogState,
+    rules: StaleRules,
+    learned: TrainingBaseline = EMPTY_BASELINE,
+) -> LogVerdict:
     """Stale, missing, starting or moving; `seen` is what is remembered after this look."""
     if sight.error:
-        return Verdict(status=Status.UNKNOWN, summary=sight.error)
+        return LogVerdict(status=Status.UNKNOWN, summary=sight.error)
     if not sight.looks:
-        return _missing(sight, seen, rules, learned)
-    if stuck := _never_joined(sight, seen, rules):
+        return _judge_missing_log(sight, seen, rules, learned)
+    if stuck := _judge_missing_ranks(sight, seen, rules):
         return stuck
-    name, quiet, limit = _worst(sight, seen, rules, learned)
-    told = _told(sight, seen, name, quiet, rules)
-    if begin := _beginning(sight, seen, rules, learned):
+    name, quiet, limit = _find_worst_number(sight, seen, rules, learned)
+    told = _describe_progress(sight, seen, name, quiet, rules)
+    if begin := _find_start_limit(sight, seen, rules, learned):
         limit = begin
-        told = f"job {_id(sight)} started {duration_text(sight.age)} ago; {told}"
-    elif sight.age < rules.startup and not (rules.by_number and seen.moving):
-        started = f"job {_id(sight)} started {duration_text(sight.age)} ago"
-        return Verdict(status=Status.OK, summary=f"{started}; {told}", quiet=quiet, limit=limit)
+        told = f"job {_format_job_id(sight)} started {duration_text(sight.job_age_s)} ago; {told}"
+    elif sight.job_age_s < rules.startup and not (rules.by_number and seen.has_advanced):
+        started = f"job {_format_job_id(sight)} started {duration_text(sight.job_age_s)} ago"
+        return LogVerdict(status=Status.OK, summary=f"{started}; {told}", quiet=quiet, limit=limit)
     if quiet < limit.seconds:
-        return Verdict(status=Status.OK, summary=told, quiet=quiet, limit=limit)
-    return Verdict(
+        return LogVerdict(status=Status.OK, summary=told, quiet=quiet, limit=limit)
+    return LogVerdict(
         status=Status.CRITICAL,
-        summary=told + _against(seen, limit),
+        summary=told + _describe_limit(seen, limit),
         quiet=quiet,
         limit=limit,
         name=name,
@@ -86,132 +91,152 @@ def judge(sight: Sight, seen: Seen, rules: Rules, learned: Learned = NOTHING) ->
     )
 
 
-def _beginning(sight: Sight, seen: Seen, rules: Rules, learned: Learned) -> Limit | None:
+def _find_start_limit(
+    sight: LogObservation, seen: LogState, rules: StaleRules, learned: TrainingBaseline
+) -> QuietLimit | None:
     """Before the first advance of a job whose like was seen to begin, `startup` is known."""
     learning = rules.by_number and rules.stale_after is None and not rules.one_look
-    if not learning or seen.moving or seen.phase or sight.job is None:
+    if not learning or seen.has_advanced or seen.phase or sight.job is None:
         return None
-    return start_limit(learned, rules.startup, seen.spacing, rules.bounds)
+    return compute_start_limit(learned, rules.startup, seen.spacing, rules.bounds)
 
 
-def limit_of(name: str, seen: Seen, rules: Rules, learned: Learned) -> Limit:
+def find_quiet_limit(
+    name: str, seen: LogState, rules: StaleRules, learned: TrainingBaseline
+) -> QuietLimit:
     """How long this number may stand still just now."""
     phase = seen.phase.name if seen.phase else ""
     if phase in rules.allow:
-        return Limit(rules.allow[phase], "")
+        return QuietLimit(rules.allow[phase], "")
     if rules.stale_after is not None:
-        return Limit(rules.stale_after, "")
+        return QuietLimit(rules.stale_after, "")
     if rules.one_look:
-        return Limit(min(UNKNOWN, rules.bounds.ceiling), "auto: one look learns nothing")
+        return QuietLimit(
+            min(UNKNOWN_LIMIT_S, rules.bounds.ceiling), "auto: one look learns nothing"
+        )
     number = seen.marks[name].value if name in seen.marks else 0.0
-    outside = quiet_limit(learned, name, number, seen.spacing, rules.bounds, seen.key)
+    outside = compute_quiet_limit(learned, name, number, seen.spacing, rules.bounds, seen.run_key)
     if not phase:
         return outside
-    within = phase_limit(learned, phase, seen.spacing, rules.bounds)
+    within = compute_phase_limit(learned, phase, seen.spacing, rules.bounds)
     return max(within, outside, key=lambda limit: limit.seconds)
 
 
-def values(sight: Sight, seen: Seen, verdict: Verdict) -> dict[str, Value]:
+def list_log_values(sight: LogObservation, seen: LogState, verdict: LogVerdict) -> dict[str, Value]:
     """What `check` prints as JSON."""
-    counted = {n: m.value for n, m in seen.marks.items() if n != GROWTH}
+    counted = {n: m.value for n, m in seen.marks.items() if n != GROWTH_NAME}
     first = next(iter(counted.values()), None)
     more = {visible(name): value for name, value in counted.items() if name != "progress"}
     return {
         "quiet_seconds": round(verdict.quiet, 1) if sight.looks else None,
-        "size_bytes": sight.size,
+        "size_bytes": sight.size_bytes,
         "progress": first,
-        "job": _id(sight) or None,
-        "path": visible(sight.file),
+        "job": _format_job_id(sight) or None,
+        "path": visible(sight.shown_path),
         "limit_seconds": round(verdict.limit.seconds, 1) if verdict.limit else None,
         "phase": visible(seen.phase.name) if seen.phase else None,
-        "nodes": visible(sight.job.nodes) if sight.job and len(sight.job.nodes) < NODES else None,
-        "trainer": (seen.reading.trainer or "unknown") if seen.reading else None,
-        "unseen": ", ".join(seen.reading.blind) or None if seen.reading else None,
+        "nodes": visible(sight.job.nodes)
+        if sight.job and len(sight.job.nodes) < MAX_NODES_CHARS
+        else None,
+        "trainer": (seen.reading.first_trainer or "unknown") if seen.reading else None,
+        "unseen": ", ".join(seen.reading.missing_values) or None if seen.reading else None,
         **more,
     }
 
 
-def _missing(sight: Sight, seen: Seen, rules: Rules, learned: Learned) -> Verdict:
-    path = visible(sight.file)
-    if seen.size >= 0:
-        gone = elapsed(seen.grown, sight.at)
-        limit = limit_of(next(iter(seen.marks), GROWTH), seen, rules, learned)
-        return Verdict(
+def _judge_missing_log(
+    sight: LogObservation, seen: LogState, rules: StaleRules, learned: TrainingBaseline
+) -> LogVerdict:
+    path = visible(sight.shown_path)
+    if seen.size_bytes >= 0:
+        gone = get_elapsed_s(seen.grown, sight.at)
+        limit = find_quiet_limit(next(iter(seen.marks), GROWTH_NAME), seen, rules, learned)
+        return LogVerdict(
             status=Status.CRITICAL if gone >= limit.seconds else Status.OK,
             summary=f"{path} is gone, last seen to move {duration_text(gone)} ago",
             quiet=gone,
             limit=limit,
         )
     if sight.job is None:
-        return Verdict(status=Status.UNKNOWN, summary=f"{path} does not exist; check the path")
-    since = f"job {_id(sight)} started {duration_text(sight.age)} ago"
-    if sight.age < rules.startup:
-        return Verdict(status=Status.OK, summary=f"{since}; no log yet at {path}")
-    return Verdict(status=Status.CRITICAL, summary=f"{since}, but there is no log at {path}")
+        return LogVerdict(status=Status.UNKNOWN, summary=f"{path} does not exist; check the path")
+    since = f"job {_format_job_id(sight)} started {duration_text(sight.job_age_s)} ago"
+    if sight.job_age_s < rules.startup:
+        return LogVerdict(status=Status.OK, summary=f"{since}; no log yet at {path}")
+    return LogVerdict(status=Status.CRITICAL, summary=f"{since}, but there is no log at {path}")
 
 
-def _never_joined(sight: Sight, seen: Seen, rules: Rules) -> Verdict | None:
+def _judge_missing_ranks(
+    sight: LogObservation, seen: LogState, rules: StaleRules
+) -> LogVerdict | None:
     """Some ranks announced themselves, and nothing at all came after."""
-    waiting = 1 < seen.world.size <= MOST_RANKS and not seen.ready and not seen.moving
-    quiet = _silence(sight, seen, rules)
+    waiting = 1 < seen.world.size <= MOST_RANKS and not seen.ready and not seen.has_advanced
+    quiet = _measure_silence_s(sight, seen, rules)
     if not waiting or len(seen.world.ranks) >= seen.world.size or quiet < rules.joining:
         return None
-    ago, limit = duration_text(quiet), Limit(rules.joining, "")
-    return Verdict(
+    ago, limit = duration_text(quiet), QuietLimit(rules.joining, "")
+    return LogVerdict(
         status=Status.CRITICAL,
-        summary=f"stuck at initialisation for {ago}: {seen.world.words}",
+        summary=f"stuck at initialisation for {ago}: {seen.world.summary_text}",
         quiet=quiet,
         limit=limit,
         hung=True,
     )
 
 
-def _silence(sight: Sight, seen: Seen, rules: Rules) -> float:
+def _measure_silence_s(sight: LogObservation, seen: LogState, rules: StaleRules) -> float:
     if rules.one_look:
-        return max(0.0, sight.at.wall / SECOND - sight.mtime)
-    return elapsed(seen.grown, sight.at)
+        return max(0.0, sight.at.wall / SECOND - sight.modified_at_s)
+    return get_elapsed_s(seen.grown, sight.at)
 
 
-def _worst(sight: Sight, seen: Seen, rules: Rules, learned: Learned) -> tuple[str, float, Limit]:
+def _find_worst_number(
+    sight: LogObservation, seen: LogState, rules: StaleRules, learned: TrainingBaseline
+) -> tuple[str, float, QuietLimit]:
     """The number that has stood still for the longest part of what it may."""
     if rules.one_look or not seen.marks:
-        name = next(iter(seen.marks), GROWTH)
-        silent = _silence(sight, seen, rules) if rules.one_look else elapsed(seen.first, sight.at)
-        return name, silent, limit_of(name, seen, rules, learned)
+        name = next(iter(seen.marks), GROWTH_NAME)
+        silent = (
+            _measure_silence_s(sight, seen, rules)
+            if rules.one_look
+            else get_elapsed_s(seen.first, sight.at)
+        )
+        return name, silent, find_quiet_limit(name, seen, rules, learned)
     held = [
-        (name, _quiet(sight, seen, mark), limit_of(name, seen, rules, learned))
+        (name, _measure_quiet_s(sight, seen, mark), find_quiet_limit(name, seen, rules, learned))
         for name, mark in seen.marks.items()
     ]
     return max(held, key=lambda one: one[1] / one[2].seconds)
 
 
-def _quiet(sight: Sight, seen: Seen, mark: Mark) -> float:
+def _measure_quiet_s(sight: LogObservation, seen: LogState, mark: ProgressMark) -> float:
     """From the last advance or the beginning of a phase, whichever is later."""
-    quiet = elapsed(mark.since, sight.at)
-    return min(quiet, elapsed(seen.phase.since, sight.at)) if seen.phase else quiet
+    quiet = get_elapsed_s(mark.since, sight.at)
+    return min(quiet, get_elapsed_s(seen.phase.since, sight.at)) if seen.phase else quiet
 
 
-def _against(seen: Seen, limit: Limit) -> str:
+def _describe_limit(seen: LogState, limit: QuietLimit) -> str:
     what = f"in {visible(seen.phase.name)}: stale" if seen.phase else "stale"
     why = f"; {limit.why}" if limit.why else ""
     return f" ({what} after {duration_text(limit.seconds)}{why})"
 
 
-def _told(sight: Sight, seen: Seen, name: str, quiet: float, rules: Rules) -> str:
+def _describe_progress(
+    sight: LogObservation, seen: LogState, name: str, quiet: float, rules: StaleRules
+) -> str:
     ago = duration_text(quiet)
     number = f"{visible(name)} at {seen.marks[name].value:.15g}" if seen.marks and name else ""
     if rules.one_look:
         none = "no line matches `progress`, " if rules.by_number and not number else ""
         number = f"{number}, " if number else ""
-        what = f"; {seen.reading.words}" if seen.reading else ""
+        what = f"; {seen.reading.summary_text}" if seen.reading else ""
         return f"{none}{number}last written {ago} ago (one look: by its modification time){what}"
     if rules.by_number and not number:
         return f"no line matches `progress`, for {ago} now"
     phase = f", in {visible(seen.phase.name)}" if seen.phase else ""
     if rules.by_number:
         return f"{number} for {ago}{phase}"
-    return f"has not grown for {ago}{phase}" if quiet else f"grows ({visible(sight.file)})"
+    return f"has not grown for {ago}{phase}" if quiet else f"grows ({visible(sight.shown_path)})"
 
 
-def _id(sight: Sight) -> str:
+def _format_job_id(sight: LogObservation) -> str:
     return visible(sight.job.id) if sight.job else ""

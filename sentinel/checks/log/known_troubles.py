@@ -8,34 +8,34 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-C10D = "PyTorch, torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp"
-ELASTIC = "PyTorch, torch/distributed/elastic/multiprocessing"
-CUDA = "CUDA, driver_types.h and cuda.h; PyTorch, c10/cuda/CUDACachingAllocator.cpp"
-NCCL = "NCCL, src/misc/socket.cc, src/transport/net_ib, src/init.cc"
-SLURM = "Slurm, src/slurmd/slurmstepd/req.c, src/srun/libsrun/launch.c"
-ERRNO = "glibc, strerror(3), as Python's OSError prints it"
+C10D_SOURCE = "PyTorch, torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp"
+ELASTIC_SOURCE = "PyTorch, torch/distributed/elastic/multiprocessing"
+CUDA_SOURCE = "CUDA, driver_types.h and cuda.h; PyTorch, c10/cuda/CUDACachingAllocator.cpp"
+NCCL_SOURCE = "NCCL, src/misc/socket.cc, src/transport/net_ib, src/init.cc"
+SLURM_SOURCE = "Slurm, src/slurmd/slurmstepd/req.c, src/srun/libsrun/launch.c"
+ERRNO_SOURCE = "glibc, strerror(3), as Python's OSError prints it"
 
-SRUN = r"srun: error: [\w.-]+: tasks? [\d,-]+: "
-SRUN_NAMES = r"srun: error: (?P<host>[\w.-]+): tasks? (?P<rank>\d+)"
+SRUN_REGEX = r"srun: error: [\w.-]+: tasks? [\d,-]+: "
+SRUN_ORIGIN_REGEX = r"srun: error: (?P<host>[\w.-]+): tasks? (?P<rank>\d+)"
 
 TRACEBACK, EXCEPTION = "Python traceback", "Python exception"
 """A traceback, and one whose exception is none of the errors below: that is a cause, not an echo."""
 
-NETWORK_EXCEPTION = "Python exception of a connection or another process"
+NETWORK_EXCEPTION_KIND = "Python exception of a connection or another process"
 """One that may follow upon another process's end."""
 
-DIED = (
+DIED_REGEX_TEMPLATE = (
     r"|failed \(exitcode: -{0}\)|(?:crashed|exited) with (?:exit )?code -{0}\b|return code = -{0}\b"
 )
 DIED_WORDS = ("failed (exitcode", "code -", "return code")
-DIED_NAMES = r"|failed \(exitcode: -?\d+\) local_rank: (?P<local>\d+)|\b[Rr]ank (?P<rank6>\d+) (?:\(PID \d+\) exited|crashed) with"
-LAUNCHERS = "the launchers of PyTorch (torch/distributed/elastic), DeepSpeed, and composer/cli/launcher.py of mosaicml/composer"
+DIED_ORIGIN_REGEX = r"|failed \(exitcode: -?\d+\) local_rank: (?P<local>\d+)|\b[Rr]ank (?P<rank6>\d+) (?:\(PID \d+\) exited|crashed) with"
+LAUNCHERS_SOURCE = "the launchers of PyTorch (torch/distributed/elastic), DeepSpeed, and composer/cli/launcher.py of mosaicml/composer"
 
-AFTER = 1500
+MAX_CHARS_AFTER = 1500
 """Characters after the text in which a table that follows it names who it was."""
 
 
-class Kind(Struct, frozen=True):
+class TroubleKind(Struct, frozen=True):
     """One row.
 
     name: What it is called in messages.
@@ -59,31 +59,31 @@ class Kind(Struct, frozen=True):
     parting: bool = False
     root: bool = False
 
-    def hits(self, text: str) -> "Iterator[tuple[int, Kind]]":
+    def find_matches(self, text: str) -> "Iterator[tuple[int, TroubleKind]]":
         """Where it is found."""
         if any(word in text for word in self.words):
             yield from ((match.start(), self) for match in re.finditer(self.pattern, text))
 
 
-KINDS = (
-    Kind(
+TROUBLE_KINDS = (
+    TroubleKind(
         "CUDA out of memory",
         r"(?:CUDA|HIP|NPU|XPU) out of memory|CUDA [Ee]rror: out of memory|(?<!ray\.exceptions\.)OutOfMemoryError"
         r"|(?:\b\w{1,60}Error: )?RESOURCE_EXHAUSTED: Out of memory|\b\w{1,60}Error: RESOURCE_EXHAUSTED: Error allocating|OOM when allocating tensor"
         r"|CUDA_ERROR_OUT_OF_MEMORY|CUBLAS_STATUS_ALLOC_FAILED",
         ("ut of memory", "OutOfM", "OUT_OF_MEMORY", "ALLOC_FAILED", "OOM when", "EXHAUSTED: Err"),
-        CUDA + "; XLA, xla/tsl/framework/bfc_allocator.cc",
+        CUDA_SOURCE + "; XLA, xla/tsl/framework/bfc_allocator.cc",
         root=True,
     ),
-    Kind(
+    TroubleKind(
         "GPU memory error",
         r"(?:CUDA error: |Cuda failure ')?uncorrectable (?:ECC|NVLink) error|(?:CUDA_ERROR_|cudaError)(?:ECC|Ecc)_?[Uu]ncorrectable"
         r"|CUDA_ERROR_ECC_UNCORRECTABLE|CUDA_ERROR_NVLINK_UNCORRECTABLE|HSA_STATUS_ERROR_MEMORY_FAULT",
         ("uncorrectable", "ncorrectable", "UNCORRECTABLE", "MEMORY_FAULT"),
-        CUDA + "; ROCR-Runtime, hsa.h",
+        CUDA_SOURCE + "; ROCR-Runtime, hsa.h",
         root=True,
     ),
-    Kind(
+    TroubleKind(
         "GPU lost",
         r"NVRM: .{0,200}fallen off the bus|NVRM: Xid|Unable to determine the device handle for GPU"
         r"|GPU is lost",
@@ -91,20 +91,20 @@ KINDS = (
         "NVIDIA driver, NVRM; nvidia-smi",
         root=True,
     ),
-    Kind(
+    TroubleKind(
         "fabric manager not ready",
         r"(?:\b802\b|[Cc][Uu][Dd][Aa])[^\n]{0,80}system not yet initialized|CUDA_ERROR_SYSTEM_NOT_READY|cudaErrorSystemNotReady",
         ("system not yet initialized", "SYSTEM_NOT_READY", "SystemNotReady"),
         "CUDA, cudaErrorSystemNotReady (802): on nodes with NVSwitch, nvidia-fabricmanager does not run",
         root=True,
     ),
-    Kind(
+    TroubleKind(
         "ROCm error",
         r"HSA_STATUS_ERROR\w*|Memory access fault by GPU node|HW Exception by GPU node|HIP error: |hipError[A-Z]\w+",
         ("HSA_STATUS_ERROR", "Memory access fault", "HW Exception", "HIP error", "hipError"),
         "ROCR-Runtime, hsa.h and runtime.cpp; HIP, hip_runtime_api.h",
     ),
-    Kind(
+    TroubleKind(
         "CUDA error",
         r"CUDA error(?:: |\(\d+\), )|CUDA driver error|CUDA runtime error|[Cc]uda failure (?:\d+ )?'|CUDA_ERROR_[A-Z_]+"
         r"|CUBLAS_STATUS_(?!SUCCESS)[A-Z_]+ (?:when calling|;)|CUDNN_STATUS_(?!SUCCESS)[A-Z_]+"
@@ -114,22 +114,22 @@ KINDS = (
         ("CUDA error", "CUDA driver ", "untime error", "uda failure", "CUDA_ERROR_",
          "CUBLAS_STATUS", "CUDNN_STATUS", "device-side assert", "cudaError_t", "cudaSuccess", "No CUDA",
          "CUDA unknown", "cudaGetDeviceCount", "NVIDIA driver"),
-        CUDA + "; torch/csrc/cuda/Module.cpp; Kaldi, src/cudamatrix; Caffe, include/caffe/util/device_alternate.hpp",
+        CUDA_SOURCE + "; torch/csrc/cuda/Module.cpp; Kaldi, src/cudamatrix; Caffe, include/caffe/util/device_alternate.hpp",
     ),
-    Kind(
+    TroubleKind(
         "NVIDIA driver",
         r"Failed to initialize NVML: |Driver/library version mismatch",
         ("initialize NVML", "library version mismatch"),
         "NVIDIA driver, nvidia-smi",
     ),
-    Kind(
+    TroubleKind(
         "TPU",
         r"Accelerator device halted|\blame workers found|Halt is unexpected, all pending programs|error has occurred, all pending programs"
         r"|!!!! FATAL ERROR !!!! for \[/dev/accel",
         ("device halted", "lame workers", "all pending programs", "FATAL ERROR !"),
         "libtpu's log; XLA, pjrt_computation_client.cc of pytorch/xla",
     ),
-    Kind(
+    TroubleKind(
         "Gaudi or Ascend",
         r"FATAL ERROR :: MODULE:PT_|synStatus=(?:synStatus )?(?!0\b|1\b)\d+ \[|HCCL (?:function )?error|\bERR\d{5} (?:PTA|OPS|DIST|GRAPH|PROF) "
         r"|\bE[A-Z]\d{4}: (?:\[PID: \d+\]|Inner Error!|\d{4}-\d\d-\d\d-|The wait execution of)|NPU (?:error|warning), error code is [1-9]|\w\(E[A-Z]\d{4}\): ",
@@ -138,14 +138,14 @@ KINDS = (
         "Intel Gaudi's SynapseAI and PyTorch bridge; torch_npu, ProcessGroupHCCL.cpp and Exceptions.h of"
         " Ascend/pytorch; Huawei CANN's error codes, as in cann/hccl",
     ),
-    Kind(
+    TroubleKind(
         "collective timeout of another rank",
         r"Received a dump signal due to a collective timeout from +rank \d+",
         ("Received a dump signal",),
-        C10D,
+        C10D_SOURCE,
         names=r"from +rank (?P<rank>\d+)",
     ),
-    Kind(
+    TroubleKind(
         "collective mismatch",
         r"Detected mismatch between collectives on ranks|Ranks? [\d, ]{1,200} failed to pass"
         r" monitoredBarrier",
@@ -153,43 +153,43 @@ KINDS = (
         "PyTorch, torch/csrc/distributed/c10d/ProcessGroupWrapper.cpp, ProcessGroupGloo.cpp",
         names=r"Ranks? (?P<rank>\d+) failed",
     ),
-    Kind(
+    TroubleKind(
         "NCCL timeout",
         r"Watchdog caught collective operation timeout|Timeout at NCCL work|"
         r"Received a dump signal due to a collective timeout from this local rank",
         ("Watchdog caught", "Timeout at NCCL work", "Received a dump signal"),
-        C10D,
+        C10D_SOURCE,
         names=r"\[Rank (?P<rank>\d{1,6})\][^\n\[]{0,40}(?:Watchdog caught|Timeout at NCCL work)",
     ),
-    Kind(
+    TroubleKind(
         "NCCL heartbeat",
         r"[Hh]eartbeat monitor timed out|ProcessGroupNCCL's watchdog got stuck"
         r"|detected no heartbeat of its watchdog|ProcessGroupNCCL's watchdog (?:thread )?hang",
         ("eartbeat monitor timed out", "watchdog got stuck", "no heartbeat of its", "watchdog"),
-        C10D,
+        C10D_SOURCE,
         parting=True,
     ),
-    Kind(
+    TroubleKind(
         "NCCL flight recorder",
         r"Observed flight recorder dump signal|ProcessGroupNCCL (?:is )?preparing to dump debug info"
         r"|ProcessGroupNCCL dumping nccl trace to|because FlightRecorder is disabled"
         r"|Received a dump signal from this local rank",
         ("flight recorder dump", "to dump debug info", "dumping nccl trace", "FlightRecorder is",
          "Received a dump signal"),
-        C10D + "; FlightRecorder.cpp",
+        C10D_SOURCE + "; FlightRecorder.cpp",
         echo=True,
         parting=True,
     ),
-    Kind(
+    TroubleKind(
         "NCCL connection",
         r"NCCL WARN (?:(?!NCCL WARN ).){0,300}(?:[Cc]onnect to \S+ failed|Connection closed by remote peer"
         r"|Call to \w+ (?:from|to) \S+ failed|Call to ibv_(?:modify_qp|post_\w+|poll_cq) failed|Socket recv failed"
         r"|no socket interface found)|Connect to \S+<\d+> failed|socketProgress\w*: Connection closed by remote peer",
         ("onnect to ", "closed by remote peer", "Call to ", "Socket recv", "no socket interface"),
-        NCCL,
+        NCCL_SOURCE,
         parting=True,
     ),
-    Kind(
+    TroubleKind(
         "NCCL network",
         r"NET/IBP? ?: ?(?:\S+ )?Got (?:completion (?:from peer|with)|(?:non-fatal )?async event ?: ?(?:port"
         r" error|device fatal|local catastrophic error))|IBV_WC_RETRY_EXC_ERR|transport retry counter exceeded"
@@ -197,25 +197,25 @@ KINDS = (
         r"|NET/OFI .{0,200}completed with error|Cassini Event Queue overflow detected",
         ("Got completion", "got completion", "async event", "RETRY_EXC", "retry count",
          "QP operation err", "NET/OFI", "Event Queue"),
-        NCCL + "; libfabric, prov/cxi; rdma-core, libibverbs/verbs.c and providers/mlx5/cq.c; UCX, ib_mlx5_log.c; aws-ofi-nccl",
+        NCCL_SOURCE + "; libfabric, prov/cxi; rdma-core, libibverbs/verbs.c and providers/mlx5/cq.c; UCX, ib_mlx5_log.c; aws-ofi-nccl",
     ),
-    Kind(
+    TroubleKind(
         "NCCL error",
         r"NCCL [Ee]rror|NCCL communication aborted|nccl(?:System|Remote|Internal|UnhandledCuda)Error|NCCL WARN Duplicate GPU detected",
         ("NCCL error", "NCCL Error", "NCCL communication", "ncclSys", "ncclRem", "ncclInt", "ncclUnh", "Duplicate GPU"),
-        NCCL,
+        NCCL_SOURCE,
         parting=True,
     ),
-    Kind(
+    TroubleKind(
         "NCCL abort",
         r"NCCL communicator was aborted|Some NCCL operations have failed or timed out"
         r"|we are taking the entire process down",
         ("communicator was aborted", "operations have failed or timed", "entire process down"),
-        C10D,
+        C10D_SOURCE,
         echo=True,
         parting=True,
     ),
-    Kind(
+    TroubleKind(
         "Gloo connection",
         r"gloo/transport/tcp/\w+\.cc:\d+\] .{0,100}(?:Connection (?:closed by peer|reset by peer"
         r"|refused)|timed out|Timed out)|Gloo connectFullMesh failed",
@@ -223,7 +223,7 @@ KINDS = (
         "Gloo, gloo/transport/tcp/pair.cc",
         parting=True,
     ),
-    Kind(
+    TroubleKind(
         "MPI connection",
         r"mca_btl_tcp_\w{1,60}: (?:readv|writev|recv|send|connect)\S{0,60} failed: "
         r"|MPI communication peer process has unexpectedly disconnected",
@@ -233,7 +233,7 @@ KINDS = (
         echo=True,
         parting=True,
     ),
-    Kind(
+    TroubleKind(
         "MPI error",
         r"\*\*\* An error occurred in MPI_\w+|MPI_ABORT was invoked on rank \d+|application called MPI_Abort\(",
         ("occurred in MPI_", "MPI_ABORT was", "called MPI_Abort"),
@@ -242,14 +242,14 @@ KINDS = (
         echo=True,
         parting=True,
     ),
-    Kind(
+    TroubleKind(
         "UCX error",
         r"UCX +ERROR +(?![^\n]{0,200}(?:reset by|closed by|etry count|completion))|pml_ucx\.c:\d+ +Error: ",
         ("UCX ", "pml_ucx"),
         "UCX, src/ucs/debug/log.c; Open MPI, ompi/mca/pml/ucx/pml_ucx.c",
         parting=True,
     ),
-    Kind(
+    TroubleKind(
         "MPI start-up",
         r"It looks like MPI_INIT failed|mpi/pmix\w{0,6}: [^\n]{0,160}(?:collective timeout|failed|ERROR)|\bPMIX ERROR: ",
         ("MPI_INIT failed", "mpi/pmix", "PMIX ERROR"),
@@ -257,13 +257,13 @@ KINDS = (
         names=r"pmixp_\w{1,60}: (?P<host>[\w.-]{1,64}) \[\d{1,6}\]: ",
         parting=True,
     ),
-    Kind(
+    TroubleKind(
         "panic or uncaught exception",
         r"thread '[^'\n]{1,60}' (?:\(\d{1,9}\) )?panicked at |(?m:^panic: )|Exception in thread \"[^\"\n]{1,80}\" |(?m:^ERROR: LoadError: )",
         ("panicked at", "panic: ", "Exception in thread", "LoadError"),
         "Rust, library/std/src/panicking.rs; Go, runtime/panic.go; Java, ThreadGroup; Julia, base/client.jl",
     ),
-    Kind(
+    TroubleKind(
         "rendezvous",
         r"client socket has timed out|server socket has failed to (?:bind|listen)"
         r"|Timed out after \d+ seconds waiting for clients|Rendezvous(?:Timeout|Connection|Closed)Error"
@@ -274,7 +274,7 @@ KINDS = (
         "PyTorch, torch/csrc/distributed/c10d/socket.cpp, TCPStore.cpp",
         parting=True,
     ),
-    Kind(
+    TroubleKind(
         "JAX coordination",
         r"JAX distributed service detected fatal errors|stopped sending heartbeats"
         r"|CoordinationService .{0,100}[Hh]eartbeat timeout|Task /job:\S+ heartbeat timeout"
@@ -284,42 +284,42 @@ KINDS = (
         names=r"(?:imed out task names|stopped sending heartbeats\)):\s{0,3}/job:\S{1,60}/task:(?P<rank>\d+)(?!\d|\s*/job:)"
         r"|Task /job:\S{1,60}/task:(?P<rank2>\d+) heartbeat",
     ),
-    Kind(
+    TroubleKind(
         "JAX runtime error",
         r"XlaRuntimeError|JaxRuntimeError",
         ("XlaRuntimeError", "JaxRuntimeError"),
         "JAX, jaxlib/xla_client.py",
     ),
-    Kind("bus error", SRUN + r"Bus error|(?:DataLoader worker [^\n]{0,80}by signal:\s{1,3})?\bBus error\b|\bSIGBUS\b|[Uu]nexpected bus error"
-         + DIED.format("7"), ("Bus error", "SIGBUS", "expected bus error", *DIED_WORDS),
-         "glibc, string/strsignal; PyTorch, torch/csrc/DataLoader.cpp; " + LAUNCHERS, names=SRUN_NAMES + DIED_NAMES),
-    Kind("segmentation fault", SRUN + r"Segmentation fault|(?:DataLoader worker [^\n]{0,80}by signal:\s{1,3})?\bSegmentation fault\b"
-         r"|\bSIGSEGV\b(?! or other unexpected)" + DIED.format("11"), ("Segmentation", "SIGSEGV", *DIED_WORDS),
-         "glibc, string/strsignal; " + LAUNCHERS, names=SRUN_NAMES + DIED_NAMES),
-    Kind(
+    TroubleKind("bus error", SRUN_REGEX + r"Bus error|(?:DataLoader worker [^\n]{0,80}by signal:\s{1,3})?\bBus error\b|\bSIGBUS\b|[Uu]nexpected bus error"
+         + DIED_REGEX_TEMPLATE.format("7"), ("Bus error", "SIGBUS", "expected bus error", *DIED_WORDS),
+         "glibc, string/strsignal; PyTorch, torch/csrc/DataLoader.cpp; " + LAUNCHERS_SOURCE, names=SRUN_ORIGIN_REGEX + DIED_ORIGIN_REGEX),
+    TroubleKind("segmentation fault", SRUN_REGEX + r"Segmentation fault|(?:DataLoader worker [^\n]{0,80}by signal:\s{1,3})?\bSegmentation fault\b"
+         r"|\bSIGSEGV\b(?! or other unexpected)" + DIED_REGEX_TEMPLATE.format("11"), ("Segmentation", "SIGSEGV", *DIED_WORDS),
+         "glibc, string/strsignal; " + LAUNCHERS_SOURCE, names=SRUN_ORIGIN_REGEX + DIED_ORIGIN_REGEX),
+    TroubleKind(
         "host out of memory",
-        SRUN + r"Out Of Memory|(?<!\w)oom[-_]kill(?:er)?\b|Out Of Memory|DataLoader worker [^\n]{0,80} killed by signal: Killed"
+        SRUN_REGEX + r"Out Of Memory|(?<!\w)oom[-_]kill(?:er)?\b|Out Of Memory|DataLoader worker [^\n]{0,80} killed by signal: Killed"
         r"|line \d+: +\d+ Killed\b|(?m:(?<![A-Za-z_ ])Killed$)|exceeded memory limit \(\d+ > \d+\)|ray\.exceptions\.OutOfMemoryError|Out of memory: Killed process|_?ArrayMemoryError:"
         r"|DefaultCPUAllocator: can't allocate memory|[Cc]annot allocate memory|(?m:^MemoryError\b)",
         ("oom_kill", "oom-kill", "Out Of Memory", "Killed", "exceeded memory", "MemoryError", "llocate memory"),
-        SLURM + "; PyTorch, torch/utils/data/_utils/signal_handling.py and c10/core/impl/alloc_cpu.cpp; bash,"
-        " jobs.c; Ray, python/ray/exceptions.py; NumPy; " + ERRNO,
-        names=SRUN_NAMES,
+        SLURM_SOURCE + "; PyTorch, torch/utils/data/_utils/signal_handling.py and c10/core/impl/alloc_cpu.cpp; bash,"
+        " jobs.c; Ray, python/ray/exceptions.py; NumPy; " + ERRNO_SOURCE,
+        names=SRUN_ORIGIN_REGEX,
         root=True,
     ),
-    Kind(
+    TroubleKind(
         "node failure",
         r"DUE TO NODE FAILURE|s(?:run|alloc): error: Node failure on \S+|[OP]RTE has lost communication with a remote daemon",
         ("DUE TO NODE", "Node failure on", "has lost communication"),
-        SLURM + "; Open MPI, help-errmgr-base.txt",
+        SLURM_SOURCE + "; Open MPI, help-errmgr-base.txt",
         names=r"(?:ON|failure on) (?P<host>[\w.-]+)|Remote daemon: [^\n]{0,80} on node (?P<host2>[\w.-]+)",
         root=True,
     ),
-    Kind("time limit", r"DUE TO TIME LIMIT", ("DUE TO TIME",), SLURM, parting=True),
-    Kind("preemption", r"DUE TO PREEMPTION", ("DUE TO PREEMP",), SLURM),
-    Kind("cancelled", r"\*\*\* JOB \d+ ON \S+ CANCELLED AT [\dT:-]+ \*\*\*", (" CANCELLED AT ",), SLURM, parting=True),
-    Kind("requeue", r"DUE TO JOB REQUEUE", ("DUE TO JOB REQ",), SLURM, parting=True),
-    Kind(
+    TroubleKind("time limit", r"DUE TO TIME LIMIT", ("DUE TO TIME",), SLURM_SOURCE, parting=True),
+    TroubleKind("preemption", r"DUE TO PREEMPTION", ("DUE TO PREEMP",), SLURM_SOURCE),
+    TroubleKind("cancelled", r"\*\*\* JOB \d+ ON \S+ CANCELLED AT [\dT:-]+ \*\*\*", (" CANCELLED AT ",), SLURM_SOURCE, parting=True),
+    TroubleKind("requeue", r"DUE TO JOB REQUEUE", ("DUE TO JOB REQ",), SLURM_SOURCE, parting=True),
+    TroubleKind(
         "shared memory (/dev/shm)",
         r"unable to (?:write to|open|mmap|resize|allocate|create)[^\n]{0,60}</?torch_[^\n]{0,200}|insufficient shared memory|out of shared memory\. "
         r"|/dev/shm[^\n]{0,200}No space left|No space left on device[^\n]{0,80}/dev/shm|while (?:creating|attaching to) shared memory segment",
@@ -327,36 +327,36 @@ KINDS = (
         "PyTorch, torch/multiprocessing/reductions.py and utils/data/_utils/signal_handling.py; NCCL, src/misc/shmutils.cc",
         root=True,
     ),
-    Kind(
+    TroubleKind(
         "disk",
         r"No space left on device|Disk quota exceeded|Stale file handle|Read-only file system",
         ("No space left", "quota exceeded", "Stale file", "Read-only file system"),
-        ERRNO,
+        ERRNO_SOURCE,
         root=True,
     ),
-    Kind(
+    TroubleKind(
         "file system",
         r"Input/output error|LustreError: |Cannot send after transport endpoint shutdown"
         r"|Transport endpoint is not connected|Remote I/O error"
         r"|\[Errno 110\] Connection timed out: '/",
         ("put/output error", "LustreError", "transport endpoint", "ransport endpoint", "Remote I/O",
          "[Errno 110]"),
-        ERRNO + "; Lustre, libcfs_debug.h",
+        ERRNO_SOURCE + "; Lustre, libcfs_debug.h",
     ),
-    Kind(
+    TroubleKind(
         "data loading",
         r"DataLoader worker \(pid\(s\) [\d, ]{1,200}\) exited unexpectedly"
         r"|DataLoader timed out after \d+ seconds|DataLoader worker [^\n]{0,80} killed by signal:(?! (?:Killed|Bus|Segm)|\s*\n)",
         ("exited unexpectedly", "DataLoader timed out", "killed by signal"),
         "PyTorch, torch/utils/data/dataloader.py",
     ),
-    Kind(
+    TroubleKind(
         "open files",
         r"Too many open files|received 0 items of ancdata",
         ("Too many open", "of ancdata"),
-        ERRNO + "; Python, multiprocessing/reduction.py",
+        ERRNO_SOURCE + "; Python, multiprocessing/reduction.py",
     ),
-    Kind(
+    TroubleKind(
         "checkpoint file",
         r"PytorchStream(?:Writer|Reader) failed|inline_container\.cc:\d+\] \. unexpected pos \d+ vs"
         r"|Error while (?:deserializing header|serializing): |pickle data was truncated|EOFError: Ran out of input"
@@ -365,18 +365,18 @@ KINDS = (
          "truncated file", "might be corrupted", "corrupt file"),
         "PyTorch, caffe2/serialize/inline_container.cc; safetensors; CPython, pickle; HDF5",
     ),
-    Kind("fatal check", r"(?:(?<![A-Z0-9])F\d{4} [\d:.]{8,16} +\d+|: F) \S{1,200}:\d+\] (?:Check failed: (?!error == cudaSuccess)|Non-OK-status)",
+    TroubleKind("fatal check", r"(?:(?<![A-Z0-9])F\d{4} [\d:.]{8,16} +\d+|: F) \S{1,200}:\d+\] (?:Check failed: (?!error == cudaSuccess)|Non-OK-status)",
          ("Check failed: ", "Non-OK-status"), "glog and Abseil, as in XLA, TensorFlow and Caffe: the process aborts"),
-    Kind(
+    TroubleKind(
         "step launch",
         r"srun: error: (?:Unable to create step for job (?!.{0,80}completi)|Task launch for \S+ failed on node"
         r"|Application launch failed)|pyxis: container start failed",
         ("Unable to create step", "Task launch for", "Application launch", "container start"),
-        SLURM + "; NVIDIA/pyxis, pyxis_slurmstepd.c",
+        SLURM_SOURCE + "; NVIDIA/pyxis, pyxis_slurmstepd.c",
         names=r"failed on node (?P<host>[\w.-]+)",
         parting=True,
     ),
-    Kind(
+    TroubleKind(
         "NaN loss",
         r"[Ll]oss is (?:nan|NaN|NAN|inf)\S{0,4},? stopping|ValueError: [Ll]oss is (?:nan|NaN)|NaN loss during training"
         r"|diverged with loss = NaN|[Ll]oss became infinite or NaN|returned nan values in its \d+th output"
@@ -388,13 +388,13 @@ KINDS = (
         " Megatron-LM, megatron/core/rerun_state_machine.py",
         names=r"Unexpected result \w+ on rank (?P<rank>\d+)|Rank (?P<rank2>\d+): found NaN",
     ),
-    Kind(
+    TroubleKind(
         "loss scale",
         r"Current loss scale already at minimum|Minimum loss scale reached",
         ("loss scale already at", "inimum loss scale"),
         "DeepSpeed, deepspeed/runtime/fp16/loss_scaler.py; fairseq, fairseq/optim/dynamic_loss_scaler.py",
     ),
-    Kind(
+    TroubleKind(
         "rank died",
         r"Root Cause \(first observed failure\):|ChildFailedError|failed \(exitcode: -?[1-9]\d*\)"
         r" local_rank: |srun: error: [\w.-]+: tasks? [\d,-]+: (?!Exited with exit code [01]\b)"
@@ -408,23 +408,23 @@ KINDS = (
          "exits with return code", "worker died", "died unexpectedly", "actor is dead", "Horovod has", "with code -", "exit code -", "non-zero status", "Child process", "exceptions.", "CrashedError", "Signals.SIG", "with signal SIG",
          "BAD TERM", "received signal", "Fatal Python", " Aborted", "terminate called",
          "HorovodInternal", "operating system"),
-        ELASTIC + "/errors/__init__.py and api.py, torch/multiprocessing/spawn.py; " + SLURM
+        ELASTIC_SOURCE + "/errors/__init__.py and api.py, torch/multiprocessing/spawn.py; " + SLURM_SOURCE
         + "; Open MPI, help-mpirun.txt; MPICH's hydra; DeepSpeed, deepspeed/launcher/launch.py; Ray,"
         " python/ray/exceptions.py and src/ray/core_worker; Horovod; CPython, subprocess.py; Paddle",
         names=r"Root Cause[^\n]{0,40}\n(?:[^\n]{0,200}\n){0,3}?[^\n]{0,60}host +: (?P<host>[\w.-]+)\n"
         r"[^\n]{0,60}rank +: (?P<rank>\d+)|srun: error: (?P<host2>[\w.-]+): tasks? (?P<rank2>\d+)"
         r"|process rank (?P<rank3>\d+) with PID \d+ on node (?P<host3>[\w.-]+)|Process name: \[\[\d+,\d+\],(?P<rank4>\d+)\]"
-        r"|\[rank: (?P<rank5>\d+)\] Child" + DIED_NAMES,
+        r"|\[rank: (?P<rank5>\d+)\] Child" + DIED_ORIGIN_REGEX,
         echo=True,
         parting=True,
     ),
-    Kind("signal to the launcher", r"Received (?:\d+|Signals\.\w+) death signal, shutting down workers|SignalException: Process \d+ got signal: ",
-         ("death signal", "got signal: "), ELASTIC + "/api.py, torch/distributed/elastic/agent/server/api.py",
+    TroubleKind("signal to the launcher", r"Received (?:\d+|Signals\.\w+) death signal, shutting down workers|SignalException: Process \d+ got signal: ",
+         ("death signal", "got signal: "), ELASTIC_SOURCE + "/api.py, torch/distributed/elastic/agent/server/api.py",
          echo=True, parting=True),
-    Kind(TRACEBACK, r"(?<!failed with: )Traceback \(most recent call last\)", ("Traceback (most",),
+    TroubleKind(TRACEBACK, r"(?<!failed with: )Traceback \(most recent call last\)", ("Traceback (most",),
          "CPython, Lib/traceback.py", echo=True, parting=True),
 )  # fmt: skip
-GATES = (
+GATE_WORDS = (
     "rror", "ERR", "ailed", "ailure", "ut of memory", "illed", "atchdog", "imed out", "imeout", "dump",
     "NVRM", "is lost", "access fault", "Got completion", " peer", "aborted", "heartbeat", "SIG",
     "egmentation", "No space", "quota", "Stale", "Read-only", "ransport endp", "mpirun", "exits with",
@@ -436,11 +436,14 @@ GATES = (
 )  # fmt: skip
 """One of them is in whatever any pattern above finds: most texts hold none."""
 
-ECHOES = frozenset(kind.name for kind in KINDS if kind.echo)
+ECHO_KIND_NAMES = frozenset(kind.name for kind in TROUBLE_KINDS if kind.echo)
 """What follows upon another trouble, by name."""
 
-ROOTS = frozenset(kind.name for kind in KINDS if kind.root)
+ROOT_KIND_NAMES = frozenset(kind.name for kind in TROUBLE_KINDS if kind.root)
 """What nothing else brings about, by name."""
 
-PARTING = frozenset(kind.name for kind in KINDS if kind.parting) | {EXCEPTION, NETWORK_EXCEPTION}
+PARTING_KIND_NAMES = frozenset(kind.name for kind in TROUBLE_KINDS if kind.parting) | {
+    EXCEPTION,
+    NETWORK_EXCEPTION_KIND,
+}
 """What says nothing once the trainer has said that it is done, by name."""

@@ -9,14 +9,14 @@ from typing import Literal
 
 from msgspec import Struct
 
-Tier = Literal["trainer", "library", "bar"]
+TrainerTier = Literal["trainer", "library", "bar"]
 """Who speaks where several do: a training loop before a library below it, both before a bar."""
 
-BAR = r"\d{1,3}%(?:\|[^|\n]{0,200}\|)? *"
+BAR_REGEX = r"\d{1,3}%(?:\|[^|\n]{0,200}\|)? *"
 """tqdm's percentage and bar, which is left out where the line is narrow; the count follows: tqdm/std.py,
 `format_meter`."""
 
-BARE_BAR = rf"(?:^|\]:|\| ) *{BAR}(\d+)/\d+ \["
+BARE_BAR_REGEX = rf"(?:^|\]:|\| ) *{BAR_REGEX}(\d+)/\d+ \["
 """A bar that nobody described."""
 
 CHECKPOINT, EVALUATION = "checkpoint", "evaluation"
@@ -45,7 +45,7 @@ class Trainer(Struct, frozen=True, kw_only=True):
     loss: str = ""
     norm: str = ""
     seconds: tuple[str, float] | None = None
-    tier: Tier = "trainer"
+    tier: TrainerTier = "trainer"
     needs: str = ""
     variants: Mapping[str, str] = {}
     covers: tuple[str, ...] = ()
@@ -58,7 +58,7 @@ _MEGATRON_PHASES = {
     EVALUATION: (r"Evaluating (?:on|iter)", r"validation loss at iteration"),
 }
 
-LANGUAGE = (
+LANGUAGE_TRAINERS = (
     Trainer(
         name="GPT-NeoX",
         source="megatron/logging.py of EleutherAI/gpt-neox, training_log",
@@ -107,7 +107,7 @@ LANGUAGE = (
         words=("reduced_train_loss", "train_step_timing", "Training epoch ", "consumed_samples="),
         numbers={
             "iteration": r"Training epoch \d+, iteration (\d+)/\d+ \|",
-            "batch": rf"Epoch \d+:(?: *:)? *(?:{BAR})?(\d+)(?:/\d+|it) \[[^\n]{{0,400}}"
+            "batch": rf"Epoch \d+:(?: *:)? *(?:{BAR_REGEX})?(\d+)(?:/\d+|it) \[[^\n]{{0,400}}"
             r"(?:reduced_train_loss|train_step_timing|consumed_samples)",
         },
         loss="reduced_train_loss",
@@ -122,7 +122,7 @@ LANGUAGE = (
         done=r"`Trainer\.fit` stopped: `max_",
         words=("Epoch ",),
         numbers={
-            "batch": rf"Epoch \d+: *(?:{BAR})?(\d+)(?:/\d+|it) \[",
+            "batch": rf"Epoch \d+: *(?:{BAR_REGEX})?(\d+)(?:/\d+|it) \[",
             "step": r"Epoch \d+/-?\d+ [━╸╺ ]{2,400}(?<= )(\d+)/\d+ ",
         },
         loss="train_loss",
@@ -328,7 +328,7 @@ LANGUAGE = (
         done=r"'train_runtime': ",
         words=("'epoch': ",),
         numbers={
-            "step": BARE_BAR,
+            "step": BARE_BAR_REGEX,
             "global step": r"'global_step/max_steps': '(\d+)/",
             "epoch": r"\{[^{}\n]{0,600}'(?:loss|eval_loss)': [^{}\n]{0,1500}'epoch': '?([\d.]+)",
         },
@@ -352,7 +352,7 @@ LANGUAGE = (
         source="examples/pytorch/*/run_*_no_trainer.py of huggingface/transformers; examples of"
         " huggingface/diffusers",
         words=("%|",),
-        numbers={"step": rf"(?:^|Steps: ) *{BAR}(\d+)/\d+ \["},
+        numbers={"step": rf"(?:^|Steps: ) *{BAR_REGEX}(\d+)/\d+ \["},
         needs=r"Total optimization steps = |\[accelerate[.\]]|accelerate\.(?:utils|commands|accelerator)",
         loss="loss",
     ),
@@ -381,7 +381,7 @@ LANGUAGE = (
     ),
 )
 
-LAST = (
+FALLBACK_TRAINERS = (
     Trainer(
         name="MLPerf (MLLOG)",
         source="mlperf_logging/mllog/mllog.py and constants.py of mlcommons/logging",
@@ -419,7 +419,7 @@ LAST = (
         source="tqdm/std.py of tqdm/tqdm, format_meter",
         words=("it/s", "s/it", "%|"),
         numbers={
-            "count": rf"{BAR}([\d.]+[kMG]?)/[\d.]+[kMG]? \[\d",
+            "count": rf"{BAR_REGEX}([\d.]+[kMG]?)/[\d.]+[kMG]? \[\d",
             "it": r"(?:^|\s)(\d+)it \[\d",
         },
         tier="bar",

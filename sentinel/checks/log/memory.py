@@ -7,20 +7,20 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from sentinel import proc
-from sentinel.checks.log.ask import Beat
-from sentinel.checks.log.cadence import Learned
-from sentinel.checks.log.file_offset import Place
-from sentinel.checks.log.progress import Seen
-from sentinel.checks.log.suspicion import Suspicion
-from sentinel.checks.trial import Trial
+from sentinel.checks.log.ask import HeartbeatFile
+from sentinel.checks.log.cadence import TrainingBaseline
+from sentinel.checks.log.closer_look_state import CloserLookState
+from sentinel.checks.log.file_offset import ReadPosition
+from sentinel.checks.log.progress import LogState
+from sentinel.checks.trial import SilentTrial
 from sentinel.core.clock import Instant
-from sentinel.core.recall import recalled
+from sentinel.core.stored_memory import decode_memory
 
-MOST_PLACES = 64
+MAX_KEPT_POSITIONS = 64
 """Files of jobs that are over, so that a next job writing into the same one is read from there."""
 
 
-MOST_SIZES = 4
+MAX_KEPT_SIZES = 4
 """Numbers of nodes, besides those of running jobs, for which it is kept how a training behaves."""
 
 
@@ -32,26 +32,26 @@ class Memory(Struct, frozen=True, kw_only=True):
     `suspicions` by job id; `early`: the trial of alarms that come of closer looks.
     """
 
-    logs: dict[str, Seen] = {}
-    stuck: dict[str, proc.Stuck] = {}
-    learned: dict[str, Learned] = {}
-    places: dict[str, Place] = {}
-    beats: dict[str, Beat] = {}
+    logs: dict[str, LogState] = {}
+    stuck: dict[str, proc.StuckProcess] = {}
+    learned: dict[str, TrainingBaseline] = {}
+    places: dict[str, ReadPosition] = {}
+    beats: dict[str, HeartbeatFile] = {}
     told: tuple[str, ...] = ()
-    trial: Trial | None = None
-    suspicions: dict[str, Suspicion] = {}
-    early: Trial | None = None
+    trial: SilentTrial | None = None
+    suspicions: dict[str, CloserLookState] = {}
+    early: SilentTrial | None = None
 
-    def trying(self, now: Instant) -> Trial:
+    def get_pace_trial(self, now: Instant) -> SilentTrial:
         """The trial of the watch on step times, which wakes nobody: only where sentinel is older."""
-        return self.trial or Trial(began=now if self.logs or self.learned else None)
+        return self.trial or SilentTrial(began=now if self.logs or self.learned else None)
 
-    def trying_early(self, now: Instant, lasts: float) -> Trial:
+    def get_early_trial(self, now: Instant, lasts: float) -> SilentTrial:
         """The trial of closer looks, which wake people: on every site, a new one too."""
         began = self.early.began if self.early else None
-        return replace(self.early or Trial(), began=began or now, lasts=lasts)
+        return replace(self.early or SilentTrial(), began=began or now, lasts=lasts)
 
 
-def stored(memory: Mapping[str, Any]) -> Memory:
+def load_memory(memory: Mapping[str, Any]) -> Memory:
     """From the store; damaged memory is as good as none."""
-    return recalled(memory, Memory) or Memory()
+    return decode_memory(memory, Memory) or Memory()

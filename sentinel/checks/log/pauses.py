@@ -8,24 +8,24 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-KEPT = 48
+MAX_KEPT_PAUSES = 48
 """Pauses that are remembered."""
-REMEMBERED = 48 * 3600.0
+PAUSE_MEMORY_S = 48 * 3600.0
 """Seconds of watching after which a pause is forgotten."""
-ENOUGH = 3
+MIN_RHYTHM_PAUSES = 3
 """Pauses that make a rhythm."""
-RARE = 20
+MIN_PERIOD_BLURS = 20
 """Times the blur that a period has to be: what is due everywhere says nothing."""
-KEEPS = 0.25
+MIN_KEPT_SHARE = 0.25
 """Share of its turns at which a rhythm has to have paused: jobs end, checkpoints coincide, and
 a pause shorter than usual is none."""
-SURELY = 3
+MIN_CHANCE_FACTOR = 3
 """Times what chance explains that a rhythm has to, beyond ENOUGH."""
-RHYTHMS = 3
+MAX_RHYTHMS = 3
 """Rhythms that are told apart: evaluations, checkpoints, and one more."""
 
 
-class Pause(Struct, frozen=True):
+class TrainingPause(Struct, frozen=True):
     """A quiet that has ended: at which number, for how many seconds, after how much watching."""
 
     at: float
@@ -33,7 +33,7 @@ class Pause(Struct, frozen=True):
     watched: float
 
 
-class Rhythm(Struct, frozen=True):
+class PauseRhythm(Struct, frozen=True):
     """Pauses at `anchor` and every `period` from there, give or take `blur`; the longest."""
 
     anchor: float
@@ -41,68 +41,74 @@ class Rhythm(Struct, frozen=True):
     blur: float
     longest: float
 
-    def due(self, number: float) -> bool:
+    def is_pause_due(self, number: float) -> bool:
         """Whether a pause is to be expected at this number."""
         off = (number - self.anchor) % self.period
         return min(off, self.period - off) <= self.blur
 
 
-def added(pauses: Sequence[Pause], pause: Pause) -> tuple[Pause, ...]:
+def append_pause(
+    pauses: Sequence[TrainingPause], pause: TrainingPause
+) -> tuple[TrainingPause, ...]:
     """With one more, without those of long ago."""
-    return (*recent(pauses, pause.watched), pause)[-KEPT:]
+    return (*select_recent_pauses(pauses, pause.watched), pause)[-MAX_KEPT_PAUSES:]
 
 
-def recent(pauses: Sequence[Pause], watched: float) -> list[Pause]:
+def select_recent_pauses(pauses: Sequence[TrainingPause], watched: float) -> list[TrainingPause]:
     """Those that still count after so many seconds of watching."""
-    return [pause for pause in pauses if watched - pause.watched < REMEMBERED]
+    return [pause for pause in pauses if watched - pause.watched < PAUSE_MEMORY_S]
 
 
-def rhythms(pauses: Sequence[Pause], blur: float) -> tuple[Rhythm, ...]:
+def find_rhythms(pauses: Sequence[TrainingPause], blur: float) -> tuple[PauseRhythm, ...]:
     """The fewest rhythms that explain most pauses; `blur`: how exactly numbers are known."""
-    found: list[Rhythm] = []
+    found: list[PauseRhythm] = []
     left = list(pauses)
-    while len(left) >= ENOUGH and len(found) < RHYTHMS and blur > 0:
-        fits = [_fit(left, *guess, blur) for guess in _guesses(left, blur)]
+    while len(left) >= MIN_RHYTHM_PAUSES and len(found) < MAX_RHYTHMS and blur > 0:
+        fits = [_fit_rhythm(left, *guess, blur) for guess in _guess_rhythms(left, blur)]
         count, best = max(fits, key=lambda fit: (fit[0], fit[1].period), default=(0, None))
-        if best is None or count < ENOUGH:
+        if best is None or count < MIN_RHYTHM_PAUSES:
             break
         found.append(best)
-        left = [pause for pause in left if not best.due(pause.at)]
+        left = [pause for pause in left if not best.is_pause_due(pause.at)]
     return tuple(found)
 
 
-def unexplained(pauses: Sequence[Pause], known: Sequence[Rhythm]) -> list[float]:
+def list_unexplained_pauses(
+    pauses: Sequence[TrainingPause], known: Sequence[PauseRhythm]
+) -> list[float]:
     """Seconds of those that no rhythm explains, the longest first."""
-    odd = (p.seconds for p in pauses if not any(rhythm.due(p.at) for rhythm in known))
+    odd = (p.seconds for p in pauses if not any(rhythm.is_pause_due(p.at) for rhythm in known))
     return sorted(odd, reverse=True)
 
 
-def _guesses(pauses: Sequence[Pause], blur: float) -> list[tuple[float, float]]:
+def _guess_rhythms(pauses: Sequence[TrainingPause], blur: float) -> list[tuple[float, float]]:
     """Anchors with periods: the distances of each to the next few."""
     return [
         (one.at, abs(other.at - one.at))
         for n, one in enumerate(pauses)
-        for other in pauses[n + 1 : n + 1 + RHYTHMS]
-        if abs(other.at - one.at) >= RARE * blur
+        for other in pauses[n + 1 : n + 1 + MAX_RHYTHMS]
+        if abs(other.at - one.at) >= MIN_PERIOD_BLURS * blur
     ]
 
 
-def _fit(pauses: Sequence[Pause], anchor: float, period: float, blur: float) -> tuple[int, Rhythm]:
+def _fit_rhythm(
+    pauses: Sequence[TrainingPause], anchor: float, period: float, blur: float
+) -> tuple[int, PauseRhythm]:
     """How many it explains: none where chance would explain as many, or where most of its turns
     went by without a pause."""
-    rhythm = Rhythm(anchor, period, blur, 0.0)
-    held = [pause for pause in pauses if rhythm.due(pause.at)]
+    rhythm = PauseRhythm(anchor, period, blur, 0.0)
+    held = [pause for pause in pauses if rhythm.is_pause_due(pause.at)]
     turns = {round((pause.at - anchor) / period) for pause in held}
     by_chance = len(pauses) * 2 * blur / period
     kept = (
-        len(turns) >= ENOUGH
-        and len(turns) >= KEEPS * (max(turns) - min(turns) + 1)
-        and len(held) >= ENOUGH + SURELY * by_chance
+        len(turns) >= MIN_RHYTHM_PAUSES
+        and len(turns) >= MIN_KEPT_SHARE * (max(turns) - min(turns) + 1)
+        and len(held) >= MIN_RHYTHM_PAUSES + MIN_CHANCE_FACTOR * by_chance
     )
-    return (len(held), _refined(held, rhythm)) if kept else (0, rhythm)
+    return (len(held), _refine_rhythm(held, rhythm)) if kept else (0, rhythm)
 
 
-def _refined(held: Sequence[Pause], guess: Rhythm) -> Rhythm:
+def _refine_rhythm(held: Sequence[TrainingPause], guess: PauseRhythm) -> PauseRhythm:
     """The line of least squares through turns and numbers: a guess between two pauses is off by
     more with each turn."""
     turns = [round((pause.at - guess.anchor) / guess.period) for pause in held]
@@ -110,4 +116,4 @@ def _refined(held: Sequence[Pause], guess: Rhythm) -> Rhythm:
     spread = sum((turn - middle) ** 2 for turn in turns)
     period = sum((t - middle) * (p.at - mean) for t, p in zip(turns, held, strict=True)) / spread
     longest = max(pause.seconds for pause in held)
-    return Rhythm(mean - middle * period, period, guess.blur, longest)
+    return PauseRhythm(mean - middle * period, period, guess.blur, longest)

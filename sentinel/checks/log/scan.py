@@ -8,17 +8,22 @@ from typing import Literal
 
 from msgspec import Struct
 
-from sentinel.checks.log.bars import SCALES
-from sentinel.checks.log.losses import course, last_of_each, latest, losses
-from sentinel.checks.log.settings import Phase
-from sentinel.checks.log.trainers import DONE, TRAINERS, phases_of
-from sentinel.checks.log.troubles import Finder, Trouble
+from sentinel.checks.log.bars import SCALE_FACTORS
+from sentinel.checks.log.losses import (
+    find_last_values,
+    find_latest_values,
+    find_losses,
+    list_loss_values,
+)
+from sentinel.checks.log.settings import PhaseSettings
+from sentinel.checks.log.trainers import DONE_PATTERN, TRAINERS, list_trainer_phases
+from sentinel.checks.log.troubles import LogTrouble, TroubleFinder
 from sentinel.core.errors import CannotTell
-from sentinel.core.patterns import by_line
-from sentinel.core.text import ranges, shortened, visible
+from sentinel.core.patterns import compile_by_line
+from sentinel.core.text import format_ranges, shortened, visible
 from sentinel.core.values import Duration
 
-What = Literal[
+EventKind = Literal[
     "number",
     "begin",
     "end",
@@ -32,14 +37,16 @@ What = Literal[
     "done",
 ]
 
-_SECONDS = [(one, re.compile(one.seconds[0]), one.seconds[1]) for one in TRAINERS if one.seconds]
-_MEMBER = re.compile(
+_STEP_TIME_PATTERNS = [
+    (one, re.compile(one.seconds[0]), one.seconds[1]) for one in TRAINERS if one.seconds
+]
+_MEMBER_PATTERN = re.compile(
     r"(?i:initializing (?:distributed|ddp)): GLOBAL_RANK: (\d{1,9}), MEMBER: \d{1,9}/(\d{1,9})\b"
 )
-_READY = re.compile(r"All distributed processes registered|Starting with \d+ processes")
+_READY_PATTERN = re.compile(r"All distributed processes registered|Starting with \d+ processes")
 
-KNOWN_PHASES = phases_of()
-_WORDS = ("aving", "aved", "save", "alidation", "Running", "Sanity", "Evaluating", "eval_st")
+KNOWN_PHASES = list_trainer_phases()
+_PHASE_WORDS = ("aving", "aved", "save", "alidation", "Running", "Sanity", "Evaluating", "eval_st")
 """One of them is in every line that the patterns above find."""
 
 
@@ -47,43 +54,43 @@ _END_WORDS = ("run_stop", "stopped: `max", "'train_runtime'", "raining completed
               "training is done", "training speed: ", "epochs completed in", "Optimization Done", "Final validation", "Training Progress: 100%")  # fmt: skip
 
 
-class Event(Struct, frozen=True):
+class LogEvent(Struct, frozen=True):
     """Something in the text; `name` of a number or phase, `value` of a number, loss or rank, or
     the seconds of a step."""
 
     at: int
-    what: What
+    what: EventKind
     name: str = ""
     value: float = 0.0
-    trouble: Trouble | None = None
+    trouble: LogTrouble | None = None
     rounded: bool = False
     """Whether a number is told as `12K`: it may have advanced though it reads the same."""
     times: int = 1
     """How many times in a row a loss was no number."""
 
 
-class Patterns(Struct, frozen=True):
+class LogPatterns(Struct, frozen=True):
     """All that is looked for, made once per check. `loss` None: the lines of known trainers.
     `course`: whether every value of the loss counts."""
 
     numbers: Mapping[str, re.Pattern[str]]
-    phases: Mapping[str, Phase]
+    phases: Mapping[str, PhaseSettings]
     loss: re.Pattern[str] | None
-    finder: Finder
+    finder: TroubleFinder
     course: bool = False
 
 
-def phases(own: Mapping[str, Phase]) -> dict[str, Phase]:
+def merge_phases(own: Mapping[str, PhaseSettings]) -> dict[str, PhaseSettings]:
     """The configured phases, and those of well-known trainers that go by another name."""
     known = {
-        name: Phase(begin=re.compile(begin), end=re.compile(end))
+        name: PhaseSettings(begin=re.compile(begin), end=re.compile(end))
         for name, (begin, end) in KNOWN_PHASES.items()
         if name not in own
     }
     mine = {
-        name: Phase(
-            begin=by_line(phase.begin),
-            end=by_line(phase.end) if phase.end else None,
+        name: PhaseSettings(
+            begin=compile_by_line(phase.begin),
+            end=compile_by_line(phase.end) if phase.end else None,
             allow=phase.allow,
         )
         for name, phase in own.items()
@@ -91,49 +98,52 @@ def phases(own: Mapping[str, Phase]) -> dict[str, Phase]:
     return {**known, **mine}
 
 
-def allowances(found: Mapping[str, Phase]) -> dict[str, Duration]:
+def list_allowances(found: Mapping[str, PhaseSettings]) -> dict[str, Duration]:
     """Seconds that people gave a phase, where they did."""
     return {name: phase.allow for name, phase in found.items() if phase.allow is not None}
 
 
-def scan(text: str, patterns: Patterns, path: str = "", node: str = "") -> list[Event]:
+def scan_text(text: str, patterns: LogPatterns, path: str = "", node: str = "") -> list[LogEvent]:
     """Everything in it, by position. CannotTell when what was captured is no number."""
     if not text:
         return []
     events = [
-        *_numbers(text, patterns.numbers),
-        *_phases(text, patterns.phases),
-        *_losses(text, patterns.loss),
-        *(Event(len(text), "value", n, v) for n, v in latest(text, patterns.loss).items()),
-        *_paces(text),
-        *_members(text),
-        *_ends(text),
+        *_scan_numbers(text, patterns.numbers),
+        *_scan_phases(text, patterns.phases),
+        *_scan_losses(text, patterns.loss),
+        *(
+            LogEvent(len(text), "value", n, v)
+            for n, v in find_latest_values(text, patterns.loss).items()
+        ),
+        *_scan_step_times(text),
+        *_scan_members(text),
+        *_scan_ends(text),
     ]
     if patterns.course:
-        every = course(text, patterns.loss)
-        events += [Event(len(text), "course", name, value) for name, value in every]
-    found = patterns.finder.find(text, path, node)
-    events += [Event(position, "trouble", trouble=one) for position, one in found]
+        every = list_loss_values(text, patterns.loss)
+        events += [LogEvent(len(text), "course", name, value) for name, value in every]
+    found = patterns.finder.find_troubles(text, path, node)
+    events += [LogEvent(position, "trouble", trouble=one) for position, one in found]
     return sorted(events, key=lambda event: event.at)
 
 
-def _losses(text: str, own: "re.Pattern[str] | None") -> Iterable[Event]:
-    for (at, name, value), times in last_of_each(losses(text, own)):
-        yield Event(at, "loss", name, value, times=times)
+def _scan_losses(text: str, own: "re.Pattern[str] | None") -> Iterable[LogEvent]:
+    for (at, name, value), times in find_last_values(find_losses(text, own)):
+        yield LogEvent(at, "loss", name, value, times=times)
 
 
-def _numbers(text: str, numbers: "Mapping[str, re.Pattern[str]]") -> Iterable[Event]:
+def _scan_numbers(text: str, numbers: "Mapping[str, re.Pattern[str]]") -> Iterable[LogEvent]:
     for name, pattern in numbers.items():
         for match in pattern.finditer(text):
-            value = number(name, match[1])
-            rounded = (match[1] or "")[-1:] in SCALES
-            yield Event(match.start(), "number", name, value, rounded=rounded)
+            value = parse_progress_number(name, match[1])
+            rounded = (match[1] or "")[-1:] in SCALE_FACTORS
+            yield LogEvent(match.start(), "number", name, value, rounded=rounded)
 
 
-def number(name: str, captured: str | None) -> float:
+def parse_progress_number(name: str, captured: str | None) -> float:
     """What was captured, as a number: `1,234`, `1_000`, `1e3`, `1.2k` too. Raises CannotTell."""
     digits = (captured or "").replace(",", "").replace("_", "")
-    scale = SCALES.get(digits[-1:], 1.0)
+    scale = SCALE_FACTORS.get(digits[-1:], 1.0)
     try:
         value = scale * float(digits if scale == 1 else digits[:-1])
     except ValueError:
@@ -144,55 +154,57 @@ def number(name: str, captured: str | None) -> float:
     return value
 
 
-def _phases(text: str, known: Mapping[str, Phase]) -> Iterable[Event]:
-    familiar = any(word in text for word in _WORDS)
+def _scan_phases(text: str, known: Mapping[str, PhaseSettings]) -> Iterable[LogEvent]:
+    familiar = any(word in text for word in _PHASE_WORDS)
     for name, phase in known.items():
         if not familiar and phase.begin.pattern == KNOWN_PHASES.get(name, ("",))[0]:
             continue
-        yield from (Event(m.start(), "begin", name) for m in phase.begin.finditer(text))
+        yield from (LogEvent(m.start(), "begin", name) for m in phase.begin.finditer(text))
         if phase.end:
-            yield from (Event(m.start(), "end", name) for m in phase.end.finditer(text))
+            yield from (LogEvent(m.start(), "end", name) for m in phase.end.finditer(text))
 
 
-def _ends(text: str) -> Iterable[Event]:
+def _scan_ends(text: str) -> Iterable[LogEvent]:
     if any(word in text for word in _END_WORDS):
-        yield from (Event(match.start(), "done") for match in DONE.finditer(text))
+        yield from (LogEvent(match.start(), "done") for match in DONE_PATTERN.finditer(text))
 
 
-def _paces(text: str) -> list[Event]:
+def _scan_step_times(text: str) -> list[LogEvent]:
     """Step times as one trainer prints them: a library's beside it would count them twice."""
-    for known, pattern, unit in _SECONDS:
+    for known, pattern, unit in _STEP_TIME_PATTERNS:
         if any(word in text for word in known.words) and (found := [*pattern.finditer(text)]):
-            values = [(match.start(), float(match[1])) for match in found if _plain(match[1])]
+            values = [
+                (match.start(), float(match[1])) for match in found if _is_step_time(match[1])
+            ]
             return [
-                Event(at, "pace", value=v * unit if unit > 0 else -unit / v) for at, v in values
+                LogEvent(at, "pace", value=v * unit if unit > 0 else -unit / v) for at, v in values
             ]
     return []
 
 
-def _plain(captured: str) -> bool:
+def _is_step_time(captured: str) -> bool:
     """Whether it is a time: `1.2.3`, a lone point and 0 are none."""
     return captured.count(".") <= 1 and any(digit in captured for digit in "123456789")
 
 
-def _members(text: str) -> Iterable[Event]:
+def _scan_members(text: str) -> Iterable[LogEvent]:
     if "GLOBAL_RANK" in text:
         yield from (
-            Event(match.start(), "member", match[2], float(match[1]))
-            for match in islice(_MEMBER.finditer(text), MOST)
+            LogEvent(match.start(), "member", match[2], float(match[1]))
+            for match in islice(_MEMBER_PATTERN.finditer(text), MAX_RANKS)
         )
     if " processes" in text:
-        yield from (Event(match.start(), "ready") for match in _READY.finditer(text))
+        yield from (LogEvent(match.start(), "ready") for match in _READY_PATTERN.finditer(text))
 
 
 # Ranks that announce themselves before the first step: who is missing, who came twice. Pure.
 
 
-MOST = 8192
+MAX_RANKS = 8192
 """Ranks that are counted, and announcements that one look reads."""
 
 
-class World(Struct, frozen=True, kw_only=True):
+class JoinedRanks(Struct, frozen=True, kw_only=True):
     """`ranks` of `size` that said they initialise; `again`: some said so more than once."""
 
     size: int = 0
@@ -200,18 +212,18 @@ class World(Struct, frozen=True, kw_only=True):
     again: bool = False
 
     @property
-    def words(self) -> str:
+    def summary_text(self) -> str:
         """`1 of 16 ranks joined (rank 0)`."""
-        few = f"{len(self.ranks)} of {self.size} ranks joined (rank {ranges(self.ranks)})"
+        few = f"{len(self.ranks)} of {self.size} ranks joined (rank {format_ranges(self.ranks)})"
         if not self.again or len(self.ranks) >= self.size:
             return few
         return f"{few}, some more than once: a split world, see MASTER_ADDR and the number of tasks"
 
 
-def joined(world: World, rank: int, size: int) -> World:
+def add_rank(world: JoinedRanks, rank: int, size: int) -> JoinedRanks:
     """After one more announcement; another size is another start."""
     if size != world.size:
-        world = World(size=size)
-    if rank in world.ranks or len(world.ranks) >= MOST:
-        return World(size=size, ranks=world.ranks, again=True)
-    return World(size=size, ranks=(*world.ranks, rank), again=world.again)
+        world = JoinedRanks(size=size)
+    if rank in world.ranks or len(world.ranks) >= MAX_RANKS:
+        return JoinedRanks(size=size, ranks=world.ranks, again=True)
+    return JoinedRanks(size=size, ranks=(*world.ranks, rank), again=world.again)

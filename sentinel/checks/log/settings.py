@@ -7,21 +7,21 @@ from typing import Literal
 from msgspec import Struct
 
 from sentinel.core.errors import Invalid
-from sentinel.core.patterns import by_line
+from sentinel.core.patterns import compile_by_line
 from sentinel.core.values import Duration
 
 Auto = Literal["auto"]
 OnStale = Literal["stacks", "exclude", "killswitch", "requeue", "cancel"]
-Looks = Literal["own", "all", "srun", "off"]
-Signal = Literal["HUP", "INT", "QUIT", "ABRT", "KILL", "USR1", "USR2", "TERM", "CONT"]
-Grows = Literal["auto", "growth"]
-Progress = Grows | re.Pattern[str] | list[re.Pattern[str]] | dict[str, re.Pattern[str]]
+CloserLookMode = Literal["own", "all", "srun", "off"]
+SignalName = Literal["HUP", "INT", "QUIT", "ABRT", "KILL", "USR1", "USR2", "TERM", "CONT"]
+GrowthMode = Literal["auto", "growth"]
+ProgressSetting = GrowthMode | re.Pattern[str] | list[re.Pattern[str]] | dict[str, re.Pattern[str]]
 
-ENDINGS = (".gz", ".bz2", ".xz", ".zst", ".lz4", ".Z", ".zip", ".tgz")
+COMPRESSED_SUFFIXES = (".gz", ".bz2", ".xz", ".zst", ".lz4", ".Z", ".zip", ".tgz")
 """What logrotate(8) and people leave behind: never the log that is written now."""
 
 
-class Phase(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class PhaseSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A stretch in which no progress is normal, from a line that begins it to one that ends it.
 
     begin: The line that begins it, as a regular expression.
@@ -34,19 +34,19 @@ class Phase(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     allow: Duration | None = None
 
 
-def named(progress: Progress) -> dict[str, re.Pattern[str]]:
+def name_patterns(progress: ProgressSetting) -> dict[str, re.Pattern[str]]:
     """The patterns by name, `^` and `$` meaning lines; Invalid for one that captures nothing."""
     if isinstance(progress, str):
         return {}
-    found = _by_name(progress) if isinstance(progress, list | dict) else {"progress": progress}
+    found = _key_patterns(progress) if isinstance(progress, list | dict) else {"progress": progress}
     for name, pattern in found.items():
         if not pattern.groups:
             path = ("progress", *([name] if isinstance(progress, Mapping) else []))
             raise Invalid(r"captures nothing; put the number in a group, as (\d+)", *path)
-    return {name: by_line(pattern) for name, pattern in found.items()}
+    return {name: compile_by_line(pattern) for name, pattern in found.items()}
 
 
-def _by_name(
+def _key_patterns(
     progress: "Sequence[re.Pattern[str]] | Mapping[str, re.Pattern[str]]",
 ) -> "dict[str, re.Pattern[str]]":
     if isinstance(progress, Mapping):

@@ -12,28 +12,28 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from sentinel.core import hostlist
-from sentinel.core.clock import Instant, elapsed
+from sentinel.core.clock import Instant, get_elapsed_s
 from sentinel.core.errors import Invalid
 from sentinel.core.text import visible
 from sentinel.core.values import duration_text
 
-BATCH = 10  # step times
-KEPT = 256  # batches of the reference: 2560 step times
-ENOUGH = 20  # batches before anything is compared: 200 step times
-LEAST = 0.03  # of the step time: below it nothing is told
-MESSAGE = 0.10  # from which on it is a warning, not only shown
-ALLOWED = 0.015  # by which a batch may be slower for ever: half of LEAST
-USUAL = 2.0  # spreads of a batch that are noise, for however long: 95 % of Gauss
-FLOOR = 0.25  # of the sum, where nothing is noisy: eight batches of 5 %
-SPREADS = 10.0  # of a batch that the sum has to be, where it is noisy
-BATCHES = 8  # that have to be slow: moments of four were seen in runs that are well
-CLIP = 0.3  # most that one batch adds: an evaluation in it
-OTHER = 1.5  # times slower or faster from one job to the next: another configuration
-FORGOTTEN = 7 * 86400.0  # seconds after which slow is usual
-WITHIN = 20  # batches within which a slowdown has to be told: 200 step times
+BATCH_STEPS = 10  # step times
+MAX_KEPT_BATCHES = 256  # batches of the reference: 2560 step times
+MIN_KNOWN_BATCHES = 20  # batches before anything is compared: 200 step times
+MIN_SLOWDOWN_SHARE = 0.03  # of the step time: below it nothing is told
+WARNING_SHARE = 0.10  # from which on it is a warning, not only shown
+MIN_ALLOWED_SHARE = 0.015  # by which a batch may be slower for ever: half of LEAST
+NOISE_SPREADS = 2.0  # spreads of a batch that are noise, for however long: 95 % of Gauss
+MIN_SUM_LIMIT = 0.25  # of the sum, where nothing is noisy: eight batches of 5 %
+SUM_LIMIT_SPREADS = 10.0  # of a batch that the sum has to be, where it is noisy
+MIN_SLOW_BATCHES = 8  # that have to be slow: moments of four were seen in runs that are well
+MAX_BATCH_SHARE = 0.3  # most that one batch adds: an evaluation in it
+OTHER_CONFIG_FACTOR = 1.5  # times slower or faster from one job to the next: another configuration
+SLOWDOWN_MEMORY_S = 7 * 86400.0  # seconds after which slow is usual
+MAX_DETECT_BATCHES = 20  # batches within which a slowdown has to be told: 200 step times
 
 
-class Pace(Struct, frozen=True, kw_only=True):
+class StepTimeTrend(Struct, frozen=True, kw_only=True):
     """Step times of a training in seconds, from job to job.
 
     `batch`: not yet a whole one; `fast`: medians of the reference, `nodes`: Slurm's list of those where its last was
@@ -52,61 +52,73 @@ class Pace(Struct, frozen=True, kw_only=True):
     fresh: int = 0
 
     @property
-    def usual(self) -> float | None:
+    def usual_s(self) -> float | None:
         """Seconds a step; None while too few are known."""
-        return _median(self.fast) if len(self.fast) >= ENOUGH else None
+        return _compute_median(self.fast) if len(self.fast) >= MIN_KNOWN_BATCHES else None
 
     @property
-    def spread(self) -> float:
+    def spread_share(self) -> float:
         """Of a batch, as a share of the usual: of Gauss, 90 % lie within 1.645 of it. Not the
         median deviation, which would not see slow stretches that come and go."""
-        middle = _median(self.fast)
+        middle = _compute_median(self.fast)
         return (
             sorted(abs(one - middle) for one in self.fast)[-len(self.fast) // 10] / middle / 1.645
         )
 
     @property
-    def least(self) -> float:
+    def least_share(self) -> float:
         """The least slowdown that is told within 200 step times, as a share."""
-        return max(LEAST, self._allowed + self._limit / WITHIN)
+        return max(MIN_SLOWDOWN_SHARE, self._allowed_share + self._sum_limit / MAX_DETECT_BATCHES)
 
     @property
-    def share(self) -> float:
+    def slowdown_share(self) -> float:
         """By how much it is slower now, as a share of the usual; 0: it is not."""
-        return _median(self.slow[-WITHIN:]) / _median(self.fast) - 1 if self.told else 0.0
+        return (
+            _compute_median(self.slow[-MAX_DETECT_BATCHES:]) / _compute_median(self.fast) - 1
+            if self.told
+            else 0.0
+        )
 
     @property
-    def _allowed(self) -> float:
-        return max(ALLOWED, USUAL * self.spread)
+    def _allowed_share(self) -> float:
+        return max(MIN_ALLOWED_SHARE, NOISE_SPREADS * self.spread_share)
 
     @property
-    def _limit(self) -> float:
-        return max(FLOOR, SPREADS * self.spread)
+    def _sum_limit(self) -> float:
+        return max(MIN_SUM_LIMIT, SUM_LIMIT_SPREADS * self.spread_share)
 
 
-def words(pace: Pace, now: Instant, nodes: str) -> str:
+def describe_slowdown(pace: StepTimeTrend, now: Instant, nodes: str) -> str:
     """`step time 5.2% above its usual 4.01 s for 3h 10m; new since it was faster: node-7`; empty
     while it is not."""
     if not pace.told or pace.since is None:
         return ""
-    ago = duration_text(elapsed(pace.since, now))
-    told = f"step time {100 * pace.share:.1f}% above its usual {pace.usual:.3g} s for {ago}"
-    return f"{told}; {_new(nodes, pace.nodes)}"
+    ago = duration_text(get_elapsed_s(pace.since, now))
+    told = (
+        f"step time {100 * pace.slowdown_share:.1f}% above its usual {pace.usual_s:.3g} s for {ago}"
+    )
+    return f"{told}; {_describe_new_nodes(nodes, pace.nodes)}"
 
 
-def _new(now: str, before: str) -> str:
+def _describe_new_nodes(now: str, before: str) -> str:
     if not now:
         return "nothing is known of its nodes"
     try:
-        new = [name for name in hostlist.printed(now) if name not in hostlist.printed(before)]
+        new = [
+            name
+            for name in hostlist.expand_printed(now)
+            if name not in hostlist.expand_printed(before)
+        ]
     except Invalid:
         return "its nodes cannot be compared"
     if not new or not before:
         return "on the nodes on which it was faster"
-    return f"new since it was faster: {visible(hostlist.shown(new))}"
+    return f"new since it was faster: {visible(hostlist.fold_for_people(new))}"
 
 
-def noted(pace: Pace, seconds: Iterable[float], at: Instant, job: str, nodes: str) -> Pace:
+def add_step_times(
+    pace: StepTimeTrend, seconds: Iterable[float], at: Instant, job: str, nodes: str
+) -> StepTimeTrend:
     """After some more step times of this job."""
     if job != pace.job:
         pace = replace(pace, job=job, batch=(), fresh=0)
@@ -114,57 +126,65 @@ def noted(pace: Pace, seconds: Iterable[float], at: Instant, job: str, nodes: st
         if one <= 0:
             continue
         pace = replace(pace, batch=(*pace.batch, one))
-        if len(pace.batch) >= BATCH:
-            pace = _batch(
-                replace(pace, batch=(), fresh=pace.fresh + 1), _median(pace.batch), at, nodes
+        if len(pace.batch) >= BATCH_STEPS:
+            pace = _add_step_batch(
+                replace(pace, batch=(), fresh=pace.fresh + 1),
+                _compute_median(pace.batch),
+                at,
+                nodes,
             )
     return pace
 
 
-def _batch(pace: Pace, middle: float, at: Instant, nodes: str) -> Pace:
+def _add_step_batch(pace: StepTimeTrend, middle: float, at: Instant, nodes: str) -> StepTimeTrend:
     if pace.fresh == 1:
         return pace  # the first steps compile, fill caches, and prove nothing
-    if pace.usual is None:
+    if pace.usual_s is None:
         return replace(pace, fast=(*pace.fast, middle), nodes=nodes)
-    off = middle / pace.usual - 1
-    total = max(0.0, pace.total + min(off, CLIP) - pace._allowed)
-    if not total or (pace.told and _over(pace, middle)):
-        return _calm(pace, middle, nodes)
-    pace = replace(pace, total=total, slow=(*pace.slow, middle)[-KEPT:], since=pace.since or at)
-    if _another(pace):
+    off = middle / pace.usual_s - 1
+    total = max(0.0, pace.total + min(off, MAX_BATCH_SHARE) - pace._allowed_share)
+    if not total or (pace.told and _is_slowdown_over(pace, middle)):
+        return _end_slowdown(pace, middle, nodes)
+    pace = replace(
+        pace, total=total, slow=(*pace.slow, middle)[-MAX_KEPT_BATCHES:], since=pace.since or at
+    )
+    if _is_other_config(pace):
         return replace(
             pace, fast=pace.slow, slow=(), total=0.0, since=None, told=False, nodes=nodes
         )
     if pace.told:
-        old = pace.since is not None and elapsed(pace.since, at) > FORGOTTEN
+        old = pace.since is not None and get_elapsed_s(pace.since, at) > SLOWDOWN_MEMORY_S
         return replace(pace, fast=pace.slow, slow=(), total=0.0, told=False) if old else pace
-    return replace(pace, told=_sure(pace))
+    return replace(pace, told=_is_sure_slowdown(pace))
 
 
-def _calm(pace: Pace, middle: float, nodes: str) -> Pace:
+def _end_slowdown(pace: StepTimeTrend, middle: float, nodes: str) -> StepTimeTrend:
     """What came and went is part of how it goes, be it that it was told."""
-    fast = (*pace.fast, *pace.slow, middle)[-KEPT:]
+    fast = (*pace.fast, *pace.slow, middle)[-MAX_KEPT_BATCHES:]
     return replace(pace, fast=fast, slow=(), total=0.0, since=None, told=False, nodes=nodes)
 
 
-def _sure(pace: Pace) -> bool:
-    if pace.total < pace._limit or len(pace.slow) < BATCHES:
+def _is_sure_slowdown(pace: StepTimeTrend) -> bool:
+    if pace.total < pace._sum_limit or len(pace.slow) < MIN_SLOW_BATCHES:
         return False
-    usual = _median(pace.fast)
-    return min(_median(pace.slow), _median(pace.slow[-BATCHES:])) >= (1 + LEAST) * usual
+    usual = _compute_median(pace.fast)
+    return (
+        min(_compute_median(pace.slow), _compute_median(pace.slow[-MIN_SLOW_BATCHES:]))
+        >= (1 + MIN_SLOWDOWN_SHARE) * usual
+    )
 
 
-def _over(pace: Pace, middle: float) -> bool:
+def _is_slowdown_over(pace: StepTimeTrend, middle: float) -> bool:
     """Whether a slowdown has ended: the last three lie in the lower half of it."""
     lately = [*pace.slow[-2:], middle]
-    return _median(lately) < (1 + pace.share / 2) * _median(pace.fast)
+    return _compute_median(lately) < (1 + pace.slowdown_share / 2) * _compute_median(pace.fast)
 
 
-def _another(pace: Pace) -> bool:
+def _is_other_config(pace: StepTimeTrend) -> bool:
     """A job that from its beginning takes other times is another configuration."""
-    begun = pace.fresh - 1 <= len(pace.slow) and len(pace.slow) >= BATCHES
-    return begun and _median(pace.slow) > OTHER * _median(pace.fast)
+    begun = pace.fresh - 1 <= len(pace.slow) and len(pace.slow) >= MIN_SLOW_BATCHES
+    return begun and _compute_median(pace.slow) > OTHER_CONFIG_FACTOR * _compute_median(pace.fast)
 
 
-def _median(values: "tuple[float, ...] | list[float]") -> float:
+def _compute_median(values: "tuple[float, ...] | list[float]") -> float:
     return sorted(values)[len(values) // 2]

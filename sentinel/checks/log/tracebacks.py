@@ -11,22 +11,24 @@ from msgspec import Struct
 CHARACTERS, LINES = 2**14, 400
 """Of a text after a traceback's first line in which its end is looked for."""
 
-_MARK = re.compile(r"(?:\[[^\[\]\n]{1,40}\]:? ?|\([^()\n]{1,80}\) |\d{1,6}: )$")
-_EXCEPTION = re.compile(
+_MARK_PATTERN = re.compile(r"(?:\[[^\[\]\n]{1,40}\]:? ?|\([^()\n]{1,80}\) |\d{1,6}: )$")
+_EXCEPTION_PATTERN = re.compile(
     r"(?:(?:[A-Za-z_]\w{0,60}\.){1,12}(?:<locals>\.)?[A-Z_]\w{0,80}|[A-Z]\w{0,60}(?:Error|Exception|Exit|Interrupt|Failure|Timeout|Iteration)"
     r"|Exception|(?:socket|struct|zlib|binascii|shutil|select)\.\w{1,20})(?:\(\w{1,60}\))?(?::(?=\s|$)|\s*$)"
 )
-_OTHER = re.compile(r"(?!INFO|WARN|ERROR|DEBUG|FATAL)[A-Z]\w{0,60}(?::(?=\s|$)|$)")
+_OTHER_EXCEPTION_PATTERN = re.compile(
+    r"(?!INFO|WARN|ERROR|DEBUG|FATAL)[A-Z]\w{0,60}(?::(?=\s|$)|$)"
+)
 """An exception by a name of its own, which no word of the language tells: right below a frame only."""
 
-_NETWORK = re.compile(
+_NETWORK_PATTERN = re.compile(
     r"(?:[\w.]{0,80}\.)?(?:\w{0,40}Connection\w{0,20}Error|gaierror|timeout|HTTPError|HTTPStatusError|URLError|MaxRetryError"
     r"|ProtocolError|SSLError|\w{0,40}Timeout|RemoteDisconnected|\w{0,10}EngineDeadError|CommError|BrokenPipeError|TimeoutError)\b"
     r"|RuntimeError: (?:Connection (?:reset|refused|closed)|Broken pipe|Socket )"
 )
 """What a peer that is gone brings about, and what a service on the web does, which is tried again: a
 cause where nothing better is told."""
-_FOLLOWS = re.compile(
+_CONSEQUENCE_PATTERN = re.compile(
     r"(?:[\w.]{0,80}\.)?(?:ChildFailedError|Dist\w{1,20}Error|CalledProcessError|EOFError|KeyboardInterrupt|SystemExit"
     r"|Process\w{1,20}Exception|SignalException|Rendezvous\w{1,20}|(?:Ray)?Actor\w{1,20}Error|Ray\w{1,20}Error"
     r"|WorkerCrashedError|HorovodInternalError|RemoteError|CancelledError|Empty|AbortedError|FailedException)\b"
@@ -35,7 +37,7 @@ _FOLLOWS = re.compile(
 """What launchers and other processes raise because one of theirs has died."""
 
 
-class Ending(Struct, frozen=True):
+class TracebackEnd(Struct, frozen=True):
     """Where the exception of a traceback stands; `network`: a connection or a service failed."""
 
     start: int
@@ -43,7 +45,7 @@ class Ending(Struct, frozen=True):
     network: bool = False
 
 
-def ending(text: str, position: int) -> Ending | None:
+def find_traceback_end(text: str, position: int) -> TracebackEnd | None:
     """The exception of the traceback at this position; None where its end is not there yet, or where
     it is one that another process brought about.
 
@@ -52,35 +54,35 @@ def ending(text: str, position: int) -> Ending | None:
     """
     begin = text.rfind("\n", 0, position) + 1
     at = text.find("\n", position) + 1
-    if escaped := _escaped(text, position, at - 1 if at else len(text)):
+    if escaped := _find_escaped_end(text, position, at - 1 if at else len(text)):
         return escaped
-    mark = _mark(text[max(begin, position - 200) : position], text[at : at + 200])
-    found: Ending | None = None
+    mark = _find_line_mark(text[max(begin, position - 200) : position], text[at : at + 200])
+    found: TracebackEnd | None = None
     framed = said = False
     for _ in range(LINES if at else 0):
         end = text.find("\n", at)
         end = len(text) if end < 0 else end
-        rest = _behind(mark, text[at : min(end, at + 400)])
+        rest = _strip_line_mark(mark, text[at : min(end, at + 400)])
         if rest[:1] in (" ", "\t"):
             framed = framed or rest.lstrip().startswith("File ")
             said = said and not framed
         elif rest.strip() and said:
             return found
-        elif _EXCEPTION.match(rest) or (framed and _OTHER.match(rest)):
-            found, framed, said = _judged(rest, at, end), False, True
+        elif _EXCEPTION_PATTERN.match(rest) or (framed and _OTHER_EXCEPTION_PATTERN.match(rest)):
+            found, framed, said = _classify_exception(rest, at, end), False, True
         at = end + 1
         if at > min(len(text), position + CHARACTERS):
             break
     return found
 
 
-def _judged(said: str, start: int, end: int) -> Ending | None:
-    if _FOLLOWS.match(said):
+def _classify_exception(said: str, start: int, end: int) -> TracebackEnd | None:
+    if _CONSEQUENCE_PATTERN.match(said):
         return None
-    return Ending(start, end, network=_NETWORK.match(said) is not None)
+    return TracebackEnd(start, end, network=_NETWORK_PATTERN.match(said) is not None)
 
 
-def _escaped(text: str, position: int, end: int) -> Ending | None:
+def _find_escaped_end(text: str, position: int, end: int) -> TracebackEnd | None:
     """Within a string of JSON, whose ends of lines are written as two characters."""
     line = text[position : min(end, position + CHARACTERS)]
     at = len("Traceback (most recent call last):")
@@ -90,13 +92,13 @@ def _escaped(text: str, position: int, end: int) -> Ending | None:
     parts = line[: stop.start() if stop else len(line)].split("\\n")
     start = position
     for number, part in enumerate(parts):
-        if number and _EXCEPTION.match(part):
-            return _judged(part, start, start + len(part))
+        if number and _EXCEPTION_PATTERN.match(part):
+            return _classify_exception(part, start, start + len(part))
         start += len(part) + 2
     return None
 
 
-def _behind(mark: "re.Pattern[str] | str", line: str) -> str:
+def _strip_line_mark(mark: "re.Pattern[str] | str", line: str) -> str:
     """What stands on the line behind the mark; empty where it has none."""
     if isinstance(mark, str):
         before, _, rest = line.partition(mark) if mark else ("", "", line)
@@ -105,10 +107,10 @@ def _behind(mark: "re.Pattern[str] | str", line: str) -> str:
     return line[found.end() :] if found else ""
 
 
-def _mark(before: str, following: str) -> "re.Pattern[str] | str":
+def _find_line_mark(before: str, following: str) -> "re.Pattern[str] | str":
     """What stands before each line of it: a launcher's mark, or whatever a logger writes, in which
     the time may be another one."""
-    found, own = _MARK.search(before), before.strip()
+    found, own = _MARK_PATTERN.search(before), before.strip()
     if found and found[0].strip() in following:
         return found[0].strip()
     if own.endswith("+ Exception Group"):

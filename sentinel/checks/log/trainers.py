@@ -8,12 +8,17 @@ the batch that tells soonest that nothing moves.
 import re
 from collections.abc import Mapping
 
-from sentinel.checks.log.language_trainers import BAR, LANGUAGE, LAST, Trainer
+from sentinel.checks.log.language_trainers import (
+    BAR_REGEX,
+    FALLBACK_TRAINERS,
+    LANGUAGE_TRAINERS,
+    Trainer,
+)
 
-_LOST = r"[-+\d.naife]+"
+_LOSS_REGEX = r"[-+\d.naife]+"
 """A number, or one that is none."""
 
-OTHERS = (
+OTHER_TRAINERS = (
     Trainer(
         name="detectron2", source="detectron2/utils/events.py of facebookresearch/detectron2, CommonMetricPrinter",
         words=("total_loss: ",), numbers={"iter": r"\biter: (\d+) +total_loss: "},
@@ -34,7 +39,7 @@ OTHERS = (
     Trainer(
         name="Ultralytics YOLO", source="ultralytics/engine/trainer.py of ultralytics/ultralytics; train.py of"
         " ultralytics/yolov5", words=("G  ",),
-        numbers={"batch": rf"\d/\d+ +[\d.]+G +(?:{_LOST} +){{3,12}}\d+: +(?:{BAR}|\d+% [━╸─ ]+)(\d+)/\d+ "},
+        numbers={"batch": rf"\d/\d+ +[\d.]+G +(?:{_LOSS_REGEX} +){{3,12}}\d+: +(?:{BAR_REGEX}|\d+% [━╸─ ]+)(\d+)/\d+ "},
         done=r"\d epochs completed in [\d.]+ hours",
     ),
     Trainer(
@@ -114,7 +119,7 @@ OTHERS = (
     ),
     Trainer(
         name="VITS", source="train.py of jaywalnut310/vits", words=("Train Epoch: ",),
-        numbers={"step": rf"\bINFO\s+\[(?:{_LOST}, ){{2,9}}(\d+), [\d.e-]+\]"},
+        numbers={"step": rf"\bINFO\s+\[(?:{_LOSS_REGEX}, ){{2,9}}(\d+), [\d.e-]+\]"},
         needs=r"Train Epoch: \d+ \[\d+%\]",
     ),
     Trainer(
@@ -154,7 +159,7 @@ OTHERS = (
     ),
     Trainer(
         name="darknet", source="examples/detector.c of pjreddie/darknet", words=(" avg",),
-        numbers={"iteration": rf"^ *(\d+): {_LOST}, {_LOST} avg(?: loss)?, "},
+        numbers={"iteration": rf"^ *(\d+): {_LOSS_REGEX}, {_LOSS_REGEX} avg(?: loss)?, "},
     ),
     Trainer(
         name="BasicSR", source="basicsr/utils/logger.py of XPixelGroup/BasicSR", words=("][epoch:",),
@@ -166,7 +171,7 @@ OTHERS = (
     ),
     Trainer(
         name="kohya sd-scripts", source="train_network.py of kohya-ss/sd-scripts", words=("avr_loss=",),
-        numbers={"step": rf"steps: *{BAR}(\d+)/\d+ \[[^\n]{{0,80}}avr_loss="}, loss="avr_loss", covers=("accelerate",),
+        numbers={"step": rf"steps: *{BAR_REGEX}(\d+)/\d+ \[[^\n]{{0,80}}avr_loss="}, loss="avr_loss", covers=("accelerate",),
     ),
     Trainer(
         name="MiniMind", source="trainer/train_pretrain.py of jingyaogong/minimind", words=("Epoch:[",),
@@ -185,8 +190,8 @@ OTHERS = (
         name="OpenRLHF", source="openrlhf/trainer/ppo_trainer.py and sft_trainer.py of OpenRLHF/OpenRLHF",
         words=("Train epoch", "Train step of epoch", "Episode ["),
         numbers={
-            "episode": rf"Episode \[\d+/\d+\]: *{BAR}(\d+)/\d+ \[",
-            "step": rf"Train (?:epoch \[\d+/\d+\]|step of epoch \d+): *{BAR}(\d+)/\d+ \[",
+            "episode": rf"Episode \[\d+/\d+\]: *{BAR_REGEX}(\d+)/\d+ \[",
+            "step": rf"Train (?:epoch \[\d+/\d+\]|step of epoch \d+): *{BAR_REGEX}(\d+)/\d+ \[",
         },
     ),
     Trainer(
@@ -212,14 +217,14 @@ OTHERS = (
     ),
 )  # fmt: skip
 
-TRAINERS = (*LANGUAGE, *OTHERS, *LAST)
+TRAINERS = (*LANGUAGE_TRAINERS, *OTHER_TRAINERS, *FALLBACK_TRAINERS)
 
 
-DONE = re.compile("|".join(row.done for row in TRAINERS if row.done))
+DONE_PATTERN = re.compile("|".join(row.done for row in TRAINERS if row.done))
 """That a training has reached its end, in the words of any trainer."""
 
 
-def phases_of() -> Mapping[str, tuple[str, str]]:
+def list_trainer_phases() -> Mapping[str, tuple[str, str]]:
     """Every phase by its name: the patterns of all lines that begin it, and that end it."""
     begins: dict[str, dict[str, None]] = {}
     ends: dict[str, dict[str, None]] = {}

@@ -9,15 +9,21 @@ from collections.abc import Iterable, Mapping
 
 from msgspec import Struct, structs
 
-from sentinel.core.gpu_power import BUSY, COMPUTING, IDLE, WAITING, Gpu
+from sentinel.core.gpu_power import (
+    BUSY_PERCENT,
+    COMPUTING_POWER_PERCENT,
+    IDLE_PERCENT,
+    WAITING_POWER_PERCENT,
+    GpuLoad,
+)
 from sentinel.core.node_answers import Answer, Answered, Partial, TimedOut, Unreachable
 from sentinel.core.text import visible
 
-STILL = 0.02  # cores per process
-NAMED = 4  # nodes that are named before they are only counted
+STILL_CORES = 0.02  # cores per process
+MAX_NAMED_NODES = 4  # nodes that are named before they are only counted
 
 
-class Tasks(Struct, frozen=True):
+class NodeTasks(Struct, frozen=True):
     """The job's processes on a node: how many, in state D, cores used; `sure` that it saw all."""
 
     count: int
@@ -26,11 +32,11 @@ class Tasks(Struct, frozen=True):
     sure: bool
 
 
-class Node(Struct, frozen=True):
+class WitnessAnswer(Struct, frozen=True):
     """What a node answered; both empty where it could not tell."""
 
-    gpus: tuple[Gpu, ...] = ()
-    tasks: Tasks | None = None
+    gpus: tuple[GpuLoad, ...] = ()
+    tasks: NodeTasks | None = None
 
 
 class Testimony(Struct, frozen=True, kw_only=True):
@@ -47,39 +53,43 @@ class Testimony(Struct, frozen=True, kw_only=True):
     contradicts: bool = False
 
 
-def parsed(out: bytes, user: str) -> Node:
+def parse_witness_answer(out: bytes, user: str) -> WitnessAnswer:
     """A node's answer; lines that are not as they should be count nothing."""
-    gpus: list[Gpu] = []
+    gpus: list[GpuLoad] = []
     tasks, unsure = None, False
     for line in out.decode("ascii", "replace").splitlines():
         word, _, rest = line.partition(" ")
         if word == "gpu":
-            gpus += _gpu(rest.split(","))
+            gpus += _parse_gpu(rest.split(","))
         elif word == "tasks":
-            tasks = _tasks(rest.split(), user)
+            tasks = _parse_tasks(rest.split(), user)
         elif word in ("unmapped", "cut"):
             unsure = True
     # Whose processes there are is not known, or the search of them did not reach its end: nobody
     # can say that none is left.
     if tasks and unsure:
         tasks = structs.replace(tasks, sure=False)
-    return Node(tuple(gpus), tasks)
+    return WitnessAnswer(tuple(gpus), tasks)
 
 
-def heard(answers: Mapping[str, Answer], user: str, phase: bool) -> Testimony:
+def judge_witnesses(answers: Mapping[str, Answer], user: str, phase: bool) -> Testimony:
     """All nodes together. `phase`: a checkpoint or so runs, in which GPUs may wait."""
     nodes = {
-        name: parsed(answer.out, user)
+        name: parse_witness_answer(answer.out, user)
         for name, answer in answers.items()
         if isinstance(answer, Answered | Partial)
     }
     gpus = [gpu for node in nodes.values() for gpu in node.gpus]
-    said = [*_power(gpus, phase), *_still(nodes)]
-    gone, blocked, silent = _gone(nodes), _blocked(nodes), _silent(answers)
+    said = [*_judge_gpu_power(gpus, phase), *_judge_cpu_time(nodes)]
+    gone, blocked, silent = (
+        _list_empty_nodes(nodes),
+        _list_blocked_nodes(nodes),
+        _list_silent_nodes(answers),
+    )
     odd = [
-        *([f"no process of the job is left on {_names(gone)}"] if gone else []),
-        *([f"processes in state D on {_names(blocked)}"] if blocked else []),
-        *([f"{_names(silent)} does not answer"] if silent else []),
+        *([f"no process of the job is left on {_join_node_names(gone)}"] if gone else []),
+        *([f"processes in state D on {_join_node_names(blocked)}"] if blocked else []),
+        *([f"{_join_node_names(silent)} does not answer"] if silent else []),
     ]
     return Testimony(
         words="; ".join([*(words for words, _ in said), *odd]),
@@ -89,7 +99,7 @@ def heard(answers: Mapping[str, Answer], user: str, phase: bool) -> Testimony:
     )
 
 
-def together(first: Testimony, second: Testimony) -> Testimony:
+def merge_testimonies(first: Testimony, second: Testimony) -> Testimony:
     """Of two that disagree neither decides."""
     odds = (first.confirms or second.confirms) and (first.contradicts or second.contradicts)
     return Testimony(
@@ -101,61 +111,63 @@ def together(first: Testimony, second: Testimony) -> Testimony:
     )
 
 
-def _gpu(fields: list[str]) -> list[Gpu]:
-    numbers = [_number(field) for field in fields]
+def _parse_gpu(fields: list[str]) -> list[GpuLoad]:
+    numbers = [_parse_float(field) for field in fields]
     if len(numbers) != 3 or numbers[0] is None:
         return []
-    return [Gpu(numbers[0], numbers[1], numbers[2])]
+    return [GpuLoad(numbers[0], numbers[1], numbers[2])]
 
 
-def _tasks(words: list[str], user: str) -> Tasks | None:
+def _parse_tasks(words: list[str], user: str) -> NodeTasks | None:
     if len(words) != 10:
         return None
     uid, name, *rest = words
-    numbers = [_number(word) for word in rest]
+    numbers = [_parse_float(word) for word in rest]
     if any(number is None for number in numbers):
         return None
     count, blocked, ticks, _, still, later, pause, clock = (number or 0.0 for number in numbers)
     cores = max(0.0, later - ticks) / clock / pause if clock and pause else 0.0
-    return Tasks(int(count), int(min(blocked, still)), cores, uid == "0" or name == user)
+    return NodeTasks(int(count), int(min(blocked, still)), cores, uid == "0" or name == user)
 
 
-def _number(text: str) -> float | None:
+def _parse_float(text: str) -> float | None:
     try:
         return float(text.strip())
     except ValueError:
         return None
 
 
-def _power(gpus: list[Gpu], phase: bool) -> list[tuple[str, bool | None]]:
+def _judge_gpu_power(gpus: list[GpuLoad], phase: bool) -> list[tuple[str, bool | None]]:
     """Words, and whether they confirm (True), contradict (False) or neither."""
     if not gpus:
         return []
     busy = sum(gpu.busy for gpu in gpus) / len(gpus)
-    known = [gpu for gpu in gpus if gpu.power is not None]
-    if busy < BUSY or not known:
-        return [(f"GPUs {busy:.0f}% busy", None if phase or not busy < IDLE else True)]
+    known = [gpu for gpu in gpus if gpu.power_percent is not None]
+    if busy < BUSY_PERCENT or not known:
+        return [(f"GPUs {busy:.0f}% busy", None if phase or not busy < IDLE_PERCENT else True)]
     watts = sum(gpu.watts or 0 for gpu in known) / len(known)
     limit = sum(gpu.limit or 0 for gpu in known) / len(known)
     shown = f"GPUs {busy:.0f}% busy at {watts:.0f} of {limit:.0f} W"
-    if all((gpu.power or 0) >= COMPUTING for gpu in known):
+    if all((gpu.power_percent or 0) >= COMPUTING_POWER_PERCENT for gpu in known):
         return [(f"{shown}: they compute", None if phase else False)]
-    waiting = sum((gpu.power or 0) < WAITING for gpu in known) * 2 > len(known)
+    waiting = sum((gpu.power_percent or 0) < WAITING_POWER_PERCENT for gpu in known) * 2 > len(
+        known
+    )
     if waiting and not phase:
         return [(f"{shown}: they wait, and compute nothing", True)]
     return [(shown, None)]
 
 
-def _still(nodes: Mapping[str, Node]) -> list[tuple[str, bool | None]]:
+def _judge_cpu_time(nodes: Mapping[str, WitnessAnswer]) -> list[tuple[str, bool | None]]:
     tasks = [node.tasks for node in nodes.values() if node.tasks and node.tasks.count]
     if not tasks:
         return []
-    if all(one.cores <= STILL * one.count for one in tasks):
+    if all(one.cores <= STILL_CORES * one.count for one in tasks):
         return [("the processor time of its tasks stands still", True)]
     return [(f"its tasks use {sum(one.cores for one in tasks):.1f} cores", None)]
 
 
-def _gone(nodes: Mapping[str, Node]) -> list[str]:
+def _list_empty_nodes(nodes: Mapping[str, WitnessAnswer]) -> list[str]:
     """Only where it is sure, and others have some: a witness that sees nothing is blind."""
     empty = [
         n for n, node in nodes.items() if node.tasks and node.tasks.sure and not node.tasks.count
@@ -164,17 +176,21 @@ def _gone(nodes: Mapping[str, Node]) -> list[str]:
     return empty if others else []
 
 
-def _blocked(nodes: Mapping[str, Node]) -> list[str]:
+def _list_blocked_nodes(nodes: Mapping[str, WitnessAnswer]) -> list[str]:
     return [name for name, node in nodes.items() if node.tasks and node.tasks.blocked]
 
 
-def _silent(answers: Mapping[str, Answer]) -> list[str]:
+def _list_silent_nodes(answers: Mapping[str, Answer]) -> list[str]:
     silent = [name for name, a in answers.items() if isinstance(a, TimedOut | Unreachable)]
     reached = any(isinstance(answer, Answered) for answer in answers.values())
     return silent if reached else []
 
 
-def _names(names: Iterable[str]) -> str:
+def _join_node_names(names: Iterable[str]) -> str:
     several = [visible(name) for name in names]
-    more = f" and {len(several) - NAMED} more nodes" if len(several) > NAMED else ""
-    return ", ".join(several[:NAMED]) + more
+    more = (
+        f" and {len(several) - MAX_NAMED_NODES} more nodes"
+        if len(several) > MAX_NAMED_NODES
+        else ""
+    )
+    return ", ".join(several[:MAX_NAMED_NODES]) + more

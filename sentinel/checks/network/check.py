@@ -9,45 +9,51 @@ from typing import TYPE_CHECKING, ClassVar
 from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
-from sentinel.checks.network.driver_lines import troubles
+from sentinel.checks.network.driver_lines import find_driver_errors
 from sentinel.checks.network.judge import (
-    HOLD,
-    Link,
-    Past,
-    Problem,
-    beside,
-    customs,
-    look,
-    missing,
+    HOLD_S,
+    LinkPast,
+    LinkProblem,
+    NetworkLink,
+    find_usual_links,
+    find_usual_nvlink,
+    judge_link,
+    judge_missing_link,
 )
-from sentinel.checks.nodes_asked import ALL, ignored, judge_choice, looked, mended
-from sentinel.checks.trial import WEEK, Trial
+from sentinel.checks.nodes_asked import (
+    ALL,
+    find_mended,
+    is_ignored_part,
+    judge_choice,
+    look_at_nodes,
+)
+from sentinel.checks.trial import WEEK_S, SilentTrial
 from sentinel.core.clock import SECOND
 from sentinel.core.declared import Metric, Panel
-from sentinel.core.model import Finding, Report, Status, worst
-from sentinel.core.recall import recalled
+from sentinel.core.model import Finding, Report, Status, get_worst_status
+from sentinel.core.stored_memory import decode_memory
 from sentinel.core.text import shortened, visible
 from sentinel.core.values import Duration, Rate
-from sentinel.nodes.probe import Cursor, KernelLog, Network, NodeProbe, Unread, Wants
+from sentinel.nodes.probe import Cursor, KernelLog, Network, NodeProbe, ProbeRequest, Unread
 from sentinel.plugin import Check
 
 if TYPE_CHECKING:
     from sentinel.core.ports import Context
     from sentinel.nodes.probe import Port, Section
 
-PARTS: tuple[Section, ...] = ("infiniband", "network", "nvlink", "kernel")
-_RATE = re.compile(r"([0-9]+(?:\.[0-9]+)?) Gb/sec(?: \(([0-9]+)X)?")
-BARE = {"infiniband": ("missing",), "nvlink": ("missing", "failed")}
+PROBE_SECTIONS: tuple[Section, ...] = ("infiniband", "network", "nvlink", "kernel")
+_RATE_PATTERN = re.compile(r"([0-9]+(?:\.[0-9]+)?) Gb/sec(?: \(([0-9]+)X)?")
+OPTIONAL_SECTIONS = {"infiniband": ("missing",), "nvlink": ("missing", "failed")}
 """As what a part is unread that a node need not have."""
 
-MOST_LINKS = 256
+MAX_LINKS = 256
 """Of one node; a node with more of them shows virtual ones."""
 
 
-class NodePast(Struct, kw_only=True, omit_defaults=True):
+class NodeLinksPast(Struct, kw_only=True, omit_defaults=True):
     """What is kept of a node. `said`: what its drivers said last, by card, and when (epoch)."""
 
-    links: dict[str, Past] = {}
+    links: dict[str, LinkPast] = {}
     said: dict[str, tuple[float, Status, str]] = {}
     cursor: Cursor | None = None
 
@@ -55,9 +61,9 @@ class NodePast(Struct, kw_only=True, omit_defaults=True):
 class Memory(Struct, kw_only=True, omit_defaults=True):
     """Of all nodes; `bad`: the subjects seen as bad by the last run; `trial`: that of the whole check."""
 
-    nodes: dict[str, NodePast] = {}
+    nodes: dict[str, NodeLinksPast] = {}
     bad: list[str] = []
-    trial: Trial | None = None
+    trial: SilentTrial | None = None
 
 
 class NetworkCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -87,7 +93,7 @@ class NetworkCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True)
     ignore: list[str] = []
     settle: Duration = Duration(60)
     flaps: Rate = Rate("3 in 1h")
-    trial: Duration = Duration(WEEK)
+    trial: Duration = Duration(WEEK_S)
 
     def __post_init__(self) -> None:
         judge_choice(self.nodes, "")
@@ -104,76 +110,82 @@ class NetworkCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True)
     def run(self, ctx: Context) -> Report:
         """A finding for each node, and one for each link that is bad or was at the last run. Raises
         CannotTell where there is no way to nodes, or Slurm has to be asked and is blind."""
-        memory = recalled(ctx.memory, Memory) or Memory()
-        trial = memory.trial or Trial(began=None if ctx.one_shot or memory.nodes else ctx.now)
+        memory = decode_memory(ctx.memory, Memory) or Memory()
+        trial = memory.trial or SilentTrial(began=None if ctx.one_shot or memory.nodes else ctx.now)
         memory.trial = replace(trial, lasts=float(self.trial))
         cursors = {n: past.cursor for n, past in memory.nodes.items() if past.cursor}
-        wants = Wants(parts=PARTS, cursors=cursors)
-        asked, probes, findings = looked(self.nodes, ctx, lambda _: wants)
-        seen = {name: links(probe) for name, probe in probes.items()}
-        usual = customs(seen.values())
+        wants = ProbeRequest(parts=PROBE_SECTIONS, cursors=cursors)
+        asked, probes, findings = look_at_nodes(self.nodes, ctx, lambda _: wants)
+        seen = {name: list_links(probe) for name, probe in probes.items()}
+        usual = find_usual_links(seen.values())
         now = ctx.now.wall / SECOND
         for name, probe in probes.items():
-            past = memory.nodes.setdefault(name, NodePast())
-            findings += self._of_node(name, probe, seen[name], usual, past, now, memory.bad)
+            past = memory.nodes.setdefault(name, NodeLinksPast())
+            findings += self._judge_node_links(
+                name, probe, seen[name], usual, past, now, memory.bad
+            )
         if not self.nodes or self.nodes == ALL:
             stay = {*probes, *(f.subject for f in findings)}
             memory.nodes = {n: p for n, p in memory.nodes.items() if n in stay}
-        whole = [n for n, p in probes.items() if _whole(p)]
-        well, memory.bad = mended(memory.bad, findings, whole)
+        whole = [n for n, p in probes.items() if _is_fully_read(p)]
+        well, memory.bad = find_mended(memory.bad, findings, whole)
         findings += well
         return Report(
-            findings=tuple(memory.trial.hushed(findings, ctx.now)),
-            coverage=asked.coverage(whole),
+            findings=tuple(memory.trial.silence_findings(findings, ctx.now)),
+            coverage=asked.nodes_coverage(whole),
             memory={**to_builtins(memory), **asked.memory},
         )
 
-    def _of_node(
+    def _judge_node_links(
         self,
         node: str,
         probe: NodeProbe,
-        seen: Sequence[Link],
-        usual: Mapping[str, Link],
-        past: NodePast,
+        seen: Sequence[NetworkLink],
+        usual: Mapping[str, NetworkLink],
+        past: NodeLinksPast,
         now: float,
         told: Collection[str],
     ) -> Iterator[Finding]:
         boot = probe.identity.boot if not isinstance(probe.identity, Unread) else ""
-        said = _said(probe, past, now)
+        said = _collect_driver_errors(probe, past, now)
         up = 0
         there = set()
         notes: list[str] = []
-        siblings = beside(seen)
-        for link in seen[:MOST_LINKS]:
-            if ignored(self.ignore, node, link.name):
+        siblings = find_usual_nvlink(seen)
+        for link in seen[:MAX_LINKS]:
+            if is_ignored_part(self.ignore, node, link.name):
                 continue
             there.add(link.name)
-            before = past.links.get(link.name, Past())
+            before = past.links.get(link.name, LinkPast())
             custom = usual.get(link.name)
             if link.name.startswith("nvlink/"):
                 custom = custom if custom and custom.up else siblings
                 # a former version kept NVLinks without counters as up
                 before = before if before.counters or before.down else replace(before, up=False)
-            problems, note, kept = look(link, before, custom, now, boot, self.settle, self.flaps)
+            problems, note, kept = judge_link(
+                link, before, custom, now, boot, self.settle, self.flaps
+            )
             past.links[link.name] = kept
             problems += [(status, text) for _, status, text in said.pop(link.name, ())]
             up += link.up and kept.up
             if problems:
-                yield _finding(node, link.name, problems)
+                yield _make_link_finding(node, link.name, problems)
             elif note:
                 notes.append(f"{link.name} {note}")
-        if _whole(probe):
-            yield from self._gone(node, there, past, now, told)
+        if _is_fully_read(probe):
+            yield from self._judge_missing_links(node, there, past, now, told)
         for card, words in said.items():
-            if not ignored(self.ignore, node, card):
-                yield _finding(node, card, [(status, text) for _, status, text in words])
-        if (surplus := len(seen) - MOST_LINKS) > 0:
-            notes.insert(0, f"{surplus} links beyond the {MOST_LINKS} of a node not looked at")
-        whole = _whole(probe) and surplus <= 0
-        yield _node(node, probe, up, sum(p.up for p in past.links.values()), notes, whole=whole)
+            if not is_ignored_part(self.ignore, node, card):
+                yield _make_link_finding(node, card, [(status, text) for _, status, text in words])
+        if (surplus := len(seen) - MAX_LINKS) > 0:
+            notes.insert(0, f"{surplus} links beyond the {MAX_LINKS} of a node not looked at")
+        whole = _is_fully_read(probe) and surplus <= 0
+        yield _make_node_finding(
+            node, probe, up, sum(p.up for p in past.links.values()), notes, whole=whole
+        )
 
-    def _gone(
-        self, node: str, there: set[str], past: NodePast, now: float, told: Collection[str]
+    def _judge_missing_links(
+        self, node: str, there: set[str], past: NodeLinksPast, now: float, told: Collection[str]
     ) -> Iterator[Finding]:
         for name in [n for n in past.links if n not in there]:
             if name.startswith("nvlink/"):
@@ -181,30 +193,32 @@ class NetworkCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True)
                 continue
             problem, kept = (
                 (None, None)
-                if ignored(self.ignore, node, name)
-                else missing(past.links[name], now, told=f"{node}/{name}" in told)
+                if is_ignored_part(self.ignore, node, name)
+                else judge_missing_link(past.links[name], now, told=f"{node}/{name}" in told)
             )
             if kept is None:
                 del past.links[name]
             if problem:
-                yield _finding(node, name, [problem])
+                yield _make_link_finding(node, name, [problem])
 
 
-def links(probe: NodeProbe) -> list[Link]:
+def list_links(probe: NodeProbe) -> list[NetworkLink]:
     """Ports, interfaces, NVLinks and PCIe links of a node, by what could be read."""
     found = (
-        [_port(port) for port in probe.infiniband] if isinstance(probe.infiniband, tuple) else []
+        [_make_port_link(port) for port in probe.infiniband]
+        if isinstance(probe.infiniband, tuple)
+        else []
     )
     if isinstance(probe.network, Network):
         for one in probe.network.interfaces:
             rate = one.speed / 1000 if one.speed else None
             found.append(
-                Link(name=one.name, up=one.up, rate=rate, lanes=None, counters=one.counters)
+                NetworkLink(name=one.name, up=one.up, rate=rate, lanes=None, counters=one.counters)
             )
-            found += [Link(name=f"{one.name}/{slave}") for slave in one.slaves]
+            found += [NetworkLink(name=f"{one.name}/{slave}") for slave in one.slaves]
         for pci in probe.network.pci:
             found.append(
-                Link(
+                NetworkLink(
                     name=f"pcie/{pci.name or pci.address}",
                     # A GPU at rest lowers the generation of its link, never its width.
                     rate=None if pci.gpu else pci.speed,
@@ -216,14 +230,16 @@ def links(probe: NodeProbe) -> list[Link]:
         for gpu, counters in probe.nvlink.items():
             state = "" if counters else "all links are inactive"
             found.append(
-                Link(name=f"nvlink/gpu{gpu}", up=bool(counters), state=state, counters=counters)
+                NetworkLink(
+                    name=f"nvlink/gpu{gpu}", up=bool(counters), state=state, counters=counters
+                )
             )
     return found
 
 
-def _port(port: Port) -> Link:
-    rate = _RATE.match(port.rate)
-    return Link(
+def _make_port_link(port: Port) -> NetworkLink:
+    rate = _RATE_PATTERN.match(port.rate)
+    return NetworkLink(
         name=f"{port.device}/{port.port}",
         up=port.state == "ACTIVE",
         state=", ".join(filter(None, [port.state, port.phys_state])),
@@ -233,39 +249,39 @@ def _port(port: Port) -> Link:
     )
 
 
-def _said(
-    probe: NodeProbe, past: NodePast, now: float
+def _collect_driver_errors(
+    probe: NodeProbe, past: NodeLinksPast, now: float
 ) -> dict[str, list[tuple[float, Status, str]]]:
     """What drivers said, by the PCIe link of the card: the worst of the last while. A first look
     goes no further back than what was said stays told."""
     if isinstance(probe.kernel, KernelLog):
         up = 0.0 if isinstance(probe.identity, Unread) else probe.identity.uptime
-        since = -1.0 if past.cursor is not None else up - HOLD
-        for card, status, text in troubles(k for k in probe.kernel.lines if k.at > since):
-            name = _named(probe, card)
+        since = -1.0 if past.cursor is not None else up - HOLD_S
+        for card, status, text in find_driver_errors(k for k in probe.kernel.lines if k.at > since):
+            name = _name_pcie_link(probe, card)
             known = past.said.get(name)
-            if known is None or known[1].rank <= status.rank or now - known[0] >= HOLD:
+            if known is None or known[1].rank <= status.rank or now - known[0] >= HOLD_S:
                 past.said[name] = now, status, text
         past.cursor = probe.kernel.cursor
-    past.said = {n: s for n, s in past.said.items() if now - s[0] < HOLD}
+    past.said = {n: s for n, s in past.said.items() if now - s[0] < HOLD_S}
     return {name: [said] for name, said in past.said.items()}
 
 
-def _named(probe: NodeProbe, address: str) -> str:
+def _name_pcie_link(probe: NodeProbe, address: str) -> str:
     pci = probe.network.pci if isinstance(probe.network, Network) else ()
     name = next((p.name for p in pci if p.address == address and p.name), address)
     return f"pcie/{name}"
 
 
-def _whole(probe: NodeProbe) -> bool:
+def _is_fully_read(probe: NodeProbe) -> bool:
     """Everything that was asked for was read; a node without InfiniBand has none to read, and
     nvidia-smi complains in words of its own where GPUs have no NVLink."""
-    parts = {name: part for name, part in probe.unread.items() if name in PARTS}
-    return all(part.kind in BARE.get(name, ()) for name, part in parts.items())
+    parts = {name: part for name, part in probe.unread_parts.items() if name in PROBE_SECTIONS}
+    return all(part.kind in OPTIONAL_SECTIONS.get(name, ()) for name, part in parts.items())
 
 
-def _finding(node: str, name: str, problems: list[Problem]) -> Finding:
-    status = worst(status for status, _ in problems)
+def _make_link_finding(node: str, name: str, problems: list[LinkProblem]) -> Finding:
+    status = get_worst_status(status for status, _ in problems)
     texts = [text for _, text in sorted(problems, key=lambda p: -p[0].rank)]
     device = name.rpartition("/")[2] if name.startswith("pcie/") else name.partition("/")[0]
     look_at = f"ibstat {device}" if "/" in name and not name.startswith("pcie/") else ""
@@ -285,17 +301,23 @@ def _finding(node: str, name: str, problems: list[Problem]) -> Finding:
     )
 
 
-def _node(
+def _make_node_finding(
     node: str, probe: NodeProbe, up: int, meant: int, notes: Sequence[str], *, whole: bool
 ) -> Finding:
     parts = [f"{up} of {meant} links up", *notes[:3]]
     if isinstance(probe.nvlink, Unread) and probe.nvlink.kind == "failed":
         parts.append(f"nvlink not read: {probe.nvlink.why}")
-    blind = [f"{n} not read ({p.kind}): {p.why}" for n, p in probe.unread.items() if n in PARTS]
+    blind = [
+        f"{n} not read ({p.kind}): {p.why}"
+        for n, p in probe.unread_parts.items()
+        if n in PROBE_SECTIONS
+    ]
     return Finding(
         subject=node,
         status=Status.OK if whole else Status.UNKNOWN,
-        summary=visible(shortened("; ".join(parts if _whole(probe) else [*blind, *parts]), 400)),
+        summary=visible(
+            shortened("; ".join(parts if _is_fully_read(probe) else [*blind, *parts]), 400)
+        ),
         values={"links": meant, "links_up": up},
         labels={"node": node},
     )

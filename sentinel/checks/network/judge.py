@@ -13,16 +13,16 @@ from msgspec.structs import replace
 from sentinel.core.model import Status
 from sentinel.core.values import Rate, duration_text
 
-Problem = tuple[Status, str]
+LinkProblem = tuple[Status, str]
 
 MINUTE, HOUR = 60.0, 3600.0
-HOLD = HOUR
+HOLD_S = HOUR
 """Seconds that a problem of a counter stays told after its last rise: errors come in bursts."""
 
-LOOKS = 2
+BAD_LOOKS = 2
 """Looks in a row over a limit before a rising counter is told."""
 
-RATES: Mapping[str, float] = {
+MAX_RATES_PER_S: Mapping[str, float] = {
     "symbol_error": 10,
     "port_rcv_errors": 10,
     "rx_crc_errors": 10,
@@ -60,18 +60,18 @@ at rates of 100+ per second", each replay and recovery counts. Those after them 
 (Blackwell; all are 0 on a healthy B300 with driver 595), each with the limit of the InfiniBand counter of
 that meaning (dcgm_gpu_hardware_limits.h and MonitorNVLink4Fields of github.com/NVIDIA/DCGM)."""
 
-FLAPS: Mapping[str, int] = {"link_downed": 1, "carrier_changes": 2}
+LINK_LOSS_COUNTERS: Mapping[str, int] = {"link_downed": 1, "carrier_changes": 2}
 """Counters of lost links, and by how much one loss and return raises each
 (sysfs-class-infiniband, sysfs-class-net)."""
 
 PEERS, MOST = 4, 0.75
 """Nodes with a link of that name, and the share of them that makes a custom."""
 
-GONE = 7 * 24 * HOUR
+FORGOTTEN_AFTER_S = 7 * 24 * HOUR
 """Seconds after which a link that is not there any more is forgotten: it was taken out."""
 
 
-class Link(Struct, frozen=True, kw_only=True):
+class NetworkLink(Struct, frozen=True, kw_only=True):
     """A port, interface or PCIe link as it was just seen. `rate` in Gb/s (PCIe: GT/s), `lanes` its
     width; None where they are not told. A PCIe link has no state of its own: it is up."""
 
@@ -83,7 +83,7 @@ class Link(Struct, frozen=True, kw_only=True):
     counters: Mapping[str, int] = {}
 
 
-class Past(Struct, kw_only=True, omit_defaults=True):
+class LinkPast(Struct, kw_only=True, omit_defaults=True):
     """What is kept of a link; moments in epoch seconds.
 
     `up`: it was seen up at all. `rate`, `lanes`: the best seen. `down`, `gone`: since when.
@@ -104,68 +104,82 @@ class Past(Struct, kw_only=True, omit_defaults=True):
     told: dict[str, tuple[float, str]] = {}
 
 
-def customs(nodes: Iterable[Iterable[Link]]) -> Mapping[str, Link]:
+def find_usual_links(nodes: Iterable[Iterable[NetworkLink]]) -> Mapping[str, NetworkLink]:
     """By the name of a link: the rate, width and state that most nodes with such a link have."""
-    seen: dict[str, list[Link]] = {}
+    seen: dict[str, list[NetworkLink]] = {}
     for links in nodes:
         for link in links:
             seen.setdefault(link.name, []).append(link)
-    return {name: _custom(name, links) for name, links in seen.items() if len(links) >= PEERS}
+    return {
+        name: _make_usual_link(name, links) for name, links in seen.items() if len(links) >= PEERS
+    }
 
 
-def beside(links: Iterable[Link]) -> Link | None:
+def find_usual_nvlink(links: Iterable[NetworkLink]) -> NetworkLink | None:
     """What most GPUs of one node have as NVLinks: those of one GPU may all be inactive from its
     first look on, whatever other nodes have."""
     ones = [link for link in links if link.name.startswith("nvlink/")]
     if len(ones) < PEERS:
         return None
-    return replace(_custom("nvlink", ones), state="most other GPUs of this node have theirs")
+    return replace(
+        _make_usual_link("nvlink", ones), state="most other GPUs of this node have theirs"
+    )
 
 
-def _custom(name: str, links: list[Link]) -> Link:
+def _make_usual_link(name: str, links: list[NetworkLink]) -> NetworkLink:
     most = MOST * len(links)
 
-    def usual(values: Iterable[float | None]) -> float | None:
+    def find_usual_value(values: Iterable[float | None]) -> float | None:
         value, count = Counter(values).most_common(1)[0]
         return value if count >= most else None
 
-    lanes = usual(link.lanes for link in links)
-    return Link(
+    lanes = find_usual_value(link.lanes for link in links)
+    return NetworkLink(
         name=name,
         up=sum(link.up for link in links) >= most,
-        rate=usual(link.rate for link in links),
+        rate=find_usual_value(link.rate for link in links),
         lanes=int(lanes) if lanes else None,
     )
 
 
-def look(
-    link: Link, past: Past, custom: Link | None, now: float, boot: str, settle: float, flaps: Rate
-) -> tuple[list[Problem], str, Past]:
+def judge_link(
+    link: NetworkLink,
+    past: LinkPast,
+    custom: NetworkLink | None,
+    now: float,
+    boot: str,
+    settle: float,
+    flaps: Rate,
+) -> tuple[list[LinkProblem], str, LinkPast]:
     """Problems of a link, what else is worth a word, and what is kept of it.
 
     `settle`: seconds that a link may be down before it is told.
     """
-    kept = Past(
+    kept = LinkPast(
         at=now,
         boot=boot,
         up=past.up or link.up,
         rate=max(past.rate, link.rate or 0),
         lanes=max(past.lanes, link.lanes or 0),
-        counters={n: v for n, v in link.counters.items() if n in RATES or n in FLAPS},
+        counters={
+            n: v
+            for n, v in link.counters.items()
+            if n in MAX_RATES_PER_S or n in LINK_LOSS_COUNTERS
+        },
     )
     kept.flaps = [f for f in past.flaps if now - f < flaps.window]
-    kept.flaps += _lost(link, past, now, boot)
-    kept.over, kept.told = _counted(link, past, now, boot)
-    problems: list[Problem] = []
+    kept.flaps += _list_counted_losses(link, past, now, boot)
+    kept.over, kept.told = _judge_counters(link, past, now, boot)
+    problems: list[LinkProblem] = []
     note = ""
     if not link.up:
         kept.down = past.down or now
-        told = _down(link, past, custom, now - kept.down, settle)
+        told = _judge_down_link(link, past, custom, now - kept.down, settle)
         problems += told
         if past.up and not told:
-            note = f"{_state(link)} for {duration_text(now - kept.down)}; told after {duration_text(settle)}"
+            note = f"{_describe_down_state(link)} for {duration_text(now - kept.down)}; told after {duration_text(settle)}"
     else:
-        problems += _slow(link, past, custom)
+        problems += _find_slow_problems(link, past, custom)
         problems += ((Status.WARNING, text) for _, text in kept.told.values())
     if len(kept.flaps) >= flaps.times:
         problems.append((Status.WARNING, f"lost its link {len(kept.flaps)} times ({flaps})"))
@@ -175,34 +189,38 @@ def look(
     return problems, note, kept
 
 
-def missing(past: Past, now: float, *, told: bool) -> tuple[Problem | None, Past | None]:
+def judge_missing_link(
+    past: LinkPast, now: float, *, told: bool
+) -> tuple[LinkProblem | None, LinkPast | None]:
     """A link that was there and is not now: told from its second look on, and at once where it was
     down before or was `told` already, since to be gone is not to be well; forgotten in the end."""
     past.gone = past.gone or now
-    if now - past.gone > GONE or not past.up:
+    if now - past.gone > FORGOTTEN_AFTER_S or not past.up:
         return None, None
     if now == past.gone and not (told or past.down):
         return None, past
     return (Status.CRITICAL, f"is not there any more, for {duration_text(now - past.gone)}"), past
 
 
-def _state(link: Link) -> str:
+def _describe_down_state(link: NetworkLink) -> str:
     return f"down ({link.state})" if link.state else "down"
 
 
-def _down(
-    link: Link, past: Past, custom: Link | None, since: float, settle: float
-) -> list[Problem]:
+def _judge_down_link(
+    link: NetworkLink, past: LinkPast, custom: NetworkLink | None, since: float, settle: float
+) -> list[LinkProblem]:
     if past.up:
-        text = f"{_state(link)} for {duration_text(since)}"
+        text = f"{_describe_down_state(link)} for {duration_text(since)}"
         return [(Status.CRITICAL, text)] if past.down and since >= settle else []
     if custom is not None and custom.up:
         others = custom.state or "on most other nodes it is up"
-        return [(Status.WARNING, f"{_state(link)}; {others}")]
+        return [(Status.WARNING, f"{_describe_down_state(link)}; {others}")]
     return []  # never seen up, here or elsewhere: not in use
 
 
-def _slow(link: Link, past: Past, custom: Link | None) -> Iterator[Problem]:
+def _find_slow_problems(
+    link: NetworkLink, past: LinkPast, custom: NetworkLink | None
+) -> Iterator[LinkProblem]:
     """Against its own best, else against what most nodes have."""
     unit = " GT/s" if link.name.startswith("pcie/") else " Gb/s"
     for what, is_now, best, usual, of in (
@@ -220,7 +238,7 @@ def _slow(link: Link, past: Past, custom: Link | None) -> Iterator[Problem]:
         return
 
 
-def _rises(link: Link, past: Past, boot: str) -> Iterator[tuple[str, int]]:
+def _iterate_rises(link: NetworkLink, past: LinkPast, boot: str) -> Iterator[tuple[str, int]]:
     """Counters begin anew with a boot, and with a reset or a wrap: then nothing is known."""
     if past.boot == boot:
         for name, value in link.counters.items():
@@ -229,23 +247,23 @@ def _rises(link: Link, past: Past, boot: str) -> Iterator[tuple[str, int]]:
                 yield name, value - before
 
 
-def _lost(link: Link, past: Past, now: float, boot: str) -> list[float]:
+def _list_counted_losses(link: NetworkLink, past: LinkPast, now: float, boot: str) -> list[float]:
     """One for each loss that only the counters saw; a link that is down now is one such."""
-    rises = dict(_rises(link, past, boot))
-    lost = max((rises.get(name, 0) // per for name, per in FLAPS.items()), default=0)
+    rises = dict(_iterate_rises(link, past, boot))
+    lost = max((rises.get(name, 0) // per for name, per in LINK_LOSS_COUNTERS.items()), default=0)
     return [now] * min(lost, 100)
 
 
-def _counted(
-    link: Link, past: Past, now: float, boot: str
+def _judge_counters(
+    link: NetworkLink, past: LinkPast, now: float, boot: str
 ) -> tuple[dict[str, int], dict[str, tuple[float, str]]]:
     over: dict[str, int] = {}
-    told = {n: t for n, t in past.told.items() if now - t[0] < HOLD}
+    told = {n: t for n, t in past.told.items() if now - t[0] < HOLD_S}
     seconds = now - past.at
-    for name, rise in _rises(link, past, boot):
-        if name not in RATES or seconds <= 0 or rise / seconds <= RATES[name]:
+    for name, rise in _iterate_rises(link, past, boot):
+        if name not in MAX_RATES_PER_S or seconds <= 0 or rise / seconds <= MAX_RATES_PER_S[name]:
             continue
         over[name] = past.over.get(name, 0) + 1
-        if over[name] >= LOOKS or name in told:
+        if over[name] >= BAD_LOOKS or name in told:
             told[name] = now, f"{name} +{rise} in {duration_text(seconds)}"
     return over, told

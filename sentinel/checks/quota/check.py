@@ -4,12 +4,12 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import ClassVar, Literal
 
-from sentinel.checks.filesystems.forecast import Wishes as Future
+from sentinel.checks.filesystems.forecast import ForecastSettings as Future
 from sentinel.checks.filesystems.forecast import judge_headroom
-from sentinel.checks.filesystems.limits import DOWNWARDS, UPWARDS, Limits, refuse_relative
-from sentinel.checks.filesystems.report import deadline_of, report
+from sentinel.checks.filesystems.limits import DOWNWARDS, UPWARDS, SpaceLimits, refuse_relative
+from sentinel.checks.filesystems.report import deadline_of, report_questions
 from sentinel.checks.quota.judge import GRACE
-from sentinel.checks.quota.questions import QuotaQuestions, Wishes
+from sentinel.checks.quota.questions import QuotaQuestions, QuotaWanted
 from sentinel.core.declared import FILESYSTEM, Panel
 from sentinel.core.errors import Invalid
 from sentinel.core.model import Report
@@ -27,7 +27,7 @@ Tool = Literal[
 KINDS = ("user", "group", "project", "fileset", "dataset", "directory", "qgroup")
 
 
-class Crit(Limits, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class QuotaCriticalLimits(SpaceLimits, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Bad by any of these.
 
     used: Bad when so much of the quota is used.
@@ -40,7 +40,7 @@ class Crit(Limits, frozen=True, kw_only=True, forbid_unknown_fields=True):
     grace: Duration | None = None
 
 
-class Settings(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class QuotaSettings(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What `QuotaCheck` explains, and what of it goes together."""
 
     paths: list[FilePath]
@@ -48,8 +48,8 @@ class Settings(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     quotas: list[str] = []
     command: list[str] = []
     pattern: re.Pattern[str] | None = None
-    warn: Limits = Limits()
-    crit: Crit = Crit()
+    warn: SpaceLimits = SpaceLimits()
+    crit: QuotaCriticalLimits = QuotaCriticalLimits()
     headroom: str = ""
     lag: Duration = Duration(0)
 
@@ -103,7 +103,7 @@ def _judge_quotas(quotas: Sequence[str]) -> None:
             )
 
 
-class QuotaCheck(Settings, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class QuotaCheck(QuotaSettings, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Quotas, with their grace, and storage targets; how the file system itself is, `fs` tells.
 
     paths: Absolute paths on the file systems that are asked about.
@@ -130,7 +130,7 @@ class QuotaCheck(Settings, frozen=True, kw_only=True, forbid_unknown_fields=True
     def run(self, ctx: Context) -> Report:
         """A finding per quota and for a file system's targets; unknown where one cannot be
         asked. Raises CannotTell without a mount table."""
-        wishes = Wishes(
+        wishes = QuotaWanted(
             measure="command" if self.command else {"auto": "quota"}.get(self.tool, self.tool),
             quotas=self.quotas,
             command=self.command,
@@ -140,4 +140,4 @@ class QuotaCheck(Settings, frozen=True, kw_only=True, forbid_unknown_fields=True
             grace=GRACE if self.crit.grace is None else self.crit.grace,
         )
         future = Future(warn=self.warn, crit=self.crit, headroom=self.headroom, lag=self.lag)
-        return report(QuotaQuestions(wishes, ctx, deadline_of(ctx)), self.paths, future)
+        return report_questions(QuotaQuestions(wishes, ctx, deadline_of(ctx)), self.paths, future)

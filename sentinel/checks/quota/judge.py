@@ -6,12 +6,18 @@ from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
 
-from sentinel.checks.filesystems.limits import Limits, Usage, judge
-from sentinel.checks.quota.tools.quota import Amount, Quota, Target, fullest, median_percent
-from sentinel.core.forecast.words import moment
-from sentinel.core.model import Finding, Status, Value, worst
+from sentinel.checks.filesystems.limits import FileSystemUsage, SpaceLimits, judge_usage
+from sentinel.checks.quota.tools.quota import (
+    QuotaAmount,
+    QuotaRow,
+    StorageTarget,
+    fullest_target,
+    median_percent,
+)
+from sentinel.core.forecast.words import format_moment
+from sentinel.core.model import Finding, Status, Value, get_worst_status
 from sentinel.core.text import visible
-from sentinel.core.values import duration_text, percent_text, size_text
+from sentinel.core.values import duration_text, format_percent, size_text
 
 Problem = tuple[Status, str]
 GRACE = 86_400.0
@@ -21,92 +27,106 @@ _KINDS = {"data": "storage", "metadata": "metadata"}
 
 
 def quota_finding(
-    path: str, quota: Quota, warn: Limits, crit: Limits, now: float, grace: float = GRACE
+    path: str,
+    quota: QuotaRow,
+    warn: SpaceLimits,
+    crit: SpaceLimits,
+    now: float,
+    grace: float = GRACE,
 ) -> Finding:
     """What a quota says by the limits of the check; `now` in s UTC, `grace` in seconds."""
     if quota.share is None:
-        problems = _space(quota.space, quota.entries, warn, crit)
+        problems = _space_problems(quota.space, quota.entries, warn, crit)
     else:
-        problems = _share(quota.share, warn, crit)
-    problems += _soft(quota.space, "", grace, now, size_text)
+        problems = _share_problems(quota.share, warn, crit)
+    problems += _soft_problems(quota.space, "", grace, now, size_text)
     if quota.entries:
-        problems += _soft(quota.entries, " of files", grace, now, str)
-    status = worst(status for status, _ in problems)
+        problems += _soft_problems(quota.entries, " of files", grace, now, str)
+    status = get_worst_status(status for status, _ in problems)
     told = [text for degree, text in problems if degree is not Status.OK] or [problems[0][1]]
     return Finding(
-        subject=visible(f"{path} {quota.title}"),
+        subject=visible(f"{path} {quota.row_title}"),
         status=status,
         summary="; ".join(told),
-        values=_values(quota),
+        values=_quota_values(quota),
     )
 
 
-def targets_finding(path: str, targets: Sequence[Target], warn: Limits, crit: Limits) -> Finding:
+def targets_finding(
+    path: str, targets: Sequence[StorageTarget], warn: SpaceLimits, crit: SpaceLimits
+) -> Finding:
     """The fullest storage and metadata target decide: a file that lies there can grow no more."""
-    problems = [p for kind in _KINDS for p in _fullest(targets, kind, warn, crit)]
+    problems = [p for kind in _KINDS for p in _fullest_problems(targets, kind, warn, crit)]
     away = [t for t in targets if t.trouble]
     if away:
         names = ", ".join(visible(t.name) for t in away[:5])
         reason = visible(away[0].trouble)
         problems.append((Status.WARNING, f"{len(away)} in trouble: {names} ({reason})"))
     bad = [text for status, text in problems if status is not Status.OK]
-    status = worst(status for status, _ in problems)
+    status = get_worst_status(status for status, _ in problems)
     return Finding(
         subject=visible(f"{path} targets"),
         status=status if problems else Status.UNKNOWN,
         summary="; ".join(bad) or "; ".join(t for _, t in problems) or "names no target",
         values=_target_values(targets),
-        details=_table(targets) if status.bad else "",
+        details=_targets_table(targets) if status.bad else "",
     )
 
 
-def as_usage(quota: Quota) -> Usage:
+def quota_as_usage(quota: QuotaRow) -> FileSystemUsage:
     """A quota as a file system of its own, as large as it may become."""
-    space, entries = quota.space, quota.entries or Amount(used=0)
-    return Usage(
-        size=space.limit,
+    space, entries = quota.space, quota.entries or QuotaAmount(used=0)
+    return FileSystemUsage(
+        size=space.hard_end,
         used=space.used,
-        free=max(0, space.limit - space.used) if space.limit else 0,
-        inodes=entries.limit,
-        inodes_free=max(0, entries.limit - entries.used) if entries.limit else 0,
+        free=max(0, space.hard_end - space.used) if space.hard_end else 0,
+        inodes=entries.hard_end,
+        inodes_free=max(0, entries.hard_end - entries.used) if entries.hard_end else 0,
         type="quota",
     )
 
 
-def _space(space: Amount, entries: Amount | None, warn: Limits, crit: Limits) -> list[Problem]:
+def _space_problems(
+    space: QuotaAmount, entries: QuotaAmount | None, warn: SpaceLimits, crit: SpaceLimits
+) -> list[Problem]:
     """Shares are of the hard limit, or the soft one where there is no other."""
-    usage = as_usage(Quota(kind="", name="", space=space, entries=entries))
-    if space.limit:
-        return [judge(usage, warn, crit)]
-    return [(Status.OK, f"{size_text(space.used)} used, no limit"), *_files(usage, warn, crit)]
+    usage = quota_as_usage(QuotaRow(kind="", name="", space=space, entries=entries))
+    if space.hard_end:
+        return [judge_usage(usage, warn, crit)]
+    return [
+        (Status.OK, f"{size_text(space.used)} used, no limit"),
+        *_files_problems(usage, warn, crit),
+    ]
 
 
-def _share(share: float, warn: Limits, crit: Limits) -> list[Problem]:
+def _share_problems(share: float, warn: SpaceLimits, crit: SpaceLimits) -> list[Problem]:
     """Where the tool tells a percentage and no bytes."""
-    text = f"{percent_text(share)} used"
+    text = f"{format_percent(share)} used"
     if warn.free is not None or crit.free is not None:
         blind = (Status.UNKNOWN, "the tool tells no bytes, so `free` cannot be judged")
-        return [*_share(share, replace(warn, free=None), replace(crit, free=None)), blind]
+        return [*_share_problems(share, replace(warn, free=None), replace(crit, free=None)), blind]
     for status, limits in ((Status.CRITICAL, crit), (Status.WARNING, warn)):
         if limits.used is not None and share >= limits.used:
             return [(status, f"{text} ({status.value} from {limits.used})")]
     return [(Status.OK, text)]
 
 
-def _files(usage: Usage, warn: Limits, crit: Limits) -> list[Problem]:
+def _files_problems(usage: FileSystemUsage, warn: SpaceLimits, crit: SpaceLimits) -> list[Problem]:
     """Where only the number of files is limited."""
     share = usage.inodes_used_percent
     if share is None:
         return []
     for status, limits in ((Status.CRITICAL, crit), (Status.WARNING, warn)):
         if limits.inodes_used is not None and share >= limits.inodes_used:
-            text = f"{percent_text(share)} of files used ({status.value} from {limits.inodes_used})"
+            text = (
+                f"{format_percent(share)} of files used ({status.value} from {limits.inodes_used})"
+            )
             return [(status, text)]
     return []
 
 
-def _soft(
-    amount: Amount, what: str, least: float, now: float, text: Callable[[float], str]
+def _soft_problems(
+    amount: QuotaAmount, what: str, least: float, now: float, text: Callable[[float], str]
 ) -> list[Problem]:
     """Over the soft limit: until when that is borne."""
     if not amount.over_soft:
@@ -117,20 +137,20 @@ def _soft(
     if amount.grace <= 0:
         return [(Status.CRITICAL, f"{over}: its grace has ended, nothing can be written")]
     near = amount.grace < least
-    when = moment(now + amount.grace, now)
+    when = format_moment(now + amount.grace, now)
     left = duration_text(amount.grace)
     status = Status.CRITICAL if near else Status.WARNING
     return [(status, f"{over}: writing ends on {when} (in {left})")]
 
 
-def _values(quota: Quota) -> dict[str, Value]:
-    usage, space = as_usage(quota), quota.space
-    held = bool(space.limit)
+def _quota_values(quota: QuotaRow) -> dict[str, Value]:
+    usage, space = quota_as_usage(quota), quota.space
+    held = bool(space.hard_end)
     found: dict[str, Value] = {
         "used_percent": usage.used_percent if held else quota.share,
         "free_bytes": usage.free if held else None,
         "inodes_used_percent": usage.inodes_used_percent,
-        "size_bytes": space.limit or None,
+        "size_bytes": space.hard_end or None,
         "used_bytes": space.used if quota.share is None else None,
         "soft_bytes": space.soft or None,
         "grace_seconds": space.grace,
@@ -138,18 +158,20 @@ def _values(quota: Quota) -> dict[str, Value]:
     }
     if quota.entries:
         found["entries"] = quota.entries.used
-        found["entries_limit"] = quota.entries.limit or None
+        found["entries_limit"] = quota.entries.hard_end or None
         found["entries_grace_seconds"] = quota.entries.grace
     return found
 
 
-def _fullest(targets: Sequence[Target], kind: str, warn: Limits, crit: Limits) -> list[Problem]:
-    found = fullest(targets, kind)
+def _fullest_problems(
+    targets: Sequence[StorageTarget], kind: str, warn: SpaceLimits, crit: SpaceLimits
+) -> list[Problem]:
+    found = fullest_target(targets, kind)
     if found is None or found.used_percent is None:
         return []
-    usual = percent_text(median_percent(targets, kind))
+    usual = format_percent(median_percent(targets, kind))
     text = (
-        f"fullest {_KINDS[kind]} target {visible(found.name)} {percent_text(found.used_percent)} "
+        f"fullest {_KINDS[kind]} target {visible(found.name)} {format_percent(found.used_percent)} "
         f"used, {size_text(found.free)} free (median {usual})"
     )
     for status, limits in ((Status.CRITICAL, crit), (Status.WARNING, warn)):
@@ -158,12 +180,12 @@ def _fullest(targets: Sequence[Target], kind: str, warn: Limits, crit: Limits) -
             return [(status, f"{text} ({status.value} from {limits.used})")]
         if inodes is not None and limits.inodes_used is not None and inodes >= limits.inodes_used:
             limit = f"{status.value} from {limits.inodes_used} of inodes"
-            return [(status, f"{text}, {percent_text(inodes)} of inodes used ({limit})")]
+            return [(status, f"{text}, {format_percent(inodes)} of inodes used ({limit})")]
     return [(Status.OK, text)]
 
 
-def _target_values(targets: Sequence[Target]) -> dict[str, Value]:
-    data, metadata = fullest(targets, "data"), fullest(targets, "metadata")
+def _target_values(targets: Sequence[StorageTarget]) -> dict[str, Value]:
+    data, metadata = fullest_target(targets, "data"), fullest_target(targets, "metadata")
     return {
         "targets": len(targets),
         "targets_away": sum(bool(t.trouble) for t in targets),
@@ -176,12 +198,12 @@ def _target_values(targets: Sequence[Target]) -> dict[str, Value]:
     }
 
 
-def _table(targets: Sequence[Target]) -> str:
+def _targets_table(targets: Sequence[StorageTarget]) -> str:
     """The ten fullest."""
     measured = (t for t in targets if t.used_percent is not None)
     known = sorted(measured, key=lambda t: -(t.used_percent or 0.0))
     rows = (
-        f"{visible(t.name)}  {percent_text(t.used_percent or 0.0)}  {size_text(t.free)} free"
+        f"{visible(t.name)}  {format_percent(t.used_percent or 0.0)}  {size_text(t.free)} free"
         for t in known[:10]
     )
     return "\n".join(rows)

@@ -8,7 +8,7 @@ Point = tuple[float, float]
 """Seconds and a value, the oldest first."""
 
 
-def bucketed(points: Sequence[Point], seconds: float) -> list[Point]:
+def keep_last_per_bucket(points: Sequence[Point], seconds: float) -> list[Point]:
     """The last point of every span of so many seconds."""
     kept: dict[int, Point] = {}
     for point in points:
@@ -16,7 +16,7 @@ def bucketed(points: Sequence[Point], seconds: float) -> list[Point]:
     return list(kept.values())
 
 
-def hourly(points: Sequence[Point], now: float, hours: int) -> list[float]:
+def interpolate_hourly(points: Sequence[Point], now: float, hours: int) -> list[float]:
     """The value at the end of each of the last hours, the oldest first; interpolated where
     nothing was measured, and shorter where the history is."""
     if not points:
@@ -27,11 +27,11 @@ def hourly(points: Sequence[Point], now: float, hours: int) -> list[float]:
     for moment in wanted:
         while at + 1 < len(points) and points[at + 1][0] <= moment:
             at += 1
-        values.append(_between(points, at, moment))
+        values.append(_interpolate_point(points, at, moment))
     return values
 
 
-def _between(points: Sequence[Point], at: int, moment: float) -> float:
+def _interpolate_point(points: Sequence[Point], at: int, moment: float) -> float:
     before = points[at]
     if moment <= before[0] or at + 1 == len(points):
         return before[1]

@@ -9,55 +9,57 @@ from sentinel.core.forecast.forecast import Forecast
 from sentinel.core.text import shortened
 from sentinel.core.values import Size, duration_text, size_text
 
-_DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-_MONTHS = "January February March April May June July August September October November December"
-_WEEK = 6 * 86_400
+_DAY_NAMES = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+_MONTH_NAMES = (
+    "January February March April May June July August September October November December"
+)
+_WEEK_S = 6 * 86_400
 
 
-def moment(at: float, now: float) -> str:
+def format_moment(at: float, now: float) -> str:
     """`Saturday 03:10`; beyond a week `3 March`. Seconds UTC in, the host's local time out."""
     local = time.localtime(at)
-    if at - now > _WEEK:
-        return f"{local.tm_mday} {_MONTHS.split()[local.tm_mon - 1]}"
-    return f"{_DAYS[local.tm_wday]} {local.tm_hour:02}:{local.tm_min:02}"
+    if at - now > _WEEK_S:
+        return f"{local.tm_mday} {_MONTH_NAMES.split()[local.tm_mon - 1]}"
+    return f"{_DAY_NAMES[local.tm_wday]} {local.tm_hour:02}:{local.tm_min:02}"
 
 
-def told(found: Forecast, now: float, what: str = "full", unit: str = "") -> str:
+def describe_forecast(found: Forecast, now: float, what: str = "full", unit: str = "") -> str:
     """`full on Saturday 03:10 (between Friday 22:00 and Saturday 11:00) at 2.3 TB every 3h`.
 
     `unit`: what the level counts where it is not bytes (`% of inodes`).
     """
     if found.full_in is None:
-        early = f" (at the earliest {moment(now + found.early, now)})" if found.early else ""
+        early = f" (at the earliest {format_moment(now + found.early, now)})" if found.early else ""
         return f"not {what} within two months as it goes now{early}"
     if found.full_in <= 0:
         return f"{what} now"
-    return f"{what} on {moment(now + found.full_in, now)}{_between(found, now)}{_pace(found, unit)}"
+    return f"{what} on {format_moment(now + found.full_in, now)}{_describe_interval(found, now)}{_describe_pace(found, unit)}"
 
 
-def _between(found: Forecast, now: float) -> str:
-    early = moment(now + (found.early or 0.0), now)
+def _describe_interval(found: Forecast, now: float) -> str:
+    early = format_moment(now + (found.early or 0.0), now)
     if found.late is None:
         return f" (not before {early})"
-    late = moment(now + found.late, now)
+    late = format_moment(now + found.late, now)
     return f" (between {early} and {late})" if early != late else ""
 
 
-def _pace(found: Forecast, unit: str) -> str:
+def _describe_pace(found: Forecast, unit: str) -> str:
     if found.steps and not unit:
-        return f" at {size_text(found.steps.size)} every {_rounded(found.steps.every)}"
+        return f" at {size_text(found.steps.size)} every {_format_rounded(found.steps.every)}"
     if found.rate <= 0:
         return ""
     daily = found.rate * 86_400
     return f" at {daily:.3g}{unit} a day" if unit else f" at {size_text(daily)} a day"
 
 
-def _rounded(seconds: float) -> str:
+def _format_rounded(seconds: float) -> str:
     """To a sixth of an hour: a pace is no stop watch."""
     return duration_text(max(600.0, round(seconds / 600) * 600))
 
 
-def headroom(text: str) -> tuple[int, int | None]:
+def parse_headroom(text: str) -> tuple[int, int | None]:
     """`8 checkpoints of 2.3TB`, or `8 checkpoints` of the size that is learned (None).
 
     Raises Invalid with the form that is understood.

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator
 from msgspec import DecodeError, Struct
 from msgspec.json import decode
 
-from sentinel.core.node_probe import Cursor, KernelLine, KernelLog, Strange
+from sentinel.core.node_probe import Cursor, KernelLine, KernelLog, StrangeLine
 
 KERN, OTHER = 0, -1
 """The facility of the kernel, LOG_KERN of syslog(3), and one that is another's."""
@@ -67,7 +67,7 @@ def log(lines: list[str], boot: str, since: Cursor | None) -> KernelLog:
         return _numbered(lines[1:], boot, since)
     if source in ("dmesg", "journal"):
         return _timed(source, list(_stamped(lines[1:], source)), boot, since)
-    raise Strange(f"the kernel's log comes from an unknown source: {source}")
+    raise StrangeLine(f"the kernel's log comes from an unknown source: {source}")
 
 
 def has_stamps(lines: Iterable[str]) -> bool:
@@ -84,7 +84,7 @@ def _numbered(lines: list[str], boot: str, since: Cursor | None) -> KernelLog:
     for line in lines:
         match = _KMSG.fullmatch(line)
         if not match:
-            raise Strange(f"no line of the kernel's log: {line}")
+            raise StrangeLine(f"no line of the kernel's log: {line}")
         if before is None or int(match[2]) > before:
             found.append(match)
     found = found[-MAX_RECORDS:]
@@ -124,7 +124,7 @@ def log_of_json(text: str, boot: str, since: Cursor | None) -> KernelLog:
     try:
         found = decode(text, type=_Json).dmesg
     except DecodeError as error:
-        raise Strange(f"dmesg's JSON: {error}") from error
+        raise StrangeLine(f"dmesg's JSON: {error}") from error
     records = [_Record(round(r.time * 1e6), *_priority(r.fac, str(r.pri)), r.msg) for r in found]
     return _timed("dmesg", records, boot, since)
 
@@ -151,7 +151,7 @@ def _stamped(lines: Iterable[str], source: str) -> Iterator[_Record]:
         else:
             records.append(record)
     if cut and not records:
-        raise Strange(f"no line of the kernel's log: {cut[0]}")
+        raise StrangeLine(f"no line of the kernel's log: {cut[0]}")
     if cut:
         text = "\n".join(["", *cut])
         yield _Record(records[0].at, records[0].facility, None, text)

@@ -11,7 +11,7 @@ from typing import Any
 from msgspec import Struct
 
 from sentinel.core.errors import SentinelError
-from sentinel.core.node_probe import NodeProbe, Unread, Unseen, Wants
+from sentinel.core.node_probe import NodeProbe, ProbeRequest, Unread, Unseen
 from sentinel.core.text import shortened, visible
 from sentinel.nodes.probe import kernel, sections
 
@@ -68,7 +68,7 @@ class _Part(Struct):
     lines: list[str]
 
 
-def parse(out: bytes, mark: str, wants: Wants) -> NodeProbe:
+def parse(out: bytes, mark: str, wants: ProbeRequest) -> NodeProbe:
     """The probe; raises NoProbe or CutShort and nothing else, whatever `out` is."""
     said = out.decode("utf-8", "backslashreplace").split("\n")
     begin = f"{mark} begin "
@@ -105,10 +105,10 @@ def _header(text: str) -> _Part | None:
     return _Part(match[1], match[2], int(match[3]), match[4] or "", []) if match else None
 
 
-def _probe(parts: Mapping[str, _Part], wants: Wants) -> NodeProbe:
+def _probe(parts: Mapping[str, _Part], wants: ProbeRequest) -> NodeProbe:
     trouble = parts.get("trouble")
     told: dict[str, Any] = {}
-    for name in wants.sections:
+    for name in wants.section_names:
         told[name] = _told(name, parts.get(name, trouble))
     if "kernel" in told:
         boot = "" if isinstance(told["identity"], Unread) else told["identity"].boot
@@ -143,7 +143,7 @@ def _told(name: str, part: _Part | None) -> Any:
 def _guarded(parse_it: Callable[[], Any]) -> Any:
     try:
         return parse_it()
-    except sections.Strange as strange:
+    except sections.StrangeLine as strange:
         return Unread(kind="garbage", why=_shown(str(strange)))
 
 

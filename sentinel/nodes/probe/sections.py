@@ -9,30 +9,30 @@ from msgspec.structs import replace
 
 from sentinel.core.lazy_pattern import lazy_pattern
 from sentinel.core.node_probe import (
-    Blocked,
     Disk,
+    FileWait,
     GpuProcess,
     Hwmon,
-    Identity,
     Interface,
     Ipmi,
-    Memory,
-    Mount,
     Network,
+    NodeIdentity,
+    NodeMemory,
+    NodeMount,
+    NodeProcess,
     PciLink,
     Port,
-    Process,
-    Reading,
     Sensor,
+    SensorReading,
     StepProcess,
-    Steps,
-    Strange,
+    StepTraces,
+    StrangeLine,
+    UninterruptibleThread,
     Unread,
-    Wait,
-    matched,
+    match_line,
 )
 
-__all__ = ["Strange"]
+__all__ = ["StrangeLine"]
 
 _BOOT = lazy_pattern(r"[0-9a-f-]{36}")
 _UPTIME = lazy_pattern(r"([0-9]{1,12}\.[0-9]{1,6}) .*")
@@ -76,33 +76,33 @@ _KERNEL = 2
 """The pid of kthreadd, parent of every thread of the kernel."""
 
 
-def identity(lines: list[str]) -> Identity:
+def identity(lines: list[str]) -> NodeIdentity:
     """Host name, kernel, boot, uptime, clock, and as whom the probe ran; a line each."""
     if len(lines) != 6:
-        raise Strange(f"{len(lines)} lines in place of 6")
-    return Identity(
+        raise StrangeLine(f"{len(lines)} lines in place of 6")
+    return NodeIdentity(
         hostname=lines[0],
         kernel=lines[1],
-        boot=matched(_BOOT, lines[2])[0],
-        uptime=float(matched(_UPTIME, lines[3])[1]),
-        time=int(matched(_NUMBER, lines[4])[0]),
-        uid=int(matched(_NUMBER, lines[5])[0]),
+        boot=match_line(_BOOT, lines[2])[0],
+        uptime=float(match_line(_UPTIME, lines[3])[1]),
+        time=int(match_line(_NUMBER, lines[4])[0]),
+        uid=int(match_line(_NUMBER, lines[5])[0]),
     )
 
 
-def processes(lines: list[str]) -> tuple[Process, ...]:
+def processes(lines: list[str]) -> tuple[NodeProcess, ...]:
     """Every process by what the kernel knows; a node without any is not believed."""
     if not lines:
-        raise Strange("not even one process")
-    return tuple(_process(matched(_PROCESS, line)) for line in lines)
+        raise StrangeLine("not even one process")
+    return tuple(_process(match_line(_PROCESS, line)) for line in lines)
 
 
-def _process(match: re.Match[str]) -> Process:
+def _process(match: re.Match[str]) -> NodeProcess:
     pid, parent, uid, state, month, day, hour, minute, second, year, name = match.groups()
     if month not in _MONTHS:
-        raise Strange(f"no month: {month}")
+        raise StrangeLine(f"no month: {month}")
     start = (int(year), _MONTHS.index(month) + 1, int(day), int(hour), int(minute), int(second))
-    return Process(
+    return NodeProcess(
         pid=int(pid),
         parent=int(parent),
         uid=int(uid),
@@ -115,52 +115,54 @@ def _process(match: re.Match[str]) -> Process:
 
 def commands(lines: list[str]) -> dict[int, tuple[str, str]]:
     """User and command line by pid."""
-    return {int(m[1]): (m[2], m[3]) for m in (matched(_COMMAND, line) for line in lines)}
+    return {int(m[1]): (m[2], m[3]) for m in (match_line(_COMMAND, line) for line in lines)}
 
 
 def named(
-    found: tuple[Process, ...] | Unread, names: dict[int, tuple[str, str]]
-) -> tuple[Process, ...] | Unread:
+    found: tuple[NodeProcess, ...] | Unread, names: dict[int, tuple[str, str]]
+) -> tuple[NodeProcess, ...] | Unread:
     """The processes with their users and command lines, where both lists have them."""
     if isinstance(found, Unread):
         return found
     return tuple(_named(p, *names.get(p.pid, ("", ""))) for p in found)
 
 
-def _named(process: Process, user: str, command: str) -> Process:
+def _named(process: NodeProcess, user: str, command: str) -> NodeProcess:
     return replace(process, user=user, command=command or process.command)
 
 
-def blocked(lines: list[str]) -> tuple[Blocked, ...]:
+def blocked(lines: list[str]) -> tuple[UninterruptibleThread, ...]:
     """Threads in state D."""
-    return tuple(_blocked(matched(_BLOCKED, line)) for line in lines)
+    return tuple(_blocked(match_line(_BLOCKED, line)) for line in lines)
 
 
-def _blocked(match: re.Match[str]) -> Blocked:
+def _blocked(match: re.Match[str]) -> UninterruptibleThread:
     pid, parent, thread = (int(match[i]) for i in (1, 2, 3))
     kernel = _KERNEL in (pid, parent)
-    return Blocked(pid=pid, thread=thread, wait=match[4], name=match[5], kernel=kernel)
+    return UninterruptibleThread(
+        pid=pid, thread=thread, wait=match[4], name=match[5], kernel=kernel
+    )
 
 
-def waits(lines: list[str]) -> tuple[Wait, ...]:
+def waits(lines: list[str]) -> tuple[FileWait, ...]:
     """For what tasks in state D wait, one line each."""
-    found = (matched(_WAITS, line) for line in lines)
-    return tuple(Wait(pid=int(m[1]), doing=m[2], path=m[3].strip()) for m in found)
+    found = (match_line(_WAITS, line) for line in lines)
+    return tuple(FileWait(pid=int(m[1]), doing=m[2], path=m[3].strip()) for m in found)
 
 
-def mounts(lines: list[str]) -> tuple[Mount, ...]:
+def mounts(lines: list[str]) -> tuple[NodeMount, ...]:
     """The mount table; a node without one is not believed."""
     if not lines:
-        raise Strange("not even one mount")
-    return tuple(_mount(matched(_MOUNT, line)) for line in lines)
+        raise StrangeLine("not even one mount")
+    return tuple(_mount(match_line(_MOUNT, line)) for line in lines)
 
 
-def _mount(match: re.Match[str]) -> Mount:
+def _mount(match: re.Match[str]) -> NodeMount:
     device, point, kind = (_OCTAL.sub(lambda m: chr(int(m[1], 8)), match[i]) for i in (1, 2, 3))
-    return Mount(device=device, point=point, type=kind, options=frozenset(match[4].split(",")))
+    return NodeMount(device=device, point=point, type=kind, options=frozenset(match[4].split(",")))
 
 
-def steps(lines: list[str]) -> Steps:
+def steps(lines: list[str]) -> StepTraces:
     """What each witness saw; one that did not speak is blind, and named."""
     found, heard, blind = [], set(), []
     for line in lines:
@@ -173,7 +175,7 @@ def steps(lines: list[str]) -> Steps:
     silent = [s.removeprefix("saw ") for s in _SAW if s not in heard]
     told = {b.partition(":")[0] for b in blind}
     blind += [f"{name}: nothing was said of them" for name in silent if name not in told]
-    return Steps(processes=tuple(found), blind=tuple(blind))
+    return StepTraces(processes=tuple(found), blind=tuple(blind))
 
 
 def _step(line: str) -> StepProcess:
@@ -181,13 +183,13 @@ def _step(line: str) -> StepProcess:
         return StepProcess(pid=int(match[1]), job=match[2], step=match[3], witness="daemon")
     if match := _CGROUP.fullmatch(line):
         return StepProcess(pid=int(match[1]), job=match[2], step=match[3] or "", witness="cgroup")
-    match = matched(_ENVIRONMENT, line)
+    match = match_line(_ENVIRONMENT, line)
     return StepProcess(pid=int(match[1]), job=match[2], step="", witness="environment")
 
 
 def gpu_processes(lines: list[str]) -> tuple[GpuProcess, ...]:
     """nvidia-smi's compute processes; memory comes in MiB, or as a word in brackets."""
-    return tuple(_gpu_process(matched(_GPU_PROCESS, line)) for line in lines)
+    return tuple(_gpu_process(match_line(_GPU_PROCESS, line)) for line in lines)
 
 
 def _gpu_process(match: re.Match[str]) -> GpuProcess:
@@ -199,7 +201,7 @@ def gpus(lines: list[str]) -> str:
     """The XML of `nvidia-smi -q -x`, as it came."""
     text = "\n".join(lines)
     if "<nvidia_smi_log>" not in text or "</nvidia_smi_log>" not in text:
-        raise Strange(f"no page of nvidia-smi: {lines[0] if lines else 'nothing'}")
+        raise StrangeLine(f"no page of nvidia-smi: {lines[0] if lines else 'nothing'}")
     return text
 
 
@@ -218,7 +220,7 @@ def nvlink(lines: list[str]) -> dict[int, dict[str, int]]:
         elif match := _NVLINK.fullmatch(line.strip()):
             told[match[1]] = told.get(match[1], 0) + int(match[2])
     if lines and not found:
-        raise Strange(f"no GPU of nvidia-smi nvlink: {lines[0]}")
+        raise StrangeLine(f"no GPU of nvidia-smi nvlink: {lines[0]}")
     return found
 
 
@@ -226,14 +228,14 @@ def infiniband(lines: list[str]) -> tuple[Port, ...]:
     """Ports with state and counters."""
     found: dict[tuple[str, int], dict[str, str]] = {}
     for line in lines:
-        device, port, name, value = matched(_PORT, line).groups()
+        device, port, name, value = match_line(_PORT, line).groups()
         found.setdefault((device, int(port)), {})[name] = value.strip()
     return tuple(_port(*key, values) for key, values in found.items())
 
 
 def _port(device: str, port: int, values: dict[str, str]) -> Port:
     if "state" not in values:
-        raise Strange(f"no state of port {port} of {device}")
+        raise StrangeLine(f"no state of port {port} of {device}")
     words = {name: values.pop(name, "") for name in ("state", "phys_state", "rate", "link_layer")}
     counters = {name: int(v) for name, v in values.items() if _NUMBER.fullmatch(v)}
     # "4: ACTIVE" and "5: LinkUp" (Documentation/ABI/stable/sysfs-class-infiniband).
@@ -246,7 +248,7 @@ def network(lines: list[str]) -> Network:
     found: dict[tuple[str, str], dict[str, str]] = {}
     slaves: dict[str, list[str]] = {}
     for line in lines:
-        of, name, what, value = matched(_NETWORK, line).groups()
+        of, name, what, value = match_line(_NETWORK, line).groups()
         told = found.setdefault((of, name), {})
         if what == "slave":
             slaves.setdefault(name, []).append(value.strip())
@@ -304,7 +306,7 @@ def hwmon(lines: list[str]) -> Hwmon:
         if match := _THROTTLED.fullmatch(line):
             throttled[match[1]] = int(match[2])
             continue
-        chip, device, name, number, kind, what, value = matched(_HWMON, line).groups()
+        chip, device, name, number, kind, what, value = match_line(_HWMON, line).groups()
         told = found.setdefault((chip, number), {"of": device or name, "kind": kind})
         told[what] = value.strip()
     names = _apart(
@@ -344,15 +346,16 @@ def ipmi(lines: list[str]) -> Ipmi:
     told = [line for line in lines if line.strip() and not line.startswith("event ")]
     rows = [row for line in told if (row := _READING.fullmatch(line))]
     if not rows or not _READING.fullmatch(told[-1]):
-        raise Strange(f"no sensor: {told[-1]}" if told else "not even one sensor")
+        raise StrangeLine(f"no sensor: {told[-1]}" if told else "not even one sensor")
     names = _apart([m[1] for m in rows], [m[2] for m in rows])
     readings = (
-        Reading(name=n, status=m[3], text=m[4].strip()) for n, m in zip(names, rows, strict=True)
+        SensorReading(name=n, status=m[3], text=m[4].strip())
+        for n, m in zip(names, rows, strict=True)
     )
     return Ipmi(readings=tuple(readings), events=events)
 
 
-def memory(lines: list[str]) -> Memory:
+def memory(lines: list[str]) -> NodeMemory:
     """/proc/meminfo (in kB), and oom_kill of /proc/vmstat (Linux 4.13)."""
     values: dict[str, int] = {}
     for line in lines:
@@ -361,7 +364,7 @@ def memory(lines: list[str]) -> Memory:
         if _NUMBER.fullmatch(number):
             values[name] = int(number) * (1024 if unit == "kB" else 1)
     try:
-        return Memory(
+        return NodeMemory(
             total=values["MemTotal"],
             available=values["MemAvailable"],
             swap_total=values["SwapTotal"],
@@ -369,14 +372,14 @@ def memory(lines: list[str]) -> Memory:
             oom_kills=values.get("OomKills"),
         )
     except KeyError as key:
-        raise Strange(f"meminfo does not tell {key}") from None
+        raise StrangeLine(f"meminfo does not tell {key}") from None
 
 
 def disk(lines: list[str]) -> Disk:
     """One line of stat(1) -f: block size, blocks, free, available, inodes, free, type."""
     if len(lines) != 1:
-        raise Strange(f"{len(lines)} lines in place of 1")
-    match = matched(_DISK, lines[0])
+        raise StrangeLine(f"{len(lines)} lines in place of 1")
+    match = match_line(_DISK, lines[0])
     size, blocks, free, available, inodes, inodes_free = (int(match[i]) for i in range(1, 7))
     return Disk(
         type=match[7],

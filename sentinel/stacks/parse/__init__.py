@@ -3,19 +3,19 @@
 sentinel.stacks asks the nodes; what it got back is understood here.
 """
 
-from sentinel.stacks.parse.group import Group, grouped
-from sentinel.stacks.parse.model import Dump, Frame, Missed, NodeStacks, Process
-from sentinel.stacks.parse.words import headline, lines, reading
+from sentinel.stacks.parse.group import RankGroup, group_ranks
+from sentinel.stacks.parse.model import JobProcess, MissedNode, NodeStacks, StackFrame, StacksDump
+from sentinel.stacks.parse.words import dump_headline, dump_lines, interpret_dump
 
 __all__ = [
-    "Dump",
-    "Frame",
-    "Group",
-    "Missed",
+    "JobProcess",
+    "MissedNode",
     "NodeStacks",
-    "Process",
-    "grouped",
-    "headline",
-    "lines",
-    "reading",
+    "RankGroup",
+    "StackFrame",
+    "StacksDump",
+    "dump_headline",
+    "dump_lines",
+    "group_ranks",
+    "interpret_dump",
 ]

@@ -11,14 +11,14 @@ from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct
 
-from sentinel.core.gpu_power import BUSY, IDLE, Gpu
-from sentinel.core.kernel_lines import said_by_card
-from sentinel.core.node_probe import Strange
+from sentinel.core.gpu_power import BUSY_PERCENT, IDLE_PERCENT, GpuLoad
+from sentinel.core.kernel_lines import parse_card_line
+from sentinel.core.node_probe import StrangeLine
 from sentinel.core.text import shortened, visible
 from sentinel.nodes.probe import KernelLine, kernel
-from sentinel.stacks.parse.group import Seat, seats
-from sentinel.stacks.parse.model import Dump, NodeStacks
-from sentinel.stacks.parse.verdict import Fact
+from sentinel.stacks.parse.group import RankSeat, find_seats
+from sentinel.stacks.parse.model import NodeStacks, StacksDump
+from sentinel.stacks.parse.verdict import WitnessFact
 
 BEFORE = 60.0
 """Seconds before the last advance from which on the kernel's lines count: what stops a step may come
@@ -36,39 +36,41 @@ _KILLED = re.compile(r"(?:Out|Memory cgroup out) of memory: Killed process (\d{1
 _DOWN = re.compile(r"(?:\S{1,40}: )?(?:\S{1,20} )?(?:NIC )?link (?:is )?down\b", re.IGNORECASE)
 
 
-class Owned(Struct, frozen=True):
+class OwnedGpu(Struct, frozen=True):
     """A GPU as nvidia-smi counts it on its node, and the rank that has it."""
 
-    seat: Seat
+    seat: RankSeat
     index: str
     bus: str
-    gpu: Gpu
+    gpu: GpuLoad
 
 
-def of_kernels(dump: Dump, quiet: float) -> tuple[Fact, ...]:
+def kernel_facts(dump: StacksDump, quiet: float) -> tuple[WitnessFact, ...]:
     """What the kernels told since the last advance, `quiet` seconds ago; whose it is, by the process or
     the GPU that is named. A node whose clock or whose log was not to be had tells nothing."""
-    sitting = seats(dump)
+    sitting = find_seats(dump)
     by_pid = {(s.node, s.process.pid): s.rank for s in sitting if s.process}
-    found = dict[Fact, None]()
+    found = dict[WitnessFact, None]()
     for node in dump.nodes:
-        lines = _since(node, quiet + BEFORE)
-        by_bus = {o.bus: o.seat.rank for o in _owned(node, sitting) if o.bus} if lines else {}
-        for sign, pid, bus, words in (*_xids(lines), *_others(lines)):
+        lines = _recent_lines(node, quiet + BEFORE)
+        by_bus = {o.bus: o.seat.rank for o in _match_gpus(node, sitting) if o.bus} if lines else {}
+        for sign, pid, bus, words in (*_xid_words(lines), *_other_words(lines)):
             rank = by_pid.get((node.node, pid), by_bus.get(bus))
             ranks = (rank,) if rank is not None else ()
-            found[Fact(sign=sign, words=f"kernel: {words}", ranks=ranks, nodes=(node.node,))] = None
+            found[
+                WitnessFact(sign=sign, words=f"kernel: {words}", ranks=ranks, nodes=(node.node,))
+            ] = None
     return tuple(found)
 
 
-def _since(node: NodeStacks, age: float) -> list[KernelLine]:
+def _recent_lines(node: NodeStacks, age: float) -> list[KernelLine]:
     """The kernel's records of so many seconds, by the node's own clock."""
     up = max((p.spent.at for p in node.processes if p.spent), default=None)
     if up is None:
         return []
     try:
         log = kernel.log(["dmesg", *node.kernel.splitlines()], "", None)
-    except Strange:
+    except StrangeLine:
         return []
     return [line for line in log.lines if line.at >= up - age]
 
@@ -77,7 +79,7 @@ Told = tuple[str, int, str, str]
 """A sign, the process and the GPU's bus id where they are named, and the words."""
 
 
-def _xids(lines: Sequence[KernelLine]) -> Iterator[Told]:
+def _xid_words(lines: Sequence[KernelLine]) -> Iterator[Told]:
     """What only says that a program was ended is an effect, and left out."""
     try:
         from sentinel.gpu.advice import Advice
@@ -94,27 +96,27 @@ def _xids(lines: Sequence[KernelLine]) -> Iterator[Told]:
             yield sign, event.pid or 0, event.bus, shortened(words, WORDS)
 
 
-def _others(lines: Sequence[KernelLine]) -> Iterator[Told]:
+def _other_words(lines: Sequence[KernelLine]) -> Iterator[Told]:
     for line in lines:
         text = line.text.partition("\n")[0]
-        card = said_by_card(text)
+        card = parse_card_line(text)
         if killed := _KILLED.match(text):
             yield "kernel", int(killed[1]), "", f"process {killed[1]} was killed, out of memory"
         elif card and _DOWN.match(card[2]):
             yield "kernel", 0, "", shortened(visible(text.strip()), WORDS)
 
 
-_KINDS: tuple[tuple[str, Callable[[Gpu], bool], Callable[[Gpu], bool], str], ...] = (
-    ("computes", lambda g: g.computes, lambda g: g.waits, "its GPU {} computes while {} spin"),
-    ("draws nothing", lambda g: g.busy < IDLE, lambda g: g.busy >= BUSY, "its GPU {} idles while {} are busy"),
+_KINDS: tuple[tuple[str, Callable[[GpuLoad], bool], Callable[[GpuLoad], bool], str], ...] = (
+    ("computes", lambda g: g.is_computing, lambda g: g.is_waiting, "its GPU {} computes while {} spin"),
+    ("draws nothing", lambda g: g.busy < IDLE_PERCENT, lambda g: g.busy >= BUSY_PERCENT, "its GPU {} idles while {} are busy"),
 )  # fmt: skip
 
 
-def of_gpus(dump: Dump) -> tuple[Fact, ...]:
+def gpu_facts(dump: StacksDump) -> tuple[WitnessFact, ...]:
     """The few GPUs that do otherwise than all others: one that computes while they spin is behind, one
     that idles while they spin is dead. Whose a GPU is, is known on nodes with one for each rank."""
-    sitting = seats(dump)
-    owned = [one for node in dump.nodes for one in _owned(node, sitting)]
+    sitting = find_seats(dump)
+    owned = [one for node in dump.nodes for one in _match_gpus(node, sitting)]
     most = max(1, len(owned) // FEW)
     found = []
     for sign, is_odd, is_usual, words in _KINDS:
@@ -122,7 +124,7 @@ def of_gpus(dump: Dump) -> tuple[Fact, ...]:
         rest = [one.gpu for one in owned if not is_odd(one.gpu)]
         if all(map(is_usual, rest)) and len(odd) <= most and len(owned) >= LEAST:
             found += [
-                Fact(
+                WitnessFact(
                     sign=sign,
                     words=words.format(one.index, len(rest)),
                     ranks=(one.seat.rank,) if one.seat.rank is not None else (),
@@ -133,7 +135,7 @@ def of_gpus(dump: Dump) -> tuple[Fact, ...]:
     return tuple(found)
 
 
-def _owned(node: NodeStacks, sitting: Sequence[Seat]) -> list[Owned]:
+def _match_gpus(node: NodeStacks, sitting: Sequence[RankSeat]) -> list[OwnedGpu]:
     """The GPUs in their order with the node's ranks in theirs; none where their numbers differ."""
     mine = sorted((s for s in sitting if s.node == node.node), key=lambda s: s.rank or 0)
     rows = [[field.strip() for field in line.split(",")] for line in node.gpus.splitlines()[1:]]
@@ -142,14 +144,14 @@ def _owned(node: NodeStacks, sitting: Sequence[Seat]) -> list[Owned]:
     found = []
     for seat, row in zip(mine, rows, strict=True):
         index, _, bus, busy, watts, limit = (*row[:6], *[""] * (6 - len(row)))
-        share = _number(busy)
+        share = _parse_reading(busy)
         if share is not None:
-            gpu = Gpu(share, _number(watts), _number(limit))
-            found.append(Owned(seat, visible(index)[:8], bus.upper(), gpu))
+            gpu = GpuLoad(share, _parse_reading(watts), _parse_reading(limit))
+            found.append(OwnedGpu(seat, visible(index)[:8], bus.upper(), gpu))
     return found if len(found) == len(rows) else []
 
 
-def _number(text: str) -> float | None:
+def _parse_reading(text: str) -> float | None:
     try:
         return float(text.rstrip(" %W"))
     except ValueError:

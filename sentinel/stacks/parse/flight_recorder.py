@@ -19,7 +19,7 @@ from typing import Any
 from msgspec import Struct
 
 from sentinel.core.errors import CannotTell
-from sentinel.core.text import one_line
+from sentinel.core.text import shorten_to_line
 
 MOST = 32 * 2**20
 """Bytes of one dump. A full buffer (2000 entries, with stacks) has a few MiB."""
@@ -35,7 +35,7 @@ _NUMBER = re.compile(r"-?[0-9]{1,18}")
 _FOREIGN = ("/torch/", "site-packages/", "dist-packages/", "/lib/python", "<frozen")
 
 
-class Op(Struct, frozen=True, kw_only=True):
+class PendingOp(Struct, frozen=True, kw_only=True):
     """An operation that had not ended. `seq` counts the group's collectives; `peer`: of a send or
     recv, the other's place in the group; `shape`: elements and type of what goes in; `place`: the
     line that called it, where the dump holds stacks."""
@@ -50,7 +50,7 @@ class Op(Struct, frozen=True, kw_only=True):
     place: str = ""
 
 
-class Member(Struct, frozen=True, kw_only=True):
+class GroupMembership(Struct, frozen=True, kw_only=True):
     """A group as this rank sees it: its global ranks (none: the dump does not tell), the last
     collective that this rank has enqueued and the last that has ended (None: likewise); `pairs`:
     it sends and receives in it."""
@@ -67,12 +67,12 @@ class Recording(Struct, frozen=True, kw_only=True):
     have failed."""
 
     rank: int
-    groups: Mapping[str, Member]
-    ops: tuple[Op, ...] = ()
-    ended: tuple[Op, ...] = ()
+    groups: Mapping[str, GroupMembership]
+    ops: tuple[PendingOp, ...] = ()
+    ended: tuple[PendingOp, ...] = ()
 
 
-class _Plain(pickle.Unpickler):
+class _PlainUnpickler(pickle.Unpickler):
     """Dicts, lists, tuples, texts and numbers: nothing in a dump needs more. A pickle that names
     a class or a function is a program (docs.python.org/3/library/pickle.html, Restricting Globals).
     """
@@ -84,7 +84,7 @@ class _Plain(pickle.Unpickler):
         raise pickle.UnpicklingError("it names an object outside of itself")
 
 
-def recording(data: bytes, rank: int) -> Recording:
+def read_recording(data: bytes, rank: int) -> Recording:
     """One dump, pickle or JSON; CannotTell for what is none, would run something, or is too long.
 
     Who may be hostile: memory is bounded by the caller (a pickle of a few bytes can ask for
@@ -92,87 +92,97 @@ def recording(data: bytes, rank: int) -> Recording:
     """
     if len(data) > MOST:
         raise CannotTell(f"longer than {MOST // 2**20} MiB")
-    raw = _loaded(data)
+    raw = _load_dump(data)
     try:
-        return _recording(raw, rank)
+        return _make_recording(raw, rank)
     except (TypeError, ValueError, KeyError, AttributeError, RecursionError) as error:
-        raise CannotTell(f"no dump of the flight recorder: {_told(error)}") from None
+        raise CannotTell(f"no dump of the flight recorder: {_error_words(error)}") from None
 
 
-def _loaded(data: bytes) -> Any:
+def _load_dump(data: bytes) -> Any:
     try:
         if data[:1] == b"{":
             return json.loads(data)
-        return _Plain(io.BytesIO(data)).load()
+        return _PlainUnpickler(io.BytesIO(data)).load()
     except Exception as error:
         # pickle: "other exceptions may also be raised during unpickling"
-        raise CannotTell(f"refused: {_told(error)}") from None
+        raise CannotTell(f"refused: {_error_words(error)}") from None
 
 
-def _told(error: Exception) -> str:
-    return one_line(str(error), 200) or type(error).__name__
+def _error_words(error: Exception) -> str:
+    return shorten_to_line(str(error), 200) or type(error).__name__
 
 
-def _recording(raw: Any, rank: int) -> Recording:
+def _make_recording(raw: Any, rank: int) -> Recording:
     if not isinstance(raw, dict) or not isinstance(raw.get("pg_config"), dict):
         raise TypeError("it has no process groups")
     entries = [entry for entry in raw.get("entries") or () if isinstance(entry, dict)]
     by_group: dict[str, list[Any]] = defaultdict(list)
     for entry in entries:
-        by_group[_name(entry)].append(entry)
-    groups = {_text(name): _group(found) for name, found in raw["pg_config"].items()}
+        by_group[_group_name(entry)].append(entry)
+    groups = {_bounded_text(name): _read_group(found) for name, found in raw["pg_config"].items()}
     if any(groups) and not any(rank in group.ranks for group in groups.values()):
         raise ValueError(f"rank {rank} of its name is in none of its groups")
     groups.pop("", None)  # gloo has all its groups under this one, and the last one's ranks
     groups |= {
-        name: Member(desc=_desc(own[0])) for name, own in by_group.items() if name not in groups
+        name: GroupMembership(desc=_group_description(own[0]))
+        for name, own in by_group.items()
+        if name not in groups
     }
-    status = _status(raw.get("pg_status"), groups, entries)
-    ops = [_op(entry) for entry in entries if not _ended(entry)]
+    status = _group_status(raw.get("pg_status"), groups, entries)
+    ops = [_read_op(entry) for entry in entries if not _has_ended(entry)]
     return Recording(
         rank=rank,
         groups={
-            name: _counted(group, status.get(name), by_group.get(name, []))
+            name: _count_group(group, status.get(name), by_group.get(name, []))
             for name, group in groups.items()
         },
         ops=tuple(ops[:KEPT]),
-        ended=tuple(_op(entry) for entry in [e for e in entries if _ended(e)][-LAST:]),
+        ended=tuple(_read_op(entry) for entry in [e for e in entries if _has_ended(e)][-LAST:]),
     )
 
 
-def _group(found: Mapping[str, Any]) -> Member:
+def _read_group(found: Mapping[str, Any]) -> GroupMembership:
     """Ranks are the text of a list."""
-    return Member(ranks=_ranks(str(found["ranks"])), desc=_text(found.get("desc") or ""))
+    return GroupMembership(
+        ranks=_parse_rank_list(str(found["ranks"])), desc=_bounded_text(found.get("desc") or "")
+    )
 
 
 @lru_cache(maxsize=1000)
-def _ranks(text: str) -> tuple[int, ...]:
+def _parse_rank_list(text: str) -> tuple[int, ...]:
     return tuple(int(rank) for rank in json.loads(text))
 
 
-def _counted(group: Member, status: Mapping[str, Any] | None, own: list[Any]) -> Member:
+def _count_group(
+    group: GroupMembership, status: Mapping[str, Any] | None, own: list[Any]
+) -> GroupMembership:
     """`pg_status` counts sends and receives in the same places as collectives, with numbers of
     their own, so for a group that has both only its entries tell. Each carries the number of
     collectives until then."""
-    pairs = any(_paired(entry) for entry in own)
-    seen = [_int(entry["collective_seq_id"]) for entry in own]
-    ended = [_int(e["collective_seq_id"]) for e in own if _ended(e) and not _paired(e)]
+    pairs = any(_is_send_or_recv(entry) for entry in own)
+    seen = [_parse_int(entry["collective_seq_id"]) for entry in own]
+    ended = [
+        _parse_int(e["collective_seq_id"]) for e in own if _has_ended(e) and not _is_send_or_recv(e)
+    ]
     enqueued = max(seen, default=None)
     completed = max(ended, default=None)
     if status and not pairs:
-        enqueued = max(_int(status["last_enqueued_collective"]), enqueued or -1)
-        completed = max(_int(status["last_completed_collective"]), completed or -1)
-    return Member(
+        enqueued = max(_parse_int(status["last_enqueued_collective"]), enqueued or -1)
+        completed = max(_parse_int(status["last_completed_collective"]), completed or -1)
+    return GroupMembership(
         ranks=group.ranks, desc=group.desc, enqueued=enqueued, completed=completed, pairs=pairs
     )
 
 
-def _status(told: Any, groups: Mapping[str, Member], entries: Iterable[Any]) -> dict[str, Any]:
+def _group_status(
+    told: Any, groups: Mapping[str, GroupMembership], entries: Iterable[Any]
+) -> dict[str, Any]:
     """By name of the group: `pg_status` has the rank's own numbers. An entry holds both; the others
     follow in the order in which the groups were made, where that fits every entry."""
     if not isinstance(told, dict):
         return {}
-    known = {str(entry["pg_id"]): _name(entry) for entry in entries if "pg_id" in entry}
+    known = {str(entry["pg_id"]): _group_name(entry) for entry in entries if "pg_id" in entry}
     found = {name: told[number] for number, name in known.items() if number in told}
     if len(told) != len(groups) or not all(n.isdecimal() for n in (*groups, *map(str, told))):
         return found
@@ -182,59 +192,59 @@ def _status(told: Any, groups: Mapping[str, Member], entries: Iterable[Any]) -> 
     return {name: told[number] for number, name in ordered.items()}
 
 
-def _op(entry: Mapping[str, Any]) -> Op:
-    name = _text(entry["profiling_name"])
+def _read_op(entry: Mapping[str, Any]) -> PendingOp:
+    name = _bounded_text(entry["profiling_name"])
     pair = _PEER.search(name)
-    return Op(
-        group=_name(entry),
-        desc=_desc(entry),
-        seq=_int(entry["collective_seq_id"]),
+    return PendingOp(
+        group=_group_name(entry),
+        desc=_group_description(entry),
+        seq=_parse_int(entry["collective_seq_id"]),
         name=(pair[1] if pair else name).rpartition(":")[2],
         sends=pair is not None and pair[1] == "send",
         peer=int(pair[3]) if pair else None,
-        shape=_shape(entry),
-        place=_place(entry.get("frames")),
+        shape=_tensor_shape(entry),
+        place=_user_frame(entry.get("frames")),
     )
 
 
-def _shape(entry: Mapping[str, Any]) -> str:
+def _tensor_shape(entry: Mapping[str, Any]) -> str:
     sizes, types = entry.get("input_sizes"), entry.get("input_dtypes")
     if not (isinstance(sizes, list | tuple) and sizes and isinstance(sizes[0], list | tuple)):
         return ""
-    kind = _text(types[0]) if isinstance(types, list | tuple) and types else ""
-    return f"{'x'.join(str(_int(n)) for n in sizes[0][:8])} {kind}".strip()
+    kind = _bounded_text(types[0]) if isinstance(types, list | tuple) and types else ""
+    return f"{'x'.join(str(_parse_int(n)) for n in sizes[0][:8])} {kind}".strip()
 
 
-def _place(frames: Any) -> str:
+def _user_frame(frames: Any) -> str:
     """The innermost frame of the user's own code."""
     for frame in frames if isinstance(frames, list | tuple) else ():
         path = str(frame.get("filename", "")) if isinstance(frame, dict) else ""
         if path and ".so" not in path and not any(part in path for part in _FOREIGN):
-            return f"{_text(path.rpartition('/')[2])}:{_int(frame.get('line') or 0)}"
+            return f"{_bounded_text(path.rpartition('/')[2])}:{_parse_int(frame.get('line') or 0)}"
     return ""
 
 
-def _ended(entry: Mapping[str, Any]) -> bool:
+def _has_ended(entry: Mapping[str, Any]) -> bool:
     """`retired` since torch 2.3; before it, `state`."""
     retired = entry.get("retired")
     return retired is True or entry.get("state") == "completed"
 
 
-def _paired(entry: Mapping[str, Any]) -> bool:
+def _is_send_or_recv(entry: Mapping[str, Any]) -> bool:
     return entry.get("is_p2p") is True or bool(_PEER.search(str(entry.get("profiling_name"))))
 
 
-def _name(entry: Mapping[str, Any]) -> str:
+def _group_name(entry: Mapping[str, Any]) -> str:
     """`process_group` is (name, description)."""
-    return _text(entry["process_group"][0])
+    return _bounded_text(entry["process_group"][0])
 
 
-def _desc(entry: Mapping[str, Any]) -> str:
-    desc = _text(entry["process_group"][1]) if len(entry["process_group"]) > 1 else ""
+def _group_description(entry: Mapping[str, Any]) -> str:
+    desc = _bounded_text(entry["process_group"][1]) if len(entry["process_group"]) > 1 else ""
     return "" if desc == "undefined" else desc
 
 
-def _int(value: Any) -> int:
+def _parse_int(value: Any) -> int:
     """Some numbers of the JSON form are texts."""
     if isinstance(value, str) and _NUMBER.fullmatch(value):
         return int(value)
@@ -243,7 +253,7 @@ def _int(value: Any) -> int:
     return value
 
 
-def _text(value: Any) -> str:
+def _bounded_text(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError("a name is no text")
-    return one_line(value, LONGEST)
+    return shorten_to_line(value, LONGEST)

@@ -8,7 +8,7 @@ from enum import Enum
 from msgspec import Struct
 
 
-class Kind(str, Enum):
+class StandKind(str, Enum):
     """Why a process stands where it stands, as far as it can be known.
 
     blocked: in the kernel, state D, not traced. gone: its rank has no process any more.
@@ -24,17 +24,17 @@ class Kind(str, Enum):
     UNREACHED = "not reached"
 
     @property
-    def trouble(self) -> bool:
+    def is_trouble(self) -> bool:
         """Odd by itself, whatever the others do; those come first."""
         return self in _TROUBLE
 
 
 _TROUBLE = frozenset(
-    {Kind.BLOCKED, Kind.STOPPED, Kind.ZOMBIE, Kind.GONE, Kind.UNREACHED},
+    {StandKind.BLOCKED, StandKind.STOPPED, StandKind.ZOMBIE, StandKind.GONE, StandKind.UNREACHED},
 )
 
 
-class Frame(Struct, frozen=True):
+class StackFrame(Struct, frozen=True):
     """A function that has not returned. `file` is short (below site-packages or its name),
     `path` whole; `line` 0 where unknown."""
 
@@ -44,17 +44,17 @@ class Frame(Struct, frozen=True):
     path: str = ""
 
 
-class Thread(Struct, frozen=True, kw_only=True):
+class ThreadStack(Struct, frozen=True, kw_only=True):
     """A thread, its innermost frame first. `active` and `gil` as py-spy saw them."""
 
     name: str
     id: int
-    frames: tuple[Frame, ...] = ()
+    frames: tuple[StackFrame, ...] = ()
     active: bool = False
     gil: bool = False
 
 
-class Blocked(Struct, frozen=True, kw_only=True):
+class BlockedThread(Struct, frozen=True, kw_only=True):
     """A thread in state D: the kernel function, what it does, and the path it does it to."""
 
     thread: int
@@ -64,7 +64,7 @@ class Blocked(Struct, frozen=True, kw_only=True):
     path: str = ""
 
 
-class Spent(Struct, frozen=True, kw_only=True):
+class ProcessUsage(Struct, frozen=True, kw_only=True):
     """Seconds of processor time, and bytes read and written (None: not to be read), of a process
     until `at`, in seconds of its node's own clock."""
 
@@ -73,7 +73,7 @@ class Spent(Struct, frozen=True, kw_only=True):
     moved: int | None = None
 
 
-class Process(Struct, frozen=True, kw_only=True):
+class JobProcess(Struct, frozen=True, kw_only=True):
     """A process of the job on its node. `state` is the letter of proc(5).
 
     `task` is Slurm's global number where it leads a task; `env` what the launcher told it.
@@ -90,17 +90,17 @@ class Process(Struct, frozen=True, kw_only=True):
     name: str = ""
     exe: str = ""
     env: Mapping[str, str] = {}
-    threads: tuple[Thread, ...] = ()
-    blocked: Blocked | None = None
+    threads: tuple[ThreadStack, ...] = ()
+    blocked: BlockedThread | None = None
     native: tuple[str, ...] = ()
     python: bool = False
     why: str = ""
-    spent: Spent | None = None
+    spent: ProcessUsage | None = None
     doing: str = ""
     path: str = ""
 
     @property
-    def main(self) -> Thread | None:
+    def main_thread(self) -> ThreadStack | None:
         """The thread that the program began with: its number is the process's own."""
         named = [t for t in self.threads if t.id == self.pid or t.name == "MainThread"]
         return next(iter([*named, *self.threads]), None)
@@ -112,7 +112,7 @@ class NodeStacks(Struct, frozen=True, kw_only=True):
     what NCCL's RAS answered there, as it came; `kernel`, `gpus`: the end of its kernel's log, and what nvidia-smi says."""
 
     node: str
-    processes: tuple[Process, ...] = ()
+    processes: tuple[JobProcess, ...] = ()
     tool: str = ""
     no_tool: str = ""
     scope: str = ""
@@ -123,19 +123,19 @@ class NodeStacks(Struct, frozen=True, kw_only=True):
     kernel: str = ""
     gpus: str = ""
 
-    def sees(self, user: str) -> bool:
+    def can_see(self, user: str) -> bool:
         """Whether a process of that user that is not listed is not there."""
         return self.witness == "slurmd" or self.uid == "0" or self.user == user
 
 
-class Missed(Struct, frozen=True):
+class MissedNode(Struct, frozen=True):
     """A node that did not tell, and why."""
 
     node: str
     why: str
 
 
-class Dump(Struct, frozen=True, kw_only=True):
+class StacksDump(Struct, frozen=True, kw_only=True):
     """One look at all nodes of a job. `job` is the id as asked for; `ended`: the state in which
     the job was found afterwards if it no longer runs."""
 
@@ -144,6 +144,6 @@ class Dump(Struct, frozen=True, kw_only=True):
     user: str = ""
     at: int = 0
     nodes: tuple[NodeStacks, ...] = ()
-    missed: tuple[Missed, ...] = ()
+    missed: tuple[MissedNode, ...] = ()
     ended: str = ""
     seconds: float = 0.0

@@ -33,7 +33,7 @@ _RANK = re.compile(
 _LOST = re.compile(r"Process (\d{1,9}) on node (\S{1,255}) managing GPUs? (\S{1,200})")
 
 
-class Odd(Struct, frozen=True, kw_only=True):
+class OddProcess(Struct, frozen=True, kw_only=True):
     """A process that RAS names. `operation`: the collective that it has launched `launched` times
     while most have `most`; empty: RAS does not reach it. `rank`: in that communicator; -1 unknown."""
 
@@ -47,21 +47,21 @@ class Odd(Struct, frozen=True, kw_only=True):
     most: int = 0
 
     @property
-    def words(self) -> str:
+    def odd_words(self) -> str:
         """`RAS: 79499 of 79500 AllReduce launched`."""
         if not self.operation:
             return "RAS does not reach it"
         return f"RAS: {self.launched} of {self.most} {self.operation} launched"
 
 
-class Answer(Struct, frozen=True, kw_only=True):
+class RasAnswer(Struct, frozen=True, kw_only=True):
     """Who is odd, and how many operations each communicator of several ranks has launched in all
     (of text: where they differ)."""
 
-    odd: tuple[Odd, ...] = ()
+    odd: tuple[OddProcess, ...] = ()
     launched: Mapping[str, int] = {}
 
-    def behind(self, before: Mapping[str, int]) -> tuple[Odd, ...]:
+    def find_behind(self, before: Mapping[str, int]) -> tuple[OddProcess, ...]:
         """Those that lag in a communicator that was seen counting: `before` has its earlier sum.
         Releases that never count say 0 of all, or stay where they were at the start."""
         return tuple(
@@ -73,56 +73,60 @@ class Answer(Struct, frozen=True, kw_only=True):
         )
 
     @property
-    def lost(self) -> tuple[Odd, ...]:
+    def lost_processes(self) -> tuple[OddProcess, ...]:
         """Whom RAS does not reach."""
         return tuple(odd for odd in self.odd if not odd.operation)
 
 
-def answer(text: str) -> Answer:
+def read_ras(text: str) -> RasAnswer:
     """Raises CannotTell for what is no answer of RAS, or for one that was cut off."""
     lines = text.replace("\r\n", "\n").split("\n")
     if not lines[0].startswith("SERVER PROTOCOL "):
         raise CannotTell(f"what listens there is not RAS: {shortened(visible(text), 60)!r}")
     body = "\n".join(line for line in lines[1:] if line != "OK" and line[:6] != "ERROR:").strip()
     if body.startswith("{"):
-        return _of_json(body)
+        return _read_json(body)
     if not body.startswith("NCCL version "):
         raise CannotTell(f"RAS answered in an unknown form: {shortened(visible(body), 60)!r}")
     if "\nWarnings" not in body:
         raise CannotTell("RAS's answer was cut off")
-    return _of_text(body)
+    return _read_text_form(body)
 
 
-def _of_json(body: str) -> Answer:
+def _read_json(body: str) -> RasAnswer:
     try:
         try:
             told = json.loads(body)
         except json.JSONDecodeError:
             told = json.loads(_NO_COMMA.sub(r"\1,\2", body))
         comms = told["communicators"][:MOST]
-        odd, launched = list[Odd](), dict[str, int]()
+        odd, launched = list[OddProcess](), dict[str, int]()
         for comm in comms:
             if int(comm["size"]) > 1:
                 name = visible(f"{comm['hash']} {comm.get('secondary_hash', '')}"[:120])
-                counts = [_counts(rank) for rank in comm["ranks"]]
+                counts = [_launch_counts(rank) for rank in comm["ranks"]]
                 launched[name] = sum(sum(count.values()) for count in counts)
-                odd += [_odd(name, rank) for rank in comm.get("missing_ranks", ()) if _gone(rank)]
-                odd += _behind(name, comm["ranks"], counts)
-        return Answer(odd=tuple(odd[:MOST]), launched=launched)
+                odd += [
+                    _read_odd(name, rank)
+                    for rank in comm.get("missing_ranks", ())
+                    if _is_rank_gone(rank)
+                ]
+                odd += _ranks_behind(name, comm["ranks"], counts)
+        return RasAnswer(odd=tuple(odd[:MOST]), launched=launched)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise CannotTell(f"RAS's JSON is not understood: {visible(str(error))[:100]}") from None
 
 
-def _counts(rank: Mapping[str, Any]) -> dict[str, int]:
+def _launch_counts(rank: Mapping[str, Any]) -> dict[str, int]:
     return {str(op): int(n) for op, n in rank.get("collective_counts", {}).items()}
 
 
-def _gone(rank: Mapping[str, Any]) -> bool:
+def _is_rank_gone(rank: Mapping[str, Any]) -> bool:
     return bool(rank["status"]["considered_dead"] or rank["status"]["unresponsive"])
 
 
-def _odd(name: str, rank: Mapping[str, Any], **more: Any) -> Odd:
-    return Odd(
+def _read_odd(name: str, rank: Mapping[str, Any], **more: Any) -> OddProcess:
+    return OddProcess(
         communicator=name,
         pid=int(rank["pid"]),
         host=visible(str(rank["host"])[:255]),
@@ -132,7 +136,7 @@ def _odd(name: str, rank: Mapping[str, Any], **more: Any) -> Odd:
     )
 
 
-def _behind(name: str, ranks: Any, counts: list[dict[str, int]]) -> Iterator[Odd]:
+def _ranks_behind(name: str, ranks: Any, counts: list[dict[str, int]]) -> Iterator[OddProcess]:
     """Those with fewer of an operation than most have; of two halves the lower one."""
     for operation in sorted({op for count in counts for op in count}):
         usual = Counter(count.get(operation, 0) for count in counts)
@@ -140,31 +144,33 @@ def _behind(name: str, ranks: Any, counts: list[dict[str, int]]) -> Iterator[Odd
         for rank, count in zip(ranks, counts, strict=True):
             if (launched := count.get(operation, 0)) < most:
                 shown = visible(operation[:40])
-                yield _odd(name, rank, operation=shown, launched=launched, most=most)
+                yield _read_odd(name, rank, operation=shown, launched=launched, most=most)
 
 
-class _Text:
+class _TextReader:
     """The sections of a text, line by line."""
 
     def __init__(self) -> None:
-        self.odd: list[Odd] = []
+        self.odd: list[OddProcess] = []
         self.launched: dict[str, int] = {}
         self._comm = self._kind = self._operation = ""
-        self._groups: list[tuple[int, int, list[Odd]]] = []
+        self._groups: list[tuple[int, int, list[OddProcess]]] = []
 
-    def take(self, line: str) -> None:
+    def take_line(self, line: str) -> None:
         if section := _SECTION.match(line):
             self._comm, self._kind = section[1], section[2]
         elif one := _DIFFERENT.search(line):
             self._operation, self._groups = visible(one[1][:40]), []
         elif self._operation:
-            self._count(line)
+            self._count_launched(line)
         elif (one := _RANK.search(line)) and self._kind == "INCOMPLETE":
-            self.odd.append(self._named(one))
+            self.odd.append(self._read_named(one))
         elif one := _LOST.search(line):
-            self.odd.append(Odd(communicator="", pid=int(one[1]), host=visible(one[2]), gpu=one[3]))
+            self.odd.append(
+                OddProcess(communicator="", pid=int(one[1]), host=visible(one[2]), gpu=one[3])
+            )
 
-    def _count(self, line: str) -> None:
+    def _count_launched(self, line: str) -> None:
         """How many ranks have launched how much, until an empty line."""
         if one := _MANY.search(line):
             self._groups.append((int(one[1]), int(one[2] or 0), []))
@@ -172,15 +178,15 @@ class _Text:
             if " has " in line.partition(" -- ")[0]:
                 self._groups.append((1, int(one[2] or 0), []))
             if self._groups:
-                self._groups[-1][2].append(self._named(one))
+                self._groups[-1][2].append(self._read_named(one))
         elif not line.strip():
-            self.odd += _outliers(self._operation, self._groups)
+            self.odd += _find_outliers(self._operation, self._groups)
             sum_ = sum(n * value for n, value, _ in self._groups)
             self.launched[self._comm] = self.launched.get(self._comm, 0) + sum_
             self._operation = ""
 
-    def _named(self, one: re.Match[str]) -> Odd:
-        return Odd(
+    def _read_named(self, one: re.Match[str]) -> OddProcess:
+        return OddProcess(
             communicator=self._comm,
             pid=int(one[4]),
             host=visible(one[5]),
@@ -189,14 +195,16 @@ class _Text:
         )
 
 
-def _of_text(body: str) -> Answer:
-    text = _Text()
+def _read_text_form(body: str) -> RasAnswer:
+    text = _TextReader()
     for line in [*body.split("\n")[:MOST], ""]:
-        text.take(line)
-    return Answer(odd=tuple(text.odd), launched=text.launched)
+        text.take_line(line)
+    return RasAnswer(odd=tuple(text.odd), launched=text.launched)
 
 
-def _outliers(operation: str, groups: list[tuple[int, int, list[Odd]]]) -> Iterator[Odd]:
+def _find_outliers(
+    operation: str, groups: list[tuple[int, int, list[OddProcess]]]
+) -> Iterator[OddProcess]:
     most = max(groups, key=lambda g: (g[0], g[1]), default=(0, 0, []))[1]
     for _, value, named in groups:
         if value < most:

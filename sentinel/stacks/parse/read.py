@@ -19,7 +19,14 @@ from msgspec.structs import replace
 
 from sentinel.core.errors import CannotTell
 from sentinel.core.text import shortened, visible
-from sentinel.stacks.parse.model import Blocked, Frame, NodeStacks, Process, Spent, Thread
+from sentinel.stacks.parse.model import (
+    BlockedThread,
+    JobProcess,
+    NodeStacks,
+    ProcessUsage,
+    StackFrame,
+    ThreadStack,
+)
 
 MOST = 64 * 2**20
 """Bytes that one node's answer may unfold to."""
@@ -33,7 +40,7 @@ _ABOUT_PROCESSES = frozenset(
 )
 
 
-def packed(out: bytes, mark: str) -> dict[str, bytes]:
+def packed_by_node(out: bytes, mark: str) -> dict[str, bytes]:
     """What nodes whose answer is whole sent, by name; lines from elsewhere are skipped."""
     pieces: dict[str, dict[str, bytes]] = {}
     for line in out.split(b"\n"):
@@ -41,11 +48,11 @@ def packed(out: bytes, mark: str) -> dict[str, bytes]:
         if head == mark.encode("ascii") and rest.count(b" ") == 2:
             node, number, piece = rest.split(b" ")
             pieces.setdefault(node.decode("utf-8", "replace"), {})[number.decode()] = piece
-    found = {node: _joined(parts) for node, parts in pieces.items()}
+    found = {node: _join_parts(parts) for node, parts in pieces.items()}
     return {node: data for node, data in found.items() if data}
 
 
-def unfolded(data: bytes) -> str:
+def unpack_node(data: bytes) -> str:
     """The text of one node, whole; CannotTell, since a process that is cut off would be taken for
     gone. One at a time: all together are gigabytes of a large job."""
     packed = zlib.decompressobj(wbits=31)
@@ -58,7 +65,7 @@ def unfolded(data: bytes) -> str:
     return raw.decode("utf-8", "backslashreplace")
 
 
-def _joined(parts: Mapping[str, bytes]) -> bytes:
+def _join_parts(parts: Mapping[str, bytes]) -> bytes:
     last = parts.get("end", b"")
     if not last.isdigit() or any(str(n) not in parts for n in range(1, int(last) + 1)):
         return b""
@@ -72,18 +79,18 @@ def read_node(text: str, node: str) -> NodeStacks:
     try:
         for line in text.split("\n"):
             word, *fields = line.split("\t")
-            _take(word, fields, found, about)
-        told = _told(node, about)
+            _take_record(word, fields, found, about)
+        told = _about_node(node, about)
         if "cut" in about:
             raise CannotTell(f"the search for the job's processes on {node} was cut")
         if about.keys().isdisjoint({"seen", "none"}):
             raise ValueError("the list of its processes has no end")
-        return replace(told, processes=tuple(_process(node, f, told) for f in found.values()))
+        return replace(told, processes=tuple(_make_process(node, f, told) for f in found.values()))
     except (KeyError, IndexError, ValueError) as error:
         raise CannotTell(f"{node} answered in a form that is not understood: {error}") from None
 
 
-def _told(node: str, about: Mapping[str, str]) -> NodeStacks:
+def _about_node(node: str, about: Mapping[str, str]) -> NodeStacks:
     if "node" not in about:
         raise ValueError("it does not say which node it is")
     return NodeStacks(
@@ -94,20 +101,20 @@ def _told(node: str, about: Mapping[str, str]) -> NodeStacks:
         uid=about.get("uid", ""),
         user=about.get("user", ""),
         witness=about.get("witness", ""),
-        ras=_decoded(about.get("ras", "")),
-        kernel=_decoded(about.get("kernel", "")),
-        gpus=_decoded(about.get("gpus", "")),
+        ras=_decode_base64_text(about.get("ras", "")),
+        kernel=_decode_base64_text(about.get("kernel", "")),
+        gpus=_decode_base64_text(about.get("gpus", "")),
     )
 
 
-def _decoded(packed: str) -> str:
+def _decode_base64_text(packed: str) -> str:
     try:
         return b64decode(packed, validate=True).decode("utf-8", "backslashreplace")
     except NotBase64:
         return ""
 
 
-def _take(
+def _take_record(
     word: str, fields: list[str], found: dict[str, dict[str, Any]], about: dict[str, str]
 ) -> None:
     if word == "proc":
@@ -122,10 +129,10 @@ def _take(
     elif word in ("seen", "none", "cut"):
         about[word] = ""
     elif word in _ABOUT_PROCESSES:
-        _add(word, found[fields[0]], fields[1:])
+        _add_field(word, found[fields[0]], fields[1:])
 
 
-def _add(word: str, entry: dict[str, Any], fields: list[str]) -> None:
+def _add_field(word: str, entry: dict[str, Any], fields: list[str]) -> None:
     if word == "env":
         entry["env"][fields[0]] = fields[1].strip()
     elif word == "frame":
@@ -134,44 +141,44 @@ def _add(word: str, entry: dict[str, Any], fields: list[str]) -> None:
         entry[word] = fields
 
 
-def _process(node: str, entry: Mapping[str, Any], told: NodeStacks) -> Process:
+def _make_process(node: str, entry: Mapping[str, Any], told: NodeStacks) -> JobProcess:
     exe = str((entry.get("exe") or [""])[0]).strip()
     base = exe.rpartition("/")[2]
-    read, why = _threads(entry)
-    return Process(
+    read, why = _parse_threads(entry)
+    return JobProcess(
         node=node,
         pid=int(entry["pid"]),
         parent=int(entry["parent"]),
         step="" if entry["step"] == _BARE else visible(str(entry["step"])),
-        task=_number(str(entry["rank"])),
+        task=_optional_number(str(entry["rank"])),
         state=str(entry["state"]),
         name=visible(str(entry["name"]).strip()),
         exe=visible(exe),
         env={k: visible(v) for k, v in entry["env"].items()},
         threads=read,
-        blocked=_blocked(entry),
+        blocked=_make_blocked(entry),
         native=tuple(entry["native"]),
         python="other" not in entry and ("python" in entry or base.startswith(("python", "pypy"))),
-        why=why or _no_stack(entry, told),
-        spent=_spent(entry),
+        why=why or _why_no_stack(entry, told),
+        spent=_make_usage(entry),
         doing=(entry.get("waits") or [""])[0].strip(),
         path=visible((entry.get("waits") or ["", ""])[1].strip()),
     )
 
 
-def _threads(entry: Mapping[str, Any]) -> tuple[tuple[Thread, ...], str]:
+def _parse_threads(entry: Mapping[str, Any]) -> tuple[tuple[ThreadStack, ...], str]:
     if "stack" not in entry:
         return (), ""
     try:
         parsed = json.loads("\t".join(entry["stack"]))
-        return tuple(_thread(t) for t in parsed if isinstance(t, dict)), ""
+        return tuple(_make_thread(t) for t in parsed if isinstance(t, dict)), ""
     except (ValueError, TypeError, KeyError) as error:
         return (), f"py-spy's answer is not understood: {shortened(visible(str(error)), 100)}"
 
 
-def _thread(raw: Mapping[str, Any]) -> Thread:
+def _make_thread(raw: Mapping[str, Any]) -> ThreadStack:
     frames = tuple(
-        _frame(
+        _make_frame(
             str(f["name"]),
             str(f["filename"]),
             str(f.get("short_filename") or ""),
@@ -179,10 +186,10 @@ def _thread(raw: Mapping[str, Any]) -> Thread:
         )
         for f in raw["frames"]
     )
-    return Thread(
+    return ThreadStack(
         name=visible(str(raw.get("thread_name") or "")),
         id=int(raw.get("os_thread_id") or 0),
-        frames=_shared(frames),
+        frames=_share_frames(frames),
         active=bool(raw.get("active")),
         gil=bool(raw.get("owns_gil")),
     )
@@ -192,47 +199,49 @@ def _thread(raw: Mapping[str, Any]) -> Thread:
 
 
 @lru_cache(maxsize=50_000)
-def _frame(function: str, path: str, short: str, line: int) -> Frame:
+def _make_frame(function: str, path: str, short: str, line: int) -> StackFrame:
     if _ADDRESS.fullmatch(function):  # differs from process to process, and tells nobody anything
         function = "??"
-    return Frame(visible(function), visible(short or path), line, visible(path))
+    return StackFrame(visible(function), visible(short or path), line, visible(path))
 
 
 @lru_cache(maxsize=10_000)
-def _shared(frames: tuple[Frame, ...]) -> tuple[Frame, ...]:
+def _share_frames(frames: tuple[StackFrame, ...]) -> tuple[StackFrame, ...]:
     return frames
 
 
-def _blocked(entry: Mapping[str, Any]) -> Blocked | None:
+def _make_blocked(entry: Mapping[str, Any]) -> BlockedThread | None:
     if "blocked" not in entry:
         return None
     thread, wchan, kernel = (str(f).strip() for f in entry["blocked"])
     doing, path = (str(f).strip() for f in entry.get("waits", ("", "")))
-    return Blocked(thread=int(thread), wchan=wchan, kernel=kernel, doing=doing, path=visible(path))
+    return BlockedThread(
+        thread=int(thread), wchan=wchan, kernel=kernel, doing=doing, path=visible(path)
+    )
 
 
-def _spent(entry: Mapping[str, Any]) -> Spent | None:
+def _make_usage(entry: Mapping[str, Any]) -> ProcessUsage | None:
     ticks, clock, at, moved = (entry.get("spent") or [""] * 4)[:4]
     if not (ticks.isdigit() and clock.isdigit() and int(clock) and at):
         return None
     count = int(moved) if moved.strip().isdigit() else None
-    return Spent(cpu=int(ticks) / int(clock), at=float(at), moved=count)
+    return ProcessUsage(cpu=int(ticks) / int(clock), at=float(at), moved=count)
 
 
-def _no_stack(entry: Mapping[str, Any], told: NodeStacks) -> str:
+def _why_no_stack(entry: Mapping[str, Any], told: NodeStacks) -> str:
     if "failed" in entry:
         code, said = entry["failed"]
-        return _failure(code, said.strip(), told)
+        return _py_spy_complaint(code, said.strip(), told)
     if any(key in entry for key in ("stack", "other", "blocked")):
         return ""
     return told.no_tool
 
 
-def _failure(code: str, said: str, told: NodeStacks) -> str:
+def _py_spy_complaint(code: str, said: str, told: NodeStacks) -> str:
     """py-spy's complaint in one line of ours; its back traces help nobody."""
     low = said.lower()
     if any(words in low for words in _DENIED):
-        return f"no permission to read it as uid {told.uid}{_scope(told.scope)}"
+        return f"no permission to read it as uid {told.uid}{_ptrace_scope_words(told.scope)}"
     if any(words in low for words in _GONE):
         return "it ended during the dump"
     if code in ("124", "137"):
@@ -241,12 +250,12 @@ def _failure(code: str, said: str, told: NodeStacks) -> str:
     return shortened(visible(first) or f"py-spy failed with exit code {code}", 200)
 
 
-def _scope(scope: str) -> str:
+def _ptrace_scope_words(scope: str) -> str:
     """https://docs.kernel.org/admin-guide/LSM/Yama.html"""
     if scope.strip() in ("", "0"):
         return ""
     return f" (kernel.yama.ptrace_scope={visible(scope.strip())} there)"
 
 
-def _number(text: str) -> int | None:
+def _optional_number(text: str) -> int | None:
     return int(text) if text.isdigit() else None

@@ -14,8 +14,8 @@ from enum import Enum
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sentinel.core.text import ranges, shortened
-from sentinel.stacks.parse.flight_recorder import Member, Op, Recording
+from sentinel.core.text import format_ranges, shortened
+from sentinel.stacks.parse.flight_recorder import GroupMembership, PendingOp, Recording
 
 _Key = tuple[str, int, str]
 _Row = tuple[str, tuple[int, ...]]
@@ -32,7 +32,7 @@ SILENT = 0.5
 _ONE_SIDED = ("broadcast", "reduce", "gather", "scatter", "send", "recv", "coalesced")
 
 
-class Why(str, Enum):
+class CulpritReason(str, Enum):
     """absent: others are in a collective that it has not enqueued. unfinished: it has enqueued
     what has ended for others. odd: it is in another collective than the others of its group.
     silent: others wait in a collective with it, and it left no dump."""
@@ -48,7 +48,7 @@ class Culprit(Struct, frozen=True, kw_only=True):
     description, how many others stand in it, and the line that called it."""
 
     ranks: tuple[int, ...]
-    why: Why
+    why: CulpritReason
     collective: str
     seq: int
     group: str
@@ -67,34 +67,36 @@ class Standstill(Struct, frozen=True, kw_only=True):
     circle: bool = False
 
     @property
-    def named(self) -> tuple[int, ...]:
+    def culprit_ranks(self) -> tuple[int, ...]:
         """The culprits' ranks."""
         return tuple(sorted({rank for one in self.culprits for rank in one.ranks}))
 
 
-class _Wait(Struct, frozen=True):
+class _PendingWait(Struct, frozen=True):
     """An operation that has not ended; `lacks` those who have not enqueued it, `silent` those who
     may not have: they left no dump."""
 
     rank: int
-    op: Op
+    op: PendingOp
     lacks: frozenset[int]
     silent: frozenset[int] = frozenset()
 
 
-def standstill(recordings: Iterable[Recording]) -> Standstill:
+def find_standstill(recordings: Iterable[Recording]) -> Standstill:
     """Who holds up the others. It means something only for a job that stands still: in one that
     runs, ranks are always a few operations apart."""
-    by_rank = _with_ranks({one.rank: one for one in recordings})
+    by_rank = _add_group_ranks({one.rank: one for one in recordings})
     world = sorted({r for one in by_rank.values() for g in one.groups.values() for r in g.ranks})
-    waits = _waits(by_rank)
+    waits = _pending_waits(by_rank)
     silent = tuple(rank for rank in world if rank not in by_rank)
-    culprits = _odd(by_rank) or _together(_absent(waits), _unfinished(by_rank))
+    culprits = _odd_culprits(by_rank) or _merge_absent(
+        _absent_culprits(waits), _unfinished_culprits(by_rank)
+    )
     circle = not culprits and not silent and any(wait.lacks for wait in waits)
     if circle:
-        culprits = _told(waits, frozenset().union(*(wait.lacks for wait in waits)))
+        culprits = _culprits_once(waits, frozenset().union(*(wait.lacks for wait in waits)))
     if not culprits and len(silent) < SILENT * len(world):
-        culprits = _silent(waits)
+        culprits = _silent_culprits(waits)
     return Standstill(
         culprits=tuple(culprits),
         ranks=len(world),
@@ -104,7 +106,7 @@ def standstill(recordings: Iterable[Recording]) -> Standstill:
     )
 
 
-def _with_ranks(by_rank: Mapping[int, Recording]) -> dict[int, Recording]:
+def _add_group_ranks(by_rank: Mapping[int, Recording]) -> dict[int, Recording]:
     """gloo does not tell who is in a group: whoever has it in their dump, and in the first group
     all."""
     known: dict[str, list[int]] = defaultdict(list)
@@ -124,29 +126,29 @@ def _with_ranks(by_rank: Mapping[int, Recording]) -> dict[int, Recording]:
     return {rank: replace(one, groups=groups[rank]) for rank, one in by_rank.items()}
 
 
-def _key(recording: Recording, group: str) -> tuple[str, tuple[int, ...]]:
+def _group_identity(recording: Recording, group: str) -> tuple[str, tuple[int, ...]]:
     """Ranks that make groups by themselves may use one name for several."""
     return group, recording.groups[group].ranks
 
 
-def _waits(by_rank: Mapping[int, Recording]) -> list[_Wait]:
+def _pending_waits(by_rank: Mapping[int, Recording]) -> list[_PendingWait]:
     """For each rank and group the oldest operation that somebody lacks, else the oldest."""
     enqueued = {
-        (*_key(one, name), rank): group.enqueued
+        (*_group_identity(one, name), rank): group.enqueued
         for rank, one in by_rank.items()
         for name, group in one.groups.items()
     }
-    posted = _posted(by_rank.values())
+    posted = _posted_pairs(by_rank.values())
     lacking: dict[tuple[str, tuple[int, ...], int], frozenset[int]] = {}
-    waits: dict[tuple[int, str], _Wait] = {}
+    waits: dict[tuple[int, str], _PendingWait] = {}
     for rank, one in by_rank.items():
         for op in one.ops:
             before = waits.get((rank, op.group))
             if op.group not in one.groups or (before and before.lacks):
                 continue
-            name, ranks = _key(one, op.group)
+            name, ranks = _group_identity(one, op.group)
             if op.peer is not None:
-                lacks = _peer(one, op, posted)
+                lacks = _missing_peer(one, op, posted)
             elif (name, ranks, op.seq) in lacking:
                 lacks = lacking[name, ranks, op.seq]
             else:
@@ -156,11 +158,11 @@ def _waits(by_rank: Mapping[int, Recording]) -> list[_Wait]:
             if lacks or not before:
                 with_it = ranks if op.peer is None else lacks
                 gone = frozenset(r for r in with_it if r not in by_rank)
-                waits[rank, op.group] = _Wait(rank, op, lacks - gone, gone)
+                waits[rank, op.group] = _PendingWait(rank, op, lacks - gone, gone)
     return list(waits.values())
 
 
-def _posted(recordings: Iterable[Recording]) -> set[tuple[str, int, int, bool]]:
+def _posted_pairs(recordings: Iterable[Recording]) -> set[tuple[str, int, int, bool]]:
     """Sends and receives that have not ended: group, who, with whom, and whether it sends."""
     return {
         (op.group, one.rank, ranks[op.peer], op.sends)
@@ -171,7 +173,9 @@ def _posted(recordings: Iterable[Recording]) -> set[tuple[str, int, int, bool]]:
     }
 
 
-def _peer(one: Recording, op: Op, posted: set[tuple[str, int, int, bool]]) -> frozenset[int]:
+def _missing_peer(
+    one: Recording, op: PendingOp, posted: set[tuple[str, int, int, bool]]
+) -> frozenset[int]:
     """The other side of a send or receive, where it has not begun its own."""
     ranks = one.groups[op.group].ranks
     if op.peer is None or op.peer >= len(ranks):
@@ -181,24 +185,24 @@ def _peer(one: Recording, op: Op, posted: set[tuple[str, int, int, bool]]) -> fr
     return frozenset() if begun else frozenset([other])
 
 
-def _absent(waits: Sequence[_Wait]) -> list[Culprit]:
+def _absent_culprits(waits: Sequence[_PendingWait]) -> list[Culprit]:
     wanted = frozenset().union(*(wait.lacks for wait in waits))
     waiting = {wait.rank for wait in waits if wait.lacks or wait.silent}
-    return _told(waits, wanted - waiting)
+    return _culprits_once(waits, wanted - waiting)
 
 
-def _together(absent: list[Culprit], unfinished: list[Culprit]) -> list[Culprit]:
+def _merge_absent(absent: list[Culprit], unfinished: list[Culprit]) -> list[Culprit]:
     """Whoever is absent is not told a second time for the work of its GPU."""
     told = {rank for one in absent for rank in one.ranks}
     rest = [(one, [r for r in one.ranks if r not in told]) for one in unfinished]
     return [*absent, *(replace(one, ranks=tuple(ranks)) for one, ranks in rest if ranks)]
 
 
-def _told(waits: Sequence[_Wait], ranks: frozenset[int]) -> list[Culprit]:
+def _culprits_once(waits: Sequence[_PendingWait], ranks: frozenset[int]) -> list[Culprit]:
     """Each rank once, with the operation in which most wait for it: a collective rather than a
     send or receive, which waits in its wake."""
     found: dict[int, Counter[_Key]] = defaultdict(Counter)
-    of: dict[_Key, list[_Wait]] = defaultdict(list)
+    of: dict[_Key, list[_PendingWait]] = defaultdict(list)
     for wait in waits:
         key = (wait.op.group, wait.op.seq, wait.op.name if wait.op.peer is not None else "")
         if wanted := wait.lacks & ranks:
@@ -209,43 +213,48 @@ def _told(waits: Sequence[_Wait], ranks: frozenset[int]) -> list[Culprit]:
     for rank, counted in found.items():
         chosen[counted.most_common(1)[0][0]].append(rank)
     return [
-        _culprit(of[key][0].op, some, Why.ABSENT, len({wait.rank for wait in of[key]}), of[key])
+        _make_culprit(
+            of[key][0].op, some, CulpritReason.ABSENT, len({wait.rank for wait in of[key]}), of[key]
+        )
         for key, some in sorted(chosen.items(), key=lambda pair: min(pair[1]))
     ]
 
 
-def _unfinished(by_rank: Mapping[int, Recording]) -> list[Culprit]:
+def _unfinished_culprits(by_rank: Mapping[int, Recording]) -> list[Culprit]:
     """Only of groups without sends and receives, whose numbers are one row. Where a rank has not
     enqueued it nobody can have finished it: for those who say so it has failed."""
-    members: dict[_Row, list[Member]] = defaultdict(list)
+    members: dict[_Row, list[GroupMembership]] = defaultdict(list)
     for one in by_rank.values():
         for name, group in one.groups.items():
-            members[_key(one, name)].append(group)
-    found: dict[_Key, tuple[Op, list[int], int]] = {}
+            members[_group_identity(one, name)].append(group)
+    found: dict[_Key, tuple[PendingOp, list[int], int]] = {}
     for rank, one in sorted(by_rank.items()):
         for op in one.ops:
-            if op.group not in one.groups or _one_sided(op.name):
+            if op.group not in one.groups or _is_one_sided(op.name):
                 continue
-            all_of = members[_key(one, op.group)]
+            all_of = members[_group_identity(one, op.group)]
             others = sum((m.completed or -1) >= op.seq for m in all_of)
             begun = all(m.enqueued is None or m.enqueued >= op.seq for m in all_of)
             if others and begun and not any(m.pairs for m in all_of):
                 found.setdefault((op.group, op.seq, ""), (op, [], others))[1].append(rank)
                 break
-    return [_culprit(op, some, Why.UNFINISHED, others, ()) for op, some, others in found.values()]
+    return [
+        _make_culprit(op, some, CulpritReason.UNFINISHED, others, ())
+        for op, some, others in found.values()
+    ]
 
 
-def _one_sided(name: str) -> bool:
+def _is_one_sided(name: str) -> bool:
     """`reduce_scatter` and `all_gather` are not."""
     bare = name.strip("_")
     both = bare.startswith(("all", "reduce_scatter")) or "barrier" in bare
     return not both and bare.startswith(_ONE_SIDED)
 
 
-def _odd(by_rank: Mapping[int, Recording]) -> list[Culprit]:
+def _odd_culprits(by_rank: Mapping[int, Recording]) -> list[Culprit]:
     """Where a group's ranks are in different collectives under one number, the fewer are odd; all
     of them where they are as many."""
-    found: dict[_Place, dict[tuple[str, str], list[tuple[int, Op]]]] = {}
+    found: dict[_Place, dict[tuple[str, str], list[tuple[int, PendingOp]]]] = {}
     for rank, one in sorted(by_rank.items()):
         for op in (*one.ops, *one.ended):
             if op.peer is None and op.group in one.groups:
@@ -253,35 +262,43 @@ def _odd(by_rank: Mapping[int, Recording]) -> list[Culprit]:
                     op.name,
                     op.shape if op.name.startswith(("allreduce", "all_reduce")) else "",
                 )
-                where = (*_key(one, op.group), op.seq)
+                where = (*_group_identity(one, op.group), op.seq)
                 found.setdefault(where, {}).setdefault(what, []).append((rank, op))
     for told in found.values():
         if len(told) > 1:
             sides = sorted(told.values(), key=len)
             most = sides.pop() if len(sides[-1]) > len(sides[-2]) else []
             return [
-                _culprit(side[0][1], [rank for rank, _ in side], Why.ODD, len(most), ())
+                _make_culprit(
+                    side[0][1], [rank for rank, _ in side], CulpritReason.ODD, len(most), ()
+                )
                 for side in sides
             ]
     return []
 
 
-def _silent(waits: Sequence[_Wait]) -> list[Culprit]:
+def _silent_culprits(waits: Sequence[_PendingWait]) -> list[Culprit]:
     """Nobody who left a dump is missing where others wait, and somebody left none."""
-    found: dict[frozenset[int], list[_Wait]] = defaultdict(list)
+    found: dict[frozenset[int], list[_PendingWait]] = defaultdict(list)
     for wait in waits:
         if wait.silent:
             found[wait.silent].append(wait)
     few = sorted(found.items(), key=lambda pair: (len(pair[0]), -len(pair[1])))
     return [
-        _culprit(some[0].op, list(ranks), Why.SILENT, len({wait.rank for wait in some}), some)
+        _make_culprit(
+            some[0].op, list(ranks), CulpritReason.SILENT, len({wait.rank for wait in some}), some
+        )
         for ranks, some in few
         if len(ranks) == len(few[0][0])
     ]
 
 
-def _culprit(
-    op: Op, ranks: Sequence[int], why: Why, waiting: int, waits: Sequence[_Wait]
+def _make_culprit(
+    op: PendingOp,
+    ranks: Sequence[int],
+    why: CulpritReason,
+    waiting: int,
+    waits: Sequence[_PendingWait],
 ) -> Culprit:
     """`waits`: whose calls tell the line, where it is not the culprit's own."""
     places = [wait.op.place for wait in waits if wait.op.place]
@@ -299,19 +316,19 @@ def _culprit(
 # -- in words ------------------------------------------------------------------------------
 
 
-def told(found: Standstill) -> str:
+def describe_standstill(found: Standstill) -> str:
     """In one line, the culprits first."""
-    parts = [_line(one, found.circle) for one in found.culprits[:SHOWN]]
+    parts = [_culprit_line(one, found.circle) for one in found.culprits[:SHOWN]]
     if more := found.culprits[SHOWN:]:
         parts.append(f"{sum(len(one.ranks) for one in more)} more ranks likewise")
     if not found.culprits:
-        parts.append(_nobody(found))
-    if found.silent and not any(one.why is Why.SILENT for one in found.culprits):
-        parts.append(f"no dump of {_ranks(found.silent)} of {found.ranks}")
+        parts.append(_describe_nobody(found))
+    if found.silent and not any(one.why is CulpritReason.SILENT for one in found.culprits):
+        parts.append(f"no dump of {_show_ranks(found.silent)} of {found.ranks}")
     return "; ".join(parts)
 
 
-def _nobody(found: Standstill) -> str:
+def _describe_nobody(found: Standstill) -> str:
     if not found.open:
         return "no rank waits in a collective"
     if len(found.silent) >= SILENT * found.ranks:
@@ -322,18 +339,18 @@ def _nobody(found: Standstill) -> str:
     )
 
 
-def _line(one: Culprit, circle: bool) -> str:
+def _culprit_line(one: Culprit, circle: bool) -> str:
     several = len(one.ranks) > 1
-    who, what = _ranks(one.ranks), _what(one)
+    who, what = _show_ranks(one.ranks), _describe_collective(one)
     others = f"{one.waiting} other{'s' if one.waiting != 1 else ''}"
     wait = "wait" if one.waiting != 1 else "waits"
-    if one.why is Why.UNFINISHED:
+    if one.why is CulpritReason.UNFINISHED:
         have = f"{'have' if several else 'has'} not finished {what}, as {others} did"
         return f"{who} {have}: look at {'their GPUs' if several else 'its GPU'}"
-    if one.why is Why.ODD:
+    if one.why is CulpritReason.ODD:
         rest = f", {others} of the group in another collective" if one.waiting else ""
         return f"{who} {'are' if several else 'is'} in {what}{rest}: the program differs there"
-    if one.why is Why.SILENT:
+    if one.why is CulpritReason.SILENT:
         return (
             f"{who} left no dump, and {others} {wait} with {'them' if several else 'it'} in {what}"
         )
@@ -341,10 +358,10 @@ def _line(one: Culprit, circle: bool) -> str:
     return f"{who} {'are' if several else 'is'} not in {what}, in which {others} {wait}{kept}"
 
 
-def _what(one: Culprit) -> str:
+def _describe_collective(one: Culprit) -> str:
     place = f" ({one.place})" if one.place else ""
     return f"the {one.collective}{place} number {one.seq} of {one.group}"
 
 
-def _ranks(ranks: Sequence[int]) -> str:
-    return shortened(f"{'rank' if len(ranks) == 1 else 'ranks'} {ranges(ranks)}", 160)
+def _show_ranks(ranks: Sequence[int]) -> str:
+    return shortened(f"{'rank' if len(ranks) == 1 else 'ranks'} {format_ranges(ranks)}", 160)

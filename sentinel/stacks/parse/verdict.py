@@ -1,6 +1,6 @@
 """What witnesses say of a training that is quiet, joined by one rule. Pure.
 
-RULE is the whole rule: what each sign proves, and what it does not. `joined` only counts.
+RULE is the whole rule: what each sign proves, and what it does not. `join_facts` only counts.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sentinel.core.hostlist import shown
-from sentinel.core.text import ranges, shortened
+from sentinel.core.hostlist import fold_for_people
+from sentinel.core.text import format_ranges, shortened
 
 Witness = Literal["/proc", "stacks", "flight recorder", "RAS", "GPU", "kernel"]
 
@@ -23,7 +23,7 @@ TOLD = 3
 """Things that GPUs and kernels say which are told."""
 
 
-class Is(str, Enum):
+class TrainingState(str, Enum):
     """What the training does."""
 
     HUNG = "hung"
@@ -33,7 +33,7 @@ class Is(str, Enum):
     UNDECIDED = "not decided"
 
 
-class Sign(Struct, frozen=True, kw_only=True):
+class WitnessSign(Struct, frozen=True, kw_only=True):
     """One thing that a witness can see. `decides`: it is enough; else it is only told.
 
     It counts once the number has stood still for `patience` times its usual quiet and for `least`
@@ -42,7 +42,7 @@ class Sign(Struct, frozen=True, kw_only=True):
     """
 
     witness: Witness
-    says: Is
+    says: TrainingState
     decides: bool = True
     patience: float = 3.0
     least: float = 45.0
@@ -56,77 +56,77 @@ class Sign(Struct, frozen=True, kw_only=True):
 # https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting/ras.html, whose OK
 # means nothing (nccl#1730) and whose counts may stay 0 (nccl PR#2021); Xids:
 # https://docs.nvidia.com/deploy/xid-errors/. RAS, GPU and kernel advise until tried on GPUs.
-RULE: Mapping[str, Sign] = {
-    "gone": Sign(
+RULE: Mapping[str, WitnessSign] = {
+    "gone": WitnessSign(
         witness="/proc",
-        says=Is.HUNG,
+        says=TrainingState.HUNG,
         proves="the rank has no process, or only a zombie, while others of its step live",
         proves_not="that it died: a rank that was done leaves too, but then the number is at its end",
     ),
-    "stopped": Sign(
+    "stopped": WitnessSign(
         witness="/proc",
-        says=Is.HUNG,
+        says=TrainingState.HUNG,
         proves="a signal has stopped the rank (state T) at both looks",
         proves_not="who did it",
     ),
-    "debugged": Sign(
+    "debugged": WitnessSign(
         witness="/proc",
-        says=Is.PHASE,
+        says=TrainingState.PHASE,
         patience=0.0,
         least=0.0,
         proves="somebody holds the rank in a debugger (state t, or pdb in its stack)",
         proves_not="that it went wrong: a person is there",
     ),
-    "blocked": Sign(
+    "blocked": WitnessSign(
         witness="/proc",
-        says=Is.FILES,
+        says=TrainingState.FILES,
         proves="the rank, or a worker of it, is in the same call on the same file at both looks, and"
         " no byte of it has moved",
         proves_not="that the file system is ill for others",
     ),
-    "uninterruptible": Sign(
+    "uninterruptible": WitnessSign(
         witness="/proc",
-        says=Is.HUNG,
+        says=TrainingState.HUNG,
         node=True,
         proves="the rank is in state D at both looks, on no file: a driver or memory",
         proves_not="which device",
     ),
-    "transfers": Sign(
+    "transfers": WitnessSign(
         witness="/proc",
-        says=Is.PHASE,
+        says=TrainingState.PHASE,
         patience=0.0,
         least=0.0,
         proves="the rank reads or writes files: its counters of bytes go on",
         proves_not="that it ends",
     ),
-    "phase": Sign(
+    "phase": WitnessSign(
         witness="stacks",
-        says=Is.PHASE,
+        says=TrainingState.PHASE,
         patience=0.0,
         least=0.0,
         proves="a function that saves, evaluates, compiles or starts is in the stack of the odd rank,"
         " or of all",
         proves_not="that it ends",
     ),
-    "works": Sign(
+    "works": WitnessSign(
         witness="stacks",
-        says=Is.SLOW,
+        says=TrainingState.SLOW,
         patience=0.0,
         least=0.0,
         proves="the rank is at different places at the two looks, while others wait in a collective",
         proves_not="that it ever comes: a loop without end moves too",
     ),
-    "stands": Sign(
+    "stands": WitnessSign(
         witness="stacks",
-        says=Is.HUNG,
+        says=TrainingState.HUNG,
         yields=True,
         proves="the rank is at the same line at both looks and uses no processor, while others wait"
         " in a collective",
         proves_not="that it would not have come: it may sleep for longer than anything before",
     ),
-    "spins": Sign(
+    "spins": WitnessSign(
         witness="stacks",
-        says=Is.HUNG,
+        says=TrainingState.HUNG,
         patience=5.0,
         least=60.0,
         yields=True,
@@ -134,73 +134,73 @@ RULE: Mapping[str, Sign] = {
         " wait in a collective",
         proves_not="that it is a loop: one long call into C looks the same",
     ),
-    "alone": Sign(
+    "alone": WitnessSign(
         witness="stacks",
-        says=Is.HUNG,
+        says=TrainingState.HUNG,
         yields=True,
         proves="the rank is alone in another collective than all others, at the same line at both looks,"
         " and none uses a processor",
         proves_not="who of them is wrong, where its group has two ranks only",
     ),
-    "idle": Sign(
+    "idle": WitnessSign(
         witness="stacks",
-        says=Is.HUNG,
+        says=TrainingState.HUNG,
         yields=True,
         proves="all ranks are in collectives, at the same line at both looks, and use no processor",
         proves_not="who is missing; the few in another collective may be it",
     ),
-    "together": Sign(
+    "together": WitnessSign(
         witness="stacks",
-        says=Is.HUNG,
+        says=TrainingState.HUNG,
         decides=False,
         proves="nothing: healthy ranks stand in the same collective at any two looks",
         proves_not="a hang",
     ),
-    "recorded": Sign(
+    "recorded": WitnessSign(
         witness="flight recorder",
-        says=Is.HUNG,
+        says=TrainingState.HUNG,
         proves="which rank has not enqueued, or not finished, the collective in which others wait",
         proves_not="why",
     ),
-    "behind": Sign(
+    "behind": WitnessSign(
         witness="RAS",
-        says=Is.HUNG,
+        says=TrainingState.HUNG,
         decides=False,
         proves="the rank has launched fewer operations, in a communicator that was seen counting",
         proves_not="a hang, where the counts never moved: some releases always say 0",
     ),
-    "lost": Sign(
+    "lost": WitnessSign(
         witness="RAS",
-        says=Is.HUNG,
+        says=TrainingState.HUNG,
         decides=False,
         proves="RAS does not reach the rank's process",
         proves_not="that it is gone; and its OK proves nothing at all",
     ),
-    "computes": Sign(
+    "computes": WitnessSign(
         witness="GPU",
-        says=Is.SLOW,
+        says=TrainingState.SLOW,
         decides=False,
         proves="its GPU draws much power while all others wait",
         proves_not="that it ends",
     ),
-    "draws nothing": Sign(
+    "draws nothing": WitnessSign(
         witness="GPU",
-        says=Is.HUNG,
+        says=TrainingState.HUNG,
         decides=False,
         proves="its GPU is idle while all others spin",
         proves_not="why",
     ),
-    "kernel": Sign(
+    "kernel": WitnessSign(
         witness="kernel",
-        says=Is.HUNG,
+        says=TrainingState.HUNG,
         decides=False,
         proves="the node's kernel told of a program's Xid, a killed process or a lost link since the last"
         " step",
         proves_not="that the job was hit by it",
     ),
-    "device": Sign(
+    "device": WitnessSign(
         witness="kernel",
-        says=Is.HUNG,
+        says=TrainingState.HUNG,
         decides=False,
         node=True,
         proves="the node's kernel told of an Xid that asks for the device itself since the last step",
@@ -209,7 +209,7 @@ RULE: Mapping[str, Sign] = {
 }  # fmt: skip
 
 
-class Fact(Struct, frozen=True, kw_only=True):
+class WitnessFact(Struct, frozen=True, kw_only=True):
     """A sign that was seen (a key of RULE). `ranks`: the odd ones; `collective`: in which `waiting`
     others wait for them, at `line`; `words`: as it is told."""
 
@@ -222,7 +222,7 @@ class Fact(Struct, frozen=True, kw_only=True):
     line: str = ""
 
 
-class Number(Struct, frozen=True, kw_only=True):
+class ProgressNumber(Struct, frozen=True, kw_only=True):
     """The number that has to advance: seconds for which it has stood still and for which it usually
     does; `moved`: it has advanced since the first look; `phase`: a known one, by the log."""
 
@@ -232,57 +232,59 @@ class Number(Struct, frozen=True, kw_only=True):
     phase: str = ""
 
 
-class Verdict(Struct, frozen=True, kw_only=True):
+class HangVerdict(Struct, frozen=True, kw_only=True):
     """What it is, who is the cause as far as it is known, and what that rests on.
 
     `disagreement`: which witnesses contradict each other.
     """
 
-    kind: Is
+    kind: TrainingState
     ranks: tuple[int, ...] = ()
     nodes: tuple[str, ...] = ()
     collective: str = ""
     waiting: int = 0
     line: str = ""
-    evidence: tuple[Fact, ...] = ()
+    evidence: tuple[WitnessFact, ...] = ()
     disagreement: str = ""
 
     @property
-    def sure(self) -> bool:
+    def is_sure(self) -> bool:
         """Whether it stands still for a reason that was seen, so that people may be told."""
-        return self.kind in (Is.HUNG, Is.FILES)
+        return self.kind in (TrainingState.HUNG, TrainingState.FILES)
 
     @property
-    def proven(self) -> tuple[str, ...]:
+    def proven_nodes(self) -> tuple[str, ...]:
         """The nodes of its culprits, where no witness contradicts that."""
-        return self.nodes if self.sure and not self.disagreement else ()
+        return self.nodes if self.is_sure and not self.disagreement else ()
 
     @property
-    def fault(self) -> str:
+    def node_fault(self) -> str:
         """What is wrong with the culprit's node itself; empty where it may as well be the program."""
-        mine = [f for f in self.evidence if RULE[f.sign].node and {*f.nodes} & {*self.proven}]
-        return mine[0].words if mine and len(self.proven) == 1 else ""
+        mine = [f for f in self.evidence if RULE[f.sign].node and {*f.nodes} & {*self.proven_nodes}]
+        return mine[0].words if mine and len(self.proven_nodes) == 1 else ""
 
 
-def joined(facts: Iterable[Fact], number: Number) -> Verdict:
+def join_facts(facts: Iterable[WitnessFact], number: ProgressNumber) -> HangVerdict:
     """The verdict of all witnesses together; whoever moves is not hung, whatever they say."""
     facts = tuple(facts)
     if number.moved:
         slow = [f for f in facts if f.ranks and f.sign in ("works", "stands", "spins")]
-        return _made(Is.SLOW if slow else Is.UNDECIDED, slow, facts)
+        return _make_verdict(TrainingState.SLOW if slow else TrainingState.UNDECIDED, slow, facts)
     if number.phase:
-        return _made(Is.PHASE, (), facts)
-    deciding = [f for f in facts if _counts(RULE[f.sign], number)]
-    deciding = [f for f in deciding if not _effect(f, deciding)]
+        return _make_verdict(TrainingState.PHASE, (), facts)
+    deciding = [f for f in facts if _counts_now(RULE[f.sign], number)]
+    deciding = [f for f in deciding if not _is_effect(f, deciding)]
     kinds = sorted({RULE[f.sign].says for f in deciding}, key=lambda kind: kind.value)
     if not kinds:
-        return _made(Is.UNDECIDED, (), facts)
-    if len(kinds) > 1 and {*kinds} != {Is.HUNG, Is.FILES}:
-        return _made(Is.UNDECIDED, (), facts, _against(deciding))
-    return _made(Is.HUNG if Is.HUNG in kinds else kinds[0], deciding, facts)
+        return _make_verdict(TrainingState.UNDECIDED, (), facts)
+    if len(kinds) > 1 and {*kinds} != {TrainingState.HUNG, TrainingState.FILES}:
+        return _make_verdict(TrainingState.UNDECIDED, (), facts, _disagreement_words(deciding))
+    return _make_verdict(
+        TrainingState.HUNG if TrainingState.HUNG in kinds else kinds[0], deciding, facts
+    )
 
 
-def narrowed(verdict: Verdict, ranks: tuple[int, ...]) -> Verdict:
+def narrow_verdict(verdict: HangVerdict, ranks: tuple[int, ...]) -> HangVerdict:
     """The same of these of its ranks alone; their nodes, where no fact has others beside them."""
     mine = [f for f in verdict.evidence if {*f.ranks} & {*ranks}]
     alone = all({*f.ranks} <= {*ranks} for f in mine)
@@ -290,24 +292,24 @@ def narrowed(verdict: Verdict, ranks: tuple[int, ...]) -> Verdict:
     return replace(verdict, ranks=ranks, nodes=nodes)
 
 
-def ripe(facts: Iterable[Fact], number: Number) -> float:
+def decides_after_s(facts: Iterable[WitnessFact], number: ProgressNumber) -> float:
     """Seconds of quiet from which on these facts decide, if they stay so; 0: they do already, or
     never will."""
     facts = tuple(facts)
-    times = {_least(RULE[f.sign], number) for f in facts if RULE[f.sign].decides}
+    times = {_least_quiet_s(RULE[f.sign], number) for f in facts if RULE[f.sign].decides}
     later = sorted(at for at in times if at > number.quiet)
-    return next((at for at in later if joined(facts, replace(number, quiet=at)).sure), 0.0)
+    return next((at for at in later if join_facts(facts, replace(number, quiet=at)).is_sure), 0.0)
 
 
-def _counts(sign: Sign, number: Number) -> bool:
-    return sign.decides and number.quiet >= _least(sign, number)
+def _counts_now(sign: WitnessSign, number: ProgressNumber) -> bool:
+    return sign.decides and number.quiet >= _least_quiet_s(sign, number)
 
 
-def _least(sign: Sign, number: Number) -> float:
+def _least_quiet_s(sign: WitnessSign, number: ProgressNumber) -> float:
     return max(sign.least, sign.patience * number.usual)
 
 
-def _effect(fact: Fact, others: Sequence[Fact]) -> bool:
+def _is_effect(fact: WitnessFact, others: Sequence[WitnessFact]) -> bool:
     """Whether another fact gives the reason for what this one sees: of the same ranks, or of some
     where this one names none."""
     mine, says = {*fact.ranks}, RULE[fact.sign].says
@@ -319,17 +321,20 @@ def _effect(fact: Fact, others: Sequence[Fact]) -> bool:
     )
 
 
-def _made(
-    kind: Is, deciding: Sequence[Fact], facts: tuple[Fact, ...], against: str = ""
-) -> Verdict:
-    ranks, clash = _named(deciding)
+def _make_verdict(
+    kind: TrainingState,
+    deciding: Sequence[WitnessFact],
+    facts: tuple[WitnessFact, ...],
+    against: str = "",
+) -> HangVerdict:
+    ranks, clash = _agreed_ranks(deciding)
     mine = [f for f in deciding if {*f.ranks} & {*ranks}] or [*deciding]
     first = max(mine, key=lambda f: (bool(f.collective), f.waiting), default=None)
     doubt = [f for f in facts if not RULE[f.sign].decides and f.ranks and ranks]
     other = next((f for f in doubt if not {*f.ranks} & {*ranks}), None)
     if other and not clash and not against:
-        against = _against([*mine[:1], other])
-    return Verdict(
+        against = _disagreement_words([*mine[:1], other])
+    return HangVerdict(
         kind=kind,
         ranks=ranks,
         nodes=tuple(dict.fromkeys(n for f in mine for n in f.nodes)) if ranks else (),
@@ -341,7 +346,7 @@ def _made(
     )
 
 
-def _named(deciding: Sequence[Fact]) -> tuple[tuple[int, ...], str]:
+def _agreed_ranks(deciding: Sequence[WitnessFact]) -> tuple[tuple[int, ...], str]:
     """The ranks that every witness who names any agrees on; where they share none nobody is
     named."""
     by: dict[str, set[int]] = {}
@@ -352,11 +357,11 @@ def _named(deciding: Sequence[Fact]) -> tuple[tuple[int, ...], str]:
         return (), ""
     both = set.intersection(*by.values())
     if not both:
-        return (), _against([f for f in deciding if f.ranks])
+        return (), _disagreement_words([f for f in deciding if f.ranks])
     return tuple(sorted(both)), ""
 
 
-def _against(facts: Sequence[Fact]) -> str:
+def _disagreement_words(facts: Sequence[WitnessFact]) -> str:
     told = dict.fromkeys(f"{RULE[f.sign].witness}: {f.words}" for f in facts)
     return shortened("witnesses disagree: " + "; but ".join(told), 400)
 
@@ -364,34 +369,41 @@ def _against(facts: Sequence[Fact]) -> str:
 # -- in words ------------------------------------------------------------------------------
 
 
-def told(verdict: Verdict, since: str = "") -> str:
+def describe_verdict(verdict: HangVerdict, since: str = "") -> str:
     """`hung since 03:12 at step 79500: rank 17 on node-3 is not in the all_reduce in which 255
     others wait`. `since`: what stands between."""
     head = f"{verdict.kind.value}{since}"
     if verdict.ranks:
-        return f"{head}: {_who(verdict)}" + _advice(verdict) + _doubts(verdict)
+        return (
+            f"{head}: {_describe_culprits(verdict)}"
+            + _node_advice(verdict)
+            + _describe_doubts(verdict)
+        )
     first = next((f.words for f in verdict.evidence if RULE[f.sign].says is verdict.kind), "")
-    return (f"{head}: {first}" if first else head) + _advice(verdict) + _doubts(verdict)
+    return (
+        (f"{head}: {first}" if first else head) + _node_advice(verdict) + _describe_doubts(verdict)
+    )
 
 
-def _advice(verdict: Verdict) -> str:
+def _node_advice(verdict: HangVerdict) -> str:
     """What GPUs and kernels say of the same ranks or nodes; of any where nobody is named."""
     said = [
-        f"{shown(f.nodes)}: {f.words}"
+        f"{fold_for_people(f.nodes)}: {f.words}"
         for f in verdict.evidence
-        if RULE[f.sign].witness in ("GPU", "kernel") and (not verdict.nodes or _same(f, verdict))
+        if RULE[f.sign].witness in ("GPU", "kernel")
+        and (not verdict.nodes or _concerns_same(f, verdict))
     ]
     return "".join(f"; {words}" for words in dict.fromkeys(said[:TOLD]))
 
 
-def _same(fact: Fact, verdict: Verdict) -> bool:
+def _concerns_same(fact: WitnessFact, verdict: HangVerdict) -> bool:
     return bool({*fact.ranks} & {*verdict.ranks} or {*fact.nodes} & {*verdict.nodes})
 
 
-def _who(verdict: Verdict) -> str:
+def _describe_culprits(verdict: HangVerdict) -> str:
     several = len(verdict.ranks) > 1
-    who = shortened(f"rank{'s' if several else ''} {ranges(verdict.ranks)}", SHOWN)
-    where = f" on {shortened(shown(verdict.nodes), SHOWN)}" if verdict.nodes else ""
+    who = shortened(f"rank{'s' if several else ''} {format_ranges(verdict.ranks)}", SHOWN)
+    where = f" on {shortened(fold_for_people(verdict.nodes), SHOWN)}" if verdict.nodes else ""
     own = next((f for f in verdict.evidence if {*f.ranks} & {*verdict.ranks}), None)
     why = f" ({own.words})" if own and own.words else ""
     if not verdict.collective:
@@ -402,5 +414,5 @@ def _who(verdict: Verdict) -> str:
     return f"{who}{where} {is_not} in the {verdict.collective} in which {others} {wait}{why}"
 
 
-def _doubts(verdict: Verdict) -> str:
+def _describe_doubts(verdict: HangVerdict) -> str:
     return f"; {verdict.disagreement}" if verdict.disagreement else ""

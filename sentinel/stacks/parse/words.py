@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sentinel.core.hostlist import shown
-from sentinel.core.text import ranges, shortened
-from sentinel.stacks.parse.group import Group, grouped
-from sentinel.stacks.parse.model import Dump, Frame, Kind
+from sentinel.core.hostlist import fold_for_people
+from sentinel.core.text import format_ranges, shortened
+from sentinel.stacks.parse.group import RankGroup, group_ranks
+from sentinel.stacks.parse.model import StackFrame, StacksDump, StandKind
 
 MOST_GROUPS = 5
 """Groups that the headline names before it only counts them."""
@@ -18,18 +18,18 @@ LONGEST = 160
 
 _FOREIGN = ("site-packages/", "dist-packages/", "/lib/python", "<frozen", "lib64/python")
 _STATES = {
-    Kind.GONE: "has no process any more|have no process any more",
-    Kind.ZOMBIE: "has ended and nobody has noticed (zombie)|have ended and nobody has noticed (zombies)",
-    Kind.STOPPED: "is stopped (state T)|are stopped (state T)",
+    StandKind.GONE: "has no process any more|have no process any more",
+    StandKind.ZOMBIE: "has ended and nobody has noticed (zombie)|have ended and nobody has noticed (zombies)",
+    StandKind.STOPPED: "is stopped (state T)|are stopped (state T)",
 }
 
 
-def headline(dump: Dump) -> str:
+def dump_headline(dump: StacksDump) -> str:
     """`rank 3 (node-3) in load_batch (trainer.py:5); 63 ranks in all_reduce (trainer.py:3)`."""
-    groups = grouped(dump)
+    groups = group_ranks(dump)
     if not groups:
-        return _nothing(dump)
-    told = [_told(group, alone=len(groups) == 1) for group in groups[:MOST_GROUPS]]
+        return _nothing_left(dump)
+    told = [_group_line(group, alone=len(groups) == 1) for group in groups[:MOST_GROUPS]]
     if len(groups) > MOST_GROUPS:
         rest = groups[MOST_GROUPS - 1 :]
         told[-1] = f"{len(rest)} more places with {sum(g.count for g in rest)} ranks"
@@ -38,111 +38,111 @@ def headline(dump: Dump) -> str:
     return "; ".join(told)
 
 
-def reading(dump: Dump) -> str:
+def interpret_dump(dump: StacksDump) -> str:
     """What to make of it, in one line; empty where nothing more can be said."""
-    groups = grouped(dump)
-    if any(g.kind.trouble or len(groups) > 1 for g in groups):
+    groups = group_ranks(dump)
+    if any(g.kind.is_trouble or len(groups) > 1 for g in groups):
         return ""
-    if not groups or groups[0].kind is not Kind.PYTHON:
+    if not groups or groups[0].kind is not StandKind.PYTHON:
         return "nothing can be said of a hang: no stack was read"
     return "all ranks stand at the same place: no rank is odd, look at the network or at one GPU"
 
 
-def lines(dump: Dump) -> list[str]:
+def dump_lines(dump: StacksDump) -> list[str]:
     """Every group with its stack, outliers first, for a terminal of 80 columns."""
-    groups = grouped(dump)
-    out = [headline(dump), *filter(None, [reading(dump)])]
+    groups = group_ranks(dump)
+    out = [dump_headline(dump), *filter(None, [interpret_dump(dump)])]
     for group in groups:
-        out += ["", _title(group), *_body(group)]
-    return [*out, *_install(dump)]
+        out += ["", _group_title(group), *_group_body(group)]
+    return [*out, *_install_lines(dump)]
 
 
-def _install(dump: Dump) -> list[str]:
+def _install_lines(dump: StacksDump) -> list[str]:
     """How to get py-spy to the nodes that have none; /proc was read all the same."""
     bare = [n.node for n in dump.nodes if n.no_tool and any(p.python for p in n.processes)]
     if not bare:
         return []
     return [
         "",
-        f"No py-spy on {_nodes(bare)}, so the lines of Python are not known there. Install it where",
+        f"No py-spy on {_node_words(bare)}, so the lines of Python are not known there. Install it where",
         "the nodes see it: pip install py-spy into the training's own environment, or anywhere on a",
         "shared file system and name it: --py-spy PATH, or `remote: {py_spy: PATH}`.",
     ]
 
 
-def _told(group: Group, *, alone: bool = False) -> str:
-    who, one = _who(group, alone), group.count == 1
-    if group.kind is Kind.UNREACHED:
-        ranks = f" ({_ranks(group.ranks)})" if group.ranks else ""
+def _group_line(group: RankGroup, *, alone: bool = False) -> str:
+    who, one = _group_subject(group, alone), group.count == 1
+    if group.kind is StandKind.UNREACHED:
+        ranks = f" ({_rank_words(group.ranks)})" if group.ranks else ""
         return f"{group.nodes[0]}{ranks} was not reached: {shortened(group.detail, 120)}"
     if group.kind in _STATES:
         single, _, several = _STATES[group.kind].partition("|")
         return f"{who} {single if one else several}"
-    if group.kind is Kind.PYTHON:
-        return f"{who} in {place(group.frames)}"
-    if group.kind is Kind.OTHER:
+    if group.kind is StandKind.PYTHON:
+        return f"{who} in {frame_place(group.frames)}"
+    if group.kind is StandKind.OTHER:
         return f"{who} {'runs' if one else 'run'} {shortened(group.detail, 120)}, not Python"
-    if group.kind is Kind.UNREADABLE:
+    if group.kind is StandKind.UNREADABLE:
         return f"{who} not readable: {group.detail}"
     return f"{who} {group.detail}"
 
 
-def place(frames: Sequence[Frame]) -> str:
+def frame_place(frames: Sequence[StackFrame]) -> str:
     """The innermost frame, and the nearest one of the user's own code where that is another."""
     inner = frames[0]
-    own = next((f for f in frames if not _foreign(f)), None)
+    own = next((f for f in frames if not _is_foreign_frame(f)), None)
     if own is None or own == inner:
-        return _frame(inner)
-    return f"{_frame(inner)} from {_frame(own)}"
+        return _frame_words(inner)
+    return f"{_frame_words(inner)} from {_frame_words(own)}"
 
 
-def _frame(frame: Frame) -> str:
+def _frame_words(frame: StackFrame) -> str:
     line = f":{frame.line}" if frame.line else ""
     return f"{shortened(frame.function, 80)} ({shortened(frame.file, 80)}{line})"
 
 
-def _foreign(frame: Frame) -> bool:
+def _is_foreign_frame(frame: StackFrame) -> bool:
     return ".so" in frame.file or any(part in frame.path for part in _FOREIGN)
 
 
-def _who(group: Group, alone: bool) -> str:
+def _group_subject(group: RankGroup, alone: bool) -> str:
     step = f"step {group.step}: " if group.step else ""
     if alone and group.count > 1:
         return f"{step}all {group.count} ranks"
     if group.count > NAMED:
         return f"{step}{group.count} ranks"
-    nodes = f" ({_nodes(group.nodes)})" if group.nodes else ""
+    nodes = f" ({_node_words(group.nodes)})" if group.nodes else ""
     if len(group.ranks) == group.count:
-        return f"{step}{_ranks(group.ranks)}{nodes}"
+        return f"{step}{_rank_words(group.ranks)}{nodes}"
     pids = ", ".join(str(pid) for _, pid in group.pids[:4])
     return f"{step}{'process' if group.count == 1 else 'processes'} {pids}{nodes}"
 
 
-def _ranks(ranks: Sequence[int]) -> str:
+def _rank_words(ranks: Sequence[int]) -> str:
     word = "rank" if len(ranks) == 1 else "ranks"
-    return shortened(f"{word} {ranges(ranks)}", LONGEST)
+    return shortened(f"{word} {format_ranges(ranks)}", LONGEST)
 
 
-def _nodes(nodes: Sequence[str]) -> str:
-    return shortened(shown(nodes), LONGEST)
+def _node_words(nodes: Sequence[str]) -> str:
+    return shortened(fold_for_people(nodes), LONGEST)
 
 
-def _title(group: Group) -> str:
-    ranks = _ranks(group.ranks) if group.ranks else f"{group.count} of unknown rank"
+def _group_title(group: RankGroup) -> str:
+    ranks = _rank_words(group.ranks) if group.ranks else f"{group.count} of unknown rank"
     if group.count > 1 and group.ranks:
         ranks = f"{group.count} {ranks}"
-    nodes = f", on {_nodes(group.nodes)}" if group.nodes else ""
+    nodes = f", on {_node_words(group.nodes)}" if group.nodes else ""
     step = f", step {group.step}" if group.step else ""
     return f"{ranks}{nodes}{step}: {group.kind.value}"
 
 
-def _body(group: Group) -> list[str]:
-    if group.kind is Kind.PYTHON:
-        return [f"    {_frame(frame)}" for frame in group.frames]
+def _group_body(group: RankGroup) -> list[str]:
+    if group.kind is StandKind.PYTHON:
+        return [f"    {_frame_words(frame)}" for frame in group.frames]
     return [f"    {group.detail}"] if group.detail else []
 
 
-def _nothing(dump: Dump) -> str:
+def _nothing_left(dump: StacksDump) -> str:
     if dump.ended:
         return f"the job ended before its processes could be looked at ({dump.ended})"
     return "no process of the job is left on its nodes"

@@ -48,7 +48,7 @@
     }[mode];
   };
 
-  // What `boxes` of sentinel/status/room.py keeps free for it is as large.
+  // What `boxes` of sentinel/status/machine_room.py keeps free for it is as large.
   const layout = (width) => {
     [TALL, NAME, GPU] = room.names.length > MANY ? [3, 8, 3] : [6, 14, 5];
     const most = room.gpus.reduce((a, b) => Math.max(a, Math.min(b, 16)), 0), cell = NAME + most * GPU + 3;

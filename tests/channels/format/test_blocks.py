@@ -4,18 +4,18 @@ from typing import Any
 
 import pytest
 
-from sentinel.channels.format.blocks import Block, Chat, chat, fitted
+from sentinel.channels.format.blocks import ChatContent, MessageBlock, fit_blocks, make_chat
 from sentinel.core.model import Notification, Status
 from tests.channels.samples import notification
 
 
 def read(*notifications: Notification, room: int = 4000) -> str:
-    return "\n".join(block.text for block in fitted(chat(notifications), room))
+    return "\n".join(block.text for block in fit_blocks(make_chat(notifications), room))
 
 
 def test_one_alert_in_the_order_of_reading() -> None:
     """What, since when and where, the log's end, what to run, whom to call, how to go on."""
-    message = chat([notification()])
+    message = make_chat([notification()])
     assert message.title == "CRITICAL h100-prod training tr11-176B"
     assert [(b.role, b.text.partition("\n")[0]) for b in message.blocks] == [
         ("line", "not running: job 4242 FAILED (exit 1)"),
@@ -50,15 +50,15 @@ TONES: list[tuple[dict[str, Any], str, str]] = [
 @pytest.mark.parametrize(("changes", "tone", "icon"), TONES)
 def test_a_circle_tells_how_bad(changes: dict[str, Any], tone: str, icon: str) -> None:
     """Also to those who see no colours: the word stands behind it."""
-    message = chat([notification(**changes)])
-    assert (message.tone, message.icon) == (tone, icon)
+    message = make_chat([notification(**changes)])
+    assert (message.tone, message.tone_icon) == (tone, icon)
 
 
 def test_several_alerts_in_a_line_each_the_worst_first() -> None:
     """And the title counts them."""
     good = notification(subject="b", reason="resolved", status=Status.OK)
     mild = notification(subject="c", severity=Status.WARNING, status=Status.WARNING)
-    message = chat([good, mild, notification(subject="a")])
+    message = make_chat([good, mild, notification(subject="a")])
     assert message.title == "3 alerts on h100-prod: 1 critical, 1 warning, 1 resolved"
     assert [b.text for b in message.blocks] == [
         "🔴 CRITICAL training a: not running: job 4242 FAILED (exit 1) (since 03:12)",
@@ -84,7 +84,7 @@ def test_five_hundred_alerts_are_not_five_hundred_lines() -> None:
 
 def test_what_may_be_answered_is_a_word_with_an_address() -> None:
     """The address is long and says nothing."""
-    message = chat([notification(links={"Acknowledge": "https://x.example.org/a/t/"})])
+    message = make_chat([notification(links={"Acknowledge": "https://x.example.org/a/t/"})])
     (block,) = [b for b in message.blocks if b.url]
     assert (block.text, block.url) == ("Acknowledge", "https://x.example.org/a/t/")
 
@@ -131,9 +131,11 @@ def test_what_goes_first_in_little_room(room: int, kept: list[str]) -> None:
 
 def test_a_log_loses_its_first_lines_first() -> None:
     """The end says why it ended."""
-    message = Chat(
-        title="", tone="ok", blocks=(Block("line", "x"), Block("code", "one\ntwo\nthree", 1))
+    message = ChatContent(
+        title="",
+        tone="ok",
+        blocks=(MessageBlock("line", "x"), MessageBlock("code", "one\ntwo\nthree", 1)),
     )
-    assert [b.text for b in fitted(message, 13)] == ["x", "two\nthree"]
-    assert [b.text for b in fitted(message, 8)] == ["x", "three"]
-    assert [b.text for b in fitted(message, 7)] == ["x"]
+    assert [b.text for b in fit_blocks(message, 13)] == ["x", "two\nthree"]
+    assert [b.text for b in fit_blocks(message, 8)] == ["x", "three"]
+    assert [b.text for b in fit_blocks(message, 7)] == ["x"]

@@ -6,18 +6,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sentinel.channels.format.html import html
+from sentinel.channels.format.html import render_html
 from sentinel.channels.format.text import (
     COMMANDS,
     FACTS,
     FULL,
     LINES,
     LISTED,
-    card,
-    fact,
+    format_fact,
     last_lines,
-    subject,
-    text,
+    make_card,
+    render_text,
+    subject_line,
 )
 from sentinel.core.model import Notification, Status, Value
 from sentinel.core.text import visible
@@ -115,12 +115,12 @@ def test_a_subject_says_how_bad_where_what_and_since_when(
     changes: dict[str, object], expected: str
 ) -> None:
     """In this order: a phone shows the first forty letters."""
-    assert subject([notification(**changes)]) == expected
+    assert subject_line([notification(**changes)]) == expected
 
 
 def test_a_subject_is_cut_in_the_middle() -> None:
     """What is cut is the summary, not since when."""
-    long = subject([notification(summary="word " * 200)])
+    long = subject_line([notification(summary="word " * 200)])
     assert len(long) == 180
     assert long.endswith("… (since 03:12)")
 
@@ -132,18 +132,18 @@ def test_the_subject_of_several_counts_them_and_starts_with_the_worst() -> None:
         notification(severity=Status.WARNING, check="scratch", subject="/scratch"),
         notification(),
     ]
-    assert subject(three) == (
+    assert subject_line(three) == (
         "CRITICAL 3 alerts on h100-prod: 1 critical, 1 warning, 1 resolved: "
         "training tr11-176B, scratch /scratch"
     )
-    assert subject([notification(reason=r) for r in ("resolved", "gone")]).startswith(
+    assert subject_line([notification(reason=r) for r in ("resolved", "gone")]).startswith(
         "RESOLVED 2 alerts on h100-prod: 2 resolved"
     )
 
 
 def bodies(*notifications: Notification) -> tuple[str, str]:
     """The text, and the text of the HTML."""
-    return text(notifications), read(html(notifications))
+    return render_text(notifications), read(render_html(notifications))
 
 
 @pytest.mark.parametrize("body", bodies(notification()), ids=["text", "html"])
@@ -226,7 +226,7 @@ FACTS_IN_WORDS: list[tuple[str, Value, tuple[str, str]]] = [
 @pytest.mark.parametrize(("name", "value", "words"), FACTS_IN_WORDS)
 def test_values_are_words(name: str, value: Value, words: tuple[str, str]) -> None:
     """The end of the name is the unit; anything else is shown as it is."""
-    found = fact(name, value)
+    found = format_fact(name, value)
     assert (found[0].strip(), found[1]) == (words[0].strip(), words[1])
 
 
@@ -270,9 +270,9 @@ def test_megabytes_become_a_page() -> None:
         labels={f"label{i}": "v" * 999 for i in range(999)},
         runbook="r" * HUGE,
     )
-    assert len(subject([huge])) == 180
+    assert len(subject_line([huge])) == 180
     assert all(len(body) < 30_000 for body in bodies(huge))
-    shown = card(huge)
+    shown = make_card(huge)
     assert (len(shown.lines), len(shown.commands), len(shown.facts)) == (LINES + 1, COMMANDS, FACTS)
 
 
@@ -280,10 +280,12 @@ def test_megabytes_become_a_page() -> None:
 def test_hostile_text_is_inert(hurt: str) -> None:
     """No header is forged, no tag opened, nothing left that a terminal obeys."""
     about = hostile(hurt)
-    assert visible(subject([about])) == subject([about])
+    assert visible(subject_line([about])) == subject_line([about])
     for body in bodies(about):
         assert not [c for c in FORBIDDEN if c in body]
-    assert all(link.startswith(("http://", "https://")) for link in Reader(html([about])).links)
+    assert all(
+        link.startswith(("http://", "https://")) for link in Reader(render_html([about])).links
+    )
 
 
 @pytest.mark.parametrize(
@@ -300,7 +302,7 @@ def test_hostile_text_is_inert(hurt: str) -> None:
 )
 def test_only_web_addresses_become_links(runbook: str, links: list[str]) -> None:
     """And nothing after them."""
-    assert Reader(html([notification(runbook=runbook)])).links == links
+    assert Reader(render_html([notification(runbook=runbook)])).links == links
 
 
 @settings(max_examples=60, deadline=None)
@@ -308,9 +310,9 @@ def test_only_web_addresses_become_links(runbook: str, links: list[str]) -> None
 def test_no_text_gets_through(anything: str) -> None:
     """Whatever it is: one line of subject, a well-formed page, text without control."""
     about = hostile(anything)
-    assert visible(subject([about])) == subject([about])
-    assert len(subject([about])) <= 180
-    page, plain = html([about]), text([about])
+    assert visible(subject_line([about])) == subject_line([about])
+    assert len(subject_line([about])) <= 180
+    page, plain = render_html([about]), render_text([about])
     read(page)
     for body in (page, plain):
         body.encode()
@@ -319,39 +321,39 @@ def test_no_text_gets_through(anything: str) -> None:
 
 def test_an_action_is_told_as_one() -> None:
     """It has a word and a colour of its own, and nothing that could be acknowledged."""
-    done = card(notification(reason="action", status=Status.OK))
-    failed = card(notification(reason="action", status=Status.WARNING))
+    done = make_card(notification(reason="action", status=Status.OK))
+    failed = make_card(notification(reason="action", status=Status.WARNING))
     assert (done.word, done.tone, failed.tone) == ("ACTION", "info", "warning")
     assert done.more == ("sentinel explain 01J9",)
 
 
 def test_what_has_settled_well_is_an_end() -> None:
     """Green, and nobody is asked to do anything; what has settled badly goes on."""
-    good = card(notification(reason="settled", status=Status.OK, summary="good for a while"))
+    good = make_card(notification(reason="settled", status=Status.OK, summary="good for a while"))
     assert (good.word, good.tone, good.ended) == ("RESOLVED (settled)", "ok", True)
     assert (good.lines, good.commands, good.more) == ((), (), ("sentinel explain 01J9",))
-    bad = card(notification(reason="settled"))
+    bad = make_card(notification(reason="settled"))
     assert (bad.word, bad.tone, bad.ended) == ("CRITICAL (settled)", "critical", False)
 
 
 def test_an_action_is_of_this_moment() -> None:
     """`node is idle again (since 03:12)` would say when the trouble began, as if it were the end."""
     done = notification(reason="action", status=Status.OK, summary="node is idle again")
-    assert subject([done]).endswith("node is idle again")
+    assert subject_line([done]).endswith("node is idle again")
 
 
 def test_what_somebody_has_is_not_offered_again() -> None:
     """The message that says so needs no command to say so."""
-    assert card(notification(reason="ack")).more == ("sentinel explain 01J9",)
+    assert make_card(notification(reason="ack")).more == ("sentinel explain 01J9",)
 
 
 def test_the_worst_stands_first() -> None:
     """In a mail about hundreds only the first are shown in full."""
     mild = notification(subject="mild", severity=Status.WARNING, status=Status.WARNING)
     many = [mild] * (FULL + 5) + [notification(subject="worst")]
-    for body in (text(many), html(many)):
+    for body in (render_text(many), render_html(many)):
         assert body.index("worst") < body.index("mild")
-    assert subject(many).startswith("CRITICAL 26 alerts")
+    assert subject_line(many).startswith("CRITICAL 26 alerts")
 
 
 def test_of_a_digest_alike_alerts_share_a_card() -> None:
@@ -369,7 +371,7 @@ def test_of_a_digest_alike_alerts_share_a_card() -> None:
         assert "the others: GPU-1, GPU-2," in body
         assert [body.count(f"u{n}/llm") > 0 for n in range(3)] == [True] * 3
         assert body.index("u2/llm") < body.index("Xid 79")
-    assert subject([*lost, *dead]).startswith("CRITICAL 23 alerts")
+    assert subject_line([*lost, *dead]).startswith("CRITICAL 23 alerts")
 
 
 def test_what_people_need_first_comes_first() -> None:
@@ -381,7 +383,7 @@ def test_what_people_need_first_comes_first() -> None:
         runbook="Call bob",
         details="a log line",
     )
-    body = text([n])
+    body = render_text([n])
     wanted = (n.summary, "acknowledged by bob", "Acknowledge: https", "Open: https://s.example.org/alerts/01J9",
               "since ", "Call bob", n.commands[0], "a log line", "sentinel explain")  # fmt: skip
     places = [body.index(part) for part in wanted]

@@ -7,22 +7,22 @@ from typing import Any
 import msgspec
 from msgspec import structs, to_builtins
 
-from sentinel.alerting.observations import Outcome
-from sentinel.chain.folder import Place
+from sentinel.alerting.observations import RunOutcome
+from sentinel.chain.folder import ChainFolder
 from sentinel.chain.model import Chain
-from sentinel.chain.script_book import Book
-from sentinel.chain.script_history import Record, Submitted
+from sentinel.chain.script_book import CronBook
+from sentinel.chain.script_history import ScriptRecord, SubmittedRun
 from sentinel.checks.chain import ChainCheck
-from sentinel.checks.clean.check import Clean, Memory
+from sentinel.checks.clean.check import CleanCheck, Memory
 from sentinel.checks.cron import CronCheck
-from sentinel.checks.diag import Diag
-from sentinel.checks.du.check import Bounds, DuCheck
-from sentinel.checks.exec import Exec
+from sentinel.checks.diag import DiagCheck
+from sentinel.checks.du.check import DuCheck, TreeBounds
+from sentinel.checks.exec import ExecCheck
 from sentinel.checks.quota.check import QuotaCheck
 from sentinel.clock import SystemClock
 from sentinel.core.settings import FilePath
 from sentinel.core.values import Duration, Share, Size
-from sentinel.proc.mounts import mounts
+from sentinel.proc.mounts import read_mounts
 from tests.checks.cannot_tell.slurm_cases import job, nodes, queue, slurm
 from tests.checks.cannot_tell.world import (
     EMPTY,
@@ -36,17 +36,17 @@ from tests.checks.quota import test_tools as said
 from tests.lab.gpus import Failure, dcgmi_json
 
 
-def chain(world: World) -> Outcome:
+def chain(world: World) -> RunOutcome:
     """No pass for a day; the links are in the queue."""
     slurm(world)
-    place = Place(str(world.home / "chain"))
+    place = ChainFolder(str(world.home / "chain"))
     begun = Chain(
         name="s", every=600, command=("sentinel",), revision="r", installed=int(world.now) - 90_000
     )
-    place.install(begun, "")
+    place.install_files(begun, "")
     links = [
         job(b"PENDING", id=b"%d" % n, job=b"%d" % n, array=b"%d" % n, name=name.encode())
-        for n, name in enumerate(begun.names, 1)
+        for n, name in enumerate(begun.strand_names, 1)
     ]
     world.says("squeue", queue(*links), when="%o", newer=queue(*links), record="§.\n")
     slots = [int(world.now - ago) // 600 * 600 for ago in (88_800, 87_600, 87_000)]
@@ -58,18 +58,19 @@ def chain(world: World) -> Outcome:
     return world.look("chain", ChainCheck(dir=FilePath(place.folder)))
 
 
-def cron(world: World) -> Outcome:
+def cron(world: World) -> RunOutcome:
     """A script failed, and no pass came for a day."""
-    run = Submitted(slot=int(world.now), job="7", at=world.now, log="", state="FAILED", code=1)
-    book = Book(
-        at=world.now - 86_400, records={"cron.daily/x": Record(handled=world.now, runs=(run,))}
+    run = SubmittedRun(slot=int(world.now), job="7", at=world.now, log="", state="FAILED", code=1)
+    book = CronBook(
+        at=world.now - 86_400,
+        records={"cron.daily/x": ScriptRecord(handled=world.now, runs=(run,))},
     )
     text = msgspec.json.format(msgspec.json.encode(book)).decode() + "\n"
     world.file(world.home / ".sentinel" / "cron.json", text, newer=text.replace('"at":', '"when":'))
     return world.look("cron", CronCheck(base=FilePath(str(world.home))))
 
 
-def diag(world: World) -> Outcome:
+def diag(world: World) -> RunOutcome:
     """The last diagnostic of a node failed."""
     moment = datetime.fromtimestamp(world.now - 600, tz=timezone.utc)
     name = f"dcgmi-r2-n1-{moment:%Y%m%dT%H%M%SZ}.json"
@@ -81,10 +82,10 @@ def diag(world: World) -> Outcome:
     )
     rc = world.home / f"{name}.rc"
     world.file(rc, "226\n", newer="226 (see log)\n")
-    return world.look("diag", Diag(archive=FilePath(str(world.home))), one_shot=True)
+    return world.look("diag", DiagCheck(archive=FilePath(str(world.home))), one_shot=True)
 
 
-def diag_queue(world: World) -> Outcome:
+def diag_queue(world: World) -> RunOutcome:
     """A run that failed is in the memory; Slurm is asked for more nodes to test."""
     slurm(world)
     world.says("scontrol", nodes("IDLE", "DOWN"), when="show node", newer=nodes("IDLE", "ASLEEP"))
@@ -94,15 +95,15 @@ def diag_queue(world: World) -> Outcome:
         "last": {"n1": {"node": "n1", "level": 2, "at": at, "outcome": "fail", "why": "memory", "file": ""}},
         "runs": [], "looked": at,
     }  # fmt: skip
-    return world.look("diag", Diag(archive=FilePath(str(world.home))))
+    return world.look("diag", DiagCheck(archive=FilePath(str(world.home))))
 
 
-def clean(world: World) -> Outcome:
+def clean(world: World) -> RunOutcome:
     """This host's clock was set forward by months since the last look: what is old is not known."""
     root = world.tree(world.home / "logs", *(f"run{n}.log" for n in range(1, 6)), age=9e5)
     now = SystemClock().now()
     world.memory = to_builtins(Memory(at=structs.replace(now, wall=now.wall - 10**13)))
-    check = Clean(
+    check = CleanCheck(
         root=FilePath(str(root)),
         match=re.compile(r"run(\d+)\.log"),
         older_than=Duration(60),
@@ -111,18 +112,18 @@ def clean(world: World) -> Outcome:
     return world.look("clean", check)
 
 
-def du(world: World) -> Outcome:
+def du(world: World) -> RunOutcome:
     tree = world.tree(world.home / "tree", "a/1", "a/2", "b/3")
     size = Size(5000)  # more than the folder itself has, less than a file
-    check = DuCheck(paths=[FilePath(str(tree))], size=size, crit=Bounds(used=Share(90)))
+    check = DuCheck(paths=[FilePath(str(tree))], size=size, crit=TreeBounds(used=Share(90)))
     return world.look("du", check)
 
 
-def plugin(world: World) -> Outcome:
+def plugin(world: World) -> RunOutcome:
     world.says(
         "check_it", "CRITICAL: it burns\nat the back\n", newer="CATASTROPHE: it burns\n", code=2
     )
-    return world.look("exec", Exec(command=[str(world.bin / "check_it")]))
+    return world.look("exec", ExecCheck(command=[str(world.bin / "check_it")]))
 
 
 WORD = "exit code 0 is a plugin's word that all is well, whatever it prints (Nagios plugin API)"
@@ -161,8 +162,8 @@ def quota(
 ) -> Any:
     """Alice, or what it is, has reached the limit."""
 
-    def look(world: World) -> Outcome:
-        mount = mounts().holding(str(world.home))
+    def look(world: World) -> RunOutcome:
+        mount = read_mounts().find_mount(str(world.home))
         assert mount is not None
         new = newer or re.sub(r"\d{3,}", "MANY", out)
         if program == "zfs":
@@ -183,7 +184,7 @@ def quota(
     return look
 
 
-def lfs_df(world: World) -> Outcome:
+def lfs_df(world: World) -> RunOutcome:
     """A target of Lustre at 95%; alice is far from her limits."""
     world.says("lfs", LFS + "     /sc 5 4194304 6291456 - 5 0 1000000 -\n", newer="")
     world.says("lfs", said.LFS_DF, when="df", newer="targets: 4\n")
@@ -192,7 +193,7 @@ def lfs_df(world: World) -> Outcome:
     return world.look("quota", check)
 
 
-def beegfs_df(world: World) -> Outcome:
+def beegfs_df(world: World) -> RunOutcome:
     """A target of BeeGFS is in its emergency pool."""
     world.says("beegfs-ctl", "name,id,size,hard,files,hard\nalice,1000,5,2097152,1,9\n", newer="")
     world.says("beegfs-df", said.BEEGFS_DF, newer="TARGETS 4\n")
@@ -200,7 +201,7 @@ def beegfs_df(world: World) -> Outcome:
     return world.look("quota", check)
 
 
-def site(world: World) -> Outcome:
+def site(world: World) -> RunOutcome:
     """The site's own tool."""
     text = '[{"name": "b", "used_bytes": 1},\n{"name": "a", "used_bytes": 10, "limit_bytes": 10}]\n'
     world.says("site", text, newer='{"version": 2, "quotas": []}\n')

@@ -3,13 +3,13 @@
 import re
 from collections.abc import Callable
 
-from sentinel.alerting.observations import Outcome
-from sentinel.checks.fs import Fs
+from sentinel.alerting.observations import RunOutcome
+from sentinel.checks.fs import FsCheck
 from sentinel.checks.gpu import GpuCheck
-from sentinel.checks.memory import Memory
+from sentinel.checks.memory import MemoryCheck
 from sentinel.checks.network import NetworkCheck
 from sentinel.checks.sensors import SensorsCheck
-from sentinel.checks.service import Service
+from sentinel.checks.service import ServiceCheck
 from sentinel.core.settings import FilePath
 from sentinel.core.values import Duration
 from tests.checks.cannot_tell.probes import FALLEN, GPUS, MEMINFO, probe, section
@@ -46,7 +46,7 @@ def in_words_of_the_probe(world: World, name: str, text: str, newer: str) -> str
     return section(name, {EMPTY: "", ERROR: SAYS, NEWER: newer}.get(fault, text))
 
 
-def gpu_node(world: World) -> Outcome:
+def gpu_node(world: World) -> RunOutcome:
     """The driver says that one has fallen off the bus; nvidia-smi shows nothing of it yet."""
     slurm(world)
     world.says("scontrol", nodes("IDLE"), when="show node", newer=nodes("ASLEEP"))
@@ -67,7 +67,7 @@ def gpu_node(world: World) -> Outcome:
     return world.look("gpu", GpuCheck(nodes="n1", signals=False))
 
 
-def gpu_hot(world: World) -> Outcome:
+def gpu_hot(world: World) -> RunOutcome:
     """A GPU at 99 degrees; the kernel says nothing."""
     slurm(world)
     world.says("scontrol", nodes("IDLE"), when="show node", newer=nodes("ASLEEP"))
@@ -78,21 +78,21 @@ def gpu_hot(world: World) -> Outcome:
     return world.look("gpu", GpuCheck(nodes="n1", signals=False))
 
 
-def gpu_here(world: World) -> Outcome:
+def gpu_here(world: World) -> RunOutcome:
     new = re.sub("gpu_temp>", "gpu_heat>", HOT.replace("device_v13", "device_v99"))
     world.says("nvidia-smi", HOT, newer=new)
     world.says("dmesg", "[    1.000000] eth0: up\n", newer="")
     return world.look("gpu", GpuCheck())
 
 
-def kernel_here(world: World) -> Outcome:
+def kernel_here(world: World) -> RunOutcome:
     world.says("nvidia-smi", GPUS, newer="")
     log = f"[    1.000000] eth0: up\n[    2.000000] {FALLEN.partition(';')[2]}\n"
     world.says("dmesg", log, newer="{1.0} eth0: up\n")
     return world.look("gpu", GpuCheck())
 
 
-def amd_here(world: World) -> Outcome:
+def amd_here(world: World) -> RunOutcome:
     listing = (
         '[\n{"gpu": 0, "bdf": "0000:05:00.0", "uuid": "aaff74a1-0000-1000-8000-000000000001"}\n]\n'
     )
@@ -105,42 +105,42 @@ def amd_here(world: World) -> Outcome:
     return world.look("gpu", GpuCheck(vendor="amd"))
 
 
-def memory_node(world: World) -> Outcome:
+def memory_node(world: World) -> RunOutcome:
     world.node(probe("memory", MEMINFO), newer=VERSION_2)
-    return world.look("memory", Memory(nodes="n1"))
+    return world.look("memory", MemoryCheck(nodes="n1"))
 
 
-def memory_of_job(world: World) -> Outcome:
+def memory_of_job(world: World) -> RunOutcome:
     training_runs(world)
     world.node(probe("memory", MEMINFO), newer=VERSION_2)
-    return world.look("memory", Memory(job="train", users=["root"]))
+    return world.look("memory", MemoryCheck(job="train", users=["root"]))
 
 
-def memory_section(world: World) -> Outcome:
+def memory_section(world: World) -> RunOutcome:
     text = in_words_of_the_probe(world, "memory", MEMINFO, "MemTotal: 1 TB\nMemFree: much\n")
     world.node(probe().replace("MARK end", f"{text}MARK end"), newer=VERSION_2)
-    return world.look("memory", Memory(nodes="n1"))
+    return world.look("memory", MemoryCheck(nodes="n1"))
 
 
 FULL = "4096 1000000 1000 0 1000000 999999 ext2/ext3\n"
 
 
-def fs_node(world: World) -> Outcome:
+def fs_node(world: World) -> RunOutcome:
     disk = section("mounts", "/dev/vda1 / ext4 rw,relatime 0 0\n") + in_words_of_the_probe(
         world, "disk.1", FULL, "blocks=1000000 free=0\n"
     )
     world.node(probe().replace("MARK end", f"{disk}MARK end"), newer=VERSION_2)
-    return world.look("fs", Fs(nodes="n1", paths=[FilePath("/data")]))
+    return world.look("fs", FsCheck(nodes="n1", paths=[FilePath("/data")]))
 
 
-def fs_of_job(world: World) -> Outcome:
+def fs_of_job(world: World) -> RunOutcome:
     training_runs(world)
     disk = section("mounts", "/dev/vda1 / ext4 rw,relatime 0 0\n") + section("disk.1", FULL)
     world.node(probe().replace("MARK end", f"{disk}MARK end"), newer=VERSION_2)
-    return world.look("fs", Fs(job="train", users=["root"], paths=[FilePath("/data")]))
+    return world.look("fs", FsCheck(job="train", users=["root"], paths=[FilePath("/data")]))
 
 
-def fs_here(world: World) -> Outcome:
+def fs_here(world: World) -> RunOutcome:
     """stat(1) is the child that asks statfs(2)."""
     from sentinel.checks.filesystems.limits import FORMAT
 
@@ -157,31 +157,31 @@ def fs_here(world: World) -> Outcome:
     for letter, value in values.items():
         full = full.replace(letter, value)
     world.says("stat", full + "\n", newer="blocks=1000000 free=0\n")
-    return world.look("fs", Fs(paths=[FilePath(str(world.home))]))
+    return world.look("fs", FsCheck(paths=[FilePath(str(world.home))]))
 
 
 PS = "    1 S systemd\n   77 Z munged\n"
 UNIT = "Id=sssd.service\nLoadState=loaded\nActiveState=failed\nSubState=failed\nResult=exit-code\n"
 
 
-def service_ps(world: World) -> Outcome:
+def service_ps(world: World) -> RunOutcome:
     world.says("ps", PS, newer="    1 S systemd\n   77 Q munged\n")
-    return world.look("service", Service(processes=["munged"]))
+    return world.look("service", ServiceCheck(processes=["munged"]))
 
 
-def service_units(world: World) -> Outcome:
+def service_units(world: World) -> RunOutcome:
     new = UNIT.replace("ActiveState=failed", "ActiveState=hibernating")
     world.says("systemctl", UNIT, newer=new)
-    return world.look("service", Service(units=["sssd.service"]))
+    return world.look("service", ServiceCheck(units=["sssd.service"]))
 
 
-def service_node(world: World) -> Outcome:
+def service_node(world: World) -> RunOutcome:
     world.says("ps", PS, newer="")
     world.node()
-    return world.look("service", Service(processes=["munged"], nodes="n1"))
+    return world.look("service", ServiceCheck(processes=["munged"], nodes="n1"))
 
 
-def failed_jobs(world: World) -> Outcome:
+def failed_jobs(world: World) -> RunOutcome:
     """A node on which a job was lost is known to the ledger; a GPU at 99 degrees is told in any case."""
     slurm(world)
     world.says("scontrol", nodes("IDLE"), when="show node", newer=nodes("ASLEEP"))
@@ -207,7 +207,7 @@ CARD = "3,2,2,-;mlx5_core 0000:17:00.0: device's health compromised - reached mi
 
 def network(
     port_up: bool = True, ethernet_up: bool = True, log: str = ""
-) -> Callable[[World], Outcome]:
+) -> Callable[[World], RunOutcome]:
     """It was up at first, and is down for longer than it may settle."""
     check = NetworkCheck(nodes="n1", settle=Duration(0.001), trial=Duration(0))
 
@@ -222,7 +222,7 @@ def network(
         whole += section("nvlink", "GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-1)\n")
         world.node(probe().replace("MARK end", f"{whole}MARK end"), newer=VERSION_2)
 
-    def look(world: World) -> Outcome:
+    def look(world: World) -> RunOutcome:
         for is_up in (True, False):
             before = World(world.folder)
             before.memory = world.memory
@@ -242,7 +242,7 @@ HWMON = (
 FANS = "Fan1 | 30h | cr | 29.1 | 0 RPM\n"
 
 
-def sensors(world: World) -> Outcome:
+def sensors(world: World) -> RunOutcome:
     """A processor is too hot, or a fan stands still; at the first look all was well."""
     check = SensorsCheck(nodes="n1", ipmi=True, trial=Duration(0))
 

@@ -3,16 +3,16 @@
 import os
 from contextlib import suppress
 
-from sentinel.alerting.observations import Outcome
-from sentinel.chain.folder import Place
+from sentinel.alerting.observations import RunOutcome
+from sentinel.chain.folder import ChainFolder
 from sentinel.chain.model import Chain
 from sentinel.checks.chain import ChainCheck
-from sentinel.checks.checkpoint import Checkpoint
-from sentinel.checks.drained import Drained
+from sentinel.checks.checkpoint import CheckpointCheck
+from sentinel.checks.drained import DrainedCheck
 from sentinel.checks.gpu import GpuCheck
 from sentinel.checks.job import JobCheck
 from sentinel.checks.log import Log
-from sentinel.checks.nodes import Nodes
+from sentinel.checks.nodes import NodesCheck
 from sentinel.checks.slurm import SlurmCheck
 from sentinel.core.settings import FilePath
 from sentinel.core.values import Duration
@@ -91,13 +91,13 @@ def training_runs(world: World, **more: bytes) -> None:
     listed_now(world, b"RUNNING", **more)
 
 
-def job_waits(world: World) -> Outcome:
+def job_waits(world: World) -> RunOutcome:
     slurm(world)
     listed_now(world, b"PENDING", reason=b"BadConstraints")
     return world.look("job", JobCheck(name="train", users=["root"]))
 
 
-def job_failed(world: World) -> Outcome:
+def job_failed(world: World) -> RunOutcome:
     """It ran at the first look and is gone at the second."""
     check = JobCheck(name="train", users=["root"])
     before = World(world.folder)
@@ -140,12 +140,12 @@ def job_failed(world: World) -> Outcome:
     return world.look("job", check)
 
 
-def job_output(world: World) -> Outcome:
+def job_output(world: World) -> RunOutcome:
     world.file(world.home / "o", "Traceback\nCUDA error\n", newer="\x00\x01")
     return job_failed(world)
 
 
-def log_hangs(world: World, target: str) -> Outcome:
+def log_hangs(world: World, target: str) -> RunOutcome:
     slurm(world)
     path = world.home / "train.log"
     ended = "step 1 loss: 2.0\nstep 2 loss: nan\nstep 3 loss: nan\nstep 4 loss: nan\n"
@@ -161,25 +161,25 @@ def log_hangs(world: World, target: str) -> Outcome:
     )
 
 
-def checkpoint_late(world: World) -> Outcome:
+def checkpoint_late(world: World) -> RunOutcome:
     slurm(world)
     folder = world.tree(world.home / "ckpt", "step100/a", "step200/a", age=9 * 3600)
     training_runs(world, started=b"%d" % (world.now - 10 * 3600))
     return world.look(
         "checkpoint",
-        Checkpoint(path=FilePath(str(folder)), job="train", users=["root"]),
+        CheckpointCheck(path=FilePath(str(folder)), job="train", users=["root"]),
         one_shot=True,
     )
 
 
-def nodes_out(world: World) -> Outcome:
+def nodes_out(world: World) -> RunOutcome:
     slurm(world)
     new = nodes("IDLE", "ASLEEP+WAKING")
     world.says("scontrol", nodes("IDLE", "DOWN"), when="show node", newer=new)
-    return world.look("nodes", Nodes())
+    return world.look("nodes", NodesCheck())
 
 
-def nodes_completing(world: World) -> Outcome:
+def nodes_completing(world: World) -> RunOutcome:
     """It does not end a job; which task keeps it is asked of the node."""
     before = World(world.folder)
     states = nodes("IDLE", "IDLE+COMPLETING")
@@ -187,7 +187,7 @@ def nodes_completing(world: World) -> Outcome:
         slurm(one)
         one.says("scontrol", states, when="show node", newer=nodes("IDLE", "ASLEEP"))
         one.node(probe("blocked", ""), newer="MARK begin 2\nMARK end\n")
-    check = Nodes(completing=Duration(0.001))
+    check = NodesCheck(completing=Duration(0.001))
     seen = before.look("nodes", check)
     assert seen.report is not None
     world.memory = seen.report.memory or {}
@@ -197,15 +197,15 @@ def nodes_completing(world: World) -> Outcome:
 DRAINED = "Reason=Kill task failed [root@1790000000]"
 
 
-def drained(world: World) -> Outcome:
+def drained(world: World) -> RunOutcome:
     slurm(world)
     good = nodes("IDLE") + nodes("IDLE", "IDLE+DRAIN", more=DRAINED).splitlines(keepends=True)[1]
     world.says("scontrol", good, when="show node", newer=nodes("IDLE", "RESTING", more=DRAINED))
     world.node(probe("gpus", GPUS), newer="MARK begin 2\nMARK end\n")
-    return world.look("drained", Drained())
+    return world.look("drained", DrainedCheck())
 
 
-def controller(world: World) -> Outcome:
+def controller(world: World) -> RunOutcome:
     up = "Slurmctld(primary) at ctl is DOWN\nSlurmctld(backup) at ctl2 is DOWN\n"
     world.says("scontrol", up, when="ping", newer="Slurmctld(leader) at ctl is SLEEPING\n")
     world.says("scontrol", CONFIG, when="show config", newer=CONFIG)
@@ -213,7 +213,7 @@ def controller(world: World) -> Outcome:
     return world.look("slurm", SlurmCheck())
 
 
-def munge(world: World) -> Outcome:
+def munge(world: World) -> RunOutcome:
     """scontrol cannot prove who asks."""
     world.says("munge", "", newer="munge 9\n", code=1)
     (world.bin / "scontrol").write_text(
@@ -223,23 +223,23 @@ def munge(world: World) -> Outcome:
     return world.look("slurm", SlurmCheck())
 
 
-def chain_links(world: World) -> Outcome:
+def chain_links(world: World) -> RunOutcome:
     """One of three links is gone."""
     slurm(world)
-    place = Place(str(world.home / "chain"))
+    place = ChainFolder(str(world.home / "chain"))
     chain = Chain(name="s", every=600, command=("sentinel",), revision="r")
-    place.install(chain, "")
+    place.install_files(chain, "")
     *_, last = [
         job(b"PENDING", id=b"%d" % n, job=b"%d" % n, array=b"%d" % n, name=name.encode())
-        for n, name in enumerate(chain.names[1:], 1)
+        for n, name in enumerate(chain.strand_names[1:], 1)
     ]
-    some = [job(b"PENDING", name=chain.names[1].encode()), last]
+    some = [job(b"PENDING", name=chain.strand_names[1].encode()), last]
     new = queue(job(b"HIBERNATING", name=b"s-a"), *some)
     world.says("squeue", queue(*some), when="%o", newer=new, record="§.\n")
     return world.look("chain", ChainCheck(dir=FilePath(place.folder)))
 
 
-def gpu_gres(world: World) -> Outcome:
+def gpu_gres(world: World) -> RunOutcome:
     """Slurm says nine GPUs, the nodes have eight."""
     slurm(world)
     new = nodes("IDLE", "IDLE", gres="accelerator(9)")

@@ -12,18 +12,18 @@ from typing import Any
 
 from msgspec import Struct
 
-from sentinel.alerting.observations import Outcome
+from sentinel.alerting.observations import RunOutcome
 from sentinel.clock import SystemClock
 from sentinel.core.model import Status
 from sentinel.core.ports import Context
-from sentinel.core.settings import CheckConfig, Common
+from sentinel.core.settings import CheckCommon, CheckConfig
 from sentinel.core.values import Duration
-from sentinel.engine.runner import Runner
+from sentinel.engine.runner import CheckRunner
 from sentinel.nodes.reach import Reach
 from sentinel.nodes.settings import RemoteSettings
 from sentinel.nodes.ssh import Ssh
-from sentinel.slurm.client import Client
-from sentinel.slurm.snapshot import Snapshot
+from sentinel.slurm.client import SlurmClient
+from sentinel.slurm.snapshot import SlurmSnapshot
 from tests.lab.fuse import Fuse
 
 NOTHING, EMPTY, MIDDLE, RECORD = "nothing there", "empty", "cut in the middle", "cut at a record"
@@ -150,7 +150,7 @@ class World:
             self._hangs.hold("opendir", "getattr", "lookup", "statfs", "open")
         return path
 
-    def look(self, kind: str, plugin: Any, **more: Any) -> Outcome:
+    def look(self, kind: str, plugin: Any, **more: Any) -> RunOutcome:
         """One run of the check as a service makes it, with the memory of the one before."""
         path, tools = os.environ["PATH"], self._tools()
         self._finish()
@@ -165,16 +165,18 @@ class World:
             name="c",
             limit=3 * limit,
             now=clock.now(),
-            slurm=Snapshot(Client(limit=limit, environ=env), clock, users=users, max_age=5),
+            slurm=SlurmSnapshot(
+                SlurmClient(limit=limit, environ=env), clock, users=users, max_age=5
+            ),
             remote=Reach(Ssh(settings, environ=env), fanout=8, patience=limit),
             memory=self.memory,
             logbook=self.ledger,
             **more,
         )
         os.environ["PATH"] = f"{self.bin}:{tools}"
-        check: Any = CheckConfig(name="c", common=Common(kind=kind), plugin=plugin)
+        check: Any = CheckConfig(name="c", common=CheckCommon(kind=kind), plugin=plugin)
         try:
-            return Runner().run(check, context)
+            return CheckRunner().run(check, context)
         finally:
             os.environ["PATH"] = path
 
@@ -242,10 +244,10 @@ class Case(Struct, frozen=True, kw_only=True):
     source: int
     asked: str
     truth: str
-    look: Callable[[World], Outcome]
+    look: Callable[[World], RunOutcome]
     believed: Mapping[str, str] = {}
 
 
-def worst(outcome: Outcome) -> Status:
+def worst(outcome: RunOutcome) -> Status:
     """Of all findings."""
     return max((f.status for f in outcome.findings), key=lambda s: s.rank)

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from sentinel.chain.folder import Place
-from sentinel.chain.journal import Entry
+from sentinel.chain.folder import ChainFolder
+from sentinel.chain.journal import JournalEntry
 from sentinel.chain.model import Chain
 from sentinel.checks.chain import ChainCheck
 from sentinel.core.clock import SECOND
@@ -27,17 +27,17 @@ def job(name: str, state: str = "PENDING", reason: str = "BeginTime", number: in
     )  # fmt: skip
 
 
-REST = tuple(job(name) for name in CHAIN.names[1:])
+REST = tuple(job(name) for name in CHAIN.strand_names[1:])
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
-    place = Place(str(tmp_path / "chain"))
-    place.install(CHAIN, "")
+def place(tmp_path: Path) -> ChainFolder:
+    place = ChainFolder(str(tmp_path / "chain"))
+    place.install_files(CHAIN, "")
     return place
 
 
-def found(place: Place, *jobs: Job) -> dict[str, tuple[Status, str]]:
+def found(place: ChainFolder, *jobs: Job) -> dict[str, tuple[Status, str]]:
     report = ChainCheck(dir=FilePath(place.folder)).run(context(FixedSlurm(jobs=jobs)))
     return {f.subject: (f.status, f.summary) for f in report.findings}
 
@@ -53,15 +53,15 @@ def found(place: Place, *jobs: Job) -> dict[str, tuple[Status, str]]:
         ((job("other"),), Status.CRITICAL, "nothing runs sentinel any more"),
     ],
 )
-def test_links(place: Place, jobs: tuple[Job, ...], status: Status, said: str) -> None:
+def test_links(place: ChainFolder, jobs: tuple[Job, ...], status: Status, said: str) -> None:
     """One missing warns, none at all is critical."""
     seen = found(place, *jobs)["links"]
     assert (seen[0], said in seen[1]) == (status, True)
 
 
-def test_a_relay_without_a_successor_would_end_with_its_link(place: Place) -> None:
+def test_a_relay_without_a_successor_would_end_with_its_link(place: ChainFolder) -> None:
     """Told while there is somebody to tell it."""
-    place.install(replace(CHAIN, mode="relay", strands=1, time_limit=86400), "")
+    place.install_files(replace(CHAIN, mode="relay", strands=1, time_limit=86400), "")
     seen = found(place, job("s-a", "RUNNING"))["links"]
     assert seen == (Status.WARNING, "no successor waits behind the link at work")
     assert found(place, job("s-a", "RUNNING"), job("s-a", number=2))["links"][0] is Status.OK
@@ -76,26 +76,26 @@ def test_a_relay_without_a_successor_would_end_with_its_link(place: Place) -> No
         ([], Status.OK, "no pass yet"),
     ],
 )
-def test_slots(place: Place, ago: list[int], status: Status, said: str) -> None:
+def test_slots(place: ChainFolder, ago: list[int], status: Status, said: str) -> None:
     """Blind time is told by the pass that ends it, and while it lasts by whoever else looks."""
     for seconds in ago:
-        slot = CHAIN.slot(NOW - seconds)
-        place.note(Entry(slot=slot, what="ran", at=NOW - seconds, job="1"))
+        slot = CHAIN.slot_at(NOW - seconds)
+        place.append_entry(JournalEntry(slot=slot, what="ran", at=NOW - seconds, job="1"))
     seen = found(place, job("s-a"), job("s-b"))["slots"]
     assert (seen[0], said in seen[1]) == (status, True)
 
 
 @pytest.mark.parametrize(("mode", "status"), [("crontab", Status.CRITICAL), ("relay", Status.OK)])
-def test_a_chain_that_never_ran_is_told(place: Place, mode: str, status: Status) -> None:
+def test_a_chain_that_never_ran_is_told(place: ChainFolder, mode: str, status: Status) -> None:
     """No cron daemon, or no free node since it was installed; a relay makes no passes itself."""
     chain = replace(CHAIN, mode=mode, strands=1, time_limit=86400, installed=int(NOW) - 3600)
-    place.install(chain, "")
+    place.install_files(chain, "")
     assert found(place, job("s-a"))["slots"][0] is status
-    place.install(replace(chain, installed=int(NOW) - 1200), "")
+    place.install_files(replace(chain, installed=int(NOW) - 1200), "")
     assert found(place, job("s-a"))["slots"] == (Status.OK, "no pass yet")
 
 
-def test_a_queue_that_cannot_be_seen_is_no_empty_one(place: Place) -> None:
+def test_a_queue_that_cannot_be_seen_is_no_empty_one(place: ChainFolder) -> None:
     """Blind, not critical."""
     with pytest.raises(CannotTell):
         ChainCheck(dir=FilePath(place.folder)).run(context(FixedSlurm()))
@@ -107,7 +107,7 @@ def test_a_chain_that_was_taken_away_is_no_answer(tmp_path: Path) -> None:
         ChainCheck(dir=FilePath(str(tmp_path))).run(context(FixedSlurm(jobs=())))
 
 
-def test_a_journal_that_cannot_be_read_is_no_empty_one(place: Place) -> None:
+def test_a_journal_that_cannot_be_read_is_no_empty_one(place: ChainFolder) -> None:
     """It is blind, and says where."""
     Path(place.folder, "links.jsonl").mkdir()
     with pytest.raises(CannotTell, match=r"links\.jsonl: Is a directory"):
@@ -117,7 +117,7 @@ def test_a_journal_that_cannot_be_read_is_no_empty_one(place: Place) -> None:
 @pytest.mark.parametrize(
     "text", ["", "{", "[]", '{"name": 3}', '{"name":"s","every":1,"command":[]}']
 )
-def test_a_damaged_file_is_told_with_its_remedy(place: Place, text: str) -> None:
+def test_a_damaged_file_is_told_with_its_remedy(place: ChainFolder, text: str) -> None:
     """In one line."""
     Path(place.folder, "chain.json").write_text(text)
     with pytest.raises(CannotTell, match="write it anew with: sentinel cron install"):

@@ -10,17 +10,22 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from sentinel.checks.checkpoint import Checkpoint, Rule, Where, work_at_risk
-from sentinel.checks.checkpoint.files import Folder
-from sentinel.core.clock import SECOND, Instant, shifted
+from sentinel.checks.checkpoint import (
+    CheckpointCheck,
+    CheckpointPlace,
+    CheckpointRule,
+    describe_work_at_risk,
+)
+from sentinel.checks.checkpoint.files import CheckpointFolder
+from sentinel.core.clock import SECOND, Instant, shift_instant
 from sentinel.core.cluster import Job
 from sentinel.core.errors import CannotTell, Invalid
 from sentinel.core.model import Finding, Report, Status
 from sentinel.core.settings import FilePath
 from sentinel.core.values import Duration, Size
-from sentinel.proc import Stuck
+from sentinel.proc import StuckProcess
 from sentinel.testing import START, FixedSlurm, context
-from sentinel.user_files.files import Files
+from sentinel.user_files.files import UserFiles
 from sentinel.user_files.whose import Whose
 from tests.lab.fuse import Fuse
 
@@ -48,12 +53,12 @@ def save(folder: Path, name: str, *, age: float, size: int = 1000, marker: str =
     return place
 
 
-def check(folder: Path, **settings: Any) -> Checkpoint:
-    return Checkpoint(path=FilePath(folder), **settings)
+def check(folder: Path, **settings: Any) -> CheckpointCheck:
+    return CheckpointCheck(path=FilePath(folder), **settings)
 
 
 def run(
-    checkpoint: Checkpoint,
+    checkpoint: CheckpointCheck,
     *,
     jobs: tuple[Job, ...] = (),
     now: Instant = START,
@@ -91,15 +96,15 @@ def test_a_job_with_a_flag_still_runs(tmp_path: Path, state: str) -> None:
 @pytest.mark.parametrize(
     ("rule", "complete"),
     [
-        (Rule(marker=".metadata"), 100),  # the second has none
-        (Rule(latest="latest"), 100),  # which names the first
-        (Rule(min_size=Size(2000)), 100),  # the second is too small
-        (Rule(settled=Duration(60)), 100),  # the second was changed 30 s ago
-        (Rule(settled=Duration(30)), 200),
+        (CheckpointRule(marker=".metadata"), 100),  # the second has none
+        (CheckpointRule(latest="latest"), 100),  # which names the first
+        (CheckpointRule(min_size=Size(2000)), 100),  # the second is too small
+        (CheckpointRule(settled=Duration(60)), 100),  # the second was changed 30 s ago
+        (CheckpointRule(settled=Duration(30)), 200),
     ],
 )
 def test_one_that_is_not_complete_is_named_and_does_not_count(
-    tmp_path: Path, rule: Rule, complete: int
+    tmp_path: Path, rule: CheckpointRule, complete: int
 ) -> None:
     """By a marker in it, a file beside it, its size, or quiet."""
     save(tmp_path, "step_100", age=HOUR, size=3000, marker=".metadata")
@@ -117,7 +122,7 @@ def test_latest_may_hold_the_number_alone(tmp_path: Path) -> None:
     save(tmp_path, "iter_0000100", age=HOUR)
     save(tmp_path, "iter_0000200", age=10)
     (tmp_path / "latest_checkpointed_iteration.txt").write_text("100")
-    rule = Rule(latest="latest_checkpointed_iteration.txt")
+    rule = CheckpointRule(latest="latest_checkpointed_iteration.txt")
     assert only(run(check(tmp_path, complete=rule))).values["step"] == 100
 
 
@@ -166,9 +171,9 @@ def test_a_file_servers_clock_counts_only_at_the_first_look(tmp_path: Path, skew
     rule = check(tmp_path)
     first = run(rule)
     save(tmp_path, "step_100", age=-skew)
-    second = run(rule, now=shifted(START, 300), before=first)
+    second = run(rule, now=shift_instant(START, 300), before=first)
     assert "step_100 is not complete: it changed" in only(second).summary
-    third = run(rule, now=shifted(START, 360), before=second)
+    third = run(rule, now=shift_instant(START, 360), before=second)
     assert only(third).values["age_seconds"] == 60.0
 
 
@@ -178,15 +183,15 @@ def test_one_that_grows_is_not_complete(tmp_path: Path) -> None:
     report = run(rule)
     for look in range(1, 4):
         save(tmp_path, "step_100", age=0, size=1000 * look)
-        report = run(rule, now=shifted(START, 300.0 * look), before=report)
+        report = run(rule, now=shift_instant(START, 300.0 * look), before=report)
         assert only(report).values["complete"] == 0
-    report = run(rule, now=shifted(START, 1200.0), before=report)
+    report = run(rule, now=shift_instant(START, 1200.0), before=report)
     assert only(report).values["age_seconds"] == 300.0
 
 
 def test_after_a_fall_back_to_an_earlier_step_what_is_saved_anew_counts(tmp_path: Path) -> None:
     """The higher steps of the branch that was given up are old, and one is written over."""
-    rule = Rule(marker="done")
+    rule = CheckpointRule(marker="done")
     for step, age in [(100, 9 * HOUR), (200, 8 * HOUR), (300, 7 * HOUR)]:
         save(tmp_path, f"step_{step}", age=age, marker="done")
     checkpoint = check(tmp_path, complete=rule)
@@ -194,12 +199,12 @@ def test_after_a_fall_back_to_an_earlier_step_what_is_saved_anew_counts(tmp_path
     assert only(before).status is Status.CRITICAL
     for moment, step in [(600, 150), (1200, 200)]:
         save(tmp_path, f"step_{step}", age=-moment, marker="done")
-        before = run(checkpoint, now=shifted(START, moment), before=before)
+        before = run(checkpoint, now=shift_instant(START, moment), before=before)
         finding = only(before)
         assert (finding.status, finding.values["step"]) == (Status.OK, step)
         assert finding.values["age_seconds"] == 0.0
-    where = Where(path=FilePath(tmp_path), complete=rule)
-    assert work_at_risk(where, shifted(START, 1260), None, user="", limit=10.0) == (
+    where = CheckpointPlace(path=FilePath(tmp_path), complete=rule)
+    assert describe_work_at_risk(where, shift_instant(START, 1260), None, user="", limit=10.0) == (
         "1m of work since checkpoint step_200 at risk"
     )
 
@@ -208,31 +213,31 @@ def test_one_that_is_written_over_in_place_is_new_again(tmp_path: Path) -> None:
     """DeepSpeed does so: the folder is not changed by it, and `latest` names the same."""
     place = save(tmp_path, "global_step100", age=9 * HOUR)
     (tmp_path / "latest").write_text("global_step100")
-    checkpoint = check(tmp_path, complete=Rule(latest="latest"))
+    checkpoint = check(tmp_path, complete=CheckpointRule(latest="latest"))
     before = run(checkpoint)
     assert only(before).status is Status.CRITICAL
     os.utime(place / "shard.pt", (NOW + 60, NOW + 60))
-    after = run(checkpoint, now=shifted(START, 60), before=before)
+    after = run(checkpoint, now=shift_instant(START, 60), before=before)
     assert (only(after).status, only(after).values["age_seconds"]) == (Status.OK, 0.0)
 
 
 def test_a_folder_that_is_touched_is_no_new_checkpoint(tmp_path: Path) -> None:
     """Whoever puts a note into it has saved nothing."""
     place = save(tmp_path, "step_100", age=HOUR, marker="done")
-    checkpoint = check(tmp_path, complete=Rule(marker="done"))
+    checkpoint = check(tmp_path, complete=CheckpointRule(marker="done"))
     before = run(checkpoint)
     os.utime(place, (NOW, NOW))
-    after = run(checkpoint, now=shifted(START, 600), before=before)
+    after = run(checkpoint, now=shift_instant(START, 600), before=before)
     assert only(after).values["age_seconds"] == HOUR + 600
 
 
 def test_one_that_is_being_deleted_is_complete_no_more(tmp_path: Path) -> None:
     """Deleting terabytes takes long, and nobody could load what is left."""
     place = save(tmp_path, "step_100", age=HOUR, marker="done")
-    checkpoint = check(tmp_path, complete=Rule(marker="done"))
+    checkpoint = check(tmp_path, complete=CheckpointRule(marker="done"))
     before = run(checkpoint)
     (place / "done").unlink()
-    finding = only(run(checkpoint, now=shifted(START, 60), before=before))
+    finding = only(run(checkpoint, now=shift_instant(START, 60), before=before))
     assert finding.values["complete"] == 0
     assert "step_100 is not complete: it has no done" in finding.summary
 
@@ -240,10 +245,12 @@ def test_one_that_is_being_deleted_is_complete_no_more(tmp_path: Path) -> None:
 def test_files_that_go_while_they_are_looked_at_blind_nobody(tmp_path: Path) -> None:
     """Writers rename temporary files, and old checkpoints are deleted meanwhile."""
     place = save(tmp_path, "step_100", age=HOUR)
-    folder = Folder(str(tmp_path), check(tmp_path).match, Files(5.0, 5.0, {}), Whose(literal=True))
-    (entry,) = folder.entries()
+    folder = CheckpointFolder(
+        str(tmp_path), check(tmp_path).match, UserFiles(5.0, 5.0, {}), Whose(literal=True)
+    )
+    (entry,) = folder.list_checkpoints()
     rmtree(place)
-    assert folder.look_into(entry, Rule()).size == 0
+    assert folder.look_into(entry, CheckpointRule()).size == 0
 
 
 def test_those_that_were_deleted_are_forgotten(tmp_path: Path) -> None:
@@ -264,7 +271,7 @@ def test_a_folder_that_is_not_there_is_unknown_not_empty(tmp_path: Path) -> None
 def test_a_folder_that_hangs_is_unknown(fuse: Fuse) -> None:
     """The child that cannot be killed is remembered, and no second one is sent after it."""
     fuse.hold("opendir", "getattr", "lookup")
-    slow = Checkpoint(path=FilePath(fuse.point))
+    slow = CheckpointCheck(path=FilePath(fuse.point))
     with pytest.raises(CannotTell, match="hangs"):
         slow.run(context(FixedSlurm(), START, limit=1.5, one_shot=True))
     first = slow.run(context(FixedSlurm(), START, limit=1.5))
@@ -278,10 +285,10 @@ def test_a_folder_that_hangs_is_unknown(fuse: Fuse) -> None:
 def test_other_checks_send_nobody_after_a_child_that_waits(fuse: Fuse) -> None:
     """They remember it by the folder, as they do for their own files."""
     fuse.hold("opendir", "getattr", "lookup")
-    where, stuck = Where(path=FilePath(fuse.point)), dict[str, Stuck]()
-    told = work_at_risk(where, START, HOUR, user="", limit=1.0, stuck=stuck)
+    where, stuck = CheckpointPlace(path=FilePath(fuse.point)), dict[str, StuckProcess]()
+    told = describe_work_at_risk(where, START, HOUR, user="", limit=1.0, stuck=stuck)
     assert told.startswith(f"work at risk is not known: {fuse.point} hangs: ")
-    told = work_at_risk(where, START, HOUR, user="", limit=1.0, stuck=stuck)
+    told = describe_work_at_risk(where, START, HOUR, user="", limit=1.0, stuck=stuck)
     pid = stuck[str(fuse.point)].pid
     assert told.endswith(f"hangs: process {pid} still waits for it")
     fuse.release()
@@ -297,38 +304,43 @@ def test_other_checks_send_nobody_after_a_child_that_waits(fuse: Fuse) -> None:
 )
 def test_settings_that_can_find_nothing_are_refused(settings: Any, said: str) -> None:
     with pytest.raises(Invalid, match=said):
-        Checkpoint(**settings)
+        CheckpointCheck(**settings)
 
 
 def test_other_checks_tell_the_work_at_risk_in_one_line(tmp_path: Path) -> None:
     """Of the newest complete one; a folder that cannot be read is told, and raises nothing."""
     save(tmp_path, "step_100", age=2 * HOUR, marker="done")
     save(tmp_path, "step_200", age=HOUR)
-    where = Where(path=FilePath(tmp_path), complete=Rule(marker="done"))
-    told = [work_at_risk(where, START, ran, user="", limit=10.0) for ran in (5 * HOUR, HOUR, None)]
+    where = CheckpointPlace(path=FilePath(tmp_path), complete=CheckpointRule(marker="done"))
+    told = [
+        describe_work_at_risk(where, START, ran, user="", limit=10.0)
+        for ran in (5 * HOUR, HOUR, None)
+    ]
     assert told == [
         "2h of work since checkpoint step_100 at risk",
         "1h of work since checkpoint step_100 at risk",
         "2h of work since checkpoint step_100 at risk",
     ]
-    none = Where(path=FilePath(tmp_path), complete=Rule(marker="other"))
-    assert work_at_risk(none, START, HOUR, user="", limit=10.0) == (
+    none = CheckpointPlace(path=FilePath(tmp_path), complete=CheckpointRule(marker="other"))
+    assert describe_work_at_risk(none, START, HOUR, user="", limit=10.0) == (
         "1h of work at risk: there is no complete checkpoint"
     )
-    before = shifted(START, -1800)
-    assert work_at_risk(where, START, None, user="", limit=10.0, ended=before) == (
+    before = shift_instant(START, -1800)
+    assert describe_work_at_risk(where, START, None, user="", limit=10.0, ended=before) == (
         "1h 30m of work since checkpoint step_100 at risk"
     )
-    missing = Where(path=FilePath(tmp_path / "missing"))
-    assert "work at risk is not known: " in work_at_risk(missing, START, HOUR, user="", limit=10.0)
+    missing = CheckpointPlace(path=FilePath(tmp_path / "missing"))
+    assert "work at risk is not known: " in describe_work_at_risk(
+        missing, START, HOUR, user="", limit=10.0
+    )
 
 
 @pytest.mark.parametrize("name", ["/etc/passwd", "../../x"])
 def test_a_marker_lies_below_the_folder(name: str) -> None:
     with pytest.raises(Invalid):
-        Rule(marker=name)
+        CheckpointRule(marker=name)
     with pytest.raises(Invalid):
-        Rule(latest=name)
+        CheckpointRule(latest=name)
 
 
 def named(name: str, number: str, *, ran: float = 9 * HOUR, nodes: int = 1) -> Job:

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from sentinel.checks.checkpoint import Rule, Where, work_at_risk
-from sentinel.core.checkpoint_names import is_staging, missing_part, step_numbers
-from sentinel.core.clock import shifted
+from sentinel.checks.checkpoint import CheckpointPlace, CheckpointRule, describe_work_at_risk
+from sentinel.core.checkpoint_names import find_missing_part, is_staging, parse_step_numbers
+from sentinel.core.clock import shift_instant
 from sentinel.core.model import Status
 from sentinel.core.settings import FilePath
 from sentinel.testing import START
@@ -44,7 +44,7 @@ def without(files: Mapping[str, str], *names: str) -> dict[str, str]:
 
 
 def step_found(folder: Path, **rule: Any) -> object:
-    return only(run(check(folder, complete=Rule(**rule)))).values["step"]
+    return only(run(check(folder, complete=CheckpointRule(**rule)))).values["step"]
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_what_lacks_a_part_is_not_complete(
     assert step_found(tmp_path, marker=marker) == 2
     assert (
         "step-3 is not complete: "
-        in only(run(check(tmp_path, complete=Rule(marker=marker)))).summary
+        in only(run(check(tmp_path, complete=CheckpointRule(marker=marker)))).summary
     )
     write(tmp_path / "step-3", whole, HOUR)
     assert step_found(tmp_path, marker=marker) == 3
@@ -155,7 +155,7 @@ def test_what_is_younger_than_latest_is_not_complete_though_its_step_is_lower(
     write(tmp_path / "step-2000", HF, 20 * HOUR)
     pointed(tmp_path, "latest", "step-2000", 20 * HOUR)
     write(tmp_path / "step-1100", HF, 60)
-    finding = only(run(check(tmp_path, complete=Rule(latest="latest"))))
+    finding = only(run(check(tmp_path, complete=CheckpointRule(latest="latest"))))
     assert finding.values["step"] == 2000
     assert "step-1100 is not complete: it was written after latest" in finding.summary
     pointed(tmp_path, "latest", "step-1100", 0)
@@ -169,14 +169,16 @@ def test_what_latest_names_is_looked_into_whatever_lies_above(tmp_path: Path) ->
         write(tmp_path / f"step-{step}", {"w.pt": "x"}, 9 * HOUR)
     write(tmp_path / "step-7", {"w.pt": "x"}, HOUR)
     pointed(tmp_path, "latest", "step-7", HOUR)
-    checked = check(tmp_path, complete=Rule(latest="latest"))
+    checked = check(tmp_path, complete=CheckpointRule(latest="latest"))
     first = run(checked)
     assert only(first).values["step"] == 7
     (tmp_path / "step-7" / "w.pt").write_text("")
-    assert only(run(checked, now=shifted(START, 300), before=first)).values["step"] is None
+    assert only(run(checked, now=shift_instant(START, 300), before=first)).values["step"] is None
     (tmp_path / "step-7" / "w.pt").write_text("x")
-    where = Where(path=FilePath(tmp_path), complete=Rule(latest="latest"))
-    assert "since checkpoint step-7" in work_at_risk(where, START, None, user="root", limit=20.0)
+    where = CheckpointPlace(path=FilePath(tmp_path), complete=CheckpointRule(latest="latest"))
+    assert "since checkpoint step-7" in describe_work_at_risk(
+        where, START, None, user="root", limit=20.0
+    )
 
 
 @pytest.mark.parametrize(
@@ -222,7 +224,7 @@ def test_names_of_unfinished_saves(name: str, staging: bool) -> None:
 
 
 def test_numbers_of_ranks_are_no_steps() -> None:
-    assert step_numbers("ep0-ba3000-rank2.pt") == (0, 3000)
-    assert step_numbers("model.ckpt-7.data-00000-of-00002") == (7,)
-    assert missing_part(["a-rank8", "a-rank9"]) == ""
-    assert missing_part(["__0_0.distcp", "__2_0.distcp"]) == ""
+    assert parse_step_numbers("ep0-ba3000-rank2.pt") == (0, 3000)
+    assert parse_step_numbers("model.ckpt-7.data-00000-of-00002") == (7,)
+    assert find_missing_part(["a-rank8", "a-rank9"]) == ""
+    assert find_missing_part(["__0_0.distcp", "__2_0.distcp"]) == ""

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from sentinel.checks.clean.check import MOST, Clean
-from sentinel.clean.child import argv, removal
+from sentinel.checks.clean.check import MAX_ENTRIES_TOLD, CleanCheck
+from sentinel.clean.child import program_argv, run_removal
 from sentinel.core.action_limits import CleanLimits
-from sentinel.core.clock import Instant, shifted
+from sentinel.core.clock import Instant, shift_instant
 from sentinel.core.errors import CannotTell, Invalid
 from sentinel.core.model import Report, Status
-from sentinel.core.patterns import compiled
+from sentinel.core.patterns import compile_pattern
 from sentinel.core.settings import FilePath
 from sentinel.core.values import Duration
 from sentinel.testing import context
@@ -32,15 +32,15 @@ def root(tmp_path: Path) -> Path:
     return root
 
 
-def check(at: Path | str, **more: Any) -> Clean:
+def check(at: Path | str, **more: Any) -> CleanCheck:
     settings: dict[str, Any] = {
         "match": re.compile(r"run(\d+)\.log"),
         "older_than": Duration(0.001),
     }
-    return Clean(**{"root": FilePath(at), "remove": True, **settings, **more})
+    return CleanCheck(**{"root": FilePath(at), "remove": True, **settings, **more})
 
 
-def looked(check: Clean, now: Instant, before: Report | None = None) -> Report:
+def looked(check: CleanCheck, now: Instant, before: Report | None = None) -> Report:
     memory = dict(before.memory or {}) if before else {}
     return check.run(context(now=now, limit=30.0, memory=memory))
 
@@ -54,10 +54,14 @@ def test_old_ones_are_asked_for_by_name(root: Path) -> None:
 def test_a_pattern_without_an_end_is_given_up_and_named(root: Path) -> None:
     """By the program, with the meaning that `re` gives it; the message has file and line."""
     (root / ("a" * 60 + "c")).touch()
-    pattern = compiled("(a|aa)+b", where="sentinel.yaml:7")
+    pattern = compile_pattern("(a|aa)+b", where="sentinel.yaml:7")
     with pytest.raises(CannotTell, match=r"'\(a\|aa\)\+b' \(sentinel.yaml:7\) found no end"):
         looked(check(root, match=pattern), NOW)
-    done = removal(argv("remove", str(root), check(root, match=pattern).rules().text(), ["x"]))
+    done = run_removal(
+        program_argv(
+            "remove", str(root), check(root, match=pattern).retention_rules().rules_text(), ["x"]
+        )
+    )
     assert isinstance(done, str)
     assert "found no end" in done
 
@@ -70,9 +74,9 @@ def test_a_clock_that_was_set_forward_makes_nothing_old(root: Path) -> None:
     leapt = looked(check(root), ahead, calm)
     assert (leapt.requests, leapt.status) == ((), Status.WARNING)
     assert "clock was set forward" in leapt.findings[0].summary
-    still = looked(old, shifted(ahead, HOUR - 60), leapt)
+    still = looked(old, shift_instant(ahead, HOUR - 60), leapt)
     assert (still.requests, still.status) == ((), Status.WARNING)
-    over = looked(check(root), shifted(ahead, HOUR), leapt)
+    over = looked(check(root), shift_instant(ahead, HOUR), leapt)
     assert (len(over.requests), over.status) == (1, Status.OK)
     right = Instant(wall=NOW.wall + 120_000_000, boot="a", mono=NOW.mono + 120_000_000)
     assert looked(check(root), right, leapt).status is Status.OK
@@ -96,7 +100,7 @@ def test_a_request_names_no_more_than_the_log_keeps(root: Path) -> None:
     for number in range(100, 500):
         (root / f"run{number}.log").write_text("x")
     (asked,) = looked(check(root), NOW).requests
-    assert asked.params["names"].count("log") == MOST
+    assert asked.params["names"].count("log") == MAX_ENTRIES_TOLD
     assert asked.evidence["may go"] == "403"
     long = check(root, match=re.compile(r".{200}"))
     for number in range(100):

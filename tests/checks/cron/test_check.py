@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from sentinel.chain.script_book import Book, write
-from sentinel.chain.script_history import Record, Submitted
+from sentinel.chain.script_book import CronBook, write_book
+from sentinel.chain.script_history import ScriptRecord, SubmittedRun
 from sentinel.checks.cron import CronCheck
 from sentinel.core.clock import SECOND
 from sentinel.core.model import Finding, Status
@@ -20,15 +20,15 @@ KEY = "cron.daily/x"
 
 def findings(base: Path, **known: object) -> list[Finding]:
     (base / ".sentinel").mkdir(exist_ok=True)
-    write(str(base), Book(**{"at": NOW - 60, **known}))  # type: ignore[arg-type]
+    write_book(str(base), CronBook(**{"at": NOW - 60, **known}))  # type: ignore[arg-type]
     return list(CronCheck(base=FilePath(str(base))).run(context()).findings)
 
 
-def ran(log: Path, **more: object) -> Record:
+def ran(log: Path, **more: object) -> ScriptRecord:
     end = {"state": "FAILED", "code": 1, **more}
-    return Record(
+    return ScriptRecord(
         handled=NOW,
-        runs=(Submitted(slot=int(NOW), job="7", at=NOW, log=str(log), **end),),  # type: ignore[arg-type]
+        runs=(SubmittedRun(slot=int(NOW), job="7", at=NOW, log=str(log), **end),),  # type: ignore[arg-type]
     )
 
 
@@ -58,7 +58,9 @@ def test_a_directory_without_any_script_says_so(tmp_path: Path) -> None:
     """It may be another one than was meant."""
     (found,) = findings(tmp_path)
     assert (found.status, found.summary) == (Status.OK, "last 1m ago; no script is there")
-    assert "no script" not in findings(tmp_path, records={KEY: Record(handled=NOW)})[0].summary
+    assert (
+        "no script" not in findings(tmp_path, records={KEY: ScriptRecord(handled=NOW)})[0].summary
+    )
 
 
 def test_a_failed_run_is_told_with_the_end_of_its_log(tmp_path: Path) -> None:
@@ -100,11 +102,15 @@ def test_what_is_refused_is_told_once(tmp_path: Path, refused: str) -> None:
 @pytest.mark.parametrize(
     ("record", "status", "said"),
     [
-        (Record(handled=NOW), Status.OK, "waits for its first slot"),
-        (Record(handled=NOW, trouble="sbatch: no"), Status.WARNING, "not submitted: sbatch: no"),
-        (Record(handled=NOW, missed=2), Status.WARNING, "2 slots missed while nothing ran"),
-        (Record(handled=NOW, skipped=1), Status.OK, "waits"),
-        (Record(handled=NOW, skipped=2), Status.WARNING, "2 slots skipped"),
+        (ScriptRecord(handled=NOW), Status.OK, "waits for its first slot"),
+        (
+            ScriptRecord(handled=NOW, trouble="sbatch: no"),
+            Status.WARNING,
+            "not submitted: sbatch: no",
+        ),
+        (ScriptRecord(handled=NOW, missed=2), Status.WARNING, "2 slots missed while nothing ran"),
+        (ScriptRecord(handled=NOW, skipped=1), Status.OK, "waits"),
+        (ScriptRecord(handled=NOW, skipped=2), Status.WARNING, "2 slots skipped"),
         (ran(Path("/x"), state="COMPLETED", code=0), Status.OK, "job 7 COMPLETED"),
         (
             ran(Path("/x"), state="LOST", code=None),
@@ -113,7 +119,9 @@ def test_what_is_refused_is_told_once(tmp_path: Path, refused: str) -> None:
         ),
     ],
 )
-def test_how_a_script_stands(tmp_path: Path, record: Record, status: Status, said: str) -> None:
+def test_how_a_script_stands(
+    tmp_path: Path, record: ScriptRecord, status: Status, said: str
+) -> None:
     """One slot skipped is a run that took a little longer."""
     found = findings(tmp_path, records={KEY: record})[1]
     assert (found.status, said in found.summary) == (status, True)

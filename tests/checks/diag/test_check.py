@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from sentinel.actions.diag import LOOK, SCRIPT
-from sentinel.actions.diag import Diag as DiagAction
-from sentinel.checks.diag import Diag, archive
-from sentinel.checks.diag.dispatch import Sbatch, seconds_of
-from sentinel.core.actions import ActionRecord, Answer, Outcome, Reading
+from sentinel.actions.diag import GPU_PROBE_COMMAND, JOB_SCRIPT_PATH
+from sentinel.actions.diag import DiagAction as DiagAction
+from sentinel.checks.diag import DiagCheck, archive
+from sentinel.checks.diag.dispatch import SbatchOptions, parse_time_limit
+from sentinel.core.actions import ActionOutcome, ActionRecord, Answer, NodeReading
 from sentinel.core.cluster import Job, JobEnd, Node
 from sentinel.core.errors import CannotTell, Invalid
-from sentinel.core.gpu_ledger import GpuEvent, Gpus, Sighting
+from sentinel.core.gpu_ledger import GpuEvent, GpuLedger, GpuSighting
 from sentinel.core.model import Finding, Report, Status
 from sentinel.core.node_answers import Answered, Partial, TimedOut, Unreachable
 from sentinel.core.settings import FilePath
@@ -36,12 +36,12 @@ class Site:
     """Passes of one check over a queue and an archive that the test fills."""
 
     def __init__(self, folder: Path, cluster: list[Node] | None = None, **settings: Any) -> None:
-        self.check = Diag(archive=FilePath(str(folder)), **{"share": Share(100), **settings})
+        self.check = DiagCheck(archive=FilePath(str(folder)), **{"share": Share(100), **settings})
         self.folder, self.clock = folder, ManualClock()
         self.nodes = cluster or [node(f"n{i}") for i in range(4)]
         self.jobs: list[Job] | None = []
         self.ends = dict[str, JobEnd]()
-        self.gpus: Gpus = MemoryGpus()
+        self.gpus: GpuLedger = MemoryGpus()
         self.memory: Any = {}
 
     def look(self, seconds: float = 60, **more: Any) -> Report:
@@ -161,9 +161,9 @@ def test_suspects_alone_and_more_deeply(tmp_path: Path) -> None:
     """Nodes that hold a GPU of which the ledger thinks ill; level 4 once level 2 has passed."""
     site = Site(tmp_path, nodes="suspect", fresh=Duration(HOUR))
     uuid = gpus_of(0)[3].uuid
-    site.gpus.see([Sighting(uuid=uuid, node="n2")], site.clock.now())
+    site.gpus.record_sightings([GpuSighting(uuid=uuid, node="n2")], site.clock.now())
     assert site.asked(site.look()) == []
-    site.gpus.record([GpuEvent(id="1", subject=uuid, what="xid 48", at=site.clock.now())])
+    site.gpus.add_events([GpuEvent(id="1", subject=uuid, what="xid 48", at=site.clock.now())])
     first = site.look()
     assert [(r.target, r.params["level"]) for r in first.requests] == [("n2", "2")]
     site.end(first, "n2", dcgmi_json("4"))
@@ -181,8 +181,8 @@ def test_suspects_need_not_be_tested_more_deeply(tmp_path: Path) -> None:
         settings = {"nodes": "suspect", "fresh": Duration(HOUR), "deepen": deepen}
         site = Site(tmp_path / str(deepen), **settings)
         uuid = gpus_of(0)[3].uuid
-        site.gpus.see([Sighting(uuid=uuid, node="n2")], site.clock.now())
-        site.gpus.record([GpuEvent(id="1", subject=uuid, what="xid 48", at=site.clock.now())])
+        site.gpus.record_sightings([GpuSighting(uuid=uuid, node="n2")], site.clock.now())
+        site.gpus.add_events([GpuEvent(id="1", subject=uuid, what="xid 48", at=site.clock.now())])
         site.end(site.look(), "n2", dcgmi_json("4"))
         site.look()
         levels += [r.params["level"] for r in site.look(HOUR).requests]
@@ -202,12 +202,12 @@ def test_a_failure_is_told_recorded_and_drained(tmp_path: Path) -> None:
     assert f"{bad.uuid} serial {bad.serial}" in found.summary
     assert [(r.action, r.target) for r in report.requests] == [("drain", "n1")]
     assert "dcgmi diag -r 2 failed: GPU 5: memory: Memory error" in report.requests[0].reason
-    assert [e.what for e in site.gpus.events(bad.uuid)] == ["diag fail"]
-    assert site.gpus.standings(site.clock.now())[bad.uuid].judged == "lemon"
+    assert [e.what for e in site.gpus.read_events(bad.uuid)] == ["diag fail"]
+    assert site.gpus.read_standings(site.clock.now())[bad.uuid].judged == "lemon"
     again = site.look()
     assert again.requests == ()
     assert of(again, "n1").status is Status.CRITICAL
-    site.gpus.mark(bad.uuid, "", "replaced", "root", site.clock.now())
+    site.gpus.set_mark(bad.uuid, "", "replaced", "root", site.clock.now())
     assert "n1" not in {f.subject for f in site.look().findings}
 
 
@@ -235,7 +235,7 @@ def test_a_gpu_that_is_lost_shifts_no_blame_to_its_neighbour(tmp_path: Path) -> 
         shown = [gpu for gpu in gpus_of(1) if gpu.index != 5]
         Path(f"{out}.gpus").write_text(nvidia_smi(shown))
         assert of(site.look(), "n1").status is Status.CRITICAL
-        assert [e.subject for e in site.gpus.entries() if e.heat] == ["node:n1"]
+        assert [e.subject for e in site.gpus.read_entries() if e.heat] == ["node:n1"]
 
 
 def test_a_serial_that_is_not_there_is_not_looked_up_by_its_number(tmp_path: Path) -> None:
@@ -244,7 +244,7 @@ def test_a_serial_that_is_not_there_is_not_looked_up_by_its_number(tmp_path: Pat
     first = site.look()
     site.end(first, "n1", dcgmi_json("4", [Failure(gpu=5)]).replace("1650000000005", "4711"), 226)
     assert "serial 4711" in of(site.look(), "n1").summary
-    assert [e.subject for e in site.gpus.entries() if e.heat] == ["node:n1"]
+    assert [e.subject for e in site.gpus.read_entries() if e.heat] == ["node:n1"]
 
 
 def test_a_fault_of_all_gpus_at_once_is_the_nodes(tmp_path: Path) -> None:
@@ -255,14 +255,14 @@ def test_a_fault_of_all_gpus_at_once_is_the_nodes(tmp_path: Path) -> None:
     site.end(first, "n1", dcgmi_json("4", failures), 226, number=1)
     report = site.look()
     assert [r.target for r in report.requests if r.action == "drain"] == ["n1"]
-    assert [e.subject for e in site.gpus.entries() if e.heat] == ["node:n1"]
+    assert [e.subject for e in site.gpus.read_entries() if e.heat] == ["node:n1"]
 
 
 def test_only_told_unless_the_file_says_drain(tmp_path: Path) -> None:
     """And consent covers no more than that."""
     site = Site(tmp_path)
     assert set(site.check.grants()) == {"diag"}
-    assert set(Diag(on_fail="drain").grants()) == {"diag", "drain"}
+    assert set(DiagCheck(on_fail="drain").grants()) == {"diag", "drain"}
     first = site.look()
     site.end(first, "n1", dcgmi_json("4", [Failure(gpu=5)]), 226)
     assert [r for r in site.look().requests if r.action == "drain"] == []
@@ -294,7 +294,7 @@ def test_what_proves_nothing(
     assert of(report, "n1").status is status
     assert words in of(report, "n1").summary
     assert [r for r in report.requests if r.action == "drain"] == []
-    assert [e for e in site.gpus.entries() if e.heat] == []
+    assert [e for e in site.gpus.read_entries() if e.heat] == []
 
 
 @pytest.mark.parametrize(
@@ -332,14 +332,14 @@ class Log:
         (wish,) = [r for r in report.requests if r.target == "n1"]
         self.record = ActionRecord(
             id="a1", action="diag", target="n1", reason=wish.reason, by="burn-in",
-            at=START, outcome=Outcome.REFUSED, params=wish.params,
+            at=START, outcome=ActionOutcome.REFUSED, params=wish.params,
             rule="maintenance", why="cooling until noon",
         )  # fmt: skip
 
     def records(self, target: str = "", limit: int = 100) -> list[ActionRecord]:
         return [self.record] if target == "n1" else []
 
-    def readings(self, node: str, limit: int = 100) -> list[Reading]:
+    def readings(self, node: str, limit: int = 100) -> list[NodeReading]:
         return []
 
 
@@ -390,13 +390,13 @@ def test_outputs_of_people_and_epilogs_are_read_too(tmp_path: Path) -> None:
     """Those that came since the last look; once."""
     site = Site(tmp_path, [node("n9", "DOWN")])
     site.look()
-    path = tmp_path / archive.name_of(1, "n9", site.clock.now())
+    path = tmp_path / archive.make_output_name(1, "n9", site.clock.now())
     path.write_text(dcgmi_json("4", [Failure(gpu=0)], node=9))
     Path(f"{path}.gpus").write_text(nvidia_smi(gpus_of(9)))
     Path(f"{path}.rc").write_text("226\n")
     assert of(site.look(), "n9").status is Status.CRITICAL
     site.look()
-    assert len(site.gpus.events(gpus_of(9)[0].uuid)) == 1
+    assert len(site.gpus.read_events(gpus_of(9)[0].uuid)) == 1
 
 
 def test_a_one_shot_reads_the_archive(tmp_path: Path) -> None:
@@ -405,7 +405,7 @@ def test_a_one_shot_reads_the_archive(tmp_path: Path) -> None:
     with pytest.raises(CannotTell, match="no output"):
         site.look(one_shot=True)
     for level, failures in ((1, ()), (2, (Failure(gpu=5),))):
-        path = tmp_path / archive.name_of(level, "n1", site.clock.advance(60))
+        path = tmp_path / archive.make_output_name(level, "n1", site.clock.advance(60))
         path.write_text(dcgmi_json("4", failures))
         Path(f"{path}.rc").write_text("0\n")
     report = site.look(one_shot=True)
@@ -426,7 +426,7 @@ def test_what_is_remembered_may_be_anything(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_time_limits_as_slurm_writes_them(text: str, seconds: int) -> None:
     """sbatch(1), --time."""
-    assert seconds_of(text) == seconds
+    assert parse_time_limit(text) == seconds
 
 
 @pytest.mark.parametrize(
@@ -440,7 +440,7 @@ def test_time_limits_as_slurm_writes_them(text: str, seconds: int) -> None:
 def test_settings_that_make_no_sense(settings: Any, words: str) -> None:
     """Said when the file is read."""
     with pytest.raises(Invalid, match=words):
-        Diag(**settings)
+        DiagCheck(**settings)
 
 
 @pytest.mark.parametrize(
@@ -449,12 +449,12 @@ def test_settings_that_make_no_sense(settings: Any, words: str) -> None:
 def test_sbatch_takes_no_other_options(options: dict[str, str]) -> None:
     """Nor anything that would be one."""
     with pytest.raises(Invalid):
-        Sbatch(**options)
+        SbatchOptions(**options)
 
 
 def test_the_job_that_is_asked_for(tmp_path: Path) -> None:
     """One node, alone on it, all its GPUs, an end of its own before the job's, a last moment."""
-    sbatch = Sbatch(partition="prod", account="ops", time="01:00:00")
+    sbatch = SbatchOptions(partition="prod", account="ops", time="01:00:00")
     site = Site(tmp_path, [node("n0")], sbatch=sbatch, starts_within=Duration(HOUR))
     (request,) = site.look().requests
     (command,) = DiagAction().commands(request)
@@ -464,7 +464,7 @@ def test_the_job_that_is_asked_for(tmp_path: Path) -> None:
         "--partition=prod", "--account=ops", "--no-requeue",
     ):  # fmt: skip
         assert word in command
-    assert command[-4:] == (SCRIPT, "2", request.params["out"], "3540")
+    assert command[-4:] == (JOB_SCRIPT_PATH, "2", request.params["out"], "3540")
 
 
 def test_a_drained_node_is_reached_by_ssh(tmp_path: Path) -> None:
@@ -487,7 +487,7 @@ class _Hands:
         self.hostname, self.started, self.ran = hostname, started, list[str]()
 
     def ask_node(self, node: str, argv: Any, stdin: bytes = b"") -> Any:
-        if argv == LOOK:
+        if argv == GPU_PROBE_COMMAND:
             return Answered(code=0, out=f"{self.hostname}\n".encode())
         self.ran.append(" ".join(argv))
         return self.started or Answered(code=0)

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from sentinel.actions.diag import SCRIPT
-from sentinel.checks.diag import archive, here
+from sentinel.actions.diag import JOB_SCRIPT_PATH
+from sentinel.checks.diag import archive, epilog_test
 from sentinel.core.clock import SECOND, Instant
 from tests.lab.gpus import PERSISTENCE, Failure, dcgmi_json, gpus_of, nvidia_smi
 
@@ -53,13 +53,13 @@ def test_the_job_leaves_everything(tools: Bin, tmp_path: Path) -> None:
     """Output, UUIDs, and last the exit code; the verdict names the GPU."""
     tools.put("dcgmi", dcgmi_json("4", [Failure(gpu=5)]), 226)
     out = str(tmp_path / "deep" / "dcgmi-r2-n0-20261120T211500Z.json")
-    assert tools.run("sh", SCRIPT, "2", out, "30").returncode == 0
-    assert archive.finished([out, "/nowhere"]) == {out}
-    found, gpus = archive.verdict(out, 2, 8)
+    assert tools.run("sh", JOB_SCRIPT_PATH, "2", out, "30").returncode == 0
+    assert archive.find_finished_runs([out, "/nowhere"]) == {out}
+    found, gpus = archive.read_diag_verdict(out, 2, 8)
     assert found.outcome == "fail"
-    assert archive.who(found.blames[0], gpus)[0] == gpus_of(0)[5].uuid
+    assert archive.identify_gpu(found.blames[0], gpus)[0] == gpus_of(0)[5].uuid
     assert (tools.folder / "dcgmi.args").read_text() == "diag -r 2 -j\n"
-    assert [f.name for f in archive.files(str(tmp_path / "deep"))] == [os.path.basename(out)]
+    assert [f.name for f in archive.list_outputs(str(tmp_path / "deep"))] == [os.path.basename(out)]
 
 
 def test_root_writes_through_nobodys_link(tools: Bin, tmp_path: Path) -> None:
@@ -69,12 +69,12 @@ def test_root_writes_through_nobodys_link(tools: Bin, tmp_path: Path) -> None:
     precious.write_text("keys")
     for suffix in (".gpus", ".part", ".err", ".rc.part"):
         Path(f"{out}{suffix}").symlink_to(precious)
-    tools.run("sh", SCRIPT, "1", str(out), "5")
+    tools.run("sh", JOB_SCRIPT_PATH, "1", str(out), "5")
     assert precious.read_text() == "keys"
     now = Instant(wall=1_800_000_000 * SECOND)
-    name = archive.name_of(1, os.uname().nodename.partition(".")[0], now)
+    name = archive.make_output_name(1, os.uname().nodename.partition(".")[0], now)
     (tmp_path / name).symlink_to(precious)
-    assert "File exists" in here._kept(str(tmp_path), 1, "{}", 0, now)
+    assert "File exists" in epilog_test._archive_output(str(tmp_path), 1, "{}", 0, now)
     assert precious.read_text() == "keys"
 
 
@@ -83,23 +83,23 @@ def test_an_output_that_is_a_link_is_not_read(tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     secret.write_text("root:x")
     (tmp_path / "dcgmi-r1-n0-20261120T211500Z.json").symlink_to(secret)
-    assert archive.files(str(tmp_path)) == []
+    assert archive.list_outputs(str(tmp_path)) == []
 
 
 def test_a_diagnostic_that_hangs_is_ended(tools: Bin, tmp_path: Path) -> None:
     """From outside, by the job's own limit: inconclusive."""
     tools.put("dcgmi", "", before="sleep 600")
     out = str(tmp_path / "dcgmi-r3-n0-20261120T211500Z.json")
-    tools.run("sh", SCRIPT, "3", out, "1")
-    found, _ = archive.verdict(out, 3)
+    tools.run("sh", JOB_SCRIPT_PATH, "3", out, "1")
+    found, _ = archive.read_diag_verdict(out, 3)
     assert (found.outcome, found.why) == ("inconclusive", "it was ended for taking too long")
 
 
 def test_without_dcgmi_the_job_says_so(tools: Bin, tmp_path: Path) -> None:
     """127 is what the shell says of a program that is not there."""
     out = str(tmp_path / "dcgmi-r1-n0-20261120T211500Z.json")
-    tools.run("sh", SCRIPT, "1", out, "5")
-    assert archive.verdict(out, 1)[0].outcome == "inconclusive"
+    tools.run("sh", JOB_SCRIPT_PATH, "1", out, "5")
+    assert archive.read_diag_verdict(out, 1)[0].outcome == "inconclusive"
 
 
 @pytest.mark.parametrize(
@@ -160,8 +160,8 @@ def test_an_epilog_tests_only_the_gpus_of_its_job(tools: Bin, tmp_path: Path) ->
     done = tools.run(epilog, **settings, SENTINEL_DIAG_ARCHIVE=str(tmp_path / "archive"))
     assert "pass" in done.stdout
     assert (tools.folder / "dcgmi.args").read_text() == "diag -r 1 -j -i 2,3\n"
-    (file,) = archive.files(str(tmp_path / "archive"))
-    assert archive.verdict(str(tmp_path / "archive" / file.name), 1)[0].outcome == "pass"
+    (file,) = archive.list_outputs(str(tmp_path / "archive"))
+    assert archive.read_diag_verdict(str(tmp_path / "archive" / file.name), 1)[0].outcome == "pass"
 
 
 @pytest.mark.parametrize(

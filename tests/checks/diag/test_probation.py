@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from sentinel.actions.diag import NODE_TEST
-from sentinel.actions.diag import Diag as DiagAction
-from sentinel.actions.probation import Probation
-from sentinel.checks.diag import Diag, archive
-from sentinel.checks.diag.probation import begin, kept_from, returned
+from sentinel.actions.diag import NODE_TEST_PATH
+from sentinel.actions.diag import DiagAction as DiagAction
+from sentinel.actions.probation import ProbationAction
+from sentinel.checks.diag import DiagCheck, archive
+from sentinel.checks.diag.probation import find_returned, make_probation, request_probation
 from sentinel.core.cluster import Node, Reservation
 from sentinel.core.errors import Invalid
 from sentinel.core.settings import FilePath
@@ -47,7 +47,7 @@ def test_who_has_come_back(course: list[Node], back: bool) -> None:
     """Who was kept out, or booted; who was only silent, or slept, has not been away."""
     out, found = {}, list[str]()
     for seen in course:
-        found, out = returned(out, [seen])
+        found, out = find_returned(out, [seen])
     assert found == (["n1"] if back else [])
 
 
@@ -67,7 +67,7 @@ class Slurm:
         return self._reserved
 
 
-WISH = begin(kept_from("n1", 3600, "root,sentinel", START))
+WISH = request_probation(make_probation("n1", 3600, "root,sentinel", START))
 OURS = Reservation(
     name=WISH.params["name"],
     starts=0,
@@ -99,7 +99,7 @@ def test_which_jobs_lack_the_node(
 ) -> None:
     """In doubt a job does; tests of ours do not."""
     waiting = job(state="PENDING", reason=reason, **{"partition": partition, **more})
-    look = Probation().look(WISH, Slurm(jobs=[waiting]))  # type: ignore[arg-type]
+    look = ProbationAction().look(WISH, Slurm(jobs=[waiting]))  # type: ignore[arg-type]
     assert bool(look.not_ready) == lacks
 
 
@@ -114,12 +114,12 @@ def test_which_jobs_lack_the_node(
 )
 def test_who_is_not_kept(slurm: Slurm, why: str) -> None:
     """A node that is busy, ill, or reserved by somebody else."""
-    assert why in Probation().look(WISH, slurm).not_ready  # type: ignore[arg-type]
+    assert why in ProbationAction().look(WISH, slurm).not_ready  # type: ignore[arg-type]
 
 
 def test_one_that_is_kept_already_is_not_kept_twice() -> None:
     """Also after a sentinel that was killed right after it."""
-    look = Probation().look(WISH, Slurm(reserved=[OURS]))  # type: ignore[arg-type]
+    look = ProbationAction().look(WISH, Slurm(reserved=[OURS]))  # type: ignore[arg-type]
     assert (look.done, look.not_ready) == (True, "")
 
 
@@ -149,7 +149,7 @@ def test_without_keep_a_node_that_came_back_is_only_tested(tmp_path: Path) -> No
 def test_what_cannot_be_kept_or_run_is_refused(tmp_path: Path, settings: dict[str, Any]) -> None:
     """The test has to fit into the time, and a command needs words."""
     with pytest.raises(Invalid):
-        Diag(nodes="returned", archive=FilePath(str(tmp_path)), **settings)
+        DiagCheck(nodes="returned", archive=FilePath(str(tmp_path)), **settings)
 
 
 @pytest.mark.parametrize(
@@ -167,8 +167,8 @@ def test_what_a_test_of_nodes_leaves(
     site = Site(tmp_path / "a", nodes="idle", test="command", command=command)
     (request,) = [r for r in site.look().requests if r.target == "n1"]
     (argv,) = DiagAction().commands(request)
-    begins = argv.index(NODE_TEST)
+    begins = argv.index(NODE_TEST_PATH)
     for _ in range(2):
         subprocess.run([sys.executable, *argv[begins:]], stderr=subprocess.DEVNULL, check=False)
-    found = archive.tested(request.params["out"])
+    found = archive.read_test_verdict(request.params["out"])
     assert (found.outcome, found.why) == (outcome, why)

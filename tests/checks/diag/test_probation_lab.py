@@ -7,22 +7,22 @@ from typing import Any
 
 import pytest
 
-from sentinel.actions.diag import Diag as DiagAction
-from sentinel.actions.drain import Drain
-from sentinel.actions.executor import Actor, Rules
-from sentinel.actions.probation import Probation, Release
-from sentinel.actions.service import Deeds
-from sentinel.alerting.slurm_maintenance import orders
-from sentinel.checks.diag import Diag
+from sentinel.actions.diag import DiagAction as DiagAction
+from sentinel.actions.drain import DrainAction
+from sentinel.actions.executor import ActionExecutor, ActionRules
+from sentinel.actions.probation import ProbationAction, ReleaseAction
+from sentinel.actions.service import ActionService
+from sentinel.alerting.slurm_maintenance import maintenance_changes
+from sentinel.checks.diag import DiagCheck
 from sentinel.core.action_limits import BreakerSettings, GuardSettings
 from sentinel.core.actions import Reply
 from sentinel.core.cluster import Reservation
 from sentinel.core.model import Finding, Report, Status
-from sentinel.core.settings import CheckConfig, Common, FilePath
+from sentinel.core.settings import CheckCommon, CheckConfig, FilePath
 from sentinel.core.values import Duration, Share
 from sentinel.slurm.change import SlurmHands
-from sentinel.slurm.client import Client
-from sentinel.slurm.snapshot import Snapshot
+from sentinel.slurm.client import SlurmClient
+from sentinel.slurm.snapshot import SlurmSnapshot
 from sentinel.testing import ManualClock, context
 from tests.actions.model import Crash
 from tests.lab.cluster import Lab
@@ -31,7 +31,12 @@ from tests.store.book_memory import MemoryBooks
 from tests.store.gpu_memory import MemoryGpus
 
 pytestmark = pytest.mark.lab
-KINDS_ = {"probation": Probation(), "release": Release(), "diag": DiagAction(), "drain": Drain()}
+KINDS_ = {
+    "probation": ProbationAction(),
+    "release": ReleaseAction(),
+    "diag": DiagAction(),
+    "drain": DrainAction(),
+}
 CALM = GuardSettings(breaker=BreakerSettings(nodes=1000, share=Share(100)))
 NODE = "node-1"
 
@@ -57,8 +62,8 @@ class Ward:
 
     def __init__(self, lab: Lab, folder: Path, **settings: Any) -> None:
         how = {"test": "command", "command": ["/bin/true"], "keep": Duration(3600), **settings}
-        self.check = Diag(nodes="returned", archive=FilePath(str(folder)), **how)
-        self.config = CheckConfig(name="back", common=Common(kind="diag"), plugin=self.check)
+        self.check = DiagCheck(nodes="returned", archive=FilePath(str(folder)), **how)
+        self.config = CheckConfig(name="back", common=CheckCommon(kind="diag"), plugin=self.check)
         self.lab, self.clock, self.books = lab, ManualClock(), MemoryBooks()
         self.memory: Any = {}
         self.seen: list[Finding] = []
@@ -70,23 +75,25 @@ class Ward:
 
     def look(self, kill: tuple[str, str] = ("", "")) -> Report:
         """One pass: `kill` ("memory", "") before anything is asked for, else at a change."""
-        snapshot = Snapshot(Client(environ=self.lab.env), self.clock, users=["root"], max_age=20.0)
+        snapshot = SlurmSnapshot(
+            SlurmClient(environ=self.lab.env), self.clock, users=["root"], max_age=20.0
+        )
         now = self.clock.advance(60)
         more = {"memory": self.memory, "logbook": self.books, "gpus": MemoryGpus()}
         report = self.check.run(context(snapshot, now, **more))  # type: ignore[arg-type]
         self.memory, self.seen = report.memory, [f for f in report.findings if f.subject == NODE]
         hands = Hands(snapshot)
         hands.kill = kill
-        actor = Actor(Rules(kinds=KINDS_, guard=CALM), self.books, hands, self.clock)
-        deeds = Deeds(actor, self.books, snapshot, self.clock)
+        actor = ActionExecutor(ActionRules(kinds=KINDS_, guard=CALM), self.books, hands, self.clock)
+        deeds = ActionService(actor, self.books, snapshot, self.clock)
         if kill[0] != "memory":
             with suppress(Crash):  # what it had written down is in the books
-                deeds.after(self.config, report.requests)
+                deeds.act_for_check(self.config, report.requests)
         return report
 
     def reservations(self) -> list[Reservation]:
-        client = Client(environ=self.lab.env)
-        return [*Snapshot(client, self.clock, users=["root"], max_age=0.0).reservations()]
+        client = SlurmClient(environ=self.lab.env)
+        return [*SlurmSnapshot(client, self.clock, users=["root"], max_age=0.0).reservations()]
 
     def until(self, word: str, looks: int = 30) -> Finding:
         """Goes on until something is said of the node with this word."""
@@ -120,7 +127,7 @@ def test_a_node_that_comes_back_is_kept_tested_and_given_back(fresh: Lab, tmp_pa
     ward.look()
     (found,) = ward.reservations()
     assert (found.nodes, found.ends - found.starts) == ({NODE}, 3600)
-    assert not orders([found], (), [], ward.clock.now())
+    assert not maintenance_changes([found], (), [], ward.clock.now())
     assert ward.until("passed").status is Status.OK
     ward.free()
     assert ward.did() == [("probation", "done"), ("diag", "done"), ("release", "done")]

@@ -4,27 +4,27 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from sentinel.checks.drained.sight import Rules, Sight
-from sentinel.core.actions import Reading
+from sentinel.checks.drained.node_evidence import NodeEvidence, ProofRules
+from sentinel.core.actions import NodeReading
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.cluster import Node
 from sentinel.nodes.probe import (
-    Blocked,
     Cursor,
-    Identity,
     KernelLine,
     KernelLog,
+    NodeIdentity,
     NodeProbe,
-    Process,
+    NodeProcess,
     StepProcess,
-    Steps,
+    StepTraces,
+    UninterruptibleThread,
 )
 from tests.lab.gpus import gpus_of, nvidia_smi
 
 DRAINED_AT = 1_800_000_000
 BOOTED = DRAINED_AT - 86_400
 NOW = DRAINED_AT + 300
-RULES = Rules(reasons=("Kill task failed",))
+RULES = ProofRules(reasons=("Kill task failed",))
 NODE = Node(
     name="n1",
     state="IDLE",
@@ -36,7 +36,7 @@ NODE = Node(
     gres="gpu:h100:2(S:0-1)",
     boot_time=BOOTED,
 )
-LEFT_SERVICE = Reading(
+LEFT_SERVICE = NodeReading(
     node="n1",
     state="IDLE+DRAIN",
     reason=NODE.reason,
@@ -50,17 +50,19 @@ LEFT_SERVICE = Reading(
 GPUS = gpus_of(1, 2)
 
 
-def process(pid: int, uid: int = 0, user: str = "root", **more: Any) -> Process:
+def process(pid: int, uid: int = 0, user: str = "root", **more: Any) -> NodeProcess:
     told = {"parent": 1, "state": "S", "started": BOOTED, "command": "/usr/bin/python3 train.py"}
-    return Process(pid=pid, uid=uid, user=user, **{**told, **more})
+    return NodeProcess(pid=pid, uid=uid, user=user, **{**told, **more})
 
 
 def step(pid: int, job: str = "12", witness: Any = "environment") -> StepProcess:
     return StepProcess(pid=pid, job=job, step="", witness=witness)
 
 
-def blocked(pid: int = 7, wait: str = "request_wait_answer", kernel: bool = False) -> Blocked:
-    return Blocked(pid=pid, thread=pid, name="cat", wait=wait, kernel=kernel)
+def blocked(
+    pid: int = 7, wait: str = "request_wait_answer", kernel: bool = False
+) -> UninterruptibleThread:
+    return UninterruptibleThread(pid=pid, thread=pid, name="cat", wait=wait, kernel=kernel)
 
 
 def kernel(*lines: tuple[float, str]) -> KernelLog:
@@ -72,7 +74,7 @@ def kernel(*lines: tuple[float, str]) -> KernelLog:
 
 
 CLEAN = NodeProbe(
-    identity=Identity(
+    identity=NodeIdentity(
         hostname="n1.cluster", kernel="6.1", boot="b", uptime=86_700.0, time=NOW, uid=0
     ),
     processes=(
@@ -82,18 +84,20 @@ CLEAN = NodeProbe(
         process(8, command="ps", started=NOW - 3),
     ),
     blocked=(blocked(kernel=True), blocked(wait="kernel_clone")),
-    steps=Steps(processes=()),
+    steps=StepTraces(processes=()),
     gpu_processes=(),
     gpus=nvidia_smi(GPUS),
     kernel=kernel(),
 )
 
 
-def sight(node: Node = NODE, **more: Any) -> Sight:
+def sight(node: Node = NODE, **more: Any) -> NodeEvidence:
     """The clean node; `more` are fields of Sight."""
-    return Sight(**{"node": node, "now": NOW, "answer": CLEAN, "readings": (LEFT_SERVICE,), **more})
+    return NodeEvidence(
+        **{"node": node, "now": NOW, "answer": CLEAN, "readings": (LEFT_SERVICE,), **more}
+    )
 
 
-def spoilt(**parts: Any) -> Sight:
+def spoilt(**parts: Any) -> NodeEvidence:
     """The clean node, but for these parts of its probe."""
     return sight(answer=replace(CLEAN, **parts))

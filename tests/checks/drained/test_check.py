@@ -7,17 +7,26 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from sentinel.checks.drained import Drained
+from sentinel.checks.drained import DrainedCheck
 from sentinel.core.action_limits import Limits
-from sentinel.core.actions import ActionRecord, Outcome, Reading
-from sentinel.core.clock import SECOND, Instant, shifted
+from sentinel.core.actions import ActionOutcome, ActionRecord, NodeReading
+from sentinel.core.clock import SECOND, Instant, shift_instant
 from sentinel.core.cluster import Job, Node
 from sentinel.core.errors import CannotTell, Invalid
 from sentinel.core.model import Finding, Report, Status
 from sentinel.core.node_answers import Answered, Unreachable, Unreached
 from sentinel.core.settings import FilePath
 from sentinel.core.values import Duration
-from sentinel.nodes.probe import Identity, Mount, NodeProbe, StepProcess, Steps, Unread, Wait, Wants
+from sentinel.nodes.probe import (
+    FileWait,
+    NodeIdentity,
+    NodeMount,
+    NodeProbe,
+    ProbeRequest,
+    StepProcess,
+    StepTraces,
+    Unread,
+)
 from sentinel.testing import FixedSlurm, context
 from tests.checks.drained.nodes import (
     CLEAN,
@@ -30,7 +39,7 @@ from tests.checks.drained.nodes import (
     step,
 )
 
-UNDRAIN = Drained(undrain=True)
+UNDRAIN = DrainedCheck(undrain=True)
 AT = Instant(wall=NOW * SECOND)
 
 
@@ -49,7 +58,7 @@ class Nodes:
         return {node: Answered(code=self.code, out=b"said") for node in nodes}
 
     def probe(
-        self, nodes: Sequence[str], wants: Wants, *, limit: float
+        self, nodes: Sequence[str], wants: ProbeRequest, *, limit: float
     ) -> Mapping[str, NodeProbe | Unreached]:
         self.asked.append(list(nodes))
         return {node: self.answers.get(node, Unreachable("no route")) for node in nodes}
@@ -64,15 +73,15 @@ class Book:
     def records(self, target: str = "", limit: int = 100) -> Sequence[ActionRecord]:
         return [r for r in self._records if r.target == target]
 
-    def readings(self, node: str, limit: int = 100) -> Sequence[Reading]:
+    def readings(self, node: str, limit: int = 100) -> Sequence[NodeReading]:
         return [
-            Reading(node=node, state="", reason=r, user="", reason_time=1, out=True, seen=AT)
+            NodeReading(node=node, state="", reason=r, user="", reason_time=1, out=True, seen=AT)
             for r in self._reasons
         ] + [replace(LEFT_SERVICE, node=node)]
 
 
 def run(
-    check: Drained = UNDRAIN,
+    check: DrainedCheck = UNDRAIN,
     *,
     nodes: Sequence[Node] = (NODE,),
     probe: NodeProbe = CLEAN,
@@ -109,18 +118,18 @@ def test_a_clean_node_is_asked_back_and_nobody_is_woken() -> None:
 
 def test_by_default_it_only_tells() -> None:
     """With the command that a person would type."""
-    report = run(Drained())
+    report = run(DrainedCheck())
     assert report.requests == ()
     assert only(report).status is Status.WARNING
     assert only(report).commands[0] == "sentinel nodes undrain n1"
-    assert Drained().grants() == {}
+    assert DrainedCheck().grants() == {}
 
 
 def test_grants_are_what_is_switched_on_with_the_checks_own_limits() -> None:
     """Nothing else is consented to."""
     limits = Limits(per_hour=1)
-    assert Drained(undrain=True).grants() == {"undrain": None}
-    both = Drained(undrain=True, clean_up=True, reboot=True, limits=limits)
+    assert DrainedCheck(undrain=True).grants() == {"undrain": None}
+    both = DrainedCheck(undrain=True, clean_up=True, reboot=True, limits=limits)
     assert both.grants() == {"undrain": limits, "clean_up": limits, "reboot": limits}
 
 
@@ -156,7 +165,7 @@ def test_one_round_trip_for_all_nodes_that_can_be_asked() -> None:
 
 def test_what_is_not_clean_is_told_by_its_most_telling_item() -> None:
     """A task in state D explains the others; the proof is in the details, marked."""
-    probe = replace(CLEAN, blocked=(blocked(),), steps=Steps(processes=(step(7),)))
+    probe = replace(CLEAN, blocked=(blocked(),), steps=StepTraces(processes=(step(7),)))
     report = run(probe=probe)
     assert report.requests == ()
     assert only(report).summary == (
@@ -187,7 +196,7 @@ def test_state_d_of_one_look_wakes_nobody() -> None:
     second = run(probe=doubt, memory=first.memory)
     assert (only(second).status, only(second).patience) == (Status.WARNING, 0)
     assert only(run(memory=second.memory)).status is Status.WARNING
-    proofs = run(Drained(undrain=True, proofs={"nhc": ["/usr/sbin/nhc"]}), probe=doubt)
+    proofs = run(DrainedCheck(undrain=True, proofs={"nhc": ["/usr/sbin/nhc"]}), probe=doubt)
     assert only(proofs).patience > 0  # a proof that waits for the others is no doubt of its own
     assert "clean: blocked: in state D for this moment" in only(proofs).summary
     known = run(probe=stuck, memory=first.memory)
@@ -207,7 +216,7 @@ def test_what_is_not_known_is_no_proof(more: dict[str, Any]) -> None:
 def test_a_log_that_somebody_named_has_to_be_read(tmp_path: Path) -> None:
     """What it holds may count against the node."""
     log = tmp_path / "slurmctld.log"
-    check = Drained(undrain=True, slurmctld_log=FilePath(str(log)))
+    check = DrainedCheck(undrain=True, slurmctld_log=FilePath(str(log)))
     report = run(check)
     assert report.requests == ()
     assert "history: slurmctld's log: tail: cannot open" in only(report).summary
@@ -252,7 +261,7 @@ def test_a_node_of_which_people_were_told_stays_told_until_it_is_back() -> None:
     assert only(second).status is Status.WARNING
 
 
-def record(outcome: Outcome, at: int = NOW - 10, **more: Any) -> ActionRecord:
+def record(outcome: ActionOutcome, at: int = NOW - 10, **more: Any) -> ActionRecord:
     return ActionRecord(
         id="1",
         action="undrain",
@@ -269,15 +278,17 @@ def record(outcome: Outcome, at: int = NOW - 10, **more: Any) -> ActionRecord:
     ("last", "told"),
     [
         (
-            record(Outcome.REFUSED, rule="per_hour", why="10 within the last hour, at most 10"),
+            record(
+                ActionOutcome.REFUSED, rule="per_hour", why="10 within the last hour, at most 10"
+            ),
             "but not given back: refused (per_hour): 10 within the last hour, at most 10",
         ),
         (
-            record(Outcome.ERROR, detail="Invalid user id"),
+            record(ActionOutcome.ERROR, detail="Invalid user id"),
             "but not given back: error: Invalid user id",
         ),
-        (record(Outcome.DONE), "is given back"),
-        (record(Outcome.REFUSED, at=DRAINED_AT - 1), "is given back"),
+        (record(ActionOutcome.DONE), "is given back"),
+        (record(ActionOutcome.REFUSED, at=DRAINED_AT - 1), "is given back"),
     ],
 )
 def test_an_undrain_that_came_to_nothing_is_told(last: ActionRecord, told: str) -> None:
@@ -303,7 +314,7 @@ def test_memory_of_another_version_is_forgotten() -> None:
 
 def test_configured_proofs_run_last_and_must_be_good() -> None:
     """Only where everything else is good: NHC on a node with a hang would hang too."""
-    check = Drained(undrain=True, proofs={"nhc": ["/usr/sbin/nhc"]})
+    check = DrainedCheck(undrain=True, proofs={"nhc": ["/usr/sbin/nhc"]})
     for code, asked in ((0, 1), (1, 0)):
         remote = Nodes({"n1": CLEAN}, code=code)
         assert len(run(check, remote=remote).requests) == asked
@@ -315,8 +326,8 @@ def test_configured_proofs_run_last_and_must_be_good() -> None:
 
 ALICE = process(50, 1000, "alice")
 STRAY = process(50)
-LEFT = replace(CLEAN, processes=(ALICE,), steps=Steps(processes=(step(50),)))
-CLEANING = Drained(undrain=True, clean_up=True)
+LEFT = replace(CLEAN, processes=(ALICE,), steps=StepTraces(processes=(step(50),)))
+CLEANING = DrainedCheck(undrain=True, clean_up=True)
 MIXED = replace(NODE, state="MIXED")
 NAMED = replace(NODE, reason="Kill task failed (JobId=13 StepId=0)")
 
@@ -369,7 +380,7 @@ HET = replace(job("13"), id="12+1")
 
 def left(*steps: StepProcess, user: str = "alice", **more: Any) -> list[tuple[str, str]]:
     """The jobs, and the users believed by what they inherited, of what is asked to be ended."""
-    probe = replace(LEFT, processes=(replace(ALICE, user=user),), steps=Steps(processes=steps))
+    probe = replace(LEFT, processes=(replace(ALICE, user=user),), steps=StepTraces(processes=steps))
     slurm = FixedSlurm(nodes=[MIXED], jobs=more.pop("jobs", []), sluids=more.pop("sluids", None))
     remote = Nodes({"n1": probe})
     found = CLEANING.run(
@@ -396,7 +407,7 @@ def test_a_cgroup_that_is_named_by_sluid_belongs_to_the_job_that_slurm_says() ->
 @pytest.mark.parametrize("strange", [A, "?"])
 def test_a_cgroup_that_nobody_can_map_is_not_clean(strange: str) -> None:
     """Nor a reason for a reboot: it is not known what it is."""
-    probe = replace(CLEAN, steps=Steps(processes=(step(50, strange, "cgroup"),)))
+    probe = replace(CLEAN, steps=StepTraces(processes=(step(50, strange, "cgroup"),)))
     report = run(probe=probe)
     assert report.requests == ()
     assert f"? steps: alive: job {strange}: process 50" in only(report).details
@@ -428,7 +439,7 @@ def test_what_runs_below_a_slurmstepd_is_that_jobs() -> None:
     probe = replace(
         LEFT,
         processes=(daemon, shell, replace(ALICE, parent=45)),
-        steps=Steps(processes=(step(40, "200", "daemon"), step(50))),
+        steps=StepTraces(processes=(step(40, "200", "daemon"), step(50))),
     )
     for jobs, wished in (([job("200")], []), ([], ["200"])):
         found = run(CLEANING, nodes=[MIXED], probe=probe, jobs=jobs).requests
@@ -436,15 +447,15 @@ def test_what_runs_below_a_slurmstepd_is_that_jobs() -> None:
 
 
 TRIED = ActionRecord(
-    id="1", action="clean_up", target="n1", reason="", by="drained", at=AT, outcome=Outcome.NO_EFFECT,
+    id="1", action="clean_up", target="n1", reason="", by="drained", at=AT, outcome=ActionOutcome.NO_EFFECT,
     params={"processes": "b 49 50"},
 )  # fmt: skip
 AGAIN = [
     (TRIED, False),
-    (replace(TRIED, outcome=Outcome.DONE), False),
-    (replace(TRIED, outcome=Outcome.UNCLEAR), False),
-    (replace(TRIED, outcome=Outcome.REFUSED), True),
-    (replace(TRIED, outcome=Outcome.WITHDRAWN), True),
+    (replace(TRIED, outcome=ActionOutcome.DONE), False),
+    (replace(TRIED, outcome=ActionOutcome.UNCLEAR), False),
+    (replace(TRIED, outcome=ActionOutcome.REFUSED), True),
+    (replace(TRIED, outcome=ActionOutcome.WITHDRAWN), True),
     (replace(TRIED, action="reboot"), True),
     (replace(TRIED, params={"processes": "b 49 5"}), True),
     (replace(TRIED, params={"processes": "c 50"}), True),
@@ -460,7 +471,7 @@ def test_what_could_not_be_ended_is_not_asked_for_again(record: ActionRecord, ag
     report = run(CLEANING, nodes=[MIXED], probe=LEFT, logbook=book)
     assert ("could not end 50" in only(report).details) is not again
     two = replace(LEFT, processes=(ALICE, replace(ALICE, pid=51)))
-    two = replace(two, steps=Steps(processes=(step(50), step(51))))
+    two = replace(two, steps=StepTraces(processes=(step(50), step(51))))
     [request] = run(CLEANING, nodes=[MIXED], probe=two, logbook=book).requests
     assert request.params["processes"] == ("b 50 51" if again else "b 51")
 
@@ -469,7 +480,7 @@ NOT_TO_BE_ENDED = [
     replace(CLEAN, processes=(process(50),)),
     replace(LEFT, processes=(replace(ALICE, state="D"),)),
     replace(LEFT, processes=(replace(ALICE, state="Z"),)),
-    replace(LEFT, steps=Steps(processes=())),
+    replace(LEFT, steps=StepTraces(processes=())),
 ]
 
 
@@ -494,7 +505,7 @@ def test_everybodys_jobs_are_asked_for_only_where_they_matter() -> None:
 def test_no_clean_up_through_a_name_that_leads_elsewhere() -> None:
     """There the job may run rightly: its processes would be ended."""
     told = LEFT.identity
-    assert isinstance(told, Identity)
+    assert isinstance(told, NodeIdentity)
     elsewhere = replace(LEFT, identity=replace(told, hostname="n2"))
     nodes = [NODE, replace(NODE, name="n2", flags=frozenset())]
     assert run(CLEANING, nodes=nodes, remote=Nodes({"n1": LEFT})).requests
@@ -502,9 +513,9 @@ def test_no_clean_up_through_a_name_that_leads_elsewhere() -> None:
 
 
 STUCK = replace(
-    CLEAN, processes=(STRAY,), blocked=(blocked(50),), steps=Steps(processes=(step(50),))
+    CLEAN, processes=(STRAY,), blocked=(blocked(50),), steps=StepTraces(processes=(step(50),))
 )
-REBOOT = Drained(undrain=True, reboot=True, reboot_after=Duration(300))
+REBOOT = DrainedCheck(undrain=True, reboot=True, reboot_after=Duration(300))
 
 
 def test_a_reboot_is_asked_for_tasks_that_stay_in_state_d() -> None:
@@ -548,7 +559,7 @@ def test_no_reboot_without_the_proof_of_an_undrain(more: dict[str, Any]) -> None
 def test_bad_settings(settings: dict[str, Any], key: str) -> None:
     """A prefix that fits every reason would give back what was drained for any."""
     with pytest.raises(Invalid) as refused:
-        Drained(**settings)
+        DrainedCheck(**settings)
     assert refused.value.path[0] == key
 
 
@@ -569,11 +580,11 @@ ENDING = replace(NODE, flags=frozenset({"COMPLETING"}), reason="", reason_user="
 HANGS = replace(
     CLEAN,
     blocked=(blocked(),),
-    steps=Steps(processes=(step(7),)),
-    mounts=(Mount(device="x", point="/data", type="nfs4", options=frozenset()),),
-    waits=(Wait(pid=7, doing="reading", path="/data/x"),),
+    steps=StepTraces(processes=(step(7),)),
+    mounts=(NodeMount(device="x", point="/data", type="nfs4", options=frozenset()),),
+    waits=(FileWait(pid=7, doing="reading", path="/data/x"),),
 )
-ENDS = Drained(reboot=True, reboot_after=Duration(3600))
+ENDS = DrainedCheck(reboot=True, reboot_after=Duration(3600))
 
 
 def completing(node: Node = ENDING, seconds: float = 700.0, **more: Any) -> Report:
@@ -582,7 +593,7 @@ def completing(node: Node = ENDING, seconds: float = 700.0, **more: Any) -> Repo
     remote, check = Nodes({node.name: more.pop("probe", HANGS)}), more.pop("check", ENDS)
     world = {"remote": remote, "logbook": Book()}
     first = check.run(context(slurm, now=AT, **world))
-    later = shifted(AT, seconds)
+    later = shift_instant(AT, seconds)
     return check.run(context(slurm, now=later, memory=first.memory, **world, **more))
 
 
@@ -605,7 +616,7 @@ def test_it_is_rebooted_by_the_same_proof_as_a_drained_one() -> None:
     assert (request.action, request.params["completing"]) == ("reboot", "yes")
     everything = replace(ENDS, undrain=True, clean_up=True)
     assert [r.action for r in completing(seconds=3700.0, check=everything).requests] == ["reboot"]
-    assert completing(seconds=3700.0, check=Drained()).requests == ()
+    assert completing(seconds=3700.0, check=DrainedCheck()).requests == ()
 
 
 @pytest.mark.parametrize(
@@ -641,7 +652,7 @@ def test_a_log_on_the_node_is_read_where_it_is_named() -> None:
     said = []
     for path in (None, "/var/log/slurmd.log"):
         remote = Telling({"n1": CLEAN})
-        [request] = run(Drained(undrain=True, slurmd_log=path), remote=remote).requests
+        [request] = run(DrainedCheck(undrain=True, slurmd_log=path), remote=remote).requests
         said.append(request.evidence.get("slurmd", ""))
         assert [argv[-1] for argv in remote.ran if argv[0] == "tail"] == [path] * bool(path)
     assert ["Kill task failed for job 7" in text for text in said] == [False, True]

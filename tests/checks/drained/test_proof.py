@@ -6,8 +6,15 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from sentinel.checks.drained.proof import askable, by_commands, by_node, by_slurm, expected, proven
-from sentinel.checks.drained.sight import History, Item, Rules, Sight
+from sentinel.checks.drained.node_evidence import NodeEvidence, ProofItem, ProofRules, ReasonHistory
+from sentinel.checks.drained.proof import (
+    can_ask_node,
+    get_expected_gpus,
+    is_proven,
+    prove_by_commands,
+    prove_by_node,
+    prove_by_slurm,
+)
 from sentinel.core.node_answers import (
     Answered,
     Garbage,
@@ -18,7 +25,7 @@ from sentinel.core.node_answers import (
     TimedOut,
     Unreachable,
 )
-from sentinel.nodes.probe import GpuProcess, NodeProbe, Steps, Unread
+from sentinel.nodes.probe import GpuProcess, NodeProbe, StepTraces, Unread
 from tests.checks.drained.nodes import (
     CLEAN,
     GPUS,
@@ -48,11 +55,11 @@ SXID = "nvidia-nvswitch3: SXid (PCI:0000:05:00.0): {}, Link 32"
 ALICE = process(50, 1000, "alice")
 
 
-def items(seen: Sight, rules: Rules = RULES) -> dict[str, Item]:
-    return {i.name: i for i in [*by_slurm(seen, rules), *by_node(seen, rules)]}
+def items(seen: NodeEvidence, rules: ProofRules = RULES) -> dict[str, ProofItem]:
+    return {i.name: i for i in [*prove_by_slurm(seen, rules), *prove_by_node(seen, rules)]}
 
 
-def one(seen: Sight, rules: Rules = RULES) -> Item:
+def one(seen: NodeEvidence, rules: ProofRules = RULES) -> ProofItem:
     """The only item that is not good."""
     [bad] = [i for i in items(seen, rules).values() if not i.good]
     return bad
@@ -62,14 +69,14 @@ def test_a_clean_node_is_proven() -> None:
     """By all ten; an empty proof proves nothing."""
     assert all(i.good for i in items(sight()).values())
     assert len(items(sight())) == 10
-    assert proven(list(items(sight()).values()))
-    assert not proven([])
+    assert is_proven(list(items(sight()).values()))
+    assert not is_proven([])
 
 
 SPOILT = [
     ({"blocked": (blocked(),)}, "blocked", "in state D: cat(7) in request_wait_answer"),
-    ({"steps": Steps(processes=(step(7),))}, "steps", "alive: job 12: cat(7) of root"),
-    ({"steps": Steps(processes=(step(1),))}, "steps", "alive: job 12: init(1) of root"),
+    ({"steps": StepTraces(processes=(step(7),))}, "steps", "alive: job 12: cat(7) of root"),
+    ({"steps": StepTraces(processes=(step(1),))}, "steps", "alive: job 12: init(1) of root"),
     ({"processes": (ALICE,)}, "users", "left there: python3(50) of alice"),
     ({"processes": (process(50, 1000, ""),)}, "users", "left there: python3(50) of 1000"),
     (
@@ -115,7 +122,7 @@ HARMLESS = [
     {"kernel": kernel((-3601, XID.format(79)), (5, XID.format(43)), (6, XID.format(45)))},
     {"kernel": kernel((5, SXID.format("12028, Non-fatal")), (5, SXID.format("20034, Data {0x0}")))},
     {"kernel": kernel((5, SXID.format("20034, Severity 0")), (5, RAS.format(2, "")))},
-    {"steps": Steps(processes=(), blind=("environments: only root may read them",))},
+    {"steps": StepTraces(processes=(), blind=("environments: only root may read them",))},
 ]
 
 
@@ -229,8 +236,8 @@ def test_a_maintenance_reservation_and_a_missing_ledger() -> None:
     """The one is not to be touched, the other proves nothing."""
     reserved = sight(replace(NODE, flags=frozenset({"DRAIN", "MAINTENANCE"})))
     assert items(reserved)["reservation"].good is False
-    assert not askable(reserved)
-    assert one(sight(readings=None)) == Item(
+    assert not can_ask_node(reserved)
+    assert one(sight(readings=None)) == ProofItem(
         name="history", good=None, text="no ledger of reasons here"
     )
 
@@ -239,9 +246,9 @@ def test_a_node_that_was_drained_while_nobody_looked() -> None:
     """What its reason replaced is known by a log of slurmctld alone, and only where that goes back
     to when the node was at work; nobody guesses."""
     before_us = replace(LEFT_SERVICE, left=None)
-    tail = History(("Kill task failed",), whole=False)
+    tail = ReasonHistory(("Kill task failed",), whole=False)
     for readings in ((), (before_us,), (before_us, before_us)):
-        for log in (History(), tail):
+        for log in (ReasonHistory(), tail):
             item = one(sight(readings=readings, history=log))
             assert (item.name, item.good) == ("history", None)
         whole = sight(readings=readings, history=replace(tail, whole=True))
@@ -275,10 +282,10 @@ def test_users_who_may_be_there() -> None:
 
 def test_a_blind_witness_counts_where_users_are_there() -> None:
     """Without root nobody knows whose job an ignored user's process inherited."""
-    steps = Steps(processes=(), blind=("environments: only root may read them",))
+    steps = StepTraces(processes=(), blind=("environments: only root may read them",))
     rules = replace(RULES, ignore_users=frozenset({"alice"}))
     assert one(spoilt(steps=steps, processes=(ALICE,)), rules).name == "steps"
-    daemons = Steps(processes=(), blind=("daemons: nothing was said of them",))
+    daemons = StepTraces(processes=(), blind=("daemons: nothing was said of them",))
     assert one(spoilt(steps=daemons)).name == "steps"
 
 
@@ -397,8 +404,8 @@ def test_a_node_without_gpus_needs_none() -> None:
 )
 def test_how_many_gpus_slurm_promises(gres: str, count: int | None) -> None:
     """MIG slices are no GPUs: then one has to be there, or `expect_gpus` says."""
-    assert expected(gres) == count
-    assert expected(gres, 4) == 4
+    assert get_expected_gpus(gres) == count
+    assert get_expected_gpus(gres, 4) == 4
 
 
 @pytest.mark.parametrize(
@@ -418,5 +425,5 @@ def test_a_configured_proof(answer: object, good: bool | None, text: str) -> Non
     """NHC or a quick diag: 0 is good, anything else is not, silence is neither."""
     rules = replace(RULES, proofs=("nhc",))
     seen = sight(ran={} if answer is None else {"nhc": answer})
-    wanted = Item(name="nhc", good=good, text=text, moment=answer is None)
-    assert by_commands(seen, rules) == [wanted]
+    wanted = ProofItem(name="nhc", good=good, text=text, moment=answer is None)
+    assert prove_by_commands(seen, rules) == [wanted]

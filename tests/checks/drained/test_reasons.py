@@ -3,19 +3,19 @@
 import pytest
 from msgspec.structs import replace
 
-from sentinel.checks.drained import sight
+from sentinel.checks.drained import node_evidence
+from sentinel.checks.drained.node_evidence import UNTOLD, ReasonHistory, parse_reason_histories
 from sentinel.checks.drained.reasons import (
     KILL,
-    fits,
-    hidden,
-    job_of,
-    left_over,
-    note_in,
-    seen_from_the_start,
-    typed_by,
+    find_hidden_reason,
+    find_note,
+    find_reason_author,
+    find_unkillable_job,
+    has_prefix,
+    is_absence_watched,
+    may_be_old_reason,
 )
-from sentinel.checks.drained.sight import UNTOLD, History, histories
-from sentinel.core.actions import Reading
+from sentinel.core.actions import NodeReading
 from sentinel.core.clock import Instant
 from sentinel.testing import START
 from tests.checks.drained.nodes import LEFT_SERVICE, NODE
@@ -23,8 +23,8 @@ from tests.checks.drained.nodes import LEFT_SERVICE, NODE
 NEW = "Kill task failed (JobId=4711 StepId=batch)"
 
 
-def reading(reason: str, *, out: bool = True) -> Reading:
-    return Reading(
+def reading(reason: str, *, out: bool = True) -> NodeReading:
+    return NodeReading(
         node="n1", state="", reason=reason, user="root", reason_time=1, out=out, seen=START
     )
 
@@ -47,7 +47,11 @@ def reading(reason: str, *, out: bool = True) -> Reading:
 )
 def test_a_reason(reason: str, fit: bool, job: str, note: str) -> None:
     """Matched by its beginning; what people wrote behind Slurm's own words is a note."""
-    assert (fits(reason, [KILL]), job_of(reason), note_in(reason)) == (fit, job, note)
+    assert (has_prefix(reason, [KILL]), find_unkillable_job(reason), find_note(reason)) == (
+        fit,
+        job,
+        note,
+    )
 
 
 @pytest.mark.parametrize(
@@ -74,8 +78,8 @@ def test_what_only_begins_as_a_reason_of_slurm_is_somebodys(
     reason: str, prefix: str, note: str
 ) -> None:
     """Unless the prefix goes on behind Slurm's own words: then it was meant."""
-    assert note_in(reason, [prefix]) == note
-    assert bool(hidden([reading(reason)], [], [prefix])) is bool(note)
+    assert find_note(reason, [prefix]) == note
+    assert bool(find_hidden_reason([reading(reason)], [], [prefix])) is bool(note)
 
 
 @pytest.mark.parametrize(
@@ -92,9 +96,9 @@ def test_what_only_begins_as_a_reason_of_slurm_is_somebodys(
         ([reading(KILL), reading(f"{KILL}; bad dimm")], f"{KILL}; bad dimm"),
     ],
 )
-def test_what_a_reason_replaced(before: list[Reading], found: str) -> None:
+def test_what_a_reason_replaced(before: list[NodeReading], found: str) -> None:
     """Only since the node was last in service, newest first."""
-    assert hidden(before, [], [KILL]) == found
+    assert find_hidden_reason(before, [], [KILL]) == found
 
 
 @pytest.mark.parametrize(
@@ -110,7 +114,7 @@ def test_what_a_reason_replaced(before: list[Reading], found: str) -> None:
 )
 def test_a_person_who_uses_slurms_words(reason: str, user: str, giver: str) -> None:
     """slurmstepd signs as root, slurmctld as SlurmUser what it appends: all others are people."""
-    assert typed_by(replace(NODE, reason=reason, reason_user=user)) == giver
+    assert find_reason_author(replace(NODE, reason=reason, reason_user=user)) == giver
 
 
 @pytest.mark.parametrize(
@@ -134,21 +138,21 @@ def test_a_person_who_uses_slurms_words(reason: str, user: str, giver: str) -> N
     ],
 )
 def test_a_reason_from_before_the_node_was_in_service(
-    reason: str, time: int, before: Reading, left: bool
+    reason: str, time: int, before: NodeReading, left: bool
 ) -> None:
     """It says nothing about why the node left service now: that may have been a failed prolog."""
     node = replace(NODE, reason=reason, reason_user="root", reason_time=time)
-    assert left_over(node, [reading(KILL), before]) == left
-    assert not left_over(node, [])
+    assert may_be_old_reason(node, [reading(KILL), before]) == left
+    assert not may_be_old_reason(node, [])
 
 
 def test_the_beginning_of_an_absence_is_known_by_close_looks_alone() -> None:
     """A sentinel that was away for a weekend knows the last reason of it, and no other."""
     was_away = replace(LEFT_SERVICE, seen=Instant(wall=LEFT_SERVICE.seen.wall + 10**12))
-    assert seen_from_the_start([LEFT_SERVICE])
-    assert not seen_from_the_start([was_away])
-    assert not seen_from_the_start([replace(LEFT_SERVICE, left=None)])
-    assert not seen_from_the_start([])
+    assert is_absence_watched([LEFT_SERVICE])
+    assert not is_absence_watched([was_away])
+    assert not is_absence_watched([replace(LEFT_SERVICE, left=None)])
+    assert not is_absence_watched([])
 
 
 LOG = """\
@@ -169,12 +173,12 @@ LOG = """\
 def test_slurmctlds_log_knows_reasons_that_the_ledger_never_saw() -> None:
     """Given and replaced between two looks; only a job that is given the node ends what was
     before: a cancelled reboot, which leaves it drained, is logged as IDLE too."""
-    found = histories(LOG, ["n1", "n2", "n3", "n4", "n10"])
-    assert found["n1"] == History(("RMA GPU3", "Kill task failed"), whole=True)
-    assert hidden([], found["n1"].reasons, [KILL]) == "RMA GPU3"
-    assert found["n2"] == History()
-    assert hidden([], found["n3"].reasons, [KILL]) == UNTOLD
-    assert found["n4"] == History(whole=True)
+    found = parse_reason_histories(LOG, ["n1", "n2", "n3", "n4", "n10"])
+    assert found["n1"] == ReasonHistory(("RMA GPU3", "Kill task failed"), whole=True)
+    assert find_hidden_reason([], found["n1"].reasons, [KILL]) == "RMA GPU3"
+    assert found["n2"] == ReasonHistory()
+    assert find_hidden_reason([], found["n3"].reasons, [KILL]) == UNTOLD
+    assert found["n4"] == ReasonHistory(whole=True)
 
 
 def test_an_epilog_that_fails_on_a_drained_node_is_in_the_log_alone() -> None:
@@ -184,32 +188,49 @@ def test_an_epilog_that_fails_on_a_drained_node_is_in_the_log_alone() -> None:
         "[2026-11-21T04:11:01.000] error: job_epilog_complete: JobId=2 epilog error on n1, "
         "draining the node\n"
     )
-    assert hidden([], histories(log, ["n1"])["n1"].reasons, [KILL]) == "Epilog error"
+    assert (
+        find_hidden_reason([], parse_reason_histories(log, ["n1"])["n1"].reasons, [KILL])
+        == "Epilog error"
+    )
 
 
 def test_a_log_that_begins_within_the_absence_does_not_know_its_beginning() -> None:
     """It was rotated since: what it holds counts against the node, and not for it."""
-    assert histories(LOG, ["n10"])["n10"] == History(("something else",), whole=False)
+    assert parse_reason_histories(LOG, ["n10"])["n10"] == ReasonHistory(
+        ("something else",), whole=False
+    )
     tail = LOG[LOG.index("[2026-11-21T04:11:00.000]") :]
-    assert histories(tail, ["n1"])["n1"] == History(("Kill task failed",), whole=False)
+    assert parse_reason_histories(tail, ["n1"])["n1"] == ReasonHistory(
+        ("Kill task failed",), whole=False
+    )
 
 
 def test_a_reason_that_quotes_the_log_proves_nothing() -> None:
     """Only a line of its own says that the node was at work."""
     reason = "see sched: Allocate JobId=3 NodeList=n1 #CPUs=1"
     log = f"[2026-11-21T04:10:00.000] update_node: node n1 reason set to: {reason}\n"
-    assert histories(log, ["n1"])["n1"] == History((reason,), whole=False)
+    assert parse_reason_histories(log, ["n1"])["n1"] == ReasonHistory((reason,), whole=False)
 
 
 def test_lines_that_tell_something_of_a_node() -> None:
     """By its whole name, the last five, none too long, nothing in them that a terminal obeys."""
-    lines = sight.telling(LOG)
-    assert sight.shown(sight.about(lines, "n1")).count("\n") == 4
-    assert "n10" not in sight.shown(sight.about(lines, "n1"))
-    assert sight.shown(sight.about(lines, "n2")) == ""
-    line = sight.shown(
-        sight.telling(f"[2.batch] error: *** JOB 2 CANCELLED AT \x1b[31m{'x' * 999}")
+    lines = node_evidence.filter_log_lines(LOG)
+    assert (
+        node_evidence.format_last_lines(node_evidence.filter_node_lines(lines, "n1")).count("\n")
+        == 4
+    )
+    assert "n10" not in node_evidence.format_last_lines(
+        node_evidence.filter_node_lines(lines, "n1")
+    )
+    assert node_evidence.format_last_lines(node_evidence.filter_node_lines(lines, "n2")) == ""
+    line = node_evidence.format_last_lines(
+        node_evidence.filter_log_lines(
+            f"[2.batch] error: *** JOB 2 CANCELLED AT \x1b[31m{'x' * 999}"
+        )
     )
     assert "\\x1b[31m" in line
     assert len(line) == 240
-    assert sight.shown(sight.telling("nothing of interest\n")) == ""
+    assert (
+        node_evidence.format_last_lines(node_evidence.filter_log_lines("nothing of interest\n"))
+        == ""
+    )

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from sentinel.checks.du.check import DuCheck
-from sentinel.checks.du.settings import Du
-from sentinel.checks.du.tree import Tree, finding
-from sentinel.checks.filesystems.limits import Limits
+from sentinel.checks.du.settings import DuSettings
+from sentinel.checks.du.tree import TreeSizes, tree_finding
+from sentinel.checks.filesystems.limits import SpaceLimits
 from sentinel.core.model import Status
 from sentinel.core.values import Share, Size
 from tests.checks.quota.test_further import about, look
@@ -45,15 +45,15 @@ def test_a_partial_tree_is_never_called_well(tmp_path: Path) -> None:
 
 def test_a_tree_that_could_not_be_read_everywhere_is_never_called_well(tmp_path: Path) -> None:
     """Whatever is in there is not counted."""
-    tree = Tree(
+    tree = TreeSizes(
         apparent=10, allocated=10, entries=2, complete=True, unread=1,
         errors={"/x/y": "Permission denied"}, calls=1, dirs={}, owners={},
     )  # fmt: skip
-    warn, crit = Limits(used=Share(85)), Limits(used=Share(95))
-    found = finding("/x", tree, Du(size=Size(1000)), warn, crit)
+    warn, crit = SpaceLimits(used=Share(85)), SpaceLimits(used=Share(95))
+    found = tree_finding("/x", tree, DuSettings(size=Size(1000)), warn, crit)
     assert (found.status, "at least 10 B" in found.summary) == (Status.UNKNOWN, True)
-    assert finding("/x", tree, Du(), warn, crit).status is Status.OK
-    assert finding("/x", tree, Du(size=Size(10)), warn, crit).status is Status.CRITICAL
+    assert tree_finding("/x", tree, DuSettings(), warn, crit).status is Status.OK
+    assert tree_finding("/x", tree, DuSettings(size=Size(10)), warn, crit).status is Status.CRITICAL
 
 
 def test_names_in_no_encoding_are_told(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from sentinel.proc import left_behind, still_stuck
+from sentinel.proc import remember_process, still_stuck
 from tests.lab.fuse import Fuse
 from tests.lab.waiting import wait_until
 
@@ -231,7 +231,7 @@ def test_a_directory_that_hangs_leaves_the_rest(fuse: Fuse) -> None:
     told = walked(fuse.point, within=0.5, slow=True)
     assert not told["complete"]
     assert told["entries"] == 1
-    behind = left_behind(told["stuck"])
+    behind = remember_process(told["stuck"])
     assert still_stuck(behind)
     fuse.release()
     wait_until(lambda: not still_stuck(behind), lambda: "it did not go when it could")
@@ -244,23 +244,25 @@ def test_a_root_that_hangs_is_no_answer(fuse: Fuse) -> None:
     argv = [sys.executable, "-I", "-S", "-c", START, REPOSITORY, order]
     done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=10)
     assert done.returncode == 3
-    assert still_stuck(left_behind(int(done.stdout)))
+    assert still_stuck(remember_process(int(done.stdout)))
     fuse.release()
 
 
 def test_a_folder_swapped_for_a_link_is_not_followed(tmp_path: Path) -> None:
     """What is opened has to be what was listed: a walker that is told another identity refuses."""
-    from sentinel.checks.du.walk.sums import Order, Pace
-    from sentinel.checks.du.walk.walk import Walker
+    from sentinel.checks.du.walk.sums import CallPace, WalkOrder
+    from sentinel.checks.du.walk.walk import TreeWalker
 
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("/etc")
-    order = Order(json.dumps(ORDER | {"path": str(tmp_path)}))
-    walker = Walker(order, tmp_path.stat().st_dev, Pace(0, order.deadline), lambda unit: None, {})
+    order = WalkOrder(json.dumps(ORDER | {"path": str(tmp_path)}))
+    walker = TreeWalker(
+        order, tmp_path.stat().st_dev, CallPace(0, order.deadline), lambda unit: None, {}
+    )
     found = (tmp_path / "real").stat()
     link, real = os.fsencode(tmp_path / "link"), os.fsencode(tmp_path / "real")
-    assert walker.names((link, found.st_dev, found.st_ino)) == []
-    assert walker.names((real, found.st_dev, found.st_ino + 1)) == []
+    assert walker.list_names((link, found.st_dev, found.st_ino)) == []
+    assert walker.list_names((real, found.st_dev, found.st_ino + 1)) == []
     assert list(walker.sums.errors) == [link, real]
     assert walker.sums.errors[real] == "was replaced while it was walked"
 

@@ -10,17 +10,17 @@ from hypothesis import strategies as st
 from msgspec import convert
 
 from sentinel import proc
-from sentinel.checks.exec import MOST_NUMBERS, Exec, numbers, parse
+from sentinel.checks.exec import MAX_NUMBERS, ExecCheck, parse_output, parse_perfdata
 from sentinel.core.errors import CannotTell, Invalid
 from sentinel.core.model import Finding, Report, Status
-from sentinel.proc import NotFound, TimedOut, TooMuch
+from sentinel.proc import CommandNotFound, TimedOut, TooMuchOutput
 from sentinel.testing import context
 from tests.lab import needs
 from tests.lab.fuse import Fuse
 
 
 def run(*command: str, memory: Any = None, limit: float = 20.0, **settings: Any) -> Report:
-    check = Exec(command=list(command), **settings)
+    check = ExecCheck(command=list(command), **settings)
     return check.run(context(name="load", limit=limit, memory=memory or {}))
 
 
@@ -110,12 +110,12 @@ def test_numbers_become_values_and_samples() -> None:
 )
 def test_performance_data_is_read_as_the_guidelines_say(text: str, found: dict[str, float]) -> None:
     """'label'=value[UOM];[warn];[crit];[min];[max]"""
-    assert numbers(text) == found
+    assert parse_perfdata(text) == found
 
 
 def test_long_output_is_details_and_may_carry_more_numbers() -> None:
     """The four-part form of the API."""
-    answer = parse("DISK OK | /=1MB\nline one\nline two | /boot=2MB\n/home=3MB\n")
+    answer = parse_output("DISK OK | /=1MB\nline one\nline two | /boot=2MB\n/home=3MB\n")
     assert (answer.line, answer.details) == ("DISK OK", "line one\nline two")
     assert answer.numbers == {"/": 1.0, "/boot": 2.0, "/home": 3.0}
 
@@ -123,19 +123,19 @@ def test_long_output_is_details_and_may_carry_more_numbers() -> None:
 @pytest.mark.parametrize("word", ["a", "' ", "''' ", "'", "a ", "1=", "a=1;", "a=."])
 def test_a_megabyte_of_anything_is_read_in_one_pass(word: str) -> None:
     """A pattern that is tried at every letter holds up all of sentinel for hours."""
-    assert parse(f"OK | {word * (1_000_000 // len(word))}").line == "OK"
+    assert parse_output(f"OK | {word * (1_000_000 // len(word))}").line == "OK"
 
 
 def test_a_flood_of_numbers_is_cut() -> None:
     """Each is a sample in the state, run after run; what is infinite cannot even be stored."""
-    assert len(numbers(" ".join(f"n{i}={i}" for i in range(10_000)))) == MOST_NUMBERS
-    assert numbers("a=1e999 b=-1e999 c=1") == {"c": 1}
+    assert len(parse_perfdata(" ".join(f"n{i}={i}" for i in range(10_000)))) == MAX_NUMBERS
+    assert parse_perfdata("a=1e999 b=-1e999 c=1") == {"c": 1}
 
 
 @given(st.text())
 def test_no_output_upsets_the_parser(text: str) -> None:
     """Plugins print what they like; the summary is always one visible line."""
-    assert parse(text).line.isprintable()
+    assert parse_output(text).line.isprintable()
 
 
 def test_hostile_output_stays_text() -> None:
@@ -147,7 +147,7 @@ def test_hostile_output_stays_text() -> None:
 
 def test_ten_megabytes_of_output_are_refused_in_one_line() -> None:
     """The plugin is ended; nothing of it is kept."""
-    with pytest.raises(TooMuch, match=r"^sh printed more than 1 MB; it was ended$"):
+    with pytest.raises(TooMuchOutput, match=r"^sh printed more than 1 MB; it was ended$"):
         sh("head -c 10000000 /dev/zero")
 
 
@@ -161,10 +161,10 @@ def test_what_cannot_be_started_says_why(tmp_path: Path) -> None:
     """Missing, not executable, a directory, a file of another machine."""
     plain = tmp_path / "plain"
     plain.write_text("#!/bin/sh\n")
-    with pytest.raises(NotFound, match="No such file or directory"):
+    with pytest.raises(CommandNotFound, match="No such file or directory"):
         run("/no/such/plugin")
     for path in (plain, tmp_path):
-        with pytest.raises(NotFound, match="not a file that may be executed"):
+        with pytest.raises(CommandNotFound, match="not a file that may be executed"):
             run(str(path))
     plain.write_bytes(b"\x7fELF\x02\x01\x01" + b"\0" * 9 + b"no program ((( of this machine")
     plain.chmod(0o755)
@@ -182,7 +182,7 @@ def test_the_environment_is_sentinels_own_and_what_is_added() -> None:
 def test_a_check_without_a_command_is_refused(command: list[str]) -> None:
     """The message names the key."""
     with pytest.raises(Invalid, match="names no program") as error:
-        Exec(command=command)
+        ExecCheck(command=command)
     assert error.value.path == ("command",)
 
 
@@ -206,7 +206,7 @@ def test_no_second_plugin_is_started_while_one_hangs_in_the_kernel(fuse: Fuse) -
     assert fuse.withheld() == 1
     fuse.release()
     deadline = time.monotonic() + 10
-    while proc.still_stuck(convert((stuck.memory or {})["stuck"], proc.Stuck)):
+    while proc.still_stuck(convert((stuck.memory or {})["stuck"], proc.StuckProcess)):
         assert time.monotonic() < deadline
         time.sleep(0.02)
     assert run("true", memory=stuck.memory).memory == {}

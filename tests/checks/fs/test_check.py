@@ -14,8 +14,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from sentinel.checks.filesystems.limits import Limits
-from sentinel.checks.fs import Fs
+from sentinel.checks.filesystems.limits import SpaceLimits
+from sentinel.checks.fs import FsCheck
 from sentinel.core.model import Finding, Report, Status
 from sentinel.core.settings import FilePath
 from sentinel.core.values import Size
@@ -46,7 +46,7 @@ def remount(point: Path, options: str) -> None:
 
 def look(*paths: Path, memory: Any = None, limit: float = 10.0, **settings: Any) -> Report:
     """One run, its memory sent through JSON as a store would."""
-    check = Fs(paths=[FilePath(path) for path in paths], **settings)
+    check = FsCheck(paths=[FilePath(path) for path in paths], **settings)
     report = check.run(context(memory=memory or {}, limit=limit))
     msgspec.json.encode(report.findings)
     return msgspec.structs.replace(
@@ -341,7 +341,7 @@ def test_no_second_probe_is_sent_while_the_first_one_hangs(fuse: Fuse) -> None:
     memory: Any = {}
     fuse.hold("statfs")
     for _ in range(100):
-        check = Fs(paths=[FilePath(fuse.point)])
+        check = FsCheck(paths=[FilePath(fuse.point)])
         report = check.run(context(memory=memory, limit=1.0, now=clock.now()))
         memory = msgspec.json.decode(msgspec.json.encode(report.memory))
         clock.advance(60)
@@ -395,7 +395,7 @@ def test_a_stale_file_handle_is_critical_until_it_answers_again(fuse: Fuse) -> N
 def test_terabytes_are_judged_to_the_byte(fuse: Fuse) -> None:
     """1.2 TB of 30 TB free is 96% used and below 10 TB."""
     fuse.space(total=30 * 10**12, free=12 * 10**11)
-    assert said(look(fuse.point, crit=Limits(free=Size(10**13)))) == (
+    assert said(look(fuse.point, crit=SpaceLimits(free=Size(10**13)))) == (
         Status.CRITICAL,
         "96% used, 1.2 TB free (critical below 10 TB)",
     )

@@ -9,9 +9,9 @@ import pytest
 from msgspec.structs import replace
 
 from sentinel.checks.filesystems.forecast import MEMORY
-from sentinel.checks.filesystems.limits import Limits
-from sentinel.checks.fs import Fs
-from sentinel.core.clock import Instant, elapsed, shifted
+from sentinel.checks.filesystems.limits import SpaceLimits
+from sentinel.checks.fs import FsCheck
+from sentinel.core.clock import Instant, get_elapsed_s, shift_instant
 from sentinel.core.model import Finding, Report, Status
 from sentinel.core.settings import FilePath
 from sentinel.core.values import Duration
@@ -44,17 +44,17 @@ class Past:
         rate, now = self.rates.get(name), self.now[name]
         if rate is None:
             return []
-        moments = [shifted(self.end, -HOUR * back) for back in range(self.hours, 0, -1)]
-        told = [(at, now - rate * elapsed(at, self.end) / HOUR) for at in moments]
-        return [(at, value) for at, value in told if elapsed(at, self.end) <= span]
+        moments = [shift_instant(self.end, -HOUR * back) for back in range(self.hours, 0, -1)]
+        told = [(at, now - rate * get_elapsed_s(at, self.end) / HOUR) for at in moments]
+        return [(at, value) for at, value in told if get_elapsed_s(at, self.end) <= span]
 
 
 def look(scratch: Path, past: Past, memory: Any = None, after: float = 0, **wishes: Any) -> Report:
     """One run of the check, so many seconds after the start; the past ends where it is now."""
-    check = Fs(paths=[FilePath(str(scratch))], **wishes)
-    bare = Fs(paths=[FilePath(str(scratch))]).run(context())
+    check = FsCheck(paths=[FilePath(str(scratch))], **wishes)
+    bare = FsCheck(paths=[FilePath(str(scratch))]).run(context())
     past.now = {s.name: s.value for s in bare.samples}
-    return check.run(context(memory=memory or {}, now=shifted(START, after), history=past))
+    return check.run(context(memory=memory or {}, now=shift_instant(START, after), history=past))
 
 
 def one(report: Report) -> Finding:
@@ -62,8 +62,8 @@ def one(report: Report) -> Finding:
     return finding
 
 
-def soon(text: str) -> Limits:
-    return Limits(full_in=Duration.parse(text))
+def soon(text: str) -> SpaceLimits:
+    return SpaceLimits(full_in=Duration.parse(text))
 
 
 FALLS = {"free_bytes": -1.0 * MIB}
@@ -131,11 +131,11 @@ def test_a_forecast_is_counted_down_for_ten_minutes(scratch: Path) -> None:
     assert past.asked == asked
     left = [one(report).values["full_in_s"] for report in (first, second)]
     assert left[1] == pytest.approx(float(left[0] or 0) - 599)
-    past.end = shifted(START, 600)
+    past.end = shift_instant(START, 600)
     look(scratch, past, first.memory, after=600, warn=soon("3d"))
     assert past.asked > asked
     (scratch / "more").write_bytes(b"x" * MIB)
-    asked, past.end = past.asked, shifted(START, 60)
+    asked, past.end = past.asked, shift_instant(START, 60)
     look(scratch, past, first.memory, after=60, warn=soon("3d"))
     assert past.asked > asked
 

@@ -2,10 +2,10 @@
 
 from sentinel.checks.gpu.cards import RECENT_S, findings
 from sentinel.core.model import Status
-from sentinel.nodes.probe import Cursor, Identity, KernelLine, KernelLog, NodeProbe, Unread
+from sentinel.nodes.probe import Cursor, KernelLine, KernelLog, NodeIdentity, NodeProbe, Unread
 
 UP = 90_000.0
-IDENTITY = Identity(hostname="n1", kernel="6.8", boot="b", uptime=UP, time=0, uid=0)
+IDENTITY = NodeIdentity(hostname="n1", kernel="6.8", boot="b", uptime=UP, time=0, uid=0)
 FATAL = "mlx5_core 0000:5e:00.0: poll_health:967:(pid 0): Fatal error 3 detected"
 QUEUE = "efa 0000:1e:00.0 rdmap30s0: Admin queue is closed"
 CALM = "mlx5_core 0000:5e:00.0 ens1: Link up"

@@ -9,7 +9,7 @@ from msgspec.structs import replace as replace_node
 
 from sentinel.checks.gpu import GpuCheck
 from sentinel.checks.gpu.judge import CRIT, WARN, Limits, problems
-from sentinel.core.actions import ActionRecord, Outcome, Reading
+from sentinel.core.actions import ActionOutcome, ActionRecord, NodeReading
 from sentinel.core.cluster import JobEnd, Node
 from sentinel.core.errors import CannotTell, Invalid, StoreError
 from sentinel.core.model import Status
@@ -42,7 +42,7 @@ def test_healthy_gpus_are_fine_each_by_itself() -> None:
     assert first.values["temperature_c"] == 41
     assert first.labels == {"node": "n1"}
     assert here.gpus is not None
-    assert len(here.gpus.entries()) == 16
+    assert len(here.gpus.read_entries()) == 16
     assert ("temperature_c", 41.0) in {(s.name, s.value) for s in report.samples}
 
 
@@ -214,7 +214,7 @@ def test_an_xid_stays_bad_until_it_is_mended() -> None:
     node.xid(48)
     assert list(here.bad()) == [uuid(0)]
     assert here.gpus is not None
-    here.gpus.mark(uuid(0), "", "replaced", "root", here.clock.now())
+    here.gpus.set_mark(uuid(0), "", "replaced", "root", here.clock.now())
     assert here.bad() == {}
     node.xid(74)
     assert list(here.bad()) == [uuid(0)]
@@ -233,7 +233,7 @@ def test_what_somebody_says_never_happened_is_over() -> None:
     assert set(here.bad()) == {uuid(0), fake}
     assert here.gpus is not None
     for subject, what in ((uuid(0), "xid 79"), (fake, "xid 48")):
-        assert here.gpus.forget(subject, {what}, 0, "forged", "root", here.clock.now()) == 1
+        assert here.gpus.forget_events(subject, {what}, 0, "forged", "root", here.clock.now()) == 1
     found = here.bad()
     assert list(found) == [uuid(0)]
     assert "Xid 74" in found[uuid(0)].summary
@@ -248,7 +248,9 @@ def test_a_reset_is_seen_by_the_drivers_own_word() -> None:
     here = world()
     node = here.nodes["n1"]
     assert here.gpus is not None
-    here.gpus.mark(uuid(0), "good", "of it the ledger is not asked here", "me", here.clock.now())
+    here.gpus.set_mark(
+        uuid(0), "good", "of it the ledger is not asked here", "me", here.clock.now()
+    )
     node.gpus[0] = replace(node.gpus[0], recovery="Reset", pending=True)
     node.xid(95)
     assert "Xid 95" in here.bad()[uuid(0)].summary
@@ -265,7 +267,9 @@ def test_a_reset_mends_the_memory_errors_beside_what_asked_for_it(reset_is_due: 
     here = world()
     node = here.nodes["n1"]
     assert here.gpus is not None
-    here.gpus.mark(uuid(0), "good", "of it the ledger is not asked here", "me", here.clock.now())
+    here.gpus.set_mark(
+        uuid(0), "good", "of it the ledger is not asked here", "me", here.clock.now()
+    )
     node.xid(48, text="An uncorrectable double bit error (DBE) has been detected on GPU")
     node.xid(171, text="GDDR, Uncorrectable DRAM error in FBPA 3 subpartition 0")
     if reset_is_due == "xid 63":
@@ -297,7 +301,9 @@ def test_the_xid_of_a_mig_instance_is_its_gpus() -> None:
     assert list(found) == [uuid(3)]
     assert "Xid 95" in found[uuid(3)].summary
     assert here.gpus is not None
-    assert {e.what for s in here.gpus.entries() for e in here.gpus.events(s.subject)} == {"xid 95"}
+    assert {e.what for s in here.gpus.read_entries() for e in here.gpus.read_events(s.subject)} == {
+        "xid 95"
+    }
 
 
 def test_old_lines_of_a_log_that_was_never_read() -> None:
@@ -348,11 +354,11 @@ def test_the_ledger_counts_a_flood_once() -> None:
         here.nodes["n1"].xid(119)
     here.look()
     assert here.gpus is not None
-    (event,) = here.gpus.events(uuid(0))
+    (event,) = here.gpus.read_events(uuid(0))
     assert (event.what, event.count, event.node) == ("xid 119", 50, "n1")
     here.memory = {}
     here.look(1)
-    assert len(here.gpus.events(uuid(0))) == 1
+    assert len(here.gpus.read_events(uuid(0))) == 1
 
 
 def test_states_are_events_once_a_boot() -> None:
@@ -363,10 +369,13 @@ def test_states_are_events_once_a_boot() -> None:
     for _ in range(3):
         here.look()
     assert here.gpus is not None
-    assert sorted(e.what for e in here.gpus.events(uuid(0))) == ["ecc uncorrected", "remap pending"]
+    assert sorted(e.what for e in here.gpus.read_events(uuid(0))) == [
+        "ecc uncorrected",
+        "remap pending",
+    ]
     node.gpus[0] = replace(node.gpus[0], ecc={"dram_uncorrectable": 2})
     here.look()
-    assert len(here.gpus.events(uuid(0))) == 3
+    assert len(here.gpus.read_events(uuid(0))) == 3
 
 
 def test_a_lemon_is_recognised_under_another_name() -> None:
@@ -375,7 +384,7 @@ def test_a_lemon_is_recognised_under_another_name() -> None:
     here = world("n1", "n2", drain=True)
     here.look()
     assert here.gpus is not None
-    here.gpus.mark(uuid(4), "lemon", "RMA", "root", here.clock.now())
+    here.gpus.set_mark(uuid(4), "lemon", "RMA", "root", here.clock.now())
     assert here.bad()[f"{uuid(4)}@n1"].summary.startswith("lemon (marked by hand): report it")
     here.nodes["n1"].gpus, here.nodes["n2"].gpus = list(gpus_of(7)), list(moved(gpus_of(0)))
     for age in ("5m", "10m"):
@@ -396,7 +405,7 @@ def test_nothing_is_drained_unless_the_file_says_so() -> None:
     assert here.check.grants() == {}
     assert GpuCheck(nodes="all", drain=True).grants() == {"drain": None}
     assert here.gpus is not None
-    here.gpus.mark(uuid(4), "lemon", "RMA", "root", here.clock.now())
+    here.gpus.set_mark(uuid(4), "lemon", "RMA", "root", here.clock.now())
     assert here.look().requests == ()
 
 
@@ -420,11 +429,11 @@ class Log:
         return [
             ActionRecord(
                 id="a1", action="undrain", target="n1", reason="", by="drained", at=START,
-                outcome=Outcome.DONE,
+                outcome=ActionOutcome.DONE,
             )
         ]  # fmt: skip
 
-    def readings(self, node: str, limit: int = 100) -> list[Reading]:
+    def readings(self, node: str, limit: int = 100) -> list[NodeReading]:
         return []
 
 
@@ -447,19 +456,22 @@ def test_what_slurm_says_against_nodes_is_kept() -> None:
     here.look()
     here.look()
     assert here.gpus is not None
-    assert sorted(e.what for e in here.gpus.events("node:n1")) == [
+    assert sorted(e.what for e in here.gpus.read_events("node:n1")) == [
         "drained",
         "excluded",
         "undrained",
     ]
-    assert sorted(e.what for e in here.gpus.events("node:n2")) == ["node fail", "node fail alone"]
+    assert sorted(e.what for e in here.gpus.read_events("node:n2")) == [
+        "node fail",
+        "node fail alone",
+    ]
 
 
 def test_a_ledger_that_cannot_be_written_hides_no_trouble() -> None:
     """It is a finding of its own, and the GPUs are judged by what is seen."""
 
     class Broken(MemoryGpus):
-        def entries(self, node: str = "") -> Any:
+        def read_entries(self, node: str = "") -> Any:
             raise StoreError("disk full")
 
     here = world()

@@ -63,7 +63,7 @@ def test_a_lemon_that_turned_up_elsewhere_is_not_waited_for_where_it_was() -> No
     lemon = here.nodes["n1"].gpus[0]
     assert here.gpus is not None
     here.look()
-    here.gpus.mark(lemon.uuid, "lemon", "bad", "ann", here.clock.now())
+    here.gpus.set_mark(lemon.uuid, "lemon", "bad", "ann", here.clock.now())
     assert f"{lemon.uuid}@n1" in here.bad()
     here.nodes["n1"].gone = True
     assert here.bad()[f"{lemon.uuid}@n1"].status.value == "unknown"
@@ -78,14 +78,14 @@ def test_another_node_in_its_place_is_not_believed() -> None:
     lemon = here.nodes["n2"].gpus[0]
     assert here.gpus is not None
     here.look()
-    here.gpus.mark(lemon.uuid, "lemon", "bad", "ann", here.clock.now())
+    here.gpus.set_mark(lemon.uuid, "lemon", "bad", "ann", here.clock.now())
     here.nodes["n1"].gpus, here.nodes["n1"].hostname = here.nodes["n2"].gpus, "n2.cluster"
     report = here.look()
     assert [r.target for r in report.requests] == ["n2"]
     [n1] = [f for f in report.findings if f.subject == "n1"]
     assert n1.status.value == "unknown"
     assert "n2.cluster answered in its place" in n1.summary
-    entry = here.gpus.entry(lemon.uuid)
+    entry = here.gpus.read_entry(lemon.uuid)
     assert entry is not None
     assert entry.node == "n2"
 
@@ -110,7 +110,7 @@ def test_a_gpu_that_does_not_tell_who_it_is() -> None:
     assert sorted(found) == [gpus_of(0)[3].uuid, gpus_of(1)[3].uuid]
     assert all("does not answer properly" in f.summary for f in found.values())
     assert here.gpus is not None
-    assert len(here.gpus.entries()) == 16
+    assert len(here.gpus.read_entries()) == 16
 
 
 def test_a_gpu_that_nobody_knows_and_that_tells_nothing() -> None:
@@ -148,9 +148,9 @@ def test_what_hits_half_of_a_nodes_gpus_at_once_is_the_nodes(many: int, blamed: 
     ]
     here.bad()
     assert here.gpus is not None
-    events = {gpu.uuid: {e.what for e in here.gpus.events(gpu.uuid)} for gpu in node.gpus}
+    events = {gpu.uuid: {e.what for e in here.gpus.read_events(gpu.uuid)} for gpu in node.gpus}
     assert [len(v) for v in events.values()] == [2] * blamed + [0] * (8 - blamed)
-    of_node = {e.what: e.text for e in here.gpus.events("node:n1")}
+    of_node = {e.what: e.text for e in here.gpus.read_events("node:n1")}
     assert sorted(of_node) == ([] if blamed else ["recovery Reset", "xid 74"])
     assert all(text.startswith(f"{many} GPUs at once") for text in of_node.values())
 
@@ -164,7 +164,7 @@ def test_a_user_who_excludes_a_tenth_of_the_cluster_blames_no_node(
     here.jobs = [job("7", "n40", exclude=excluded)]
     here.look()
     assert here.gpus is not None
-    assert bool(here.gpus.events("node:n1")) is counts
+    assert bool(here.gpus.read_events("node:n1")) is counts
 
 
 def test_what_hits_all_gpus_is_told_once() -> None:
@@ -174,4 +174,4 @@ def test_what_hits_all_gpus_is_told_once() -> None:
     here.look()
     here.look()
     assert here.gpus is not None
-    assert len(here.gpus.events("node:n1")) == 1
+    assert len(here.gpus.read_events("node:n1")) == 1

@@ -145,7 +145,7 @@ def test_a_field_that_cannot_be_read_costs_itself() -> None:
     here.nodes["n1"].smi = page(0)
     assert here.bad() == {}
     assert here.gpus is not None
-    assert [e.what for e in here.gpus.events(gpus_of(0)[0].uuid)] == []
+    assert [e.what for e in here.gpus.read_events(gpus_of(0)[0].uuid)] == []
 
 
 def test_a_gpu_of_which_nothing_measured_can_be_read_does_not_answer() -> None:
@@ -156,7 +156,7 @@ def test_a_gpu_of_which_nothing_measured_can_be_read_does_not_answer() -> None:
     found = here.bad()
     assert [f.status.value for f in found.values()] == ["critical"]
     assert here.gpus is not None
-    assert [e.what for e in here.gpus.events(gpus_of(0)[0].uuid)] == ["unreadable"]
+    assert [e.what for e in here.gpus.read_events(gpus_of(0)[0].uuid)] == ["unreadable"]
 
 
 def test_text_beside_the_page_is_told_of_the_gpu_that_it_names() -> None:
@@ -204,7 +204,7 @@ def test_memory_that_cannot_be_repaired_and_repairs_that_wait() -> None:
             assert [f.status.value for f in found.values()] == ([status] if bad else [])
             assert not bad or words in next(iter(found.values())).summary
             assert here.gpus is not None
-            kept = [e.what for e in here.gpus.events(gpus_of(0)[0].uuid)]
+            kept = [e.what for e in here.gpus.read_events(gpus_of(0)[0].uuid)]
             assert (what in kept) == bad or not what
 
 
@@ -230,8 +230,8 @@ def test_each_fault_of_the_memory_reaches_the_ledger(
     here.look()
     here.look()
     assert here.gpus is not None
-    assert [e.what for e in here.gpus.events(gpus_of(0)[0].uuid)] == [what]
-    assert [*here.gpus.events(gpus_of(0)[1].uuid)] == []
+    assert [e.what for e in here.gpus.read_events(gpus_of(0)[0].uuid)] == [what]
+    assert [*here.gpus.read_events(gpus_of(0)[1].uuid)] == []
 
 
 def test_pages_are_retired_up_to_a_limit() -> None:
@@ -244,8 +244,8 @@ def test_pages_are_retired_up_to_a_limit() -> None:
         here.nodes["n1"].smi = text
         here.look()
         assert here.gpus is not None
-        found = {e.what for g in gpus_of(0) for e in here.gpus.events(g.uuid)}
-        found |= {e.what for e in here.gpus.events("node:n1")}
+        found = {e.what for g in gpus_of(0) for e in here.gpus.read_events(g.uuid)}
+        found |= {e.what for e in here.gpus.read_events("node:n1")}
         assert sorted(found) == due
 
 

@@ -5,10 +5,18 @@ from typing import Any
 
 from sentinel.checks.gpu import GpuCheck
 from sentinel.core.cluster import Job, JobEnd, Node
-from sentinel.core.gpu_ledger import Gpus
+from sentinel.core.gpu_ledger import GpuLedger
 from sentinel.core.model import Finding, Report
 from sentinel.core.node_answers import Answer, Unreachable, Unreached
-from sentinel.nodes.probe import Cursor, Identity, KernelLine, KernelLog, NodeProbe, Unread, Wants
+from sentinel.nodes.probe import (
+    Cursor,
+    KernelLine,
+    KernelLog,
+    NodeIdentity,
+    NodeProbe,
+    ProbeRequest,
+    Unread,
+)
 from sentinel.testing import FixedSlurm, ManualClock, context
 from tests.lab.gpus import FakeGpu, gpus_of, nvidia_smi
 from tests.store.gpu_memory import MemoryGpus
@@ -55,7 +63,7 @@ class NodeWithGpus:
         cursor = Cursor(boot=self.boot, source="kmsg", position=len(self.log))
         log = KernelLog(source="kmsg", lines=tuple(lines), cursor=cursor, lost=self.lost)
         return NodeProbe(
-            identity=Identity(
+            identity=NodeIdentity(
                 hostname=self.hostname, kernel="6", boot=self.boot, uptime=UPTIME, time=0, uid=0
             ),
             gpus=self.smi or nvidia_smi(self.gpus, self.version),
@@ -69,7 +77,7 @@ class World:
     def __init__(self, check: GpuCheck, names: Sequence[str] = ("n1",), **slurm: Any) -> None:
         self.check = check
         self.nodes = {n: NodeWithGpus(gpus_of(i)) for i, n in enumerate(names)}
-        self.gpus: Gpus | None = MemoryGpus()
+        self.gpus: GpuLedger | None = MemoryGpus()
         self.clock = ManualClock()
         self.memory: Mapping[str, Any] = {}
         self.listed = {n: Node(name=n, state="IDLE", gres="gpu:h100:8(S:0-1)") for n in names}
@@ -80,9 +88,9 @@ class World:
         raise NotImplementedError
 
     def probe(
-        self, nodes: Sequence[str], wants: Wants, *, limit: float
+        self, nodes: Sequence[str], wants: ProbeRequest, *, limit: float
     ) -> Mapping[str, NodeProbe | Unreached]:
-        return {name: self.nodes[name].probe(wants.of(name).since) for name in nodes}
+        return {name: self.nodes[name].probe(wants.restrict_to_node(name).since) for name in nodes}
 
     def look(self, seconds: float = 300) -> Report:
         """One pass, that much later."""

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from sentinel import proc
-from sentinel.checks.job.files import Files
+from sentinel.checks.job.files import JobFiles
 from sentinel.checks.job.settings import DoneWhen
 from sentinel.core.cluster import Job
 from sentinel.core.errors import CannotTell
@@ -171,29 +171,29 @@ def test_a_path_is_never_an_option(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     """Whatever it begins with."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "--version").write_text("of the training\n")
-    files = Files(5.0, 60.0, {})
-    assert files.there("--version", CHOSEN)
-    assert not files.there("--help", CHOSEN)
-    assert files.tail("--version", 9, CHOSEN) == "training\n"
-    assert files.tail("--version", 9, Whose(user=ME, owned=True)) == "training\n"
-    assert files.tail("--help", 9, Whose(user=ME, owned=True)) is None
+    files = JobFiles(5.0, 60.0, {})
+    assert files.path_exists("--version", CHOSEN)
+    assert not files.path_exists("--help", CHOSEN)
+    assert files.read_tail("--version", 9, CHOSEN) == "training\n"
+    assert files.read_tail("--version", 9, Whose(user=ME, owned=True)) == "training\n"
+    assert files.read_tail("--help", 9, Whose(user=ME, owned=True)) is None
 
 
 def test_a_mount_that_hangs_costs_one_child_and_no_more(fuse: Fuse) -> None:
     """The limit holds; while the child is stuck none is added; after that it is asked again."""
     path = str(fuse.point / "data")
     fuse.hold("lookup", "getattr")
-    files = Files(0.3, 60.0, {})
+    files = JobFiles(0.3, 60.0, {})
     with pytest.raises(CannotTell, match="does not answer"):
-        files.there(path, CHOSEN)
+        files.path_exists(path, CHOSEN)
     with pytest.raises(CannotTell, match="still waits for it"):
-        Files(0.3, 60.0, files.stuck).there(path, CHOSEN)
-    (child,) = files.stuck.values()
+        JobFiles(0.3, 60.0, files.hanging_by_path).path_exists(path, CHOSEN)
+    (child,) = files.hanging_by_path.values()
     fuse.release()
     assert wait_gone(child)
-    again = Files(5.0, 60.0, files.stuck)
-    assert again.there(path, CHOSEN)
-    assert again.stuck == {}
+    again = JobFiles(5.0, 60.0, files.hanging_by_path)
+    assert again.path_exists(path, CHOSEN)
+    assert again.hanging_by_path == {}
 
 
 def test_a_proof_on_a_mount_that_hangs_costs_one_child_and_no_more(fuse: Fuse) -> None:
@@ -208,7 +208,7 @@ def test_a_proof_on_a_mount_that_hangs_costs_one_child_and_no_more(fuse: Fuse) -
     fuse.release()
 
 
-def wait_gone(child: proc.Stuck) -> bool:
+def wait_gone(child: proc.StuckProcess) -> bool:
     deadline = time.monotonic() + 10
     while proc.still_stuck(child) and time.monotonic() < deadline:
         time.sleep(0.02)
@@ -267,6 +267,6 @@ def test_the_cause_is_the_first_line_that_names_an_error(tmp_path: Path) -> None
 )
 def test_a_path_is_what_a_pattern_stands_for(path: str, pattern: str, same: bool) -> None:
     """The last one, as a regular expression, found no end."""
-    from sentinel.checks.job.check import _same
+    from sentinel.checks.job.check import _may_be_same_path
 
-    assert _same(path, pattern) is same
+    assert _may_be_same_path(path, pattern) is same

@@ -12,8 +12,8 @@ from sentinel.core.errors import CannotTell
 from sentinel.core.model import Finding, Status
 from sentinel.core.ports import Context
 from sentinel.core.values import Duration
-from sentinel.slurm.client import Client
-from sentinel.slurm.snapshot import Snapshot
+from sentinel.slurm.client import SlurmClient
+from sentinel.slurm.snapshot import SlurmSnapshot
 from tests.lab.cluster import Lab
 from tests.lab.waiting import wait_until
 
@@ -32,8 +32,8 @@ class Live:
 
     def look(self) -> Finding:
         clock, users = SystemClock(), self.check.jobs_of()
-        client = Client(limit=20.0, environ={**self._lab.env, **self.env})
-        slurm = Snapshot(client, clock, users=users, max_age=1.0)
+        client = SlurmClient(limit=20.0, environ={**self._lab.env, **self.env})
+        slurm = SlurmSnapshot(client, clock, users=users, max_age=1.0)
         ctx = Context(name="t", now=clock.now(), limit=40.0, slurm=slurm, memory=self.memory)
         report = self.check.run(ctx)
         self.memory = report.memory or {}

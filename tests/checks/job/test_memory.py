@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from sentinel.checks.job.memory import GONE, JOBS
+from sentinel.checks.job.memory import MAX_GONE_JOBS, MAX_JOBS
 from sentinel.core.cluster import Job
 from sentinel.core.model import Status
 from sentinel.testing import FixedSlurm, context
@@ -91,8 +91,8 @@ def test_memory_is_plain_json_and_bounded() -> None:
     for start in range(0, 3000, 300):
         jobs = [job(str(start + n), reason="r" * 5000, nodes="n" * 5000) for n in range(300)]
         watch.look(*jobs, after=60)
-    assert len(watch.memory["seen"]) == JOBS
-    assert len(watch.memory["gone"]) == GONE
+    assert len(watch.memory["seen"]) == MAX_JOBS
+    assert len(watch.memory["gone"]) == MAX_GONE_JOBS
     assert json.loads(json.dumps(watch.memory)) == watch.memory
     assert len(json.dumps(watch.memory)) < 250_000
 

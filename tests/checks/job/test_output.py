@@ -2,7 +2,7 @@
 
 import pytest
 
-from sentinel.checks.job.output import cause, excerpt, last_step
+from sentinel.checks.job.output import find_error_line, find_last_step, make_excerpt
 
 MEGATRON = (
     " iteration     5427/  250000 | elapsed time per iteration (ms): 4225.8 | lm loss: 2.1 |"
@@ -45,7 +45,7 @@ MEGATRON = (
 )
 def test_the_last_step_is_one_that_was_done(text: str, step: str) -> None:
     """Not a step of Slurm, not a count of bad ones, and none that was still to come."""
-    assert last_step(text) == step
+    assert find_last_step(text) == step
 
 
 @pytest.mark.parametrize(
@@ -91,14 +91,14 @@ def test_the_cause_is_what_came_first_or_what_nothing_else_brings_about(
 ) -> None:
     """Warnings, what was before the last step, and what follows upon another error are none, unless
     there is nothing else."""
-    assert cause(text) == said
+    assert find_error_line(text) == said
 
 
 def test_last_step_and_cause_are_shown_also_where_launchers_say_much_after_them() -> None:
     """A table of torchrun and the frames of a library are longer than what is shown."""
     frames = [f"frame {'abcdefghijklmnopqrstuvwxyz'[n]}: c10::Error" for n in range(26)]
     step, why = "iteration 7 loss 2.0", "[rank3]: KeyError: 'x'"
-    text = excerpt(["starts", step, why, *frames], 20)
+    text = make_excerpt(["starts", step, why, *frames], 20)
     assert text.splitlines() == [step, why, "…", *frames[-17:]]
-    assert (last_step(text), cause(text)) == ("iteration 7", why)
-    assert excerpt([step, why], 20).splitlines() == [step, why]
+    assert (find_last_step(text), find_error_line(text)) == ("iteration 7", why)
+    assert make_excerpt([step, why], 20).splitlines() == [step, why]

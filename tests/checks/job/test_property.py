@@ -7,7 +7,7 @@ from sentinel.checks.job import JobCheck
 from sentinel.core.cluster import Job
 from sentinel.core.model import Status
 from sentinel.core.values import Duration
-from sentinel.slurm.job_states import REVOKED, STATES
+from sentinel.slurm.job_states import JOB_STATES, REVOKED
 from sentinel.slurm.pending_reasons import REASONS
 from tests.checks.job.making import NOW, Watch, check, job
 
@@ -16,7 +16,7 @@ TEXT = st.text(max_size=30)
 JOBS = st.builds(
     job,
     st.integers(1, 9).map(str),
-    st.sampled_from([*STATES, "NEW"]),
+    st.sampled_from([*JOB_STATES, "NEW"]),
     st.one_of(st.sampled_from(sorted(REASONS)), TEXT),
     submitted=TIMES,
     started=TIMES,
@@ -45,7 +45,7 @@ def test_never_critical_while_one_runs_and_always_one_printable_line(
     for jobs in looks:
         finding = watch.look(*jobs, after=60)
         assert finding.summary.isprintable()
-        if all(job.state in STATES and job.state != REVOKED for job in jobs):
+        if all(job.state in JOB_STATES and job.state != REVOKED for job in jobs):
             assert finding.status is not Status.UNKNOWN
         if any(j.state == "RUNNING" for j in jobs):
             assert finding.status is not Status.CRITICAL

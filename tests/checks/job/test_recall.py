@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sentinel.checks.job.settings import DoneWhen
-from sentinel.core.cluster import Job, JobPast, Run
+from sentinel.core.cluster import Job, JobPast, JobRun
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import Status
 from sentinel.testing import FixedSlurm, context
@@ -15,7 +15,7 @@ from tests.checks.job.making import NOW, Watch, check, ended, job, pending
 from tests.checks.job.test_trainings import Watch as Trainings
 
 
-def run(number: str = "10", state: str = "FAILED", **more: Any) -> Run:
+def run(number: str = "10", state: str = "FAILED", **more: Any) -> JobRun:
     """A run of alice's job `train`, which has ended five minutes ago."""
     over = state not in ("RUNNING", "PENDING")
     fields: dict[str, Any] = {
@@ -33,13 +33,13 @@ def run(number: str = "10", state: str = "FAILED", **more: Any) -> Run:
         "source": "squeue",
         **more,
     }
-    return Run(**fields)
+    return JobRun(**fields)
 
 
 class Slurm(FixedSlurm):
     """A Slurm whose list of jobs has these, and that remembers those."""
 
-    def __init__(self, *jobs: Job, runs: Collection[Run] = (), **more: Any) -> None:
+    def __init__(self, *jobs: Job, runs: Collection[JobRun] = (), **more: Any) -> None:
         super().__init__(jobs=jobs)
         self.told, self.asked = JobPast(runs=tuple(runs), **more), list[tuple[set[str], set[str]]]()
 
@@ -136,7 +136,7 @@ def test_a_job_that_began_and_died_between_two_looks_is_found_by_name() -> None:
     ],
     ids=["another user's", "another name", "another partition", "an older one"],
 )
-def test_the_end_of_another_job_is_not_told_in_its_place(other: Run) -> None:
+def test_the_end_of_another_job_is_not_told_in_its_place(other: JobRun) -> None:
     """Who it is counts as it does in the queue, and what began before was told before."""
     watch = Watch(check(partition="prod"))
     watch.look(job())
@@ -147,7 +147,7 @@ def test_the_end_of_another_job_is_not_told_in_its_place(other: Run) -> None:
 @pytest.mark.parametrize(
     "other", [run(user="bob"), run(name="other", started=NOW - 50)], ids=["user", "name"]
 )
-def test_an_id_that_was_given_again_is_another_job(other: Run) -> None:
+def test_an_id_that_was_given_again_is_another_job(other: JobRun) -> None:
     """slurmctld that has lost its memory begins to count anew."""
     watch = Watch(check())
     watch.look(job())
@@ -163,7 +163,7 @@ def test_a_renamed_job_is_still_the_same() -> None:
 
 
 @pytest.mark.parametrize("later", [[], [run(state="RUNNING", source="sacct")]])
-def test_a_run_before_the_requeue_is_not_the_end(later: list[Run]) -> None:
+def test_a_run_before_the_requeue_is_not_the_end(later: list[JobRun]) -> None:
     """Accounting is behind: it has the run that a node failed, or not yet that the new one ended."""
     watch = Watch(check())
     watch.look(job())

@@ -7,11 +7,18 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from benchmarks import nights
-from sentinel.checks.job.memory import Delay, Gone, Memory, Seen, dump, load
-from sentinel.checks.job.rhythm import gap_line, wait_for, wait_text, why_now
-from sentinel.checks.job.succession import MAX_DELAYS, learned
-from sentinel.core.clock import shifted
-from sentinel.core.cluster import JobEnd, Run, Submission
+from sentinel.checks.job.memory import (
+    GoneJob,
+    Memory,
+    SeenJob,
+    SubmitDelay,
+    dump_memory,
+    load_memory,
+)
+from sentinel.checks.job.rhythm import explain_wait, find_wait, render_wait, suggest_gap_line
+from sentinel.checks.job.succession import MAX_DELAYS, learn_delays
+from sentinel.core.clock import shift_instant
+from sentinel.core.cluster import JobEnd, JobRun, Submission
 from sentinel.core.model import Status
 from sentinel.core.values import Duration
 from sentinel.testing import START, FixedSlurm, context
@@ -22,20 +29,20 @@ DEATHS = ("FAILED", "NODE_FAIL", "OUT_OF_MEMORY", "TIMEOUT", "BOOT_FAIL", "LAUNC
           "RECONFIG_FAIL", "DEADLINE")  # fmt: skip
 
 
-def gone(state: str = "FAILED", by: str = "", user: str = "alice") -> Gone:
+def gone(state: str = "FAILED", by: str = "", user: str = "alice") -> GoneJob:
     """A job that ended two seconds before it was noticed."""
-    seen = Seen(id="10", job_id="10", name="train", user=user, partition="prod",
+    seen = SeenJob(id="10", job_id="10", name="train", user=user, partition="prod",
                 nodes="node-[0-3]", state="RUNNING", reason="", started=NOW - 3600, first=START,
                 since=START, waited=0.0)  # fmt: skip
     end = JobEnd(job_id="10", state=state, cancelled_by=by, nodes="node-[0-3]",
                  started=NOW - 3600, ended=NOW - 2)  # fmt: skip
-    return Gone(seen=seen, at=START, asked=True, end=end)
+    return GoneJob(seen=seen, at=START, asked=True, end=end)
 
 
 def after(*seconds: float, kind: str = "FAILED", **more: Any) -> Memory:
     """A memory of delays after such ends, a day apart at odd times of the clock."""
     drawn = random.Random(5)
-    delays = [Delay(one, NOW - 86400 * n - drawn.randint(0, 9000), **more)
+    delays = [SubmitDelay(one, NOW - 86400 * n - drawn.randint(0, 9000), **more)
               for n, one in enumerate(reversed(seconds), 1)]  # fmt: skip
     return Memory(delays={kind: tuple(reversed(delays))})
 
@@ -45,7 +52,7 @@ def after(*seconds: float, kind: str = "FAILED", **more: Any) -> Memory:
 def test_without_a_rhythm_a_death_is_told_at_once(state: str, seconds: tuple[float, ...]) -> None:
     """Also where what comes, comes so late that waiting for it would be silence."""
     memory = after(*seconds, kind=state, prompted=True)
-    assert wait_for(gone(state), memory).seconds == 30
+    assert find_wait(gone(state), memory).seconds == 30
 
 
 @pytest.mark.parametrize("state", DEATHS)
@@ -53,47 +60,47 @@ def test_without_a_rhythm_a_death_is_told_at_once(state: str, seconds: tuple[flo
 def test_three_delays_alike_are_a_rhythm(state: str, prompted: bool) -> None:
     """Within 20 % of the middle one, whoever was told; others between them change nothing."""
     memory = after(290, 20, 250, 5000, 300, kind=state, prompted=prompted)
-    assert wait_for(gone(state), memory).seconds == 600
+    assert find_wait(gone(state), memory).seconds == 600
     apart = after(200, 250, 310, 5000, kind=state, prompted=prompted)
-    assert wait_for(gone(state), apart).seconds == 30
+    assert find_wait(gone(state), apart).seconds == 30
 
 
 @pytest.mark.parametrize(("seconds", "wait"), [(440, 880), (600, 900), (890, 900), (901, 30)])
 def test_a_death_waits_fifteen_minutes_at_most(seconds: float, wait: float) -> None:
     """A rhythm that is longer is for `gap` in the file: waiting half of it helps nobody."""
-    assert wait_for(gone(), after(*[seconds] * 3)).seconds == wait
+    assert find_wait(gone(), after(*[seconds] * 3)).seconds == wait
 
 
 def test_what_cannot_be_a_hand_is_learned_at_once() -> None:
     """One requeue, or one submission from a node of the job, is enough."""
-    assert wait_for(gone(), after(240, automatic=True)).seconds == 480
-    assert wait_for(gone(), after(240)).seconds == 30
+    assert find_wait(gone(), after(240, automatic=True)).seconds == 480
+    assert find_wait(gone(), after(240)).seconds == 30
 
 
 def test_a_launcher_under_cron_is_known_by_the_minutes_of_the_clock() -> None:
     """Deaths at any time, submissions at :00, :10, :20 of the hour: the next is waited for."""
     slot = NOW // 600 * 600
-    delays = tuple(Delay(s, slot - n * 6000 + 2) for n, s in ((3, 540), (2, 100), (1, 300)))
-    wait = wait_for(gone(), Memory(delays={"FAILED": delays}))
+    delays = tuple(SubmitDelay(s, slot - n * 6000 + 2) for n, s in ((3, 540), (2, 100), (1, 300)))
+    wait = find_wait(gone(), Memory(delays={"FAILED": delays}))
     assert wait.seconds == (slot + 602 - NOW) % 600 + 60
     assert "every 10m by the clock" in wait.why
-    odd = tuple(Delay(d.seconds, d.at + 97 * n) for n, d in enumerate(delays))
-    assert wait_for(gone(), Memory(delays={"FAILED": odd})).seconds == 30
+    odd = tuple(SubmitDelay(d.seconds, d.at + 97 * n) for n, d in enumerate(delays))
+    assert find_wait(gone(), Memory(delays={"FAILED": odd})).seconds == 30
 
 
 def test_a_rhythm_seen_after_other_ends_counts_where_the_kind_does_not_matter() -> None:
     """After FAILED and TIMEOUT alike; after TIMEOUT alone it may be the job's own trap."""
-    both = Memory(delays={"FAILED": (Delay(180, NOW - 9999),),
-                          "TIMEOUT": (Delay(181, NOW - 5551), Delay(183, NOW - 3333))})  # fmt: skip
-    assert wait_for(gone("NODE_FAIL"), both).seconds == 366
+    both = Memory(delays={"FAILED": (SubmitDelay(180, NOW - 9999),),
+                          "TIMEOUT": (SubmitDelay(181, NOW - 5551), SubmitDelay(183, NOW - 3333))})  # fmt: skip
+    assert find_wait(gone("NODE_FAIL"), both).seconds == 366
     one = after(180, 181, 183, kind="TIMEOUT")
-    assert wait_for(gone("NODE_FAIL"), one).seconds == 30
+    assert find_wait(gone("NODE_FAIL"), one).seconds == 30
 
 
 def test_what_slurm_forgot_may_have_been_of_any_kind() -> None:
-    forgotten = Gone(seen=gone().seen, at=START, asked=True)
-    assert wait_for(forgotten, after(100, 101, 102, kind="TIMEOUT")).seconds == 204
-    assert wait_for(forgotten, Memory()).seconds == 30
+    forgotten = GoneJob(seen=gone().seen, at=START, asked=True)
+    assert find_wait(forgotten, after(100, 101, 102, kind="TIMEOUT")).seconds == 204
+    assert find_wait(forgotten, Memory()).seconds == 30
 
 
 @pytest.mark.parametrize(
@@ -104,31 +111,31 @@ def test_a_scancel_of_nobody_known_is_not_told_sooner_than_before(
 ) -> None:
     """Its owner may edit and test; and nothing waits for twelve hours."""
     last, memory = gone("CANCELLED"), after(*seconds, kind="CANCELLED")
-    assert wait_for(last, memory).seconds == wait
-    assert wait_for(gone("CANCELLED", by="root"), memory).seconds == 30
+    assert find_wait(last, memory).seconds == wait
+    assert find_wait(gone("CANCELLED", by="root"), memory).seconds == 30
 
 
 @pytest.mark.parametrize("state", ["COMPLETED", "PREEMPTED"])
 def test_a_plan_waits_ten_minutes_and_never_twelve_hours(state: str) -> None:
-    assert wait_for(gone(state), Memory()).seconds == 600
-    assert wait_for(gone(state), after(3000, 3001, 3002, kind=state)).seconds == 6004
-    assert wait_for(gone(state), after(*[14000] * 3, kind=state)).seconds == 4 * 3600
+    assert find_wait(gone(state), Memory()).seconds == 600
+    assert find_wait(gone(state), after(3000, 3001, 3002, kind=state)).seconds == 6004
+    assert find_wait(gone(state), after(*[14000] * 3, kind=state)).seconds == 4 * 3600
 
 
 def test_lost_by_slurmctld_is_judged_by_what_accounting_says() -> None:
     """A state that was lost makes no death of what COMPLETED."""
     lost = gone("COMPLETED")
-    assert wait_for(Gone(seen=lost.seen, at=START, asked=True, end=lost.end, lost=NOW),
+    assert find_wait(GoneJob(seen=lost.seen, at=START, asked=True, end=lost.end, lost=NOW),
                     Memory()).seconds == 600  # fmt: skip
-    unknown = Gone(seen=lost.seen, at=START, asked=True, lost=NOW)
-    assert wait_for(unknown, Memory()).seconds == 30
+    unknown = GoneJob(seen=lost.seen, at=START, asked=True, lost=NOW)
+    assert find_wait(unknown, Memory()).seconds == 30
 
 
 def test_gap_in_the_file_counts() -> None:
     """Twelve hours, if somebody says so; for every end."""
     watch = Watch(check(gap=Duration(12 * 3600)))
     watch.look(job())
-    dead = Run(job_id="10", id="10", name="train", user="alice", state="FAILED", nodes="n1",
+    dead = JobRun(job_id="10", id="10", name="train", user="alice", state="FAILED", nodes="n1",
                started=NOW - 3600, ended=NOW + 50, source="squeue")  # fmt: skip
     finding = watch.look(after=60, ends=[dead])
     assert (finding.status, finding.patience) == (Status.CRITICAL, 12 * 3600)
@@ -137,28 +144,28 @@ def test_gap_in_the_file_counts() -> None:
 
 def test_the_line_for_the_file_has_twice_the_measured_delay() -> None:
     """Only where a job came within fifteen minutes, and where no rhythm is known."""
-    assert "`gap: 12m`" in gap_line(gone(), after(3, 345))
-    assert gap_line(gone(), after(1200)) == ""
-    assert gap_line(gone(), after(300, 301, 302)) == ""
-    assert gap_line(gone(), Memory()) == ""
+    assert "`gap: 12m`" in suggest_gap_line(gone(), after(3, 345))
+    assert suggest_gap_line(gone(), after(1200)) == ""
+    assert suggest_gap_line(gone(), after(300, 301, 302)) == ""
+    assert suggest_gap_line(gone(), Memory()) == ""
 
 
 def test_the_wait_is_said_with_its_end_and_its_reason() -> None:
     """In the zone of whoever reads; nothing once it is over."""
-    wait = wait_for(gone(), after(300, 301, 302))
+    wait = find_wait(gone(), after(300, 301, 302))
     zone = ZoneInfo("UTC")
-    said = wait_text(wait, START, START, zone)
+    said = render_wait(wait, START, START, zone)
     assert said == (
         "waits until 08:10, because a job has followed such an end 3 times, after up to 5m 02s"
     )
-    assert wait_text(wait, START, shifted(START, 590), zone) == ""
-    assert wait_text(wait_for(gone(), Memory()), START, START, zone) == ""
+    assert render_wait(wait, START, shift_instant(START, 590), zone) == ""
+    assert render_wait(find_wait(gone(), Memory()), START, START, zone) == ""
 
 
 def test_what_was_seen_is_said_when_it_is_told() -> None:
-    assert "no job has followed such an end" in why_now(gone(), Memory())
-    assert "after 1m and 1h: no rhythm" in why_now(gone(), after(60, 3600))
-    assert "3 times" in why_now(gone(), after(300, 301, 302))
+    assert "no job has followed such an end" in explain_wait(gone(), Memory())
+    assert "after 1m and 1h: no rhythm" in explain_wait(gone(), after(60, 3600))
+    assert "3 times" in explain_wait(gone(), after(300, 301, 302))
 
 
 # What is learned, and how it is marked.
@@ -166,7 +173,7 @@ def test_what_was_seen_is_said_when_it_is_told() -> None:
 
 def dead_and_back(told: bool = False, host: str = "login1", submitted: int = 200) -> Memory:
     """A job dies; another is submitted so many seconds later, from that host."""
-    dead = Run(job_id="10", id="10", name="train", user="alice", state="FAILED", nodes="node-[0-3]",
+    dead = JobRun(job_id="10", id="10", name="train", user="alice", state="FAILED", nodes="node-[0-3]",
                started=NOW - 3600, ended=NOW + 50, source="squeue")  # fmt: skip
     watch = Watch(check())
     watch.look(job())
@@ -175,25 +182,27 @@ def dead_and_back(told: bool = False, host: str = "login1", submitted: int = 200
     new = job("11", submitted=NOW + 50 + submitted, started=NOW + 51 + submitted)
     how = Submission(id="11", name="train", user="alice", workdir="/w", host=host)
     slurm = FixedSlurm(jobs=[new], ends={"10": dead}, submissions={"11": how})
-    more = {"told": {"train": shifted(START, 95)}} if told else {}
+    more = {"told": {"train": shift_instant(START, 95)}} if told else {}
     report = watch.check.run(context(slurm, watch.clock.now(), memory=watch.memory, **more))
     assert report.memory is not None
-    return load(report.memory, Memory)
+    return load_memory(report.memory, Memory)
 
 
 @pytest.mark.parametrize(
     ("more", "delay"),
     [
-        ({}, Delay(200, NOW + 250)),
-        ({"told": True}, Delay(200, NOW + 250, prompted=True)),
-        ({"told": True, "submitted": 20}, Delay(20, NOW + 70)),
-        ({"host": "node-2"}, Delay(200, NOW + 250, automatic=True)),
-        ({"host": "node-2.example.org"}, Delay(200, NOW + 250, automatic=True)),
-        ({"host": ""}, Delay(200, NOW + 250)),
-        ({"submitted": -30}, Delay(0, NOW + 20, automatic=True)),
+        ({}, SubmitDelay(200, NOW + 250)),
+        ({"told": True}, SubmitDelay(200, NOW + 250, prompted=True)),
+        ({"told": True, "submitted": 20}, SubmitDelay(20, NOW + 70)),
+        ({"host": "node-2"}, SubmitDelay(200, NOW + 250, automatic=True)),
+        ({"host": "node-2.example.org"}, SubmitDelay(200, NOW + 250, automatic=True)),
+        ({"host": ""}, SubmitDelay(200, NOW + 250)),
+        ({"submitted": -30}, SubmitDelay(0, NOW + 20, automatic=True)),
     ],
 )
-def test_a_delay_is_marked_by_who_may_have_made_it(more: dict[str, Any], delay: Delay) -> None:
+def test_a_delay_is_marked_by_who_may_have_made_it(
+    more: dict[str, Any], delay: SubmitDelay
+) -> None:
     """`prompted`: submitted after a message about this end; `automatic`: it cannot be a hand."""
     assert dead_and_back(**more).delays == {"FAILED": (delay,)}
 
@@ -201,11 +210,11 @@ def test_a_delay_is_marked_by_who_may_have_made_it(more: dict[str, Any], delay: 
 def test_a_requeue_is_no_hand() -> None:
     watch = Watch(check())
     watch.look(job())
-    dead = Run(job_id="10", id="10", name="train", user="alice", state="NODE_FAIL", nodes="n1",
+    dead = JobRun(job_id="10", id="10", name="train", user="alice", state="NODE_FAIL", nodes="n1",
                started=NOW - 3600, ended=NOW + 50, source="squeue")  # fmt: skip
     watch.look(after=60, ends=[dead])
     watch.look(job("10", "PENDING", "BeginTime"), after=60)
-    ((delay,),) = load(watch.memory, Memory).delays.values()
+    ((delay,),) = load_memory(watch.memory, Memory).delays.values()
     assert (delay.seconds, delay.automatic) == (60, True)
 
 
@@ -214,17 +223,20 @@ def test_ten_delays_are_kept() -> None:
     last = gone()
     before = Memory(gone=(last,), delays=memory.delays)
     new = job("11", submitted=NOW + 33, started=NOW + 34)
-    kept = learned(before, before, [new], shifted(START, 60)).delays["FAILED"]
+    kept = learn_delays(before, before, [new], shift_instant(START, 60)).delays["FAILED"]
     assert len(kept) == MAX_DELAYS
     assert kept[-1].seconds == 35
 
 
 def test_what_older_states_learned_is_dropped() -> None:
     """They learned a gap of hours from one person who obeyed an alert."""
-    old = {**dump(Memory(gone=(gone(),))), "followed": {"FAILED": {"count": 3, "longest": 11000}}}
-    memory = load(old, Memory)
+    old = {
+        **dump_memory(Memory(gone=(gone(),))),
+        "followed": {"FAILED": {"count": 3, "longest": 11000}},
+    }
+    memory = load_memory(old, Memory)
     assert memory.gone == (gone(),)
-    assert wait_for(gone(), memory).seconds == 30
+    assert find_wait(gone(), memory).seconds == 30
 
 
 def test_nights_of_every_behaviour() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sentinel.checks.checkpoint import Where
+from sentinel.checks.checkpoint import CheckpointPlace
 from sentinel.core.cluster import JobEnd
 from sentinel.core.settings import FilePath
 from tests.checks.job.making import NOW, Watch, check, ended, glance, job, pending
@@ -32,7 +32,7 @@ def saves(tmp_path: Path) -> Path:
 )
 def test_a_death_says_what_it_costs(saves: Path, end: JobEnd, cost: str) -> None:
     """From the newest complete checkpoint; days later it is still the same."""
-    watch = Watch(check(checkpoints=Where(path=FilePath(saves))))
+    watch = Watch(check(checkpoints=CheckpointPlace(path=FilePath(saves))))
     watch.look(job())
     first = watch.look(ends=[end])
     assert first.summary.endswith(f"; {cost}")
@@ -41,14 +41,14 @@ def test_a_death_says_what_it_costs(saves: Path, end: JobEnd, cost: str) -> None
 
 def test_what_lives_or_was_never_seen_costs_nothing(saves: Path) -> None:
     """A queue that is short, a job that waits, a name that is wrong."""
-    one = check(checkpoints=Where(path=FilePath(saves)), queued=1)
+    one = check(checkpoints=CheckpointPlace(path=FilePath(saves)), queued=1)
     for jobs in ([job()], [pending()], []):
         assert "at risk" not in glance(one, *jobs).findings[0].summary
 
 
 def test_a_folder_that_cannot_be_read_is_told_beside_the_death(tmp_path: Path) -> None:
     """It hides nothing."""
-    watch = Watch(check(checkpoints=Where(path=FilePath(tmp_path / "none"))))
+    watch = Watch(check(checkpoints=CheckpointPlace(path=FilePath(tmp_path / "none"))))
     watch.look(job())
     said = watch.look(ends=[ended()]).summary
     assert said.startswith("not running and nothing is queued: job 10 FAILED")

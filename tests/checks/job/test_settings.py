@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from sentinel.checks.job import JobCheck
-from sentinel.checks.job.settings import DoneWhen, Often
+from sentinel.checks.job.settings import DoneWhen, RestartLimit
 from sentinel.core.errors import Invalid
 from sentinel.core.settings import FilePath
 from sentinel.core.values import Duration
@@ -64,8 +64,8 @@ def test_the_pulse_may_not_go_into_the_log_that_tells_the_end() -> None:
 
 def test_restarts_are_a_number_within_a_time() -> None:
     """`3 in 1h` is three within 3,600 seconds."""
-    assert JobCheck(name="a", restarts="3 in 1h").often() == Often(3, 3600.0)
-    assert JobCheck(name="a").often() is None
+    assert JobCheck(name="a", restarts="3 in 1h").parse_restarts() == RestartLimit(3, 3600.0)
+    assert JobCheck(name="a").parse_restarts() is None
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_restarts_are_a_number_within_a_time() -> None:
 )
 def test_the_whole_name_counts(one: JobCheck, name: str, meant: bool) -> None:
     """An exact name is no prefix and no pattern; a pattern covers the name to its end."""
-    assert one.names(name) is meant
+    assert one.is_watched_name(name) is meant
 
 
 def test_the_subject_is_what_was_configured() -> None:

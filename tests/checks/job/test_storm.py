@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from sentinel.actions.service import concerned
-from sentinel.checks.job.memory import Memory, dump
-from sentinel.core.actions import Outcome
+from sentinel.actions.service import may_request_actions
+from sentinel.checks.job.memory import Memory, dump_memory
+from sentinel.core.actions import ActionOutcome
 from sentinel.core.cluster import Job
 from sentinel.core.errors import Invalid
 from sentinel.core.model import Report
-from sentinel.core.settings import CheckConfig, Common
+from sentinel.core.settings import CheckCommon, CheckConfig
 from sentinel.testing import FixedSlurm, ManualClock, context
 from tests.actions.test_jobs import ME, Desk
 from tests.checks.job.making import NOW, check, job, pending
@@ -68,10 +68,10 @@ def test_without_consent_a_storm_is_only_told() -> None:
     assert [storm.again().requests for _ in range(4)] == [()] * 4
     assert (storm.check.grants(), check(**HOLD).grants()) == ({}, {"hold": None})
     configs = [
-        CheckConfig(name="t", common=Common(kind="job"), plugin=plugin)
+        CheckConfig(name="t", common=CheckCommon(kind="job"), plugin=plugin)
         for plugin in (storm.check, check(**HOLD))
     ]
-    assert [concerned(config) for config in configs] == [False, True]
+    assert [may_request_actions(config) for config in configs] == [False, True]
 
 
 def test_a_storm_needs_a_number() -> None:
@@ -90,9 +90,9 @@ def test_an_array_in_a_storm_is_held_and_its_running_element_goes_on(
     wait_until(lambda: "RUNNING" in fresh.states(array), "the first element")
     now = desk.clock.now()
     rows = desk.hands.jobs(array)  # type: ignore[attr-defined]
-    ctx = context(FixedSlurm(jobs=rows), now, memory=dump(Memory(restarts=(now, now))))
+    ctx = context(FixedSlurm(jobs=rows), now, memory=dump_memory(Memory(restarts=(now, now))))
     (request,) = check(users=["root"], **HOLD).run(ctx).requests
-    assert desk.actor().act(request, ME).outcome is Outcome.DONE
+    assert desk.actor().execute_request(request, ME).outcome is ActionOutcome.DONE
     told = fresh.ask(["squeue", "-h", "-r", "-j", array, "-o", "%T %r"]).splitlines()
     assert [row for row in sorted(told) if "PENDING" in row] == ["PENDING JobHeldUser"] * 4
     assert fresh.states(array).count("RUNNING") == 1

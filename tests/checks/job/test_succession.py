@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from sentinel.alerting.state_machine import Policy, step
+from sentinel.alerting.state_machine import AlertPolicy, advance_alert
 from sentinel.core.clock import SECOND
-from sentinel.core.cluster import Reservation, Run
+from sentinel.core.cluster import JobRun, Reservation
 from sentinel.core.model import Alert, Key, Status
 from sentinel.testing import START, FixedSlurm
 from tests.checks.job.making import Watch, check, job
 
-KEY, POLICY = Key("lab", "training", "train"), Policy(kind="job")
+KEY, POLICY = Key("lab", "training", "train"), AlertPolicy(kind="job")
 MIN_JOB_AGE = 300
 DEATHS = ("FAILED", "TIMEOUT", "OUT_OF_MEMORY", "NODE_FAIL")
 Row = tuple[float, str, float, str, str]
@@ -40,7 +40,7 @@ class Slurm:
                 more = {"submitted": int(begin), "started": int(begin), "ends": end + 60}
                 jobs.append(job(ident, user=user, **more))
             elif end <= now and (self.accounting or now - end < MIN_JOB_AGE):
-                ends[ident] = Run(
+                ends[ident] = JobRun(
                     job_id=ident, id=ident, array_id=ident, name="train", user=user, state=state,
                     partition="prod", nodes="node-[0-3]", submitted=int(begin), started=int(begin),
                     ended=end, cancelled_by=by if self.accounting else "", source="squeue",
@@ -49,7 +49,7 @@ class Slurm:
 
 
 def mails(
-    slurm: Slurm, until: float, *, every: float = 60, policy: Policy = POLICY, **settings: Any
+    slurm: Slurm, until: float, *, every: float = 60, policy: AlertPolicy = POLICY, **settings: Any
 ) -> list[float]:
     """The moments at which somebody is told that it does not run, with looks as the engine takes
     them: one each `every` seconds, and a second one soon where that decides something."""
@@ -60,7 +60,7 @@ def mails(
         now = moments[-1]
         finding = watch.see(slurm.at(start + now))
         key = Key("lab", "training", finding.subject)
-        done = step(key, alert, finding, policy, watch.clock.now())
+        done = advance_alert(key, alert, finding, policy, watch.clock.now())
         alert = done.alert
         if done.transition and done.transition.status is Status.CRITICAL:
             told.append(now)
@@ -182,12 +182,12 @@ def test_what_was_queued_all_along_says_nothing_of_resubmission() -> None:
     watch.see(FixedSlurm(jobs=[first, second]))
     watch.clock.advance(60)
     now = watch.clock.now().wall // SECOND
-    gone = Run(job_id="10", id="10", name="train", user="alice", state="FAILED", nodes="n1",
+    gone = JobRun(job_id="10", id="10", name="train", user="alice", state="FAILED", nodes="n1",
                started=now - 900, ended=now - 5, source="squeue")  # fmt: skip
     started = job("11", submitted=int(at) - 890, started=now - 3)
     watch.see(FixedSlurm(jobs=[started], ends={"10": gone}))
     watch.clock.advance(60)
-    dead = Run(job_id="11", id="11", name="train", user="alice", state="FAILED", nodes="n1",
+    dead = JobRun(job_id="11", id="11", name="train", user="alice", state="FAILED", nodes="n1",
                started=now - 3, ended=now + 50, source="squeue")  # fmt: skip
     found = watch.see(FixedSlurm(jobs=[], ends={"11": dead}, reservations=slurm.planned))
     assert (found.status, found.patience) == (Status.CRITICAL, 30)
@@ -237,5 +237,5 @@ def test_it_is_learned_of_each_training_by_itself(settings: dict[str, Any]) -> N
 def test_an_explicit_for_is_never_shortened() -> None:
     """What the file says holds, however plain the death is."""
     slurm, (end,), _ = chain(1, lambda _: "FAILED", lambda _: 0)
-    (told,) = mails(slurm, end + 7200, policy=Policy(kind="job", for_=1800))
+    (told,) = mails(slurm, end + 7200, policy=AlertPolicy(kind="job", for_=1800))
     assert told - end >= 1800

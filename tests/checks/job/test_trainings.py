@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sentinel.checks.job import JobCheck
-from sentinel.checks.job.check import MOST
+from sentinel.checks.job.check import MAX_TRAININGS
 from sentinel.core.cluster import Job, JobEnd
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import Coverage, Finding, Report, Status
@@ -240,14 +240,17 @@ def test_no_large_job_is_no_alarm() -> None:
 
 def test_the_memory_of_thousands_is_bounded_and_the_rest_is_said() -> None:
     """Never silently: what is not watched is unknown, and how to narrow it down."""
-    jobs = [job(str(n), name=f"sweep-{n}", node_count=1) for n in range(10, MOST + 20)]
+    jobs = [job(str(n), name=f"sweep-{n}", node_count=1) for n in range(10, MAX_TRAININGS + 20)]
     watch = Watch(match=None)
     watch.look(*jobs)
     last = watch.report.findings[-1]
     assert last.status is UNKNOWN
     assert last.summary.startswith("10 trainings more than the 5000")
-    assert (watch.report.coverage.seen, watch.report.coverage.meant) == (MOST, MOST + 10)
-    assert len(watch.memory["trainings"]) == MOST
+    assert (watch.report.coverage.seen, watch.report.coverage.meant) == (
+        MAX_TRAININGS,
+        MAX_TRAININGS + 10,
+    )
+    assert len(watch.memory["trainings"]) == MAX_TRAININGS
 
 
 def test_forgetting_takes_a_time_that_can_be_set() -> None:

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from sentinel.checks.log.bars import find_bars, scaled, training_bar, without_bars
-from sentinel.checks.log.recognition import recognise, reconsidered
+from sentinel.checks.log.bars import find_bars, find_training_bar, parse_scaled_number, remove_bars
+from sentinel.checks.log.recognition import recognise_log, reconsider_number
 from tests.world.logs import bar
 
 BATCHES = "".join(bar("Batch: ", 40, *range(41)) for _ in range(3)).replace("\r", "\n")
@@ -17,7 +17,7 @@ def test_bars_are_told_apart_by_their_words_and_totals() -> None:
     text = "rank 0: 10%|█ | 1/10 [00:01<00:09, 1.0it/s]rank 1: 20%|█ | 2/10 [00:01<00:09, 1.0it/s]"
     (one,) = find_bars(text)
     assert (one.description, one.value, one.advances, one.step_s) == ("rank 0:", 2, 1, 1.0)
-    assert re.findall(one.pattern, text) == ["1", "2"]
+    assert re.findall(one.count_pattern, text) == ["1", "2"]
     assert [b.total for b in find_bars(bar("", 9, 1) + bar("", 8, 1))] == ["9", "8"]
 
 
@@ -37,25 +37,31 @@ def test_the_bar_of_the_training_goes_on_while_others_begin_anew(
     text: str, right: str | None
 ) -> None:
     """Unless one of its steps takes longer than a hang may."""
-    found = training_bar(find_bars(text))
+    found = find_training_bar(find_bars(text))
     assert (found.description if found else None) == right
 
 
 def test_a_finished_bar_is_given_up_and_a_trainer_s_own_number_is_not() -> None:
     """The one has no more to count, of the other it may be the hang."""
-    known = recognise(bar("Copying: ", 9, 3, 4, 5) + "\n")
+    known = recognise_log(bar("Copying: ", 9, 3, 4, 5) + "\n")
     assert known.number
-    assert reconsidered(known, "busy\n" * 9).number == known.number
-    assert reconsidered(known, bar("Copying: ", 9, 9) + "\nbusy\n").number is None
+    assert reconsider_number(known, "busy\n" * 9).number == known.number
+    assert reconsider_number(known, bar("Copying: ", 9, 9) + "\nbusy\n").number is None
     titan = "step: {}  loss:  7.1  memory:  9.46GiB(64.99%)\n"
-    sure = recognise(titan.format(4))
+    sure = recognise_log(titan.format(4))
     others = titan.format(4) + "".join(f"probe step {n}\n" for n in range(9))
-    assert reconsidered(sure, others) == sure
+    assert reconsider_number(sure, others) == sure
 
 
 def test_numbers_of_bars_and_a_text_without_bars() -> None:
-    assert [scaled(text) for text in ("12", "1.5k", "2M", "x", "")] == [12, 1500, 2e6, 0, 0]
-    assert without_bars("a 1%| | 1/9 [00:01, 2it/s] c").split("\n") == ["a ", "] c"]
+    assert [parse_scaled_number(text) for text in ("12", "1.5k", "2M", "x", "")] == [
+        12,
+        1500,
+        2e6,
+        0,
+        0,
+    ]
+    assert remove_bars("a 1%| | 1/9 [00:01, 2it/s] c").split("\n") == ["a ", "] c"]
 
 
 @pytest.mark.timeout(20)

@@ -3,25 +3,31 @@
 import pytest
 
 from sentinel.checks.log.cadence import (
-    FREQUENT,
-    JOBS,
-    WINDOW,
-    Bounds,
+    MAX_KEPT_JOBS,
+    MAX_WINDOW_PAUSES,
+    WINDOW_S,
     Cadence,
-    Learned,
-    Limit,
-    Quiet,
-    noted,
-    phase_limit,
-    quiet_limit,
-    start_limit,
-    with_job,
-    with_phase,
-    with_start,
+    LimitBounds,
+    QuietLimit,
+    QuietObservation,
+    TrainingBaseline,
+    add_quiet,
+    compute_phase_limit,
+    compute_quiet_limit,
+    compute_start_limit,
+    record_job_advance,
+    record_phase,
+    record_start,
 )
-from sentinel.checks.log.pauses import KEPT, Pause, added, rhythms, unexplained
+from sentinel.checks.log.pauses import (
+    MAX_KEPT_PAUSES,
+    TrainingPause,
+    append_pause,
+    find_rhythms,
+    list_unexplained_pauses,
+)
 
-BOUNDS = Bounds(floor=120, ceiling=1800)
+BOUNDS = LimitBounds(floor=120, ceiling=1800)
 
 
 def watched(hours: float, quiets: dict[int, tuple[float, float]]) -> Cadence:
@@ -29,12 +35,14 @@ def watched(hours: float, quiets: dict[int, tuple[float, float]]) -> Cadence:
     cadence = Cadence()
     for minute in range(int(hours * 60)):
         at, seconds = quiets.get(minute, (0.0, 0.0))
-        cadence = noted(cadence, Quiet(seconds=seconds, at=at, spacing=60, blur=2))
+        cadence = add_quiet(cadence, QuietObservation(seconds=seconds, at=at, spacing=60, blur=2))
     return cadence
 
 
 def limit(cadence: Cadence, number: float = 0.0) -> float:
-    return quiet_limit(Learned(quiets={"n": cadence}), "n", number, 60, BOUNDS).seconds
+    return compute_quiet_limit(
+        TrainingBaseline(quiets={"n": cadence}), "n", number, 60, BOUNDS
+    ).seconds
 
 
 @pytest.mark.parametrize(
@@ -60,8 +68,8 @@ def test_one_long_quiet_is_an_accident_and_two_are_a_habit() -> None:
 def test_a_quiet_not_much_longer_than_others_is_no_accident() -> None:
     """What took twice the usual once will take it again."""
     often = {minute: (float(minute), 60.0) for minute in range(0, 1800, 8)}
-    assert watched(30, {**often, 700: (5, 150)}).usual == 150
-    assert watched(30, {**often, 700: (5, 151)}).usual == 60
+    assert watched(30, {**often, 700: (5, 150)}).usual_quiet_s == 150
+    assert watched(30, {**often, 700: (5, 151)}).usual_quiet_s == 60
 
 
 def test_a_pause_every_so_many_steps_is_expected_there_and_only_there() -> None:
@@ -77,8 +85,8 @@ def test_a_slow_training_has_no_pauses_only_a_slow_step() -> None:
     """What comes in every other look is how it goes."""
     quiets = {minute: (float(minute), 120.0) for minute in range(0, 1800, 4)}
     cadence = watched(30, quiets)
-    assert cadence.usual == 120
-    assert len(cadence.pauses) <= FREQUENT
+    assert cadence.usual_quiet_s == 120
+    assert len(cadence.pauses) <= MAX_WINDOW_PAUSES
     assert limit(cadence) == 2 * 120 + 30
 
 
@@ -86,9 +94,9 @@ def test_what_was_long_ago_is_forgotten() -> None:
     """A training that has become faster is watched more closely after two days."""
     slow = {minute: (float(minute), 60.0) for minute in range(600)}
     assert limit(watched(30, slow)) == 150
-    assert watched(30, slow).usual == 60
-    assert watched(70, slow).usual == 0
-    assert watched(70, {100: (5, 900), 200: (87, 900)}).usual == 0
+    assert watched(30, slow).usual_quiet_s == 60
+    assert watched(70, slow).usual_quiet_s == 0
+    assert watched(70, {100: (5, 900), 200: (87, 900)}).usual_quiet_s == 0
 
 
 @pytest.mark.parametrize(
@@ -109,7 +117,7 @@ def test_the_limit_is_between_floor_and_ceiling(
     usual: float, margin: float, spacing: float, seconds: float
 ) -> None:
     """The longest usual quiet, and the largest of three margins."""
-    assert BOUNDS.limit(usual, margin, spacing) == seconds
+    assert BOUNDS.compute_limit_s(usual, margin, spacing) == seconds
 
 
 def test_the_margin_is_what_is_ordinary() -> None:
@@ -122,12 +130,12 @@ def test_the_margin_is_what_is_ordinary() -> None:
 
 def test_a_phase_is_known_after_three_times() -> None:
     """Until then it is given what people write by hand."""
-    learned = Learned()
+    learned = TrainingBaseline()
     for seconds in (300.0, 360.0):
-        learned = with_phase(learned, "checkpoint", seconds)
-    assert phase_limit(learned, "checkpoint", 60, BOUNDS).seconds == 1200
-    learned = with_phase(learned, "checkpoint", 240.0)
-    found = phase_limit(learned, "checkpoint", 60, BOUNDS)
+        learned = record_phase(learned, "checkpoint", seconds)
+    assert compute_phase_limit(learned, "checkpoint", 60, BOUNDS).seconds == 1200
+    learned = record_phase(learned, "checkpoint", 240.0)
+    found = compute_phase_limit(learned, "checkpoint", 60, BOUNDS)
     assert found.seconds == 2 * 360 + 30
     assert found.why == "auto: checkpoint took 6m at most, 3 times"
 
@@ -150,116 +158,118 @@ def test_what_was_seen_often_may_last_longer_as_its_lengths_differ(
     lengths: list[float], margin: float
 ) -> None:
     """Twice as long only until then: where most of a run is evaluation, a hang was told 20 minutes later."""
-    wide, learned = Bounds(floor=120, ceiling=9000), Learned()
+    wide, learned = LimitBounds(floor=120, ceiling=9000), TrainingBaseline()
     for seconds in lengths:
-        learned = with_start(with_phase(learned, "evaluation", seconds), seconds)
-    within = phase_limit(learned, "evaluation", 60, wide)
+        learned = record_start(record_phase(learned, "evaluation", seconds), seconds)
+    within = compute_phase_limit(learned, "evaluation", 60, wide)
     assert within.seconds == max(lengths) + margin + 30
-    begins = start_limit(learned, 600, 60, wide)
+    begins = compute_start_limit(learned, 600, 60, wide)
     assert begins
     assert begins.seconds == max(600, within.seconds)
 
 
 def test_what_an_earlier_job_showed_is_known_from_the_first_minute_as_far_as_it_got() -> None:
     """Beyond that nobody has been: an evaluation may wait there."""
-    learned = Learned(quiets={"n": watched(1, {30: (5.0, 400.0)})})
-    learned = with_job(learned, "first", 3600)
-    known = quiet_limit(learned, "n", 0, 60, BOUNDS, "second")
+    learned = TrainingBaseline(quiets={"n": watched(1, {30: (5.0, 400.0)})})
+    learned = record_job_advance(learned, "first", 3600)
+    known = compute_quiet_limit(learned, "n", 0, 60, BOUNDS, "second")
     assert (known.seconds, known.why) == (
         400 + 200 + 30,
         "auto: usually quiet for 6m 40s at most, over 1h",
     )
-    further = with_job(with_job(learned, "second", 3000), "second", 601)
-    beyond = quiet_limit(further, "n", 0, 60, BOUNDS, "second")
+    further = record_job_advance(record_job_advance(learned, "second", 3000), "second", 601)
+    beyond = compute_quiet_limit(further, "n", 0, 60, BOUNDS, "second")
     assert (beyond.seconds, beyond.why) == (1200, "auto: 1h watched, and no earlier job got as far")
-    assert quiet_limit(learned, "n", 0, 60, BOUNDS, "first").seconds == 1200
+    assert compute_quiet_limit(learned, "n", 0, 60, BOUNDS, "first").seconds == 1200
 
 
 def test_before_it_is_sure_it_is_careful() -> None:
     """Ten minutes, however steady the hours of the job before were."""
-    learned = with_job(Learned(quiets={"n": watched(1, {})}), "first", 3600)
-    assert quiet_limit(learned, "n", 0, 60, BOUNDS, "second").seconds == 600
+    learned = record_job_advance(TrainingBaseline(quiets={"n": watched(1, {})}), "first", 3600)
+    assert compute_quiet_limit(learned, "n", 0, 60, BOUNDS, "second").seconds == 600
 
 
 def test_a_quiet_longer_than_what_people_write_by_hand_is_learned_at_once() -> None:
     """It is one false alarm less than a fixed limit raises, each time."""
-    learned = Learned(quiets={"n": watched(3, {100: (5.0, 1300.0)})})
-    assert quiet_limit(learned, "n", 0, 60, BOUNDS, "first").seconds == 1300 + 325 + 30
+    learned = TrainingBaseline(quiets={"n": watched(3, {100: (5.0, 1300.0)})})
+    assert compute_quiet_limit(learned, "n", 0, 60, BOUNDS, "first").seconds == 1300 + 325 + 30
 
 
 def test_the_start_of_a_job_is_known_by_those_before() -> None:
     """`startup` until several have begun; a slow start is allowed longer from the second on."""
-    assert start_limit(Learned(), 1800, 60, BOUNDS) is None
-    quick = with_start(with_start(Learned(), 100), 110)
-    assert start_limit(quick, 1800, 60, BOUNDS) == Limit(
+    assert compute_start_limit(TrainingBaseline(), 1800, 60, BOUNDS) is None
+    quick = record_start(record_start(TrainingBaseline(), 100), 110)
+    assert compute_start_limit(quick, 1800, 60, BOUNDS) == QuietLimit(
         1800, "auto: earlier jobs took 110s at most to begin"
     )
-    sure = start_limit(with_start(quick, 90), 1800, 60, BOUNDS)
+    sure = compute_start_limit(record_start(quick, 90), 1800, 60, BOUNDS)
     assert sure
     assert sure.seconds == 600
-    wide = Bounds(floor=120, ceiling=7200)
-    slow = start_limit(with_start(Learned(), 2200), 1800, 60, wide)
+    wide = LimitBounds(floor=120, ceiling=7200)
+    slow = compute_start_limit(record_start(TrainingBaseline(), 2200), 1800, 60, wide)
     assert slow
     assert slow.seconds == 2 * 2200 + 30
 
 
 def test_only_the_last_jobs_are_remembered() -> None:
     """And the newest of them is the last."""
-    learned = Learned()
-    for number in range(JOBS + 3):
-        learned = with_job(learned, str(number), 60)
-    assert list(learned.jobs) == [str(n) for n in range(3, JOBS + 3)]
-    assert list(with_job(learned, "5", 60).jobs)[-1] == "5"
+    learned = TrainingBaseline()
+    for number in range(MAX_KEPT_JOBS + 3):
+        learned = record_job_advance(learned, str(number), 60)
+    assert list(learned.jobs) == [str(n) for n in range(3, MAX_KEPT_JOBS + 3)]
+    assert list(record_job_advance(learned, "5", 60).jobs)[-1] == "5"
 
 
 def test_watching_is_counted_by_looks_and_not_by_hours_between() -> None:
     """A day without sentinel is no day watched."""
-    cadence = noted(Cadence(), Quiet(seconds=0, at=0, spacing=86400))
+    cadence = add_quiet(Cadence(), QuietObservation(seconds=0, at=0, spacing=86400))
     assert cadence.total == 300
 
 
 def test_two_rhythms_are_told_apart() -> None:
     """Evaluations and checkpoints of one training, neither announced."""
     numbers = sorted({*range(700, 10000, 700), *range(1100, 10000, 1100)})
-    found = rhythms([Pause(float(n), 200, 0) for n in numbers], blur=5)
-    assert all(any(rhythm.due(n) for rhythm in found) for n in numbers)
-    assert not any(rhythm.due(750) for rhythm in found)
+    found = find_rhythms([TrainingPause(float(n), 200, 0) for n in numbers], blur=5)
+    assert all(any(rhythm.is_pause_due(n) for rhythm in found) for n in numbers)
+    assert not any(rhythm.is_pause_due(750) for rhythm in found)
 
 
 def test_a_rhythm_is_found_though_turns_are_missing() -> None:
     """Jobs end, checkpoints coincide; it is the rhythm and not a multiple of it."""
     turns = (99000, 102600, 104400, 106200, 108000, 109800, 111600, 120600, 133200, 135000)
-    (found,) = rhythms([Pause(float(at), 300, 0) for at in turns], blur=20)
+    (found,) = find_rhythms([TrainingPause(float(at), 300, 0) for at in turns], blur=20)
     assert found.period == pytest.approx(1800)
 
 
 def test_a_rhythm_is_exact_though_its_pauses_are_not() -> None:
     """Output in blocks shows each number a little late; the error does not add up."""
     late = (7, 0, 11, 3, 9, 1, 12, 5, 2, 10)
-    (found,) = rhythms([Pause(n * 1200.0 - lag, 300, 0) for n, lag in enumerate(late)], blur=24)
-    assert all(found.due(turn * 1200.0 - lag) for turn in range(60) for lag in (0, 12))
-    assert not found.due(600)
+    (found,) = find_rhythms(
+        [TrainingPause(n * 1200.0 - lag, 300, 0) for n, lag in enumerate(late)], blur=24
+    )
+    assert all(found.is_pause_due(turn * 1200.0 - lag) for turn in range(60) for lag in (0, 12))
+    assert not found.is_pause_due(600)
 
 
 def test_pauses_without_a_rhythm_stay_unexplained() -> None:
     """Three at random are no rhythm, and a blur as wide as the distance says nothing."""
-    some = [Pause(float(at), 200, 0) for at in (0, 500, 1000, 19000, 19500)]
-    assert rhythms(some, 2) == ()  # most of its turns went by
-    many = [Pause(float(at * at % 9973), 200, 0) for at in range(100, 148)]
-    assert rhythms(many, 20) == ()  # chance explains some of anything
-    odd = [Pause(at, 100 + at, 0) for at in (13.0, 500.0, 1717.0)]
-    assert unexplained(odd, rhythms(odd, 2)) == [1817, 600, 113]
-    near = [Pause(float(at), 200, 0) for at in range(0, 100, 10)]
-    assert rhythms(near, 5) == ()
+    some = [TrainingPause(float(at), 200, 0) for at in (0, 500, 1000, 19000, 19500)]
+    assert find_rhythms(some, 2) == ()  # most of its turns went by
+    many = [TrainingPause(float(at * at % 9973), 200, 0) for at in range(100, 148)]
+    assert find_rhythms(many, 20) == ()  # chance explains some of anything
+    odd = [TrainingPause(at, 100 + at, 0) for at in (13.0, 500.0, 1717.0)]
+    assert list_unexplained_pauses(odd, find_rhythms(odd, 2)) == [1817, 600, 113]
+    near = [TrainingPause(float(at), 200, 0) for at in range(0, 100, 10)]
+    assert find_rhythms(near, 5) == ()
 
 
 def test_pauses_are_kept_for_two_days_and_not_too_many() -> None:
     """Memory is bounded."""
-    kept: tuple[Pause, ...] = ()
+    kept: tuple[TrainingPause, ...] = ()
     for number in range(100):
-        kept = added(kept, Pause(number, 200, number * 60.0))
-    assert len(kept) == KEPT
-    assert added(kept, Pause(100, 200, 99 * 60 + 48 * 3600.0)) == (
-        Pause(100, 200, 99 * 60 + 48 * 3600.0),
+        kept = append_pause(kept, TrainingPause(number, 200, number * 60.0))
+    assert len(kept) == MAX_KEPT_PAUSES
+    assert append_pause(kept, TrainingPause(100, 200, 99 * 60 + 48 * 3600.0)) == (
+        TrainingPause(100, 200, 99 * 60 + 48 * 3600.0),
     )
-    assert WINDOW == 3 * 3600
+    assert WINDOW_S == 3 * 3600

@@ -13,33 +13,33 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from sentinel.actions.requeue import Requeue
-from sentinel.checks.checkpoint import Where
+from sentinel.actions.requeue import RequeueAction
+from sentinel.checks.checkpoint import CheckpointPlace
 from sentinel.checks.log import Log
-from sentinel.checks.log.files import Files
-from sentinel.checks.log.gather import MOST_FILES
-from sentinel.checks.log.judge import Verdict
-from sentinel.checks.log.memory import MOST_SIZES
-from sentinel.checks.log.progress import Seen, Sight
-from sentinel.checks.log.requests import by_line, culprit
-from sentinel.checks.log.troubles import Trouble
+from sentinel.checks.log.files import LogFiles
+from sentinel.checks.log.gather import MAX_JOB_FILES
+from sentinel.checks.log.judge import LogVerdict
+from sentinel.checks.log.log_findings import WatchedLog
+from sentinel.checks.log.memory import MAX_KEPT_SIZES
+from sentinel.checks.log.progress import LogObservation, LogState
+from sentinel.checks.log.requests import find_culprit_node, make_multiline_regex
+from sentinel.checks.log.troubles import LogTrouble
 from sentinel.checks.log.witness import Testimony
-from sentinel.checks.log.words import Watched
 from sentinel.clock import SystemClock
-from sentinel.core.clock import SECOND, shifted
+from sentinel.core.clock import SECOND, shift_instant
 from sentinel.core.cluster import Job, JobEnd
 from sentinel.core.errors import CannotTell, Invalid
 from sentinel.core.model import ActionRequest, Finding, Report, Status
 from sentinel.core.node_answers import Answered, Unreachable
-from sentinel.core.patterns import compiled
+from sentinel.core.patterns import compile_pattern
 from sentinel.core.settings import FilePath, SlurmSettings
 from sentinel.core.values import Duration
 from sentinel.nodes.settings import RemoteSettings
-from sentinel.slurm.client import Client
+from sentinel.slurm.client import SlurmClient
 from sentinel.slurm.job_change import WorkingHands
-from sentinel.slurm.snapshot import Snapshot
-from sentinel.stacks import Looker
-from sentinel.stacks.evidence import taker
+from sentinel.slurm.snapshot import SlurmSnapshot
+from sentinel.stacks import StacksLooker
+from sentinel.stacks.evidence import make_evidence_taker
 from sentinel.testing import START, FixedSlurm, ManualClock, context
 from sentinel.user_files.session import shared_reader
 from sentinel.user_files.whose import Whose
@@ -237,9 +237,9 @@ def test_output_that_becomes_somebody_elses_is_not_quoted(tmp_path: Path) -> Non
     secret, out = tmp_path / "secret", tmp_path / "out"
     secret.write_text("s3cret\n")
     out.symlink_to(secret)
-    assert Files(5, 20, {}).tail(str(out), 99, Whose(user=ME, owned=True)) == "s3cret\n"
+    assert LogFiles(5, 20, {}).read_tail(str(out), 99, Whose(user=ME, owned=True)) == "s3cret\n"
     with pytest.raises(CannotTell, match=r"not to nobody|as nobody: Permission denied"):
-        Files(5, 20, {}).tail(str(out), 99, Whose(user="nobody", owned=True))
+        LogFiles(5, 20, {}).read_tail(str(out), 99, Whose(user="nobody", owned=True))
 
 
 def test_only_running_jobs_of_that_very_name_and_user_are_watched(tmp_path: Path) -> None:
@@ -449,9 +449,9 @@ class AsItRuns(WorkingHands):
     """Hands that know the job, and look at real files."""
 
     def __init__(self, *jobs: Job) -> None:
-        snapshot = Snapshot(Client(), SystemClock(), users=None, max_age=1.0)
-        looker = Looker(snapshot.client, SlurmSettings(), RemoteSettings())
-        evidence = taker(looker, snapshot.client, "")
+        snapshot = SlurmSnapshot(SlurmClient(), SystemClock(), users=None, max_age=1.0)
+        looker = StacksLooker(snapshot.client, SlurmSettings(), RemoteSettings())
+        evidence = make_evidence_taker(looker, snapshot.client, "")
         super().__init__(snapshot, (), None, evidence=evidence)
         self.known = jobs
 
@@ -484,10 +484,12 @@ def test_what_an_action_reads_again_is_what_the_check_has_read(tmp_path: Path, t
     watch.look()
     (request,) = watch.report(10).requests
     assert dict(request.params)["number"] == "9.0"
-    look = Requeue().look(request, AsItRuns(mine()))
+    look = RequeueAction().look(request, AsItRuns(mine()))
     assert (look.unneeded, look.not_ready) == ("", "")
     log.write_bytes(tail.replace(b"9", b"7"))
-    assert "its progress went from 9 to 7" in Requeue().look(request, AsItRuns(mine())).not_ready
+    assert (
+        "its progress went from 9 to 7" in RequeueAction().look(request, AsItRuns(mine())).not_ready
+    )
 
 
 def test_actions_are_told_what_they_need(tmp_path: Path) -> None:
@@ -506,14 +508,14 @@ def test_actions_are_told_what_they_need(tmp_path: Path) -> None:
 )
 def test_what_is_read_again_is_read_by_lines_too(pattern: str, text: str) -> None:
     """With the flags that the pattern had."""
-    assert by_line(pattern) == text
+    assert make_multiline_regex(pattern) == text
     assert re.search(text, "noise\nat 1")
 
 
 def test_a_pattern_without_an_end_blinds_the_check_and_is_named(tmp_path: Path) -> None:
     """As it would stop all checks of the service."""
     (tmp_path / "log").write_text("a" * 100 + "c\n")
-    evil = compiled("(a|aa)+$(1)", where="sentinel.yaml:7")
+    evil = compile_pattern("(a|aa)+$(1)", where="sentinel.yaml:7")
     watch = Watch(mine(), job="train", path=FilePath(tmp_path / "log"), progress=evil)
     finding = watch.look()
     assert finding.status is Status.UNKNOWN
@@ -590,21 +592,21 @@ def test_only_jobs_of_that_name_and_user_that_wait_are_kept_from_it(
 def test_the_peer_in_an_error_of_nccl_is_a_culprit(tmp_path: Path) -> None:
     """Whoever complains is not."""
     text = "node-0:1:2 [0] NCCL WARN Connect to 127.0.0.1<4242> failed : timed out\n"
-    peer = Trouble(kind="NCCL connection", line=text, host="node-0", peer="127.0.0.1")
+    peer = LogTrouble(kind="NCCL connection", line=text, host="node-0", peer="127.0.0.1")
     job = mine(nodes="node-[0-1]", node_count=2)
-    seen = Seen(path="", first=START, looked=START, grown=START, troubles=(peer,))
-    hang = Verdict(status=Status.CRITICAL, summary="hangs", hung=True)
-    watched = Watched(
-        sight=Sight(path="", at=START, job=job),
+    seen = LogState(path="", first=START, looked=START, grown=START, troubles=(peer,))
+    hang = LogVerdict(status=Status.CRITICAL, summary="hangs", hung=True)
+    watched = WatchedLog(
+        sight=LogObservation(path="", at=START, job=job),
         seen=seen,
         verdict=hang,
         peers={"127.0.0.1": "node-1"},
     )
-    assert culprit(watched) == "node-1"
+    assert find_culprit_node(watched) == "node-1"
     other = replace(seen, troubles=(replace(peer, kind="NCCL timeout"),))
-    assert culprit(replace(watched, seen=other)) == ""
+    assert find_culprit_node(replace(watched, seen=other)) == ""
     doubtful = replace(watched, testimony=Testimony(nodes=("node-0",)))
-    assert culprit(doubtful) == ""
+    assert find_culprit_node(doubtful) == ""
 
 
 def test_a_hang_says_what_it_costs_and_nothing_else_does(tmp_path: Path) -> None:
@@ -614,7 +616,7 @@ def test_a_hang_says_what_it_costs_and_nothing_else_does(tmp_path: Path) -> None
     shard = saves / "step_5" / "shard"
     shard.write_text("x")
     os.utime(shard, (0, START.wall // SECOND - 1800))
-    watch = hung(tmp_path, checkpoints=Where(path=FilePath(saves)))
+    watch = hung(tmp_path, checkpoints=CheckpointPlace(path=FilePath(saves)))
     assert "at risk" not in watch.look(9.9).summary
     found = watch.look(0.1)
     assert found.summary == (
@@ -660,15 +662,15 @@ def test_one_file_per_node_tells_which_node_complains(tmp_path: Path) -> None:
 def test_of_one_file_per_node_those_that_are_missing_are_named(tmp_path: Path) -> None:
     """Where one is there; %N of Slurm's own output is the first node alone, so that this may be
     right. Those beyond the cap are named too."""
-    many = mine(nodes=f"node-[0-{MOST_FILES}]", node_count=MOST_FILES + 1)
+    many = mine(nodes=f"node-[0-{MAX_JOB_FILES}]", node_count=MAX_JOB_FILES + 1)
     watch = Watch(many, job="train", path=FilePath(f"{tmp_path}/%x-%N.log"))
-    for number in range(MOST_FILES + 1):
+    for number in range(MAX_JOB_FILES + 1):
         (tmp_path / f"train-node-{number}.log").write_text("step\n")
     (tmp_path / "train-node-7.log").unlink()
     seen = watch.report().coverage
-    last = f"{tmp_path}/train-node-{MOST_FILES}.log"
+    last = f"{tmp_path}/train-node-{MAX_JOB_FILES}.log"
     assert seen.unseen == (f"{tmp_path}/train-node-7.log", last)
-    assert (seen.meant, seen.status) == (MOST_FILES + 1, Status.OK)
+    assert (seen.meant, seen.status) == (MAX_JOB_FILES + 1, Status.OK)
     assert "not there, or beyond the 256 files" in seen.words
 
 
@@ -876,12 +878,12 @@ def test_a_real_jobs_output_is_found_and_followed(
     script = "for i in $(seq 1 1000); do echo iteration $i; sleep 0.1; done"
     number = fresh.sbatch(script, name="train me", array="3", **told)
     fresh.wait_state(number, "RUNNING")
-    slurm = Snapshot(Client(environ=fresh.env), SystemClock(), users=None, max_age=0.0)
+    slurm = SlurmSnapshot(SlurmClient(environ=fresh.env), SystemClock(), users=None, max_age=0.0)
     check = Log(job="train me", users=["*"], progress=ITERATION)
     memory: Any = {}
     numbers: list[float] = []
     for minute in range(200):
-        ctx = context(slurm, memory=memory, now=shifted(START, minute))  # type: ignore[arg-type]
+        ctx = context(slurm, memory=memory, now=shift_instant(START, minute))  # type: ignore[arg-type]
         report = check.run(ctx)
         memory = report.memory
         progress = report.findings[0].values.get("progress")
@@ -1015,7 +1017,7 @@ def test_what_was_learned_of_a_size_that_runs_is_kept_however_many_there_are(
     """Else `auto` begins anew at each look: a job's limit would be that of an unknown training."""
     jobs = [
         mine(id=str(n), job_id=str(n), node_count=n, nodes=f"n[1-{n}]")
-        for n in range(1, MOST_SIZES + 2)
+        for n in range(1, MAX_KEPT_SIZES + 2)
     ]
     for each in jobs:
         (tmp_path / f"{each.job_id}.log").write_text("begins\n")
@@ -1025,4 +1027,4 @@ def test_what_was_learned_of_a_size_that_runs_is_kept_however_many_there_are(
     assert set(watch.memory["learned"]) == {each.job_id for each in jobs}
     watch.jobs = (mine(id="99", job_id="99", node_count=99, nodes="n[1-99]"),)
     watch.report(1)
-    assert len(watch.memory["learned"]) == MOST_SIZES + 1
+    assert len(watch.memory["learned"]) == MAX_KEPT_SIZES + 1

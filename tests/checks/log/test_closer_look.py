@@ -18,33 +18,40 @@ import pytest
 from msgspec.structs import replace
 
 from sentinel.checks.log import Log
-from sentinel.checks.log.cadence import Learned
-from sentinel.checks.log.file_offset import Look, Place
-from sentinel.checks.log.progress import Mark, Seen, Sight, Stretch, begun, remembered
-from sentinel.checks.log.run import onward
-from sentinel.checks.log.scan import Event
-from sentinel.checks.log.settings import Phase
-from sentinel.checks.log.suspicion import (
-    A_DAY,
-    PAIR,
-    Suspicion,
-    due_in,
-    left,
-    looked,
-    may_look,
-    noticed,
-    quiet,
+from sentinel.checks.log.cadence import TrainingBaseline
+from sentinel.checks.log.closer_look_state import (
+    MAX_DAILY_LOOKS,
+    PAIR_LOOKS,
+    CloserLookState,
+    compute_due_in_s,
+    count_looks_left,
+    may_look_at_nodes,
+    measure_quiet_s,
+    record_log_look,
+    record_node_looks,
 )
-from sentinel.checks.users import me
-from sentinel.core.clock import SECOND, shifted
+from sentinel.checks.log.file_offset import FileStat, ReadPosition
+from sentinel.checks.log.progress import (
+    LogObservation,
+    LogState,
+    OpenPhase,
+    ProgressMark,
+    begin_state,
+    update_state,
+)
+from sentinel.checks.log.run import list_resume_commands
+from sentinel.checks.log.scan import LogEvent
+from sentinel.checks.log.settings import PhaseSettings
+from sentinel.checks.users import own_user_name
+from sentinel.core.clock import SECOND, shift_instant
 from sentinel.core.cluster import Job, Submission
-from sentinel.core.hostlist import fold
+from sentinel.core.hostlist import fold_hostlist
 from sentinel.core.model import Report, Status
 from sentinel.core.node_answers import Answer, Answered, Unreachable
 from sentinel.core.settings import FilePath
 from sentinel.core.values import Duration
-from sentinel.engine.pipeline import AGAIN
-from sentinel.stacks.closer import SAMPLE, closer
+from sentinel.engine.pipeline import MAX_SECOND_LOOK_WAIT_S
+from sentinel.stacks.closer import SAMPLE, look_closer
 from sentinel.testing import START, FixedSlurm, ManualClock, context
 from tests.checks.log.jobs import job
 
@@ -120,7 +127,7 @@ class Nodes:
                 f"exe\t{100 + rank}\t/usr/bin/python3",
                 f"spent\t{100 + rank}\t{int(does['cpu'] * 100)}\t100\t{10 * look}.5\t0",
                 f"env\t{100 + rank}\tSLURM_STEP_TASKS_PER_NODE\t{world}",
-                f"env\t{100 + rank}\tSLURM_STEP_NODELIST\t{fold(self.names)}",
+                f"env\t{100 + rank}\tSLURM_STEP_NODELIST\t{fold_hostlist(self.names)}",
                 f"python\t{100 + rank}",
                 f"failed\t{100 + rank}\t1\ttorn" if does.get("torn") else read,
             ]
@@ -142,7 +149,10 @@ class World:
         self.log, self.clock = folder / "log", ManualClock(START)
         self.nodes = Nodes(nodes, does)
         self.job = job(
-            user=me(), nodes=fold(self.nodes.names), node_count=nodes, started=START.wall // SECOND
+            user=own_user_name(),
+            nodes=fold_hostlist(self.nodes.names),
+            node_count=nodes,
+            started=START.wall // SECOND,
         )
         given = {"path": FilePath(self.log), "job": "train", "progress": re.compile(r"step (\d+)")}
         self.check = Log(
@@ -245,9 +255,11 @@ def test_a_third_look_has_time_beside_two_pauses_of_a_third_each(tmp_path: Path)
 
     nodes, began = Nodes(1, torn), time.monotonic()
     nodes.during = lambda: time.sleep(0.2)
-    asked = job(user=me(), nodes="node-0", node_count=1)
+    asked = job(user=own_user_name(), nodes="node-0", node_count=1)
     log = str(tmp_path / "log")
-    found = closer(nodes, asked, nodes.names, log=log, quiet=60.0, before={}, limit=6.0, pause=2.0)
+    found = look_closer(
+        nodes, asked, nodes.names, log=log, quiet=60.0, before={}, limit=6.0, pause=2.0
+    )
     assert (found.looks, found.partial, nodes.calls) == (3, False, [1, 1, 1])
     assert time.monotonic() - began < 6.0
 
@@ -327,7 +339,7 @@ def test_what_needs_a_longer_quiet_is_looked_at_when_it_is_that_long(tmp_path: P
 
 
 HOW = Submission(
-    id="7", name="train", user=me(), workdir="/work", command="/work/train.sh",
+    id="7", name="train", user=own_user_name(), workdir="/work", command="/work/train.sh",
     options=("--nodes=2",), exclude="node-9",
 )  # fmt: skip
 
@@ -355,7 +367,7 @@ def test_what_waits_already_goes_on_and_nothing_is_submitted_beside_it(tmp_path:
     world = World(tmp_path, sleeps(5), nodes=2).warm()
     world.submissions = {"7": HOW}
     following = {"state": "PENDING", "nodes": "", "exclude": "node-9"}
-    world.others = [job(id="8", job_id="8", array_id="8", user=me(), **following)]
+    world.others = [job(id="8", job_id="8", array_id="8", user=own_user_name(), **following)]
     world.early()
     assert world.finding.commands[1:3] == (
         "scontrol update JobId=8 ExcNodeList=node-9,node-0",
@@ -379,7 +391,7 @@ def test_an_administrator_is_asked_where_the_node_itself_is_at_fault(tmp_path: P
     """Somebody else's job is theirs to submit again; no line is one that a shell reads otherwise."""
     theirs = job(id="7_3", array_id="7", user="alice")
     how = replace(HOW, id="7_3", options=("--array=3",))
-    again, end, drain = onward(theirs, "node-0", how, (), "state D in `nv'\n$(x)")
+    again, end, drain = list_resume_commands(theirs, "node-0", how, (), "state D in `nv'\n$(x)")
     assert again.endswith("'--exclude=node-[0,9]' /work/train.sh  # as alice")
     assert "--array=3 --dependency=afterany:7_3" in again
     assert end == "scancel 7_3  # as alice"
@@ -387,7 +399,7 @@ def test_an_administrator_is_asked_where_the_node_itself_is_at_fault(tmp_path: P
         *("scontrol", "update", "NodeName=node-0", "State=DRAIN"),
         "Reason=job 7_3 hung: state D in `nv'\\n$(x)",
     ]
-    assert onward(theirs, "node-0", None, ()) == ()
+    assert list_resume_commands(theirs, "node-0", None, ()) == ()
 
 
 @pytest.mark.parametrize("silent", [1, 2])
@@ -483,23 +495,27 @@ def test_whether_one_looks_is_a_setting(
 
 def test_whose_nodes_are_looked_at() -> None:
     """Others' by root alone and on request; no step of Slurm's unless that is wished."""
-    mine, other = job(user=me()), job(user="somebody")
+    mine, other = job(user=own_user_name()), job(user="somebody")
     ssh, steps = Nodes(1, waits), Nodes(1, waits)
     steps.by_steps = True  # type: ignore[attr-defined]
-    assert [may_look(w, mine, ssh) for w in ("own", "all", "srun", "off")] == [
+    assert [may_look_at_nodes(w, mine, ssh) for w in ("own", "all", "srun", "off")] == [
         True,
         True,
         True,
         False,
     ]
-    assert [may_look(w, mine, steps) for w in ("own", "all", "srun")] == [False, False, True]
-    assert not may_look("own", other, ssh)
-    assert not may_look("own", mine, None)
+    assert [may_look_at_nodes(w, mine, steps) for w in ("own", "all", "srun")] == [
+        False,
+        False,
+        True,
+    ]
+    assert not may_look_at_nodes("own", other, ssh)
+    assert not may_look_at_nodes("own", mine, None)
 
 
 def test_in_a_known_phase_nobody_looks(tmp_path: Path) -> None:
     """The log has said that it saves."""
-    world = World(tmp_path, sleeps(5), phases={"save": Phase(begin=re.compile("saving"))})
+    world = World(tmp_path, sleeps(5), phases={"save": PhaseSettings(begin=re.compile("saving"))})
     world.warm()
     with world.log.open("a") as file:
         file.write("saving\n")
@@ -511,17 +527,17 @@ def test_in_a_known_phase_nobody_looks(tmp_path: Path) -> None:
 # -- when, without any file ----------------------------------------------------------------
 
 
-def seen(**more: Any) -> Seen:
-    mark = Mark(value=9, since=START, moves=5)
-    return Seen(**{"path": "/l", "first": START, "looked": START, "grown": START, "marks": {"step": mark}, **more})  # fmt: skip
+def seen(**more: Any) -> LogState:
+    mark = ProgressMark(value=9, since=START, moves=5)
+    return LogState(**{"path": "/l", "first": START, "looked": START, "grown": START, "marks": {"step": mark}, **more})  # fmt: skip
 
 
-def written(ago: float, count: int = 1) -> Sight:
+def written(ago: float, count: int = 1) -> LogObservation:
     """A log as it is at START, last written so many seconds before."""
     at = START.wall / SECOND - ago
-    look = Look(inode=1, size=9, mtime=at)
-    event = Event(at=0, what="number", name="step", value=9)
-    return Sight(path="/l", at=START, looks={"/l": look}, events=(event,) * count)
+    look = FileStat(inode=1, size=9, mtime=at)
+    event = LogEvent(at=0, what="number", name="step", value=9)
+    return LogObservation(path="/l", at=START, looks={"/l": look}, events=(event,) * count)
 
 
 @pytest.mark.parametrize("hang", [*range(0, 60, 5), 59])
@@ -531,14 +547,14 @@ def test_from_the_last_step_to_the_second_look_it_takes_two_minutes_at_most(
 ) -> None:
     """With a pass a minute, wherever between two the training stops; with slow steps three of them
     and a pass. The pair itself takes 12 s, and counts."""
-    last = shifted(START, -60)
+    last = shift_instant(START, -60)
     count = max(1, int((60 - hang) / step))  # one more at least, or it had been seen before
-    doubt = noticed(Suspicion(), written(hang, count), seen(), last)
-    late, wait = 0.0, due_in(doubt, seen(), Learned(), START)
+    doubt = record_log_look(CloserLookState(), written(hang, count), seen(), last)
+    late, wait = 0.0, compute_due_in_s(doubt, seen(), TrainingBaseline(), START)
     while wait:
-        late = late + wait if wait <= AGAIN else (late // 60 + 1) * 60
-        wait = due_in(doubt, seen(), Learned(), shifted(START, late))
-    assert quiet(doubt, seen(), shifted(START, late)) == pytest.approx(late + hang)
+        late = late + wait if wait <= MAX_SECOND_LOOK_WAIT_S else (late // 60 + 1) * 60
+        wait = compute_due_in_s(doubt, seen(), TrainingBaseline(), shift_instant(START, late))
+    assert measure_quiet_s(doubt, seen(), shift_instant(START, late)) == pytest.approx(late + hang)
     assert late + hang + 20 <= max(120, 3 * step + 60)
 
 
@@ -550,60 +566,63 @@ def test_regular_steps_need_no_look_however_they_fall_between_the_passes(
     """Five hours with a pass a minute. Steps of about a minute came at the end of one pass and at the
     beginning of the next but one: each pass saw one, and took it for faster than it is."""
     running = job(started=START.wall // SECOND)
-    doubt, learned, memory, count = Suspicion(), Learned(), None, 0
+    doubt, learned, memory, count = CloserLookState(), TrainingBaseline(), None, 0
     for now in range(60, 5 * 3600, 60):
         done = max(0, (now - phase) // step + 1)
-        look = Look(
+        look = FileStat(
             inode=1, size=done, mtime=START.wall / SECOND + phase + (done - 1) * step
         )  # fmt: skip
         events = (
-            Event(at=0, what="number", name="step", value=n) for n in range(count + 1, done + 1)
+            LogEvent(at=0, what="number", name="step", value=n) for n in range(count + 1, done + 1)
         )
-        sight = Sight(
-            path="/l", at=shifted(START, now), job=running, looks={"/l": look},
-            places={"/l": Place(size=done, inode=1)}, events=tuple(events),
+        sight = LogObservation(
+            path="/l", at=shift_instant(START, now), job=running, looks={"/l": look},
+            places={"/l": ReadPosition(size=done, inode=1)}, events=tuple(events),
         )  # fmt: skip
-        before = begun(sight, memory)
-        memory, learned = remembered(sight, before, learned, True)
-        doubt, count = noticed(doubt, sight, memory, before.looked), done
-        assert due_in(doubt, memory, learned, sight.at) > 0, now
+        before = begin_state(sight, memory)
+        memory, learned = update_state(sight, before, learned, True)
+        doubt, count = record_log_look(doubt, sight, memory, before.looked), done
+        assert compute_due_in_s(doubt, memory, learned, sight.at) > 0, now
 
 
 def test_a_clock_that_differs_does_not_make_the_quiet_longer() -> None:
     """A file server an hour behind, or ahead, says nothing of when a line was written."""
-    last = shifted(START, -60)
+    last = shift_instant(START, -60)
     for ago in (3600.0, -3600.0, 61.5):
-        assert noticed(Suspicion(), written(ago), seen(), last).late == 0.0
-    assert noticed(Suspicion(), written(40.0), seen(), last).late == 40.0
+        assert record_log_look(CloserLookState(), written(ago), seen(), last).late == 0.0
+    assert record_log_look(CloserLookState(), written(40.0), seen(), last).late == 40.0
 
 
 def test_looks_are_bounded_by_the_day() -> None:
     """Whatever happens: 40, and again 24 hours after the first."""
-    doubt, at = Suspicion(), START
+    doubt, at = CloserLookState(), START
     count = 0
     for _ in range(3000):
-        at = shifted(at, 20.0)
-        if left(doubt, at) >= PAIR:
-            doubt, count = looked(doubt, at, PAIR, {}, 0.0), count + PAIR
-    assert count == A_DAY
-    assert left(doubt, shifted(START, DAY + 30)) == A_DAY
+        at = shift_instant(at, 20.0)
+        if count_looks_left(doubt, at) >= PAIR_LOOKS:
+            doubt, count = record_node_looks(doubt, at, PAIR_LOOKS, {}, 0.0), count + PAIR_LOOKS
+    assert count == MAX_DAILY_LOOKS
+    assert count_looks_left(doubt, shift_instant(START, DAY + 30)) == MAX_DAILY_LOOKS
 
 
 @pytest.mark.parametrize(
     "state",
     [
-        seen(phase=Stretch(name="checkpoint", since=START)),
+        seen(phase=OpenPhase(name="checkpoint", since=START)),
         seen(done=True),
-        seen(marks={"step": Mark(value=1, since=START, moves=1)}),
-        seen(marks={"": Mark(value=1, since=START, moves=100)}),
+        seen(marks={"step": ProgressMark(value=1, since=START, moves=1)}),
+        seen(marks={"": ProgressMark(value=1, since=START, moves=100)}),
     ],
 )
-def test_who_starts_saves_or_is_done_is_not_suspected(state: Seen) -> None:
+def test_who_starts_saves_or_is_done_is_not_suspected(state: LogState) -> None:
     """Nor what only grows; an ordinary one is, at the same moment."""
-    late = shifted(START, 900)
-    assert due_in(Suspicion(), state, Learned(), late) == inf
-    assert due_in(Suspicion(), seen(), Learned(), late) == 0
-    assert due_in(replace(Suspicion(), told="hung"), seen(), Learned(), late) == inf
+    late = shift_instant(START, 900)
+    assert compute_due_in_s(CloserLookState(), state, TrainingBaseline(), late) == inf
+    assert compute_due_in_s(CloserLookState(), seen(), TrainingBaseline(), late) == 0
+    assert (
+        compute_due_in_s(replace(CloserLookState(), told="hung"), seen(), TrainingBaseline(), late)
+        == inf
+    )
 
 
 # -- a rank that is slow -------------------------------------------------------------------
@@ -670,11 +689,16 @@ def test_only_who_was_behind_in_both_pairs_is_named(tmp_path: Path) -> None:
 
 def test_half_of_the_looks_are_kept_for_what_stands_still() -> None:
     """Steps that are slow all day must not blind it for a hang."""
-    slow = Suspicion(slow=9, day=START, looks=A_DAY // 2)
-    assert due_in(slow, seen(), Learned(), START) == 0
-    slow = replace(slow, looks=A_DAY // 2 + PAIR)
-    assert due_in(slow, seen(), Learned(), START) == inf
-    assert due_in(replace(slow, slow=0), seen(), Learned(), shifted(START, 900)) == 0
+    slow = CloserLookState(slow=9, day=START, looks=MAX_DAILY_LOOKS // 2)
+    assert compute_due_in_s(slow, seen(), TrainingBaseline(), START) == 0
+    slow = replace(slow, looks=MAX_DAILY_LOOKS // 2 + PAIR_LOOKS)
+    assert compute_due_in_s(slow, seen(), TrainingBaseline(), START) == inf
+    assert (
+        compute_due_in_s(
+            replace(slow, slow=0), seen(), TrainingBaseline(), shift_instant(START, 900)
+        )
+        == 0
+    )
 
 
 def test_steps_as_usual_lead_to_no_look(tmp_path: Path) -> None:

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from sentinel.checks.log.cadence import Bounds, Learned, quiet_limit
-from sentinel.checks.log.earlier_jobs import MOST, lesson
-from sentinel.checks.log.scan import Patterns
-from sentinel.checks.log.troubles import Finder
+from sentinel.checks.log.cadence import LimitBounds, TrainingBaseline, compute_quiet_limit
+from sentinel.checks.log.earlier_jobs import MAX_REPLAY_STEPS, learn_from_log
+from sentinel.checks.log.scan import LogPatterns
+from sentinel.checks.log.troubles import TroubleFinder
 from sentinel.core.settings import FilePath
 from tests.checks.log.jobs import job
 from tests.checks.log.test_check import Watch
 
-BOUNDS = Bounds(floor=120, ceiling=3600)
+BOUNDS = LimitBounds(floor=120, ceiling=3600)
 STEP = re.compile(r"^\S+ \S+ step (\d+)", re.MULTILINE)
 BEGIN = datetime(2026, 3, 8, 3, 12, 5)
 
@@ -26,18 +26,18 @@ def log(hours: float, every: int = 30, pause: int = 0) -> str:
     return "".join(f"{BEGIN + timedelta(seconds=s)} step {n}\n" for n, s in enumerate(at))
 
 
-def taught(text: str, *, whole: bool = True) -> Learned:
-    patterns = Patterns({"progress": STEP}, {}, None, Finder({}, []))
-    return lesson(text, patterns, job(), Learned(), whole)
+def taught(text: str, *, whole: bool = True) -> TrainingBaseline:
+    patterns = LogPatterns({"progress": STEP}, {}, None, TroubleFinder({}, []))
+    return learn_from_log(text, patterns, job(), TrainingBaseline(), whole)
 
 
-def limit(learned: Learned, run: str = "now") -> float:
-    return quiet_limit(learned, "progress", 5.0, 60.0, BOUNDS, run).seconds
+def limit(learned: TrainingBaseline, run: str = "now") -> float:
+    return compute_quiet_limit(learned, "progress", 5.0, 60.0, BOUNDS, run).seconds
 
 
 def test_a_new_training_is_judged_by_the_log_of_another() -> None:
     """Ten minutes from the first minute on in place of twenty, or longer where that was usual."""
-    assert limit(Learned()) == 1200
+    assert limit(TrainingBaseline()) == 1200
     assert limit(taught(log(2))) == 600
     assert 800 < limit(taught(log(2, pause=600))) < 1200
 
@@ -60,7 +60,7 @@ def test_the_start_is_known_from_a_whole_log_only() -> None:
 )
 def test_a_log_without_times_teaches_nothing(text: str) -> None:
     """Nor does one with times that are none."""
-    assert taught(text) == Learned()
+    assert taught(text) == TrainingBaseline()
 
 
 def test_two_jobs_in_one_file_and_a_date_of_another_year_are_no_quiet() -> None:
@@ -68,15 +68,18 @@ def test_two_jobs_in_one_file_and_a_date_of_another_year_are_no_quiet() -> None:
     first = "1999-01-01 00:00:00 license\n" + log(1)
     second = first + log(1).replace("2026-03-08", "2026-03-11")
     assert limit(taught(second)) == 600
-    assert taught(second).quiets["progress"].total < MOST * 60
+    assert taught(second).quiets["progress"].total < MAX_REPLAY_STEPS * 60
 
 
 def test_mlperf_counts_in_milliseconds() -> None:
     """MLLOG has no other time."""
     line = '"time_ms": {} at 3 step {}\n'
     text = "".join(line.format(1_700_000_000_000 + n * 30_000, n) for n in range(240))
-    patterns = Patterns({"progress": re.compile(r"step (\d+)")}, {}, None, Finder({}, []))
-    assert lesson(text, patterns, job(), Learned(), True).quiets["progress"].total > 7000
+    patterns = LogPatterns({"progress": re.compile(r"step (\d+)")}, {}, None, TroubleFinder({}, []))
+    assert (
+        learn_from_log(text, patterns, job(), TrainingBaseline(), True).quiets["progress"].total
+        > 7000
+    )
 
 
 def test_only_logs_that_are_named_teach_and_never_the_jobs_own(tmp_path: Path) -> None:

@@ -11,8 +11,8 @@ import pytest
 from msgspec.structs import replace
 
 from sentinel.checks.log import Log
-from sentinel.checks.trainings import LATE
-from sentinel.core.cluster import Run
+from sentinel.checks.trainings import UNSEEN_FOR_TIME
+from sentinel.core.cluster import JobRun
 from sentinel.core.errors import CannotTell, Invalid
 from sentinel.core.model import Finding, Status
 from sentinel.core.settings import FilePath
@@ -70,7 +70,7 @@ def test_whose_logs_there_was_no_time_for_is_unknown(tmp_path: Path) -> None:
     look(watch)
     found = look(watch, 20, limit=1.1)
     assert {s: f.summary for s, f in found.items()} == dict.fromkeys(
-        (f"{ANN}/train", f"{BOB}/train"), LATE
+        (f"{ANN}/train", f"{BOB}/train"), UNSEEN_FOR_TIME
     )
     assert {f.status for f in found.values()} == {UNKNOWN}
     assert {f.status for f in look(watch).values()} == {CRITICAL}
@@ -117,7 +117,7 @@ def test_a_list_that_leaves_out_one_that_runs_is_not_believed(tmp_path: Path) ->
     """The other is there, so the list is not empty: Slurm is asked once more for the one missing."""
     watch = two(tmp_path, match=re.compile("flag-.*"), users=[ANN])
     look(watch)
-    runs = {"7": Run(id="7", job_id="7", name="flag-a", user=ANN, state="RUNNING", exit_code=0)}
+    runs = {"7": JobRun(id="7", job_id="7", name="flag-a", user=ANN, state="RUNNING", exit_code=0)}
     cut = FixedSlurm(jobs=watch.jobs[1:], ends=runs)
     with pytest.raises(CannotTell, match="job 7 runs and is not in the list"):
         watch.check.run(context(cut, now=START, memory=watch.memory))
@@ -133,7 +133,7 @@ def test_another_job_of_that_name_does_not_make_the_list_whole(
     watch.jobs = tuple(replace(job, name="flag") for job in watch.jobs)
     look(watch)
     for state in ("RUNNING", "COMPLETED"):
-        run = Run(id="7", job_id="7", name="flag", user=ANN, state=state, exit_code=0)
+        run = JobRun(id="7", job_id="7", name="flag", user=ANN, state=state, exit_code=0)
         slurm = FixedSlurm(jobs=watch.jobs[1:], ends={"7": run})
         seen = context(slurm, now=START, memory=watch.memory)
         if state == "RUNNING":
@@ -146,7 +146,7 @@ def test_another_job_of_that_name_does_not_make_the_list_whole(
 def test_a_named_job_that_is_too_small_is_no_hole_in_the_list(tmp_path: Path) -> None:
     """Slurm says that it runs, and so does the list: it is only not meant."""
     watch = two(tmp_path, job="flag-a", min_nodes=8, users=[ANN])
-    runs = {"7": Run(id="7", job_id="7", name="flag-a", user=ANN, state="RUNNING")}
+    runs = {"7": JobRun(id="7", job_id="7", name="flag-a", user=ANN, state="RUNNING")}
     report = watch.check.run(context(FixedSlurm(jobs=watch.jobs, ends=runs)))
     assert [(f.subject, f.status) for f in report.findings] == [("flag-a", OK)]
 

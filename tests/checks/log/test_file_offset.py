@@ -5,35 +5,35 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sentinel.checks.log.file_offset import (
-    LONGEST_LINE,
-    MOST,
-    SEAM,
-    Look,
-    Place,
-    beginning,
-    continues,
-    taken,
-    wanted,
+    MAX_LINE_BYTES,
+    MAX_READ_BYTES,
+    SEAM_BYTES,
+    FileStat,
+    ReadPosition,
+    decode_new_lines,
+    is_continuation,
+    select_new_range,
+    select_whole_range,
 )
-from sentinel.core.logtext import cut_count, decoded
+from sentinel.core.logtext import count_cut_lines, decode_log
 
 
 class Reader:
     """Reads a file in memory as the check reads a real one."""
 
     def __init__(self) -> None:
-        self.place: Place | None = None
+        self.place: ReadPosition | None = None
         self.bytes = 0
 
     def read(self, data: bytes, inode: str = "1", mtime: float = 0) -> str:
-        look = Look(size=len(data), inode=inode, mtime=mtime)
-        span, place = wanted(self.place, look), self.place
+        look = FileStat(size=len(data), inode=inode, mtime=mtime)
+        span, place = select_new_range(self.place, look), self.place
         got = data[span.start : span.start + span.size]
-        if not continues(place, span, got):
-            span = beginning(look)
+        if not is_continuation(place, span, got):
+            span = select_whole_range(look)
             got = data[span.start : span.start + span.size]
         self.bytes = len(got)
-        self.place, text = taken(look, span, got)
+        self.place, text = decode_new_lines(look, span, got)
         return text
 
 
@@ -42,7 +42,7 @@ def test_only_what_is_new_is_read() -> None:
     reader = Reader()
     assert reader.read(b"one\ntwo\n" * 1000).count("\n") == 2000
     assert reader.read(b"one\ntwo\n" * 1000 + b"three\n") == "three\n"
-    assert reader.bytes == SEAM + len("three\n")
+    assert reader.bytes == SEAM_BYTES + len("three\n")
 
 
 def test_a_line_that_is_being_written_waits_for_its_end() -> None:
@@ -80,14 +80,14 @@ def test_another_file_is_read_from_its_beginning(data: bytes, inode: str) -> Non
 def test_of_a_long_file_the_end_is_read() -> None:
     """From the first whole line on: ten gigabytes cost no more than one megabyte."""
     reader = Reader()
-    text = reader.read(b"line 123456\n" * (MOST // 6))
-    assert reader.bytes == MOST
+    text = reader.read(b"line 123456\n" * (MAX_READ_BYTES // 6))
+    assert reader.bytes == MAX_READ_BYTES
     assert set(text.splitlines()) == {"line 123456"}
 
 
 def test_of_a_long_progress_bar_the_end_is_read() -> None:
     """tqdm ends its lines by a return alone."""
-    text = Reader().read(b"line 123456\r" * (MOST // 6))
+    text = Reader().read(b"line 123456\r" * (MAX_READ_BYTES // 6))
     assert set(text.splitlines()) == {"line 123456"}
 
 
@@ -95,17 +95,17 @@ def test_of_much_that_is_new_the_end_is_read() -> None:
     """What came before it is left out."""
     reader = Reader()
     reader.read(b"a\n")
-    assert reader.read(b"a\n" + b"b\n" * MOST).count("\n") == MOST // 2 - 1
-    assert reader.read(b"a\n" + b"b\n" * MOST + b"c\n") == "c\n"
+    assert reader.read(b"a\n" + b"b\n" * MAX_READ_BYTES).count("\n") == MAX_READ_BYTES // 2 - 1
+    assert reader.read(b"a\n" + b"b\n" * MAX_READ_BYTES + b"c\n") == "c\n"
 
 
 def test_a_line_without_end_does_not_hold_up_reading_for_ever() -> None:
     """Binary output, or a progress bar of a strange kind."""
     reader = Reader()
     reader.read(b"one\n")
-    text = reader.read(b"one\n" + b"x" * (LONGEST_LINE + 1))
-    assert (text[:99], text[-99:], cut_count(text)) == ("x" * 99, "x" * 99, 1)
-    assert reader.read(b"one\n" + b"x" * (LONGEST_LINE + 1) + b"y\n") == "y\n"
+    text = reader.read(b"one\n" + b"x" * (MAX_LINE_BYTES + 1))
+    assert (text[:99], text[-99:], count_cut_lines(text)) == ("x" * 99, "x" * 99, 1)
+    assert reader.read(b"one\n" + b"x" * (MAX_LINE_BYTES + 1) + b"y\n") == "y\n"
 
 
 @pytest.mark.parametrize(
@@ -122,16 +122,16 @@ def test_a_line_without_end_does_not_hold_up_reading_for_ever() -> None:
 )
 def test_every_encoding_gives_readable_digits(data: bytes, text: str) -> None:
     """Nothing raises, and a number is a number."""
-    assert decoded(data) == text
+    assert decode_log(data) == text
 
 
 def test_a_place_knows_a_file_that_cannot_have_changed() -> None:
     """Nothing is read then."""
-    place = Place(inode="1", size=5, mtime=2)
-    assert place.same(Look(size=5, inode="1", mtime=2))
-    assert not place.same(Look(size=5, inode="1", mtime=3))
-    assert not place.same(Look(size=6, inode="1", mtime=2))
-    assert not place.same(Look(size=5, inode="2", mtime=2))
+    place = ReadPosition(inode="1", size=5, mtime=2)
+    assert place.is_unchanged(FileStat(size=5, inode="1", mtime=2))
+    assert not place.is_unchanged(FileStat(size=5, inode="1", mtime=3))
+    assert not place.is_unchanged(FileStat(size=6, inode="1", mtime=2))
+    assert not place.is_unchanged(FileStat(size=5, inode="2", mtime=2))
 
 
 @given(st.lists(st.binary(max_size=200), max_size=12))
@@ -142,4 +142,4 @@ def test_pieces_give_every_whole_line_once(pieces: list[bytes]) -> None:
     for piece in pieces:
         data += piece.replace(b"\r", b"")
         text += reader.read(data, mtime=len(data))
-    assert text == decoded(data[: data.rfind(b"\n") + 1])
+    assert text == decode_log(data[: data.rfind(b"\n") + 1])

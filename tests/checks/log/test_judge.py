@@ -6,68 +6,76 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from sentinel.checks.log.cadence import Bounds, Cadence, Learned
-from sentinel.checks.log.file_offset import Look, Place
-from sentinel.checks.log.judge import NOTHING, Rules, judge
-from sentinel.checks.log.known_troubles import ECHOES
-from sentinel.checks.log.progress import Mark, Seen, Sight, _Step, remembered
-from sentinel.checks.log.scan import MOST as MOST_RANKS
-from sentinel.checks.log.scan import Event, Patterns, phases, scan
-from sentinel.checks.log.settings import Phase
-from sentinel.checks.log.troubles import Finder, Trouble
-from sentinel.core.clock import SECOND, shifted
+from sentinel.checks.log.cadence import Cadence, LimitBounds, TrainingBaseline
+from sentinel.checks.log.file_offset import FileStat, ReadPosition
+from sentinel.checks.log.judge import EMPTY_BASELINE, StaleRules, judge_log
+from sentinel.checks.log.known_troubles import ECHO_KIND_NAMES
+from sentinel.checks.log.progress import (
+    LogObservation,
+    LogState,
+    ProgressMark,
+    _StateUpdate,
+    update_state,
+)
+from sentinel.checks.log.scan import MAX_RANKS as MOST_RANKS
+from sentinel.checks.log.scan import LogEvent, LogPatterns, merge_phases, scan_text
+from sentinel.checks.log.settings import PhaseSettings
+from sentinel.checks.log.troubles import LogTrouble, TroubleFinder
+from sentinel.core.clock import SECOND, shift_instant
 from sentinel.core.model import Status
 from sentinel.core.values import Duration
 from sentinel.testing import START
 from tests.checks.log.jobs import job
 
-GROWTH = Rules(stale_after=1200, startup=600, by_number=False)
-NUMBER = Rules(stale_after=1200, startup=600, by_number=True)
+GROWTH = StaleRules(stale_after=1200, startup=600, by_number=False)
+NUMBER = StaleRules(stale_after=1200, startup=600, by_number=True)
 HOUR_OLD = job(started=START.wall // SECOND - 3600)
 YOUNG = job(started=START.wall // SECOND - 599)
 
 
 CHECKPOINT = {
-    "checkpoint": Phase(
+    "checkpoint": PhaseSettings(
         begin=re.compile("^saving"), end=re.compile("^saved"), allow=Duration(1800)
     ),
-    "evaluation": Phase(begin=re.compile("^evaluating"), allow=Duration(1800)),
+    "evaluation": PhaseSettings(begin=re.compile("^evaluating"), allow=Duration(1800)),
 }
-PATTERNS = Patterns(
+PATTERNS = LogPatterns(
     {"progress": re.compile(r"^at (\d+)", re.MULTILINE)},
-    phases(CHECKPOINT),
+    merge_phases(CHECKPOINT),
     None,
-    Finder({}, []),
+    TroubleFinder({}, []),
 )
 
 
 def sight(
     minutes: float = 0, *, size: int | None = 10, inode: str = "1:2", text: str = "", **more: Any
-) -> Sight:
+) -> LogObservation:
     """What is seen so many minutes after START; `size` None: no file."""
     looks, places = {}, {}
     if size is not None:
-        looks = {"/l": Look(size=size, inode=inode, mtime=more.pop("mtime", 0))}
-        places = {"/l": Place(inode=inode, size=size)}
-    return Sight(
+        looks = {"/l": FileStat(size=size, inode=inode, mtime=more.pop("mtime", 0))}
+        places = {"/l": ReadPosition(inode=inode, size=size)}
+    return LogObservation(
         **{
             "path": "/l",
-            "at": shifted(START, minutes * 60),
+            "at": shift_instant(START, minutes * 60),
             "looks": looks,
             "places": places,
-            "events": tuple(scan(text, PATTERNS)),
+            "events": tuple(scan_text(text, PATTERNS)),
             **more,
         }
     )
 
 
-def story(rules: Rules, *sights: Sight, learned: Learned = NOTHING) -> list[tuple[Status, str]]:
+def story(
+    rules: StaleRules, *sights: LogObservation, learned: TrainingBaseline = EMPTY_BASELINE
+) -> list[tuple[Status, str]]:
     """The answers to one look after the other, each with the memory of those before."""
-    seen: Seen | None = None
+    seen: LogState | None = None
     answers = []
     for one in sights:
-        seen, learned = remembered(one, seen, learned, rules.by_number)
-        verdict = judge(one, seen, rules, learned)
+        seen, learned = update_state(one, seen, learned, rules.by_number)
+        verdict = judge_log(one, seen, rules, learned)
         answers.append((verdict.status, verdict.summary))
     return answers
 
@@ -133,7 +141,7 @@ def test_a_log_without_any_number_is_stale_in_time() -> None:
 
 def test_the_wall_clock_decides_nothing_between_looks() -> None:
     """An hour's jump is no hour of silence."""
-    jumped = replace(shifted(START, 60), wall=START.wall + 3600 * SECOND)
+    jumped = replace(shift_instant(START, 60), wall=START.wall + 3600 * SECOND)
     assert story(GROWTH, sight(0), replace(sight(0), at=jumped))[-1] == (
         Status.OK,
         "has not grown for 1m",
@@ -153,7 +161,7 @@ def test_the_wall_clock_decides_nothing_between_looks() -> None:
     ],
 )
 def test_startup_counts_from_the_start_of_the_job(
-    rules: Rules, look: Sight, status: Status
+    rules: StaleRules, look: LogObservation, status: Status
 ) -> None:
     """Loading a large model is silent, and no hang."""
     strict = replace(rules, stale_after=60)
@@ -204,7 +212,7 @@ def test_once_it_has_advanced_startup_protects_no_longer() -> None:
     ],
 )
 def test_a_missing_log_is_never_called_well_for_long(
-    looks: list[Sight], answer: tuple[Status, str]
+    looks: list[LogObservation], answer: tuple[Status, str]
 ) -> None:
     """A watchdog that takes a missing file for health is disarmed by a wrong path."""
     assert story(GROWTH, *looks)[-1] == answer
@@ -299,15 +307,15 @@ def test_a_phase_without_an_end_ends_with_progress(after: str, status: Status) -
 
 def test_every_number_that_was_seen_has_to_advance() -> None:
     """Iterations that go on while no samples are consumed are a hang too."""
-    two = Patterns(
+    two = LogPatterns(
         {"iteration": re.compile(r"it (\d+)"), "samples": re.compile(r"sa (\d+)")},
         {},
         None,
-        Finder({}, []),
+        TroubleFinder({}, []),
     )
     looks = [
-        sight(0, events=tuple(scan("it 1\nsa 5\n", two))),
-        sight(20, events=tuple(scan("it 2\nsa 5\n", two))),
+        sight(0, events=tuple(scan_text("it 1\nsa 5\n", two))),
+        sight(20, events=tuple(scan_text("it 2\nsa 5\n", two))),
     ]
     assert story(NUMBER, *looks)[-1] == (
         Status.CRITICAL,
@@ -373,8 +381,8 @@ def test_a_world_that_has_begun_is_not_stuck_at_its_beginning(after: str) -> Non
     assert story(NUMBER, sight(0, text=line), sight(1, text=after), sight(15))[-1][0] is Status.OK
 
 
-AUTO = replace(NUMBER, stale_after=None, bounds=Bounds(floor=120, ceiling=1800))
-WATCHED = Learned(quiets={"progress": Cadence(longest=(60.0,) * 9, total=100_000)})
+AUTO = replace(NUMBER, stale_after=None, bounds=LimitBounds(floor=120, ceiling=1800))
+WATCHED = TrainingBaseline(quiets={"progress": Cadence(longest=(60.0,) * 9, total=100_000)})
 
 
 def test_auto_is_what_people_write_by_hand_until_it_has_watched_long_enough() -> None:
@@ -399,8 +407,8 @@ def test_auto_follows_what_was_learned() -> None:
 
 def test_hours_without_a_look_teach_nothing() -> None:
     """sentinel was stopped; that the number has advanced since is no quiet of hours."""
-    seen, learned = remembered(sight(0, text=at(1)), None, WATCHED, True)
-    seen, learned = remembered(sight(300, text=at(900)), seen, learned, True)
+    seen, learned = update_state(sight(0, text=at(1)), None, WATCHED, True)
+    seen, learned = update_state(sight(300, text=at(900)), seen, learned, True)
     assert learned.quiets["progress"].longest == (60.0,) * 9
     assert learned.quiets["progress"].pauses == ()
 
@@ -409,22 +417,22 @@ def test_what_a_former_job_wrote_into_the_same_file_is_not_read_again() -> None:
     """Its place is handed on, its numbers and phases are not."""
     first = sight(0, job=HOUR_OLD, text=at(1, 2) + "saving\n")
     again = replace(HOUR_OLD, started=START.wall // SECOND)
-    seen, learned = remembered(first, None, Learned(), True)
-    seen, _ = remembered(sight(1, job=again, text=""), seen, learned, True)
+    seen, learned = update_state(first, None, TrainingBaseline(), True)
+    seen, _ = update_state(sight(1, job=again, text=""), seen, learned, True)
     assert (seen.places, seen.marks, seen.phase) == (first.places, {}, None)
 
 
-def seen_after(*sights: Sight, rules: Rules = GROWTH) -> Seen:
+def seen_after(*sights: LogObservation, rules: StaleRules = GROWTH) -> LogState:
     """What is remembered after these looks."""
-    seen: Seen | None = None
-    learned = NOTHING
+    seen: LogState | None = None
+    learned = EMPTY_BASELINE
     for one in sights:
-        seen, learned = remembered(one, seen, learned, rules.by_number)
+        seen, learned = update_state(one, seen, learned, rules.by_number)
     assert seen is not None
     return seen
 
 
-TROUBLE = Event(at=0, what="trouble", trouble=Trouble(kind="oom", line="CUDA out of memory"))
+TROUBLE = LogEvent(at=0, what="trouble", trouble=LogTrouble(kind="oom", line="CUDA out of memory"))
 
 
 def test_an_error_in_a_log_that_only_grows_is_old_after_a_quarter_of_an_hour() -> None:
@@ -440,7 +448,7 @@ def test_an_error_in_a_log_that_only_grows_is_old_after_a_quarter_of_an_hour() -
 
 def test_an_error_in_a_log_with_numbers_is_old_after_two_advances() -> None:
     """Time alone ends nothing there, and growth does not count."""
-    bad = sight(1, text=at(2), events=(*scan(at(2), PATTERNS), TROUBLE))
+    bad = sight(1, text=at(2), events=(*scan_text(at(2), PATTERNS), TROUBLE))
     waits = [sight(1 + n, size=10 + n) for n in range(1, 40)]
     first = sight(0, text=at(1))
     assert seen_after(first, bad, *waits, rules=NUMBER).troubles
@@ -452,13 +460,15 @@ def test_an_error_in_a_log_with_numbers_is_old_after_two_advances() -> None:
 
 def test_several_files_are_one_log_of_all_their_bytes() -> None:
     """One is told by its name, several by the pattern."""
-    two = {path: Look(size=size, inode=path, mtime=size) for path, size in (("/a", 3), ("/b", 4))}
+    two = {
+        path: FileStat(size=size, inode=path, mtime=size) for path, size in (("/a", 3), ("/b", 4))
+    }
     both = sight(0, path="/*", size=None)
     both = replace(both, looks=two)
-    assert (both.file, both.size, both.mtime) == ("/*", 7, 4)
+    assert (both.shown_path, both.size_bytes, both.modified_at_s) == ("/*", 7, 4)
     one = replace(both, looks={"/a": two["/a"]})
-    assert (one.file, one.size) == ("/a", 3)
-    assert (sight(0, size=None).file, sight(0, size=None).size) == ("/l", None)
+    assert (one.shown_path, one.size_bytes) == ("/a", 3)
+    assert (sight(0, size=None).shown_path, sight(0, size=None).size_bytes) == ("/l", None)
     assert seen_after(both).marks[""].value == 7
     assert seen_after(sight(0), sight(1, size=25)).marks[""].grain == 15
 
@@ -468,11 +478,11 @@ def test_a_quiet_is_over_where_a_phase_begins_and_that_of_the_phase_is_not_learn
     the length of a phase is learned by itself."""
 
     def pauses(last: str, then: str = "") -> int:
-        seen: Seen | None = None
-        learned = NOTHING
+        seen: LogState | None = None
+        learned = EMPTY_BASELINE
         texts = [at(1), at(2), then, *[""] * 8, last]
         for minute, text in enumerate(texts):
-            seen, learned = remembered(sight(minute, text=text), seen, learned, True)
+            seen, learned = update_state(sight(minute, text=text), seen, learned, True)
         return len(learned.quiets["progress"].pauses)
 
     assert pauses(at(3)) == 1
@@ -483,11 +493,13 @@ def test_a_quiet_is_over_where_a_phase_begins_and_that_of_the_phase_is_not_learn
 
 def test_a_number_is_known_as_exactly_as_it_moves() -> None:
     """Twice the farthest of: the usual pace from look to look, the last move, a block of output."""
-    seen = Seen(path="/l", first=START, looked=START, grown=START, spacing=60)
-    mark = Mark(value=1, since=START)
+    seen = LogState(path="/l", first=START, looked=START, grown=START, spacing=60)
+    mark = ProgressMark(value=1, since=START)
 
-    def blur(mark: Mark, *rates: float) -> float:
-        return _Step(seen, START, Learned(rates={"progress": rates}))._blur("progress", mark)
+    def blur(mark: ProgressMark, *rates: float) -> float:
+        return _StateUpdate(seen, START, TrainingBaseline(rates={"progress": rates}))._compute_blur(
+            "progress", mark
+        )
 
     assert blur(mark) == 0
     assert blur(replace(mark, grain=50)) == 0
@@ -499,13 +511,13 @@ def test_a_number_is_known_as_exactly_as_it_moves() -> None:
 
 def test_auto_knows_a_job_by_the_one_before() -> None:
     """Three jobs of the name began within two minutes, and one of them ran for an hour."""
-    learned, minute = NOTHING, 0.0
+    learned, minute = EMPTY_BASELINE, 0.0
     for length in (60, 5, 5):
         run = replace(YOUNG, started=START.wall // SECOND + int(minute * 60))
-        seen: Seen | None = None
+        seen: LogState | None = None
         for n in range(length):
             one = sight(minute + n, job=run, text=at(n) if n else "", inode=f"1:{minute}")
-            seen, learned = remembered(one, seen, learned, by_number=True)
+            seen, learned = update_state(one, seen, learned, by_number=True)
         minute += length
     assert learned.starts == (120.0, 120.0, 120.0)
     assert list(learned.jobs.values()) == [57 * 60, 2 * 60, 2 * 60]
@@ -527,28 +539,34 @@ def test_auto_knows_a_job_by_the_one_before() -> None:
 def test_a_start_that_was_not_watched_teaches_nothing() -> None:
     """sentinel came when the job had long begun."""
     run = replace(YOUNG, started=START.wall // SECOND - 7200)
-    seen, learned = remembered(sight(0, job=run, text=at(1)), None, NOTHING, by_number=True)
+    seen, learned = update_state(
+        sight(0, job=run, text=at(1)), None, EMPTY_BASELINE, by_number=True
+    )
     assert learned.starts == ()
-    seen, learned = remembered(sight(1, job=run, text=at(3)), seen, learned, by_number=True)
+    seen, learned = update_state(sight(1, job=run, text=at(3)), seen, learned, by_number=True)
     assert learned.starts == ()
 
 
 def test_a_run_in_between_says_nothing_of_how_often_one_looks() -> None:
     """The least limit of `auto` follows from that: a suspicion does not make it shorter."""
     seen = seen_after(sight(0))
-    assert remembered(sight(0.1), seen, NOTHING, True, due=False)[0].spacing == seen.spacing == 60
-    assert remembered(sight(0.1), seen, NOTHING, True)[0].spacing == pytest.approx(49.2)
-    assert remembered(sight(60), seen, NOTHING, True)[0].spacing == pytest.approx(72)
+    assert (
+        update_state(sight(0.1), seen, EMPTY_BASELINE, True, due=False)[0].spacing
+        == seen.spacing
+        == 60
+    )
+    assert update_state(sight(0.1), seen, EMPTY_BASELINE, True)[0].spacing == pytest.approx(49.2)
+    assert update_state(sight(60), seen, EMPTY_BASELINE, True)[0].spacing == pytest.approx(72)
 
 
 def test_a_look_without_an_advance_is_no_work_of_the_job() -> None:
     """It counts with the next one that is."""
     run = replace(YOUNG, started=START.wall // SECOND)
-    seen: Seen | None = None
-    learned, far = NOTHING, []
+    seen: LogState | None = None
+    learned, far = EMPTY_BASELINE, []
     for minute, text in enumerate([at(1), at(2), "", "", at(3)]):
         one = sight(minute, job=run, text=text)
-        seen, learned = remembered(one, seen, learned, by_number=True)
+        seen, learned = update_state(one, seen, learned, by_number=True)
         far.append(sum(learned.jobs.values()))
     assert far == [0, 0, 0, 0, 180]
 
@@ -557,10 +575,10 @@ def test_a_phase_that_ended_while_nobody_looked_teaches_no_length() -> None:
     """Up to three looks it is known well enough."""
 
     def lengths(minutes: float) -> dict[str, tuple[float, ...]]:
-        seen: Seen | None = None
-        learned = NOTHING
+        seen: LogState | None = None
+        learned = EMPTY_BASELINE
         for minute, text in ((0, at(1)), (1, "saving\n"), (2, ""), (2 + minutes, "saved\n")):
-            seen, learned = remembered(sight(minute, text=text), seen, learned, True)
+            seen, learned = update_state(sight(minute, text=text), seen, learned, True)
         return learned.phases
 
     assert (lengths(2.9), lengths(4)) == ({"checkpoint": (60.0,)}, {})
@@ -570,11 +588,11 @@ def test_a_span_in_which_a_phase_begins_measures_no_speed() -> None:
     """Also where it begins with the last look."""
 
     def rates(last: str) -> tuple[float, ...]:
-        seen: Seen | None = None
-        learned = NOTHING
+        seen: LogState | None = None
+        learned = EMPTY_BASELINE
         for minute in range(16):
             text = at(minute) + (last if minute == 15 else "")
-            seen, learned = remembered(sight(minute, text=text), seen, learned, True)
+            seen, learned = update_state(sight(minute, text=text), seen, learned, True)
         return learned.rates.get("progress", ())
 
     assert (rates(""), rates("saving\n")) == ((pytest.approx(1 / 60),), ())
@@ -582,10 +600,10 @@ def test_a_span_in_which_a_phase_begins_measures_no_speed() -> None:
 
 def test_of_many_echoes_the_last_ones_make_room() -> None:
     """The first stay, with the causes that came late."""
-    echo, other = sorted(ECHOES)[0], "oom"
+    echo, other = sorted(ECHO_KIND_NAMES)[0], "oom"
     kinds = [echo] * 5 + [other] * 2
     events = (
-        Event(at=n, what="trouble", trouble=Trouble(kind=kind, line=str(n)))
+        LogEvent(at=n, what="trouble", trouble=LogTrouble(kind=kind, line=str(n)))
         for n, kind in enumerate(kinds)
     )
     seen = seen_after(sight(0, events=tuple(events)))

@@ -5,16 +5,16 @@ from pathlib import Path
 import pytest
 
 from sentinel.checks.log import Log
-from sentinel.checks.log.run import onward
+from sentinel.checks.log.run import list_resume_commands
 from sentinel.clock import SystemClock
-from sentinel.core.clock import shifted
+from sentinel.core.clock import shift_instant
 from sentinel.core.cluster import Job
 from sentinel.core.model import Finding, Status
 from sentinel.core.settings import FilePath
 from sentinel.core.values import Duration
-from sentinel.slurm.client import Client
-from sentinel.slurm.snapshot import Snapshot
-from sentinel.stacks.closer import closer
+from sentinel.slurm.client import SlurmClient
+from sentinel.slurm.snapshot import SlurmSnapshot
+from sentinel.stacks.closer import look_closer
 from sentinel.testing import START, context
 from tests.lab.cluster import Lab
 from tests.lab.waiting import wait_until
@@ -29,14 +29,16 @@ class Hang:
         log = folder / "log"
         log.write_text("step 1\nstep 2\n")
         self.check = Log(job="llm", path=FilePath(log), stale_after=Duration(1200))
-        self.slurm = Snapshot(Client(environ=lab.env), SystemClock(), users=None, max_age=0.0)
+        self.slurm = SlurmSnapshot(
+            SlurmClient(environ=lab.env), SystemClock(), users=None, max_age=0.0
+        )
         self.remote = Nodes(lab, folder).reach(timeout=8, connect=2)
         self.memory: dict[str, object] = {}
 
     def look(self, minutes: float) -> Finding:
         ctx = context(
             self.slurm,  # type: ignore[arg-type]
-            now=shifted(START, minutes * 60),
+            now=shift_instant(START, minutes * 60),
             memory=self.memory,
             remote=self.remote,
             limit=60.0,
@@ -70,7 +72,7 @@ def test_a_closer_look_leaves_no_row_in_accounting(fresh_accounting: Lab, tmp_pa
     step, shows that a row would have been seen."""
     lab = fresh_accounting
     training = Training(lab, each=1, odd=3)
-    slurm = Snapshot(Client(environ=lab.env), SystemClock(), users=None, max_age=0.0)
+    slurm = SlurmSnapshot(SlurmClient(environ=lab.env), SystemClock(), users=None, max_age=0.0)
     (running,) = slurm.jobs()
 
     def rows() -> list[str]:
@@ -82,7 +84,9 @@ def test_a_closer_look_leaves_no_row_in_accounting(fresh_accounting: Lab, tmp_pa
     names = [n.name for n in lab.nodes]
     logins = [nodes.logins(name) for name in names]
     log = str(tmp_path / "log")
-    closer(nodes.reach(), running, names, log=log, quiet=60.0, before={}, limit=60.0, pause=2.0)
+    look_closer(
+        nodes.reach(), running, names, log=log, quiet=60.0, before={}, limit=60.0, pause=2.0
+    )
     assert [nodes.logins(n) - m for n, m in zip(names, logins, strict=True)] == [2] * len(names)
     training.stacks("--no-save")
     wait_until(lambda: len(rows()) > len(before), "the step of `sentinel stacks`", 30.0)
@@ -92,7 +96,7 @@ def test_a_closer_look_leaves_no_row_in_accounting(fresh_accounting: Lab, tmp_pa
 def test_the_lines_that_are_told_do_what_they_say(fresh: Lab, tmp_path: Path) -> None:
     """Pasted one after the other: the second training begins when the first has ended, elsewhere; then
     the next one that waits is kept away too, and the node is drained with its reason."""
-    slurm = Snapshot(Client(environ=fresh.env), SystemClock(), users=None, max_age=0.0)
+    slurm = SlurmSnapshot(SlurmClient(environ=fresh.env), SystemClock(), users=None, max_age=0.0)
     script = tmp_path / "train.sh"
     script.write_text("#!/bin/sh\nexec sleep 300\n")
     submit = ["sbatch", "--parsable", "--job-name=llm", f"--chdir={tmp_path}", str(script)]
@@ -103,7 +107,9 @@ def test_the_lines_that_are_told_do_what_they_say(fresh: Lab, tmp_path: Path) ->
 
     wait_until(lambda: one(first).state == "RUNNING", "the training", 30.0)
     node = one(first).nodes
-    again, end, drain = onward(one(first), node, slurm.submission(first), (), "Xid 79: it's lost")
+    again, end, drain = list_resume_commands(
+        one(first), node, slurm.submission(first), (), "Xid 79: it's lost"
+    )
     second = fresh.run(["sh", "-c", again]).stdout.split()[-1]
     assert (one(second).state, one(second).exclude) == ("PENDING", node)
     fresh.run(["sh", "-c", end])
@@ -114,7 +120,7 @@ def test_the_lines_that_are_told_do_what_they_say(fresh: Lab, tmp_path: Path) ->
     assert told.reason == f"job {first} hung: Xid 79: it's lost"
     third = fresh.ask([*submit[:2], f"--dependency=afterany:{second}", *submit[2:]]).strip()
     elsewhere = one(second).nodes
-    keep, end = onward(one(second), elsewhere, None, [one(third)])
+    keep, end = list_resume_commands(one(second), elsewhere, None, [one(third)])
     fresh.run(["sh", "-c", keep])
     assert one(third).exclude == elsewhere
     assert end == f"scancel {second}"

@@ -6,80 +6,82 @@ import time
 import pytest
 
 from sentinel.checks.log import reader as module
-from sentinel.checks.log.reader import Reader
-from sentinel.checks.log.scan import Patterns, phases, scan
-from sentinel.checks.log.troubles import Finder
+from sentinel.checks.log.reader import LogReader
+from sentinel.checks.log.scan import LogPatterns, merge_phases, scan_text
+from sentinel.checks.log.troubles import TroubleFinder
 from sentinel.core.errors import CannotTell
-from sentinel.core.patterns import compiled
+from sentinel.core.patterns import compile_pattern
 
 LOG = "step 1 loss: 2.5\nstep 2 loss: nan\nRuntimeError: CUDA error: an illegal access\n"
 
 
-def patterns(*own: str) -> Patterns:
+def patterns(*own: str) -> LogPatterns:
     """As a check makes them."""
-    finder = Finder({f"own {n}": compiled(text) for n, text in enumerate(own)}, [])
+    finder = TroubleFinder({f"own {n}": compile_pattern(text) for n, text in enumerate(own)}, [])
     numbers = {"step": re.compile(r"step (\d+)")}
-    return Patterns(numbers=numbers, phases=phases({}), loss=None, finder=finder, course=True)
+    return LogPatterns(
+        numbers=numbers, phases=merge_phases({}), loss=None, finder=finder, course=True
+    )
 
 
 @pytest.fixture(autouse=True)
 def _nothing_rests() -> None:
-    module._exceeded.clear()
+    module._resting_until_s.clear()
 
 
 def test_a_child_finds_what_is_found_here() -> None:
-    with Reader(in_child=True) as reader:
-        found = reader.scan(LOG, patterns(), "/logs/a", "node-1")
-        known = reader.recognise("/logs/a", LOG)
-        assert reader.followed("/logs/a", None, LOG, "") == known
-    here = scan(LOG, patterns(), "/logs/a", "node-1")
+    with LogReader(in_child=True) as reader:
+        found = reader.scan_text(LOG, patterns(), "/logs/a", "node-1")
+        known = reader.recognise_log("/logs/a", LOG)
+        assert reader.follow_lines("/logs/a", None, LOG, "") == known
+    here = scan_text(LOG, patterns(), "/logs/a", "node-1")
     assert [repr(event) for event in found] == [repr(event) for event in here]  # NaN is not NaN
-    assert known == Reader(in_child=False).recognise("/logs/a", LOG)
+    assert known == LogReader(in_child=False).recognise_log("/logs/a", LOG)
 
 
 def test_what_a_pattern_captured_is_told_as_here() -> None:
-    none = Patterns(
+    none = LogPatterns(
         numbers={"step": re.compile(r"step (\w+)")},
         phases={},
         loss=None,
-        finder=Finder({}, []),
+        finder=TroubleFinder({}, []),
     )
-    with Reader(in_child=True) as reader, pytest.raises(CannotTell, match="which is no number"):
-        reader.scan("step one\n", none, "/logs/a", "")
+    with LogReader(in_child=True) as reader, pytest.raises(CannotTell, match="which is no number"):
+        reader.scan_text("step one\n", none, "/logs/a", "")
 
 
 def test_a_log_that_exceeds_the_limit_is_unknown_by_its_name_and_rests(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(module, "READ_LIMIT_S", 0.001)
-    with Reader(in_child=True) as reader:
+    with LogReader(in_child=True) as reader:
         with pytest.raises(CannotTell, match=r"/logs/evil could not be read within"):
-            reader.scan(LOG * 5000, patterns(), "/logs/evil", "")
+            reader.scan_text(LOG * 5000, patterns(), "/logs/evil", "")
         began = time.monotonic()
         with pytest.raises(CannotTell, match=r"/logs/evil .* it is read again in 15m|14m"):
-            reader.refuse_resting("/logs/evil")
+            reader.refuse_resting_log("/logs/evil")
         assert time.monotonic() - began < 1
         monkeypatch.setattr(module, "READ_LIMIT_S", 60.0)
-        assert reader.scan(LOG, patterns(), "/logs/good", "")  # by another child
+        assert reader.scan_text(LOG, patterns(), "/logs/good", "")  # by another child
 
 
 def test_memory_has_a_limit() -> None:
-    with Reader(in_child=True, max_memory_bytes=2**28) as reader:
+    with LogReader(in_child=True, max_memory_bytes=2**28) as reader:
         with pytest.raises(CannotTell, match=r"/logs/evil could not be read .*MemoryError"):
-            reader.scan("a" * 2**27, patterns(), "/logs/evil", "")
-        assert reader.scan(LOG, patterns(), "/logs/good", "")
+            reader.scan_text("a" * 2**27, patterns(), "/logs/evil", "")
+        assert reader.scan_text(LOG, patterns(), "/logs/good", "")
 
 
 def test_the_child_is_kept_for_the_next_run_unless_it_has_ended() -> None:
     """To start one takes longer than to look at twenty new lines."""
-    with Reader(in_child=True) as reader:
-        reader.scan(LOG, patterns(), "/logs/a", "")
+    with LogReader(in_child=True) as reader:
+        reader.scan_text(LOG, patterns(), "/logs/a", "")
         first = reader._child
-    with Reader(in_child=True) as reader:
-        reader.scan(LOG, patterns(), "/logs/a", "")
+    with LogReader(in_child=True) as reader:
+        reader.scan_text(LOG, patterns(), "/logs/a", "")
         assert first is not None
         assert reader._child is first
-    first.close()
-    with Reader(in_child=True) as reader:
-        assert reader.scan(LOG, patterns(), "/logs/a", "")
+    first.close_conversation()
+    with LogReader(in_child=True) as reader:
+        assert reader.scan_text(LOG, patterns(), "/logs/a", "")
         assert reader._child is not first

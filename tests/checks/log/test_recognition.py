@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from sentinel.checks.log.recognition import Recognised, followed, recognise
+from sentinel.checks.log.recognition import LogRecognition, follow_lines, recognise_log
 from sentinel.checks.log.trainers import TRAINERS
-from sentinel.core.logtext import decoded
+from sentinel.core.logtext import decode_log
 
 MEGATRON = (
     " [2026-03-08 03:12:05] iteration {n:8d}/  250000 | consumed samples: {n:12d} | elapsed time"
@@ -273,12 +273,12 @@ def log(form: str, first: int = 10, lines: int = 8) -> str:
 def test_a_trainer_is_known_by_its_lines(name: str, form: tuple[str, str]) -> None:
     """Its name, the number that advances, and that its pattern finds every line."""
     text = log(form[0])
-    known = recognise(text)
-    assert (known.trainer, known.number and known.number.name) == (name, form[1])
+    known = recognise_log(text)
+    assert (known.first_trainer, known.number and known.number.name) == (name, form[1])
     assert known.number
     assert len(re.findall(known.number.pattern, text, re.M)) == 8
-    assert name in known.words
-    assert form[1] in known.words
+    assert name in known.summary_text
+    assert form[1] in known.summary_text
 
 
 def test_every_row_of_the_table_is_tried() -> None:
@@ -290,10 +290,13 @@ def test_every_row_of_the_table_is_tried() -> None:
 
 def test_what_a_log_does_not_tell_is_said() -> None:
     """So that nobody waits for an alarm that cannot come."""
-    assert recognise(log(FORMS["modded-nanogpt"][0])).blind == ("no gradient norm",)
-    assert recognise(log(MEGATRON)).blind == ()
-    assert "no loss, no gradient norm, no step time in it" in recognise(log(FORMS["tqdm"][0])).words
-    assert recognise("").blind[0] == "no number that advances"
+    assert recognise_log(log(FORMS["modded-nanogpt"][0])).missing_values == ("no gradient norm",)
+    assert recognise_log(log(MEGATRON)).missing_values == ()
+    assert (
+        "no loss, no gradient norm, no step time in it"
+        in recognise_log(log(FORMS["tqdm"][0])).summary_text
+    )
+    assert recognise_log("").missing_values[0] == "no number that advances"
 
 
 @pytest.mark.parametrize(
@@ -322,7 +325,7 @@ def test_what_a_log_does_not_tell_is_said() -> None:
 )  # fmt: skip
 def test_who_trains_stands_before_what_it_uses(text: str, trainers: tuple[str, ...]) -> None:
     """Libraries print lines of their own."""
-    known = recognise(decoded(text.encode()))
+    known = recognise_log(decode_log(text.encode()))
     assert known.trainers == trainers
     assert known.number is not None
 
@@ -341,44 +344,44 @@ def test_who_trains_stands_before_what_it_uses(text: str, trainers: tuple[str, .
 )
 def test_what_nobody_in_the_table_wrote_is_unknown(text: str) -> None:
     """Rather than wrong."""
-    assert recognise(text).trainers == ()
-    assert "unknown trainer" in recognise(text).words
+    assert recognise_log(text).trainers == ()
+    assert "unknown trainer" in recognise_log(text).summary_text
 
 
 def test_a_log_that_changes_its_trainer_is_the_later_ones() -> None:
     """The number of the one before will never advance again."""
-    known = recognise(log(MEGATRON) + log(TITAN))
-    assert (known.trainer, known.changed) == ("torchtitan", "Megatron-LM")
+    known = recognise_log(log(MEGATRON) + log(TITAN))
+    assert (known.first_trainer, known.changed) == ("torchtitan", "Megatron-LM")
     assert known.number is not None
-    assert "before that of Megatron-LM" in known.words
+    assert "before that of Megatron-LM" in known.summary_text
 
 
 def test_half_a_line_forgets_nothing() -> None:
     """A look may find a file longer by less than a line."""
-    known = recognise(log(MEGATRON))
-    assert followed(known, "") == known
-    assert followed(None, "") == Recognised()
+    known = recognise_log(log(MEGATRON))
+    assert follow_lines(known, "") == known
+    assert follow_lines(None, "") == LogRecognition()
 
 
 def test_two_trainers_in_one_file_have_no_number_in_common() -> None:
     """One of them may hang while the other writes."""
-    known = recognise("".join(log(MEGATRON, n, 1) + log(TITAN, n, 1) for n in range(9)))
+    known = recognise_log("".join(log(MEGATRON, n, 1) + log(TITAN, n, 1) for n in range(9)))
     assert (known.number, known.mixed) == (None, ("torchtitan", "Megatron-LM"))
-    assert "write at once" in known.words
+    assert "write at once" in known.summary_text
 
 
 def test_the_beginning_of_a_long_log_helps_to_name_its_end() -> None:
     """The end alone shows the form that a fork has kept."""
     head = "[2026-03-08 03:12:05,123] [INFO] [engine.py:1:x] DeepSpeed info: version=0.4\n"
-    assert recognise(log(MEGATRON), head).trainer == "Megatron-DeepSpeed"
-    assert recognise(log(MEGATRON)).trainer == "Megatron-LM"
+    assert recognise_log(log(MEGATRON), head).first_trainer == "Megatron-DeepSpeed"
+    assert recognise_log(log(MEGATRON)).first_trainer == "Megatron-LM"
 
 
 def test_a_log_that_is_only_a_bar_and_one_in_utf_16() -> None:
     """Carriage returns end lines, and every other byte is nothing."""
-    bar = decoded("\r".join(BAR.format(n=n) for n in range(9, 40)).encode())
-    assert (recognise(bar).trainer, recognise(bar).number is None) == ("tqdm", False)
-    assert recognise(decoded(log(TITAN).encode("utf-16"))).trainer == "torchtitan"
+    bar = decode_log("\r".join(BAR.format(n=n) for n in range(9, 40)).encode())
+    assert (recognise_log(bar).first_trainer, recognise_log(bar).number is None) == ("tqdm", False)
+    assert recognise_log(decode_log(log(TITAN).encode("utf-16"))).first_trainer == "torchtitan"
 
 
 @pytest.mark.parametrize(
@@ -396,7 +399,7 @@ def test_a_log_that_is_only_a_bar_and_one_in_utf_16() -> None:
 )
 def test_of_an_unknown_trainer_the_number_is_found_by_looking(form: str, name: str | None) -> None:
     """Where a word for progress stands before it."""
-    known = recognise("x\n" + "".join(form.format(n=n, s=10 + n) + "\n" for n in range(9)))
+    known = recognise_log("x\n" + "".join(form.format(n=n, s=10 + n) + "\n" for n in range(9)))
     assert known.trainers == ()
     assert (known.number.name if known.number else None) == name
 
@@ -405,19 +408,19 @@ def test_of_an_unknown_trainer_the_number_is_found_by_looking(form: str, name: s
 def test_a_count_of_every_epoch_begins_anew(length: int, found: bool) -> None:
     """Cross-validation and epochs; what falls as often as it grows is no progress."""
     lines = [f"Epoch {n}/{length} | Loss: 0.{n}1" for _ in range(4) for n in range(1, length + 1)]
-    known = recognise("x\n" + "\n".join(lines) + "\n")
+    known = recognise_log("x\n" + "\n".join(lines) + "\n")
     assert (known.number.name if known.number else None) == ("Epoch" if found else None)
 
 
 def test_a_number_that_may_be_something_else_is_offered_and_not_used() -> None:
     """A person can take it over as `progress`."""
     text = "x\n" + "".join(f"worker a step {n}\nserver step {900 + 3 * n}\n" for n in range(9))
-    known = recognise(text)
+    known = recognise_log(text)
     assert known.number is None
-    beat = recognise("x\n" + "".join(f"beat {n} of the drum\n" for n in range(9)))
+    beat = recognise_log("x\n" + "".join(f"beat {n} of the drum\n" for n in range(9)))
     assert [one.name for one in beat.offered] == ["beat"]
-    assert "beat may advance: `progress: '" in beat.words
-    (step,) = recognise("x\n" + "".join(f"étape {n} : perte 2,1\n" for n in range(9))).offered
+    assert "beat may advance: `progress: '" in beat.summary_text
+    (step,) = recognise_log("x\n" + "".join(f"étape {n} : perte 2,1\n" for n in range(9))).offered
     assert (step.name, re.findall(step.pattern, "étape 31 : perte 2,0")) == ("étape", ["31"])
 
 
@@ -426,4 +429,4 @@ def test_a_number_that_may_be_something_else_is_offered_and_not_used() -> None:
                                    ":::MLLOG ", "step 1 ", "\n1 ", "a1"])  # fmt: skip
 def test_no_megabyte_of_anything_takes_long_to_recognise(piece: str) -> None:
     """One line of any length, or many."""
-    assert isinstance(recognise(piece * (2**20 // len(piece))).words, str)
+    assert isinstance(recognise_log(piece * (2**20 // len(piece))).summary_text, str)

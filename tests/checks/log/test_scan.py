@@ -6,22 +6,24 @@ from math import isfinite
 
 import pytest
 
-from sentinel.checks.log.losses import _tables
-from sentinel.checks.log.recognition import recognise
-from sentinel.checks.log.scan import KNOWN_PHASES, Patterns, phases, scan
-from sentinel.checks.log.settings import named
-from sentinel.checks.log.troubles import Finder
+from sentinel.checks.log.losses import _find_table_losses
+from sentinel.checks.log.recognition import recognise_log
+from sentinel.checks.log.scan import KNOWN_PHASES, LogPatterns, merge_phases, scan_text
+from sentinel.checks.log.settings import name_patterns
+from sentinel.checks.log.troubles import TroubleFinder
 from sentinel.core.errors import CannotTell, Invalid
-from sentinel.core.logtext import decoded
+from sentinel.core.logtext import decode_log
 from tests.replay.shapes import SHAPES
 
 
-def patterns(progress: str = r"iteration ([\d,.e]+)") -> Patterns:
-    return Patterns(named(re.compile(progress)), phases({}), None, Finder({}, []))
+def patterns(progress: str = r"iteration ([\d,.e]+)") -> LogPatterns:
+    return LogPatterns(
+        name_patterns(re.compile(progress)), merge_phases({}), None, TroubleFinder({}, [])
+    )
 
 
 def events(text: str, what: str, progress: str = r"iteration ([\d,.e]+)") -> list[object]:
-    found = [event for event in scan(text, patterns(progress)) if event.what == what]
+    found = [event for event in scan_text(text, patterns(progress)) if event.what == what]
     return [event.value if what in ("number", "loss") else event.name for event in found]
 
 
@@ -45,7 +47,7 @@ def test_a_download_at_the_beginning_blinds_nobody() -> None:
     bar = "model.safetensors:   2%|▏         | {}/2.00G [00:01<01:10, 28.1MB/s]\n"
     text = "".join(bar.format(size) for size in ("900k", "33.5M", "1.07G"))
     text += "Loading:  10%|█         | 1/10 [00:01<00:10, 1.0it/s]\n"
-    known = recognise(text).number
+    known = recognise_log(text).number
     assert known is not None
     assert events(text, "number", known.pattern) == pytest.approx([900e3, 33.5e6, 1.07e9])
 
@@ -59,22 +61,22 @@ def test_captured_text_that_is_no_number_is_an_error() -> None:
     """The message shows it."""
     for word in ("epoch", "nan", "inf", "9" * 59 + "e999"):
         with pytest.raises(CannotTell, match=f"`progress` captured '{word[:50]}.*no number"):
-            scan(f"at {word}\n", patterns(r"at (\w+)"))
+            scan_text(f"at {word}\n", patterns(r"at (\w+)"))
 
 
 def test_a_pattern_without_a_group_is_refused_with_its_name() -> None:
     """One of several too."""
     with pytest.raises(Invalid, match="captures nothing") as caught:
-        named({"iteration": re.compile(r"it (\d+)"), "samples": re.compile("samples")})
+        name_patterns({"iteration": re.compile(r"it (\d+)"), "samples": re.compile("samples")})
     assert caught.value.path == ("progress", "samples")
 
 
 def test_several_patterns_without_names_are_numbered() -> None:
     """One is called progress, however it is written."""
     one, two = re.compile("a(1)"), re.compile("b(2)")
-    assert list(named([one])) == ["progress"]
-    assert list(named([one, two])) == ["progress 1", "progress 2"]
-    assert named("auto") == named("growth") == {}
+    assert list(name_patterns([one])) == ["progress"]
+    assert list(name_patterns([one, two])) == ["progress 1", "progress 2"]
+    assert name_patterns("auto") == name_patterns("growth") == {}
 
 
 @pytest.mark.parametrize(
@@ -87,7 +89,7 @@ def test_several_patterns_without_names_are_numbered() -> None:
         pytest.param("{'loss': nan, 'grad_norm': nan}", [True], id="Hugging Face"),
         pytest.param("step: 22  loss:  2.91027  grad_norm:  inf", [False], id="torchtitan"),
         pytest.param(
-            decoded(b"\x1b[31mstep: 22  \x1b[32mloss:  nan  \x1b[34mmemory: 1GiB\x1b[39m"),
+            decode_log(b"\x1b[31mstep: 22  \x1b[32mloss:  nan  \x1b[34mmemory: 1GiB\x1b[39m"),
             [True],
             id="torchtitan writes colours",
         ),
@@ -98,7 +100,7 @@ def test_several_patterns_without_names_are_numbered() -> None:
 )
 def test_losses_are_found_in_the_lines_of_well_known_trainers(line: str, bad: list[bool]) -> None:
     """A scale of the loss and a norm of the gradient are none."""
-    found = [e for e in scan(line, patterns()) if e.what == "loss" and "norm" not in e.name]
+    found = [e for e in scan_text(line, patterns()) if e.what == "loss" and "norm" not in e.name]
     assert [not isfinite(event.value) for event in found] == bad
 
 
@@ -109,7 +111,7 @@ def test_losses_are_found_in_the_lines_of_well_known_trainers(line: str, bad: li
 )  # fmt: skip
 def test_a_setting_with_a_loss_in_its_name_is_none(line: str) -> None:
     """Whole configurations stand at the beginning of most logs."""
-    assert [e for e in scan(line, patterns()) if e.what in ("loss", "value")] == []
+    assert [e for e in scan_text(line, patterns()) if e.what in ("loss", "value")] == []
 
 
 def test_ranks_beyond_all_numbers_announce_nothing() -> None:
@@ -142,7 +144,7 @@ def test_known_phases_do_not_mistake_progress_for_a_phase() -> None:
 
     for shape in SHAPES:
         line = shape.text(1234, 2.5, Random(1)) + "\n"
-        found = {event.what for event in scan(line, patterns(shape.progress))}
+        found = {event.what for event in scan_text(line, patterns(shape.progress))}
         assert {"number", "loss", "value", "pace"} >= found >= {"number"}
     assert set(KNOWN_PHASES) == {"checkpoint", "evaluation"}
 
@@ -153,7 +155,7 @@ def test_ranks_that_announce_themselves_are_counted_once_a_line() -> None:
         "initializing ddp: GLOBAL_RANK: 1, MEMBER: 2/8\n"
         "INFO: Initializing distributed: GLOBAL_RANK: 6, MEMBER: 7/8\n"
     )
-    found = [event for event in scan(text, patterns()) if event.what == "member"]
+    found = [event for event in scan_text(text, patterns()) if event.what == "member"]
     assert [(event.value, event.name) for event in found] == [(1, "8"), (6, "8")]
 
 
@@ -166,7 +168,7 @@ def test_ranks_that_announce_themselves_are_counted_once_a_line() -> None:
 def test_no_megabyte_of_anything_takes_long(piece: str) -> None:
     """Users write these logs: what costs the square of its length would stop all checks."""
     text = ("Bus error " + piece * (2**20 // len(piece)))[: 2**20]
-    assert len(scan(text, patterns())) < 2**20
+    assert len(scan_text(text, patterns())) < 2**20
 
 
 WHOLE = (
@@ -235,7 +237,7 @@ WHOLE = (
 )
 def test_what_is_no_number_is_told_by_its_name(line: str, lost: list[str]) -> None:
     """A finite one beside it changes nothing."""
-    found = [e for e in scan(line, patterns()) if e.what == "loss"]
+    found = [e for e in scan_text(line, patterns()) if e.what == "loss"]
     assert [event.name for event in found if not isfinite(event.value)] == lost
 
 
@@ -251,7 +253,7 @@ def test_what_is_no_number_is_told_by_its_name(line: str, lost: list[str]) -> No
 )
 def test_megatron_tells_a_nan_by_what_it_counts_and_leaves_out(line: str, names: set[str]) -> None:
     """A loss that is no number is not greater than 0, which is what it prints."""
-    found = [e for e in scan(line + "\n", patterns()) if e.what == "loss" and e.value > 0]
+    found = [e for e in scan_text(line + "\n", patterns()) if e.what == "loss" and e.value > 0]
     assert {event.name for event in found} - {"lm loss", "grad norm"} == names
 
 
@@ -264,21 +266,21 @@ def test_a_loss_that_stays_finite_is_said_once_a_text() -> None:
 def test_a_loss_that_stays_lost_is_said_once_with_how_often() -> None:
     """A MiB of `loss=nan` is little to send and to count."""
     text = "loss: nan\n" * 2 + "loss: 1\n" + "loss: nan\n" * 5000
-    found = [e for e in scan(text, patterns()) if e.what == "loss" and e.name == "loss"]
+    found = [e for e in scan_text(text, patterns()) if e.what == "loss" and e.name == "loss"]
     assert [(str(event.value), event.times) for event in found] == [("1.0", 1), ("nan", 5000)]
     assert text.index("1") < found[1].at < text.index("1") + 10
 
 
 def test_there_are_few_losses_whatever_their_names() -> None:
     text = "".join(f"a{n} loss: nan\na{n} loss: 1\nb{n} loss: nan\n" for n in range(5000))
-    assert len([event for event in scan(text, patterns()) if event.what == "loss"]) < 200
+    assert len([event for event in scan_text(text, patterns()) if event.what == "loss"]) < 200
 
 
 @pytest.mark.parametrize("line", ["a  loss\n", "a | loss |\n", "step,train_loss\n"])
 def test_lines_that_all_name_columns_are_read_once(line: str) -> None:
     """Each would be a table of 2000 rows: 64 KiB took a minute."""
     began = time.thread_time()
-    assert [*_tables(line * (2**16 // len(line)))] == []
+    assert [*_find_table_losses(line * (2**16 // len(line)))] == []
     assert time.thread_time() - began < 5
 
 
@@ -293,14 +295,14 @@ def test_what_follows_thousands_of_survived_tracebacks_is_told(survived: str) ->
     """Looking for each one's exception on 400 lines took sixty times as long as a plain text."""
     real = "a\nb\n" * 600 + 'Traceback (most recent call last):\n  File "a", line 1\nKeyError: 1\n'
     began = time.thread_time()
-    found = [e.trouble for e in scan(survived * 5000 + real, patterns()) if e.trouble]
+    found = [e.trouble for e in scan_text(survived * 5000 + real, patterns()) if e.trouble]
     assert time.thread_time() - began < 10
     assert found[-1].kind in ("Python exception", "Python traceback")
 
 
 def test_a_table_goes_on_below_its_header_when_that_is_written_again() -> None:
     text = "epoch  train_loss\n0  1.5\nepoch  train_loss\n1  nan\n2  nan\n"
-    found = [event for event in scan(text, patterns()) if event.what == "loss"]
+    found = [event for event in scan_text(text, patterns()) if event.what == "loss"]
     assert [(e.name, str(e.value), e.times) for e in found] == [
         ("train_loss", "1.5", 1),
         ("train_loss", "nan", 2),
@@ -309,8 +311,10 @@ def test_a_table_goes_on_below_its_header_when_that_is_written_again() -> None:
 
 def test_a_loss_without_a_name_before_it_is_its_own_number() -> None:
     """Not a zero that stands for "finite": the page draws it."""
-    from sentinel.checks.log.losses import losses
+    from sentinel.checks.log.losses import find_losses
 
-    assert [loss[2] for loss in losses(" 7: 81.25, 92.5 avg, 0.001 rate, 3 seconds\n")] == [81.25]
+    assert [loss[2] for loss in find_losses(" 7: 81.25, 92.5 avg, 0.001 rate, 3 seconds\n")] == [
+        81.25
+    ]
     yolo = "  3/99  4.2G  0.0517  0.0342  0.0123  52  640:  12%\n"
-    assert [loss[2] for loss in losses(yolo)] == [0.0517]
+    assert [loss[2] for loss in find_losses(yolo)] == [0.0517]

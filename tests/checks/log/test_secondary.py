@@ -5,45 +5,47 @@ import re
 import pytest
 from msgspec.structs import replace
 
-from sentinel.checks.log.cadence import Learned
+from sentinel.checks.log.cadence import TrainingBaseline
 from sentinel.checks.log.progress import (
-    KEPT,
-    SPAN,
-    Seen,
-    Sight,
-    Speed,
-    kept,
-    measured,
-    remembered,
-    usual,
+    MAX_KEPT_RATES,
+    SPEED_SPAN_S,
+    LogObservation,
+    LogState,
+    ProgressSpeed,
+    append_rate,
+    compute_usual_rate,
+    measure_speed,
+    update_state,
 )
-from sentinel.checks.log.scan import Patterns, scan
-from sentinel.checks.log.secondary import Aside, Wishes, asides, cause
-from sentinel.checks.log.troubles import Finder, Trouble
-from sentinel.core.clock import shifted
+from sentinel.checks.log.scan import LogPatterns, scan_text
+from sentinel.checks.log.topics import Thresholds, TopicAnswer, describe_cause, judge_topics
+from sentinel.checks.log.troubles import LogTrouble, TroubleFinder
+from sentinel.core.clock import shift_instant
 from sentinel.core.model import Status
 from sentinel.testing import START
 from tests.checks.log.test_judge import sight
 
-PATTERNS = Patterns({"step": re.compile(r"^step (\d+)", re.MULTILINE)}, {}, None, Finder({}, []))
-WISHES = Wishes(nan_after=3, slower_than=50.0)
+PATTERNS = LogPatterns(
+    {"step": re.compile(r"^step (\d+)", re.MULTILINE)}, {}, None, TroubleFinder({}, [])
+)
+WISHES = Thresholds(nan_after=3, slower_than=50.0)
 
 
-def look(minutes: float, text: str, size: int = 10) -> Sight:
-    return replace(sight(minutes, size=size), events=tuple(scan(text, PATTERNS)))
+def look(minutes: float, text: str, size: int = 10) -> LogObservation:
+    return replace(sight(minutes, size=size), events=tuple(scan_text(text, PATTERNS)))
 
 
-def story(*sights: Sight, by_number: bool = True) -> tuple[Seen, Learned]:
-    seen, learned = None, Learned()
+def story(*sights: LogObservation, by_number: bool = True) -> tuple[LogState, TrainingBaseline]:
+    seen, learned = None, TrainingBaseline()
     for one in sights:
-        seen, learned = remembered(one, seen, learned, by_number)
+        seen, learned = update_state(one, seen, learned, by_number)
     assert seen
     return seen, learned
 
 
-def said(topic: str, *sights: Sight, by_number: bool = True) -> tuple[Status, str]:
+def said(topic: str, *sights: LogObservation, by_number: bool = True) -> tuple[Status, str]:
     seen, learned = story(*sights, by_number=by_number)
-    (one,) = [a for a in asides(seen, learned, WISHES, {}) if a.topic == topic]
+    (one,) = [a for a in judge_topics(seen, learned, WISHES, {}) if a.topic == topic]
     return one.status, one.summary
 
 
@@ -92,13 +94,15 @@ def test_a_silent_log_keeps_its_error() -> None:
 
 def test_the_cause_names_rank_node_and_peer() -> None:
     """What a person needs of forty lines."""
-    first = Trouble(kind="NCCL connection", line="…", host="node-1", rank="3", peer="10.0.0.9")
-    second = Trouble(kind="bus error", line="…")
-    assert cause((first, second), {"10.0.0.9": "node-7"}) == (
+    first = LogTrouble(kind="NCCL connection", line="…", host="node-1", rank="3", peer="10.0.0.9")
+    second = LogTrouble(kind="bus error", line="…")
+    assert describe_cause((first, second), {"10.0.0.9": "node-7"}) == (
         "NCCL connection of rank 3 on node-1, peer node-7 and 1 more"
     )
-    assert cause((replace(first, rank=""),), {}) == "NCCL connection on node-1, peer 10.0.0.9"
-    assert cause((), {}) == ""
+    assert (
+        describe_cause((replace(first, rank=""),), {}) == "NCCL connection on node-1, peer 10.0.0.9"
+    )
+    assert describe_cause((), {}) == ""
 
 
 def speeds(*rates: float) -> tuple[Status, str]:
@@ -129,29 +133,40 @@ def test_speed_is_unknown_at_first() -> None:
 
 def test_a_span_with_a_phase_measures_nothing() -> None:
     """A checkpoint is no slowness; neither is an hour without a look, nor a step back."""
-    speed = Speed(began=START, value=0, rate=1.0)
-    inside, counts = measured(speed, shifted(START, 60), 1, True)
-    assert (measured(inside, shifted(START, SPAN), 5, False)[1], counts) == (False, False)
-    assert measured(speed, shifted(START, 2 * SPAN), 5, False)[1] is False
-    back, counts = measured(speed, shifted(START, SPAN), -5, False)
+    speed = ProgressSpeed(began=START, value=0, rate=1.0)
+    inside, counts = measure_speed(speed, shift_instant(START, 60), 1, True)
+    assert (measure_speed(inside, shift_instant(START, SPEED_SPAN_S), 5, False)[1], counts) == (
+        False,
+        False,
+    )
+    assert measure_speed(speed, shift_instant(START, 2 * SPEED_SPAN_S), 5, False)[1] is False
+    back, counts = measure_speed(speed, shift_instant(START, SPEED_SPAN_S), -5, False)
     assert (back.value, back.rate, counts) == (-5, 1.0, False)
-    assert measured(speed, shifted(START, SPAN), 900, False)[0].rate == 1.0
-    assert measured(speed, shifted(START, SPAN), 0, False)[0].rate == 0.0  # it stands still
+    assert measure_speed(speed, shift_instant(START, SPEED_SPAN_S), 900, False)[0].rate == 1.0
+    assert (
+        measure_speed(speed, shift_instant(START, SPEED_SPAN_S), 0, False)[0].rate == 0.0
+    )  # it stands still
 
 
 def test_what_is_usual_is_the_median_of_two_days() -> None:
     """A night of trouble does not move it."""
     rates: tuple[float, ...] = ()
     for rate in [10.0] * 100 + [1.0] * 90 + [10.0] * 20:
-        rates = kept(rates, rate)
-    assert (len(rates), usual(rates), usual(rates[:7])) == (KEPT, 10.0, None)
+        rates = append_rate(rates, rate)
+    assert (len(rates), compute_usual_rate(rates), compute_usual_rate(rates[:7])) == (
+        MAX_KEPT_RATES,
+        10.0,
+        None,
+    )
 
 
 def test_nothing_seen_is_nothing_said() -> None:
     """But about errors, of which there are none."""
     seen, learned = story(look(0, ""))
-    found = asides(seen, learned, Wishes(nan_after=3, slower_than=None), {})
-    assert found == [Aside(topic="errors", status=Status.OK, summary="none since it last advanced")]
+    found = judge_topics(seen, learned, Thresholds(nan_after=3, slower_than=None), {})
+    assert found == [
+        TopicAnswer(topic="errors", status=Status.OK, summary="none since it last advanced")
+    ]
 
 
 MEGATRON = "step {n}| {loss}number of skipped iterations: {skipped:3d} | number of nan iterations: {nans:3d} |\n"
@@ -198,7 +213,7 @@ def test_the_cause_is_told_before_what_follows_upon_it() -> None:
     """Even where it stands after more followers than are kept."""
     echoes = "".join(f"[rank{n}]: Traceback (most recent call last):\n" for n in range(9))
     seen, _ = story(look(1, echoes + "[rank7]: RuntimeError: CUDA error: an illegal address\n"))
-    assert cause(seen.troubles, {}) == "CUDA error of rank 7 and 4 more"
+    assert describe_cause(seen.troubles, {}) == "CUDA error of rank 7 and 4 more"
 
 
 def test_what_breaks_when_a_finished_training_is_taken_apart_is_no_trouble() -> None:
@@ -219,7 +234,7 @@ def test_what_nothing_else_brings_about_is_told_first_wherever_it_stands() -> No
     )
     killed = "srun: error: node-2: task 9: Out Of Memory\n"
     seen, _ = story(look(1, lost + killed))
-    assert cause(seen.troubles, {}) == "host out of memory of rank 9 on node-2 and 4 more"
+    assert describe_cause(seen.troubles, {}) == "host out of memory of rank 9 on node-2 and 4 more"
 
 
 def test_an_exception_is_told_before_the_timeouts_of_those_who_waited_for_it() -> None:
@@ -228,5 +243,6 @@ def test_an_exception_is_told_before_the_timeouts_of_those_who_waited_for_it() -
     late = "[rank0]:[E] [Rank 0] Watchdog caught collective operation timeout\n"
     seen, _ = story(look(1, raised + late))
     assert (
-        cause(seen.troubles, {}) == "Python exception of rank 3 ([rank3]: KeyError: 'x') and 1 more"
+        describe_cause(seen.troubles, {})
+        == "Python exception of rank 3 ([rank3]: KeyError: 'x') and 1 more"
     )

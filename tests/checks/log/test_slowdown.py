@@ -6,16 +6,23 @@ from typing import Any
 
 import pytest
 
-from sentinel.checks.log.scan import scan
-from sentinel.checks.log.slowdown import BATCH, ENOUGH, KEPT, Pace, noted, words
-from sentinel.core.clock import SECOND, shifted
+from sentinel.checks.log.scan import scan_text
+from sentinel.checks.log.slowdown import (
+    BATCH_STEPS,
+    MAX_KEPT_BATCHES,
+    MIN_KNOWN_BATCHES,
+    StepTimeTrend,
+    add_step_times,
+    describe_slowdown,
+)
+from sentinel.core.clock import SECOND, shift_instant
 from sentinel.core.model import Status
 from sentinel.core.settings import FilePath
 from sentinel.testing import START
 from tests.checks.log.test_check import ITERATION, Watch, mine
 from tests.checks.log.test_scan import patterns
 
-REFERENCE = (ENOUGH + 1) * BATCH
+REFERENCE = (MIN_KNOWN_BATCHES + 1) * BATCH_STEPS
 
 
 def steps(seconds: float, count: int, noise: float = 0.01, seed: int = 1) -> list[float]:
@@ -26,10 +33,12 @@ def steps(seconds: float, count: int, noise: float = 0.01, seed: int = 1) -> lis
     ]
 
 
-def run(pace: Pace, seconds: list[float], job: str = "1", nodes: str = "n[1-4]") -> Pace:
+def run(
+    pace: StepTimeTrend, seconds: list[float], job: str = "1", nodes: str = "n[1-4]"
+) -> StepTimeTrend:
     """One step time a second."""
     for count, one in enumerate(seconds):
-        pace = noted(pace, [one], shifted(START, count), job, nodes)
+        pace = add_step_times(pace, [one], shift_instant(START, count), job, nodes)
     return pace
 
 
@@ -46,74 +55,78 @@ def run(pace: Pace, seconds: list[float], job: str = "1", nodes: str = "n[1-4]")
 )
 def test_a_change_is_told_within_200_step_times(noise: float, share: float, told: bool) -> None:
     """With stragglers and checkpoints in it."""
-    pace = run(Pace(), steps(4.0, 2 * REFERENCE, noise))
+    pace = run(StepTimeTrend(), steps(4.0, 2 * REFERENCE, noise))
     assert not pace.told
     after = run(pace, steps(4.0 * share, 200, noise, seed=2))
     assert after.told is told
-    assert after.share == pytest.approx(share - 1 if told else 0, abs=0.02)
-    assert pace.least >= 0.03
-    assert (pace.least > 0.05) is (noise == 0.3)
+    assert after.slowdown_share == pytest.approx(share - 1 if told else 0, abs=0.02)
+    assert pace.least_share >= 0.03
+    assert (pace.least_share > 0.05) is (noise == 0.3)
 
 
 def test_nothing_is_told_before_there_is_a_reference() -> None:
     """And the first batch of a job, which compiles, is none of it."""
-    slow = run(Pace(), steps(8.0, BATCH))
+    slow = run(StepTimeTrend(), steps(8.0, BATCH_STEPS))
     assert slow.fast == ()
-    short = run(slow, steps(4.0, REFERENCE - 2 * BATCH))
-    assert short.usual is None
-    assert words(run(short, steps(5.0, BATCH)), START, "n1") == ""
+    short = run(slow, steps(4.0, REFERENCE - 2 * BATCH_STEPS))
+    assert short.usual_s is None
+    assert describe_slowdown(run(short, steps(5.0, BATCH_STEPS)), START, "n1") == ""
 
 
 def test_it_ends_when_steps_are_fast_again_and_what_came_and_went_is_less_of_a_surprise() -> None:
     """It is part of how the training goes, so that less than that is no news."""
-    pace = run(Pace(), steps(4.0, REFERENCE))
+    pace = run(StepTimeTrend(), steps(4.0, REFERENCE))
     slow = run(pace, steps(4.4, 200))
     assert slow.told
     again = run(slow, steps(4.0, 100))
-    assert (again.told, again.share) == (False, 0)
-    assert (pace.least < 0.035, again.least > 0.06) == (True, True)
+    assert (again.told, again.slowdown_share) == (False, 0)
+    assert (pace.least_share < 0.035, again.least_share > 0.06) == (True, True)
     assert not run(again, steps(4.16, 200)).told
     assert run(pace, steps(4.16, 200)).told
 
 
 def test_a_short_disturbance_is_none() -> None:
     """Seventy step times of a quarter more."""
-    pace = run(Pace(), steps(4.0, REFERENCE))
-    assert not run(run(pace, steps(5.0, 7 * BATCH)), steps(4.0, 300)).told
+    pace = run(StepTimeTrend(), steps(4.0, REFERENCE))
+    assert not run(run(pace, steps(5.0, 7 * BATCH_STEPS)), steps(4.0, 300)).told
 
 
 def test_the_next_job_is_compared_and_its_new_nodes_are_named() -> None:
     """As a training that was moved to a slow node."""
-    pace = run(Pace(), steps(4.0, REFERENCE))
+    pace = run(StepTimeTrend(), steps(4.0, REFERENCE))
     slow = run(pace, steps(4.24, 200), job="2", nodes="n[1-3,7]")
-    told = words(slow, shifted(START, 200), "n[1-3,7]")
+    told = describe_slowdown(slow, shift_instant(START, 200), "n[1-3,7]")
     assert told.startswith("step time 6.")
     assert told.endswith("s; new since it was faster: n7")
-    assert words(slow, START, "n[1-4]").endswith("; on the nodes on which it was faster")
-    assert words(slow, START, "n[1-").endswith("; its nodes cannot be compared")
+    assert describe_slowdown(slow, START, "n[1-4]").endswith(
+        "; on the nodes on which it was faster"
+    )
+    assert describe_slowdown(slow, START, "n[1-").endswith("; its nodes cannot be compared")
 
 
 def test_another_configuration_is_not_slower() -> None:
     """A job that takes twice as long from its beginning."""
-    pace = run(Pace(), steps(4.0, REFERENCE))
+    pace = run(StepTimeTrend(), steps(4.0, REFERENCE))
     other = run(pace, steps(8.0, 300), job="2")
     assert not other.told
-    assert other.usual == pytest.approx(8.0, rel=0.02)
+    assert other.usual_s == pytest.approx(8.0, rel=0.02)
 
 
 def test_after_a_week_slow_is_usual() -> None:
     """Nobody minded."""
-    slow = run(run(Pace(), steps(4.0, REFERENCE)), steps(4.4, 200))
-    late = noted(slow, steps(4.4, BATCH), shifted(START, 8 * 86400), "1", "n[1-4]")
+    slow = run(run(StepTimeTrend(), steps(4.0, REFERENCE)), steps(4.4, 200))
+    late = add_step_times(
+        slow, steps(4.4, BATCH_STEPS), shift_instant(START, 8 * 86400), "1", "n[1-4]"
+    )
     assert not late.told
-    assert late.usual == pytest.approx(4.4, rel=0.02)
+    assert late.usual_s == pytest.approx(4.4, rel=0.02)
 
 
 def test_what_is_kept_is_bounded() -> None:
     """Whatever the length of the training; times that are none do not count."""
-    pace = run(Pace(), steps(4.0, (KEPT + 20) * BATCH))
-    assert (len(pace.fast), len(pace.batch) < BATCH) == (KEPT, True)
-    assert noted(pace, [0.0, -1.0], START, "1", "") == pace
+    pace = run(StepTimeTrend(), steps(4.0, (MAX_KEPT_BATCHES + 20) * BATCH_STEPS))
+    assert (len(pace.fast), len(pace.batch) < BATCH_STEPS) == (MAX_KEPT_BATCHES, True)
+    assert add_step_times(pace, [0.0, -1.0], START, "1", "") == pace
 
 
 @pytest.mark.parametrize(
@@ -136,7 +149,7 @@ def test_what_is_kept_is_bounded() -> None:
 )
 def test_step_times_are_those_that_the_trainer_prints(line: str, seconds: list[float]) -> None:
     """In seconds, whatever their unit is."""
-    events = scan(line + "\n", patterns(r"iteration +(\d+)"))
+    events = scan_text(line + "\n", patterns(r"iteration +(\d+)"))
     assert [event.value for event in events if event.what == "pace"] == seconds
 
 

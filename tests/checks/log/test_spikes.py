@@ -6,12 +6,19 @@ from random import Random
 import pytest
 from msgspec.structs import replace
 
-from sentinel.checks.log.cadence import Learned
-from sentinel.checks.log.progress import Seen, remembered
-from sentinel.checks.log.scan import Patterns, scan
-from sentinel.checks.log.secondary import Wishes, asides
-from sentinel.checks.log.spikes import BATCH, ENOUGH, STAYS, Course, noted, words
-from sentinel.checks.log.troubles import Finder
+from sentinel.checks.log.cadence import TrainingBaseline
+from sentinel.checks.log.progress import LogState, update_state
+from sentinel.checks.log.scan import LogPatterns, scan_text
+from sentinel.checks.log.spikes import (
+    BATCH_LOSSES,
+    MIN_HIGH_BATCHES,
+    MIN_KNOWN_BATCHES,
+    LossTrend,
+    add_losses,
+    describe_spike,
+)
+from sentinel.checks.log.topics import Thresholds, judge_topics
+from sentinel.checks.log.troubles import TroubleFinder
 from sentinel.core.model import Status
 from tests.checks.log.test_judge import sight
 
@@ -33,9 +40,9 @@ def above(more: float, count: int) -> list[float]:
 
 def after(*losses: list[float]) -> int | None:
     """Losses behind the well ones until it is told."""
-    course = Course()
+    course = LossTrend()
     for count, one in enumerate(chain(*losses), 1):
-        course = noted(course, [one])
+        course = add_losses(course, [one])
         if course.told:
             return count - LONG
     return None
@@ -62,31 +69,33 @@ def test_what_rises_and_stays_is_told(
 
 def test_nothing_is_told_before_the_noise_is_known() -> None:
     """A fine-tuning of a few values has none."""
-    assert after([1.0] * (BATCH * ENOUGH - 1), [9.0] * 5) is None
+    assert after([1.0] * (BATCH_LOSSES * MIN_KNOWN_BATCHES - 1), [9.0] * 5) is None
 
 
 def test_it_is_over_when_the_loss_is_back_and_not_before() -> None:
     """A week above the usual is no new usual: nobody went back to a checkpoint."""
-    course = noted(Course(), [*falling(LONG), *above(1, 5000)])
+    course = add_losses(LossTrend(), [*falling(LONG), *above(1, 5000)])
     assert course.told
-    assert not noted(course, falling(BATCH * 2, LONG)).told
+    assert not add_losses(course, falling(BATCH_LOSSES * 2, LONG)).told
 
 
 def test_it_is_a_warning_with_its_numbers_where_that_is_asked_for() -> None:
     """Beside what is said of NaN, and of the loss that is trained on alone."""
     lines = [f"step {n} | lm loss: {one:.4f} | val loss: 99.0\n" for n, one in
-             enumerate([*falling(LONG), *above(3, BATCH * STAYS)])]  # fmt: skip
+             enumerate([*falling(LONG), *above(3, BATCH_LOSSES * MIN_HIGH_BATCHES)])]  # fmt: skip
 
     def told(*, asked: bool) -> list[tuple[Status, str]]:
-        seen: Seen | None = None
-        learned = Learned()
+        seen: LogState | None = None
+        learned = TrainingBaseline()
         for minute in range(0, len(lines), 60):
             text = "".join(lines[minute : minute + 60])
-            events = tuple(scan(text, Patterns({}, {}, None, Finder({}, []), course=asked)))
+            events = tuple(
+                scan_text(text, LogPatterns({}, {}, None, TroubleFinder({}, []), course=asked))
+            )
             now = replace(sight(minute), events=events)
-            seen, learned = remembered(now, seen, learned, False)
+            seen, learned = update_state(now, seen, learned, False)
         assert seen
-        every = asides(seen, learned, Wishes(nan_after=3, slower_than=None), {})
+        every = judge_topics(seen, learned, Thresholds(nan_after=3, slower_than=None), {})
         return [(a.status, a.summary) for a in every if a.topic == "loss"]
 
     assert [status for status, _ in told(asked=False)] == [Status.OK]
@@ -98,6 +107,6 @@ def test_it_is_a_warning_with_its_numbers_where_that_is_asked_for() -> None:
 
 def test_what_is_kept_is_bounded_and_said_in_words() -> None:
     """It is written with the memory of the check at every pass."""
-    course = noted(Course(), [*falling(2000), *above(9, 20000)])
+    course = add_losses(LossTrend(), [*falling(2000), *above(9, 20000)])
     assert len(course.usual) + len(course.high) + len(course.batch) < 100
-    assert words(Course()) == ""
+    assert describe_spike(LossTrend()) == ""

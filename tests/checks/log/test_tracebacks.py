@@ -4,14 +4,14 @@ import time
 
 import pytest
 
-from sentinel.checks.log.tracebacks import ending
+from sentinel.checks.log.tracebacks import find_traceback_end
 
 FIRST = "Traceback (most recent call last):"
 
 
 def ends(text: str) -> str | None:
     """Its last line, as it stands there."""
-    found = ending(text, text.index(FIRST))
+    found = find_traceback_end(text, text.index(FIRST))
     return text[found.start : found.end] if found else None
 
 
@@ -69,7 +69,7 @@ def test_one_that_goes_on_has_no_end_yet() -> None:
 def test_a_connection_that_failed_may_follow_another_s_end(said: str) -> None:
     """It is told where there is nothing better."""
     text = f"{FIRST}\n  f()\n{said}\n"
-    found = ending(text, 0)
+    found = find_traceback_end(text, 0)
     assert found
     assert found.network
     assert text[found.start : found.end] == said
@@ -103,7 +103,7 @@ def test_a_connection_that_failed_may_follow_another_s_end(said: str) -> None:
 )  # fmt: skip
 def test_an_exception_is_found_in_every_form(text: str, said: str) -> None:
     """Bare, of a name of its own, from another process, behind stamps that change, in JSON."""
-    found = ending(text, text.index(FIRST))
+    found = find_traceback_end(text, text.index(FIRST))
     assert found
     assert text[found.start : found.end] == said
 
@@ -112,5 +112,5 @@ def test_a_mark_of_many_digits_is_looked_for_once() -> None:
     """Thirteen numbers in a row fit 150 digits in more ways than anybody can try."""
     text = "1" * 150 + "x" + FIRST + "\n" + "1" * 100 + "y\n"
     began = time.thread_time()
-    assert ending(text, text.index(FIRST)) is None
+    assert find_traceback_end(text, text.index(FIRST)) is None
     assert time.thread_time() - began < 2

@@ -4,9 +4,19 @@ import re
 
 import pytest
 
-from sentinel.checks.log.known_troubles import EXCEPTION, GATES, KINDS, TRACEBACK
-from sentinel.checks.log.peers import address, named, node_of, resolved
-from sentinel.checks.log.troubles import MOST, Finder, Origin, origin
+from sentinel.checks.log.known_troubles import EXCEPTION, GATE_WORDS, TRACEBACK, TROUBLE_KINDS
+from sentinel.checks.log.peers import (
+    find_peer_address,
+    match_host_to_node,
+    parse_getent_hosts,
+    resolve_peer,
+)
+from sentinel.checks.log.troubles import (
+    MAX_TROUBLES_PER_KIND,
+    LineOrigin,
+    TroubleFinder,
+    find_line_origin,
+)
 
 IB = (
     "gpu-0:984:1357 [4] ib_plugin.c:1615 NCCL WARN NET/IB : Got completion from peer "
@@ -217,7 +227,9 @@ CLOSED = "gpu-2:1:2 [0] NCCL WARN socketProgress: Connection closed by remote pe
 )
 def test_every_kind_is_found_in_a_real_line(line: str, kind: str) -> None:
     """By the words of those who print it."""
-    assert [one.kind for _, one in Finder({}, []).find(f"fine\n{line}\nfine\n")] == [kind]
+    assert [
+        one.kind for _, one in TroubleFinder({}, []).find_troubles(f"fine\n{line}\nfine\n")
+    ] == [kind]
 
 
 @pytest.mark.parametrize(
@@ -231,27 +243,27 @@ def test_every_kind_is_found_in_a_real_line(line: str, kind: str) -> None:
 )
 def test_what_only_looks_like_trouble_is_none(line: str) -> None:
     """NCCL says INFO of much that is well."""
-    assert Finder({}, []).find(line) == []
+    assert TroubleFinder({}, []).find_troubles(line) == []
 
 
 def test_own_patterns_have_their_own_names_and_ignored_lines_are_none() -> None:
     """And the built-in ones can be switched off."""
     own, ignore = {"loader": re.compile("shard .* is corrupt")}, [re.compile("wandb")]
     text = "shard 7 is corrupt\nwandb: Traceback (most recent call last):\n"
-    assert [one.kind for _, one in Finder(own, ignore).find(text)] == ["loader"]
-    assert Finder({}, [], builtin=False).find(text) == []
+    assert [one.kind for _, one in TroubleFinder(own, ignore).find_troubles(text)] == ["loader"]
+    assert TroubleFinder({}, [], builtin=False).find_troubles(text) == []
 
 
 def test_a_flood_of_one_kind_keeps_the_first_and_the_others() -> None:
     """Ten thousand ranks die of one."""
     text = "CUDA error: x\n" * 1000 + "Bus error\n"
-    kinds = [one.kind for _, one in Finder({}, []).find(text)]
-    assert kinds == ["CUDA error"] * MOST + ["bus error"]
+    kinds = [one.kind for _, one in TroubleFinder({}, []).find_troubles(text)]
+    assert kinds == ["CUDA error"] * MAX_TROUBLES_PER_KIND + ["bus error"]
 
 
 def test_a_line_is_shown_as_text_that_no_terminal_obeys() -> None:
     """It comes from users."""
-    ((_, one),) = Finder({}, []).find("Bus error \x1b[31m" + "x" * 1000)
+    ((_, one),) = TroubleFinder({}, []).find_troubles("Bus error \x1b[31m" + "x" * 1000)
     assert "\x1b" not in one.line
     assert len(one.line) <= 300
 
@@ -259,77 +271,77 @@ def test_a_line_is_shown_as_text_that_no_terminal_obeys() -> None:
 def test_of_a_long_line_that_part_is_shown_which_tells_of_the_trouble() -> None:
     """Structured logs write a whole record into a line; who wrote it stands at its beginning."""
     text = "[rank7]: {" + "'key': 1, " * 9000 + "'message': 'Bus error', " + "x" * 99_999 + "}\n"
-    ((_, one),) = Finder({}, []).find(text * 2)[:1]
+    ((_, one),) = TroubleFinder({}, []).find_troubles(text * 2)[:1]
     assert (one.rank, one.line[0], one.line[-1]) == ("7", "…", "…")
     assert "'message': 'Bus error'" in one.line
-    assert len(Finder({}, []).find(text * 2)) == 2
+    assert len(TroubleFinder({}, []).find_troubles(text * 2)) == 2
     for ignored in ("'message': 'Bus", r"^\[rank7\]"):
-        assert Finder({}, [re.compile(ignored)]).find(text) == []
+        assert TroubleFinder({}, [re.compile(ignored)]).find_troubles(text) == []
 
 
 def test_lines_that_are_ignored_hide_no_other() -> None:
     """However many there are of them."""
-    text = "wandb: Bus error\n" * (MOST + 1) + "Bus error\n"
-    assert len(Finder({}, [re.compile("wandb")]).find(text)) == 1
+    text = "wandb: Bus error\n" * (MAX_TROUBLES_PER_KIND + 1) + "Bus error\n"
+    assert len(TroubleFinder({}, [re.compile("wandb")]).find_troubles(text)) == 1
 
 
 @pytest.mark.parametrize(
     ("line", "node", "found"),
     [
-        pytest.param("[node-3:17]: text", "", Origin("node-3", "17"), id="[host:rank]"),
-        pytest.param("[rank17]: text", "", Origin("", "17"), id="PyTorch"),
-        pytest.param("[default3]:text", "", Origin("", "local 3"), id="torchrun --tee"),
-        pytest.param("[Rank 5] Watchdog", "", Origin("", "5"), id="c10d"),
-        pytest.param("12: text", "", Origin("", "12"), id="srun --label"),
-        pytest.param("12: [rank9]: text", "", Origin("", "12"), id="the outermost counts"),
-        pytest.param("gpu-0:984:1357 [4] NCCL WARN", "", Origin("gpu-0", ""), id="NCCL"),
-        pytest.param("3: gpu-0:984:1357 [4] NCCL", "", Origin("gpu-0", "3"), id="both"),
-        pytest.param("node-7: text", "", Origin("node-7", ""), id="pdsh"),
+        pytest.param("[node-3:17]: text", "", LineOrigin("node-3", "17"), id="[host:rank]"),
+        pytest.param("[rank17]: text", "", LineOrigin("", "17"), id="PyTorch"),
+        pytest.param("[default3]:text", "", LineOrigin("", "local 3"), id="torchrun --tee"),
+        pytest.param("[Rank 5] Watchdog", "", LineOrigin("", "5"), id="c10d"),
+        pytest.param("12: text", "", LineOrigin("", "12"), id="srun --label"),
+        pytest.param("12: [rank9]: text", "", LineOrigin("", "12"), id="the outermost counts"),
+        pytest.param("gpu-0:984:1357 [4] NCCL WARN", "", LineOrigin("gpu-0", ""), id="NCCL"),
+        pytest.param("3: gpu-0:984:1357 [4] NCCL", "", LineOrigin("gpu-0", "3"), id="both"),
+        pytest.param("node-7: text", "", LineOrigin("node-7", ""), id="pdsh"),
         pytest.param(
             "[default3]:[rank12]:[E817 x.cpp:1] text",
             "",
-            Origin("", "12"),
+            LineOrigin("", "12"),
             id="of all, not of the node",
         ),
         pytest.param(
             "2019-06-02T16:13:44.884Z: [1,12]<stdout>:gpu-0:8:9 [0] NCCL",
             "",
-            Origin("gpu-0", "12"),
+            LineOrigin("gpu-0", "12"),
             id="Open MPI, after a time",
         ),
         pytest.param(
             "[node-3:71142] *** Process received signal ***",
             "",
-            Origin("node-3", ""),
+            LineOrigin("node-3", ""),
             id="Open MPI's process",
         ),
         pytest.param(
             "[node-3:229246:0:229246] Caught signal 11",
             "",
-            Origin("node-3", ""),
+            LineOrigin("node-3", ""),
             id="UCX's process",
         ),
         pytest.param(
-            "[node-3:1 :0:98] Caught signal 11", "", Origin("node-3", ""), id="UCX, padded"
+            "[node-3:1 :0:98] Caught signal 11", "", LineOrigin("node-3", ""), id="UCX, padded"
         ),
-        pytest.param("i.pretrain/0 [rank7]: text", "", Origin("", "7"), id="TorchX, NeMo-Run"),
+        pytest.param("i.pretrain/0 [rank7]: text", "", LineOrigin("", "7"), id="TorchX, NeMo-Run"),
         pytest.param(
             "(Actor pid=7, ip=10.0.0.9) [rank1]:[E317 x.cpp:6] text",
             "",
-            Origin("10.0.0.9", "1"),
+            LineOrigin("10.0.0.9", "1"),
             id="Ray",
         ),
         pytest.param(
-            "2026-03-08 03:12:05 worker0: text", "", Origin("", ""), id="after a time a logger"
+            "2026-03-08 03:12:05 worker0: text", "", LineOrigin("", ""), id="after a time a logger"
         ),
-        pytest.param("anything", "node-2", Origin("node-2", ""), id="a file of its own (%N)"),
-        pytest.param("2026-03-08 03:12:05 INFO: text", "", Origin("", ""), id="a date is none"),
-        pytest.param("Error: text", "", Origin("", ""), id="nor is a word"),
+        pytest.param("anything", "node-2", LineOrigin("node-2", ""), id="a file of its own (%N)"),
+        pytest.param("2026-03-08 03:12:05 INFO: text", "", LineOrigin("", ""), id="a date is none"),
+        pytest.param("Error: text", "", LineOrigin("", ""), id="nor is a word"),
     ],
 )
-def test_a_line_comes_from_a_rank_on_a_node(line: str, node: str, found: Origin) -> None:
+def test_a_line_comes_from_a_rank_on_a_node(line: str, node: str, found: LineOrigin) -> None:
     """By the marks that launchers put before it."""
-    assert origin(line, node, len(line)) == found
+    assert find_line_origin(line, node, len(line)) == found
 
 
 @pytest.mark.parametrize(
@@ -346,7 +358,7 @@ def test_a_line_comes_from_a_rank_on_a_node(line: str, node: str, found: Origin)
 )
 def test_the_peer_is_the_other_side(line: str, peer: str) -> None:
     """An address or a name."""
-    assert address(line) == peer
+    assert find_peer_address(line) == peer
 
 
 @pytest.mark.parametrize(
@@ -363,15 +375,17 @@ def test_the_peer_is_the_other_side(line: str, peer: str) -> None:
 )
 def test_a_host_is_mapped_to_the_name_that_slurm_has_for_it(names: list[str], node: str) -> None:
     """Sites call a node's other networks by other names."""
-    assert node_of(names, ["node-2", "node-3"]) == node
+    assert match_host_to_node(names, ["node-2", "node-3"]) == node
 
 
 def test_an_address_is_looked_up_and_a_name_is_taken_as_it_is() -> None:
     """As getent prints them."""
-    names = named("10.0.0.9        node-3-ib0.example.org node-3-ib0\n10.0.0.1 other\n")
-    assert resolved("10.0.0.9", names, ["node-3"]) == "node-3"
-    assert resolved("node-3", {}, ["node-3"]) == "node-3"
-    assert resolved("10.0.0.7", names, ["node-3"]) == ""
+    names = parse_getent_hosts(
+        "10.0.0.9        node-3-ib0.example.org node-3-ib0\n10.0.0.1 other\n"
+    )
+    assert resolve_peer("10.0.0.9", names, ["node-3"]) == "node-3"
+    assert resolve_peer("node-3", {}, ["node-3"]) == "node-3"
+    assert resolve_peer("10.0.0.7", names, ["node-3"]) == ""
 
 
 @pytest.mark.parametrize(
@@ -380,115 +394,117 @@ def test_an_address_is_looked_up_and_a_name_is_taken_as_it_is() -> None:
         pytest.param(
             "[rank5]:[E309 03:12:05 ProcessGroupNCCL.cpp:1834] [PG ID 0 PG GUID 0 Rank 5] Received a"
             " dump signal due to a collective timeout from  rank 2 and we will try our best",
-            "collective timeout of another rank", Origin("", "2"), id="who was late",
+            "collective timeout of another rank", LineOrigin("", "2"), id="who was late",
         ),
         pytest.param(
             "[rank5]:[E] [PG 0 Rank 5] Received a dump signal due to a collective timeout from this"
-            " local rank", "NCCL timeout", Origin("", "5"), id="late itself",
+            " local rank", "NCCL timeout", LineOrigin("", "5"), id="late itself",
         ),
         pytest.param(
             "[rank1]: ProcessGroupNCCL's watchdog got stuck for 600 seconds without making progress",
-            "NCCL heartbeat", Origin("", "1"), id="watchdog",
+            "NCCL heartbeat", LineOrigin("", "1"), id="watchdog",
         ),
         pytest.param("[rank3]: Heartbeat monitor timed out! Process will be terminated",
-                     "NCCL heartbeat", Origin("", "3"), id="heartbeat monitor"),
+                     "NCCL heartbeat", LineOrigin("", "3"), id="heartbeat monitor"),
         pytest.param("ProcessGroupNCCL preparing to dump debug info.", "NCCL flight recorder",
-                     Origin("", ""), id="flight recorder"),
+                     LineOrigin("", ""), id="flight recorder"),
         pytest.param(
             "Root Cause (first observed failure):\n[0]:\n  time      : 2026-03-08_03:12:05\n  host"
             "      : node-3\n  rank      : 17 (local_rank: 1)\n  exitcode  : -9 (pid: 4711)",
-            "rank died", Origin("node-3", "17"), id="ChildFailedError's table",
+            "rank died", LineOrigin("node-3", "17"), id="ChildFailedError's table",
         ),
         pytest.param("srun: error: node-7: task 56: Out Of Memory", "host out of memory",
-                     Origin("node-7", "56"), id="srun, of memory"),
-        pytest.param("srun: error: node-7: tasks 5,7: Bus error", "bus error", Origin("node-7", "5"),
+                     LineOrigin("node-7", "56"), id="srun, of memory"),
+        pytest.param("srun: error: node-7: tasks 5,7: Bus error", "bus error", LineOrigin("node-7", "5"),
                      id="srun, of a bus error"),
         pytest.param("srun: error: Task launch for StepId=7.0 failed on node node-7: Communication",
-                     "step launch", Origin("node-7", ""), id="no launch"),
+                     "step launch", LineOrigin("node-7", ""), id="no launch"),
         pytest.param("ORTE has lost communication with a remote daemon.\n\n  HNP daemon   : [[1,0],0] on"
                      " node node-1\n  Remote daemon: [[1,0],3] on node node-7", "node failure",
-                     Origin("node-7", ""), id="Open MPI"),
-        pytest.param("srun: error: node-7: task 56: Killed", "rank died", Origin("node-7", "56"),
+                     LineOrigin("node-7", ""), id="Open MPI"),
+        pytest.param("srun: error: node-7: task 56: Killed", "rank died", LineOrigin("node-7", "56"),
                      id="srun"),
         pytest.param(
             "slurmstepd: error: *** JOB 4711 ON node-3 CANCELLED AT 2026-03-08T03:12:05 DUE TO NODE"
-            " FAILURE, SEE SLURMCTLD LOG FOR DETAILS ***", "node failure", Origin("node-3", ""),
+            " FAILURE, SEE SLURMCTLD LOG FOR DETAILS ***", "node failure", LineOrigin("node-3", ""),
             id="a node",
         ),
         pytest.param("slurmstepd: error: *** STEP 7.0 ON node-3 CANCELLED AT 2026-03-08T03:12:05"
-                     " DUE TO TIME LIMIT ***", "time limit", Origin("", ""), id="time limit"),
+                     " DUE TO TIME LIMIT ***", "time limit", LineOrigin("", ""), id="time limit"),
         pytest.param("jaxlib.xla_extension.XlaRuntimeError: INTERNAL: Mosaic failed",
-                     "JAX runtime error", Origin("", ""), id="JAX"),
+                     "JAX runtime error", LineOrigin("", ""), id="JAX"),
         pytest.param("XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate",
-                     "CUDA out of memory", Origin("", ""), id="JAX out of memory"),
+                     "CUDA out of memory", LineOrigin("", ""), id="JAX out of memory"),
         pytest.param("The following tasks are unhealthy (stopped sending heartbeats):\n"
-                     "/job:jax_worker/replica:0/task:12", "JAX coordination", Origin("", "12"),
+                     "/job:jax_worker/replica:0/task:12", "JAX coordination", LineOrigin("", "12"),
                      id="a task of JAX"),
         pytest.param("Memory access fault by GPU node-4 (Agent handle: 0x5) on address 0x7",
-                     "ROCm error", Origin("", ""), id="ROCm"),
+                     "ROCm error", LineOrigin("", ""), id="ROCm"),
         pytest.param(":0:rocdevice.cpp: HSA_STATUS_ERROR_EXCEPTION: An HSAIL operation resulted",
-                     "ROCm error", Origin("", ""), id="HSA"),
+                     "ROCm error", LineOrigin("", ""), id="HSA"),
         pytest.param("RuntimeError: CUDA error: uncorrectable ECC error encountered", "GPU memory error",
-                     Origin("", ""), id="ECC, as CUDA says it"),
+                     LineOrigin("", ""), id="ECC, as CUDA says it"),
         pytest.param("NCCL WARN Cuda failure 'uncorrectable NVLink error detected'", "GPU memory error",
-                     Origin("", ""), id="NVLink"),
+                     LineOrigin("", ""), id="NVLink"),
         pytest.param("OSError: [Errno 108] Cannot send after transport endpoint shutdown: '/l/x'",
-                     "file system", Origin("", ""), id="Lustre that evicted"),
-        pytest.param("OSError: [Errno 116] Stale file handle: '/nfs/x'", "disk", Origin("", ""),
+                     "file system", LineOrigin("", ""), id="Lustre that evicted"),
+        pytest.param("OSError: [Errno 116] Stale file handle: '/nfs/x'", "disk", LineOrigin("", ""),
                      id="NFS"),
         pytest.param("RuntimeError: [../gloo/transport/tcp/pair.cc:534] Connection closed by peer"
-                     " [10.0.0.9]:4711", "Gloo connection", Origin("", ""), id="Gloo"),
+                     " [10.0.0.9]:4711", "Gloo connection", LineOrigin("", ""), id="Gloo"),
         pytest.param("torch.distributed.DistStoreError: Timed out after 1801 seconds waiting for"
-                     " clients. 63/64 clients joined.", "rendezvous", Origin("", ""), id="store"),
+                     " clients. 63/64 clients joined.", "rendezvous", LineOrigin("", ""), id="store"),
         pytest.param("Exception: Current loss scale already at minimum - cannot decrease scale"
-                     " anymore.", "loss scale", Origin("", ""), id="DeepSpeed's loss scale"),
+                     " anymore.", "loss scale", LineOrigin("", ""), id="DeepSpeed's loss scale"),
         pytest.param(
             "E1 coordination_service.cc:1] /job:jax_worker/replica:0/task:5 has been set to ERROR: Task"
             " /job:jax_worker/replica:0/task:5 heartbeat timeout. This indicates",
-            "JAX coordination", Origin("", "5"), id="a heartbeat of JAX"),
+            "JAX coordination", LineOrigin("", "5"), id="a heartbeat of JAX"),
         pytest.param(
             "jaxlib.xla_extension.XlaRuntimeError: DEADLINE_EXCEEDED: Barrier timed out. Id: save.0.1.\n# of"
             " tasks that reached the barrier: 3/4.\nThe first task at the barrier:"
             " /job:jax_worker/replica:0/task:2. Some timed out task names:\n/job:jax_worker/replica:0/task:3",
-            "JAX coordination", Origin("", "3"), id="who did not come to JAX's barrier"),
+            "JAX coordination", LineOrigin("", "3"), id="who did not come to JAX's barrier"),
         pytest.param(
             "XlaRuntimeError: DEADLINE_EXCEEDED: Barrier timed out. Some timed out task names:\n"
             "/job:jax_worker/replica:0/task:16\n/job:jax_worker/replica:0/task:0\n", "JAX coordination",
-            Origin("", ""), id="of many that did not come none is to blame"),
+            LineOrigin("", ""), id="of many that did not come none is to blame"),
         pytest.param("ERROR:composer.cli.launcher:Rank 2 crashed with exit code -7.", "bus error",
-                     Origin("", "2"), id="Composer, of a bus error"),
+                     LineOrigin("", "2"), id="Composer, of a bus error"),
         pytest.param("ERROR:composer.cli.launcher:Global rank 5 (PID 7) exited with code -9", "rank died",
-                     Origin("", "5"), id="Composer"),
+                     LineOrigin("", "5"), id="Composer"),
         pytest.param("E1128 21:12:50 7 api.py:874] failed (exitcode: -6) local_rank: 3 (pid: 9) of binary:",
-                     "rank died", Origin("", "local 3"), id="torchrun"),
+                     "rank died", LineOrigin("", "local 3"), id="torchrun"),
         pytest.param("mpirun detected that one or more processes exited with non-zero status, thus causing\n"
                      "the job to be terminated. The first process to do so was:\n\n  Process name: [[7,1],3]",
-                     "rank died", Origin("", "3"), id="Open MPI, of an exit code"),
+                     "rank died", LineOrigin("", "3"), id="Open MPI, of an exit code"),
         pytest.param("An MPI communication peer process has unexpectedly disconnected.  This\nusually\n\n"
                      "  Local host: node-1\n  Local PID:  7\n  Peer host:  node-7\n", "MPI connection",
-                     Origin("node-7", ""), id="Open MPI, of a peer"),
+                     LineOrigin("node-7", ""), id="Open MPI, of a peer"),
         pytest.param("MPI_ABORT was invoked on rank 3 in communicator MPI_COMM_WORLD", "MPI error",
-                     Origin("", "3"), id="MPI_Abort"),
+                     LineOrigin("", "3"), id="MPI_Abort"),
         pytest.param("[rank: 3] Child process with PID 7 terminated with code 1. Forcefully terminating",
-                     "rank died", Origin("", "3"), id="Lightning"),
+                     "rank died", LineOrigin("", "3"), id="Lightning"),
         pytest.param("ERROR:megatron.core.rerun_state_machine:Unexpected result nan on rank 3 at iteration #3",
-                     "NaN loss", Origin("", "3"), id="Megatron, a result"),
+                     "NaN loss", LineOrigin("", "3"), id="Megatron, a result"),
         pytest.param("AssertionError: Rank 11: found NaN in local grad norm in backward pass", "NaN loss",
-                     Origin("", "11"), id="Megatron, gradients"),
+                     LineOrigin("", "11"), id="Megatron, gradients"),
         pytest.param("mpirun noticed that process rank 3 with PID 4711 on node node-1 exited on"
-                     " signal 9", "rank died", Origin("node-1", "3"), id="mpirun"),
+                     " signal 9", "rank died", LineOrigin("node-1", "3"), id="mpirun"),
         pytest.param("RuntimeError: Unexpected error from cudaGetDeviceCount(). Did you run some cuda functions"
                      " before calling NumCudaDevices()? Error 802: system not yet initialized",
-                     "fabric manager not ready", Origin("", ""), id="PyTorch, 802"),
+                     "fabric manager not ready", LineOrigin("", ""), id="PyTorch, 802"),
         pytest.param("gpu-3:1:2 [5] init.cc:94 NCCL WARN Cuda failure 802 'system not yet initialized'",
-                     "fabric manager not ready", Origin("gpu-3", ""), id="NCCL, 802"),
+                     "fabric manager not ready", LineOrigin("gpu-3", ""), id="NCCL, 802"),
         pytest.param("/var/spool/slurmd/job7/slurm_script: line 9:  4711 Killed   python t.py",
-                     "host out of memory", Origin("", ""), id="bash"),
+                     "host out of memory", LineOrigin("", ""), id="bash"),
     ],
 )  # fmt: skip
-def test_errors_of_the_last_years_and_whom_they_name(line: str, kind: str, origin_: Origin) -> None:
+def test_errors_of_the_last_years_and_whom_they_name(
+    line: str, kind: str, origin_: LineOrigin
+) -> None:
     """The rank that a message blames stands before the rank that says it."""
-    (_, one), *_ = Finder({}, []).find(f"fine\n{line}\nfine\n")
+    (_, one), *_ = TroubleFinder({}, []).find_troubles(f"fine\n{line}\nfine\n")
     assert (one.kind, one.host, one.rank) == (kind, origin_.host, origin_.rank)
 
 
@@ -522,21 +538,21 @@ def test_errors_of_the_last_years_and_whom_they_name(line: str, kind: str, origi
 )
 def test_what_successful_runs_print_is_no_trouble(line: str) -> None:
     """Of thousands of real runs."""
-    assert Finder({}, []).find(line) == []
+    assert TroubleFinder({}, []).find_troubles(line) == []
 
 
 def test_every_kind_can_be_found_by_a_word_of_its_own_and_names_its_source() -> None:
     """The words only save time: none of them may hide a kind."""
-    assert all(kind.source and kind.words for kind in KINDS)
-    assert len({kind.name for kind in KINDS}) == len(KINDS)
-    assert all(gate for gate in GATES)
+    assert all(kind.source and kind.words for kind in TROUBLE_KINDS)
+    assert len({kind.name for kind in TROUBLE_KINDS}) == len(TROUBLE_KINDS)
+    assert all(gate for gate in GATE_WORDS)
 
 
 def test_a_mark_in_the_middle_of_a_line_tells_who_speaks_there() -> None:
     """A progress bar ends no line."""
     bar = "Epoch 0:  16%|#   | 7395/45743 [13:13:43<68:36:00, 6.44s/it]"
     text = f"{bar}[rank3]:[E723 x.cpp:6] [Rank 3] Watchdog caught collective operation timeout"
-    ((_, one),) = Finder({}, []).find(text)
+    ((_, one),) = TroubleFinder({}, []).find_troubles(text)
     assert one.rank == "3"
 
 
@@ -544,25 +560,28 @@ def test_an_exception_comes_from_whom_its_own_line_names() -> None:
     """Behind what a launcher puts before every line."""
     mark = "i.pretrain/0 [rank7]: "
     text = f"{mark}Traceback (most recent call last):\n{mark}  f()\n{mark}KeyError: 1\n"
-    assert [one.rank for _, one in Finder({}, []).find(text)] == ["7"]
+    assert [one.rank for _, one in TroubleFinder({}, []).find_troubles(text)] == ["7"]
     text = "Traceback (most recent call last):\n  f()\nKeyError: 1\n[rank1]:[W] of another\n"
-    assert [one.rank for _, one in Finder({}, []).find(text)] == [""]
+    assert [one.rank for _, one in TroubleFinder({}, []).find_troubles(text)] == [""]
 
 
 def test_a_traceback_whose_exception_is_not_known_is_a_cause_with_that_exception() -> None:
     """Of one that is known the exception is told as what it is; the ignored ones are none."""
     text = "[rank3]: Traceback (most recent call last):\n[rank3]:   f()\n[rank3]: {}\n"
-    ((_, one),) = Finder({}, []).find(text.format("KeyError: 'labels'"))
+    ((_, one),) = TroubleFinder({}, []).find_troubles(text.format("KeyError: 'labels'"))
     assert (one.kind, one.rank, one.line) == (EXCEPTION, "3", "[rank3]: KeyError: 'labels'")
-    assert Finder({}, [re.compile("labels")]).find(text.format("KeyError: 'labels'")) == []
+    assert (
+        TroubleFinder({}, [re.compile("labels")]).find_troubles(text.format("KeyError: 'labels'"))
+        == []
+    )
     kinds = [
         one.kind
-        for _, one in Finder({}, []).find(
+        for _, one in TroubleFinder({}, []).find_troubles(
             text.format("OSError: [Errno 28] No space left on device")
         )
     ]
     assert kinds == [TRACEBACK, "disk"]
-    ((_, one),) = Finder({}, []).find(text.format("EOFError"))
+    ((_, one),) = TroubleFinder({}, []).find_troubles(text.format("EOFError"))
     assert one.kind == TRACEBACK
 
 
@@ -581,6 +600,6 @@ def test_a_traceback_after_which_the_program_goes_on_is_no_trouble(before: str) 
         "Traceback (most recent call last):\n  f()\nAssertionError: can only test a child process\n"
     )
     chain = f"\nDuring handling of the above exception, another exception occurred:\n\n{text}"
-    assert Finder({}, []).find(f"step 1\n{before}\n{text}{chain}{chain}") == []
-    assert len(Finder({}, []).find(f"step 1\n{before}\n{text}{chain}{text}")) == 1
-    assert Finder({}, []).find(f"step 1\n{before}\nelse\n{text}") != []
+    assert TroubleFinder({}, []).find_troubles(f"step 1\n{before}\n{text}{chain}{chain}") == []
+    assert len(TroubleFinder({}, []).find_troubles(f"step 1\n{before}\n{text}{chain}{text}")) == 1
+    assert TroubleFinder({}, []).find_troubles(f"step 1\n{before}\nelse\n{text}") != []

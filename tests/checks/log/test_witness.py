@@ -9,10 +9,23 @@ from pathlib import Path
 
 import pytest
 
-from sentinel.checks.log.ask import Beat, ask_nodes, beat_says, names, peers, script
-from sentinel.checks.log.files import Files
-from sentinel.checks.log.witness import Node, Testimony, heard, parsed, together
-from sentinel.core.clock import shifted
+from sentinel.checks.log.ask import (
+    HeartbeatFile,
+    ask_node_witnesses,
+    join_job_names,
+    judge_heartbeat,
+    read_witness_script,
+    resolve_peer_nodes,
+)
+from sentinel.checks.log.files import LogFiles
+from sentinel.checks.log.witness import (
+    Testimony,
+    WitnessAnswer,
+    judge_witnesses,
+    merge_testimonies,
+    parse_witness_answer,
+)
+from sentinel.core.clock import shift_instant
 from sentinel.core.cluster import Job
 from sentinel.core.node_answers import Answer, Answered, Refused, TimedOut
 from sentinel.nodes.connect import connect
@@ -36,7 +49,7 @@ def said(*texts: str, phase: bool = False) -> Testimony:
     answers: dict[str, Answer] = {
         f"n{number}": Answered(code=0, out=text.encode()) for number, text in enumerate(texts)
     }
-    return heard(answers, "alice", phase)
+    return judge_witnesses(answers, "alice", phase)
 
 
 @pytest.mark.parametrize(
@@ -94,8 +107,8 @@ def test_a_node_that_does_not_answer_is_named_where_others_do() -> None:
     answers: dict[str, Answer] = {
         "n0": Answered(code=0, out=BUSY.encode()), "n1": TimedOut("late"), "n2": Refused("keys"),
     }  # fmt: skip
-    assert heard(answers, "alice", False).words.endswith("n1 does not answer")
-    assert heard({"n1": TimedOut("late")}, "alice", False) == Testimony()
+    assert judge_witnesses(answers, "alice", False).words.endswith("n1 does not answer")
+    assert judge_witnesses({"n1": TimedOut("late")}, "alice", False) == Testimony()
 
 
 def test_many_nodes_are_counted_after_the_first() -> None:
@@ -106,8 +119,8 @@ def test_many_nodes_are_counted_after_the_first() -> None:
 def test_witnesses_that_disagree_decide_nothing() -> None:
     """Both are shown."""
     yes, no = Testimony(words="a", confirms=True), Testimony(words="b", contradicts=True)
-    assert together(yes, no) == Testimony(words="a; b")
-    assert together(Testimony(), no) == no
+    assert merge_testimonies(yes, no) == Testimony(words="a; b")
+    assert merge_testimonies(Testimony(), no) == no
 
 
 @pytest.mark.parametrize(
@@ -121,8 +134,8 @@ def test_witnesses_that_disagree_decide_nothing() -> None:
 )
 def test_a_heartbeat_is_judged_by_this_hosts_clock(seconds: float, known: bool, words: str) -> None:
     """From look to look, as the log is."""
-    beat = Beat(mark="m", since=START)
-    found = beat_says(beat, known, shifted(START, seconds), 1200)
+    beat = HeartbeatFile(mark="m", since=START)
+    found = judge_heartbeat(beat, known, shift_instant(START, seconds), 1200)
     assert found.words == words
     assert found.contradicts == (seconds < 600)
     assert found.confirms == (known and seconds >= 1200)
@@ -130,10 +143,12 @@ def test_a_heartbeat_is_judged_by_this_hosts_clock(seconds: float, known: bool, 
 
 def test_an_address_becomes_the_name_of_a_node_by_the_hosts_own_lookup() -> None:
     """As getent knows it; what nobody knows stays as it was."""
-    files = Files(5, 20, {})
-    assert peers(files, ["127.0.0.1"], ["localhost", "other"]) == {"127.0.0.1": "localhost"}
-    assert peers(files, ["192.0.2.77"], ["localhost"]) == {"192.0.2.77": ""}
-    assert peers(files, [], ["localhost"]) == {}
+    files = LogFiles(5, 20, {})
+    assert resolve_peer_nodes(files, ["127.0.0.1"], ["localhost", "other"]) == {
+        "127.0.0.1": "localhost"
+    }
+    assert resolve_peer_nodes(files, ["192.0.2.77"], ["localhost"]) == {"192.0.2.77": ""}
+    assert resolve_peer_nodes(files, [], ["localhost"]) == {}
 
 
 @contextmanager
@@ -161,14 +176,16 @@ def named(job: str, name: str = "") -> Job:
 
 def ask(job: str) -> Testimony:
     local = connect(RemoteSettings(via="local"))
-    return ask_nodes(local, ["localhost"], named(job), {}, phase=False, limit=20)
+    return ask_node_witnesses(local, ["localhost"], named(job), {}, phase=False, limit=20)
 
 
-def seen(job: Job, sluids: dict[str, str]) -> Node:
+def seen(job: Job, sluids: dict[str, str]) -> WitnessAnswer:
     """What the script says of this host."""
-    argv = ["/bin/sh", "-s", *names(job, sluids), "0"]
-    done = subprocess.run(argv, input=script(), capture_output=True, timeout=60, check=True)
-    return parsed(done.stdout, "root")
+    argv = ["/bin/sh", "-s", *join_job_names(job, sluids), "0"]
+    done = subprocess.run(
+        argv, input=read_witness_script(), capture_output=True, timeout=60, check=True
+    )
+    return parse_witness_answer(done.stdout, "root")
 
 
 def test_real_processes_that_wait_stand_still() -> None:
@@ -276,7 +293,7 @@ def test_a_real_nvidia_smi_is_asked_where_there_is_one(
 
 def test_an_answer_is_read_up_to_where_it_broke_off() -> None:
     """The driver hangs; the processes were told before."""
-    node = parsed((STILL + "gpu 100, 1").encode(), "root")
+    node = parse_witness_answer((STILL + "gpu 100, 1").encode(), "root")
     assert node.tasks
     assert node.tasks.count == 8
     assert node.gpus == ()

@@ -2,7 +2,11 @@
 
 import pytest
 
-from sentinel.checks.network.driver_lines import ROWS, UNKNOWN, troubles
+from sentinel.checks.network.driver_lines import (
+    DRIVER_MESSAGES,
+    UNKNOWN_ERROR_TEXT,
+    find_driver_errors,
+)
 from sentinel.core.model import Status
 from sentinel.nodes.probe import KernelLine
 
@@ -12,7 +16,7 @@ WARNING, CRITICAL = Status.WARNING, Status.CRITICAL
 
 def judged(text: str, level: int | None = 3) -> list[tuple[str, Status]]:
     lines = [KernelLine(at=1.0, level=level, text=text)]
-    return [(card, status) for card, status, _ in troubles(lines)]
+    return [(card, status) for card, status, _ in find_driver_errors(lines)]
 
 
 @pytest.mark.parametrize("level", [3, None])
@@ -70,8 +74,8 @@ def test_what_drivers_say(text: str, card: str, status: Status | None, level: in
 def test_an_unknown_line_is_judged_by_its_level() -> None:
     """From warnings on it is mild, in whatever words; the words count only where no level is told."""
     for said in ("a fault of the future", "temperature error, card failed"):
-        ((_, status, why),) = troubles([KernelLine(at=1.0, level=3, text=MLX5 + said)])
-        assert (status, why.startswith(UNKNOWN), said in why) == (WARNING, True, True)
+        ((_, status, why),) = find_driver_errors([KernelLine(at=1.0, level=3, text=MLX5 + said)])
+        assert (status, why.startswith(UNKNOWN_ERROR_TEXT), said in why) == (WARNING, True, True)
         assert judged(MLX5 + said, 4) == judged(MLX5 + said, 6) == []
     assert judged(MLX5 + "firmware version: 28.39.1002", None) == []
     assert judged("mlx5_core 0000:5e:00.0 eth4: Link up", None) == []
@@ -116,4 +120,4 @@ def test_a_driver_in_the_name_of_a_program_and_of_its_file(name: str, whole: str
 
 def test_every_row_says_where_it_comes_from() -> None:
     """A file of Linux, and what it means."""
-    assert all(row.source.startswith("drivers/") and row.meaning for row in ROWS)
+    assert all(row.source.startswith("drivers/") and row.meaning for row in DRIVER_MESSAGES)

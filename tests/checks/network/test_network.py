@@ -6,23 +6,23 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from sentinel.checks.network.check import MOST_LINKS, NetworkCheck
-from sentinel.core.clock import shifted
+from sentinel.checks.network.check import MAX_LINKS, NetworkCheck
+from sentinel.core.clock import shift_instant
 from sentinel.core.model import Finding, Report, Status
 from sentinel.core.node_answers import Answer, Unreachable, Unreached
 from sentinel.core.values import Duration
 from sentinel.nodes.probe import (
     Cursor,
-    Identity,
     Interface,
     KernelLine,
     KernelLog,
     Network,
+    NodeIdentity,
     NodeProbe,
     PciLink,
     Port,
+    ProbeRequest,
     Unread,
-    Wants,
 )
 from sentinel.testing import START, context
 
@@ -57,7 +57,9 @@ def probe(
     lines = tuple(KernelLine(at=said_at, level=3, text=text) for text in said)
     cursor = Cursor(boot=boot, source="kmsg", position=1)
     told: dict[str, Any] = {
-        "identity": Identity(hostname="n1", kernel="6", boot=boot, uptime=90_000.0, time=0, uid=0),
+        "identity": NodeIdentity(
+            hostname="n1", kernel="6", boot=boot, uptime=90_000.0, time=0, uid=0
+        ),
         "infiniband": ports,
         "network": Network(interfaces=tuple(nets), pci=tuple(pci)),
         "kernel": KernelLog(source="kmsg", lines=lines, cursor=cursor, lost=0),
@@ -77,7 +79,7 @@ class Told:
         raise NotImplementedError
 
     def probe(
-        self, nodes: Sequence[str], wants: Wants, *, limit: float
+        self, nodes: Sequence[str], wants: ProbeRequest, *, limit: float
     ) -> Mapping[str, NodeProbe | Unreached]:
         return {node: self.answers[node] for node in nodes}
 
@@ -91,7 +93,7 @@ def nights(
     for number, answers in enumerate(looks):
         told = {"n1": answers} if isinstance(answers, NodeProbe) else answers
         check = NetworkCheck(**{"nodes": ",".join(told), "trial": Duration(0), **settings})
-        now = shifted(START, number * every)
+        now = shift_instant(START, number * every)
         report = check.run(context(now=now, remote=Told(told), memory=memory))
         memory = report.memory or {}
         reports.append(report)
@@ -334,7 +336,7 @@ def test_nvlinks_that_are_all_inactive() -> None:
         assert bad(nights(*[node] * 4)[-1]) == {}
 
 
-@pytest.mark.parametrize(("count", "status"), [(MOST_LINKS, "ok"), (MOST_LINKS + 1, "unknown")])
+@pytest.mark.parametrize(("count", "status"), [(MAX_LINKS, "ok"), (MAX_LINKS + 1, "unknown")])
 def test_a_node_with_more_links_than_are_looked_at_is_unknown(count: int, status: str) -> None:
     """The last one may be the one that is down."""
     ports = [replace(WELL, device=f"mlx5_{n}") for n in range(count)]

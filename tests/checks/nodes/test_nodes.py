@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from sentinel.checks.nodes import Nodes, available, grouped, judged
+from sentinel.checks.nodes import NodesCheck, group_by_reason, is_available, judge_count
 from sentinel.core.cluster import Node
 from sentinel.core.errors import CannotTell, Invalid
 from sentinel.core.model import Finding, Report, Status
 from sentinel.core.values import Rate, Share
-from sentinel.testing import START, FixedSlurm, context, shifted
+from sentinel.testing import START, FixedSlurm, context, shift_instant
 
 NOW = START.wall // 1_000_000
 
@@ -19,7 +19,7 @@ def node(number: int, state: str = "IDLE", *flags: str, **more: Any) -> Node:
     return Node(name=f"n{number}", state=state, flags=frozenset(flags), **{**told, **more})
 
 
-def run(check: Nodes, nodes: list[Node], **more: Any) -> Report:
+def run(check: NodesCheck, nodes: list[Node], **more: Any) -> Report:
     return check.run(context(FixedSlurm(nodes=nodes), **more))
 
 
@@ -48,7 +48,7 @@ def by_subject(report: Report) -> dict[str, Finding]:
 )
 def test_which_nodes_can_work(state: str, flags: tuple[str, ...], can: bool) -> None:
     """Busy ones can, and those that power saving put to sleep."""
-    assert available(node(1, state, *flags)) is can
+    assert is_available(node(1, state, *flags)) is can
 
 
 @pytest.mark.parametrize(
@@ -67,13 +67,13 @@ def test_which_nodes_can_work(state: str, flags: tuple[str, ...], can: bool) -> 
 )
 def test_needed_and_spare(fit: int, need: int | None, spare: float, status: Status) -> None:
     """Critical below what is needed, warning below the spare, which is rounded up."""
-    assert judged(fit, need, Share(spare))[0] is status
+    assert judge_count(fit, need, Share(spare))[0] is status
 
 
 def test_a_name_that_only_slurm_takes_ends_no_check() -> None:
     """Nodes are told of by their names, the odd one too."""
     odd = Node(name="-oProxy=x", state="DOWN", partitions=("prod",), reason="Not responding")
-    told = by_subject(run(Nodes(partition="prod"), [node(1), node(2, "DOWN"), odd]))["prod"]
+    told = by_subject(run(NodesCheck(partition="prod"), [node(1), node(2, "DOWN"), odd]))["prod"]
     assert "-oProxy=x: Not responding (DOWN)" in told.details
 
 
@@ -81,7 +81,7 @@ def test_the_message_says_what_is_out_and_why() -> None:
     """By reason, the largest group first, with how long it has been so."""
     nodes = [node(1), node(2), node(3, "IDLE", "DRAIN", reason="Kill task failed")]
     nodes += [node(i, "DOWN", reason="Not responding") for i in (4, 5)]
-    told = by_subject(run(Nodes(partition="prod", need=3), nodes))["prod"]
+    told = by_subject(run(NodesCheck(partition="prod", need=3), nodes))["prod"]
     assert told.status is Status.CRITICAL
     assert told.summary == (
         "2 of 5 nodes can work, 3 are needed; "
@@ -94,18 +94,18 @@ def test_the_message_says_what_is_out_and_why() -> None:
 def test_nodes_by_name_and_by_partition() -> None:
     """Others do not count."""
     nodes = [node(1), node(2), node(3, partitions=("debug",)), node(4, partitions=("debug",))]
-    assert run(Nodes(partition="debug", need=2), nodes).status is Status.OK
-    assert run(Nodes(nodes="n[1,3]", need=2), nodes).status is Status.OK
+    assert run(NodesCheck(partition="debug", need=2), nodes).status is Status.OK
+    assert run(NodesCheck(nodes="n[1,3]", need=2), nodes).status is Status.OK
 
 
 @pytest.mark.parametrize(
     ("check", "says"),
     [
-        (Nodes(partition="nosuch"), "no partition nosuch; there are: prod"),
-        (Nodes(nodes="n[1-9]"), "Slurm knows no n[3-9] here"),
+        (NodesCheck(partition="nosuch"), "no partition nosuch; there are: prod"),
+        (NodesCheck(nodes="n[1-9]"), "Slurm knows no n[3-9] here"),
     ],
 )
-def test_what_slurm_does_not_know_cannot_be_told(check: Nodes, says: str) -> None:
+def test_what_slurm_does_not_know_cannot_be_told(check: NodesCheck, says: str) -> None:
     """Not an empty partition: nobody can tell."""
     with pytest.raises(CannotTell) as blind:
         run(check, [node(1), node(2)])
@@ -116,17 +116,17 @@ def test_a_slurmctld_that_has_just_started_knows_nothing_yet() -> None:
     """For seconds all nodes are UNKNOWN; half of them is the most that is believed."""
     unknown = [node(i, "UNKNOWN") for i in (1, 2)]
     with pytest.raises(CannotTell):
-        run(Nodes(), [*unknown, node(3)])
-    assert run(Nodes(), [*unknown, node(3), node(4)]).findings
+        run(NodesCheck(), [*unknown, node(3)])
+    assert run(NodesCheck(), [*unknown, node(3), node(4)]).findings
     with pytest.raises(CannotTell):
-        run(Nodes(), [])
+        run(NodesCheck(), [])
 
 
 def test_without_need_each_node_that_is_out_is_an_alert() -> None:
     """But for planned work; `each` decides otherwise where it is given."""
     nodes = [node(1), node(2, "IDLE", "DRAIN", reason="bad dimm")]
     nodes += [node(3, "IDLE", "DRAIN", reason="RMA 4711"), node(4, "IDLE", "MAINTENANCE")]
-    told = by_subject(run(Nodes(ignore=["RMA"]), nodes))
+    told = by_subject(run(NodesCheck(ignore=["RMA"]), nodes))
     assert [told[n].status for n in ("n1", "n2", "n3", "n4")] == [
         Status.OK,
         Status.WARNING,
@@ -134,30 +134,30 @@ def test_without_need_each_node_that_is_out_is_an_alert() -> None:
         Status.OK,
     ]
     assert told["n2"].summary == "is out: bad dimm (IDLE+DRAIN) for 2h"
-    assert set(by_subject(run(Nodes(each=False), nodes))) == {"all nodes"}
-    assert len(run(Nodes(need=1, each=True), nodes).findings) == 5
-    assert len(run(Nodes(need=1), nodes).findings) == 1
+    assert set(by_subject(run(NodesCheck(each=False), nodes))) == {"all nodes"}
+    assert len(run(NodesCheck(need=1, each=True), nodes).findings) == 5
+    assert len(run(NodesCheck(need=1), nodes).findings) == 1
 
 
 def test_a_node_that_comes_and_goes_is_told_even_while_it_is_there() -> None:
     """Three times within a day by default; what is older is forgotten."""
-    check, memory, at = Nodes(need=1, flapping=Rate("2 in 1h")), {}, START
+    check, memory, at = NodesCheck(need=1, flapping=Rate("2 in 1h")), {}, START
     there, out = [node(1), node(2)], [node(1), node(2, "DOWN")]
     reports = []
     for nodes in (there, out, out, there, out, there):
-        at = shifted(at, 60)
+        at = shift_instant(at, 60)
         reports.append(run(check, nodes, now=at, memory=memory))
         memory = reports[-1].memory or {}
     assert set(by_subject(reports[3])) == {"all nodes"}
     assert by_subject(reports[5])["n2"].status is Status.WARNING
     assert by_subject(reports[5])["n2"].summary == "is IDLE; left service 2 times within 1h"
-    later = run(check, there, now=shifted(at, 3600), memory=memory)
+    later = run(check, there, now=shift_instant(at, 3600), memory=memory)
     assert set(by_subject(later)) == {"all nodes"}
 
 
 def test_what_is_out_at_the_first_look_has_not_just_left() -> None:
     """Nobody knows when it did."""
-    check = Nodes(need=1, flapping=Rate("1 in 1h"))
+    check = NodesCheck(need=1, flapping=Rate("1 in 1h"))
     first = run(check, [node(1), node(2, "DOWN")])
     assert set(by_subject(first)) == {"all nodes"}
     gone = run(check, [node(1, "DOWN"), node(2, "DOWN")], memory=first.memory)
@@ -167,7 +167,10 @@ def test_what_is_out_at_the_first_look_has_not_just_left() -> None:
 def test_reasons_are_grouped() -> None:
     """A node without a reason counts under its state."""
     nodes = [node(i, "DOWN") for i in (1, 2)] + [node(3, "IDLE", "DRAIN", reason="x\x1b[31m")]
-    assert grouped(nodes, NOW) == ["n[1-2]: DOWN (DOWN)", "n3: x\\x1b[31m (IDLE+DRAIN) for 2h"]
+    assert group_by_reason(nodes, NOW) == [
+        "n[1-2]: DOWN (DOWN)",
+        "n3: x\\x1b[31m (IDLE+DRAIN) for 2h",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -176,13 +179,13 @@ def test_reasons_are_grouped() -> None:
 def test_bad_settings(settings: dict[str, Any], key: str) -> None:
     """A share of what is not said is nothing."""
     with pytest.raises(Invalid) as refused:
-        Nodes(**settings)
+        NodesCheck(**settings)
     assert refused.value.path == (key,)
 
 
 def test_a_node_of_which_slurm_knows_nothing_yet_was_not_seen() -> None:
     """It can neither work nor not; the others are judged."""
-    report = run(Nodes(), [node(1), node(2), node(3, "UNKNOWN")])
+    report = run(NodesCheck(), [node(1), node(2), node(3, "UNKNOWN")])
     seen = report.coverage
     assert (seen.words, seen.status) == ("saw 2 of 3 nodes: not n3", Status.UNKNOWN)
     found = {name: finding.status for name, finding in by_subject(report).items()}
@@ -196,7 +199,7 @@ def test_all_nodes_of_a_rack_are_told_as_one() -> None:
 
     def told(topology: dict[str, str] | None) -> dict[str, Finding]:
         slurm = FixedSlurm(nodes=nodes, topology=topology)
-        return by_subject(Nodes().run(context(slurm)))
+        return by_subject(NodesCheck().run(context(slurm)))
 
     found = told(topology)
     assert [name for name in found if name.startswith("rack")] == ["rack s0"]

@@ -5,25 +5,25 @@ from typing import Any
 
 import pytest
 
-from sentinel.checks.nodes import Nodes, available
+from sentinel.checks.nodes import NodesCheck, is_available
 from sentinel.core.cluster import Node, Timeouts
 from sentinel.core.model import Finding, Report, Status
 from sentinel.core.node_answers import Unreachable, Unreached
 from sentinel.core.values import Duration, Rate
 from sentinel.nodes.history import is_out
 from sentinel.nodes.probe import (
-    Blocked,
-    Identity,
-    Mount,
+    FileWait,
+    NodeIdentity,
+    NodeMount,
     NodeProbe,
-    Process,
+    NodeProcess,
+    ProbeRequest,
     StepProcess,
-    Steps,
+    StepTraces,
+    UninterruptibleThread,
     Unread,
-    Wait,
-    Wants,
 )
-from sentinel.testing import START, FixedSlurm, context, shifted
+from sentinel.testing import START, FixedSlurm, context, shift_instant
 from tests.checks.nodes.test_nodes import by_subject, node
 
 UP = node(1)
@@ -39,8 +39,8 @@ ALLOWED = Timeouts(resume=600, suspend=120)
 class Life:
     """One check that looks every so often; each look may show another state of n1."""
 
-    def __init__(self, check: Nodes | None = None, **more: Any) -> None:
-        self.check, self.now, self.memory = check or Nodes(), START, {}
+    def __init__(self, check: NodesCheck | None = None, **more: Any) -> None:
+        self.check, self.now, self.memory = check or NodesCheck(), START, {}
         self.more = {"timeouts": ALLOWED, **more}
         self.remote = self.more.pop("remote", None)
 
@@ -52,7 +52,7 @@ class Life:
     def report(self, *states: Node, after: float = 60.0) -> Report:
         assert states
         for state in states:
-            self.now = shifted(self.now, after)
+            self.now = shift_instant(self.now, after)
             slurm = FixedSlurm(nodes=[state, OTHER], **self.more)
             report = self.check.run(
                 context(slurm, self.now, memory=self.memory, remote=self.remote)
@@ -64,7 +64,7 @@ class Life:
 @pytest.mark.parametrize("state", [WAKING, ASLEEP, LEAVING, BOOTING, ENDING])
 def test_a_state_that_passes_is_not_out(state: Node) -> None:
     """Neither told, nor counted as an absence, nor in the ledger."""
-    life = Life(Nodes(flapping=Rate("1 in 1d")))
+    life = Life(NodesCheck(flapping=Rate("1 in 1d")))
     for _ in range(4):
         assert life.look(UP, state).status is Status.OK
     assert not is_out(state)
@@ -77,7 +77,7 @@ def test_a_state_that_passes_is_not_out(state: Node) -> None:
 )
 def test_power_saving_takes_no_nodes_away(state: Node, can: bool) -> None:
     """Slurm wakes them for the job that needs them; a reboot has to end first."""
-    assert available(state) is can
+    assert is_available(state) is can
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_what_is_wrong_stays_wrong(state: Node) -> None:
 )
 def test_longer_than_slurm_allows_is_out_once(state: Node, limit: int, says: str) -> None:
     """One alarm, one absence; nobody counts it as able to work."""
-    life = Life(Nodes(flapping=Rate("2 in 1d")))
+    life = Life(NodesCheck(flapping=Rate("2 in 1d")))
     quiet = life.look(UP, *[state] * (limit // 60 + 1))
     assert quiet.status is Status.OK
     told = life.look(state)
@@ -124,11 +124,11 @@ def test_a_partitions_own_time_counts_and_the_longest_of_several() -> None:
     own = Timeouts(
         resume=60, suspend=30, partitions={"prod": (600.0, None), "debug": (120.0, None)}
     )
-    assert own.of(("prod", "debug"), suspend=False) == 600
-    assert own.of(("debug",), suspend=False) == 120
-    assert own.of(("other",), suspend=False) == 60
-    assert own.of(("prod",), suspend=True) == 30
-    assert own.of((), suspend=True) == 30
+    assert own.node_timeout(("prod", "debug"), suspend=False) == 600
+    assert own.node_timeout(("debug",), suspend=False) == 120
+    assert own.node_timeout(("other",), suspend=False) == 60
+    assert own.node_timeout(("prod",), suspend=True) == 30
+    assert own.node_timeout((), suspend=True) == 30
 
 
 @pytest.mark.parametrize("resume", [0, None])
@@ -141,7 +141,7 @@ def test_a_time_of_zero_is_none(resume: float | None) -> None:
 
 def test_where_slurm_conf_cannot_be_read_nobody_can_tell() -> None:
     """Within the default of 60 s it is fine; then unknown, never out."""
-    life = Life(Nodes(flapping=Rate("1 in 1d")), timeouts=None)
+    life = Life(NodesCheck(flapping=Rate("1 in 1d")), timeouts=None)
     assert life.look(UP, WAKING, WAKING).status is Status.OK
     told = life.look(WAKING)
     assert told.status is Status.UNKNOWN
@@ -198,23 +198,29 @@ class Nodes_:
     def run(self, *_: Any, **__: Any) -> Mapping[str, Any]:
         raise AssertionError("nothing is to be run")
 
-    def probe(self, nodes: Sequence[str], wants: Wants, *, limit: float) -> Mapping[str, Any]:
+    def probe(
+        self, nodes: Sequence[str], wants: ProbeRequest, *, limit: float
+    ) -> Mapping[str, Any]:
         self.asked += 1
         return dict.fromkeys(nodes, self.answer)
 
 
 HANGS = NodeProbe(
-    identity=Identity(hostname="n1", kernel="6", boot="b", uptime=1.0, time=1, uid=0),
+    identity=NodeIdentity(hostname="n1", kernel="6", boot="b", uptime=1.0, time=1, uid=0),
     processes=(
-        Process(pid=33, parent=1, uid=1000, user="alice", state="D", started=0, command="cat"),
+        NodeProcess(pid=33, parent=1, uid=1000, user="alice", state="D", started=0, command="cat"),
     ),
-    blocked=(Blocked(pid=33, thread=33, name="cat", wait="request_wait_answer", kernel=False),),
-    steps=Steps(processes=(StepProcess(pid=33, job="7", step="batch", witness="cgroup"),)),
+    blocked=(
+        UninterruptibleThread(
+            pid=33, thread=33, name="cat", wait="request_wait_answer", kernel=False
+        ),
+    ),
+    steps=StepTraces(processes=(StepProcess(pid=33, job="7", step="batch", witness="cgroup"),)),
     mounts=(
-        Mount(device="x", point="/", type="ext4", options=frozenset()),
-        Mount(device="x", point="/data", type="fuse.x", options=frozenset()),
+        NodeMount(device="x", point="/", type="ext4", options=frozenset()),
+        NodeMount(device="x", point="/data", type="fuse.x", options=frozenset()),
     ),
-    waits=(Wait(pid=33, doing="opening", path="/data/model.pt"),),
+    waits=(FileWait(pid=33, doing="opening", path="/data/model.pt"),),
 )
 
 
@@ -230,9 +236,9 @@ def told_of(answer: NodeProbe | Unreached, **more: Any) -> str:
 
 def test_a_node_that_ends_a_job_counts_until_it_takes_too_long() -> None:
     """A job on all nodes that ends is no lack of nodes; one that never ends is."""
-    check, memory, seen = Nodes(need=1), dict[str, Any](), list[Status]()
+    check, memory, seen = NodesCheck(need=1), dict[str, Any](), list[Status]()
     for minute, state in enumerate([UP, *[ENDING] * 12]):
-        now = shifted(START, 60.0 * minute)
+        now = shift_instant(START, 60.0 * minute)
         report = check.run(context(FixedSlurm(nodes=[state]), now, memory=memory))
         memory = dict(report.memory or {})
         seen.append(report.findings[0].status)
@@ -254,7 +260,7 @@ def test_a_job_is_told_by_its_id_where_the_kernel_counts_it_by_its_sluid() -> No
     sluid = "sDTDM8106N2P00"
     by_kernel = StepProcess(pid=33, job=sluid, step="batch", witness="cgroup")
     inherits = StepProcess(pid=33, job="8", step="", witness="environment")
-    hangs = replace(HANGS, steps=Steps(processes=(by_kernel, inherits)))
+    hangs = replace(HANGS, steps=StepTraces(processes=(by_kernel, inherits)))
     assert "job 7: cat(33)" in told_of(hangs, sluids={sluid: "7"})
     assert f"job {sluid}: cat(33)" in told_of(hangs, sluids={})
     assert f"job {sluid}: cat(33)" in told_of(hangs)
@@ -266,7 +272,7 @@ def test_a_job_is_told_by_its_id_where_the_kernel_counts_it_by_its_sluid() -> No
         ({"waits": Unread(kind="denied")}, "which file system it waits for is not known"),
         ({"waits": ()}, "which file system it waits for is not known"),
         ({"blocked": ()}, "no task is in state D; alive: job 7: cat(33) of alice"),
-        ({"blocked": (), "steps": Steps(processes=())}, "look at slurmd there"),
+        ({"blocked": (), "steps": StepTraces(processes=())}, "look at slurmd there"),
         ({"blocked": (), "steps": None}, "whether processes of a job are left was not seen"),
         ({"blocked": Unread(kind="denied", why="hidepid")}, "not known: hidepid"),
     ],
@@ -283,7 +289,7 @@ def test_without_an_answer_it_is_told_all_the_same() -> None:
     assert "which task hangs is not known: unreachable: no route" in told_of(
         Unreachable("no route")
     )
-    life = Life(Nodes(need=1, completing=Duration(60)))
+    life = Life(NodesCheck(need=1, completing=Duration(60)))
     told = life.look(UP, ENDING, ENDING, ENDING)
     assert told.status is Status.WARNING
     assert "without a way to nodes" in told.summary

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from sentinel.checks.nodes import Nodes
+from sentinel.checks.nodes import NodesCheck
 from sentinel.clock import SystemClock
-from sentinel.core.hostlist import expand
+from sentinel.core.hostlist import expand_hostlist
 from sentinel.core.model import Status
 from sentinel.core.values import Rate
-from sentinel.slurm.client import Client
-from sentinel.slurm.snapshot import Snapshot
+from sentinel.slurm.client import SlurmClient
+from sentinel.slurm.snapshot import SlurmSnapshot
 from sentinel.testing import context
 from tests.lab import needs
 from tests.lab.cluster import Lab
@@ -44,10 +44,10 @@ def saving() -> Iterator[Lab]:
 def test_a_node_that_goes_to_sleep_and_is_woken_is_never_out(saving: Lab) -> None:
     """POWERING_DOWN outlasts SuspendTimeout by slurmctld's round of 10 s; the silence while it wakes
     is no absence."""
-    slurm = Snapshot(Client(environ=saving.env), SystemClock(), users=(), max_age=0.0)
-    assert slurm.timeouts().of(("main",), suspend=False) == 300
-    assert slurm.timeouts().of(("main",), suspend=True) == 1
-    check = Nodes(flapping=Rate("1 in 1d"))
+    slurm = SlurmSnapshot(SlurmClient(environ=saving.env), SystemClock(), users=(), max_age=0.0)
+    assert slurm.timeouts().node_timeout(("main",), suspend=False) == 300
+    assert slurm.timeouts().node_timeout(("main",), suspend=True) == 1
+    check = NodesCheck(flapping=Rate("1 in 1d"))
     memory: dict[str, object] = {}
     seen: list[str] = []
 
@@ -122,7 +122,7 @@ class Cloud:
         file = Path(f"{self._program(name)}.asked")
         lines = file.read_text().splitlines() if file.exists() else []
         new, self._done[name] = lines[self._done[name] :], len(lines)
-        return [node for line in new for node in expand(line)]
+        return [node for line in new for node in expand_hostlist(line)]
 
 
 @pytest.mark.lab
@@ -134,8 +134,8 @@ def test_twenty_cycles_of_sleep_and_wake_and_one_that_never_wakes() -> None:
     if missing := needs.why_no_lab():
         needs.skip(missing)
     with Lab(nodes=SIZE) as lab:
-        cloud, check = Cloud(lab), Nodes(flapping=Rate("1 in 1d"))
-        slurm = Snapshot(Client(environ=lab.env), SystemClock(), users=(), max_age=0.0)
+        cloud, check = Cloud(lab), NodesCheck(flapping=Rate("1 in 1d"))
+        slurm = SlurmSnapshot(SlurmClient(environ=lab.env), SystemClock(), users=(), max_age=0.0)
         memory: dict[str, object] = {}
         bad: list[dict[str, str]] = [{}]
 

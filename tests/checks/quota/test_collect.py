@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 from msgspec.structs import replace as msgspec_replace
 
-from sentinel.checks.filesystems.limits import Limits, Usage
-from sentinel.checks.filesystems.probe import Answer
+from sentinel.checks.filesystems.limits import FileSystemUsage, SpaceLimits
+from sentinel.checks.filesystems.probe import PathAnswer
 from sentinel.checks.filesystems.report import ask_all
-from sentinel.checks.filesystems.verdict import Sight
+from sentinel.checks.filesystems.verdict import PathObservation
 from sentinel.checks.quota import collect
 from sentinel.checks.quota.check import QuotaCheck
-from sentinel.checks.quota.questions import QuotaQuestions, Wishes
-from sentinel.checks.quota.tools.quota import Amount
+from sentinel.checks.quota.questions import QuotaQuestions, QuotaWanted
+from sentinel.checks.quota.tools.quota import QuotaAmount
 from sentinel.checks.quota.tools.trees import ZFS
 from sentinel.core import mounts
 from sentinel.core.errors import CannotTell
@@ -50,10 +50,10 @@ def tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def ask(tool: str, kind: str = "user", name: str = "alice", limit: float = 5.0) -> Any:
-    question = collect.Question(
+    question = collect.QuotaQuestion(
         path="/sc/x", mount=LUSTRE, kind=kind, name=name, limit=limit, now=1_800_000_000.0
     )
-    return collect.quotas(tool, question)
+    return collect.ask_quotas(tool, question)
 
 
 ROW = "/sc 100 0 200 - 5 0 0 -"
@@ -97,7 +97,7 @@ def test_projects_of_lustre_are_found_by_their_folder(tool: Any) -> None:
     """`project` alone is the one of the path."""
     tool("lfs", f'case "$1" in project) echo "77 P $3";; *) [ "$3" = 77 ] && echo "{ROW}";; esac')
     (found,) = ask("lustre", kind="project", name="")
-    assert found.title == "project:77"
+    assert found.row_title == "project:77"
 
 
 def test_quota_1_exits_1_when_somebody_is_over_quota(tool: Any) -> None:
@@ -156,7 +156,7 @@ def test_the_tool_fits_the_mount(measure: str, kind: str, tool: str) -> None:
         id=1, parent=0, device="0:9", root="/", point="/x", type=kind,
         options=frozenset(), super_options=frozenset(),
     )  # fmt: skip
-    assert collect.tool_for(measure, mount) == tool
+    assert collect.choose_tool(measure, mount) == tool
 
 
 def test_a_quota_server_that_is_silent_is_not_no_quota(tool: Any) -> None:
@@ -192,7 +192,7 @@ def test_a_ceph_attribute_that_is_not_set_is_no_limit_and_any_other_error_no_ans
     """getfattr(1) ends with 1 for both."""
     tool("getfattr", CEPH.replace("{error}", "No such attribute"))
     (found,) = ask("ceph", kind="directory", name="")
-    assert (found.space, found.entries) == (Amount(used=100), Amount(used=5, hard=9))
+    assert (found.space, found.entries) == (QuotaAmount(used=100), QuotaAmount(used=5, hard=9))
     tool("getfattr", CEPH.replace("{error}", "Operation not permitted"))
     with pytest.raises(CannotTell, match="Operation not permitted"):
         ask("ceph", kind="directory", name="")
@@ -203,7 +203,7 @@ def test_a_dataset_is_asked_about_by_its_own_name(tool: Any) -> None:
     lines = "".join(f"{p}\\t{n}\\n" for p, n in zip(ZFS, range(1, 6), strict=True))
     tool("zfs", f'[ "$7" = tank/other ] && printf "{lines}"')
     (found,) = ask("zfs", kind="dataset", name="tank/other")
-    assert found.title == "dataset:tank/other"
+    assert found.row_title == "dataset:tank/other"
 
 
 def test_a_qgroup_is_found_by_its_name(tool: Any) -> None:
@@ -211,7 +211,7 @@ def test_a_qgroup_is_found_by_its_name(tool: Any) -> None:
     rows = "0/5 10 10 none none\\n0/257 20 20 40 none\\n"
     tool("btrfs", f'[ "$5" = /sc/x ] && printf "{rows}"')
     (found,) = ask("btrfs", kind="qgroup", name="0/257")
-    assert found.space == Amount(used=20, hard=40)
+    assert found.space == QuotaAmount(used=20, hard=40)
 
 
 @pytest.mark.parametrize(
@@ -283,13 +283,22 @@ def asked(tool: Any, used: int = 500_000_000, **settings: Any) -> list[Finding]:
     """What is found beyond statfs on a Lustre with a quota of 0.2 MB."""
     text = DF.format(used=used, free=1_000_000_000 - used)
     tool("lfs", f'case "$1" in df) printf %s "{text}";; *) echo "{ROW}";; esac')
-    usage = Usage(size=10**15, used=0, free=10**15, inodes=0, inodes_free=0, type="lustre")
-    sight = Sight(path="/sc", answer=Answer(usage=usage, real="/sc"), mount=LUSTRE, at=START)
-    found = ask_all(QuotaQuestions(Wishes(**settings), context(), time.monotonic() + 10), [sight])
+    usage = FileSystemUsage(
+        size=10**15, used=0, free=10**15, inodes=0, inodes_free=0, type="lustre"
+    )
+    sight = PathObservation(
+        path="/sc", answer=PathAnswer(usage=usage, real="/sc"), mount=LUSTRE, at=START
+    )
+    found = ask_all(
+        QuotaQuestions(QuotaWanted(**settings), context(), time.monotonic() + 10), [sight]
+    )
     return list(found.findings)
 
 
-FREE: dict[str, Any] = {"warn": Limits(free=Size(40 * 10**12)), "crit": Limits(free=Size(10**13))}
+FREE: dict[str, Any] = {
+    "warn": SpaceLimits(free=Size(40 * 10**12)),
+    "crit": SpaceLimits(free=Size(10**13)),
+}
 
 
 def test_free_space_of_a_file_system_is_not_asked_of_a_quota_that_was_found_there(
@@ -310,7 +319,7 @@ def test_targets_are_watched_where_only_free_space_is_limited(tool: Any) -> None
 
 def test_limits_of_shares_hold_for_what_was_found(tool: Any) -> None:
     """Those are meant of everything."""
-    (quota, _) = asked(tool, warn=Limits(used=Share(40)))
+    (quota, _) = asked(tool, warn=SpaceLimits(used=Share(40)))
     assert quota.status is Status.WARNING
 
 
@@ -320,13 +329,13 @@ def test_the_default_of_lustre_is_asked_for_and_else_nobody_can_tell(tool: Any) 
     ask_default = '[ "$2" = -U ] && [ "$3" = /sc ] && echo "/sc 0 400 7 0 0 7" && exit'
     tool("lfs", f"{ask_default}; echo '{own}'")
     (found,) = ask("lustre")
-    assert (found.space.used, found.space.limit) == (100 << 10, 400 << 10)
+    assert (found.space.used, found.space.hard_end) == (100 << 10, 400 << 10)
     tool("lfs", f"[ \"$2\" = -U ] && echo 'Permission denied.' >&2 && exit 1; echo '{own}'")
     with pytest.raises(CannotTell, match=r"lfs quota -U does not tell it.*Permission denied"):
         ask("lustre")
     own = own.replace("uid", "gid")
     tool("lfs", f"{ask_default.replace('-U', '-G')}; echo '{own}'")
-    assert ask("lustre", kind="group")[0].space.limit == 400 << 10
+    assert ask("lustre", kind="group")[0].space.hard_end == 400 << 10
 
 
 def test_the_quotas_of_parents_hold_in_cephfs(tool: Any) -> None:
@@ -343,17 +352,17 @@ def test_the_quotas_of_parents_hold_in_cephfs(tool: Any) -> None:
         'echo "$5: $3: No such attribute" >&2; exit 1',
     )
     (found,) = ask("ceph", kind="directory", name="")
-    assert (found.title, found.space) == ("directory:/sc", Amount(used=96, hard=100))
+    assert (found.row_title, found.space) == ("directory:/sc", QuotaAmount(used=96, hard=100))
 
 
 def test_quota_1_names_one_place_of_several(tool: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A bind mount of /data is not free of the quota that stands beside /data."""
-    root = mounts.parse(Path("/proc/self/mountinfo").read_bytes()).holding("/")
+    root = mounts.parse_mount_table(Path("/proc/self/mountinfo").read_bytes()).find_mount("/")
     assert root is not None
     monkeypatch.setitem(globals(), "LUSTRE", msgspec_replace(root, point="/bound"))
     tool("quota", "echo 'Disk quotas for user alice (uid 1000):'; echo '/ 95 0 100 0 5 0 0 0'")
     (found,) = ask("quota")
-    assert found.space.limit == 100 << 10
+    assert found.space.hard_end == 100 << 10
 
 
 def test_xfs_that_counts_only_holds_nobody(tool: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -362,7 +371,7 @@ def test_xfs_that_counts_only_holds_nobody(tool: Any, monkeypatch: pytest.Monkey
     monkeypatch.setitem(globals(), "LUSTRE", loose)
     row = "#7 900 10 20 00 [--none--] 3 0 0 00 [--------]"
     tool("xfs_quota", f"echo '{row}'")
-    assert ask("xfs", name="7")[0].space == Amount(used=900 << 10)
+    assert ask("xfs", name="7")[0].space == QuotaAmount(used=900 << 10)
     monkeypatch.setitem(globals(), "LUSTRE", msgspec_replace(loose, super_options=frozenset()))
     assert ask("xfs", name="7")[0].space.grace == 0.0
 
@@ -387,10 +396,10 @@ def test_default_quotas_of_zfs(tool: Any) -> None:
     default = "defaultuserquota\\t100\\ndefaultuserobjquota\\tnone"
     script = f"case \"$*\" in *default*) {{then}};; *) printf '{none}\\n';; esac"
     tool("zfs", script.replace("{then}", f"printf '{default}\\n'"))
-    assert ask("zfs")[0].space.limit == 100
+    assert ask("zfs")[0].space.hard_end == 100
     old = "echo \"bad property list: invalid property 'defaultuserquota'\" >&2; exit 2"
     tool("zfs", script.replace("{then}", old))
-    assert ask("zfs")[0].space.limit == 0
+    assert ask("zfs")[0].space.hard_end == 0
     tool("zfs", script.replace("{then}", "echo 'permission denied' >&2; exit 1"))
     with pytest.raises(CannotTell, match="permission denied"):
         ask("zfs")

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from sentinel.checks.du.check import DuCheck
-from sentinel.checks.filesystems.limits import Limits
-from sentinel.checks.fs import Fs
-from sentinel.checks.quota.check import Crit, QuotaCheck
+from sentinel.checks.filesystems.limits import SpaceLimits
+from sentinel.checks.fs import FsCheck
+from sentinel.checks.quota.check import QuotaCheck, QuotaCriticalLimits
 from sentinel.core.errors import Invalid
 from sentinel.core.model import Finding, Report, Status
 from sentinel.core.settings import FilePath
@@ -26,7 +26,7 @@ MIB = 2**20
 
 
 def look(
-    path: Path, memory: Any = None, limit: float = 10.0, kind: Any = Fs, **settings: Any
+    path: Path, memory: Any = None, limit: float = 10.0, kind: Any = FsCheck, **settings: Any
 ) -> Report:
     check = kind(paths=[FilePath(str(path))], **settings)
     report: Report = check.run(context(memory=memory or {}, limit=limit))
@@ -143,7 +143,10 @@ def test_a_command_that_is_missing_is_unknown(tmp_path: Path) -> None:
     [
         ({"command": ["x"], "pattern": re.compile("x")}, "pattern"),
         ({"quotas": ["users:alice"]}, "quotas"),
-        ({"warn": Limits(used=Share(95)), "crit": Crit(used=Share(85))}, "warn"),
+        (
+            {"warn": SpaceLimits(used=Share(95)), "crit": QuotaCriticalLimits(used=Share(85))},
+            "warn",
+        ),
         ({"headroom": "many"}, "headroom"),
     ],
 )
@@ -171,13 +174,13 @@ def test_a_small_write(tmp_path: Path) -> None:
 
 def test_a_write_that_is_slower_than_ever(tmp_path: Path) -> None:
     """Ten times the usual and at least half a second; a few samples are no usual."""
-    from sentinel.checks.fs.write_probe import finding
+    from sentinel.checks.fs.write_probe import write_finding
 
     result = (Status.OK, "", 2.0)
-    assert finding("/x", result, [0.1] * 20).status is Status.WARNING
-    assert finding("/x", result, [0.1] * 19).status is Status.OK
-    assert finding("/x", result, [0.2] * 20).status is Status.OK
-    assert finding("/x", (Status.OK, "", 0.5), [0.001] * 20).status is Status.OK
+    assert write_finding("/x", result, [0.1] * 20).status is Status.WARNING
+    assert write_finding("/x", result, [0.1] * 19).status is Status.OK
+    assert write_finding("/x", result, [0.2] * 20).status is Status.OK
+    assert write_finding("/x", (Status.OK, "", 0.5), [0.001] * 20).status is Status.OK
 
 
 @pytest.mark.root
@@ -201,7 +204,7 @@ def test_the_name_of_what_is_written_goes_before_the_disk_is_waited_for(tmp_path
         "import os, sys; from sentinel.checks.fs import tap\n"
         "def hook(name, args):\n"
         "    if name == 'os.remove': print(os.stat(args[0]).st_size)\n"
-        "sys.addaudithook(hook); tap.tap(sys.argv[1])"
+        "sys.addaudithook(hook); tap.write_and_read(sys.argv[1])"
     )
     argv = [sys.executable, "-c", program, str(tmp_path)]
     done = subprocess.run(argv, capture_output=True, text=True, check=True)

@@ -4,24 +4,26 @@ from typing import Any
 
 import pytest
 
-from sentinel.checks.filesystems.limits import Limits
+from sentinel.checks.filesystems.limits import SpaceLimits
 from sentinel.checks.quota.judge import quota_finding, targets_finding
-from sentinel.checks.quota.tools.quota import Amount, Quota, Target
+from sentinel.checks.quota.tools.quota import QuotaAmount, QuotaRow, StorageTarget
 from sentinel.core.model import Finding, Status
 from sentinel.core.values import Share
 
-WARN = Limits(used=Share(85), inodes_used=Share(90))
-CRIT = Limits(used=Share(95), inodes_used=Share(97))
+WARN = SpaceLimits(used=Share(85), inodes_used=Share(90))
+CRIT = SpaceLimits(used=Share(95), inodes_used=Share(97))
 TB = 10**12
 
 
-def target(used: float, kind: str = "data", name: str = "OST0001", **more: Any) -> Target:
+def target(used: float, kind: str = "data", name: str = "OST0001", **more: Any) -> StorageTarget:
     """Of 100 TB, so many percent used."""
     level = int(used * TB)
-    return Target(name=name, kind=kind, size=100 * TB, used=level, free=100 * TB - level, **more)
+    return StorageTarget(
+        name=name, kind=kind, size=100 * TB, used=level, free=100 * TB - level, **more
+    )
 
 
-def found(*targets: Target) -> Finding:
+def found(*targets: StorageTarget) -> Finding:
     return targets_finding("/scratch", targets, WARN, CRIT)
 
 
@@ -67,7 +69,9 @@ def test_inodes_of_a_target_run_out_too(inodes: int, status: Status) -> None:
 
 def test_a_target_that_is_away_is_told_with_the_tools_words() -> None:
     """It counts for no share: neither the fullest nor the median."""
-    away = [Target(name=f"OST{n}", kind="data", trouble="inactive\x1b[31m") for n in range(7)]
+    away = [
+        StorageTarget(name=f"OST{n}", kind="data", trouble="inactive\x1b[31m") for n in range(7)
+    ]
     finding = found(target(50), *away)
     assert finding.status is Status.WARNING
     assert "7 in trouble: OST0, OST1, OST2, OST3, OST4 (inactive\\x1b[31m)" in finding.summary
@@ -83,7 +87,7 @@ def test_no_targets_are_no_good_news() -> None:
 
 def test_a_target_without_numbers_is_not_full_and_not_well() -> None:
     """Nothing was measured of it."""
-    finding = found(Target(name="OST0000", kind="data"))
+    finding = found(StorageTarget(name="OST0000", kind="data"))
     assert (finding.status, finding.values["fullest"]) == (Status.UNKNOWN, None)
 
 
@@ -99,8 +103,11 @@ def test_a_target_without_numbers_is_not_full_and_not_well() -> None:
 )
 def test_a_limit_on_files_alone_is_judged(used: int, status: Status, says: str) -> None:
     """Where bytes have no limit nobody can write a new file all the same."""
-    quota = Quota(
-        kind="user", name="alice", space=Amount(used=7), entries=Amount(used=used, hard=1000)
+    quota = QuotaRow(
+        kind="user",
+        name="alice",
+        space=QuotaAmount(used=7),
+        entries=QuotaAmount(used=used, hard=1000),
     )
     finding = quota_finding("/home", quota, WARN, CRIT, 0.0)
     assert (finding.status, finding.summary) == (status, says)
@@ -110,9 +117,13 @@ def test_a_limit_on_files_alone_is_judged(used: int, status: Status, says: str) 
 
 def test_without_a_limit_on_files_nothing_is_said_of_them() -> None:
     """A control: neither by a limit of the check without a limit of the quota, nor the other way."""
-    free = Quota(kind="user", name="a", space=Amount(used=7), entries=Amount(used=9000))
-    held = Quota(kind="user", name="a", space=Amount(used=7), entries=Amount(used=9, hard=9))
-    nothing = Limits(used=Share(85))
+    free = QuotaRow(
+        kind="user", name="a", space=QuotaAmount(used=7), entries=QuotaAmount(used=9000)
+    )
+    held = QuotaRow(
+        kind="user", name="a", space=QuotaAmount(used=7), entries=QuotaAmount(used=9, hard=9)
+    )
+    nothing = SpaceLimits(used=Share(85))
     assert quota_finding("/home", free, WARN, CRIT, 0.0).summary == "7 B used, no limit"
     assert quota_finding("/home", held, nothing, nothing, 0.0).status is Status.OK
     assert quota_finding("/home", held, WARN, nothing, 0.0).status is Status.WARNING

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from sentinel.checks.quota.tools import beegfs, gpfs, linux, lustre, trees
-from sentinel.checks.quota.tools.quota import Amount, Quota, Unexpected
+from sentinel.checks.quota.tools.quota import QuotaAmount, QuotaRow, UnexpectedQuotaOutput
 
 KIB, DAY, NOW = 1024, 86_400.0, 1_800_000_000.0
 
@@ -90,19 +90,19 @@ Qgroupid    Referenced    Exclusive  Max referenced  Max exclusive   Path
 """
 
 
-def quota(text: str) -> list[Quota]:
-    return linux.quota(text, "user", "alice", {"/home"}, NOW)
+def quota(text: str) -> list[QuotaRow]:
+    return linux.read_linux_quota(text, "user", "alice", {"/home"}, NOW)
 
 
 def test_quota_1_of_one_mount() -> None:
     """KiB, the mark of being over, the grace as the moment of its end."""
     (found,) = quota(QUOTA)
-    assert found.space == Amount(
+    assert found.space == QuotaAmount(
         used=2097152 * KIB, soft=1048576 * KIB, hard=4194304 * KIB, grace=DAY
     )
-    assert found.entries == Amount(used=1000, hard=2000)
-    assert linux.quota(QUOTA, "user", "alice", {"/other"}, NOW) == []
-    assert linux.quota(QUOTA, "user", "alice", {"/other", "/home"}, NOW) == [found]
+    assert found.entries == QuotaAmount(used=1000, hard=2000)
+    assert linux.read_linux_quota(QUOTA, "user", "alice", {"/other"}, NOW) == []
+    assert linux.read_linux_quota(QUOTA, "user", "alice", {"/other", "/home"}, NOW) == [found]
 
 
 def test_quota_1_of_nfs_may_give_a_span() -> None:
@@ -119,37 +119,37 @@ def test_quota_1_wraps_a_long_name() -> None:
 
 def test_repquota_8_as_csv() -> None:
     """From the right, since a name may hold a comma; an unknown uid stands as #1001."""
-    root, alice, number = linux.repquota(REPQUOTA, "user", NOW)
-    assert root.space == Amount(used=20 * KIB)
+    root, alice, number = linux.read_repquota(REPQUOTA, "user", NOW)
+    assert root.space == QuotaAmount(used=20 * KIB)
     assert (alice.name, alice.space.grace) == ('"al,ice"', 3600.0)
-    assert (number.name, number.space.grace, number.space.limit) == ("1001", 0.0, 100 * KIB)
-    assert number.entries == Amount(used=5, soft=4, hard=10, grace=60.0)
+    assert (number.name, number.space.grace, number.space.hard_end) == ("1001", 0.0, 100 * KIB)
+    assert number.entries == QuotaAmount(used=5, soft=4, hard=10, grace=60.0)
 
 
 def test_xfs_quota_8_projects() -> None:
     """Both halves with their own grace."""
-    none, seven = linux.xfs(XFS, "project")
-    assert none.space == Amount(used=0)
-    assert seven == Quota(
+    none, seven = linux.read_xfs_quota(XFS, "project")
+    assert none.space == QuotaAmount(used=0)
+    assert seven == QuotaRow(
         kind="project",
         name="7",
-        space=Amount(used=20480 * KIB, soft=10240 * KIB, hard=40960 * KIB, grace=6 * DAY),
-        entries=Amount(used=100, soft=50, hard=200, grace=2 * DAY + 10_800),
+        space=QuotaAmount(used=20480 * KIB, soft=10240 * KIB, hard=40960 * KIB, grace=6 * DAY),
+        entries=QuotaAmount(used=100, soft=50, hard=200, grace=2 * DAY + 10_800),
     )
 
 
 def test_lfs_quota_with_a_wrapped_row() -> None:
     """A long path stands on its own line, and remarks follow."""
-    (found,) = lustre.quota(LFS, "user", "alice")
-    assert found.space == Amount(
+    (found,) = lustre.read_lustre_quota(LFS, "user", "alice")
+    assert found.space == QuotaAmount(
         used=5242880 * KIB, soft=4194304 * KIB, hard=6291456 * KIB, grace=604_798.0
     )
-    assert found.entries == Amount(used=120_000, hard=1_000_000)
+    assert found.entries == QuotaAmount(used=120_000, hard=1_000_000)
 
 
 def test_lfs_quota_says_none_for_a_grace_that_ended() -> None:
     """Over the soft limit with a grace of none: nothing more can be written."""
-    (found,) = lustre.quota(LFS.replace("6d23h59m58s", "none"), "user", "alice")
+    (found,) = lustre.read_lustre_quota(LFS.replace("6d23h59m58s", "none"), "user", "alice")
     assert found.space.grace == 0.0
 
 
@@ -169,14 +169,17 @@ Disk default usr quota:
 
 def test_lfs_quota_of_somebody_who_is_held_by_the_default() -> None:
     """Zeros and "is using default": the limits are what `lfs quota -U` says."""
-    assert lustre.by_default(BY_DEFAULT) == {"block", "file"}
-    assert lustre.by_default(BY_DEFAULT.replace("uid 1000 ", "    uid 1000 ")) == {"block", "file"}
-    (found,) = lustre.quota(BY_DEFAULT, "user", "alice", DEFAULT)
-    assert found.space == Amount(used=900_000 * KIB, soft=500_000 * KIB, hard=1_000_000 * KIB)
-    assert found.entries == Amount(used=10, hard=50)
+    assert lustre.limits_by_default(BY_DEFAULT) == {"block", "file"}
+    assert lustre.limits_by_default(BY_DEFAULT.replace("uid 1000 ", "    uid 1000 ")) == {
+        "block",
+        "file",
+    }
+    (found,) = lustre.read_lustre_quota(BY_DEFAULT, "user", "alice", DEFAULT)
+    assert found.space == QuotaAmount(used=900_000 * KIB, soft=500_000 * KIB, hard=1_000_000 * KIB)
+    assert found.entries == QuotaAmount(used=10, hard=50)
     for nothing in ("", "Permission denied.\n", BY_DEFAULT):
-        with pytest.raises(Unexpected):
-            lustre.quota(BY_DEFAULT, "user", "alice", nothing)
+        with pytest.raises(UnexpectedQuotaOutput):
+            lustre.read_lustre_quota(BY_DEFAULT, "user", "alice", nothing)
 
 
 @pytest.mark.parametrize("what", ["block", "file"])
@@ -184,30 +187,33 @@ def test_lfs_quota_default_of_one_half(what: str) -> None:
     """The other has a limit of its own; where the row has the default's already, nobody asks."""
     other = {"block": "file", "file": "block"}[what]
     text = BY_DEFAULT.replace(f"uid 1000 is using default {other} quota setting\n", "")
-    assert lustre.by_default(text) == {what}
-    (found,) = lustre.quota(text, "user", "alice", DEFAULT)
+    assert lustre.limits_by_default(text) == {what}
+    (found,) = lustre.read_lustre_quota(text, "user", "alice", DEFAULT)
     assert found.entries is not None
-    assert (bool(found.space.limit), bool(found.entries.limit)) == (what == "block", what == "file")
+    assert (bool(found.space.hard_end), bool(found.entries.hard_end)) == (
+        what == "block",
+        what == "file",
+    )
     known = BY_DEFAULT.replace("0       0       -", "7       9       -")
-    assert lustre.by_default(known) == frozenset()
-    assert lustre.by_default(LFS) == frozenset()
+    assert lustre.limits_by_default(known) == frozenset()
+    assert lustre.limits_by_default(LFS) == frozenset()
 
 
 def test_lfs_quota_with_a_soft_limit_that_only_notifies() -> None:
     """A grace of `notify` never ends: lfs prints it as so many weeks (2^48 - 1 seconds)."""
     text = LFS.replace("6d23h59m58s", "465380906w1d20h4m5s")
-    assert lustre.quota(text, "user", "alice")[0].space.grace is None
+    assert lustre.read_lustre_quota(text, "user", "alice")[0].space.grace is None
 
 
 def test_lfs_quota_that_calls_itself_inaccurate_is_no_answer() -> None:
     """A target is away: the sum is too small."""
-    with pytest.raises(Unexpected, match="did not answer"):
-        lustre.quota(LFS.replace("5242880*", "[5242880]"), "user", "alice")
+    with pytest.raises(UnexpectedQuotaOutput, match="did not answer"):
+        lustre.read_lustre_quota(LFS.replace("5242880*", "[5242880]"), "user", "alice")
 
 
 def test_lfs_df_of_space_and_inodes() -> None:
     """Every target once, the ones that are away with the reason."""
-    found = {t.name: t for t in lustre.targets(LFS_DF, LFS_DF_I)}
+    found = {t.name: t for t in lustre.read_lfs_df(LFS_DF, LFS_DF_I)}
     assert list(found) == ["sc-MDT0000", "sc-OST0000", "sc-OST0001", "OST0002", "sc-OST0003"]
     full, meta = found["sc-OST0000"], found["sc-MDT0000"]
     assert (full.kind, full.used, full.free) == ("data", 93088768 * KIB, 5615616 * KIB)
@@ -225,7 +231,8 @@ def test_lfs_df_marks_targets_by_letters(letters: str, trouble: str) -> None:
     """One that is being rebuilt must not blind for all the others, lfs-df(1)."""
     text = LFS_DF.replace("/sc[OST:0]", f"/sc[OST:0]{letters}")
     found = {
-        t.name: t for t in lustre.targets(text, LFS_DF_I.replace("[OST:0]", f"[OST:0]{letters}"))
+        t.name: t
+        for t in lustre.read_lfs_df(text, LFS_DF_I.replace("[OST:0]", f"[OST:0]{letters}"))
     }
     target = found["sc-OST0000"]
     assert (target.trouble, target.used_percent, target.inodes) == (trouble, 94.31, 1_000_000)
@@ -234,123 +241,132 @@ def test_lfs_df_marks_targets_by_letters(letters: str, trouble: str) -> None:
 def test_lfs_df_of_a_mount_with_a_blank() -> None:
     """The name of the target and the numbers come before it."""
     text = LFS_DF.replace("/sc[", "/my sc[")
-    assert len(lustre.targets(text, LFS_DF_I)) == 5
+    assert len(lustre.read_lfs_df(text, LFS_DF_I)) == 5
 
 
 def test_mmlsquota_counts_what_is_in_doubt() -> None:
     """Columns by name, names unescaped, KiB."""
-    user, fileset = gpfs.quota(MMLSQUOTA)
-    assert user == Quota(
+    user, fileset = gpfs.read_gpfs_quota(MMLSQUOTA)
+    assert user == QuotaRow(
         kind="user",
         name="alice:ml",
-        space=Amount(
+        space=QuotaAmount(
             used=(2097152 + 1024) * KIB, soft=1048576 * KIB, hard=12582912 * KIB, grace=6 * DAY
         ),
-        entries=Amount(used=4010, hard=500_000),
+        entries=QuotaAmount(used=4010, hard=500_000),
     )
-    assert (fileset.kind, fileset.name, fileset.space) == ("fileset", "root", Amount(used=102400))
+    assert (fileset.kind, fileset.name, fileset.space) == (
+        "fileset",
+        "root",
+        QuotaAmount(used=102400),
+    )
 
 
 def test_mmlsquota_none_is_a_grace_that_never_began() -> None:
     """There the word for one that ended is `expired`."""
     running = MMLSQUOTA.replace("6 days", "none")
-    assert gpfs.quota(running)[0].space.grace is None
-    assert gpfs.quota(MMLSQUOTA.replace("6 days", "expired"))[0].space.grace == 0.0
+    assert gpfs.read_gpfs_quota(running)[0].space.grace is None
+    assert gpfs.read_gpfs_quota(MMLSQUOTA.replace("6 days", "expired"))[0].space.grace == 0.0
 
 
 def test_mmlsquota_names_people_with_their_fileset() -> None:
     """They have a quota in each; two of one name would be one alert."""
     rows = MMLSQUOTA + MMLSQUOTA.splitlines()[1].replace(":::", "::proj7:")[:-1] + "\n"
     rows = rows.replace("e:on:off::proj7", "e:on:off:7:proj7")
-    assert [q.name for q in gpfs.quota(rows)] == ["alice:ml", "root", "alice:ml@proj7"]
+    assert [q.name for q in gpfs.read_gpfs_quota(rows)] == ["alice:ml", "root", "alice:ml@proj7"]
 
 
 def test_beegfs_quota_in_several_pools() -> None:
     """Each pool has its own rows and heading."""
     head = "Quota information for storage pool {} (ID: {}):\n\n"
     text = head.format("Default", 1) + BEEGFS + "\n" + head.format("fast", 2) + BEEGFS
-    assert len(beegfs.quota(text, "user")) == 2
+    assert len(beegfs.read_beegfs_quota(text, "user")) == 2
 
 
 def test_beegfs_quota() -> None:
     """Bytes already; unlimited is no limit."""
-    (found,) = beegfs.quota(BEEGFS, "user")
-    assert found.space == Amount(used=2097152, hard=1073741824)
-    assert found.entries == Amount(used=120)
+    (found,) = beegfs.read_beegfs_quota(BEEGFS, "user")
+    assert found.space == QuotaAmount(used=2097152, hard=1073741824)
+    assert found.entries == QuotaAmount(used=120)
 
 
 def test_beegfs_quota_without_numbers_is_no_answer() -> None:
     """beegfs-ctl leaves out what is not valid, and ends with 0."""
     for text in (BEEGFS.splitlines()[0] + "\n", BEEGFS + BEEGFS.splitlines()[0] + "\n"):
-        with pytest.raises(Unexpected, match="without numbers"):
-            beegfs.quota(text, "user")
+        with pytest.raises(UnexpectedQuotaOutput, match="without numbers"):
+            beegfs.read_beegfs_quota(text, "user")
 
 
 def test_beegfs_files_that_are_not_counted_everywhere() -> None:
     """`-`: nowhere; `120+`: at least so many, which proves only that a limit is passed."""
 
-    def files(used: str, limit: str) -> Amount | None:
+    def files(used: str, limit: str) -> QuotaAmount | None:
         row = BEEGFS.replace(",120,unlimited", f",{used},{limit}")
-        return beegfs.quota(row, "user")[0].entries
+        return beegfs.read_beegfs_quota(row, "user")[0].entries
 
     assert files("-", "100") is None
-    assert files("120+", "unlimited") == Amount(used=120)
-    assert files("120+", "100") == Amount(used=120, hard=100)
-    with pytest.raises(Unexpected, match="do not count"):
+    assert files("120+", "unlimited") == QuotaAmount(used=120)
+    assert files("120+", "100") == QuotaAmount(used=120, hard=100)
+    with pytest.raises(UnexpectedQuotaOutput, match="do not count"):
         files("120+", "1000")
 
 
 def test_beegfs_8_quota() -> None:
     """A user and a group of one number are two; `unlimited` is written as the largest number."""
-    (found,) = beegfs.usage(BEEGFS_8, "user", 1000)
-    assert found.space == Amount(used=2097152, hard=1073741824)
-    assert found.entries == Amount(used=120)
+    (found,) = beegfs.read_beegfs_usage(BEEGFS_8, "user", 1000)
+    assert found.space == QuotaAmount(used=2097152, hard=1073741824)
+    assert found.entries == QuotaAmount(used=120)
     unlimited = BEEGFS_8.replace("1073741824", str(2**63 - 1))
-    assert beegfs.usage(unlimited, "user", 1000)[0].space == Amount(used=2097152)
+    assert beegfs.read_beegfs_usage(unlimited, "user", 1000)[0].space == QuotaAmount(used=2097152)
 
 
 def test_beegfs_8_quota_without_numbers_is_no_answer() -> None:
     """`?` is what no server has told; an id without any has no row, and it ends with 0."""
-    with pytest.raises(Unexpected, match="no row of user 1001"):
-        beegfs.usage(BEEGFS_8, "user", 1001)
-    with pytest.raises(Unexpected, match="not told"):
-        beegfs.usage(BEEGFS_8.replace("2097152/1073741824", "?/?"), "user", 1000)
-    with pytest.raises(Unexpected):
-        beegfs.usage(BEEGFS_8.replace("120/∞", "?/500"), "user", 1000)
-    (found,) = beegfs.usage(BEEGFS_8.replace("120/∞", "?/?"), "user", 1000)
+    with pytest.raises(UnexpectedQuotaOutput, match="no row of user 1001"):
+        beegfs.read_beegfs_usage(BEEGFS_8, "user", 1001)
+    with pytest.raises(UnexpectedQuotaOutput, match="not told"):
+        beegfs.read_beegfs_usage(BEEGFS_8.replace("2097152/1073741824", "?/?"), "user", 1000)
+    with pytest.raises(UnexpectedQuotaOutput):
+        beegfs.read_beegfs_usage(BEEGFS_8.replace("120/∞", "?/500"), "user", 1000)
+    (found,) = beegfs.read_beegfs_usage(BEEGFS_8.replace("120/∞", "?/?"), "user", 1000)
     assert found.entries is None
 
 
 def test_beegfs_8_targets() -> None:
     """Each is told apart with what ails it; one that is away has no sizes."""
-    meta, full, gone = beegfs.listed(BEEGFS_8_TARGETS)
+    meta, full, gone = beegfs.read_beegfs_list(BEEGFS_8_TARGETS)
     assert (meta.kind, meta.used_percent, meta.inodes_used_percent) == ("metadata", 50.0, 50.0)
     assert (full.kind, full.used_percent, full.inodes) == ("data", 95.0, 0)
     assert full.trouble == "inconsistent data, emergency pool"
     assert (gone.name, gone.trouble) == ("gone", "offline")
-    with pytest.raises(Unexpected):  # it is there, and has no size
-        beegfs.listed(BEEGFS_8_TARGETS.replace("Offline", "Online"))
+    with pytest.raises(UnexpectedQuotaOutput):  # it is there, and has no size
+        beegfs.read_beegfs_list(BEEGFS_8_TARGETS.replace("Offline", "Online"))
 
 
 def test_xfs_holds_those_without_limits_to_those_of_id_0() -> None:
     """Which are not held themselves; the kernel writes them into an id only when it is used."""
     text = XFS.replace("#0                   0          0          0", "#0 9 500 1000")
     text += "#8 700 0 0 00 [--------] 3 0 9 00 [--------]\n"
-    root, seven, eight = linux.xfs_defaults(linux.xfs(text, "project"))
-    assert root.space == Amount(used=9 * KIB)
+    root, seven, eight = linux.apply_xfs_defaults(linux.read_xfs_quota(text, "project"))
+    assert root.space == QuotaAmount(used=9 * KIB)
     assert seven.space.hard == 40960 * KIB
-    assert eight.space == Amount(used=700 * KIB, soft=500 * KIB, hard=1000 * KIB)
-    assert eight.entries == Amount(used=3, hard=9)
+    assert eight.space == QuotaAmount(used=700 * KIB, soft=500 * KIB, hard=1000 * KIB)
+    assert eight.entries == QuotaAmount(used=3, hard=9)
 
 
 def test_zfs_people_without_a_quota_are_held_by_the_default() -> None:
     """OpenZFS 2.4; a quota of their own goes first."""
-    one = Quota(kind="user", name="alice", space=Amount(used=5), entries=Amount(used=1, hard=3))
+    one = QuotaRow(
+        kind="user", name="alice", space=QuotaAmount(used=5), entries=QuotaAmount(used=1, hard=3)
+    )
     text = "defaultuserquota\t100\ndefaultuserobjquota\t50\n"
-    found = trees.zfs_inherited(one, text, "user")
-    assert (found.space, found.entries) == (Amount(used=5, hard=100), Amount(used=1, hard=3))
-    with pytest.raises(Unexpected):
-        trees.zfs_inherited(one, "", "user")
+    found = trees.apply_zfs_defaults(one, text, "user")
+    assert (found.space, found.entries) == (
+        QuotaAmount(used=5, hard=100),
+        QuotaAmount(used=1, hard=3),
+    )
+    with pytest.raises(UnexpectedQuotaOutput):
+        trees.apply_zfs_defaults(one, "", "user")
 
 
 @pytest.mark.parametrize(
@@ -363,14 +379,14 @@ def test_zfs_people_without_a_quota_are_held_by_the_default() -> None:
 )
 def test_btrfs_numbers_that_are_stale_are_no_answer(words: str) -> None:
     """All three come on stderr with exit code 0."""
-    with pytest.raises(Unexpected):
+    with pytest.raises(UnexpectedQuotaOutput):
         trees.refuse_stale(f"WARNING: {words}\n")
     trees.refuse_stale("WARNING: something about the weather\n")
 
 
 def test_beegfs_targets() -> None:
     """Metadata and storage apart; the emergency pool takes no more files."""
-    meta, low, emergency = beegfs.targets(BEEGFS_DF)
+    meta, low, emergency = beegfs.read_beegfs_targets(BEEGFS_DF)
     assert (meta.kind, meta.used_percent, meta.inodes_used_percent) == ("metadata", 50.0, 50.0)
     assert (low.name, low.kind, low.used_percent, low.trouble) == ("101", "data", 95.0, "")
     assert emergency.trouble == "emergency pool"
@@ -379,28 +395,28 @@ def test_beegfs_targets() -> None:
 def test_cephfs_attributes() -> None:
     """Recursive bytes and entries; a quota that is not set is none."""
     values = {"ceph.dir.rbytes": "1000", "ceph.dir.rentries": "7", "ceph.quota.max_bytes": "5000"}
-    (found,) = trees.ceph(values, "/ceph/x")
-    assert (found.space, found.entries) == (Amount(used=1000, hard=5000), Amount(used=7))
-    with pytest.raises(Unexpected, match="no directory of CephFS"):
-        trees.ceph({"ceph.quota.max_bytes": "1"}, "/ceph/x")
+    (found,) = trees.read_ceph_quota(values, "/ceph/x")
+    assert (found.space, found.entries) == (QuotaAmount(used=1000, hard=5000), QuotaAmount(used=7))
+    with pytest.raises(UnexpectedQuotaOutput, match="no directory of CephFS"):
+        trees.read_ceph_quota({"ceph.quota.max_bytes": "1"}, "/ceph/x")
 
 
 @pytest.mark.parametrize(
     ("quota", "refquota", "space"),
     [
-        ("0", "0", Amount(used=900)),
-        ("1000", "0", Amount(used=900, hard=1000)),
-        ("1000", "550", Amount(used=500, hard=550)),
-        ("940", "550", Amount(used=900, hard=940)),
-        ("none", "-", Amount(used=900)),
+        ("0", "0", QuotaAmount(used=900)),
+        ("1000", "0", QuotaAmount(used=900, hard=1000)),
+        ("1000", "550", QuotaAmount(used=500, hard=550)),
+        ("940", "550", QuotaAmount(used=900, hard=940)),
+        ("none", "-", QuotaAmount(used=900)),
     ],
 )
 def test_zfs_datasets_are_held_by_the_tighter_of_two(
-    quota: str, refquota: str, space: Amount
+    quota: str, refquota: str, space: QuotaAmount
 ) -> None:
     """quota counts snapshots and children, refquota does not."""
     text = f"used\t900\navailable\t50\nquota\t{quota}\nrefquota\t{refquota}\nreferenced\t500\n"
-    assert trees.zfs(text, "dataset", "tank/x")[0].space == space
+    assert trees.read_zfs_quota(text, "dataset", "tank/x")[0].space == space
 
 
 def test_zfs_people() -> None:
@@ -409,30 +425,30 @@ def test_zfs_people() -> None:
         "useruse"
         + "d@alice\t100\nuserquota@alice\t200\nuserobjused@alice\t3\nuserobjquota@alice\tnone\n"
     )
-    (found,) = trees.zfs(text, "user", "alice")
-    assert (found.space, found.entries) == (Amount(used=100, hard=200), Amount(used=3))
+    (found,) = trees.read_zfs_quota(text, "user", "alice")
+    assert (found.space, found.entries) == (QuotaAmount(used=100, hard=200), QuotaAmount(used=3))
 
 
 def test_btrfs_qgroups_are_held_by_the_tighter_limit() -> None:
     """Referenced or exclusive bytes, whichever leaves less; a path may hold blanks."""
-    top, project = trees.btrfs(QGROUPS)
-    assert (top.name, top.space) == ("0/5", Amount(used=16384))
-    assert project.space == Amount(used=5250000, hard=6000000)
+    top, project = trees.read_btrfs_quota(QGROUPS)
+    assert (top.name, top.space) == ("0/5", QuotaAmount(used=16384))
+    assert project.space == QuotaAmount(used=5250000, hard=6000000)
 
 
 READERS: dict[str, tuple[Callable[[str], object], str]] = {
     "quota": (quota, QUOTA),
-    "repquota": (lambda text: linux.repquota(text, "user", NOW), REPQUOTA),
-    "xfs": (lambda text: linux.xfs(text, "project"), XFS),
-    "lfs quota": (lambda text: lustre.quota(text, "user", "alice"), LFS),
-    "lfs df": (lambda text: lustre.targets(text, LFS_DF_I), LFS_DF),
-    "mmlsquota": (gpfs.quota, MMLSQUOTA),
-    "beegfs": (lambda text: beegfs.quota(text, "user"), BEEGFS),
-    "beegfs-df": (beegfs.targets, BEEGFS_DF),
-    "beegfs 8": (lambda text: beegfs.usage(text, "user", 1000), BEEGFS_8),
-    "beegfs 8 targets": (beegfs.listed, BEEGFS_8_TARGETS),
-    "btrfs": (trees.btrfs, QGROUPS),
-    "zfs": (lambda text: trees.zfs(text, "dataset", "tank"), "used\t1\n"),
+    "repquota": (lambda text: linux.read_repquota(text, "user", NOW), REPQUOTA),
+    "xfs": (lambda text: linux.read_xfs_quota(text, "project"), XFS),
+    "lfs quota": (lambda text: lustre.read_lustre_quota(text, "user", "alice"), LFS),
+    "lfs df": (lambda text: lustre.read_lfs_df(text, LFS_DF_I), LFS_DF),
+    "mmlsquota": (gpfs.read_gpfs_quota, MMLSQUOTA),
+    "beegfs": (lambda text: beegfs.read_beegfs_quota(text, "user"), BEEGFS),
+    "beegfs-df": (beegfs.read_beegfs_targets, BEEGFS_DF),
+    "beegfs 8": (lambda text: beegfs.read_beegfs_usage(text, "user", 1000), BEEGFS_8),
+    "beegfs 8 targets": (beegfs.read_beegfs_list, BEEGFS_8_TARGETS),
+    "btrfs": (trees.read_btrfs_quota, QGROUPS),
+    "zfs": (lambda text: trees.read_zfs_quota(text, "dataset", "tank"), "used\t1\n"),
 }
 
 
@@ -449,7 +465,7 @@ READERS: dict[str, tuple[Callable[[str], object], str]] = {
 def test_something_new_is_never_an_answer(name: str, text: str) -> None:
     """A tool that prints what its manual does not say leaves everything unknown."""
     read, _ = READERS[name]
-    with pytest.raises(Unexpected):
+    with pytest.raises(UnexpectedQuotaOutput):
         read(text)
 
 
@@ -459,15 +475,15 @@ def test_a_digit_that_became_a_word_is_no_answer(name: str) -> None:
     read, text = READERS[name]
     hurt, count = re.subn(r"(?<=[\s,:\"])(\d{5,}|1000\.0)", "2x", text, count=1)
     assert count == 1
-    with pytest.raises(Unexpected):
+    with pytest.raises(UnexpectedQuotaOutput):
         read(hurt)
 
 
 def test_a_digit_that_became_a_word_costs_that_target_alone() -> None:
     """The others are judged: one of them may be full."""
     hurt = re.sub(r"(?<=[\s])(\d{5,})", "2x", LFS_DF, count=1)
-    whole = {target.name: target for target in lustre.targets(LFS_DF, LFS_DF_I)}
-    [(_name, target), *others] = ((t.name, t) for t in lustre.targets(hurt, LFS_DF_I))
+    whole = {target.name: target for target in lustre.read_lfs_df(LFS_DF, LFS_DF_I)}
+    [(_name, target), *others] = ((t.name, t) for t in lustre.read_lfs_df(hurt, LFS_DF_I))
     assert target.trouble.startswith("its row is not understood: 2x")
     assert target.used_percent is None
     assert len(others) == len(whole) - 1

@@ -6,27 +6,27 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from sentinel.checks.filesystems.limits import Limits
-from sentinel.checks.fs.check import Fs
-from sentinel.checks.memory import Memory
-from sentinel.core.cluster import Job, JobEnd, Node, Run
+from sentinel.checks.filesystems.limits import SpaceLimits
+from sentinel.checks.fs.check import FsCheck
+from sentinel.checks.memory import MemoryCheck
+from sentinel.core.cluster import Job, JobEnd, JobRun, Node
 from sentinel.core.errors import CannotTell, Invalid
 from sentinel.core.model import Finding, Report, Status
 from sentinel.core.node_answers import Answer, Unreachable, Unreached
 from sentinel.core.settings import FilePath
 from sentinel.core.values import Duration
-from sentinel.nodes.probe import Disk, Identity, Mount, NodeProbe, Unread, Wants
-from sentinel.nodes.probe import Memory as NodeMemory
+from sentinel.nodes.probe import Disk, NodeIdentity, NodeMount, NodeProbe, ProbeRequest, Unread
+from sentinel.nodes.probe import NodeMemory as NodeMemory
 from sentinel.testing import FixedSlurm, context
 
 GB = 10**9
 HALF = Disk(type="tmpfs", total=100 * GB, free=50 * GB, available=50 * GB, inodes=10, inodes_free=5)
 WELL = NodeProbe(
-    identity=Identity(
+    identity=NodeIdentity(
         hostname="n1", kernel="6.1", boot="boot-1", uptime=100.0, time=1_800_000_000, uid=0
     ),
     memory=NodeMemory(total=100 * GB, available=50 * GB, swap_total=0, swap_free=0, oom_kills=3),
-    mounts=(Mount(device="tmpfs", point="/tmp", type="tmpfs", options=frozenset({"rw"})),),
+    mounts=(NodeMount(device="tmpfs", point="/tmp", type="tmpfs", options=frozenset({"rw"})),),
     disks={"/tmp": HALF},
 )
 
@@ -43,7 +43,7 @@ class Told:
         raise NotImplementedError
 
     def probe(
-        self, nodes: Sequence[str], wants: Wants, *, limit: float
+        self, nodes: Sequence[str], wants: ProbeRequest, *, limit: float
     ) -> Mapping[str, NodeProbe | Unreached]:
         self.asked.append(tuple(nodes))
         return {node: self.answers[node] for node in nodes}
@@ -72,8 +72,8 @@ def only(report: Report) -> Finding:
     return finding
 
 
-def fs(**settings: Any) -> Fs:
-    return Fs(**{"nodes": "n1", "paths": [FilePath("/tmp")], **settings})
+def fs(**settings: Any) -> FsCheck:
+    return FsCheck(**{"nodes": "n1", "paths": [FilePath("/tmp")], **settings})
 
 
 def test_all_are_those_that_slurm_hears_from() -> None:
@@ -84,7 +84,7 @@ def test_all_are_those_that_slurm_hears_from() -> None:
             node("n4", "IDLE", "POWERED_DOWN"), node("n5", "MIXED", "DRAIN"),
         ]
     )  # fmt: skip
-    report = look(Memory(nodes="all"), dict.fromkeys(["n1", "n5"], WELL), slurm)
+    report = look(MemoryCheck(nodes="all"), dict.fromkeys(["n1", "n5"], WELL), slurm)
     assert [f.subject for f in report.findings] == ["n1", "n5"]
 
 
@@ -97,14 +97,14 @@ def test_a_job_is_looked_at_where_it_runs() -> None:
     ]  # fmt: skip
     slurm = FixedSlurm(jobs=jobs)
     answers = dict.fromkeys(["n1", "n2", "n3"], WELL)
-    named = look(Memory(job="train", users=["root"]), answers, slurm)
+    named = look(MemoryCheck(job="train", users=["root"]), answers, slurm)
     assert [f.subject for f in named.findings] == ["n1", "n2", "n3"]
-    numbered = look(Memory(job="8", users=["root"]), answers, slurm)
+    numbered = look(MemoryCheck(job="8", users=["root"]), answers, slurm)
     assert [f.subject for f in numbered.findings] == ["n3"]
-    assert look(Memory(job="ended", users=["root"]), answers, slurm).findings == ()
+    assert look(MemoryCheck(job="ended", users=["root"]), answers, slurm).findings == ()
 
 
-@pytest.mark.parametrize("check", [Memory, fs])
+@pytest.mark.parametrize("check", [MemoryCheck, fs])
 def test_a_list_of_nodes_that_became_shorter_is_not_believed_the_first_time(check: Any) -> None:
     """It may be cut at a whole node. A second list without it is: somebody has removed it."""
     whole = FixedSlurm(nodes=[node("n1"), node("n2"), node("n3", "IDLE", "POWERED_DOWN")])
@@ -120,9 +120,9 @@ def test_a_list_of_nodes_that_became_shorter_is_not_believed_the_first_time(chec
 def test_no_node_at_all_is_no_list_of_before() -> None:
     """All sleep, and then all are there."""
     asleep = FixedSlurm(nodes=[node("n1", "IDLE", "POWERED_DOWN")])
-    first = look(Memory(nodes="all"), {}, asleep)
+    first = look(MemoryCheck(nodes="all"), {}, asleep)
     second = look(
-        Memory(nodes="all"), {"n1": WELL}, FixedSlurm(nodes=[node("n1")]), memory=first.memory
+        MemoryCheck(nodes="all"), {"n1": WELL}, FixedSlurm(nodes=[node("n1")]), memory=first.memory
     )
     assert [r.status for r in (first, second)] == [Status.OK, Status.OK]
 
@@ -130,7 +130,7 @@ def test_no_node_at_all_is_no_list_of_before() -> None:
 def runs(*numbers: int) -> dict[str, JobEnd]:
     """What Slurm has of all jobs: these run."""
     return {
-        str(n): Run(
+        str(n): JobRun(
             job_id=str(n), id=str(n), name="train", user="root", state="RUNNING", source="squeue"
         )
         for n in numbers
@@ -146,7 +146,7 @@ LISTS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("check", [Memory, fs])
+@pytest.mark.parametrize("check", [MemoryCheck, fs])
 @pytest.mark.parametrize(
     ("listed", "running", "before", "refused"),
     [row[1:] for row in LISTS],
@@ -170,8 +170,10 @@ def test_a_list_of_jobs_that_became_shorter_is_not_believed_the_first_time(
     assert report.memory["asked"] == {"jobs": " ".join(map(str, listed))}
 
 
-@pytest.mark.parametrize("check", [Memory(job="train", users=["root"]), Memory(nodes="all")])
-def test_a_blind_slurm_is_not_an_empty_one(check: Memory) -> None:
+@pytest.mark.parametrize(
+    "check", [MemoryCheck(job="train", users=["root"]), MemoryCheck(nodes="all")]
+)
+def test_a_blind_slurm_is_not_an_empty_one(check: MemoryCheck) -> None:
     """Where nobody can say which nodes are meant, the check is blind."""
     with pytest.raises(CannotTell):
         look(check, {})
@@ -180,16 +182,16 @@ def test_a_blind_slurm_is_not_an_empty_one(check: Memory) -> None:
 def test_without_a_way_to_nodes_the_check_is_blind() -> None:
     """Nothing is asked of this host in the nodes' place."""
     with pytest.raises(CannotTell, match="no way to nodes"):
-        Memory(nodes="n1").run(context())
+        MemoryCheck(nodes="n1").run(context())
 
 
-@pytest.mark.parametrize("check", [Memory(nodes="n1"), fs()])
+@pytest.mark.parametrize("check", [MemoryCheck(nodes="n1"), fs()])
 def test_a_silent_node_is_unknown(check: Any) -> None:
     """Neither well nor bad; the reason is told."""
     finding = only(look(check, {"n1": Unreachable("No route to host")}))
     assert finding.status is Status.UNKNOWN
     assert finding.summary == "unreachable: No route to host"
-    assert finding.subject == ("n1" if isinstance(check, Memory) else "n1:/tmp")
+    assert finding.subject == ("n1" if isinstance(check, MemoryCheck) else "n1:/tmp")
     assert finding.labels == {"node": "n1"}
 
 
@@ -226,7 +228,7 @@ def test_numbers_of_a_node_are_read_as_those_of_this_host(
 def test_a_part_that_was_not_read_is_unknown() -> None:
     """A node may answer and still not tell."""
     answer = replace(WELL, memory=Unread(kind="late", why="no answer within 5 s"))
-    assert only(look(Memory(nodes="n1"), {"n1": answer})).status is Status.UNKNOWN
+    assert only(look(MemoryCheck(nodes="n1"), {"n1": answer})).status is Status.UNKNOWN
 
 
 KILLS = [
@@ -243,7 +245,7 @@ KILLS = [
 def test_what_the_kernel_killed_is_told(before: Any, status: Status, why: str) -> None:
     """By the counter of kills, within one boot."""
     memory = {"kills": {"n1": before}} if before else {}
-    report = look(Memory(nodes="n1"), {"n1": WELL}, memory=memory)
+    report = look(MemoryCheck(nodes="n1"), {"n1": WELL}, memory=memory)
     assert only(report).status is status
     assert (why in only(report).summary) is (status is not Status.OK)
     assert report.memory == {"kills": {"n1": ["boot-1", 3]}}
@@ -252,7 +254,7 @@ def test_what_the_kernel_killed_is_told(before: Any, status: Status, why: str) -
 def test_a_silent_node_keeps_what_was_known_of_it() -> None:
     """Kills that happen while nobody can look are told at the next look."""
     memory = {"kills": {"n1": ["boot-1", 1]}}
-    report = look(Memory(nodes="n1"), {"n1": Unreachable("x")}, memory=memory)
+    report = look(MemoryCheck(nodes="n1"), {"n1": Unreachable("x")}, memory=memory)
     assert report.memory == memory
 
 
@@ -302,7 +304,7 @@ def test_what_was_a_mount_has_to_stay_one() -> None:
 
 def test_read_only_is_bad() -> None:
     """As on this host."""
-    mounts = (Mount(device="d", point="/tmp", type="ext4", options=frozenset({"ro"})),)
+    mounts = (NodeMount(device="d", point="/tmp", type="ext4", options=frozenset({"ro"})),)
     assert only(look(fs(), {"n1": replace(WELL, mounts=mounts)})).status is Status.CRITICAL
 
 
@@ -314,7 +316,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("settings", "says"), BAD)
-@pytest.mark.parametrize("kind", [Memory, fs])
+@pytest.mark.parametrize("kind", [MemoryCheck, fs])
 def test_what_is_no_choice_of_nodes_is_refused(kind: Any, settings: Any, says: str) -> None:
     """Before anything is asked."""
     with pytest.raises(Invalid, match=says):
@@ -327,7 +329,7 @@ def test_what_is_no_choice_of_nodes_is_refused(kind: Any, settings: Any, says: s
         ({"write_probe": True}, "write_probe"),
         ({"measure": "statfs"}, "measure"),
         ({"headroom": "8 checkpoints"}, "headroom"),
-        ({"warn": Limits(full_in=Duration(60))}, "warn"),
+        ({"warn": SpaceLimits(full_in=Duration(60))}, "warn"),
     ],
 )
 def test_what_is_not_asked_on_nodes_is_refused(settings: dict[str, Any], key: str) -> None:
@@ -340,4 +342,4 @@ def test_what_is_not_asked_on_nodes_is_refused(settings: dict[str, Any], key: st
 def test_a_node_has_no_disks_of_its_own_to_list() -> None:
     """Without paths nobody knows what to ask there."""
     with pytest.raises(Invalid, match="name the paths"):
-        Fs(nodes="n1")
+        FsCheck(nodes="n1")

@@ -6,28 +6,28 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from sentinel.checks.sensors import APART, HOLD, SPREAD, SensorsCheck
-from sentinel.core.clock import shifted
+from sentinel.checks.sensors import BMC_INTERVAL_S, HOLD_S, SPREAD, SensorsCheck
+from sentinel.core.clock import shift_instant
 from sentinel.core.model import Report, Status
 from sentinel.core.node_answers import Answer, Unreached
 from sentinel.core.values import Duration
 from sentinel.nodes.probe import (
     Hwmon,
-    Identity,
     Ipmi,
+    NodeIdentity,
     NodeProbe,
-    Reading,
+    ProbeRequest,
     Sensor,
+    SensorReading,
     Unread,
-    Wants,
 )
 from sentinel.testing import START, context
 
 CPU = Sensor(name="coretemp.0 Package id 0", kind="temp", value=61.0, critical=100.0)
 HOT = replace(CPU, value=101.0)
-FAN = Reading(name="FAN1", status="ok", text="5880 RPM")
-DEAD = Reading(name="FAN1", status="lcr", text="0 RPM")
-PSU = Reading(name="PSU2 Status", status="ok", text="Presence detected")
+FAN = SensorReading(name="FAN1", status="ok", text="5880 RPM")
+DEAD = SensorReading(name="FAN1", status="lcr", text="0 RPM")
+PSU = SensorReading(name="PSU2 Status", status="ok", text="Presence detected")
 UNPLUGGED = replace(PSU, text="Presence detected, Power Supply AC lost")
 
 
@@ -48,12 +48,12 @@ class Way:
         raise NotImplementedError
 
     def probe(
-        self, nodes: Sequence[str], wants: Wants, *, limit: float
+        self, nodes: Sequence[str], wants: ProbeRequest, *, limit: float
     ) -> Mapping[str, NodeProbe | Unreached]:
-        return {node: self._probe(node, wants.of(node)) for node in nodes}
+        return {node: self._probe(node, wants.restrict_to_node(node)) for node in nodes}
 
-    def _probe(self, node: str, wants: Wants) -> NodeProbe:
-        me = Identity(hostname=node, kernel="6", boot=self.boot, uptime=1.0, time=0, uid=0)
+    def _probe(self, node: str, wants: ProbeRequest) -> NodeProbe:
+        me = NodeIdentity(hostname=node, kernel="6", boot=self.boot, uptime=1.0, time=0, uid=0)
         told: dict[str, Any] = {"identity": me, "hwmon": self.hwmon}
         if "ipmi" in wants.parts:
             self.asked.append(node)
@@ -70,7 +70,7 @@ class Night:
         self.at = START
 
     def look(self, way: Way, after: float = 60, **more: Any) -> Report:
-        self.at = shifted(self.at, after)
+        self.at = shift_instant(self.at, after)
         report = self.check.run(context(now=self.at, remote=way, memory=self.memory, **more))
         self.memory = report.memory or {}
         return report
@@ -145,7 +145,7 @@ def test_processors_that_heat_slows_are_told_until_they_were_not_for_an_hour() -
     assert told(night.look(Way(hwmon(CPU, core=7, package=3)))) == {}
     report = night.look(Way(hwmon(CPU, core=9, package=3)))
     assert "slowed by heat 0s ago (core +2)" in of(report, "n1/processors").summary
-    assert told(night.look(Way(hwmon(CPU, core=9, package=3)), HOLD - 60)) == {
+    assert told(night.look(Way(hwmon(CPU, core=9, package=3)), HOLD_S - 60)) == {
         "n1/processors": "warning"
     }
     assert told(night.look(Way(hwmon(CPU, core=9, package=3)))) == {"n1/processors": "ok"}
@@ -164,7 +164,7 @@ def test_a_dead_fan_is_told_once_with_what_to_do() -> None:
     assert "Lower Critical" in found.details
     assert "(BMC, 1m ago)" in of(night.look(bad), "n1/FAN1").summary
     well = Way(hwmon(CPU), Ipmi(readings=(FAN, PSU)))
-    assert told(night.look(well, APART + SPREAD)) == {"n1/FAN1": "ok"}
+    assert told(night.look(well, BMC_INTERVAL_S + SPREAD)) == {"n1/FAN1": "ok"}
     assert bad.asked + well.asked == ["n1", "n1"]
 
 
@@ -199,7 +199,7 @@ def test_a_dead_fan_is_told_once_with_what_to_do() -> None:
         (PSU, None),
     ],
 )
-def test_what_a_controller_says(reading: Reading, status: str | None) -> None:
+def test_what_a_controller_says(reading: SensorReading, status: str | None) -> None:
     """By the vendor's own thresholds, and by states that are faults."""
     report = Night(ipmi=True).look(Way(hwmon(CPU), Ipmi(readings=(reading,))), one_shot=True)
     assert told(report).get(f"n1/{reading.name}") == status
@@ -214,7 +214,7 @@ def test_what_a_controller_says(reading: Reading, status: str | None) -> None:
     ],
 )
 def test_a_state_that_is_not_known_is_one_warning_for_all_nodes(
-    reading: Reading, word: str
+    reading: SensorReading, word: str
 ) -> None:
     """Neither well nor a fault of each node; it ends where nobody says it any more."""
     night = Night(nodes="n[1-3]", ipmi=True)
@@ -229,7 +229,7 @@ def test_a_state_that_is_not_known_is_one_warning_for_all_nodes(
     quiet = Night(nodes="n[1-3]", ipmi=True, ignore=[reading.name])
     report = quiet.look(Way(hwmon(CPU), Ipmi(readings=(reading,))), one_shot=True)
     assert not [f for f in report.findings if f.status.bad]
-    later = night.look(Way(hwmon(CPU), Ipmi(readings=(PSU,))), APART + SPREAD)
+    later = night.look(Way(hwmon(CPU), Ipmi(readings=(PSU,))), BMC_INTERVAL_S + SPREAD)
     assert not [f for f in later.findings if f.subject.startswith("ipmi")]
 
 
@@ -253,7 +253,7 @@ def test_a_controller_that_hung_is_left_alone_until_the_next_boot() -> None:
     way = Way(hwmon(CPU), Unread(kind="late", why="no answer within 25 s"))
     night.look(way, one_shot=True)
     for _ in range(3):
-        report = night.look(way, APART + SPREAD)
+        report = night.look(way, BMC_INTERVAL_S + SPREAD)
         assert "not asked again before the next boot" in of(report).summary
         assert of(report).status is Status.UNKNOWN
     assert way.asked == ["n1"]
@@ -268,7 +268,7 @@ def test_a_controller_that_was_not_read_is_unknown_until_it_is() -> None:
     night = Night(ipmi=True)
     night.look(Way(hwmon(CPU), Ipmi(readings=(DEAD,))), one_shot=True)
     failing = Way(hwmon(CPU), Unread(kind="failed", why="no /dev/ipmi0"))
-    night.look(failing, APART + SPREAD)
+    night.look(failing, BMC_INTERVAL_S + SPREAD)
     report = night.look(failing)
     assert (failing.asked, of(report).status) == (["n1"], Status.UNKNOWN)
     assert "no /dev/ipmi0" in of(report).summary

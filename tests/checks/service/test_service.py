@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from sentinel.checks.service import Service, process, unit
+from sentinel.checks.service import ServiceCheck, judge_process, judge_unit
 from sentinel.core.errors import CannotTell, Invalid
 from sentinel.core.model import Finding, Status
 from sentinel.core.node_answers import Answered, Unreachable
@@ -31,14 +31,14 @@ def daemon(tmp_path: Path) -> Iterator["subprocess.Popen[bytes]"]:
         running.kill()
 
 
-def look(check: Service, **more: Any) -> Finding:
+def look(check: ServiceCheck, **more: Any) -> Finding:
     [finding] = check.run(context(**more)).findings
     return finding
 
 
 def test_a_process_that_lives_and_one_that_does_not(daemon: "subprocess.Popen[bytes]") -> None:
     """By the name ps shows; once it is gone it is critical, also as a zombie."""
-    check = Service(processes=[NAME])
+    check = ServiceCheck(processes=[NAME])
     wait_until(lambda: look(check).status is Status.OK, "the daemon")
     assert (look(check).subject, look(check).summary) == (NAME, "runs")
     daemon.kill()
@@ -54,7 +54,7 @@ def test_a_process_that_hangs_in_the_kernel_is_not_alive_enough(tmp_path: Path, 
     shutil.copy(shutil.which("cat") or "/bin/cat", program)
     fuse.hold("open")
     with subprocess.Popen([program, fuse.point / "data"], stdout=subprocess.DEVNULL) as stuck:
-        check = Service(processes=["sentinel-d"])
+        check = ServiceCheck(processes=["sentinel-d"])
         try:
             wait_until(fuse.withheld, "the hang")
             stuck.kill()
@@ -80,25 +80,25 @@ def test_a_process_that_hangs_in_the_kernel_is_not_alive_enough(tmp_path: Path, 
 def test_states_of_a_process(listed: Any, status: Status) -> None:
     """One that works is enough; silence says nothing."""
     said = f"    1 S init\n{listed}" if isinstance(listed, str) else listed
-    assert process("", "munged", said).status is status
+    assert judge_process("", "munged", said).status is status
 
 
 def test_where_others_processes_are_hidden_nobody_knows() -> None:
     """hidepid leaves only one's own in the list (proc(5)): munged is not dead for that."""
-    found = process("", "munged", "812 S bash\n913 R ps\n")
+    found = judge_process("", "munged", "812 S bash\n913 R ps\n")
     assert (found.status, "hidepid" in found.summary) == (Status.UNKNOWN, True)
 
 
 def test_a_stopped_process_is_not_alive_enough(daemon: "subprocess.Popen[bytes]") -> None:
     """Somebody, or a debugger, has stopped it: it answers nobody."""
     daemon.send_signal(signal.SIGSTOP)
-    wait_until(lambda: "stopped" in look(Service(processes=[NAME])).summary, "the stop")
+    wait_until(lambda: "stopped" in look(ServiceCheck(processes=[NAME])).summary, "the stop")
 
 
 def test_a_moment_in_the_kernel_is_no_hang() -> None:
     """Whoever writes to a disk is in state D now and then; the host is asked once more."""
     hosts = Changing(b"1 S init\n2 D munged\n", b"1 S init\n2 S munged\n")
-    check = Service(processes=["munged"], nodes="login1")
+    check = ServiceCheck(processes=["munged"], nodes="login1")
     assert look(check, remote=hosts).status is Status.OK
     hosts = Changing(b"1 S init\n2 D munged\n", b"1 S init\n2 D munged\n")
     assert look(check, remote=hosts).status is Status.WARNING
@@ -124,7 +124,7 @@ def shown(name: str, load: str, active: str, sub: str, result: str = "success") 
 )
 def test_states_of_a_unit(told: tuple[str, ...], status: Status, says: str) -> None:
     """systemctl(1): active is alive; what restarts is on its way, perhaps for ever."""
-    finding = unit("", "sssd.service", shown("sssd.service", *told), ["sssd.service"])
+    finding = judge_unit("", "sssd.service", shown("sssd.service", *told), ["sssd.service"])
     assert finding.status is status
     assert says in finding.summary
 
@@ -134,9 +134,9 @@ def test_several_units_are_told_apart_by_their_order() -> None:
     said = shown("ssh.service", "loaded", "active", "running") + "\n"
     said += shown("nscd.service", "loaded", "failed", "failed")
     units = ["sshd.service", "nscd.service"]
-    assert unit("", units[0], said, units).status is Status.OK
-    assert unit("", units[1], said, units).status is Status.CRITICAL
-    assert unit("", units[0], said.partition("\n\n")[0], units).status is Status.UNKNOWN
+    assert judge_unit("", units[0], said, units).status is Status.OK
+    assert judge_unit("", units[1], said, units).status is Status.CRITICAL
+    assert judge_unit("", units[0], said.partition("\n\n")[0], units).status is Status.UNKNOWN
 
 
 class Changing:
@@ -163,7 +163,7 @@ class Hosts:
 
 def test_other_hosts_are_asked_and_silence_is_unknown() -> None:
     """A host that cannot be reached is not one where nothing runs."""
-    check = Service(processes=["munged", "nscd"], nodes="login[1-2]")
+    check = ServiceCheck(processes=["munged", "nscd"], nodes="login[1-2]")
     findings = check.run(context(remote=Hosts())).findings
     assert {f.subject: f.status for f in findings} == {
         "login1 munged": Status.OK,
@@ -178,7 +178,7 @@ def test_other_hosts_are_asked_and_silence_is_unknown() -> None:
 def test_no_way_to_other_hosts_is_said() -> None:
     """Nobody was asked."""
     with pytest.raises(CannotTell):
-        Service(processes=["munged"], nodes="login1").run(context())
+        ServiceCheck(processes=["munged"], nodes="login1").run(context())
 
 
 @pytest.mark.parametrize(
@@ -197,4 +197,4 @@ def test_bad_settings(settings: dict[str, Any]) -> None:
     """Nothing to watch, an option or a pattern in place of a unit, two alerts of one name, no
     host list."""
     with pytest.raises(Invalid):
-        Service(**settings)
+        ServiceCheck(**settings)

@@ -6,15 +6,15 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from sentinel.checks.slurm import Limits, SlurmCheck
+from sentinel.checks.slurm import LatencyLimits, SlurmCheck
 from sentinel.clock import SystemClock
 from sentinel.core.cluster import Controller
 from sentinel.core.errors import CannotAsk, CannotTell, Invalid
 from sentinel.core.model import Status
 from sentinel.core.values import Duration
-from sentinel.slurm.client import Client
-from sentinel.slurm.control import FIRST_HTTP, release
-from sentinel.slurm.snapshot import Snapshot
+from sentinel.slurm.client import SlurmClient
+from sentinel.slurm.control import FIRST_HTTP, parse_release
+from sentinel.slurm.snapshot import SlurmSnapshot
 from sentinel.testing import FixedSlurm, context
 from tests.lab.cluster import Lab
 
@@ -158,26 +158,26 @@ def test_the_primary_is_remembered_and_its_latency_kept() -> None:
 def test_limits_can_be_set_and_have_to_be_in_order() -> None:
     """The warning comes first."""
     slow = replace(WELL, latency=5.0)
-    assert look(slow, warn=Limits(), crit=Limits())[0][1] is Status.OK
-    assert look(slow, crit=Limits(latency=Duration(5)))[0][1] is Status.CRITICAL
+    assert look(slow, warn=LatencyLimits(), crit=LatencyLimits())[0][1] is Status.OK
+    assert look(slow, crit=LatencyLimits(latency=Duration(5)))[0][1] is Status.CRITICAL
     with pytest.raises(Invalid, match="warns at 20s but is critical at 10s already") as error:
-        SlurmCheck(warn=Limits(latency=Duration(20)))
+        SlurmCheck(warn=LatencyLimits(latency=Duration(20)))
     assert error.value.path == ("warn", "latency")
 
 
-def port(lab: Lab) -> Snapshot:
-    client = Client(environ=lab.env, limit=5.0)
-    return Snapshot(client, SystemClock(), users=None, max_age=0.0, readyz="http")
+def port(lab: Lab) -> SlurmSnapshot:
+    client = SlurmClient(environ=lab.env, limit=5.0)
+    return SlurmSnapshot(client, SystemClock(), users=None, max_age=0.0, readyz="http")
 
 
-def itself(slurm: Snapshot) -> str:
+def itself(slurm: SlurmSnapshot) -> str:
     """What a slurmctld that is well adds about itself: from 25.11 on it needs no munge for that."""
-    http = release(slurm.config().version) >= FIRST_HTTP and shutil.which("curl")
+    http = parse_release(slurm.config().version) >= FIRST_HTTP and shutil.which("curl")
     said = "; slurmctld itself says that it is ready for requests (GET /readyz)"
     return said if http else ""
 
 
-def asked(lab: Lab, slurm: Snapshot | None = None) -> list[tuple[str, Status, str]]:
+def asked(lab: Lab, slurm: SlurmSnapshot | None = None) -> list[tuple[str, Status, str]]:
     report = SlurmCheck().run(context(slurm or port(lab)))  # type: ignore[arg-type]
     return [(f.subject, f.status, f.summary) for f in report.findings]
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sentinel.core.forecast.forecast import Forecast, Steps, forecast, steps
-from sentinel.core.forecast.thin import bucketed, hourly
+from sentinel.core.forecast.forecast import Forecast, GrowthSteps, find_growth_steps, make_forecast
+from sentinel.core.forecast.thin import interpolate_hourly, keep_last_per_bucket
 
 NOW, HOUR, DAY, TB = 1_800_000_000.0, 3600.0, 86_400.0, 1e12
 
@@ -24,7 +24,7 @@ def risen(rates: list[float]) -> list[tuple[float, float]]:
 
 
 def found(points: list[tuple[float, float]], room: float) -> Forecast:
-    made = forecast(points, room, NOW)
+    made = make_forecast(points, room, NOW)
     assert made is not None
     return made
 
@@ -46,15 +46,15 @@ def test_what_does_not_grow_is_not_full() -> None:
 @pytest.mark.parametrize(("points", "told"), [(0, False), (2, False), (3, True)])
 def test_a_short_history_says_nothing(points: int, told: bool) -> None:
     """Three hours are needed."""
-    made = forecast(hours([float(n) for n in range(points + 1)]), 10.0, NOW)
+    made = make_forecast(hours([float(n) for n in range(points + 1)]), 10.0, NOW)
     assert (made is not None) == told
-    assert forecast([], 10.0, NOW) is None
+    assert make_forecast([], 10.0, NOW) is None
 
 
 def test_checkpoints_are_told_as_such() -> None:
     """2.3 TB every three hours: 20 TB are full with the ninth, and that pace is named."""
     made = found(risen([2.3 * TB if n % 3 == 2 else 0.0 for n in range(72)]), 20 * TB)
-    assert made.steps == Steps(size=2.3 * TB, every=3 * HOUR)
+    assert made.steps == GrowthSteps(size=2.3 * TB, every=3 * HOUR)
     assert made.full_in == pytest.approx(26 * HOUR, abs=3 * HOUR)
     assert made.early is not None
     assert made.late is not None
@@ -84,7 +84,7 @@ def test_a_run_that_began_yesterday_is_believed() -> None:
 def test_the_same_history_gives_the_same_answer() -> None:
     """Nothing is drawn anew: a person who looks twice sees one number."""
     points = risen([0.3 * (n % 5) for n in range(200)])
-    assert forecast(points, 70.0, NOW) == forecast(points, 70.0, NOW)
+    assert make_forecast(points, 70.0, NOW) == make_forecast(points, 70.0, NOW)
 
 
 @given(
@@ -93,7 +93,7 @@ def test_the_same_history_gives_the_same_answer() -> None:
 )
 def test_early_is_never_after_late(rates: list[float], room: float) -> None:
     """Whatever happened before; None is later than all."""
-    made = forecast(risen(rates), room, NOW)
+    made = make_forecast(risen(rates), room, NOW)
     assert made is not None
     ends = [float("inf") if t is None else t for t in (made.early, made.full_in, made.late)]
     assert ends == sorted(ends)
@@ -102,23 +102,29 @@ def test_early_is_never_after_late(rates: list[float], room: float) -> None:
 
 def test_a_forecast_is_counted_down() -> None:
     """Until it is made anew, and never below nothing."""
-    made = Forecast(full_in=100.0, early=50.0, late=None, rate=1.0).later(60.0)
+    made = Forecast(full_in=100.0, early=50.0, late=None, rate=1.0).shift_by(60.0)
     assert (made.full_in, made.early, made.late) == (40.0, 0.0, None)
 
 
 @pytest.mark.parametrize(
     ("levels", "expected"),
     [
-        pytest.param([0, 0, 9, 9, 9, 18, 18, 18, 27], Steps(size=9, every=3 * HOUR), id="three"),
+        pytest.param(
+            [0, 0, 9, 9, 9, 18, 18, 18, 27], GrowthSteps(size=9, every=3 * HOUR), id="three"
+        ),
         pytest.param([0, 0, 9, 9, 9, 18, 18], None, id="two are chance"),
         pytest.param([0, 1, 2, 3, 4, 5, 6, 7], None, id="growth without pauses"),
         pytest.param([0, 9, 9, 10, 10, 30, 30, 31, 31, 90], None, id="no two alike"),
-        pytest.param([9, 0, 9, 0, 9, 0, 9, 0, 9], Steps(size=9, every=2 * HOUR), id="rolling"),
+        pytest.param(
+            [9, 0, 9, 0, 9, 0, 9, 0, 9], GrowthSteps(size=9, every=2 * HOUR), id="rolling"
+        ),
     ],
 )
-def test_steps_are_what_comes_again_and_again(levels: list[float], expected: Steps | None) -> None:
+def test_steps_are_what_comes_again_and_again(
+    levels: list[float], expected: GrowthSteps | None
+) -> None:
     """Three of much the same size at much the same pace; deletions between them change nothing."""
-    assert steps(hours([float(level) for level in levels])) == expected
+    assert find_growth_steps(hours([float(level) for level in levels])) == expected
 
 
 def test_a_checkpoint_that_takes_minutes_is_one_step() -> None:
@@ -127,7 +133,7 @@ def test_a_checkpoint_that_takes_minutes_is_one_step() -> None:
     for minute in range(12 * 60):
         level += 1.0 if minute % 180 < 25 else 0.0
         points.append((NOW + 60.0 * minute, level))
-    made = steps(points)
+    made = find_growth_steps(points)
     assert made is not None
     assert made.size == pytest.approx(25.0, abs=6)
     assert made.every == pytest.approx(3 * HOUR, abs=700)
@@ -135,12 +141,15 @@ def test_a_checkpoint_that_takes_minutes_is_one_step() -> None:
 
 def test_buckets_keep_the_last_point() -> None:
     """Minutes for days, hours for months: what is kept is a value that was measured."""
-    assert bucketed([(0.0, 1.0), (9.0, 2.0), (10.0, 3.0)], 10.0) == [(9.0, 2.0), (10.0, 3.0)]
+    assert keep_last_per_bucket([(0.0, 1.0), (9.0, 2.0), (10.0, 3.0)], 10.0) == [
+        (9.0, 2.0),
+        (10.0, 3.0),
+    ]
 
 
 def test_hours_are_interpolated_over_gaps() -> None:
     """A service that was down for hours leaves a line, no step."""
-    values = hourly([(NOW - 4 * HOUR, 0.0), (NOW, 8.0)], NOW, 336)
+    values = interpolate_hourly([(NOW - 4 * HOUR, 0.0), (NOW, 8.0)], NOW, 336)
     assert values == [0.0, 2.0, 4.0, 6.0, 8.0]
-    assert hourly([], NOW, 336) == []
-    assert len(hourly(hours([1.0] * 500), NOW, 336)) == 337
+    assert interpolate_hourly([], NOW, 336) == []
+    assert len(interpolate_hourly(hours([1.0] * 500), NOW, 336)) == 337

@@ -5,7 +5,12 @@ from xml.etree import ElementTree
 import pytest
 
 from sentinel.core.forecast.forecast import Forecast
-from sentinel.core.forecast.picture import HEIGHT, Series, sparkline, svg
+from sentinel.core.forecast.picture import (
+    HEIGHT,
+    ForecastSeries,
+    render_forecast_svg,
+    render_sparkline,
+)
 
 NOW, HOUR = 1_800_000_000.0, 3600.0
 SVG = "{http://www.w3.org/2000/svg}"
@@ -25,16 +30,16 @@ def test_a_sparkline_is_blank_where_nothing_is_known(
     points: list[tuple[float, float]], line: str
 ) -> None:
     """From nothing to full, whatever the smallest and largest were."""
-    assert sparkline(points, NOW, 100.0) == line
+    assert render_sparkline(points, NOW, 100.0) == line
 
 
-def series(**more: object) -> Series:
+def series(**more: object) -> ForecastSeries:
     known = {"title": "/scratch", "subtitle": "96% used", "now": NOW, "points": ((NOW, 96.0),)}
-    return Series(**{**known, **more})  # type: ignore[arg-type]
+    return ForecastSeries(**{**known, **more})  # type: ignore[arg-type]
 
 
-def drawn(*found: Series) -> ElementTree.Element:
-    return ElementTree.fromstring(svg(found))
+def drawn(*found: ForecastSeries) -> ElementTree.Element:
+    return ElementTree.fromstring(render_forecast_svg(found))
 
 
 def test_a_picture_is_well_formed_whatever_a_path_is_called() -> None:

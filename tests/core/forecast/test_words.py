@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import pytest
 
 from sentinel.core.errors import Invalid
-from sentinel.core.forecast.forecast import Forecast, Steps
-from sentinel.core.forecast.words import headroom, moment, told
+from sentinel.core.forecast.forecast import Forecast, GrowthSteps
+from sentinel.core.forecast.words import describe_forecast, format_moment, parse_headroom
 
 # Thursday 2027-01-14 12:00:00 UTC
 NOW, HOUR = 1_799_928_000.0, 3600.0
@@ -35,14 +35,14 @@ def utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 )
 def test_a_moment_is_a_weekday_or_a_date(hours: float, text: str) -> None:
     """A weekday alone would be ambiguous after six days."""
-    assert moment(NOW + hours * HOUR, NOW) == text
+    assert format_moment(NOW + hours * HOUR, NOW) == text
 
 
 def test_the_zone_is_the_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who reads it sits beside it."""
     monkeypatch.setenv("TZ", "Asia/Tokyo")
     time.tzset()
-    assert moment(NOW, NOW) == "Thursday 21:00"
+    assert format_moment(NOW, NOW) == "Thursday 21:00"
 
 
 def made(full: float | None, early: float | None, late: float | None, **more: object) -> Forecast:
@@ -51,7 +51,7 @@ def made(full: float | None, early: float | None, late: float | None, **more: ob
     return Forecast(full_in=times[0], early=times[1], late=times[2], **known)  # type: ignore[arg-type]
 
 
-STEPS = Steps(size=2.3e12, every=10_900.0)
+STEPS = GrowthSteps(size=2.3e12, every=10_900.0)
 
 
 @pytest.mark.parametrize(
@@ -74,20 +74,20 @@ STEPS = Steps(size=2.3e12, every=10_900.0)
 )
 def test_a_forecast_in_words(forecast: Forecast, text: str) -> None:
     """When, between when and when, and why."""
-    assert told(forecast, NOW) == text
+    assert describe_forecast(forecast, NOW) == text
 
 
 def test_inodes_are_told_by_their_share() -> None:
     """Their steps are no checkpoints."""
     forecast = made(39, 39, 39, rate=10 / 86_400, steps=STEPS)
-    said = told(forecast, NOW, "out of inodes", "% of inodes")
+    said = describe_forecast(forecast, NOW, "out of inodes", "% of inodes")
     assert said == "out of inodes on Saturday 03:00 at 10% of inodes a day"
 
 
 def test_headroom_in_checkpoints() -> None:
     """Of a size that is given, or that is learned."""
-    assert headroom("8 checkpoints of 2.3TB") == (8, 2_300_000_000_000)
-    assert headroom("1 checkpoint") == (1, None)
+    assert parse_headroom("8 checkpoints of 2.3TB") == (8, 2_300_000_000_000)
+    assert parse_headroom("1 checkpoint") == (1, None)
     for text in ("", "8", "checkpoints", "0 checkpoints", "8 checkpoints of", "8 checkpoints of x"):
         with pytest.raises(Invalid):
-            headroom(text)
+            parse_headroom(text)

@@ -2,14 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 
-from sentinel.stacks.parse import Dump, Frame, Missed, NodeStacks, Process
-from sentinel.stacks.parse.model import Thread
+from sentinel.stacks.parse import JobProcess, MissedNode, NodeStacks, StackFrame, StacksDump
+from sentinel.stacks.parse.model import ThreadStack
 
-REST = (Frame("all_reduce", "torch/distributed/c10d.py", 9, "/x/site-packages/torch/distributed/c10d.py"),
-        Frame("step", "train.py", 3, "/w/train.py"))  # fmt: skip
+REST = (StackFrame("all_reduce", "torch/distributed/c10d.py", 9, "/x/site-packages/torch/distributed/c10d.py"),
+        StackFrame("step", "train.py", 3, "/w/train.py"))  # fmt: skip
 ODD = (
-    Frame("load_batch", "train.py", 5, "/w/train.py"),
-    Frame("step", "train.py", 2, "/w/train.py"),
+    StackFrame("load_batch", "train.py", 5, "/w/train.py"),
+    StackFrame("step", "train.py", 2, "/w/train.py"),
 )
 
 
@@ -17,11 +17,11 @@ def python(
     node: str,
     pid: int,
     *,
-    frames: Sequence[Frame] = REST,
+    frames: Sequence[StackFrame] = REST,
     env: Mapping[str, object] | None = None,
     **more: object,
-) -> Process:
-    thread = Thread(name="MainThread", id=pid, frames=tuple(frames))
+) -> JobProcess:
+    thread = ThreadStack(name="MainThread", id=pid, frames=tuple(frames))
     given = {
         "threads": (thread,) if frames else (),
         "python": True,
@@ -31,10 +31,10 @@ def python(
         "env": {k: str(v) for k, v in (env or {}).items()},
         **more,
     }
-    return Process(node=node, pid=pid, **given)  # type: ignore[arg-type]
+    return JobProcess(node=node, pid=pid, **given)  # type: ignore[arg-type]
 
 
-def step(nodes: int, each: int, *, distribution: str = "block") -> list[Process]:
+def step(nodes: int, each: int, *, distribution: str = "block") -> list[JobProcess]:
     """A step of srun without torchrun, one Python process a task."""
     names = [f"node-{n}" for n in range(nodes)]
     env = {
@@ -53,7 +53,7 @@ def step(nodes: int, each: int, *, distribution: str = "block") -> list[Process]
     ]
 
 
-def torchrun(nodes: int, each: int) -> list[Process]:
+def torchrun(nodes: int, each: int) -> list[JobProcess]:
     """A launcher a node with its ranks, and a DataLoader worker below each."""
     found = []
     for group in range(nodes):
@@ -70,15 +70,15 @@ def torchrun(nodes: int, each: int) -> list[Process]:
     return found
 
 
-def dump(processes: Sequence[Process], *, missed: Mapping[str, str] | None = None) -> Dump:
-    by_node: dict[str, list[Process]] = {}
+def dump(processes: Sequence[JobProcess], *, missed: Mapping[str, str] | None = None) -> StacksDump:
+    by_node: dict[str, list[JobProcess]] = {}
     for process in processes:
         by_node.setdefault(process.node, []).append(process)
-    return Dump(
+    return StacksDump(
         job="7",
         nodes=tuple(
             NodeStacks(node=n, processes=tuple(some), witness="slurmd")
             for n, some in by_node.items()
         ),
-        missed=tuple(Missed(n, w) for n, w in (missed or {}).items()),
+        missed=tuple(MissedNode(n, w) for n, w in (missed or {}).items()),
     )

@@ -5,7 +5,7 @@ import pickle
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sentinel.stacks.parse.flight_recorder import Recording, recording
+from sentinel.stacks.parse.flight_recorder import Recording, read_recording
 
 WORLD = {"0": ("default_pg", (0, 1, 2, 3))}
 
@@ -71,6 +71,6 @@ def away(seq: int = 4) -> dict[str, Any]:
 
 def read(dumps: Mapping[int, Any], *, as_json: bool = False) -> list[Recording]:
     return [
-        recording(json.dumps(raw).encode() if as_json else pickle.dumps(raw, 2), rank)
+        read_recording(json.dumps(raw).encode() if as_json else pickle.dumps(raw, 2), rank)
         for rank, raw in dumps.items()
     ]

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 import pytest
 from msgspec.structs import replace
 
-from sentinel.stacks.parse.devices import of_gpus, of_kernels
-from sentinel.stacks.parse.model import Dump, Spent
+from sentinel.stacks.parse.devices import gpu_facts, kernel_facts
+from sentinel.stacks.parse.model import ProcessUsage, StacksDump
 from tests.stacks.parse.making import dump, step
 
 UP = 5000.0
@@ -16,9 +16,9 @@ HEAD = (
 SPINS, COMPUTES, IDLES, DIES = "100 %, 131.20 W", "99 %, 640.00 W", "0 %, 71.00 W", "[N/A], [N/A]"
 
 
-def world(kernel: Mapping[str, str] = {}, gpus: Mapping[str, str] = {}) -> Dump:
+def world(kernel: Mapping[str, str] = {}, gpus: Mapping[str, str] = {}) -> StacksDump:
     """Eight ranks on four nodes that are up for UP seconds."""
-    whole = dump([replace(p, spent=Spent(cpu=1, at=UP, moved=0)) for p in step(4, 2)])
+    whole = dump([replace(p, spent=ProcessUsage(cpu=1, at=UP, moved=0)) for p in step(4, 2)])
     nodes = [
         replace(n, kernel=kernel.get(n.node, ""), gpus=gpus.get(n.node, "")) for n in whole.nodes
     ]
@@ -51,20 +51,20 @@ def test_what_a_kernel_told_since_the_last_step(
 ) -> None:
     """Whose process it names is its rank; what was told an hour before the last step is history."""
     for head in ("", "kern  :err   : "):
-        found = of_kernels(world({"node-0": f"{head}[ {UP - 200:.6f}] {line}"}), quiet=300.0)
+        found = kernel_facts(world({"node-0": f"{head}[ {UP - 200:.6f}] {line}"}), quiet=300.0)
         assert [(f.sign, f.ranks, f.nodes) for f in found] == ([(sign, ranks, ("node-0",))] if sign else [])  # fmt: skip
-    assert of_kernels(world({"node-0": f"user  :err   : [ {UP - 200:.6f}] {line}"}), 300.0) == ()
+    assert kernel_facts(world({"node-0": f"user  :err   : [ {UP - 200:.6f}] {line}"}), 300.0) == ()
     assert all(words in f.words for f in found)
-    assert of_kernels(world({"node-0": f"[ {UP - 3600:.6f}] {line}"}), quiet=300.0) == ()
-    assert of_kernels(world({"node-0": line}), quiet=300.0) == ()
+    assert kernel_facts(world({"node-0": f"[ {UP - 3600:.6f}] {line}"}), quiet=300.0) == ()
+    assert kernel_facts(world({"node-0": line}), quiet=300.0) == ()
 
 
 def test_lines_count_by_their_own_nodes_clock() -> None:
     """One that nobody told counts none of them."""
     told = world({"node-0": f"[ {UP:.6f}] mlx5_core 0000:3b:00.0 eth2: Link down"})
     nodes = [replace(n, processes=tuple(replace(p, spent=None) for p in n.processes)) for n in told.nodes]  # fmt: skip
-    assert of_kernels(told, quiet=60.0)
-    assert of_kernels(replace(told, nodes=tuple(nodes)), quiet=60.0) == ()
+    assert kernel_facts(told, quiet=60.0)
+    assert kernel_facts(replace(told, nodes=tuple(nodes)), quiet=60.0) == ()
 
 
 def smi(first: str, second: str) -> str:
@@ -77,10 +77,10 @@ def test_a_gpu_that_is_lost_is_the_ranks_that_has_it() -> None:
     the job's alone."""
     line = f"[ {UP:.6f}] NVRM: Xid (PCI:0000:5e:00): 79, pid='<unknown>', name=<unknown>, lost"
     told = world({"node-2": line}, {"node-2": smi(SPINS, SPINS)})
-    (fact,) = of_kernels(told, quiet=60.0)
+    (fact,) = kernel_facts(told, quiet=60.0)
     assert (fact.sign, fact.ranks, fact.nodes) == ("device", (5,), ("node-2",))
     assert "Xid 79 of 00000000:5E:00.0" in fact.words
-    (fact,) = of_kernels(world({"node-2": line}, {"node-2": smi(SPINS, SPINS) + "\n2, x"}), 60.0)
+    (fact,) = kernel_facts(world({"node-2": line}, {"node-2": smi(SPINS, SPINS) + "\n2, x"}), 60.0)
     assert fact.ranks == ()
 
 
@@ -100,7 +100,7 @@ def test_a_gpu_that_is_lost_is_the_ranks_that_has_it() -> None:
 def test_one_gpu_that_does_otherwise_than_all_others(odd: str, rest: str, sign: str) -> None:
     """The second of node-2 is rank 5's."""
     all_ = {f"node-{n}": smi(rest, odd if n == 2 else rest) for n in range(4)}
-    found = of_gpus(world(gpus=all_))
+    found = gpu_facts(world(gpus=all_))
     assert [(f.sign, f.ranks, f.nodes) for f in found] == ([(sign, (5,), ("node-2",))] if sign else [])  # fmt: skip
 
 
@@ -108,11 +108,11 @@ def test_whose_a_gpu_is_has_to_be_known() -> None:
     """A node with more GPUs than ranks is shared; one without numbers, or with other words, says
     nothing; two that differ of eight are no odd ones."""
     told = {f"node-{n}": smi(SPINS, COMPUTES if n == 2 else SPINS) for n in range(4)}
-    (fact,) = of_gpus(world(gpus=told))
+    (fact,) = gpu_facts(world(gpus=told))
     assert fact.words == "its GPU 1 computes while 7 spin"
     more = {k: f"{v}\n2, GPU-2, 0, {IDLES}, 700.00 W, 40" for k, v in told.items()}
-    assert of_gpus(world(gpus=more)) == ()
-    assert of_gpus(world(gpus=dict.fromkeys(told, "No devices were found"))) == ()
-    assert of_gpus(world(gpus={**told, "node-0": smi(COMPUTES, SPINS)})) == ()
-    assert of_gpus(world(gpus={"node-2": smi(SPINS, COMPUTES)})) == ()
-    assert of_gpus(world()) == ()
+    assert gpu_facts(world(gpus=more)) == ()
+    assert gpu_facts(world(gpus=dict.fromkeys(told, "No devices were found"))) == ()
+    assert gpu_facts(world(gpus={**told, "node-0": smi(COMPUTES, SPINS)})) == ()
+    assert gpu_facts(world(gpus={"node-2": smi(SPINS, COMPUTES)})) == ()
+    assert gpu_facts(world()) == ()

@@ -5,25 +5,30 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from sentinel.stacks.parse import Dump, Frame, Process
-from sentinel.stacks.parse.looks import facts, of_ras, of_recorder, partial
-from sentinel.stacks.parse.model import Spent
-from sentinel.stacks.parse.ras import Odd
-from sentinel.stacks.parse.standstill import standstill
-from sentinel.stacks.parse.verdict import Is, Number, joined, told
+from sentinel.stacks.parse import JobProcess, StackFrame, StacksDump
+from sentinel.stacks.parse.model import ProcessUsage
+from sentinel.stacks.parse.ras import OddProcess
+from sentinel.stacks.parse.standstill import find_standstill
+from sentinel.stacks.parse.two_looks import is_partial_look, ras_facts, recorder_facts, stack_facts
+from sentinel.stacks.parse.verdict import (
+    ProgressNumber,
+    TrainingState,
+    describe_verdict,
+    join_facts,
+)
 from tests.stacks.parse.making import ODD, REST, dump, step
 from tests.stacks.parse.recorded import away, read, waiting
 
 
-def of(function: str, file: str, line: int = 9) -> Frame:
+def of(function: str, file: str, line: int = 9) -> StackFrame:
     """Of a library."""
-    return Frame(function, file, line, f"/x/site-packages/{file}")
+    return StackFrame(function, file, line, f"/x/site-packages/{file}")
 
 
-LONG = Number(quiet=400, usual=10)
-SAVE = (Frame("_save", "torch/serialization.py", 9, "/x/torch/serialization.py"), *ODD[1:])
-DEBUG = (Frame("readline", "pdb.py", 9, "/usr/lib/python3.11/pdb.py"), *ODD)
-EVAL = (REST[0], Frame("evaluate", "train.py", 30, "/w/train.py"))
+LONG = ProgressNumber(quiet=400, usual=10)
+SAVE = (StackFrame("_save", "torch/serialization.py", 9, "/x/torch/serialization.py"), *ODD[1:])
+DEBUG = (StackFrame("readline", "pdb.py", 9, "/usr/lib/python3.11/pdb.py"), *ODD)
+EVAL = (REST[0], StackFrame("evaluate", "train.py", 30, "/w/train.py"))
 QUALIFIED = (REST[0], of("Trainer.evaluate", "transformers/trainer.py"))
 BACKWARD = of("_engine_run_backward", "torch/autograd/graph.py")
 COMPILES = (
@@ -72,22 +77,24 @@ STEPS = {
     "Transformers": (of("_gradient_checkpointing_func", "transformers/modeling_utils.py"),),
 }
 """Frames that are around every step of a training, some of them of py-spy 0.4.3 on torch 2.13."""
-LINE = (Frame("load_batch", "train.py", 6, "/w/train.py"), ODD[1])
-OTHER = (Frame("broadcast", "torch/distributed/c10d.py", 7, REST[0].path), REST[1])
+LINE = (StackFrame("load_batch", "train.py", 6, "/w/train.py"), ODD[1])
+OTHER = (StackFrame("broadcast", "torch/distributed/c10d.py", 7, REST[0].path), REST[1])
 BACK = (BACKWARD, REST[1])
 
 
-def at(process: Process, look: int, cores: float = 0.0, moved: int = 0, **more: Any) -> Process:
+def at(
+    process: JobProcess, look: int, cores: float = 0.0, moved: int = 0, **more: Any
+) -> JobProcess:
     frames = more.pop("frames", None)
-    if frames is not None and process.main:
-        more["threads"] = (replace(process.main, frames=frames),)
-    spent = Spent(cpu=100 + look * 15 * cores, at=1000 + 15.0 * look, moved=look * moved)
+    if frames is not None and process.main_thread:
+        more["threads"] = (replace(process.main_thread, frames=frames),)
+    spent = ProcessUsage(cpu=100 + look * 15 * cores, at=1000 + 15.0 * look, moved=look * moved)
     return replace(process, spent=spent, **more)
 
 
 def looks(
     odd: int | None = None, *kinds: dict[str, Any], cores: float = 0.0, **rest: Any
-) -> list[Dump]:
+) -> list[StacksDump]:
     """Both, with the odd rank as `kinds` say: one for both looks, or one for each."""
     both = kinds * 2 if len(kinds) == 1 else kinds
     found = []
@@ -102,42 +109,42 @@ def looks(
 @pytest.mark.parametrize(
     ("odd", "sign", "kind"),
     [
-        (({"frames": ODD},), "stands", Is.HUNG),
-        (({"frames": ODD, "cores": 1.0},), "spins", Is.HUNG),
-        (({"frames": ODD, "cores": 0.1},), "", Is.UNDECIDED),
-        (({"frames": ODD, "cores": 0.1, "state": "R"},), "spins", Is.HUNG),
-        (({"frames": ODD, "cores": 1.0}, {"frames": LINE, "cores": 1.0}), "spins", Is.HUNG),
-        (({"frames": ODD}, {"frames": LINE}), "works", Is.SLOW),
-        (({"frames": ODD}, {"frames": ODD[1:]}), "works", Is.SLOW),
-        (({"frames": ODD}, {"frames": REST}), "works", Is.SLOW),
-        (({"frames": SAVE},), "phase", Is.PHASE),
-        (({"frames": QUALIFIED},), "phase", Is.PHASE),
-        (({"frames": COMPILES},), "phase", Is.PHASE),
-        (({"frames": LOWERS[:1]},), "phase", Is.PHASE),
-        (({"frames": ODD, "moved": 2**30},), "transfers", Is.PHASE),
-        (({"frames": DEBUG},), "debugged", Is.PHASE),
-        (({"frames": (), "state": "t"},), "debugged", Is.PHASE),
-        (({"frames": (), "state": "T"},), "stopped", Is.HUNG),
-        (({"frames": (), "state": "T"}, {"frames": ODD}), "works", Is.SLOW),
-        (({"frames": (), "state": "D"},), "uninterruptible", Is.HUNG),
-        (({"frames": (), "state": "D", "doing": "reading", "path": "/s/x"},), "blocked", Is.FILES),
-        (({"frames": (), "state": "D", "moved": 2**30},), "transfers", Is.PHASE),
-        (({"frames": ODD, "doing": "reading", "path": "/s/x"},), "blocked", Is.FILES),
-        (({"frames": ODD, "doing": "reading", "path": "/s/x", "cores": 1.0},), "spins", Is.HUNG),
-        (({"frames": ODD, "doing": "reading", "path": "/s/x", "moved": 2**19},), "stands", Is.HUNG),
-        (({"frames": ODD, "doing": "reading", "path": "/dev/pts/1"},), "stands", Is.HUNG),
-        (({"frames": BACK, "cores": 1.0}, {"frames": (*BACK, *ODD), "cores": 1.0}), "works", Is.SLOW),
+        (({"frames": ODD},), "stands", TrainingState.HUNG),
+        (({"frames": ODD, "cores": 1.0},), "spins", TrainingState.HUNG),
+        (({"frames": ODD, "cores": 0.1},), "", TrainingState.UNDECIDED),
+        (({"frames": ODD, "cores": 0.1, "state": "R"},), "spins", TrainingState.HUNG),
+        (({"frames": ODD, "cores": 1.0}, {"frames": LINE, "cores": 1.0}), "spins", TrainingState.HUNG),
+        (({"frames": ODD}, {"frames": LINE}), "works", TrainingState.SLOW),
+        (({"frames": ODD}, {"frames": ODD[1:]}), "works", TrainingState.SLOW),
+        (({"frames": ODD}, {"frames": REST}), "works", TrainingState.SLOW),
+        (({"frames": SAVE},), "phase", TrainingState.PHASE),
+        (({"frames": QUALIFIED},), "phase", TrainingState.PHASE),
+        (({"frames": COMPILES},), "phase", TrainingState.PHASE),
+        (({"frames": LOWERS[:1]},), "phase", TrainingState.PHASE),
+        (({"frames": ODD, "moved": 2**30},), "transfers", TrainingState.PHASE),
+        (({"frames": DEBUG},), "debugged", TrainingState.PHASE),
+        (({"frames": (), "state": "t"},), "debugged", TrainingState.PHASE),
+        (({"frames": (), "state": "T"},), "stopped", TrainingState.HUNG),
+        (({"frames": (), "state": "T"}, {"frames": ODD}), "works", TrainingState.SLOW),
+        (({"frames": (), "state": "D"},), "uninterruptible", TrainingState.HUNG),
+        (({"frames": (), "state": "D", "doing": "reading", "path": "/s/x"},), "blocked", TrainingState.FILES),
+        (({"frames": (), "state": "D", "moved": 2**30},), "transfers", TrainingState.PHASE),
+        (({"frames": ODD, "doing": "reading", "path": "/s/x"},), "blocked", TrainingState.FILES),
+        (({"frames": ODD, "doing": "reading", "path": "/s/x", "cores": 1.0},), "spins", TrainingState.HUNG),
+        (({"frames": ODD, "doing": "reading", "path": "/s/x", "moved": 2**19},), "stands", TrainingState.HUNG),
+        (({"frames": ODD, "doing": "reading", "path": "/dev/pts/1"},), "stands", TrainingState.HUNG),
+        (({"frames": BACK, "cores": 1.0}, {"frames": (*BACK, *ODD), "cores": 1.0}), "works", TrainingState.SLOW),
     ],
 )  # fmt: skip
 def test_an_odd_rank_is_told_by_what_it_does(
-    odd: tuple[dict[str, Any], ...], sign: str, kind: Is
+    odd: tuple[dict[str, Any], ...], sign: str, kind: TrainingState
 ) -> None:
     """And named, with how many wait for it."""
-    seen = facts(*looks(5, *odd))
+    seen = stack_facts(*looks(5, *odd))
     assert [f.sign for f in seen] == ([sign] if sign else [])
-    found = joined(seen, LONG)
+    found = join_facts(seen, LONG)
     assert found.kind is kind
-    if sign and kind in (Is.HUNG, Is.FILES, Is.SLOW):
+    if sign and kind in (TrainingState.HUNG, TrainingState.FILES, TrainingState.SLOW):
         assert (found.ranks, found.nodes) == ((5,), ("node-2",))
         assert (found.collective, found.waiting) == ("all_reduce", 7)
 
@@ -145,28 +152,33 @@ def test_an_odd_rank_is_told_by_what_it_does(
 @pytest.mark.parametrize(
     ("all_", "kind"),
     [
-        ({"frames": REST}, Is.HUNG),
-        ({"frames": REST, "cores": 1.0}, Is.UNDECIDED),
-        ({"frames": EVAL}, Is.PHASE),
-        ({"frames": ODD, "cores": 1.0}, Is.UNDECIDED),
-        ({"frames": ()}, Is.UNDECIDED),
+        ({"frames": REST}, TrainingState.HUNG),
+        ({"frames": REST, "cores": 1.0}, TrainingState.UNDECIDED),
+        ({"frames": EVAL}, TrainingState.PHASE),
+        ({"frames": ODD, "cores": 1.0}, TrainingState.UNDECIDED),
+        ({"frames": ()}, TrainingState.UNDECIDED),
     ],
 )
-def test_where_all_do_the_same_only_idle_ranks_hang(all_: dict[str, Any], kind: Is) -> None:
+def test_where_all_do_the_same_only_idle_ranks_hang(
+    all_: dict[str, Any], kind: TrainingState
+) -> None:
     """Ranks that spin in a collective may be well: no CPU tells that of a GPU."""
-    found = joined(facts(*looks(**all_)), LONG)
+    found = join_facts(stack_facts(*looks(**all_)), LONG)
     assert (found.kind, found.ranks) == (kind, ())
 
 
 @pytest.mark.parametrize("around", STEPS.values(), ids=STEPS)
-def test_what_is_around_every_step_is_no_phase(around: tuple[Frame, ...]) -> None:
+def test_what_is_around_every_step_is_no_phase(around: tuple[StackFrame, ...]) -> None:
     """A model that was compiled before, activations that are computed anew: a hang there is one."""
-    stood = joined(facts(*looks(5, {"frames": (*ODD, *around)}, frames=(*REST, *around))), LONG)
-    assert (stood.kind, stood.ranks, stood.collective) == (Is.HUNG, (5,), "all_reduce")
-    assert joined(facts(*looks(frames=(*REST, *around))), LONG).kind is Is.HUNG
+    stood = join_facts(
+        stack_facts(*looks(5, {"frames": (*ODD, *around)}, frames=(*REST, *around))), LONG
+    )
+    assert (stood.kind, stood.ranks, stood.collective) == (TrainingState.HUNG, (5,), "all_reduce")
+    assert join_facts(stack_facts(*looks(frames=(*REST, *around))), LONG).kind is TrainingState.HUNG
     saves = (of("Trainer.save", "trainer.py"), *around)
     assert (
-        joined(facts(*looks(5, {"frames": saves}, frames=(*REST, *around))), LONG).kind is Is.PHASE
+        join_facts(stack_facts(*looks(5, {"frames": saves}, frames=(*REST, *around))), LONG).kind
+        is TrainingState.PHASE
     )
 
 
@@ -200,7 +212,7 @@ def test_what_is_around_every_step_is_no_phase(around: tuple[Frame, ...]) -> Non
 )
 def test_one_rank_that_evaluates_or_saves_is_no_hang(name: str) -> None:
     """However busy it is in one line, while the others wait for it."""
-    assert _busy_in(name) is Is.PHASE
+    assert _busy_in(name) is TrainingState.PHASE
 
 
 @pytest.mark.parametrize(
@@ -227,15 +239,15 @@ def test_one_rank_that_evaluates_or_saves_is_no_hang(name: str) -> None:
 )
 def test_what_only_sounds_like_a_long_phase_is_a_step(name: str) -> None:
     """A hang in it has to be told."""
-    assert _busy_in(name) is Is.HUNG
+    assert _busy_in(name) is TrainingState.HUNG
 
 
-def _busy_in(name: str) -> Is:
+def _busy_in(name: str) -> TrainingState:
     """What is told of a rank that is in one line of this function, while the others wait for it."""
     file, _, function = f"w/train.py:{name}".rpartition(":")
     path = "/" + file.removeprefix("w/train.py:")
-    busy = Frame(function, path.rpartition("/")[2], 40, path)
-    return joined(facts(*looks(5, {"frames": (busy, ODD[1]), "cores": 1.0})), LONG).kind
+    busy = StackFrame(function, path.rpartition("/")[2], 40, path)
+    return join_facts(stack_facts(*looks(5, {"frames": (busy, ODD[1]), "cores": 1.0})), LONG).kind
 
 
 @pytest.mark.parametrize(
@@ -243,21 +255,23 @@ def _busy_in(name: str) -> Is:
     [
         (of("all_reduce.<locals>.<listcomp>", "torch/distributed/distributed_c10d.py"),),
         (of("ProcessGroupWrapper.all_reduce", "torch/distributed/distributed_c10d.py"),),
-        (Frame("Group.all_reduce", "comm.py", 3, "/w/comm.py"),),
+        (StackFrame("Group.all_reduce", "comm.py", 3, "/w/comm.py"),),
     ],
 )
-def test_qualified_names_are_collectives_too(waits: tuple[Frame, ...]) -> None:
+def test_qualified_names_are_collectives_too(waits: tuple[StackFrame, ...]) -> None:
     """As py-spy tells them from Python 3.11 on."""
-    found = joined(facts(*looks(5, {"frames": ODD}, frames=(*waits, REST[1]))), LONG)
-    assert (found.kind, found.ranks, found.collective) == (Is.HUNG, (5,), "all_reduce")
+    found = join_facts(stack_facts(*looks(5, {"frames": ODD}, frames=(*waits, REST[1]))), LONG)
+    assert (found.kind, found.ranks, found.collective) == (TrainingState.HUNG, (5,), "all_reduce")
 
 
 def test_a_rank_that_waits_for_its_data_loader_waits_for_no_rank() -> None:
     """A pipe is received from, too: without a class before it on Python 3.10, with it later."""
     for name in ("_recv", "Connection._recv"):
-        pipe = Frame(name, "connection.py", 9, "/usr/lib/python3.11/multiprocessing/connection.py")
-        found = joined(facts(*looks(5, {"frames": (pipe, *ODD)})), LONG)
-        assert (found.kind, found.ranks) == (Is.HUNG, (5,))
+        pipe = StackFrame(
+            name, "connection.py", 9, "/usr/lib/python3.11/multiprocessing/connection.py"
+        )
+        found = join_facts(stack_facts(*looks(5, {"frames": (pipe, *ODD)})), LONG)
+        assert (found.kind, found.ranks) == (TrainingState.HUNG, (5,))
 
 
 def test_the_same_look_twice_proves_nothing() -> None:
@@ -268,15 +282,15 @@ def test_the_same_look_twice_proves_nothing() -> None:
         {"doing": "reading", "path": "/s/x"},
     ):
         _, second = looks(5, odd)
-        assert not joined(facts(second, second), LONG).sure
+        assert not join_facts(stack_facts(second, second), LONG).is_sure
 
 
 def test_what_only_one_look_has_is_looked_at_once_more() -> None:
     """A rank that could not be read, counters that lack, a node that was silent, no time between. Not
     what nobody can read, nor who has gone."""
     first, second = looks(5, {"frames": ODD})
-    assert not partial(first, second)
-    assert partial(first, first)
+    assert not is_partial_look(first, second)
+    assert is_partial_look(first, first)
     for lacks in ({"threads": ()}, {"spent": None}):
         was, now = (
             dump(
@@ -284,44 +298,54 @@ def test_what_only_one_look_has_is_looked_at_once_more() -> None:
             )
             for one in (first, second)
         )
-        assert partial(first, now)
-        assert partial(was, second)
-        assert not partial(was, now)
+        assert is_partial_look(first, now)
+        assert is_partial_look(was, second)
+        assert not is_partial_look(was, now)
     silent = dump([p for n in second.nodes[1:] for p in n.processes], missed={"node-0": "no route"})
-    assert partial(first, silent)
+    assert is_partial_look(first, silent)
     gone = dump([p for n in second.nodes[1:] for p in n.processes])
-    assert not partial(first, gone)
+    assert not is_partial_look(first, gone)
 
 
 def test_a_rank_alone_in_another_collective_is_the_culprit() -> None:
     """Nobody of its own group is with it. In a pipeline several places at once are right, of two ranks
     either may be wrong, and while one computes nothing is known."""
-    found = joined(facts(*looks(5, {"frames": OTHER})), LONG)
-    assert (found.kind, found.ranks, found.nodes) == (Is.HUNG, (5,), ("node-2",))
-    assert told(found) == (
+    found = join_facts(stack_facts(*looks(5, {"frames": OTHER})), LONG)
+    assert (found.kind, found.ranks, found.nodes) == (TrainingState.HUNG, (5,), ("node-2",))
+    assert describe_verdict(found) == (
         "hung: rank 5 on node-2 is not in the all_reduce in which 7 others wait"
         " (it is alone in the broadcast)"
     )
     stage = replace(OTHER[0], function="recv")
-    found = joined(facts(*looks(5, {"frames": (stage, REST[1])})), LONG)
-    assert (found.kind, found.ranks) == (Is.HUNG, ())
+    found = join_facts(stack_facts(*looks(5, {"frames": (stage, REST[1])})), LONG)
+    assert (found.kind, found.ranks) == (TrainingState.HUNG, ())
     assert found.evidence[0].words == "7 ranks are in the all_reduce; elsewhere: rank 5 in the recv"
     pair = [at(p, 0, frames=OTHER if p.task == 1 else REST) for p in step(1, 2)]
     later = [at(p, 1, frames=OTHER if p.task == 1 else REST) for p in step(1, 2)]
-    assert joined(facts(dump(pair), dump(later)), LONG).ranks == ()
-    assert joined(facts(*looks(5, {"frames": OTHER, "cores": 1.0})), LONG).kind is Is.UNDECIDED
+    assert join_facts(stack_facts(dump(pair), dump(later)), LONG).ranks == ()
+    assert (
+        join_facts(stack_facts(*looks(5, {"frames": OTHER, "cores": 1.0})), LONG).kind
+        is TrainingState.UNDECIDED
+    )
 
 
 def test_who_is_gone_is_named_and_who_was_not_reached_is_not() -> None:
     """Slurm's layout of the step says who should be there."""
     first, second = looks()
     less = [p for n in second.nodes for p in n.processes if p.env["SLURM_PROCID"] != "5"]
-    found = joined(facts(first, dump(less)), LONG)
-    assert (found.kind, found.ranks, found.nodes, found.waiting) == (Is.HUNG, (5,), ("node-2",), 7)
+    found = join_facts(stack_facts(first, dump(less)), LONG)
+    assert (found.kind, found.ranks, found.nodes, found.waiting) == (
+        TrainingState.HUNG,
+        (5,),
+        ("node-2",),
+        7,
+    )
     late = [p for n in first.nodes for p in n.processes if p.node != "node-2"]
-    assert not facts(dump(late, missed={"node-2": "no route"}), second)
+    assert not stack_facts(dump(late, missed={"node-2": "no route"}), second)
     away_ = [p for p in less if p.node != "node-2"]
-    assert "gone" not in {f.sign for f in facts(first, dump(away_, missed={"node-2": "no route"}))}
+    assert "gone" not in {
+        f.sign for f in stack_facts(first, dump(away_, missed={"node-2": "no route"}))
+    }
 
 
 def test_a_worker_that_waits_for_a_file_is_the_reason() -> None:
@@ -335,35 +359,39 @@ def test_a_worker_that_waits_for_a_file_is_the_reason() -> None:
             for n in one.nodes
         ]
         both[look] = replace(one, nodes=tuple(nodes))
-    found = joined(facts(*both), LONG)
-    assert (found.kind, found.ranks) == (Is.FILES, (5,))
+    found = join_facts(stack_facts(*both), LONG)
+    assert (found.kind, found.ranks) == (TrainingState.FILES, (5,))
     assert found.evidence[0].words == "its worker 900 is reading /data/x"
 
 
 def test_10000_ranks_of_which_30_do_not_answer() -> None:
     """One node of 30 that is silent accuses nobody, and the odd one is found."""
 
-    def world(look: int) -> list[Process]:
+    def world(look: int) -> list[JobProcess]:
         return [at(p, look, frames=ODD) if p.pid == 7000 else at(p, look) for p in step(1000, 10)]
 
     silent = {f"node-{n}": "no route" for n in (1, 2, 3)}
     kept = [dump([p for p in world(k) if p.node not in silent], missed=silent) for k in (0, 1)]
-    found = joined(facts(*kept), LONG)
-    assert (found.kind, found.ranks, found.waiting) == (Is.HUNG, (6900,), 9969)
+    found = join_facts(stack_facts(*kept), LONG)
+    assert (found.kind, found.ranks, found.waiting) == (TrainingState.HUNG, (6900,), 9969)
 
 
 def test_what_recorder_and_ras_say_becomes_facts() -> None:
     """RAS names processes; a number that two nodes have names nobody."""
     first, second = looks()
-    recorded = of_recorder(standstill(read({0: away(), 1: waiting(), 2: waiting(), 3: waiting()})))
+    recorded = recorder_facts(
+        find_standstill(read({0: away(), 1: waiting(), 2: waiting(), 3: waiting()}))
+    )
     assert [(f.sign, f.ranks, f.collective, f.waiting) for f in recorded] == [
         ("recorded", (0,), "all_reduce", 3)
     ]
-    odd = Odd(communicator="c", pid=103, host="10.0.0.2", operation="AllReduce", launched=4, most=5)
-    lost = Odd(communicator="", pid=77, host="10.0.0.9")
-    seen = of_ras([odd, lost], second)
+    odd = OddProcess(
+        communicator="c", pid=103, host="10.0.0.2", operation="AllReduce", launched=4, most=5
+    )
+    lost = OddProcess(communicator="", pid=77, host="10.0.0.9")
+    seen = ras_facts([odd, lost], second)
     assert [(f.sign, f.ranks, f.nodes) for f in seen] == [
         ("behind", (3,), ("node-1",)),
         ("lost", (), ("10.0.0.9",)),
     ]
-    assert facts(first, second) != ()
+    assert stack_facts(first, second) != ()

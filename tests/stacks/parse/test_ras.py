@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from sentinel.core.errors import CannotTell
-from sentinel.stacks.parse.ras import answer
+from sentinel.stacks.parse.ras import read_ras
 
 HEAD = "SERVER PROTOCOL 2\nOK\n"
 
@@ -64,19 +64,19 @@ Warnings
 def test_json_names_who_is_behind_in_a_communicator_that_counts() -> None:
     """And no communicator of one rank: it waits for nobody."""
     text = told(comm([rank(0, 9), rank(1, 9), rank(2, 8)]), comm([rank(0, 1)], name="0xb"))
-    found = answer(text)
-    (odd,) = found.behind({"0xa 0x1:0x2": 5})
-    assert (odd.pid, odd.rank, odd.words) == (102, 2, "RAS: 8 of 9 AllReduce launched")
+    found = read_ras(text)
+    (odd,) = found.find_behind({"0xa 0x1:0x2": 5})
+    assert (odd.pid, odd.rank, odd.odd_words) == (102, 2, "RAS: 8 of 9 AllReduce launched")
     assert list(found.launched) == ["0xa 0x1:0x2"]
-    assert found.behind({}) == ()
-    assert found.behind(found.launched) == ()
-    assert found.lost == ()
+    assert found.find_behind({}) == ()
+    assert found.find_behind(found.launched) == ()
+    assert found.lost_processes == ()
 
 
 def test_a_release_that_always_says_0_accuses_nobody() -> None:
     """Where nothing counts all are equal, and where only some do nothing was seen counting."""
-    found = answer(told(comm([rank(0, 0), rank(1, 0)])))
-    assert (found.odd, found.behind(found.launched)) == ((), ())
+    found = read_ras(told(comm([rank(0, 0), rank(1, 0)])))
+    assert (found.odd, found.find_behind(found.launched)) == ((), ())
 
 
 def test_a_missing_comma_is_no_reason_to_know_nothing() -> None:
@@ -89,18 +89,18 @@ def test_a_missing_comma_is_no_reason_to_know_nothing() -> None:
     ]
     assert len(gaps) > 20
     for at in gaps:
-        assert answer(whole[:at] + whole[at + 1 :]) == answer(whole)
-    assert [one.pid for one in answer(whole).lost] == [102, 103]
+        assert read_ras(whole[:at] + whole[at + 1 :]) == read_ras(whole)
+    assert [one.pid for one in read_ras(whole).lost_processes] == [102, 103]
 
 
 def test_text_of_older_releases_says_the_same() -> None:
     """The outliers are told with their process and node; the others are only counted."""
-    found = answer(TEXT)
-    (odd,) = found.behind({"c0ffee12": 100})
-    assert (odd.pid, odd.host, odd.gpu, odd.words) == (
+    found = read_ras(TEXT)
+    (odd,) = found.find_behind({"c0ffee12": 100})
+    assert (odd.pid, odd.host, odd.gpu, odd.odd_words) == (
         4711, "10.0.0.2", "1", "RAS: 79499 of 79500 AllReduce launched",
     )  # fmt: skip
-    assert [(one.pid, one.host) for one in found.lost] == [(555, "10.0.0.9")]
+    assert [(one.pid, one.host) for one in found.lost_processes] == [(555, "10.0.0.9")]
 
 
 @pytest.mark.parametrize(
@@ -123,5 +123,5 @@ def test_text_of_older_releases_says_the_same() -> None:
 def test_what_is_no_answer_is_refused(text: str) -> None:
     """Another server, garbage, an answer that was cut off."""
     with pytest.raises(CannotTell) as error:
-        answer(text)
+        read_ras(text)
     assert "\x1b" not in str(error.value)

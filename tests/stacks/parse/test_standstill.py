@@ -4,21 +4,21 @@ from typing import Any
 
 import pytest
 
-from sentinel.stacks.parse.standstill import standstill, told
+from sentinel.stacks.parse.standstill import describe_standstill, find_standstill
 from tests.stacks.parse.recorded import WORLD, away, entry, read, waiting, written
 
 ONE, OTHER = {**WORLD, "7": ("PAIR", (0, 1))}, {**WORLD, "8": ("OTHER", (2, 3))}
 
 
 def named(dumps: dict[int, Any]) -> tuple[tuple[int, ...], str]:
-    found = standstill(read(dumps))
-    return found.named, told(found)
+    found = find_standstill(read(dumps))
+    return found.culprit_ranks, describe_standstill(found)
 
 
 @pytest.mark.parametrize("as_json", [False, True])
 def test_who_has_not_come_to_a_collective_is_named_with_line_and_number(as_json: bool) -> None:
     dumps = {rank: away() if rank == 2 else waiting() for rank in range(4)}
-    assert told(standstill(read(dumps, as_json=as_json))) == (
+    assert describe_standstill(find_standstill(read(dumps, as_json=as_json))) == (
         "rank 2 is not in the all_reduce (train.py:88) number 5 of default_pg, "
         "in which 3 others wait"
     )

@@ -12,9 +12,9 @@ import time
 from contextlib import suppress
 from typing import Any, NoReturn
 
-from sentinel.checks.du.walk.sums import Order, Pace, Sums
-from sentinel.checks.du.walk.threads import Threads
-from sentinel.checks.du.walk.walk import Piece, Unit, Walker, mounts
+from sentinel.checks.du.walk.sums import CallPace, WalkOrder, WalkSums
+from sentinel.checks.du.walk.threads import WalkThreads
+from sentinel.checks.du.walk.walk import NamesPiece, TreeWalker, Unit, mounted_names
 
 SLOW = 100e-6
 """Seconds a call takes on average above which it is the waiting that costs."""
@@ -32,13 +32,13 @@ HANGS = 3
 process that is then printed hangs."""
 
 
-class Speed:
+class CallSpeed:
     """Whether calls are slow here, by the latest ones."""
 
     def __init__(self) -> None:
         self._calls, self._seconds = 0, 0.0
 
-    def slow(self, calls: int, seconds: float) -> bool:
+    def is_slow(self, calls: int, seconds: float) -> bool:
         """These calls took so long; is it the waiting that costs?"""
         self._calls += calls
         self._seconds += seconds
@@ -49,31 +49,33 @@ class Speed:
         return mean > SLOW
 
 
-def walk(order: Order) -> tuple[Sums, int]:
+def walk_order(order: WalkOrder) -> tuple[WalkSums, int]:
     """The whole tree, as fast as the order allows; the sums and the number of calls."""
     root = os.stat(order.path, follow_symlinks=False)
     stack: list[Unit] = [(order.path, root.st_dev, root.st_ino)]
-    pace, others = Pace(order.rate, order.deadline), mounts(root.st_dev)
-    walker = Walker(order, root.st_dev, pace, stack.append, others)
-    walker.sums.add(order.path, 0, root.st_blocks, 1)
-    walker.sums.own(root.st_uid, root.st_blocks, 1)
-    began, speed = time.monotonic(), Speed()
+    pace, others = CallPace(order.rate, order.deadline), mounted_names(root.st_dev)
+    walker = TreeWalker(order, root.st_dev, pace, stack.append, others)
+    walker.sums.add_entries(order.path, 0, root.st_blocks, 1)
+    walker.sums.add_owner(root.st_uid, root.st_blocks, 1)
+    began, speed = time.monotonic(), CallSpeed()
     if order.slow:
-        Threads(walker, list[Unit | Piece](stack)).run()
+        WalkThreads(walker, list[Unit | NamesPiece](stack)).run_threads()
         return walker.sums, walker.pace.calls
-    while stack and not order.late:
-        rest = walker.folder(stack.pop(), speed.slow if order.threads > 1 else _never)
+    while stack and not order.is_late:
+        rest = walker.walk_folder(
+            stack.pop(), speed.is_slow if order.threads > 1 else _is_never_slow
+        )
         if rest:
-            work: list[Unit | Piece] = [*stack, *rest]
-            Threads(walker, work).run()
+            work: list[Unit | NamesPiece] = [*stack, *rest]
+            WalkThreads(walker, work).run_threads()
             return walker.sums, walker.pace.calls
         if time.monotonic() - began > ALONE and len(stack) > 1 and order.processes > 1:
-            return Shared(walker, stack, order.processes).run()
+            return SharedWalk(walker, stack, order.processes).run_walk()
     walker.sums.left += len(stack)
     return walker.sums, walker.pace.calls
 
 
-def totals(sums: Sums, root: bytes) -> dict[bytes, list[int]]:
+def sum_below(sums: WalkSums, root: bytes) -> dict[bytes, list[int]]:
     """Each directory with all that is below it."""
     whole: dict[bytes, list[int]] = {}
     for folder, row in sums.dirs.items():
@@ -88,7 +90,7 @@ def totals(sums: Sums, root: bytes) -> dict[bytes, list[int]]:
     return whole
 
 
-def largest(whole: dict[bytes, list[int]], root: bytes, count: int) -> list[bytes]:
+def largest_subtrees(whole: dict[bytes, list[int]], root: bytes, count: int) -> list[bytes]:
     """The subtrees that say most: not those nine tenths of which lie in one below them."""
     inner: dict[bytes, int] = {}
     for folder, row in whole.items():
@@ -99,40 +101,40 @@ def largest(whole: dict[bytes, list[int]], root: bytes, count: int) -> list[byte
     return sorted(telling, key=lambda f: (-whole[f][1], f))[:count]
 
 
-def answer(order: Order, sums: Sums, calls: int) -> dict[str, Any]:
+def answer_data(order: WalkOrder, sums: WalkSums, calls: int) -> dict[str, Any]:
     """What is printed."""
-    sums.settle()
-    whole = totals(sums, order.path)
-    shown = list(whole) if order.all else largest(whole, order.path, order.top)
+    sums.settle_links()
+    whole = sum_below(sums, order.path)
+    shown = list(whole) if order.all else largest_subtrees(whole, order.path, order.top)
     owners = sorted(sums.owners.items(), key=lambda row: -row[1][0])[: order.top]
     return {
-        **_row(whole[order.path]),
+        **_row_fields(whole[order.path]),
         "complete": not sums.left,
         "unread": sums.unread,
         "stuck": sums.stuck,
-        "errors": {_shown(path): text for path, text in sums.errors.items()},
+        "errors": {_show_path(path): text for path, text in sums.errors.items()},
         "calls": calls,
-        "dirs": {_shown(path): _row(whole[path]) for path in shown},
+        "dirs": {_show_path(path): _row_fields(whole[path]) for path in shown},
         "owners": {str(uid): {"allocated": 512 * b, "entries": n} for uid, (b, n) in owners},
     }
 
 
-def _shown(path: bytes) -> str:
+def _show_path(path: bytes) -> str:
     """A name that is in no encoding has to be one in JSON."""
     return path.decode("utf-8", "backslashreplace")
 
 
-def _row(row: list[int]) -> dict[str, int]:
+def _row_fields(row: list[int]) -> dict[str, int]:
     return {"apparent": row[0], "allocated": 512 * row[1], "entries": row[2]}
 
 
-def _never(calls: int, seconds: float) -> bool:
+def _is_never_slow(calls: int, seconds: float) -> bool:
     return False
 
 
 def main() -> None:
     """Print the answer. The walk is a child's: one that hangs is left behind, and named."""
-    order = Order(sys.argv[1])
+    order = WalkOrder(sys.argv[1])
     out, into = os.pipe()
     pid = os.fork()
     if not pid:
@@ -140,7 +142,7 @@ def main() -> None:
         _walk_for(order, into)
     os.close(into)
     said = read_all(out, order.deadline + PATIENCE)
-    stuck = 0 if ended(pid) else pid
+    stuck = 0 if has_child_ended(pid) else pid
     if not said and stuck:
         print(stuck, flush=True)  # noqa: T201
         sys.exit(HANGS)
@@ -151,14 +153,14 @@ def main() -> None:
     print(json.dumps({**found, "stuck": stuck or found["stuck"]}), flush=True)  # noqa: T201
 
 
-def _walk_for(order: Order, into: int) -> NoReturn:
+def _walk_for(order: WalkOrder, into: int) -> NoReturn:
     """In the child: it lets go of the output before it ends, which it perhaps never does."""
     try:
         null = os.open(os.devnull, os.O_RDWR)
         for stream in range(3):
             os.dup2(null, stream)
         try:
-            said: dict[str, Any] = answer(order, *walk(order))
+            said: dict[str, Any] = answer_data(order, *walk_order(order))
         except OSError as error:
             said = {"error": error.strerror or str(error)}
         with os.fdopen(into, "w") as file:
@@ -178,7 +180,7 @@ AFTER = 1.0
 _IDLE, _SENT, _TAKEN, _STOP = 0, 1, 2, 3
 
 
-class Board:
+class WalkBoard:
     """What every process writes of itself and all may read: idle, units sent and taken.
 
     Each number has one writer, so nothing is ever locked. All is done when all are idle and
@@ -189,98 +191,98 @@ class Board:
         self._count = count
         self._cells = memoryview(mmap.mmap(-1, max(4096, 32 * count))).cast("q")
 
-    def put(self, who: int, what: int, value: int) -> None:
+    def put_number(self, who: int, what: int, value: int) -> None:
         self._cells[4 * who + what] = value
 
-    def more(self, who: int, what: int) -> None:
+    def count_one(self, who: int, what: int) -> None:
         self._cells[4 * who + what] += 1
 
-    def someone_idle(self) -> bool:
+    def is_someone_idle(self) -> bool:
         return any(self._cells[4 * who + _IDLE] for who in range(self._count))
 
-    def stopped(self) -> bool:
+    def is_stopped(self) -> bool:
         return bool(self._cells[_STOP])
 
-    def done(self) -> bool:
-        return self._calm() and self._calm()
+    def is_done(self) -> bool:
+        return self._is_calm() and self._is_calm()
 
-    def _calm(self) -> bool:
+    def _is_calm(self) -> bool:
         rows = [self._cells[4 * who : 4 * who + 3].tolist() for who in range(self._count)]
         sent, taken = sum(r[_SENT] for r in rows), sum(r[_TAKEN] for r in rows)
         return all(r[_IDLE] for r in rows) and sent == taken
 
 
-class Shared:
+class SharedWalk:
     """One walk by several processes; this one is number 0 and walks too."""
 
-    def __init__(self, walker: Walker, stack: list[Unit], count: int) -> None:
+    def __init__(self, walker: TreeWalker, stack: list[Unit], count: int) -> None:
         import socket
 
         self._walker, self._stack, self._count = walker, stack, count
-        self._board = Board(count)
+        self._board = WalkBoard(count)
         self._give, self._take = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
         self._give.setblocking(False)
         self._take.setblocking(False)
 
-    def run(self) -> tuple[Sums, int]:
+    def run_walk(self) -> tuple[WalkSums, int]:
         """All that was found by all, and in how many calls."""
-        pipes = [self._fork(who) for who in range(1, self._count)]
-        self._labour(0)
-        self._board.put(0, _STOP, 1)
+        pipes = [self._fork_walker(who) for who in range(1, self._count)]
+        self._walk_until_idle(0)
+        self._board.put_number(0, _STOP, 1)
         sums, calls = self._walker.sums, self._walker.pace.calls
         for pid, pipe in pipes:
-            found = _read(pipe, self._walker.order.deadline + AFTER)
+            found = _read_child(pipe, self._walker.order.deadline + AFTER)
             if found is None:
                 sums.left += 1
-                sums.stuck = sums.stuck if ended(pid, patience=0.0) else pid
+                sums.stuck = sums.stuck if has_child_ended(pid, patience=0.0) else pid
                 continue
-            sums.merge(found)
+            sums.merge_sums(found)
             calls += found["calls"]
         return sums, calls
 
-    def _fork(self, who: int) -> tuple[int, int]:
+    def _fork_walker(self, who: int) -> tuple[int, int]:
         out, into = os.pipe()
         pid = os.fork()
         if pid:
             os.close(into)
             return pid, out
         try:
-            self._walker.sums, self._walker.pace.calls = Sums(), 0
+            self._walker.sums, self._walker.pace.calls = WalkSums(), 0
             self._stack.clear()
-            self._labour(who)
+            self._walk_until_idle(who)
             found = {**vars(self._walker.sums), "calls": self._walker.pace.calls}
             with os.fdopen(into, "wb") as file:
                 file.write(marshal.dumps(found))
         finally:
             os._exit(0)
 
-    def _labour(self, who: int) -> None:
+    def _walk_until_idle(self, who: int) -> None:
         board, stack, walker = self._board, self._stack, self._walker
-        while not walker.order.late:
+        while not walker.order.is_late:
             if not stack:
-                board.put(who, _IDLE, 1)
-                if not self._receive(who):
+                board.put_number(who, _IDLE, 1)
+                if not self._receive_work(who):
                     break
-            if len(stack) > 1 and board.someone_idle():
-                self._share(who)
-            walker.folder(stack.pop(), _no_files)
+            if len(stack) > 1 and board.is_someone_idle():
+                self._share_work(who)
+            walker.walk_folder(stack.pop(), _has_no_files)
         walker.sums.left += len(stack)
 
-    def _receive(self, who: int) -> bool:
+    def _receive_work(self, who: int) -> bool:
         """Wait for work; False when there will be none."""
-        while not self._walker.order.late and not self._board.stopped():
+        while not self._walker.order.is_late and not self._board.is_stopped():
             select.select([self._take], [], [], 0.001 if who == 0 else 0.01)
             with suppress(BlockingIOError):
                 message = self._take.recv(LONGEST + 100)
-                self._board.put(who, _IDLE, 0)
-                self._board.more(who, _TAKEN)
+                self._board.put_number(who, _IDLE, 0)
+                self._board.count_one(who, _TAKEN)
                 self._stack += marshal.loads(message)  # noqa: S302 from our own processes
                 return True
-            if who == 0 and self._board.done():
+            if who == 0 and self._board.is_done():
                 return False
         return False
 
-    def _share(self, who: int) -> None:
+    def _share_work(self, who: int) -> None:
         """The oldest directories are the highest, and so the largest."""
         given = self._stack[: min(GIVEN, len(self._stack) // 2)]
         message = marshal.dumps(given)
@@ -289,16 +291,16 @@ class Shared:
             message = marshal.dumps(given)
         if len(message) > LONGEST:
             return
-        self._board.more(who, _SENT)
+        self._board.count_one(who, _SENT)
         try:
             self._give.send(message)
         except OSError:
-            self._board.more(who, _TAKEN)  # the way is full: it is still ours
+            self._board.count_one(who, _TAKEN)  # the way is full: it is still ours
             return
         del self._stack[: len(given)]
 
 
-def ended(pid: int, patience: float = 0.2) -> bool:
+def has_child_ended(pid: int, patience: float = 0.2) -> bool:
     """Whether a child goes, by itself or else by force."""
     for number, seconds in ((0, patience), (9, 0.1), (9, 0.1)):
         with suppress(ProcessLookupError):
@@ -311,11 +313,11 @@ def ended(pid: int, patience: float = 0.2) -> bool:
     return False
 
 
-def _no_files(calls: int, seconds: float) -> bool:
+def _has_no_files(calls: int, seconds: float) -> bool:
     return False
 
 
-def _read(pipe: int, deadline: float) -> dict[str, Any] | None:
+def _read_child(pipe: int, deadline: float) -> dict[str, Any] | None:
     """What a child found; None when it ended without a word or hangs."""
     said = read_all(pipe, deadline)
     found: dict[str, Any] | None = marshal.loads(said) if said else None  # noqa: S302

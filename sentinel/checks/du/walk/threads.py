@@ -7,44 +7,44 @@ from _thread import allocate_lock, start_new_thread
 from contextlib import suppress
 from typing import Any
 
-from sentinel.checks.du.walk.sums import Sums
-from sentinel.checks.du.walk.walk import Piece, Unit, Walker
+from sentinel.checks.du.walk.sums import WalkSums
+from sentinel.checks.du.walk.walk import NamesPiece, TreeWalker, Unit
 
 AFTER = 0.3
 """Seconds that threads have to come back when it is late; those that hang are left behind."""
 
 
-class Threads:
+class WalkThreads:
     """Takes over from a walker that found its file system slow, with what is left to do."""
 
-    def __init__(self, walker: Walker, work: list[Unit | Piece]) -> None:
+    def __init__(self, walker: TreeWalker, work: list[Unit | NamesPiece]) -> None:
         self._first, self._work = walker, work
         self._open, self._lock = len(work), allocate_lock()
-        self._sums: list[Sums] = []
+        self._sums: list[WalkSums] = []
 
-    def run(self) -> None:
+    def run_threads(self) -> None:
         """Until all is done or it is late; then the first walker's sums hold everything."""
         order = self._first.order
         for _ in range(order.threads):
             first = self._first
-            walker = Walker(order, first.device, first.pace, self._push, first.others)
+            walker = TreeWalker(order, first.device, first.pace, self._push_work, first.others)
             self._sums.append(walker.sums)
-            start_new_thread(self._labour, (walker,))
+            start_new_thread(self._work_until_empty, (walker,))
         while self._open and time.monotonic() < order.deadline + AFTER:
             time.sleep(0.002)
         self._first.sums.left += self._open
         for sums in self._sums:
             with suppress(RuntimeError):  # a thread that came back late changes it just now
-                self._first.sums.merge(vars(sums))
+                self._first.sums.merge_sums(vars(sums))
 
-    def _push(self, work: Unit | Piece) -> None:
+    def _push_work(self, work: Unit | NamesPiece) -> None:
         with self._lock:
             self._work.append(work)
             self._open += 1
 
-    def _labour(self, walker: Walker) -> None:
+    def _work_until_empty(self, walker: TreeWalker) -> None:
         idle = 0.0005
-        while self._open and not walker.order.late:
+        while self._open and not walker.order.is_late:
             try:
                 work: Any = self._work.pop()
             except IndexError:
@@ -52,10 +52,10 @@ class Threads:
                 idle = min(0.005, idle * 2)
                 continue
             idle = 0.0005
-            pieces = [work] if isinstance(work, Piece) else walker.names(work)
+            pieces = [work] if isinstance(work, NamesPiece) else walker.list_names(work)
             for piece in pieces[1:]:
-                self._push(piece)
+                self._push_work(piece)
             if pieces:
-                walker.piece(pieces[0])
+                walker.add_piece(pieces[0])
             with self._lock:
                 self._open -= 1

@@ -16,7 +16,14 @@ from typing import TypeVar
 import msgspec
 from msgspec import Struct
 
-from sentinel.checks.quota.tools.quota import Amount, Quota, Target, Unexpected, counted, number
+from sentinel.checks.quota.tools.quota import (
+    QuotaAmount,
+    QuotaRow,
+    StorageTarget,
+    UnexpectedQuotaOutput,
+    parse_quota_bytes,
+    parse_quota_count,
+)
 
 _HEADER = "name,id,size,hard,files,hard"
 _POOL = "Quota information for storage pool"
@@ -35,7 +42,7 @@ _NEVER = 2**63 - 1
 """How `set-limits` writes `unlimited`."""
 
 
-class _Usage(Struct, frozen=True):
+class _BeegfsUsage(Struct, frozen=True):
     name: str
     id: int
     type: str
@@ -43,7 +50,7 @@ class _Usage(Struct, frozen=True):
     inode: str
 
 
-class _Target(Struct, frozen=True):
+class _BeegfsTarget(Struct, frozen=True):
     type: int | str
     alias: str
     reachability: str
@@ -55,88 +62,97 @@ class _Target(Struct, frozen=True):
     inodes_free: str
 
 
-Row = TypeVar("Row", _Usage, _Target)
+Row = TypeVar("Row", _BeegfsUsage, _BeegfsTarget)
 
 
-def quota(text: str, kind: str) -> list[Quota]:
+def read_beegfs_quota(text: str, kind: str) -> list[QuotaRow]:
     """Of `beegfs-ctl --getquota --csv`: bytes, once for each storage pool; BeeGFS has no soft
     limits and no grace."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if _HEADER not in lines:
-        raise Unexpected(text)
+        raise UnexpectedQuotaOutput(text)
     rows = [line for line in lines[lines.index(_HEADER) :] if not line.startswith(_POOL)]
     if any(one == _HEADER == two for one, two in zip(rows, [*rows[1:], _HEADER], strict=True)):
-        raise Unexpected("a heading without numbers: the servers have none that are valid")
-    return [_quota(line, kind) for line in rows if line != _HEADER]
+        raise UnexpectedQuotaOutput(
+            "a heading without numbers: the servers have none that are valid"
+        )
+    return [_beegfs_quota(line, kind) for line in rows if line != _HEADER]
 
 
-def targets(text: str) -> list[Target]:
+def read_beegfs_targets(text: str) -> list[StorageTarget]:
     """Of `beegfs-df`: sizes are rounded there to a tenth of their unit."""
-    found, kind = list[Target](), ""
+    found, kind = list[StorageTarget](), ""
     for line in filter(None, map(str.strip, text.splitlines())):
         if line in _SECTIONS:
             kind = _SECTIONS[line]
         elif not line.startswith(("TargetID", "====")):
-            found.append(_target(line, kind))
+            found.append(_beegfs_target(line, kind))
     if not found:
-        raise Unexpected(text)
+        raise UnexpectedQuotaOutput(text)
     return found
 
 
-def usage(text: str, kind: str, number: int) -> list[Quota]:
+def read_beegfs_usage(text: str, kind: str, number: int) -> list[QuotaRow]:
     """Of `USAGE`, that user or group by its number: bytes, once for each storage pool."""
-    found = [row for row in _rows(text, _Usage) if (row.type, row.id) == (kind, number)]
+    found = [row for row in _json_rows(text, _BeegfsUsage) if (row.type, row.id) == (kind, number)]
     if not found:
-        raise Unexpected(f"no row of {kind} {number}, of whom the management has no numbers")
-    return [_usage(row) for row in found]
+        raise UnexpectedQuotaOutput(
+            f"no row of {kind} {number}, of whom the management has no numbers"
+        )
+    return [_beegfs_usage(row) for row in found]
 
 
-def listed(text: str) -> list[Target]:
+def read_beegfs_list(text: str) -> list[StorageTarget]:
     """Of `LIST`: bytes, and what the management thinks of each."""
-    if not (found := _rows(text, _Target)):
-        raise Unexpected(text)
-    return [_seen(row) for row in found]
+    if not (found := _json_rows(text, _BeegfsTarget)):
+        raise UnexpectedQuotaOutput(text)
+    return [_listed_target(row) for row in found]
 
 
-def _files(used: str, most: str) -> Amount | None:
+def _file_counts(used: str, most: str) -> QuotaAmount | None:
     """None where they are not counted. Raises Unexpected where only some are, and that is not
     enough to say: fewer than the limit may be more."""
-    limit = counted(most)
+    limit = parse_quota_bytes(most)
     if used == "-":
         return None
-    found = number(used.removesuffix("+"))
+    found = parse_quota_count(used.removesuffix("+"))
     if used.endswith("+") and limit and found < limit:
-        raise Unexpected(f"{used} files: some targets do not count theirs")
-    return Amount(used=found, hard=limit)
+        raise UnexpectedQuotaOutput(f"{used} files: some targets do not count theirs")
+    return QuotaAmount(used=found, hard=limit)
 
 
-def _quota(line: str, kind: str) -> Quota:
+def _beegfs_quota(line: str, kind: str) -> QuotaRow:
     words = line.split(",")
     if len(words) != 6:
-        raise Unexpected(line)
-    return Quota(
+        raise UnexpectedQuotaOutput(line)
+    return QuotaRow(
         kind=kind,
         name=words[0] or words[1],
-        space=Amount(used=number(words[2]), hard=counted(words[3])),
-        entries=_files(words[4], words[5]),
+        space=QuotaAmount(used=parse_quota_count(words[2]), hard=parse_quota_bytes(words[3])),
+        entries=_file_counts(words[4], words[5]),
     )
 
 
-def _target(line: str, kind: str) -> Target:
+def _beegfs_target(line: str, kind: str) -> StorageTarget:
     match = _ROW.fullmatch(line)
     if not match or not kind:
-        raise Unexpected(line)
+        raise UnexpectedQuotaOutput(line)
     name, pool, *sizes = match.groups()
-    total, free = _scaled(sizes[0], sizes[1], _UNITS), _scaled(sizes[2], sizes[3], _UNITS)
-    inodes, left = _scaled(sizes[4], sizes[5], _COUNTS), _scaled(sizes[6], sizes[7], _COUNTS)
+    total, free = _scale_size(sizes[0], sizes[1], _UNITS), _scale_size(sizes[2], sizes[3], _UNITS)
+    inodes, left = (
+        _scale_size(sizes[4], sizes[5], _COUNTS),
+        _scale_size(sizes[6], sizes[7], _COUNTS),
+    )
     trouble = "emergency pool" if pool == "emergency" else ""
-    return _made(name, kind, (total, free, inodes, left), trouble)
+    return _make_target(name, kind, (total, free, inodes, left), trouble)
 
 
-def _made(name: str, kind: str, sizes: tuple[int, int, int, int], trouble: str) -> Target:
+def _make_target(
+    name: str, kind: str, sizes: tuple[int, int, int, int], trouble: str
+) -> StorageTarget:
     """`sizes`: bytes in all and free, inodes in all and free."""
     total, free, inodes, left = sizes
-    return Target(
+    return StorageTarget(
         name=name,
         kind=kind,
         size=total,
@@ -148,20 +164,20 @@ def _made(name: str, kind: str, sizes: tuple[int, int, int, int], trouble: str) 
     )
 
 
-def _scaled(digits: str, unit: str, units: dict[str, int]) -> int:
+def _scale_size(digits: str, unit: str, units: dict[str, int]) -> int:
     if unit not in units:
-        raise Unexpected(digits + unit)
+        raise UnexpectedQuotaOutput(digits + unit)
     return int(float(digits) * units[unit])
 
 
-def _usage(row: _Usage) -> Quota:
-    space = _known(row.space)
+def _beegfs_usage(row: _BeegfsUsage) -> QuotaRow:
+    space = _known_amount(row.space)
     if space is None:
-        raise Unexpected(f"space {row.space}: the servers have not told it")
-    return Quota(kind=row.type, name=row.name, space=space, entries=_known(row.inode))
+        raise UnexpectedQuotaOutput(f"space {row.space}: the servers have not told it")
+    return QuotaRow(kind=row.type, name=row.name, space=space, entries=_known_amount(row.inode))
 
 
-def _rows(text: str, kind: type[Row]) -> list[Row]:
+def _json_rows(text: str, kind: type[Row]) -> list[Row]:
     try:
         return [
             msgspec.json.decode(line.encode(), type=kind)
@@ -169,31 +185,31 @@ def _rows(text: str, kind: type[Row]) -> list[Row]:
             if line.strip()
         ]
     except (msgspec.DecodeError, UnicodeEncodeError) as error:
-        raise Unexpected(text) from error
+        raise UnexpectedQuotaOutput(text) from error
 
 
-def _known(pair: str) -> Amount | None:
+def _known_amount(pair: str) -> QuotaAmount | None:
     """Of `used/limit`; None where nothing is known that could end writing."""
     used, slash, most = pair.partition("/")
     if used == "?" and most in ("?", "∞"):
         return None
-    limit = counted(most)
+    limit = parse_quota_bytes(most)
     if not slash or not most:
-        raise Unexpected(pair)
-    return Amount(used=number(used), hard=0 if limit == _NEVER else limit)
+        raise UnexpectedQuotaOutput(pair)
+    return QuotaAmount(used=parse_quota_count(used), hard=0 if limit == _NEVER else limit)
 
 
-def _seen(row: _Target) -> Target:
+def _listed_target(row: _BeegfsTarget) -> StorageTarget:
     total, free, inodes, left = map(
-        counted, (row.space, row.space_free, row.inodes, row.inodes_free)
+        parse_quota_bytes, (row.space, row.space_free, row.inodes, row.inodes_free)
     )
     online, kind = row.reachability == "Online", _NODES.get(row.type)
     if not kind or not row.reachability or (online and "-" in (row.space, row.space_free)):
-        raise Unexpected(str(row))
+        raise UnexpectedQuotaOutput(str(row))
     ill = {
         row.reachability.lower(): not online,
         "inconsistent data": row.consistency == "Bad",
         "emergency pool": row.cap_pool == "Emergency",
     }
     trouble = ", ".join(what for what, holds in ill.items() if holds)
-    return _made(row.alias, kind, (total, free, inodes, left), trouble)
+    return _make_target(row.alias, kind, (total, free, inodes, left), trouble)

@@ -7,13 +7,13 @@ from collections.abc import Collection, Sequence
 from msgspec.structs import replace
 
 from sentinel.checks.quota.tools.quota import (
-    Amount,
-    Quota,
-    Unexpected,
-    counted,
-    ends_in,
-    grace_left,
-    number,
+    QuotaAmount,
+    QuotaRow,
+    UnexpectedQuotaOutput,
+    parse_grace,
+    parse_quota_bytes,
+    parse_quota_count,
+    seconds_until,
 )
 
 _KIB = 1024
@@ -24,7 +24,9 @@ _CSV = (
 )
 
 
-def quota(text: str, kind: str, name: str, points: Collection[str], now: float) -> list[Quota]:
+def read_linux_quota(
+    text: str, kind: str, name: str, points: Collection[str], now: float
+) -> list[QuotaRow]:
     """Of `quota --raw-grace --no-wrap --hide-device --show-mntpoint` what it says of any of these
     mount points of one file system, of which it names one: KiB, the grace as the moment of its
     end. Nothing where there is no quota.
@@ -32,26 +34,29 @@ def quota(text: str, kind: str, name: str, points: Collection[str], now: float) 
     https://manpages.debian.org/bookworm/quota/quota.1.en.html
     """
     return [
-        Quota(
-            kind=kind, name=name, space=_raw(words[1:5], now, _KIB), entries=_raw(words[5:9], now)
+        QuotaRow(
+            kind=kind,
+            name=name,
+            space=_raw_amount(words[1:5], now, _KIB),
+            entries=_raw_amount(words[5:9], now),
         )
-        for words in _rows(text, 9)
+        for words in _table_rows(text, 9)
         if words[0] in points
     ]
 
 
-def repquota(text: str, kind: str, now: float) -> list[Quota]:
+def read_repquota(text: str, kind: str, now: float) -> list[QuotaRow]:
     """Of `repquota --output=csv --raw-grace`; its manual page describes the columns.
 
     https://manpages.debian.org/bookworm/quota/repquota.8.en.html
     """
     header, *lines = text.strip().splitlines() or [""]
     if header.partition(",")[2] != _CSV:
-        raise Unexpected(header)
-    return [_reported(line, kind, now) for line in lines if line.strip()]
+        raise UnexpectedQuotaOutput(header)
+    return [_repquota_row(line, kind, now) for line in lines if line.strip()]
 
 
-def xfs(text: str, kind: str) -> list[Quota]:
+def read_xfs_quota(text: str, kind: str) -> list[QuotaRow]:
     """Of `xfs_quota -x -c 'report -N -n -b -i'`: `#ID used soft hard warnings [grace]` twice.
 
     https://man7.org/linux/man-pages/man8/xfs_quota.8.html, KiB.
@@ -62,7 +67,7 @@ def xfs(text: str, kind: str) -> list[Quota]:
 ROOT = ("0", "root")
 
 
-def xfs_defaults(found: Sequence[Quota]) -> list[Quota]:
+def apply_xfs_defaults(found: Sequence[QuotaRow]) -> list[QuotaRow]:
     """Limits of id 0 are XFS's default for ids that have none, and do not hold for id 0 itself.
 
     The kernel writes them into an id at its next use only (xfs_qm_adjust_dqlimits).
@@ -72,34 +77,34 @@ def xfs_defaults(found: Sequence[Quota]) -> list[Quota]:
     if root is None:
         return [*found]
     return [
-        unlimited(one)
+        unlimited_quota(one)
         if one.name in ROOT
         else replace(
             one,
-            space=_inherited(one.space, root.space),
-            entries=_inherited(one.entries, root.entries) if one.entries else None,
+            space=_inherited_amount(one.space, root.space),
+            entries=_inherited_amount(one.entries, root.entries) if one.entries else None,
         )
         for one in found
     ]
 
 
-def unlimited(one: Quota) -> Quota:
+def unlimited_quota(one: QuotaRow) -> QuotaRow:
     """Counted, and not held by any limit."""
     return replace(
         one,
-        space=Amount(used=one.space.used),
-        entries=Amount(used=one.entries.used) if one.entries else None,
+        space=QuotaAmount(used=one.space.used),
+        entries=QuotaAmount(used=one.entries.used) if one.entries else None,
     )
 
 
-def _inherited(own: Amount, default: Amount | None) -> Amount:
+def _inherited_amount(own: QuotaAmount, default: QuotaAmount | None) -> QuotaAmount:
     """Soft and hard each for themselves."""
     if default is None:
         return own
     return replace(own, soft=own.soft or default.soft, hard=own.hard or default.hard)
 
 
-def _rows(text: str, columns: int) -> list[list[str]]:
+def _table_rows(text: str, columns: int) -> list[list[str]]:
     """Table rows; a name too long for its column stands on a line of its own."""
     rows, carried = list[list[str]](), list[str]()
     for line in text.splitlines():
@@ -111,45 +116,52 @@ def _rows(text: str, columns: int) -> list[list[str]]:
         if carried:
             continue
         if len(words) != columns:
-            raise Unexpected(line)
+            raise UnexpectedQuotaOutput(line)
         rows.append(words)
     if carried:
-        raise Unexpected(carried[0])
+        raise UnexpectedQuotaOutput(carried[0])
     return rows
 
 
-def _raw(words: Sequence[str], now: float, unit: int = 1) -> Amount:
-    used, soft, hard = number(words[0]) * unit, *(counted(word, unit) for word in words[1:3])
+def _raw_amount(words: Sequence[str], now: float, unit: int = 1) -> QuotaAmount:
+    used, soft, hard = (
+        parse_quota_count(words[0]) * unit,
+        *(parse_quota_bytes(word, unit) for word in words[1:3]),
+    )
     over = bool(soft) and used > soft
-    return Amount(used=used, soft=soft, hard=hard, grace=_moment(words[3], over, now))
+    return QuotaAmount(used=used, soft=soft, hard=hard, grace=_grace_moment(words[3], over, now))
 
 
-def _moment(word: str, over: bool, now: float) -> float | None:
+def _grace_moment(word: str, over: bool, now: float) -> float | None:
     """NFS servers may give a span where a moment was asked for."""
-    return ends_in(number(word), now) if word.isdigit() and over else grace_left(word, over)
+    return (
+        seconds_until(parse_quota_count(word), now)
+        if word.isdigit() and over
+        else parse_grace(word, over)
+    )
 
 
-def _reported(line: str, kind: str, now: float) -> Quota:
+def _repquota_row(line: str, kind: str, now: float) -> QuotaRow:
     words = line.rsplit(",", 10)
     if len(words) != 11:
-        raise Unexpected(line)
-    space, files = _raw(words[3:7], now, _KIB), _raw(words[7:11], now)
-    return Quota(kind=kind, name=words[0].removeprefix("#"), space=space, entries=files)
+        raise UnexpectedQuotaOutput(line)
+    space, files = _raw_amount(words[3:7], now, _KIB), _raw_amount(words[7:11], now)
+    return QuotaRow(kind=kind, name=words[0].removeprefix("#"), space=space, entries=files)
 
 
-def _xfs_row(line: str, kind: str) -> Quota:
+def _xfs_row(line: str, kind: str) -> QuotaRow:
     import re
 
     half = r"(\d+)\s+(\d+)\s+(\d+)\s+\d+\s+(\[[^]]*\])"
     match = re.fullmatch(rf"\s*#?(\S+)\s+{half}\s+{half}\s*", line)
     if not match:
-        raise Unexpected(line)
+        raise UnexpectedQuotaOutput(line)
     name, *words = match.groups()
-    space, files = _spans(words[:4], _KIB), _spans(words[4:], 1)
-    return Quota(kind=kind, name=name, space=space, entries=files)
+    space, files = _span_amount(words[:4], _KIB), _span_amount(words[4:], 1)
+    return QuotaRow(kind=kind, name=name, space=space, entries=files)
 
 
-def _spans(words: Sequence[str], unit: int) -> Amount:
-    used, soft, hard = (number(word) * unit for word in words[:3])
+def _span_amount(words: Sequence[str], unit: int) -> QuotaAmount:
+    used, soft, hard = (parse_quota_count(word) * unit for word in words[:3])
     over = bool(soft) and used > soft
-    return Amount(used=used, soft=soft, hard=hard, grace=grace_left(words[3], over))
+    return QuotaAmount(used=used, soft=soft, hard=hard, grace=parse_grace(words[3], over))

@@ -13,7 +13,14 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from sentinel.checks.quota.tools.quota import Amount, Quota, Target, Unexpected, grace_left, number
+from sentinel.checks.quota.tools.quota import (
+    QuotaAmount,
+    QuotaRow,
+    StorageTarget,
+    UnexpectedQuotaOutput,
+    parse_grace,
+    parse_quota_count,
+)
 
 _KIB = 1024
 _NEVER = 100 * 365 * 86_400.0
@@ -35,51 +42,53 @@ _DOWN = re.compile(r"(\S{0,120}?((?:MDT|OST)[0-9a-f]{4})\S{0,120})\s+(:\s*)?(.+)
 _SUMMARY = ("filesystem summary", "filesystem_summary")
 
 
-def quota(text: str, kind: str, name: str, default: str = "") -> list[Quota]:
+def read_lustre_quota(text: str, kind: str, name: str, default: str = "") -> list[QuotaRow]:
     """Of `lfs quota`: KiB, rows that may be wrapped, the grace as what is left of it. `default`:
-    of `lfs quota -U`, -G or -P, where `by_default` says that it is needed.
+    of `lfs quota -U`, -G or -P, where `limits_by_default` says that it is needed.
 
     Raises Unexpected also where lfs itself calls its numbers inaccurate (a target is away).
     """
-    words = _words(text, 8)
-    space, files = _amount(words[:4], _KIB), _amount(words[4:], 1)
-    if needed := by_default(text):
-        limits = _words(default, 6)
+    words = _row_words(text, 8)
+    space, files = _lustre_amount(words[:4], _KIB), _lustre_amount(words[4:], 1)
+    if needed := limits_by_default(text):
+        limits = _row_words(default, 6)
         if "block" in needed:
-            space = _held(space, limits[:2], _KIB)
+            space = _held_amount(space, limits[:2], _KIB)
         if "file" in needed:
-            files = _held(files, limits[3:5], 1)
-    return [Quota(kind=kind, name=name, space=space, entries=files)]
+            files = _held_amount(files, limits[3:5], 1)
+    return [QuotaRow(kind=kind, name=name, space=space, entries=files)]
 
 
-def by_default(text: str) -> frozenset[str]:
+def limits_by_default(text: str) -> frozenset[str]:
     """Of what (`block`, `file`) `lfs quota` gives no limit although the default's holds."""
-    words = _words(text, 8)
+    words = _row_words(text, 8)
     own = {"block": words[1:3], "file": words[5:7]}
-    return frozenset(w for w in _BY_DEFAULT.findall(text) if not any(map(number, own[w])))
+    return frozenset(
+        w for w in _BY_DEFAULT.findall(text) if not any(map(parse_quota_count, own[w]))
+    )
 
 
-def _words(text: str, count: int) -> list[str]:
+def _row_words(text: str, count: int) -> list[str]:
     """Of the one row, after its mount point."""
     if _INACCURATE in text or re.search(r"\[\d+\]", text):
-        raise Unexpected("[numbers in brackets]: some targets did not answer")
+        raise UnexpectedQuotaOutput("[numbers in brackets]: some targets did not answer")
     rows = re.findall(rf"^[ \t]*(?:/\S*|\.)((?:\s+\S+){{{count}}})\s*$", text, re.M)
     if len(rows) != 1:
-        raise Unexpected(text)
+        raise UnexpectedQuotaOutput(text)
     return str(rows[0]).split()
 
 
-def _held(own: Amount, limits: Sequence[str], unit: int) -> Amount:
-    soft, hard = (number(word) * unit for word in limits)
+def _held_amount(own: QuotaAmount, limits: Sequence[str], unit: int) -> QuotaAmount:
+    soft, hard = (parse_quota_count(word) * unit for word in limits)
     return replace(own, soft=soft, hard=hard)
 
 
-def targets(space: str, inodes: str) -> list[Target]:
+def read_lfs_df(space: str, inodes: str) -> list[StorageTarget]:
     """Of `lfs df` and `lfs df -i`, both of one path. A target that is away is in the result."""
-    seen = {target.name: target for target in _read(space)}
+    seen = {target.name: target for target in _read_targets(space)}
     if not seen:
-        raise Unexpected(space)
-    for target in _read(inodes):
+        raise UnexpectedQuotaOutput(space)
+    for target in _read_targets(inodes):
         if target.size and target.name in seen:
             old = seen[target.name]
             # inodes are in the columns in which the other report has KiB
@@ -89,37 +98,39 @@ def targets(space: str, inodes: str) -> list[Target]:
     return list(seen.values())
 
 
-def is_whole(text: str) -> bool:
+def is_whole_report(text: str) -> bool:
     """Whether a report of `lfs df` reached its end, the summary of each file system."""
     last = text.strip().rpartition("\n")[2]
     return last.startswith(_SUMMARY)
 
 
-def _amount(words: Sequence[str], unit: int) -> Amount:
-    used, soft, hard = (number(word) * unit for word in words[:3])
-    left = grace_left(words[3], bool(soft) and used > soft)
+def _lustre_amount(words: Sequence[str], unit: int) -> QuotaAmount:
+    used, soft, hard = (parse_quota_count(word) * unit for word in words[:3])
+    left = parse_grace(words[3], bool(soft) and used > soft)
     grace = None if left is not None and left > _NEVER else left
-    return Amount(used=used, soft=soft, hard=hard, grace=grace)
+    return QuotaAmount(used=used, soft=soft, hard=hard, grace=grace)
 
 
-def _read(text: str) -> list[Target]:
+def _read_targets(text: str) -> list[StorageTarget]:
     return [
-        target for line in text.splitlines() if line.strip() and (target := _target(line.strip()))
+        target
+        for line in text.splitlines()
+        if line.strip() and (target := _read_target(line.strip()))
     ]
 
 
-def _target(line: str) -> Target | None:
+def _read_target(line: str) -> StorageTarget | None:
     if match := _ROW.fullmatch(line):
         uuid, *sizes = match.groups()[:4]
         size, used, free = (int(number) * _KIB for number in sizes)
         name = uuid.removesuffix("_UUID")
         trouble = ", ".join(_STATES[letter] for letter in match[9] or "" if letter in _STATES)
         kind = _KINDS[match[7]]
-        return Target(name=name, kind=kind, size=size, used=used, free=free, trouble=trouble)
+        return StorageTarget(name=name, kind=kind, size=size, used=used, free=free, trouble=trouble)
     if match := _DOWN.fullmatch(line):
         kind = _KINDS[match[2][:3]]
         trouble = match[4].strip() if match[3] else f"its row is not understood: {match[4].strip()}"
-        return Target(name=match[1].removesuffix("_UUID"), kind=kind, trouble=trouble)
+        return StorageTarget(name=match[1].removesuffix("_UUID"), kind=kind, trouble=trouble)
     if line.startswith(("UUID", *_SUMMARY)):
         return None
-    raise Unexpected(line)
+    raise UnexpectedQuotaOutput(line)

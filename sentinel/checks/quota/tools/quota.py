@@ -14,7 +14,7 @@ _SPAN = r"(?<!\d)(\d+)\s*(weeks?|days?|hours?|minutes?|seconds?|[wdhms])(?![a-z]
 _LONGEST = 400
 
 
-class Amount(Struct, frozen=True, kw_only=True):
+class QuotaAmount(Struct, frozen=True, kw_only=True):
     """Bytes or entries of one quota; a limit of 0 is none.
 
     `grace`: seconds until the soft limit becomes a hard one, 0 once it has; None: not over it.
@@ -26,7 +26,7 @@ class Amount(Struct, frozen=True, kw_only=True):
     grace: float | None = None
 
     @property
-    def limit(self) -> int:
+    def hard_end(self) -> int:
         """Where writing ends: the hard limit; the soft one where there is no other or its grace
         has ended; 0 without any."""
         if self.soft and (not self.hard or self.grace == 0):
@@ -39,7 +39,7 @@ class Amount(Struct, frozen=True, kw_only=True):
         return bool(self.soft) and self.used > self.soft
 
 
-class Quota(Struct, frozen=True, kw_only=True):
+class QuotaRow(Struct, frozen=True, kw_only=True):
     """One quota: `kind` is user, group, project, fileset, dataset, qgroup, directory or command.
 
     `share`: the percentage used, of a tool that tells no bytes; `space` is empty then.
@@ -47,31 +47,31 @@ class Quota(Struct, frozen=True, kw_only=True):
 
     kind: str
     name: str
-    space: Amount
-    entries: Amount | None = None
+    space: QuotaAmount
+    entries: QuotaAmount | None = None
     share: float | None = None
 
     @property
-    def title(self) -> str:
+    def row_title(self) -> str:
         """`user:alice`."""
         return f"{self.kind}:{self.name}" if self.name else self.kind
 
 
-class Unexpected(CannotTell):
+class UnexpectedQuotaOutput(CannotTell):
     """A tool printed what its manual does not say; `text` is the line."""
 
     def __init__(self, text: str) -> None:
         super().__init__(f"it printed something new: {text.strip()[:_LONGEST]!r}")
 
 
-def number(word: str) -> int:
+def parse_quota_count(word: str) -> int:
     """A count, also one marked as being over its limit (`5242880*`).
 
     Raises Unexpected for anything else. A number in brackets is lfs-quota(1)'s inaccurate one.
     """
     clean = word.removesuffix("*")
     if not clean.isascii() or not clean.isdigit():
-        raise Unexpected(word)
+        raise UnexpectedQuotaOutput(word)
     return int(clean)
 
 
@@ -79,14 +79,14 @@ UNLIMITED = frozenset({"-", "none", "unlimited", "∞", ""})
 """Words of tools for a limit that is not there."""
 
 
-def counted(word: str, unit: int = 1) -> int:
+def parse_quota_bytes(word: str, unit: int = 1) -> int:
     """A number of units in bytes; `-`, `none` and `unlimited` are no limit (0)."""
     if word.lower() in UNLIMITED:
         return 0
-    return number(word) * unit
+    return parse_quota_count(word) * unit
 
 
-def grace_left(word: str, over: bool) -> float | None:
+def parse_grace(word: str, over: bool) -> float | None:
     """Seconds of `6days`, `6d23h59m58s`, `23:59`, `6 days 23:59:59`; 0 for what has ended.
 
     quota(1), lfs-quota(1) and xfs_quota(8) write `none` for a grace that is over as well as for
@@ -97,24 +97,24 @@ def grace_left(word: str, over: bool) -> float | None:
         return 0.0
     if not text.strip("-0") or text.strip("-") == "none":
         return None
-    return _clock(text) if ":" in text else _spelt(text)
+    return _clock_seconds(text) if ":" in text else _spelt_seconds(text)
 
 
-def _clock(text: str) -> float:
+def _clock_seconds(text: str) -> float:
     match = re.fullmatch(r"(?:(\d+)\s*days?\s*)?(\d+):(\d+)(?::(\d+))?", text)
     if not match:
-        raise Unexpected(text)
+        raise UnexpectedQuotaOutput(text)
     days, hours, minutes, seconds = (int(part or 0) for part in match.groups())
     return float(days * 86_400 + hours * 3600 + minutes * 60 + seconds)
 
 
-def _spelt(text: str) -> float:
+def _spelt_seconds(text: str) -> float:
     if not re.fullmatch(rf"(?:{_SPAN}\s*)+", text):
-        raise Unexpected(text)
+        raise UnexpectedQuotaOutput(text)
     return float(sum(int(count) * _UNITS[word[0]] for count, word in re.findall(_SPAN, text)))
 
 
-def ends_in(epoch: int, now: float) -> float | None:
+def seconds_until(epoch: int, now: float) -> float | None:
     """Seconds until a moment (s UTC) that a raw report names; None for 0, which is no moment."""
     return max(0.0, epoch - now) if epoch else None
 
@@ -122,7 +122,7 @@ def ends_in(epoch: int, now: float) -> float | None:
 # The parts of a parallel file system: it is full for a file as soon as one of them is.
 
 
-class Target(Struct, frozen=True, kw_only=True):
+class StorageTarget(Struct, frozen=True, kw_only=True):
     """A storage or metadata target. Bytes; inodes 0 where they are not counted.
 
     `trouble`: why it says nothing (inactive, unavailable) or takes nothing, in the tool's words.
@@ -149,13 +149,13 @@ class Target(Struct, frozen=True, kw_only=True):
         return round(100 * self.inodes_used / self.inodes, 2) if self.inodes > 0 else None
 
 
-def fullest(targets: Sequence[Target], kind: str) -> Target | None:
+def fullest_target(targets: Sequence[StorageTarget], kind: str) -> StorageTarget | None:
     """Of that kind the one with the largest share used."""
     seen = [t for t in targets if t.kind == kind and t.used_percent is not None]
     return max(seen, key=lambda t: t.used_percent or 0.0, default=None)
 
 
-def median_percent(targets: Sequence[Target], kind: str) -> float:
+def median_percent(targets: Sequence[StorageTarget], kind: str) -> float:
     """The usual share used of that kind, so that one that stands out is told as such."""
     shares = sorted(p for t in targets if t.kind == kind and (p := t.used_percent) is not None)
     return shares[len(shares) // 2] if shares else 0.0

@@ -7,7 +7,13 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
-from sentinel.checks.quota.tools.quota import Amount, Quota, Unexpected, counted, number
+from sentinel.checks.quota.tools.quota import (
+    QuotaAmount,
+    QuotaRow,
+    UnexpectedQuotaOutput,
+    parse_quota_bytes,
+    parse_quota_count,
+)
 
 CEPH = ("ceph.dir.rbytes", "ceph.dir.rentries", "ceph.quota.max_bytes", "ceph.quota.max_files")
 """Extended attributes of a directory: https://docs.ceph.com/en/latest/cephfs/quota/."""
@@ -18,39 +24,42 @@ ZFS = ("used", "available", "quota", "refquota", "referenced")
 _NONE = 2**64 - 1
 
 
-def ceph(values: Mapping[str, str], name: str) -> list[Quota]:
+def read_ceph_quota(values: Mapping[str, str], name: str) -> list[QuotaRow]:
     """Values by the names in CEPH; an attribute that is missing there is no limit of this very
     directory: those of its parents hold as well.
 
     Recursive counts lag by seconds, more under load: clients propagate them lazily.
     """
     if CEPH[0] not in values or CEPH[1] not in values:
-        raise Unexpected("no ceph.dir.rbytes: this is no directory of CephFS")
-    used, entries, limit, most = (number(values.get(name) or "0") for name in CEPH)
-    space, files = Amount(used=used, hard=limit), Amount(used=entries, hard=most)
-    return [Quota(kind="directory", name=name, space=space, entries=files)]
+        raise UnexpectedQuotaOutput("no ceph.dir.rbytes: this is no directory of CephFS")
+    used, entries, limit, most = (parse_quota_count(values.get(name) or "0") for name in CEPH)
+    space, files = QuotaAmount(used=used, hard=limit), QuotaAmount(used=entries, hard=most)
+    return [QuotaRow(kind="directory", name=name, space=space, entries=files)]
 
 
-def share(one: Quota) -> float:
+def fuller_share(one: QuotaRow) -> float:
     """How full the fuller half of a quota is; 0 without a limit."""
     halves = [one.space, *filter(None, [one.entries])]
     return max(half.used / half.hard if half.hard else 0.0 for half in halves)
 
 
-def zfs(text: str, kind: str, name: str) -> list[Quota]:
+def read_zfs_quota(text: str, kind: str, name: str) -> list[QuotaRow]:
     """Of `zfs get -Hp -o property,value`: bytes. A dataset is held by its quota (descendants
     and snapshots count) or by its refquota (they do not), whichever leaves less."""
     values = dict(re.findall(r"^(\S+)\t(\S+)$", text, re.M))
     try:
         if kind != "dataset":
-            return [_zfs_person(values, kind, name)]
+            return [_zfs_person_quota(values, kind, name)]
         pairs = (("used", "quota"), ("referenced", "refquota"))
-        amounts = [Amount(used=number(values[u]), hard=counted(values[q])) for u, q in pairs]
+        amounts = [
+            QuotaAmount(used=parse_quota_count(values[u]), hard=parse_quota_bytes(values[q]))
+            for u, q in pairs
+        ]
     except KeyError as error:
-        raise Unexpected(f"no property {error}: {text}") from None
+        raise UnexpectedQuotaOutput(f"no property {error}: {text}") from None
     held = [a for a in amounts if a.hard]
     tightest = min(held, key=lambda a: a.hard - a.used, default=amounts[0])
-    return [Quota(kind=kind, name=name, space=tightest)]
+    return [QuotaRow(kind=kind, name=name, space=tightest)]
 
 
 def zfs_properties(kind: str, name: str) -> tuple[str, ...]:
@@ -65,13 +74,13 @@ def zfs_defaults(kind: str) -> tuple[str, ...]:
     return (f"default{kind}quota", f"default{kind}objquota")
 
 
-def zfs_inherited(one: Quota, text: str, kind: str) -> Quota:
+def apply_zfs_defaults(one: QuotaRow, text: str, kind: str) -> QuotaRow:
     """With the default limits, of `zfs get -Hp -o property,value`, where it has none."""
     values = dict(re.findall(r"^(\S+)\t(\S+)$", text, re.M))
     try:
-        space, entries = (counted(values[name]) for name in zfs_defaults(kind))
+        space, entries = (parse_quota_bytes(values[name]) for name in zfs_defaults(kind))
     except KeyError as error:
-        raise Unexpected(f"no property {error}: {text}") from None
+        raise UnexpectedQuotaOutput(f"no property {error}: {text}") from None
     files = one.entries
     return replace(
         one,
@@ -80,13 +89,13 @@ def zfs_inherited(one: Quota, text: str, kind: str) -> Quota:
     )
 
 
-def _zfs_person(values: Mapping[str, str], kind: str, name: str) -> Quota:
+def _zfs_person_quota(values: Mapping[str, str], kind: str, name: str) -> QuotaRow:
     used, limit, entries, most = (values[p] for p in zfs_properties(kind, name))
-    return Quota(
+    return QuotaRow(
         kind=kind,
         name=name,
-        space=Amount(used=counted(used), hard=counted(limit)),
-        entries=Amount(used=counted(entries), hard=counted(most)),
+        space=QuotaAmount(used=parse_quota_bytes(used), hard=parse_quota_bytes(limit)),
+        entries=QuotaAmount(used=parse_quota_bytes(entries), hard=parse_quota_bytes(most)),
     )
 
 
@@ -99,30 +108,32 @@ _STALE = re.compile(
 def refuse_stale(complaint: str) -> None:
     """Raises Unexpected where btrfs says that its numbers are not right now."""
     if _STALE.search(complaint):
-        raise Unexpected(complaint)
+        raise UnexpectedQuotaOutput(complaint)
 
 
-def btrfs(text: str) -> list[Quota]:
+def read_btrfs_quota(text: str) -> list[QuotaRow]:
     """Of `btrfs qgroup show --raw -re`: bytes; both limits hold, the tighter one is told.
 
     https://btrfs.readthedocs.io/en/latest/btrfs-qgroup.html. Columns after the fifth are names.
     """
     rows = [line.split() for line in text.splitlines() if re.match(r"\s*\d+/\d+\s", line)]
     if not rows or any(len(row) < 5 for row in rows):
-        raise Unexpected(text)
-    return [_qgroup(*row[:5]) for row in rows]
+        raise UnexpectedQuotaOutput(text)
+    return [_qgroup_quota(*row[:5]) for row in rows]
 
 
-def _qgroup(name: str, referenced: str, exclusive: str, most: str, most_exclusive: str) -> Quota:
+def _qgroup_quota(
+    name: str, referenced: str, exclusive: str, most: str, most_exclusive: str
+) -> QuotaRow:
     amounts = [
-        Amount(used=number(referenced), hard=_limit(most)),
-        Amount(used=number(exclusive), hard=_limit(most_exclusive)),
+        QuotaAmount(used=parse_quota_count(referenced), hard=_qgroup_limit(most)),
+        QuotaAmount(used=parse_quota_count(exclusive), hard=_qgroup_limit(most_exclusive)),
     ]
     held = [a for a in amounts if a.hard]
     tightest = min(held, key=lambda a: a.hard - a.used, default=amounts[0])
-    return Quota(kind="qgroup", name=name, space=tightest)
+    return QuotaRow(kind="qgroup", name=name, space=tightest)
 
 
-def _limit(word: str) -> int:
-    found = counted(word)
+def _qgroup_limit(word: str) -> int:
+    found = parse_quota_bytes(word)
     return 0 if found == _NONE else found

@@ -5,21 +5,25 @@ import re
 import pytest
 
 from sentinel.checks.quota.tools.command import from_json, from_text, refuse
-from sentinel.checks.quota.tools.quota import Amount, Unexpected
+from sentinel.checks.quota.tools.quota import QuotaAmount, UnexpectedQuotaOutput
 from sentinel.core.errors import Invalid
 
 
 def test_json_of_one_or_several() -> None:
     """Bytes; what is missing is no limit, and a tool may say more than is read."""
     (one,) = from_json('{"used_bytes": 5, "limit_bytes": 10, "comment": "x"}')
-    assert (one.title, one.space, one.entries) == ("command", Amount(used=5, hard=10), None)
+    assert (one.row_title, one.space, one.entries) == (
+        "command",
+        QuotaAmount(used=5, hard=10),
+        None,
+    )
     several = from_json(
         '[{"name": "a", "used_bytes": 9, "soft_bytes": 8, "grace_seconds": 60, "entries": 3,'
         ' "entries_limit": 4}, {"name": "b", "used_bytes": 1}]'
     )
-    assert [q.title for q in several] == ["command:a", "command:b"]
-    assert several[0].space == Amount(used=9, soft=8, grace=60.0)
-    assert several[0].entries == Amount(used=3, hard=4)
+    assert [q.row_title for q in several] == ["command:a", "command:b"]
+    assert several[0].space == QuotaAmount(used=9, soft=8, grace=60.0)
+    assert several[0].entries == QuotaAmount(used=3, hard=4)
 
 
 @pytest.mark.parametrize(
@@ -37,7 +41,7 @@ def test_json_of_one_or_several() -> None:
 )
 def test_json_that_says_something_else_is_no_answer(text: str) -> None:
     """Never an empty or a zero quota."""
-    with pytest.raises(Unexpected):
+    with pytest.raises(UnexpectedQuotaOutput):
         from_json(text)
 
 
@@ -48,17 +52,17 @@ def test_a_pattern_reads_what_idrquota_prints() -> None:
     work, store = from_text(text, pattern)
     assert (work.name, work.space) == (
         "WORK",
-        Amount(used=int(4.5 * 2**40), hard=5 * 2**40),
+        QuotaAmount(used=int(4.5 * 2**40), hard=5 * 2**40),
     )
-    assert store.space == Amount(used=10**12, hard=50 * 10**12)
+    assert store.space == QuotaAmount(used=10**12, hard=50 * 10**12)
 
 
 def test_a_share_alone_is_enough() -> None:
     """Of a whole that nobody tells."""
     (found,) = from_text("capacity 87.5 %", re.compile(r"(?P<percent>[\d.]+) %"))
-    assert (found.share, found.space.used, found.space.limit) == (87.5, 0, 0)
+    assert (found.share, found.space.used, found.space.hard_end) == (87.5, 0, 0)
     for word in ("8.7.5", "87,5", "1e999"):
-        with pytest.raises(Unexpected):
+        with pytest.raises(UnexpectedQuotaOutput):
             from_text(f"capacity {word} %", re.compile(r"(?P<percent>\S+) %"))
 
 
@@ -82,7 +86,7 @@ def test_sizes_with_and_without_units(word: str, size: int) -> None:
 @pytest.mark.parametrize("text", ["", "nothing of the kind", "u=lots l=1", "u=2,3T l=1"])
 def test_a_text_that_does_not_fit_is_no_answer(text: str) -> None:
     """Neither no match nor a number that is none."""
-    with pytest.raises(Unexpected):
+    with pytest.raises(UnexpectedQuotaOutput):
         from_text(text, re.compile(r"u=(?P<used>\S+) l=(?P<limit>\S+)"))
 
 
@@ -106,6 +110,6 @@ def test_words_for_no_limit_in_a_table(word: str) -> None:
     """As the tools that are known say it; a star marks what is over its limit."""
     pattern = re.compile(r"(?P<used>\S+) (?P<soft>\S+) (?P<limit>\S+)")
     (found,) = from_text(f"12T* {word} {word}", pattern)
-    assert found.space == Amount(used=12 * 2**40)
-    with pytest.raises(Unexpected):
+    assert found.space == QuotaAmount(used=12 * 2**40)
+    with pytest.raises(UnexpectedQuotaOutput):
         from_text("none 1 2", pattern)

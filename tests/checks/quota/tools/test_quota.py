@@ -3,31 +3,33 @@
 import pytest
 
 from sentinel.checks.quota.tools.quota import (
-    Amount,
-    Quota,
-    Unexpected,
-    counted,
-    ends_in,
-    grace_left,
-    number,
+    QuotaAmount,
+    QuotaRow,
+    UnexpectedQuotaOutput,
+    parse_grace,
+    parse_quota_bytes,
+    parse_quota_count,
+    seconds_until,
 )
 
 
 @pytest.mark.parametrize(
     ("amount", "limit", "over"),
     [
-        pytest.param(Amount(used=5), 0, False, id="no limit at all"),
-        pytest.param(Amount(used=5, hard=10), 10, False, id="a hard one"),
-        pytest.param(Amount(used=5, soft=8, hard=10), 10, False, id="below the soft one"),
-        pytest.param(Amount(used=8, soft=8, hard=10), 10, False, id="at the soft one"),
-        pytest.param(Amount(used=9, soft=8, hard=10, grace=60.0), 10, True, id="within grace"),
-        pytest.param(Amount(used=9, soft=8, hard=10, grace=0.0), 8, True, id="grace has ended"),
-        pytest.param(Amount(used=9, soft=8), 8, True, id="a soft one alone"),
+        pytest.param(QuotaAmount(used=5), 0, False, id="no limit at all"),
+        pytest.param(QuotaAmount(used=5, hard=10), 10, False, id="a hard one"),
+        pytest.param(QuotaAmount(used=5, soft=8, hard=10), 10, False, id="below the soft one"),
+        pytest.param(QuotaAmount(used=8, soft=8, hard=10), 10, False, id="at the soft one"),
+        pytest.param(QuotaAmount(used=9, soft=8, hard=10, grace=60.0), 10, True, id="within grace"),
+        pytest.param(
+            QuotaAmount(used=9, soft=8, hard=10, grace=0.0), 8, True, id="grace has ended"
+        ),
+        pytest.param(QuotaAmount(used=9, soft=8), 8, True, id="a soft one alone"),
     ],
 )
-def test_where_writing_ends(amount: Amount, limit: int, over: bool) -> None:
+def test_where_writing_ends(amount: QuotaAmount, limit: int, over: bool) -> None:
     """The hard limit; the soft one once its grace has ended."""
-    assert (amount.limit, amount.over_soft) == (limit, over)
+    assert (amount.hard_end, amount.over_soft) == (limit, over)
 
 
 @pytest.mark.parametrize(
@@ -54,43 +56,47 @@ def test_where_writing_ends(amount: Amount, limit: int, over: bool) -> None:
 )
 def test_a_grace_as_tools_write_it(word: str, over: bool, left: float | None) -> None:
     """None: not running; 0: over."""
-    assert grace_left(word, over) == left
+    assert parse_grace(word, over) == left
 
 
 @pytest.mark.parametrize("word", ["soon", "6 moons", "1:2:3:4", "6dx", "d6"])
 def test_a_grace_in_another_form_is_no_answer(word: str) -> None:
     """What is new is never guessed at."""
-    with pytest.raises(Unexpected):
-        grace_left(word, True)
+    with pytest.raises(UnexpectedQuotaOutput):
+        parse_grace(word, True)
 
 
 def test_a_number_may_be_marked_as_over() -> None:
     """And nothing else may be in it."""
-    assert (number("12"), number("12*")) == (12, 12)
+    assert (parse_quota_count("12"), parse_quota_count("12*")) == (12, 12)
     for word in ("", "-1", "1.5", "[12]", "12k", "٣"):
-        with pytest.raises(Unexpected):
-            number(word)
+        with pytest.raises(UnexpectedQuotaOutput):
+            parse_quota_count(word)
 
 
 @pytest.mark.parametrize("word", ["-", "none", "None", "unlimited", ""])
 def test_words_for_no_limit(word: str) -> None:
     """They count as 0, which is none."""
-    assert counted(word, 1024) == 0
-    assert counted("2", 1024) == 2048
+    assert parse_quota_bytes(word, 1024) == 0
+    assert parse_quota_bytes("2", 1024) == 2048
 
 
 def test_a_moment_becomes_what_is_left() -> None:
     """Seconds; 0 is no moment, one that has passed leaves nothing."""
-    assert (ends_in(0, 100.0), ends_in(160, 100.0), ends_in(90, 100.0)) == (None, 60.0, 0.0)
+    assert (seconds_until(0, 100.0), seconds_until(160, 100.0), seconds_until(90, 100.0)) == (
+        None,
+        60.0,
+        0.0,
+    )
 
 
 def test_a_quota_is_named_by_kind_and_owner() -> None:
     """`user:alice`, or the kind alone."""
-    space = Amount(used=1)
-    assert Quota(kind="user", name="alice", space=space).title == "user:alice"
-    assert Quota(kind="directory", name="", space=space).title == "directory"
+    space = QuotaAmount(used=1)
+    assert QuotaRow(kind="user", name="alice", space=space).row_title == "user:alice"
+    assert QuotaRow(kind="directory", name="", space=space).row_title == "directory"
 
 
 def test_what_a_tool_printed_is_shown_shortened() -> None:
     """One line for a person, whatever it was."""
-    assert len(str(Unexpected("x\n" * 5000))) < 1000
+    assert len(str(UnexpectedQuotaOutput("x\n" * 5000))) < 1000

@@ -13,12 +13,12 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from sentinel.channels.http import Request, exchange
-from sentinel.channels.post import below
-from sentinel.config.settings import OtherSettings
+from sentinel.channels.http import HttpRequest, exchange_http
+from sentinel.channels.post import url_below
+from sentinel.config.settings import OtherClusterSettings
 from sentinel.core.clock import SECOND
 from sentinel.core.errors import ChannelError
-from sentinel.core.model import Status, worst
+from sentinel.core.model import Status, get_worst_status
 from sentinel.core.ports import Clock
 from sentinel.core.text import shortened, visible
 from sentinel.status.types import ClusterFact
@@ -27,17 +27,17 @@ from sentinel.web.messages import Summary
 EVERY, LIMIT = 15.0, 10.0
 """Seconds between two questions, and for an answer."""
 
-MOST = 1 << 20
+MAX_ANSWER_BYTES = 1 << 20
 """Bytes of an answer that are read."""
 
-STALE = 60.0
+STALE_AFTER_S = 60.0
 """Seconds after which what was heard is not current: this loop stood still, or never came round."""
 
 
-class Others:
+class OtherClusters:
     """`settings`: by the cluster's name. For one event loop."""
 
-    def __init__(self, settings: Mapping[str, OtherSettings], clock: Clock) -> None:
+    def __init__(self, settings: Mapping[str, OtherClusterSettings], clock: Clock) -> None:
         self._settings, self._clock = settings, clock
         self._rows = {
             name: ClusterFact(
@@ -46,25 +46,27 @@ class Others:
             for name, one in settings.items()
         }
 
-    def facts(self) -> tuple[ClusterFact, ...]:
+    def list_cluster_facts(self) -> tuple[ClusterFact, ...]:
         """A row for each, the worst first."""
-        rows = [self._current(row) for row in self._rows.values()]
+        rows = [self._mark_stale_row(row) for row in self._rows.values()]
         return tuple(sorted(rows, key=lambda row: -row.status.rank))
 
-    async def watch(self) -> None:
+    async def poll_forever(self) -> None:
         """For ever: ask them all, at once."""
         while self._settings:
-            await asyncio.gather(*map(self._ask, self._settings))
+            await asyncio.gather(*map(self._poll_cluster, self._settings))
             await asyncio.sleep(EVERY)
 
-    async def _ask(self, name: str) -> None:
+    async def _poll_cluster(self, name: str) -> None:
         try:
-            said = await _summary(self._settings[name])
+            said = await _fetch_summary(self._settings[name])
         except ChannelError as error:
             trouble = shortened(str(error), 200)
             self._rows[name] = replace(self._rows[name], status=Status.UNKNOWN, trouble=trouble)
             return
-        seen = worst([said.status, *([Status.UNKNOWN] if said.blind or not said.whole else [])])
+        seen = get_worst_status(
+            [said.status, *([Status.UNKNOWN] if said.blind or not said.whole else [])]
+        )
         self._rows[name] = replace(
             self._rows[name],
             status=seen,
@@ -76,22 +78,26 @@ class Others:
             trouble="" if said.whole else "it does not show all without its token",
         )
 
-    def _current(self, row: ClusterFact) -> ClusterFact:
-        if row.trouble or row.seen is None or self._clock.now().wall / SECOND - row.seen <= STALE:
+    def _mark_stale_row(self, row: ClusterFact) -> ClusterFact:
+        if (
+            row.trouble
+            or row.seen is None
+            or self._clock.now().wall / SECOND - row.seen <= STALE_AFTER_S
+        ):
             return row
         return replace(row, status=Status.UNKNOWN, trouble="not asked lately")
 
 
-async def _summary(other: OtherSettings) -> Summary:
+async def _fetch_summary(other: OtherClusterSettings) -> Summary:
     headers = {"Accept": "application/json", "User-Agent": "sentinel"}
     if other.token is not None:
         proof = b64encode(f"sentinel:{other.token.reveal()}".encode()).decode()
         headers["Authorization"] = f"Basic {proof}"  # Bearer alone is a proxy's, and shows a part
-    more: dict[str, Any] = {"ca_file": other.ca_file, "timeout": LIMIT, "most": MOST}
-    request = Request(
-        url=below(other.url, "api/v1"), method="GET", headers=headers, body=b"", **more
+    more: dict[str, Any] = {"ca_file": other.ca_file, "timeout": LIMIT, "most": MAX_ANSWER_BYTES}
+    request = HttpRequest(
+        url=url_below(other.url, "api/v1"), method="GET", headers=headers, body=b"", **more
     )
-    answer = await exchange(request)
+    answer = await exchange_http(request)
     if answer.status != 200:
         raise ChannelError(f"it answered {answer.status} {answer.said}".rstrip())
     try:

@@ -13,19 +13,19 @@ from typing import Any
 
 from msgspec import Struct
 
-from sentinel.core.hostlist import printed
+from sentinel.core.hostlist import expand_printed
 from sentinel.core.text import visible
-from sentinel.status.node_states import rank
+from sentinel.status.node_states import rank_state
 from sentinel.status.types import Facts, NodesFact
 
-BLOCK = 32
+RACK_BLOCK_NODES = 32
 """Nodes of a rack whose names do not tell it."""
 
-MOST = 20_000
+MAX_DRAWN_NODES = 20_000
 """Nodes that are drawn."""
 
-_DIGITS = re.compile(r"(\d+)")
-_RACK = re.compile(r"(.*\d)\D+\d+(?:\D.*)?")
+_DIGITS_PATTERN = re.compile(r"(\d+)")
+_RACK_PATTERN = re.compile(r"(.*\d)\D+\d+(?:\D.*)?")
 """`r03n12`, `rack3-node12`: all before the last number, where a number stands there."""
 
 
@@ -36,7 +36,7 @@ class Rack(Struct, frozen=True, kw_only=True):
     nodes: Sequence[int]
 
 
-class Room(Struct, frozen=True, kw_only=True):
+class MachineRoom(Struct, frozen=True, kw_only=True):
     """Columns by the place of a node, the order of `names`. `jobs`: id, name, user of each.
 
     `state` and `job` are places in `states` and `jobs`, -1: none. `suspects`: of a node, its GPUs
@@ -60,54 +60,54 @@ class Room(Struct, frozen=True, kw_only=True):
     heat: Mapping[int, Sequence[tuple[str, float]]]
 
 
-def room(facts: Facts) -> Room:
+def build_room(facts: Facts) -> MachineRoom:
     """From what the page shows anyhow."""
-    groups = cells(facts.nodes)
-    names = list(groups)[:MOST]
+    groups = index_nodes(facts.nodes)
+    names = list(groups)[:MAX_DRAWN_NODES]
     place = {name: n for n, name in enumerate(names)}
     states = list(dict.fromkeys(groups[name].state for name in names))
-    counts = _counts(facts.node_gpus, place)
-    return Room(
+    counts = _count_node_gpus(facts.node_gpus, place)
+    return MachineRoom(
         at=facts.at,
         seen=facts.nodes_seen,
         trouble=facts.nodes_trouble,
         names=[visible(name) for name in names],
-        racks=racks(names, facts.racks),
+        racks=build_racks(names, facts.racks),
         states=states,
         state=[states.index(groups[name].state) for name in names],
         gpus=[counts.get(n, 0) for n in range(len(names))],
         jobs=[(j.id, j.name, j.user) for j in facts.work],
-        job=_working([job.nodes for job in facts.work], place),
+        job=_find_node_jobs([job.nodes for job in facts.work], place),
         reasons={place[n]: groups[n].reason[:160] for n in names if groups[n].reason},
-        suspects=_suspects(facts, place),
-        alerts=_alerts(facts, place),
-        heat=_heat(facts, place),
+        suspects=_find_suspect_gpus(facts, place),
+        alerts=_count_node_alerts(facts, place),
+        heat=_find_gpu_temperatures(facts, place),
     )
 
 
-def racks(names: Sequence[str], topology: Mapping[str, str]) -> list[Rack]:
+def build_racks(names: Sequence[str], topology: Mapping[str, str]) -> list[Rack]:
     """In the order of their names; nodes that no switch has come by what their names tell."""
     place, found = {name: n for n, name in enumerate(names)}, dict[str, list[int]]()
     left = dict(place)
     for switch, nodes in topology.items():
-        mine = [left.pop(name) for name in printed(nodes) if name in left]
+        mine = [left.pop(name) for name in expand_printed(nodes) if name in left]
         if mine:
             found.setdefault(visible(switch), []).extend(sorted(mine))
     unnamed = list[str]()
     for name in left:
-        match = _RACK.fullmatch(name)
+        match = _RACK_PATTERN.fullmatch(name)
         if match:
             found.setdefault(visible(match[1]), []).append(place[name])
         else:
             unnamed.append(name)
-    for start in range(0, len(unnamed), BLOCK):
-        block = unnamed[start : start + BLOCK]
+    for start in range(0, len(unnamed), RACK_BLOCK_NODES):
+        block = unnamed[start : start + RACK_BLOCK_NODES]
         title = block[0] if len(block) == 1 else f"{block[0]} to {block[-1]}"
         found[visible(title)] = [place[name] for name in block]
-    return [Rack(name=name, nodes=found[name]) for name in sorted(found, key=natural)]
+    return [Rack(name=name, nodes=found[name]) for name in sorted(found, key=natural_sort_key)]
 
 
-def table(made: Room) -> list[tuple[str, int, Mapping[str, int], int]]:
+def build_rack_rows(made: MachineRoom) -> list[tuple[str, int, Mapping[str, int], int]]:
     """The same as rows: a rack, its nodes, how many are in each state, and those with alerts."""
     rows: list[tuple[str, int, Mapping[str, int], int]] = []
     for rack in made.racks:
@@ -115,12 +115,12 @@ def table(made: Room) -> list[tuple[str, int, Mapping[str, int], int]]:
         for n in rack.nodes:
             state = made.states[made.state[n]]
             counts[state] = counts.get(state, 0) + 1
-        worst = dict(sorted(counts.items(), key=lambda one: rank(one[0])))
+        worst = dict(sorted(counts.items(), key=lambda one: rank_state(one[0])))
         rows.append((rack.name, len(rack.nodes), worst, sum(n in made.alerts for n in rack.nodes)))
     return rows
 
 
-def boxes(made: Room) -> list[tuple[int, int]]:
+def measure_racks(made: MachineRoom) -> list[tuple[int, int]]:
     """Width and height of each rack in pixels, as `layout` of static/room.js draws it in a wide window: so
     much is kept free, so that nothing jumps when it comes."""
     tall, own, gpu = (3, 8, 3) if len(made.names) > 4000 else (6, 14, 5)
@@ -133,47 +133,47 @@ def boxes(made: Room) -> list[tuple[int, int]]:
     return sizes
 
 
-def cells(groups: Iterable[NodesFact]) -> dict[str, NodesFact]:
+def index_nodes(groups: Iterable[NodesFact]) -> dict[str, NodesFact]:
     """Every node with what is so of it, in the order of their names; the worst of two."""
     found: dict[str, NodesFact] = {}
     for group in groups:
-        for name in printed(group.nodes):
+        for name in expand_printed(group.nodes):
             known = found.get(name)
-            if known is None or rank(group.state) < rank(known.state):
+            if known is None or rank_state(group.state) < rank_state(known.state):
                 found[name] = group
-    return dict(sorted(found.items(), key=lambda cell: natural(cell[0])))
+    return dict(sorted(found.items(), key=lambda cell: natural_sort_key(cell[0])))
 
 
 @lru_cache(maxsize=2**15)
-def natural(name: str) -> tuple[tuple[str, int], ...]:
+def natural_sort_key(name: str) -> tuple[tuple[str, int], ...]:
     """n2 comes before n10."""
-    parts = _DIGITS.split(name)
+    parts = _DIGITS_PATTERN.split(name)
     return tuple(
         (text, int(digits or 0))
         for text, digits in itertools.zip_longest(parts[::2], parts[1::2], fillvalue="")
     )
 
 
-def _counts(told: Mapping[str, str], place: Mapping[str, int]) -> dict[int, int]:
+def _count_node_gpus(told: Mapping[str, str], place: Mapping[str, int]) -> dict[int, int]:
     return {
         place[name]: int(count)
         for count, nodes in told.items()
-        for name in printed(nodes)
+        for name in expand_printed(nodes)
         if name in place
     }
 
 
-def _working(nodes: Sequence[str], place: Mapping[str, int]) -> list[int]:
+def _find_node_jobs(nodes: Sequence[str], place: Mapping[str, int]) -> list[int]:
     """Of each node the first job that runs there."""
     found = [-1] * len(place)
     for n in range(len(nodes) - 1, -1, -1):
-        for name in printed(nodes[n]):
+        for name in expand_printed(nodes[n]):
             if name in place:
                 found[place[name]] = n
     return found
 
 
-def _suspects(facts: Facts, place: Mapping[str, int]) -> dict[int, Any]:
+def _find_suspect_gpus(facts: Facts, place: Mapping[str, int]) -> dict[int, Any]:
     found: dict[int, list[tuple[str, str, str, float]]] = {}
     for gpu in facts.gpus:
         if gpu.node in place:
@@ -182,7 +182,7 @@ def _suspects(facts: Facts, place: Mapping[str, int]) -> dict[int, Any]:
     return found
 
 
-def _alerts(facts: Facts, place: Mapping[str, int]) -> dict[int, tuple[str, int]]:
+def _count_node_alerts(facts: Facts, place: Mapping[str, int]) -> dict[int, tuple[str, int]]:
     """The worst of each node: alerts come the worst first."""
     found: dict[int, tuple[str, int]] = {}
     for alert in facts.alerts:
@@ -193,7 +193,9 @@ def _alerts(facts: Facts, place: Mapping[str, int]) -> dict[int, tuple[str, int]
     return found
 
 
-def _heat(facts: Facts, place: Mapping[str, int]) -> dict[int, list[tuple[str, float]]]:
+def _find_gpu_temperatures(
+    facts: Facts, place: Mapping[str, int]
+) -> dict[int, list[tuple[str, float]]]:
     """What checks of kind gpu saw last: the series that the metrics have."""
     found: dict[int, list[tuple[str, float]]] = {}
     for metric in facts.metrics:

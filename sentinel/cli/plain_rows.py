@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from unicodedata import combining, east_asian_width
 
-BETWEEN = "  "
+COLUMN_SEPARATOR = "  "
 
 
 def is_piped() -> bool:
@@ -16,20 +16,21 @@ def is_piped() -> bool:
 def print_rows(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Columns as wide as their widest cell, as `tables.plain_table` has them off a terminal."""
     table = [header, *rows]
-    widths = [max(_cells(row[place]) for row in table) for place in range(len(header))]
+    widths = [max(_measure_text_width(row[place]) for row in table) for place in range(len(header))]
     for row in table:
         padded = (
-            text + " " * (width - _cells(text)) for text, width in zip(row, widths, strict=True)
+            text + " " * (width - _measure_text_width(text))
+            for text, width in zip(row, widths, strict=True)
         )
-        print(BETWEEN.join(padded))
+        print(COLUMN_SEPARATOR.join(padded))
 
 
-def about(check: str, subject: str) -> str:
+def format_check_subject(check: str, subject: str) -> str:
     """`disks /scratch`; once where both are the same."""
     return check if subject in ("", check) else f"{check} {subject}"
 
 
-def _cells(text: str) -> int:
+def _measure_text_width(text: str) -> int:
     """How many columns of a terminal it takes."""
     if text.isascii():
         return len(text)

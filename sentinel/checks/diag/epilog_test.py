@@ -14,11 +14,11 @@ from sentinel.gpu import smi
 from sentinel.gpu.dcgm import Ran, Verdict, judge
 from sentinel.gpu.errors import Unreadable
 
-KILLED = 124
+TIMEOUT_EXIT_CODE = 124
 """timeout(1)'s exit code for what it had to end."""
 
 
-class Said(Struct, frozen=True, kw_only=True):
+class EpilogVerdict(Struct, frozen=True, kw_only=True):
     """One line, and whether a fault of the hardware is confirmed."""
 
     text: str
@@ -26,35 +26,43 @@ class Said(Struct, frozen=True, kw_only=True):
     outcome: str
 
 
-def look(level: int, limit: float, gpus: str, place: str | None, now: Instant) -> Said:
+def test_this_machine(
+    level: int, limit: float, gpus: str, place: str | None, now: Instant
+) -> EpilogVerdict:
     """Test these GPUs (DCGM's numbers, `0,1`; empty: all). Never raises but for bad arguments."""
-    if level > 1 and (why := _in_use(gpus)):
-        return _said(Verdict(outcome="inconclusive", why=why, level=level), "")
+    if level > 1 and (why := _explain_busy_gpus(gpus)):
+        return _make_epilog_verdict(Verdict(outcome="inconclusive", why=why, level=level), "")
     chosen = ["-i", gpus] if gpus else []
     argv = ["dcgmi", "diag", "-r", str(level), "-j", *chosen]
     try:
-        done = proc.run(argv, limit=limit, max_output=archive.LONGEST)
-    except proc.NotFound as error:
-        return _said(Verdict(outcome="inconclusive", why=str(error), level=level), "")
+        done = proc.run(argv, limit=limit, max_output=archive.MAX_OUTPUT_BYTES)
+    except proc.CommandNotFound as error:
+        return _make_epilog_verdict(
+            Verdict(outcome="inconclusive", why=str(error), level=level), ""
+        )
     except proc.TimedOut:
-        late = Ran(out="", code=KILLED, level=level, late=True)
-        return _said(judge(late), "")
-    except proc.TooMuch as error:
-        return _said(Verdict(outcome="inconclusive", why=str(error), level=level), "")
+        late = Ran(out="", code=TIMEOUT_EXIT_CODE, level=level, late=True)
+        return _make_epilog_verdict(judge(late), "")
+    except proc.TooMuchOutput as error:
+        return _make_epilog_verdict(
+            Verdict(outcome="inconclusive", why=str(error), level=level), ""
+        )
     out = done.out.decode("utf-8", "replace")
     text = out if out.strip() else done.err.decode("utf-8", "replace")
     code = done.code if done.code >= 0 else 128 - done.code
     count = len(gpus.split(",")) if gpus else 0
     verdict = judge(Ran(out=text, code=code, level=level, gpus=count))
-    return _said(verdict, _kept(place, level, out, code, now) if place else "")
+    return _make_epilog_verdict(
+        verdict, _archive_output(place, level, out, code, now) if place else ""
+    )
 
 
-def _in_use(gpus: str) -> str:
+def _explain_busy_gpus(gpus: str) -> str:
     """Why they are not to be put under load: Slurm names a GPU to the epilog of each job that had a
     part of it, while others compute on the rest (shards and MPS: gres_common_prep_set_env() in
     src/plugins/gres/common/gres_common.c). Level 1 loads nothing."""
     try:
-        found = smi.parse(_smi())
+        found = smi.parse(_read_nvidia_smi())
     except Unreadable as error:
         return f"nobody can see who computes on the GPUs: {error}"
     known = len(found.gpus) == found.attached  # else nobody knows which one has which number
@@ -65,19 +73,19 @@ def _in_use(gpus: str) -> str:
     return ""
 
 
-def _said(verdict: Verdict, trouble: str) -> Said:
+def _make_epilog_verdict(verdict: Verdict, trouble: str) -> EpilogVerdict:
     also = f" ({trouble})" if trouble else ""
     text = f"dcgmi diag -r {verdict.level}: {verdict.outcome}: {verdict.why}{also}"
-    return Said(
+    return EpilogVerdict(
         text=visible(shortened(text, 400)), confirmed=verdict.confirmed, outcome=verdict.outcome
     )
 
 
-def _kept(place: str, level: int, out: str, code: int, now: Instant) -> str:
+def _archive_output(place: str, level: int, out: str, code: int, now: Instant) -> str:
     """Into the archive, where the service finds it; why not, if that fails."""
     node = os.uname().nodename.partition(".")[0]
-    path = os.path.join(place, archive.name_of(level, node, now))
-    smi = _smi()
+    path = os.path.join(place, archive.make_output_name(level, node, now))
+    smi = _read_nvidia_smi()
     try:
         os.makedirs(place, exist_ok=True)
         for suffix, text in (("", out), (".gpus", smi), (".rc", f"{code}\n")):
@@ -88,8 +96,8 @@ def _kept(place: str, level: int, out: str, code: int, now: Instant) -> str:
     return ""
 
 
-def _smi() -> str:
+def _read_nvidia_smi() -> str:
     try:
         return proc.run(["nvidia-smi", "-q", "-x"], limit=15).out.decode("utf-8", "replace")
-    except (proc.NotFound, proc.TimedOut, proc.TooMuch):
+    except (proc.CommandNotFound, proc.TimedOut, proc.TooMuchOutput):
         return ""

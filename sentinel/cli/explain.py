@@ -6,90 +6,90 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from sentinel.alerting.processor import iso
-from sentinel.cli.state import State, named_alerts
-from sentinel.core.clock import elapsed
-from sentinel.core.model import Run
+from sentinel.alerting.processor import format_iso
+from sentinel.cli.state import OpenState, select_named_alerts
+from sentinel.core.clock import get_elapsed_s
+from sentinel.core.model import CheckRun
 from sentinel.core.settings import CheckConfig
 from sentinel.core.text import visible
 from sentinel.core.values import duration_text
-from sentinel.status.last_seen import key, recalled
+from sentinel.status.last_seen import decode_check_look, make_check_key
 
 
-def explain(check: CheckConfig, state: State, *, as_json: bool) -> int:
+def explain_check(check: CheckConfig, state: OpenState, *, as_json: bool) -> int:
     """Print it; 0."""
-    facts = _facts(check, state)
-    print(json.dumps(facts, indent=1) if as_json else "\n".join(_lines(facts)))
+    facts = _collect_check_facts(check, state)
+    print(json.dumps(facts, indent=1) if as_json else "\n".join(_render_check_story(facts)))
     return 0
 
 
-def _facts(check: CheckConfig, state: State) -> dict[str, Any]:
-    run = next((r for r in state.store.runs() if r.check == check.name), None)
-    look = recalled(state.store.memory(key(check.name)))
-    alerts = named_alerts(state.now_alerts(), check.name)
+def _collect_check_facts(check: CheckConfig, state: OpenState) -> dict[str, Any]:
+    run = next((r for r in state.store.read_runs() if r.check == check.name), None)
+    look = decode_check_look(state.store.read_memory(make_check_key(check.name)))
+    alerts = select_named_alerts(state.list_current_alerts(), check.name)
     return {
         "check": check.name,
         "kind": check.common.kind,
         "status": run.status.value if run else None,
-        "ran": iso(run.at, state.zone) if run else None,
-        "ago": duration_text(elapsed(run.at, state.now)) if run else None,
-        "every": _every(check),
+        "ran": format_iso(run.at, state.zone) if run else None,
+        "ago": duration_text(get_elapsed_s(run.at, state.now)) if run else None,
+        "every": _describe_schedule(check),
         "summary": visible(run.summary) if run else "",
         "seen": [
             {"subject": visible(f.subject), "status": f.status.value, "summary": visible(f.summary)}
             for f in (look.findings if look else ())
         ],
-        "seen_at": iso(look.at, state.zone) if look else None,
-        "settings": _settings(check),
+        "seen_at": format_iso(look.at, state.zone) if look else None,
+        "settings": _list_check_settings(check),
         "alerts": [
             {"alert": a.id, "subject": visible(a.key.subject), "firing": a.firing} for a in alerts
         ],
-        "told": _told(check, state),
-        "held_back": _held(check, state, run),
+        "told": _list_receivers(check, state),
+        "held_back": _list_silence_reasons(check, state, run),
     }
 
 
-def _every(check: CheckConfig) -> str:
+def _describe_schedule(check: CheckConfig) -> str:
     if check.common.cron is not None:
         return f"cron: {check.common.cron}"
-    from sentinel.core.due import every
+    from sentinel.core.due import get_interval_s
 
-    return f"every {duration_text(every(check))}"
+    return f"every {duration_text(get_interval_s(check))}"
 
 
-def _settings(check: CheckConfig) -> dict[str, Any]:
+def _list_check_settings(check: CheckConfig) -> dict[str, Any]:
     """Its keys as in `config show`: the limits by which it judges are among them."""
-    from sentinel.config.display import Shown
+    from sentinel.config.display import ShownSettings
 
-    shown = Shown({})
-    own, common = shown.plain(check.plugin, ()), shown.plain(check.common, ())
+    shown = ShownSettings({})
+    own, common = shown.plain_value(check.plugin, ()), shown.plain_value(check.common, ())
     return {**own, **{k: common[k] for k in ("for", "keep_firing_for", "severity") if k in common}}
 
 
-def _told(check: CheckConfig, state: State) -> list[str]:
+def _list_receivers(check: CheckConfig, state: OpenState) -> list[str]:
     """The channels that hear of it at any severity, at once or later."""
-    from sentinel.config.route_preview import rehearse
+    from sentinel.config.route_preview import preview_routes
 
-    settings = state.settings_with_channels()
-    rows = [row for row in rehearse(settings, state.now) if row.check == check.name]
+    settings = state.load_channel_settings()
+    rows = [row for row in preview_routes(settings, state.now) if row.check == check.name]
     return list(dict.fromkeys(c for row in rows for c in (*row.channels, *row.later)))
 
 
-def _held(check: CheckConfig, state: State, run: Run | None) -> list[str]:
+def _list_silence_reasons(check: CheckConfig, state: OpenState, run: CheckRun | None) -> list[str]:
     """What keeps it from telling anything, beside that all is well."""
     found = []
     if run is None:
         found.append("it has not run yet; sentinel status says what calls it")
     elif run.blind:
         found.append("it could not see everything when it ran last")
-    for silence in state.silences():
+    for silence in state.list_silences():
         if not silence.match.check or check.name in silence.match.check:
-            until = iso(state.now.__class__(wall=silence.ends), state.zone)
+            until = format_iso(state.now.__class__(wall=silence.ends), state.zone)
             found.append(f"silence {silence.id} may hold it back until {until}: {silence.reason}")
     return [visible(line) for line in found]
 
 
-def _lines(facts: dict[str, Any]) -> Iterator[str]:
+def _render_check_story(facts: dict[str, Any]) -> Iterator[str]:
     if facts["ran"]:
         yield (
             f"{facts['check']} ({facts['kind']}) is {facts['status']}: last run {facts['ago']} ago, "
@@ -101,9 +101,9 @@ def _lines(facts: dict[str, Any]) -> Iterator[str]:
         yield f"what was seen at {facts['seen_at']}:"
         yield from (f"  {f['status']}: {f['subject']}: {f['summary']}" for f in facts["seen"])
     yield "with these limits and settings:"
-    from sentinel.config.yamltext import written
+    from sentinel.config.yamltext import yaml_text
 
-    yield from (f"  {line}" for line in written(facts["settings"]).splitlines())
+    yield from (f"  {line}" for line in yaml_text(facts["settings"]).splitlines())
     for alert in facts["alerts"]:
         state = "fires" if alert["firing"] else "is pending"
         yield f"alert {alert['alert']} {state}: {alert['subject']}; see: sentinel explain {alert['alert']}"

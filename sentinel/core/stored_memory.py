@@ -8,7 +8,7 @@ from msgspec import ValidationError, convert
 Kind = TypeVar("Kind")
 
 
-def recalled(stored: object, kind: type[Kind]) -> Kind | None:
+def decode_memory(stored: object, kind: type[Kind]) -> Kind | None:
     """None where nothing is stored, or what is damaged or of another version: begin anew."""
     try:
         return convert(dict(stored) if isinstance(stored, Mapping) else stored, kind)

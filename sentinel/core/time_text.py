@@ -3,7 +3,7 @@
 from datetime import datetime, timezone, tzinfo
 
 
-def clock_text(epoch: float, zone: tzinfo | None = None) -> str:
+def format_clock(epoch: float, zone: tzinfo | None = None) -> str:
     """`03:15 UTC`, or the zone's own name for itself."""
     local = datetime.fromtimestamp(epoch, tz=zone or timezone.utc)
     return local.strftime("%H:%M %Z")

@@ -6,55 +6,57 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-from sentinel.checks.drained.reasons import job_of
-from sentinel.checks.drained.sight import Here, Item, Rules, Sight
+from sentinel.checks.drained.node_evidence import NodeEvidence, ProofItem, ProofRules, RunningJobs
+from sentinel.checks.drained.reasons import find_unkillable_job
 from sentinel.core.text import visible
-from sentinel.nodes.probe import NodeProbe, Process, Steps, Unread
+from sentinel.nodes.probe import NodeProbe, NodeProcess, StepTraces, Unread
 
-NOBODY = 65534
+NOBODY_UID = 65534
 """The overflow uid: a service without rights, never somebody's login (nobody)."""
 
-SHOWN = 5
+MAX_SHOWN_PROCESSES = 5
 
-DEEPEST = 100
+MAX_PARENT_HOPS = 100
 """Parents that are followed, at most."""
 
-UNKNOWN = "?"
+UNKNOWN_JOB_NAME = "?"
 """In place of a job's name: the kernel counts the process to a step, and nobody knows which."""
 
 
-def steps(sight: Sight, probe: NodeProbe, rules: Rules) -> Item:
+def prove_no_job_processes(sight: NodeEvidence, probe: NodeProbe, rules: ProofRules) -> ProofItem:
     """No process of any job: by slurmstepd, by cgroup, by the SLURM_JOB_ID it inherited."""
     told = probe.steps
     if told is None or isinstance(told, Unread):
-        return Item(name="steps", good=None, text=unread(told))
-    found = sorted((owner.job, pid) for pid, owner in owners(sight).items())
+        return ProofItem(name="steps", good=None, text=explain_unread(told))
+    found = sorted((owner.job, pid) for pid, owner in find_owners(sight).items())
     if found:
         known = any(job.isdigit() for job, _ in found)
-        return Item(name="steps", good=False if known else None, text=_alive(probe, found))
-    if told.blind and not _blind_but_sure(told, probe, rules):
-        return Item(name="steps", good=None, text=visible(f"not all seen: {told.blind[0]}"))
-    return Item(name="steps", good=True, text="no process of a job")
+        return ProofItem(
+            name="steps", good=False if known else None, text=_describe_alive(probe, found)
+        )
+    if told.blind and not _has_no_user_process(told, probe, rules):
+        return ProofItem(name="steps", good=None, text=visible(f"not all seen: {told.blind[0]}"))
+    return ProofItem(name="steps", good=True, text="no process of a job")
 
 
-def users(sight: Sight, probe: NodeProbe, rules: Rules) -> Item:
+def prove_no_user_processes(sight: NodeEvidence, probe: NodeProbe, rules: ProofRules) -> ProofItem:
     """No job is there, so nobody but the system has business there."""
     told = probe.processes
     if told is None or isinstance(told, Unread):
-        return Item(name="users", good=None, text=unread(told))
-    found = [p for p in told if is_users(p, rules) and p.user not in rules.ignore_users]
+        return ProofItem(name="users", good=None, text=explain_unread(told))
+    found = [p for p in told if is_user_process(p, rules) and p.user not in rules.ignore_users]
     if not found:
-        return Item(name="users", good=True, text=f"none of users among {len(told)} processes")
-    return Item(name="users", good=False, text=f"left there: {_named(found)}")
+        return ProofItem(name="users", good=True, text=f"none of users among {len(told)} processes")
+    return ProofItem(name="users", good=False, text=f"left there: {_describe_processes(found)}")
 
 
-def is_users(process: Process, rules: Rules) -> bool:
+def is_user_process(process: NodeProcess, rules: ProofRules) -> bool:
     """Alive, and neither root's nor a system user's (login.defs(5), UID_MIN)."""
-    ordinary = process.uid >= rules.first_uid and process.uid != NOBODY
+    ordinary = process.uid >= rules.first_uid and process.uid != NOBODY_UID
     return ordinary and process.state not in ("Z", "X")
 
 
-class Owner(Struct, frozen=True):
+class ProcessOwner(Struct, frozen=True):
     """Whose a process is: the job by its id (or the SLUID that nobody can map), what proves it
     (`counted`: the kernel or a slurmstepd above it), and the names under which the kernel counts
     it there."""
@@ -64,7 +66,7 @@ class Owner(Struct, frozen=True):
     names: frozenset[str]
 
 
-class Left(Struct, frozen=True):
+class LeftOverProcesses(Struct, frozen=True):
     """Left-over processes that may be ended: `jobs` by all their names, `alone` the users for whom
     an inherited id is enough, by uid, and the processes."""
 
@@ -73,69 +75,73 @@ class Left(Struct, frozen=True):
     pids: tuple[int, ...] = ()
 
 
-def left(sight: Sight, rules: Rules, tried: frozenset[int] = frozenset()) -> Left:
+def find_left_over(
+    sight: NodeEvidence, rules: ProofRules, tried: frozenset[int] = frozenset()
+) -> LeftOverProcesses:
     """What may be ended: of users, alive, of jobs that Slurm no longer has there, and not `tried`
     before in vain.
 
     Where Slurm told whose task would not die, only that job's; without the jobs (`here` None) only
     on an idle node.
     """
-    probe, here = sight.probe, sight.here
+    probe, here = sight.node_probe, sight.here
     if probe is None or (here is None and sight.node.state != "IDLE"):
-        return Left()
-    owned, named = owners(sight), job_of(sight.node.reason)
+        return LeftOverProcesses()
+    owned, named = find_owners(sight), find_unkillable_job(sight.node.reason)
     if not isinstance(probe.processes, tuple):
-        return Left()
+        return LeftOverProcesses()
     jobs, alone, pids = set[str](), dict[int, str](), list[int]()
     for process in probe.processes:
         owner = owned.get(process.pid)
         if owner is None or process.pid in tried or process.state == "D":
             continue
-        if not is_users(process, rules) or not _over(owner, process, here or Here(), named):
+        if not is_user_process(process, rules) or not _is_left_over(
+            owner, process, here or RunningJobs(), named
+        ):
             continue
         jobs |= owner.names
         pids.append(process.pid)
         if not owner.counted:
             alone[process.uid] = process.user
-    return Left(tuple(sorted(jobs)), alone, tuple(sorted(pids)))
+    return LeftOverProcesses(tuple(sorted(jobs)), alone, tuple(sorted(pids)))
 
 
-def owners(sight: Sight) -> dict[int, Owner]:
+def find_owners(sight: NodeEvidence) -> dict[int, ProcessOwner]:
     """Whose each process is: by the kernel, else by the slurmstepd above it, else by the id that it
     inherited; as clean_up.sh judges on the node."""
-    told, probe = sight.probe.steps if sight.probe else None, sight.probe
-    if probe is None or not isinstance(told, Steps):
+    told, probe = sight.node_probe.steps if sight.node_probe else None, sight.node_probe
+    if probe is None or not isinstance(told, StepTraces):
         return {}
     by: dict[str, dict[int, str]] = {"cgroup": {}, "daemon": {}, "environment": {}}
     for step in told.processes:
         jobs = by[step.witness]
         same = jobs.get(step.pid, step.job) == step.job
-        jobs[step.pid] = step.job if same else UNKNOWN
+        jobs[step.pid] = step.job if same else UNKNOWN_JOB_NAME
     known = {p.pid: p for p in probe.processes} if isinstance(probe.processes, tuple) else {}
     pids = known.keys() | by["cgroup"].keys() | by["daemon"].keys() | by["environment"].keys()
-    found = {pid: _owner(pid, known, by, sight.sluids) for pid in pids}
+    found = {pid: _find_owner(pid, known, by, sight.sluids) for pid in pids}
     return {pid: owner for pid, owner in found.items() if owner}
 
 
-def _owner(
+def _find_owner(
     pid: int,
-    known: Mapping[int, Process],
+    known: Mapping[int, NodeProcess],
     by: Mapping[str, Mapping[int, str]],
     sluids: Mapping[str, str],
-) -> Owner | None:
+) -> ProcessOwner | None:
     if name := by["cgroup"].get(pid, ""):
         job = sluids.get(name, name)
-        return Owner(job, True, frozenset({job, name}))
+        return ProcessOwner(job, True, frozenset({job, name}))
     at, hops = pid, 0
-    while at > 1 and hops < DEEPEST:
+    while at > 1 and hops < MAX_PARENT_HOPS:
         if job := by["daemon"].get(at, ""):
-            return Owner(job, True, frozenset({job}))
+            return ProcessOwner(job, True, frozenset({job}))
         at, hops = known[at].parent if at in known else 0, hops + 1
     job = by["environment"].get(pid, "")
-    return Owner(job, False, frozenset({job})) if job else None
+    return ProcessOwner(job, False, frozenset({job})) if job else None
 
 
-def _over(owner: Owner, process: Process, here: Here, named: str) -> bool:
+def _is_left_over(owner: ProcessOwner, process: NodeProcess, here: RunningJobs, named: str) -> bool:
     """Whether it is left over. An id that was inherited proves it only where nothing else can be:
     that job runs nowhere, and its user, whose name is known, has none there."""
     if not owner.job.isdigit() or owner.job in here.jobs or (named and owner.job != named):
@@ -146,7 +152,7 @@ def _over(owner: Owner, process: Process, here: Here, named: str) -> bool:
     return known and process.user not in here.users and owner.job not in here.anywhere
 
 
-def unread(told: Unread | None) -> str:
+def explain_unread(told: Unread | None) -> str:
     """Why a part is not known, in words."""
     if told is None:
         return "not asked for"
@@ -154,30 +160,35 @@ def unread(told: Unread | None) -> str:
     return visible(f"not read, {told.kind}: {told.why or 'no reason given'}{since}")
 
 
-def _blind_but_sure(told: Steps, probe: NodeProbe, rules: Rules) -> bool:
+def _has_no_user_process(told: StepTraces, probe: NodeProbe, rules: ProofRules) -> bool:
     """Who may not read environments, but sees that no user has any process, knows enough."""
     only = all(b.startswith("environments") for b in told.blind)
     seen = probe.processes
-    return only and isinstance(seen, tuple) and not any(is_users(p, rules) for p in seen)
+    return only and isinstance(seen, tuple) and not any(is_user_process(p, rules) for p in seen)
 
 
-def _alive(probe: NodeProbe, found: Sequence[tuple[str, int]]) -> str:
+def _describe_alive(probe: NodeProbe, found: Sequence[tuple[str, int]]) -> str:
     names = {p.pid: p for p in probe.processes} if isinstance(probe.processes, tuple) else {}
-    shown = [f"job {job}: {_one(names.get(pid), pid)}" for job, pid in found[:SHOWN]]
-    return visible(f"alive: {', '.join(shown)}{_more(found)}")
+    shown = [
+        f"job {job}: {_describe_process(names.get(pid), pid)}"
+        for job, pid in found[:MAX_SHOWN_PROCESSES]
+    ]
+    return visible(f"alive: {', '.join(shown)}{_describe_more(found)}")
 
 
-def _named(found: Sequence[Process]) -> str:
-    shown = ", ".join(_one(p, p.pid) for p in found[:SHOWN])
-    return visible(f"{shown}{_more(found)}")
+def _describe_processes(found: Sequence[NodeProcess]) -> str:
+    shown = ", ".join(_describe_process(p, p.pid) for p in found[:MAX_SHOWN_PROCESSES])
+    return visible(f"{shown}{_describe_more(found)}")
 
 
-def _one(process: Process | None, pid: int) -> str:
+def _describe_process(process: NodeProcess | None, pid: int) -> str:
     if process is None:
         return f"process {pid}"
     name = process.command.split(" ")[0].rpartition("/")[2].rstrip(":")[:40]
     return f"{name}({pid}) of {process.user or process.uid}"
 
 
-def _more(found: Sequence[object]) -> str:
-    return f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
+def _describe_more(found: Sequence[object]) -> str:
+    return (
+        f" and {len(found) - MAX_SHOWN_PROCESSES} more" if len(found) > MAX_SHOWN_PROCESSES else ""
+    )

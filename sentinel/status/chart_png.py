@@ -13,27 +13,33 @@ from sentinel.alerting.state import Store
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.model import Notification
 from sentinel.status import plot
-from sentinel.status.course import SHAPES, Asked, as_of, files, training
-from sentinel.status.plot import Course
+from sentinel.status.chart_history import (
+    MARK_KIND_BY_ENDING,
+    ChartRequest,
+    clip_marks,
+    read_file_system_history,
+    read_training_history,
+)
+from sentinel.status.plot import Chart
 
-BEFORE = 6 * 3600.0
+LEAD_IN_S = 6 * 3600.0
 """Seconds before the alert began that are drawn, so that one sees how it went while it was well."""
 
-PANELS = 4
+MAX_PANELS = 4
 """Lines of numbers below each other: a mail is read on a phone."""
 
-DULL = frozenset({"running", "queued"})
+SECONDARY_LINES = frozenset({"running", "queued"})
 """Lines that alone tell nothing that the alert does not."""
 
-FOLDERS = ("/usr/share/fonts", "/usr/local/share/fonts")
-FONTS = {
+FONT_FOLDERS = ("/usr/share/fonts", "/usr/local/share/fonts")
+FONT_FAMILIES = {
     "DejaVuSans.ttf": "DejaVu Sans",
     "LiberationSans-Regular.ttf": "Liberation Sans",
     "NotoSans-Regular.ttf": "Noto Sans",
 }
 """One of these has to lie on the machine: without a font a picture has no numbers."""
 
-STYLE = """
+STYLE_SHEET = """
 .axis{stroke:#c9d0d8;stroke-width:1}text{fill:#5b6670;font-size:18px}.head{font-weight:600;fill:#1b1f24}
 .line{stroke:#175cd3;stroke-width:2;fill:none}.dot{fill:#175cd3}.band{fill:#d1e0ff;opacity:.5}
 .mid{stroke:#175cd3;stroke-width:2;stroke-dasharray:6 5;fill:none}
@@ -45,50 +51,61 @@ STYLE = """
 """The page's colours by daylight: style sheets of mails know no variables."""
 
 
-def png(made: Course) -> bytes:
+def render_png(made: Chart) -> bytes:
     """The picture; empty where there is nothing to draw, no font, or no resvg. ValueError for what
     resvg cannot draw."""
-    if not {line.name for line in made.drawn} - DULL or (font := _font()) is None:
+    if not {line.name for line in made.drawn} - SECONDARY_LINES or (font := _find_font()) is None:
         return b""
     try:
         import resvg_py
     except ModuleNotFoundError:
         return b""
     drawn = resvg_py.svg_to_bytes(
-        svg_string=plot.svg(made).replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1),
-        style_sheet=STYLE,
+        svg_string=plot.render_svg(made).replace(
+            "<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1
+        ),
+        style_sheet=STYLE_SHEET,
         background="#ffffff",
         zoom=1.5,
         skip_system_fonts=True,
         font_files=[str(font)],
-        font_family=FONTS[font.name],
+        font_family=FONT_FAMILIES[font.name],
     )
     return bytes(drawn)
 
 
-def course_of(store: Store, n: Notification, now: Instant) -> Course:
+def build_alert_chart(store: Store, n: Notification, now: Instant) -> Chart:
     """How the training, or else the file system, that the alert is about went: some hours before it and
     since. Raises StoreError."""
     at, since = now.wall / SECOND, datetime.fromisoformat(n.since)
-    subject = next((n.subject.removesuffix(s) for s in SHAPES if n.subject.endswith(s)), n.subject)
-    first = min(at, since.timestamp()) - BEFORE
-    asked = Asked(check=n.check, subject=subject, kind=n.kind, first=first, last=at)
-    past = training(store, None, asked, now)
-    if not any(len(line.points) > 1 for line in past.lines):
-        past = files(store, asked, now)
-    lines = [line for line in past.lines if line.name not in DULL and len(line.points) > 1]
-    begun = min((line.points[0][0] for line in lines), default=first)
-    return Course(
+    subject = next(
+        (n.subject.removesuffix(s) for s in MARK_KIND_BY_ENDING if n.subject.endswith(s)), n.subject
+    )
+    first = min(at, since.timestamp()) - LEAD_IN_S
+    asked = ChartRequest(check=n.check, subject=subject, kind=n.kind, first=first, last=at)
+    past = read_training_history(store, None, asked, now)
+    if not any(len(line.all_points) > 1 for line in past.lines):
+        past = read_file_system_history(store, asked, now)
+    lines = [
+        line for line in past.lines if line.name not in SECONDARY_LINES and len(line.all_points) > 1
+    ]
+    begun = min((line.all_points[0][0] for line in lines), default=first)
+    return Chart(
         title=subject,
         first=begun,
         now=at,
         zone=since.tzinfo or timezone.utc,
-        lines=lines[:PANELS],
-        marks=as_of((mark for mark in past.marks if (mark.until or mark.at) >= begun), at),
+        lines=lines[:MAX_PANELS],
+        marks=clip_marks((mark for mark in past.marks if (mark.until or mark.at) >= begun), at),
     )
 
 
 @lru_cache(maxsize=1)
-def _font() -> Path | None:
-    found = (path for folder in FOLDERS for name in FONTS for path in Path(folder).rglob(name))
+def _find_font() -> Path | None:
+    found = (
+        path
+        for folder in FONT_FOLDERS
+        for name in FONT_FAMILIES
+        for path in Path(folder).rglob(name)
+    )
     return next(found, None)

@@ -9,7 +9,7 @@ from functools import partial
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sentinel.actions.audit_log import request_of
+from sentinel.actions.audit_log import rebuild_request
 from sentinel.core.actions import ActionRecord, Answer
 from sentinel.core.cluster import ControllerLogEntry
 from sentinel.core.errors import CannotTell
@@ -17,25 +17,25 @@ from sentinel.core.kinds import Action
 from sentinel.core.ports import Hands
 from sentinel.core.text import shortened, visible
 from sentinel.core.values import duration_text
-from sentinel.slurm.node_states import described, tagged
-from sentinel.slurm.slurmctld_log import author, erased
+from sentinel.slurm.node_states import describe_node, tag_reason
+from sentinel.slurm.slurmctld_log import entry_author, erased_reasons
 
-WINDOW = "window"
+WINDOW_EVIDENCE_KEY = "window"
 """The item of a record's evidence that says whether the window was watched, and how long it was."""
-UNKNOWN = "author not known"
-LONGEST = 150
-ROUNDS = 3
+UNKNOWN_AUTHOR_TEXT = "author not known"
+MAX_REASON_CHARS = 150
+MAX_REDRAIN_ROUNDS = 3
 """How often a node is drained again where even that replaces somebody's reason."""
 
 
-class Window(Struct, frozen=True, kw_only=True):
+class ChangeWindow(Struct, frozen=True, kw_only=True):
     """What is known of the time between the last look and the change."""
 
     text: str
     erased: tuple[ControllerLogEntry, ...] = ()
 
 
-def log_end(hands: Hands) -> str:
+def find_log_end(hands: Hands) -> str:
     """Where slurmctld's log ends now; empty where it cannot be read."""
     try:
         return hands.log_end()
@@ -43,27 +43,31 @@ def log_end(hands: Hands) -> str:
         return ""
 
 
-def window(kind: Action, record: ActionRecord, hands: Hands, seconds: float | None) -> Window:
+def inspect_change_window(
+    kind: Action, record: ActionRecord, hands: Hands, seconds: float | None
+) -> ChangeWindow:
     """Whether anybody acted in it. `seconds` None: nobody measured how long it was.
 
     The log counts as read only if our own change stands in it.
     """
-    long = "nobody knows how long" if seconds is None else _length(seconds)
-    own = partial(kind.logged, request_of(record))
+    long = "nobody knows how long" if seconds is None else _format_length(seconds)
+    own = partial(kind.logged, rebuild_request(record))
     try:
         log = hands.log_since(record.log or hands.log_end())  # the latter says why not
-        found = erased(log, record.target, own)
+        found = erased_reasons(log, record.target, own)
     except CannotTell as error:
-        return Window(text=f"unwatched, {long}: slurmctld's log: {error}")
+        return ChangeWindow(text=f"unwatched, {long}: slurmctld's log: {error}")
     if found is None:
-        return Window(text=f"unwatched, {long}: slurmctld's log does not show this change")
+        return ChangeWindow(text=f"unwatched, {long}: slurmctld's log does not show this change")
     if not found:
-        return Window(text=f"watched, {long}: nothing came between, by slurmctld's log")
-    told = "; ".join(f"{_quoted(e)} by {author(e) or UNKNOWN}" for e in found)
-    return Window(text=f"watched, {long}: drained meanwhile: {told}", erased=found)
+        return ChangeWindow(text=f"watched, {long}: nothing came between, by slurmctld's log")
+    told = "; ".join(
+        f"{_quote_reason(e)} by {entry_author(e) or UNKNOWN_AUTHOR_TEXT}" for e in found
+    )
+    return ChangeWindow(text=f"watched, {long}: drained meanwhile: {told}", erased=found)
 
 
-def mend(
+def drain_again(
     kind: Action, record: ActionRecord, found: Sequence[ControllerLogEntry], hands: Hands
 ) -> tuple[ActionRecord, str]:
     """Drain the node again with what was erased in the reason; the record with what was run, and
@@ -72,51 +76,55 @@ def mend(
     Once more where that replaced another reason; the author by accounting afterwards: nothing is
     waited for while the node takes jobs.
     """
-    if newer := _drained_since(record, hands):
-        told = "; ".join(f"'{_quoted(e)}' by {author(e) or UNKNOWN}" for e in found)
+    if newer := _describe_later_drain(record, hands):
+        told = "; ".join(
+            f"'{_quote_reason(e)}' by {entry_author(e) or UNKNOWN_AUTHOR_TEXT}" for e in found
+        )
         return record, f"it replaced {told}; not drained again, as by now it is {newer}"
-    taken_back = kind.takes_back(request_of(record))
+    taken_back = kind.takes_back(rebuild_request(record))
     for command in taken_back:
         hands.change(command)
     ran, lost, trouble = list(taken_back), list(found), ""
-    for _ in range(ROUNDS):
-        end, command = log_end(hands), _drain(record, lost, {})
-        ran, trouble = [*ran, command], _refused(hands, command)
-        again = _replaced(end, record.target, command, hands)
+    for _ in range(MAX_REDRAIN_ROUNDS):
+        end, command = find_log_end(hands), _make_drain_command(record, lost, {})
+        ran, trouble = [*ran, command], _explain_drain_failure(hands, command)
+        again = _list_replaced_reasons(end, record.target, command, hands)
         if trouble or not again:
             break
         lost += again
     record = replace(record, commands=(*record.commands, *ran))
-    told = "; ".join(f"'{_quoted(e)}' by {author(e) or UNKNOWN}" for e in lost)
+    told = "; ".join(
+        f"'{_quote_reason(e)}' by {entry_author(e) or UNKNOWN_AUTHOR_TEXT}" for e in lost
+    )
     if trouble:
         by_hand = f"scontrol update NodeName={record.target} State=DRAIN Reason=..."
         return record, f"it replaced {told}, and could NOT be drained again ({trouble}): {by_hand}"
-    names = {e.text: hands.author(record.target, e.text) for e in lost if not author(e)}
+    names = {e.text: hands.author(record.target, e.text) for e in lost if not entry_author(e)}
     if any(names.values()):
-        told = "; ".join(f"'{_quoted(e)}' by {_author(e, names)}" for e in lost)
-        _name_them(record, ran[-1], _drain(record, lost, names), hands)
+        told = "; ".join(f"'{_quote_reason(e)}' by {_get_author(e, names)}" for e in lost)
+        _add_authors(record, ran[-1], _make_drain_command(record, lost, names), hands)
     return record, f"it replaced {told}, given between the last look and the change; drained again"
 
 
-def _drained_since(record: ActionRecord, hands: Hands) -> str:
+def _describe_later_drain(record: ActionRecord, hands: Hands) -> str:
     """What the node is, where somebody else drained it after us: that reason is not ours to lose."""
     try:
         node = hands.node(record.target)
     except CannotTell:
         return ""
-    ours = node is None or node.reason.startswith(tagged(record.reason))
-    return "" if ours or node is None or "DRAIN" not in node.flags else described(node)
+    ours = node is None or node.reason.startswith(tag_reason(record.reason))
+    return "" if ours or node is None or "DRAIN" not in node.flags else describe_node(node)
 
 
-def _drain(
+def _make_drain_command(
     record: ActionRecord, lost: Sequence[ControllerLogEntry], names: dict[str, str]
 ) -> tuple[str, ...]:
-    reasons = "; ".join(f"{_quoted(e)} (by {_author(e, names)})" for e in lost)
-    reason = tagged(f"drained again: {reasons}: an {record.action} came at the same moment")
+    reasons = "; ".join(f"{_quote_reason(e)} (by {_get_author(e, names)})" for e in lost)
+    reason = tag_reason(f"drained again: {reasons}: an {record.action} came at the same moment")
     return ("scontrol", "update", f"NodeName={record.target}", "State=DRAIN", f"Reason={reason}")
 
 
-def _refused(hands: Hands, command: tuple[str, ...]) -> str:
+def _explain_drain_failure(hands: Hands, command: tuple[str, ...]) -> str:
     """Why the node is not drained now; empty if it is, or cannot be seen and nobody objected."""
     reply = hands.change(command)
     target = command[2].partition("=")[2]
@@ -125,11 +133,11 @@ def _refused(hands: Hands, command: tuple[str, ...]) -> str:
     except CannotTell as error:
         return "" if reply.answer is Answer.ACCEPTED else f"{reply.text}; {error}"
     if node is None or "DRAIN" not in node.flags:
-        return reply.text or (described(node) if node else "Slurm knows no such node")
+        return reply.text or (describe_node(node) if node else "Slurm knows no such node")
     return ""
 
 
-def _replaced(
+def _list_replaced_reasons(
     end: str, target: str, command: tuple[str, ...], hands: Hands
 ) -> tuple[ControllerLogEntry, ...]:
     """The reasons that this drain itself replaced unseen."""
@@ -138,10 +146,10 @@ def _replaced(
         log = hands.log_since(end)
     except CannotTell:
         return ()
-    return erased(log, target, lambda e: e.kind == "reason" and e.text == reason) or ()
+    return erased_reasons(log, target, lambda e: e.kind == "reason" and e.text == reason) or ()
 
 
-def _name_them(
+def _add_authors(
     record: ActionRecord, drained: tuple[str, ...], named: tuple[str, ...], hands: Hands
 ) -> None:
     """Put the authors in, as long as the reason is still ours."""
@@ -153,13 +161,13 @@ def _name_them(
         hands.change(named)
 
 
-def _author(entry: ControllerLogEntry, names: dict[str, str]) -> str:
-    return author(entry) or names.get(entry.text) or UNKNOWN
+def _get_author(entry: ControllerLogEntry, names: dict[str, str]) -> str:
+    return entry_author(entry) or names.get(entry.text) or UNKNOWN_AUTHOR_TEXT
 
 
-def _quoted(entry: ControllerLogEntry) -> str:
-    return shortened(visible(entry.text), LONGEST)
+def _quote_reason(entry: ControllerLogEntry) -> str:
+    return shortened(visible(entry.text), MAX_REASON_CHARS)
 
 
-def _length(seconds: float) -> str:
+def _format_length(seconds: float) -> str:
     return f"{seconds * 1000:.0f} ms" if seconds < 1 else duration_text(seconds)

@@ -14,12 +14,12 @@ from sentinel.core.errors import ChannelError, Invalid, SentinelError
 from sentinel.core.settings import is_web_address
 from sentinel.core.text import visible
 
-LIMIT = "8s"
+MAIL_SERVER_TIMEOUT = "8s"
 """For asking a mail server whether it is there."""
 
-MAILERS = ("/usr/sbin/sendmail", "/usr/lib/sendmail", "msmtp")
+MAIL_PROGRAMS = ("/usr/sbin/sendmail", "/usr/lib/sendmail", "msmtp")
 
-_CHATS = (
+_CHAT_HOSTS = (
     ("hooks.slack.com", "slack"),
     ("discord.com", "discord"),
     ("webhook.office.com", "teams"),
@@ -29,14 +29,14 @@ _CHATS = (
 """Whose webhooks have a channel of their own, by the end of the host's name."""
 
 
-class NoWay(SentinelError):
+class NoChannelFound(SentinelError):
     """Nobody can be told in the way that was asked for; nothing was written."""
 
     exit_code = 69
     """EX_UNAVAILABLE of sysexits(3)."""
 
 
-class Told(Struct, frozen=True):
+class ChannelDraft(Struct, frozen=True):
     """A channel as it would stand in the file, and in words how it reaches whom."""
 
     name: str
@@ -44,66 +44,71 @@ class Told(Struct, frozen=True):
     words: str
 
 
-def by_mail(address: str, relay: str = "") -> Told:
+def make_mail_channel(address: str, relay: str = "") -> ChannelDraft:
     """Mail to that address through the first way that answers; raises NoWay or Invalid."""
-    _plugin("email", _mail(address, {"host": "localhost", "security": "none"}))  # is it an address?
+    _load_channel_plugin(
+        "email", _build_mail_block(address, {"host": "localhost", "security": "none"})
+    )  # is it an address?
     tried = []
-    for way in _ways(relay):
-        block = _mail(address, way)
+    for way in _list_mail_routes(relay):
+        block = _build_mail_block(address, way)
         try:
-            said = asyncio.run(_plugin("email", {**block, "timeout": LIMIT}).reach())
+            said = asyncio.run(
+                _load_channel_plugin("email", {**block, "timeout": MAIL_SERVER_TIMEOUT}).reach()
+            )
         except ChannelError as error:
-            tried.append(f"{_named(way)}: {error}")
+            tried.append(f"{_describe_mail_route(way)}: {error}")
             continue
-        return Told(
+        return ChannelDraft(
             "mail",
             block,
-            f"mail to {address} through {_named(way)}" + (f" ({said})" if said else ""),
+            f"mail to {address} through {_describe_mail_route(way)}"
+            + (f" ({said})" if said else ""),
         )
-    raise NoWay(
+    raise NoChannelFound(
         "no way to send mail was found ("
         + "; ".join(map(visible, tried))
         + "). Name your mail server: --smtp HOST or --smtp HOST:PORT; or take --webhook URL"
     )
 
 
-def by_webhook(url: str) -> Told:
+def make_webhook_channel(url: str) -> ChannelDraft:
     """A message to that address; raises Invalid."""
     if not is_web_address(url):
         raise Invalid(
             f"--webhook: {visible(url)} is no address; it begins with https:// or http://"
         )
     host = urlsplit(url).hostname or ""
-    kind = next((k for end, k in _CHATS if host == end or host.endswith(f".{end}")), "webhook")
+    kind = next((k for end, k in _CHAT_HOSTS if host == end or host.endswith(f".{end}")), "webhook")
     block = {"kind": kind, "url": url}
-    _plugin(kind, block)
-    return Told("chat" if kind != "webhook" else "webhook", block, f"{kind} at {host}")
+    _load_channel_plugin(kind, block)
+    return ChannelDraft("chat" if kind != "webhook" else "webhook", block, f"{kind} at {host}")
 
 
-def test(told: Told) -> str:
+def send_test_message(told: ChannelDraft) -> str:
     """What the other side answered to a real test message; raises NoWay where it was not taken."""
     from sentinel.config.settings import Settings
     from sentinel.wiring import app
 
-    plugin = _plugin(told.block["kind"], told.block)
+    plugin = _load_channel_plugin(told.block["kind"], told.block)
     try:
         receipt = asyncio.run(app.send_test(plugin, Settings()))
     except ChannelError as error:
-        raise NoWay(
+        raise NoChannelFound(
             f"the test message to {told.words} was not taken: {visible(str(error))}"
         ) from error
     if receipt.refused:
         refused = ", ".join(map(visible, receipt.refused))
-        raise NoWay(f"the test message was refused for {refused}: {visible(receipt.text)}")
+        raise NoChannelFound(f"the test message was refused for {refused}: {visible(receipt.text)}")
     return visible(receipt.text)
 
 
-def _mail(address: str, way: Mapping[str, Any]) -> dict[str, Any]:
+def _build_mail_block(address: str, way: Mapping[str, Any]) -> dict[str, Any]:
     """From whom to whom: its reader gets what bounces, too."""
     return {"kind": "email", "to": [address], "from": address, **way}
 
 
-def _ways(relay: str) -> Iterator[dict[str, Any]]:
+def _list_mail_routes(relay: str) -> Iterator[dict[str, Any]]:
     if relay:
         host, _, port = relay.rpartition(":") if relay.count(":") == 1 else (relay, "", "")
         at: dict[str, Any] = {"host": host, **({"port": int(port)} if port.isdecimal() else {})}
@@ -111,26 +116,26 @@ def _ways(relay: str) -> Iterator[dict[str, Any]]:
         yield {**at, "security": "none"}
         return
     yield {"host": "localhost", "security": "none"}
-    for program in MAILERS:
+    for program in MAIL_PROGRAMS:
         if path := which(program):
             yield {"sendmail": [path]}
 
 
-def _named(way: Mapping[str, Any]) -> str:
+def _describe_mail_route(way: Mapping[str, Any]) -> str:
     if program := way.get("sendmail"):
         return f"the mail program {program[0]}"
     port = f":{way['port']}" if "port" in way else ""
     return f"{way['host']}{port}" + (" with STARTTLS" if way["security"] == "starttls" else "")
 
 
-def _plugin(kind: str, block: Mapping[str, Any]) -> Any:
+def _load_channel_plugin(kind: str, block: Mapping[str, Any]) -> Any:
     """The channel that this block makes; raises Invalid for what it does not take."""
-    from sentinel.config.default import from_data
+    from sentinel.config.default import settings_from_data
     from sentinel.config.problems import ConfigError
     from sentinel.wiring import app
 
     try:
-        settings = from_data({"channels": {"it": dict(block)}}, app.CHECKS, app.CHANNELS)
+        settings = settings_from_data({"channels": {"it": dict(block)}}, app.CHECKS, app.CHANNELS)
     except ConfigError as error:
         option = "--mail" if kind == "email" else "--webhook"
         raise Invalid(f"{option}: {'; '.join(p.message for p in error.problems)}") from None

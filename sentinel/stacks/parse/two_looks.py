@@ -12,13 +12,13 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
-from sentinel.stacks.parse.group import Seat, seats
-from sentinel.stacks.parse.model import Dump, Frame, Process
-from sentinel.stacks.parse.ras import Odd
+from sentinel.stacks.parse.group import RankSeat, find_seats
+from sentinel.stacks.parse.model import JobProcess, StackFrame, StacksDump
+from sentinel.stacks.parse.ras import OddProcess
 from sentinel.stacks.parse.standstill import Standstill
-from sentinel.stacks.parse.standstill import told as recorded
-from sentinel.stacks.parse.verdict import Fact
-from sentinel.stacks.parse.words import place
+from sentinel.stacks.parse.standstill import describe_standstill as recorded
+from sentinel.stacks.parse.verdict import WitnessFact
+from sentinel.stacks.parse.words import frame_place
 
 STILL = 0.03
 """Cores below which a process computes nothing: threads that only watch wake up now and then."""
@@ -84,89 +84,91 @@ _DEBUGGER = re.compile(r"(^|/)(pdb|bdb|ipdb|pudb|debugpy|pydevd)(/|\.py)")
 _DATA = re.compile(r"(^|/)torch/utils/data/|(^|/)(dataloader|dataset)\w*\.py")
 
 
-class Rank(Struct, frozen=True, kw_only=True):
+class RankPair(Struct, frozen=True, kw_only=True):
     """One rank at both looks; `below`: a worker of it that waits for a file at both."""
 
-    seat: Seat
-    before: Process
-    now: Process
-    below: Process | None = None
+    seat: RankSeat
+    before: JobProcess
+    now: JobProcess
+    below: JobProcess | None = None
 
     @property
-    def frames(self) -> tuple[Frame, ...]:
-        return self.now.main.frames if self.now.main else ()
+    def latest_frames(self) -> tuple[StackFrame, ...]:
+        return self.now.main_thread.frames if self.now.main_thread else ()
 
     @property
-    def same(self) -> bool:
+    def same_stack(self) -> bool:
         """The same stack, line by line, at both looks."""
-        before = self.before.main.frames if self.before.main else ()
-        return bool(self.frames) and before == self.frames
+        before = self.before.main_thread.frames if self.before.main_thread else ()
+        return bool(self.latest_frames) and before == self.latest_frames
 
     @property
-    def loops(self) -> bool:
+    def is_looping(self) -> bool:
         """The same functions, and of the innermost one any line: so does a loop without a call."""
-        before = self.before.main.frames if self.before.main else ()
-        inner = [(f.function, f.path) for f in (*before[:1], *self.frames[:1])]
-        return bool(self.frames) and before[1:] == self.frames[1:] and len({*inner}) == 1
+        before = self.before.main_thread.frames if self.before.main_thread else ()
+        inner = [(f.function, f.path) for f in (*before[:1], *self.latest_frames[:1])]
+        return (
+            bool(self.latest_frames) and before[1:] == self.latest_frames[1:] and len({*inner}) == 1
+        )
 
     @property
-    def runs(self) -> bool:
+    def is_computing(self) -> bool:
         """It burns its processor, or wants to at both looks: others may have it."""
         wants = self.before.state == self.now.state == "R"
-        return self.cores is not None and self.cores >= (STILL if wants else BUSY)
+        return self.cores_used is not None and self.cores_used >= (STILL if wants else BUSY)
 
     @property
-    def cores(self) -> float | None:
+    def cores_used(self) -> float | None:
         """Used between the looks; None where nobody could see it."""
         a, b = self.before.spent, self.now.spent
         return (b.cpu - a.cpu) / (b.at - a.at) if a and b and b.at - a.at >= APART else None
 
     @property
-    def moved(self) -> int | None:
+    def bytes_moved(self) -> int | None:
         """Bytes read and written between the looks."""
         a, b = self.before.spent, self.now.spent
         none = a is None or b is None or a.moved is None or b.moved is None
         return None if none else b.moved - a.moved  # type: ignore[union-attr, operator]
 
     @property
-    def collective(self) -> str:
+    def waiting_function(self) -> str:
         """The outermost function in which it waits for others; empty: it is elsewhere."""
-        inner = self.frames[:DEPTH]
-        waits = [(f, name) for f in inner if _WAITS.fullmatch(name := _plain(f.function))]
+        inner = self.latest_frames[:DEPTH]
+        waits = [(f, name) for f in inner if _WAITS.fullmatch(name := _plain_function(f.function))]
         at = [name for f, name in waits if _MODULES.search(f.path or f.file)]
         if not at and waits and waits[0][0] is inner[0]:
             at = [name for f, name in waits[:1] if not _PIPES.search(f.path or f.file)]
-        return _backward(at[-1]) if at else ""
+        return _backward_name(at[-1]) if at else ""
 
 
-def _plain(function: str) -> str:
+def _plain_function(function: str) -> str:
     """Its own name, without the class or function around it; a comprehension is part of its function."""
     return _INSIDE.sub("", function).rpartition(".")[2]
 
 
-def _backward(function: str) -> str:
+def _backward_name(function: str) -> str:
     """What PyTorch's engine runs on its own threads has no frame of its own."""
     return "backward pass" if function == "_engine_run_backward" else function.strip("_")
 
 
-def facts(first: Dump, second: Dump) -> tuple[Fact, ...]:
+def stack_facts(first: StacksDump, second: StacksDump) -> tuple[WitnessFact, ...]:
     """What was seen of all ranks; of one that was not read at both looks nothing is told, and a
     torn stack is not seen."""
-    ranks, gone = _paired(first, second)
-    odd = [r for r in ranks if not _waits(r)]
-    waiting = [r for r in ranks if _waits(r)]
-    where = Counter(r.collective for r in waiting).most_common(1)
+    ranks, gone = _pair_ranks(first, second)
+    odd = [r for r in ranks if not _waits_in_collective(r)]
+    waiting = [r for r in ranks if _waits_in_collective(r)]
+    where = Counter(r.waiting_function for r in waiting).most_common(1)
     what, count = (where[0][0], len(waiting)) if where else ("", 0)
-    found = [_gone(seat, what, count) for seat in gone] if ranks else []
+    found = [_gone_fact(seat, what, count) for seat in gone] if ranks else []
     for rank in odd:
-        if fact := _fact(rank, what, count, few=len(odd) <= max(1, len(waiting))):
+        if fact := _rank_fact(rank, what, count, few=len(odd) <= max(1, len(waiting))):
             found.append(fact)
     if waiting and not (odd or gone or first.missed or second.missed):
-        found.append(_all(waiting))
-    return _merged(found)
+        found.append(_all_wait_fact(waiting))
+    return _merge_facts(found)
 
 
-def partial(first: Dump, second: Dump) -> bool:
+def is_partial_look(first: StacksDump, second: StacksDump) -> bool:
     """Whether a look lacks what the other has, of a process that was there at both: one more pair may
     show all. What nobody can read at either is no reason."""
     if {m.node for m in first.missed} != {m.node for m in second.missed}:
@@ -183,41 +185,43 @@ def partial(first: Dump, second: Dump) -> bool:
     )
 
 
-def _paired(first: Dump, second: Dump) -> tuple[list[Rank], list[Seat]]:
+def _pair_ranks(first: StacksDump, second: StacksDump) -> tuple[list[RankPair], list[RankSeat]]:
     """Ranks that were seen twice, and those whose process is gone at the second look, on nodes that
     answered."""
-    before = {(s.step, s.rank, s.node): s.process for s in seats(first) if s.process}
-    below = _workers(first, second)
+    before = {(s.step, s.rank, s.node): s.process for s in find_seats(first) if s.process}
+    below = _waiting_workers(first, second)
     missed = {m.node for m in second.missed}
-    ranks, gone = list[Rank](), list[Seat]()
-    for seat in seats(second):
+    ranks, gone = list[RankPair](), list[RankSeat]()
+    for seat in find_seats(second):
         now, was = seat.process, before.get((seat.step, seat.rank, seat.node))
         if now is None or now.state in ("Z", "X"):
             if seat.rank is not None and seat.node not in missed and (seat.node or not missed):
                 gone.append(seat)
         elif was is not None and was.pid == now.pid and seat.rank is not None:
-            ranks.append(Rank(seat=seat, before=was, now=now, below=below.get((now.node, now.pid))))
+            ranks.append(
+                RankPair(seat=seat, before=was, now=now, below=below.get((now.node, now.pid)))
+            )
     return ranks, gone
 
 
-def _workers(first: Dump, second: Dump) -> Mapping[tuple[str, int], Process]:
+def _waiting_workers(first: StacksDump, second: StacksDump) -> Mapping[tuple[str, int], JobProcess]:
     """Children that wait for the same file at both looks, by node and parent: a loader's."""
     before = {(p.node, p.pid): p for n in first.nodes for p in n.processes}
     return {
         (p.node, p.parent): p
         for n in second.nodes
         for p in n.processes
-        if (was := before.get((p.node, p.pid))) and _stuck_on_file(was, p)
+        if (was := before.get((p.node, p.pid))) and _is_stuck_on_file(was, p)
     }
 
 
-def _stuck_on_file(was: Process, now: Process) -> bool:
+def _is_stuck_on_file(was: JobProcess, now: JobProcess) -> bool:
     same = (was.doing, was.path) == (now.doing, now.path)
     file = now.path.startswith("/") and not now.path.startswith(("/dev/", "/proc/"))
-    return same and file and was.pid == now.pid and _stood(was, now)
+    return same and file and was.pid == now.pid and _counters_stood(was, now)
 
 
-def _stood(was: Process, now: Process) -> bool:
+def _counters_stood(was: JobProcess, now: JobProcess) -> bool:
     """Whether its counters were seen to stand: who writes much is in state D at most looks."""
     a, b = was.spent, now.spent
     if a is None or b is None or b.at - a.at < APART:
@@ -226,80 +230,80 @@ def _stood(was: Process, now: Process) -> bool:
     return b.cpu - a.cpu <= STILL * (b.at - a.at) and moved < QUIET
 
 
-def _waits(rank: Rank) -> bool:
+def _waits_in_collective(rank: RankPair) -> bool:
     """In a collective at both looks. A backward pass that uses its processor computes."""
-    before = Rank(seat=rank.seat, before=rank.before, now=rank.before)
-    if rank.now.state in ("T", "t", "D") or not (rank.collective and before.collective):
+    before = RankPair(seat=rank.seat, before=rank.before, now=rank.before)
+    if rank.now.state in ("T", "t", "D") or not (rank.waiting_function and before.waiting_function):
         return False
-    return rank.collective != "backward pass" or rank.same
+    return rank.waiting_function != "backward pass" or rank.same_stack
 
 
-def _fact(rank: Rank, what: str, waiting: int, *, few: bool) -> Fact | None:
+def _rank_fact(rank: RankPair, what: str, waiting: int, *, few: bool) -> WitnessFact | None:
     """The one sign that tells most of a rank that is not with the others."""
-    sign, words = _sign(rank, waiting if few else 0)
+    sign, words = _rank_sign(rank, waiting if few else 0)
     if not sign:
         return None
-    return Fact(
+    return WitnessFact(
         sign=sign,
         words=words,
         ranks=(rank.seat.rank,) if rank.seat.rank is not None else (),
         nodes=(rank.seat.node,),
         collective=what if few else "",
         waiting=waiting if few else 0,
-        line=_line(rank.frames),
+        line=_place_line(rank.latest_frames),
     )
 
 
-def _sign(rank: Rank, waiting: int) -> tuple[str, str]:
+def _rank_sign(rank: RankPair, waiting: int) -> tuple[str, str]:
     """What the kernel knows comes before what the stack shows."""
     before, now = rank.before.state, rank.now.state
-    if now == "t" or any(_DEBUGGER.search(f.path or f.file) for f in rank.frames):
+    if now == "t" or any(_DEBUGGER.search(f.path or f.file) for f in rank.latest_frames):
         return "debugged", "somebody holds it in a debugger"
     if now == before == "T":
         return "stopped", "a signal has stopped it (state T)"
-    if _stuck_on_file(rank.before, rank.now):
+    if _is_stuck_on_file(rank.before, rank.now):
         return "blocked", f"{rank.now.doing} {rank.now.path}"
     if rank.below is not None:
         return "blocked", f"its worker {rank.below.pid} is {rank.below.doing} {rank.below.path}"
-    if now == before == "D" and _stood(rank.before, rank.now):
+    if now == before == "D" and _counters_stood(rank.before, rank.now):
         kernel = rank.now.blocked.wchan if rank.now.blocked else ""
         return "uninterruptible", f"state D{' in ' + kernel if kernel not in ('', '0') else ''}"
-    if phase := _phase(rank.frames):
+    if phase := _phase_function(rank.latest_frames):
         return "phase", f"in {phase}"
-    if rank.moved is not None and rank.moved >= MOVED:
-        return "transfers", f"{rank.moved / 2**20:.0f} MiB read or written between two looks"
-    return _elsewhere(rank) if waiting else ("", "")
+    if rank.bytes_moved is not None and rank.bytes_moved >= MOVED:
+        return "transfers", f"{rank.bytes_moved / 2**20:.0f} MiB read or written between two looks"
+    return _elsewhere_sign(rank) if waiting else ("", "")
 
 
-def _elsewhere(rank: Rank) -> tuple[str, str]:
+def _elsewhere_sign(rank: RankPair) -> tuple[str, str]:
     """It stands, burns its processor or moves where others wait for it."""
-    if not rank.frames or rank.cores is None:
+    if not rank.latest_frames or rank.cores_used is None:
         return "", ""
-    at = f"in {_line(rank.frames)}"
-    if rank.loops and rank.runs:
-        return "spins", f"{at}, it burns {rank.cores:.1f} cores"
-    if not rank.same:
+    at = f"in {_place_line(rank.latest_frames)}"
+    if rank.is_looping and rank.is_computing:
+        return "spins", f"{at}, it burns {rank.cores_used:.1f} cores"
+    if not rank.same_stack:
         return "works", at
-    if rank.cores <= STILL:
-        data = any(_DATA.search(f.path or f.file) for f in rank.frames)
+    if rank.cores_used <= STILL:
+        data = any(_DATA.search(f.path or f.file) for f in rank.latest_frames)
         return "stands", f"{at}, {'it waits for data' if data else 'it uses no processor'}"
     return "", ""
 
 
-def _phase(frames: Sequence[Frame]) -> str:
+def _phase_function(frames: Sequence[StackFrame]) -> str:
     """The function that says that this is no step."""
     for frame in frames:
         # Who made a function may have ended long ago.
         own = frame.function.rpartition("<locals>.")[2]
         where = f"{frame.path or frame.file}:{own}"
         if not _STEPS.search(where) and (_PHASES.match(own) or _PHASE_FILES.search(where)):
-            return _line((frame,))
+            return _place_line((frame,))
     return ""
 
 
-def _gone(seat: Seat, what: str, waiting: int) -> Fact:
+def _gone_fact(seat: RankSeat, what: str, waiting: int) -> WitnessFact:
     words = "it has ended and nobody has noticed" if seat.process else "it has no process any more"
-    return Fact(
+    return WitnessFact(
         sign="gone",
         words=words,
         ranks=(seat.rank,) if seat.rank is not None else (),
@@ -309,40 +313,40 @@ def _gone(seat: Seat, what: str, waiting: int) -> Fact:
     )
 
 
-def _all(waiting: Sequence[Rank]) -> Fact:
+def _all_wait_fact(waiting: Sequence[RankPair]) -> WitnessFact:
     """All wait. Those few that wait elsewhere are named in words: in a pipeline many places are
     right at once, so they are no culprits for that. One that is alone in a collective that is none
     of a pipeline's is: none of its own group is with it."""
-    places = Counter(r.collective for r in waiting)
+    places = Counter(r.waiting_function for r in waiting)
     most = places.most_common(1)[0][0]
-    few = sorted(r.seat.rank or 0 for r in waiting if r.collective != most)
+    few = sorted(r.seat.rank or 0 for r in waiting if r.waiting_function != most)
     told = f"all {len(waiting)} ranks are in the {most}"
     if few:
         told = f"{len(waiting) - len(few)} ranks are in the {most}; elsewhere: rank " + ", ".join(
-            f"{r.seat.rank} in the {r.collective}" for r in waiting if r.seat.rank in few[:4]
+            f"{r.seat.rank} in the {r.waiting_function}" for r in waiting if r.seat.rank in few[:4]
         )
-    if phase := next((p for r in waiting if (p := _phase(r.frames))), ""):
-        return Fact(sign="phase", words=f"{told}, called by {phase}", line=phase)
-    idle = all(r.same and r.cores is not None and r.cores <= STILL for r in waiting)
-    place = _line(waiting[0].frames)
-    lone = next((r for r in waiting if r.collective != most), waiting[0])
+    if phase := next((p for r in waiting if (p := _phase_function(r.latest_frames))), ""):
+        return WitnessFact(sign="phase", words=f"{told}, called by {phase}", line=phase)
+    idle = all(r.same_stack and r.cores_used is not None and r.cores_used <= STILL for r in waiting)
+    place = _place_line(waiting[0].latest_frames)
+    lone = next((r for r in waiting if r.waiting_function != most), waiting[0])
     if idle and len(few) == 1 and len(waiting) > LEAST and not _PAIRED.search(" ".join(places)):
-        seat, words = lone.seat, f"it is alone in the {lone.collective}"
-        return Fact(
+        seat, words = lone.seat, f"it is alone in the {lone.waiting_function}"
+        return WitnessFact(
             sign="alone", words=words, ranks=tuple(few), nodes=(seat.node,), collective=most,
-            waiting=len(waiting) - 1, line=_line(lone.frames),
+            waiting=len(waiting) - 1, line=_place_line(lone.latest_frames),
         )  # fmt: skip
-    return Fact(sign="idle" if idle else "together", words=told, collective=most, line=place)
+    return WitnessFact(sign="idle" if idle else "together", words=told, collective=most, line=place)
 
 
-def _merged(found: Iterable[Fact]) -> tuple[Fact, ...]:
+def _merge_facts(found: Iterable[WitnessFact]) -> tuple[WitnessFact, ...]:
     """Ranks with the same sign and words as one fact."""
-    kept: dict[tuple[str, str], Fact] = {}
+    kept: dict[tuple[str, str], WitnessFact] = {}
     for fact in found:
         key = (fact.sign, fact.words)
         if one := kept.get(key):
             ranks, nodes = (*one.ranks, *fact.ranks), dict.fromkeys((*one.nodes, *fact.nodes))
-            fact = Fact(
+            fact = WitnessFact(
                 sign=one.sign, words=one.words, ranks=ranks, nodes=tuple(nodes),
                 collective=one.collective, waiting=one.waiting, line=one.line,
             )  # fmt: skip
@@ -350,17 +354,17 @@ def _merged(found: Iterable[Fact]) -> tuple[Fact, ...]:
     return tuple(kept.values())
 
 
-def _line(frames: Sequence[Frame]) -> str:
-    return place(frames) if frames else ""
+def _place_line(frames: Sequence[StackFrame]) -> str:
+    return frame_place(frames) if frames else ""
 
 
 # -- other witnesses -----------------------------------------------------------------------
 
 
-def of_recorder(found: Standstill) -> tuple[Fact, ...]:
+def recorder_facts(found: Standstill) -> tuple[WitnessFact, ...]:
     """What the flight recorder's dumps say."""
     return tuple(
-        Fact(
+        WitnessFact(
             sign="recorded",
             words=recorded(Standstill(culprits=(one,), ranks=found.ranks, circle=found.circle)),
             ranks=one.ranks,
@@ -372,10 +376,10 @@ def of_recorder(found: Standstill) -> tuple[Fact, ...]:
     )
 
 
-def of_ras(odd: Iterable[Odd], dump: Dump) -> tuple[Fact, ...]:
+def ras_facts(odd: Iterable[OddProcess], dump: StacksDump) -> tuple[WitnessFact, ...]:
     """By the number of the process, where only one has it: RAS counts ranks in each communicator, not
     in the job."""
-    sitting = [s for s in seats(dump) if s.process]
+    sitting = [s for s in find_seats(dump) if s.process]
     times = Counter(s.process.pid for s in sitting if s.process)
     by_pid = {s.process.pid: s for s in sitting if s.process and times[s.process.pid] == 1}
     found = []
@@ -384,5 +388,5 @@ def of_ras(odd: Iterable[Odd], dump: Dump) -> tuple[Fact, ...]:
         rank = (seat.rank,) if seat and seat.rank is not None else ()
         node = (seat.node,) if seat else (one.host,)
         sign = "behind" if one.operation else "lost"
-        found.append(Fact(sign=sign, words=one.words, ranks=rank, nodes=node))
-    return _merged(found)
+        found.append(WitnessFact(sign=sign, words=one.odd_words, ranks=rank, nodes=node))
+    return _merge_facts(found)
