@@ -45,7 +45,7 @@ def judge_request(
 ) -> GuardVerdict:
     """The verdict on one request.
 
-    Ages are `core.clock.elapsed`: a wall clock that jumps within one boot changes nothing, and
+    Ages are `core.clock.get_elapsed_s`: a wall clock that jumps within one boot changes nothing, and
     a record of the future counts as one of this moment.
     """
     case = GuardCase(request, past, limits, situation, now)

@@ -40,7 +40,7 @@ def find_marked_nodes(nodes: Iterable[Node], now: Instant) -> frozenset[str]:
 
 
 def write_mark(hands: Hands, name: str, mark: str) -> None:
-    """Write the mark where the Comment is empty or holds an older mark; raises NotMarked."""
+    """Write the mark where the Comment is empty or holds an older mark; raises NotMarkedError."""
     try:
         node = hands.node(name)
     except CannotTell as error:

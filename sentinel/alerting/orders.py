@@ -52,7 +52,7 @@ class Author(Struct, frozen=True):
 
 
 def acknowledge_alert(alerts: Iterable[Alert], name: str, said: Author, now: Instant) -> Ack:
-    """Somebody has the alert of this id; raises NotThere and NotYet."""
+    """Somebody has the alert of this id; raises NoSuchAlert and AlertPending."""
     alert = find_alert(alerts, name)
     if not alert.firing:
         raise AlertPending("it does not fire yet: there is nothing to acknowledge")
@@ -63,7 +63,7 @@ def acknowledge_alert(alerts: Iterable[Alert], name: str, said: Author, now: Ins
 
 def make_silence(match: Match, ends: int, said: Author, now: Instant, name: str = "") -> Silence:
     """Nobody is told of what matches until `ends` (µs UTC). `name`: in place of an earlier one of
-    that name. Raises Wrong."""
+    that name. Raises WrongOrder."""
     if ends <= now.wall:
         raise WrongOrder("the end of the silence lies in the past")
     if not MIN_SILENCE_S <= ends - now.wall <= MAX_SILENCE_S:
@@ -82,7 +82,7 @@ def make_silence(match: Match, ends: int, said: Author, now: Instant, name: str 
 def silence_alert(
     alerts: Iterable[Alert], alert: str, length: str, said: Author, now: Instant, name: str = ""
 ) -> Silence:
-    """The same for so long, of the alert of this id; raises Wrong."""
+    """The same for so long, of the alert of this id; raises WrongOrder."""
     return make_silence(
         match_exactly(find_alert(alerts, alert).key), silence_end(length, now), said, now, name
     )
@@ -91,7 +91,7 @@ def silence_alert(
 def make_remark(
     incident: str, deed: RemarkKind, said: Author, now: Instant, text: str = "", alert: str = ""
 ) -> Remark:
-    """What somebody says of an incident; raises Wrong where nothing is said. `said.note` is not part of it."""
+    """What somebody says of an incident; raises WrongOrder where nothing is said. `said.note` is not part of it."""
     text = visible(text.strip()[:NOTE])
     if deed != "split" and not text:
         raise WrongOrder(f"{deed}: {'name somebody' if deed == 'assign' else 'say what'}")
@@ -113,7 +113,7 @@ def silence_alerts(alerts: Iterable[Alert], ends: int, said: Author, now: Instan
 
 
 def find_alert(alerts: Iterable[Alert], name: str) -> Alert:
-    """The alert of this id, pending or firing; raises NotThere."""
+    """The alert of this id, pending or firing; raises NoSuchAlert."""
     found = next((a for a in alerts if a.id == name and not a.over), None)
     if found is None:
         raise NoSuchAlert("no such alert is there now: it may be over")
@@ -121,7 +121,7 @@ def find_alert(alerts: Iterable[Alert], name: str) -> Alert:
 
 
 def silence_end(length: str, now: Instant) -> int:
-    """When a silence ends that lasts so long (2h, 3d), µs UTC; raises Wrong."""
+    """When a silence ends that lasts so long (2h, 3d), µs UTC; raises WrongOrder."""
     try:
         return now.wall + int(Duration.parse(length) * SECOND)
     except Invalid as error:

@@ -15,7 +15,7 @@ REDIRECTED_MARK = "given to the fallback"
 
 Subject = tuple[str, str, str, str]
 Delivery = tuple[Outgoing, Instant | None, str]
-"""A row, when it was taken, and what was answered; as in ports.Store.deliveries."""
+"""A row, when it was taken, and what was answered; as in state.Store.read_deliveries."""
 
 
 class EndDuty(Struct, frozen=True):

@@ -174,7 +174,7 @@ def process_outcomes(
     origin: Callable[[Key], str] = lambda _: "",
     rest: PendingChecks = ALL_DONE,
 ) -> Batch:
-    """What one transaction has to write about these runs. `origin`: see state_machine.step."""
+    """What one transaction has to write about these runs. `origin`: see state_machine.advance_alert."""
     work = _BatchBuilder(alerts, plan, now, orders, rest)
     for outcome in outcomes:
         for key, finding in observed_findings(outcome, alerts, plan.cluster_of(outcome.check)):

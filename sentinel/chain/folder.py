@@ -51,7 +51,7 @@ class ChainFolder:
         return os.path.join(self.folder, f"link-{strand[-1:]}.log")
 
     def read_chain(self) -> Chain:
-        """What was installed; raises NotInstalled or BadPlace. Its words are run: root's only
+        """What was installed; raises ChainNotInstalled or BadChainFolder. Its words are run: root's only
         where nobody else could have written them (Distrusted)."""
         try:
             self._do(self._require_trusted)
@@ -72,7 +72,7 @@ class ChainFolder:
             ) from error
 
     def install_files(self, chain: Chain, script: str) -> None:
-        """Write both files, each at once; raises BadPlace. A journal of another spacing goes: it
+        """Write both files, each at once; raises BadChainFolder. A journal of another spacing goes: it
         would show gaps where none were."""
         try:
             os.makedirs(self.folder, mode=0o700, exist_ok=True)
@@ -109,7 +109,7 @@ class ChainFolder:
         return False
 
     def read_journal(self) -> list[JournalEntry]:
-        """The journal, oldest first; a line that a crash has torn is left out. Raises BadPlace."""
+        """The journal, oldest first; a line that a crash has torn is left out. Raises BadChainFolder."""
         try:
             return list(_decode_entries(self._read_bytes("links.jsonl").splitlines()))
         except FileNotFoundError:
@@ -236,5 +236,5 @@ def _open_locked(path: str, flags: int) -> tuple[int, bool]:
 
 def _decode_entries(lines: list[bytes]) -> Iterator[JournalEntry]:
     for line in lines:
-        with suppress(msgspec.DecodeError):
+        with suppress(msgspec.DecodeError, RecursionError):
             yield msgspec.json.decode(line, type=JournalEntry)

@@ -166,7 +166,7 @@ class InstallRequest(Struct, frozen=True, kw_only=True):
 
 
 def plan_chain(wish: InstallRequest, folder: str, client: SlurmClient) -> Chain:
-    """The chain that this asks for, within what the partition allows; raises BadWish."""
+    """The chain that this asks for, within what the partition allows; raises BadInstallRequest."""
     if any(word.startswith(("--clusters", "-M")) for word in wish.options):
         raise BadInstallRequest(
             "--sbatch=--clusters: links look after each other on one cluster only"
@@ -290,7 +290,7 @@ def _describe_install(chain: Chain, place: ChainFolder, client: SlurmClient) -> 
 
 
 def try_submission(chain: Chain, folder: str, client: SlurmClient) -> None:
-    """Whether Slurm would take a link, before anything is changed; raises Refused.
+    """Whether Slurm would take a link, before anything is changed; raises SubmissionRefused.
 
     sbatch(1), --test-only: account, partition, limits are looked at, nothing is submitted.
     """

@@ -60,7 +60,7 @@ def kind_of_host(env: Mapping[str, str]) -> str:
 
 def read_proofs(place: ChainFolder) -> tuple[DeliveryProof, ...]:
     """What is known; nothing where the file is not there, or is no list of proofs."""
-    with suppress(OSError, msgspec.MsgspecError):
+    with suppress(OSError, msgspec.MsgspecError, RecursionError):
         return msgspec.json.decode(place.read_proofs(), type=tuple[DeliveryProof, ...])
     return ()
 

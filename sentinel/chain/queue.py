@@ -63,7 +63,7 @@ class ChainQueue:
     def mend_chain(self, me: str = "") -> tuple[bool, list[str]]:
         """Do what is missing; whether every strand goes on, and what was done, in words.
 
-        Raises Refused with Slurm's words when a link is not taken.
+        Raises SubmissionRefused with Slurm's words when a link is not taken.
         """
         done: list[str] = []
         tried: set[str] = set()
@@ -110,7 +110,7 @@ class ChainQueue:
 
     def _require_seen(self, links: Sequence[ChainLink]) -> None:
         """A queue that does not show what was just submitted (a squeue that filters) would be
-        filled without end: what it hides is cancelled. Raises Refused."""
+        filled without end: what it hides is cancelled. Raises SubmissionRefused."""
         shown = {link.job for link in links}
         lost = [job for job in self._submitted if job not in shown and not self._is_known_job(job)]
         names, self._submitted = self._submitted, {}

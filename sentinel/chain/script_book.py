@@ -35,14 +35,14 @@ class CronBook(Struct, frozen=True, kw_only=True):
 
 
 def read_book(base: str) -> CronBook:
-    """Empty where there was no pass yet; raises BadBook."""
+    """Empty where there was no pass yet; raises BadCronBook."""
     path = _book_path(base)
     try:
         with open(path, "rb") as file:
             return msgspec.json.decode(file.read(), type=CronBook)
     except FileNotFoundError:
         return CronBook()
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise BadCronBook(
             f"{visible(path)}: {error}; move it away, and every script begins anew with its next slot"
         ) from error
@@ -52,7 +52,7 @@ def read_book(base: str) -> CronBook:
 
 @contextmanager
 def lock_book(base: str) -> Iterator[bool]:
-    """Whether this process alone runs the directory now; raises BadBook where another user does."""
+    """Whether this process alone runs the directory now; raises BadCronBook where another user does."""
     folder = os.path.join(base, ".sentinel")
     try:
         os.makedirs(folder, mode=0o755, exist_ok=True)
@@ -69,7 +69,7 @@ def lock_book(base: str) -> Iterator[bool]:
 
 
 def write_book(base: str, book: CronBook) -> None:
-    """Replace the book as a whole; raises BadBook."""
+    """Replace the book as a whole; raises BadCronBook."""
     try:
         replace_file(_book_path(base), msgspec.json.encode(book), 0o644)
     except OSError as error:

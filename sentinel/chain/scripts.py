@@ -37,7 +37,7 @@ class FoundScript(Struct, frozen=True, kw_only=True):
 def find_scripts(base: str, trusted: Collection[int]) -> list[FoundScript]:
     """Every script below `BASE/cron.*`, in order; `trusted` are the uids whose files may run.
 
-    What is looked at is what is submitted: each file is opened once. Raises BadBase.
+    What is looked at is what is submitted: each file is opened once. Raises BadCronDirectory.
     """
     try:
         wrong = _distrust_place(os.stat(base), trusted)

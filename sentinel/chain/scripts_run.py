@@ -67,7 +67,7 @@ def run_pass(
     *,
     dry_run: bool = False,
 ) -> CronPass:
-    """Raises BadBase or BadBook for the directory as a whole; one script never stops another."""
+    """Raises BadCronDirectory or BadCronBook for the directory as a whole; one script never stops another."""
     scripts = find_scripts(directory.base, directory.trusted)
     if dry_run:
         return _rehearse_pass(scripts, script_book.read_book(directory.base), zone, now)
@@ -104,7 +104,7 @@ class _PassWorker:
         self.failures = 0
 
     def run_script(self, one: FoundScript, script: CronScript) -> None:
-        """Submit what is due of one script; raises BadBook."""
+        """Submit what is due of one script; raises BadCronBook."""
         before = self._records.get(one.key)
         runs = self._submitter.refresh_ends(before.runs) if before else ()
         record = update_record(before, runs, self._now)
@@ -124,7 +124,7 @@ class _PassWorker:
             self.save_book()
 
     def save_book(self) -> None:
-        """Raises BadBook."""
+        """Raises BadCronBook."""
         script_book.write_book(
             self._base, CronBook(at=self._now, records=self._records, refused=self.refused)
         )
@@ -199,7 +199,7 @@ def run_cron_check(kind: Any, snapshot: SlurmSnapshot, zone: tzinfo, *, dry_run:
 
 
 def trusted_uids(names: Sequence[str]) -> frozenset[int]:
-    """Of those named, of oneself, and of root, who may do all anyway; raises NoUser."""
+    """Of those named, of oneself, and of root, who may do all anyway; raises NoTrustedUser."""
     import pwd
 
     found = {0, os.geteuid()}
@@ -226,7 +226,7 @@ class ScriptSubmitter:
         self._options = [f"--{key}={value}" for key, value in options.items()]
 
     def submit_script(self, found: FoundScript, slot: int, now: float) -> SubmittedRun:
-        """Raises Refused with Slurm's words, CannotTell when it does not answer."""
+        """Raises SubmissionRefused with Slurm's words, CannotTell when it does not answer."""
         try:
             argv = self.submission_argv(found, slot)
         except OSError as error:

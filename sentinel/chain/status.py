@@ -22,7 +22,7 @@ from sentinel.slurm.client import SlurmClient
 
 
 def chain_facts(folder: str, client: SlurmClient) -> dict[str, Any]:
-    """All that is known; raises NotInstalled or BadPlace. `well`: a pass will come by itself."""
+    """All that is known; raises ChainNotInstalled or BadChainFolder. `well`: a pass will come by itself."""
     place, now = ChainFolder(folder), time.time()
     chain = place.read_chain()
     done = sum_journal(chain, place.read_journal(), now)

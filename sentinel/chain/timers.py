@@ -51,7 +51,7 @@ class CronTable:
         )
 
     def install_entry(self) -> None:
-        """Put the block into the table in place of an older one; raises NotHere."""
+        """Put the block into the table in place of an older one; raises ModeUnavailable."""
         kept = self._without_block(self.read_table())
         if kept and not kept.endswith("\n"):  # else the first line of the block ends the last one
             kept += "\n"
@@ -84,13 +84,13 @@ class CronTable:
 
     def entry_state(self) -> str:
         """`yes`, `no`, or `disabled`: scancel comments an entry of scrontab out (scrontab(1)). Raises
-        NotHere where a mark of the block is lost."""
+        ModeUnavailable where a mark of the block is lost."""
         text = self.read_table()
         self._without_block(text)
         return find_entry_state(text, self._format_mark(_BEGIN_MARK), self._format_mark(_END_MARK))
 
     def _without_block(self, text: str) -> str:
-        """The table less the block; raises NotHere where nobody can say where the block ends."""
+        """The table less the block; raises ModeUnavailable where nobody can say where the block ends."""
         try:
             return remove_blocks(text, self._format_mark(_BEGIN_MARK), self._format_mark(_END_MARK))
         except ValueError as error:
@@ -123,7 +123,7 @@ class SystemdTimer:
         return "\n".join(f"# {path}\n{text}" for path, text in self._unit_files().items())
 
     def install_entry(self) -> None:
-        """Write the units and start the timer; raises NotHere, with nothing left behind."""
+        """Write the units and start the timer; raises ModeUnavailable, with nothing left behind."""
         fresh = [path for path in self._unit_files() if not os.path.exists(path)]
         try:
             os.makedirs(self._folder, exist_ok=True)
@@ -212,7 +212,7 @@ def _unlink_all(paths: Iterable[str]) -> None:
 
 
 def crontab_schedule(every: int) -> str:
-    """The crontab line of an interval; raises NotHere for one that crontab(5) cannot say."""
+    """The crontab line of an interval; raises ModeUnavailable for one that crontab(5) cannot say."""
     minutes, rest = divmod(every, 60)
     if not rest and 0 < minutes < 60 and 60 % minutes == 0:
         return f"*/{minutes} * * * *" if minutes > 1 else "* * * * *"

@@ -37,7 +37,7 @@ that hangs."""
 
 
 def run_link(folder: str, settings_of: Callable[[str | None], Settings]) -> bool:
-    """The life of a link; whether the chain goes on after it. Raises NotInstalled or BadPlace.
+    """The life of a link; whether the chain goes on after it. Raises ChainNotInstalled or BadChainFolder.
 
     A relay's service makes the passes: left are its successor, and the scripts that are due.
     """

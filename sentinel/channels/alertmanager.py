@@ -114,7 +114,7 @@ class Alertmanager(Channel, frozen=True, kw_only=True, forbid_unknown_fields=Tru
             raise refused_status(request, answer)
         try:
             found = msgspec.json.decode(answer.body, type=list[dict[str, Any]])
-        except msgspec.MsgspecError:
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             raise ChannelError(
                 f"{url_origin(url)} gave no proper answer", reason="server"
             ) from None

@@ -84,7 +84,7 @@ class HttpAnswer(Struct, frozen=True):
         """The JSON object that the body is; empty where it is none. Not inert."""
         try:
             found = msgspec.json.decode(self.body)
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return {}
         return found if isinstance(found, dict) else {}
 

@@ -73,7 +73,7 @@ class IncidentsApi(Struct, frozen=True):
             raise refused_status(request, answer)
         try:
             return _acknowledger_name(msgspec.json.decode(answer.body)["incidents"])
-        except (msgspec.DecodeError, KeyError, TypeError, AttributeError):
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             raise ChannelError(
                 f"{url_origin(self.url)} gave no proper answer", reason="server"
             ) from None

@@ -28,7 +28,7 @@ _SELF_NAMED_PATTERN = re.compile(
 
 
 def find_named(fd: int, path: str, rules: RetentionRules) -> NamedThings:
-    """What the links and trackers directly in an open directory lead to; raises Unclear where one
+    """What the links and trackers directly in an open directory lead to; raises UnclearPointer where one
     cannot be followed."""
     found = NamedThings()
     for name, link in _possible_pointers(fd, rules):
@@ -67,7 +67,7 @@ def _may_point(name: str, rules: RetentionRules) -> bool:
 
 def named_inside(fd: int, path: str) -> set[tuple[int, int]]:
     """What the trackers in a directory of a checkpoint lead to, by identity alone. One that leads
-    nowhere names nothing: what was the best once may be gone by right. Raises Unreadable."""
+    nowhere names nothing: what was the best once may be gone by right. Raises UnreadablePointer."""
     found = set[tuple[int, int]]()
     for name, link in _list_entries(fd):
         if is_tracker(name):
@@ -98,7 +98,7 @@ def named_beside(path: str) -> set[tuple[int, int]]:
 
 def named_by(pointer: str, path: str) -> NamedThings:
     """What one pointer elsewhere leads to: a link, or a tracker whose text counts from the root at
-    `path` or from its own directory. Raises Unclear."""
+    `path` or from its own directory. Raises UnclearPointer."""
     above, name = os.path.split(pointer.rstrip("/"))
     try:
         fd = os.open(above, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -118,7 +118,7 @@ def named_by(pointer: str, path: str) -> NamedThings:
 
 def link_identities(fd: int, link: str, where: str) -> set[tuple[int, int]]:
     """What a link somewhere in a checkpoint leads to; nothing where that is not there. Raises
-    Unreadable."""
+    UnreadablePointer."""
     try:
         return identity_lineage(f"/proc/self/fd/{fd}/{link}")
     except OSError as error:

@@ -35,7 +35,7 @@ class BoundedPattern:
         signal.signal(signal.SIGALRM, _raise_endless)
 
     def fullmatch(self, text: str) -> re.Match[str] | None:
-        """As re.Pattern.fullmatch; raises Endless."""
+        """As re.Pattern.fullmatch; raises PatternTimedOut."""
         signal.setitimer(signal.ITIMER_REAL, PATIENCE)
         try:
             return self._pattern.fullmatch(text)

@@ -87,7 +87,7 @@ def group_steps(
     entries: Iterable[DirectoryEntry], rules: RetentionRules, others: Iterable[str] = ()
 ) -> list[CheckpointStep]:
     """All entries as steps. `others`: names beside them that `match` does not fit; where one has
-    the number of a step, the step is held: it would not go whole. Raises Misread.
+    the number of a step, the step is held: it would not go whole. Raises MisreadPattern.
     """
     groups = dict[object, list[DirectoryEntry]]()
     for entry in entries:

@@ -94,7 +94,7 @@ def is_tracker(name: str) -> bool:
 
 
 def follow_pointer(fd: int, path: str, name: str, *, link: bool, root: str = "") -> NamedThings:
-    """What a link or a tracker leads to; raises Unclear. Its path is told first: following it may
+    """What a link or a tracker leads to; raises UnclearPointer. Its path is told first: following it may
     hang, and whoever ends this process then knows where."""
     pointer = os.path.join(path, name)
     start = root or f"/proc/self/fd/{fd}"
@@ -107,7 +107,7 @@ def follow_pointer(fd: int, path: str, name: str, *, link: bool, root: str = "")
 
 
 def read_possible_pointer(fd: int, path: str, name: str) -> NamedThings:
-    """What a file that may be a pointer names; raises Unclear where it can be nothing else and is
+    """What a file that may be a pointer names; raises UnclearPointer where it can be nothing else and is
     not understood."""
     pointer = os.path.join(path, name)
     with _announce_pointer(pointer):
@@ -145,7 +145,7 @@ def leads_nowhere(error: OSError) -> bool:
 
 
 def pointer_status(fd: int, pointer: str) -> os.stat_result:
-    """What the pointer in an open directory is; raises Unclear."""
+    """What the pointer in an open directory is; raises UnclearPointer."""
     try:
         return os.stat(os.path.basename(pointer), dir_fd=fd, follow_symlinks=False)
     except OSError as error:
@@ -153,7 +153,7 @@ def pointer_status(fd: int, pointer: str) -> os.stat_result:
 
 
 def names_in(start: str, pointer: str) -> list[str]:
-    """What lies beside a pointer, without itself; raises Unreadable."""
+    """What lies beside a pointer, without itself; raises UnreadablePointer."""
     own = os.path.basename(pointer)
     try:
         return [n for n in os.listdir(start) if n != own and not n.startswith(OURS)]

@@ -42,7 +42,7 @@ class RemovalRefused(Exception):
 
 
 class CheckpointRoot:
-    """The named directory, open as long as the object lives. Raises Refused for one that is reached
+    """The named directory, open as long as the object lives. Raises RemovalRefused for one that is reached
     through a link."""
 
     def __init__(self, path: str) -> None:
@@ -68,7 +68,7 @@ class CheckpointRoot:
         """Files and directories of fitting names, by their numbers; links, mounts and devices are
         not among them.
 
-        Raises Unclear where a pointer cannot be followed: nobody knows then what has to stay.
+        Raises UnclearPointer where a pointer cannot be followed: nobody knows then what has to stay.
         """
         self._meant = self.find_pointed(rules)
         with os.scandir(self.fd) as rows:
@@ -81,7 +81,7 @@ class CheckpointRoot:
 
     def find_pointed(self, rules: RetentionRules) -> NamedThings:
         """What pointers in the root, right beside it, and where the rules say, lead to just now;
-        raises Unclear."""
+        raises UnclearPointer."""
         found = find_named(self.fd, self.path, rules)
         found.identities |= named_beside(self.path)
         for pointer in rules.pointers:
@@ -124,7 +124,7 @@ class CheckpointRoot:
         """Rename all of it, see that it is the one, and take it apart. Pointers are followed anew
         right before it is renamed and right after: whoever names it until then keeps it.
 
-        Raises Refused, Unclear or OSError, and then all of it has its own names; TimeoutError when
+        Raises RemovalRefused, UnclearPointer or OSError, and then all of it has its own names; TimeoutError when
         the deadline (time.monotonic) passed: what is left of it is no longer in the way.
         """
         self._meant = self.find_pointed(rules)
@@ -220,7 +220,7 @@ class CheckpointRoot:
         return f"got {more} meanwhile" if more else ""
 
     def _put_all_back(self, moved: list[tuple[str, str, os.stat_result]]) -> None:
-        """Raises Refused where one could not be, after all others were."""
+        """Raises RemovalRefused where one could not be, after all others were."""
         failed = ""
         for looked, name, found in moved:
             try:
@@ -298,7 +298,7 @@ class CheckpointRoot:
         return weight
 
     def _open_folder(self, name: str, above: int, identity: tuple[int, int], depth: int = 0) -> int:
-        """That very directory, open, and within the root's own mount. Raises Refused.
+        """That very directory, open, and within the root's own mount. Raises RemovalRefused.
 
         The device alone would not tell: a bind mount of the same file system has the same one.
         """

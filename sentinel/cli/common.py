@@ -34,7 +34,7 @@ def load_command_settings(args: argparse.Namespace) -> Settings:
 
 
 def parse_seconds(text: str, option: str) -> float:
-    """A duration as people write it; raises BadCall."""
+    """A duration as people write it; raises UsageError."""
     from sentinel.core.errors import Invalid
     from sentinel.core.values import Duration
 
@@ -45,7 +45,7 @@ def parse_seconds(text: str, option: str) -> float:
 
 
 def expand_node_names(words: Sequence[str]) -> tuple[str, ...]:
-    """The names in these host lists; raises BadCall."""
+    """The names in these host lists; raises UsageError."""
     from sentinel.core import hostlist
     from sentinel.core.errors import Invalid
 
@@ -58,7 +58,7 @@ def expand_node_names(words: Sequence[str]) -> tuple[str, ...]:
 
 
 def select_nodes(words: Sequence[str], nodes: Sequence[Node]) -> list[Node]:
-    """The nodes of these host lists; raises BadCall for what is none, or not known to Slurm."""
+    """The nodes of these host lists; raises UsageError for what is none, or not known to Slurm."""
     from sentinel.core import hostlist
 
     known, wanted = {node.name: node for node in nodes}, expand_node_names(words)

@@ -238,7 +238,7 @@ def add_mail(args: argparse.Namespace) -> int:
 
 
 def _read_config_file(args: argparse.Namespace) -> tuple[str, Any, str]:
-    """The file, what it means today, and its text, byte by byte; raises ConfigError or NoConfig."""
+    """The file, what it means today, and its text, byte by byte; raises ConfigError or ConfigMissing."""
     settings = app.load_settings(args.config)
     with open(settings.path, encoding="utf-8", newline="") as file:
         return settings.path, settings, file.read()

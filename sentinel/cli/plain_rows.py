@@ -14,7 +14,7 @@ def is_piped() -> bool:
 
 
 def print_rows(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Columns as wide as their widest cell, as `tables.plain_table` has them off a terminal."""
+    """Columns as wide as their widest cell, as `tables.make_plain_table` has them off a terminal."""
     table = [header, *rows]
     widths = [max(_measure_text_width(row[place]) for row in table) for place in range(len(header))]
     for row in table:

@@ -51,7 +51,7 @@ class OpenState:
 
     Where nothing was ever written it is an empty one, and stderr says so (`telling`): whoever only
     looks must not make it, perhaps as another user. Who is `writing` gets NoState. Raises
-    app.Unreadable or config.Hidden where somebody else's would have to be looked at. Its `settings`
+    app.StateUnreadable or config.Hidden where somebody else's would have to be looked at. Its `settings`
     have no channels.
     """
 
@@ -97,7 +97,7 @@ class OpenState:
     def resolve_alert_id(self, word: str) -> str:
         """The alert's full id from an id, its beginning, or a message's key; or by name, the check's
         or the subject's (or both: `disks /scratch`), where one alert of that name is there now.
-        Raises BadCall."""
+        Raises UsageError."""
         now = self.list_current_alerts()
         ids = {a.id for a in now} | {t.alert for t in self.store.read_transitions(10_000)}
         fitting = {i for i in ids if word and i.startswith(word)} or ids & {word.rpartition("-")[0]}

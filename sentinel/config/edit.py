@@ -24,7 +24,7 @@ class EditByHand(SentinelError):
 
 def insert_entry(text: str, section: str, name: str, block: Mapping[str, Any]) -> str:
     """The text with `name: block` in that section, which is begun where there is none. Raises
-    ByHand, or ConfigError for a text that is no YAML."""
+    EditByHand, or ConfigError for a text that is no YAML."""
     mark, text = _split_byte_order_mark(text)
     before = _load_data(text)
     have = before.get(section) or {}
@@ -37,7 +37,7 @@ def insert_entry(text: str, section: str, name: str, block: Mapping[str, Any]) -
 
 def insert_item(text: str, path: tuple[str, str, str], item: str) -> str:
     """The text with one more item in the list at `path`; a single word becomes a list. Raises
-    ByHand or ConfigError."""
+    EditByHand or ConfigError."""
     mark, text = _split_byte_order_mark(text)
     before, (section, name, key) = _load_data(text), path
     have = before[section][name][key]

@@ -125,7 +125,7 @@ class PackagedKind(Struct, frozen=True):
         return f"{self.kind_origin} ({files[0]})" if files else self.kind_origin
 
     def load_class(self, base: type) -> Any:
-        """The class. Raises Distrusted before it is imported, and Unfit."""
+        """The class. Raises UntrustedFile before it is imported, and Unfit."""
         trusted = get_trusted_uids() | {os.stat(__file__).st_uid}
         for home in self._code_files():
             while not os.path.lexists(home):  # inside of an archive
@@ -171,7 +171,7 @@ class FiledKind(Struct, frozen=True):
     place = kind_origin
 
     def load_class(self, base: type) -> Any:
-        """The class; that of an unchanged file is the same each time. Raises Distrusted before
+        """The class; that of an unchanged file is the same each time. Raises UntrustedFile before
         anything is run, and Unfit."""
         for path in (os.path.dirname(self.path), self.path):
             _refuse_distrusted(find_path_fault(path, get_trusted_uids()), f"the plugin {self.path}")
@@ -216,7 +216,7 @@ def find_filed_kinds(folders: Collection[str]) -> Iterator[FiledKind]:
 
 
 def judge_class(cls: Any, base: type) -> Any:
-    """The class, if it is fit to be a kind; else raises Unfit with all that is wrong."""
+    """The class, if it is fit to be a kind; else raises UnfitKind with all that is wrong."""
     if not (isinstance(cls, type) and issubclass(cls, base)):
         raise UnfitKind(f"{cls!r} has not the base class sentinel.plugin.{base.__name__}")
     if wrong := [*_field_faults(cls, base), *_member_faults(cls, base)]:
@@ -240,7 +240,7 @@ _ASKED: dict[type, Mapping[str, Any]] = {
 
 def try_plugin(plugin: Any, base: type) -> Any:
     """The plugin, if each hook that is asked before any run answers with what is wanted of it:
-    what it raises there would cost every other check its run. Else raises Unfit."""
+    what it raises there would cost every other check its run. Else raises UnfitKind."""
     for name, wanted in _ASKED[base].items():
         try:
             found = getattr(plugin, name)

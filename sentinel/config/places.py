@@ -26,7 +26,7 @@ def find_config(explicit: str | None, env: Mapping[str, str]) -> str | None:
     A file asked for by `-c` or `$SENTINEL_CONFIG` is the caller's word: it is returned whether it
     exists or not, so that a typing error is told and no other file is taken silently, and whoever
     owns it. One that was found is used only if nobody but root and the caller could change it.
-    Raises trust.Distrusted or Hidden, and looks no further.
+    Raises trust.UntrustedFile or Hidden, and looks no further.
     """
     return explicit or env.get(ENVIRONMENT) or next(filter(_is_usable, config_places(env)), None)
 

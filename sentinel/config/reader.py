@@ -106,7 +106,7 @@ class _YamlLimits:
         self._weights: dict[str | None, int] = {}
 
     def judge_events(self, events: Iterable[Any]) -> None:
-        """Raises Unreadable."""
+        """Raises UnreadableYaml."""
         for event in events:
             line = event.start_mark.line + 1
             if isinstance(event, yaml.DocumentStartEvent):
@@ -160,7 +160,7 @@ class _NodeConverter:
         self._converted: dict[Any, ConfigNode] = {}
 
     def convert_root(self, node: Any, path: Path, key_line: int) -> ConfigNode:
-        """The line of a list or mapping is that of its key, where it has one. Raises Unreadable."""
+        """The line of a list or mapping is that of its key, where it has one. Raises UnreadableYaml."""
         if node not in self._converted:
             self._converted[node] = self._convert_any(node, path, key_line or _node_line(node))
         return self._converted[node]

@@ -47,7 +47,7 @@ class KindRegistry:
 
     def load_kind(self, name: str) -> Any:
         """The class of that kind; raises UnknownKind, BrokenKind where it is there and unfit, or
-        trust.Distrusted before it is imported."""
+        trust.UntrustedFile before it is imported."""
         target = self._builtin.get(name)
         if target is None:
             return self._load_foreign(name)

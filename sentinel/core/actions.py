@@ -188,7 +188,7 @@ class GuardVerdict(Struct, frozen=True):
 
 
 class GuardDecision(Struct, frozen=True, kw_only=True):
-    """What `Books.intend` writes: the judged record, unless it is no news, and an open breaker."""
+    """What `AuditLog.record_intent` writes: the judged record, unless it is no news, and an open breaker."""
 
     record: ActionRecord
     write: bool = True

@@ -360,7 +360,7 @@ class StrangeLine(SentinelError):
 
 
 def match_line(pattern: re.Pattern[str], line: str) -> re.Match[str]:
-    """The line in its parts; raises Strange."""
+    """The line in its parts; raises StrangeLine."""
     match = pattern.fullmatch(line)
     if not match:
         raise StrangeLine(f"a line that is not understood: {line}")

@@ -103,7 +103,7 @@ class Engine:
         await self._upkeep.take_start_notices()
 
     async def take_over_alerts(self, handed: Handover | None = None) -> None:
-        """See Pipeline.take_over."""
+        """See Pipeline.take_over_alerts."""
         if await self._db.call_async(self._pipeline.take_over_alerts, handed):
             self.committed.set()
 

@@ -60,7 +60,7 @@ class CallerRequest(Struct, frozen=True, kw_only=True):
 
 
 def find_caller(wanted: CallerRequest, client: SlurmClient, by: str = "") -> CallerPlan:
-    """The first way that this environment allows; changes nothing. Raises NotHere where the one
+    """The first way that this environment allows; changes nothing. Raises CallerUnavailable where the one
     that was asked for is not there."""
     others: list[str] = []
     for name in (by,) if by else CALLER_ORDER:

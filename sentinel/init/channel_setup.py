@@ -45,7 +45,7 @@ class ChannelDraft(Struct, frozen=True):
 
 
 def make_mail_channel(address: str, relay: str = "") -> ChannelDraft:
-    """Mail to that address through the first way that answers; raises NoWay or Invalid."""
+    """Mail to that address through the first way that answers; raises NoChannelFound or Invalid."""
     _load_channel_plugin(
         "email", _build_mail_block(address, {"host": "localhost", "security": "none"})
     )  # is it an address?
@@ -86,7 +86,7 @@ def make_webhook_channel(url: str) -> ChannelDraft:
 
 
 def send_test_message(told: ChannelDraft) -> str:
-    """What the other side answered to a real test message; raises NoWay where it was not taken."""
+    """What the other side answered to a real test message; raises NoChannelFound where it was not taken."""
     from sentinel.config.settings import Settings
     from sentinel.wiring import app
 

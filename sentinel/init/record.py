@@ -61,7 +61,7 @@ def write_record(record: InitRecord) -> None:
 
 
 def read_record(state: str) -> InitRecord:
-    """Raises NotMade, also for a record that somebody else could have written."""
+    """Raises NotInitialized, also for a record that somebody else could have written."""
     path = os.path.join(state, RECORD_FILE)
     try:
         with open(path, "rb") as file:

@@ -210,7 +210,7 @@ _CALLER_TEXTS = {
 
 def plan_undo(config: str = "", *, purge: bool = False) -> UndoPlan:
     """What an undo would do; changes nothing. `config`: the file that init has to have written, where
-    one is named. Raises NotMade."""
+    one is named. Raises NotInitialized."""
     made = _read_init_record()
     if config and config != made.config:
         raise record.NotInitialized(
@@ -240,7 +240,7 @@ def record_own_edit(path: str, before: str, after: str) -> None:
 
 
 def _read_init_record() -> InitRecord:
-    """What init wrote down here; raises NotMade."""
+    """What init wrote down here; raises NotInitialized."""
     state = SERVICE_STATE_DIR if not os.geteuid() else app.get_state_location(Settings())
     try:
         return record.read_record(state)

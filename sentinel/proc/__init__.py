@@ -63,8 +63,8 @@ def run(
 ) -> Done:
     """Run a command to its end, at most `limit` seconds and GRACE for killing it.
 
-    The command has ended when it and all who hold its output are gone. Raises NotFound,
-    TimedOut or TooMuch. `env` None: this process's own, in which tools answer in English: what
+    The command has ended when it and all who hold its output are gone. Raises CommandNotFound,
+    TimedOut or TooMuchOutput. `env` None: this process's own, in which tools answer in English: what
     reads their words would not know them in another language.
     """
     reap_abandoned()

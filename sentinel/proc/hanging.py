@@ -40,7 +40,7 @@ class HangingChildren:
 
     @contextmanager
     def start_alone(self, what: str) -> Iterator[None]:
-        """Around whatever starts a child. Raises Hangs while an earlier one for the same hangs, or
+        """Around whatever starts a child. Raises StillHanging while an earlier one for the same hangs, or
         `most` others do; keeps the child that a TimedOut leaves behind."""
         if stuck := self.hanging_child(what):
             raise StillHanging(f"hangs: process {stuck.pid} still waits for it", stuck)

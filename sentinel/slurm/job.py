@@ -48,7 +48,7 @@ def may_have_processes(job: Job) -> bool:
 
 
 def find_target(client: SlurmClient, job_id: str) -> StackTarget:
-    """The job by its number, `ARRAY_TASK` or `JOB+PART`; raises NoJob or CannotTell."""
+    """The job by its number, `ARRAY_TASK` or `JOB+PART`; raises NoSuchJob or CannotTell."""
     job = find_job(client, job_id)
     if not may_have_processes(job):
         raise NoSuchJob(f"job {job.id} is {job.state}: it has no processes")
@@ -57,7 +57,7 @@ def find_target(client: SlurmClient, job_id: str) -> StackTarget:
 
 
 def find_job(client: SlurmClient, job_id: str) -> Job:
-    """As Slurm has it now, ended or not; raises NoJob or CannotTell."""
+    """As Slurm has it now, ended or not; raises NoSuchJob or CannotTell."""
     found = job_rows(client, job_id)
     mine = [job for job in found if job.id == job_id]
     running = [job for job in found if may_have_processes(job)]
@@ -84,7 +84,7 @@ def job_log_path(client: SlurmClient, job: Job) -> str:
 def job_rows(client: SlurmClient, job_id: str) -> list[Job]:
     """What squeue has of it now, ended or not; one row for each element of an array that it
     lists, and for each part of a heterogeneous job, whichever was named. Empty where Slurm knows
-    none; raises NoJob for what is no id, or CannotTell."""
+    none; raises NoSuchJob for what is no id, or CannotTell."""
     if not _JOB_ID.fullmatch(job_id):
         some = "4711, 4711_3 or 4711+1"
         raise NoSuchJob(f"{visible(shortened(job_id, 40))!r} is no job id; write {some}")

@@ -45,7 +45,7 @@ def save_bundle(
     dump: StacksDump,
     recorded: FoundRecordings | None = None,
 ) -> str:
-    """Write what is known into a new folder below `folder`; its path. Raises NotSaved.
+    """Write what is known into a new folder below `folder`; its path. Raises EvidenceNotSaved.
     `recorded`: the flight recorder's dumps."""
     try:
         place = _make_folder(folder, dump)

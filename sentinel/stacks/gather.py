@@ -137,7 +137,7 @@ class StacksLooker:
     def look_at_job(self, asked: StacksRequest) -> tuple[StackTarget, StacksDump]:
         """The job and where its processes stand; what was not reached is in `missed`.
 
-        Raises NoJob where nothing runs, CannotTell where Slurm does not answer.
+        Raises NoSuchJob where nothing runs, CannotTell where Slurm does not answer.
         """
         began = time.monotonic()
         target = find_target(self._client, asked.job)

@@ -32,7 +32,7 @@ MAINTENANCE, BREAKER, LOOKED = "maintenance", "breaker", "looked"
 
 
 class SqlAuditLog:
-    """core.ports.Books. It opens at its first use; safe to use from several threads."""
+    """core.ports.AuditLog. It opens at its first use; safe to use from several threads."""
 
     def __init__(self, backend: Backend, keep: Retention = DEFAULT_RETENTION) -> None:
         self._session = DatabaseSession(backend)

@@ -24,7 +24,7 @@ class Backend(Protocol):
         `open_connection` and `take_lock` do it where nobody has."""
 
     def open_connection(self) -> Connection:
-        """A new connection, with the schema unseen; raises Unavailable or Damaged."""
+        """A new connection, with the schema unseen; raises StateUnavailable or StateDamaged."""
 
     def lock_schema(self, connection: Connection) -> None:
         """Keep two processes from creating or upgrading the schema at once.
@@ -33,7 +33,7 @@ class Backend(Protocol):
         """
 
     def require_in_place(self) -> None:
-        """Raises Damaged when what the connection writes to is no longer at its place."""
+        """Raises StateDamaged when what the connection writes to is no longer at its place."""
 
     def take_lock(self, connection: Connection | None, lease: Lease) -> bool:
         """Become the only leader, for as long as this process (or its session) lives."""

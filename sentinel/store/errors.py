@@ -25,7 +25,7 @@ class StateRefused(StoreError):
 
 
 class StateDamaged(StoreError):
-    """The state is damaged, removed or replaced; `SqlStore.reopen` goes on with a new one."""
+    """The state is damaged, removed or replaced; `SqlStore.replace_damaged` goes on with a new one."""
 
 
 class StateVersionMismatch(StoreError):

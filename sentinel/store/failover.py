@@ -112,7 +112,7 @@ class FailoverStore:
         return self._leads and self._alone and self._trouble is not None
 
     def call_primary(self, work: Callable[[], Answer], seconds: float = 0.0) -> Answer:
-        """Do it with the primary, within a limit; raises Unavailable where it hangs."""
+        """Do it with the primary, within a limit; raises StateUnavailable where it hangs."""
         try:
             return self._patience.do_within(work, seconds)
         except TimeoutError as error:

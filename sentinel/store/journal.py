@@ -120,7 +120,7 @@ class Journal:
                 os.close(file)
 
     def _is_used(self) -> bool:
-        """Raises Refused for what is not ours."""
+        """Raises StateRefused for what is not ours."""
         try:
             file = _open_own_file(self.path, os.O_RDONLY)
         except FileNotFoundError:

@@ -49,7 +49,7 @@ def _to_json(value: object) -> str:
 
 
 def decode_stored(text: str, kind: type[Kind]) -> Kind:
-    """The value that was encoded; raises Unreadable where it is not of that kind."""
+    """The value that was encoded; raises UnreadableRow where it is not of that kind."""
     try:
         return msgspec.json.decode(text, type=kind)
     except msgspec.DecodeError:

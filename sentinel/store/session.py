@@ -29,7 +29,7 @@ class DatabaseSession:
 
     @contextmanager
     def read_transaction(self) -> Iterator[Connection]:
-        """A transaction that sees one state; raises Unavailable, Damaged or OtherVersion."""
+        """A transaction that sees one state; raises StateUnavailable, StateDamaged or StateVersionMismatch."""
         with self._checked_transaction(writing=False) as connection:
             yield connection
 

@@ -126,7 +126,7 @@ class JournalDir:
             self._use_folder(others[0])
 
     def require_folder(self) -> None:
-        """Make the directory where it is missing. Raises Refused for one that others can change:
+        """Make the directory where it is missing. Raises StateRefused for one that others can change:
         they could put a link there, or take the journal away."""
         if self._parent and (not os.path.isdir(self._parent) or _is_private_tmp(self._parent)):
             raise FileNotFoundError(f"no directory {self._parent} that stays")

@@ -220,7 +220,7 @@ def _make_directory(directory: str) -> None:
 
 
 def require_writable(directory: str) -> None:
-    """Raises Refused for what this user may not write. That nobody can just now is no refusal."""
+    """Raises StateRefused for what this user may not write. That nobody can just now is no refusal."""
     try:
         os.stat(directory)
         if is_read_only(directory):

@@ -71,7 +71,7 @@ class UserFiles:
         self, path: str, start: int, size: int, whose: Whose, inode: str = ""
     ) -> tuple[FileFacts, bytes]:
         """At most `size` bytes of a regular file from `start` on, -1: the last ones; and what was
-        read. `inode`: of the file that is meant. Raises Absent or CannotTell."""
+        read. `inode`: of the file that is meant. Raises FileAbsent or CannotTell."""
         told, data = self._ask_reader("read", path, whose, start=start, most=size, inode=inode)
         return _file_facts(told), data
 
@@ -105,7 +105,7 @@ class UserFiles:
 
     def list_entries(self, folder: str, whose: Whose, most: int) -> dict[str, float]:
         """By name when each was changed; links do not count; more than `most` where there are more.
-        Raises Absent or CannotTell."""
+        Raises FileAbsent or CannotTell."""
         told, _ = self._ask_reader("entries", folder, whose, most=most)
         return dict(told["entries"])
 
@@ -114,13 +114,13 @@ class UserFiles:
     ) -> tuple[int, float | None, list[tuple[str, int, float]]]:
         """Bytes of the file or of all files below the folder, links not followed; when the last
         of them was changed; and of `most` files the path below the folder, bytes and time of
-        change. Raises Absent or CannotTell."""
+        change. Raises FileAbsent or CannotTell."""
         told, _ = self._ask_reader("total", path, whose, most=most)
         return told["size"], told["changed"], [(n, s, at) for n, s, at in told["files"]]
 
     def read_link(self, path: str, whose: Whose) -> tuple[str, float]:
         """Where a link leads, as it says, empty for what is none; and when it was made. Raises
-        Absent or CannotTell."""
+        FileAbsent or CannotTell."""
         told, _ = self._ask_reader("link", path, whose)
         return told["target"], told["changed"]
 

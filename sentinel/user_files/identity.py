@@ -77,7 +77,7 @@ _known: dict[str, UserIdentity] = {}
 
 
 def find_user(user: str) -> UserIdentity:
-    """The user of that name, or of that uid where it is a number. Raises Denied for an unknown name.
+    """The user of that name, or of that uid where it is a number. Raises OpenDenied for an unknown name.
 
     A uid without a name has no groups: Slurm prints the number where a host does not know the user.
     """
@@ -101,7 +101,7 @@ def _find_user(user: str) -> UserIdentity:
 
 
 def decide_rights(request: RightsRequest, path: str) -> FileRights:
-    """With whose rights that path is opened. Raises Denied or OSError.
+    """With whose rights that path is opened. Raises OpenDenied or OSError.
 
     A literal path is the operator's own choice, which says that the file may be read, but not what
     a link there may lead to later. So it is opened with the rights of this process only where
@@ -139,7 +139,7 @@ def _literal_path_rights(request: RightsRequest, path: str) -> FileRights:
 
 @contextmanager
 def acting_as(identity: "UserIdentity | None") -> Iterator[None]:
-    """Have that user's rights until the end of the block. Raises Denied."""
+    """Have that user's rights until the end of the block. Raises OpenDenied."""
     if identity is None or os.geteuid() != 0:
         yield
         return
@@ -153,7 +153,7 @@ def acting_as(identity: "UserIdentity | None") -> Iterator[None]:
 
 
 def become_user(identity: "UserIdentity | None") -> None:
-    """Have that user's rights from now on, for good. Raises Denied."""
+    """Have that user's rights from now on, for good. Raises OpenDenied."""
     if identity is not None and os.geteuid() == 0:
         _change_ids(
             identity,
@@ -195,7 +195,7 @@ def _has_capabilities() -> bool:
 
 
 def open_regular(path: str, owner: "int | None") -> tuple[int, os.stat_result]:
-    """A descriptor to read from and what it is. Raises Denied or OSError.
+    """A descriptor to read from and what it is. Raises OpenDenied or OSError.
 
     The path is followed once. What was found is judged, then opened: opening alone does something
     with a device (/dev/watchdog reboots the host) and waits at a pipe.
@@ -213,7 +213,7 @@ def open_regular(path: str, owner: "int | None") -> tuple[int, os.stat_result]:
 
 
 def open_folder(path: str, owner: "int | None") -> int:
-    """A descriptor to list, links followed. Raises Denied or OSError."""
+    """A descriptor to list, links followed. Raises OpenDenied or OSError."""
     flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NONBLOCK | os.O_CLOEXEC
     descriptor = os.open(path, flags)
     try:
@@ -225,7 +225,7 @@ def open_folder(path: str, owner: "int | None") -> int:
 
 
 def refuse_foreign(seen: os.stat_result, owner: "int | None") -> None:
-    """Raises Denied for what has to belong to that uid and does not."""
+    """Raises OpenDenied for what has to belong to that uid and does not."""
     if owner is not None and seen.st_uid != owner:
         raise OpenDenied(f"it belongs to {user_name(seen.st_uid)}, not to {user_name(owner)}")
 
@@ -262,7 +262,7 @@ def changer_of(path: str, trusted: Collection[int]) -> "int | None":
     None: nobody could. Raises OSError for what cannot be looked at.
 
     Only the way counts, not the file at its end: who owns that cannot put another one there. The
-    rules are those of `sentinel.trust.fault`.
+    rules are those of `sentinel.trust.find_path_fault`.
     """
     place, links = "/", 0
     steps = _path_steps(path)

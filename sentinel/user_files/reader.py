@@ -41,7 +41,7 @@ class FileReader:
     ) -> tuple[Mapping[str, Any], bytes]:
         """What the child answers, see `sentinel.user_files.program`.
 
-        Raises Absent, CannotTell with the path and the reason, or what Dialogue.ask does.
+        Raises FileAbsent, CannotTell with the path and the reason, or what Dialogue.ask_request does.
         """
         if self._dialogue is None or not self._dialogue.is_open:
             self._dialogue = Dialogue(_reader_argv(), _reader_environment())

@@ -286,7 +286,7 @@ class ApiRoutes:
         return OrderResult(alert=name, done=text, who=who, silence=order.id)
 
     def _authorize_order(self, request: web.Request) -> tuple[str, Viewer]:
-        """The alert, and whose alerts may be answered; raises Refused."""
+        """The alert, and whose alerts may be answered; raises RequestRefused."""
         eyes = self._gate.authorize_request(request.headers, "", self._live.get_now_s())
         return request.match_info["id"], eyes
 

@@ -83,7 +83,7 @@ class Gate(Struct, frozen=True):
         return "Gate(…)"
 
     def authorize_request(self, headers: Mapping[str, str], given: str, now: float) -> Viewer:
-        """Whose alerts may be answered. Raises Refused unless the request has the token, or a session
+        """Whose alerts may be answered. Raises RequestRefused unless the request has the token, or a session
         where a browser says that its own page made it. `now`: seconds UTC."""
         if not self.token:
             raise RequestRefused("this page only shows: no token is configured", 403)

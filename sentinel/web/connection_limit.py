@@ -17,7 +17,7 @@ MAX_CONNECTIONS = 200
 """Connections at once; a browser has two or three."""
 
 MAX_PEER_CONNECTIONS = 100
-"""Of one address: a proxy in front has all, and up to 64 open pages (events.MOST) hold one each."""
+"""Of one address: a proxy in front has all, and up to 64 open pages (events.MAX_OPEN_PAGES) hold one each."""
 
 RESERVED_CONNECTIONS = 16
 """Beyond MOST, where every other connection is at work: only `/healthz` is answered there."""

@@ -102,5 +102,5 @@ async def _fetch_summary(other: OtherClusterSettings) -> Summary:
         raise ChannelError(f"it answered {answer.status} {answer.said}".rstrip())
     try:
         return msgspec.json.decode(answer.body, type=Summary)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise ChannelError("its answer is not that of a sentinel, or of an older one") from None

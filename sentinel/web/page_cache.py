@@ -61,7 +61,7 @@ class PageCache:
         ]
 
     async def require_own_alerts(self, eyes: Viewer, alerts: Sequence[str]) -> None:
-        """Raises Refused unless all of these alerts are theirs."""
+        """Raises RequestRefused unless all of these alerts are theirs."""
         whole = await self._live.get_facts()
         if not all(eyes.is_owner_of(whole, name) for name in alerts):
             raise RequestRefused("it is not of your jobs: its owner and administrators answer", 403)

@@ -39,7 +39,7 @@ async def read_form_fields(
 
 
 async def read_json_body(request: web.Request, kind: type[Kind]) -> Kind:
-    """Only JSON: a form of another site cannot send it unasked. Raises Refused."""
+    """Only JSON: a form of another site cannot send it unasked. Raises RequestRefused."""
     if request.content_type != "application/json":
         raise RequestRefused("send JSON, with Content-Type: application/json", 415)
     raw = await _read_body_in_time(request.read())

@@ -72,12 +72,12 @@ class LiveFacts:
         return self.clock.now().wall / SECOND
 
     async def acknowledge_alert(self, alert: str, said: Author) -> None:
-        """Somebody has it; it is seen at once. Raises orders.Wrong and StoreError."""
+        """Somebody has it; it is seen at once. Raises orders.WrongOrder and StoreError."""
         alerts = await self.source.read(lambda store: store.read_alerts())
         await self._write_order(orders.acknowledge_alert(alerts, alert, said, self.clock.now()))
 
     async def silence_one_alert(self, alert: str, length: str, said: Author) -> Silence:
-        """Nobody is told of it for so long; seen at once. Raises orders.Wrong and StoreError."""
+        """Nobody is told of it for so long; seen at once. Raises orders.WrongOrder and StoreError."""
         alerts = await self.source.read(lambda store: store.read_alerts())
         order = orders.silence_alert(alerts, alert, length, said, self.clock.now())
         await self._write_order(order)

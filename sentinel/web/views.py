@@ -236,7 +236,7 @@ class PageViews:
     async def _authorize_answer(
         self, request: web.Request, form: Mapping[str, str], alerts: Sequence[str]
     ) -> Author:
-        """Who answers, and the note; raises Refused where they may not."""
+        """Who answers, and the note; raises RequestRefused where they may not."""
         now = self._live.get_now_s()
         eyes = self._gate.authorize_request(request.headers, form.get("token", ""), now)
         await self._shown.require_own_alerts(eyes, alerts)

@@ -68,7 +68,7 @@ class ConfigMissing(SentinelError):
 
 
 def load_settings(path: str | None) -> Settings:
-    """The configuration file that applies; raises NoConfig, ConfigError or Distrusted."""
+    """The configuration file that applies; raises ConfigMissing, ConfigError or UntrustedFile."""
     from sentinel.config.places import HiddenConfig, searched_places
 
     try:
@@ -106,7 +106,7 @@ def load_readable_settings(
 def find_settings(
     path: str | None, *, quiet: bool = False, sending: bool = True
 ) -> Settings | None:
-    """As load_settings, but None where there is no file, and raises Hidden. A file that was not
+    """As load_settings, but None where there is no file, and raises HiddenConfig. A file that was not
     named on the command line is named on stderr, so that nobody takes it for another (`quiet`:
     not so). Where nothing is sent the channels are left out: their modules are not imported."""
     from sentinel.config.places import find_config
@@ -174,7 +174,7 @@ def _is_path_present(path: str) -> bool:
 def make_one_shot_check(
     kind: str, options: Mapping[str, list[str]], names: Sequence[str] = ()
 ) -> CheckConfig:
-    """A check of that kind with settings from the command line; raises BadOptions or BadCall."""
+    """A check of that kind with settings from the command line; raises BadOptions or UsageError."""
     from sentinel.config.options import settings_from_options as convert
 
     plugin = convert(_load_check_kind(kind, names), options)
@@ -286,7 +286,7 @@ def get_evidence_folder(settings: Settings) -> str:
 
 def has_state(settings: Settings) -> bool:
     """Whether a service or tick has made the state already; of a server nobody can say so. Raises
-    Unreadable where it cannot be seen: that is no state that is empty."""
+    StateUnreadable where it cannot be seen: that is no state that is empty."""
     state = get_state_location(settings)
     if "://" in state:
         return True

@@ -29,7 +29,7 @@ class BookState:
 
 
 class MemoryBooks:
-    """core.ports.Books in memory."""
+    """core.ports.AuditLog in memory."""
 
     def __init__(self, state: BookState | None = None, keep: Retention = DEFAULT_RETENTION) -> None:
         self._state, self._keep = state or BookState(), keep

@@ -111,7 +111,7 @@ def left(folder):
 def page(words):
     # What `sentinel run` does for its page.
     commands, app = sys.modules["sentinel.wiring.commands"], sys.modules["sentinel.wiring.app"]
-    asyncio.run(commands._page(None, app.load_settings(words[0]), None))
+    asyncio.run(commands._start_web_server(None, app.load_settings(words[0]), None))
 
 sys.path.insert(0, sys.argv[1])
 assert not list(load(sys.argv[1]))

@@ -173,7 +173,7 @@ class CheckpointFolder:
                 wanted = set(index["weight_map"].values())
             except FileAbsent:
                 continue
-            except (ValueError, TypeError, KeyError, AttributeError):
+            except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
                 return f"{visible(name)} is no index that can be read"
             beside = os.path.dirname(name)
             for one in sorted(one for one in wanted if isinstance(one, str)):

@@ -130,7 +130,7 @@ def render_wait(
 ) -> str:
     """`waits until 23:05, because …`; empty once that has come, or where it is a second look."""
     left = wait.seconds - get_elapsed_s(since, now)
-    # A look that comes a little earlier tells it too (state_machine.EARLY).
+    # A look that comes a little earlier tells it too (state_machine.EARLY_SHARE).
     if not wait.why or left <= 0.1 * wait.seconds or wait.seconds <= LONGER_THAN_A_LOOK_S:
         return ""
     until = datetime.fromtimestamp(now.wall / SECOND + left, tz=zone).astimezone(zone)

@@ -50,7 +50,7 @@ MIN_SLOW_LOOKS = 3
 
 
 class CloserLookState(Struct, frozen=True, kw_only=True):
-    """What is remembered of one run of a job: `run` tells it from others (Seen.key).
+    """What is remembered of one run of a job: `run` tells it from others (LogState.run_key).
 
     `step`: seconds between two advances, the longest of late; `late`: seconds before the look that
     saw the last advance in which nothing was written; `looks` taken since `day`; `due`: quiet from

@@ -83,23 +83,23 @@ class LogReader:
     def follow_lines(
         self, path: str, known: LogRecognition | None, text: str, head: str
     ) -> LogRecognition:
-        """See recognition.followed."""
+        """See recognition.follow_lines."""
         return cast(LogRecognition, self._ask_child(path, "followed", known, text, head))
 
     def has_number(self, path: str, known: LogRecognition, text: str) -> bool:
-        """See recognition.found_in."""
+        """See recognition.has_number."""
         return cast(bool, self._ask_child(path, "found_in", known, text))
 
     def reconsider_number(self, path: str, known: LogRecognition, text: str) -> LogRecognition:
-        """See recognition.reconsidered."""
+        """See recognition.reconsider_number."""
         return cast(LogRecognition, self._ask_child(path, "reconsidered", known, text))
 
     def recognise_log(self, path: str, text: str) -> LogRecognition:
-        """See recognition.recognise."""
+        """See recognition.recognise_log."""
         return cast(LogRecognition, self._ask_child(path, "recognise", text))
 
     def scan_text(self, text: str, patterns: LogPatterns, path: str, node: str) -> list[LogEvent]:
-        """See scan.scan."""
+        """See scan.scan_text."""
         packed = pickle.dumps(patterns) if self._in_child else patterns
         return cast("list[LogEvent]", self._ask_child(path, "scan", text, packed, path, node))
 
@@ -112,7 +112,7 @@ class LogReader:
         learned: TrainingBaseline,
         whole: bool,
     ) -> TrainingBaseline:
-        """See earlier_jobs.lesson."""
+        """See earlier_jobs.learn_from_log."""
         packed = pickle.dumps(patterns) if self._in_child else patterns
         return cast(
             TrainingBaseline, self._ask_child(path, "lesson", text, packed, job, learned, whole)

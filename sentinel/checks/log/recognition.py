@@ -133,7 +133,7 @@ def recognise_log(text: str, head: str = "", lines: int = LINES) -> LogRecogniti
     """What wrote this text, `head` being the beginning of the log where the text is its end.
     `lines`: how many of one shape it takes to find a number by looking.
 
-    Both are text as `core.logtext.decoded` gives it. Never raises; for a text that fits no row of
+    Both are text as `core.logtext.decode_log` gives it. Never raises; for a text that fits no row of
     the table `trainers` is empty, and `number` is one that was seen to advance, if only one was.
     """
     text, head = text[-MAX_RECOGNISED_CHARS:], head[:MAX_RECOGNISED_CHARS]

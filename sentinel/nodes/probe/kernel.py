@@ -61,7 +61,7 @@ class _Record(Struct):
 
 
 def log(lines: list[str], boot: str, since: Cursor | None) -> KernelLog:
-    """The log with a cursor for the next call: the first line names the source. Raises Strange."""
+    """The log with a cursor for the next call: the first line names the source. Raises StrangeLine."""
     source = lines[0] if lines else ""
     if source == "kmsg":
         return _numbered(lines[1:], boot, since)
@@ -120,10 +120,10 @@ class _Json(Struct):
 
 
 def log_of_json(text: str, boot: str, since: Cursor | None) -> KernelLog:
-    """The same from `dmesg -x --json` (util-linux from 2.38 on). Raises Strange."""
+    """The same from `dmesg -x --json` (util-linux from 2.38 on). Raises StrangeLine."""
     try:
         found = decode(text, type=_Json).dmesg
-    except DecodeError as error:
+    except (DecodeError, RecursionError) as error:
         raise StrangeLine(f"dmesg's JSON: {error}") from error
     records = [_Record(round(r.time * 1e6), *_priority(r.fac, str(r.pri)), r.msg) for r in found]
     return _timed("dmesg", records, boot, since)
@@ -136,7 +136,7 @@ def _priority(facility: str, level: str) -> tuple[int | None, int | None]:
 
 
 def _stamped(lines: Iterable[str], source: str) -> Iterator[_Record]:
-    """Of text as dmesg and journalctl print it. Raises Strange where no line has a stamp."""
+    """Of text as dmesg and journalctl print it. Raises StrangeLine where no line has a stamp."""
     records: list[_Record] = []
     cut: list[str] = []
     """Lines of a record whose first line is not here."""

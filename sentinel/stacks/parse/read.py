@@ -172,7 +172,7 @@ def _parse_threads(entry: Mapping[str, Any]) -> tuple[tuple[ThreadStack, ...], s
     try:
         parsed = json.loads("\t".join(entry["stack"]))
         return tuple(_make_thread(t) for t in parsed if isinstance(t, dict)), ""
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
         return (), f"py-spy's answer is not understood: {shortened(visible(str(error)), 100)}"
 
 

@@ -110,7 +110,7 @@ def read_beegfs_list(text: str) -> list[StorageTarget]:
 
 
 def _file_counts(used: str, most: str) -> QuotaAmount | None:
-    """None where they are not counted. Raises Unexpected where only some are, and that is not
+    """None where they are not counted. Raises UnexpectedQuotaOutput where only some are, and that is not
     enough to say: fewer than the limit may be more."""
     limit = parse_quota_bytes(most)
     if used == "-":
@@ -184,7 +184,7 @@ def _json_rows(text: str, kind: type[Row]) -> list[Row]:
             for line in text.splitlines()
             if line.strip()
         ]
-    except (msgspec.DecodeError, UnicodeEncodeError) as error:
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
         raise UnexpectedQuotaOutput(text) from error
 
 

@@ -34,16 +34,16 @@ class CommandRow(Struct, frozen=True, kw_only=True):
 
 
 def from_json(text: str) -> list[QuotaRow]:
-    """One object or a list of them, as `CommandRow` describes; raises Unexpected."""
+    """One object or a list of them, as `CommandRow` describes; raises UnexpectedQuotaOutput."""
     try:
         rows = msgspec.json.decode(text.encode(), type=CommandRow | list[CommandRow])
-    except (msgspec.DecodeError, UnicodeEncodeError) as error:
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
         raise UnexpectedQuotaOutput(f"{text.strip()[:120]} ({error})") from None
     return [_quota(row) for row in (rows if isinstance(rows, list) else [rows])]
 
 
 def from_text(text: str, pattern: re.Pattern[str]) -> list[QuotaRow]:
-    """Every match of the pattern; none at all raises Unexpected, since that is no answer."""
+    """Every match of the pattern; none at all raises UnexpectedQuotaOutput, since that is no answer."""
     found = [_matched(match) for match in pattern.finditer(text)]
     if not found:
         raise UnexpectedQuotaOutput(text or "nothing at all")

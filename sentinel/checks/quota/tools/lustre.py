@@ -46,7 +46,7 @@ def read_lustre_quota(text: str, kind: str, name: str, default: str = "") -> lis
     """Of `lfs quota`: KiB, rows that may be wrapped, the grace as what is left of it. `default`:
     of `lfs quota -U`, -G or -P, where `limits_by_default` says that it is needed.
 
-    Raises Unexpected also where lfs itself calls its numbers inaccurate (a target is away).
+    Raises UnexpectedQuotaOutput also where lfs itself calls its numbers inaccurate (a target is away).
     """
     words = _row_words(text, 8)
     space, files = _lustre_amount(words[:4], _KIB), _lustre_amount(words[4:], 1)

@@ -67,7 +67,7 @@ class UnexpectedQuotaOutput(CannotTell):
 def parse_quota_count(word: str) -> int:
     """A count, also one marked as being over its limit (`5242880*`).
 
-    Raises Unexpected for anything else. A number in brackets is lfs-quota(1)'s inaccurate one.
+    Raises UnexpectedQuotaOutput for anything else. A number in brackets is lfs-quota(1)'s inaccurate one.
     """
     clean = word.removesuffix("*")
     if not clean.isascii() or not clean.isdigit():

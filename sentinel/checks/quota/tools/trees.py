@@ -106,7 +106,7 @@ _STALE = re.compile(
 
 
 def refuse_stale(complaint: str) -> None:
-    """Raises Unexpected where btrfs says that its numbers are not right now."""
+    """Raises UnexpectedQuotaOutput where btrfs says that its numbers are not right now."""
     if _STALE.search(complaint):
         raise UnexpectedQuotaOutput(complaint)
 
