@@ -75,11 +75,14 @@ class Mentions:
         parts = [part for part in path.split("/") if part not in ("", ".", "..")]
         self.names.update(parts)
         for part in parts:
-            if part.isascii() and part.isdigit():
-                self.numbers.add(int(part))
-            elif _DIGIT.search(part):
+            name = part[
+                :MAX_NAME_BYTES
+            ]  # no file has a longer one: its beginning is all that counts
+            if name.isascii() and name.isdigit():
+                self.numbers.add(int(name))
+            elif _DIGIT.search(name):
                 self.prefixes.add(part)
-                self.names.update(begin for begin in name_beginnings(part) if _DIGIT.search(begin))
+                self.names.update(begin for begin in name_beginnings(name) if _DIGIT.search(begin))
         return parts
 
     def add_path(self, path: str, there: Collection[str]) -> bool:
@@ -174,13 +177,12 @@ def mentions_in_json(text: str, there: Collection[str]) -> Mentions | None:
 def mentions_in_text(text: str, there: Collection[str]) -> Mentions:
     """Whatever the words of a text may name: names, paths, URLs with or without a query, numbers
     that stand alone."""
-    found, rest = Mentions(), text
+    found = Mentions()
     for line in text.splitlines():
         found.add_name(line.strip().strip("\"'"))  # a name may have a space in it
     for url in _URL_PATTERN.findall(text):
         found.add_path(_without_query(url.partition("://")[2].partition("/")[2]), there)
-        rest = rest.replace(url, " ")
-    for chunk in _WORD_PATTERN.findall(rest):
+    for chunk in _WORD_PATTERN.findall(_URL_PATTERN.sub(" ", text)):
         path = _without_query(chunk)
         if _FLOAT.fullmatch(path) or found.add_path(path, there):
             continue

@@ -80,16 +80,18 @@ def _node_lines(answer: str) -> Iterator[str]:
     does not (strtok_r() in src/api/node_info.c). ValueError where a line is a wrapper's."""
     if not answer.endswith("\n"):
         raise ValueError("it is cut off" if answer else "it is empty")
-    whole = ""
+    parts: list[str] = []
+    may_go_on = True
     for line in answer[:-1].split("\n"):
-        if line.startswith("NodeName=") and whole:
-            yield whole
-            whole = line
-        elif not whole or (_RAW.search(whole) and not whole.endswith(NO_COMMENT)):
-            whole = f"{whole} {line}" if whole else line
-        else:
+        begins = line.startswith("NodeName=")
+        if parts and begins:
+            yield " ".join(parts)
+            parts = []
+        if parts and not (may_go_on and not parts[-1].endswith(NO_COMMENT)):
             raise ValueError(f"{line[:80]!r} is about no node")
-    yield whole
+        may_go_on = bool(_RAW.search(line)) or (bool(parts) and may_go_on)
+        parts.append(line)
+    yield " ".join(parts)
 
 
 def _read_node(line: str) -> Iterator[Node]:

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from sentinel.checks.clean.check import CleanCheck
+from sentinel.clean.mentions import MAX_NAME_BYTES, mentions_in_text
 from sentinel.clean.pointers import named_by
 from sentinel.clean.rules import RetentionRules
 from sentinel.clean.steps import removable_steps
@@ -244,6 +245,19 @@ def test_what_a_small_file_mentions_stays(root: Path, name: str, text: str) -> N
     """In whatever form; what it mentions need not be there."""
     (root / name).write_text(text)
     assert may_go(root) == ["step2", "step3"]
+
+
+@pytest.mark.parametrize("unit", ["a_1-b.", "1."])
+def test_a_word_longer_than_any_name_counts_by_its_beginning(unit: str) -> None:
+    """Every beginning of a long one was kept: 64 KiB of it took seconds, and as much memory as its square."""
+    found = mentions_in_text(unit * 20_000, ())
+    assert len(found.names | found.prefixes) <= 2 * MAX_NAME_BYTES
+    assert found.covers_name((unit * 100)[:MAX_NAME_BYTES])
+
+
+def test_a_number_of_20_000_digits_is_no_error() -> None:
+    """Python refuses to read one of more than 4,300."""
+    assert mentions_in_text("7" * 20_000, ()).numbers == {int("7" * MAX_NAME_BYTES)}
 
 
 def test_what_is_no_text_mentions_nothing(root: Path) -> None:

@@ -52,12 +52,14 @@ _DRIVERS = re.compile(
 
 
 class _Record(Struct):
-    """One record; `at` in µs since boot, facility and level None where the source tells none."""
+    """One record; `at` in µs since boot, facility and level None where the source tells none; `text` is
+    its first line."""
 
     at: int
     facility: int | None
     level: int | None
     text: str
+    later_lines: list[str] = []
 
 
 def log(lines: list[str], boot: str, since: Cursor | None) -> KernelLog:
@@ -95,7 +97,7 @@ def _numbered(lines: list[str], boot: str, since: Cursor | None) -> KernelLog:
         if match[4][:1] not in ("c", "+"):
             records.append(_Record(at, priority >> 3, priority & 7, text))
         elif records:  # a piece of a line: how it begins says nothing of who speaks
-            records[-1].text += f"\n{text}"
+            records[-1].later_lines.append(text)
     lost = None
     if before is not None:
         lost = max(0, int(found[0][2]) - before - 1) if found else 0
@@ -145,7 +147,7 @@ def _stamped(lines: Iterable[str], source: str) -> Iterator[_Record]:
         if record is None or (records and _continues(records[-1], record, source)):
             text = line.strip() if record is None else record.text
             if records:
-                records[-1].text += f"\n{text}"
+                records[-1].later_lines.append(text)
             else:
                 cut.append(text)
         else:
@@ -196,7 +198,7 @@ def _timed(source: str, records: list[_Record], boot: str, since: Cursor | None)
 
 def _of_kernel(records: Iterable[_Record]) -> tuple[KernelLine, ...]:
     return tuple(
-        KernelLine(at=r.at / 1e6, level=r.level, text=r.text)
+        KernelLine(at=r.at / 1e6, level=r.level, text="\n".join([r.text, *r.later_lines]))
         for r in records
         if r.facility in (KERN, None)
     )
