@@ -166,7 +166,7 @@ def queue_rows(count: int, alike: bool) -> Iterator[Plain]:
 
 
 def rendered(job: Plain, mark: str) -> bytes:
-    """The job as squeue prints it for `queue.columns(mark)`."""
+    """The job as squeue prints it for `queue.squeue_format(mark)`."""
     values = {
         "i": job.id, "A": job.job_id, "F": job.array_id, "K": job.task, "V": job.submitted,
         "S": job.started, "e": job.ends, "N": job.nodes, "u": job.user, "a": job.account,
@@ -290,9 +290,9 @@ def unfolded(client: SlurmClient) -> None:
 
 IMPORTS = "from sentinel.slurm import nodes, queue, words; from sentinel.slurm.client import SlurmClient\n"
 PASS = """
-mark, client = words.nonce(), Client(limit=120)
-jobs = queue.read_jobs(client.ask("squeue", "-h", "-a", "-r", "-o", queue.columns(mark)), mark)
-known = nodes.read_nodes(client.ask(*nodes.QUESTION))
+mark, client = words.make_nonce(), SlurmClient(limit=120)
+jobs = queue.read_jobs(client.ask_slurm("squeue", "-h", "-a", "-r", "-o", queue.squeue_format(mark)), mark)
+known = nodes.read_nodes(client.ask_slurm(*nodes.NODES_QUESTION))
 """
 HIGHEST = """
 print(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")))

@@ -9,7 +9,7 @@ from benchmarks import bench_slurm
 def test_the_program_of_bench_slurm_finds_its_names() -> None:
     """It imports what there is, and uses nothing else."""
     bare = "\n".join(line for line in bench_slurm.PASS.splitlines() if "ask" not in line)
-    used = "queue.columns, queue.read_jobs, nodes.read_nodes, nodes.QUESTION, Client.ask"
+    used = "queue.squeue_format, queue.read_jobs, nodes.NODES_QUESTION, SlurmClient.ask_slurm"
     for code in (
         bench_slurm.IMPORTS + bench_slurm.HIGHEST,
         bench_slurm.IMPORTS + bare + f"\n{used}",

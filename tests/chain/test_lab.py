@@ -243,9 +243,9 @@ from sentinel.chain.queue import ChainQueue
 from sentinel.slurm.client import SlurmClient
 
 place, chain = ChainFolder(sys.argv[1]), Chain(name="s", every=600, command=("x",), revision="r")
-place.install(chain, "#!/bin/sh\\n")
+place.install_files(chain, "#!/bin/sh\\n")
 for _ in range(2):
-    print(ChainQueue(chain, place, SlurmClient()).mend())
+    print(ChainQueue(chain, place, SlurmClient()).mend_chain())
 """
 
 

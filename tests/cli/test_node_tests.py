@@ -10,6 +10,7 @@ import pytest
 
 from tests.lab.client import Done
 from tests.lab.cluster import Lab
+from tests.lab.waiting import wait_until
 
 
 class Bench:
@@ -50,7 +51,7 @@ def test_pairs_and_files_of_healthy_nodes(bench: Bench) -> None:
     assert done.returncode == 0, done.stdout
     for test in ("network", "fs"):
         assert {v["node"]: v["word"] for v in told[test]} == {f"node-{i}": "pass" for i in range(3)}
-    assert bench.lab.ask(["squeue", "-h"]) == ""
+    wait_until(lambda: not bench.lab.ask(["squeue", "-h"]), "the end of all jobs")
     assert not list(bench.lab.work.glob(".sentinel-test-*"))
 
 

@@ -16,7 +16,7 @@ TESTS: dict[str, tuple[str, ...]] = {
 SURVIVORS: dict[tuple[str, str, str], str] = {
     (
         "sentinel/checks/filesystems/verdict.py",
-        "commands=commands(sight.path, bool(sight.answer and sight.answer.hung))",
+        "commands=next_commands(sight.path, bool(sight.answer and sight.answer.hung))",
         "(sight.answer.hung)",
     ): "for the type only: what was not asked is not bad",
     (

@@ -15,7 +15,7 @@ PLANTED = {
         (
             "clean/pointers.py",
             "            if link or is_tracker(name):\n"
-            "                found.add(follow(fd, path, name, link=link))\n",
+            "                found.add_named(follow_pointer(fd, path, name, link=link))\n",
             "            if True:\n                pass\n",
         )
     ],
@@ -23,9 +23,9 @@ PLANTED = {
     "lost": [
         (
             "channels/webhook.py",
-            "            said = await submit(self._request(notification))\n",
+            "            said = await submit_request(self._webhook_request(notification))\n",
             "            try:\n"
-            "                said = await submit(self._request(notification))\n"
+            "                said = await submit_request(self._webhook_request(notification))\n"
             "            except Exception:\n"
             "                said = 'taken'\n",
         )
