@@ -78,7 +78,7 @@ class Chain(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class ChainLink(Struct, frozen=True, kw_only=True):
-    """A job of the chain. `slot_at` and `revision` are 0 and empty where its comment says nothing;
+    """A job of the chain. `slot` and `revision` are 0 and empty where its comment says nothing;
     `ends` (epoch seconds) is when its time limit is over, None while it waits."""
 
     job: str

@@ -130,7 +130,7 @@ class Pagerduty(Channel, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     @property
     def listens(self) -> bool:
-        """Whether `find_acknowledged` may be asked."""
+        """Whether `acknowledged` may be asked."""
         return self.api_token is not None
 
     async def acknowledged(self, alerts: Sequence[str]) -> dict[str, str]:

@@ -26,7 +26,7 @@ _WORDS = {"": None, "~": None} | {
 class ScalarNode(Struct, frozen=True):
     """A single value and the text it was written as.
 
-    `loose_scalar`: there was no way to write it as text in particular (the command line), so
+    `loose`: there was no way to write it as text in particular (the command line), so
     where text is expected `text` counts, whatever `value` looks like.
     """
 

@@ -128,7 +128,7 @@ class ActionSwitch(Struct, frozen=True, kw_only=True):
 class NodeReading(Struct, frozen=True, kw_only=True):
     """A line of the ledger of nodes: a state and reason, from when it was first seen.
 
-    `get_seconds_left`: when the node left service, where this reading is that of its leaving; `returned`: when
+    `left`: when the node left service, where this reading is that of its leaving; `returned`: when
     it was first seen in service again, where it is that of its return.
     """
 
@@ -147,7 +147,7 @@ class ActionHistory(Struct, frozen=True, kw_only=True):
     """What is stored, of one moment: enough to judge one request by.
 
     `records` are those of the target, and of all targets those of the last hour or the newest
-    thousand, whichever are more; `get_seconds_left` the newest readings of nodes leaving service, `returned`
+    thousand, whichever are more; `left` the newest readings of nodes leaving service, `returned`
     those of the last hours of nodes that came back.
     """
 

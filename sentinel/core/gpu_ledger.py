@@ -56,7 +56,7 @@ class GpuEvent(Struct, frozen=True, kw_only=True):
 
 
 class LedgerEntry(Struct, frozen=True, kw_only=True):
-    """What is known of a subject. `seen` is the last time; `set_mark` a person's word and reason.
+    """What is known of a subject. `seen` is the last time; `mark` a person's word and reason.
 
     `heat` is its score of the moment `warmed`, by the policy of that `recipe`; events before
     `cleared` (µs UTC) do not count. Of a node it is the number of its `outages`: when each of the

@@ -108,7 +108,7 @@ class Engine:
             self.committed.set()
 
     def expect_first_look(self, names: Iterable[str]) -> None:
-        """Of a new state all that these find is told as one message, when each was `mark_looked` at."""
+        """Of a new state all that these find is told as one message, when each was looked at."""
         if self._pipeline.new:
             self._pipeline.new, self._unseen = False, set(names)
 

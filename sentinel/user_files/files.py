@@ -35,7 +35,7 @@ class FileFacts(Struct, frozen=True, kw_only=True):
 
 
 class UserFiles:
-    """Questions that get `limit` seconds each, and `sum_sizes` for all of them together.
+    """Questions that get `limit` seconds each, and `total` for all of them together.
 
     A child that could not even be killed is kept in `hanging_by_path` by path; while it is there, no further
     one is sent after it, and while there are `MOST_STUCK`, none at all.

@@ -28,7 +28,7 @@ _WORDS = {"resolved": "RESOLVED", "gone": "GONE", "test": "TEST", "action": "ACT
 
 
 class AlertCard(Struct, frozen=True, kw_only=True):
-    """One alert in words. `word` is what it is (CRITICAL, RESOLVED …), `message_tone` its colour
+    """One alert in words. `word` is what it is (CRITICAL, RESOLVED …), `tone` its colour
     (critical, warning, unknown, ok, info), `title` the check with its subject, `age` how
     long it has lasted, `clock` its beginning in short and `told` the time of this message;
     `note` what else there is to know of the telling (a silence, who has it), `lines` the end

@@ -42,7 +42,7 @@ class PathState(Struct, frozen=True, kw_only=True):
 
 
 class VerdictSettings(Struct, frozen=True, kw_only=True):
-    """The settings that a verdict needs. `is_mounted` None: as it was before."""
+    """The settings that a verdict needs. `mounted` None: as it was before."""
 
     warn: SpaceLimits
     crit: SpaceLimits

@@ -43,7 +43,7 @@ class SeenJob(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def has_run(self) -> bool:
-        """Whether it had begun: a pending job's `started_at_s` is only an estimate, and one that is over
+        """Whether it had begun: a pending job's `started` is only an estimate, and one that is over
         had nodes if it ever ran (a refused or cancelled submission has none)."""
         where = state_phase(self.state)
         if where is Phase.OVER:

@@ -53,7 +53,7 @@ def find_held_up(jobs: Sequence[Job], others: Sequence[Job]) -> Collection[str]:
 class QueueContext(Struct, frozen=True):
     """What else decides whether a job can start.
 
-    `stuck`: ids of those that are `find_held_up`. `parts`: of heterogeneous jobs, by the id of the first
+    `stuck`: ids of those that are held up. `parts`: of heterogeneous jobs, by the id of the first
     part, another part that needs a person. `busy`: accounts of which a job runs. `growing`:
     partitions that are empty, or whose nodes come and go.
     """

@@ -61,7 +61,7 @@ class CloserLookState(Struct, frozen=True, kw_only=True):
     `launched`: see sentinel.stacks.closer.
 
     `pace`: seconds of an advance while it is well; `slow`: looks in a row that were slower, from `seek`
-    on one looks who is behind; `lag`: the ranks that the last pair of looks found behind, `record_ranks_behind`: in
+    on one looks who is behind; `lag`: the ranks that the last pair of looks found behind, `behind`: in
     words, once two pairs agree.
     """
 

@@ -130,7 +130,7 @@ class LogState(Struct, frozen=True, kw_only=True):
     file last changed. `steady`: since when every look succeeds. `settled`: advances since the last
     trouble. `asked`: when actions were last asked for. `nodes`: where it runs, as Slurm
     lists them. `reading`: what the log is, where that is
-    found out. `finish_update`: the trainer has said that it is.
+    found out. `done`: the trainer has said that it is.
     """
 
     path: str
