@@ -12,11 +12,11 @@ PYTHON ?= python3
 BIN := .venv/bin
 SOURCES := sentinel tests benchmarks docs packaging
 # What the tests start for real. Debian and Ubuntu share the names.
-PACKAGES := slurm-wlm slurmdbd mariadb-server munge openssh-server iproute2 fuse3 procps \
+TEST_PACKAGES := slurm-wlm slurmdbd mariadb-server munge openssh-server iproute2 fuse3 procps \
             monitoring-plugins-basic postgresql gcc libc6-dev prometheus-alertmanager busybox cron shellcheck \
             prometheus chromium wrk btrfs-progs mawk gawk original-awk
 
-.PHONY: help run test test-long mutants torture check house format lab demo bench docs pictures pyz service clean packages
+.PHONY: help run test test-long mutants torture hostile bare check house format lab demo bench docs pictures pyz service need-systemd install-files clean packages release test-packages test-life first-mail
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -25,19 +25,26 @@ run: .venv/.run ## set everything up and start the service on its embedded defau
 	@echo "Watching. It stays silent while all is well; Ctrl-C ends it." >&2
 	@exec $(BIN)/sentinel run
 
-test: .venv/.dev packages ## set everything up (Debian packages too, as root) and run the tests but for the long ones
+test: .venv/.dev test-packages ## set everything up (Debian packages too, as root) and run the tests but for the long ones
 	@# 6 on two cores: most of a test on the cluster is waiting for it.
 	$(BIN)/pytest -n 6 --dist worksteal -m 'not long' $(ARGS)
 
-test-long: .venv/.dev packages ## the long ones, which CI runs too
+test-long: .venv/.dev test-packages ## the long ones, which CI runs too
 	@# A file at a time: some wait for a minute of a cron daemon, of which a host has one. 5: none is marked so.
 	$(BIN)/pytest -n 4 --dist loadfile -m long $(ARGS) || [ $$? = 5 ]
 
 mutants: .venv/.dev ## plant faults in what judges, deletes or tells; show what no test notices
 	@$(BIN)/python -m tests.mutants $(ARGS)
 
-torture: .venv/.dev packages ## faults of all kinds beside a real cluster; counts the harm (ARGS="--minutes N --seed S")
+torture: .venv/.dev test-packages ## faults of all kinds beside a real cluster; counts the harm (ARGS="--minutes N --seed S")
 	@$(BIN)/python -m tests.torture $(ARGS)
+
+hostile: .venv/.dev test-packages ## what an ordinary user of the cluster can do to it, tried on one; five minutes
+	@$(BIN)/python -m tests.hostile $(ARGS)
+
+bare: .venv/.dev ## every command in minimal Debian roots (mmdebstrap, as root); about four minutes
+	@.ci/packages mmdebstrap
+	@$(BIN)/python -m tests.bare $(ARGS)
 
 check: .venv/.dev ## formatter, linter, strict types, layers
 	$(BIN)/ruff format --check $(SOURCES)
@@ -53,29 +60,67 @@ format: .venv/.dev ## put the code in order
 	$(BIN)/ruff format $(SOURCES)
 	$(BIN)/ruff check --fix $(SOURCES)
 
-lab: .venv/.dev packages ## a shell in a real, throw-away Slurm cluster
+lab: .venv/.dev test-packages ## a shell in a real, throw-away Slurm cluster
 	@$(BIN)/python -m tests.lab shell
 
-demo: .venv/.dev packages ## a night on that cluster, told as it happens (about 90 s)
+demo: .venv/.dev test-packages ## a night on that cluster, told as it happens (about 90 s)
 	@$(BIN)/python -m tests.lab demo
 
-bench: .venv/.dev packages ## measure, and print the ratios (ARGS="web slurm": those alone)
+bench: .venv/.dev test-packages ## measure, and print the ratios (ARGS="web slurm": those alone)
 	$(BIN)/python -m benchmarks $(ARGS)
 
 docs: .venv/.docs ## build the documentation as a site into build/site; every link is checked
 	$(BIN)/mkdocs build --quiet --strict
 
-pictures: .venv/.dev packages ## make the pictures of the documentation anew
+pictures: .venv/.dev test-packages ## make the pictures of the documentation anew
 	$(BIN)/python -m docs.pictures
 
 pyz: .venv/.made ## build dist/sentinel.pyz: all in one file, for shared file systems
 	$(BIN)/python packaging/pyz.py dist/sentinel.pyz
 
-service: /opt/sentinel/bin/sentinel ## as root: install for systemd, with a first configuration; starts nothing
-	ln -sf /opt/sentinel/bin/sentinel /usr/local/bin/sentinel
-	install -m 644 systemd/sentinel*.service systemd/sentinel*.timer /etc/systemd/system/
-	install -D -m 644 systemd/sentinel.sysusers /usr/lib/sysusers.d/sentinel.conf
-	install -D -m 644 systemd/sentinel.tmpfiles /usr/lib/tmpfiles.d/sentinel.conf
+packages: .venv/.packages ## as root: build dist/: wheel, sdist, zipapp, constraints, SBOM, .deb and .rpm (ARGS="--only rpm")
+	@.ci/packages binutils debhelper dpkg-dev fakeroot mmdebstrap rpm
+	$(BIN)/python packaging/packages.py dist $(ARGS)
+
+release: .venv/.packages ## as root: set the version, check, build dist/ and tag, without pushing (VERSION=0.1.0)
+	@$(BIN)/python packaging/release.py "$(VERSION)" $(ARGS)
+
+test-life: .venv/.dev ## as root: the life of each package in dist/ on clean Debians that boot (make packages first)
+	@.ci/packages mmdebstrap
+	$(BIN)/python packaging/clean_systems.py dist
+	@# 7: a life is most of the time a wait for a minute without changes.
+	$(BIN)/pytest -n 7 -m long tests/packaging/test_life.py $(ARGS)
+
+first-mail: .venv/.dev ## as root: time the way from a package in dist/ to the first mail, on clean Debians with a Slurm
+	@.ci/packages mmdebstrap
+	$(BIN)/python packaging/clean_systems.py --sites dist
+	@$(BIN)/python -m tests.packaging.first_mail
+
+# For packagers: all that is not Python. SENTINEL is a command that runs sentinel here.
+DESTDIR ?=
+PREFIX ?= /usr/local
+UNITDIR ?= /etc/systemd/system
+SYSTEMDLIB ?= /usr/lib
+ZSHDIR ?= $(PREFIX)/share/zsh/site-functions
+SENTINEL ?= $(BIN)/sentinel
+
+install-files: ## units, manual page, completions below DESTDIR, for packagers
+	@for unit in systemd/sentinel*.service systemd/sentinel*.timer; do \
+	   sed 's,^ExecStart=sentinel ,ExecStart=$(PREFIX)/bin/sentinel ,' "$$unit" | \
+	     install -D -m 644 /dev/stdin "$(DESTDIR)$(UNITDIR)/$${unit##*/}"; \
+	 done
+	install -D -m 644 systemd/sentinel.sysusers $(DESTDIR)$(SYSTEMDLIB)/sysusers.d/sentinel.conf
+	install -D -m 644 systemd/sentinel.tmpfiles $(DESTDIR)$(SYSTEMDLIB)/tmpfiles.d/sentinel.conf
+	@put() { $(SENTINEL) $$1 | install -D -m 644 /dev/stdin "$(DESTDIR)$$2"; }; \
+	 put man $(PREFIX)/share/man/man1/sentinel.1; \
+	 put 'completion bash' $(PREFIX)/share/bash-completion/completions/sentinel; \
+	 put 'completion zsh' $(ZSHDIR)/_sentinel; \
+	 put 'completion fish' $(PREFIX)/share/fish/vendor_completions.d/sentinel.fish
+
+service: need-systemd /opt/sentinel/bin/sentinel ## as root: install for systemd, with a first configuration; starts nothing
+	install -d $(PREFIX)/bin
+	ln -sf /opt/sentinel/bin/sentinel $(PREFIX)/bin/sentinel
+	@$(MAKE) --no-print-directory install-files SENTINEL=/opt/sentinel/bin/sentinel
 	systemd-sysusers sentinel.conf
 	systemd-tmpfiles --create sentinel.conf
 	systemctl daemon-reload
@@ -92,7 +137,15 @@ clean: ## remove what labs, tools and builds left; .venv too
 	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-/opt/sentinel/bin/sentinel: pyproject.toml $(shell find sentinel -name '*.*' -type f -not -name '*.pyc')
+# First of all, so that nothing is left half done.
+need-systemd:
+	@refuse() { echo "make service: $$1; nothing was changed" >&2; exit 1; }; \
+	 [ -z "$(DESTDIR)" ] || refuse "for a package: make install-files DESTDIR=$(DESTDIR), and the wheel"; \
+	 [ "$$(id -u)" = 0 ] || refuse "only root may install a service: sudo make service"; \
+	 [ -d /run/systemd/system ] || refuse "systemd does not run here. Install the wheel \
+	(docs/install.md) and let your supervisor run 'sentinel run', or cron 'sentinel tick'"
+
+/opt/sentinel/bin/sentinel: pyproject.toml $(shell find sentinel -name '*.*' -type f -not -name '*.pyc') | need-systemd
 	$(need-python)
 	$(PYTHON) -m venv /opt/sentinel
 	/opt/sentinel/bin/pip install --quiet --upgrade .
@@ -127,6 +180,10 @@ endef
 	$(BIN)/python -m pip install --quiet --group docs
 	@touch $@
 
-packages:
-	@if [ $$(id -u) = 0 ]; then .ci/packages $(PACKAGES); \
+.venv/.packages: pyproject.toml | .venv/.run
+	$(BIN)/python -m pip install --quiet --group packages
+	@touch $@
+
+test-packages:
+	@if [ $$(id -u) = 0 ]; then .ci/packages $(TEST_PACKAGES); \
 	 else echo "not root: tests that need the cluster are skipped"; fi

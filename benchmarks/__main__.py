@@ -2,7 +2,8 @@
 
     python -m benchmarks [NAME ...]        # such as `web slurm`; all of them without a name
 
-Not bench_hostlists and bench_log_replay: each keeps all cores busy for ten minutes.
+Not bench_hostlists and bench_log_replay: each keeps all cores busy for ten minutes. Nor bench_soak,
+which takes a quarter of an hour.
 """
 
 import sys
@@ -15,16 +16,20 @@ NAMES = (
     "service",
     "web",
     "incidents",
+    "report",
     "gpus",
     "network",
     "stacks",
     "training",
     "log_tail",
     "redos",
+    "user_logs",
+    "wishes",
     "du",
     "forecast",
     "zipapp",
     "tick",
+    "growth",
 )
 
 chosen = [name.removeprefix("bench_") for name in sys.argv[1:]]

@@ -16,8 +16,9 @@ from typing import TypeVar
 
 from benchmarks.measure import machine, row
 from sentinel.alerting.incidents import Causes, assign_incidents
+from sentinel.alerting.notifications import NotificationPlan
 from sentinel.alerting.observations import RunOutcome
-from sentinel.alerting.processor import NotificationPlan, process_outcomes
+from sentinel.alerting.processor import process_outcomes
 from sentinel.alerting.silences import Orders
 from sentinel.alerting.state_machine import AlertPolicy
 from sentinel.clock import SystemClock

@@ -9,7 +9,9 @@ import time
 from collections.abc import Callable
 
 from benchmarks.measure import machine, row
-from sentinel.checks.job.output import make_excerpt
+from sentinel.checks.job.output import MAX_END_CHARS, summarize_end
+from sentinel.checks.job.view_files import LINES as EXCERPT_LINES
+from sentinel.checks.job.view_files import WIDTH
 from sentinel.checks.log.known_troubles import TROUBLE_KINDS
 from sentinel.checks.log.recognition import recognise_log
 from sentinel.checks.log.scan import _END_WORDS, _PHASE_WORDS, LogPatterns, merge_phases, scan_text
@@ -30,7 +32,7 @@ LINES = ("a  loss\n", "a | loss |\n", "step,train_loss\n", "NaN loss \n", "loss=
 PLAIN = "INFO worker 3 started fine on host node-3 in 3.2 s, loss 2.31\n"
 
 
-def parsers() -> dict[str, Callable[[str], object]]:
+def log_parsers() -> dict[str, Callable[[str], object]]:
     """Who reads a log's text."""
     patterns = LogPatterns(
         numbers={}, phases=merge_phases({}), loss=None, finder=TroubleFinder({}, []), course=True
@@ -38,11 +40,13 @@ def parsers() -> dict[str, Callable[[str], object]]:
     return {
         "scan": lambda text: scan_text(text, patterns),
         "recognise": recognise_log,
-        "excerpt (64 KiB)": lambda text: make_excerpt(text[-(2**16) :].split("\n"), 20),
+        "excerpt (128 KiB)": lambda text: summarize_end(
+            text[-MAX_END_CHARS:], EXCERPT_LINES, WIDTH
+        ),
     }
 
 
-def words() -> list[str]:
+def list_words() -> list[str]:
     """Of which one is in whatever a pattern finds."""
     known = {word for kind in TROUBLE_KINDS for word in kind.words} | {*_PHASE_WORDS, *_END_WORDS}
     known |= {word for row in TRAINERS for word in row.words}
@@ -54,7 +58,7 @@ def main() -> None:
     size = (int(sys.argv[1]) if sys.argv[1:] else 64) << 10
     every = int(sys.argv[2]) if sys.argv[2:] else 1
     print(machine())
-    chosen = words()[::every]
+    chosen = list_words()[::every]
     texts = [
         (repr(text[:24]), decode_log(text[:size].encode()))
         for word in chosen
@@ -62,7 +66,7 @@ def main() -> None:
         for text in ((word + filling) * (size // len(word + filling)), word + filling * size)
     ]
     texts += [(repr(line), decode_log((line * (size // len(line))).encode())) for line in LINES]
-    for name, parse in parsers().items():
+    for name, parse in log_parsers().items():
         plain = min(_seconds(parse, (PLAIN * (size // len(PLAIN)))) for _ in range(5))
         found = sorted(((_seconds(parse, t) / plain, shown) for shown, t in texts), reverse=True)
         above = sum(ratio > GOAL for ratio, _ in found)

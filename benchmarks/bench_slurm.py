@@ -172,7 +172,7 @@ def rendered(job: Plain, mark: str) -> bytes:
         "S": job.started, "e": job.ends, "N": job.nodes, "u": job.user, "a": job.account,
         "P": job.partition, "T": job.state, "r": job.reason, "l": job.limit,
         "D": str(job.count), "x": job.exclude, "j": job.name, "E": job.dependency,
-        "Z": job.workdir, "o": job.command,
+        "Z": job.workdir, "o": job.command, "k": "(null)",
     }  # fmt: skip
     return re.sub(r"%(\w)", lambda m: values[m[1]], COLUMNS).replace("@", mark).encode() + b"\n"
 

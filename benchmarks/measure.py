@@ -54,6 +54,19 @@ def cpu_children() -> float:
     return usage.ru_utime + usage.ru_stime
 
 
+def cpu_with_children() -> float:
+    """Seconds of processor time so far of this process and of its children, those that run included."""
+    me, ticks = str(os.getpid()), os.sysconf("SC_CLK_TCK")
+    with open(f"/proc/{me}/task/{me}/children") as file:
+        living = file.read().split()
+    seconds = time.process_time() + cpu_children()
+    for child in living:
+        with suppress(OSError), open(f"/proc/{child}/stat") as file:
+            fields = file.read().rpartition(")")[2].split()
+            seconds += sum(map(int, fields[11:15])) / ticks
+    return seconds
+
+
 def machine() -> str:
     """Where and beside what it was measured: numbers of a busy machine are worth little."""
     load = os.getloadavg()[0]

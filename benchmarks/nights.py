@@ -1,87 +1,79 @@
 """Nights of trainings that die, played against the `job` check with a moved clock.
 
-    python -m benchmarks.nights [--nights 1000] [--seed 1]
+    python -m benchmarks.nights [--nights 1000] [--seed 1] [--every 60] [--deaths-a-week 3]
+                                [--only NAME] [--accounting]
 
 Each night one training dies some times, and one behaviour answers: a launcher, cron, the job's own
-trap, a requeue, a person who reads the message. At last nothing answers. Printed: how late a death
-was told of which nothing automatic followed, and messages about gaps that ended by themselves.
+trap, a requeue, a person who reads the message. At last nothing answers. Printed by behaviour:
+
+told     deaths that nothing automatic followed, and that were told; median and latest from the end
+false    messages about gaps that ended by themselves
+known    of them those whose rhythm had been seen: three gaps after ends of that kind or of several
+         kinds, or one that no person can have ended
+late     told later than two minutes (of a chain: a pass) though no rhythm was seen
+slow     the same after hands, whatever was taken for a rhythm
+twice    messages beyond the first about one death
+open     deaths that were told and answered, and whose end was not told once
+missed   deaths that needed somebody, and that nobody was told of
+
+and how many messages that makes for a person a week. `--every`: seconds between two passes; 60 is the
+service, 600 a chain of jobs. `--accounting`: Slurm remembers each end for longer than five minutes;
+without it only those of whom it is known who has cancelled them.
 """
 
 from __future__ import annotations
 
 import argparse
 import random
-from collections.abc import Callable
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
+from benchmarks.night_behaviours import BEHAVIOURS, Behaviour
 from sentinel.alerting.state_machine import AlertPolicy, advance_alert
+from sentinel.checks.job.rhythm import SECOND_LOOK_S
 from sentinel.core.clock import SECOND, Instant
-from sentinel.core.cluster import JobRun, Submission
+from sentinel.core.cluster import JobPast, JobRun, Submission
 from sentinel.core.model import Alert, Key, Status
 from sentinel.core.ports import Context
 from sentinel.testing import FixedSlurm
 from tests.checks.job.making import Watch, check, job
 
 KEY, POLICY = Key("lab", "training", "train"), AlertPolicy(kind="job")
-EVERY_S, MIN_JOB_AGE_S = 60, 300
+EVERY_S, MIN_JOB_AGE_S, ACCOUNTING_AGE_S = 60, 300, 30 * 86400
+CALM_S = 600
+"""Seconds between two passes while nothing can change but that a job begins."""
+
+SECOND_LOOK_LIMIT_S = 60.0
+"""A pass waits so long for a second look that decides something."""
 DEATHS = ("FAILED", "FAILED", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY", "TIMEOUT", "TIMEOUT")
 MORNING_S = 8 * 3600.0
 """A person who was not told looks for themselves after it."""
 
 PROMPT_S = 120.0
-"""A death of which no rhythm was seen is told within it by the service."""
+"""A death of which no rhythm was seen is told within it by the service, by a chain within a pass."""
+
+ON_CALL_TRAININGS = 4
+"""Trainings of one size that somebody on call looks after."""
 
 
-@dataclass(frozen=True)
-class Behaviour:
-    """What follows an end. `after(drawn, end)`: seconds to the next submission, from the end;
-    for a `hand` from the message. `own`: it is submitted from the job's own node."""
+class RememberingSlurm(FixedSlurm):
+    """A Slurm that tells of the past only what it is asked for."""
 
-    after: Callable[[random.Random, float], float]
-    hand: bool = False
-    own: bool = False
-    requeue: bool = False
-    queued: bool = False
-    state: str = ""
-    by: str = ""
+    accounting = False
 
-    @property
-    def automatic(self) -> bool:
-        return not self.hand
-
-
-def sleeping(seconds: float) -> Callable[[random.Random, float], float]:
-    """A launcher that sleeps so long and submits."""
-    return lambda drawn, _: seconds + drawn.uniform(0, 5)
-
-
-def at_minutes(period: float) -> Callable[[random.Random, float], float]:
-    """cron, every so many seconds by the clock."""
-    return lambda drawn, end: period - end % period + drawn.uniform(1, 4)
-
-
-def person(seconds: float) -> Callable[[random.Random, float], float]:
-    """Nobody is as punctual as a launcher."""
-    return lambda drawn, _: seconds * drawn.lognormvariate(0, 0.6)
-
-
-BEHAVIOURS = {
-    "launcher, 10 s": Behaviour(sleeping(10)),
-    "launcher, 3 min": Behaviour(sleeping(180)),
-    "launcher, 10 min": Behaviour(sleeping(600)),
-    "launcher, 30 min": Behaviour(sleeping(1800)),
-    "cron, 10 min": Behaviour(at_minutes(600)),
-    "own trap": Behaviour(lambda drawn, _: drawn.uniform(-20, 45), own=True),
-    "hand, 1 min": Behaviour(person(60), hand=True),
-    "hand, 20 min": Behaviour(person(1200), hand=True),
-    "hand, 300 min": Behaviour(person(18000), hand=True),
-    "requeue": Behaviour(lambda drawn, _: drawn.uniform(0, 90), requeue=True),
-    "array": Behaviour(lambda *_: 2.0, queued=True),
-    "afterany": Behaviour(lambda *_: 2.0, queued=True),
-    "cancels and edits": Behaviour(person(900), state="CANCELLED", by="alice"),
-}
+    def past(
+        self,
+        job_ids: Collection[str],
+        names: Collection[str],
+        since: float,
+        *,
+        failed_within: float = 0.0,
+    ) -> JobPast:
+        every = super().past(job_ids, names, since).runs
+        runs = tuple(run for run in every if run.job_id in job_ids or run.name in names)
+        return JobPast(runs=runs, accounting=self.accounting)
 
 
 @dataclass
@@ -104,20 +96,53 @@ class Tally:
     deaths: int = 0
     told_after: list[float] = field(default_factory=list)
     false: int = 0
+    false_known: int = 0
+    late: int = 0
+    slow: int = 0
     repeats: int = 0
+    unended: int = 0
     missed: int = 0
+
+    def add_night(self, night: Tally) -> None:
+        """All of it, summed up."""
+        for name in self.__dataclass_fields__:
+            setattr(self, name, getattr(self, name) + getattr(night, name))
+
+
+@dataclass(frozen=True)
+class Message:
+    """When a death was told, and for how long it had waited by a rule, in seconds."""
+
+    at: float
+    patience: float
+
+    @property
+    def rhythm_known(self) -> bool:
+        return self.patience > SECOND_LOOK_S
 
 
 class Night:
     """One training, one behaviour, from its first job to the death that nothing follows."""
 
-    def __init__(self, behaviour: Behaviour, drawn: random.Random, deaths: int) -> None:
+    def __init__(
+        self,
+        behaviour: Behaviour,
+        drawn: random.Random,
+        deaths: int,
+        every_s: int = EVERY_S,
+        *,
+        accounting: bool = False,
+    ) -> None:
+        self.remembered_s = ACCOUNTING_AGE_S if accounting or behaviour.by else MIN_JOB_AGE_S
         self.behaviour, self.drawn, self.left = behaviour, drawn, deaths
+        self.every_s = every_s
         self.watch = Watch(check())
         self.alert: Alert | None = None
         self.start = self.watch.clock.now().wall / SECOND
         self.rows = [self._row(10, -30.0, -30.0, own=False)]
-        self.messages: list[float] = []
+        self.messages: list[Message] = []
+        self.gaps: list[str] = []  # States of the ends that something has followed.
+        self.ends = 0
         self.tally = Tally()
 
     def _row(self, number: int, submitted: float, begun: float, *, own: bool) -> Row:
@@ -131,12 +156,16 @@ class Night:
         now = self._look(0.0)
         while True:
             row = self.rows[-1]
-            now = self._look(max(now, row.ended - 2 * EVERY_S))
-            told_before, last = len(self.messages), self.left == 0
+            now = self._look(max(now, row.ended - 2 * self.every_s))
+            told_before, ends_before, last = len(self.messages), self.ends, self.left == 0
             now = self._until_answered(now, row, last)
-            self._count(row, self.messages[told_before:], last)
+            told = self.messages[told_before:]
+            self._count(row, told, last)
+            self.tally.unended += not last and self.ends - ends_before != len(told)
             if last:
                 return self.tally
+            if not self.behaviour.requeue or self._is_pass_between(row.ended, self.rows[-1].begun):
+                self.gaps.append(row.state)
             self.left -= 1
 
     def _until_answered(self, now: float, row: Row, last: bool) -> float:
@@ -144,15 +173,28 @@ class Night:
         b, first, answered = self.behaviour, len(self.messages), False
         if not last and not b.hand:
             answered = self._answer(row, row.ended + b.after(self.drawn, self.start + row.ended))
-        while now < row.ended + (4 * 3600 if last else 3 * MORNING_S):
+        while answered or now < row.ended + (4 * 3600 if last else 3 * MORNING_S):
             if answered and now > self.rows[-1].begun:
                 break
-            now = self._look((now // EVERY_S + 1) * EVERY_S)
+            now = self._look(self._next_pass(now, answered))
             told = self.messages[first:]
             if b.hand and not last and not answered and (told or now > row.ended + MORNING_S):
-                since = told[0] + b.after(self.drawn, 0.0) if told else now
+                since = told[0].at + b.after(self.drawn, 0.0) if told else now
                 answered = self._answer(row, max(since, now + 1))
         return now
+
+    def _next_pass(self, now: float, answered: bool) -> float:
+        """The next one that can change something: while an alert fires, only a job can."""
+        following = (now // self.every_s + 1) * self.every_s
+        if self.alert is None or not self.alert.firing:
+            return following
+        calm = following + CALM_S // self.every_s * self.every_s
+        begins = self.rows[-1].begun if answered else calm
+        return max(following, min(calm, begins // self.every_s * self.every_s))
+
+    def _is_pass_between(self, ended: float, begun: float) -> bool:
+        """Whether a pass may have seen the gap: of a job that keeps its id nothing else tells."""
+        return begun // self.every_s > ended // self.every_s
 
     def _answer(self, row: Row, at: float) -> bool:
         b = self.behaviour
@@ -170,7 +212,9 @@ class Night:
             done = advance_alert(KEY, self.alert, finding, POLICY, self.watch.clock.now())
             self.alert = done.alert
             if done.transition and done.transition.status is Status.CRITICAL:
-                self.messages.append(now)
+                self.messages.append(Message(now, finding.patience))
+            elif done.transition:
+                self.ends += 1
             soon = _left(self.alert, finding, self.watch.clock.now())
             if soon is None:
                 return now
@@ -179,7 +223,7 @@ class Night:
     def _seen(self, here: float) -> Any:
         more: dict[str, Any] = {}
         if "told" in Context.__struct_fields__ and self.messages and self.alert is not None:
-            wall = int((self.start + self.messages[-1]) * SECOND)
+            wall = int((self.start + self.messages[-1].at) * SECOND)
             more["told"] = {"train": Instant(wall=wall)}
         report = self.watch.check.run(
             Context(name="training", limit=10.0, now=self.watch.clock.now(),
@@ -201,54 +245,108 @@ class Night:
                 submissions[number] = Submission(
                     id=number, name="train", user="alice", workdir="/w", **known
                 )
-            elif row.ended <= now < row.ended + MIN_JOB_AGE_S:
+            elif row.ended <= now < row.ended + self.remembered_s:
                 ends[number] = JobRun(
                     job_id=number, id=number, array_id=number, name="train", user="alice",
                     state=row.state, partition="prod", nodes="node-[0-3]", started=times[0],
-                    submitted=int(self.start + row.submitted), ended=times[1], source="squeue",
+                    submitted=int(self.start + row.submitted), ended=times[1],
+                    source="squeue" if now < row.ended + MIN_JOB_AGE_S else "sacct",
                     cancelled_by=row.by,
                 )  # fmt: skip
         # What waits in the queue all along: the next element of an array, a dependent.
         if self.behaviour.queued and self.left:
             jobs.append(job("99", "PENDING", "Dependency", submitted=int(self.start) - 60,
                             started=None))  # fmt: skip
-        return FixedSlurm(jobs=jobs, ends=ends, reservations=(), submissions=submissions)
+        slurm = RememberingSlurm(jobs=jobs, ends=ends, reservations=(), submissions=submissions)
+        slurm.accounting = self.remembered_s > MIN_JOB_AGE_S
+        return slurm
 
-    def _count(self, row: Row, told: list[float], last: bool) -> None:
+    def _count(self, row: Row, told: list[Message], last: bool) -> None:
         self.tally.deaths += 1
         own_hand = bool(self.behaviour.by)  # accounting says that its owner has cancelled it
         needed = last or self.behaviour.hand
         self.tally.repeats += max(0, len(told) - 1)
         if told and (own_hand or not needed):
             self.tally.false += 1
+            self.tally.false_known += self._is_rhythm_known(row)
         elif told:
-            self.tally.told_after.append(told[0] - row.ended)
+            after = told[0].at - row.ended
+            self.tally.told_after.append(after)
+            prompt = PROMPT_S if self.every_s == EVERY_S else self.every_s + SECOND_LOOK_LIMIT_S
+            self.tally.late += after > prompt and not told[0].rhythm_known
+            self.tally.slow += after > prompt and self.behaviour.hand
         elif needed and not own_hand:
             self.tally.missed += 1
+
+    def _is_rhythm_known(self, row: Row) -> bool:
+        """Whether enough gaps were seen before this end, of whatever was learned from them."""
+        needed, kinds = self.behaviour.gaps_to_learn, len(set(self.gaps))
+        same = self.gaps.count(row.state) >= needed
+        return not self.behaviour.by and (same or (len(self.gaps) >= needed and kinds > 1))
 
 
 def _left(alert: Alert | None, finding: Any, now: Instant) -> float | None:
     if not finding.status.bad or alert is None or alert.firing or alert.rose is None:
         return None
     left = float(finding.patience - (now.wall - alert.rose.wall) / SECOND)
-    return left if 0 < left <= EVERY_S else None
+    return left if 0 < left <= SECOND_LOOK_LIMIT_S else None
 
 
-def play(nights: int, seed: int = 1, deaths: tuple[int, int] = (4, 12)) -> dict[str, Tally]:
+def play(
+    nights: int,
+    seed: int = 1,
+    deaths: tuple[int, int] = (4, 12),
+    every_s: int = EVERY_S,
+    names: Sequence[str] = tuple(BEHAVIOURS),
+    *,
+    accounting: bool = False,
+) -> dict[str, Tally]:
     """So many nights, each behaviour in turn, mixed by the seed; so many `deaths` are answered."""
-    drawn, tallies = random.Random(seed), {name: Tally() for name in BEHAVIOURS}
+    drawn, tallies = random.Random(seed), {name: Tally() for name in names}
     for number in range(nights):
-        name = list(BEHAVIOURS)[number % len(BEHAVIOURS)]
+        name = names[number % len(names)]
         found = Night(
-            BEHAVIOURS[name], random.Random(drawn.random()), drawn.randint(*deaths)
+            BEHAVIOURS[name],
+            random.Random(drawn.random()),
+            drawn.randint(*deaths),
+            every_s,
+            accounting=accounting,
         ).play()
-        one = tallies[name]
-        one.deaths += found.deaths
-        one.told_after += found.told_after
-        one.false += found.false
-        one.repeats += found.repeats
-        one.missed += found.missed
+        tallies[name].add_night(found)
     return tallies
+
+
+def print_table(tallies: dict[str, Tally], deaths_a_week: float) -> None:
+    """A row for each behaviour, and what it makes for a person."""
+    heads = (
+        "deaths",
+        "told",
+        "median",
+        "latest",
+        "false",
+        "known",
+        "late",
+        "slow",
+        "twice",
+        "open",
+        "missed",
+    )
+    print(f"{'behaviour':<20}" + "".join(f"{head:>8}" for head in heads))
+    for name, one in tallies.items():
+        late = [f"{f(one.told_after):.0f} s" if one.told_after else "-" for f in (median, max)]
+        cells = (one.deaths, len(one.told_after), *late, one.false, one.false_known, one.late,
+                 one.slow, one.repeats, one.unended, one.missed)  # fmt: skip
+        print(f"{name:<20}" + "".join(f"{cell:>8}" for cell in cells))
+    every = Tally()
+    for one in tallies.values():
+        every.add_night(one)
+    share = deaths_a_week / every.deaths
+    needed, false = len(every.told_after) * share, every.false * share
+    print(
+        f"\nA training that dies {deaths_a_week:g} times a week: {needed + false:.1f} messages, "
+        f"{false:.1f} of them needless; {ON_CALL_TRAININGS} trainings for who is on call: "
+        f"{ON_CALL_TRAININGS * (needed + false):.1f}"
+    )
 
 
 def main() -> None:
@@ -256,13 +354,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--nights", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--every", type=int, default=EVERY_S)
+    parser.add_argument("--deaths-a-week", type=float, default=3.0)
+    parser.add_argument("--only", action="append", choices=BEHAVIOURS, metavar="NAME")
+    parser.add_argument("--accounting", action="store_true")
     options = parser.parse_args()
-    print(f"{'behaviour':<20}{'deaths':>7}{'told':>6}{'median':>8}{'latest':>8}{'false':>7}"
-          f"{'twice':>7}{'missed':>8}")  # fmt: skip
-    for name, one in play(options.nights, options.seed).items():
-        late = [f"{f(one.told_after):.0f} s" if one.told_after else "-" for f in (median, max)]
-        print(f"{name:<20}{one.deaths:>7}{len(one.told_after):>6}{late[0]:>8}{late[1]:>8}"
-              f"{one.false:>7}{one.repeats:>7}{one.missed:>8}")  # fmt: skip
+    names = options.only or tuple(BEHAVIOURS)
+    played = play(
+        options.nights,
+        options.seed,
+        every_s=options.every,
+        names=names,
+        accounting=options.accounting,
+    )
+    print_table(played, options.deaths_a_week)
 
 
 if __name__ == "__main__":

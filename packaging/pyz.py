@@ -20,19 +20,20 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 STUB = ROOT / "packaging" / "stub.py"
 EPOCH = 315_532_800  # 1980: the first year that a zip file knows; the same input, the same file
-SUPERFLUOUS = ("tests", "test", "*.pyi", "*.c", "*.h", "*.pyx", "*.pxd", "bin")
+SUPERFLUOUS = (
+    "tests", "test", "*.pyi", "*.c", "*.h", "*.pyx", "*.pxd", "bin",
+    "direct_url.json", "uv_cache.json",  # where and when the wheel was made: another at each builder
+)  # fmt: skip
 
 
-def build(out: Path, extras: list[str], pip: list[str]) -> None:
-    """Install into a folder, compile, pack."""
+def build(out: Path, wanted: str, installer: list[str]) -> None:
+    """Install a requirement into a folder by a command like `pip install`, compile, pack."""
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / "site"
-        wanted = f"{ROOT}[{','.join(extras)}]" if extras else str(ROOT)
-        command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-compile"]
-        done = subprocess.run([*command, "--target", str(target), *pip, wanted], check=False)
+        done = subprocess.run([*installer, "--target", str(target), wanted], check=False)
         if done.returncode:
-            sys.exit(f"pyz: pip could not install {wanted}; what it says is above")
-        _slim(target)
+            sys.exit(f"pyz: {wanted} could not be installed; what it says is above")
+        remove_superfluous(target)
         # Unchecked: the folder is named by its content, so no source is ever newer.
         mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
         compileall.compile_dir(target, quiet=2, invalidation_mode=mode, stripdir=str(target))
@@ -40,7 +41,7 @@ def build(out: Path, extras: list[str], pip: list[str]) -> None:
         _write(out, payload)
 
 
-def _slim(target: Path) -> None:
+def remove_superfluous(target: Path) -> None:
     for pattern in SUPERFLUOUS:
         for path in [
             *target.glob(pattern),
@@ -90,7 +91,9 @@ def main() -> None:
     options.add_argument("--find-links", metavar="DIR", help="wheels, where there is no network")
     args = options.parse_args()
     offline = ["--no-index", "--find-links", args.find_links] if args.find_links else []
-    build(args.out, args.extra, offline)
+    extras = f"[{','.join(args.extra)}]" if args.extra else ""
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-compile"]
+    build(args.out, f"{ROOT}{extras}", [*pip, *offline])
     print(f"{args.out}: {args.out.stat().st_size / 1e6:.1f} MB, for this Python ({sys.executable})")
 
 

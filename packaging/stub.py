@@ -134,7 +134,7 @@ def aside(place: str) -> None:
         shutil.rmtree(old, ignore_errors=True)
 
 
-def main() -> int:
+def main() -> None:
     if fits() != BUILT_FOR:
         sys.exit(
             f"sentinel.pyz was built for Python {BUILT_FOR}, this is {fits()}; "
@@ -142,9 +142,9 @@ def main() -> int:
         )
     program, place = os.path.abspath(sys.argv[0]), unpacked()
     sys.path[:] = [place, *(path for path in sys.path if os.path.abspath(path) != program)]
-    from sentinel.cli import main as sentinel
+    from sentinel.cli import run_process
 
-    return sentinel()
+    run_process()
 
 
-sys.exit(main())
+main()

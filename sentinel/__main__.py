@@ -1,7 +1,5 @@
 """`python -m sentinel`."""
 
-import sys
+from sentinel.cli import run_process
 
-from sentinel.cli import main
-
-sys.exit(main())
+run_process()

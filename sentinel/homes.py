@@ -1,12 +1,14 @@
-"""Where a user's own files belong (XDG Base Directory Specification 0.8)."""
+"""Where a user's own files are (XDG Base Directory Specification 0.8), and where that user runs
+sentinel."""
 
 import os
+import pwd
 
 from sentinel.core.errors import SentinelError
 
 
 class NoHome(SentinelError):
-    """Nobody knows where this user's own files belong."""
+    """It is not known where this user's own files belong."""
 
     exit_code = 78
     """EX_CONFIG of sysexits(3)."""
@@ -25,3 +27,15 @@ def find_user_folder(variable: str, usual: str) -> str:
             "in the configuration"
         )
     return folder
+
+
+def describe_setup_place() -> str:
+    """Where and as whom people run the commands of sentinel. A chain moves from node to node; whoever
+    set it up did so where jobs are submitted."""
+    try:
+        user = pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:
+        user = f"uid {os.geteuid()}"
+    if os.environ.get("SLURM_JOB_ID"):
+        return f"on a login node, as {user}"
+    return f"on {os.uname().nodename.partition('.')[0]}, as {user}"

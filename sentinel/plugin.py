@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.declared import ANY, FILESYSTEM, TRAINING, Metric
 from sentinel.core.errors import CannotTell, ChannelError, Invalid
+from sentinel.core.guidance import Guidance
 from sentinel.core.kinds import Action, Channel, Check
 from sentinel.core.model import (
     ActionRequest,
@@ -24,6 +25,7 @@ from sentinel.core.model import (
 )
 from sentinel.core.ports import Context, Hands, JobHands, JobView, View
 from sentinel.core.settings import FilePath, Secret
+from sentinel.core.shown import Column, SubjectCells
 from sentinel.core.text import shortened, visible
 from sentinel.core.values import Duration, Rate, Share, Size, duration_text, size_text
 
@@ -44,12 +46,14 @@ __all__ = [
     "Channel",
     "ChannelError",
     "Check",
+    "Column",
     "Context",
     "Coverage",
     "Done",
     "Duration",
     "FilePath",
     "Finding",
+    "Guidance",
     "Hands",
     "Instant",
     "Invalid",
@@ -68,6 +72,7 @@ __all__ = [
     "Share",
     "Size",
     "Status",
+    "SubjectCells",
     "TimedOut",
     "View",
     "covered",

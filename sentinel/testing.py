@@ -24,7 +24,7 @@ from sentinel.slurm.job_states import Phase, state_phase
 
 Answer = TypeVar("Answer")
 ALL_SEEN = Coverage(of="subjects", meant=1)
-"""For a report of whose coverage nothing is asked."""
+"""Coverage for a report in a test that does not test coverage."""
 
 START = Instant(wall=1_800_000_000_000_000, boot="boot-1", mono=1_000_000_000)
 
@@ -76,7 +76,7 @@ def job(number: str = "10", state: str = "RUNNING", reason: str = "None", **more
 
 
 class FixedSlurm:
-    """A Slurm that says what it was given, and is blind where it was given nothing."""
+    """A Slurm with given answers. Without a given answer it raises CannotTell."""
 
     def __init__(
         self,
@@ -92,12 +92,13 @@ class FixedSlurm:
         submissions: Mapping[str, Submission] | None = None,
         topology: Mapping[str, str] | None = None,
         partitions: Mapping[str, int] | None = None,
+        private: Collection[str] = (),
     ) -> None:
         self._jobs, self._nodes, self._ends = jobs, nodes, ends or {}
         self._controller, self._gpus, self._timeouts = controller, gpus, timeouts
         self._sluids, self._reservations = sluids, reservations
         self._submissions, self._topology = submissions or {}, topology
-        self._partitions = partitions
+        self._partitions, self._private = partitions, private
 
     def jobs(self) -> Sequence[Job]:
         return _require_given(self._jobs)
@@ -114,7 +115,14 @@ class FixedSlurm:
     def job_end(self, job_id: str) -> JobEnd | None:
         return self._ends.get(job_id)
 
-    def past(self, job_ids: Collection[str], names: Collection[str], since: float) -> JobPast:
+    def past(
+        self,
+        job_ids: Collection[str],
+        names: Collection[str],
+        since: float,
+        *,
+        failed_within: float = 0.0,
+    ) -> JobPast:
         """The ends it was given; those that are no Run have no name and no user."""
         runs = (
             e if isinstance(e, JobRun) else JobRun(**structs.asdict(e)) for e in self._ends.values()
@@ -132,6 +140,9 @@ class FixedSlurm:
 
     def partitions(self) -> Mapping[str, int]:
         return _require_given(self._partitions)
+
+    def private(self) -> Collection[str]:
+        return self._private
 
     def topology(self) -> Mapping[str, str]:
         return _require_given(self._topology)

@@ -23,7 +23,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any
 
@@ -35,7 +35,7 @@ FLOOR = 2 * 10**9
 SHORTEST_MARGIN = 90.0
 """Seconds before the end of the allocation, at least: Slurm ends jobs to the half minute."""
 SLURM_LIMIT = 10.0
-"""Seconds that squeue has to tell when the allocation ends."""
+"""Time limit in seconds for squeue, which is asked when the allocation ends."""
 NO_LIMIT = 2**60
 """cgroup v1 writes a number near 2^63 where there is no limit."""
 
@@ -55,10 +55,11 @@ class Reason:
 
 
 class _Slowest:
-    """The slowest of what was timed (seconds), and the one before it.
+    """The slowest of the measured times in seconds, and the one before it.
 
-    One that took far longer than all others counts for the next few only: it was a stall of a file
-    system, a suspended job, a compilation. What is that slow a second time is a habit.
+    A time that is far longer than all others counts only for the next few measurements, because it
+    may be a stall of a file system, a suspended job, or a compilation. If it happens again, it
+    counts.
     """
 
     FAR = 3.0
@@ -68,7 +69,7 @@ class _Slowest:
         self._first = self._second = 0.0
 
     def add(self, took: float) -> None:
-        """One more of them."""
+        """Add one measurement."""
         self._since += 1
         if took > self._first:
             self._first, self._second, self._since = took, self._first, 0
@@ -77,7 +78,11 @@ class _Slowest:
 
     @property
     def seconds(self) -> float:
-        """How long one may take."""
+        """The slowest measured time.
+
+        It is the one before it, if the slowest is far longer than all others and the last
+        `patience` measurements were not slower.
+        """
         alone = self._first > self.FAR * self._second
         return self._second if alone and self._since >= self._patience else self._first
 
@@ -120,7 +125,8 @@ class Guard:
         self._kill, self._save = kill_switch, save_switch
         self._memory, self._gpu_free, self._gpu_floor = memory, gpu_free, gpu_floor
         self._margin, self._agree, self._every = margin, agree, every
-        # Only one rank looks where all agree: a thousand would be a load on the file system.
+        # If all ranks have to agree, only one rank reads files: a thousand ranks would be a load on
+        # the file system.
         self._looks_at_files = self.rank == 0 or agree is None
         self._beat_path = heartbeat.replace("{rank}", str(self.rank))
         self._beats = bool(heartbeat) and (self.rank == 0 or "{rank}" in heartbeat)
@@ -143,7 +149,7 @@ class Guard:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    # -- asking ----------------------------------------------------------------------------
+    # -- questions of the training ---------------------------------------------------------
 
     @property
     def stopping(self) -> bool:
@@ -173,7 +179,7 @@ class Guard:
         return True
 
     def should_save(self) -> bool:
-        """Whether somebody asked for a checkpoint; true once for each save switch."""
+        """Whether somebody requested a checkpoint. True once for each save switch."""
         wanted = False
         if self._save and self._looks_at_files:
             now = time.monotonic()
@@ -224,15 +230,16 @@ class Guard:
         for number in self._handlers:
             before = self._before(number)
             if before is None or signal.getsignal(number) != self._heard:
-                continue  # not set by Python, which cannot set it again; or not ours any more
+                # it was not set by Python, so Python cannot restore it; or it was replaced since
+                continue
             try:
                 signal.signal(number, before)
-            except ValueError:  # not the main thread
+            except ValueError:  # not in the main thread
                 self.troubles[signal.Signals(number).name] = (
                     "close() was not called in the main thread"
                 )
 
-    # -- looking ---------------------------------------------------------------------------
+    # -- reading of the switches and the clock ---------------------------------------------
 
     def _wake(self) -> None:
         """Look up the end of the allocation, and listen to signals, in this process."""
@@ -288,7 +295,7 @@ class Guard:
         self._try("heartbeat", lambda: _replace(self._beat_path, line), None)
 
     def _monotonic_end(self, ends: float | None) -> float:
-        """On this host's steady clock: whoever sets the other one later ends nothing early."""
+        """The end on this host's monotonic clock. So a change of the wall clock ends nothing early."""
         if ends is None and self._looks_at_files:
             ends = self._try("ends", end_of_allocation, None)
         return float("inf") if ends is None else time.monotonic() + ends - time.time()
@@ -304,10 +311,10 @@ class Guard:
             if number in self._handlers:
                 continue
             if number == signal.SIGHUP and signal.getsignal(number) is signal.SIG_IGN:
-                continue  # nohup(1): whoever logs out does not mean the training
+                continue  # nohup(1): a logout is not meant for the training
             try:
                 self._handlers[number] = signal.signal(number, self._heard)
-            except ValueError:  # not the main thread
+            except ValueError:  # not in the main thread
                 self.troubles[name] = "signals reach the main thread only; make the Guard there"
 
     def _heard(self, number: int, frame: FrameType | None) -> None:
@@ -323,7 +330,8 @@ class Guard:
             before(number, frame)
 
     def _before(self, number: int) -> Any:
-        """Whose the signal was before; a guard that was closed meanwhile had it from another."""
+        """The handler before this guard. If a guard was closed meanwhile, the handler that it had
+        replaced."""
         before = self._handlers[number]
         while (guard := _guard_of(before)) is not None and guard._closed:
             before = guard._handlers.get(number)
@@ -382,7 +390,7 @@ def _imported_by_a_child() -> bool:
 
 def memory_used(root: str = "/") -> float:
     """The share in use, 0 to 1, of this host's memory or of the tightest cgroup around this
-    process. Page cache that can be given back is no use; memory of tmpfs is.
+    process. Page cache that the kernel can reclaim does not count as used; memory of tmpfs does.
 
     proc_meminfo(5); https://docs.kernel.org/admin-guide/cgroup-v2.html, memory.stat;
     https://docs.kernel.org/admin-guide/cgroup-v1/memory.html
@@ -440,9 +448,9 @@ def _share_v1(folder: str) -> float | None:
 
 
 def end_of_allocation() -> float | None:
-    """When Slurm ends this job, seconds since 1970; None without an end or without Slurm.
+    """When Slurm ends this job, in seconds since 1970. None without an end or without Slurm.
 
-    SLURM_JOB_END_TIME where srun(1) sets it (23.02 and later), else squeue is asked once.
+    SLURM_JOB_END_TIME is used if srun(1) sets it (23.02 and later). Otherwise squeue is asked once.
     """
     given = os.environ.get("SLURM_JOB_END_TIME", "")
     if given.isdigit():
@@ -450,7 +458,8 @@ def end_of_allocation() -> float | None:
     job = os.environ.get("SLURM_JOB_ID", "")
     if not job.isdigit():
         return None
-    # The number of an array's last element is the array's too: squeue then lists all of them.
+    # The number of an array's last element is also the number of the array, so squeue lists all of
+    # them.
     rows = [line.split() for line in _squeue(f"--jobs={job}", "--format=%A %e").splitlines()]
     ends = [row[1] for row in rows if row[:1] == [job.encode()] and row[1:]]
     return float(ends[0]) if ends and ends[0].isdigit() else None
@@ -460,7 +469,7 @@ def _squeue(*options: str) -> bytes:
     """Its answer; raises what went wrong. One that cannot be killed is not waited for."""
     import subprocess
 
-    # SQUEUE_STATES and the like, where a user has set them, choose what it lists.
+    # Variables like SQUEUE_STATES change what squeue lists, if a user has set them.
     env = {k: v for k, v in os.environ.items() if not k.startswith("SQUEUE_")}
     process = subprocess.Popen(
         ["squeue", "--noheader", *options],
@@ -490,11 +499,19 @@ def _identity(path: str) -> tuple[int, int] | None:
 
 
 def _replace(path: str, line: str) -> None:
-    """Whoever reads meanwhile sees the old line or the new one, never half of one."""
-    fresh = f"{path}.{os.getpid()}.new"
-    with open(fresh, "w", encoding="ascii") as file:
-        file.write(line)
-    os.replace(fresh, path)
+    """Replace the file atomically. So a reader sees either the old line or the new one."""
+    # A new file: where others may write too, a link of theirs could lead to any file of this user's.
+    fresh = f"{path}.{os.getpid()}.{os.urandom(4).hex()}.new"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    descriptor = os.open(fresh, flags, 0o666)
+    try:
+        with open(descriptor, "w", encoding="ascii") as file:
+            file.write(line)
+        os.replace(fresh, path)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(fresh)
+        raise
 
 
 def _word(path: str) -> str:
@@ -510,7 +527,7 @@ def _pairs(path: str) -> dict[str, int]:
 
 
 def _rank_here() -> int:
-    """What launchers tell their processes: torchrun, Open MPI, PMIx, Slurm."""
+    """The rank, from the environment variables of torchrun, Open MPI, PMIx or Slurm."""
     for name in ("RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "SLURM_PROCID"):
         if os.environ.get(name, "").isdigit():
             return int(os.environ[name])

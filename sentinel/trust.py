@@ -1,11 +1,13 @@
-"""Who could change a file: what is found and then run, or says what runs, has to be root's or the
-caller's own, on the whole way to it.
+"""Finds out who could change a file. A file that sentinel finds and then runs, or that names
+commands, must belong to root or the caller, and so must all directories above it.
 
-An entry is whose directory it lies in: who may write that renames and replaces what is in it. In a
-sticky directory only an entry's owner may (and the directory's own): rename(2), inode(7).
+Whoever may write to a directory can rename and replace its entries. In a sticky directory only the
+owner of an entry (and of the directory) can do so: rename(2), inode(7).
 """
 
+import grp
 import os
+import pwd
 import shlex
 import stat
 import sys
@@ -16,6 +18,7 @@ from msgspec import Struct
 
 from sentinel.core.errors import SentinelError
 from sentinel.core.text import visible
+from sentinel.proc.mounts import read_mounts
 
 MAX_LINKS = 40
 """Links on one way: path_resolution(7)."""
@@ -37,7 +40,7 @@ class TrustFault(Struct, frozen=True):
 
 
 def get_trusted_uids() -> frozenset[int]:
-    """The uids that may change what this process runs: root, and whoever it runs as."""
+    """The uids that may change what this process runs: root, and the user of the process."""
     return frozenset({0, os.geteuid()})
 
 
@@ -47,10 +50,10 @@ def describe_trusted_users() -> str:
 
 
 def find_path_fault(path: str, trusted: Collection[int]) -> TrustFault | None:
-    """Why others than the `trusted` uids could change what `path` is, links and all directories
-    above included; None where none could. Raises OSError for what cannot be looked at.
+    """Why users other than the `trusted` uids could change the content of `path`, including links
+    and all directories above. None if nobody could. Raises OSError if something cannot be examined.
 
-    Whoever sees None may open the path: nobody can put another file there in between.
+    If it is None, the caller may open the path: nobody can replace the file in between.
     """
     place, device, links = "/", os.stat("/").st_dev, 0
     steps = _split_path_steps(os.path.join(os.getcwd(), path))
@@ -106,19 +109,26 @@ def is_private_group(seen: os.stat_result) -> bool:
     login.defs(5), pam_umask(8). Never so for root: no umask gives its files away, and on some
     systems others are in its group. An access control list may name more: then it is not alone.
     """
-    import grp
-    import pwd
+    return _is_group_private(seen.st_uid, seen.st_gid)
 
-    if seen.st_uid == 0:
+
+def lets_others_write(mode: int, uid: int, gid: int) -> bool:
+    """Whether the bits let anybody but that owner write it."""
+    group = bool(mode & stat.S_IWGRP) and not _is_group_private(uid, gid)
+    return group or bool(mode & stat.S_IWOTH)
+
+
+def _is_group_private(uid: int, gid: int) -> bool:
+    if uid == 0:
         return False
     try:
-        user, group = pwd.getpwuid(seen.st_uid), grp.getgrgid(seen.st_gid)
+        user, group = pwd.getpwuid(uid), grp.getgrgid(gid)
     except KeyError:
         return False
-    own = user.pw_gid == seen.st_gid and group.gr_name == user.pw_name
+    own = user.pw_gid == gid and group.gr_name == user.pw_name
     if not own or not set(group.gr_mem) <= {user.pw_name}:
         return False
-    return all(u.pw_gid != seen.st_gid or u.pw_uid == seen.st_uid for u in pwd.getpwall())
+    return all(u.pw_gid != gid or u.pw_uid == uid for u in pwd.getpwall())
 
 
 def format_sudo_command(uid: int, *options: str) -> str:
@@ -131,8 +141,6 @@ def format_sudo_command(uid: int, *options: str) -> str:
 
 def get_user_name(uid: int) -> str:
     """What the uid is called, for people."""
-    import pwd
-
     try:
         return pwd.getpwuid(uid).pw_name
     except KeyError:
@@ -154,7 +162,8 @@ def _find_owner_fault(
 def _find_write_fault(
     path: str, seen: os.stat_result, entry: str, trusted: Collection[int]
 ) -> TrustFault | None:
-    """`entry`: what of the directory is meant; of a sticky one it has to be there already."""
+    """Why others could change an entry of this directory. `entry` is its name. In a sticky
+    directory it must exist already."""
     if found := _find_owner_fault(path, seen, trusted):
         return found
     bits = "".join(_list_other_writers(path, seen))
@@ -169,8 +178,12 @@ def _find_write_fault(
 
 
 def _list_other_writers(path: str, seen: os.stat_result) -> Iterator[str]:
-    """The group's bit is the mask of a POSIX access control list, where there is one: what that
-    allows to anybody shows in it (acl(5))."""
+    """`g` if the group may write, `o` if everybody may.
+
+    If the file has a POSIX access control list, the group's bit is the mask of that list. Without
+    the bit, no group and no named user can write. With it, the bit counts even if the group is
+    private (acl(5)).
+    """
     if seen.st_mode & stat.S_IWGRP and (not is_private_group(seen) or _has_acl(path)):
         yield "g"
     if seen.st_mode & stat.S_IWOTH:
@@ -196,8 +209,6 @@ def _find_mount_fault(
 
 
 def _list_mount_users(device: int) -> Iterator[int]:
-    from sentinel.proc.mounts import read_mounts
-
     for mount in read_mounts().list_device_mounts(device):
         for option in mount.super_options:
             name, _, value = option.partition("=")

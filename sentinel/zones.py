@@ -1,10 +1,11 @@
-"""The time zone of this host, also where it is named in no usual way."""
+"""The time zone of this host, even if it is not set in a usual way."""
 
 from __future__ import annotations
 
 import os
+import warnings
 from contextlib import suppress
-from datetime import datetime, timezone, tzinfo
+from datetime import timezone, tzinfo
 from io import BytesIO
 from struct import pack
 from zoneinfo import ZoneInfo
@@ -13,21 +14,51 @@ LOCALTIME_PATH = "/etc/localtime"
 DEFAULT_DST_RULE = ",M3.2.0,M11.1.0"
 """When summer time begins and ends for glibc where a rule has no dates (tzset(3))."""
 
+OTHER_NAME_FILES = ("var/db/zoneinfo", "etc/sysconfig/clock", "etc/conf.d/clock")
+"""Other files with the zone's name, on some distributions. If two differ, tzlocal decides."""
+
+
+def get_zone(name: str) -> tzinfo:
+    """The time zone of that name; for an empty name, this host's. Raises ZoneInfoNotFoundError."""
+    return ZoneInfo(name) if name else get_local_zone()
+
 
 def get_local_zone() -> tzinfo:
-    """As named by $TZ or the host's files; where that is not possible, what libc goes by."""
-    import warnings
-
-    from tzlocal import get_localzone
+    """The time zone from $TZ or the host's files. If that is not possible, the rule that libc uses."""
+    found = None if "TZ" in os.environ else find_linked_zone()
+    if found is not None:
+        return found
+    from tzlocal import get_localzone  # imports a dozen modules that most hosts do not need
 
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # "defaulting to UTC": `explain_utc` says it, once
+            warnings.simplefilter("ignore")  # "defaulting to UTC": `explain_utc` reports it once
             return get_localzone()
-    # A rule in TZ, no zone's name; files that contradict each other; an /etc/localtime that is empty,
-    # a directory or unreadable; a TZ that leads outside the data base.
+    # TZ is a rule and not a name; or files contradict each other; or /etc/localtime is empty, a
+    # directory or unreadable; or TZ leads outside of the zone database.
     except (LookupError, OSError, ValueError):
         return _read_libc_zone()
+
+
+def find_linked_zone(root: str = "/") -> ZoneInfo | None:
+    """The zone of a host whose link /etc/localtime is all that names it, or which Debian's
+    /etc/timezone names alike. None of any other: tzlocal has to look."""
+    if any(os.path.exists(os.path.join(root, name)) for name in OTHER_NAME_FILES):
+        return None
+    linked = os.path.realpath(os.path.join(root, "etc/localtime"))
+    name = linked.partition("/zoneinfo/")[2]
+    try:
+        with open(os.path.join(root, "etc/timezone"), encoding="ascii") as file:
+            named = file.read().strip()
+    except FileNotFoundError:
+        named = name
+    except (OSError, UnicodeDecodeError):
+        return None
+    if not name or named != name:
+        return None
+    with suppress(LookupError, OSError, ValueError):
+        return ZoneInfo(name)
+    return None
 
 
 def explain_utc() -> str:
@@ -35,7 +66,7 @@ def explain_utc() -> str:
     rule = os.environ.get("TZ")
     if rule is not None:
         known = rule.strip(":").upper() in ("", "UTC", "GMT", "UTC0", "Z", "ETC/UTC", "ETC/GMT")
-        wrong = not known and not datetime.now(get_local_zone()).utcoffset()
+        wrong = not known and get_local_zone() is timezone.utc
         return f"TZ={rule} names no zone that is known here" if wrong else ""
     try:
         with open(LOCALTIME_PATH, "rb") as file:

@@ -55,7 +55,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     if (before := session.config.stash.get(BEFORE, None)) is None:
         return
     shutil.rmtree(os.environ["XDG_RUNTIME_DIR"], ignore_errors=True)
-    if reader := sys.modules.get("sentinel.checks.log.reader"):
+    if reader := sys.modules.get("sentinel.checks.text_child"):
         reader.close_idle_children()  # the child of the log check, which the end of this process would end
     mine, unclear = machine.changes(before, os.environ[machine.RUN])
     out: Any = session.config.pluginmanager.get_plugin("terminalreporter")

@@ -92,7 +92,7 @@ BAD = {
     "typed": (GOOD.replace("thing: str", "thing: complex"), "'thing': the type complex"),
     "unnamed": (GOOD.replace("thing: str", "thing: 'Nowhere'"), "Nowhere"),
     "taken": (GOOD.replace("thing", "labels"), "'labels' is a key that every check has"),
-    "idle": (GOOD.replace("def run", "def runs"), "it has no `run`"),
+    "runless": (GOOD.replace("def run", "def runs"), "it has no `run`"),
     "numbers": (
         GOOD.replace("    thing:", "    METRICS = ('age',)\n    thing:"),
         "a tuple of Metric",

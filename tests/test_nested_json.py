@@ -9,10 +9,10 @@ import pytest
 from sentinel.chain.folder import ChainFolder
 from sentinel.chain.proofs import read_proofs
 from sentinel.chain.script_book import BadCronBook, read_book
-from sentinel.channels.http import HttpAnswer
+from sentinel.channels.http_request import HttpAnswer
 from sentinel.checks.quota.tools import beegfs, command
 from sentinel.checks.quota.tools.quota import UnexpectedQuotaOutput
-from sentinel.core.node_probe import StrangeLine
+from sentinel.core.section_lines import StrangeLine
 from sentinel.nodes.probe.kernel import log_of_json
 
 NESTED = '{"a":' * 100_000

@@ -16,6 +16,7 @@ import pytest
 from sentinel import proc
 from sentinel.proc.stuck import start_ticks
 from tests.lab.fuse import Fuse
+from tests.lab.waiting import HANG_LIMIT_S
 
 
 def sh(script: str, **options: object) -> proc.Done:
@@ -127,7 +128,7 @@ def test_a_command_past_its_limit_is_ended_with_its_group(script: str, why: str)
     before = open_files()
     marked = f": {os.urandom(8).hex()}; {script}"
     with pytest.raises(proc.TimedOut, match=why) as late:
-        sh(marked, limit=0.5)
+        sh(marked, limit=HANG_LIMIT_S)
     assert late.value.stuck is None
     assert not zombies()
     assert open_files() == before
@@ -139,7 +140,7 @@ def test_a_grandchild_of_the_group_is_ended_too(tmp_path: Path) -> None:
     """Its pid is really gone, not merely forgotten."""
     note = tmp_path / "pid"
     with pytest.raises(proc.TimedOut):
-        sh(f"sleep 60 & echo $! > {note}; wait", limit=0.5)
+        sh(f"sleep 60 & echo $! > {note}; wait", limit=HANG_LIMIT_S)
     assert eventually(lambda: not alive(int(note.read_text())))
 
 
@@ -148,7 +149,7 @@ def test_a_process_that_left_the_group_is_said_to_run_on(tmp_path: Path) -> None
     note = tmp_path / "pid"
     script = f"setsid sh -c 'echo $$ >{note}; exec sleep 60' & sleep 0.2"
     with pytest.raises(proc.TimedOut, match="it runs on, in a session of its own"):
-        sh(script, limit=1)
+        sh(script, limit=HANG_LIMIT_S)
     pid = int(note.read_text())
     assert alive(pid)
     os.kill(pid, signal.SIGKILL)
@@ -175,7 +176,7 @@ def not_programs(folder: Path) -> list[tuple[list[str], str]]:
     script.write_text("#!/nonexistent/interpreter\n")
     script.chmod(0o755)
     return [
-        (["no-such-program"], "cannot start no-such-program: No such file or directory"),
+        (["no-such-program"], "cannot start no-such-program: it is not installed, or not in PATH"),
         ([f"{folder}/missing"], "No such file or directory"),
         ([str(plain)], "Permission denied (not a file that may be executed)"),
         ([str(folder)], "Permission denied (not a file that may be executed)"),
@@ -332,8 +333,8 @@ def test_a_child_in_state_d_is_abandoned_within_the_grace_and_buried_later(fuse:
     fuse.hold("statfs")
     before, began = open_files(), time.monotonic()
     with pytest.raises(proc.TimedOut) as late:
-        proc.run(["stat", "-f", str(fuse.point)], limit=0.5)
-    assert time.monotonic() - began < 0.5 + proc.KILL_GRACE_S + 5
+        proc.run(["stat", "-f", str(fuse.point)], limit=HANG_LIMIT_S)
+    assert time.monotonic() - began < HANG_LIMIT_S + proc.KILL_GRACE_S + 5
     stuck = late.value.stuck
     assert stuck is not None
     assert proc.still_stuck(stuck)
@@ -367,7 +368,7 @@ def test_a_program_on_a_mount_that_hangs_holds_up_nobody_else(
     ticking = threading.Thread(target=tick)
     ticking.start()
     with pytest.raises(proc.TimedOut):
-        proc.run(*on(fuse, [argv]), **on(fuse, options), limit=1.0)
+        proc.run(*on(fuse, [argv]), **on(fuse, options), limit=HANG_LIMIT_S)
     stop.set()
     ticking.join()
     fuse.release()
@@ -391,7 +392,7 @@ def test_tools_answer_in_english_whatever_the_callers_language(
 
 def test_no_tool_is_started_in_another_language_by_an_environment_of_its_own() -> None:
     """An environment is given only to programs of users, or it is English too."""
-    theirs = {"checks/exec.py", "channels/program.py", "channels/email.py"}
+    theirs = {"checks/exec.py", "channels/program.py", "channels/mail_owners.py"}
     package = Path(proc.__file__).parent.parent
     given = {
         str(path.relative_to(package))

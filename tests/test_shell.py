@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from sentinel.proc.own_package import PROGRAM_FILES, read_program_file
 from tests.lab import needs
 
 ROOT = Path(__file__).parent.parent
@@ -34,3 +35,11 @@ def test_a_script_is_clean(script: Path) -> None:
 def test_the_probe_is_among_them() -> None:
     """A list that is empty would pass."""
     assert ROOT / "sentinel/nodes/probe.sh" in SCRIPTS
+
+
+def test_a_service_loads_each_of_them_at_its_start() -> None:
+    """After an upgrade the file on the disk is another version's."""
+    package = ROOT / "sentinel"
+    here = [str(path.relative_to(package)) for path in SCRIPTS if path.is_relative_to(package)]
+    assert [name for name in here if name not in PROGRAM_FILES] == [], "add it to PROGRAM_FILES"
+    assert all(map(read_program_file, PROGRAM_FILES))

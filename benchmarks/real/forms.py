@@ -16,7 +16,8 @@ from msgspec import Struct, field
 from sentinel.checks.log.cadence import TrainingBaseline
 from sentinel.checks.log.file_offset import MAX_READ_BYTES, FileStat
 from sentinel.checks.log.gather import HEAD_BYTES
-from sentinel.checks.log.progress import LogObservation, LogState, update_state
+from sentinel.checks.log.log_state import LogObservation, LogState
+from sentinel.checks.log.progress import update_state
 from sentinel.checks.log.recognition import recognise_log
 from sentinel.checks.log.scan import LogPatterns, scan_text
 from sentinel.checks.log.spikes import MIN_KNOWN_BATCHES, describe_spike

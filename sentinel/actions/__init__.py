@@ -1,4 +1,5 @@
-"""The explicit list of action kinds; each is one module or package, imported when used."""
+"""The explicit list of action kinds. Each is one module or package, which is imported when it is
+used."""
 
 GROUP = "sentinel.actions"
 

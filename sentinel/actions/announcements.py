@@ -1,4 +1,4 @@
-"""What people hear of sentinel's own actions, from the audit log. Pure."""
+"""Messages about sentinel's own actions, made from the audit log. Pure."""
 
 from __future__ import annotations
 
@@ -12,44 +12,48 @@ from sentinel.core import hostlist
 from sentinel.core.actions import ActionOutcome, ActionRecord
 from sentinel.core.clock import Instant, get_elapsed_s
 from sentinel.core.errors import Invalid
+from sentinel.core.guidance import NO_GUIDANCE
 from sentinel.core.model import Alert, Key, Status, Transition
-from sentinel.core.text import shortened, visible
+from sentinel.core.text import hide_controls, shortened, visible
 
 BY_HAND_SUFFIX = " by hand"
-"""Ends the name of a person who acted through the command line, and has seen the outcome."""
+"""The end of a requester's name if a person acted through the command line. That person has seen
+the outcome."""
 
 MAX_RECORDS = 1000
-"""Records that one pass looks through, at most."""
+"""How many records one pass reads at most."""
 
 TERMINAL_WAIT_S = 120.0
-"""Seconds for which a person may still sit before the command that acted."""
+"""For this many seconds, the person is expected to wait for the command that acts."""
 
 ANNOUNCED_RULES = ("suspect", "breaker")
-"""Rules of the guard whose refusal is news for people; all others are in the log alone."""
+"""Rules of the guard whose refusals are reported to people. Refusals by other rules are only in the
+log."""
 
 _OUTCOME_STATUSES = {
     ActionOutcome.DONE: Status.OK,
-    ActionOutcome.INTENDED: Status.OK,  # of a dry run
+    ActionOutcome.INTENDED: Status.OK,  # in a dry run
     ActionOutcome.UNKNOWN: Status.UNKNOWN,
     ActionOutcome.UNCLEAR: Status.UNKNOWN,
 }
 
 
 class ActionBulletin(Struct, frozen=True, kw_only=True):
-    """One message about what was done, or was not, for a check. `id` is stable over restarts."""
+    """A message about an action for a check, which was done or refused. `id` stays the same after a
+    restart."""
 
     id: str
-    check: str
-    subject: str
-    status: Status
-    summary: str
-    details: str = ""
-    commands: tuple[str, ...] = ()
+    check: str  # Name of the check.
+    subject: str  # What the alert is about.
+    status: Status  # How bad it is.
+    summary: str  # One line for people.
+    details: str = ""  # Further lines.
+    commands: tuple[str, ...] = ()  # Commands that a person would run next.
 
     def make_alert(
         self, key: Key, alert: Alert | None, kind: str, labels: Mapping[str, str], now: Instant
     ) -> Alert:
-        """The alert it belongs to, or one that stands in for it, with its words."""
+        """The alert that the message belongs to, or a substitute with the same fields."""
         if alert is None:
             alert = Alert(
                 key=key,
@@ -61,10 +65,12 @@ class ActionBulletin(Struct, frozen=True, kw_only=True):
                 last=now,
                 labels=labels,
             )
-        return replace(alert, details=self.details, commands=self.commands, values={})
+        return replace(
+            alert, details=self.details, commands=self.commands, values={}, guidance=NO_GUIDANCE
+        )
 
     def make_transition(self, alert: Alert, now: Instant) -> Transition:
-        """What it tells, as a change of its alert."""
+        """The message as a change of its alert."""
         return Transition(
             id=self.id,
             alert=alert.id,
@@ -80,34 +86,37 @@ class ActionBulletin(Struct, frozen=True, kw_only=True):
 
 
 class ActionPassResult(Struct, frozen=True, kw_only=True):
-    """What a pass left in the log (`recent`, newest first), and what a dry run would have done."""
+    """The records of a pass (`recent`, newest first), and what a dry run would have done."""
 
     recent: tuple[ActionRecord, ...] = ()
-    imagined: tuple[ActionRecord, ...] = ()
+    imagined: tuple[ActionRecord, ...] = ()  # Records of actions that a dry run left out.
 
 
 def make_outcome_token(record: ActionRecord) -> str:
-    """Names one outcome of one action: what was unknown and turns out done is told twice."""
+    """Identifies one outcome of one action. If an unknown outcome turns out as done, it is reported
+    again."""
     return f"{record.id}:{record.outcome.value}"
 
 
 def find_unannounced(records: Iterable[ActionRecord], told: Collection[str]) -> list[ActionRecord]:
-    """Those that people shall hear of and did not, the oldest first (`records`: newest first)."""
+    """The records to report that were not reported yet, oldest first (`records`: newest first)."""
     fresh = [r for r in records if _is_announced(r) and make_outcome_token(r) not in told]
     return fresh[::-1]
 
 
 def list_announced_tokens(told: Sequence[str], fresh: Iterable[ActionRecord]) -> list[str]:
-    """What was told up to now, as the state keeps it: more than one look at the log holds."""
+    """The tokens of all outcomes that were reported, for the state. They cover more than one
+    reading of the log."""
     return [*told, *map(make_outcome_token, fresh)][-2 * MAX_RECORDS :]
 
 
 def make_bulletins(
     records: Sequence[ActionRecord], checks: Collection[str]
 ) -> list[ActionBulletin]:
-    """A message for each; refusals for the same reason are one, however many nodes there are.
+    """One message per record. Refusals with the same reason are one message, however many nodes
+    they are about.
 
-    What nobody among `checks` asked for is told as sentinel's own.
+    Records that none of `checks` requested are reported as sentinel's own.
     """
     found: dict[tuple[str, ...], list[ActionRecord]] = {}
     for record in records:
@@ -119,7 +128,8 @@ def make_bulletins(
 
 
 def format_targets(targets: Sequence[str]) -> str:
-    """Nodes as a host list, anything else one by one; at most 200 characters."""
+    """The targets as text of at most 200 characters: nodes as a host list, anything else one by
+    one."""
     try:
         return shortened(hostlist.fold_hostlist(targets), 200)
     except Invalid:
@@ -153,12 +163,14 @@ def _make_bulletin(group: Sequence[ActionRecord], checks: Collection[str]) -> Ac
 
 
 def _choose_next_command(record: ActionRecord) -> str:
-    """The command to run next: only jobs are told beside an alert of another name."""
-    if record.target.startswith("/"):  # a directory: what may go there now
+    """The command to run next. It is given only for jobs, because their alert may have another
+    name."""
+    if record.target.startswith("/"):  # a directory: say what may be started there now
         return f"sentinel check {shlex.quote(visible(record.by))}"
     target = shlex.quote(visible(record.target))
-    what = "scontrol show job" if record.subject else "sentinel nodes list --history"
-    return f"{what} {target}"
+    if record.subject:
+        return hide_controls(f"scontrol show job {target}")
+    return f"sentinel nodes list --history {target}"
 
 
 def _summarize_outcome(record: ActionRecord, targets: str) -> str:

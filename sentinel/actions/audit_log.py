@@ -1,4 +1,4 @@
-"""How requests, verdicts and looks become records of the audit log. Pure."""
+"""Makes records of the audit log from requests, verdicts and observations. Pure."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MAX_REASON_CHARS = 1000
 
 
 def apply_verdict(record: ActionRecord, verdict: GuardVerdict) -> ActionRecord:
-    """The record with the guard's word on it."""
+    """The record with the guard's verdict."""
     if verdict.allowed:
         return replace(record, why=verdict.why)
     return replace(
@@ -34,14 +34,15 @@ def apply_verdict(record: ActionRecord, verdict: GuardVerdict) -> ActionRecord:
 def make_breaker_switch(
     situation: Situation, past: ActionHistory, now: Instant
 ) -> ActionSwitch | None:
-    """The breaker, where it has to open or to stay open longer."""
+    """The breaker, if it has to open or to stay open longer. None otherwise."""
     why = explain_breaker_trip(situation, past, now)
     cooldown = float(situation.breaker.cooldown)
     return ActionSwitch(since=now, seconds=cooldown, why=why, by="sentinel") if why else None
 
 
 def is_repeated_refusal(record: ActionRecord, past: ActionHistory) -> bool:
-    """Whether this is a refusal that repeats itself: it is written down once."""
+    """Whether the newest record about the same action and target is a refusal by the same rule. A
+    repeated refusal is recorded only once."""
     last = find_newest_record(past.records, record.action, record.target)
     return (
         record.outcome is ActionOutcome.REFUSED
@@ -51,14 +52,15 @@ def is_repeated_refusal(record: ActionRecord, past: ActionHistory) -> bool:
 
 
 def get_ineffective_outcome(record: ActionRecord, look: Look) -> ActionOutcome:
-    """Only a target that is just as it was before proves that nothing happened to it."""
+    """The outcome if the request is not done. Only a target in exactly the same state as before
+    proves that nothing happened to it."""
     return (
         ActionOutcome.NO_EFFECT if record.mark == make_fingerprint(look) else ActionOutcome.UNCLEAR
     )
 
 
 def make_fingerprint(look: Look) -> str:
-    """A digest of what must not change."""
+    """A digest of the fields that must not change."""
     return blake2b(look.mark.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
@@ -68,7 +70,7 @@ def normalize_reason(reason: str) -> str:
 
 
 def rebuild_request(record: ActionRecord) -> ActionRequest:
-    """What was asked for, to look whether it is done."""
+    """The request that led to this record, so that a later pass can check whether it is done."""
     return ActionRequest(
         action=record.action, target=record.target, reason=record.reason, params=record.params
     )

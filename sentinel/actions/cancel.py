@@ -1,4 +1,4 @@
-"""`cancel`: a job that hangs is ended, or told by a signal."""
+"""`cancel`: ends a job that hangs, or sends it a signal."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sentinel.plugin import Action
 
 ALLOWED_SIGNALS = frozenset({"HUP", "INT", "QUIT", "ABRT", "KILL", "USR1", "USR2", "TERM", "CONT"})
 SCANCEL_OPTIONS = {"steps": (), "batch": ("--batch",), "all": ("--full",)}
-"""Whom scancel(1) signals: the steps alone, the batch shell alone, or both."""
+"""The options of scancel(1) for its targets: only the steps, only the batch shell, or both."""
 
 
 class CancelAction(Action, frozen=True):
@@ -41,7 +41,7 @@ class CancelAction(Action, frozen=True):
         return (("scancel", f"--signal={signal}", *to, request.target),)
 
     def perform(self, request: ActionRequest, hands: JobHands) -> Reply:
-        """Evidence, one more look, the command."""
+        """Collect the evidence, check the job once more, then run scancel."""
         return change_after_evidence(request, hands, self.commands(request))
 
 

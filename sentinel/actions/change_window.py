@@ -1,5 +1,5 @@
-"""Between the last look at a node and its change somebody may drain it: Slurm has no
-compare-and-set. slurmctld's log shows it afterwards, and the node is drained again."""
+"""Finds out whether somebody drained a node between the last look and the change. Slurm has no
+compare-and-set. slurmctld's log shows it afterwards, and then the node is drained again."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ WINDOW_EVIDENCE_KEY = "window"
 UNKNOWN_AUTHOR_TEXT = "author not known"
 MAX_REASON_CHARS = 150
 MAX_REDRAIN_ROUNDS = 3
-"""How often a node is drained again where even that replaces somebody's reason."""
+"""How often a node is drained again, if that replaces the reason of another person again."""
 
 
 class ChangeWindow(Struct, frozen=True, kw_only=True):
-    """What is known of the time between the last look and the change."""
+    """What happened on the node between the last observation and the change."""
 
-    text: str
-    erased: tuple[ControllerLogEntry, ...] = ()
+    text: str  # Words for the log.
+    erased: tuple[ControllerLogEntry, ...] = ()  # Reasons that the change has erased.
 
 
 def find_log_end(hands: Hands) -> str:
-    """Where slurmctld's log ends now; empty where it cannot be read."""
+    """The end of slurmctld's log. Empty if it cannot be read."""
     try:
         return hands.log_end()
     except CannotTell:
@@ -46,14 +46,16 @@ def find_log_end(hands: Hands) -> str:
 def inspect_change_window(
     kind: Action, record: ActionRecord, hands: Hands, seconds: float | None
 ) -> ChangeWindow:
-    """Whether anybody acted in it. `seconds` None: nobody measured how long it was.
+    """Whether anybody drained the node between the last look and the change. If `seconds` is None,
+    the length of that time is not known.
 
-    The log counts as read only if our own change stands in it.
+    The log counts as read only if it shows our own change.
     """
     long = "nobody knows how long" if seconds is None else _format_length(seconds)
     own = partial(kind.logged, rebuild_request(record))
     try:
-        log = hands.log_since(record.log or hands.log_end())  # the latter says why not
+        # log_end() says why the log cannot be read
+        log = hands.log_since(record.log or hands.log_end())
         found = erased_reasons(log, record.target, own)
     except CannotTell as error:
         return ChangeWindow(text=f"unwatched, {long}: slurmctld's log: {error}")
@@ -70,11 +72,11 @@ def inspect_change_window(
 def drain_again(
     kind: Action, record: ActionRecord, found: Sequence[ControllerLogEntry], hands: Hands
 ) -> tuple[ActionRecord, str]:
-    """Drain the node again with what was erased in the reason; the record with what was run, and
-    what became of it.
+    """Drain the node again, with the erased reason in the new one. Returns the record with the
+    commands and the outcome.
 
-    Once more where that replaced another reason; the author by accounting afterwards: nothing is
-    waited for while the node takes jobs.
+    If this replaced another reason, it is done once more. Accounting is asked for the author
+    afterwards, because the node takes jobs meanwhile.
     """
     if newer := _describe_later_drain(record, hands):
         told = "; ".join(
@@ -107,7 +109,8 @@ def drain_again(
 
 
 def _describe_later_drain(record: ActionRecord, hands: Hands) -> str:
-    """What the node is, where somebody else drained it after us: that reason is not ours to lose."""
+    """The state of the node, if somebody else drained it after us. Then its reason must not be
+    replaced. Empty otherwise."""
     try:
         node = hands.node(record.target)
     except CannotTell:
@@ -125,7 +128,8 @@ def _make_drain_command(
 
 
 def _explain_drain_failure(hands: Hands, command: tuple[str, ...]) -> str:
-    """Why the node is not drained now; empty if it is, or cannot be seen and nobody objected."""
+    """Why the node is not drained now. Empty if it is, or if it cannot be seen and the command was
+    accepted."""
     reply = hands.change(command)
     target = command[2].partition("=")[2]
     try:
@@ -140,7 +144,7 @@ def _explain_drain_failure(hands: Hands, command: tuple[str, ...]) -> str:
 def _list_replaced_reasons(
     end: str, target: str, command: tuple[str, ...], hands: Hands
 ) -> tuple[ControllerLogEntry, ...]:
-    """The reasons that this drain itself replaced unseen."""
+    """The reasons that this drain itself has replaced unseen."""
     reason = command[-1].partition("=")[2]
     try:
         log = hands.log_since(end)
@@ -152,7 +156,7 @@ def _list_replaced_reasons(
 def _add_authors(
     record: ActionRecord, drained: tuple[str, ...], named: tuple[str, ...], hands: Hands
 ) -> None:
-    """Put the authors in, as long as the reason is still ours."""
+    """Replace the reason by one with the authors, if the reason is still ours."""
     try:
         node = hands.node(record.target)
     except CannotTell:

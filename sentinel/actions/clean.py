@@ -1,4 +1,4 @@
-"""`clean`: named entries of one directory are removed, as far as retention lets them go."""
+"""`clean`: removes named entries of one directory, as far as the rules of retention allow."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sentinel.clean.child import (
 )
 from sentinel.core.action_limits import CleanLimits, Limits
 from sentinel.core.actions import Answer, Look, Reply
-from sentinel.core.errors import CannotTell
+from sentinel.core.errors import CannotAsk, CannotTell
 from sentinel.core.model import ActionRequest
 from sentinel.core.ports import Hands, View
 from sentinel.core.text import shortened, visible
@@ -37,7 +37,8 @@ class CleanAction(Action, frozen=True):
     apart: ClassVar[bool] = True
 
     def look(self, request: ActionRequest, view: View) -> Look:
-        """Done when none of the names is there as something that may go. Raises CannotTell."""
+        """Whether entries of those names may be removed now. If none may, the action is done.
+        Raises CannotTell."""
         names = _get_entry_names(request)
         if not names:
             return Look(text="no names", not_ready="the param `names` names nothing to remove")
@@ -56,10 +57,12 @@ class CleanAction(Action, frozen=True):
         return (program_argv("remove", request.target, rules, _get_entry_names(request)),)
 
     def perform(self, request: ActionRequest, hands: Hands) -> Reply:
-        """Remove; what was removed and freed, and what was not, is in the answer."""
+        """Remove the entries. The answer says what was removed and freed, and what was not."""
         (command,) = self.commands(request)
         try:
             told = run_removal(command)
+        except CannotAsk:
+            raise
         except (CannotTell, MsgspecError) as error:
             return Reply(Answer.UNSURE, str(error))
         if isinstance(told, str):

@@ -1,23 +1,23 @@
-"""`clean_up`: ends what a job that is over left running on a drained node."""
+"""`clean_up`: ends processes that an ended job has left on a drained node."""
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Sequence
-from functools import cache
 from typing import ClassVar
 
 from sentinel.core.action_limits import Limits
 from sentinel.core.actions import Answer, Look, Reply
 from sentinel.core.cluster import Node, has_processes, process_job_ids
 from sentinel.core.errors import CannotTell
+from sentinel.core.long_lines import decode_lines
 from sentinel.core.model import ActionRequest
 from sentinel.core.node_answers import Answered, Partial, TimedOut
 from sentinel.core.ports import Hands, View
 from sentinel.core.text import shortened, visible
 from sentinel.nodes.script import cgroups
 from sentinel.plugin import Action
+from sentinel.proc.own_package import read_program_file
 from sentinel.slurm.node_states import (
     UP,
     describe_changes,
@@ -28,11 +28,11 @@ from sentinel.slurm.node_states import (
 )
 
 KILL_GRACE_S = "5"
-"""Seconds between SIGTERM and SIGKILL: Slurm sent both long ago, and `remote: {timeout}` has to
-hold all of it."""
+"""Seconds between SIGTERM and SIGKILL. They are few, because Slurm sent both long ago, and all of
+it has to fit into `remote: {timeout}`."""
 
 SIGNALS_SENT_TEXT = b"signals were sent before"
-"""What clean_up.sh prints where it could not see what became of the signals that it had sent."""
+"""The output of clean_up.sh if it could not see the effect of the signals that it had sent."""
 
 _NUMBER_PATTERN = re.compile("[0-9]+")
 _JOB_ID_PATTERN = re.compile("[0-9]+|s[0-9A-Z]{13}")
@@ -50,7 +50,8 @@ class CleanUpAction(Action, frozen=True):
     limits: ClassVar[Limits] = Limits()
 
     def look(self, request: ActionRequest, view: View) -> Look:
-        """Done when nothing is left that may be ended; only hands that reach the node know."""
+        """Done when no process is left that may be ended. Only a view that reaches the node knows
+        that."""
         node = view.node(request.target)
         if node is None:
             return Look(text="unknown to Slurm", not_ready="Slurm knows no such node")
@@ -86,11 +87,9 @@ class CleanUpAction(Action, frozen=True):
         return Reply(Answer.UNSURE if unsure else Answer.REFUSED, visible(answer.why))
 
 
-@cache
 def read_clean_up_script() -> bytes:
-    """What runs on the node; kept in files so that it can be read and checked as shell."""
-    with open(os.path.join(os.path.dirname(__file__), "clean_up.sh"), "rb") as file:
-        return cgroups().encode("ascii") + file.read()
+    """The script for the node. It is kept in files so that it can be read and checked as shell."""
+    return (cgroups() + read_program_file("actions/clean_up.sh")).encode("ascii")
 
 
 def _make_script_argv(verb: str, request: ActionRequest) -> tuple[str, ...]:
@@ -99,14 +98,14 @@ def _make_script_argv(verb: str, request: ActionRequest) -> tuple[str, ...]:
 
 
 def _parse_sole_users(request: ActionRequest) -> list[tuple[str, str]]:
-    """The users, by uid and name, for whom an inherited id is enough."""
+    """The uid and name of each user whose processes may be ended by an inherited job id alone."""
     pairs = (one.partition(":") for one in request.params.get("alone", "").split(",") if one)
     return [(uid, name) for uid, _, name in pairs]
 
 
 def _explain_running_job(request: ActionRequest, view: View) -> str:
-    """Why a job that Slurm has there just now forbids it: what the check knew may be older than
-    the job. Empty where the view does not reach the node."""
+    """Why a job that is on the node now forbids the clean-up. The check's knowledge may be older
+    than that job. Empty if no job forbids it, or if the view does not reach the node."""
     ask = getattr(view, "jobs_on", None)
     if ask is None or not _is_well_formed(request):
         return ""
@@ -121,9 +120,9 @@ def _explain_running_job(request: ActionRequest, view: View) -> str:
 
 
 def _list_endable_processes(request: ActionRequest, view: View) -> list[str] | None:
-    """The processes that may be ended; None where the view does not reach the node.
+    """The processes that may be ended. None if the view does not reach the node.
 
-    Raises CannotTell when the node does not answer: silence is not clean.
+    Raises CannotTell if the node does not answer, because silence does not mean that it is clean.
     """
     ask = getattr(view, "ask_node", None)
     if ask is None or not _is_well_formed(request):
@@ -155,13 +154,13 @@ def _is_well_formed(request: ActionRequest) -> bool:
 
 def _explain_node_answer(answer: object) -> str:
     if isinstance(answer, Answered):
-        said = answer.err.decode("utf-8", "backslashreplace").strip()
+        said = decode_lines(answer.err).strip()
         return f"exit code {answer.code} {said}".strip()
     return f"{type(answer).__name__}: {getattr(answer, 'why', '')}"
 
 
 def _split_output_lines(out: bytes) -> list[str]:
-    return [visible(line) for line in out.decode("utf-8", "backslashreplace").splitlines()]
+    return [visible(line) for line in decode_lines(out).splitlines()]
 
 
 def _format_process_list(lines: Sequence[str]) -> str:

@@ -20,7 +20,7 @@ facts() {
         -l -E '/(session-[^/]*\.scope|user@[0-9]*\.service)' |
         sed -n -e 's|^/proc/\([0-9]*\)/.*|s \1|p' -e 's|^(standard input)$|saw sessions|p'
     # With -z a record ends with NUL, and a value may hold newlines.
-    search_processes /proc environ SLURM_JOB_ID=0 -z '^SLURM_JOB_ID=[0-9]' | tr '\n\0' ' \n' |
+    search_processes /proc environ SLURM_JOB_ID=0 -m 1 -z '^SLURM_JOB_ID=[0-9]' | tr '\n\0' ' \n' |
         sed -n -e 's|^/proc/\([0-9]*\)/environ:SLURM_JOB_ID=\([0-9]*\).*|e \1 \2|p' \
             -e 's|^(standard input):.*|saw environments|p'
 }
@@ -76,13 +76,23 @@ judged() {
             else if (!told && !(uid[pid] in lonely)) why = "inherited"
             print (why == "" ? "may " pid " " uid[pid] : "kept " pid " " why) " " name[pid]
         }
+        print "judged"
     }'
 }
 
+newline='
+'
+
 # The processes as they are now, in $list; a number may have become another process meanwhile. Where
-# they cannot be seen, nobody may say that nothing is left: this ends the script.
+# they cannot be seen, nobody may say that nothing is left: this ends the script. `judged` is the last
+# line of a whole answer: an awk that dies, or says nothing, proves nothing.
 look() {
     list=$(facts | judged) || unseen "$list"
+    case $list in
+    judged) list= ;;
+    *"$newline"judged) list=${list%"$newline"judged} ;;
+    *) unseen "what awk said of them was cut" ;;
+    esac
     victims=$(printf '%s\n' "$list" | sed -n 's/^may \([0-9]*\) .*/\1/p') || unseen "sed failed"
 }
 

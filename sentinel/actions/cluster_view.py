@@ -1,4 +1,5 @@
-"""Slurm as one request is judged by: all nodes, who belongs where, and whether Slurm is well."""
+"""The state of Slurm by which one request is judged: all nodes, the members of partitions, and
+whether Slurm is well."""
 
 from __future__ import annotations
 
@@ -13,23 +14,26 @@ from sentinel.core.ports import Hands
 from sentinel.core.values import duration_text
 
 SLOW_ANSWER_S = 5.0
-"""Seconds for an answer with which slurmctld is unwell: half of slurm.conf's MessageTimeout."""
+"""If slurmctld takes longer than this many seconds to answer, it is unwell. It is half of
+slurm.conf's MessageTimeout."""
 
 
 class ClusterView(Struct, frozen=True):
-    """The nodes by name, the members of each partition; `unwell` is what is wrong with Slurm."""
+    """The nodes, and the members of each partition. `unwell` says what is wrong with Slurm. Empty
+    if it is well."""
 
-    by_name: Mapping[str, Node]
-    members: Mapping[str, frozenset[str]]
+    by_name: Mapping[str, Node]  # Each node, by its name.
+    members: Mapping[str, frozenset[str]]  # Names of nodes, by partition.
     unwell: str = ""
 
     def node(self, name: str) -> Node | None:
-        """As in core.ports.View."""
+        """See core.ports.View."""
         return self.by_name.get(name)
 
 
 def make_cluster_view(hands: Hands, after: Instant | None = None) -> ClusterView:
-    """Never raises: blind is unwell. The nodes are not asked before `after`."""
+    """Make the view. It never raises: if Slurm does not answer, the view is marked as unwell. The
+    answer about nodes is not older than `after`."""
     try:
         nodes, answer = hands.nodes(after), hands.controller()
     except CannotTell as error:

@@ -1,4 +1,5 @@
-"""`diag`: one dcgmi diag, or one test of nodes, on one node, as a batch job; through ssh where it is drained."""
+"""`diag`: runs one dcgmi diag, or one test of nodes, on one node, as a batch job. On a drained node
+it runs through ssh."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ from typing import ClassVar
 
 from sentinel.core.action_limits import Limits
 from sentinel.core.actions import Answer, Look, Reply
+from sentinel.core.long_lines import decode_lines
 from sentinel.core.model import ActionRequest
 from sentinel.core.node_answers import Answer as AnswerOfNode
 from sentinel.core.node_answers import Answered, Partial, TimedOut
@@ -15,6 +17,7 @@ from sentinel.core.ports import Hands, View
 from sentinel.core.text import visible
 from sentinel.core.values import Duration, Rate, Share
 from sentinel.plugin import Action
+from sentinel.proc.own_package import read_program_file, require_own_package
 from sentinel.slurm.node_states import describe_node, unfit_reason
 
 JOB_SCRIPT_PATH = os.path.join(
@@ -26,10 +29,10 @@ GPU_PROBE_COMMAND = (
     "-c",
     "uname -n && all=$(ps -e -o args=) && printf '%s\\n' \"$all\" | sed -n '/^slurmstepd: \\[/p'",
 )
-"""Who answers, and a line for each step of a job that is there."""
+"""Prints the name of the node that answers, and a line for each step of a job on it."""
 
 DCGMI_MARGIN_S = 60
-"""Seconds by which dcgmi is ended before its job is."""
+"""How many seconds before the end of its job dcgmi is ended."""
 
 
 class DiagAction(Action, frozen=True):
@@ -44,7 +47,8 @@ class DiagAction(Action, frozen=True):
     leaves_no_trace: ClassVar[bool] = True
 
     def look(self, request: ActionRequest, view: View) -> Look:
-        """Fit while the node is up; a drained one only where it was drained already when asked."""
+        """The node must be up. A drained node is accepted only if it was drained when the test was
+        requested."""
         node = view.node(request.target)
         if node is None:
             return Look(text="unknown to Slurm", not_ready="Slurm knows no such node")
@@ -66,13 +70,17 @@ class DiagAction(Action, frozen=True):
         )
 
     def perform(self, request: ActionRequest, hands: Hands) -> Reply:
-        """By sbatch; on a drained node by ssh, where it goes on by itself."""
+        """Run the test by sbatch. On a drained node it is started by ssh and goes on by itself."""
         if request.params.get("ssh") != "yes":
+            require_own_package()  # because sbatch reads the file
             return hands.change(_make_sbatch_command(request))
         if objection := _explain_ssh_refusal(request.target, hands):
             return Reply(Answer.REFUSED, objection)
-        with open(JOB_SCRIPT_PATH, "rb") as file:
-            answer = hands.ask_node(request.target, _make_ssh_command(request), file.read())
+        answer = hands.ask_node(
+            request.target,
+            _make_ssh_command(request),
+            read_program_file("checks/diag/job.sh").encode("ascii"),
+        )
         if isinstance(answer, Answered) and not answer.code:
             return Reply(Answer.ACCEPTED, "started through ssh")
         unsure = isinstance(answer, TimedOut | Partial)
@@ -83,12 +91,12 @@ class DiagAction(Action, frozen=True):
 
 
 def _explain_ssh_refusal(node: str, hands: Hands) -> str:
-    """Why it must not be begun through ssh: a name may lead to another host and to its jobs, and
-    Slurm calls a node idle whose job is suspended."""
+    """Why the test must not be started through ssh. Empty if it may be. A name may lead to another
+    host with jobs, and Slurm calls a node idle whose job is suspended."""
     answer = hands.ask_node(node, GPU_PROBE_COMMAND)
     if not isinstance(answer, Answered) or answer.code:
         return _describe_node_answer(node, answer)
-    name, *steps = answer.out.decode("utf-8", "backslashreplace").splitlines() or [""]
+    name, *steps = decode_lines(answer.out).splitlines() or [""]
     if name.partition(".")[0].lower() != node.partition(".")[0].lower():
         return visible(f"{node}: a host that calls itself '{name}' answered")
     return visible(f"{node}: a job is still there: {steps[0]}") if steps else ""
@@ -124,7 +132,7 @@ def _make_sbatch_command(request: ActionRequest) -> tuple[str, ...]:
 
 
 def _make_job_command(request: ActionRequest) -> tuple[str, ...]:
-    """The script and its arguments: of dcgmi diag, or of a test of nodes (see sentinel/nodes)."""
+    """The script and its arguments, for dcgmi diag or for a test of nodes (see sentinel/nodes)."""
     params = request.params
     if not params.get("test"):
         return JOB_SCRIPT_PATH, *_make_script_arguments(request)
@@ -134,7 +142,8 @@ def _make_job_command(request: ActionRequest) -> tuple[str, ...]:
 
 
 def _make_ssh_command(request: ActionRequest) -> tuple[str, ...]:
-    """In a session of its own: neither the end of ssh nor its time limit ends it."""
+    """The command runs in a separate session, so that neither the end of ssh nor its time limit
+    ends it."""
     return ("setsid", "--fork", "sh", "-s", "--", *_make_script_arguments(request))
 
 

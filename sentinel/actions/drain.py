@@ -1,4 +1,4 @@
-"""`drain`: no further jobs on a node; those that run there go on."""
+"""`drain`: no further jobs start on a node. Those that run there continue."""
 
 from __future__ import annotations
 
@@ -18,12 +18,14 @@ from sentinel.slurm.node_states import flag_meaning
 class DrainAction(Action, frozen=True):
     """Sets nodes to DRAIN, with the reason; a node that is drained keeps the reason it has."""
 
-    # A node that fails again is drained again: its return to work is what is rationed.
+    # Draining has no limit, because a node that fails again must be drained again. The limit is on
+    # returning it to service.
     limits: ClassVar[Limits] = Limits(per_node=Rate("20 in 7d"), cooldown=Duration(0))
     replaces_reason: ClassVar[bool] = True
 
     def look(self, request: ActionRequest, view: View) -> Look:
-        """Done when the node carries our reason; a foreign one is never replaced."""
+        """Done when the node is drained with our reason. The reason of somebody else is never
+        replaced."""
         node = view.node(request.target)
         if node is None:
             return Look(text="unknown to Slurm", not_ready="Slurm knows no such node")
@@ -41,15 +43,15 @@ class DrainAction(Action, frozen=True):
         return (("scontrol", "update", f"NodeName={request.target}", "State=DRAIN", reason),)
 
     def logged(self, request: ActionRequest, entry: ControllerLogEntry) -> bool:
-        """An update that gave our reason."""
+        """Whether the entry is an update that set our reason."""
         return entry.kind == "reason" and entry.text == tag_reason(request.reason)
 
 
 def _explain_drain_refusal(request: ActionRequest, node: Node) -> str:
     if not request.reason.strip():
         return "a drain needs a reason"
-    # State=DRAIN ends and requeues the job of a node that is powered up for it (update_node() in
-    # src/slurmctld/node_mgr.c, 20.11 to 26.05).
+    # State=DRAIN ends and requeues the job of a node that is being powered up for it (update_node()
+    # in src/slurmctld/node_mgr.c, 20.11 to 26.05).
     wakes = any(flag_meaning(flag).wakes for flag in node.flags)
     if node.state in ("ALLOCATED", "MIXED") and wakes:
         return f"it is powered up for a job, which a drain would end ({format_state(node)})"

@@ -1,4 +1,4 @@
-"""`exclude`: a job that waits is not put on a node that broke its predecessor."""
+"""`exclude`: keeps a waiting job from a node on which the job before it failed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sentinel.core.values import Rate
 from sentinel.plugin import Action
 
 MAX_EXCLUDED_NODES = 64
-"""Nodes that a job may come to exclude: more, and it waits for ever."""
+"""How many nodes a job may exclude. If it excludes more, it may wait for ever."""
 
 
 class ExcludeAction(Action, frozen=True):
@@ -36,7 +36,7 @@ class ExcludeAction(Action, frozen=True):
     asks_anew: ClassVar[bool] = True
 
     def look(self, request: ActionRequest, view: JobView) -> Look:
-        """Done when the node is among the excluded ones."""
+        """Done when the job excludes the node."""
         job = find_job(request, view)
         if job is None or job.state != "PENDING":
             state = job.state if job else "not known to Slurm"
@@ -58,12 +58,12 @@ class ExcludeAction(Action, frozen=True):
         return (make_exclude_command(request.target, before, node),)
 
     def perform(self, request: ActionRequest, hands: JobHands) -> Reply:
-        """The command; there are no processes to look at."""
+        """Run the command. There are no processes to examine."""
         return run_commands(hands, self.commands(request))
 
 
 def parse_excluded_nodes(job: Job) -> tuple[str, ...]:
-    """The nodes it excludes; Invalid for a list that is none."""
+    """The nodes that the job excludes. Raises Invalid if the list cannot be parsed."""
     return expand_hostlist(job.exclude) if job.exclude else ()
 
 

@@ -1,19 +1,19 @@
-"""The one way in which sentinel changes anything: judge, write down, look again, do, look again.
+"""The only way in which sentinel changes anything: judge, record, look again, act, look again.
 
-Checks of the service and people's commands come through here alike. Each step can be the last
-one before a crash: the log then says intended or unknown, and nothing more is done to that
-target until somebody has read it again.
+Requests of checks and people's commands both come through here. After a crash at any step, the log
+has the outcome intended or unknown, and nothing more is done to that target until somebody has
+looked at it again.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from sentinel.actions import change_window
+from sentinel.actions.action_rules import ActionRequester, ActionRules
 from sentinel.actions.audit_log import (
     apply_verdict,
     get_ineffective_outcome,
@@ -33,7 +33,7 @@ from sentinel.actions.marks import (
     remove_mark,
     write_mark,
 )
-from sentinel.core.action_limits import ActionSettings, GuardSettings, Limits
+from sentinel.core.action_limits import ActionSettings
 from sentinel.core.actions import (
     ActionHistory,
     ActionOutcome,
@@ -46,49 +46,27 @@ from sentinel.core.actions import (
     limit_evidence,
 )
 from sentinel.core.clock import Instant, get_elapsed_s
-from sentinel.core.errors import CannotTell, SentinelError
+from sentinel.core.errors import CannotAsk, CannotTell
 from sentinel.core.kinds import Action
 from sentinel.core.model import ActionRequest
 from sentinel.core.ports import AuditLog, Clock, Hands
 from sentinel.core.values import duration_text
 
 MAX_IN_FLIGHT_S = 120.0
-"""Seconds from intent to change, at most: whoever was stopped for longer gives up."""
+"""The longest time in seconds from the intent to the change. A process that was stopped for longer
+gives up."""
 
 MAX_LAST_LOOK_S = 5.0
-"""Seconds for the last look, at most: what a slow slurmctld or a process that was stopped for a
-while saw may be old, and a person's change of the target since would be unseen."""
+"""Seconds for the last look before the change. If it takes longer, because slurmctld is slow or
+this process was stopped, a person may have changed the target since."""
 
 SETTLED_AFTER_S = 600.0
-"""Seconds after which a change that timed out can no longer happen: twice the life of the munge
-credential that it carries (munge(7): 300 s)."""
-
-
-class ActionRules(Struct, frozen=True, kw_only=True):
-    """What the configuration allows. `kinds` are the loaded actions by name."""
-
-    kinds: Mapping[str, Action]
-    actions: Mapping[str, ActionSettings] = {}
-    guard: GuardSettings = GuardSettings()
-
-
-class UnknownActionError(SentinelError):
-    """A check asks for a kind of action that is not installed."""
-
-
-class ActionRequester(Struct, frozen=True, kw_only=True):
-    """Who wants it. A person's command and a check whose own settings switch the action on
-    (`consent`) need no `enabled`; `limits` are the check's own; `forced` sets caps aside."""
-
-    name: str
-    consent: bool = False
-    limits: Limits | None = None
-    forced: bool = False
-    by_hand: bool = False
+"""Seconds after which a change that timed out can no longer happen: twice the life of its munge
+credential (munge(7): 300 s)."""
 
 
 class ActionExecutor:
-    """Carries requests out. Not for several threads; several processes may each have one."""
+    """Carries out requests. It is not for several threads. Several processes may each have one."""
 
     def __init__(
         self,
@@ -104,19 +82,17 @@ class ActionExecutor:
         self._imagined: list[ActionRecord] = []
 
     def survey_cluster(self) -> ClusterView:
-        """Slurm as requests are judged by; one look serves several until something was changed."""
+        """The state of Slurm for several requests, until something was changed."""
         return make_cluster_view(self._hands)
 
     def execute_request(
         self, request: ActionRequest, asker: ActionRequester, scene: ClusterView | None = None
     ) -> ActionRecord:
-        """What became of it. A dry run's record is `intended` where a real one would act.
-
-        Raises StoreError: what cannot be written down is not done.
-        """
+        """Carry out a request and return its record. In a dry run it is `intended` if it would be
+        done. Raises StoreError. An action that cannot be recorded is not done."""
         request = replace(request, reason=normalize_reason(request.reason))
-        kind = self._get_action_kind(request)
-        # What has nothing to do with Slurm is neither held up by its illness nor waits for it.
+        kind = self._rules.get_kind(request.action)
+        # Actions without Slurm need not wait while Slurm does not answer.
         if kind.returns:
             scene = self._survey_afresh()
         scene = ClusterView({}, {}) if kind.apart else scene or self.survey_cluster()
@@ -135,17 +111,18 @@ class ActionExecutor:
         return self._mark_and_carry_out(kind, request, record, look, situation, asker)
 
     def resolve_open_records(self, targets: Sequence[str] | None = None) -> list[ActionRecord]:
-        """Read again what is open (None: all of it); returns what is known now.
+        """Check open records again (None: all of them), and return their present outcome.
 
-        To be called at every start and before requests about the same targets.
+        It must be called at each start, and before requests about the same targets.
         """
         mine = [r for r in self._books.read_unresolved() if targets is None or r.target in targets]
         return [done for record in mine if (done := self._resolve_record(record))]
 
-    # Counting with others
+    # Count together with other processes
 
     def _survey_afresh(self) -> ClusterView:
-        """Slurm as it is at this moment: others may return nodes too, and they count."""
+        """The state of Slurm at this moment. Others may return nodes to service too, and they
+        count."""
         now = self._clock.now()
         scene = make_cluster_view(self._hands, after=now)
         if scene.by_name and not self._dry_run:
@@ -161,7 +138,7 @@ class ActionExecutor:
         situation: Situation,
         asker: ActionRequester,
     ) -> ActionRecord:
-        """Mark the node, look again, and go on if all that are marked by now leave room."""
+        """Mark the node, look again, and act if all nodes marked by now leave room."""
         mark = make_mark(record.id, self._clock.now())
         try:
             write_mark(self._hands, record.target, mark)
@@ -187,20 +164,20 @@ class ActionExecutor:
         situation: Situation,
         asker: ActionRequester,
     ) -> str:
-        """Why the caps leave no room any more; the request's own record is not counted."""
+        """Why the caps leave no room. The request's own record does not count. Empty if they do."""
         scene = self._survey_afresh()
         if scene.unwell:
             return f"it was marked, and then Slurm was unwell: {scene.unwell}"
         now, past = self._clock.now(), self._books.read_past_actions(record.target)
         past = replace(past, records=tuple(r for r in past.records if r.id != record.id))
         situation = replace(situation, marked=find_marked_nodes(scene.by_name.values(), now))
-        limits = asker.limits or self._get_action_limits(request.action)
+        limits = asker.limits or self._rules.get_limits(request.action)
         return explain_full_caps(GuardCase(request, past, limits, situation, now))
 
-    # Deciding
+    # Decide
 
     def _take_first_look(self, kind: Action, request: ActionRequest, scene: ClusterView) -> Look:
-        """Nodes are in the survey; whatever else is asked for anew."""
+        """The first observation. Nodes are in the survey, other targets are asked for."""
         if not kind.asks_anew:
             return kind.look(request, scene)
         try:
@@ -225,6 +202,7 @@ class ActionExecutor:
             returning=frozenset(n for n, kind in self._rules.kinds.items() if kind.returns),
             marked=find_marked_nodes(scene.by_name.values(), self._clock.now()),
             waits=not (self._rules.guard.mark or asker.by_hand),
+            shared=os.geteuid() == 0 and not asker.by_hand,
         )
 
     def _intend_action(
@@ -234,7 +212,7 @@ class ActionExecutor:
         asker: ActionRequester,
         situation: Situation,
     ) -> ActionRecord:
-        limits = asker.limits or self._get_action_limits(request.action)
+        limits = asker.limits or self._rules.get_limits(request.action)
 
         def decide_request(past: ActionHistory) -> GuardDecision:
             now = self._clock.now()
@@ -253,17 +231,6 @@ class ActionExecutor:
             [replace(told, outcome=ActionOutcome.DONE)] if told.outcome.is_open else []
         )
         return told
-
-    def _get_action_kind(self, request: ActionRequest) -> Action:
-        kind = self._rules.kinds.get(request.action)
-        if kind is None:
-            known = ", ".join(sorted(self._rules.kinds))
-            raise UnknownActionError(f"there is no action {request.action!r}; known: {known}")
-        return kind
-
-    def _get_action_limits(self, action: str) -> Limits:
-        configured = self._rules.actions.get(action, ActionSettings()).limits
-        return configured or self._rules.kinds[action].limits
 
     def _draft_record(
         self, kind: Action, request: ActionRequest, asker: ActionRequester, look: Look
@@ -285,7 +252,7 @@ class ActionExecutor:
             log=change_window.find_log_end(self._hands) if kind.replaces_reason else "",
         )
 
-    # Doing
+    # Act
 
     def _carry_out(
         self, kind: Action, request: ActionRequest, record: ActionRecord, proof: Look
@@ -298,7 +265,10 @@ class ActionExecutor:
             )
         if objection:
             return self._conclude_record(record, ActionOutcome.WITHDRAWN, objection)
-        reply = self._send_commands(kind, record)
+        try:
+            reply = self._send_commands(kind, record)
+        except CannotAsk as error:
+            return self._conclude_record(record, ActionOutcome.WITHDRAWN, f"not begun: {error}")
         seconds = get_elapsed_s(begun, self._clock.now())
         outcome, detail = self._confirm_outcome(kind, request, record, reply)
         if reply.answer is Answer.REFUSED:
@@ -308,8 +278,8 @@ class ActionExecutor:
     def _explain_changed_target(
         self, kind: Action, request: ActionRequest, record: ActionRecord, proof: Look
     ) -> str:
-        """Why it must not be done after all. Slurm has no compare-and-set, so this look is the last
-        thing before the change."""
+        """Why the action must not be done after all. Slurm has no compare-and-set, so this look is
+        the last step before the change."""
         begun = self._clock.now()
         try:
             look = kind.look(request, self._hands)
@@ -335,7 +305,7 @@ class ActionExecutor:
         detail: str,
         seconds: float | None,
     ) -> ActionRecord:
-        """Conclude, and where the node's reason was replaced look whether it was the one seen."""
+        """Conclude the record, after a check whether the replaced reason was the one seen."""
         if not kind.replaces_reason:
             return self._conclude_record(record, outcome, detail)
         window = change_window.inspect_change_window(kind, record, self._hands, seconds)
@@ -367,12 +337,13 @@ class ActionExecutor:
     def _confirm_outcome(
         self, kind: Action, request: ActionRequest, record: ActionRecord, reply: Reply
     ) -> tuple[ActionOutcome, str]:
+        ended_by_itself = reply.answer is Answer.REFUSED and kind.asks_anew
         try:
             look = kind.look(request, self._hands)
         except CannotTell as error:
             said = reply.text or "Slurm accepted it"
-            return ActionOutcome.UNKNOWN, f"{said}; it could not be read afterwards: {error}"
-        ended_by_itself = reply.answer is Answer.REFUSED and kind.asks_anew
+            outcome = ActionOutcome.ERROR if ended_by_itself else ActionOutcome.UNKNOWN
+            return outcome, f"{said}; it could not be read afterwards: {error}"
         if look.done and not ended_by_itself:
             return ActionOutcome.DONE, "; ".join(filter(None, [f"now {look.text}", reply.text]))
         if reply.answer is Answer.ACCEPTED and kind.leaves_no_trace:
@@ -393,7 +364,7 @@ class ActionExecutor:
         self._books.record_outcome(ended_record)
         return ended_record
 
-    # Finding out
+    # Find out the outcome
 
     def _resolve_record(self, record: ActionRecord) -> ActionRecord | None:
         now = self._clock.now()
@@ -403,7 +374,7 @@ class ActionExecutor:
             and get_elapsed_s(record.at, now) < MAX_IN_FLIGHT_S
         )
         if fresh:
-            return None  # somebody may be at it
+            return None  # another process may be doing it now
         if kind is None:
             gone = f"not seen: no action {record.action} is installed"
             return self._wait_or_conclude(record, Look(text=gone, mark=gone), now)
@@ -420,7 +391,7 @@ class ActionExecutor:
         return self._wait_or_conclude(record, look, now)
 
     def _wait_or_conclude(self, record: ActionRecord, look: Look, now: Instant) -> ActionRecord:
-        """Until nothing can come any more, by a clock that did not jump: that of one boot."""
+        """Conclude the record if the change can no longer happen, by the clock of one boot."""
         mine = [i for i in (record.at, *record.checked) if i.boot == now.boot]
         if not mine:
             record, mine = replace(record, checked=(*record.checked, now)), [now]

@@ -1,4 +1,4 @@
-"""Whether sentinel may do what was asked of it. Pure; the first rule that objects decides."""
+"""Decides whether sentinel may carry out a request. Pure. The first rule that forbids it decides."""
 
 from __future__ import annotations
 
@@ -17,36 +17,38 @@ from sentinel.core.values import Duration, Share, duration_text
 
 HOUR_S = 3600.0
 UNFORCEABLE_RULES = frozenset({"slurm", "unresolved", "state"})
-"""The rules that no person can set aside: they say that nobody knows what would happen."""
+"""The rules that no person can set aside, because without them nobody knows what would happen."""
 
 PREPARING_ACTIONS = frozenset({"clean_up", "test"})
-"""What only makes another action possible; that one need not wait for a cooldown of it."""
+"""Actions that only make another action possible. That one need not wait for their cooldown."""
 
 LATE_SIGHTING_S = 600.0
-"""Seconds by which a node that was returned may be seen to be back: a look that came late."""
+"""A node that was returned to service may be seen this many seconds later, if an observation came
+late."""
 
 OTHERS_WAIT_S = 600.0
-"""Seconds after a return that nobody of this state made: who returned it may go on. Two sentinels
-that cannot see each other's intents thus never work at the same time for longer than one change."""
+"""Seconds to wait after somebody else returned a node to service, because that person or sentinel
+may continue. So two sentinels that cannot see each other's intents never work at the same time for
+longer than one change."""
 
 
 class GuardCase(Struct, frozen=True):
-    """All that a verdict rests on."""
+    """Everything that a verdict depends on."""
 
-    request: ActionRequest
-    past: ActionHistory
-    limits: Limits
-    situation: Situation
-    now: Instant
+    request: ActionRequest  # The requested action.
+    past: ActionHistory  # The actions before it.
+    limits: Limits  # Limits of the action.
+    situation: Situation  # What is observed now.
+    now: Instant  # When it is judged.
 
 
 def judge_request(
     request: ActionRequest, past: ActionHistory, limits: Limits, situation: Situation, now: Instant
 ) -> GuardVerdict:
-    """The verdict on one request.
+    """The verdict about one request.
 
-    Ages are `core.clock.get_elapsed_s`: a wall clock that jumps within one boot changes nothing, and
-    a record of the future counts as one of this moment.
+    Ages come from `core.clock.get_elapsed_s`. So a jump of the wall clock within one boot changes
+    nothing, and a record from the future counts as one from now.
     """
     case = GuardCase(request, past, limits, situation, now)
     for name, objection in GUARD_RULES.items():
@@ -62,11 +64,11 @@ def judge_request(
 
 
 def explain_breaker_trip(situation: Situation, past: ActionHistory, now: Instant) -> str:
-    """Why the breaker has to open; empty while all is calm."""
+    """Why the breaker has to open. Empty if it need not."""
     if situation.unwell:
         return f"Slurm is unwell: {situation.unwell}"
     if not situation.nodes:
-        return ""  # the request is about no node, and nobody has looked at any
+        return ""  # the request is not about a node, or no node was read
     breaker = situation.breaker
     left = {r.node for r in past.left if r.left and get_elapsed_s(r.left, now) < breaker.within}
     most = min(breaker.nodes, _count_share(breaker.share, situation.nodes))
@@ -110,7 +112,8 @@ def _explain_unwell_slurm(case: GuardCase) -> str:
 
 
 def _explain_unresolved(case: GuardCase) -> str:
-    """Whatever may still happen to the target is waited for, by whomever it was begun."""
+    """Why an action that may still happen to the target forbids another one, whoever has begun it.
+    Empty if there is none."""
     for record in _filter_by_target(case.past.records, case.request.target):
         if record.outcome.is_open:
             return (
@@ -125,7 +128,8 @@ def _explain_not_ready(case: GuardCase) -> str:
 
 
 def _explain_suspect(case: GuardCase) -> str:
-    """A node that needs the same help again and again is broken: a person has to look."""
+    """Why the target is suspect: it needed the same action too often, so a person has to look at
+    it. Empty if it is not."""
     rate, kind = case.limits.per_node, case.request.action
     before = _filter_recent(_filter_by_action(case.past.records, kind), case.now, rate.window)
     times = sum(r.outcome.has_effect for r in _filter_by_target(before, case.request.target))
@@ -154,7 +158,8 @@ def _is_preparing(record: ActionRecord, request: ActionRequest) -> bool:
 
 
 def _explain_other_returns(case: GuardCase) -> str:
-    """A state of its own knows nothing of what another sentinel, or a person, is about to do."""
+    """Why a node that somebody else returned to service forbids the request. This state does not
+    know what another sentinel, or a person, is about to do. Empty if there is none."""
     if not case.situation.waits or case.request.action not in case.situation.returning:
         return ""
     lately = {
@@ -169,19 +174,36 @@ def _explain_other_returns(case: GuardCase) -> str:
 
 
 def explain_full_caps(case: GuardCase) -> str:
-    """What the caps say of others and of this hour; `past` without the request's own record."""
+    """Why the caps forbid the request: returns by others, the cap of this hour, or the share. Empty
+    if they do not. `case.past` is without the request's own record."""
     return _explain_other_returns(case) or _explain_hourly_cap(case) or _explain_share_cap(case)
 
 
 def _explain_hourly_cap(case: GuardCase) -> str:
     done, most = _list_counted_targets(case), case.limits.per_hour
     if len(done) < most:
-        return ""
+        return _explain_user_cap(case)
     return f"{len(done)} within the last hour, at most {most}{_describe_foreign_nodes(case)}"
 
 
+def _explain_user_cap(case: GuardCase) -> str:
+    """Why the cap for one user forbids the request. The jobs of one user get at most half of the
+    hour's actions, because anybody can submit jobs that hang. Empty if it does not."""
+    user, most = case.request.params.get("user", ""), max(1, case.limits.per_hour // 2)
+    if not (user and case.situation.shared):
+        return ""
+    done = sum(record.params.get("user") == user for record in _filter_last_hour(case))
+    if done < most:
+        return ""
+    return (
+        f"{done} for jobs of {visible(user)} within the last hour, at most {most} for one user "
+        f"(half of per_hour: {case.limits.per_hour})"
+    )
+
+
 def _explain_share_cap(case: GuardCase) -> str:
-    """A node without a partition is measured against all nodes."""
+    """Why the share of a partition forbids the request. If the node is in no partition, it is the
+    share of all nodes. Empty if it does not."""
     done, share = _list_counted_targets(case), case.limits.share
     for name, members in case.situation.partitions.items():
         here, most = sum(target in members for target in done), _count_share(share, len(members))
@@ -220,8 +242,8 @@ def _describe_room(case: GuardCase) -> str:
 def list_foreign_returns(
     past: ActionHistory, situation: Situation, now: Instant, window: float = HOUR_S
 ) -> list[NodeReading]:
-    """The returns to service within the window that no record of this state explains, one for each
-    return that was tried."""
+    """The returns to service within the window that no record of this state explains. One record
+    explains one return."""
     mine = Counter(
         r.target
         for r in _filter_recent(past.records, now, HOUR_S + LATE_SIGHTING_S)
@@ -238,7 +260,8 @@ def list_foreign_returns(
 
 
 def _find_foreign_nodes(case: GuardCase) -> set[str]:
-    """Nodes that others returned to service within the hour: seen, or marked by them."""
+    """Nodes that others returned to service within the hour. They were seen to return, or are
+    marked."""
     if case.request.action not in case.situation.returning:
         return set()
     mine = {r.target for r in _filter_last_hour(case)}
@@ -256,7 +279,7 @@ def _describe_foreign_nodes(case: GuardCase) -> str:
 
 
 def _list_counted_targets(case: GuardCase) -> list[str]:
-    """The targets of the last hour, those of others too."""
+    """The targets of the last hour's actions, including those of others."""
     return [*(r.target for r in _filter_last_hour(case)), *sorted(_find_foreign_nodes(case))]
 
 
@@ -284,7 +307,7 @@ def _filter_recent(
 
 
 def _count_share(share: Share, whole: int) -> int:
-    """A share of a small partition is at least one."""
+    """The number for a share. In a small partition it is at least one."""
     return max(1, int(whole * share / 100))
 
 
@@ -301,6 +324,7 @@ def _describe_record_age(record: ActionRecord, now: Instant) -> str:
 def find_newest_record(
     records: Sequence[ActionRecord], action: str, target: str
 ) -> ActionRecord | None:
-    """The last record about that wish; `records` are in the order in which they were begun."""
+    """The newest record about this action and target. None if there is none. `records` are in the
+    order in which they were begun."""
     fitting = _filter_by_action(_filter_by_target(records, target), action)
     return fitting[-1] if fitting else None

@@ -1,4 +1,4 @@
-"""`hold`: what is queued stays queued, and keeps its age there."""
+"""`hold`: keeps a pending job in the queue, with its age."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class HoldAction(Action, frozen=True):
     asks_anew: ClassVar[bool] = True
 
     def look(self, request: ActionRequest, view: JobView) -> Look:
-        """Done when nothing of it is pending and not held."""
+        """Done when the job has no pending element that is not held."""
         rows = [j for j in view.jobs(request.target) if j.state == "PENDING"]
         free = [j for j in rows if not explain_reason(j.reason).held]
         foreign = _explain_foreign_owner(request, rows)
@@ -43,7 +43,7 @@ class HoldAction(Action, frozen=True):
         return (("scontrol", "uhold", request.target),)
 
     def perform(self, request: ActionRequest, hands: JobHands) -> Reply:
-        """The command; there are no processes to look at."""
+        """Run the command. There are no processes to examine."""
         return run_commands(hands, self.commands(request))
 
 

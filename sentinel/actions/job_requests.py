@@ -1,7 +1,8 @@
-"""Requests about jobs: what a check saw is written into them, so that it can be read again.
+"""Requests for actions on jobs. They contain the check's observation, so that it can be verified.
 
-Checks ask by `make_job_request`; the actions on jobs (requeue, cancel, killswitch, stacks, …) compare with
-what is there right before they do anything: a log that has moved since is no hang.
+Checks make them with `make_job_request`. The actions on jobs (requeue, cancel, killswitch, stacks,
+…) compare the observation with the present state right before they act. If the log has grown since,
+the job does not hang.
 """
 
 from __future__ import annotations
@@ -16,31 +17,31 @@ from sentinel.core.model import ActionRequest
 from sentinel.core.patterns import compile_pattern
 
 LOG_TAIL_BYTES = 2**20
-"""Bytes of a log's end in which the number is looked for again, as the check does."""
+"""In this many bytes at the end of a log the number is searched again, as the check does."""
 
 
 def make_exclude_command(target: str, before: str, node: str) -> tuple[str, ...]:
-    """The command that adds a node to those that a pending job keeps away from (`before`)."""
+    """The command that adds a node to the nodes that a pending job excludes already (`before`)."""
     names = ",".join(filter(None, [before, node]))
     return ("scontrol", "update", f"JobId={target}", f"ExcNodeList={names}")
 
 
 def make_job_target(job: Job) -> str:
-    """One element where it is one of an array, all that are pending where the row stands for them,
-    and all parts of a heterogeneous job."""
+    """The target: one element of an array, all pending elements if the row stands for them, or all
+    parts of a heterogeneous job."""
     return job.array_id if "[" in job.id else job.id.partition("+")[0]
 
 
 class StillLogSighting(Struct, frozen=True, kw_only=True):
-    """A log that stands still: its size and file, or the number that `pattern` last captured.
+    """A log that stands still: its file and size, or the last number that `pattern` captured.
 
-    With a pattern only the number counts: a hung job may go on writing warnings.
+    With a pattern only the number counts, because a hung job may continue to write warnings.
     """
 
-    path: str
-    size: int | None = None
+    path: str  # Path of the log.
+    size: int | None = None  # Its size in bytes.
     pattern: str = ""
-    number: float | None = None
+    number: float | None = None  # The number that stood still.
 
 
 def make_job_request(
@@ -53,8 +54,9 @@ def make_job_request(
     params: Mapping[str, str] | None = None,
     evidence: Mapping[str, str] | None = None,
 ) -> ActionRequest:
-    """The wish for an action on this run of the job. `subject`: the alert's. `params` are the action's own, such as `signal`, `file` or `node`; an
-    action refuses what it does not know."""
+    """The request for an action on this run of the job. `subject` is that of the alert. `params`
+    are those of the action, such as `signal`, `file` or `node`. An action refuses a param that it
+    does not know."""
     started = {} if job.started is None else {"started": str(job.started)}
     return ActionRequest(
         action=action,
@@ -67,7 +69,7 @@ def make_job_request(
 
 
 def parse_sighting(params: Mapping[str, str]) -> StillLogSighting | None:
-    """What the request was made for; None where it names no log."""
+    """The observation behind the request. None if it names no log."""
     if "path" not in params:
         return None
     number, size = params.get("number", ""), params.get("size", "")
@@ -80,9 +82,9 @@ def parse_sighting(params: Mapping[str, str]) -> StillLogSighting | None:
 
 
 def describe_log_change(before: StillLogSighting, size: int | None, tail: str) -> str:
-    """What is different in the log now, in words; empty while it stands still.
+    """What has changed in the log, in words. Empty if nothing has.
 
-    `size` None: the file is gone. Raises CannotTell for a number that is none.
+    If `size` is None, the file is gone. Raises CannotTell for an invalid number.
     """
     if size is None:
         return f"{before.path} is gone"
@@ -99,7 +101,7 @@ def describe_log_change(before: StillLogSighting, size: int | None, tail: str) -
 
 
 def find_last_number(text: str, pattern: str) -> float | None:
-    """What the last finished line that matches captures; None where none does."""
+    """The number in the last complete line that matches. None if no line does."""
     finished = text[: text.rfind("\n") + 1] or text
     found = None
     for match in compile_pattern(pattern).finditer(finished):

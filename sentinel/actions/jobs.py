@@ -1,4 +1,5 @@
-"""What actions on jobs share: the job as it is, the log as it was, and evidence before it goes."""
+"""The common part of actions on jobs: they check the job and its log again, and collect evidence
+before they change anything."""
 
 from __future__ import annotations
 
@@ -18,18 +19,19 @@ from sentinel.slurm.job_states import uses_nodes
 JOB_ACTION_LIMITS = Limits(
     per_hour=10, share=Share(100), per_node=Rate("2 in 1d"), cooldown=Duration(0)
 )
-"""At most twice per job and day: who hangs a third time needs a person. No cooldown, since
-stacks come before whatever follows them."""
+"""At most twice per job and day. A job that hangs a third time needs a person. There is no
+cooldown, because stacks come before each other action."""
 
 
 def find_job(request: ActionRequest, view: JobView) -> Job | None:
-    """The job that was meant, whatever has become of it; None where Slurm has forgotten it."""
+    """The job of the request, in any state. None if Slurm has forgotten it."""
     rows = view.jobs(request.target)
     return next((j for j in rows if request.target in (j.id, j.job_id)), None)
 
 
 def look_at_running_job(request: ActionRequest, view: JobView) -> Look:
-    """At a job that shall be changed while it runs: a run of it that is over needs nothing."""
+    """The look at a job that is to be changed while it runs. If this run of the job is over, the
+    action is unneeded."""
     job = find_job(request, view)
     over = _explain_run_over(request, job)
     return Look(
@@ -54,9 +56,10 @@ def _describe_job(job: Job | None) -> str:
 def change_after_evidence(
     request: ActionRequest, hands: JobHands, commands: Sequence[Sequence[str]]
 ) -> Reply:
-    """Keep the evidence, look once more, and only then change anything.
+    """Collect the evidence, look once more, and only then run the commands.
 
-    Evidence that cannot be had holds nothing up; a job or log that moved meanwhile does.
+    If the evidence cannot be collected, the commands still run. If the job or its log has moved
+    meanwhile, they do not.
     """
     evidence = hands.evidence(request.target)
     try:
@@ -70,14 +73,15 @@ def change_after_evidence(
         return Reply(Answer.REFUSED, f"it could not be read again: {error}; {evidence.text}")
     if job is None or objection:
         return Reply(Answer.REFUSED, f"not done, meanwhile {objection}; {evidence.text}")
-    # The number of an array's last element is the array's too: scancel would end them all.
+    # The number of an array's last element is also the number of the array, so scancel would end
+    # all elements.
     name = job.id if "_" in job.id else request.target
     exact = [[name if word == request.target else word for word in c] for c in commands]
     return run_commands(hands, exact, evidence.text)
 
 
 def run_commands(hands: JobHands, commands: Sequence[Sequence[str]], text: str = "") -> Reply:
-    """One command after the other until one is not accepted; `text` goes before what they say."""
+    """Run the commands until one is refused. The result is `text`, followed by their output."""
     reply = Reply(Answer.ACCEPTED)
     for command in commands:
         reply = hands.change(command)
@@ -87,7 +91,7 @@ def run_commands(hands: JobHands, commands: Sequence[Sequence[str]], text: str =
 
 
 def _explain_run_over(request: ActionRequest, job: Job | None) -> str:
-    """How it is known that this run of the job is over; empty while it is not."""
+    """The reason why this run of the job is over. Empty if it is not."""
     if job is None:
         return "Slurm knows no such job"
     if not uses_nodes(job):

@@ -1,4 +1,4 @@
-"""`killswitch`: the file that a training asks for is made, so that it saves and ends itself."""
+"""`killswitch`: creates the file at which a training saves and ends itself."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class KillswitchAction(Action, frozen=True):
     asks_anew: ClassVar[bool] = True
 
     def look(self, request: ActionRequest, view: JobView) -> Look:
-        """Done when the file is there."""
+        """Done when the file exists."""
         path = request.params.get("file", "")
         if not path.startswith("/"):
             return Look(text="no file", not_ready="the param `file` is no absolute path")
@@ -45,7 +45,7 @@ class KillswitchAction(Action, frozen=True):
         return (("touch", request.params.get("file", "")),)
 
     def perform(self, request: ActionRequest, hands: JobHands) -> Reply:
-        """Evidence, one more look, the file."""
+        """Collect the evidence, check the job once more, then create the file."""
         before = change_after_evidence(request, hands, ())
         if before.answer is not Answer.ACCEPTED:
             return before
@@ -53,5 +53,6 @@ class KillswitchAction(Action, frozen=True):
             request.params["file"],
             f"sentinel: job {request.target}: {request.reason}",
             request.params.get("user", ""),
+            literal="literal" in request.params,
         )
         return Reply(made.answer, "; ".join(filter(None, [made.text, before.text])))

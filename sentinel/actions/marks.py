@@ -1,37 +1,38 @@
-"""A mark in a node's Comment that it was returned to service: what sentinels without a common state
-count together. Opt-in (`guard: {mark: true}`), and only where nobody else's text stands."""
+"""Marks in a node's Comment that the node was returned to service. Sentinels without a common state
+use them to count together. Opt-in (`guard: {mark: true}`). A comment of somebody else is never
+replaced."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
 from sentinel.core.actions import Answer
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.cluster import Node
 from sentinel.core.errors import CannotTell
+from sentinel.core.lazy_pattern import lazy_pattern
 from sentinel.core.ports import Hands
 
 MARK_WINDOW_S = 3600
-"""Seconds for which a mark counts: as long as caps look back."""
-_MARK_PATTERN = re.compile(r"sentinel:returned:(\d{1,12}):[0-9a-f]{12}")
+"""For how many seconds a mark counts. Caps look back as long."""
+_MARK_PATTERN = lazy_pattern(r"sentinel:returned:(\d{1,12}):[0-9a-f]{12}")
 
 
 class NotMarkedError(Exception):
-    """Why a node carries no mark of ours; the text is one sentence."""
+    """The reason why a node has no mark from sentinel, in one sentence."""
 
 
 class CommentInUseError(NotMarkedError):
-    """Somebody else's text stands there, and is left alone."""
+    """The comment contains somebody else's text, which is kept."""
 
 
 def make_mark(record_id: str, now: Instant) -> str:
-    """The mark of one return: when, in epoch seconds of this host, and by which record."""
+    """The mark of one return: its time in epoch seconds of this host, and the id of its record."""
     return f"sentinel:returned:{now.wall // SECOND}:{record_id}"
 
 
 def find_marked_nodes(nodes: Iterable[Node], now: Instant) -> frozenset[str]:
-    """Nodes that were marked within the window; a mark of the future is one of this moment."""
+    """Nodes that were marked within the window. A mark from the future counts too."""
     today = now.wall // SECOND
     times = ((n.name, _MARK_PATTERN.fullmatch(n.comment)) for n in nodes if n.comment)
     return frozenset(
@@ -40,7 +41,7 @@ def find_marked_nodes(nodes: Iterable[Node], now: Instant) -> frozenset[str]:
 
 
 def write_mark(hands: Hands, name: str, mark: str) -> None:
-    """Write the mark where the Comment is empty or holds an older mark; raises NotMarkedError."""
+    """Write the mark if the Comment is empty or has an older mark. Raises NotMarkedError."""
     try:
         node = hands.node(name)
     except CannotTell as error:
@@ -55,7 +56,7 @@ def write_mark(hands: Hands, name: str, mark: str) -> None:
 
 
 def remove_mark(hands: Hands, name: str, mark: str) -> None:
-    """Empty the Comment, if it is still this mark; one that stays only makes others wait."""
+    """Empty the Comment if it is still this mark. If that fails, others only wait longer."""
     try:
         node = hands.node(name)
     except CannotTell:

@@ -1,4 +1,4 @@
-"""What actions on nodes share: texts that scontrol takes as meant, and what a node looks like."""
+"""The common part of actions on nodes: texts that are safe for scontrol, and descriptions of nodes."""
 
 from __future__ import annotations
 

@@ -18,11 +18,12 @@ from sentinel.core.text import visible
 from sentinel.core.values import Duration, Rate, Share
 from sentinel.plugin import Action
 from sentinel.slurm.node_states import describe_node, unfit_reason
-from sentinel.slurm.pending_reasons import ReasonEnd, explain_reason
+from sentinel.slurm.pending_reason_row import ReasonEnd
+from sentinel.slurm.pending_reasons import explain_job_reason
 from sentinel.slurm.reservations import is_as_asked
 
 OWN_TEST_PREFIX = "sentinel-diag-"
-"""How the names of our own tests begin."""
+"""The beginning of the names of our own tests."""
 
 
 class ProbationAction(Action, frozen=True):
@@ -35,7 +36,7 @@ class ProbationAction(Action, frozen=True):
     asks_anew: ClassVar[bool] = True
 
     def look(self, request: ActionRequest, hands: Hands) -> Look:
-        """Done when the reservation is there as it was asked for. Raises CannotTell."""
+        """The action is done if the reservation exists as requested. Raises CannotTell."""
         node, all_ = hands.node(request.target), hands.reservations()
         if node is None:
             return Look(text="unknown to Slurm", not_ready="Slurm knows no such node")
@@ -62,14 +63,14 @@ class ProbationAction(Action, frozen=True):
 class ReleaseAction(Action, frozen=True):
     """Takes a reservation of ours away, before its end; one that somebody has changed is theirs."""
 
-    # It only gives back, and Slurm does it anyway: nothing is to be rationed.
+    # No limit is needed: the action only gives a node back, which Slurm would do anyway.
     limits: ClassVar[Limits] = Limits(
         per_hour=1000, share=Share(100), per_node=Rate("50 in 7d"), cooldown=Duration(0)
     )
     asks_anew: ClassVar[bool] = True
 
     def look(self, request: ActionRequest, hands: Hands) -> Look:
-        """Done when no reservation of that name is there. Raises CannotTell."""
+        """Done when there is no reservation of that name. Raises CannotTell."""
         name = request.params["name"]
         mine = next((r for r in hands.reservations() if r.name == name), None)
         if mine is None:
@@ -100,10 +101,10 @@ def _explain_probation_refusal(
 
 
 def _may_need_node(job: Job, node: Node, request: ActionRequest) -> bool:
-    """Whether the job might start sooner with the node: in doubt it does."""
+    """Whether the job might start sooner with the node. If that is not known, it might."""
     if not set(job.partition.split(",")) & set(node.partitions):
         return False
     if job.name.startswith(OWN_TEST_PREFIX) and job.user in request.params["users"].split(","):
         return False
-    reason = explain_reason(job.reason)
+    reason = explain_job_reason(job.reason, job.partition)
     return reason.ends is not ReasonEnd.PERSON and reason.needs_nodes

@@ -20,7 +20,8 @@ from sentinel.slurm.node_states import describe_changes, describe_node, reason_p
 REBOOTING_FLAGS = frozenset({"REBOOT_ISSUED", "REBOOT_REQUESTED"})
 MARK_FLAGS = REBOOTING_FLAGS | {"COMPLETING", "DRAIN"}
 SAME_BOOT_S = 60
-"""Seconds by which the boot times that Slurm shows of one boot may differ (it computes them)."""
+"""By this many seconds the boot times that Slurm shows for one boot may differ, because it computes
+them."""
 
 
 class RebootAction(Action, frozen=True):
@@ -37,7 +38,8 @@ class RebootAction(Action, frozen=True):
     returns: ClassVar[bool] = True
 
     def look(self, request: ActionRequest, view: View) -> Look:
-        """Fit while the node is drained, up and idle, for the reason that was seen."""
+        """The node must be drained, up and idle, for the reason that was seen. Done when a reboot
+        is requested or was made since."""
         node = view.node(request.target)
         if node is None:
             return Look(text="unknown to Slurm", not_ready="Slurm knows no such node")
@@ -59,7 +61,8 @@ class RebootAction(Action, frozen=True):
         return ((*words, request.target), *([down] if _is_completing(request) else []))
 
     def perform(self, request: ActionRequest, hands: Hands) -> Reply:
-        """The commands in turn; DOWN ends jobs, so it is seen first that none is there."""
+        """Run the commands in turn. Before the node is set DOWN, which ends jobs, check that no job
+        is on it."""
         first, *down = self.commands(request)
         reply = hands.change(first)
         if reply.answer is not Answer.ACCEPTED or not down:
@@ -73,7 +76,7 @@ class RebootAction(Action, frozen=True):
         return hands.change(down[0])
 
     def logged(self, request: ActionRequest, entry: ControllerLogEntry) -> bool:
-        """A reboot was asked for; who did is not logged."""
+        """Whether the entry says that a reboot was requested. Slurm does not log by whom."""
         return entry.kind == "rebooted"
 
     def takes_back(self, request: ActionRequest) -> tuple[tuple[str, ...], ...]:

@@ -1,4 +1,4 @@
-"""`requeue`: a job that hangs goes back into the queue."""
+"""`requeue`: sends a job that hangs back into the queue."""
 
 from __future__ import annotations
 
@@ -29,5 +29,5 @@ class RequeueAction(Action, frozen=True):
         return (("scontrol", "requeue", request.target),)
 
     def perform(self, request: ActionRequest, hands: JobHands) -> Reply:
-        """Evidence, one more look, the command."""
+        """Collect the evidence, check the job once more, then requeue it."""
         return change_after_evidence(request, hands, self.commands(request))

@@ -1,4 +1,4 @@
-"""`resubmit`: a training that has died is submitted again, as it was."""
+"""`resubmit`: submits a training that has died again, as it was."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sentinel.slurm.job_states import Phase, state_phase
 ONCE_PER_JOB_LIMITS = Limits(
     per_hour=3, share=Share(100), per_node=Rate("1 in 30d"), cooldown=Duration(0)
 )
-"""Each job once: what dies again is another job, of which the check has to ask anew."""
+"""Once for each job. If the new job dies, the check has to request it again for that job."""
 
 
 class ResubmitAction(Action, frozen=True):
@@ -35,7 +35,7 @@ class ResubmitAction(Action, frozen=True):
     leaves_no_trace: ClassVar[bool] = True
 
     def look(self, request: ActionRequest, view: JobView) -> Look:
-        """Only what is over, and belongs to whoever runs sentinel."""
+        """Only a job that is over and belongs to the user who runs sentinel may be submitted again."""
         job = find_job(request, view)
         over = job is None or state_phase(job.state) is Phase.OVER
         state = "gone from Slurm" if job is None else visible(job.state)
@@ -52,11 +52,11 @@ class ResubmitAction(Action, frozen=True):
         return ((program, chdir, *words),)
 
     def perform(self, request: ActionRequest, hands: JobHands) -> Reply:
-        """The command; there are no processes to look at."""
+        """Run the command. There are no processes to examine."""
         return run_commands(hands, self.commands(request))
 
 
 def _explain_foreign_user(user: str) -> str:
-    """Slurm would run it as whoever asks: nobody's job becomes somebody else's."""
+    """Why a job of another user is refused: Slurm would run it as the user who submits it."""
     me = pwd.getpwuid(os.geteuid()).pw_name
     return "" if user == me else f"it belongs to {visible(user)}, and sentinel runs as {me}"

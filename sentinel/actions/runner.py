@@ -1,28 +1,37 @@
-"""What checks ask to be done: beside the watching, and only while it can be written down."""
+"""Runs the actions that checks request, beside the checks, and only while they can be recorded."""
+
+from __future__ import annotations
 
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
+from typing import TYPE_CHECKING
 
-from sentinel.actions.announcements import ActionPassResult
-from sentinel.actions.service import ActionService
-from sentinel.core.clock import Instant
 from sentinel.core.errors import StoreError
-from sentinel.core.model import ActionRequest
 from sentinel.core.settings import CheckConfig
 from sentinel.proc import threads
 
+if TYPE_CHECKING:  # where no check may act, nothing of the actions is loaded
+    from concurrent.futures import Future
+
+    from sentinel.actions.announcements import ActionPassResult
+    from sentinel.actions.service import ActionService
+    from sentinel.core.clock import Instant
+    from sentinel.core.model import ActionRequest
+
 STATE_TIMEOUT_S = 60.0
-"""Seconds for a look at Slurm's nodes and what is written down of it."""
+"""Seconds to read Slurm's nodes and to store the result."""
 
 _LOG = logging.getLogger("sentinel")
 
 
 class ActionRunner:
-    """Actions are done one after the other in a thread of their own, which may take minutes; what
-    is only written is written beside them. `leads`: whether this process may do anything now.
-    `trouble` says why nothing is done; empty while all is well."""
+    """Runs actions one after the other in a separate thread. Each may take minutes. Writes to the
+    state run beside them.
+
+    `leads` says whether this process may act now. `trouble` says why it does not. Empty if all is
+    well.
+    """
 
     def __init__(self, deeds: ActionService | None, leads: Callable[[], bool]) -> None:
         self.deeds, self.trouble = deeds, ""
@@ -32,15 +41,15 @@ class ActionRunner:
         self._hands = threads.StoreThread("hands")
 
     def switch_service(self, deeds: ActionService | None) -> None:
-        """Go on with those of another configuration. Of the old one nothing more is begun, and its
-        end is not waited for."""
+        """Continue with the actions of another configuration. No action of the old one is started
+        any more, and the running one is not waited for."""
         before, self.deeds, self.trouble = self.deeds, deeds, ""
         if before is not None and before is not deeds:
             self._hands.submit_call(before.close_audit_log)
 
     async def pause_after_lost_state(self, news: Sequence[str]) -> bool:
-        """A state that was set aside took the memory of what was done with it. Whether the pause
-        that follows is written down: until it is, nothing may be done either."""
+        """Pause actions after a state was set aside, because the former actions are not known.
+        Returns whether the pause is recorded. Until it is, nothing may be done."""
         self._lost += news
         deeds, why = self.deeds, "; ".join(self._lost)
         if deeds is None or not why:
@@ -53,8 +62,8 @@ class ActionRunner:
         return True
 
     async def record_nodes(self) -> bool:
-        """Write the ledger of nodes: before a check reads it, and before anything is done. Whether
-        anything may be."""
+        """Write the ledger of nodes, before a check reads it and before any action. Returns whether
+        an action may be done."""
         if self.deeds is None:
             return False
         try:
@@ -66,7 +75,7 @@ class ActionRunner:
     async def run_actions(
         self, check: CheckConfig, requests: Sequence[ActionRequest]
     ) -> ActionPassResult | None:
-        """What was done of it; None where nothing may be."""
+        """Run the actions, and return what was done. None if nothing may be done."""
         deeds = self.deeds
         if deeds is None or not await self.pause_after_lost_state(()):
             return None
@@ -85,24 +94,25 @@ class ActionRunner:
         return done
 
     async def prune_audit_log(self, now: Instant) -> None:
-        """Let the log forget what is old; raises StoreError."""
+        """Remove old records from the log. Raises StoreError."""
         deeds = self.deeds
         if deeds is not None:
             await self._run_beside_actions(lambda: deeds.prune_audit_log(now))
 
     def stop_new_actions(self) -> None:
-        """From now on nothing more is begun."""
+        """Start no further actions."""
         self._ending = True
 
     async def finish_actions(self) -> None:
-        """After what is being done just now."""
+        """Wait for the action that is running, and close the log."""
         self.stop_new_actions()
         if self.deeds is not None:
             await self._hands.call_async(self.deeds.close_audit_log)
         self._hands.stop_thread()
 
     async def _run_beside_actions(self, work: Callable[[], None]) -> None:
-        """In a thread of its own, as the state may hang; nothing more while one still hangs."""
+        """Run the work in a separate thread, because the state may hang. While one call hangs, no
+        other is started."""
         if self._stuck is not None and not self._stuck.done():
             raise StoreError("the state hangs")
         doing = threads.run_in_thread("log of actions", work)
@@ -119,3 +129,10 @@ class ActionRunner:
             why = f"internal error: {error!r}"
         self.trouble = f"no action is taken, {why}"
         return False
+
+
+def may_request_actions(check: CheckConfig) -> bool:
+    """Whether the check may request actions in this configuration. Only for such checks a log is
+    kept. Only the local cluster is ever changed."""
+    asks: bool = check.plugin.may_ask
+    return asks and not check.common.cluster

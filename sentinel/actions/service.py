@@ -1,10 +1,11 @@
-"""The hands of an engine: what checks ask for, carried out one after the other."""
+"""Carries out the actions that checks request, one after the other."""
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
 
+from sentinel.actions.action_rules import ActionRequester, UnknownActionError
 from sentinel.actions.announcements import MAX_RECORDS, ActionPassResult
-from sentinel.actions.executor import ActionExecutor, ActionRequester, UnknownActionError
+from sentinel.actions.executor import ActionExecutor
 from sentinel.core.action_limits import Limits
 from sentinel.core.actions import ActionOutcome, ActionRecord, ActionSwitch
 from sentinel.core.clock import Instant
@@ -12,18 +13,21 @@ from sentinel.core.errors import CannotTell
 from sentinel.core.model import ActionRequest
 from sentinel.core.ports import AuditLog, Clock, NodeListing
 from sentinel.core.settings import CheckConfig
+from sentinel.core.turns import interleave
 
 DISTRUST_PAUSE_S = 3600.0
-"""Seconds without actions after a state was lost: as long as caps look back."""
+"""Seconds without actions after a state was lost. Caps look back as long."""
 
 EXTRA_RECORDS = 200
-"""Records beside its own that a pass looks through for what nobody has heard of yet."""
+"""Besides its own records, a pass reads this many others, to find outcomes that were not reported
+yet."""
 
 _LOG = logging.getLogger("sentinel")
 
 
 class ActionService:
-    """One per configuration. For one thread; what it writes is safe beside other processes."""
+    """The actions of one configuration. It is for one thread. Its writes are safe beside other
+    processes."""
 
     def __init__(
         self, actor: ActionExecutor, books: AuditLog, slurm: NodeListing, clock: Clock
@@ -32,18 +36,18 @@ class ActionService:
         self.books = books
 
     def pause_actions(self, why: str) -> None:
-        """Throw the maintenance switch for an hour: nobody knows what was done before."""
+        """Switch maintenance on for an hour, because the former actions are not known."""
         now = self._clock.now()
         self.books.set_switch(
             "maintenance", ActionSwitch(since=now, seconds=DISTRUST_PAUSE_S, why=why, by="sentinel")
         )
 
     def record_nodes(self) -> None:
-        """Keep the ledger of nodes: before a check that reads it. Raises StoreError."""
+        """Write the ledger of nodes, before a check that reads it. Raises StoreError."""
         try:
             nodes = self._slurm.nodes()
         except CannotTell:
-            return  # who is blind learns nothing; the check says so itself
+            return  # without an answer nothing is learned, and the check itself reports it
         self.books.record_readings(nodes, self._slurm.nodes_asked() or self._clock.now())
 
     def act_for_check(
@@ -52,24 +56,26 @@ class ActionService:
         requests: Sequence[ActionRequest],
         wanted: Callable[[], bool] = lambda: True,
     ) -> ActionPassResult:
-        """Find out about open actions, do what may be done for this check; nothing more is begun
-        when it is no longer `wanted`.
+        """Resolve open actions, then do what is allowed for this check. No action is started when
+        it is no longer `wanted`. The users of the jobs take turns.
 
-        Raises StoreError: what cannot be written down is not done.
+        Raises StoreError. An action that cannot be recorded is not done.
         """
         resolved = self._actor.resolve_open_records()
-        asked = self._execute_requests(check, requests, wanted)
+        in_turns = interleave(requests, lambda request: request.params.get("user", ""))
+        asked = self._execute_requests(check, in_turns, wanted)
         recent = [*self.books.records(limit=min(MAX_RECORDS, len(requests) + EXTRA_RECORDS))]
         known = {r.id for r in recent}
-        recent += [r for r in reversed(resolved) if r.id not in known]  # begun long ago
+        # actions that began before the recent ones
+        recent += [r for r in reversed(resolved) if r.id not in known]
         return ActionPassResult(recent=tuple(recent), imagined=_filter_imagined(asked, recent))
 
     def close_audit_log(self) -> None:
-        """Let go of the log."""
+        """Close the log."""
         self.books.close()
 
     def prune_audit_log(self, now: Instant) -> None:
-        """Let the log forget what is old."""
+        """Remove old records from the log."""
         self.books.prune(now)
 
     def _execute_requests(
@@ -100,13 +106,6 @@ def get_granted_actions(check: CheckConfig) -> Mapping[str, Limits | None]:
     """The actions that the check's own settings switch on."""
     given: Mapping[str, Limits | None] = check.plugin.grants()
     return given
-
-
-def may_request_actions(check: CheckConfig) -> bool:
-    """Whether the check may ask for actions, as it is configured: else no log of them is kept. Only the
-    cluster at hand is ever changed."""
-    asks: bool = check.plugin.may_ask
-    return asks and not check.common.cluster
 
 
 def _filter_imagined(

@@ -1,4 +1,4 @@
-"""`stacks`: where every rank of a job stands, kept as evidence."""
+"""`stacks`: stores where every rank of a job stands, as evidence."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class StacksAction(Action, frozen=True):
     leaves_no_trace: ClassVar[bool] = True
 
     def look(self, request: ActionRequest, view: JobView) -> Look:
-        """Fit while this run of the job runs and its log stands still."""
+        """This run of the job must be running, and its log must stand still."""
         return replace(look_at_running_job(request, view), done=False)
 
     def commands(self, request: ActionRequest) -> tuple[tuple[str, ...], ...]:
         return (("sentinel", "stacks", request.target),)
 
     def perform(self, request: ActionRequest, hands: JobHands) -> Reply:
-        """What was found, and where it is kept."""
+        """Take the stacks. The answer says what was found, and where it is stored."""
         return hands.evidence(request.target)

@@ -31,7 +31,8 @@ class UndrainAction(Action, frozen=True):
     returns: ClassVar[bool] = True
 
     def look(self, request: ActionRequest, view: View) -> Look:
-        """Fit while DRAIN is set, the node is up, and its reason is the one that was seen."""
+        """DRAIN must be set, the node must be up, and its reason must be the one that was seen.
+        Done when DRAIN is not set."""
         node = view.node(request.target)
         if node is None:
             return Look(text="unknown to Slurm", not_ready="Slurm knows no such node")
@@ -48,7 +49,7 @@ class UndrainAction(Action, frozen=True):
         return (("scontrol", "update", f"NodeName={request.target}", "State=UNDRAIN"),)
 
     def logged(self, request: ActionRequest, entry: ControllerLogEntry) -> bool:
-        """An update that put the node back to work."""
+        """Whether the entry is an update that put the node back into service."""
         return entry.kind == "back"
 
 

@@ -1,1 +1,1 @@
-"""Alerts from first sight to end: who hears of what, when, and what keeps it from being told."""
+"""Alerts from the first observation to the end: who is notified, when, and why somebody is not."""

@@ -1,8 +1,8 @@
-"""Alerts that were told while nothing could be written to the state, and how its leader goes on with
-them. Pure.
+"""Hands over alerts that were reported while the state could not be written. Pure.
 
-A leader that is cut off tells from its journal until its lease is over; a sentinel that cannot start
-tells that much. Whoever leads later has not heard of it, and nobody would tell the end.
+A leader that loses the state sends messages from its journal until its lease ends. A sentinel that
+cannot start sends a message about that. The next leader knows nothing of these messages. Without
+the handover, nobody would report the end of these alerts.
 """
 
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
@@ -10,34 +10,39 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from sentinel.alerting.notifications import NotificationPlan
 from sentinel.alerting.outbox import is_beginning, is_ending
-from sentinel.alerting.processor import NotificationPlan, forget_checks
+from sentinel.alerting.processor import forget_checks
 from sentinel.alerting.silences import Orders
 from sentinel.core.clock import Instant
 from sentinel.core.model import Alert, Batch, Key, LastNotified, Outgoing, Status, Transition
 
 HANDOVER_KEY = "sentinel/handover"
-"""Under this name the state remembers what was handed over and not taken up yet."""
+"""The state stores handed-over alerts under this name until a leader has merged them."""
 
 
 _AlertChannel = tuple[str, str]
-"""An alert's id and a channel."""
+"""The id of an alert and the name of a channel."""
 
 
 class Handover(Struct, frozen=True):
-    """Open alerts with what each channel was told of them, all that had become of alerts, and the
-    ends that nobody has heard yet."""
+    """Open alerts with the last message of each channel, all changes of alerts, and the ends that
+    have not been sent yet."""
 
-    alerts: tuple[Alert, ...] = ()
+    alerts: tuple[Alert, ...] = ()  # Open alerts.
     transitions: tuple[Transition, ...] = ()
-    ends: tuple[Outgoing, ...] = ()
+    """Changes of alerts since the state could not be written."""
+    ends: tuple[Outgoing, ...] = ()  # Messages about ends that have not been sent yet.
 
 
 def export_handover(
     alerts: Iterable[Alert], past: Iterable[Transition], unsent: Sequence[Outgoing]
 ) -> Handover:
-    """What somebody has heard of, and its end. Whoever leads tells the rest itself, under ids of its
-    own: in the history it would be an alert of which nobody ever heard."""
+    """The alerts that were reported to somebody, and their ends.
+
+    The next leader reports all other alerts itself, under its own ids. In the history, an
+    unreported one would only confuse.
+    """
     unheard = {_alert_and_channel(row) for row in unsent if is_beginning(row.notification)}
     worse = {_alert_and_channel(row) for row in unsent if row.notification.reason == "worse"}
     over = tuple(
@@ -55,8 +60,8 @@ def export_handover(
 def _drop_unheard_channels(
     alert: Alert, unheard: Container[_AlertChannel], worse: Container[_AlertChannel]
 ) -> Alert:
-    """Without the channels that have heard nothing; those that wait to hear that it is worse have
-    not."""
+    """Remove the channels that got no message. A channel whose message about a worse status still
+    waits counts as one of them."""
     told = {
         name: replace(told, severity=Status.WARNING) if (alert.id, name) in worse else told
         for name, told in alert.told.items()
@@ -77,10 +82,13 @@ def merge_handover(
     now: Instant,
     orders: Orders,
 ) -> Batch:
-    """What to write; `known` says of an alert's id whether it has a past here. An alert that is
-    unknown here goes on under its id. Where it is open already, who was told counts. Where it was
-    seen to its end here, nothing is left to do. Where another episode of the same trouble fires,
-    this one ends. The end of one that is known is told here, if it was not."""
+    """The batch to write. `known` says whether the history here has an alert with this id.
+
+    If the id is unknown here, the alert continues under its id. If the alert is open already, the
+    last messages of the channels are merged. If the history here has its end, nothing is done. If a
+    newer alert about the same problem fires, the handed-over one ends. If a known alert has ended
+    elsewhere, its end is reported, unless it was reported already.
+    """
     kept: list[Alert] = []
     news = {
         _alert_and_channel(row): row for row in handed.ends if not known(row.notification.alert)
@@ -114,6 +122,6 @@ def merge_handover(
 def _later_instant(
     one: Mapping[str, LastNotified], other: Mapping[str, LastNotified]
 ) -> dict[str, LastNotified]:
-    """By channel, what it was given last."""
+    """The later of the two last messages of each channel, by the channel's name."""
     both = [*one.items(), *other.items()]
     return dict(sorted(both, key=lambda item: item[1].at.wall))

@@ -1,11 +1,13 @@
-"""Incidents: alerts of one cause are one story. Pure.
+"""Groups alerts with the same cause into an incident. Pure.
 
-An incident is the alerts that bear the same `incident`, the id of the alert that is its cause. It
-has no state of its own, so it lives and ends with them. What joins what is data, RULES: a cause that
-fires now, and something that both name (Slurm, a node, a path). A maintenance that Slurm has a
-reservation for is a cause without an alert: its silence. Nothing is joined by a guess.
+All alerts of an incident have the same `incident`, the id of the alert that is the cause. An
+incident has no state of its own, so it begins and ends with its alerts. CAUSE_RULES says which
+alerts are joined: the cause must fire now, and both alerts must name the same thing (Slurm, a node,
+a path). A maintenance reservation of Slurm is a cause without an alert; its silence stands for it.
+Alerts are never joined by a guess.
 
-A training that is dead or hangs joins, and is told as if it had not: to its own people, at once.
+The alert of a dead or hanging training joins an incident, but its message is sent at once all the
+same.
 """
 
 from __future__ import annotations
@@ -19,35 +21,42 @@ from msgspec.structs import replace
 
 from sentinel.alerting.silences import Silence, find_causing_maintenance
 from sentinel.core.clock import SECOND, Instant, get_elapsed_s
+from sentinel.core.lazy_pattern import lazy_pattern
 from sentinel.core.model import Alert, Key, Status
 
 JOIN_WINDOW_S = 1800.0
-"""Seconds after a cause began to fire, or before, within which others join it. What happens later
-is news of its own, even where the cause still lasts."""
+"""Others join a cause only if they begin within this many seconds of it. A later alert is reported
+separately, even while the cause lasts."""
 
 TRAINING_KINDS = ("job", "log")
-"""Kinds whose critical alerts say that a training is dead or stands still."""
+"""Kinds whose critical alerts mean that a training is dead or hangs."""
 
-_SLURM_PATTERN = re.compile(
+_SLURM_PATTERN = lazy_pattern(
     r"\b(?:slurm\w*|squeue|sinfo|scontrol|sacct|sdiag|munge)\b", re.IGNORECASE
 )
-_XID_PATTERN = re.compile(r"\bS?X[iI][dD]\b")
-_DIGITS_PATTERN = re.compile(r"\d+(?:[.:]\d+)*\s?(?:ms|[smhdw]\b)?")
+_XID_PATTERN = lazy_pattern(r"\bS?X[iI][dD]\b|\bmissing: [0-9]+ of [0-9]+ GPUs\b")
+_DIGITS_PATTERN = lazy_pattern(r"\d+(?:[.:]\d+)*\s?(?:ms|[smhdw]\b)?")
 
 
 class CauseRule(Struct, frozen=True, kw_only=True):
-    """Alerts of kinds `causes` explain those of kinds `effects` (empty: all) that share a link.
+    """Alerts of kinds `causes` explain alerts of kinds `effects` (empty: all kinds) with a common
+    link.
 
-    blind: the cause is Slurm's own trouble, the effect a check that cannot see and names Slurm.
-    words: both are checks that cannot see, for the same reason; the oldest stands for all.
-    node: the cause is about the node that the effect bears as its label.
-    rack: the cause is about the rack of which all nodes are out, which the effect bears as its label.
-    storm: both tell of Xids on one node; the oldest stands for all.
-    path: the cause is about a file system or directory in which the effect's file lies.
-    mount: both are paths of one check on the same file system, with one limit, and equally bad.
+    The links are:
+
+        blind: the cause is a problem of Slurm, the effect a check that cannot see and names Slurm.
+        words: both are checks that cannot see, for the same reason. The oldest stands for all.
+        node: the cause is about the node in the effect's label.
+        rack: the cause is about a rack whose nodes are all out. The effect names it in its label.
+        storm: both are about Xids or a missing GPU on one node. The oldest stands for all.
+        path: the cause is about a file system or directory that contains the effect's file.
+        mount: both are paths of one check on one file system, with one limit, and equally bad.
+        training: the cause is a standstill of the training in the effect's labels. It does not matter
+            which of them began first, because they wait for different times.
     """
 
-    link: Literal["blind", "words", "rack", "node", "storm", "path", "mount"]
+    link: Literal["blind", "words", "rack", "node", "storm", "path", "mount", "training"]
+    """How cause and effect are linked, see above."""
     causes: tuple[str, ...] = ()
     effects: tuple[str, ...] = ()
 
@@ -65,6 +74,7 @@ CAUSE_RULES = (
             "service",
             "network",
             "sensors",
+            "host",
             "diag",
             "drained",
             "job",
@@ -76,34 +86,41 @@ CAUSE_RULES = (
         causes=("fs", "quota"),
         effects=("job", "log", "checkpoint", "du", "clean", "cron", "chain"),
     ),
+    CauseRule(link="training", causes=("log",), effects=("idle",)),
     CauseRule(link="storm", causes=("gpu",), effects=("gpu",)),
     CauseRule(link="words"),
     CauseRule(link="mount", causes=("fs",), effects=("fs",)),
 )
-"""Sorted by how much they explain: the first that fits decides. A rack and its nodes: topology.conf(5), or `slurm: {racks}`.
-A GPU that falls off the bus takes others of its host along, by NVLink and by their common job:
-https://docs.nvidia.com/deploy/xid-errors/ (74 and 45 beside 79)."""
+"""Sorted by how much they explain, because the first matching rule decides. Racks come from
+topology.conf(5), or from `slurm: {racks}`. A GPU that falls off the bus causes errors on other GPUs
+of its host, by NVLink and by their common job: https://docs.nvidia.com/deploy/xid-errors/ (74 and
+45 beside 79)."""
 
 
 ALWAYS_NOTIFIED_KINDS = (*TRAINING_KINDS, "drained", "diag")
-"""Kinds that join, and are told all the same: of a drained node they say what keeps it."""
+"""Kinds whose alerts join an incident and are still sent. A dead training is too important to wait,
+and `drained` and `diag` say what keeps a node out of service."""
 
 
 def is_always_notified(alert: Alert) -> bool:
-    """Whether its cause does not mute it: it says more than that, or wakes others."""
+    """Whether the alert is sent although its cause is known: it says more than the cause, or is for
+    other people."""
     return bool(alert.key.subject) and alert.kind in ALWAYS_NOTIFIED_KINDS
 
 
 def is_standstill(kind: str, subject: str, severity: Status) -> bool:
-    """Whether a training is dead or hangs."""
+    """Whether the alert means that a training is dead or hangs."""
     return kind in TRAINING_KINDS and bool(subject) and severity is Status.CRITICAL
 
 
 def rank_importance(
     kind: str, subject: str, severity: Status, status: Status, gpus: float = 0, hours: float = 0
 ) -> tuple[int, float]:
-    """Smaller comes first: trainings that stand still, by GPU-hours at risk; then what is critical,
-    what cannot be seen, and what may become worse."""
+    """A sort key. The smallest value is the most important.
+
+    Dead and hanging trainings come first, sorted by GPU-hours at risk. Then come critical alerts,
+    unknown ones, and those that may become worse.
+    """
     if is_standstill(kind, subject, severity):
         return 0, -max(gpus, 1.0) * max(hours, 0.0)
     if status is Status.UNKNOWN:
@@ -112,7 +129,7 @@ def rank_importance(
 
 
 def rank_alert(alert: Alert, now: Instant) -> tuple[int, float]:
-    """The importance of an alert now."""
+    """The current importance of an alert."""
     gpus = alert.values.get("gpus")
     return rank_importance(
         alert.kind,
@@ -125,7 +142,7 @@ def rank_alert(alert: Alert, now: Instant) -> tuple[int, float]:
 
 
 class Causes:
-    """Which of these alerts explain which, found once for many questions."""
+    """Finds which of these alerts explain which. It is computed once and asked often."""
 
     def __init__(
         self,
@@ -133,7 +150,8 @@ class Causes:
         rules: Iterable[CauseRule] = CAUSE_RULES,
         split: Container[str] = (),
     ) -> None:
-        """`split`: ids of alerts that a person took out of their incident: nothing explains them."""
+        """`split` are ids of alerts that a person took out of their incident. No other alert
+        explains them."""
         self._rules, self.split = tuple(rules), split
         self._found: dict[tuple[int, str, str], Alert] = {}
         for alert in sorted((a for a in alerts if a.firing), key=lambda a: (a.since.wall, a.key)):
@@ -143,7 +161,7 @@ class Causes:
                         self._found.setdefault((number, _link_scope(rule, alert), link), alert)
 
     def find_cause(self, alert: Alert) -> Alert | None:
-        """The firing alert that explains this one; None where none does."""
+        """The firing alert that explains this one. None if there is none."""
         if alert.id in self.split:
             return None
         for number, rule in enumerate(self._rules):
@@ -151,13 +169,15 @@ class Causes:
                 continue
             for link in _links_as_effect(rule, alert):
                 cause = self._found.get((number, _link_scope(rule, alert), link))
-                if cause is not None and cause.key != alert.key and _began_together(cause, alert):
+                if cause is None or cause.key == alert.key:
+                    continue
+                if rule.link == "training" or _began_together(cause, alert):
                     return cause
         return None
 
     def find_root_cause(self, alert: Alert) -> Alert:
-        """The last cause of the chain; the alert itself where nothing explains it, or where the
-        chain leads round in a circle."""
+        """The last cause in the chain of causes. If there is no cause, or the chain is a circle,
+        the alert itself."""
         seen, at = {alert.key}, alert
         while (cause := self.find_cause(at)) is not None:
             if cause.key in seen:
@@ -170,9 +190,11 @@ class Causes:
 def assign_incidents(
     alerts: Mapping[Key, Alert], causes: Causes, silences: Sequence[Silence] = ()
 ) -> Iterator[Alert]:
-    """The firing alerts that have to bear another incident than they do. One that has joined a
-    cause stays with it; one that stood alone may still join. What nothing else explains, and what
-    that explains, joins the maintenance in which it began."""
+    """The firing alerts whose incident has to change, with the new incident.
+
+    An alert that has joined a cause stays with it. An alert without a cause may join one later. If
+    no other alert explains an alert, it and its effects join the maintenance in which it began.
+    """
     for alert in alerts.values():
         if alert.firing and (alert.incident in ("", alert.id) or alert.id in causes.split):
             root = causes.find_root_cause(alert)
@@ -190,7 +212,7 @@ def assign_incidents(
 def may_be_explained(
     alert: Alert, kinds: Container[str], rules: Iterable[CauseRule] = CAUSE_RULES
 ) -> bool:
-    """Whether a check of these kinds, if it finds its trouble, would be the cause of this alert."""
+    """Whether a check of one of these kinds may find the cause of this alert."""
     return any(
         any(kind in kinds for kind in rule.causes)
         and (not rule.effects or alert.kind in rule.effects)
@@ -200,24 +222,26 @@ def may_be_explained(
 
 
 def _link_scope(rule: CauseRule, alert: Alert) -> str:
-    """Whose link it is: each cluster has its own Slurm and a node-0 of its own; file systems are this
-    host's."""
+    """The scope of a link. Each cluster has its own Slurm and its own node-0. File systems belong
+    to this host."""
     return "" if rule.link in ("path", "mount") else alert.key.cluster
 
 
 def _links_as_cause(rule: CauseRule, alert: Alert) -> Iterator[str]:
     if rule.link == "blind":
         yield ""
-    elif rule.link == "words":
-        yield from _blindness_reasons(alert)
+    elif rule.link in _EQUAL_LINKS:
+        yield from _EQUAL_LINKS[rule.link](alert)
     elif rule.link == "rack":
         yield from _rack_links(alert)
     elif rule.link == "storm":
         for status in Status:
             if status.rank <= alert.severity.rank:
                 yield from _xid_storm_links(alert, status)
-    elif rule.link == "mount":
-        yield from _mount_links(alert)
+    elif rule.link == "training":
+        # Other alerts about a log, such as one about its loss, say nothing of a standstill.
+        is_hang = alert.severity is Status.CRITICAL and "quiet_seconds" in alert.values
+        yield from _training_links(alert) if is_hang else ()
     elif alert.key.subject and rule.link == "node":
         yield alert.key.subject
     elif rule.link == "path" and alert.severity is Status.CRITICAL:
@@ -228,12 +252,12 @@ def _links_as_effect(rule: CauseRule, alert: Alert) -> Iterator[str]:
     node = alert.labels.get("node", "")
     if rule.link == "blind":
         yield from [""] if _is_blind_check(alert) and _SLURM_PATTERN.search(alert.summary) else []
-    elif rule.link == "words":
-        yield from _blindness_reasons(alert)
-    elif rule.link == "mount":
-        yield from _mount_links(alert)
+    elif rule.link in _EQUAL_LINKS:
+        yield from _EQUAL_LINKS[rule.link](alert)
     elif rule.link == "storm":
         yield from _xid_storm_links(alert, alert.severity)
+    elif rule.link == "training":
+        yield from _training_links(alert)
     elif rule.link == "path":
         yield from _path_and_parents(alert)
     elif node:
@@ -242,7 +266,7 @@ def _links_as_effect(rule: CauseRule, alert: Alert) -> Iterator[str]:
 
 
 def _path_and_parents(alert: Alert) -> Iterator[str]:
-    """The file or directory that it is about, and all above it."""
+    """The file or directory of the alert, and all its parent directories."""
     for path in (alert.key.subject, str(alert.values.get("path") or "")):
         while path.startswith("/"):
             yield path.rstrip("/") or "/"
@@ -255,8 +279,16 @@ def _rack_links(alert: Alert) -> Iterator[str]:
         yield rack
 
 
+def _training_links(alert: Alert) -> Iterator[str]:
+    """The user and the name of the job."""
+    job, user = alert.labels.get("job", ""), alert.labels.get("user", "")
+    if job and user and alert.key.subject:
+        yield f"{user}\0{job}"
+
+
 def _xid_storm_links(alert: Alert, severity: Status) -> Iterator[str]:
-    """The node of a GPU of which an Xid is told; what is worse is not explained by what is less."""
+    """The node of a missing GPU or an Xid. Only the node counts, because the line about a GPU that
+    fell off the bus may not name the GPU. A milder problem does not explain a worse one."""
     node = alert.labels.get("node", "")
     if node and alert.key.subject and _XID_PATTERN.search(alert.summary):
         yield f"{node} {severity.value}"
@@ -267,18 +299,25 @@ def _is_blind_check(alert: Alert) -> bool:
 
 
 def _blindness_reasons(alert: Alert) -> Iterator[str]:
-    """Why a check cannot see, without its numbers: times and counts differ from check to check."""
+    """Why a check cannot see, without numbers, because times and counts differ from check to check."""
     if _is_blind_check(alert):
         yield _DIGITS_PATTERN.sub("", alert.summary)
 
 
 def _mount_links(alert: Alert) -> Iterator[str]:
-    """Where the path's file system is mounted. A directory with a quota of its own fills by itself;
-    without an answer there is no `own_limit`: what hangs, hangs as a whole."""
+    """The mount point of the path's file system.
+
+    A directory with its own quota (`own_limit`) fills up alone. If the file system hangs,
+    `own_limit` is not known. Then the whole file system counts, because it hangs as a whole.
+    """
     mount = alert.values.get("mount")
     if mount and not alert.values.get("own_limit"):
         node = alert.labels.get("node", "")
         yield "\0".join([alert.key.check, alert.severity.value, node, str(mount)])
+
+
+_EQUAL_LINKS = {"words": _blindness_reasons, "mount": _mount_links}
+"""Links that cause and effect have in the same way."""
 
 
 def _began_together(cause: Alert, effect: Alert) -> bool:

@@ -1,10 +1,11 @@
-"""What a word of a match means: `gpu-[01-16]`, `disk-*`, `!=gpu-1`, `=~gpu-.*`, `"as it is"`. Pure.
+"""Parses the words of a match: `gpu-[01-16]`, `disk-*`, `!=gpu-1`, `=~gpu-.*`, `"as it is"`. Pure.
 
-Operators, quotes and backslashes are Alertmanager's
-(https://prometheus.io/docs/alerting/latest/configuration/#matcher, pkg/labels/parse.go); where
-sentinel differs from it is in docs/alerts.md.
+Operators, quotes and backslashes work as in Alertmanager
+(https://prometheus.io/docs/alerting/latest/configuration/#matcher, pkg/labels/parse.go).
+docs/alerts-match.md lists the differences.
 """
 
+import logging
 import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -16,52 +17,54 @@ from msgspec import Struct
 from sentinel.alerting.settings import Match
 from sentinel.core import hostlist, patterns
 from sentinel.core.errors import CannotTell, Invalid
+from sentinel.core.lazy_pattern import lazy_pattern
 from sentinel.core.model import Alert
 from sentinel.core.text import shortened
 
 NODE_LABEL = "node"
-"""The label that holds names of nodes: there a word is a host list."""
+"""The label that holds names of nodes. Its words are read as host lists."""
 
 LIST_LABELS = frozenset({"partition"})
-"""Labels that hold several names, with commas between them: each is compared by itself. No name of
-a partition has a comma (slurm.conf(5), PartitionName)."""
+"""Labels that hold several names separated by commas. Each name is compared separately. The name of
+a partition contains no comma (slurm.conf(5), PartitionName)."""
 
 MAX_PATTERN_CHARS = 1000
-"""Characters of a regular expression."""
+"""The longest regular expression, in characters."""
 
-_OPERATOR_PATTERN = re.compile(r"\s*(=~|!~|!=|=)\s*")
+_OPERATOR_PATTERN = lazy_pattern(r"\s*(=~|!~|!=|=)\s*")
 _NAME_PATTERN = r'[A-Za-z_:][A-Za-z0-9_:.-]*|"(?:\\.|[^"\\])*"'
-_MATCHER_PATTERN = re.compile(rf"\s*({_NAME_PATTERN})\s*((?:=~|!~|!=|=).*?)\s*", re.DOTALL)
-_PIECE_PATTERN = re.compile(r'\\.|"(?:\\.|[^"\\])*"|.', re.DOTALL)
-_CHARACTER_PATTERN = re.compile(r"\\.|.", re.DOTALL)
+_MATCHER_PATTERN = lazy_pattern(rf"\s*({_NAME_PATTERN})\s*((?:=~|!~|!=|=).*?)\s*", re.DOTALL)
+_PIECE_PATTERN = lazy_pattern(r'\\.|"(?:\\.|[^"\\])*"|.', re.DOTALL)
+_CHARACTER_PATTERN = lazy_pattern(r"\\.|.", re.DOTALL)
 _ESCAPES = {"\\n": "\n", '\\"': '"', "\\\\": "\\"}
-_SAFE_PATTERN = re.compile(r"[A-Za-z0-9_/.][A-Za-z0-9_/.:@ +-]*")
-_NUMERIC_LABELS = re.compile(r"\[[0-9,-]*(?:[0-9]{2}-[0-9]|[0-9]-[0-9]{2}|,)[0-9,-]*\]")
+_SAFE_PATTERN = lazy_pattern(r"[A-Za-z0-9_/.][A-Za-z0-9_/.:@ +-]*")
+_NUMERIC_LABELS = lazy_pattern(r"\[[0-9,-]*(?:[0-9]{2}-[0-9]|[0-9]-[0-9]{2}|,)[0-9,-]*\]")
 
 
 class ParsedWord(Struct, frozen=True):
-    """One word, understood: a value fits where `hits(value)` is not `negated`."""
+    """A parsed word. A value matches if `hits(value)` differs from `negated`."""
 
     negated: bool
-    hits: Callable[[str], bool]
+    hits: Callable[[str], bool]  # Whether the value matches, before `negated` is applied.
 
 
 class Matcher(Struct, frozen=True):
-    """A label's name, and the word with its operator: `node` and `=~gpu-.*`."""
+    """The name of a label, and the word with its operator: `node` and `=~gpu-.*`."""
 
-    name: str
-    word: str
+    name: str  # Name of the label.
+    word: str  # The word, with its operator.
 
 
 def is_matcher(text: str) -> bool:
-    """Whether a name and an operator begin it."""
+    """Whether the text begins with a name and an operator."""
     return text.lstrip().startswith("{") or bool(_MATCHER_PATTERN.fullmatch(text))
 
 
 def parse_matchers(text: str) -> list[Matcher]:
-    """Those of `node=~"gpu-.*", severity!=warning`, in braces or without; raises Invalid.
+    """Parse `node=~"gpu-.*", severity!=warning`, with or without braces. Raises Invalid.
 
-    A comma separates two only where a name and an operator follow: `node=gpu[1,3],gpu7` is one.
+    A comma separates two matchers only if a name and an operator follow it. So `node=gpu[1,3],gpu7`
+    is one matcher.
     """
     whole = text.strip()
     if whole.startswith("{"):
@@ -78,7 +81,7 @@ def parse_matchers(text: str) -> list[Matcher]:
 
 @lru_cache(maxsize=4096)
 def parse_word(name: str, text: str) -> ParsedWord:
-    """What the word means for the label `name`; raises Invalid for what cannot be meant."""
+    """Parse a word for the label `name`. Raises Invalid if the word makes no sense there."""
     operator = _OPERATOR_PATTERN.match(text)
     op, raw = (operator[1], text[operator.end() :]) if operator else ("=", text)
     if op in ("=~", "!~"):
@@ -100,7 +103,8 @@ def parse_word(name: str, text: str) -> ParsedWord:
 
 
 def escape_literal(text: str) -> str:
-    """The word that fits this text only, whatever is in it; for other labels than NODE."""
+    """A word that matches exactly this text, whatever characters it contains. Not for the label
+    NODE_LABEL."""
     if _SAFE_PATTERN.fullmatch(text):
         return text
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
@@ -108,7 +112,8 @@ def escape_literal(text: str) -> str:
 
 
 def _split_matchers(text: str) -> list[str]:
-    """What stands between commas outside of quotes, joined again where no matcher begins."""
+    """Split at commas outside of quotes. A part that does not begin a matcher is joined to the part
+    before it."""
     pieces = [""]
     for piece in _PIECE_PATTERN.findall(text):
         if piece == ",":
@@ -137,7 +142,8 @@ def _parse_matcher(part: str) -> Matcher:
 
 
 def _strip_quotes(raw: str) -> str:
-    """The text in quotes or without, escapes undone; a lone backslash stands for itself."""
+    """The text without its quotes and escapes. A backslash stands for itself, unless `n`, a quote
+    or a backslash follows. Raises Invalid."""
     characters: list[str] = _CHARACTER_PATTERN.findall(raw)
     if characters[:1] == ['"']:
         if len(characters) < 2 or characters.pop() != '"':
@@ -149,7 +155,7 @@ def _strip_quotes(raw: str) -> str:
 
 
 def _compile_pattern(text: str) -> Callable[[str], bool]:
-    """Fits the whole value or not at all, as in Alertmanager."""
+    """Compile a pattern that must match the whole value, as in Alertmanager."""
     if len(text) > MAX_PATTERN_CHARS:
         raise Invalid(f"the regular expression is longer than {MAX_PATTERN_CHARS} characters")
     if "[[:" in text:
@@ -180,7 +186,8 @@ def _plain_predicate(name: str, text: str) -> Callable[[str], bool]:
 
 
 def _node_predicate(text: str, raw: str) -> Callable[[str], bool]:
-    """A host list; or the wildcards * and ?, which no name has; in quotes also none at all."""
+    """Match a node name against a host list, or against the wildcards * and ?. In quotes, neither
+    has a meaning."""
     if not text:
         return text.__eq__
     if text == raw and re.search(r"[*?]", text) and not re.search(r"[][,!\s]", text):
@@ -211,9 +218,11 @@ ALERT_FACTS: Mapping[str, Callable[[Alert], str]] = {
 
 
 def matches_alert(match: Match, alert: Alert) -> bool | None:
-    """Whether every key given fits; None: nobody can tell, as a pattern found no end. A word that
-    cannot be understood fits nothing: whoever wrote it is told by the configuration's own check,
-    and nothing is kept from being told by it."""
+    """Whether every given key matches. None if a pattern did not finish in time.
+
+    A word that cannot be parsed matches nothing. The check of the configuration reports it to its
+    author, and it never keeps an alert from being sent.
+    """
     unsure = False
     for fit in _fits_of(match, alert):
         if fit is False:
@@ -235,14 +244,16 @@ def _fits_of(match: Match, alert: Alert) -> Iterator[bool | None]:
 
 
 def label_value(alert: Alert, name: str) -> str:
-    """What the alert has under this name, of itself or as a label; empty where it has none."""
+    """The value of an alert's own field or label with this name. Empty if it has none."""
     fact = ALERT_FACTS.get(name)
     return fact(alert) if fact else alert.labels.get(name, "")
 
 
 def fits_words(name: str, want: str | list[str], have: str) -> bool | None:
-    """One of the words, and none of those with != or !~. A label that is a list is hit where any
-    of its names is. None: a pattern found no end."""
+    """Whether any of the words matches, and none of those with != or !~.
+
+    If a label is a list, one matching name is enough. None if a pattern did not finish in time.
+    """
     words = [_cached_word(name, text) for text in ([want] if isinstance(want, str) else want)]
     wanted = [w for w in words if not w.negated]
     try:
@@ -256,9 +267,7 @@ def fits_words(name: str, want: str | list[str], have: str) -> bool | None:
 
 @lru_cache(maxsize=256)
 def _log_bad_word(error: str) -> None:
-    """Once for each pattern: it is asked about every alert of every pass."""
-    import logging
-
+    """Log a bad word once per pattern. Each pattern is applied to every alert of every pass."""
     logging.getLogger("sentinel").warning(
         "%s; until then it mutes no alert, and a route with it takes each", error
     )
@@ -269,9 +278,11 @@ def _hits_value(name: str, one: ParsedWord, have: str) -> bool:
 
 
 def is_wide(match: Match) -> bool:
-    """Whether it fits what has nothing of all it names, as `node!=gpu-1` fits every alert without
-    a node. Alertmanager takes no such silence ("at least one matcher must not match the empty
-    string")."""
+    """Whether it matches an alert that has none of the named labels, as `node!=gpu-1` matches every
+    alert without a node.
+
+    Alertmanager refuses such a silence ("at least one matcher must not match the empty string").
+    """
     given = {name: want for name in ALERT_FACTS if (want := getattr(match, name)) is not None}
     whole = [m for text in match.matchers for m in _cached_matchers(text) or ()]
     words = [*given.items(), *match.labels.items(), *((m.name, m.word) for m in whole)]

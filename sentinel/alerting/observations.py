@@ -1,6 +1,5 @@
-"""One run of one check, and what it says about each subject: seen, gone, or hidden by what could not
-be seen. Pure.
-"""
+"""Turns one run of one check into observations: each subject was seen, is gone, or was hidden.
+Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -10,11 +9,15 @@ from sentinel.core.model import Alert, Finding, Key, Report, Status
 
 
 class RunOutcome(Struct, frozen=True, kw_only=True):
-    """`report` None when the run was blind; `itself` is about the check. `seconds` it took. `after`:
-    seconds into its pass at which it began; 0: it is the first of that check."""
+    """The result of one run of a check.
 
-    check: str
-    kind: str
+    `report` is None if the run saw nothing at all. `itself` is the finding about the check itself.
+    `seconds` is the duration of the run. `after` is the time in seconds from the start of the pass
+    to the start of the run. 0 means that it is the check's first run in the pass.
+    """
+
+    check: str  # Name of the check.
+    kind: str  # Its kind.
     itself: Finding
     report: Report | None
     seconds: float
@@ -22,16 +25,22 @@ class RunOutcome(Struct, frozen=True, kw_only=True):
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """What a person is shown: about the check itself too where that is all there is, or where
-        something was not seen and no other finding says so."""
+        """The findings to show to a person.
+
+        The finding about the check itself is included if it is the only one, or if something was
+        not seen and no other finding says so.
+        """
         found = self.report.findings if self.report else ()
         told = any(f.status is Status.UNKNOWN for f in found)
         return found if found and (told or not self.unseen_summary) else (*found, self.itself)
 
     @property
     def unseen_summary(self) -> str:
-        """What was not seen, in a sentence; empty where all was, or no report is there. That
-        nothing was to be looked at, and rightly, is said by the findings where there are some."""
+        """A sentence that names the things that were not seen. Empty if all was seen, or without a
+        report.
+
+        If there was nothing to look at, and that is right, the findings say it.
+        """
         if self.report is None or self.report.coverage.whole:
             return ""
         coverage = self.report.coverage
@@ -40,17 +49,28 @@ class RunOutcome(Struct, frozen=True, kw_only=True):
 
     @property
     def headline(self) -> str:
-        """The worst finding in one line, or how many are fine; and what was not seen."""
+        """One line: the worst finding, or the number of good ones, and what was not seen."""
         found = self.report.findings if self.report else ()
         worst = max((*found, self.itself), key=lambda f: f.status.rank)
         if worst is self.itself:
             return worst.summary
         if worst.status is Status.OK and len(found) > 1:
-            text = f"{len(found)} subjects, all ok"
+            text = self._count_well(len(found))
         else:
-            text = f"{worst.subject}: {worst.summary}" if worst.subject else worst.summary
+            named = worst.subject not in ("", self.check)
+            text = f"{worst.subject}: {worst.summary}" if named else worst.summary
         said = worst.status is Status.UNKNOWN and self._unseen_count() == 1
         return "; ".join(filter(None, [text, "" if said else self.unseen_summary]))
+
+    def _count_well(self, findings: int) -> str:
+        """For example `8 nodes, all ok`. It counts the things that were looked at, not the
+        findings."""
+        coverage = self.report.coverage if self.report else None
+        return (
+            f"{coverage.seen} {coverage.of}, all ok"
+            if coverage and coverage.seen > 1
+            else f"all {findings} ok"
+        )
 
     def _unseen_count(self) -> int:
         return len(self.report.coverage.unseen) if self.report else 0
@@ -59,8 +79,11 @@ class RunOutcome(Struct, frozen=True, kw_only=True):
 def observed_findings(
     outcome: RunOutcome, alerts: Mapping[Key, Alert], cluster: str
 ) -> list[tuple[Key, Finding | None]]:
-    """A finding for each subject, the check itself first; None for those of its alerts that the
-    run would have reported and does not. That a check is blind is counted once a pass."""
+    """The finding for each subject, beginning with the check itself.
+
+    The finding is None for alerts that this run would have reported, but did not. If a check runs
+    several times in a pass, only its first failure to see counts.
+    """
     counts = not outcome.after or outcome.itself.status is not Status.UNKNOWN
     itself = [(Key(cluster, outcome.check), outcome.itself)]
     found: list[tuple[Key, Finding | None]] = [*itself] if counts else []
@@ -74,7 +97,7 @@ def observed_findings(
     blind, coverage = _blind_spots(seen.values()), outcome.report.coverage
     unseen = frozenset(coverage.unseen)
     if coverage.status is Status.UNKNOWN and not blind:
-        return found  # something was not seen, and nobody says which subjects that hides
+        return found  # something was not seen, and it is not known which subjects that hides
     for key, alert in alerts.items():
         ours = key.check == outcome.check and key.cluster == cluster and key.subject
         hidden = not unseen.isdisjoint([key.subject, alert.labels.get("node", "")])
@@ -84,7 +107,7 @@ def observed_findings(
 
 
 def _worst_by_subject(findings: Iterable[Finding]) -> Iterable[Finding]:
-    """One for each subject: of several what was seen to be wrong counts."""
+    """One finding per subject. If there are several, the worst one that was really seen counts."""
     worst: dict[str, Finding] = {}
     for f in findings:
         other = worst.setdefault(f.subject, f)
@@ -94,7 +117,8 @@ def _worst_by_subject(findings: Iterable[Finding]) -> Iterable[Finding]:
 
 
 def _blind_spots(findings: Iterable[Finding]) -> dict[str, list[Finding]]:
-    """What could not be seen, by node: there may be thousands of it, and of alerts."""
+    """Findings about things that were not seen, grouped by node. There may be thousands of findings
+    and of alerts."""
     spots: dict[str, list[Finding]] = {}
     for finding in findings:
         if finding.status is Status.UNKNOWN:
@@ -103,8 +127,7 @@ def _blind_spots(findings: Iterable[Finding]) -> dict[str, list[Finding]]:
 
 
 def _may_be_hidden(alert: Alert, blind: Mapping[str, Sequence[Finding]]) -> bool:
-    """Whether something that could not be seen may be what the alert is about: no label says
-    otherwise."""
+    """Whether the alert may be about something that was not seen, because no label contradicts it."""
     node = alert.labels.get("node", "")
     near = [blind.get("", ()), blind.get(node, ())] if node else blind.values()
     return any(

@@ -1,8 +1,8 @@
-"""Acknowledge and silence: one deed each for the page, the API, links, the command line, `top` and
-what services like PagerDuty say. Pure.
+"""Acknowledge and silence. The page, the API, links, the command line, `top`, and services like
+PagerDuty all use these functions. Pure.
 
-Everyone makes their order here and writes it to the state; whoever leads on that state logs it
-(engine.order_log), whichever way it came.
+Each of them makes its order here and writes it to the state. The leader on that state logs it
+(engine.order_log).
 """
 
 from __future__ import annotations
@@ -23,36 +23,36 @@ from sentinel.core.values import Duration
 
 MIN_SILENCE_S = 60 * SECOND
 MAX_SILENCE_S = 90 * 86_400 * SECOND
-"""Microseconds: what is to be quiet for longer belongs into the file."""
+"""The longest silence, in microseconds. A longer one belongs into the configuration."""
 
 NAME, NOTE = 100, 400
-"""Characters of who it is and of what they write; more is cut off."""
+"""The longest name and note of a person, in characters. The rest is cut off."""
 
 
 class WrongOrder(SentinelError):
-    """The order makes no sense; in words for whoever gave it."""
+    """The order makes no sense. The text tells its author why."""
 
     exit_code = 64
 
 
 class NoSuchAlert(WrongOrder):
-    """No such alert now."""
+    """There is no open alert with this id."""
 
 
 class AlertPending(WrongOrder):
-    """The alert is pending."""
+    """The alert is pending, so it cannot be acknowledged yet."""
 
 
 class Author(Struct, frozen=True):
-    """`who` says it, and `how`: page, api, link, cli, top, or the name of a channel."""
+    """The person who gives an order."""
 
-    who: str
-    how: str
-    note: str = ""
+    who: str  # Who gives it.
+    how: str  # The way: page, api, link, cli, top, or the name of a channel.
+    note: str = ""  # What the person wrote with the order.
 
 
 def acknowledge_alert(alerts: Iterable[Alert], name: str, said: Author, now: Instant) -> Ack:
-    """Somebody has the alert of this id; raises NoSuchAlert and AlertPending."""
+    """Acknowledge the alert with this id. Raises NoSuchAlert and AlertPending."""
     alert = find_alert(alerts, name)
     if not alert.firing:
         raise AlertPending("it does not fire yet: there is nothing to acknowledge")
@@ -62,8 +62,8 @@ def acknowledge_alert(alerts: Iterable[Alert], name: str, said: Author, now: Ins
 
 
 def make_silence(match: Match, ends: int, said: Author, now: Instant, name: str = "") -> Silence:
-    """Nobody is told of what matches until `ends` (µs UTC). `name`: in place of an earlier one of
-    that name. Raises WrongOrder."""
+    """Make a silence for matching alerts until `ends` (µs UTC). It replaces an earlier one with the
+    same `name`. Raises WrongOrder."""
     if ends <= now.wall:
         raise WrongOrder("the end of the silence lies in the past")
     if not MIN_SILENCE_S <= ends - now.wall <= MAX_SILENCE_S:
@@ -82,7 +82,7 @@ def make_silence(match: Match, ends: int, said: Author, now: Instant, name: str 
 def silence_alert(
     alerts: Iterable[Alert], alert: str, length: str, said: Author, now: Instant, name: str = ""
 ) -> Silence:
-    """The same for so long, of the alert of this id; raises WrongOrder."""
+    """Make a silence for the alert with this id, for the given time. Raises WrongOrder."""
     return make_silence(
         match_exactly(find_alert(alerts, alert).key), silence_end(length, now), said, now, name
     )
@@ -91,7 +91,8 @@ def silence_alert(
 def make_remark(
     incident: str, deed: RemarkKind, said: Author, now: Instant, text: str = "", alert: str = ""
 ) -> Remark:
-    """What somebody says of an incident; raises WrongOrder where nothing is said. `said.note` is not part of it."""
+    """Make a person's remark about an incident. Raises WrongOrder if it is empty. `said.note` is
+    ignored."""
     text = visible(text.strip()[:NOTE])
     if deed != "split" and not text:
         raise WrongOrder(f"{deed}: {'name somebody' if deed == 'assign' else 'say what'}")
@@ -107,13 +108,14 @@ def make_remark(
 
 
 def silence_alerts(alerts: Iterable[Alert], ends: int, said: Author, now: Instant) -> Silence:
-    """Nobody is told of these until `ends`; what comes later, also of the same subjects, is told."""
+    """Make a silence for these alerts until `ends`. Later alerts are sent, even if they are about
+    the same subjects."""
     quiet = make_silence(Match(), ends, said, now)
     return replace(quiet, alerts=frozenset(alert.id for alert in alerts))
 
 
 def find_alert(alerts: Iterable[Alert], name: str) -> Alert:
-    """The alert of this id, pending or firing; raises NoSuchAlert."""
+    """The pending or firing alert with this id. Raises NoSuchAlert."""
     found = next((a for a in alerts if a.id == name and not a.over), None)
     if found is None:
         raise NoSuchAlert("no such alert is there now: it may be over")
@@ -121,7 +123,7 @@ def find_alert(alerts: Iterable[Alert], name: str) -> Alert:
 
 
 def silence_end(length: str, now: Instant) -> int:
-    """When a silence ends that lasts so long (2h, 3d), µs UTC; raises WrongOrder."""
+    """The end (µs UTC) of a silence of this length (2h, 3d). Raises WrongOrder."""
     try:
         return now.wall + int(Duration.parse(length) * SECOND)
     except Invalid as error:

@@ -1,63 +1,78 @@
-"""Which outbox rows are sent next, and how long a failed one waits. Pure."""
+"""Decides which outbox rows are sent next, and how long a failed row waits. Pure."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sentinel.alerting.owners import group_without_owner, is_recipient_failure
+from sentinel.alerting.owners import is_recipient_failure
 from sentinel.core.clock import Instant, get_elapsed_s
 from sentinel.core.errors import ChannelError
+from sentinel.core.holds import MessageGroup
+from sentinel.core.letters import WISH_REASON
 from sentinel.core.model import Notification, Outgoing, Status
 
 REDIRECTED_MARK = "given to the fallback"
-"""What the history says of a row that another channel tells instead."""
+"""The receipt in the history of a row that another channel sends instead."""
+
+_ASIDE_REASONS = ("action", "test", "digest", WISH_REASON)
+"""Reasons of messages that tell no status of an alert."""
 
 Subject = tuple[str, str, str, str]
 Delivery = tuple[Outgoing, Instant | None, str]
-"""A row, when it was taken, and what was answered; as in state.Store.read_deliveries."""
+"""A row, the time when it was accepted, and the answer, as in state.Store.read_deliveries."""
 
 
 class EndDuty(Struct, frozen=True):
-    """Of an end: whether the fallback has to tell it `too`, for it told the beginning, and
-    whether it does so `alone`, for the channel itself was never heard."""
+    """Who reports an end. `too`: the fallback reports it, because it reported the beginning.
+    `alone`: only the fallback does, because the channel itself never delivered a message about it.
+    """
 
     too: bool
     alone: bool
 
 
 def row_subject(row: Outgoing) -> Subject:
-    """What the row is about on its channel: the order of such rows is kept."""
+    """The subject of the row on its channel. Rows of one subject keep their order."""
     n = row.notification
     return row.channel, n.cluster, n.check, n.subject
 
 
 def is_beginning(n: Notification) -> bool:
-    """Whether it is the first that somebody hears of a trouble."""
+    """Whether it is the first message about a problem."""
     return n.reason in ("firing", "flapping")
 
 
 def is_ending(n: Notification) -> bool:
-    """Whether it says that all is good again."""
+    """Whether it says that the problem is over."""
     return n.reason in ("resolved", "gone") or (n.reason == "settled" and n.status is Status.OK)
 
 
+def is_letter(row: Outgoing) -> bool:
+    """Whether it is for the author of a wish alone: nobody gets it in their place."""
+    return row.notification.reason == WISH_REASON
+
+
 def is_answerable(n: Notification) -> bool:
-    """Whether it is about a trouble that a person may still acknowledge or silence."""
-    return bool(n.alert) and not is_ending(n) and n.reason not in ("action", "test", "digest")
+    """Whether it is about a problem that a person can still acknowledge or silence."""
+    return bool(n.alert) and not is_ending(n) and n.reason not in _ASIDE_REASONS
 
 
 def find_overtaken(rows: Iterable[Outgoing], taken: Iterable[Outgoing]) -> list[Outgoing]:
-    """What must not be sent any more, because a newer row about the same subject was taken:
-    a `firing` that comes after its `resolved` is worse than none."""
+    """Rows that must not be sent any more, because a newer row about the same subject was accepted.
+
+    A `firing` that arrives after its `resolved` is worse than none.
+    """
     told = sorted(filter(_is_news, taken), key=lambda r: r.seq)
     newest = {row_subject(row): row.seq for row in told}
     return [row for row in rows if _is_news(row) and row.seq < newest.get(row_subject(row), 0)]
 
 
 class RefusedRows:
-    """What one channel did not take, while its queue goes on: by subject, for there may be very
-    many."""
+    """Rows that one channel did not accept, while its queue goes on.
+
+    They are grouped by subject, because there may be very many.
+    """
 
     def __init__(self, rows: Iterable[Outgoing]) -> None:
         self._rows: dict[Subject, list[Outgoing]] = {}
@@ -66,18 +81,18 @@ class RefusedRows:
             self._rows.setdefault(row_subject(row), []).append(row)
 
     def add_refused(self, rows: Iterable[Outgoing]) -> None:
-        """These were refused for good just now."""
+        """Add rows that the channel has just refused for good."""
         for row in rows:
             self._rows.setdefault(row_subject(row), []).append(row)
             if is_beginning(row.notification):
                 self._unheard.add(row_subject(row))
 
     def hold_back(self, row: Outgoing) -> bool:
-        """Whether it is the end of what was refused just now."""
+        """Whether the row is the end of an alert whose beginning was refused just now."""
         return row_subject(row) in self._unheard and is_ending(row.notification)
 
     def overtaken_by(self, taken: Sequence[Outgoing]) -> list[Outgoing]:
-        """What nobody needs any more, now that these were taken."""
+        """Rows that are out of date, now that these rows were accepted."""
         late: list[Outgoing] = []
         for row in filter(_is_news, taken):
             about = row_subject(row)
@@ -88,7 +103,7 @@ class RefusedRows:
 
 
 def decide_end_duty(row: Outgoing, past: Iterable[Delivery], fallback: str) -> EndDuty:
-    """Whose it is to tell an end, from the deliveries of its alert."""
+    """Decide who reports an end, from the deliveries of its alert."""
     past = list(past)
     own = [d for d in past if d[0].channel == row.channel and d[0].seq != row.seq]
     there = {d[0].notification.key for d in past if d[0].channel == fallback}
@@ -97,26 +112,32 @@ def decide_end_duty(row: Outgoing, past: Iterable[Delivery], fallback: str) -> E
     return EndDuty(given and row.notification.key not in there, given and not known)
 
 
+def is_status_news(n: Notification) -> bool:
+    """Whether it tells the status of a problem. Messages about actions and tests do not."""
+    return n.reason not in _ASIDE_REASONS
+
+
 def _is_news(row: Outgoing) -> bool:
-    """Whether it says how the trouble stands; an action or a test does not."""
-    return row.notification.reason not in ("action", "test", "digest")
+    return is_status_news(row.notification)
 
 
 FIRST_WAIT_S = 2.0
 MAX_WAIT_S = 300.0
 REFUSED_WAIT_S = 3600.0
 GIVE_UP_S = 7 * 86400.0
-"""Seconds. A refusal may be a mistake in the configuration: it is tried again, but hourly."""
+"""Seconds between attempts to send a row: at first, at most, and after a refusal. GIVE_UP_S is the
+age at which a row is given up. A refusal may come from a mistake in the configuration, so a refused
+row is tried again, but only once an hour."""
 
 FALLBACK_AFTER_S = 300.0
-"""Seconds after which a row that its channel does not deliver goes to the fallback."""
+"""Seconds after which an undelivered row is given to the fallback channel."""
 
 HOUR_S = 3600.0
 BLOCKING_ATTEMPTS = 10
-"""After so many failures a row holds up only its own alert, no longer its channel."""
+"""After this many failures, a row delays only its own alert, and no longer the whole channel."""
 
-Group = tuple[str, str]
-"""A channel and one of the groups it is told of."""
+Group = tuple[str, MessageGroup]
+"""A channel and one of its groups."""
 
 _NEVER_NOTIFIED: Mapping[Group, Instant] = {}
 
@@ -124,18 +145,18 @@ _NEVER_NOTIFIED: Mapping[Group, Instant] = {}
 def due_rows(
     rows: Sequence[Outgoing], now: Instant, told: Mapping[Group, Instant] = _NEVER_NOTIFIED
 ) -> list[Outgoing]:
-    """The rows to send now, in order: none overtakes an earlier one of its channel.
+    """The rows to send now, in order. No row is sent before an earlier one of its channel.
 
-    Only a row that was refused for good, or failed very often, lets others pass. What was
-    refused lets newer news of its own subject pass too (see `find_overtaken`), but never an end:
-    nobody is told of the end of what they have not heard of. `told`: when a channel was last
-    told of a group.
+    There are exceptions: rows that were refused for good, or failed very often, do not delay
+    others. Newer rows about the same subject may be sent before a refused row (see
+    `find_overtaken`). But an end is not sent before its beginning. `told` says when each channel
+    last got a message about a group.
     """
     return [row for row in _unblocked_rows(rows, now, told) if is_due(row, now)]
 
 
 def is_due(row: Outgoing, now: Instant) -> bool:
-    """Whether the row's wait is over; a wall clock set back does not prolong it."""
+    """Whether the row's wait is over. If the wall clock is set back, the wait does not get longer."""
     if _is_gathering(row, now):
         return False
     return (
@@ -146,37 +167,49 @@ def is_due(row: Outgoing, now: Instant) -> bool:
 def next_wait(
     rows: Sequence[Outgoing], now: Instant, told: Mapping[Group, Instant] = _NEVER_NOTIFIED
 ) -> float | None:
-    """Seconds until some row can be sent; None when nothing waits."""
+    """Seconds until the next row can be sent. None if no row waits."""
     waits = [_row_wait(row, now) for row in _unblocked_rows(rows, now, told)]
     return min(waits) if waits else None
 
 
 def bundle_messages(rows: Sequence[Outgoing]) -> list[list[Outgoing]]:
-    """Rows of one channel as messages: those of a group together, each subject once in a
-    message, and no word about a subject before an earlier one."""
+    """Combine the rows of one channel into messages.
+
+    Rows of a group go together. Each subject appears only once in a message, and its rows keep
+    their order. Letters may have the same subject: each is about another job.
+    """
     messages: list[list[Outgoing]] = []
-    place: dict[str, int] = {}
+    place: dict[MessageGroup, int] = {}
     last: dict[tuple[str, str], int] = {}
     for row in rows:
-        about = (row.notification.check, row.notification.subject)
-        at = place.get(row.group, -1)
-        if not row.group or at <= last.get(about, -1):
-            at = place[row.group] = len(messages)
+        n = row.notification
+        about = (n.check, n.key if is_letter(row) else n.subject)
+        at = place.get(row.bundle, -1)
+        if row.bundle.is_alone or at <= last.get(about, -1):
+            at = place[row.bundle] = len(messages)
             messages.append([])
         messages[at].append(row)
         last[about] = at
     return messages
 
 
+def join_messages(messages: list[list[Outgoing]], count: int) -> list[list[Outgoing]]:
+    """The messages in the same order, up to `count` of them in one call of a channel."""
+    return [
+        [row for message in messages[first : first + count] for row in message]
+        for first in range(0, len(messages), count)
+    ]
+
+
 def hourly_room(sent: Sequence[Instant], per_hour: int, now: Instant) -> int | None:
-    """How many messages may still go within the hour; None where there is no cap."""
+    """How many messages may still be sent within the hour. None without a cap."""
     if not per_hour:
         return None
     return max(0, per_hour - sum(get_elapsed_s(at, now) < HOUR_S for at in sent))
 
 
 def hourly_cap_reopens(sent: Sequence[Instant], per_hour: int, now: Instant) -> float:
-    """Seconds until a full hour has room again."""
+    """Seconds until the hourly cap allows another message."""
     within = sorted(get_elapsed_s(at, now) for at in sent if get_elapsed_s(at, now) < HOUR_S)
     return HOUR_S - within[per_hour - 1] if len(within) >= per_hour else 0.0
 
@@ -184,31 +217,36 @@ def hourly_cap_reopens(sent: Sequence[Instant], per_hour: int, now: Instant) -> 
 def undelivered_rows(
     rows: Iterable[Outgoing], fallbacks: Mapping[str, str], now: Instant
 ) -> list[Outgoing]:
-    """Rows that their channel has refused or failed to deliver for too long, and that have
-    somebody to stand in."""
+    """Rows of channels that have a fallback, if the channel has refused them, or has tried and not
+    delivered them for FALLBACK_AFTER_S."""
     return [
         row
         for row in rows
         if row.attempts
+        and not is_letter(row)
         and fallbacks.get(row.channel)
         and (row.permanent or get_elapsed_s(row.created, now) >= FALLBACK_AFTER_S)
     ]
 
 
 def redirect_row(row: Outgoing, channel: str, now: Instant) -> Outgoing:
-    """The row anew for another channel, with a word about why it comes this way."""
+    """A copy of the row for another channel, with a note that says why it is sent there."""
     why = f"sent here because {row.channel} does not deliver: {row.error}"
     message = replace(
         row.notification, note="; ".join(n for n in (row.notification.note, why) if n)
     )
     return Outgoing(
-        channel=channel, notification=message, created=now, group=group_without_owner(row.group)
+        channel=channel, notification=message, created=now, bundle=replace(row.bundle, owner=None)
     )
 
 
 def after_failure(row: Outgoing, error: ChannelError, now: Instant) -> Outgoing:
-    """The row as it waits for its next attempt: twice as long each time, up to a bound. What is
-    one user's own trouble counts as failed very often: it holds up nobody else."""
+    """The row after a failure, with the time until its next attempt. The wait doubles each time, up
+    to a limit.
+
+    If only the recipient is at fault (one user's own address), the row counts as failed very often,
+    so that it delays no others.
+    """
     attempts = row.attempts + 1
     if is_recipient_failure(row, error):
         attempts = max(attempts, BLOCKING_ATTEMPTS)
@@ -220,8 +258,11 @@ def after_failure(row: Outgoing, error: ChannelError, now: Instant) -> Outgoing:
 
 
 def expired_rows(rows: Sequence[Outgoing]) -> list[Outgoing]:
-    """Rows that were tried for too long to matter to anybody: what a service owes that was off
-    meanwhile is tried once more. With a beginning goes the end that waits for it."""
+    """Rows to give up, because they were tried for more than GIVE_UP_S.
+
+    The age at the last attempt counts. So after a long stop of the service, each row gets one more
+    attempt. If a beginning is given up, its end is too.
+    """
     old = {r.seq: r for r in rows if r.tried and get_elapsed_s(r.created, r.tried) > GIVE_UP_S}
     unheard = {
         (r.channel, r.notification.alert) for r in old.values() if is_beginning(r.notification)
@@ -237,7 +278,7 @@ def expired_rows(rows: Sequence[Outgoing]) -> list[Outgoing]:
 def _unblocked_rows(
     rows: Sequence[Outgoing], now: Instant, told: Mapping[Group, Instant]
 ) -> Iterator[Outgoing]:
-    """The rows that no earlier one holds up, due or not; `hold` is as their group has it."""
+    """The rows that no earlier row delays, due or not. Their `hold` is that of their group."""
     held: set[tuple[str, ...]] = set()
     unheard: set[Subject] = set()
     opening, over = _group_openings(rows, now, told), _end_times(rows)
@@ -247,7 +288,7 @@ def _unblocked_rows(
             continue
         if about in unheard and is_ending(row.notification):
             continue
-        wait = opening[row.channel, row.group]
+        wait = opening[row.channel, row.bundle]
         row = replace(row, hold=get_elapsed_s(row.created, now) + wait if wait > 0 else 0.0)
         row = replace(row, wait=0.0) if _is_worth_a_retry(row, over.get(about)) else row
         _track_refused(row, about, unheard, now)
@@ -259,12 +300,13 @@ def _unblocked_rows(
 
 
 def _end_times(rows: Iterable[Outgoing]) -> dict[Subject, Instant]:
-    """When the ends that wait were committed."""
+    """When the waiting ends were committed."""
     return {row_subject(row): row.created for row in rows if is_ending(row.notification)}
 
 
 def _is_worth_a_retry(row: Outgoing, over: Instant | None) -> bool:
-    """A refused beginning is tried once more when its end has come, which waits for it."""
+    """Whether to try a refused beginning once more. This is done when its end has been committed,
+    because the end waits for it."""
     refused = row.permanent and is_beginning(row.notification) and row.tried is not None
     return bool(refused and over and row.tried and _is_before(row.tried, over))
 
@@ -276,8 +318,8 @@ def _is_before(first: Instant, second: Instant) -> bool:
 
 
 def _track_refused(row: Outgoing, about: Subject, unheard: set[Subject], now: Instant) -> None:
-    """Keep count of the subjects whose beginning was refused, with no later news to come; one
-    that is tried again now goes first, and its end with it."""
+    """Update the subjects whose beginning was refused and that have no newer message. If the
+    beginning is tried again now, its end may follow."""
     if row.permanent and is_beginning(row.notification) and not is_due(row, now):
         unheard.add(about)
     elif not row.permanent:
@@ -287,11 +329,14 @@ def _track_refused(row: Outgoing, about: Subject, unheard: set[Subject], now: In
 def _group_openings(
     rows: Sequence[Outgoing], now: Instant, told: Mapping[Group, Instant]
 ) -> dict[Group, float]:
-    """Seconds until each group may be told: when the first of its rows has waited enough, and
-    not sooner after the last message about it than its rows say."""
+    """Seconds until each group may be sent.
+
+    The first of its rows must have waited long enough. The interval since the last message about
+    the group must be over.
+    """
     waits: dict[Group, float] = {}
     for row in rows:
-        group = (row.channel, row.group)
+        group = (row.channel, row.bundle)
         own = _own_wait(row, now, told.get(group))
         waits[group] = min(own, waits.get(group, own))
     return waits
@@ -301,18 +346,19 @@ def _own_wait(row: Outgoing, now: Instant, told: Instant | None) -> float:
     if row.attempts:
         return 0.0
     gathering = _seconds_left(row.hold, row.created, now)
-    return (
-        max(gathering, _seconds_left(row.interval, told, now)) if row.group and told else gathering
-    )
+    if row.bundle.is_alone or told is None:
+        return gathering
+    return max(gathering, _seconds_left(row.interval, told, now))
 
 
 def _seconds_left(length: float, since: Instant, now: Instant) -> float:
-    """Seconds left; none where the wall clock was set back across a boot."""
+    """Seconds left. 0 if the wall clock was set back across a reboot."""
     return max(0.0, length - get_elapsed_s(since, now)) if since.wall <= now.wall else 0.0
 
 
 def _is_gathering(row: Outgoing, now: Instant) -> bool:
-    """Whether the row waits for others of its group; all go when the first has waited enough."""
+    """Whether the row waits for others of its group. All are sent when the first one has waited
+    long enough."""
     return (
         not row.attempts
         and row.created.wall <= now.wall

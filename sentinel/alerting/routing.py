@@ -1,6 +1,6 @@
-"""Who hears of an alert, how often and together with what. Pure.
+"""Decides which channels get an alert, how often, and grouped with which others. Pure.
 
-The first matching route decides, unless it says continue; without routes every channel hears
+The first matching route decides, unless it has `continue`. Without routes, every channel gets
 everything.
 """
 
@@ -16,7 +16,7 @@ from sentinel.core.cron import resolve_local_time
 from sentinel.core.model import Alert, Status
 
 DEFAULT_REPEAT_S = 86400.0
-"""Seconds between repeats where no route says otherwise: once a day is a reminder, not noise."""
+"""Seconds between repeats if the route does not set them. Once a day reminds without flooding."""
 
 HOUR_S = 3600.0
 DEFAULT_GROUP = ("cluster", "check")
@@ -24,14 +24,18 @@ _ONE_DAY = 24 * 60
 
 
 class Listener(Struct, frozen=True):
-    """How a channel hears of an alert: repeated after so many seconds, told together with
-    others of the same `group` that come within `wait` seconds, and of that group at most once
-    in `interval` seconds."""
+    """How a channel gets an alert.
 
-    repeat: float = DEFAULT_REPEAT_S
+    The message is repeated after `repeat` seconds. It is joined with others of the same `group`
+    that arrive within `wait` seconds. A group gets at most one message per `interval` seconds. With
+    `first_look`, all findings of the first pass go into one message.
+    """
+
+    repeat: float = DEFAULT_REPEAT_S  # Seconds until the message is repeated.
     group: str = ""
     wait: float = 0.0
     interval: float = 0.0
+    first_look: bool = False
 
 
 def find_listeners(
@@ -42,10 +46,10 @@ def find_listeners(
     zone: tzinfo = timezone.utc,
     acked: bool = False,
 ) -> dict[str, Listener]:
-    """The channels that hear of the alert now.
+    """The channels that get the alert now.
 
-    Outside a route's hours it tells only of what is critical; escalation adds channels when
-    nobody has acknowledged for long enough.
+    Outside its hours, a route sends only critical alerts. Escalation adds channels if nobody has
+    acknowledged the alert in time.
     """
     if not routes:
         return dict.fromkeys(channels, Listener(group=_group_key(alert, DEFAULT_GROUP, 0)))
@@ -60,18 +64,20 @@ def find_listeners(
 
 
 def unrouted_listener(alert: Alert) -> Listener:
-    """How those hear of an end whom no route leads to any more, or not at this hour."""
+    """How a channel hears of the end, if no route leads to it any more, or not at this hour."""
     return Listener(group=_group_key(alert, DEFAULT_GROUP, -1))
 
 
 def lookback_s(routes: Iterable[Route]) -> float:
-    """Seconds of past messages that have to be known after a start: an hour for the caps, and
-    more where a route tells of a group more rarely."""
+    """How many seconds of past messages must be known after a start.
+
+    The caps need one hour. A route with a longer group interval needs more.
+    """
     return max([HOUR_S, *(float(route.group_interval) for route in routes)])
 
 
 def is_outside_hours(hours: Hours | None, alert: Alert, now: Instant, zone: tzinfo) -> bool:
-    """Whether a route is outside its hours for this alert; what is critical wakes everybody."""
+    """Whether a route is outside its hours for this alert. Critical alerts are always sent."""
     if hours is None or alert.severity is Status.CRITICAL:
         return False
     wall = now.wall / SECOND
@@ -81,8 +87,11 @@ def is_outside_hours(hours: Hours | None, alert: Alert, now: Instant, zone: tzin
 
 
 def open_hours(hours: Hours, day: datetime, zone: tzinfo) -> tuple[int, int]:
-    """Beginning and end (epoch seconds) of the hours that begin on this day; both the same where
-    there are none. A night belongs to the day on which it begins."""
+    """Beginning and end (epoch seconds) of the hours that begin on this day. Both are equal if
+    there are none.
+
+    A night belongs to the day on which it begins.
+    """
     begin, end = hours.parse_minutes()
     opens = resolve_local_time(day + timedelta(minutes=begin), zone)
     if day.isoweekday() not in hours.parse_weekdays():
@@ -93,8 +102,11 @@ def open_hours(hours: Hours, day: datetime, zone: tzinfo) -> tuple[int, int]:
 
 
 def matching_routes(alert: Alert, routes: Sequence[Route]) -> Iterable[tuple[int, Route]]:
-    """The routes that an alert takes, with their places. One of which nobody can tell whether it
-    fits is taken, and so are those after it: nobody who is meant is left out."""
+    """The routes for an alert, with their positions.
+
+    If it cannot be decided whether a route matches, it is taken, and the next routes are tried too.
+    So nobody is left out.
+    """
     for number, route in enumerate(routes):
         fits = matches_alert(route.match, alert)
         if fits is not False:

@@ -17,17 +17,17 @@ class Match(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     they are not plain. `matchers` are whole ones as in Alertmanager (core.matchers): each must fit.
     """
 
-    severity: str | list[str] | None = None
-    status: str | list[str] | None = None
-    check: str | list[str] | None = None
-    kind: str | list[str] | None = None
-    cluster: str | list[str] | None = None
-    subject: str | list[str] | None = None
-    node: str | list[str] | None = None
-    user: str | list[str] | None = None
-    partition: str | list[str] | None = None
-    job: str | list[str] | None = None
-    labels: Mapping[str, str] = {}
+    severity: str | list[str] | None = None  # `warning` or `critical`.
+    status: str | list[str] | None = None  # How bad it is now.
+    check: str | list[str] | None = None  # Name of the check.
+    kind: str | list[str] | None = None  # Kind of the check.
+    cluster: str | list[str] | None = None  # Name of the cluster.
+    subject: str | list[str] | None = None  # What the alert is about.
+    node: str | list[str] | None = None  # Label `node`.
+    user: str | list[str] | None = None  # Label `user`.
+    partition: str | list[str] | None = None  # Label `partition`.
+    job: str | list[str] | None = None  # Label `job`.
+    labels: Mapping[str, str] = {}  # Further labels, by name.
     matchers: list[str] = []
 
 
@@ -37,8 +37,8 @@ class Hours(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     `days` are those on which it begins."""
 
     days: str = "mon-sun"
-    from_: str = field(default="00:00", name="from")
-    until: str = "24:00"
+    from_: str = field(default="00:00", name="from")  # When the hours begin, HH:MM.
+    until: str = "24:00"  # When they end, HH:MM.
 
     def __post_init__(self) -> None:
         self.parse_weekdays()
@@ -50,7 +50,7 @@ class Hours(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return _parse_minutes(self.from_, "from"), _parse_minutes(self.until, "until")
 
     def parse_weekdays(self) -> frozenset[int]:
-        """ISO numbers, Monday is 1; a range may run over the weekend."""
+        """ISO numbers of the days, Monday is 1. A range may cross the weekend."""
         days: set[int] = set()
         for part in self.days.lower().split(","):
             first, dash, last = part.strip().partition("-")
@@ -61,8 +61,8 @@ class Hours(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 class Escalate(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Who else is told when nobody has acknowledged for so long."""
 
-    after: Duration
-    to: list[str]
+    after: Duration  # How long nobody has acknowledged.
+    to: list[str]  # Names of the channels.
 
 
 class Route(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -72,15 +72,15 @@ class Route(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     between two messages about it.
     """
 
-    to: list[str]
-    match: Match = Match()
-    repeat: Duration | None = None
-    continue_: bool = field(default=False, name="continue")
-    group_by: list[str] | None = None
+    to: list[str]  # Names of the channels.
+    match: Match = Match()  # Which alerts it is for.
+    repeat: Duration | None = None  # Time until a firing alert is told again; None: once a day.
+    continue_: bool = field(default=False, name="continue")  # Whether the next route is asked too.
+    group_by: list[str] | None = None  # Labels by which messages are joined.
     group_wait: Duration = Duration(0)
     group_interval: Duration = Duration(0)
-    escalate: Escalate | None = None
-    hours: Hours | None = None
+    escalate: Escalate | None = None  # Who else is told when nobody acknowledges.
+    hours: Hours | None = None  # When people may be told.
 
 
 class Inhibit(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -89,19 +89,20 @@ class Inhibit(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     when: Match
     mute: Match
-    same: list[str] = []
+    same: list[str] = []  # Labels that both must have with the same value.
 
 
 class SilenceWindow(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A silence in the file: from one moment to another (ISO 8601, in the file's time zone), or
     at every `cron` for so long."""
 
-    match: Match = Match()
-    from_: str | None = field(default=None, name="from")
-    until: str | None = None
+    match: Match = Match()  # Which alerts it silences.
+    from_: str | None = field(default=None, name="from")  # When it begins.
+    until: str | None = None  # When it ends.
     cron: str | None = None
     for_: Duration | None = field(default=None, name="for")
-    reason: str = ""
+    """How long it lasts after each time of `cron`."""
+    reason: str = ""  # Why, for people.
 
     def __post_init__(self) -> None:
         fixed = [self.from_ is not None, self.until is not None]
@@ -110,11 +111,31 @@ class SilenceWindow(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
             raise Invalid("needs `from` and `until`, or `cron` and `for`: a silence always ends")
 
 
+class ReportSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The report of trainings that is sent once a week by the ordinary routes, at a time in the
+    file's time zone: `weekly: mon 08:00`."""
+
+    weekly: str  # Day of the week and time of the day.
+
+    def __post_init__(self) -> None:
+        self.parse_weekly()
+
+    def parse_weekly(self) -> tuple[int, int]:
+        """The ISO number of the day, and the minute of the day."""
+        day, _, clock = self.weekly.strip().lower().partition(" ")
+        if day not in _WEEKDAYS or not clock:
+            raise Invalid('write a day and a time, like "mon 08:00"', "weekly")
+        minute = _parse_minutes(clock.strip(), "weekly")
+        if minute >= 24 * 60:
+            raise Invalid("24:00 is 00:00 of the next day", "weekly")
+        return _parse_day(day), minute
+
+
 class Flapping(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """An alert that changes so often within the window is told as flapping; 0: never."""
 
-    changes: int = 6
-    window: Duration = Duration(3600)
+    changes: int = 6  # Firings and ends from which on an alert is flapping.
+    window: Duration = Duration(3600)  # The time in which they are counted.
 
 
 def _parse_minutes(text: str, key: str) -> int:

@@ -1,20 +1,21 @@
-"""Signed, expiring links by which a person says from a phone that they have an alert. Pure.
+"""Signed links that expire. With such a link, a person acknowledges an alert from a phone. Pure.
 
-A link names the alert, the deed, the channel that it was sent to and its end; the signature
-(HMAC-SHA256, RFC 2104, cut to 128 bits as RFC 2104 section 5 allows) covers them all. It is a
-key: who has it may do this one deed to this one alert until then.
+A link contains the alert, the action, the channel that it was sent to, and its end. The signature
+covers all of them (HMAC-SHA256, RFC 2104, cut to 128 bits, which section 5 of RFC 2104 allows).
+Whoever has the link may do this one action to this one alert until the end. So treat it like a
+password.
 """
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from binascii import Error
 from collections.abc import Mapping
 from typing import Literal, get_args
-from urllib.parse import quote
 
 from msgspec import DecodeError, Struct
 from msgspec.json import decode, encode
 
 from sentinel.core.clock import SECOND, Instant
+from sentinel.core.digests import is_same_digest, make_hmac
 from sentinel.core.errors import SentinelError
 
 LinkAction = Literal["ack", "silence"]
@@ -26,30 +27,30 @@ _SIGNATURE_BYTES = 16
 
 
 class BadLink(SentinelError):
-    """The link is not one of ours, or its time is over."""
+    """The link was not made by this sentinel, or has expired."""
 
 
 class LinkClaim(Struct, frozen=True, array_like=True):
-    """What a link allows; `ends` in seconds UTC."""
+    """The content of a link. `ends` is in seconds UTC."""
 
-    deed: LinkAction
-    alert: str
-    channel: str
+    deed: LinkAction  # What it allows.
+    alert: str  # Id of the alert.
+    channel: str  # Name of the channel that it was sent to.
     ends: int
 
 
 class LinkSigner(Struct, frozen=True):
-    """Makes and judges links below `url`, which end `lasts` seconds after they were made."""
+    """Makes and verifies links below `url`. They expire `lasts` seconds after they were made."""
 
     url: str
-    secret: bytes
+    secret: bytes  # The key that signs links.
     lasts: float
 
     def __repr__(self) -> str:
         return f"Signer({self.url!r})"
 
     def action_links(self, alert: str, channel: str, now: Instant) -> dict[str, str]:
-        """What may be done about an alert, in a word, and the address for it."""
+        """One link per action, by the name of the action."""
         ends = now.wall // SECOND + int(self.lasts)
         claims = {
             LINK_ACTIONS[deed]: LinkClaim(deed, alert, channel, ends)
@@ -59,21 +60,22 @@ class LinkSigner(Struct, frozen=True):
         return {word: f"{base}{self.make_token(c)}/" for word, c in claims.items()}
 
     def alert_page_url(self, alert: str) -> str:
-        """The address of the alert's page; who opens it has to log in there as for any page."""
+        """The address of the alert's page. The reader has to log in there, as for any page."""
+        from urllib.parse import quote  # imported only here: a tick without links starts sooner
+
         return f"{self.url.rstrip('/')}/alerts/{quote(alert, safe='')}"
 
     def make_token(self, claim: LinkClaim) -> str:
-        """The claim with its signature, for an address."""
+        """The claim with its signature, as part of an address."""
         body = encode(claim)
         return _encode_base64(self._sign_body(body) + body)
 
     def verify_token(self, token: str, now: Instant) -> LinkClaim:
-        """What a token allows; raises BadLink, in words for the person who has it."""
+        """The content of a token. Raises BadLink. The text of the error is for the person who
+        opened the link."""
         raw = _decode_base64(token)
         signature, body = raw[:_SIGNATURE_BYTES], raw[_SIGNATURE_BYTES:]
-        import hmac  # with OpenSSL: only who follows or makes a link needs it
-
-        if not hmac.compare_digest(signature, self._sign_body(body)):
+        if not is_same_digest(signature, self._sign_body(body)):
             raise BadLink("this link is not valid")
         claim = _decode_claim(body)
         if now.wall // SECOND >= claim.ends:
@@ -81,9 +83,7 @@ class LinkSigner(Struct, frozen=True):
         return claim
 
     def _sign_body(self, body: bytes) -> bytes:
-        import hmac
-
-        return hmac.digest(self.secret, b"sentinel link 1\0" + body, "sha256")[:_SIGNATURE_BYTES]
+        return make_hmac(self.secret, b"sentinel link 1\0" + body)[:_SIGNATURE_BYTES]
 
 
 def _encode_base64(raw: bytes) -> str:
@@ -97,7 +97,7 @@ def _decode_base64(token: str) -> bytes:
         raw = urlsafe_b64decode(token + "=" * (-len(token) % 4))
     except (Error, ValueError):
         raise BadLink("this link is not valid") from None
-    if _encode_base64(raw) != token:  # one signature, one spelling
+    if _encode_base64(raw) != token:  # each signature has exactly one valid spelling
         raise BadLink("this link is not valid")
     return raw
 

@@ -1,4 +1,5 @@
-"""What keeps an alert from being told for now: silences, inhibition, acknowledgement. Pure."""
+"""Reasons for which no message about an alert is sent now: silences, inhibition, acknowledgement.
+Pure."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, tzinfo
@@ -16,49 +17,51 @@ from sentinel.core.errors import Invalid
 from sentinel.core.model import Alert, Key
 
 SLURM_ORIGIN = "slurm"
-"""How a silence was given that is a maintenance of Slurm's."""
+"""The value of `how` for a silence that comes from a maintenance reservation of Slurm."""
 
 
 MAINTENANCE_GRACE_S = 300.0
-"""Seconds after a maintenance in which what is found still belongs to it: until then a node was out by
-plan, and nobody was to hear of it. A check runs every five minutes as a rule."""
+"""Seconds after a maintenance in which a new problem still belongs to it. Until the end the node
+was out on purpose, and nobody was to be notified of it. A check usually runs every five minutes."""
 
 
 class Silence(Struct, frozen=True, kw_only=True):
-    """Nobody is told of matching alerts from `starts` to `ends` (µs UTC). It always ends.
+    """No messages about matching alerts are sent from `starts` to `ends` (µs UTC). A silence always
+    ends.
 
-    `how` it was given: see orders. `nodes`: only of alerts whose label `node` is one of these; None:
-    whatever node it is. `alerts`: only of these episodes, by their ids; None: of later ones too.
+    `how` says how it was given, see the module `orders`. `nodes` limits it to alerts whose label
+    `node` is one of these. None means any node. `alerts` limits it to these alerts, by id. None
+    means also later alerts.
     """
 
-    id: str
-    match: Match
+    id: str  # Unique name of the silence.
+    match: Match  # Which alerts it silences.
     starts: int
     ends: int
-    who: str = ""
+    who: str = ""  # Who gave it.
     how: str = ""
-    reason: str = ""
+    reason: str = ""  # Why, for people.
     nodes: frozenset[str] | None = None
     alerts: frozenset[str] | None = None
 
     @property
     def is_planned(self) -> bool:
-        """Whether it is a maintenance that Slurm has a reservation for."""
+        """Whether it comes from a maintenance reservation of Slurm."""
         return self.how == SLURM_ORIGIN
 
 
 class Ack(Struct, frozen=True, kw_only=True):
-    """Somebody has this alert (its id, one episode): no repeats, no escalation, until it ends."""
+    """Somebody has acknowledged this alert. It is not repeated or escalated until it ends."""
 
-    alert: str
-    at: Instant
-    who: str = ""
-    how: str = ""
-    note: str = ""
+    alert: str  # Id of the alert.
+    at: Instant  # When it was given.
+    who: str = ""  # Who gave it.
+    how: str = ""  # How it was given, see the module `orders`.
+    note: str = ""  # What the person wrote.
 
     @property
     def author_text(self) -> str:
-        """Who, and what they wrote."""
+        """The person, and the note if there is one."""
         return f"{self.who or 'somebody'}{f': {self.note}' if self.note else ''}"
 
 
@@ -66,53 +69,56 @@ RemarkKind = Literal["comment", "assign", "split", "close"]
 
 
 class Remark(Struct, frozen=True, kw_only=True):
-    """What a person says of an incident: a comment; whose it is (`text`); that `alert` is no part of
-    it; what its cause was (`text`)."""
+    """A person's remark about an incident.
 
-    incident: str
-    deed: RemarkKind
-    at: Instant
-    who: str = ""
-    how: str = ""
+    `text` is a comment, the name of an owner, or a cause. `deed` says which of them.
+    """
+
+    incident: str  # Id of the incident.
+    deed: RemarkKind  # What kind of remark it is.
+    at: Instant  # When it was made.
+    who: str = ""  # Who made it.
+    how: str = ""  # How it was given, see the module `orders`.
     text: str = ""
     alert: str = ""
 
 
 class Orders(Struct, frozen=True, kw_only=True):
-    """What people have said by hand; `remarks` in the order in which they were made."""
+    """The orders that people have given. `remarks` are sorted by time, oldest first."""
 
-    silences: tuple[Silence, ...] = ()
-    acks: Mapping[str, Ack] = {}
+    silences: tuple[Silence, ...] = ()  # All silences given by hand.
+    acks: Mapping[str, Ack] = {}  # Acknowledgements, by id of the alert.
     remarks: tuple[Remark, ...] = ()
 
     @property
     def split_alerts(self) -> frozenset[str]:
-        """Alerts that nothing explains, because somebody said so."""
+        """Ids of alerts that a person took out of their incident. No other alert explains them."""
         return frozenset(r.alert for r in self.remarks if r.deed == "split")
 
     def find_maintenance(self, incident: str) -> Silence | None:
-        """The maintenance of Slurm's that an incident is about."""
+        """The maintenance of Slurm that an incident is about."""
         return next((s for s in self.silences if s.is_planned and s.id == incident), None)
 
     def find_assignee(self, incident: str) -> str:
-        """Whose the incident is; empty where nobody was named."""
+        """The owner of the incident. Empty if nobody was named."""
         said = (r for r in reversed(self.remarks) if r.incident == incident)
         return next((r.text for r in said if r.deed == "assign"), "")
 
     def last_comment(self, incident: str) -> Remark | None:
-        """The last that was written about it."""
+        """The last comment about the incident."""
         said = (r for r in reversed(self.remarks) if r.incident == incident)
         return next((r for r in said if r.deed in ("comment", "close")), None)
 
 
 def find_silence(alert: Alert, silences: Iterable[Silence], now: Instant) -> Silence | None:
-    """The matching silence that lasts longest, if there is one now."""
+    """The matching silence that ends last. None if none is active."""
     active = [s for s in silences if s.starts <= now.wall < s.ends and _covers_alert(s, alert)]
     return max(active, key=lambda s: s.ends, default=None)
 
 
 def find_causing_maintenance(alert: Alert, silences: Iterable[Silence]) -> Silence | None:
-    """The maintenance of Slurm's in which it began to fire, or at its end, on a node of it."""
+    """The maintenance of Slurm that explains the alert: it began on a node of it, during the
+    maintenance or shortly after its end. None if there is none."""
     began, after = (alert.fired or alert.since).wall, int(MAINTENANCE_GRACE_S * SECOND)
     for s in silences:
         if s.is_planned and s.starts <= began < s.ends + after and _covers_alert(s, alert):
@@ -129,7 +135,7 @@ def _covers_alert(silence: Silence, alert: Alert) -> bool:
 
 
 def match_exactly(key: Key) -> Match:
-    """A match that fits alerts of this key only, whatever it is named."""
+    """A match for alerts with exactly this key, whatever characters its names contain."""
     return Match(
         cluster=escape_literal(key.cluster),
         check=escape_literal(key.check),
@@ -138,11 +144,12 @@ def match_exactly(key: Key) -> Match:
 
 
 _Place = tuple[int, tuple[str, ...], bool]
-"""A rule's number, what `same` names, and whether only causes count that fit `mute` not as well."""
+"""The number of a rule, the values of its `same` labels, and whether causes count only if they do
+not match `mute` too."""
 
 
 class Inhibition:
-    """What the rules mute while these alerts are as they are; found once, for many questions."""
+    """Finds which alerts mute which, for one set of alerts. It is computed once and asked often."""
 
     def __init__(self, rules: Sequence[Inhibit], alerts: Iterable[Alert]) -> None:
         self._rules = rules
@@ -155,9 +162,10 @@ class Inhibition:
             self._holding |= fresh
 
     def find_explanation(self, alert: Alert) -> Alert | None:
-        """The firing alert that explains this one and was not itself explained away.
+        """The firing alert that mutes this one, and is not muted itself.
 
-        An alert never mutes itself, and those that mute one another in a circle are all told.
+        An alert never mutes itself. If alerts mute one another in a circle, all of them are
+        reported.
         """
         found = (self._holding.get(place) for place in self._places_as_muted(alert))
         return next((cause for cause in found if cause), None)
@@ -170,8 +178,11 @@ class Inhibition:
                     yield number, same, True
 
     def _places_as_muted(self, alert: Alert) -> Iterator[_Place]:
-        """Where its causes are. One that fits both sides of a rule is muted by those only that do
-        not, as in Alertmanager: so it mutes neither itself nor one like it."""
+        """Where to look for the causes of an alert.
+
+        If an alert matches both sides of a rule, only alerts that match just `when` mute it, as in
+        Alertmanager. So it mutes neither itself nor a similar alert.
+        """
         for number, rule in enumerate(self._rules):
             if matches_alert(rule.mute, alert) and (same := _same_values(rule, alert)) is not None:
                 both = matches_alert(rule.when, alert)
@@ -179,7 +190,7 @@ class Inhibition:
                     yield place
 
     def _next_places(self) -> Iterator[tuple[_Place, Alert]]:
-        """Further places that hold: by a cause that nothing mutes, or one that is explained."""
+        """Further places where a cause was found that is not muted, or whose own cause is known."""
         for place, causes in self._causes.items():
             if place not in self._holding and (cause := self._unmuted_cause(causes)):
                 yield place, cause
@@ -194,7 +205,7 @@ class Inhibition:
 
 
 def may_be_muted(alert: Alert, rules: Iterable[Inhibit], checks: Mapping[str, str]) -> bool:
-    """Whether one of these checks (with their kinds) may find what mutes this alert by the rules."""
+    """Whether one of these checks (with their kinds) may find an alert that mutes this one."""
     return any(
         matches_alert(
             Match(check=rule.when.check, kind=rule.when.kind),
@@ -207,7 +218,8 @@ def may_be_muted(alert: Alert, rules: Iterable[Inhibit], checks: Mapping[str, st
 
 
 def _same_values(rule: Inhibit, alert: Alert) -> tuple[str, ...] | None:
-    """None where one is missing: of two alerts without a node nobody knows that it is the same."""
+    """The values of these labels. None if one is missing: two alerts without a node are not alerts
+    about the same node."""
     values = tuple(label_value(alert, name) for name in rule.same)
     return values if all(values) else None
 
@@ -215,15 +227,18 @@ def _same_values(rule: Inhibit, alert: Alert) -> tuple[str, ...] | None:
 def window_silences(
     windows: Iterable[SilenceWindow], now: Instant, zone: tzinfo
 ) -> tuple[Silence, ...]:
-    """The silences that the file's windows amount to at this moment."""
+    """The silences that the configured windows give at this moment."""
     wall = now.wall / SECOND
     spans = ((w, window_span(w, wall, zone)) for w in windows)
     return tuple(_window_silence(w, *s) for w, s in spans if s is not None and s[0] <= wall < s[1])
 
 
 def window_span(window: SilenceWindow, at: float, zone: tzinfo) -> tuple[int, int] | None:
-    """Beginning and end (epoch seconds) of the window that is open at this moment, or of a fixed
-    one at any; None if there is none. `for` is real time, also in the night of a clock change."""
+    """Beginning and end (epoch seconds) of the window at this moment. None if none is open. A fixed
+    window is returned at any time.
+
+    `for` is elapsed time, also in the night of a clock change.
+    """
     if window.cron is None:
         begin = parse_moment(window.from_ or "", zone, "from")
         return int(begin.timestamp()), int(
@@ -235,16 +250,18 @@ def window_span(window: SilenceWindow, at: float, zone: tzinfo) -> tuple[int, in
 
 
 def parse_moment(text: str, zone: tzinfo | None, key: str) -> datetime:
-    """ISO 8601; without an offset in the file's time zone. Raises Invalid."""
+    """Parse ISO 8601. Without an offset, the time is in the configured time zone. Raises Invalid."""
     try:
-        found = datetime.fromisoformat(text)
+        # Python 3.10 does not know Z.
+        found = datetime.fromisoformat(text[:-1] + "+00:00" if text.endswith("Z") else text)
     except ValueError:
         raise Invalid(f"{text!r} is no moment; write it like 2026-12-24T18:00", key) from None
     return found if found.tzinfo else found.replace(tzinfo=zone)
 
 
 def _window_silence(window: SilenceWindow, begin: int, end: int) -> Silence:
-    # Of the window and not of its beginning: one that begins every minute stays the same silence.
+    # The id depends on the window, not on its beginning. So a window that begins every minute stays
+    # the same silence.
     name = repr((window.reason, window.cron, window.from_, str(window.match))).encode()
     return Silence(
         id="file-" + blake2b(name, digest_size=4).hexdigest(),

@@ -12,7 +12,8 @@ from sentinel.core.cluster import Reservation
 from sentinel.core.digests import blake2b
 
 MAINTENANCE_PREFIX = "slurm-"
-"""Ids of silences that come from Slurm begin so; those of people are hexadecimal."""
+"""Silences from Slurm have ids that begin with this. The ids of people's silences are hexadecimal.
+"""
 
 
 def maintenance_changes(
@@ -22,12 +23,12 @@ def maintenance_changes(
     now: Instant,
     cluster: str = "",
 ) -> list[Silence]:
-    """What has to be written so that the silences say what Slurm says now.
+    """The changes that make the silences match Slurm's reservations.
 
-    `every_node`: all of the cluster; a reservation that holds them all silences everything.
-    What a person has ended by hand is left as it is. A reservation with another end or other nodes
-    is the same one, and so is the incident that bears its id.
-    `cluster`: whose alerts alone they silence, where there are more.
+    `every_node` are all nodes of the cluster. A reservation of all of them silences everything. A
+    silence that a person has ended stays ended. If a reservation gets another end or other nodes,
+    its silence and its incident keep their ids. If there are several clusters, only alerts of
+    `cluster` are silenced.
     """
     match = Match(cluster=escape_literal(cluster)) if cluster else Match()
     known = {s.id: s for s in silences if s.id.startswith(MAINTENANCE_PREFIX)}
@@ -41,8 +42,11 @@ def maintenance_changes(
 def _wanted_silences(
     reservations: Iterable[Reservation], every_node: frozenset[str], now: Instant
 ) -> Iterator[Silence]:
-    """One with TIME_FLOAT never begins: its start moves on with the time (scontrol(1)), and would
-    be another silence at every look."""
+    """The silences for these reservations. A reservation with the flag TIME_FLOAT is left out.
+
+    Its start moves on with the time (scontrol(1)), so it never begins, and each pass would create a
+    new silence.
+    """
     for r in reservations:
         floats = "TIME_FLOAT" in r.flags
         if "MAINT" in r.flags and not floats and r.ends * SECOND > now.wall:

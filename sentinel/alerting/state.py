@@ -1,4 +1,4 @@
-"""The state as what uses it sees it, a protocol; sentinel.store has it on disk."""
+"""The protocol of the state for its users. sentinel.store implements it on disk."""
 
 from __future__ import annotations
 
@@ -7,52 +7,55 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import Struct
 
-if TYPE_CHECKING:  # a one-shot needs none of these here
+if TYPE_CHECKING:  # a command that runs once needs none of these
     from sentinel.alerting.silences import Ack, Orders, Remark, Silence
     from sentinel.core.clock import Instant
     from sentinel.core.model import Alert, Batch, CheckRun, Outgoing, Receipt, Sending, Transition
+    from sentinel.core.run_ledger import LedgerRow
 
 
 class StateTrouble(Struct, frozen=True):
-    """Why the state is not written just now: since when, and how many writes wait.
+    """Why the state cannot be written now: since when, and how many writes wait.
 
-    `lost_detail`: too many waited. No open alert or unsent message is lost, but samples
-    are, and of transitions all but the newest thousand. `kept_in`: the journal that holds what
-    waits, empty where only this process's memory does.
+    With `lost_detail`, too many writes waited. No open alert and no unsent message is lost. But
+    samples are lost, and all transitions but the newest thousand. `kept_in` is the journal that
+    holds the waiting writes. It is empty if only the memory of this process holds them.
     """
 
-    since: Instant
-    why: str
-    waiting: int = 0
+    since: Instant  # When writing first failed.
+    why: str  # The database's error message.
+    waiting: int = 0  # How many writes wait.
     lost_detail: bool = False
     kept_in: str = ""
 
 
 class Store(Protocol):
-    """The state. Every write belongs to the leader (see `take_lead`) and is one transaction.
+    """The state. Only the leader writes (see `take_lead`). Each write is one transaction.
 
-    Raises StoreError when it cannot be read or written and Fenced when another leads.
+    Raises StoreError if the state cannot be read or written, and Fenced if another process leads.
     """
 
     def take_lead(self, holder: str, now: Instant) -> int:
-        """Become the only writer and return the new fencing token; StoreBusy if taken."""
+        """Become the only writer and return the new fencing token. Raises StoreBusy if another
+        process leads."""
 
     def release_lead(self) -> None:
-        """Stop leading; harmless when not leading."""
+        """Stop leading. Does nothing if this process does not lead."""
 
     @property
     def term(self) -> float:
-        """Seconds a lease lasts that is not renewed; 0 where leading ends only with its process."""
+        """Seconds until a lease expires that is not renewed. 0 if the lead ends only with the
+        process."""
 
     def renew_lease(self) -> None:
-        """Go on leading: where a lease expires, this is to be called well before it does."""
+        """Renew the lease. If the state has leases, call this well before the lease expires."""
 
     def get_lease_left_s(self) -> float:
-        """Seconds for which surely nobody else leads; without asking anybody. Nothing may be
-        sent or done when it is not positive."""
+        """Seconds for which certainly no other process leads, without asking the database. If it is
+        not positive, nothing may be sent or done."""
 
     def read_leader(self) -> str:
-        """Who leads now, or an empty string."""
+        """The name of the current leader. Empty if there is none."""
 
     def read_alerts(self) -> list[Alert]:
         """Every alert that is pending or firing."""
@@ -61,72 +64,76 @@ class Store(Protocol):
         """The last run of every check."""
 
     def read_memory(self, check: str) -> Mapping[str, Any]:
-        """What the check's last report stored; empty at first."""
+        """The memory that the check's last report stored. Empty at first."""
 
     def commit(self, batch: Batch) -> None:
-        """Write all of the batch or nothing."""
+        """Write the whole batch, or nothing."""
 
     def read_outbox(self) -> list[Outgoing]:
         """Unsent rows in the order in which they were committed."""
 
     def sent(self, rows: Sequence[Outgoing], now: Instant, receipt: Receipt) -> None:
-        """The rows were taken by their channel."""
+        """Record that a channel accepted these rows."""
 
     def failed(self, rows: Sequence[Outgoing]) -> None:
-        """Keep attempts, tried, wait, permanent and error of rows that were not taken."""
+        """Store attempts, tried, wait, permanent and error of the rows that were not accepted."""
 
     def dropped(self, rows: Sequence[Outgoing], now: Instant, why: str) -> None:
-        """Give rows up for good; they stay visible in the history of their alert."""
+        """Give up these rows. They stay visible in the history of their alert."""
 
     def read_transitions(self, limit: int = 100, alert: str = "") -> list[Transition]:
-        """The newest transitions first; of one alert where its id is given."""
+        """The transitions, newest first. With an id, only those of that alert."""
 
     def read_deliveries(self, alert: str) -> list[tuple[Outgoing, Instant | None, str]]:
-        """All outbox rows about an alert with when sent (None: not) and the receipt."""
+        """All outbox rows about an alert. Each has the time when it was sent (None: not sent) and
+        the receipt."""
 
     def read_sendings(self, since: int) -> list[Sending]:
-        """What channels took from `since` (µs UTC) on, oldest first."""
+        """The messages that the channels accepted since `since` (µs UTC), oldest first."""
 
     def read_samples(
         self, check: str, subject: str, name: str, since: int
     ) -> list[tuple[Instant, float]]:
-        """The history of one number from `since` (µs UTC) on, oldest first."""
+        """The samples of one number since `since` (µs UTC), oldest first."""
+
+    def read_ledger(self, since: int) -> list[LedgerRow]:
+        """The rows of the ledger of runs that end at or after `since` (µs UTC)."""
 
     def read_orders(self) -> Orders:
-        """Silences and acknowledgements, ended ones too until they are pruned."""
+        """Silences and acknowledgements. Ended ones are included until they are pruned."""
 
     def put_silence(self, silence: Silence) -> None:
-        """Begin, or by its id change, a silence. Needs no leadership: people write it."""
+        """Add a silence, or change the one with this id. Needs no lead, because people do it."""
 
     def put_ack(self, ack: Ack) -> None:
-        """Somebody has this alert. Needs no leadership."""
+        """Store that somebody has acknowledged this alert. Needs no lead."""
 
     def put_remark(self, remark: Remark) -> None:
-        """Somebody has said something of an incident. Needs no leadership."""
+        """Store a person's remark about an incident. Needs no lead."""
 
     def prune(self, now: Instant) -> None:
-        """Forget sent rows, transitions and samples that are older than the store keeps, and thin
-        older samples to one an hour."""
+        """Delete sent rows, transitions and samples that are older than the limits of the store.
+        Thin out older samples to one an hour."""
 
     def close(self) -> None: ...
 
-    # What only a store has to say that goes on while it cannot be written
+    # The methods below are only for a store that continues while its database cannot be written.
 
     @property
     def trouble(self) -> StateTrouble | None:
-        """None while it is written as it should be."""
+        """The trouble of the state. None while it can be written."""
         return None
 
     @property
     def is_durable(self) -> bool:
-        """Whether all that was written outlives this process."""
+        """Whether every write so far would survive the end of this process."""
         return True
 
     @property
     def refused_journals(self) -> tuple[str, ...]:
-        """Journals that are there and not used, and why."""
+        """Journals that exist but were not used, with the reasons."""
         return ()
 
     def take_notices(self) -> tuple[str, ...]:
-        """What a person must hear and was not told yet: a state was set aside."""
+        """Notices for people that were not sent yet: a state was set aside."""
         return ()

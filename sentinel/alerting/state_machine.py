@@ -1,4 +1,5 @@
-"""The life of an alert: pending, firing, clearing, flapping, over. Pure; decisions are named."""
+"""The states of an alert: pending, firing, clearing, flapping, over. Pure. Each step names its
+rule."""
 
 from collections.abc import Mapping
 
@@ -7,12 +8,12 @@ from msgspec.structs import replace
 
 from sentinel.core.clock import SECOND, Instant, get_elapsed_s
 from sentinel.core.digests import blake2b
-from sentinel.core.model import Alert, Finding, Key, Status, Transition
+from sentinel.core.model import Alert, Finding, Key, Status, Transition, Value
 
 
 class FlapPolicy(Struct, frozen=True, kw_only=True):
-    """Flapping from `changes` changes within `window` seconds on, until at most a third of them
-    are left in it. 0 changes: never."""
+    """An alert flaps after `changes` changes within `window` seconds. It stops when at most a third
+    of them are left in the window. 0 changes turn this off."""
 
     changes: int = 6
     window: float = 3600.0
@@ -24,50 +25,60 @@ def record_change(alert: Alert, now: Instant, policy: FlapPolicy) -> Alert:
 
 
 def recent_changes(alert: Alert, now: Instant, policy: FlapPolicy) -> tuple[int, ...]:
-    """The changes within the window. Those of a future that a clock jump has undone count too, if
-    it is no farther away: else a clock that was a year ahead would silence the alert for a year."""
+    """The changes within the window.
+
+    Changes in the future count too, if they are not farther away than the window: the clock was set
+    back. Changes farther in the future do not count. Otherwise a clock that was a year ahead would
+    silence the alert for a year.
+    """
     window = int(policy.window * SECOND)
     return tuple(at for at in alert.changes if abs(now.wall - at) < window)[-100:]
 
 
 def starts_flapping(alert: Alert, now: Instant, policy: FlapPolicy) -> bool:
-    """Whether one that does not flap begins to."""
+    """Whether an alert that does not flap begins to flap."""
     return 0 < policy.changes <= len(recent_changes(alert, now, policy))
 
 
 def ends_flapping(alert: Alert, now: Instant, policy: FlapPolicy) -> bool:
-    """Whether one that flaps has settled, one way or the other: at once where nothing is to flap
-    any more."""
+    """Whether a flapping alert has settled, good or bad. True at once if flapping is turned off."""
     return not policy.changes or len(recent_changes(alert, now, policy)) <= policy.changes // 3
 
 
 EARLY_SHARE = 0.1
-"""Part of the time between two looks by which something may be taken to have lasted: they come as
-often as configured, but never to the second (engine.tick has the same for `every`)."""
+"""A problem may count as lasting this share of the check interval too early. Passes are never exact
+to the second (engine.tick does the same for `every`)."""
 
 
 class AlertPolicy(Struct, frozen=True, kw_only=True):
-    """How long a trouble must last. Seconds; `blind_after` in runs. `for_` None: as long as the
-    finding itself asks for (`Finding.patience`). `cluster`: the one that the check asks; empty: the
-    one at hand. `before`: what stands before the commands that people are told, so that they ask it."""
+    """How long a problem must last before it is reported. Times are in seconds, `blind_after` in
+    runs.
 
-    kind: str
+    If `for_` is None, the finding decides (`Finding.patience`). `cluster` is the cluster that the
+    check asks, empty for the local one. `before` is put before the commands in messages, so that
+    they ask that cluster. `host` is the host that runs the check. With `tells_host`, messages name
+    it, because the finding is true of that host.
+    """
+
+    kind: str  # Kind of the check.
     for_: float | None = None
-    keep_firing_for: float = 0.0
+    keep_firing_for: float = 0.0  # Seconds of good results before the end is reported.
     blind_after: int = 3
-    runbook: str = ""
-    labels: Mapping[str, str] = {}
+    runbook: str = ""  # Page with instructions.
+    labels: Mapping[str, str] = {}  # Labels that are added to every alert of the check.
     cluster: str = ""
     before: str = ""
-    flap: FlapPolicy = FlapPolicy()
+    host: str = ""
+    tells_host: bool = False
+    flap: FlapPolicy = FlapPolicy()  # When an alert counts as flapping.
 
 
 class AlertStep(Struct, frozen=True):
-    """What became of an alert: None when there is none, and the rule that decided."""
+    """The alert after a step (None: there is none), and the rule that decided."""
 
-    alert: Alert | None
-    transition: Transition | None
-    why: str
+    alert: Alert | None  # The alert afterwards.
+    transition: Transition | None  # What people may be notified of. None: nothing.
+    why: str  # The name of the rule that decided.
 
 
 def advance_alert(
@@ -78,11 +89,12 @@ def advance_alert(
     now: Instant,
     origin: str = "",
 ) -> AlertStep:
-    """One observation of one subject; `finding` None when a good run no longer reports it.
-    `origin` names a new episode in place of the moment at which it began.
+    """Apply one observation of one subject. `finding` is None if a successful run no longer reports
+    the subject.
 
-    Unknown neither opens nor closes an alert about a subject: only the check itself (the
-    empty subject) can be alerted on as unknown, when it stays blind.
+    `origin` is used for the id of a new alert, in place of the time when it began. The status
+    unknown neither opens nor closes an alert about a subject. Only the check itself (the empty
+    subject) can fire as unknown, if it stays unable to see.
     """
     raw = _undamped_step(key, alert, finding, policy, now, origin)
     if alert is not None and alert.flapping:
@@ -91,15 +103,16 @@ def advance_alert(
 
 
 def announce_again(alert: Alert, reason: str, now: Instant) -> tuple[Alert, Transition]:
-    """A firing alert told to somebody who does not know, or not any more (repeat)."""
+    """A transition for a firing alert, for a channel that has not been notified yet, or is due for
+    a repeat."""
     return _notify_transition(alert, reason, alert.status, now)
 
 
 def remaining_patience(alert: Alert, finding: Finding, policy: AlertPolicy, now: Instant) -> float:
-    """Seconds that something bad has still to last before it is told.
+    """Seconds that a problem must still last before it is reported.
 
-    An explicit `for` counts from the first sight of any trouble; without one a finding's own
-    patience counts from when it became as bad as it is.
+    An explicit `for` counts from the first sight of any problem. Otherwise the finding's own
+    patience counts from the time when the status became as bad as it is now.
     """
     if policy.for_ is not None:
         return policy.for_ - get_elapsed_s(alert.since, now)
@@ -107,7 +120,8 @@ def remaining_patience(alert: Alert, finding: Finding, policy: AlertPolicy, now:
 
 
 def _look_slack(before: Alert | None, limit: float, now: Instant) -> float:
-    """Seconds by which `limit` may be undercut: a look later would be further away from it."""
+    """Seconds by which the wait may fall short of `limit`. The next run would miss the limit by
+    more."""
     between = get_elapsed_s(before.last, now) if before is not None and not before.over else 0.0
     return EARLY_SHARE * min(between, limit)
 
@@ -121,7 +135,7 @@ def _undamped_step(
     origin: str,
 ) -> AlertStep:
     if finding is None:
-        return _clear_alert(alert, "gone", "no longer reported", policy, now)
+        return _clear_alert(alert, "gone", "its check no longer finds it", policy, now)
     if finding.status is Status.UNKNOWN and key.subject:
         return AlertStep(alert, None, "cannot tell: nothing changes")
     if finding.status is Status.OK:
@@ -140,7 +154,8 @@ def _undamped_step(
 
 
 def _recovery_summary(key: Key, alert: Alert | None, summary: str) -> str:
-    """A check is said to see again only where somebody was told that it does not."""
+    """The text for an end. "sees again" is added only if people were notified that the check could
+    not see."""
     told = alert is not None and alert.told and not key.subject
     return f"sees again: {summary}" if told else summary
 
@@ -148,7 +163,7 @@ def _recovery_summary(key: Key, alert: Alert | None, summary: str) -> str:
 def _count_changes(
     before: Alert | None, raw: AlertStep, policy: AlertPolicy, now: Instant
 ) -> AlertStep:
-    """Remember firings and ends; too many of them are told as flapping instead."""
+    """Count firings and ends. If there are too many of them, report flapping instead."""
     if raw.transition is None or raw.transition.reason == "worse":
         return raw
     if raw.alert is None:
@@ -164,7 +179,7 @@ def _count_changes(
 
 
 def _keep_ended(alert: Alert, policy: AlertPolicy, now: Instant) -> Alert | None:
-    """What has ended, while its changes may still add up to flapping."""
+    """The ended alert, while its changes may still count as flapping. Otherwise None."""
     left = policy.flap.changes and recent_changes(alert, now, policy.flap)
     return replace(alert, over=True) if left else None
 
@@ -172,13 +187,15 @@ def _keep_ended(alert: Alert, policy: AlertPolicy, now: Instant) -> Alert | None
 def _end_alert(alert: Alert | None, policy: AlertPolicy, now: Instant) -> Alert | None:
     if alert is None or not policy.flap.changes:
         return None
-    done = replace(alert, over=True, firing=False, clear_since=None, held="", last=now)
+    done = replace(alert, over=True, firing=False, clear_since=None, on_hold=None, last=now)
     return record_change(done, now, policy.flap)
 
 
 def _damped_step(alert: Alert, raw: AlertStep, policy: AlertPolicy, now: Instant) -> AlertStep:
-    """Changes are counted and not told, until there are few of them again, and it is known whether what
-    is bad just now lasts."""
+    """Count the changes of a flapping alert without reporting them.
+
+    This ends when few changes are left, and no problem is pending.
+    """
     good = replace(alert, firing=False, clear_since=None, runs=0, last=now)
     quiet = raw.alert if raw.alert and not raw.alert.over else good
     if raw.transition is not None and raw.transition.reason != "worse":
@@ -210,8 +227,10 @@ def _update_alert(before: Alert, finding: Finding, policy: AlertPolicy, now: Ins
         summary=finding.summary,
         details=finding.details,
         commands=tuple(f"{policy.before}{command}" for command in finding.commands),
-        values=finding.values,
+        values={**_host_value(before.key, finding, policy), **finding.values},
+        guidance=finding.guidance,
         tell_once=finding.tell_once,
+        owner_muted=finding.owner_muted,
         labels={**finding.labels, **policy.labels},
         runbook=policy.runbook,
         last=now,
@@ -220,8 +239,15 @@ def _update_alert(before: Alert, finding: Finding, policy: AlertPolicy, now: Ins
     )
 
 
+def _host_value(key: Key, finding: Finding, policy: AlertPolicy) -> Mapping[str, Value]:
+    """The host that ran the check, as a value. It is no label, because labels identify an alert at
+    Alertmanager, and a chain moves from node to node."""
+    is_told = policy.tells_host or not key.subject
+    return {"host": policy.host} if policy.host and is_told and "node" not in finding.labels else {}
+
+
 def _rise_time(before: Alert, finding: Finding, now: Instant) -> Instant:
-    """What was worse before and what was as bad go on; only a rise begins anew."""
+    """When the status became as bad as it is now. Only a worse status starts this time again."""
     risen = not before.runs or finding.status.rank > before.status.rank
     return now if risen else before.rose or before.since
 
@@ -264,7 +290,8 @@ def _fire_alert(alert: Alert, policy: AlertPolicy, waits: bool, now: Instant) ->
 
 
 def _worsen_alert(alert: Alert, policy: AlertPolicy, waits: bool, now: Instant) -> AlertStep:
-    """What fires already has lasted for an explicit `for`; a kind's own patience is for each."""
+    """Apply a worse status to a firing alert. An explicit `for` is already over. A finding's own
+    patience starts again for each status."""
     if alert.status.rank <= alert.severity.rank:
         return AlertStep(alert, None, "still firing")
     if waits and policy.for_ is None:

@@ -1,1 +1,1 @@
-"""In place of cron: chains of Slurm jobs, and directories of scripts."""
+"""Replaces cron: runs sentinel by a chain of Slurm jobs, and runs directories of scripts."""

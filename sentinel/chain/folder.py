@@ -1,8 +1,9 @@
-"""The folder of a chain: what was installed, its script, its journal, its links' last output."""
+"""The folder of a chain: its settings, its script, its journal, and the last output of its links."""
 
 import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
+from fcntl import LOCK_EX, LOCK_NB, flock
 from pathlib import Path
 
 import msgspec
@@ -12,14 +13,15 @@ from sentinel.chain.model import STRAND_LETTERS, Chain
 from sentinel.core.errors import Invalid, SentinelError
 from sentinel.core.text import visible
 from sentinel.proc import threads
+from sentinel.proc.whole_files import replace_whole_file
 from sentinel.trust import UntrustedFile, find_path_fault, get_trusted_uids
 
 MAX_JOURNAL_LINES = 5000
-"""Lines of the journal: a month at ten minutes."""
+"""Lines of the journal. At one slot in ten minutes this is a month."""
 
 
 class ChainNotInstalled(SentinelError):
-    """There is no chain here."""
+    """The folder contains no chain."""
 
     exit_code = 66
     """EX_NOINPUT of sysexits(3)."""
@@ -37,22 +39,26 @@ class ChainFolder:
     `DIR/link-a.log`."""
 
     def __init__(self, folder: str, patience: float = 0.0) -> None:
-        """`patience`: seconds for one look at it; while one hangs there is no other."""
+        """`patience`: seconds for one access to the folder. While one access hangs, no other is
+        started."""
         self.folder = os.path.abspath(folder)
         self._do = threads.BoundedWorker(patience, "chain").do_within
 
     @property
     def script_path(self) -> str:
-        """What sbatch is given."""
+        """The path of the script that is given to sbatch."""
         return os.path.join(self.folder, "link.sh")
 
     def strand_output(self, strand: str) -> str:
-        """Where the last link of a strand wrote; one file a strand, whatever time passes."""
+        """The output file of a strand. Each link overwrites it, so there is one file per strand."""
         return os.path.join(self.folder, f"link-{strand[-1:]}.log")
 
     def read_chain(self) -> Chain:
-        """What was installed; raises ChainNotInstalled or BadChainFolder. Its words are run: root's only
-        where nobody else could have written them (Distrusted)."""
+        """Read the settings of the chain.
+
+        Raises ChainNotInstalled or BadChainFolder. The settings name commands that are run. So root
+        gets UntrustedFile if anybody else could have written them.
+        """
         try:
             self._do(self._require_trusted)
             return msgspec.json.decode(self._read_bytes("chain.json"), type=Chain)
@@ -72,14 +78,16 @@ class ChainFolder:
             ) from error
 
     def install_files(self, chain: Chain, script: str) -> None:
-        """Write both files, each at once; raises BadChainFolder. A journal of another spacing goes: it
-        would show gaps where none were."""
+        """Write the settings and the script, each atomically. Raises BadChainFolder.
+
+        A journal with another spacing is removed, because it would show gaps where none were.
+        """
         try:
             os.makedirs(self.folder, mode=0o700, exist_ok=True)
             if self._installed_spacing() not in (None, chain.every):
                 os.unlink(self._file_path("links.jsonl"))
-            replace_file(self.script_path, script.encode(), 0o700)
-            replace_file(
+            replace_whole_file(self.script_path, script.encode(), 0o700)
+            replace_whole_file(
                 self._file_path("chain.json"), msgspec.json.format(msgspec.json.encode(chain))
             )
         except OSError as error:
@@ -88,7 +96,7 @@ class ChainFolder:
             ) from error
 
     def remove_files(self) -> None:
-        """Take away what `install_files` and links wrote; harmless where nothing is."""
+        """Remove all that `install_files` and the links wrote. Does nothing if nothing is there."""
         logs = (f"link-{letter}.log" for letter in STRAND_LETTERS)
         for name in ("chain.json", "link.sh", "links.jsonl", "proofs.json", "slot.lock", *logs):
             with suppress(FileNotFoundError):
@@ -97,9 +105,11 @@ class ChainFolder:
             os.rmdir(self.folder)
 
     def was_removed(self, mount: str) -> bool:
-        """Whether somebody removed the folder, and not just its file system is out of sight:
-        `mount` is where that is mounted (Chain.mount). A ticket that has run out, a stale handle
-        or an error of the disk is no removal."""
+        """Whether somebody removed the folder, while its file system is still mounted.
+
+        `mount` is the mount point of that file system (Chain.mount). An expired Kerberos ticket, a
+        stale handle or a disk error does not count as removal.
+        """
         try:
             self._do(lambda: os.lstat(self._file_path("chain.json")))
         except (FileNotFoundError, NotADirectoryError):
@@ -109,7 +119,8 @@ class ChainFolder:
         return False
 
     def read_journal(self) -> list[JournalEntry]:
-        """The journal, oldest first; a line that a crash has torn is left out. Raises BadChainFolder."""
+        """The journal, oldest entry first. A line that a crash cut off is left out. Raises
+        BadChainFolder."""
         try:
             return list(_decode_entries(self._read_bytes("links.jsonl").splitlines()))
         except FileNotFoundError:
@@ -120,7 +131,8 @@ class ChainFolder:
             ) from error
 
     def append_entry(self, entry: JournalEntry) -> None:
-        """One line more, in one write(2). A journal that cannot be written stops nothing."""
+        """Append one line by a single write(2). Errors are ignored, because a pass needs no
+        journal."""
         with suppress(OSError):
             self._do(lambda: self._append_line(msgspec.json.encode(entry) + b"\n"))
 
@@ -134,28 +146,35 @@ class ChainFolder:
         finally:
             os.close(fd)
 
+    def has_proofs(self) -> bool:
+        """Whether there are stored proofs. False also if this cannot be determined."""
+        return os.path.exists(self._file_path("proofs.json"))
+
     def read_proofs(self) -> bytes:
-        """What `proofs` keeps; raises OSError."""
+        """The stored proofs as bytes. Raises OSError."""
         return self._read_bytes("proofs.json")
 
     def write_proofs(self, data: bytes) -> None:
-        """Keep them; raises OSError."""
-        self._do(lambda: replace_file(self._file_path("proofs.json"), data))
+        """Store the proofs. Raises OSError."""
+        self._do(lambda: replace_whole_file(self._file_path("proofs.json"), data))
 
     def trim_journal(self) -> None:
-        """Keep the newest lines; called by a link while it runs, so by one at a time."""
+        """Keep only the newest lines. The caller is the running link, so only one process does
+        this."""
         with suppress(OSError):
             lines = self._read_bytes("links.jsonl").splitlines(keepends=True)
             if len(lines) > 2 * MAX_JOURNAL_LINES:
                 kept = b"".join(lines[-MAX_JOURNAL_LINES:])
-                self._do(lambda: replace_file(self._file_path("links.jsonl"), kept))
+                self._do(lambda: replace_whole_file(self._file_path("links.jsonl"), kept))
 
     def lock_install(self) -> AbstractContextManager[bool]:
-        """Whether no other process mends or installs here; only spares work, proves nothing."""
+        """Yield whether no other process installs or mends here. The lock saves work; it is no
+        guarantee."""
         return self._hold_lock(self.folder, os.O_RDONLY | os.O_DIRECTORY)
 
     def lock_slot(self) -> AbstractContextManager[bool]:
-        """Whether no other link is at a slot. Where there are no locks, the state refuses later."""
+        """Yield whether no other link runs a slot. Without working locks, the state refuses a
+        second run."""
         return self._hold_lock(self._file_path("slot.lock"), os.O_RDWR | os.O_CREAT)
 
     @contextmanager
@@ -175,7 +194,7 @@ class ChainFolder:
         return self._do(path.read_bytes)
 
     def _installed_spacing(self) -> int | None:
-        """Of the chain that is installed, where there is one that can be read, and a journal."""
+        """The interval of the installed chain. None without a readable chain or without a journal."""
         if not os.path.exists(self._file_path("links.jsonl")):
             return None
         try:
@@ -197,40 +216,22 @@ class ChainFolder:
 
 
 def mount_point(path: str) -> str:
-    """Where the file system is mounted that the path lies on, or would."""
+    """The mount point of the file system that holds the path, or would hold it."""
     path = os.path.abspath(path)
     while not os.path.ismount(path):
         path = os.path.dirname(path)
     return path
 
 
-def replace_file(path: str, data: bytes, mode: int = 0o600) -> None:
-    """Readers see the old file or the new one, also after a crash; raises OSError."""
-    fresh = f"{path}.{os.getpid()}.new"
-    fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, mode)
-    try:
-        with open(fd, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(fresh, path)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(fresh)
-        raise
-
-
 def _open_locked(path: str, flags: int) -> tuple[int, bool]:
-    """The open file, and whether no other process has its lock."""
-    from fcntl import LOCK_EX, LOCK_NB, flock
-
+    """The open file, and whether this process got its lock."""
     fd = os.open(path, flags | os.O_CLOEXEC, 0o600)
     try:
         flock(fd, LOCK_EX | LOCK_NB)
     except BlockingIOError:
         return fd, False
     except OSError:
-        return fd, True  # no locks here: the queue itself shows what is there
+        return fd, True  # no locks on this file system: the queue shows the other links
     return fd, True
 
 

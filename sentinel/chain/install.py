@@ -1,9 +1,10 @@
-"""A chain begun, mended and taken away.
+"""Installs, mends and removes a chain.
 
-How long a partition lets a job run. Slurm itself takes a job that asks for more and lets it
-wait for ever (slurm.conf(5), EnforcePartLimits).
+It also reads how long a partition lets a job run. Slurm accepts a job that asks for more time, and
+lets it wait for ever (slurm.conf(5), EnforcePartLimits).
 
-The script of a link: sentinel itself, and behind it what keeps the chain alive without it.
+The script of a link calls sentinel. After that, it contains what keeps the chain alive when
+sentinel itself is missing.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import shlex
 import sys
 import time
 from collections.abc import Sequence
-from hashlib import sha256
+from zipfile import is_zipfile
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -23,15 +24,17 @@ from sentinel.chain.mend import SubmitLink
 from sentinel.chain.model import STRAND_LETTERS, Chain, ChainMode
 from sentinel.chain.queue import ChainQueue, SubmissionRefused
 from sentinel.chain.timers import CronTable, SystemdTimer
+from sentinel.core.digests import sha256
 from sentinel.core.errors import CannotTell, SentinelError
+from sentinel.core.long_lines import decode_document
 from sentinel.core.values import duration_text
 from sentinel.homes import find_user_folder
 from sentinel.slurm.client import SlurmClient
 from sentinel.slurm.complaints import describe_stderr
-from sentinel.slurm.words import decode_text, make_nonce, parse_time_limit
+from sentinel.slurm.words import make_nonce, parse_time_limit
 
 RESTARTS = 50
-"""Times that a link without sentinel requeues itself, 43 minutes each, until it gives up."""
+"""How often a link without sentinel requeues itself, at 43 minutes each, before it gives up."""
 
 _SCRIPT_HEAD = """\
 #!/bin/bash
@@ -96,7 +99,7 @@ exec scontrol requeue "$SLURM_JOB_ID"
 
 
 def link_script(chain: Chain, place: ChainFolder, submission: list[str]) -> str:
-    """What sbatch is given. `submission` is the command by which a link is submitted."""
+    """The script that sbatch gets. `submission` is the command that submits a link."""
     config = f" -c {shlex.quote(chain.config)}" if chain.config else ""
     return (
         _SCRIPT_HEAD + (_RELAY_SCRIPT if chain.mode == "relay" else _LINK_SCRIPT) + _SCRIPT_TAIL
@@ -119,23 +122,25 @@ def link_script(chain: Chain, place: ChainFolder, submission: list[str]) -> str:
 
 
 def _repeated_options(submission: list[str]) -> list[str]:
-    """The options of a submission that do not differ from link to link."""
+    """The sbatch options that all links have in common."""
     varying = ("sbatch", "--job-name=", "--comment=", "--begin=", "--parsable")
     return [word for word in submission[:-1] if not word.startswith(varying)]
 
 
 def longest_partition(client: SlurmClient, options: Sequence[str]) -> tuple[str, int] | None:
-    """The partition that sbatch would take with these options, and its limit in seconds; None
-    where it has none or it cannot be told. Raises CannotTell."""
+    """The partition that sbatch would choose with these options, and its time limit in seconds.
+
+    The limit is None if there is none or it is not known. Raises CannotTell.
+    """
     mark = make_nonce()
     out = client.ask_slurm("sinfo", "-h", "-a", "-o", f"%P{mark}%l{mark}")
-    words = [decode_text(word).strip("\n") for word in out.split(mark.encode())]
+    words = [decode_document(word).strip("\n") for word in out.split(mark.encode())]
     limits = dict(zip(words[::2], words[1::2], strict=False))
     named = [word.partition("=")[2] for word in options if word.startswith("--partition=")]
     wanted = named[-1] if named else next((p[:-1] for p in limits if p.endswith("*")), "")
     limit = limits.get(wanted, limits.get(f"{wanted}*", ""))
     try:
-        known = parse_time_limit(limit.replace("infinite", "UNLIMITED").encode())
+        known = parse_time_limit(limit.encode())
     except ValueError as error:
         raise CannotTell(f"sinfo: {error}") from error
     return (wanted, known) if known else None
@@ -147,13 +152,14 @@ LINK_MEMORY = "--mem=500M"
 
 
 class BadInstallRequest(SentinelError):
-    """What was asked for cannot be."""
+    """The request cannot be fulfilled."""
 
     exit_code = 64
 
 
 class InstallRequest(Struct, frozen=True, kw_only=True):
-    """What `install_chain` was asked for; times in seconds. `owner` makes job names unique: the state."""
+    """The request to `install_chain`. Times are in seconds. `owner` is the state. It makes job
+    names unique."""
 
     mode: ChainMode
     every: float
@@ -166,7 +172,7 @@ class InstallRequest(Struct, frozen=True, kw_only=True):
 
 
 def plan_chain(wish: InstallRequest, folder: str, client: SlurmClient) -> Chain:
-    """The chain that this asks for, within what the partition allows; raises BadInstallRequest."""
+    """The chain for this request, within the limits of the partition. Raises BadInstallRequest."""
     if any(word.startswith(("--clusters", "-M")) for word in wish.options):
         raise BadInstallRequest(
             "--sbatch=--clusters: links look after each other on one cluster only"
@@ -203,11 +209,12 @@ def _partition_limit(wish: InstallRequest, client: SlurmClient) -> tuple[str, in
     try:
         return longest_partition(client, wish.options)
     except CannotTell:
-        return None  # the trial submission says why
+        return None  # the trial submission gives the reason
 
 
 def install_chain(chain: Chain, folder: str, client: SlurmClient, *, show_only: bool) -> list[str]:
-    """Begin it, in place of one that is there; what was (or would be) done, in lines."""
+    """Install a chain, and replace an older one. Returns lines that say what was done, or would be
+    done."""
     place = ChainFolder(folder)
     if show_only:
         return _describe_install(chain, place, client)
@@ -224,7 +231,7 @@ def install_chain(chain: Chain, folder: str, client: SlurmClient, *, show_only: 
 
 
 def ensure_chain(folder: str, client: SlurmClient) -> list[str]:
-    """What had to be done so that the chain goes on; empty when nothing had to."""
+    """Repair the chain. Returns lines that say what was done; empty if nothing was needed."""
     place = ChainFolder(folder)
     chain = place.read_chain()
     if not chain.is_in_slurm:
@@ -243,7 +250,8 @@ def ensure_chain(folder: str, client: SlurmClient) -> list[str]:
 
 
 def remove_chain(folder: str, client: SlurmClient) -> list[str]:
-    """Take away entries, files and jobs, the jobs last: a link at work must not begin anew."""
+    """Remove entries, files and jobs. The jobs go last, so that a running link cannot start the
+    chain again."""
     place = ChainFolder(folder)
     try:
         chain = place.read_chain()
@@ -254,17 +262,18 @@ def remove_chain(folder: str, client: SlurmClient) -> list[str]:
         place.remove_files()
         return [f"{chain.mode}: the entry of {chain.name} is taken away"]
     queue = ChainQueue(chain, place, client)
-    queue.list_links()  # while Slurm does not answer, nothing is taken away
+    queue.list_links()  # raises if Slurm does not answer: then nothing is removed
     place.remove_files()
     jobs = queue.cancel_all()
     return [f"cancelled {', '.join(jobs) or 'no job: none was left'}; {place.folder} is taken away"]
 
 
 def own_command() -> tuple[str, ...]:
-    """How this very sentinel is called from elsewhere; a zipapp, whatever its name, with the
-    Python that it fits: the first `python3` of another host may be another."""
-    from zipfile import is_zipfile
+    """The command that calls this installation of sentinel from elsewhere.
 
+    A zipapp is called with the Python that it fits, because the first `python3` of another host may
+    be another version.
+    """
     program = os.path.abspath(sys.argv[0])
     if os.path.basename(program) == "__main__.py":
         return (sys.executable, "-m", "sentinel")
@@ -279,8 +288,6 @@ def _describe_install(chain: Chain, place: ChainFolder, client: SlurmClient) -> 
         SubmitLink(name, chain.next_slot(n, now) if chain.mode == "chain" else int(now))
         for n, name in enumerate(chain.strand_names)
     ]
-    import shlex
-
     return [
         f"# {place.script_path}",
         _chain_script(chain, place, client).rstrip("\n"),
@@ -290,9 +297,9 @@ def _describe_install(chain: Chain, place: ChainFolder, client: SlurmClient) -> 
 
 
 def try_submission(chain: Chain, folder: str, client: SlurmClient) -> None:
-    """Whether Slurm would take a link, before anything is changed; raises SubmissionRefused.
+    """Submit a link on trial before anything is changed. Raises SubmissionRefused.
 
-    sbatch(1), --test-only: account, partition, limits are looked at, nothing is submitted.
+    sbatch(1), --test-only: Slurm checks account, partition and limits, and submits nothing.
     """
     words = ChainQueue(chain, ChainFolder(folder), client).submission_argv(
         SubmitLink(chain.strand_names[0], 0)
@@ -312,7 +319,8 @@ def _chain_script(chain: Chain, place: ChainFolder, client: SlurmClient) -> str:
 
 
 def _leave_other_mode(chain: Chain, place: ChainFolder, client: SlurmClient) -> None:
-    """A crontab entry beside a chain would run everything twice."""
+    """Remove the entry of the other mode, or cancel the jobs of the old chain. If both modes ran,
+    everything would run twice."""
     try:
         before = place.read_chain()
     except SentinelError:
@@ -326,7 +334,8 @@ def _leave_other_mode(chain: Chain, place: ChainFolder, client: SlurmClient) -> 
 
 
 def _install_entry(chain: Chain, place: ChainFolder, client: SlurmClient) -> list[str]:
-    table_entry(chain, place).install_entry()  # first: where it cannot be, what was there goes on
+    # first: if the new mode is unavailable, the old one must go on
+    table_entry(chain, place).install_entry()
     _leave_other_mode(chain, place, client)
     place.install_files(replace(chain, installed=int(time.time())), "")
     return [
@@ -352,14 +361,17 @@ def _ensure_entry(chain: Chain, place: ChainFolder) -> list[str]:
 
 
 def table_entry(chain: Chain, place: ChainFolder) -> CronTable | SystemdTimer:
-    """What stands in a table of the host or site, for the modes that have one."""
+    """The entry that starts sentinel: a user's timer of systemd, or a table of cron or scrontab.
+
+    Call it only for a mode that has such an entry.
+    """
     if chain.mode == "systemd":
         return SystemdTimer(chain, place, user_unit_dir())
     return CronTable(chain.mode, chain, place)
 
 
 def user_unit_dir() -> str:
-    """Where systemd.unit(5) looks for a user's own."""
+    """The directory in which systemd looks for a user's own units (systemd.unit(5))."""
     return os.path.join(find_user_folder("XDG_CONFIG_HOME", "~/.config"), "systemd", "user")
 
 

@@ -1,4 +1,4 @@
-"""What became of each slot: the journal of a chain, and the gaps in it."""
+"""The journal of a chain: what happened in each slot, and which slots were missed."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -6,21 +6,26 @@ from typing import Literal
 from msgspec import Struct
 
 from sentinel.chain.model import Chain
+from sentinel.core.values import duration_text
 
 What = Literal["begin", "ran", "busy", "repeat", "failed"]
 
 MAX_SLOTS_LOOKED_BACK = 20_000
-"""Slots before this moment that are counted at most."""
+"""How many past slots are counted at most."""
+
+FIRST_PASS_LATE_S = 60.0
+"""Seconds after its due time from which on a first pass that left no entry is missing."""
 
 MAX_GAPS = 3
-"""Slots without a run that make a chain silent rather than busy."""
+"""How many missed slots make a chain count as silent, and no longer as busy."""
 
 
 class JournalEntry(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A line of the journal: at `at` (epoch seconds) a link did this about a slot.
+    """One line of the journal: at `at` (epoch seconds) a link did this for a slot.
 
-    `begin`: it set to work; `ran`: the tick ended; `busy`: another was at work on the state;
-    `repeat`: the slot had been run by another link; `failed`: the tick ended badly (`text`).
+    The values of `what`: `begin`: the link started. `ran`: the pass ended well. `busy`: another
+    process was using the state. `repeat`: another link had already run the slot. `failed`: the pass
+    ended with an error, which is in `text`.
     """
 
     slot: int
@@ -31,7 +36,7 @@ class JournalEntry(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class SlotGap(Struct, frozen=True):
-    """Slots in a row that nobody ran: the first, the last (epoch seconds), how many."""
+    """Consecutive slots that nobody ran: the first and the last (epoch seconds), and their number."""
 
     first: int
     last: int
@@ -39,10 +44,12 @@ class SlotGap(Struct, frozen=True):
 
 
 class ChainStanding(Struct, frozen=True, kw_only=True):
-    """How a chain has done: `ran` slots out of `slots`, seconds late at most, and its gaps.
+    """Summary of a chain: it ran `ran` of `slots` slots.
 
-    `last` is the last slot with a run, 0 where there is none, `last_at` when anything was noted;
-    `repeated` counts slots that were run more than once, which never may be.
+    `failed` and `busy` are how many passes ended with an error, and how many found another process
+    at work. `repeated` counts slots that were run more than once. It must be 0. `late` is the
+    largest delay in seconds. `last` is the last slot that was run, or 0. `last_at` is the time of
+    the newest entry.
     """
 
     slots: int = 0
@@ -57,12 +64,12 @@ class ChainStanding(Struct, frozen=True, kw_only=True):
 
 
 def find_run_job(entries: Sequence[JournalEntry], slot: int) -> str:
-    """The job that has run the slot to its end; empty when nobody has."""
+    """The job that completed the slot. Empty if no job did."""
     return next((e.job or "?" for e in entries if e.slot == slot and e.what == "ran"), "")
 
 
 def sum_journal(chain: Chain, entries: Sequence[JournalEntry], now: float) -> ChainStanding:
-    """The sum of a journal. The slot of this moment is not yet missing."""
+    """Summarise a journal. The current slot does not count as missing yet."""
     entries = _valid_entries(chain, entries, now)
     if not entries:
         return ChainStanding()
@@ -86,14 +93,35 @@ def sum_journal(chain: Chain, entries: Sequence[JournalEntry], now: float) -> Ch
 
 
 def seconds_silent(chain: Chain, found: ChainStanding, now: float) -> float:
-    """Seconds since anything was noted, or since it was installed; 0 for a relay, whose service
-    makes the passes."""
+    """Seconds since the last entry, or since the installation if there is none.
+
+    It is 0 for a relay, because the service in the job makes the passes.
+    """
     last = found.last_at or chain.installed or now
     return 0.0 if chain.mode == "relay" else max(0.0, now - last)
 
 
+def describe_first_failure(chain: Chain, entries: Sequence[JournalEntry], now: float) -> str:
+    """Why there was no pass yet although one was due. Empty if a pass was made, or if none is due
+    yet."""
+    entries = _valid_entries(chain, entries, now)
+    failed = [e for e in entries if e.what == "failed"]
+    if any(e.what == "ran" for e in entries):
+        return ""
+    if failed:
+        job = f" in job {failed[0].job}" if failed[0].job else ""
+        return f"the first pass failed{job}: {failed[0].text or 'it left no reason'}"
+    if chain.mode == "relay" or not chain.installed:
+        return ""
+    due = chain.slot_at(chain.installed) + chain.every
+    patience = 2 * chain.every if entries else FIRST_PASS_LATE_S  # one that began may still work
+    if now - due <= patience:
+        return ""
+    return f"no job of it made a pass since {duration_text(now - chain.installed)}"
+
+
 def find_closed_gap(chain: Chain, entries: Sequence[JournalEntry], now: float) -> SlotGap | None:
-    """The gap that ended with the slot of this moment, if one did."""
+    """The gap that the current slot has just ended. None if there was none."""
     gaps = sum_journal(chain, entries, now).gaps
     if not gaps:
         return None
@@ -103,15 +131,18 @@ def find_closed_gap(chain: Chain, entries: Sequence[JournalEntry], now: float) -
 
 
 def _valid_entries(chain: Chain, entries: Sequence[JournalEntry], now: float) -> list[JournalEntry]:
-    """The entries about slots of this chain: of the same spacing, and not by the clock of a host
-    that believed to be in 1970, or in a future in which silence would be no silence."""
+    """The entries about slots of this chain.
+
+    Entries with another spacing are left out. So are entries from a host whose clock was wrong
+    (1970, or the future): entries from the future would hide a silence.
+    """
     newest = chain.slot_at(now) + chain.every
     oldest = newest - MAX_SLOTS_LOOKED_BACK * chain.every
     return [e for e in entries if oldest < e.slot <= newest and e.slot % chain.every == 0]
 
 
 def _accounted_slots(entries: Sequence[JournalEntry]) -> set[int]:
-    """Slots of which it is known what became of them."""
+    """Slots whose outcome is known."""
     return {e.slot for e in entries if e.what in ("ran", "busy", "failed")}
 
 

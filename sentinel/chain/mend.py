@@ -1,4 +1,4 @@
-"""What has to be done so that a chain goes on."""
+"""Decides which steps keep a chain alive."""
 
 from collections.abc import Collection, Sequence
 
@@ -8,28 +8,31 @@ from sentinel.chain.model import Chain, ChainLink
 
 
 class SubmitLink(Struct, frozen=True):
-    """A link for this slot (epoch seconds), under this job name."""
+    """Submit a link for this slot (epoch seconds) under this job name."""
 
     name: str
     slot: int
 
 
 class ReleaseLink(Struct, frozen=True):
-    """Somebody holds this link: a singleton that is held holds up its whole strand."""
+    """Release this link, which somebody holds. A held singleton job blocks its whole strand."""
 
     job: str
 
 
 class MoveLink(Struct, frozen=True):
-    """A link that was requeued waits two minutes (slurm.conf(5), JobRequeue; a node that died the
-    same), past its turn and in the way of the next of its strand: let it begin at this slot."""
+    """Let this link start at the given slot.
+
+    Slurm makes a requeued link wait two minutes (slurm.conf(5), JobRequeue; also after its node
+    died). Then it misses its turn and blocks the next link of its strand.
+    """
 
     job: str
     slot: int
 
 
 class CancelLink(Struct, frozen=True):
-    """A link too many, or one that can never run; `why` is for people."""
+    """Cancel this link, which is surplus or can never run. `why` is a text for people."""
 
     job: str
     why: str
@@ -46,10 +49,10 @@ def plan_mending(
     me: str = "",
     tried: Collection[str] = (),
 ) -> tuple[MendStep, ...]:
-    """What is missing in the queue at this moment (epoch seconds); empty when all is well.
+    """The steps that the queue needs at this moment (epoch seconds). Empty if all is well.
 
-    `links` are all of the chain's jobs, `me` is the one that asks. `tried`: those that were
-    tried to be released or moved before; still held, they are replaced.
+    `links` are all jobs of the chain. `me` is the job that asks. `tried` are jobs that an earlier
+    step has released or moved. If they are still held, they are replaced.
     """
     if chain.mode == "relay":
         slot = _handover_time(chain, links, now)
@@ -57,7 +60,7 @@ def plan_mending(
         return (*found, *_cancel_strangers(chain, links))
     missing: list[MendStep] = []
     turns = sorted((chain.next_slot(n, now), name) for n, name in enumerate(chain.strand_names))
-    for slot, name in turns:  # the next turn first: not all may be taken
+    for slot, name in turns:  # the next turn comes first, because Slurm may not accept all
         missing += _mend_strand(chain, name, slot, now, links, me, tried)
     return (*missing, *_cancel_strangers(chain, links))
 
@@ -99,12 +102,12 @@ def _mend_strand(
 
 
 def _is_delayed(chain: Chain, link: ChainLink, now: float) -> bool:
-    """Whether its turn is over and Slurm does not even look for a node for it."""
+    """Whether the link's turn is over although Slurm has not begun to look for a node for it."""
     return link.waits_for_time and bool(link.slot) and now - link.slot >= chain.every
 
 
 def _unfit_reason(chain: Chain, link: ChainLink, tried: Collection[str]) -> str:
-    """Why a waiting link has to be replaced, or an empty string."""
+    """Why a waiting link has to be replaced. Empty if it is fine."""
     if link.revision != chain.revision:
         return "of an older installation"
     if link.is_held and link.job in tried:
@@ -113,7 +116,7 @@ def _unfit_reason(chain: Chain, link: ChainLink, tried: Collection[str]) -> str:
 
 
 def _cancel_strangers(chain: Chain, links: Sequence[ChainLink]) -> list[MendStep]:
-    """Links of a strand that an older installation had."""
+    """Cancel links of strands that only an older installation had."""
     return [
         CancelLink(link.job, "of an older installation")
         for link in links
@@ -122,6 +125,7 @@ def _cancel_strangers(chain: Chain, links: Sequence[ChainLink]) -> list[MendStep
 
 
 def _handover_time(chain: Chain, links: Sequence[ChainLink], now: float) -> int:
-    """When the next of a relay begins: so long before the running one ends."""
+    """When the next link of a relay starts: `handover` seconds before the running one ends. Now if
+    none is running."""
     ends = [link.ends for link in links if link.ends is not None and not link.is_waiting]
     return max(int(now), max(ends) - chain.handover) if ends else int(now)

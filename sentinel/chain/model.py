@@ -1,4 +1,4 @@
-"""A chain as it was installed, and its links as the queue shows them."""
+"""The settings of an installed chain, and its links as the queue shows them."""
 
 from shlex import quote
 from typing import Literal
@@ -7,22 +7,23 @@ from msgspec import Struct, field
 
 from sentinel.core.errors import Invalid
 from sentinel.slurm.job_states import Phase, state_phase
-from sentinel.slurm.pending_reasons import explain_reason
+from sentinel.slurm.pending_reasons import explain_job_reason, explain_reason
 
 ChainMode = Literal["chain", "relay", "scrontab", "systemd", "crontab"]
 STRAND_LETTERS = "abc"
 MIN_INTERVAL_S = 5
-"""Seconds between slots at the least: slurmctld starts jobs no faster."""
+"""The smallest number of seconds between slots. slurmctld does not start jobs any faster."""
 
 
 class Chain(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What runs in place of cron: kept as `chain.json` beside the state.
+    """The settings of what runs in place of cron. They are stored as `chain.json` beside the state.
 
-    `every` (seconds) separates slots, which are multiples of it since 1970: nothing drifts.
-    `name` begins the job names, `revision` tells links of this installation from older ones.
-    `command` is sentinel as it is called, `options` are sbatch's. `time_limit` in seconds. Not
-    `delivers`: messages wait for `sentinel deliver` elsewhere. `mount` is where the file system of
-    the folder was mounted when it was installed, empty where that is not known.
+    `every` is the time between slots in seconds. Slots are multiples of it since 1970, so they
+    never drift. Job names begin with `name`. `revision` tells links of this installation from older
+    ones. `command` is the command that calls sentinel. `options` are options of sbatch.
+    `time_limit` and `handover` are in seconds. If `delivers` is False, messages wait until
+    `sentinel deliver` runs elsewhere. `mount` is the mount point of the folder's file system at the
+    time of installation, empty if it is not known.
     """
 
     name: str
@@ -49,28 +50,29 @@ class Chain(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     @property
     def strand_names(self) -> tuple[str, ...]:
-        """The job names of its strands, each unique to this state of this user."""
+        """The job names of the strands. Each is unique to this state of this user."""
         return tuple(f"{self.name}-{letter}" for letter in STRAND_LETTERS[: self.strands])
 
     @property
     def is_in_slurm(self) -> bool:
-        """Whether its links are jobs that submit one another."""
+        """Whether the links are Slurm jobs that submit one another."""
         return self.mode in ("chain", "relay")
 
     def command_line(self, verb: str) -> str:
-        """What to type about it: `sentinel cron status`, with the file that it was installed with."""
+        """The command for the user to type, e.g. `sentinel cron status`, with the configuration
+        file of this chain."""
         return f"sentinel cron {verb}" + (f" -c {quote(self.config)}" if self.config else "")
 
     def slot_at(self, now: float) -> int:
-        """The slot that this moment (epoch seconds) belongs to."""
+        """The slot of this moment (epoch seconds)."""
         return int(now) // self.every * self.every
 
     def strand_of(self, slot: int) -> int:
-        """Whose turn a slot is."""
+        """The number of the strand that runs this slot."""
         return slot // self.every % self.strands
 
     def next_slot(self, strand: int, now: float) -> int:
-        """The first slot of a strand after this moment."""
+        """The first slot of this strand after this moment."""
         first = self.slot_at(now) + self.every
         while self.strand_of(first) != strand:
             first += self.every
@@ -78,33 +80,37 @@ class Chain(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class ChainLink(Struct, frozen=True, kw_only=True):
-    """A job of the chain. `slot` and `revision` are 0 and empty where its comment says nothing;
-    `ends` (epoch seconds) is when its time limit is over, None while it waits."""
+    """A job of the chain.
+
+    If its comment does not have them, `slot` is 0 and `revision` is empty. `ends` (epoch seconds)
+    is the end of its time limit, None while it waits.
+    """
 
     job: str
     name: str
     state: str
     reason: str = ""
+    partition: str = ""
     slot: int = 0
     revision: str = ""
     ends: int | None = None
 
     @property
     def is_waiting(self) -> bool:
-        """Whether it has still to run."""
+        """Whether it has not started yet."""
         return state_phase(self.state) in (Phase.WAITING, Phase.HELD)
 
     @property
     def is_held(self) -> bool:
-        """Whether `scontrol release` lets it go."""
+        """Whether `scontrol release` would let it start."""
         return self.is_waiting and explain_reason(self.reason).held
 
     @property
     def waits_for_time(self) -> bool:
-        """Whether nothing but the time that it was given holds it up."""
+        """Whether it waits only for its start time."""
         return self.is_waiting and self.reason == "BeginTime"
 
     @property
     def can_never_start(self) -> bool:
-        """Whether it can never start as it was submitted."""
-        return self.is_waiting and explain_reason(self.reason).never
+        """Whether it can never start as it was submitted, in any of its partitions."""
+        return self.is_waiting and explain_job_reason(self.reason, self.partition).never

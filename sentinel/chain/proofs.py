@@ -1,7 +1,8 @@
-"""Whether messages leave from where passes run: each channel sends one test message from there.
+"""Checks that messages can be sent from the hosts where passes run: each channel sends a test
+message.
 
-What works on a login node need not work on a compute node: a relay lets in only some hosts, a firewall
-lets out only some. So the first pass of a chain tries each channel, once for each kind of host.
+A channel that works on a login node may fail on a compute node: a mail relay or a firewall may
+admit only some hosts. So the first pass of a chain tests each channel, once per kind of host.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from hashlib import sha256
 from typing import Any
 
 import msgspec
@@ -18,24 +18,25 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from sentinel.chain.folder import ChainFolder
+from sentinel.core.digests import sha256
 from sentinel.core.text import shortened, visible
 
 AGAIN_S = 86_400.0
 """Seconds after which a channel that failed is tried again."""
 
 MAX_TEXT_CHARS = 300
-"""Characters of an answer that are kept."""
+"""How many characters of an answer are stored."""
 
 SILENT_KINDS = ("console", "file")
-"""Kinds that reach nobody elsewhere: there is nothing to prove."""
+"""Kinds of channels that send nothing to another host, so they need no test."""
 
 
 class DeliveryProof(Struct, frozen=True, kw_only=True):
-    """What became of one test message."""
+    """The result of one test message."""
 
     channel: str
     digest: str
-    """Of the channel's settings: a changed channel is tried anew."""
+    """Digest of the channel's settings. A changed channel is tested again."""
     place: str
     """The kind of host: `partition batch`, or the name of a host."""
     host: str
@@ -43,23 +44,24 @@ class DeliveryProof(Struct, frozen=True, kw_only=True):
     """Seconds since 1970."""
     ok: bool
     text: str
-    """What the server answered, or why it could not be sent."""
+    """The server's answer, or the reason why the message could not be sent."""
 
 
 def channels_to_prove(settings: Any) -> dict[str, str]:
-    """The channels that reach somebody, each with the digest of its settings."""
+    """The channels that need a test, each with the digest of its settings."""
     found = (c for c in settings.channels if c.kind not in SILENT_KINDS)
     return {c.name: sha256(f"{c.kind} {c.plugin!r}".encode()).hexdigest()[:16] for c in found}
 
 
 def kind_of_host(env: Mapping[str, str]) -> str:
-    """The nodes of a partition are alike; outside Slurm each host is its own kind."""
+    """The kind of this host. The nodes of a partition are alike. Outside Slurm each host is a kind
+    of its own."""
     partition = env.get("SLURM_JOB_PARTITION", "")
     return f"partition {partition}" if partition else os.uname().nodename
 
 
 def read_proofs(place: ChainFolder) -> tuple[DeliveryProof, ...]:
-    """What is known; nothing where the file is not there, or is no list of proofs."""
+    """The stored results. Empty if the file does not exist, or is not a list of results."""
     with suppress(OSError, msgspec.MsgspecError, RecursionError):
         return msgspec.json.decode(place.read_proofs(), type=tuple[DeliveryProof, ...])
     return ()
@@ -68,7 +70,7 @@ def read_proofs(place: ChainFolder) -> tuple[DeliveryProof, ...]:
 def unproven_channels(
     proofs: Sequence[DeliveryProof], channels: Mapping[str, str], place: str, now: float
 ) -> list[str]:
-    """The channels of which nobody knows whether they work on this kind of host."""
+    """The channels that have no result yet on this kind of host."""
     settled = {
         (p.channel, p.digest)
         for p in proofs
@@ -85,10 +87,10 @@ def prove_channels(
     where: str,
     now: Callable[[], float] = time.time,
 ) -> list[DeliveryProof]:
-    """Send what has not been tried here, and keep what became of it. `send`: a channel's name to
-    whether it was taken, and the answer.
+    """Test the channels that have not been tested here, and store the results.
 
-    An attempt is written down before it is made. Where that fails nothing is sent: else each pass
+    `send` takes the name of a channel. It returns whether the message was accepted, and the answer.
+    Each attempt is stored before it is made. If storing fails, nothing is sent. Otherwise each pass
     would send the same test message again.
     """
     known = [p for p in read_proofs(place) if p.channel in channels]
@@ -112,8 +114,13 @@ def prove_channels(
     return made
 
 
+def read_problems(place: ChainFolder, channels: Mapping[str, str]) -> list[str]:
+    """Like `describe_problems`, for these channels with their current settings."""
+    return describe_problems([p for p in read_proofs(place) if channels.get(p.channel) == p.digest])
+
+
 def describe_problems(proofs: Sequence[DeliveryProof]) -> list[str]:
-    """The channels that do not work where passes run, each with what to do."""
+    """The channels that do not work where passes run, each with the advice what to do."""
     return [
         f"{visible(p.channel)}: no message leaves {visible(p.host)} ({visible(p.place)}): {p.text}; "
         "alerts wait until you run on a login node: sentinel deliver"

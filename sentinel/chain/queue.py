@@ -1,4 +1,4 @@
-"""The links of a chain in Slurm's queue: looked at, submitted, released, cancelled."""
+"""Lists, submits, releases and cancels the links of a chain in Slurm's queue."""
 
 from __future__ import annotations
 
@@ -18,29 +18,34 @@ from sentinel.chain.mend import (
 )
 from sentinel.chain.model import STRAND_LETTERS, Chain, ChainLink
 from sentinel.core.errors import CannotTell, SentinelError
+from sentinel.core.long_lines import decode_lines
 from sentinel.slurm.client import SlurmClient
 from sentinel.slurm.complaints import describe_stderr, word_complaint
 from sentinel.slurm.submission import submitted_job
 from sentinel.slurm.words import decode_text, make_nonce, parse_epoch
 
 MAX_MEND_ROUNDS = 4
-"""Looks at the queue in one mending: two that submit at once see each other in the next one."""
+"""How often one mending lists the queue. If two links submit at once, each sees the other in the
+next round."""
 
 COMMENT_MARK = "sentinel"
 
+COLUMNS = ("%A", "%j", "%T", "%e", "%k", "%r", "%P")
+"""The columns of squeue that are read for each link."""
+
 SQUEUE_COLUMNS = ("squeue", "-h", "-a")
-"""Jobs in hidden partitions too (squeue(1), --all): one's own links may wait in such a one."""
+"""-a also lists jobs in hidden partitions (squeue(1), --all), where links may wait."""
 
 
 class SubmissionRefused(SentinelError):
-    """Slurm does not take the job; its own words."""
+    """Slurm refuses the job. The text is Slurm's own message."""
 
     exit_code = 69
     """EX_UNAVAILABLE of sysexits(3)."""
 
 
 class ChainQueue:
-    """A chain's jobs. Every method raises CannotTell when Slurm does not answer."""
+    """The jobs of a chain. Every method raises CannotTell if Slurm does not answer."""
 
     def __init__(
         self,
@@ -50,20 +55,22 @@ class ChainQueue:
         now: Callable[[], float] = time.time,
     ) -> None:
         self._chain, self._place, self._client, self._now = chain, place, client, now
-        self._submitted: dict[str, str] = {}  # names by job, since the last look
+        # names by job id, submitted since the queue was last listed
+        self._submitted: dict[str, str] = {}
 
     def list_links(self) -> list[ChainLink]:
-        """All that are in the queue, also of older installations of this chain."""
+        """All links in the queue, also those of older installations of this chain."""
         mark = make_nonce()
         names = [f"{self._chain.name}-{letter}" for letter in STRAND_LETTERS]
-        columns = mark.join(("%A", "%j", "%T", "%e", "%k", "%r")) + mark
+        columns = mark.join(COLUMNS) + mark
         mine = ("-u", str(os.getuid()), "-n", ",".join(names))
         return read_links(self._client.ask_slurm(*SQUEUE_COLUMNS, *mine, "-o", columns), mark)
 
     def mend_chain(self, me: str = "") -> tuple[bool, list[str]]:
-        """Do what is missing; whether every strand goes on, and what was done, in words.
+        """Carry out the steps that are needed. Returns whether every strand goes on, and what was
+        done.
 
-        Raises SubmissionRefused with Slurm's words when a link is not taken.
+        Raises SubmissionRefused with Slurm's words if a link is refused.
         """
         done: list[str] = []
         tried: set[str] = set()
@@ -78,19 +85,22 @@ class ChainQueue:
         return has_successors(self._chain, self.list_links(), me), done
 
     def cancel_all(self) -> list[str]:
-        """Every waiting and running link; their job ids."""
+        """Cancel all links, waiting and running. Returns their job ids."""
         jobs = [link.job for link in self.list_links()]
         for job in jobs:
             self._client.run_command("scancel", job)
         return jobs
 
     def requeue_link(self, job: str) -> None:
-        """The last way on of a link that may not submit: it becomes its own successor."""
+        """Requeue a link that may not submit jobs, so that it is its own successor."""
         self._client.run_command("scontrol", "requeue", job)
 
     def submission_argv(self, step: SubmitLink) -> list[str]:
-        """The command; the slot travels in the comment, the time relative to this very moment
-        (a local time of the day would come twice when summer time ends)."""
+        """The sbatch command. The comment carries the slot.
+
+        The start is given as `now+SECONDS`, because a local time of day comes twice when summer
+        time ends.
+        """
         return [
             "sbatch",
             "--parsable",
@@ -109,8 +119,10 @@ class ChainQueue:
         ]
 
     def _require_seen(self, links: Sequence[ChainLink]) -> None:
-        """A queue that does not show what was just submitted (a squeue that filters) would be
-        filled without end: what it hides is cancelled. Raises SubmissionRefused."""
+        """Cancel jobs that were submitted but do not appear in squeue. Raises SubmissionRefused.
+
+        If squeue hides jobs (by a filter), each pass would submit more of them without end.
+        """
         shown = {link.job for link in links}
         lost = [job for job in self._submitted if job not in shown and not self._is_known_job(job)]
         names, self._submitted = self._submitted, {}
@@ -123,11 +135,11 @@ class ChainQueue:
             )
 
     def _is_known_job(self, job: str) -> bool:
-        """Whether slurmctld has it, be it over already."""
+        """Whether slurmctld knows the job, running or ended."""
         done = self._client.run_command(*SQUEUE_COLUMNS, "-t", "all", "-j", job, "-o", "%A")
         if b"Invalid job id" in done.err:
             return False
-        return job in decode_text(self._client.believe_output("squeue", done)).split()
+        return job in decode_lines(self._client.believe_output("squeue", done)).split()
 
     def _do_step(self, step: MendStep) -> str:
         if isinstance(step, SubmitLink):
@@ -166,16 +178,17 @@ class ChainQueue:
 
 
 def submission_refusal(said: str, code: int) -> SubmissionRefused:
-    """Why sbatch took nothing, in its own words, which mostly open with its name."""
+    """Why sbatch refused, in its own words. They usually begin with its name, which is removed."""
     return SubmissionRefused(
         f"sbatch: {said.removeprefix('sbatch: ') or f'exit code {code} without a word'}"
     )
 
 
 def read_links(out: bytes, mark: str) -> list[ChainLink]:
-    """What squeue prints with that mark behind each column; raises CannotTell."""
+    """The output of squeue, with this mark between the columns. Raises CannotTell."""
     fields = out.split(mark.encode())
-    rows = [fields[i : i + 6] for i in range(0, len(fields) - 1, 6)]
+    size = len(COLUMNS)
+    rows = [fields[i : i + size] for i in range(0, len(fields) - 1, size)]
     try:
         return [_read_link([decode_text(field).strip("\n") for field in row]) for row in rows]
     except (ValueError, IndexError) as error:
@@ -183,7 +196,7 @@ def read_links(out: bytes, mark: str) -> list[ChainLink]:
 
 
 def _read_link(row: Sequence[str]) -> ChainLink:
-    job, name, state, ends, comment, reason = row
+    job, name, state, ends, comment, reason, partition = row
     words = comment.split(" ")
     slot = (
         int(words[1]) if words[0] == COMMENT_MARK and len(words) > 1 and words[1].isdigit() else 0
@@ -193,6 +206,7 @@ def _read_link(row: Sequence[str]) -> ChainLink:
         name=name,
         state=state,
         reason=reason,
+        partition=partition,
         slot=slot,
         revision=words[2] if slot and len(words) > 2 else "",
         ends=parse_epoch(ends.encode()) if state == "RUNNING" else None,

@@ -1,4 +1,4 @@
-"""What a script says of itself in lines `#SENTINEL key=value`."""
+"""Reads the settings in a script's `#SENTINEL key=value` lines."""
 
 import re
 import shlex
@@ -8,23 +8,23 @@ from typing import Literal
 
 from msgspec import Struct
 
-from sentinel.core.cron import Cron, parse_cron
+from sentinel.core.cron import Cron, find_next_time, parse_cron
 from sentinel.core.cron import iterate_times as cron_slots
 from sentinel.core.errors import Invalid
 from sentinel.core.values import Duration
 
-# When a script is due: by the name of its directory, or by a line in it.
+# The name of the script's directory, or a line in it, says when the script is due.
 
 
 _EVERY_PATTERN = re.compile(r"every-(\d+)(s|sec|m|min|h|hour|hours|d|day|days)")
 _UNIT_SECONDS = {"sec": "s", "min": "m", "hour": "h", "hours": "h", "day": "d", "days": "d"}
 _NAMED_SCHEDULES = ("hourly", "daily", "weekly", "monthly")
 LOOK_BACK_S = 366
-"""Days of the past in which a slot is looked for, at most."""
+"""How many days back the last slot is looked for."""
 
 
 class ScriptSchedule(Struct, frozen=True):
-    """Slots at every so many seconds since 1970, or those of a crontab line in a time zone."""
+    """Slots at a fixed number of seconds since 1970, or those of a crontab line in a time zone."""
 
     text: str
     every: int = 0
@@ -32,8 +32,8 @@ class ScriptSchedule(Struct, frozen=True):
 
 
 def schedule_of_directory(name: str) -> ScriptSchedule:
-    """`cron.hourly`, `cron.daily`, `cron.weekly`, `cron.monthly`, `cron.every-30min`; raises
-    Invalid for any other name."""
+    """The schedule of `cron.hourly`, `cron.daily`, `cron.weekly`, `cron.monthly` or
+    `cron.every-30min`. Raises Invalid for any other name."""
     word = name.removeprefix("cron.")
     if word in _NAMED_SCHEDULES:
         return schedule_of_text(f"@{word}")
@@ -50,20 +50,27 @@ def schedule_of_directory(name: str) -> ScriptSchedule:
 
 
 def schedule_of_text(text: str) -> ScriptSchedule:
-    """A crontab line in five fields or @daily and the like; raises Invalid."""
+    """The schedule of a crontab line with five fields, or of @daily and the like. Raises Invalid."""
     return ScriptSchedule(text, cron=parse_cron(text))
 
 
 def iterate_slots(
     schedule: ScriptSchedule, after: float, until: float, zone: tzinfo
 ) -> Iterator[int]:
-    """Every slot (epoch seconds) later than `after` and not later than `until`, in order."""
+    """Every slot (epoch seconds) after `after` and up to `until`, in order."""
     after = max(after, until - LOOK_BACK_S * 86400)
     if schedule.cron is None:
         first = (int(after) // schedule.every + 1) * schedule.every
         yield from range(first, int(until) + 1, schedule.every)
     else:
         yield from cron_slots(schedule.cron, after, until, zone)
+
+
+def find_next_slot(schedule: ScriptSchedule, after: float, zone: tzinfo) -> int | None:
+    """The first slot (epoch seconds) later than `after`."""
+    if schedule.cron is None:
+        return (int(after) // schedule.every + 1) * schedule.every
+    return find_next_time(schedule.cron, after, zone)
 
 
 Overlap = Literal["skip", "queue", "allow"]
@@ -75,16 +82,17 @@ _DIRECTIVE_KEYS: dict[str, tuple[str, ...]] = {
     "catchup": ("once", "none", "all"),
 }
 SCRIPT_NAME_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-"""As run-parts(8): what editors and packages leave behind (`x~`, `.x.swp`) is no script."""
+"""Names that run. Like run-parts(8), this leaves out files of editors and packages (`x~`,
+`.x.swp`)."""
 
 _LEFT_BEHIND = ("~", ".bak", ".old", ".orig", ".rpmsave", ".dpkg-old", ".dpkg-dist", ".swp")
 
 
 class CronScript(Struct, frozen=True, kw_only=True):
-    """A script as it is due: `key` is `cron.daily/backup.slurm`.
+    """A script with its schedule. `key` is for example `cron.daily/backup.slurm`.
 
-    `overlap`: what if the last run is not over; `catchup`: which of the slots missed while
-    nothing ran are made up.
+    `overlap` says what to do if the last run has not ended. `catchup` says which missed slots are
+    run later.
     """
 
     key: str
@@ -94,12 +102,12 @@ class CronScript(Struct, frozen=True, kw_only=True):
 
 
 def is_script(name: str) -> bool:
-    """Whether a file of that name is meant to be run."""
+    """Whether a file with this name is a script to run."""
     return bool(SCRIPT_NAME_PATTERN.fullmatch(name)) and not name.endswith(_LEFT_BEHIND)
 
 
 def read_script(key: str, directory: str, text: str) -> CronScript:
-    """A script's own lines, and its directory for what they do not say; raises Invalid."""
+    """The script's settings: its own lines first, then the directory's defaults. Raises Invalid."""
     said = _read_directives(text)
     line = said.get("schedule")
     schedule = schedule_of_text(line) if line is not None else schedule_of_directory(directory)

@@ -1,8 +1,10 @@
-"""The book of a cron directory: `BASE/.sentinel/cron.json`, written by whoever runs it."""
+"""The records of a cron directory in `BASE/.sentinel/cron.json`. The user who runs the directory
+writes it."""
 
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from fcntl import LOCK_EX, LOCK_NB, flock
@@ -10,23 +12,23 @@ from fcntl import LOCK_EX, LOCK_NB, flock
 import msgspec
 from msgspec import Struct
 
-from sentinel.chain.folder import replace_file
 from sentinel.chain.script_history import ScriptRecord
 from sentinel.core.errors import SentinelError
 from sentinel.core.text import visible
+from sentinel.proc.whole_files import replace_whole_file
 
 
 class BadCronBook(SentinelError):
-    """The directory cannot be run by this user, or its book not be read."""
+    """This user cannot run the directory, or its records cannot be read."""
 
     exit_code = 73
     """EX_CANTCREAT of sysexits(3)."""
 
 
 class CronBook(Struct, frozen=True, kw_only=True):
-    """What is known of a cron directory: `at` (epoch seconds) was its last pass.
+    """The records of a cron directory. `at` (epoch seconds) is the time of its last pass.
 
-    `refused` says by script why it is not run.
+    `refused` says for each refused script why it is not run.
     """
 
     at: float = 0.0
@@ -34,14 +36,27 @@ class CronBook(Struct, frozen=True, kw_only=True):
     refused: Mapping[str, str] = {}
 
 
+MAX_BOOK_BYTES = 64 * 2**20
+"""A book of ten thousand scripts has a quarter of it."""
+
+
 def read_book(base: str) -> CronBook:
-    """Empty where there was no pass yet; raises BadCronBook."""
+    """Read the records. Empty if there was no pass yet. Raises BadCronBook."""
+    return read_kept_book(base)[0]
+
+
+def read_kept_book(base: str) -> tuple[CronBook, int]:
+    """The records, and the uid of whoever keeps them: this user's if there was no pass yet. Raises
+    BadCronBook."""
     path = _book_path(base)
     try:
-        with open(path, "rb") as file:
-            return msgspec.json.decode(file.read(), type=CronBook)
+        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+            seen = os.fstat(file.fileno())
+            if not stat.S_ISREG(seen.st_mode) or seen.st_size > MAX_BOOK_BYTES:
+                raise BadCronBook(f"{visible(path)}: is no book of `sentinel cron run`")
+            return msgspec.json.decode(file.read(MAX_BOOK_BYTES), type=CronBook), seen.st_uid
     except FileNotFoundError:
-        return CronBook()
+        return CronBook(), os.geteuid()
     except (msgspec.DecodeError, RecursionError) as error:
         raise BadCronBook(
             f"{visible(path)}: {error}; move it away, and every script begins anew with its next slot"
@@ -52,7 +67,8 @@ def read_book(base: str) -> CronBook:
 
 @contextmanager
 def lock_book(base: str) -> Iterator[bool]:
-    """Whether this process alone runs the directory now; raises BadCronBook where another user does."""
+    """Yield whether only this process runs the directory now. Raises BadCronBook if another user
+    runs it."""
     folder = os.path.join(base, ".sentinel")
     try:
         os.makedirs(folder, mode=0o755, exist_ok=True)
@@ -69,9 +85,9 @@ def lock_book(base: str) -> Iterator[bool]:
 
 
 def write_book(base: str, book: CronBook) -> None:
-    """Replace the book as a whole; raises BadCronBook."""
+    """Replace all records at once. Raises BadCronBook."""
     try:
-        replace_file(_book_path(base), msgspec.json.encode(book), 0o644)
+        replace_whole_file(_book_path(base), msgspec.json.encode(book), 0o644)
     except OSError as error:
         raise BadCronBook(f"{visible(_book_path(base))}: {error.strerror}") from error
 

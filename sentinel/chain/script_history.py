@@ -1,4 +1,4 @@
-"""What is remembered of a script, and what follows from it when a pass comes by."""
+"""The past runs of a script, and which runs a pass has to submit because of them."""
 
 from collections.abc import Sequence
 from datetime import tzinfo
@@ -7,21 +7,22 @@ from itertools import islice
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sentinel.chain.script import CronScript, iterate_slots
+from sentinel.chain.script import CronScript, find_next_slot, iterate_slots
 
 MAX_MADE_UP_SLOTS = 24
-"""Runs that `catchup=all` makes up at once."""
+"""How many missed runs `catchup=all` submits at once."""
 
 ON_TIME_S = 900.0
-"""Seconds after which a slot counts as missed for `catchup=none`: a pass may come late."""
+"""Seconds after which `catchup=none` counts a slot as missed. A pass may be late by less."""
 
 MAX_RUNS_KEPT = 10
 
 
 class SubmittedRun(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A run: its slot, its job, and how it ended once that is known.
+    """A run: its slot, its job, and its end as soon as that is known.
 
-    `state` is Slurm's word (COMPLETED, FAILED, TIMEOUT, …); `LOST` when nothing remembers it.
+    `state` is Slurm's word (COMPLETED, FAILED, TIMEOUT, …). It is `LOST` if neither slurmctld nor
+    accounting knows the job any more.
     """
 
     slot: int
@@ -34,27 +35,32 @@ class SubmittedRun(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def is_over(self) -> bool:
-        """Whether it is known how it ended."""
+        """Whether the end of the run is known."""
         return bool(self.state)
 
 
 class ScriptRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A script's past. `handled`: up to this moment (epoch seconds) its slots are dealt with."""
+    """The past of a script. All slots up to `handled` (epoch seconds) have been dealt with.
+
+    `next_slot` is the next one, by the `schedule` in words. Both are empty if they are not known.
+    """
 
     handled: float
     runs: tuple[SubmittedRun, ...] = ()
     missed: int = 0
     skipped: int = 0
     trouble: str = ""
+    schedule: str = ""
+    next_slot: int = 0
 
     @property
     def open_runs(self) -> tuple[SubmittedRun, ...]:
-        """Runs of which the end is not known."""
+        """Runs whose end is not known."""
         return tuple(run for run in self.runs if not run.is_over)
 
 
 class DueSlots(Struct, frozen=True, kw_only=True):
-    """What a pass has to do about a script: these slots to submit, so many given up."""
+    """What a pass does about a script: it submits the slots in `run`. The others are only counted."""
 
     run: tuple[int, ...] = ()
     missed: int = 0
@@ -64,15 +70,18 @@ class DueSlots(Struct, frozen=True, kw_only=True):
 def update_record(
     record: ScriptRecord | None, runs: Sequence[SubmittedRun], now: float
 ) -> ScriptRecord:
-    """The record as a pass finds it, with what became of its runs since; a new script begins with
-    its next slot, and so do all when the clock was put back: nothing is due in a future."""
+    """The record at the begin of a pass, with the ends of its runs.
+
+    A new script starts with its next slot. If the clock was set back, all scripts do: no slot in
+    the future counts as due.
+    """
     if record is None:
         return ScriptRecord(handled=now)
     return replace(record, handled=min(record.handled, now), runs=tuple(runs))
 
 
 def due_slots(script: CronScript, record: ScriptRecord, now: float, zone: tzinfo) -> DueSlots:
-    """Which slots since the last pass are run now; none that was run already."""
+    """Which slots since the last pass are run now. Slots that were already run are left out."""
     known = {run.slot for run in record.runs}
     missing = [
         s for s in iterate_slots(script.schedule, record.handled, now, zone) if s not in known
@@ -91,7 +100,7 @@ def due_slots(script: CronScript, record: ScriptRecord, now: float, zone: tzinfo
 def record_submitted(
     record: ScriptRecord, due: DueSlots, submitted: Sequence[SubmittedRun], now: float
 ) -> ScriptRecord:
-    """The record once that was done: the newest runs first."""
+    """The record after the submissions, newest runs first."""
     runs = (*sorted(submitted, key=lambda run: -run.slot), *record.runs)
     kept = [run for run in runs if not run.is_over]
     done = islice((run for run in runs if run.is_over), MAX_RUNS_KEPT)
@@ -108,9 +117,21 @@ def record_submitted(
 def record_failed(
     record: ScriptRecord, submitted: Sequence[SubmittedRun], why: str
 ) -> ScriptRecord:
-    """The record when only these, or none, were submitted: what was not stays due."""
+    """The record after a failure. `submitted` (maybe empty) are the runs that were submitted. All
+    others stay due."""
     runs = tuple(sorted((*submitted, *record.runs), key=lambda run: (-run.slot, run.job)))
     return replace(record, runs=runs, trouble=why)
+
+
+def update_next_slot(
+    record: ScriptRecord, script: CronScript, now: float, zone: tzinfo
+) -> ScriptRecord:
+    """The record with the slot that comes next. It is looked for only when it has passed or the
+    schedule was changed."""
+    text = script.schedule.text
+    if record.schedule == text and record.next_slot > now:
+        return record
+    return replace(record, schedule=text, next_slot=find_next_slot(script.schedule, now, zone) or 0)
 
 
 def _choose_slots(script: CronScript, missing: list[int], now: float) -> list[int]:

@@ -1,4 +1,4 @@
-"""The logs of scripts: one file a run, and never so many that inodes run out."""
+"""The logs of scripts: one file per run. Old ones are removed, so that the inodes do not run out."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _LOG_NAME_PATTERN = re.compile(r"\d{4}-\d\d-\d\dT\d{4}-\d+\.log")
 
 
 def log_folder(base: str, key: str) -> str:
-    """Where the logs of a script lie: `BASE/log/cron.daily/backup.slurm`."""
+    """The folder for the logs of a script, e.g. `BASE/log/cron.daily/backup.slurm`."""
     return os.path.join(base, "log", key)
 
 
 def log_pattern(base: str, key: str, slot: int) -> str:
-    """What sbatch's --output is given; the directory is made. `%` in a path stands for itself.
+    """The value for sbatch's --output. Creates the directory. A `%` in the path is escaped.
 
     Raises OSError.
     """
@@ -28,10 +28,10 @@ def log_pattern(base: str, key: str, slot: int) -> str:
 
 
 def clean_logs(base: str, now: float, age: float, count: int) -> int:
-    """Remove logs older than `age` seconds and all but the newest `count` of each script.
+    """Remove logs older than `age` seconds, and all but the newest `count` of each script.
 
-    Only what `log_pattern` has named: BASE may be somebody's folder of everything, with a `log` of
-    other things in it, or with a link in place of one.
+    Only files with a name from `log_pattern` are removed, because BASE/log may hold other files.
+    Links are not followed.
     """
     removed = 0
     for where in _log_folders(base):
@@ -44,7 +44,7 @@ def clean_logs(base: str, now: float, age: float, count: int) -> int:
 
 
 def _script_logs(where: str) -> list[str]:
-    """Of a script, the newest first."""
+    """The logs of a script, newest first."""
     try:
         names = [name for name in os.listdir(where) if _LOG_NAME_PATTERN.fullmatch(name)]
     except OSError:
@@ -53,14 +53,14 @@ def _script_logs(where: str) -> list[str]:
 
 
 def _log_folders(base: str) -> Iterator[str]:
-    """BASE/log/cron.daily/backup.slurm, and no link on the way."""
+    """The folders BASE/log/cron.daily/backup.slurm. Links on the way are not followed."""
     for kind in _subfolders(os.path.join(base, "log")):
         if os.path.basename(kind).startswith("cron."):
             yield from _subfolders(kind)
 
 
 def _subfolders(folder: str) -> list[str]:
-    """The directories in it; none where it is a link, or cannot be read."""
+    """The directories in a folder. Empty if the folder is a link or cannot be read."""
     if os.path.islink(folder):
         return []
     try:

@@ -1,8 +1,10 @@
-"""The scripts of a cron directory: found, opened once, and believed only from those one trusts."""
+"""Finds the scripts of a cron directory. Each is opened once. Only scripts of trusted owners are
+used."""
 
 from __future__ import annotations
 
 import os
+import shlex
 import stat
 from collections.abc import Collection, Iterator
 
@@ -11,36 +13,44 @@ from msgspec import Struct
 from sentinel.chain.script import CronScript, is_script, read_script
 from sentinel.core.errors import Invalid, SentinelError
 from sentinel.core.text import shortened, visible
-from sentinel.trust import get_user_name, is_private_group
+from sentinel.trust import find_path_fault, get_user_name, is_private_group
 
 MAX_SCRIPT_BYTES = 2**20
+_SHARED_PROGRAM = (
+    "is a program in a directory that a group may write: another could take its place before it runs "
+    "(chmod g-w, or call it from a script elsewhere)"
+)
 _OPEN_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 
 
 class BadCronDirectory(SentinelError):
-    """The directory as a whole is not to be trusted, or not there."""
+    """The directory does not exist, or is not trusted."""
 
     exit_code = 66
     """EX_NOINPUT of sysexits(3)."""
 
 
 class FoundScript(Struct, frozen=True, kw_only=True):
-    """A file of a cron directory: a script with the text to submit, or why it is refused."""
+    """A script that was found in a cron directory, with the text to submit. If it is refused,
+    `refused` says why."""
 
     key: str
     path: str
     script: CronScript | None = None
     text: bytes = b""
     refused: str = ""
+    # A program is read again when its job starts, so the content checked here may differ.
+    is_program: bool = False
 
 
 def find_scripts(base: str, trusted: Collection[int]) -> list[FoundScript]:
-    """Every script below `BASE/cron.*`, in order; `trusted` are the uids whose files may run.
+    """Every script below `BASE/cron.*`, in order. `trusted` are the uids whose files may run.
 
-    What is looked at is what is submitted: each file is opened once. Raises BadCronDirectory.
+    Each file is opened once, so the text that was checked is the text that is submitted. Raises
+    BadCronDirectory.
     """
     try:
-        wrong = _distrust_place(os.stat(base), trusted)
+        wrong = _distrust_place(os.stat(base), trusted) or _distrust_way_of_root(base, trusted)
         names = sorted(os.listdir(base))
     except OSError as error:
         raise BadCronDirectory(
@@ -58,7 +68,9 @@ def find_scripts(base: str, trusted: Collection[int]) -> list[FoundScript]:
 
 def _scan_directory(path: str, name: str, trusted: Collection[int]) -> Iterator[FoundScript]:
     try:
-        wrong = _distrust_place(os.stat(path), trusted) or _distrust_link(os.lstat(path), trusted)
+        seen = os.stat(path)
+        wrong = _distrust_place(seen, trusted) or _distrust_link(os.lstat(path), trusted)
+        shared = _is_group_writable(seen) or _is_group_writable(os.stat(os.path.dirname(path)))
         entries = sorted(os.listdir(path))
     except OSError as error:
         wrong = str(error.strerror)
@@ -69,6 +81,8 @@ def _scan_directory(path: str, name: str, trusted: Collection[int]) -> Iterator[
         if is_script(entry):
             try:
                 found = _look_at_file(os.path.join(path, entry), f"{name}/{entry}", name, trusted)
+                if shared and found and found.is_program:
+                    found = FoundScript(key=found.key, path=found.path, refused=_SHARED_PROGRAM)
             except OSError as error:
                 found = FoundScript(key=f"{name}/{entry}", path=path, refused=str(error.strerror))
             if found:
@@ -78,7 +92,7 @@ def _scan_directory(path: str, name: str, trusted: Collection[int]) -> Iterator[
 def _look_at_file(
     path: str, key: str, directory: str, trusted: Collection[int]
 ) -> FoundScript | None:
-    """None for what is no script at all (a README, a directory)."""
+    """The script in this file. None if the file is no script (a README, a directory)."""
     link = os.lstat(path)
     fd = os.open(path, _OPEN_FLAGS)
     try:
@@ -90,14 +104,15 @@ def _look_at_file(
         wrong = wrong or _distrust_file(seen, trusted) or _distrust_link(link, trusted)
         if wrong:
             return FoundScript(key=key, path=path, refused=wrong)
-        with open(fd, "rb", closefd=False) as file:  # one read(2) may give a part of it
+        with open(fd, "rb", closefd=False) as file:  # one read(2) may return only a part
             return _parse_script(file.read(MAX_SCRIPT_BYTES), path, key, directory)
     finally:
         os.close(fd)
 
 
 def _parse_script(text: bytes, path: str, key: str, directory: str) -> FoundScript:
-    if not text.startswith(b"#!"):
+    is_program = not text.startswith(b"#!")
+    if is_program:
         if path.endswith(".slurm"):
             return FoundScript(key=key, path=path, refused="has no first line like #!/bin/bash")
         text = _program_wrapper(path)
@@ -107,31 +122,41 @@ def _parse_script(text: bytes, path: str, key: str, directory: str) -> FoundScri
         script = read_script(key, directory, text.decode("utf-8", "replace"))
     except Invalid as error:
         return FoundScript(key=key, path=path, refused=shortened(str(error), 300))
-    return FoundScript(key=key, path=path, script=script, text=text)
+    return FoundScript(key=key, path=path, script=script, text=text, is_program=is_program)
 
 
 def _program_wrapper(path: str) -> bytes:
-    """For a program that is no script: Slurm takes only those."""
-    import shlex
-
+    """A script that calls a program. Slurm accepts only scripts."""
     return f"#!/bin/sh\nexec {shlex.quote(path)}\n".encode("utf-8", "surrogateescape")
 
 
 def _distrust_place(seen: os.stat_result, trusted: Collection[int]) -> str:
     if seen.st_mode & 0o002:
-        return "may be written by everybody (chmod o-w)"
+        return "everybody may write to it (chmod o-w)"
     if seen.st_uid not in trusted:
         return f"belongs to {get_user_name(seen.st_uid)}, whom `trust` does not name"
     return ""
 
 
 def _distrust_file(seen: os.stat_result, trusted: Collection[int]) -> str:
-    """A directory may be shared with a group, a file not: its owner says nothing of its text."""
+    """Why the file is not trusted. A group may write to the directory, but not to the file: then
+    its owner would not be its author."""
     if why := _distrust_place(seen, trusted):
         return why
-    if seen.st_mode & 0o020 and not is_private_group(seen):
-        return "may be written by its group (chmod g-w)"
+    if _is_group_writable(seen):
+        return "its group may write to it (chmod g-w)"
     return ""
+
+
+def _distrust_way_of_root(base: str, trusted: Collection[int]) -> str:
+    """Check every parent directory if root runs the scripts. Nobody else may be able to replace one
+    of them, because the scripts run as root."""
+    fault = find_path_fault(base, trusted) if os.geteuid() == 0 else None
+    return f"{visible(fault.path)} {fault.why}" if fault else ""
+
+
+def _is_group_writable(seen: os.stat_result) -> bool:
+    return bool(seen.st_mode & stat.S_IWGRP) and not is_private_group(seen)
 
 
 def _distrust_link(link: os.stat_result, trusted: Collection[int]) -> str:

@@ -1,23 +1,21 @@
-"""`sentinel cron run`: a pass over the cron directories of the configuration or the command line.
+"""`sentinel cron run`: one pass over the cron directories of the configuration or the command line.
 
-One pass over a cron directory: ends are learnt, what is due is submitted, old logs go.
+A pass over a directory records which runs have ended, submits what is due, and removes old logs.
 """
 
 from __future__ import annotations
 
 import os
+import pwd
 import time
 from collections.abc import Mapping, Sequence
 from datetime import tzinfo
-from functools import cached_property
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sentinel import proc
 from sentinel.chain import script_book, script_logs
-from sentinel.chain.queue import SQUEUE_COLUMNS, SubmissionRefused, submission_refusal
 from sentinel.chain.script import CronScript
 from sentinel.chain.script_book import CronBook
 from sentinel.chain.script_history import (
@@ -27,24 +25,21 @@ from sentinel.chain.script_history import (
     due_slots,
     record_failed,
     record_submitted,
+    update_next_slot,
     update_record,
 )
 from sentinel.chain.scripts import FoundScript, find_scripts
-from sentinel.core.errors import CannotTell, SentinelError
+from sentinel.chain.scripts_submit import ScriptSubmitter
+from sentinel.core.errors import SentinelError
 from sentinel.core.text import visible
-from sentinel.slurm.client import SETTINGS, build_argv, neutral_environment
-from sentinel.slurm.complaints import describe_stderr
-from sentinel.slurm.ends import LIVE
 from sentinel.slurm.snapshot import SlurmSnapshot
-from sentinel.slurm.submission import submitted_job
-from sentinel.slurm.words import decode_text, make_nonce
 
 UNDER_WAY_STATE = "the pass that was about to submit it was ended"
-"""In the book while sbatch is called, and after it where the pass did not come to its end."""
+"""The note in the records while sbatch runs. It stays if the pass is interrupted."""
 
 
 class CronDirectory(Struct, frozen=True, kw_only=True):
-    """What is to be run: `trusted` are uids, `log_age` is in seconds."""
+    """A directory whose scripts are to be run. `trusted` are uids. `log_age` is in seconds."""
 
     base: str
     trusted: frozenset[int]
@@ -53,7 +48,7 @@ class CronDirectory(Struct, frozen=True, kw_only=True):
 
 
 class CronPass(Struct, frozen=True):
-    """What a pass did: lines for people, and how many submissions failed."""
+    """The result of a pass: lines for people, and how many submissions failed."""
 
     lines: tuple[str, ...] = ()
     failures: int = 0
@@ -67,7 +62,10 @@ def run_pass(
     *,
     dry_run: bool = False,
 ) -> CronPass:
-    """Raises BadCronDirectory or BadCronBook for the directory as a whole; one script never stops another."""
+    """Run one pass. A bad script never stops the others.
+
+    Raises BadCronDirectory or BadCronBook if the directory as a whole cannot be run.
+    """
     scripts = find_scripts(directory.base, directory.trusted)
     if dry_run:
         return _rehearse_pass(scripts, script_book.read_book(directory.base), zone, now)
@@ -84,8 +82,11 @@ def run_pass(
 
 
 class _PassWorker:
-    """Goes through the scripts of one pass. What it is about to submit it writes down first: a
-    pass that is ended in the middle, or a disk that is full, must not submit it twice."""
+    """Handles the scripts of one pass.
+
+    It records each submission before it makes it. So an interrupted pass or a full disk does not
+    lead to a second submission.
+    """
 
     def __init__(
         self,
@@ -104,7 +105,7 @@ class _PassWorker:
         self.failures = 0
 
     def run_script(self, one: FoundScript, script: CronScript) -> None:
-        """Submit what is due of one script; raises BadCronBook."""
+        """Submit the due runs of one script. Raises BadCronBook."""
         before = self._records.get(one.key)
         runs = self._submitter.refresh_ends(before.runs) if before else ()
         record = update_record(before, runs, self._now)
@@ -120,11 +121,14 @@ class _PassWorker:
             self._records[one.key] = self._record_failure(one, record, submitted, str(error))
         else:
             self._records[one.key] = _settle_record(record, wanted, submitted, self._now)
+        self._records[one.key] = update_next_slot(
+            self._records[one.key], script, self._now, self._zone
+        )
         if submitted:
             self.save_book()
 
     def save_book(self) -> None:
-        """Raises BadCronBook."""
+        """Write the records. Raises BadCronBook."""
         script_book.write_book(
             self._base, CronBook(at=self._now, records=self._records, refused=self.refused)
         )
@@ -174,19 +178,19 @@ def _refusal_lines(refused: Mapping[str, str]) -> tuple[str, ...]:
 
 
 class NoCronDirectory(SentinelError):
-    """Nothing names a cron directory."""
+    """Neither the configuration nor the command line names a cron directory."""
 
     exit_code = 64
 
 
 class NoTrustedUser(SentinelError):
-    """`trust` names somebody whom this host does not know."""
+    """`trust` names a user whom this host does not know."""
 
     exit_code = 78
 
 
 def run_cron_check(kind: Any, snapshot: SlurmSnapshot, zone: tzinfo, *, dry_run: bool) -> CronPass:
-    """A pass over the directory of a configured check of kind `cron`."""
+    """Run one pass over the directory of a configured check of kind `cron`."""
     base = os.path.abspath(kind.base)
     directory = CronDirectory(
         base=base,
@@ -199,9 +203,8 @@ def run_cron_check(kind: Any, snapshot: SlurmSnapshot, zone: tzinfo, *, dry_run:
 
 
 def trusted_uids(names: Sequence[str]) -> frozenset[int]:
-    """Of those named, of oneself, and of root, who may do all anyway; raises NoTrustedUser."""
-    import pwd
-
+    """The uids of the named users, of this user, and of root, who can change everything anyway.
+    Raises NoTrustedUser."""
     found = {0, os.geteuid()}
     for name in names:
         try:
@@ -209,114 +212,3 @@ def trusted_uids(names: Sequence[str]) -> frozenset[int]:
         except KeyError:
             raise NoTrustedUser(f"trust: there is no user {name!r} on this host") from None
     return frozenset(found)
-
-
-# Scripts handed to sbatch, and how their jobs ended.
-
-
-LOST_STATE = "LOST"
-"""In place of Slurm's word where neither slurmctld nor accounting remembers the job."""
-
-
-class ScriptSubmitter:
-    """sbatch for one pass over one cron directory; `options` win over what a script says."""
-
-    def __init__(self, snapshot: SlurmSnapshot, base: str, options: Mapping[str, str]) -> None:
-        self._snapshot, self._client, self._base = snapshot, snapshot.client, base
-        self._options = [f"--{key}={value}" for key, value in options.items()]
-
-    def submit_script(self, found: FoundScript, slot: int, now: float) -> SubmittedRun:
-        """Raises SubmissionRefused with Slurm's words, CannotTell when it does not answer."""
-        try:
-            argv = self.submission_argv(found, slot)
-        except OSError as error:
-            where = visible(script_logs.log_folder(self._base, found.key))
-            raise SubmissionRefused(f"no place for its log: {where}: {error.strerror}") from error
-        done = proc.run(
-            build_argv(argv, self._client.prefix),
-            limit=self._client.limit,
-            env=_script_environment(),
-            stdin=found.text,
-            cwd=self._base,
-        )
-        said, job = describe_stderr(done.err), submitted_job(done.out)
-        if done.code or not job:
-            raise submission_refusal(said, done.code)
-        return SubmittedRun(slot=slot, job=job, at=now, log=self._log_path(found, slot, job))
-
-    def submission_argv(self, found: FoundScript, slot: int) -> list[str]:
-        """The command; the script itself goes in by standard input, as it was looked at."""
-        queue = found.script is not None and found.script.overlap == "queue"
-        return [
-            "sbatch",
-            "--parsable",
-            *self._options,
-            f"--job-name={_job_name(found.key)}",
-            f"--comment={_comment_mark(slot)}",
-            f"--output={script_logs.log_pattern(self._base, found.key, slot)}",
-            *(["--dependency=singleton"] if queue else []),
-        ]
-
-    def find_earlier_job(self, found: FoundScript, slot: int, now: float) -> SubmittedRun | None:
-        """The job of an attempt that seemed to fail: a submission that times out may still happen
-        (Slurm reads the message later). Raises CannotTell."""
-        mark = make_nonce()
-        mine = ("-u", str(os.getuid()), "-n", _job_name(found.key), "-t", "all")
-        out = self._client.ask_slurm(*SQUEUE_COLUMNS, *mine, "-o", f"%A{mark}%k{mark}")
-        fields = [decode_text(part).strip("\n") for part in out.split(mark.encode())]
-        jobs = dict(zip(fields[1::2], fields[0::2], strict=False))
-        job = jobs.get(_comment_mark(slot))
-        if job is None:
-            return None
-        return SubmittedRun(slot=slot, job=job, at=now, log=self._log_path(found, slot, job))
-
-    def refresh_ends(self, runs: Sequence[SubmittedRun]) -> list[SubmittedRun]:
-        """The runs with what is known of their ends by now."""
-        if all(run.is_over for run in runs) or self._queued_jobs is None:
-            return list(runs)
-        return [
-            run if run.is_over or run.job in self._queued_jobs else self._refresh_end(run)
-            for run in runs
-        ]
-
-    @cached_property
-    def _queued_jobs(self) -> frozenset[str] | None:
-        """All jobs of one's own that are not over, arrays by their own number too; asked once.
-        None where Slurm does not answer."""
-        try:
-            out = self._client.ask_slurm(*SQUEUE_COLUMNS, "-u", str(os.getuid()), "-o", "%A %F")
-        except CannotTell:
-            return None
-        return frozenset(decode_text(out).split())
-
-    def _refresh_end(self, run: SubmittedRun) -> SubmittedRun:
-        from msgspec.structs import replace
-
-        try:
-            end = self._snapshot.job_end(run.job)
-        except CannotTell:
-            return run
-        if end is None:
-            return replace(run, state=LOST_STATE)
-        if end.state in LIVE:
-            return run
-        return replace(run, state=end.state, code=end.exit_code, ended=end.ended)
-
-    def _log_path(self, found: FoundScript, slot: int, job: str) -> str:
-        written = script_logs.log_pattern(self._base, found.key, slot)
-        return written.replace("%j", job).replace("%%", "%")
-
-
-def _script_environment() -> dict[str, str]:
-    """What a script finds, as after sbatch by hand: not how sentinel likes squeue to print times."""
-    kept = {k: v for k, v in neutral_environment(os.environ).items() if k not in SETTINGS}
-    own = {k: os.environ[k] for k in SETTINGS if k in os.environ and not k.startswith("SLURM_")}
-    return kept | own
-
-
-def _job_name(key: str) -> str:
-    return key.replace("/", ".")
-
-
-def _comment_mark(slot: int) -> str:
-    return f"sentinel cron {slot}"

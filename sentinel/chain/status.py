@@ -1,7 +1,8 @@
-"""How a chain stands, for `sentinel cron status`."""
+"""The status of a chain, for `sentinel cron status`."""
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -10,7 +11,13 @@ import msgspec
 
 from sentinel.chain.folder import ChainFolder
 from sentinel.chain.install import table_entry
-from sentinel.chain.journal import MAX_GAPS, ChainStanding, seconds_silent, sum_journal
+from sentinel.chain.journal import (
+    MAX_GAPS,
+    ChainStanding,
+    describe_first_failure,
+    seconds_silent,
+    sum_journal,
+)
 from sentinel.chain.mend import has_successors
 from sentinel.chain.model import Chain, ChainLink
 from sentinel.chain.proofs import describe_problems, read_proofs
@@ -20,9 +27,16 @@ from sentinel.core.text import visible
 from sentinel.core.values import duration_text
 from sentinel.slurm.client import SlurmClient
 
+FIRST_WORD_S = 30.0
+"""A job that has started writes its first entry within this many seconds."""
+
 
 def chain_facts(folder: str, client: SlurmClient) -> dict[str, Any]:
-    """All that is known; raises ChainNotInstalled or BadChainFolder. `well`: a pass will come by itself."""
+    """All facts about a chain. `well` means that the next pass will start by itself. `first_pass`
+    are those of `problems` that tell why there was no pass yet.
+
+    Raises ChainNotInstalled or BadChainFolder.
+    """
     place, now = ChainFolder(folder), time.time()
     chain = place.read_chain()
     done = sum_journal(chain, place.read_journal(), now)
@@ -40,22 +54,33 @@ def chain_facts(folder: str, client: SlurmClient) -> dict[str, Any]:
     proofs = read_proofs(place)
     found["proofs"] = msgspec.to_builtins(proofs)
     found.update((_queue_facts if chain.is_in_slurm else _table_facts)(chain, place, client))
-    found["problems"] += describe_problems(proofs)
+    found["first_pass"] = _first_pass_problems(chain, place, found.get("links", ()), now)
+    found["problems"] += [*found["first_pass"], *describe_problems(proofs)]
     silent = seconds_silent(chain, done, now)
     if silent > MAX_GAPS * chain.every:
         found["problems"].append(f"no pass for {duration_text(silent)}: nothing was watched")
-        found["well"] = found["well"] and chain.is_in_slurm  # links wait their turn, cron does not
+        # only links wait in the queue, crontab entries do not
+        found["well"] = found["well"] and chain.is_in_slurm
     return found
 
 
+def first_pass_problems(folder: str, client: SlurmClient) -> list[str]:
+    """Why no pass was made yet; empty if one was. Slurm is asked only if none was."""
+    place, now = ChainFolder(folder), time.time()
+    if sum_journal(place.read_chain(), place.read_journal(), now).ran:
+        return []
+    problems: list[str] = chain_facts(folder, client)["first_pass"]
+    return problems
+
+
 def chain_lines(facts: dict[str, Any]) -> list[str]:
-    """The same for a terminal."""
+    """The same facts as lines for a terminal."""
     slots, every = facts["slots"], duration_text(facts["every_s"])
     text = [f"{facts['mode']} {facts['name']}, every {every}, in {visible(facts['dir'])}"]
     text += [_link_line(link) for link in facts.get("links", ())]
     text += [f"PROBLEM: {problem}" for problem in facts["problems"]]
     last = f"last pass {_date_text(slots['last'])}" if slots["last"] else "no pass yet"
-    text.append(f"{last}; {slots['ran']} of {slots['slots']} slots run{_slot_remarks(slots)}")
+    text.append(f"{last}; passes: {slots['ran']} of {slots['slots']} ran{_slot_remarks(slots)}")
     text += [
         f"{visible(p['channel'])}: a test message left {visible(p['host'])} at {_date_text(p['at'])}: {p['text']}"
         for p in facts["proofs"]
@@ -82,8 +107,37 @@ def _queue_facts(chain: Chain, place: ChainFolder, client: SlurmClient) -> dict[
     return {"well": well, "links": [_link_row(link) for link in links], "problems": problems}
 
 
+def _first_pass_problems(
+    chain: Chain, place: ChainFolder, links: Sequence[dict[str, Any]], now: float
+) -> list[str]:
+    """Why no pass was made yet. `cron ensure` repairs none of these."""
+    entries = place.read_journal()
+    done = sum_journal(chain, entries, now)
+    if done.failed and (why := describe_first_failure(chain, entries, now)):
+        return [f"{visible(why)}; try it here: sentinel tick"]
+    if chain.mode == "chain" and not done.last_at:
+        return _find_silent_job(chain, place.folder, links, now)
+    return []
+
+
+def _find_silent_job(
+    chain: Chain, folder: str, links: Sequence[dict[str, Any]], now: float
+) -> list[str]:
+    """Report a first job that ended without any journal entry. It probably saw neither the folder
+    nor the configuration."""
+    due = chain.slot_at(now - FIRST_WORD_S)
+    at_work = any(link["state"] != "PENDING" or 0 < link["slot"] <= due for link in links)
+    if at_work or not links or due <= chain.installed:
+        return []
+    return [
+        f"the job that was due {_date_text(due)} made no pass and left no word: do compute nodes see "
+        f"{visible(folder)}? Try: srun ls -d {visible(shlex.quote(folder))}; if not, put the file "
+        "and its `state:` on a file system that they see"
+    ]
+
+
 def _lost_strands(chain: Chain, links: Sequence[ChainLink]) -> list[str]:
-    """Strands without a link; where none has one, nothing inside begins the chain again."""
+    """Report strands without a link. If no strand has one, the chain cannot restart by itself."""
     if not links:
         return [
             "the chain has ended: its links are gone (cancelled, or the folder was away); nothing "

@@ -1,4 +1,4 @@
-"""The other ways to be called on time: scrontab, crontab, and timers of the user's systemd."""
+"""Other ways to start passes on time: scrontab, crontab, and timers of the user's systemd."""
 
 from __future__ import annotations
 
@@ -8,11 +8,15 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from shutil import which
 
+import psutil
+
 from sentinel import proc
-from sentinel.chain.folder import ChainFolder, replace_file
+from sentinel.chain.folder import ChainFolder
 from sentinel.chain.model import Chain
 from sentinel.core.errors import CannotTell, SentinelError
+from sentinel.core.long_lines import decode_lines
 from sentinel.core.text import shortened, visible
+from sentinel.proc.whole_files import replace_whole_file
 
 TABLE_LIMIT_S = 30.0
 _BEGIN_MARK = "# BEGIN {name}: written by `sentinel cron install`"
@@ -27,20 +31,18 @@ class ModeUnavailable(SentinelError):
 
 
 def cron_runs() -> bool:
-    """Whether a daemon that reads crontabs runs on this host, as far as its processes can be seen."""
-    import psutil
-
+    """Whether a cron daemon runs on this host, as far as this user can see its processes."""
     return any(p.info["name"] in ("cron", "crond") for p in psutil.process_iter(["name"]))
 
 
 class CronTable:
-    """A table of entries that is read by `TOOL -l` and replaced by `TOOL -`."""
+    """A table of entries. `TOOL -l` prints it, and `TOOL -` replaces it."""
 
     def __init__(self, tool: str, chain: Chain, place: ChainFolder) -> None:
         self._tool, self._chain, self._place = tool, chain, place
 
     def block_text(self) -> str:
-        """The block that is put into the table."""
+        """The block of lines for the table."""
         options = [f"#SCRON {word}" for word in _scron_words(self._chain)]
         line = f"{crontab_schedule(self._chain.every)} {pass_line(self._chain, self._place)}"
         if self._tool == "scrontab":
@@ -51,15 +53,18 @@ class CronTable:
         )
 
     def install_entry(self) -> None:
-        """Put the block into the table in place of an older one; raises ModeUnavailable."""
+        """Put the block into the table and remove an older block. Raises ModeUnavailable."""
         kept = self._without_block(self.read_table())
-        if kept and not kept.endswith("\n"):  # else the first line of the block ends the last one
+        # without this, the block's first line would join the last line
+        if kept and not kept.endswith("\n"):
             kept += "\n"
         self._write_table(kept + self.block_text())
 
     def remove_entry(self) -> None:
-        """Take the block away; all else in the table stays as it is. A table without anything
-        else goes as a whole (crontab(1), scrontab(1): -r)."""
+        """Remove the block and keep all other lines.
+
+        If nothing else is left, the table is removed (crontab(1), scrontab(1): -r).
+        """
         before = self.read_table()
         after = self._without_block(before)
         if after.strip():
@@ -69,7 +74,7 @@ class CronTable:
             self._require_success(proc.run([self._tool, "-r"], limit=TABLE_LIMIT_S), "-r")
 
     def read_table(self) -> str:
-        """The table as it is; empty where the user has none."""
+        """The content of the table. Empty if the user has none."""
         try:
             done = proc.run([self._tool, "-l"], limit=TABLE_LIMIT_S)
         except proc.CommandNotFound:
@@ -83,14 +88,18 @@ class CronTable:
         return done.out.decode("utf-8", "surrogateescape")
 
     def entry_state(self) -> str:
-        """`yes`, `no`, or `disabled`: scancel comments an entry of scrontab out (scrontab(1)). Raises
-        ModeUnavailable where a mark of the block is lost."""
+        """The state of the entry: `yes`, `no` or `disabled`.
+
+        scancel disables an entry of scrontab by a comment mark (scrontab(1)). Raises
+        ModeUnavailable if one of the block's two marks is missing.
+        """
         text = self.read_table()
         self._without_block(text)
         return find_entry_state(text, self._format_mark(_BEGIN_MARK), self._format_mark(_END_MARK))
 
     def _without_block(self, text: str) -> str:
-        """The table less the block; raises ModeUnavailable where nobody can say where the block ends."""
+        """The table without the block. Raises ModeUnavailable if the end of the block cannot be
+        found."""
         try:
             return remove_blocks(text, self._format_mark(_BEGIN_MARK), self._format_mark(_END_MARK))
         except ValueError as error:
@@ -112,23 +121,26 @@ class CronTable:
 
 
 class SystemdTimer:
-    """A timer of the user's own systemd: systemd.timer(5). It lives on after logout only where
-    lingering is on (`loginctl enable-linger`)."""
+    """A timer of the user's own systemd (systemd.timer(5)).
+
+    It runs on after logout only if lingering is on (`loginctl enable-linger`).
+    """
 
     def __init__(self, chain: Chain, place: ChainFolder, folder: str) -> None:
         self._chain, self._place, self._folder = chain, place, folder
 
     def block_text(self) -> str:
-        """Both units, each under its path."""
+        """The text of both units, each with its path."""
         return "\n".join(f"# {path}\n{text}" for path, text in self._unit_files().items())
 
     def install_entry(self) -> None:
-        """Write the units and start the timer; raises ModeUnavailable, with nothing left behind."""
+        """Write the units and start the timer. Raises ModeUnavailable, and then removes what it
+        wrote."""
         fresh = [path for path in self._unit_files() if not os.path.exists(path)]
         try:
             os.makedirs(self._folder, exist_ok=True)
             for path, text in self._unit_files().items():
-                replace_file(path, text.encode(), 0o644)
+                replace_whole_file(path, text.encode(), 0o644)
         except OSError as error:
             _unlink_all(fresh)
             raise ModeUnavailable(
@@ -142,13 +154,13 @@ class SystemdTimer:
             raise
 
     def remove_entry(self) -> None:
-        """Stop the timer and take the units away."""
+        """Stop the timer and remove the units."""
         if os.path.exists(os.path.join(self._folder, f"{self._chain.name}.timer")):
             self._call_systemctl("disable", "--now", f"{self._chain.name}.timer")
         _unlink_all(self._unit_files())
 
     def entry_state(self) -> str:
-        """`yes`, or `no` where the timer is not waiting."""
+        """`yes` if the timer is waiting, otherwise `no`."""
         done = self._run_systemctl("is-active", f"{self._chain.name}.timer")
         return "yes" if done.out.strip() == b"active" else "no"
 
@@ -184,14 +196,15 @@ class SystemdTimer:
 
 
 def pass_line(chain: Chain, place: ChainFolder) -> str:
-    """One pass, as a line for a shell."""
+    """The shell command for one pass."""
     return shlex.join(
         [*_slurm_environment(), *chain.command, "cron", "link", "--dir", place.folder]
     )
 
 
 def _slurm_environment() -> list[str]:
-    """How to find Slurm: cron(8) and the user's systemd hand on neither PATH nor SLURM_CONF."""
+    """The environment variables that find Slurm. cron(8) and the user's systemd pass on neither
+    PATH nor SLURM_CONF."""
     slurm = os.path.dirname(which("squeue") or "")
     found = [f"SLURM_CONF={os.environ['SLURM_CONF']}"] if os.environ.get("SLURM_CONF") else []
     if slurm and slurm not in ("/usr/bin", "/bin"):
@@ -200,8 +213,8 @@ def _slurm_environment() -> list[str]:
 
 
 def _refusal_text(done: proc.Done) -> str:
-    """Why a tool refused, in one line; scrontab complains on its standard output."""
-    text = (done.err.strip() or done.out.strip()).decode("utf-8", "backslashreplace")
+    """Why a tool refused, in one line. scrontab writes its errors to standard output."""
+    text = decode_lines(done.err.strip() or done.out.strip())
     return shortened(visible(text), 500) or f"exit code {done.code}"
 
 
@@ -212,7 +225,7 @@ def _unlink_all(paths: Iterable[str]) -> None:
 
 
 def crontab_schedule(every: int) -> str:
-    """The crontab line of an interval; raises ModeUnavailable for one that crontab(5) cannot say."""
+    """The crontab fields for an interval. Raises ModeUnavailable if crontab(5) cannot express it."""
     minutes, rest = divmod(every, 60)
     if not rest and 0 < minutes < 60 and 60 % minutes == 0:
         return f"*/{minutes} * * * *" if minutes > 1 else "* * * * *"
@@ -225,7 +238,7 @@ def crontab_schedule(every: int) -> str:
 
 
 def systemd_calendar(every: int) -> str:
-    """The same as OnCalendar of systemd.time(7)."""
+    """The same interval as OnCalendar of systemd.time(7)."""
     minute, hour, *_ = (
         "00" if w == "0" else w.replace("*/", "00/") for w in crontab_schedule(every).split()
     )
@@ -233,8 +246,11 @@ def systemd_calendar(every: int) -> str:
 
 
 def remove_blocks(text: str, begin: str, end: str) -> str:
-    """The table less the blocks between the marks, whatever became of their lines. Raises ValueError
-    where a mark stands without the other: what lies there may be somebody else's."""
+    """The table without the blocks between the marks, whatever their lines are now.
+
+    Raises ValueError if one mark stands without the other, because the lines there may belong to
+    somebody else.
+    """
     kept, inside = [], False
     for line in text.split("\n"):
         mark = line.strip()
@@ -251,7 +267,7 @@ def remove_blocks(text: str, begin: str, end: str) -> str:
 
 
 def find_entry_state(text: str, begin: str, end: str) -> str:
-    """`yes`, `no` or `disabled`, by the lines between the marks."""
+    """`yes`, `no` or `disabled`, according to the lines between the marks."""
     _head, found, rest = text.partition(begin)
     block = rest.partition(end)[0].splitlines() if found else []
     if any(line.startswith("#DISABLED") for line in block):
@@ -260,7 +276,8 @@ def find_entry_state(text: str, begin: str, end: str) -> str:
 
 
 def _scron_words(chain: Chain) -> Sequence[str]:
-    """Words of #SCRON, which knows no quotes (get_argument() in src/scrontab/parse.c): no path."""
+    """Words for a #SCRON line. It knows no quotes (get_argument() in src/scrontab/parse.c), so a
+    path with a space cannot be written."""
     return [
         f"--job-name={chain.strand_names[0]}",
         f"--time={max(1, chain.time_limit // 60)}",
@@ -271,10 +288,11 @@ def _scron_words(chain: Chain) -> Sequence[str]:
 
 
 def _escape_systemd(line: str) -> str:
-    """systemd.service(5), COMMAND LINES: `%` begins a specifier, `$` a variable."""
+    """Escape text for a systemd unit (systemd.service(5), COMMAND LINES): `%` starts a specifier,
+    `$` a variable."""
     return line.replace("%", "%%").replace("$", "$$")
 
 
 def _escape_crontab(line: str, tool: str) -> str:
-    """crontab(5): an unescaped `%` ends the command."""
+    """Escape text for a crontab (crontab(5)): an unescaped `%` ends the command."""
     return line.replace("%", "\\%") if tool == "crontab" else line

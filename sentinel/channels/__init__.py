@@ -1,4 +1,4 @@
-"""The explicit list of channel kinds; each is one module, imported when used."""
+"""The list of channel kinds. Each is one module, which is imported when it is used."""
 
 GROUP = "sentinel.channels"
 

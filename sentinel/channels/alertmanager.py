@@ -1,4 +1,4 @@
-"""Alerts for an existing Prometheus Alertmanager, which routes and groups them its own way.
+"""Sends alerts to an existing Prometheus Alertmanager, which routes and groups them itself.
 
 https://github.com/prometheus/alertmanager/blob/main/api/v2/openapi.yaml and
 https://prometheus.io/docs/alerting/latest/clients/
@@ -14,17 +14,14 @@ from urllib.parse import urlencode
 import msgspec
 
 from sentinel.channels.event import incident_move, severity_word
-from sentinel.channels.format.text import make_card, parse_iso_time
-from sentinel.channels.http import (
-    HttpRequest,
-    exchange_http,
-    refused_status,
-    submit_request,
-    url_origin,
-)
+from sentinel.channels.format.moments import parse_iso_time
+from sentinel.channels.format.text import make_card, more_commands
+from sentinel.channels.http import exchange_http, refused_status, submit_request
+from sentinel.channels.http_request import HttpRequest, url_origin
 from sentinel.channels.markup import first_address
 from sentinel.channels.post import json_request, pretty_json, url_below
 from sentinel.channels.settings import check_headers, check_timeout, check_url
+from sentinel.core.command_places import comment_places
 from sentinel.core.errors import ChannelError, Invalid
 from sentinel.core.model import Notification, Receipt
 from sentinel.core.settings import FilePath, Secret
@@ -34,7 +31,8 @@ from sentinel.plugin import Channel
 
 _OURS = ("content-length", "content-type", "host", "transfer-encoding")
 _LABEL, _MOST = 200, 1 << 20
-_ACKNOWLEDGED = 30 * 86400.0  # seconds: what somebody has is not repeated
+_TEST_S = 300.0
+_ACKNOWLEDGED = 30 * 86400.0  # seconds: an acknowledged alert is not repeated
 _KEPT = ("labels", "annotations", "startsAt")
 _KEY = ("cluster", "alertname", "subject")
 
@@ -45,7 +43,7 @@ class Alertmanager(Channel, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """Pushes alerts to every instance of a Prometheus Alertmanager, by its v2 API.
 
     An alert that is not repeated ends there after `expires`: it must be longer than the
-    repeats of the route. What has ended is ended there at once.
+    repeats of the route. A test message ends after 5 minutes. What has ended is ended there at once.
     """
 
     groups: ClassVar[bool] = False
@@ -67,7 +65,7 @@ class Alertmanager(Channel, frozen=True, kw_only=True, forbid_unknown_fields=Tru
             raise Invalid("must be at least 1m", "expires")
 
     def judge_repeat(self, seconds: float) -> str:
-        """What is wrong with a route that repeats after so many seconds; empty where nothing."""
+        """The problem with a route that repeats after this many seconds. Empty if there is none."""
         if seconds < self.expires:
             return ""
         return (
@@ -76,7 +74,7 @@ class Alertmanager(Channel, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         )
 
     async def send(self, notifications: Sequence[Notification]) -> Receipt:
-        """Tell all instances; one that takes them is enough, as with Prometheus."""
+        """Send to all instances. As with Prometheus, success at one is enough."""
         tries = (self._tell_instance(url, notifications) for url in self.urls)
         results = await asyncio.gather(*tries, return_exceptions=True)
         errors = [r for r in results if isinstance(r, BaseException)]
@@ -86,7 +84,7 @@ class Alertmanager(Channel, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         return Receipt("; ".join(map(str, results)), tuple(map(url_origin, failed)))
 
     def preview(self, notifications: Sequence[Notification]) -> list[tuple[str, str]]:
-        """The alerts as the API takes them."""
+        """The alerts in the form of the API."""
         now = datetime.now(timezone.utc)
         return [
             (
@@ -106,7 +104,7 @@ class Alertmanager(Channel, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         return said
 
     async def _known_alerts(self, url: str, labels: Labels) -> list[dict[str, Any]]:
-        """The alerts about the same subject that are there: their labels may be older ones."""
+        """The alerts about the same subject that Alertmanager has. Their labels may be older."""
         filters = [("filter", f"{name}={_quote_matcher(labels.get(name, ''))}") for name in _KEY]
         request = self._make_request(url, f"api/v2/alerts?{urlencode(filters)}", None)
         answer = await exchange_http(request)
@@ -135,14 +133,15 @@ class Alertmanager(Channel, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 def _alerts_only(notifications: Sequence[Notification]) -> list[Notification]:
-    """Those that say how an alert is; Alertmanager has no place for notes."""
+    """The notifications about the status of an alert. Alertmanager has no place for notes."""
     return [n for n in notifications if incident_move(n) != "note"]
 
 
 def api_alert(n: Notification, now: datetime, expires: float) -> dict[str, Any]:
-    """An alert of the v2 API; it has ended where the message says so."""
+    """An alert of the v2 API. It has an end if the notification is about an end."""
     ended = incident_move(n) == "close"
     lasts = max(expires, _ACKNOWLEDGED) if incident_move(n) == "acknowledge" else expires
+    lasts = _TEST_S if n.reason == "test" else lasts
     end = min(parse_iso_time(n.at) or now, now) if ended else now + timedelta(seconds=lasts)
     start = min(parse_iso_time(n.since) or now, end)
     return {
@@ -154,7 +153,8 @@ def api_alert(n: Notification, now: datetime, expires: float) -> dict[str, Any]:
 
 
 def _label_set(n: Notification) -> dict[str, str]:
-    """What its routes match on; an empty label is none, and names are what Prometheus allows."""
+    """The labels for Alertmanager's routes. Empty ones are left out, and names are changed to what
+    Prometheus allows."""
     given = {_label_name(name): shorten_to_line(text, _LABEL) for name, text in n.labels.items()}
     own = {
         "alertname": n.check,
@@ -177,7 +177,10 @@ def _annotation_set(n: Notification) -> dict[str, str]:
     parts = {
         "summary": c.summary,
         "description": "\n".join(c.lines),
-        "commands": "\n".join((*c.commands, *c.more)),
+        "commands": "\n".join(comment_places((*c.command_groups, *more_commands(c)))),
+        "impact": c.impact,
+        "what_to_do": "\n".join(c.steps),
+        "host": shorten_to_line(str(n.values.get("host") or ""), _LABEL),
         "runbook": c.runbook,
         "runbook_url": first_address(c.runbook),
         "note": c.note,
@@ -191,10 +194,10 @@ def _annotation_set(n: Notification) -> dict[str, str]:
 def _replace_known(
     own: dict[str, Any], known: Sequence[dict[str, Any]], n: Notification, now: datetime
 ) -> list[dict[str, Any]]:
-    """The alert, and an end for each that it takes the place of.
+    """The alert, and an end for each older alert that it replaces.
 
-    Labels are the identity there: worse is another alert, and an end with other labels than
-    the beginning would end nothing.
+    Alertmanager identifies an alert by its labels. A worse severity makes another alert. An end
+    with other labels than the beginning would end nothing.
     """
     if incident_move(n) == "close":
         end = parse_iso_time(own["endsAt"]) or now
@@ -204,18 +207,20 @@ def _replace_known(
 
 
 def _is_same_subject(found: Any, labels: Labels) -> bool:
-    """Whether it is about our subject: what belongs to others is never ended."""
+    """Whether the alert is about the same subject. Alerts of others are never ended."""
     known = found if isinstance(found, dict) else {}
     return all(known.get(name, "") == labels.get(name, "") for name in _KEY)
 
 
 def _end_old(old: dict[str, Any], end: datetime) -> dict[str, Any]:
-    """Never before its beginning: that would be refused."""
+    """An end for an older alert. It is not before its beginning, because Alertmanager would refuse
+    that."""
     kept = {name: value for name, value in old.items() if name in _KEPT}
     begun = parse_iso_time(str(old.get("startsAt", ""))) or end
     return {**kept, "endsAt": max(end, begun).isoformat()}
 
 
 def _quote_matcher(text: str) -> str:
-    """As a matcher quotes it: https://prometheus.io/docs/alerting/latest/configuration/#matcher"""
+    """The value in quotes, as in a matcher:
+    https://prometheus.io/docs/alerting/latest/configuration/#matcher"""
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

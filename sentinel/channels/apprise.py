@@ -1,19 +1,22 @@
-"""SMS and some hundred other services through Apprise: https://github.com/caronc/apprise
+"""Sends SMS, and to about a hundred other services, through Apprise:
+https://github.com/caronc/apprise
 
-Apprise tells failure by a False and says more only in its log, which may hold the address:
-the log is kept in memory, and nothing of it is passed on but the HTTP status.
+On failure Apprise only returns False. The reason is in its log, which may contain the address. So
+the log is kept in memory, and only the HTTP status is taken from it.
 """
 
 import asyncio
 import logging
 import re
 import threading
+from html import escape
 from typing import Any, ClassVar
 
 from sentinel.channels.aside import StillOccupied, run_aside
 from sentinel.channels.chat import ChatChannel, ChatMessage
-from sentinel.channels.http import HttpAnswer, HttpRequest, refused_status
-from sentinel.core.errors import ChannelError, Invalid
+from sentinel.channels.http import refused_status
+from sentinel.channels.http_request import HttpAnswer, HttpRequest
+from sentinel.core.errors import ChannelError, Invalid, describe_missing_extra
 from sentinel.core.settings import Secret
 from sentinel.core.text import shortened
 from sentinel.core.values import duration_text
@@ -25,13 +28,13 @@ _STATUS = re.compile(r"\berror[ =:]+([1-5]\d\d)\b")
 
 
 class _LogFilter(logging.Filter):
-    """Takes what Apprise logs away from every handler, since it holds addresses; `heard` keeps
-    the HTTP errors that it names, by thread."""
+    """Keeps Apprise's log away from all handlers, because it contains addresses. `heard` collects
+    the HTTP errors in it, by thread."""
 
     heard: ClassVar[dict[int | None, list[int]]] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Nothing passes."""
+        """Let no record pass."""
         if record.thread in self.heard:
             self.heard[record.thread] += map(int, _STATUS.findall(record.getMessage()))
         return False
@@ -57,7 +60,8 @@ class Apprise(ChatChannel, frozen=True, kw_only=True, forbid_unknown_fields=True
         _apprise_service(self.url)
 
     async def deliver(self, message: ChatMessage) -> str:
-        """In a thread that can be left behind; never two at once to the same address."""
+        """Send in a thread that can be left behind if it hangs. Two messages to one address are
+        never sent at once."""
         try:
             return await run_aside(self.url, lambda: self._notify_service(message), self.timeout)
         except (asyncio.TimeoutError, TimeoutError):
@@ -68,22 +72,27 @@ class Apprise(ChatChannel, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     @property
     def room(self) -> int:
-        """What stands below the title."""
+        """How many characters the body may have."""
         return self.length
 
     def _notify_service(self, message: ChatMessage) -> str:
         service = _apprise_service(self.url)
         title = shortened(message.title_line, _TITLE)
+        body = message.body_text(self.length - len(title))
+        form = _resolve_format(service)
+        if form == "html":  # before 2.3, Apprise escapes nothing if a service is called directly
+            body = escape(body).replace("\n", "<br/>")
+            title = escape(title) if service.title_maxlen <= 0 else title
         heard = _EAR.heard[threading.get_ident()] = []
         try:
             taken = service.notify(
                 title=title,
-                body=message.body_text(self.length - len(title)),
+                body=body,
                 notify_type=_TYPES.get(message.chat.tone, "info"),
-                body_format="text",
+                body_format=form,
             )
         except Exception as error:
-            name = type(error).__name__  # its text may hold the address
+            name = type(error).__name__  # the text of the error may contain the address
             raise ChannelError(f"apprise failed inside: {name}", reason="server") from None
         finally:
             del _EAR.heard[threading.get_ident()]
@@ -93,17 +102,24 @@ class Apprise(ChatChannel, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 def _apprise_service(url: Secret) -> Any:
-    """Apprise's own object for the address; Invalid where it knows none."""
+    """Apprise's object for the address. Raises Invalid if Apprise does not know the service."""
     try:
         from apprise import Apprise as Library
-    except ImportError:
-        remedy = "needs the extra: pip install 'slurm-sentinel[apprise]'"
-        raise Invalid(remedy, "kind") from None
+    except ImportError as error:
+        raise Invalid(describe_missing_extra("apprise", error), "kind") from None
     _silence_loggers()
     found = Library.instantiate(url.reveal(), suppress_exceptions=True)
     if found is None:
         raise Invalid("is no address that Apprise knows; see `apprise --details`", "url")
     return found
+
+
+def _resolve_format(service: Any) -> str:
+    """`html` if the service sends HTML, otherwise `text`. From 2.0 on, a service may have several
+    formats."""
+    resolve = getattr(service, "resolve_format", None)
+    found = resolve("text") if resolve else service.notify_format
+    return "html" if str(getattr(found, "value", found)) == "html" else "text"
 
 
 def _silence_loggers() -> None:
@@ -113,7 +129,7 @@ def _silence_loggers() -> None:
 
 
 def _notify_failure(service: Any, statuses: list[int]) -> ChannelError:
-    """As for any other HTTP service, if the log names a status."""
+    """The error as for any other HTTP service, if the log contains a status."""
     text = f"apprise: {service.service_name} did not take it"
     if not statuses:
         return ChannelError(f"{text}; is it reachable?", reason="network")

@@ -1,4 +1,4 @@
-"""What the channels to chats have in common: a short message, its templates, what is told."""
+"""The common part of the channels to chats: a short message, its templates, and sending."""
 
 from collections.abc import Sequence
 from typing import ClassVar
@@ -8,7 +8,8 @@ from msgspec.structs import replace
 
 from sentinel.channels.event import incident_move
 from sentinel.channels.format.blocks import ChatContent, fit_blocks, make_chat
-from sentinel.channels.http import HttpRequest, submit_request
+from sentinel.channels.http import submit_request
+from sentinel.channels.http_request import HttpRequest
 from sentinel.channels.markup import PLAIN, Markup, first_address
 from sentinel.channels.settings import check_timeout
 from sentinel.channels.template import (
@@ -25,36 +26,36 @@ from sentinel.core.values import Duration
 from sentinel.plugin import Channel
 
 PICTURE = 10.0
-"""Seconds for a picture: the message itself waits for it to be marked as sent."""
+"""Seconds for sending a picture. Until then the message is not marked as sent."""
 
 
 class ChatMessage(Struct, frozen=True, kw_only=True):
-    """A chat message and the wording that templates gave it, if any."""
+    """A chat message, and the wording from templates, if there are any."""
 
-    chat: ChatContent
-    markup: Markup
-    notifications: Sequence[Notification]
-    words: MessageWords = BUILT_IN
+    chat: ChatContent  # Title and blocks.
+    markup: Markup  # How the service formats text.
+    notifications: Sequence[Notification]  # The alerts in the message.
+    words: MessageWords = BUILT_IN  # Wording of templates.
 
     @property
     def title_line(self) -> str:
-        """One plain line, not in the service's markup."""
+        """The title as one plain line, without the service's markup."""
         return self.words.subject or f"{self.chat.tone_icon} {self.chat.title}"
 
     def body_text(self, room: int) -> str:
-        """What stands below, in the service's markup, in so many characters."""
+        """The body in the service's markup, of at most this many characters."""
         if self.words.text is not None:
             return shortened(self.words.text, room)
         return self.markup.render_blocks(fit_blocks(self.chat, room, self.markup.block_size))
 
     def whole_text(self, room: int) -> str:
-        """Title and body in one text, in the service's markup."""
+        """Title and body as one text, in the service's markup."""
         title = self.markup.strong(self.markup.escape(self.title_line))
         return f"{title}\n{self.body_text(room - len(title) - 1)}"
 
 
 class ChatChannel(Channel, frozen=True, kw_only=True):
-    """Base of the channels to chats; subclasses make the request."""
+    """Base of the channels to chats. Subclasses make the request."""
 
     groups: ClassVar[bool] = True
     links: ClassVar[bool] = True
@@ -68,8 +69,11 @@ class ChatChannel(Channel, frozen=True, kw_only=True):
         check_templates(self.templates, self.markup.escape)
 
     async def send(self, notifications: Sequence[Notification]) -> Receipt:
-        """One message about all of them. One that is refused with a template is sent again in
-        the built-in words: broken markup must not cost an alert."""
+        """Send one message about all alerts.
+
+        If a message from a template is refused, it is sent again with the built-in words. So a
+        mistake in a template does not lose an alert.
+        """
         message = self.message(notifications)
         try:
             said = await self.deliver(message)
@@ -83,7 +87,7 @@ class ChatChannel(Channel, frozen=True, kw_only=True):
         )
 
     def message(self, notifications: Sequence[Notification]) -> ChatMessage:
-        """The message about them."""
+        """The message about the alerts."""
         return ChatMessage(
             chat=make_chat(notifications),
             markup=self.markup,
@@ -93,11 +97,11 @@ class ChatChannel(Channel, frozen=True, kw_only=True):
 
     @property
     def room(self) -> int:
-        """About how many characters a message has."""
+        """About how many characters a message may have."""
         return 4000
 
     async def deliver(self, message: ChatMessage) -> str:
-        """Send it and return what the service said; by default one request."""
+        """Send it and return the service's answer. By default this is one request."""
         return await submit_request(self.request(message))
 
     def request(self, message: ChatMessage) -> HttpRequest:
@@ -105,12 +109,12 @@ class ChatChannel(Channel, frozen=True, kw_only=True):
         raise NotImplementedError
 
     def upload(self, picture: bytes) -> HttpRequest:
-        """The request that sends a PNG after it; of channels with `pictures`."""
+        """The request that sends a PNG after the message. Only channels with `pictures` have it."""
         raise NotImplementedError
 
     async def _send_picture(self, notifications: Sequence[Notification]) -> str:
-        """Sends the picture of the first that has one, and says what became of it: the message is there, so
-        nothing is sent again for it."""
+        """Send the first picture and return what happened, as a note. A failure causes no
+        repetition, because the message was already sent."""
         picture = next((n.picture for n in notifications if n.picture), b"")
         if not (picture and self.pictures):
             return ""
@@ -121,14 +125,14 @@ class ChatChannel(Channel, frozen=True, kw_only=True):
         return "; with a picture"
 
     def preview(self, notifications: Sequence[Notification]) -> list[tuple[str, str]]:
-        """The parts of the message, named, as they would be sent."""
+        """The named parts of the message, as they would be sent."""
         message = self.message(notifications)
         parts = [("subject", message.title_line), ("text", message.body_text(self.room))]
         return [*parts, *([("trouble", message.words.trouble)] if message.words.trouble else [])]
 
 
 def button_links(message: ChatMessage) -> list[tuple[str, str]]:
-    """What services can show as buttons under a message about one alert: word and address."""
+    """The buttons below a message about one alert: word and address. Services show them."""
     if len(message.notifications) > 1:
         return []
     (n,) = message.notifications
@@ -138,11 +142,11 @@ def button_links(message: ChatMessage) -> list[tuple[str, str]]:
 
 
 def is_quiet(message: ChatMessage) -> bool:
-    """Whether nobody has to get up: all of it is over, or somebody has it."""
+    """Whether no sound is needed: all alerts are over or acknowledged."""
     return all(incident_move(n) in ("close", "acknowledge") for n in message.notifications)
 
 
 def without_answers(message: ChatMessage) -> ChatMessage:
-    """Without the lines for which there are buttons."""
+    """The message without the lines that the buttons replace."""
     blocks = tuple(block for block in message.chat.blocks if not block.url)
     return replace(message, chat=replace(message.chat, blocks=blocks))

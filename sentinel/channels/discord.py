@@ -1,9 +1,10 @@
-"""Discord through a webhook: https://discord.com/developers/docs/resources/webhook#execute-webhook"""
+"""Sends messages to Discord through a webhook:
+https://discord.com/developers/docs/resources/webhook#execute-webhook"""
 
 from typing import ClassVar
 
 from sentinel.channels.chat import ChatChannel, ChatMessage
-from sentinel.channels.http import HttpRequest
+from sentinel.channels.http_request import HttpRequest
 from sentinel.channels.markup import DISCORD, Markup
 from sentinel.channels.post import form_request, json_request
 from sentinel.channels.settings import check_url
@@ -35,7 +36,8 @@ class Discord(ChatChannel, frozen=True, kw_only=True, forbid_unknown_fields=True
         check_url(self.url.reveal(), "url")
 
     def request(self, message: ChatMessage) -> HttpRequest:
-        """An embed, whose colour tells how bad it is; `content` would be shown above it."""
+        """An embed with a colour for the severity. `content` would appear above it, so it is not
+        used."""
         embed = {
             "title": shortened(self.markup.escape(shortened(message.title_line, 180)), _TITLE),
             "description": message.body_text(_ROOM),
@@ -45,12 +47,13 @@ class Discord(ChatChannel, frozen=True, kw_only=True, forbid_unknown_fields=True
         return json_request(_add_wait(self.url.reveal()), payload, self.timeout, self.ca_file)
 
     def upload(self, picture: bytes) -> HttpRequest:
-        """https://discord.com/developers/docs/reference#uploading-files"""
+        """The request that uploads the picture:
+        https://discord.com/developers/docs/reference#uploading-files"""
         url = _add_wait(self.url.reveal())
         return form_request(url, {}, "files[0]", picture, self.timeout, self.ca_file)
 
 
 def _add_wait(url: str) -> str:
-    """Without `wait`, Discord answers before it has kept the message, and then loses some of them
-    without an error."""
+    """Add `wait=true` to the address. Without it, Discord answers before it has stored the message,
+    and some messages are lost without an error."""
     return f"{url}{'&' if '?' in url else '?'}wait=true"

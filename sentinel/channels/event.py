@@ -1,4 +1,4 @@
-"""What an alert's message means to services that keep incidents themselves."""
+"""Maps an alert's message to what services with their own incidents need."""
 
 from typing import Literal
 
@@ -10,9 +10,11 @@ IncidentMove = Literal["open", "acknowledge", "close", "note"]
 
 
 def incident_move(n: Notification) -> IncidentMove:
-    """Open (or still open), taken up by somebody, or over; or a note, such as what sentinel
-    itself did, which neither opens an incident nor ends one."""
-    if n.reason == "action":
+    """What happens to the incident: it opens (or stays open), is acknowledged, or is over.
+
+    A note neither opens nor ends an incident, for example about an action of sentinel, and the weekly report.
+    """
+    if n.reason in ("action", "digest"):
         return "note"
     if is_ending(n):
         return "close"
@@ -20,12 +22,12 @@ def incident_move(n: Notification) -> IncidentMove:
 
 
 def severity_word(n: Notification) -> str:
-    """critical, warning, unknown, or info for what is no trouble."""
+    """critical, warning, unknown, or info if there is no problem."""
     if n.reason in ("test", "action", "digest"):
         return "info"
     return (n.status if n.status is Status.UNKNOWN else n.severity).value
 
 
 def incident_key(n: Notification) -> str:
-    """What all messages about one alert have in common: its id."""
+    """The key that all messages about one alert share: its id."""
     return shorten_to_line(n.alert or n.key, 200)

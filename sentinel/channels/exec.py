@@ -1,5 +1,6 @@
-"""Any program that takes a message: a pager's command line, a site's own script."""
+"""Gives a message to any program: the command line of a pager, or a site's own script."""
 
+import asyncio
 import os
 import re
 from collections.abc import Sequence
@@ -14,8 +15,8 @@ from sentinel.core.text import visible
 from sentinel.core.values import Duration
 from sentinel.plugin import Channel
 
-# Exit codes that refuse for good, as https://www.qmail.org/man/man8/qmail-command.html has
-# them (named in sysexits.h); all others may be an accident of the moment.
+# These exit codes mean a permanent refusal, as in https://www.qmail.org/man/man8/qmail-command.html
+# (named in sysexits.h). All others may be temporary.
 _PERMANENT = (64, 65, 70, 76, 77, 78, 100, 112)
 _WORDS = ("at", "cluster", "check", "kind", "severity", "status", "reason", "since", "key", "alert")
 _OURS = ("NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID")
@@ -41,9 +42,7 @@ class ExecChannel(Channel, frozen=True, kw_only=True, forbid_unknown_fields=True
         check_timeout(self.timeout)
 
     async def send(self, notifications: Sequence[Notification]) -> Receipt:
-        """Run the command once for each; what it printed last is the receipt."""
-        import asyncio
-
+        """Run the command once per alert. The last line of its output is the receipt."""
         said = ""
         for notification in notifications:
             said = await asyncio.to_thread(self._run_message_command, notification)
@@ -55,10 +54,11 @@ class ExecChannel(Channel, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 def _message_environment(notification: Notification) -> dict[str, str]:
-    """This process's own, less what systemd gave to it alone, and words about the alert.
+    """The environment for the command: this process's own without systemd's variables, and words
+    about the alert.
 
-    Texts that others write (subject, summary, details) are on the input only: in an
-    environment a script would sooner or later expand them unquoted.
+    Foreign texts (subject, summary, details) are only on standard input. In the environment, a
+    script would sooner or later expand them without quotes.
     """
     env = {name: value for name, value in os.environ.items() if name not in _OURS}
     env |= {
@@ -68,6 +68,6 @@ def _message_environment(notification: Notification) -> dict[str, str]:
 
 
 def _harmless_word(value: str | Status) -> str:
-    """A word that no shell expands, splits or takes for an option."""
+    """A word that no shell expands or splits, and that no program reads as an option."""
     text = value.value if isinstance(value, Status) else value
     return re.sub(r"[^A-Za-z0-9._:@/+-]", "_", text[:200]).lstrip("-")

@@ -1,4 +1,4 @@
-"""The heartbeat: a GET as healthchecks and its like take it, and a file for a peer to watch."""
+"""The heartbeat: a GET for services like healthchecks.io, and a file for a peer to watch."""
 
 import asyncio
 import os
@@ -8,7 +8,8 @@ from collections.abc import Awaitable, Iterable, Sequence
 import msgspec
 
 from sentinel import proc
-from sentinel.channels.http import HttpRequest, submit_request
+from sentinel.channels.http import submit_to_program
+from sentinel.channels.http_request import HttpRequest
 from sentinel.channels.post import url_below
 from sentinel.channels.redact import quote_redacted
 from sentinel.config.settings import HeartbeatSettings
@@ -18,34 +19,34 @@ from sentinel.core.text import visible
 
 
 def make_pulse(settings: HeartbeatSettings) -> Pulse | None:
-    """All the ways that are configured; None where this sentinel only watches its peer."""
+    """All configured heartbeats. None if this sentinel only watches its peer."""
     ways: list[Pulse] = [WebPulse(settings)] if settings.url else []
     ways += [FilePulse(settings.file, float(settings.timeout))] if settings.file else []
     return Pulses(ways) if ways else None
 
 
 class Pulses:
-    """Several ways at once: one that fails keeps no other from the sign."""
+    """Several heartbeats at once. If one fails, the others are still sent."""
 
     def __init__(self, ways: Sequence[Pulse]) -> None:
         self._ways = ways
 
     async def announce_start(self) -> None:
-        """Raises what the first of them that failed has raised."""
+        """Announce the start on all. Raises the first error, after all were tried."""
         await _await_all(way.announce_start() for way in self._ways)
 
     async def send_heartbeat(self, well: bool, text: str) -> None:
-        """Raises what the first of them that failed has raised."""
+        """Send the heartbeat on all. Raises the first error, after all were tried."""
         await _await_all(way.send_heartbeat(well, text) for way in self._ways)
 
 
 class WebPulse:
-    """Pings the address while all is well; with `style: healthchecks` its /start is pinged when
-    a pass begins, and troubles go to its /fail.
+    """Sends a GET to the address while all is well.
 
+    With `style: healthchecks`, it calls /start when a pass begins, and /fail for problems:
     https://healthchecks.io/docs/signaling_failures/ and
-    https://healthchecks.io/docs/measuring_script_run_time/ — other services take any request to
-    an address below theirs for a sign of life, so by default trouble is silence.
+    https://healthchecks.io/docs/measuring_script_run_time/. Other services take any request below
+    their address for a sign of life. So without this style, nothing is sent if there is a problem.
     """
 
     def __init__(self, settings: HeartbeatSettings) -> None:
@@ -53,19 +54,19 @@ class WebPulse:
         self._plain, self._timeout = settings.style == "plain", float(settings.timeout)
 
     async def announce_start(self) -> None:
-        """Raises ChannelError when the outside did not take it."""
+        """Announce the start. Raises ChannelError if the service does not accept it."""
         if not self._plain:
             await self._send_ping(url_below(self._url, "start"), "GET", "")
 
     async def send_heartbeat(self, well: bool, text: str) -> None:
-        """Raises ChannelError when the outside did not take it."""
+        """Send the heartbeat. Raises ChannelError if the service does not accept it."""
         if well:
             await self._send_ping(self._url, "GET", text)
         elif not self._plain:
             await self._send_ping(url_below(self._url, "fail"), "POST", text)
 
     async def _send_ping(self, url: str, method: str, text: str) -> None:
-        await submit_request(
+        await submit_to_program(
             HttpRequest(
                 url=url,
                 method=method,
@@ -77,28 +78,30 @@ class WebPulse:
 
 
 class FilePulse:
-    """Writes the file anew while all is well, whole or not at all, by children that can be left
-    behind: the storage may hang."""
+    """Writes the file while all is well, atomically. Child processes write it, because the storage
+    may hang; a hanging child is left behind."""
 
     def __init__(self, path: str, limit: float) -> None:
         self._path, self._limit = path, limit
         self._hanging = proc.HangingChildren()
 
     async def announce_start(self) -> None:
-        """A file knows no beginning: the peer waits for a change."""
+        """Does nothing, because the peer only waits for changes of the file."""
 
     async def send_heartbeat(self, well: bool, text: str) -> None:
-        """Raises ChannelError when the file could not be written."""
+        """Write the file. Raises ChannelError if it cannot be written."""
         if well:
             await asyncio.to_thread(self._write_file)
 
     def _write_file(self) -> None:
         draft = f"{self._path}.new-{os.uname().nodename}"
-        self._run_tool(["dd", f"of={draft}", "conv=fsync", "status=none"], self._unique_sign())
+        # A new file: where others may write too, a link of theirs could lead to any other file.
+        self._run_tool(["rm", "-f", "--", draft])
+        self._run_tool(["dd", f"of={draft}", "conv=excl,fsync", "status=none"], self._unique_sign())
         self._run_tool(["mv", "-fT", "--", draft, self._path])
 
     def _unique_sign(self) -> bytes:
-        """Never the same twice, whatever clocks and process ids do."""
+        """A content that never repeats, even if clocks or process ids do."""
         sign = {
             "host": os.uname().nodename,
             "pid": os.getpid(),

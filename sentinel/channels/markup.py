@@ -1,4 +1,4 @@
-"""Blocks as the text that a service takes, with everything inert in its markup."""
+"""Turns blocks into the text format of a service, and escapes all foreign text."""
 
 import html
 import re
@@ -8,8 +8,9 @@ from msgspec import Struct
 
 from sentinel.channels.format.blocks import MessageBlock
 
-# What may stand in a link as it is: no character of it means anything to Markdown but `_`,
-# which opens nothing inside a word. Without a host it is none: services refuse such a message.
+# Addresses that are left unescaped in a link. Their only character with a meaning in Markdown is
+# `_`, and it has none inside a word. The host is required, because services refuse a message with a
+# link without one.
 _LINK = re.compile(
     r"https?://[A-Za-z0-9][A-Za-z0-9.-]*(?::[0-9]{1,5})?"
     r"(?:[/?#][A-Za-z0-9._:/?#&=%+,;-]*)?(?<=[A-Za-z0-9/])"
@@ -17,18 +18,21 @@ _LINK = re.compile(
 
 
 class Markup(Struct, frozen=True, kw_only=True):
-    """How a service writes things. `escape_markdown` makes a text inert; the others take escaped text,
-    only `code` takes it raw, since inside a code block other rules hold. `link` takes a word and
-    its address. `measure`: what a text costs of the room."""
+    """The text format of a service.
 
-    escape: Callable[[str], str]
-    strong: Callable[[str], str]
+    `escape_markdown` escapes a text. The other functions get escaped text, but `code` gets raw
+    text, because other rules hold inside a code block. `link` gets a word and its address.
+    `measure` is the length of a text as the service counts it.
+    """
+
+    escape: Callable[[str], str]  # Escapes a text.
+    strong: Callable[[str], str]  # Makes escaped text bold.
     code: Callable[[str], str]
     link: Callable[[str, str], str]
     measure: Callable[[str], int] = len
 
     def render_block(self, block: MessageBlock) -> str:
-        """One block."""
+        """The text of one block."""
         if block.role == "code":
             return self.code(block.text)
         text = self.escape(block.text)
@@ -37,16 +41,16 @@ class Markup(Struct, frozen=True, kw_only=True):
         return self.strong(text) if block.role == "strong" else text
 
     def block_size(self, block: MessageBlock) -> int:
-        """What it costs, with the line break after it."""
+        """The length of a block, with the line break after it."""
         return self.measure(self.render_block(block)) + 1
 
     def render_blocks(self, blocks: Sequence[MessageBlock]) -> str:
-        """All of them, one below the other."""
+        """The text of all blocks, one below the other."""
         return "\n".join(map(self.render_block, blocks))
 
 
 def split_links(text: str) -> list[tuple[str, bool]]:
-    """The text in pieces, and whether each is an address of the web."""
+    """The text in pieces, each with whether it is a web address."""
     pieces: list[tuple[str, bool]] = []
     end = 0
     for match in _LINK.finditer(text):
@@ -56,17 +60,17 @@ def split_links(text: str) -> list[tuple[str, bool]]:
 
 
 def first_address(text: str) -> str:
-    """The first address of the web in a text, or an empty string."""
+    """The first web address in a text. Empty if there is none."""
     return next((piece for piece, link in split_links(text) if link), "")
 
 
 def neutralize_at_signs(text: str) -> str:
-    """With a sign that looks like `@` in its place: nobody is called by what a job is named."""
+    """Replace `@` by a similar sign, so that a job's name cannot mention anybody."""
     return text.replace("@", "＠")
 
 
 def _markdown_escaper(special: str) -> Callable[[str], str]:
-    """Backslashes before what is special, except in addresses of the web."""
+    """A function that puts backslashes before special characters, but not in web addresses."""
     pattern = re.compile(f"([{special}])")
 
     def escape_markdown(text: str) -> str:
@@ -77,7 +81,7 @@ def _markdown_escaper(special: str) -> Callable[[str], str]:
 
 
 def _fenced_code(text: str) -> str:
-    """In a code block nothing is special but its end."""
+    """A code block. In it only its end mark is special."""
     return "```\n" + text.replace("```", "'''") + "\n```"
 
 
@@ -101,9 +105,9 @@ HTML = Markup(
     code=lambda text: f"<pre>{html.escape(text, quote=False)}</pre>",
     link=lambda word, url: f'<a href="{html.escape(url)}">{word}</a>',
 )
-# Which characters a backslash makes inert, for Mattermost and for Discord, where `<` opens
-# mentions and dates: https://docs.mattermost.com/messaging-collaboration/format-messages.html
-# and https://support.discord.com/hc/en-us/articles/210298617
+# The characters that a backslash escapes in Mattermost and in Discord. In Discord, `<` begins
+# mentions and dates: https://docs.mattermost.com/messaging-collaboration/format-messages.html and
+# https://support.discord.com/hc/en-us/articles/210298617
 _MATTERMOST, _DISCORD = _markdown_escaper(r"\\`*_\[\]>~|#"), _markdown_escaper(r"\\`*_\[\]<>~|#")
 MATTERMOST = Markup(
     escape=lambda text: _MATTERMOST(neutralize_at_signs(text)),

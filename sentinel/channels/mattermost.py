@@ -1,16 +1,17 @@
-"""Mattermost through an incoming webhook: https://developers.mattermost.com/integrate/webhooks/incoming/"""
+"""Sends messages through a Mattermost webhook:
+https://developers.mattermost.com/integrate/webhooks/incoming/"""
 
 from typing import ClassVar
 
 from sentinel.channels.chat import ChatChannel, ChatMessage
-from sentinel.channels.http import HttpRequest
+from sentinel.channels.http_request import HttpRequest
 from sentinel.channels.markup import MATTERMOST, Markup
 from sentinel.channels.post import json_request
 from sentinel.channels.settings import check_url
 from sentinel.core.settings import FilePath, Secret
 
 _ROOM = 7500
-"""Characters; a post takes 16,383, and longer than this nobody reads."""
+"""Characters. A post may have 16,383, but nobody reads such a long one."""
 
 
 class Mattermost(ChatChannel, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -27,7 +28,7 @@ class Mattermost(ChatChannel, frozen=True, kw_only=True, forbid_unknown_fields=T
         check_url(self.url.reveal(), "url")
 
     def request(self, message: ChatMessage) -> HttpRequest:
-        """`channel`, where given, in place of the webhook's own."""
+        """The request. `channel`, if set, replaces the webhook's own channel."""
         place = {"channel": self.channel} if self.channel else {}
         payload = {"text": message.whole_text(_ROOM), **place}
         return json_request(self.url.reveal(), payload, self.timeout, self.ca_file)

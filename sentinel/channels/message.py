@@ -1,6 +1,5 @@
-"""A mail about alerts: text and HTML, and the headers that keep an alert in one thread."""
+"""Builds a mail about alerts: text, HTML, and headers that keep an alert in one thread."""
 
-import hashlib
 import re
 from base64 import b64encode
 from collections.abc import Iterator, Sequence
@@ -16,6 +15,7 @@ from msgspec import Struct
 from sentinel.channels.format import text as render
 from sentinel.channels.format.html import picture_id, render_cards_html
 from sentinel.channels.template import BUILT_IN, MessageWords
+from sentinel.core.digests import sha256
 from sentinel.core.errors import Invalid
 from sentinel.core.model import Notification, Status
 from sentinel.core.text import shorten_to_line, shortened, visible
@@ -26,14 +26,16 @@ _ADDRESS = re.compile(rf"{_LOCAL}@(?=.{{1,253}}$){_LABEL}(\.{_LABEL})*")
 
 
 def parse_address(text: str, *path: str | int) -> Address:
-    """The address, or Invalid with the path of its key.
+    """Parse a mail address. Raises Invalid with the path of its key.
 
-    Only ASCII, as every SMTP server takes it; other domains are written in Punycode.
+    Only ASCII is allowed, because every SMTP server accepts it. Other domains are written in
+    Punycode. The whole text must be used: parseaddr reads `ann@exa mple.org` as `ann@exa`.
     """
     name, bare = parseaddr(text)
     if (
         visible(text) != text
         or "=?" in text
+        or not (text == bare or text.endswith(f"<{bare}>") or text.startswith(f"{bare} ("))
         or not _ADDRESS.fullmatch(bare)
         or text.count("@") != 1
     ):
@@ -46,24 +48,25 @@ _OURS = ("subject", "references", "x-sentinel-")
 
 
 class FoldedPolicy(EmailPolicy):
-    """As EmailPolicy, with ours folded here: from Python 3.12.5 on it may put a blank too many between
-    encoded words, or none (https://github.com/python/cpython/issues/144156)."""
+    """EmailPolicy, but sentinel folds the headers. Since Python 3.12.5 the standard library may put
+    one blank too many between encoded words, or none
+    (https://github.com/python/cpython/issues/144156)."""
 
     def fold_binary(self, name: str, value: Any) -> bytes:
-        """The header's lines with their ends."""
+        """The lines of the header, each with its line end."""
         if not name.lower().startswith(_OURS):
             return super().fold_binary(name, value)
         return f"{name}: {fold_header(name, str(value))}\r\n".encode("ascii")
 
 
 def fold_header(name: str, text: str) -> str:
-    """The text of that header in ASCII; unfolded and decoded again it is the same text."""
+    """The text of the header in ASCII. If it is unfolded and decoded, the result is the same text."""
     room = _LINE - len(name) - len(": ")
     return "\r\n ".join(_fold_lines(text, room) if text.isascii() else _encoded_words(text, room))
 
 
 def _fold_lines(text: str, room: int) -> Iterator[str]:
-    """Broken at blanks, never before the first word; a word that is too long stays whole."""
+    """Break the text at blanks, but not before the first word. A word that is too long stays whole."""
     line, *words = text.split(" ")
     for word in words:
         if word and len(line) + 1 + len(word) > room:
@@ -75,8 +78,9 @@ def _fold_lines(text: str, room: int) -> Iterator[str]:
 
 
 def _encoded_words(text: str, room: int) -> Iterator[str]:
-    """Encoded words of whole characters: blanks between them mean nothing."""
-    most = (room - len("=?utf-8?b??=")) // 4 * 3  # bytes; four characters are three of them
+    """Encode the text as words of whole characters. Blanks between encoded words have no meaning."""
+    # bytes per word; base64 turns three into four characters
+    most = (room - len("=?utf-8?b??=")) // 4 * 3
     part = b""
     for char in text:
         raw = char.encode("utf-8", "backslashreplace")
@@ -92,22 +96,23 @@ def _encoded_word(part: bytes) -> str:
 
 
 _POLICY = FoldedPolicy(linesep="\r\n", cte_type="7bit")
-_THREADS = 100  # ids in one header: 6 kB, which every server takes
-_LONGEST_DOMAIN = 40  # longer ids would be folded, and the standard library breaks them then
+_THREADS = 100  # ids in one header: 6 kB, which every server accepts
+# longer ids would be folded, and the standard library breaks them when it folds
+_LONGEST_DOMAIN = 40
 _MARKS = ("cluster", "check", "kind", "subject", "severity", "status", "reason", "alert", "key")
 
 
 class MailAddresses(Struct, frozen=True, kw_only=True):
-    """Who writes to whom."""
+    """Sender and recipients of a mail."""
 
-    sender: Address
-    to: tuple[Address, ...]
-    cc: tuple[Address, ...] = ()
-    reply_to: Address | None = None
+    sender: Address  # The sender.
+    to: tuple[Address, ...]  # Recipients.
+    cc: tuple[Address, ...] = ()  # Recipients of copies.
+    reply_to: Address | None = None  # Where answers go.
 
     @property
     def all_recipients(self) -> tuple[str, ...]:
-        """Everyone the server is asked to take it for, each once."""
+        """All recipients for the server, without duplicates."""
         return tuple(dict.fromkeys(a.addr_spec for a in (*self.to, *self.cc)))
 
 
@@ -117,7 +122,7 @@ def build_mail(
     date: datetime,
     words: MessageWords = BUILT_IN,
 ) -> bytes:
-    """One mail about them all as it goes over the wire, pure ASCII."""
+    """One mail about all alerts, as it is sent: pure ASCII."""
     named = dict(mail_parts(notifications, words))
     mail = EmailMessage(policy=_POLICY)
     mail["Subject"] = _plain_header(named["subject"])
@@ -138,7 +143,7 @@ def build_mail(
 
 
 def _add_pictures(mail: EmailMessage, told: Sequence[Notification], text: str) -> None:
-    """Beside the page, those that it shows: a template may show none."""
+    """Attach the pictures that the HTML part shows. A template may show none."""
     *_, page = mail.iter_parts()
     for picture in dict.fromkeys(n.picture for n in told if n.picture):
         if (name := picture_id(picture)) in text:
@@ -146,8 +151,11 @@ def _add_pictures(mail: EmailMessage, told: Sequence[Notification], text: str) -
 
 
 def mail_parts(notifications: Sequence[Notification], words: MessageWords) -> list[tuple[str, str]]:
-    """Subject, text and HTML, each by its template or built in. Of a text that somebody has
-    written there is no built-in HTML: mail programs would show that in its place."""
+    """Subject, text and HTML. Each comes from its template or is built in.
+
+    If only the text has a template, there is no HTML part, because mail programs would show it in
+    place of the text.
+    """
     cards = render.rank_cards(notifications)
     subject = words.subject or render.subject_of_cards(cards)
     found = [("subject", shortened(subject, render.SUBJECT))]
@@ -160,12 +168,12 @@ def mail_parts(notifications: Sequence[Notification], words: MessageWords) -> li
 def _add_thread(
     mail: EmailMessage, notifications: Sequence[Notification], addresses: MailAddresses
 ) -> None:
-    """The id comes from the keys, so that a repeated mail is the same mail. Alerts of one incident
-    are one thread.
+    """Set the message id and the references.
 
-    All mails of an alert answer one id that no mail bears, as Alertmanager does it: the
-    first may have gone to others. A mail about several refers to the ids of them all, the oldest
-    first: whatever was told together, and all that follows about any part of it, is one thread.
+    The id is derived from the keys of the alerts, so a repeated mail has the same id. Alerts of one
+    incident are one thread. All mails of an alert refer to one id that no mail has, as Alertmanager
+    does, because the first mail may have gone to others. A mail about several alerts refers to the
+    ids of them all, oldest first. So mails about any of them appear in the same thread.
     https://www.rfc-editor.org/rfc/rfc5322#section-3.6.4
     """
     domain = addresses.sender.domain
@@ -182,7 +190,8 @@ def _add_thread(
 
 
 def _add_marks(mail: EmailMessage, worst: Notification) -> None:
-    """What filters go by, of several alerts those of the worst; RFC 3834 and MS-OXCMAIL keep out-of-office replies away."""
+    """Set headers for mail filters, with the values of the worst alert. RFC 3834 and MS-OXCMAIL
+    headers prevent out-of-office replies."""
     mail["Auto-Submitted"] = "auto-generated"
     mail["X-Auto-Response-Suppress"] = "All"
     if worst.severity is Status.CRITICAL and worst.reason in ("firing", "worse"):
@@ -194,11 +203,14 @@ def _add_marks(mail: EmailMessage, worst: Notification) -> None:
 
 
 def _plain_header(text: str) -> str:
-    """Never an encoded word: the standard library decodes those it is given in a header,
-    line breaks included, and `=?utf-8?q?=0D=0ABcc:…?=` in a job's name adds a recipient."""
+    """The value without encoded words.
+
+    The standard library decodes encoded words in a header, with their line breaks. So
+    `=?utf-8?q?=0D=0ABcc:…?=` in a job's name would add a recipient.
+    """
     return text.replace("=?", "= ?")
 
 
 def _thread_digest(*parts: str) -> str:
     joined = "\0".join(parts).encode("utf-8", "backslashreplace")
-    return hashlib.sha256(joined).hexdigest()[:20]
+    return sha256(joined).hexdigest()[:20]

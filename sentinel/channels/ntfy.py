@@ -1,4 +1,5 @@
-"""ntfy, on ntfy.sh or a server of one's own: https://docs.ntfy.sh/publish/#publish-as-json"""
+"""Sends notifications through ntfy.sh or another ntfy server:
+https://docs.ntfy.sh/publish/#publish-as-json"""
 
 import re
 from typing import ClassVar
@@ -7,7 +8,7 @@ from urllib.parse import urlsplit
 from msgspec.structs import replace
 
 from sentinel.channels.chat import ChatChannel, ChatMessage, button_links, is_quiet, without_answers
-from sentinel.channels.http import HttpRequest
+from sentinel.channels.http_request import HttpRequest
 from sentinel.channels.markup import PLAIN, Markup
 from sentinel.channels.post import json_request
 from sentinel.channels.settings import check_secret, check_url
@@ -15,7 +16,7 @@ from sentinel.core.errors import Invalid
 from sentinel.core.settings import FilePath, Secret
 
 _TOPIC = re.compile(r"[-_A-Za-z0-9]{1,64}")
-# Bytes: messages above 4,096 become attachments, titles above 1,024 are refused.
+# Bytes. ntfy turns messages above 4,096 into attachments, and refuses titles above 1,024.
 _ROOM, _TITLE = 3600, 900
 _PRIORITIES = {"critical": 5, "unknown": 4, "warning": 4, "info": 3, "ok": 3}
 
@@ -42,7 +43,8 @@ class Ntfy(ChatChannel, frozen=True, kw_only=True, forbid_unknown_fields=True):
             check_secret(self.token, "access token, e.g. tk_…", "token")
 
     def request(self, message: ChatMessage) -> HttpRequest:
-        """The priority goes by how bad it is, and the runbook's address becomes a button."""
+        """The request. Its priority depends on the severity. The address of the runbook becomes a
+        button."""
         topic = self._topic_name()
         payload = {
             "topic": topic,
@@ -57,7 +59,8 @@ class Ntfy(ChatChannel, frozen=True, kw_only=True, forbid_unknown_fields=True):
         )
 
     def upload(self, picture: bytes) -> HttpRequest:
-        """Without a sound: https://docs.ntfy.sh/publish/#attach-local-file"""
+        """The request that sends the picture, without a sound:
+        https://docs.ntfy.sh/publish/#attach-local-file"""
         headers = {"Filename": "picture.png", "Priority": "min", "User-Agent": "sentinel"}
         return HttpRequest(
             url=self.url.reveal(),
@@ -81,12 +84,12 @@ def _encode_text(text: str) -> bytes:
 
 
 def _action_buttons(message: ChatMessage) -> dict[str, object]:
-    """At most three: https://docs.ntfy.sh/publish/#action-buttons"""
+    """The buttons, at most three: https://docs.ntfy.sh/publish/#action-buttons"""
     views = [{"action": "view", "label": word, "url": url} for word, url in button_links(message)]
     return {"actions": views[:3]} if views else {}
 
 
 def _cut_bytes(text: str, most: int) -> str:
-    """At most so many bytes of UTF-8."""
+    """Cut the text to this many bytes of UTF-8."""
     data = _encode_text(text)
     return text if len(data) <= most else data[: most - 3].decode("utf-8", "ignore") + "…"

@@ -1,4 +1,4 @@
-"""Opsgenie's alert API: https://docs.opsgenie.com/docs/alert-api"""
+"""Sends alerts to Opsgenie: https://docs.opsgenie.com/docs/alert-api"""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
@@ -7,7 +7,8 @@ from urllib.parse import quote
 from sentinel.channels.event import incident_key, incident_move, severity_word
 from sentinel.channels.format import text as render
 from sentinel.channels.format.text import make_card
-from sentinel.channels.http import HttpRequest, submit_request
+from sentinel.channels.http import submit_request
+from sentinel.channels.http_request import HttpRequest
 from sentinel.channels.post import json_request, pretty_json, url_below
 from sentinel.channels.settings import check_secret, check_timeout, check_url
 from sentinel.core.errors import Invalid
@@ -18,7 +19,7 @@ from sentinel.core.values import Duration
 from sentinel.plugin import Channel
 
 _PRIORITIES = {"critical": "P1", "unknown": "P2", "warning": "P3", "info": "P5"}
-# Characters, by https://docs.opsgenie.com/docs/alert-api#create-alert
+# Limits in characters, from https://docs.opsgenie.com/docs/alert-api#create-alert
 _MESSAGE, _DESCRIPTION, _ENTITY, _TAG, _TAGS, _DETAIL = 130, 15_000, 500, 50, 20, 300
 
 
@@ -47,20 +48,21 @@ class Opsgenie(Channel, frozen=True, kw_only=True, forbid_unknown_fields=True):
                 raise Invalid(f"a tag has 1 to {_TAG} characters", "tags", i)
 
     async def send(self, notifications: Sequence[Notification]) -> Receipt:
-        """One or two requests for each; a test is closed at once."""
-        said = ""
+        """Send one or two requests per alert. A test alert is closed at once."""
+        said = "nothing to send: Opsgenie has no alert for this"
         for notification in notifications:
             for method, path, body in self._api_calls(notification):
                 said = await submit_request(self._api_request(method, path, body))
         return Receipt(said)
 
     def preview(self, notifications: Sequence[Notification]) -> list[tuple[str, str]]:
-        """The requests, without the key."""
+        """The requests, without the API key."""
         calls = (call for n in notifications for call in self._api_calls(n))
         return [(f"{method} {path}", pretty_json(body)) for method, path, body in calls]
 
     def _api_calls(self, n: Notification) -> Iterator[tuple[str, str, dict[str, Any]]]:
-        """Method, path and body. An alert that is there already keeps its priority, unless told."""
+        """Method, path and body of each request. An open alert keeps its priority, unless it
+        changed."""
         step, alias = incident_move(n), quote(incident_key(n), safe="")
         said = "; ".join(filter(None, (render.subject_line([n]), shorten_to_line(n.note, 250))))
         note = {"source": "sentinel", "note": shortened(said, 500)}
@@ -71,7 +73,7 @@ class Opsgenie(Channel, frozen=True, kw_only=True, forbid_unknown_fields=True):
                 yield "PUT", f"v2/alerts/{alias}/priority?identifierType=alias", priority
         if step == "acknowledge":
             yield "POST", f"v2/alerts/{alias}/acknowledge?identifierType=alias", note
-        if step == "note":
+        if step == "note" and n.reason != "digest":
             yield "POST", f"v2/alerts/{alias}/notes?identifierType=alias", note
         if step == "close" or n.reason == "test":
             yield "POST", f"v2/alerts/{alias}/close?identifierType=alias", note

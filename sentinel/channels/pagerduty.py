@@ -1,4 +1,5 @@
-"""PagerDuty's Events API v2: https://developer.pagerduty.com/docs/send-alert-event"""
+"""Sends events to PagerDuty, by its Events API v2:
+https://developer.pagerduty.com/docs/send-alert-event"""
 
 import asyncio
 from collections.abc import Iterator, Sequence
@@ -10,17 +11,14 @@ from msgspec import Struct
 
 from sentinel.channels.event import incident_key, incident_move, severity_word
 from sentinel.channels.format import text as render
-from sentinel.channels.format.text import AlertCard, make_card, parse_iso_time
-from sentinel.channels.http import (
-    HttpRequest,
-    exchange_http,
-    refused_status,
-    submit_request,
-    url_origin,
-)
+from sentinel.channels.format.moments import parse_iso_time
+from sentinel.channels.format.text import AlertCard, make_card
+from sentinel.channels.http import exchange_http, refused_status, submit_request
+from sentinel.channels.http_request import HttpRequest, url_origin
 from sentinel.channels.markup import first_address
 from sentinel.channels.post import json_request, pretty_json, url_below
 from sentinel.channels.settings import check_secret, check_timeout, check_url
+from sentinel.core.command_places import comment_places
 from sentinel.core.errors import ChannelError
 from sentinel.core.model import Notification, Receipt
 from sentinel.core.settings import FilePath, Secret
@@ -30,19 +28,20 @@ from sentinel.plugin import Channel
 
 _MOST = 1 << 20
 _AT_ONCE = 4
-"""Requests in flight: the API takes 960 a minute."""
+"""How many requests run at once. The API accepts 960 a minute."""
 
 
 class IncidentsApi(Struct, frozen=True):
-    """The incidents that our events have opened."""
+    """Reads the incidents that sentinel's events have opened."""
 
-    url: str
-    token: Secret
-    timeout: float
-    ca_file: str
+    url: str  # Address of the API.
+    token: Secret  # The token.
+    timeout: float  # Seconds that a request may take.
+    ca_file: str  # PEM file of the only CA to trust; empty: the system's.
 
     async def find_acknowledged(self, keys: list[str]) -> dict[str, str]:
-        """Who has acknowledged, by key; those that nobody has are left out. ChannelError."""
+        """Who has acknowledged, by key. Incidents that nobody has acknowledged are left out. Raises
+        ChannelError."""
         slots = asyncio.Semaphore(_AT_ONCE)
 
         async def ask_one(key: str) -> str:
@@ -73,14 +72,21 @@ class IncidentsApi(Struct, frozen=True):
             raise refused_status(request, answer)
         try:
             return _acknowledger_name(msgspec.json.decode(answer.body)["incidents"])
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        except (
+            LookupError,
+            TypeError,
+            ValueError,
+            AttributeError,
+            RecursionError,
+            msgspec.MsgspecError,
+        ):
             raise ChannelError(
                 f"{url_origin(self.url)} gave no proper answer", reason="server"
             ) from None
 
 
 def _acknowledger_name(incidents: list[Any]) -> str:
-    """Who acknowledged the first of them last; empty where none is."""
+    """The name of the person who last acknowledged the first incident. Empty if there is none."""
     taken = [incident for incident in incidents if incident["status"] == "acknowledged"]
     if not taken:
         return ""
@@ -121,7 +127,7 @@ class Pagerduty(Channel, frozen=True, kw_only=True, forbid_unknown_fields=True):
         check_timeout(self.timeout)
 
     async def send(self, notifications: Sequence[Notification]) -> Receipt:
-        """An event for each; a test is resolved at once, so that no incident stays open."""
+        """Send one event per alert. A test is resolved at once, so that no incident stays open."""
         said = "nothing to send: PagerDuty takes no notes"
         for notification in notifications:
             for event in _events_for(notification):
@@ -130,7 +136,7 @@ class Pagerduty(Channel, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     @property
     def listens(self) -> bool:
-        """Whether `acknowledged` may be asked."""
+        """Whether `acknowledged` can be used."""
         return self.api_token is not None
 
     async def acknowledged(self, alerts: Sequence[str]) -> dict[str, str]:
@@ -141,7 +147,7 @@ class Pagerduty(Channel, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return await api.find_acknowledged(list(alerts))
 
     def preview(self, notifications: Sequence[Notification]) -> list[tuple[str, str]]:
-        """The events, without the key."""
+        """The events, without the routing key."""
         events = (event for n in notifications for event in _events_for(n))
         return [("event", pretty_json(event)) for event in events]
 
@@ -192,11 +198,12 @@ def _event_details(n: Notification, c: AlertCard) -> dict[str, str]:
     parts = {
         "summary": c.summary,
         **dict(render.card_facts(c)),
+        "if nobody acts": c.impact,
         "note": shorten_to_line(n.note, _WORDS),
         "incident": shorten_to_line(n.incident or n.alert, _WORDS),
         "last lines": "\n".join(c.lines),
-        "what to do": "\n".join(c.commands),
+        "what to do": "\n".join((*c.steps, *comment_places(c.command_groups))),
         "runbook": c.runbook,
-        "more": "\n".join(c.more),
+        "more": "\n".join(comment_places(render.more_commands(c))),
     }
     return {name: text for name, text in parts.items() if text}

@@ -1,4 +1,4 @@
-"""A JSON document as an HTTP request."""
+"""Makes HTTP requests with a JSON body."""
 
 from collections.abc import Mapping
 from secrets import token_hex
@@ -7,7 +7,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import msgspec
 
-from sentinel.channels.http import HttpRequest
+from sentinel.channels.http_request import HttpRequest
 
 _FIELD = "Content-Disposition: form-data; "
 
@@ -23,7 +23,7 @@ def json_request(
     hidden: tuple[str, ...] = (),
     most: int = 4096,
 ) -> HttpRequest:
-    """The request; `hidden` are the secrets that the payload holds. No payload, no body."""
+    """The request. `hidden` are the secrets in the payload. Without a payload there is no body."""
     own = {"Content-Type": "application/json; charset=utf-8", "User-Agent": "sentinel"}
     return HttpRequest(
         url=url,
@@ -47,8 +47,8 @@ def form_request(
     *,
     hidden: tuple[str, ...] = (),
 ) -> HttpRequest:
-    """A form with a PNG as its field `name` (RFC 7578). No field may hold text of others: it would need
-    escaping."""
+    """A form with a PNG in the field `name` (RFC 7578). Fields must not contain foreign text,
+    because nothing is escaped."""
     line = f"--{(mark := token_hex(16))}"
     head = "".join(f'{line}\r\n{_FIELD}name="{k}"\r\n\r\n{v}\r\n' for k, v in fields.items())
     head += f'{line}\r\n{_FIELD}name="{name}"; filename="picture.png"\r\nContent-Type: image/png\r\n\r\n'
@@ -64,7 +64,7 @@ def form_request(
 
 
 def url_below(base: str, path: str) -> str:
-    """An address below another, whether or not that ends with a slash; a query stays at the end."""
+    """An address below another one, which may end with a slash. A query stays at the end."""
     parts, (more, _, query) = urlsplit(base), path.partition("?")
     joined = f"{parts.path.rstrip('/')}/{more.lstrip('/')}"
     return urlunsplit(
@@ -73,5 +73,5 @@ def url_below(base: str, path: str) -> str:
 
 
 def pretty_json(payload: Any) -> str:
-    """A payload as people read it."""
+    """The payload as indented JSON for people."""
     return msgspec.json.format(msgspec.json.encode(payload), indent=2).decode()

@@ -1,4 +1,4 @@
-"""A message handed to a program on its standard input."""
+"""Gives a message to a program on its standard input."""
 
 import os
 from collections.abc import Collection, Mapping, Sequence
@@ -18,8 +18,10 @@ def hand_to(
     final: Collection[int],
     env: Mapping[str, str] | None = None,
 ) -> str:
-    """What it printed, in a line; ChannelError unless it ended with 0. The exit codes in `final`
-    refuse the message for good."""
+    """Run the program and return its output in one line. Raises ChannelError unless it ends with 0.
+
+    The exit codes in `final` mean a permanent refusal.
+    """
     try:
         done = proc.run(
             argv,

@@ -1,29 +1,36 @@
-"""The JSON object that machines are given: one per alert, every text inert and bounded."""
+"""Makes the JSON object for programs: one per alert, without control characters, of limited size."""
 
 import msgspec
+from msgspec.structs import astuple
 
+from sentinel.core.guidance import Guidance
 from sentinel.core.model import Notification, Value
-from sentinel.core.text import shorten_to_line, visible_lines
+from sentinel.core.text import keep_whole_commands, shorten_to_line, visible_lines
 
 _TEXT, _DETAILS, _COUNT = 4000, 20_000, 64
 
 
 def json_record(notification: Notification) -> bytes:
-    """One inert JSON object without line breaks; its first fields are the documented ones."""
+    """The JSON object in one line. The documented fields come first."""
     return msgspec.json.encode(make_inert(notification))
 
 
 def make_inert(notification: Notification) -> Notification:
-    """The same with every text inert (a log viewer prints it to a terminal) and cut: 4,000
-    characters a line, 20,000 of the end of the details, 64 labels, values and commands each."""
+    """The notification with cut texts and without control characters, because a log viewer prints
+    it to a terminal.
+
+    The limits: 4,000 characters per line, the last 20,000 of the details, and 64 each of labels,
+    values and commands. A longer command is left out.
+    """
     n = notification
     lines = {name: shorten_to_line(getattr(n, name), _TEXT) for name in _LINES}
     return msgspec.structs.replace(
         n,
         **lines,
         links={},
+        guidance=Guidance(*(shorten_to_line(t, _TEXT) for t in astuple(n.guidance))),
         details=visible_lines(n.details[-_DETAILS:]),
-        commands=tuple(shorten_to_line(c, _TEXT) for c in n.commands[:_COUNT]),
+        commands=keep_whole_commands(n.commands[:_COUNT], _TEXT),
         labels={
             shorten_to_line(k, 200): shorten_to_line(v, _TEXT)
             for k, v in [*n.labels.items()][:_COUNT]
@@ -41,12 +48,14 @@ _LINES = (
     "reason",
     "summary",
     "since",
+    "noticed",
     "key",
     "alert",
     "incident",
     "runbook",
     "note",
     "page",
+    "setup_place",
 )
 
 

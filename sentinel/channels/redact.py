@@ -1,4 +1,5 @@
-"""What another side said, fit for an error message: inert, short, without secrets."""
+"""Makes the answer of another side fit for an error message: short, without control characters and
+secrets."""
 
 import os
 import re
@@ -11,9 +12,9 @@ _SHORTEST = 4
 
 
 def quote_redacted(said: str | bytes, secrets: Iterable[str] = ()) -> str:
-    """One inert line of at most 200 characters; what equals a secret becomes `***`.
+    """One line of at most 200 characters without control characters. Secrets are replaced by `***`.
 
-    A server may echo what it was sent. Secrets below four characters are not looked for.
+    A server may repeat what it was sent. Secrets of fewer than four characters are not replaced.
     """
     text = said.decode("utf-8", "replace") if isinstance(said, bytes) else said
     text = text[: 20 * _LIMIT]
@@ -23,8 +24,8 @@ def quote_redacted(said: str | bytes, secrets: Iterable[str] = ()) -> str:
 
 
 def connection_failure(error: OSError) -> str:
-    """Why no connection was made. An event loop wraps the system's number in words of its own, one
-    for each address that it tried; a name that is not known has none."""
+    """Why no connection was made. asyncio wraps the system's error in words of its own, one for
+    each address it tried. For an unknown name there is no system error."""
     numbers = dict.fromkeys(re.findall(r"\[Errno (\d+)\]", str(error)))
     said = " and ".join(os.strerror(int(n)) for n in numbers) or error.strerror or str(error)
     return quote_redacted(said or "no connection")

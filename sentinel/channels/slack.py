@@ -4,32 +4,20 @@ https://docs.slack.dev/messaging/sending-messages-using-incoming-webhooks and
 https://docs.slack.dev/reference/methods/chat.postMessage
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, ClassVar
-from urllib.parse import urlencode
+from typing import ClassVar
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from sentinel.channels.chat import ChatChannel, ChatMessage
-from sentinel.channels.event import incident_move
-from sentinel.channels.format.text import parse_iso_time
-from sentinel.channels.http import (
-    HttpRequest,
-    exchange_http,
-    refused_status,
-    submit_request,
-    url_origin,
-)
+from sentinel.channels.http import submit_request
+from sentinel.channels.http_request import HttpRequest
 from sentinel.channels.markup import PLAIN, Markup
-from sentinel.channels.post import json_request, url_below
-from sentinel.channels.redact import quote_redacted
+from sentinel.channels.post import json_request
 from sentinel.channels.settings import check_secret, check_url
 from sentinel.channels.slack_blocks import escape_slack, slack_payload
-from sentinel.core.errors import ChannelError, Invalid
-from sentinel.core.model import Notification
+from sentinel.channels.slack_bot import SlackBot
+from sentinel.core.errors import Invalid
 from sentinel.core.settings import FilePath, Secret
-from sentinel.core.text import shorten_to_line
 
 
 class Slack(ChatChannel, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -57,14 +45,14 @@ class Slack(ChatChannel, frozen=True, kw_only=True, forbid_unknown_fields=True):
             self._check_bot_settings()
 
     async def deliver(self, message: ChatMessage) -> str:
-        """By the one way or the other."""
+        """Send through the webhook or as the bot."""
         if self.token is None:
             return await submit_request(self.request(message))
         bot = SlackBot(self.token, self.channel, self.api, self.timeout, self.ca_file)
         return await bot.post_message(message)
 
     def request(self, message: ChatMessage) -> HttpRequest:
-        """What the webhook is posted."""
+        """The request to the webhook."""
         url = self.url.reveal() if self.url else ""
         return json_request(url, slack_payload(message), self.timeout, self.ca_file)
 
@@ -73,242 +61,3 @@ class Slack(ChatChannel, frozen=True, kw_only=True, forbid_unknown_fields=True):
         check_url(self.api, "api")
         if not self.channel or not self.channel.isprintable() or " " in self.channel:
             raise Invalid("name the channel by its id, e.g. C0123456789", "channel")
-
-
-# A Slack bot that tells an alert once, and what follows in the thread of that message.
-#
-# Where the thread is needs no state of ours: the message bears the alerts' ids as metadata, and
-# after a restart it is looked for in the channel's history.
-# https://docs.slack.dev/messaging/message-metadata and
-# https://docs.slack.dev/reference/methods/conversations.history
-
-
-MOST = 4 << 20
-"""Bytes of an answer that are read: a page of history with its metadata."""
-
-_EVENT = "sentinel_alerts"
-_BEFORE = 3600  # seconds: clocks differ, and an alert is told after it began, never before
-_ALERTS = 200
-_AUTH = (
-    "access_denied",
-    "account_inactive",
-    "invalid_auth",
-    "missing_scope",
-    "no_permission",
-    "not_allowed_token_type",
-    "not_authed",
-    "org_login_required",
-    "token_expired",
-    "token_revoked",
-)
-_RATE = ("ratelimited", "rate_limited", "message_limit_exceeded")
-_LATER = ("fatal_error", "internal_error", "request_timeout", "service_unavailable")
-
-
-class ThreadRoot(Struct, frozen=True):
-    """The message that a thread hangs on: where it is, and which alerts it is about."""
-
-    channel: str
-    ts: str
-    alerts: tuple[str, ...]
-
-    @classmethod
-    def root_of_answer(
-        cls, given: dict[str, Any], channel: str, alerts: tuple[str, ...]
-    ) -> "ThreadRoot | None":
-        """The message that Slack says it has made."""
-        ts = given.get("ts")
-        return (
-            cls(str(given.get("channel") or channel), ts, alerts) if isinstance(ts, str) else None
-        )
-
-
-async def call_slack(request: HttpRequest) -> dict[str, Any]:
-    """What Slack answers where it is `ok`, else ChannelError."""
-    answer = await exchange_http(request)
-    if not 200 <= answer.status < 300:
-        raise refused_status(request, answer)
-    given, place = answer.json_fields, url_origin(request.url)
-    if given.get("ok") is True:
-        return given
-    error = given.get("error")
-    if not isinstance(error, str):
-        raise ChannelError(f"{place} gave no proper answer: {answer.said}", reason="server")
-    raise _slack_refusal(
-        error, f"{place} answered {quote_redacted(error, request.secret_parts)}", answer.retry_after
-    )
-
-
-def _slack_refusal(error: str, text: str, retry_after: float | None) -> ChannelError:
-    if error in _AUTH:
-        return ChannelError(f"{text}; check token and scopes", permanent=True, reason="auth")
-    if error in _RATE:
-        return ChannelError(text, reason="rate", retry_after=retry_after)
-    if error in _LATER:
-        return ChannelError(text, reason="server")
-    return ChannelError(text, permanent=True, reason="refused")
-
-
-def thread_metadata(alerts: Sequence[str]) -> dict[str, Any]:
-    """What a message says about itself to those who look for it."""
-    ids = [shorten_to_line(alert, 80) for alert in alerts[:_ALERTS]]
-    return {"event_type": _EVENT, "event_payload": {"alerts": " ".join(ids)}}
-
-
-def roots_in_history(page: dict[str, Any], channel: str) -> Iterator[ThreadRoot]:
-    """The messages of a page of history that began something; replies are none."""
-    messages = page.get("messages")
-    for found in messages if isinstance(messages, list) else []:
-        about = object_member(found, "metadata")
-        alerts = object_member(about, "event_payload").get("alerts")
-        if about.get("event_type") != _EVENT or not isinstance(alerts, str):
-            continue
-        if found.get("thread_ts", found.get("ts")) == found.get("ts"):
-            yield ThreadRoot(channel, str(found.get("ts")), tuple(alerts.split()))
-
-
-def object_member(given: Any, key: str) -> dict[str, Any]:
-    """The object that this member of another is; empty where it is none."""
-    found = given.get(key) if isinstance(given, dict) else None
-    return found if isinstance(found, dict) else {}
-
-
-def oldest_timestamp(times: Iterable[str]) -> str:
-    """The moment before which none of the alerts can have been told, as Slack writes it."""
-    moments = [parse_iso_time(text) for text in times]
-    if None in moments:
-        return "0"
-    first = min(m.timestamp() for m in moments if m)
-    return f"{max(0.0, first - _BEFORE):.6f}"
-
-
-_PAGE, _PAGES = 200, 3
-_SHARE = 0.25  # of the timeout, for what only makes a message nicer
-_REMEMBERED = 5000
-_FIRST = ("firing", "test", "flapping")
-_ALOUD = ("worse", "repeat")
-"""Reasons that the whole channel sees, although they are told in a thread."""
-
-_roots: dict[tuple[str, str, str], ThreadRoot] = {}
-
-
-class SlackBot(Struct, frozen=True):
-    """Talks to Slack's Web API. The token needs chat:write; to find threads after a restart
-    also channels:history, for a private channel groups:history."""
-
-    token: Secret
-    channel: str
-    api: str
-    timeout: float
-    ca_file: str
-
-    async def post_message(self, message: ChatMessage) -> str:
-        """Post the message, in the thread of its alerts where there is one."""
-        about = _alert_ids(message.notifications)
-        root, trouble = await self._find_root(message.notifications)
-        try:
-            given = await self._post_in_thread(message, root, about)
-        except ChannelError as error:
-            if root is None or not error.permanent or error.reason != "refused":
-                raise
-            root, trouble = None, f"; not in its thread: {error}"
-            given = await self._post_in_thread(message, root, about)
-        if root is None:
-            self._remember_root(ThreadRoot.root_of_answer(given, self.channel, about))
-            return f"Slack took it for channel {self.channel}{trouble}"
-        _roots.update({self._root_key(alert): root for alert in about})
-        if root.alerts == about and any(incident_move(n) != "note" for n in message.notifications):
-            trouble = await self._refresh_root(root, message)
-        return f"Slack took it into a thread of channel {self.channel}{trouble}"
-
-    async def _post_in_thread(
-        self, message: ChatMessage, root: ThreadRoot | None, about: tuple[str, ...]
-    ) -> dict[str, Any]:
-        body = {
-            **slack_payload(message),
-            "channel": self.channel,
-            "metadata": thread_metadata(about),
-        }
-        if root is not None:
-            aloud = any(n.reason in (*_ALOUD, *_FIRST) for n in message.notifications)
-            body |= {"channel": root.channel, "thread_ts": root.ts, "reply_broadcast": aloud}
-        return await self._call_method("chat.postMessage", body, 1 - 2 * _SHARE)
-
-    async def _find_root(
-        self, notifications: Sequence[Notification]
-    ) -> tuple[ThreadRoot | None, str]:
-        """The one message that told of all these alerts before, or of the cause of their incident, and
-        what kept us from it."""
-        if any(n.reason in _FIRST or not n.alert for n in notifications):
-            causes = {n.incident for n in notifications if n.incident != n.alert}
-            of_all = len(causes) == 1 and all(n.incident in causes for n in notifications)
-            return (_roots.get(self._root_key(causes.pop())) if of_all else None), ""
-        known = {_roots.get(self._root_key(n.alert)) for n in notifications}
-        if known != {None}:
-            return (known.pop(), "") if len(known) == 1 else (None, "")
-        import asyncio
-
-        try:
-            return await asyncio.wait_for(
-                self._find_in_history(notifications), self.timeout * _SHARE
-            ), ""
-        except ChannelError as error:
-            return None, f"; not in a thread: {error}"
-        except (asyncio.TimeoutError, TimeoutError):
-            return None, "; not in a thread: the channel's history did not come in time"
-
-    async def _find_in_history(self, notifications: Sequence[Notification]) -> ThreadRoot | None:
-        """The message of this bot in the channel's history that names all of the alerts."""
-        wanted = set(_alert_ids(notifications))
-        query = {"channel": self.channel, "limit": str(_PAGE), "include_all_metadata": "true"}
-        query["oldest"] = oldest_timestamp(n.since for n in notifications)
-        for _ in range(_PAGES):
-            page = await self._call_method(
-                f"conversations.history?{urlencode(query)}", None, _SHARE
-            )
-            for root in roots_in_history(page, self.channel):
-                self._remember_root(root)
-                if wanted <= set(root.alerts):
-                    return root
-            query["cursor"] = str(object_member(page, "response_metadata").get("next_cursor") or "")
-            if not query["cursor"]:
-                break
-        return None
-
-    async def _refresh_root(self, root: ThreadRoot, message: ChatMessage) -> str:
-        """Let the first message show how things stand; that it cannot is no failure."""
-        body = {**slack_payload(message), "channel": root.channel, "ts": root.ts}
-        try:
-            await self._call_method(
-                "chat.update", {**body, "metadata": thread_metadata(root.alerts)}, _SHARE
-            )
-        except ChannelError as error:
-            return f"; the first message stays as it was: {error}"
-        return ""
-
-    async def _call_method(self, method: str, body: Any, share: float) -> dict[str, Any]:
-        limit = self.timeout * share
-        headers = {"Authorization": f"Bearer {self.token.reveal()}"}
-        request = json_request(
-            url_below(self.api, method),
-            body,
-            limit,
-            self.ca_file,
-            method="GET" if body is None else "POST",
-            headers=headers,
-            most=MOST,
-        )
-        return await call_slack(request)
-
-    def _root_key(self, alert: str) -> tuple[str, str, str]:
-        return self.api, self.channel, alert
-
-    def _remember_root(self, root: ThreadRoot | None) -> None:
-        if root is not None:
-            _roots.update({self._root_key(alert): root for alert in root.alerts})
-        for old in [*_roots][: max(0, len(_roots) - _REMEMBERED)]:
-            del _roots[old]
-
-
-def _alert_ids(notifications: Sequence[Notification]) -> tuple[str, ...]:
-    return tuple(sorted({n.alert for n in notifications if n.alert}))

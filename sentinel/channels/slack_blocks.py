@@ -1,8 +1,8 @@
-"""A message as Slack's blocks.
+"""Formats a message as Slack's blocks.
 
-Rich text is made of elements and parsed for nothing, so no text of others can call people,
-forge links or set type: https://docs.slack.dev/reference/block-kit/blocks/rich-text-block
-Only `text`, which notifications show, is parsed and therefore escaped:
+Rich text consists of elements, and Slack does not parse it. So foreign text cannot mention people,
+forge links or set type: https://docs.slack.dev/reference/block-kit/blocks/rich-text-block Slack
+parses only `text`, which notifications show. So `text` is escaped:
 https://docs.slack.dev/messaging/formatting-message-text#escaping
 """
 
@@ -22,7 +22,7 @@ _SECTIONS = 3
 
 
 def slack_payload(message: ChatMessage) -> dict[str, Any]:
-    """What webhooks and chat.postMessage have in common."""
+    """The payload that webhooks and chat.postMessage share."""
     line = message.words.subject or subject_line(message.notifications)
     return {
         "text": escape_slack(line),
@@ -34,7 +34,7 @@ def slack_payload(message: ChatMessage) -> dict[str, Any]:
 
 
 def escape_slack(text: str) -> str:
-    """Nothing in it is a mention, a link or a command of Slack's."""
+    """Escape the text, so that Slack finds no mention, link or command in it."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
@@ -54,7 +54,7 @@ def _rich_text_blocks(message: ChatMessage) -> list[dict[str, Any]]:
 
 
 def _template_blocks(text: str) -> list[dict[str, Any]]:
-    """The text of a template, in Slack's own markup."""
+    """The text of a template, in Slack's markup."""
     parts = [text[i : i + _SECTION] for i in range(0, _SECTION * _SECTIONS, _SECTION)]
     return [
         {"type": "section", "text": {"type": "mrkdwn", "text": part}}
@@ -64,7 +64,7 @@ def _template_blocks(text: str) -> list[dict[str, Any]]:
 
 
 def _section_element(blocks: Sequence[MessageBlock]) -> dict[str, Any]:
-    """One section for all of them: only a line break of its own surely ends a line."""
+    """One section for all elements. A line ends for certain only at a line break element."""
     elements: list[dict[str, Any]] = []
     for block in blocks:
         elements += [_text_element("\n")] if elements else []

@@ -1,15 +1,14 @@
-"""One conversation with a mail server (RFC 5321), told in sentinel's errors.
+"""Speaks with a mail server (RFC 5321), and raises sentinel's errors.
 
-Only what a server says about this very mail (sender, recipients, content) can be
-permanent. Trouble with the connection, with TLS or with the login is mended without the
-mail, so it is worth another try however the server numbers it.
+An error is permanent only if the server refuses this mail itself (sender, recipients, content).
+Problems with the connection, TLS or the login can be mended without changing the mail. So it is
+tried again, whatever code the server gives.
 """
 
 import asyncio
-import base64
 import re
 import socket
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import TypeVar
 
@@ -25,9 +24,9 @@ from aiosmtplib import (
     SMTPResponseException,
     SMTPSenderRefused,
 )
-from msgspec import Struct
 
 from sentinel.alerting.owners import RECIPIENT_REASON
+from sentinel.channels.mail_server import MailEnvelope, MailTaken, SmtpServer, list_refused
 from sentinel.channels.redact import connection_failure, quote_redacted
 from sentinel.channels.tls import client_context, tls_trouble, tls_words
 from sentinel.core.errors import ChannelError
@@ -35,60 +34,18 @@ from sentinel.core.settings import Secret
 from sentinel.core.values import duration_text
 
 Answer = TypeVar("Answer")
-_PARTING = 1.0  # seconds to wait for the answer to QUIT; the mail is safe by then
+_PARTING = 1.0  # seconds to wait for the answer to QUIT; the server has accepted the mail by then
 _LOGINS = ("plain", "login", "cram-md5")
-_NOT_THIS_WAY = (502, 504, 534)  # RFC 4954: the mechanism is refused, not the password
+_NOT_THIS_WAY = (502, 504, 534)  # RFC 4954: the login mechanism is refused, not the password
 _WANTS_LOGIN = (530, 535, 538)
 
 
-class SmtpServer(Struct, frozen=True, kw_only=True):
-    """Where mail goes and how. `security` is starttls, tls or none, and never less."""
-
-    host: str
-    port: int
-    security: str
-    username: str = ""
-    password: Secret | None = None
-    ca_file: str = ""
-    timeout: float = 30.0
-    ehlo: str = ""
-    """The name for EHLO; empty: see `ehlo_name`."""
-    sender_domain: str = ""
-    """The domain of the sender's address."""
-
-    @property
-    def host_and_port(self) -> str:
-        """`host:port`, as errors name it."""
-        return f"{self.host}:{self.port}"
-
-    @property
-    def wire_secrets(self) -> tuple[str, ...]:
-        """The password in every form in which it goes over the wire."""
-        if self.password is None:
-            return ()
-        word = self.password.reveal()
-        forms = (word, f"\0{self.username}\0{word}")
-        return (word, *(base64.b64encode(f.encode()).decode() for f in forms))
-
-
-class MailEnvelope(Struct, frozen=True):
-    """An envelope and what is in it, as bytes for the wire."""
-
-    sender: str
-    recipients: tuple[str, ...]
-    content: bytes
-
-
-class MailTaken(Struct, frozen=True):
-    """The server's answer to the content, and what it said to the recipients it refused."""
-
-    answer: str
-    refused: Mapping[str, str]
-
-
 class _SmtpClient(SMTP):
-    """aiosmtplib's client, closed at once: its polite close waits for a server that reads
-    nothing more, and leaves the connection open when the event loop ends before that."""
+    """aiosmtplib's client, but it closes the connection at once.
+
+    Its own close waits for a server that may no longer read. It also leaves the connection open if
+    the event loop ends before.
+    """
 
     def close(self) -> None:
         if self.transport is not None:
@@ -97,12 +54,13 @@ class _SmtpClient(SMTP):
 
 
 async def hand_over_mail(server: SmtpServer, mail: MailEnvelope) -> MailTaken:
-    """Give the mail to the server; ChannelError unless it took it for one recipient at least."""
+    """Send the mail to the server. Raises ChannelError unless the server accepts it for at least
+    one recipient."""
     return await _meet_server(server, lambda client: _talk_mail(client, server, mail))
 
 
 async def greet_server(server: SmtpServer) -> None:
-    """As for a mail, and leave without one; ChannelError where the server does not let us in."""
+    """Log in and leave without sending. Raises ChannelError if the server refuses."""
 
     async def come_and_go(client: SMTP) -> None:
         await _enter_server(client, server)
@@ -131,7 +89,7 @@ async def _meet_server(server: SmtpServer, talk: Callable[[SMTP], Awaitable[Answ
     except (SMTPException, OSError, ValueError, asyncio.TimeoutError) as error:
         raise _network_error(server, error) from None
     finally:
-        if client.transport is None:  # else the connection is closed with it
+        if client.transport is None:  # otherwise the connection is closed together with the client
             connected.close()
         client.close()
 
@@ -143,8 +101,11 @@ async def _connect_socket(server: SmtpServer) -> socket.socket:
 
 
 async def connect_first(infos: Sequence[AddrInfoType]) -> socket.socket:
-    """A connection to the first of these addresses that answers; a deaf one delays the next by 250 ms
-    alone (RFC 8305, as curl and browsers do). Raises OSError."""
+    """Connect to the first of these addresses that answers. Raises OSError.
+
+    An address that does not answer delays the next one by only 250 ms (RFC 8305, as in curl and
+    browsers).
+    """
     return await start_connection(infos, happy_eyeballs_delay=0.25)
 
 
@@ -191,8 +152,8 @@ async def _start_tls(client: SMTP, server: SmtpServer) -> None:
 
 
 async def _log_in(client: SMTP, server: SmtpServer, password: Secret) -> None:
-    """One attempt with the password: aiosmtplib's own login tries it in every way there is,
-    and three failures at once lock accounts."""
+    """Log in with one attempt. aiosmtplib's login tries all mechanisms, and three failures at once
+    lock some accounts."""
     await client.ehlo()
     for name in (n for n in _LOGINS if n in client.server_auth_methods):
         method = getattr(client, "auth_" + name.replace("-", ""))
@@ -212,13 +173,17 @@ async def _log_in(client: SMTP, server: SmtpServer, password: Secret) -> None:
 
 _LABEL = r"(?!-)[A-Za-z0-9-]{1,63}(?<!-)"
 DOMAIN = re.compile(rf"{_LABEL}(?:\.{_LABEL})+")
-"""A name with a domain, as RFC 5321 4.1.2 has it."""
+"""A name with a domain (RFC 5321 4.1.2)."""
 
 
 def ehlo_name(host: str, domain: str) -> str:
-    """This host's name for EHLO without asking DNS: a node's or container's name has no domain, so
-    it gets the sender's. Relays such as Google's send `localhost` and address literals away. Where
-    neither gives a name: the literal that RFC 5321 4.1.3 allows."""
+    """This host's name for EHLO, without a DNS query.
+
+    The name of a node or container often has no domain. Then the sender's domain is added, because
+    relays such as Google's reject `localhost` and address literals. If there is no name at all, the
+    literal of RFC 5321 4.1.3 is used.
+    """
+    host = host.rstrip(".")
     names = (host, f"{host}.{domain}", domain) if DOMAIN.fullmatch(domain) else (host,)
     return next((name for name in names if DOMAIN.fullmatch(name)), "[127.0.0.1]")
 
@@ -280,10 +245,3 @@ def _no_recipient_error(server: SmtpServer, error: SMTPRecipientsRefused) -> Cha
         permanent=permanent,
         reason=RECIPIENT_REASON,
     )
-
-
-def list_refused(refused: Mapping[str, str], limit: int = 3) -> str:
-    """`a@example.org (550 no such user), … and 4 more`."""
-    shown: Iterable[str] = [f"{who} ({said})" for who, said in [*refused.items()][:limit]]
-    more = f" and {len(refused) - limit} more" if len(refused) > limit else ""
-    return ", ".join(shown) + more

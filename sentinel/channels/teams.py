@@ -11,7 +11,7 @@ import msgspec
 
 from sentinel.channels.chat import ChatChannel, ChatMessage, button_links, without_answers
 from sentinel.channels.format.blocks import MessageBlock, fit_blocks
-from sentinel.channels.http import HttpRequest
+from sentinel.channels.http_request import HttpRequest
 from sentinel.channels.markup import PLAIN, Markup
 from sentinel.channels.post import json_request
 from sentinel.channels.settings import check_url
@@ -19,7 +19,8 @@ from sentinel.core.settings import FilePath, Secret
 from sentinel.core.text import shortened
 
 _ROOM, _LINE = 12_000, 120
-"""Bytes of JSON, and what a line costs besides its text; Teams takes 28 KB."""
+"""Limit for the JSON in bytes, and the bytes that each line needs besides its text. Teams accepts
+28 KB."""
 
 _COLOURS = {"critical": "Attention", "warning": "Warning", "unknown": "Accent", "ok": "Good"}
 _STYLES: dict[str, dict[str, Any]] = {
@@ -86,7 +87,7 @@ def _block_size(block: MessageBlock) -> int:
 
 
 def _block_elements(block: MessageBlock) -> Iterator[dict[str, Any]]:
-    """An element for each line: how a line break within one looks is nowhere promised."""
+    """One element per line, because the look of a line break within an element is not documented."""
     for number, line in enumerate(block.text.split("\n")):
         spacing = {"spacing": "None"} if number else {}
         yield {**_rich_paragraph(_text_run(line or " ", **_STYLES[block.role])), **spacing}

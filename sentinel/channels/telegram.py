@@ -1,9 +1,9 @@
-"""Telegram through a bot: https://core.telegram.org/bots/api#sendmessage"""
+"""Sends messages through a Telegram bot: https://core.telegram.org/bots/api#sendmessage"""
 
 from typing import ClassVar
 
 from sentinel.channels.chat import ChatChannel, ChatMessage, is_quiet
-from sentinel.channels.http import HttpRequest
+from sentinel.channels.http_request import HttpRequest
 from sentinel.channels.markup import HTML, Markup
 from sentinel.channels.post import form_request, json_request, url_below
 from sentinel.channels.settings import check_secret, check_url
@@ -11,7 +11,7 @@ from sentinel.core.errors import Invalid
 from sentinel.core.settings import FilePath, Secret
 
 _ROOM = 4000
-"""Characters with markup; Telegram takes 4,096 without it."""
+"""Characters with markup. Telegram accepts 4,096 without markup."""
 
 
 class Telegram(ChatChannel, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -38,7 +38,7 @@ class Telegram(ChatChannel, frozen=True, kw_only=True, forbid_unknown_fields=Tru
             raise Invalid("name the chat: its number or @name", "chat")
 
     def request(self, message: ChatMessage) -> HttpRequest:
-        """HTML of which every text of others is escaped; links get no preview."""
+        """The message as HTML. All foreign text is escaped, and links get no preview."""
         payload = {
             "chat_id": self.chat,
             "text": message.whole_text(_ROOM),
@@ -51,7 +51,7 @@ class Telegram(ChatChannel, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         return json_request(url, payload, self.timeout, self.ca_file, hidden=hidden)
 
     def upload(self, picture: bytes) -> HttpRequest:
-        """https://core.telegram.org/bots/api#sendphoto"""
+        """The request that sends the picture: https://core.telegram.org/bots/api#sendphoto"""
         fields = {"chat_id": str(self.chat), "disable_notification": "true"}
         if self.thread is not None:
             fields["message_thread_id"] = str(self.thread)

@@ -1,8 +1,10 @@
-"""Templates in place of the built-in wording: Jinja2, sandboxed, imported only where given.
+"""Templates that replace the built-in wording. Jinja2 in a sandbox, imported only if there are
+templates.
 
-Variables: `alerts`, the worst first, each with the fields of a notification and its `card`; the
-fields of the first of them by themselves; `heading` and `body`, the built-in subject line and text. All
-texts are inert, and in the markup of the service where they are put out.
+Variables: `alerts` are the alerts, the worst first. Each has the fields of a notification and its
+`card`. The fields of the first alert are also variables themselves. `heading` and `body` are the
+built-in subject line and text. All texts are free of control characters, and are escaped for the
+service when they are inserted.
 """
 
 import logging
@@ -25,7 +27,7 @@ from sentinel.core.model import Notification, Receipt
 from sentinel.core.text import visible
 
 LONGEST = 200_000
-"""Characters; a template that makes more is broken."""
+"""Characters. A template that makes a longer text is broken."""
 
 LIMIT = 5.0
 """Seconds for one template."""
@@ -42,46 +44,46 @@ Escape = Callable[[str], str]
 
 
 class TemplateError(SentinelError):
-    """A template cannot be filled in; the text names its line."""
+    """A template cannot be filled in. The text names its line."""
 
 
 class MailTemplates(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A mail's own wording. Where only `text` is given, the mail has no HTML part."""
+    """The wording of a mail. If only `text` is given, the mail has no HTML part."""
 
-    subject: str = ""
+    subject: str = ""  # Template of the subject.
     text: str = ""
-    html: str = ""
+    html: str = ""  # Template of the HTML part.
 
 
 class ChatTemplates(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A chat message's own wording: its first line, and what stands below."""
+    """The wording of a chat message: its first line, and the text below."""
 
-    subject: str = ""
-    text: str = ""
+    subject: str = ""  # Template of the first line.
+    text: str = ""  # Template of the rest.
 
 
 class MessageWords(Struct, frozen=True, kw_only=True):
-    """What the templates made; None where the built-in wording stands. `trouble` says why a
-    template was not followed, in one line."""
+    """The results of the templates. None means the built-in wording. `trouble` says in one line why
+    a template was not used."""
 
-    subject: str | None = None
-    text: str | None = None
-    html: str | None = None
+    subject: str | None = None  # Subject or first line.
+    text: str | None = None  # Text.
+    html: str | None = None  # HTML.
     trouble: str = ""
 
     @property
     def is_templated(self) -> bool:
-        """Whether a template made any of it."""
+        """Whether any part comes from a template."""
         return any(part is not None for part in (self.subject, self.text, self.html))
 
     def give_up_templates(self, error: Exception) -> "MessageWords":
-        """The built-in words, because a service refused these."""
+        """Return to the built-in words, because a service refused these."""
         return MessageWords(
             trouble=f"refused with its templates ({error}), told in the built-in words"
         )
 
     def note_in_receipt(self, receipt: Receipt) -> Receipt:
-        """The receipt, with the trouble in it and in the log."""
+        """The receipt with the trouble added. The trouble is also logged."""
         if not self.trouble:
             return receipt
         _LOG.warning("%s", self.trouble)
@@ -92,7 +94,7 @@ BUILT_IN = MessageWords()
 
 
 def check_templates(templates: Any, escape: Escape | None = None) -> None:
-    """Fill every template in for each sample; Invalid at its key when one cannot be."""
+    """Fill in every template with each sample. Raises Invalid with the key if one fails."""
     for name, source in _given_templates(templates):
         for sample in SAMPLES.values():
             try:
@@ -104,9 +106,10 @@ def check_templates(templates: Any, escape: Escape | None = None) -> None:
 def fill_templates(
     templates: Any, notifications: Sequence[Notification], escape: Escape | None = None
 ) -> MessageWords:
-    """The wording for these notifications; never fails, a message matters more than its looks.
+    """The wording for these notifications. It never raises, because a plain message is better than
+    none.
 
-    `escape` makes the values that `text` puts out inert in the service's markup.
+    `escape` escapes the values that `text` inserts, for the service's markup.
     """
     made: dict[str, str] = {}
     trouble = ""
@@ -126,7 +129,7 @@ def _given_templates(templates: Any) -> list[tuple[str, str]]:
 def _fill_template(
     name: str, source: str, notifications: Sequence[Notification], escape: Escape | None
 ) -> str:
-    """One template filled in; TemplateError whatever goes wrong in it."""
+    """Fill in one template. Raises TemplateError for any error in it."""
     environment = _sandbox(escape if name == "text" else None, autoescape=name == "html")
     try:
         template = environment.from_string(source)
@@ -173,7 +176,7 @@ def _template_alert(notification: Notification) -> SimpleNamespace:
 
 
 def _join_bounded(pieces: Any) -> str:
-    """The whole text, unless it grows or takes beyond all reason."""
+    """Join the text. Raises an error if it is too long or takes too long."""
     text, size = [], 0
     with _limit_seconds(LIMIT):
         for piece in pieces:
@@ -186,8 +189,11 @@ def _join_bounded(pieces: Any) -> str:
 
 @contextmanager
 def _limit_seconds(seconds: float) -> Iterator[None]:
-    """Ends a template's code after so long. A loop that puts nothing out can be watched from
-    within only by tracing; the code of others is left alone."""
+    """Stop a template after this many seconds.
+
+    A loop without output can be stopped from within only by tracing. Code outside of the template
+    is not traced.
+    """
     end, before = time.monotonic() + seconds, sys.gettrace()
 
     def trace(frame: FrameType, event: str, arg: Any) -> Any:
@@ -205,7 +211,7 @@ def _limit_seconds(seconds: float) -> Iterator[None]:
 
 
 def _error_words(error: Exception) -> str:
-    """Jinja2's words, with ours for what they call by the names of Python's classes."""
+    """Jinja2's message, with plain words in place of the names of Python's classes."""
     text = visible(str(error))[:200] or type(error).__name__
     for theirs, ours in _NAMES.items():
         text = text.replace(theirs, ours)
@@ -213,7 +219,7 @@ def _error_words(error: Exception) -> str:
 
 
 def _template_line(error: Exception) -> int:
-    """The line of the template that an error comes from."""
+    """The line of the template where an error arose."""
     found = getattr(error, "lineno", None) or 1
     trace = error.__traceback__
     while trace is not None:

@@ -1,14 +1,11 @@
-"""Verified TLS, the same for every channel that speaks it."""
+"""Makes verified TLS connections, the same way for all channels."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import ssl
 
 from sentinel.core.errors import ChannelError
 from sentinel.core.text import visible
-
-if TYPE_CHECKING:
-    import ssl
 
 # X509_V_ERR_* of OpenSSL, https://docs.openssl.org/3.0/man3/X509_STORE_CTX_get_error/
 _REMEDIES = {
@@ -20,12 +17,11 @@ _REMEDIES = {
 
 
 def client_context(ca_file: str) -> ssl.SSLContext:
-    """Certificates and names are verified, by `ca_file` alone or else by the system's store.
+    """A TLS context that verifies certificates and names. It trusts only `ca_file`, or the system's
+    CAs if that is empty.
 
-    Raises ChannelError (reason tls) when the file cannot be read or holds no certificate.
+    Raises ChannelError (reason tls) if the file cannot be read or contains no certificate.
     """
-    import ssl
-
     try:
         return ssl.create_default_context(cafile=ca_file or None)
     except (OSError, ssl.SSLError) as error:
@@ -34,10 +30,8 @@ def client_context(ca_file: str) -> ssl.SSLContext:
 
 
 def tls_trouble(error: BaseException | None) -> ssl.SSLError | None:
-    """The innermost TLS error among an error's causes: libraries wrap it in their own, which
-    pass for TLS errors and tell less."""
-    import ssl
-
+    """The innermost TLS error among an error's causes. Libraries wrap it in errors of their own
+    that say less."""
     found = None
     while error is not None:
         found = error if isinstance(error, ssl.SSLError) else found
@@ -46,9 +40,7 @@ def tls_trouble(error: BaseException | None) -> ssl.SSLError | None:
 
 
 def tls_words(error: ssl.SSLError) -> str:
-    """What is wrong with TLS and what to do about it, in one line."""
-    import ssl
-
+    """One line: the TLS problem and what to do about it."""
     if isinstance(error, ssl.SSLCertVerificationError):
         remedy = _REMEDIES.get(error.verify_code, "set ca_file to the PEM file of its CA")
         why = visible(error.verify_message.rstrip("."))

@@ -1,9 +1,10 @@
-"""The alert as JSON to an address on the web."""
+"""Sends the alert as JSON to a web address."""
 
 from collections.abc import Sequence
 from typing import ClassVar, Literal
 
-from sentinel.channels.http import HttpRequest, submit_request
+from sentinel.channels.http import submit_to_program
+from sentinel.channels.http_request import HttpRequest
 from sentinel.channels.record import json_record
 from sentinel.channels.settings import check_headers, check_timeout, check_url
 from sentinel.core.model import Notification, Receipt
@@ -35,11 +36,11 @@ class Webhook(Channel, frozen=True, kw_only=True, forbid_unknown_fields=True):
         check_timeout(self.timeout)
 
     async def send(self, notifications: Sequence[Notification]) -> Receipt:
-        """One request for each."""
-        said = ""
+        """Send one request per alert."""
+        receipt = Receipt("")
         for notification in notifications:
-            said = await submit_request(self._webhook_request(notification))
-        return Receipt(said)
+            receipt = await submit_to_program(self._webhook_request(notification))
+        return receipt
 
     def _webhook_request(self, notification: Notification) -> HttpRequest:
         key = shorten_to_line(notification.key, 255).encode("ascii", "backslashreplace").decode()

@@ -13,6 +13,8 @@ KINDS = {
     "exec": "sentinel.checks.exec:ExecCheck",
     "fs": "sentinel.checks.fs:FsCheck",
     "gpu": "sentinel.checks.gpu:GpuCheck",
+    "host": "sentinel.checks.host:HostCheck",
+    "idle": "sentinel.checks.idle:IdleCheck",
     "job": "sentinel.checks.job:JobCheck",
     "log": "sentinel.checks.log:Log",
     "memory": "sentinel.checks.memory:MemoryCheck",

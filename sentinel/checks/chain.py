@@ -1,6 +1,8 @@
 """The `chain` kind: does what runs in place of cron go on, and was anything missed."""
 
+import pwd
 from collections.abc import Sequence
+from os import geteuid
 from typing import ClassVar
 
 from sentinel.chain.folder import ChainFolder
@@ -18,12 +20,13 @@ from sentinel.core.clock import SECOND
 from sentinel.core.cluster import Job
 from sentinel.core.declared import Metric
 from sentinel.core.errors import CannotTell, SentinelError
+from sentinel.core.guidance import Guidance
 from sentinel.core.model import Coverage, Finding, Report, Status
 from sentinel.core.ports import Context
 from sentinel.core.settings import FilePath
-from sentinel.core.text import visible
+from sentinel.core.text import hide_controls, visible
 from sentinel.core.time_text import format_clock
-from sentinel.core.values import duration_text
+from sentinel.core.values import clock_text, duration_text
 from sentinel.plugin import Check
 from sentinel.slurm.job_states import find_unknown_state
 
@@ -49,17 +52,14 @@ class ChainCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     dir: FilePath
 
     def jobs_of(self) -> frozenset[str]:
-        """One's own: nobody else can see to this chain."""
-        import pwd
-        from os import geteuid
-
+        """The user who runs this. Nobody else can mend this chain."""
         try:
             return frozenset([pwd.getpwuid(geteuid()).pw_name])
         except KeyError:
             return frozenset([str(geteuid())])
 
     def run(self, ctx: Context) -> Report:
-        """Two findings: whether it goes on (`links`), and whether slots were missed (`slots`)."""
+        """Two findings: whether it goes on (`next jobs`), and whether slots were missed (`slots`)."""
         place = ChainFolder(self.dir)
         try:
             chain, entries = place.read_chain(), place.read_journal()
@@ -71,38 +71,78 @@ class ChainCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
             jobs = [job for job in ctx.slurm.jobs() if job.name in chain.strand_names]
             if why := find_unknown_state(jobs):
                 raise CannotTell(visible(why))
-            found.insert(0, _judge_links(chain, jobs))
+            found.insert(0, _judge_links(chain, jobs, now))
         return Report(findings=tuple(found), coverage=Coverage(of="chains", meant=1))
 
 
-def _judge_links(chain: Chain, jobs: Sequence[Job]) -> Finding:
+def _judge_links(chain: Chain, jobs: Sequence[Job], now: float) -> Finding:
     waiting = {job.name: job for job in jobs if job.state == "PENDING"}
-    started = {job.name for job in jobs if job.state != "PENDING"}  # a cloud node boots for minutes
+    # a cloud node may take minutes to boot
+    started = {job.name for job in jobs if job.state != "PENDING"}
     held = [job.job_id for job in waiting.values() if "held" in job.reason.lower()]
     missing = [name for name in chain.strand_names if name not in waiting.keys() | started]
     if len(missing) == len(chain.strand_names):
         return _broken_finding(
-            chain, "no link is in the queue: nothing runs sentinel any more", Status.CRITICAL
+            chain,
+            "none of the Slurm jobs that run sentinel is queued or running: nothing starts it any more",
+            Status.CRITICAL,
         )
     if missing:
         return _broken_finding(
-            chain, f"no link of {', '.join(missing)} is in the queue", Status.WARNING
+            chain,
+            f"no job named {', '.join(missing)} is in the queue: fewer jobs than planned run sentinel",
+            Status.WARNING,
         )
     if held:
-        return _broken_finding(chain, f"held: {', '.join(held)}", Status.WARNING)
+        others = len(held) < len(chain.strand_names)
+        end = "the chain's other jobs go on" if others else _describe_last_end(jobs, now)
+        text = f"the next job that runs sentinel is held and will not start: job {', '.join(held)}; {end}"
+        owner = visible(next(job.user for job in waiting.values() if job.job_id in held))
+        who = hide_controls(f"squeue -j {','.join(held)} -o '%i %u %r'")
+        release = f"scontrol release {','.join(held)}"
+        return _broken_finding(chain, text, Status.WARNING, who, release, owner=owner)
     if not waiting and chain.mode == "relay":
-        return _broken_finding(chain, "no successor waits behind the link at work", Status.WARNING)
+        return _broken_finding(
+            chain,
+            f"no next job waits behind the one that runs: {_describe_last_end(jobs, now)}",
+            Status.WARNING,
+        )
     return Finding(
-        subject="links", status=Status.OK, summary=f"{len(waiting)} waiting, {len(started)} at work"
+        subject="next jobs",
+        status=Status.OK,
+        summary=f"{len(waiting)} waiting, {len(started)} at work",
     )
 
 
-def _broken_finding(chain: Chain, text: str, status: Status) -> Finding:
+def _describe_last_end(jobs: Sequence[Job], now: float) -> str:
+    """Until when the job that runs now watches, by its time limit."""
+    running = [job for job in jobs if job.state != "PENDING"]
+    if not running:
+        return "nothing is watched until somebody releases it"
+    ends = [job.ends for job in running if job.ends is not None]
+    limit = f", {clock_text(max(ends), now)} at the latest" if ends else ""
+    return f"watching stops when the present job ends{limit}"
+
+
+def _broken_finding(
+    chain: Chain, text: str, status: Status, *first: str, owner: str = ""
+) -> Finding:
     return Finding(
-        subject="links",
+        subject="next jobs",
         status=status,
         summary=text,
-        commands=(chain.command_line("ensure"), chain.command_line("status")),
+        commands=(*first, chain.command_line("ensure"), chain.command_line("status")),
+        guidance=Guidance(
+            impact="Nothing is watched and no alert comes until a job of sentinel runs again. Jobs of"
+            " users go on."
+            if status is Status.CRITICAL
+            else "The jobs of sentinel that are left go on; when they have ended, nothing is watched.",
+            todo=f"See below who holds it, and ask why. Then, as {owner} (or as an administrator, if one holds"
+            f" it), run `{first[-1]}`: the next job starts then."
+            if first
+            else "Run `sentinel cron ensure` below: it queues the next job. That needs no root.",
+            ask=f"release the job ({first[-1]}): it runs sentinel, and is held" if first else "",
+        ),
     )
 
 
@@ -129,4 +169,4 @@ def _slots_status(
             f"nothing was watched for {blind} ({begin} to {end}): no link came to its end",
             Status.WARNING,
         )
-    return f"{found.ran} of {found.slots} slots run", Status.OK
+    return f"passes: {found.ran} of {found.slots} ran", Status.OK

@@ -1,25 +1,41 @@
 """The `cron` kind: did the scripts of a cron directory run when they should, and end well."""
 
 import os
-import time
-from shlex import quote
 from typing import ClassVar
 
 from msgspec import Struct
 
 from sentinel.chain import script_book
 from sentinel.chain.script_history import ScriptRecord, SubmittedRun
+from sentinel.chain.scripts_run import trusted_uids
+from sentinel.checks.cron_remedies import (
+    find_chmod,
+    format_slot,
+    guide_refused,
+    guide_script,
+    suggest_repair_commands,
+    suggest_script_commands,
+)
 from sentinel.core.clock import SECOND
 from sentinel.core.errors import CannotTell, SentinelError
+from sentinel.core.guidance import Guidance
 from sentinel.core.model import Finding, Report, Status, covered
 from sentinel.core.ports import Context
 from sentinel.core.settings import FilePath
 from sentinel.core.text import shortened, visible, visible_lines
-from sentinel.core.values import Duration, duration_text
+from sentinel.core.values import Duration, duration_text, since_text
 from sentinel.plugin import Check
+from sentinel.trust import get_user_name
+from sentinel.user_files.files import UserFiles
+from sentinel.user_files.whose import Whose
 
 TAIL_BYTES = 2000
 """Bytes of a log that are shown."""
+LOG_LIMIT_S = 5.0
+"""Seconds for one access to a log, because its file system may hang."""
+MAX_QUOTED_LINES = 11
+"""How many lines of a log are shown. Messages show twelve lines, and the first one names the
+log."""
 
 
 class LogRetention(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -55,17 +71,25 @@ class CronCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     stale_after: Duration = Duration(3600)
 
     def run(self, ctx: Context) -> Report:
-        """One finding per script, and one about the passes of `sentinel cron run` themselves."""
+        """One finding per script, and one about the passes of `sentinel cron run`."""
         base = os.path.abspath(self.base)
         try:
-            known = script_book.read_book(base)
+            known, keeper = script_book.read_kept_book(base)
+            self._require_known_keeper(base, keeper)
         except SentinelError as error:
             raise CannotTell(str(error)) from error
         now = ctx.now.wall / SECOND
         found = (
             self._judge_passes(known, now),
-            *(_judge_script(k, r) for k, r in known.records.items() if not _is_refused(k, known)),
-            *(_refused_finding(key, why) for key, why in known.refused.items()),
+            *(
+                _judge_script(base, k, r, keeper, now)
+                for k, r in known.records.items()
+                if not _is_refused(k, known)
+            ),
+            *(
+                _refused_finding(base, key, why, known.records.get(key), now)
+                for key, why in known.refused.items()
+            ),
         )
         seen = (f.subject for f in found if f.status is not Status.UNKNOWN)
         return Report(
@@ -73,40 +97,62 @@ class CronCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
             coverage=covered("passes and scripts", (f.subject for f in found), seen),
         )
 
+    def _require_known_keeper(self, base: str, keeper: int) -> None:
+        """Raise CannotTell if the book belongs to a user who is not trusted. If a group may write
+        to the directory, each of its members could put one there."""
+        try:
+            known = {*trusted_uids(self.trust), os.stat(base).st_uid}
+        except OSError as error:
+            raise CannotTell(f"{visible(base)}: {error.strerror}") from error
+        if keeper not in known:
+            raise CannotTell(
+                f"the book in {visible(base)} belongs to {visible(get_user_name(keeper))}, whom "
+                "`trust` does not name, and who is not the owner of the directory"
+            )
+
     def _judge_passes(self, known: script_book.CronBook, now: float) -> Finding:
         at, age = known.at, now - known.at
         none = "" if known.records or known.refused else "; no script is there"
         if -age > self.stale_after:
             return Finding(
-                subject="passes",
+                subject="schedule",
                 status=Status.UNKNOWN,
                 summary=f"the last pass is dated {duration_text(-age)} ahead: a clock is wrong",
             )
         if at and age <= self.stale_after:
             return Finding(
-                subject="passes",
+                subject="schedule",
                 status=Status.OK,
                 summary=f"last {duration_text(max(age, 0))} ago{none}",
             )
-        said = f"for {duration_text(age)}" if at else "yet"
+        said = f"for {duration_text(age)} ({since_text(at, now)})" if at else "so far"
         return Finding(
-            subject="passes",
+            subject="schedule",
             status=Status.CRITICAL,
-            summary=f"no pass over {visible(self.base)} {said}: nothing of it is submitted",
-            commands=("sentinel cron status", "sentinel cron run"),
+            summary=f"nothing has started `sentinel cron run` {said}, so no script in "
+            f"{visible(self.base)} is started",
+            commands=("sentinel cron status",),
+            guidance=Guidance(
+                impact="No script there runs until something starts it again.",
+                todo="`sentinel cron status` below shows what should have started it: a timer, a line of a"
+                " crontab or jobs of Slurm. Switch that on again, as its user. `sentinel cron run`"
+                " by hand only bridges the gap.",
+            ),
         )
 
 
-def _judge_script(key: str, record: ScriptRecord) -> Finding:
+def _judge_script(base: str, key: str, record: ScriptRecord, keeper: int, now: float) -> Finding:
     newest = next((run for run in record.runs if run.is_over), None)
     text, status = _script_status(record, newest)
-    bad = newest is not None and status is not Status.OK
+    bad = status is not Status.OK
+    path = os.path.join(base, key)
     return Finding(
         subject=visible(key),
         status=status,
         summary=visible(text),
-        details=_log_tail(newest.log) if bad and newest else "",
-        commands=(f"less {quote(newest.log)}",) if bad and newest and newest.log else (),
+        details=_quote_log(newest.log, keeper) if bad and newest else "",
+        commands=suggest_script_commands(path, record, newest) if bad else (),
+        guidance=guide_script(path, record, newest, now) if bad else Guidance(),
     )
 
 
@@ -120,29 +166,41 @@ def _script_status(record: ScriptRecord, newest: SubmittedRun | None) -> tuple[s
             Status.UNKNOWN,
         )
     if newest and (newest.state != "COMPLETED" or newest.code):
+        state = "" if newest.state in ("FAILED", "COMPLETED") else f" in state {newest.state}"
         code = f" with exit code {newest.code}" if newest.code else ""
-        return f"job {newest.job} {newest.state}{code}, slot {_run_time(newest)}", Status.WARNING
+        verb = "ended" if state else "failed"
+        return (
+            f"the run of {format_slot(newest.slot)} {verb}{state}{code} (Slurm job {newest.job})",
+            Status.WARNING,
+        )
     if record.skipped > 1:
         return (
-            f"{record.skipped} slots skipped: job {_open_jobs(record)} is not over",
+            f"{record.skipped} runs skipped: job {_open_jobs(record)} is not over",
             Status.WARNING,
         )
     if record.missed:
-        slots = "1 slot" if record.missed == 1 else f"{record.missed} slots"
-        return f"{slots} missed while nothing ran", Status.WARNING
+        runs = "1 run" if record.missed == 1 else f"{record.missed} runs"
+        return f"{runs} missed: nothing called `sentinel cron run` then", Status.WARNING
     if newest:
-        return f"job {newest.job} COMPLETED, slot {_run_time(newest)}", Status.OK
-    return "submitted" if record.runs else "waits for its first slot", Status.OK
+        return f"the run of {format_slot(newest.slot)} completed: job {newest.job}", Status.OK
+    return "submitted" if record.runs else "not due yet", Status.OK
 
 
-def _refused_finding(key: str, why: str) -> Finding:
+def _refused_finding(
+    base: str, key: str, why: str, record: ScriptRecord | None, now: float
+) -> Finding:
+    path, unsafe = os.path.join(base, key), find_chmod(why)
     return Finding(
-        subject=visible(key), status=Status.WARNING, summary=visible(f"is not run: {why}")
+        subject=visible(key),
+        status=Status.WARNING,
+        summary=visible(f"is skipped as unsafe: {why}" if unsafe else f"is skipped: {why}"),
+        commands=suggest_repair_commands(path, why),
+        guidance=guide_refused(path, why, record, now),
     )
 
 
 def _is_refused(key: str, known: script_book.CronBook) -> bool:
-    """Itself, or its directory: its past says nothing then."""
+    """Whether the script or its directory is refused. Its past says nothing then."""
     return key in known.refused or key.partition("/")[0] in known.refused
 
 
@@ -150,21 +208,24 @@ def _open_jobs(record: ScriptRecord) -> str:
     return ", ".join(run.job for run in record.open_runs)
 
 
-def _run_time(run: SubmittedRun) -> str:
-    return time.strftime("%Y-%m-%d %H:%M", time.localtime(run.slot))
+def _quote_log(path: str, keeper: int) -> str:
+    """The last lines of a log, below a line that names it."""
+    lines = _log_tail(path, keeper).strip().split("\n")[-MAX_QUOTED_LINES:]
+    return (
+        "\n".join((f"last lines of {visible(os.path.basename(path))}:", *lines)) if lines[0] else ""
+    )
 
 
-def _log_tail(path: str) -> str:
-    """The end of a log; nothing where something else lies in its place, as a link might."""
+def _log_tail(path: str, keeper: int) -> str:
+    """The end of a log. Empty if something else is in its place, such as a link.
+
+    The path was written by the `keeper` of the book. So it is read with that user's rights, and
+    must belong to that user.
+    """
+    files, whose = UserFiles(LOG_LIMIT_S, LOG_LIMIT_S, {}), Whose(user=str(keeper), owned=True)
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW)
-    except OSError:
+        linked, _ = files.read_link(path, whose)
+        tail = "" if linked else files.read_tail(path, TAIL_BYTES, whose)
+    except CannotTell:
         return ""
-    try:
-        size = os.fstat(fd).st_size
-        data = os.pread(fd, TAIL_BYTES, max(0, size - TAIL_BYTES))
-    except OSError:
-        return ""
-    finally:
-        os.close(fd)
-    return shortened(visible_lines(data.decode("utf-8", "backslashreplace")), TAIL_BYTES)
+    return shortened(visible_lines(tail or ""), TAIL_BYTES)

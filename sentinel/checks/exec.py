@@ -1,15 +1,16 @@
 """The `exec` kind: any plugin that speaks the Nagios plugin API.
 
-https://nagios-plugins.org/doc/guidelines.html: exit code 0 to 3, one line of text,
-performance data after `|`, then longer text. NHC, Icinga and Checkmk local plugins do too.
+https://nagios-plugins.org/doc/guidelines.html: exit code 0 to 3, one line of text, performance data
+after `|`, then longer text. NHC, Icinga and Checkmk local plugins speak it too.
 """
 
 import math
 import os
-import re
 import signal
 from collections.abc import Mapping
 from contextlib import suppress
+from itertools import islice
+from shlex import quote
 from typing import ClassVar
 
 from msgspec import Struct, to_builtins
@@ -17,34 +18,41 @@ from msgspec import Struct, to_builtins
 from sentinel import proc
 from sentinel.core.declared import ANY, Metric
 from sentinel.core.errors import CannotTell, Invalid
+from sentinel.core.guidance import Guidance
+from sentinel.core.lazy_pattern import lazy_pattern
+from sentinel.core.long_lines import decode_lines
 from sentinel.core.model import Coverage, Finding, Report, Sample, Status
 from sentinel.core.ports import Context
 from sentinel.core.stored_memory import decode_memory
 from sentinel.core.text import shortened, visible, visible_lines
 from sentinel.plugin import Check
 
-MAX_OUTPUT_BYTES = 1_000_000  # bytes; Nagios itself keeps 8 KiB
+MAX_OUTPUT_BYTES = 1_000_000  # bytes; Nagios itself reads 8 KiB
 _MAX_SHOWN_CHARS = 4000
 MAX_NUMBERS = 500
-"""Values of one run: each becomes a sample in the state, run after run."""
+"""How many values of one run are kept. Each run stores a sample of each of them in the state."""
 
 _STATUS_BY_CODE = {0: Status.OK, 1: Status.WARNING, 2: Status.CRITICAL, 3: Status.UNKNOWN}
-# 'label'=value[UOM];[warn];[crit];[min];[max], a quote inside a quoted label is doubled
-# A label begins a word: to try it at every letter takes hours for a megabyte without an =.
+NO_ANSWER = (
+    "which is no answer of a check (0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN): "
+    "nothing is known of what it watches"
+)
+# 'label'=value[UOM];[warn];[crit];[min];[max]. A quote inside a quoted label is doubled. A label
+# starts only at the beginning of a word: otherwise a megabyte without an = takes hours.
 _LABEL_PATTERN = r"(?<!\S)(?:'((?:[^']|'')*)'|([^\s='|]+))"
-_PERFDATA_PATTERN = re.compile(
+_PERFDATA_PATTERN = lazy_pattern(
     _LABEL_PATTERN + r"=([-+]?[\d.]+(?:[eE][-+]?\d+)?|U)([^\s;\d]*)(?:;\S*)?(?!\S)"
 )
-# What a shell says that took a binary for a script, as execvp(3) has it try.
-_NO_PROGRAM = re.compile(rb"[Ss]yntax error|cannot execute binary file|Exec format error|\x7fELF")
+# What a shell prints if it runs a binary as a script, as execvp(3) does.
+_NO_PROGRAM = lazy_pattern(rb"[Ss]yntax error|cannot execute binary file|Exec format error|\x7fELF")
 
 
 class PluginOutput(Struct, frozen=True, kw_only=True):
-    """What a plugin printed, taken apart: its line, longer text, and numbers by label."""
+    """The parsed output of a plugin: its first line, further text, and numbers by label."""
 
-    line: str
-    details: str = ""
-    numbers: Mapping[str, float] = {}
+    line: str  # Its first line, without numbers.
+    details: str = ""  # Its further lines.
+    numbers: Mapping[str, float] = {}  # Its performance data, by label.
 
 
 class ExecCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -55,6 +63,7 @@ class ExecCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """
 
     EVERY: ClassVar[float] = 60
+    TELLS_HOST: ClassVar[bool] = True
     TIMEOUT: ClassVar[float] = 30
     METRICS = (Metric(ANY, "exec_perfdata", "A number of performance data, in its own unit."),)
     SOURCES = ("The plugin, as a child process on this host.",)
@@ -68,7 +77,7 @@ class ExecCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
             raise Invalid("names no program; give it and its arguments as a list", "command")
 
     def run(self, ctx: Context) -> Report:
-        """One finding about the check's own name; raises CannotTell when it did not run."""
+        """One finding about the check itself. Raises CannotTell if the plugin did not run."""
         before = decode_memory(ctx.memory.get("stuck"), proc.StuckProcess)
         hanging = proc.HangingChildren({"": before} if before else {})
         try:
@@ -85,7 +94,7 @@ class ExecCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
             if late.stuck is None:
                 raise
             return _hanging_report(ctx.name, late)
-        answer = parse_output(os.fsdecode(done.out))
+        answer = parse_output(decode_lines(done.out, "surrogateescape"))
         finding = judge_plugin(ctx.name, self.command[0], done, answer)
         samples = tuple(Sample(ctx.name, name, value) for name, value in answer.numbers.items())
         unseen = (ctx.name,) if finding.status is Status.UNKNOWN and done.code != 3 else ()
@@ -98,33 +107,52 @@ class ExecCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 def parse_output(text: str) -> PluginOutput:
-    """Take a plugin's standard output apart; what is not of the documented form is text."""
+    """Parse a plugin's standard output. Anything that does not have the documented form is text."""
     first, _, rest = text.lstrip("\n").partition("\n")
     line, _, performance = first.partition("|")
     details, _, more = rest.partition("|")
+    numbers = parse_perfdata(f"{performance} {more}")
+    if (left_out := len(numbers) - MAX_NUMBERS) > 0:
+        said = f"{left_out} of {len(numbers)} numbers of performance data are not kept"
+        details = f"{said}\n{details}"
     return PluginOutput(
         line=shortened(visible(line.strip()[:_MAX_SHOWN_CHARS]), 500),
         details=shortened(visible_lines(details.strip()[: 2 * _MAX_SHOWN_CHARS]), _MAX_SHOWN_CHARS),
-        numbers=parse_perfdata(f"{performance} {more}"),
+        numbers=dict(islice(numbers.items(), MAX_NUMBERS)),
     )
 
 
 def parse_perfdata(performance: str) -> dict[str, float]:
-    """The first values by label, in the unit the plugin chose; what is undetermined or no number
-    is left out."""
+    """The values by label, in the unit that the plugin chose. A value that is undetermined or no
+    number is left out."""
     found: dict[str, float] = {}
     for match in _PERFDATA_PATTERN.finditer(performance):
         label = visible((match[1] or match[2] or "").replace("''", "'").strip())
         with suppress(ValueError):
             if label and math.isfinite(value := float(match[3])):
                 found[label] = value
-        if len(found) >= MAX_NUMBERS:
-            break
     return found
 
 
+def _guide_plugin(name: str, program: str, said: str, status: Status) -> Guidance:
+    """The guidance for a plugin's words. Only the author of the plugin knows their meaning."""
+    broken = f"The check {visible(name)} is broken: what it guards is not watched."
+    return Guidance(
+        impact=broken
+        if status is Status.UNKNOWN
+        else f"Your site's own program {visible(program)} calls this {status.value}; sentinel only passes on"
+        " its words.",
+        todo=f"See to what the words name; if they do not say what to do, ask whoever wrote {visible(program)}."
+        " `sentinel check` below runs it again."
+        if status is not Status.UNKNOWN
+        else f"Your site's own program {visible(program)} has to be mended: ask whoever wrote it. `sentinel"
+        " check` below runs it again.",
+        ask=f"look at what the check {visible(name)} reports: {shortened(said, 200)}",
+    )
+
+
 def judge_plugin(name: str, program: str, done: proc.Done, answer: PluginOutput) -> Finding:
-    """The finding that the plugin's end stands for."""
+    """The finding for the plugin's exit code."""
     status, summary = _plugin_verdict(visible(program), done, answer)
     return Finding(
         subject=name,
@@ -132,6 +160,10 @@ def judge_plugin(name: str, program: str, done: proc.Done, answer: PluginOutput)
         summary=summary,
         values=answer.numbers,
         details=answer.details or ("" if status is Status.OK else _stderr_details(done, answer)),
+        commands=() if status is Status.OK else (f"sentinel check {quote(name)}",),
+        guidance=Guidance()
+        if status is Status.OK
+        else _guide_plugin(name, program, summary, status),
     )
 
 
@@ -148,15 +180,15 @@ def _plugin_verdict(program: str, done: proc.Done, answer: PluginOutput) -> tupl
             f"{program} is no program that this machine can run{_append_said(said)}",
         )
     if done.code not in _STATUS_BY_CODE:
-        code = f"{program} ended with code {done.code}, which is no plugin's answer"
-        return Status.UNKNOWN, code + _append_said(said)
+        code = f"the command {program} ended with exit code {done.code}, {NO_ANSWER}"
+        return Status.UNKNOWN, code + (f"; it said: {said}" if said else "")
     return _STATUS_BY_CODE[
         done.code
-    ], said or f"{program} ended with code {done.code} and said nothing"
+    ], said or f"the command {program} ended with exit code {done.code} and said nothing"
 
 
 def _stderr_details(done: proc.Done, answer: PluginOutput) -> str:
-    """What stderr says beyond the summary."""
+    """The part of stderr that is not in the summary."""
     said = _shorten_stderr(done.err)
     return said if answer.line or "\n" in said else ""
 

@@ -1,4 +1,5 @@
-"""What keeps a node from ending a job: the task, where in the kernel it waits, and for what."""
+"""Describes what keeps a node from ending a job: the task, the kernel function in which it waits,
+and the file for which it waits."""
 
 from __future__ import annotations
 
@@ -23,14 +24,21 @@ if TYPE_CHECKING:
 
 PROBE_WANTS = ProbeRequest(parts=("processes", "blocked", "steps", "mounts", "waits"))
 MAX_SHOWN_TASKS = 5
+_WAIT_MEANINGS = (
+    (("request_wait_answer", "fuse_"), "FUSE"),
+    (("rpc_", "nfs_", "nfs4_", "__rpc_", "__nfs"), "NFS"),
+    (("ptlrpc_", "ll_", "cl_", "osc_", "ldlm_", "mdc_", "lov_"), "Lustre"),
+    (("jbd2_", "xfs_", "ext4_", "btrfs_", "blk_", "submit_bio_"), "a disk"),
+)
+"""What a task waits for, by the beginnings of the kernel function in which it waits."""
 _WITNESS_SECTIONS = ("environment", "daemon", "cgroup")
-"""The kernel is believed before what a process inherited."""
+"""The order of trust: the kernel's cgroup counts before what a process has inherited."""
 _NO_WITNESS: Mapping[str, str] = MappingProxyType({})
 
 
 def find_sluids(ctx: Context, probes: Sequence[NodeProbe | None]) -> Mapping[str, str]:
-    """Job ids by SLUID. Slurm is asked only where the kernel counts a process to a job by one;
-    what it cannot tell belongs to nobody that is known."""
+    """Job ids by SLUID. Slurm is asked only if the kernel uses a SLUID for a process. If Slurm does
+    not know it, the process belongs to no known job."""
     steps = [probe.steps for probe in probes if probe and isinstance(probe.steps, StepTraces)]
     if not any(p.job.startswith("s") for told in steps for p in told.processes):
         return {}
@@ -41,7 +49,8 @@ def find_sluids(ctx: Context, probes: Sequence[NodeProbe | None]) -> Mapping[str
 
 
 def describe_hanging(probe: NodeProbe, sluids: Mapping[str, str] = _NO_WITNESS) -> str:
-    """Tasks in state D, those of jobs first; else who of a job is alive; else what was not seen."""
+    """Tasks in state D, those of jobs first. If there are none, live processes of jobs, or what
+    could not be seen."""
     if probe.blocked is None or isinstance(probe.blocked, Unread):
         why = probe.blocked.why if probe.blocked else "not asked for"
         return visible(f"what it waits for is not known: {why}")
@@ -64,13 +73,15 @@ def list_stuck_tasks(
     stuck: Iterable[UninterruptibleThread],
     sluids: Mapping[str, str] = _NO_WITNESS,
 ) -> str:
-    """`in state D: job 7: cat(33) of alice in request_wait_answer, opening /data/x (fuse at /data)`."""
+    """`processes hang in the kernel (state D): job 7: cat (pid 33) of alice in request_wait_answer, opening /data/x (fuse at /data)`."""
     jobs, everybody = _jobs_by_pid(probe, sluids), {p.pid: p for p in _probe_processes(probe)}
     tasks = {b.pid: b for b in stuck}
     shown = [
         _describe_task(b, probe, jobs, everybody) for b in list(tasks.values())[:MAX_SHOWN_TASKS]
     ]
-    return visible(f"in state D: {', '.join(shown)}{_describe_more(list(tasks))}")
+    return visible(
+        f"processes hang in the kernel (state D): {', '.join(shown)}{_describe_more(list(tasks))}"
+    )
 
 
 def _describe_task(
@@ -82,18 +93,23 @@ def _describe_task(
     job = f"job {jobs[blocked.pid]}: " if blocked.pid in jobs else ""
     process = everybody.get(blocked.pid)
     of = f" of {process.user or process.uid}" if process and job else ""
-    return f"{job}{blocked.name}({blocked.pid}){of} in {blocked.wait}{describe_wait(blocked.pid, probe)}"
+    return f"{job}{blocked.name} (pid {blocked.pid}){of} {describe_wait(blocked, probe)}"
 
 
-def describe_wait(pid: int, probe: NodeProbe) -> str:
-    """For which file, and on which file system that is; empty where nobody asked."""
+def describe_wait(blocked: UninterruptibleThread, probe: NodeProbe) -> str:
+    """The kernel function in which the task waits, and the file and file system for which it does
+    where that was requested, as part of a sentence."""
+    starts = ((start, what) for starts, what in _WAIT_MEANINGS for start in starts)
+    meaning = next((what for start, what in starts if blocked.wait.startswith(start)), "")
+    function = f"in {blocked.wait}" + (f" ({meaning})" if meaning else "")
     if probe.waits is None:
-        return ""
+        return function
     found = () if isinstance(probe.waits, Unread) else probe.waits
-    wait = next((w for w in found if w.pid == pid), None)
+    wait = next((w for w in found if w.pid == blocked.pid), None)
     if wait is None or not wait.path.startswith("/"):
-        return ", which file system it waits for is not known"
-    return f", {wait.doing} {shortened(wait.path, 120)}{_describe_file_system(wait.path, probe)}"
+        return f"{function}, which file system it waits for is not known"
+    place = f"{shortened(wait.path, 120)}{_describe_file_system(wait.path, probe)}"
+    return f"in {blocked.wait}, {wait.doing} {place}"
 
 
 def _describe_file_system(path: str, probe: NodeProbe) -> str:
@@ -123,7 +139,7 @@ def _probe_processes(probe: NodeProbe) -> tuple[NodeProcess, ...]:
 
 def _describe_alive(process: NodeProcess, job: str) -> str:
     name = process.command.split(" ")[0].rpartition("/")[2][:40]
-    return f"job {job}: {name}({process.pid}) of {process.user or process.uid}"
+    return f"job {job}: {name} (pid {process.pid}) of {process.user or process.uid}"
 
 
 def _describe_more(found: list[str] | list[int]) -> str:

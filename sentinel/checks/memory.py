@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import psutil
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -23,23 +24,26 @@ from sentinel.checks.users import watched_users
 from sentinel.core.clock import SECOND, Instant, get_elapsed_s
 from sentinel.core.declared import Metric
 from sentinel.core.errors import CannotTell
+from sentinel.core.guidance import Guidance
 from sentinel.core.model import Coverage, Finding, Report, Status, get_worst_status
 from sentinel.core.ports import Context
 from sentinel.core.settings import refuse_reversed
+from sentinel.core.shown import Column, SubjectCells
+from sentinel.core.text import hide_controls
 from sentinel.core.values import Duration, Share, Size, duration_text, size_text
+from sentinel.nodes.probe import NodeProbe, ProbeRequest, Unread
 from sentinel.plugin import Check
 
 if TYPE_CHECKING:
     from sentinel.core.node_answers import Unreached
-    from sentinel.nodes.probe import NodeProbe
 
 LOOKUP_LIMIT_S = 5.0
-"""Seconds for finding out who the members of a group are."""
+"""How many seconds the search for the members of a group may take."""
 
 KEPT_LEVELS = ("used_percent", "available_bytes", "swap_used_percent")
 """Values worth a history."""
 
-_MIN_LEVELS = 5  # observations that make a trend
+_MIN_LEVELS = 5  # number of observations that a trend needs
 KillCount = tuple[str, int]
 
 
@@ -61,19 +65,19 @@ class MemoryLimits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 class MemoryLevel(Struct, frozen=True, kw_only=True):
     """Bytes of memory and swap."""
 
-    total: int
-    available: int
-    swap: int
-    swap_free: int
+    total: int  # Memory in bytes.
+    available: int  # Memory that is still available, in bytes.
+    swap: int  # Swap in bytes.
+    swap_free: int  # Free swap in bytes.
 
     @property
     def used_percent(self) -> float:
-        """Of what no process can have any more."""
+        """The share of memory that no process can get any more."""
         return round(100 * (self.total - self.available) / self.total, 2)
 
     @property
     def swap_used_percent(self) -> float | None:
-        """None without swap."""
+        """The share of swap that is used. None without swap."""
         return round(100 * (self.swap - self.swap_free) / self.swap, 2) if self.swap else None
 
 
@@ -112,11 +116,24 @@ class MemoryCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
             ("node",),
         ),
     )
+    COLUMNS = (
+        Column("node", "node"),
+        Column("used", "used_percent", "bar"),
+        Column("available", "available_bytes", "size"),
+        Column("of", "size_bytes", "size"),
+        Column("swap used", "swap_used_percent", "percent"),
+        Column("full in", "full_in_seconds", "time"),
+        Column("warning", "warning", "word", optional=True),
+        Column("critical", "critical", "word", optional=True),
+        Column("last week", "used_percent", "week", optional=True),
+        Column("status", "status", "status"),
+    )
     SOURCES = (
         "This host's /proc/meminfo (psutil); with `nodes` or `job` that of each node, with its count "
-        "of processes killed for want of memory.",
+        "of processes killed because memory ran out.",
     )
     RUNBOOK = "docs/memory.md"
+    LIMIT_SAMPLES = KEPT_LEVELS
 
     nodes: str = ""
     job: str = ""
@@ -135,28 +152,47 @@ class MemoryCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         if not self.job:
             yield "users", "it says whose `job` is meant; name the job"
 
+    def judge_samples(self, numbers: Mapping[str, float]) -> Status:
+        """The status by the level alone, without its trend."""
+        return judge_memory(level_from_samples(numbers), None, self.warn, self.crit)[0]
+
+    def without_sampled_limits(self) -> MemoryCheck:
+        """Of the limits the trend's alone, which samples of one moment do not decide."""
+        warn, crit = (
+            MemoryLimits(full_in=self.warn.full_in),
+            MemoryLimits(full_in=self.crit.full_in),
+        )
+        return replace(self, warn=warn, crit=crit)
+
     def jobs_of(self) -> frozenset[str] | None:
-        """The users squeue has to be asked for; None: everybody. Raises CannotTell."""
+        """The users whose jobs squeue is asked for. None means everybody. Raises CannotTell."""
         return watched_users(self.users, LOOKUP_LIMIT_S) if self.job else frozenset()
 
     @property
     def looks_into_nodes(self) -> bool:
-        """With `nodes` or `job`."""
+        """Whether other nodes are checked (`nodes` or `job`)."""
         return bool(self.nodes or self.job)
 
     def run(self, ctx: Context) -> Report:
-        """A finding for each node, or one about `memory`; the trend needs a history."""
+        """One finding for each node if `nodes` or `job` is set.
+
+        Otherwise one finding about this host, whose subject is `memory`. Without a history,
+        `full_in` cannot be judged.
+        """
         if self.nodes or self.job:
             return self._report_nodes(ctx)
         finding = self._level_finding(
             "memory", read_memory(), ctx, os.uname().nodename.partition(".")[0]
         )
         here = Coverage(of="hosts", meant=1)
-        return Report(findings=(finding,), samples=finding.samples(KEPT_LEVELS), coverage=here)
+        return Report(
+            findings=(finding,),
+            samples=finding.samples(KEPT_LEVELS),
+            coverage=here,
+            shown=self._show_limits((finding,)),
+        )
 
     def _report_nodes(self, ctx: Context) -> Report:
-        from sentinel.nodes.probe import ProbeRequest
-
         users = watched_users(self.users, min(LOOKUP_LIMIT_S, ctx.limit / 4)) if self.job else None
         asked = choose_nodes(self.nodes, self.job, users, ctx)
         answers = probe_nodes(ctx, asked.names, ProbeRequest(parts=("memory",)))
@@ -168,11 +204,18 @@ class MemoryCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
             ),
             samples=tuple(s for f in findings for s in f.samples(KEPT_LEVELS)),
             memory={"kills": _remember_kills(answers, ctx.memory.get("kills", {})), **asked.memory},
+            shown=self._show_limits(findings),
         )
 
-    def _judge_node_memory(self, node: str, answer: NodeProbe | Unreached, ctx: Context) -> Finding:
-        from sentinel.nodes.probe import NodeProbe, Unread
+    def _show_limits(self, findings: Sequence[Finding]) -> dict[str, SubjectCells]:
+        """The limits beside each level."""
+        cells = {
+            "warning": describe_memory_limits(self.warn),
+            "critical": describe_memory_limits(self.crit),
+        }
+        return {f.subject: SubjectCells(cells=cells) for f in findings if f.values}
 
+    def _judge_node_memory(self, node: str, answer: NodeProbe | Unreached, ctx: Context) -> Finding:
         if not isinstance(answer, NodeProbe):
             return silent_finding(node, answer)
         seen = answer.memory or Unread(kind="absent")
@@ -203,15 +246,19 @@ class MemoryCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
                 "swap_used_percent": level.swap_used_percent,
                 "full_in_seconds": left,
             },
-            commands=(f"{there}ps -eo pid,user,rss,args --sort=-rss | head",) if status.bad else (),
+            commands=(
+                f"{there}ps -eo pid,user,rss,args --sort=-rss | head",
+                f"{there}df -h /dev/shm",
+            )
+            if status.bad
+            else (),
+            guidance=_guide_memory(node, level.used_percent) if status.bad else Guidance(),
             labels={"node": node},
         )
 
 
 def read_memory() -> MemoryLevel:
-    """This host's memory now, by psutil; raises CannotTell."""
-    import psutil
-
+    """This host's memory now, by psutil. Raises CannotTell."""
     try:
         memory, swap = psutil.virtual_memory(), psutil.swap_memory()
     except (OSError, RuntimeError, ValueError) as error:
@@ -221,40 +268,70 @@ def read_memory() -> MemoryLevel:
     )
 
 
+def level_from_samples(numbers: Mapping[str, float]) -> MemoryLevel:
+    """The level that stored samples tell, with a size that fits them."""
+    free, swap = 100 - numbers["used_percent"], numbers.get("swap_used_percent")
+    available = int(numbers.get("available_bytes", 0)) if free > 0 else 0
+    total = max(1, round(100 * available / free)) if free > 0 else 1
+    size, left = (0, 0) if swap is None else (10_000, 10_000 - round(100 * swap))
+    return MemoryLevel(total=total, available=available, swap=size, swap_free=left)
+
+
 def note_kills(finding: Finding, now: KillCount | None, before: Any) -> Finding:
-    """The finding, warning where the kernel killed for want of memory since the last look; a
-    reboot begins anew."""
+    """The finding, with a warning if the kernel has killed processes for lack of memory since the
+    last run of the check. After a reboot, the count starts again."""
     if now is None or not isinstance(before, list) or before[:1] != [now[0]]:
         return finding
     count = now[1] - int(before[1])
     if count <= 0:
         return finding
-    text = f"the kernel killed {count} process{'es' * (count != 1)} for want of memory"
+    text = f"the kernel killed {count} process{'es' * (count != 1)} because memory ran out"
     return replace(
         finding,
         status=get_worst_status([finding.status, Status.WARNING]),
-        summary=f"{text}; {finding.summary}",
+        summary=f"{text}; now {finding.summary}",
         values={**finding.values, "oom_kills": count},
         commands=(
-            f"ssh {finding.subject} dmesg -T | grep -i 'killed process'",
+            hide_controls(
+                f"ssh {finding.subject} dmesg -T | grep -iE 'out of memory|killed process' | tail"
+            ),
             *finding.commands,
         ),
+        guidance=Guidance(
+            impact="What was killed does not come back; the job that it was part of may hang or end.",
+            todo="`dmesg` below names them. `Memory cgroup out of memory`: a job reached its own limit"
+            " (--mem); otherwise the memory of the whole node was used up. If one was your job's, ask"
+            " for more memory or use less, and submit the job again if it ended. Administrators: if one was a"
+            " service of the node, start it again.",
+            ask=f"say which processes the kernel killed on {finding.subject} because memory ran out",
+        ),
+    )
+
+
+def _guide_memory(node: str, percent: float) -> Guidance:
+    return Guidance(
+        impact="When memory runs out, the kernel kills processes, the largest first; their jobs end or"
+        " hang.",
+        todo="`ps` below shows the processes that use most of it, `df` what files in /dev/shm use. Cancel"
+        " a job of yours that is not needed (`scancel JOB`); ask the owners of the rest to do so.",
+        ask=f"look who uses the memory of {node}: {percent:.0f}% of it is used",
     )
 
 
 def full_within(
     level: MemoryLevel, past: Sequence[tuple[Instant, float]], now: Instant, window: float
 ) -> float | None:
-    """Seconds until memory is full; None below half, where a job that loads its data is usual."""
+    """Seconds until memory is full. None if less than half is used, because a job that loads its
+    data is normal then."""
     if level.used_percent < 50:
         return None
     return project_full([*past, (now, float(level.available))], window)
 
 
 def project_full(past: Sequence[tuple[Instant, float]], window: float) -> float | None:
-    """Seconds until nothing is available if it goes on so; None where no trend is seen.
+    """Seconds until nothing is available, if the trend continues. None if there is no trend.
 
-    The slope is the median over pairs half the history apart, so that one leap (a job that
+    The slope is the median over pairs that are half the history apart, so that one jump (a job that
     starts) is no trend. It needs five observations over a third of the window.
     """
     if len(past) < _MIN_LEVELS or get_elapsed_s(past[0][0], past[-1][0]) < window / 3:
@@ -268,7 +345,8 @@ def project_full(past: Sequence[tuple[Instant, float]], window: float) -> float 
 def judge_memory(
     level: MemoryLevel, left: float | None, warn: MemoryLimits, crit: MemoryLimits
 ) -> tuple[Status, str]:
-    """The stricter limit decides; the summary names every limit crossed at that degree."""
+    """The status by the stricter limit, and the text. It names every limit of that degree that is
+    crossed."""
     text = f"{level.used_percent:g}% used, {size_text(level.available)} available"
     if level.swap_used_percent:
         text += f", {level.swap_used_percent:g}% of swap used"
@@ -298,20 +376,32 @@ def _crossed_limits(level: MemoryLevel, left: float | None, limits: MemoryLimits
     return crossed
 
 
+def describe_memory_limits(limits: MemoryLimits) -> str:
+    """The limits in a few words: `from 90%, full within 15m`."""
+    return ", ".join(
+        [
+            *([f"from {limits.used}"] if limits.used is not None else []),
+            *([f"below {limits.available}"] if limits.available is not None else []),
+            *([f"swap from {limits.swap_used}"] if limits.swap_used is not None else []),
+            *([f"full within {limits.full_in}"] if limits.full_in is not None else []),
+        ]
+    )
+
+
 def _level_slope(a: tuple[Instant, float], b: tuple[Instant, float]) -> float:
     return (b[1] - a[1]) / max(get_elapsed_s(a[0], b[0]), 1 / SECOND)
 
 
 def _remember_kills(answers: Mapping[str, NodeProbe | Unreached], before: Any) -> dict[str, Any]:
-    """What to remember of every node that is still looked at; a silent one keeps what it had."""
+    """The memory about every node that is still checked. A node without an answer keeps its former
+    values."""
     known = {node: _kill_count(answer) or before.get(node) for node, answer in answers.items()}
     return {node: list(kills) for node, kills in known.items() if kills}
 
 
 def _kill_count(answer: NodeProbe | Unreached) -> KillCount | None:
-    """The node's boot and how often its kernel has killed since; None where it did not say."""
-    from sentinel.nodes.probe import NodeProbe, Unread
-
+    """The node's boot, and how often its kernel has killed processes since then. None if the node
+    did not say."""
     if not isinstance(answer, NodeProbe) or isinstance(answer.identity, Unread):
         return None
     seen = answer.memory

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import ceil
 from typing import Annotated, ClassVar
 
@@ -11,39 +11,39 @@ from msgspec import Meta, Struct, to_builtins
 from msgspec.structs import replace
 
 from sentinel.checks import hanging, passing
+from sentinel.checks.node_remedies import guide_count, guide_node, list_node_commands
 from sentinel.checks.passing import NodePassage, PassingNode
+from sentinel.checks.racks import find_racks_out, label_rack, make_rack_finding, shorten_names
 from sentinel.core import hostlist
 from sentinel.core.clock import SECOND, get_elapsed_s
 from sentinel.core.cluster import Node, Timeouts
 from sentinel.core.declared import Metric, Panel
 from sentinel.core.errors import CannotTell, Invalid
+from sentinel.core.guidance import Guidance
 from sentinel.core.model import Finding, Report, Sample, Status, covered
 from sentinel.core.node_answers import Unreached, describe_unreached
 from sentinel.core.ports import Context
 from sentinel.core.stored_memory import decode_memory
 from sentinel.core.text import shortened, visible
-from sentinel.core.values import Duration, Rate, Share, duration_text
+from sentinel.core.values import Duration, Rate, Share, duration_text, since_text
 from sentinel.nodes.history import is_out
 from sentinel.nodes.probe import NodeProbe
 from sentinel.plugin import Check
 from sentinel.slurm.node_states import can_work, format_state, unknown_flags
 
 ALL = "all nodes"
-MIN_BOOTS = 2
-"""Nodes of a rack, from which on that all are out says something of the rack."""
 
 PROBE = 0.7
 """Share of a run's limit for asking nodes that do not end a job."""
 
 
 class NodesPast(Struct, frozen=True, kw_only=True):
-    """What is remembered: who is out (None: nobody has looked yet), and when (µs UTC) each left; who
-    passes through which state; seconds of the last boots, by partition."""
+    """The memory of the check from run to run."""
 
-    out: tuple[str, ...] | None = None
-    left: dict[str, tuple[int, ...]] = {}
-    passing: dict[str, PassingNode] = {}
-    boots: dict[str, tuple[int, ...]] = {}
+    out: tuple[str, ...] | None = None  # Nodes that are out of service. None before the first run.
+    left: dict[str, tuple[int, ...]] = {}  # When each node left service, µs UTC.
+    passing: dict[str, PassingNode] = {}  # Nodes in a temporary state, by name.
+    boots: dict[str, tuple[int, ...]] = {}  # Durations of the last boots in seconds, by partition.
 
 
 class NodesCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -52,7 +52,7 @@ class NodesCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     partition: The partition whose nodes are meant; unset, all.
     nodes: A host list of the nodes that are meant; unset, all.
     need: Critical below so many that can work.
-    spare: A warning below `need` and this share of it, rounded up.
+    spare: Warn below `need` plus this share of it, rounded up.
     each: Whether every node that is out has an alert of its own; unset, where nothing is needed.
     ignore: How reasons of planned work begin: such nodes count as out and are not told.
     flapping: A node that left service so often is told, even while it is there.
@@ -97,8 +97,8 @@ class NodesCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
             yield "ignore", "with `each: false` no node has an alert of its own"
 
     def run(self, ctx: Context) -> Report:
-        """One finding about all together, and where asked for one per node. CannotTell while
-        Slurm does not know its nodes."""
+        """One finding about all nodes, and one per node if that is configured. Raises CannotTell
+        while Slurm does not know its nodes."""
         nodes, before = (
             _known_nodes(self._chosen_nodes(ctx)),
             decode_memory(ctx.memory, NodesPast) or NodesPast(),
@@ -116,14 +116,14 @@ class NodesCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         each = self.need is None if self.each is None else self.each
         shown = [n for n in nodes if each or self._leaves_often(n, past) or _is_stuck(n, passages)]
         failed = {n.name for n in shown if self._node_status(n, passages.get(n.name)).bad}
-        racks = _racks(shown, out & failed, ctx)
+        racks = find_racks_out(shown, out & failed, ctx)
         hangs = _find_hangs([n.name for n in shown if _is_stuck(n, passages)], ctx)
         return Report(
             findings=(
                 self._judge_together(subject, nodes, fit, ctx),
-                *(_rack_finding(rack, names) for rack, names in racks.items() if each),
+                *(make_rack_finding(rack, names) for rack, names in racks.items() if each),
                 *(
-                    _label_rack(self._judge_node(n, past, passages.get(n.name), hangs, ctx), racks)
+                    label_rack(self._judge_node(n, past, passages.get(n.name), hangs, ctx), racks)
                     for n in shown
                 ),
             ),
@@ -144,7 +144,8 @@ class NodesCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         boots: Mapping[str, Sequence[int]],
         ctx: Context,
     ) -> dict[str, NodePassage]:
-        """Of each node that passes through a state; Slurm's limits are asked only where needed."""
+        """The passage of each node that changes its state. Slurm is asked for its limits only if
+        needed."""
         asked = [n for n in nodes if n.name in now and now[n.name].kind != "completing"]
         timeouts, why = passing.ask_timeouts(ctx) if asked else (Timeouts(), "")
         found = {}
@@ -160,7 +161,7 @@ class NodesCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return found
 
     def _chosen_nodes(self, ctx: Context) -> Sequence[Node]:
-        """The nodes that are meant; none where the partition is there and has none."""
+        """The watched nodes. Empty if the partition exists and has none."""
         nodes = self._listed_nodes(ctx)
         if self.partition is not None:
             known = sorted({p for node in nodes for p in node.partitions})
@@ -182,13 +183,13 @@ class NodesCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def _listed_nodes(self, ctx: Context) -> Sequence[Node]:
         try:
             return ctx.slurm.nodes()
-        except CannotTell:  # of a cluster whose nodes all come and go nothing is printed at times
+        except CannotTell:  # if all nodes of a cluster come and go, sinfo may print none
             if self._is_empty(ctx):
                 return ()
             raise
 
     def _is_empty(self, ctx: Context) -> bool:
-        """Whether Slurm says that the partition is there and has no node."""
+        """Whether Slurm says that the partition exists and has no node."""
         try:
             return ctx.slurm.partitions().get(self.partition or "") == 0
         except CannotTell:
@@ -203,7 +204,7 @@ class NodesCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         if odd and judge_count(len(fit) + len(odd), self.need, self.spare)[0] is not status:
             status, why = Status.UNKNOWN, f"{why}; {_describe_strange(odd)}"
         groups = group_by_reason([n for n in nodes if n.name not in able], ctx.now.wall // SECOND)
-        out = f"; out: {groups[0]}" if groups else ""
+        out = f"; out of service: {groups[0]}" if groups else ""
         more = f" and {len(groups) - 1} more reasons" if len(groups) > 1 else ""
         return Finding(
             subject=subject,
@@ -212,6 +213,7 @@ class NodesCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
             values={"available": len(fit), "nodes": len(nodes), "need": self.need},
             details="\n".join(groups),
             commands=("sentinel nodes list", "sinfo -R") if status.bad else (),
+            guidance=guide_count(subject, len(fit), len(nodes)) if status.bad else Guidance(),
         )
 
     def _leaves_often(self, node: Node, past: NodesPast) -> bool:
@@ -235,7 +237,8 @@ class NodesCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
             status=status,
             summary=visible(text),
             values={"state": format_state(node), "reason": visible(node.reason), "left": times},
-            commands=(f"sentinel nodes list --history {visible(node.name)}",) if status.bad else (),
+            commands=list_node_commands(node) if status.bad else (),
+            guidance=guide_node(node, visible(text)) if status.bad else Guidance(),
             labels={"node": node.name},
         )
 
@@ -247,57 +250,20 @@ class NodesCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
             return Status.OK
         if is_out(node) or (passage and passage.verdict in ("slow", "late", "stuck")):
             return Status.WARNING
-        # UNKNOWN: slurmctld has not heard of it since its start, or prints a word in place of the state.
+        # UNKNOWN: slurmctld has not heard from the node since its start. Or it prints another word
+        # in place of the state.
         untold = passage.verdict == "unknown" if passage else node.state == "UNKNOWN"
         untold = untold or bool(unknown_flags(node))
         return Status.UNKNOWN if untold else Status.OK
 
 
-def _racks(
-    shown: Sequence[Node], out: Collection[str], ctx: Context
-) -> Mapping[str, Sequence[str]]:
-    """Racks with their nodes (leaf switches or blocks of Slurm's topology, or as declared), where each of
-    several is out, and none by plan. None where nobody tells of them: then each node is told for itself."""
-    if len(out) < MIN_BOOTS:
-        return {}
-    names = {node.name for node in shown}
-    try:
-        told = {r: hostlist.expand_hostlist(nodes) for r, nodes in ctx.slurm.topology().items()}
-    except (CannotTell, Invalid):
-        return {}
-    return {
-        rack: nodes
-        for rack, nodes in told.items()
-        if len(nodes) >= MIN_BOOTS and names.issuperset(nodes) and all(n in out for n in nodes)
-    }
-
-
-def _rack_finding(rack: str, nodes: Sequence[str]) -> Finding:
-    """All of a rack is out: one cause for all of it."""
-    name = visible(rack)
-    return Finding(
-        subject=f"rack {name}",
-        status=Status.CRITICAL,
-        summary=f"all {len(nodes)} nodes of it are out: {_show_names(nodes)}; look at its switch and its power",
-        values={"nodes": len(nodes)},
-        commands=(f"sinfo -R -n {_show_names(nodes)}",),
-        labels={"rack": name},
-    )
-
-
-def _label_rack(finding: Finding, racks: Mapping[str, Sequence[str]]) -> Finding:
-    node = finding.labels["node"]
-    of = next((name for name, nodes in racks.items() if node in nodes), "")
-    return replace(finding, labels={**finding.labels, "rack": visible(of)}) if of else finding
-
-
 def is_available(node: Node) -> bool:
-    """Whether Slurm gives the node to jobs, now or when those on it have ended."""
+    """Whether Slurm gives the node to jobs, now or after those on it have ended."""
     return not is_out(node) and can_work(node) is True
 
 
 def judge_count(fit: int, need: int | None, spare: Share) -> tuple[Status, str]:
-    """The status, and the words about what is needed. Nothing at all is always critical."""
+    """The status, and the text about the required number. No node at all is always critical."""
     if need is None:
         return (Status.OK if fit else Status.CRITICAL), ""
     wanted = need + ceil(need * spare / 100)
@@ -320,7 +286,7 @@ def group_by_reason(out: Sequence[Node], now: int) -> list[str]:
         groups[node.reason or format_state(node)].append(node)
     largest = sorted(groups.items(), key=lambda item: (-len(item[1]), item[0]))
     return [
-        f"{_show_names([node.name for node in nodes])}: {_describe_group(reason, nodes, now)}"
+        f"{shorten_names([node.name for node in nodes])}: {_describe_group(reason, nodes, now)}"
         for reason, nodes in largest
     ]
 
@@ -328,17 +294,17 @@ def group_by_reason(out: Sequence[Node], now: int) -> list[str]:
 def _describe_group(reason: str, nodes: Sequence[Node], now: int) -> str:
     states = "/".join(sorted({format_state(node) for node in nodes})[:3])
     times = [node.reason_time for node in nodes if node.reason_time is not None]
-    age = f" for {duration_text(max(0, now - min(times)))}" if times else ""
+    age = f" {since_text(min(times), now)}" if times else ""
     return visible(f"{shortened(reason, 80)} ({states}){age}")
 
 
 def _why_out(node: Node, passage: NodePassage | None, now: int) -> str:
     if is_out(node):
         more = f"; {passage.text}" if passage and passage.verdict == "stuck" else ""
-        return f"is out: {_describe_group(node.reason or 'no reason given', [node], now)}{more}"
+        return f"out of service: {_describe_group(node.reason or 'no reason given', [node], now)}{more}"
     if passage is None:
         return f"is {format_state(node)}"
-    word = "is out: " if passage.verdict == "late" else ""
+    word = "out of service: " if passage.verdict == "late" else ""
     return f"{word}{passage.text} ({format_state(node)})"
 
 
@@ -351,7 +317,7 @@ def _is_stuck(node: Node, passages: Mapping[str, NodePassage]) -> bool:
 
 
 def _find_hangs(names: Sequence[str], ctx: Context) -> dict[str, str]:
-    """What keeps these nodes from ending a job, by what they themselves say."""
+    """The reason why each of these nodes does not end a job, by its own answer."""
     if ctx.remote is None:
         return dict.fromkeys(
             names, "which task hangs is not known without a way to nodes (`remote`)"
@@ -372,12 +338,9 @@ def _describe_hang(answer: NodeProbe | Unreached | None, sluids: Mapping[str, st
     return f"which task hangs is not known: {describe_unreached(answer)}"
 
 
-def _show_names(names: Sequence[str]) -> str:
-    return shortened(hostlist.fold_for_people(names), 200)
-
-
 def _known_nodes(nodes: Sequence[Node]) -> Sequence[Node]:
-    """For seconds after a start of slurmctld it knows nothing of its nodes."""
+    """The given nodes. Raises CannotTell if slurmctld does not know most of them yet, for example
+    in the seconds after its start."""
     unknown = sum(node.state == "UNKNOWN" for node in nodes)
     if nodes and 2 * unknown > len(nodes):
         raise CannotTell(f"slurmctld does not know {unknown} of {len(nodes)} nodes yet")
@@ -387,7 +350,8 @@ def _known_nodes(nodes: Sequence[Node]) -> Sequence[Node]:
 def _note_leavers(
     past: NodesPast, nodes: Sequence[Node], out: frozenset[str], wall: int, window: float
 ) -> NodesPast:
-    """Who left since the last look; what is older than the window is forgotten."""
+    """Record the nodes that have left service since the last run. Entries older than the window are
+    removed."""
     begin = wall - int(window * SECOND)
     left: dict[str, tuple[int, ...]] = {}
     for node in nodes:

@@ -1,41 +1,51 @@
-"""Which nodes a check looks at, and what is said of those that told nothing."""
+"""Chooses the nodes that a check examines, and reports those that did not answer."""
 
 from __future__ import annotations
 
 import logging
 import os
+import secrets
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+from sentinel import proc
+from sentinel.checks.users import refuse_lost
+from sentinel.core import hostlist
 from sentinel.core.errors import CannotTell, Invalid
+from sentinel.core.guidance import Guidance
 from sentinel.core.model import Coverage, Finding, Status, covered
+from sentinel.core.node_answers import describe_unreached
 from sentinel.core.text import visible
+from sentinel.nodes import script
+from sentinel.nodes.probe import CutShort, NodeProbe, NoProbe, parse
+from sentinel.slurm.job_states import Phase, find_unknown_state, state_phase
+from sentinel.slurm.node_states import ASLEEP, is_heard
 
 if TYPE_CHECKING:
     from sentinel.core.cluster import Node
     from sentinel.core.node_answers import Unreached
     from sentinel.core.ports import Context
-    from sentinel.nodes.probe import NodeProbe, ProbeRequest, Unread
+    from sentinel.nodes.probe import ProbeRequest, Unread
 
 _LOG = logging.getLogger("sentinel")
 
 ALL = "all"
 CHOICE_MEMORY = "asked"
-"""What of a check's memory is kept here."""
+"""The key of a check's memory below which the last choice is stored."""
 
 
 class ChosenNodes(Struct, frozen=True, kw_only=True):
-    """Which nodes are meant, and which of them can be asked (`names`).
+    """The watched nodes, and those of them that can be asked (`names`).
 
-    `why`: why the others cannot, or why none is meant. `lost`: whether some of them were in Slurm's
-    list at the last look and are not now. `memory`: for the next look, to be kept by the check.
-    `of`: what is counted.
+    `why`: why the others cannot be asked, or why no node is watched. `lost`: some nodes were in
+    Slurm's list at the last run and are missing now. `memory`: to be stored by the check for the
+    next run. `of`: the kind of things that are counted.
     """
 
-    meant: tuple[str, ...]
+    meant: tuple[str, ...]  # Names of all configured nodes.
     names: tuple[str, ...]
     why: str = ""
     lost: bool = False
@@ -43,19 +53,18 @@ class ChosenNodes(Struct, frozen=True, kw_only=True):
     of: str = "nodes"
 
     def nodes_coverage(self, seen: Iterable[str]) -> Coverage:
-        """What of it was seen. Only nodes that nobody could ask are excused."""
+        """The coverage of the watched nodes. It is excused only if all nodes that could be asked
+        were seen, and none is missing from Slurm's list."""
         there = set(seen)
         excused = self.why if there.issuperset(self.names) and not self.lost else ""
         return covered(self.of, self.meant, there, excused)
 
 
 def judge_choice(nodes: str, job: str) -> None:
-    """Raises Invalid unless at most one is given and `nodes` is a host list or `all`."""
+    """Raise Invalid if both are given, or if `nodes` is neither a host list nor `all`."""
     if nodes and job:
         raise Invalid("look at `nodes` or at those of a `job`; remove one of them", "job")
     if nodes and nodes != ALL:
-        from sentinel.core import hostlist
-
         try:
             hostlist.expand_hostlist(nodes)
         except Invalid as error:
@@ -70,15 +79,14 @@ def choose_nodes(
     *,
     of: Callable[[Sequence[Node]], Sequence[Node]] = lambda nodes: nodes,
 ) -> ChosenNodes:
-    """The nodes by name. `all`: those of Slurm (that `of` leaves) that do not sleep, of which those
-    that it hears from are asked; `job` (name or id): where it runs, none while it does not. Raises
-    CannotTell where Slurm has to be asked and is blind.
+    """The nodes by name.
 
-    A list that lacks what the last look had may be cut at a whole record, where nobody sees it. It is
-    not believed the first time: of jobs Slurm is asked once more, a node counts as not seen.
+    `all`: Slurm's nodes (that `of` accepts) that do not sleep. Those that Slurm hears from are
+    asked. `job` (name or id): the nodes where it runs, none while it does not run. Raises
+    CannotTell if Slurm must be asked and does not answer. A list may be cut at the end of a record
+    without any sign. So a list without a node or job of the last run is not believed the first
+    time: Slurm is asked again for jobs, and a node counts as not seen.
     """
-    from sentinel.core import hostlist
-
     if job:
         return _nodes_of_job(job, users, ctx)
     if nodes == ALL:
@@ -88,10 +96,6 @@ def choose_nodes(
 
 
 def _nodes_of_job(job: str, users: frozenset[str] | None, ctx: Context) -> ChosenNodes:
-    from sentinel.checks.users import refuse_lost
-    from sentinel.core import hostlist
-    from sentinel.slurm.job_states import Phase, find_unknown_state, state_phase
-
     mine = [
         j
         for j in ctx.slurm.jobs()
@@ -113,9 +117,6 @@ def _nodes_of_job(job: str, users: frozenset[str] | None, ctx: Context) -> Chose
 
 
 def _all_nodes(ctx: Context, of: Callable[[Sequence[Node]], Sequence[Node]]) -> ChosenNodes:
-    from sentinel.core import hostlist
-    from sentinel.slurm.node_states import ASLEEP
-
     every = ctx.slurm.nodes()
     nodes = of(every)
     awake = [n for n in nodes if n.state != "FUTURE" and not n.flags & ASLEEP]
@@ -135,23 +136,21 @@ def _all_nodes(ctx: Context, of: Callable[[Sequence[Node]], Sequence[Node]]) -> 
 
 
 def _last_choice(ctx: Context, what: str) -> str | None:
-    """What the last look had; None where there was none."""
+    """The choice of the last run. None if there was none."""
     asked = {} if ctx.one_shot else ctx.memory.get(CHOICE_MEMORY)
     found = asked.get(what) if isinstance(asked, Mapping) else None
     return found if isinstance(found, str) else None
 
 
 def is_up(node: Node) -> bool:
-    """Whether Slurm hears from the node: nobody else is worth asking."""
-    from sentinel.slurm.node_states import is_heard
-
+    """Whether Slurm hears from the node. Other nodes are not asked."""
     return is_heard(node)
 
 
 def probe_nodes(
     ctx: Context, names: Sequence[str], wants: ProbeRequest
 ) -> Mapping[str, NodeProbe | Unreached]:
-    """One round trip to each node; raises CannotTell where there is no way to nodes at all."""
+    """Probe each node in one round trip. Raises CannotTell if there is no way to nodes."""
     if ctx.remote is None:
         raise CannotTell("there is no way to nodes here; see `remote` in the configuration")
     answers = ctx.remote.probe(names, wants, limit=ctx.limit) if names else {}
@@ -162,26 +161,29 @@ def probe_nodes(
 
 
 def silent_finding(node: str, answer: Unreached, subject: str = "") -> Finding:
-    """A node that told nothing: nobody knows how it is."""
-    from sentinel.core.node_answers import describe_unreached
-
+    """The finding about a node without an answer. Its state is unknown."""
     return Finding(
         subject=subject or node,
         status=Status.UNKNOWN,
         summary=describe_unreached(answer),
         labels={"node": node},
-        commands=(f"sentinel nodes probe {node}",),
+        commands=(f"sinfo -N -l -n {node}", f"sentinel nodes probe {node}"),
+        guidance=Guidance(
+            impact=f"{node} may be down with its jobs, or only not be reached from here; trouble there"
+            " stays unnoticed until it answers.",
+            todo="`sinfo` below shows what Slurm knows of the node; `sentinel nodes probe` asks it again."
+            " Administrators: where it does not answer either, look at its console.",
+            ask=f"look at {node}: {describe_unreached(answer)}",
+        ),
     )
 
 
 def unread_finding(node: str, part: Unread, subject: str = "") -> Finding:
-    """A part of the probe that could not be read."""
-    from sentinel.core.text import visible
-
+    """The finding about a part of the probe that could not be read."""
     return Finding(
         subject=subject or node,
         status=Status.UNKNOWN,
-        summary=visible(f"not read ({part.kind}): {part.why}"),
+        summary=visible(f"not read ({part.kind_words}): {part.why}"),
         labels={"node": node},
     )
 
@@ -192,13 +194,10 @@ def host_name() -> str:
 
 
 def probe_here(limit: float, wants: ProbeRequest) -> tuple[str, NodeProbe]:
-    """This machine by the same script, as a child that can be ended. Raises CannotTell."""
-    import secrets
+    """Probe this machine with the script that nodes run, in a child process that can be killed.
 
-    from sentinel import proc
-    from sentinel.nodes import script
-    from sentinel.nodes.probe import CutShort, NoProbe, parse
-
+    Returns the machine's short name and the answer. Raises CannotTell.
+    """
     name, mark = host_name(), secrets.token_hex(16)
     wants = wants.restrict_to_node(name)
     try:
@@ -211,10 +210,12 @@ def probe_here(limit: float, wants: ProbeRequest) -> tuple[str, NodeProbe]:
 def look_at_nodes(
     nodes: str, ctx: Context, wants: Callable[[Collection[str]], ProbeRequest]
 ) -> tuple[ChosenNodes, dict[str, NodeProbe], list[Finding]]:
-    """The nodes, or this machine where none is named; what each told, and a finding for each that told
-    nothing. Raises CannotTell where there is no way to nodes, or Slurm has to be asked and is blind."""
-    from sentinel.nodes.probe import NodeProbe
+    """Ask the nodes, or this machine if none is configured. Returns their answers, and a finding
+    for each that did not answer.
 
+    Raises CannotTell if nodes cannot be reached at all, or if Slurm must be asked and does not
+    answer.
+    """
     if not nodes:
         name, probe = probe_here(ctx.limit, wants([host_name()]))
         return ChosenNodes(meant=(name,), names=(name,), of="hosts"), {name: probe}, []
@@ -233,8 +234,11 @@ def is_ignored_part(patterns: Iterable[str], node: str, part: str) -> bool:
 def find_mended(
     bad: Sequence[str], found: Sequence[Finding], whole: Collection[str]
 ) -> tuple[list[Finding], list[str]]:
-    """Parts of nodes (`NODE/PART`) that were told as bad and are well now, or were taken out: said
-    once, and only where the `whole` node was seen. Second, what is to be remembered as bad."""
+    """Find parts of nodes (`NODE/PART`) that were reported as bad and are well now, or were
+    removed. Each is reported once, and only if the whole node was seen (it is in `whole`).
+
+    Returns the findings about them, and the parts to remember as bad.
+    """
     told = {f.subject for f in found}
     rest = [s for s in bad if "/" in s and s not in told]
     well = [s for s in rest if s.partition("/")[0] in whole]
@@ -242,7 +246,7 @@ def find_mended(
         Finding(
             subject=subject,
             status=Status.OK,
-            summary=visible(f"{subject.partition('/')[2]}: well again"),
+            summary="well again",
             labels={"node": subject.partition("/")[0]},
         )
         for subject in well

@@ -1,7 +1,8 @@
-"""States that a node passes through: since when it is in one, how long that may take, and how long
-it usually takes. Pure.
+"""Judges nodes that pass through a state: since when they are in it, how long that may take, and
+how long it usually takes. Pure.
 
-Slurm tells no beginning of them, so it is the first look that saw the node in it.
+Slurm does not show when such a state began. So it begins with the first run of the check that saw
+the node in it.
 """
 
 from __future__ import annotations
@@ -23,37 +24,42 @@ PassageKind = Literal["waking", "powering down", "rebooting", "completing"]
 _ORDER: Sequence[PassageKind] = ("waking", "powering down", "rebooting", "completing")
 BOOTING_KINDS = frozenset({"waking", "rebooting"})
 KEPT, ENOUGH, SLOWER, SHORT = 20, 5, 2.0, 60.0
-"""Boots kept of each partition; with how many there is a usual time; how many times that median,
-and longer than all that are kept, is slow. A median, as one boot that hung moves no median. Seconds
-in which none is slow: who wakes virtual machines in 2 s need not hear of 5."""
+"""KEPT: how many boots of each partition are remembered. ENOUGH: how many are needed for a usual
+time. A boot is slow if it takes SLOWER times the median, longer than all that are remembered, and
+more than SHORT seconds. One boot that hung does not move the median. Nobody who boots virtual
+machines in 2 s needs to hear of 5."""
 
 
 ROUND = 30
-"""Seconds by which POWERING_DOWN outlasts SuspendTimeout on a well cluster: only slurmctld's round
-over sleeping nodes ends it (10 s, slurm.conf(5), power_save_interval)."""
+"""By how many seconds POWERING_DOWN may outlast SuspendTimeout on a healthy cluster. Only
+slurmctld's round over sleeping nodes ends it (10 s, slurm.conf(5), power_save_interval)."""
 
 
 class NodePassage(Struct, frozen=True):
-    """What is to be said of a node that passes through a state.
+    """The verdict about a node that changes its state.
 
-    late: longer than Slurm allows, so it is out; stuck: it does not end a job; slow: longer than
-    usual; unknown: whether it is late cannot be told.
+    late: It takes longer than Slurm allows, so it is out.
+    stuck: It does not end a job.
+    slow: It takes longer than usual.
+    unknown: It is not known whether it is late.
     """
 
-    verdict: Literal["fine", "slow", "unknown", "late", "stuck"]
-    text: str
+    verdict: Literal["fine", "slow", "unknown", "late", "stuck"]  # The verdict.
+    text: str  # The text for people.
 
 
 class PassingNode(Struct, frozen=True, kw_only=True):
-    """A node in such a state. `whole`: it was looked at before, so this is the beginning."""
+    """A node in such a state. `whole`: an earlier run of the check saw it in another state, so
+    `since` is the real beginning."""
 
-    kind: PassageKind
-    since: Instant
+    kind: PassageKind  # The state.
+    since: Instant  # When the node was first seen in this state.
     whole: bool = False
 
 
 def passage_kind(node: Node) -> PassageKind | None:
-    """Which state it passes through; power saving and reboots before the end of a job."""
+    """The state that the node passes through. None if there is none. Power saving and reboots come
+    before the end of a job."""
     kinds = {flag_meaning(flag).passing for flag in node.flags}
     return next((kind for kind in _ORDER if kind in kinds), None)
 
@@ -61,7 +67,7 @@ def passage_kind(node: Node) -> PassageKind | None:
 def follow_passages(
     before: Mapping[str, PassingNode] | None, nodes: Sequence[Node], now: Instant
 ) -> dict[str, PassingNode]:
-    """Those who are in such a state now; `before` None: nobody has looked yet."""
+    """The nodes that are in such a state now. `before` is None in the first run of the check."""
     found: dict[str, PassingNode] = {}
     for node in nodes:
         kind, past = passage_kind(node), (before or {}).get(node.name)
@@ -78,10 +84,8 @@ def learn_boots(
     nodes: Sequence[Node],
     now: Instant,
 ) -> dict[str, tuple[int, ...]]:
-    """Seconds of the last boots by partition, with those that have ended well since.
-
-    Boots that began before the first look are not counted: nobody knows how long they took.
-    """
+    """Seconds of the last boots by partition, with those that have ended well since. A boot that
+    began before the first run of the check does not count, because its length is not known."""
     known = {name: tuple(seconds) for name, seconds in boots.items()}
     for node in nodes:
         past = (before or {}).get(node.name)
@@ -108,7 +112,7 @@ def _is_back(node: Node) -> bool:
 
 
 def judge_ending(seconds: float, limit: float) -> NodePassage:
-    """Of a node that does not end a job, after so many seconds of `limit`."""
+    """The verdict about a node that has not ended a job after this many seconds of `limit`."""
     text = f"completing for {duration_text(seconds)}"
     return NodePassage("stuck" if seconds > limit else "fine", text)
 
@@ -121,7 +125,8 @@ def judge_move(
     timeouts: Timeouts,
     why: str,
 ) -> NodePassage:
-    """Of a node that wakes, goes to sleep or reboots, against what Slurm allows and what is usual."""
+    """The verdict about a node that wakes up, goes to sleep or reboots, by Slurm's limits and the
+    usual time."""
     name = "SuspendTimeout" if kind == "powering down" else "ResumeTimeout"
     down = kind == "powering down"
     allowed = timeouts.node_timeout(node.partitions, suspend=down) + (ROUND if down else 0)
@@ -137,7 +142,7 @@ def judge_move(
 
 
 def ask_timeouts(ctx: Context) -> tuple[Timeouts, str]:
-    """Slurm's limits; where they cannot be read the documented defaults, and why."""
+    """Slurm's limits. If they cannot be read, the documented defaults, and the reason."""
     try:
         return ctx.slurm.timeouts(), ""
     except CannotTell as error:

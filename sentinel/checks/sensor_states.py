@@ -1,9 +1,10 @@
-"""States of discrete sensors, as `ipmitool sdr elist` writes them, and how bad each is: data. Pure.
+"""The states of discrete sensors, as `ipmitool sdr elist` prints them, and how bad each is. Pure.
 
-Every state of the tables 42-2 (generic) and 42-3 (by type of sensor) of the IPMI 2.0 specification,
-in ipmitool's words (include/ipmitool/ipmi_sel.h, 1.8.19). A state that is not here is unknown: it is
-told once for each word, and the sensor is not called well by it. `sdr elist` prints no numbers of
-states, only words; where it prints a bare number in hexadecimal, no table of words has it.
+The table contains every state of the tables 42-2 (generic) and 42-3 (by type of sensor) of the IPMI
+2.0 specification, in ipmitool's words (include/ipmitool/ipmi_sel.h, 1.8.19). A state that is not in
+the table is unknown. It is reported once per word, and its sensor does not count as well. `sdr
+elist` prints only words, no numbers of states. If it prints a hexadecimal number, no table has a
+word for it.
 """
 
 from __future__ import annotations
@@ -135,8 +136,8 @@ _WARNING = (
     "Communication lost",
 )
 
-# What is meant to be so, what happened once and is over, and what is nobody's fault: doors, buttons,
-# sleep, and corrected errors (the limit of their log has a word of its own).
+# States that are intended, that are over, or that are no fault: doors, buttons, sleep, and
+# corrected errors (there is another word if too many of them are logged).
 _WELL = (
     *("Lower Non-critical going high", "Lower Critical going high"),
     *("Lower Non-recoverable going high", "Upper Non-critical going low"),
@@ -209,23 +210,30 @@ SENSOR_STATES: Mapping[str, Status] = {
     **{word.lower(): Status.WARNING for word in _WARNING},
     **{word.lower(): Status.CRITICAL for word in _CRITICAL},
 }
-"""By the words in lower case."""
+"""The status by the words in lower case."""
 
 _CHANGES = ("firmware or software change detected", "firmware or software change success")
 _ASSERTED = "state asserted"
 _SOUNDS_BAD = re.compile(
-    r"err|fault|fail|trip|hot|therm|overtemp|crit|alarm|alert|lost|uncorr|leak|throt", re.IGNORECASE
+    r"err|fault|fail|trip|hot|therm|over(?:temp|heat|volt|curr|load)|crit|alarm|alert|lost|uncorr|leak|throt"
+    r"|water|flood|smoke|drip|mismatch|degrad|loss|missing",
+    re.IGNORECASE,
 )
-"""Of a sensor whose one state is just "asserted", its name tells what that means."""
+"""If the only state of a sensor is "asserted", the sensor's name shows whether that is bad."""
 
 _NUMBER_PATTERN = re.compile(r"-?[0-9]+(\.[0-9]+)?( [A-Za-z%/ *]+)?")
-_NOTHING = re.compile(r"(0x0+|no reading|not readable|n/?a|na|ns|)", re.IGNORECASE)
-MAX_PARTS = 40
+_NOTHING = re.compile(
+    r"(0x0+|no reading|not readable|n/?a|na|ns|event-only|(static|dynamic) mc @ [0-9a-f]{2}h"
+    r"|log(ical)? fru @[0-9a-f]{2}h.{0,10}|)",
+    re.IGNORECASE,
+)
+"""No state; records of `sdr elist` that are no sensors: controllers, parts and events (lib/ipmi_sdr.c)."""
+MAX_PARTS = 40  # a sensor with more states is reported as unknown
 
 
 def judge_states(name: str, text: str) -> tuple[Status, list[str]]:
-    """The worst of the states that the sensor of that name is in, and the states in its text that are
-    not known here."""
+    """The worst state of the sensor with that name, and the states in its text that are not in the
+    table."""
     worst, unknown = Status.OK, list[str]()
     for part in _split_states(text):
         low = part.lower()
@@ -245,8 +253,11 @@ def judge_states(name: str, text: str) -> tuple[Status, list[str]]:
 
 
 def _split_states(text: str) -> Iterator[str]:
-    """The states in a line; some have a comma in their own words: the longest that is known counts."""
-    pieces = [piece.strip() for piece in text.split(",")][:MAX_PARTS]
+    """The states in a line. Some states contain a comma, so the longest known one counts."""
+    pieces = [piece.strip() for piece in text.split(",", MAX_PARTS)]
+    if len(pieces) > MAX_PARTS:
+        # an unknown text, so that the sensor is not reported as well
+        pieces[MAX_PARTS:] = [f"more than {MAX_PARTS} states"]
     at = 0
     while at < len(pieces):
         for end in range(min(len(pieces), at + 4), at, -1):
@@ -255,5 +266,5 @@ def _split_states(text: str) -> Iterator[str]:
                 yield joined
                 at = end
                 break
-        if joined.lower().startswith(_CHANGES):  # its second half says what has changed
+        if joined.lower().startswith(_CHANGES):  # the second half says only what has changed
             at += 1

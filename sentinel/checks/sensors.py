@@ -1,15 +1,14 @@
-"""The `sensors` check: heat, fans and power supplies, as far as the host tells.
+"""The `sensors` check: temperatures, fans and power supplies, as far as the host shows them.
 
-Two ways: what the kernel's drivers show (hwmon), and, where switched on, what the board's
-management controller (BMC) measures, by ipmitool. A BMC is slow and single-threaded: it is asked
-rarely, not of all nodes at once, and never again before the next boot where it did not answer.
+There are two sources: the kernel's drivers (hwmon), and, if switched on, the board's management
+controller (BMC), through ipmitool. A BMC is slow and single-threaded. So it is asked rarely, and
+not on all nodes at once. If it did not answer, it is not asked again before the next boot.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 from zlib import crc32
 
 from msgspec import Struct, to_builtins
@@ -23,13 +22,15 @@ from sentinel.checks.nodes_asked import (
     judge_choice,
     look_at_nodes,
 )
+from sentinel.checks.sensor_remedies import guide_sensor, name_processor, suggest_commands
 from sentinel.checks.trial import WEEK_S, SilentTrial
 from sentinel.core.clock import SECOND
 from sentinel.core.declared import Metric, Panel
 from sentinel.core.model import Finding, Report, Status
+from sentinel.core.shown import Cell, Column, SubjectCells
 from sentinel.core.stored_memory import decode_memory
 from sentinel.core.text import shortened, visible
-from sentinel.core.values import Duration, duration_text
+from sentinel.core.values import Duration, clock_text
 from sentinel.nodes.probe import Hwmon, Ipmi, NodeProbe, ProbeRequest, Sensor, Unread
 from sentinel.plugin import Check
 
@@ -40,17 +41,18 @@ BMC_INTERVAL_S = 600.0
 """Seconds between two questions to one BMC, at least."""
 
 SPREAD = 120
-"""Seconds, at most, that are added by the node's name: a kernel that talks to its BMC polls, which
-ranks that wait for one another should not feel all at once."""
+"""How many seconds are added at most, depending on the node's name. A kernel polls while it talks
+to its BMC, and ranks that wait for one another should not all be slowed down at once."""
 
 BAD_LOOKS = 2
-"""Looks in a row at which a sensor of the kernel has to be over its limit: single readings lie."""
+"""In how many runs of the check in a row a sensor of the kernel must be over its limit. Single
+readings may be wrong."""
 
 HOLD_S = 3600.0
-"""Seconds that throttling stays told after its last rise."""
+"""For how many seconds after its last rise throttling is reported."""
 
 SANE = (-50.0, 200.0)
-"""Degrees Celsius outside of which a driver has no sensor there, or no limit."""
+"""Degrees Celsius. Outside of them, the driver has no sensor there, or no limit."""
 
 SENSOR_LIMIT_WORDS: Mapping[str, Status] = {
     "ok": Status.OK,
@@ -62,38 +64,24 @@ SENSOR_LIMIT_WORDS: Mapping[str, Status] = {
 IPMI 2.0, section 35.4); `ok` is well."""
 
 NONE = ("ns", "us", "na")
-"""A sensor without a reading: what it is about is not there, or switched off."""
+"""A sensor without a reading. Its part is missing or switched off."""
 
 MAX_NOTES = 50
-"""Notes of one run on states that are not known here."""
-
-REMEDIES: Mapping[str, str] = {
-    "fan": "Look whether the fan turns, and replace it; the node slows down or ends without it.",
-    "temp": "Look at fans, air flow and room; take the node out before it switches itself off.",
-    "power": "Look at the power supply, its cable and the feed behind it.",
-    "memory": "Drain the node and test its memory; the BMC's log names the module.",
-    "board": "Look at the BMC's log; drain the node before it fails under a job.",
-}
-"""What to do, by what a sensor is about (`_affected_part`)."""
-
-_PARTS = (
-    ("fan", r"fan"),
-    ("power", r"\bps(u|[0-9])|power|ac lost|redundan|\bps_"),
-    ("memory", r"dimm|memory|\becc\b"),
-    ("temp", r"temp|heat|therm|hot|°c|degrees|throttl"),
-)
+"""How many findings one run makes about states that are not in the table. One more says how many
+are left out."""
 
 
 class SensorsPast(Struct, kw_only=True, omit_defaults=True):
-    """What is kept of a node; moments in epoch seconds.
+    """What is stored about a node. Times are in epoch seconds.
 
-    `kernel`: its drivers had sensors. `over`: looks in a row, by sensor. `throttled`: the counts, and
-    `slowed` when they last rose, with the words. `asked`: the BMC, last; `unread`: why it did not
-    answer then; `stuck`: the boot in which it hung; `heard`: when it last answered, and `told` what,
-    by sensor; `unknown`: states among it that are not known here, with a sensor that is in it.
+    `kernel`: its drivers have sensors. `over`: consecutive bad runs, by sensor. `throttled`: the
+    counts. `slowed`: when they last rose, with the words. `asked`: when the BMC was last asked.
+    `unread`: why it did not answer then. `stuck`: the boot in which it hung. `heard`: when it last
+    answered. `told`: its last answer, by sensor. `unknown`: states that are not in the table, each
+    with a sensor.
     """
 
-    boot: str = ""
+    boot: str = ""  # Id of the last boot.
     kernel: bool = False
     over: dict[str, int] = {}
     throttled: dict[str, int] = {}
@@ -104,7 +92,7 @@ class SensorsPast(Struct, kw_only=True, omit_defaults=True):
     stuck: str = ""
     told: dict[str, tuple[Status, str]] = {}
     unknown: dict[str, str] = {}
-    events: list[str] = []
+    events: list[str] = []  # Last lines of the controller's own log.
 
     def is_bmc_due(self, node: str, now: float) -> bool:
         """Whether its BMC may be asked again."""
@@ -114,9 +102,10 @@ class SensorsPast(Struct, kw_only=True, omit_defaults=True):
 
 
 class Memory(Struct, kw_only=True, omit_defaults=True):
-    """Of all nodes; `bad`: the subjects seen as bad by the last run; `trial`: that of the whole check."""
+    """The memory about all nodes. `bad` are the subjects that the last run saw as bad. `trial` is
+    that of the whole check."""
 
-    nodes: dict[str, SensorsPast] = {}
+    nodes: dict[str, SensorsPast] = {}  # What is stored about each node, by name.
     bad: list[str] = []
     trial: SilentTrial | None = None
 
@@ -137,6 +126,20 @@ class SensorsCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True)
         Metric("sensors", "sensors", "Sensors that were read.", "", "", ("node",)),
     )
     PANEL: ClassVar[Panel] = "nodes"
+    COLUMNS = (
+        Column("node or sensor", "subject"),
+        Column("sensors", "sensors", "count"),
+        Column("hottest", "celsius", "celsius"),
+        Column("status", "status", "status"),
+        Column("summary", "summary"),
+    )
+    ROW_COLUMNS = (
+        Column("sensor", "name"),
+        Column("now", "celsius", "celsius"),
+        Column("turns a minute", "rpm", "count"),
+        Column("critical from", "critical", "celsius"),
+        Column("of that", "share", "bar"),
+    )
     SOURCES = (
         "/sys/class/hwmon and the processors' throttle counts, of this machine or of each node; with "
         "`ipmi`, `ipmitool sdr elist` there, as the user who asks.",
@@ -157,12 +160,13 @@ class SensorsCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
     @property
     def looks_into_nodes(self) -> bool:
-        """With `nodes`."""
+        """Whether other nodes are checked (`nodes`)."""
         return bool(self.nodes)
 
     def run(self, ctx: Context) -> Report:
-        """A finding for each node, and one for each sensor that is bad or was at the last run.
-        Raises CannotTell where there is no way to nodes, or Slurm has to be asked and is blind."""
+        """A finding for each node, and one for each sensor that is bad or was bad in the last run.
+        Raises CannotTell if there is no way to nodes, or if Slurm must be asked and does not
+        answer."""
         memory = decode_memory(ctx.memory, Memory) or Memory()
         trial = memory.trial or SilentTrial(began=None if ctx.one_shot or memory.nodes else ctx.now)
         memory.trial = replace(trial, lasts=float(self.trial))
@@ -187,6 +191,9 @@ class SensorsCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True)
             findings=tuple(memory.trial.silence_findings(findings, ctx.now)),
             coverage=asked.nodes_coverage(whole),
             memory={**to_builtins(memory), **asked.memory},
+            shown={n: SubjectCells(rows=_list_readings(p.hwmon)) for n, p in probes.items()}
+            if ctx.one_shot and len(probes) == 1
+            else {},
         )
 
     def _probe_wants(
@@ -242,16 +249,16 @@ class SensorsCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True)
             past.slowed = now, words
         past.throttled = dict(part.throttled)
         if past.slowed[1] and now - past.slowed[0] < HOLD_S:
-            ago = duration_text(now - past.slowed[0])
-            yield "processors", (Status.WARNING, f"slowed by heat {ago} ago ({past.slowed[1]})")
+            at = clock_text(past.slowed[0], now)
+            yield "processors", (Status.WARNING, f"slowed by heat {at} ({past.slowed[1]})")
 
     def _unseen_parts(self, probe: NodeProbe, past: SensorsPast) -> list[str]:
-        """What was asked for and could not be seen."""
+        """The requested parts that could not be seen."""
         found = []
-        needed = past.kernel or not past.told  # a board may have a BMC and no driver
+        needed = past.kernel or not past.told  # a board may have a BMC without a driver
         if isinstance(probe.hwmon, Unread):
             if needed or probe.hwmon.kind != "missing":
-                found.append(f"sensors not read ({probe.hwmon.kind}): {probe.hwmon.why}")
+                found.append(f"sensors not read ({probe.hwmon.kind_words}): {probe.hwmon.why}")
         elif needed and (probe.hwmon is None or not probe.hwmon.sensors):
             found.append("the kernel shows no sensor here")
         if self.ipmi and past.unread:
@@ -262,7 +269,7 @@ class SensorsCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 
 def _sensor_names(probe: NodeProbe, past: SensorsPast) -> Iterator[str]:
-    """Sensors that there are: one that is gone is not well."""
+    """The names of all sensors that exist. A sensor that is gone does not count as well."""
     if isinstance(probe.hwmon, Hwmon):
         yield from (s.name for s in probe.hwmon.sensors)
         yield from ["processors"] * bool(probe.hwmon.throttled)
@@ -270,14 +277,17 @@ def _sensor_names(probe: NodeProbe, past: SensorsPast) -> Iterator[str]:
 
 
 def _note_bmc(past: SensorsPast, part: Ipmi | Unread, now: float) -> None:
-    """What the BMC has just said, or that it said nothing."""
+    """Record the answer of the BMC, or that it gave none."""
     past.asked = now
     if isinstance(part, Unread):
         past.stuck = past.boot if part.kind in ("hung", "late") else ""
-        past.unread = f"the BMC was not read ({part.kind}): {part.why}"
+        past.unread = f"the BMC was not read ({part.kind_words}): {part.why}"
         return
     past.stuck, past.unread, past.heard = "", "", now
-    past.told, past.unknown = {}, {}
+    if part.cut:  # sensors that are not in the answer keep their former state
+        past.unread = f"the BMC's answer is not whole: {shortened(part.cut, 120)}"
+    else:
+        past.told, past.unknown = {}, {}
     for reading in part.readings:
         if reading.status not in NONE:
             status, unknown = sensor_states.judge_states(reading.name, reading.text)
@@ -293,8 +303,8 @@ def _note_bmc(past: SensorsPast, part: Ipmi | Unread, now: float) -> None:
 def _unknown_states(
     pasts: Mapping[str, SensorsPast], asked: Collection[str], ignore: Sequence[str]
 ) -> Iterator[Finding]:
-    """One warning for each state that is not known here, on however many nodes: neither well nor a
-    fault of one of them."""
+    """One warning for each state that is not in the table, for all nodes together, because it is
+    neither well nor the fault of one of them."""
     seen: dict[str, list[str]] = {}
     for node in asked:
         for word, sensor in pasts[node].unknown.items():
@@ -311,16 +321,31 @@ def _unknown_states(
             ),
             details="\n".join(map(visible, places[:20])),
         )
+    if left_out := list(seen)[MAX_NOTES:]:
+        yield Finding(
+            subject="ipmi: further states",
+            status=Status.WARNING,
+            summary=f"{len(left_out)} further states of sensors are not known here",
+            details="\n".join(visible(shortened(word, 100)) for word in left_out[:20]),
+        )
 
 
 def _bmc_sensors(past: SensorsPast, now: float) -> Iterator[tuple[str, tuple[Status, str]]]:
     for name, (status, text) in past.told.items():
         if status is not Status.OK:
-            yield name, (status, f"{text} (BMC, {duration_text(now - past.heard)} ago)")
+            said = text.removeprefix("Presence detected, ")
+            said = f"reads {said}, outside its limits" if said[:1].isdigit() else said
+            yield (
+                name,
+                (
+                    status,
+                    f"{said} (says the BMC, the board's own controller, {clock_text(past.heard, now)})",
+                ),
+            )
 
 
 def _over_limit(sensor: Sensor) -> tuple[Status, str] | None:
-    """What is wrong with a sensor of the kernel at this look."""
+    """The problem of a kernel sensor in this run. None if there is none."""
     if sensor.kind == "fan":
         turns = f", {sensor.value:.0f} RPM" if sensor.value is not None else ""
         return (Status.WARNING, f"fan alarm{turns}") if sensor.alarm else None
@@ -328,8 +353,27 @@ def _over_limit(sensor: Sensor) -> tuple[Status, str] | None:
     if value is None or not SANE[0] < value < SANE[1]:
         return None
     if critical is not None and 0 < critical < SANE[1] and value >= critical:
-        return Status.CRITICAL, f"{value:.0f} °C; critical is {critical:.0f} °C"
+        cpu = f"{said} at " if (said := name_processor(sensor.name)) else ""
+        return Status.CRITICAL, f"{cpu}{value:.0f} °C (critical from {critical:.0f} °C)"
     return (Status.WARNING, f"heat alarm at {value:.0f} °C") if sensor.alarm else None
+
+
+def _list_readings(part: Hwmon | Unread | None) -> tuple[Mapping[str, Cell], ...]:
+    """The sensors of a node with their limits, those nearest to it first."""
+    sensors = part.sensors if isinstance(part, Hwmon) else ()
+    return tuple(sorted(map(_make_reading_row, sensors), key=lambda r: -float(r["share"] or 0)))
+
+
+def _make_reading_row(sensor: Sensor) -> dict[str, Any]:
+    warm, value, limit = sensor.kind == "temp", sensor.value, sensor.critical
+    known = warm and value is not None and limit is not None and 0 < limit < SANE[1]
+    return {
+        "name": visible(sensor.name),
+        "celsius": value if warm else None,
+        "rpm": None if warm else value,
+        "critical": limit if known else None,
+        "share": round(100 * (value or 0) / (limit or 1)) if known else None,
+    }
 
 
 def _hottest_sensor(part: Hwmon | Unread | None) -> Sensor | None:
@@ -338,19 +382,13 @@ def _hottest_sensor(part: Hwmon | Unread | None) -> Sensor | None:
     return max(warm, key=lambda s: s.value or 0.0, default=None)
 
 
-def _affected_part(name: str, text: str) -> str:
-    words = f"{name} {text}".lower()
-    return next((part for part, known in _PARTS if re.search(known, words)), "board")
-
-
 def _sensor_finding(node: str, name: str, status: Status, text: str, past: SensorsPast) -> Finding:
     return Finding(
         subject=f"{node}/{name}",
         status=status,
-        summary=visible(shortened(f"{name}: {text}", 400)),
-        details="\n".join(
-            [REMEDIES[_affected_part(name, text)], *(visible(e) for e in past.events)]
-        ),
+        summary=visible(shortened(text, 400)),
+        details="\n".join(visible(e) for e in past.events),
+        guidance=guide_sensor(node, name, text),
         labels={"node": node},
-        commands=(f"ssh {node} {'sudo ipmitool sel elist last 20' if past.told else 'sensors'}",),
+        commands=suggest_commands(node, name, text, has_bmc=bool(past.told)),
     )

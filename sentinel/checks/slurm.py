@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from sentinel.core.cluster import Controller
 from sentinel.core.declared import Metric
 from sentinel.core.errors import CannotAsk, CannotTell
+from sentinel.core.guidance import Guidance
 from sentinel.core.model import Coverage, Finding, Report, Sample, Status, Value
 from sentinel.core.ports import Context
 from sentinel.core.settings import refuse_reversed
@@ -16,7 +17,8 @@ from sentinel.core.text import visible
 from sentinel.core.values import Duration, duration_text
 from sentinel.plugin import Check
 
-# What Slurm's clients print when the credential is the trouble (plugins/auth/munge).
+# What Slurm's commands print if the credential is at fault (plugins/auth/munge).
+_UNKNOWN_PRIMARY = "slurmctld"
 _MUNGE_PATTERN = ("munge", "authentication")
 
 
@@ -37,6 +39,7 @@ class SlurmCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """
 
     EVERY: ClassVar[float] = 60
+    TELLS_HOST: ClassVar[bool] = True
     TIMEOUT: ClassVar[float] = 60
     METRICS = (
         Metric("up", "slurm_controller_up", "1 where it answers.", "", "controller"),
@@ -58,9 +61,8 @@ class SlurmCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         refuse_reversed(self.warn, self.crit, ("latency",))
 
     def run(self, ctx: Context) -> Report:
-        """One finding per controller. That none answers is the finding; not to be able to ask
-        (no client commands) raises CannotAsk.
-        """
+        """One finding for each controller. If no controller answers, that is the finding. If none
+        can be asked (there are no commands of Slurm), CannotAsk is raised."""
         known = _known_primary(ctx.memory)
         try:
             controller = ctx.slurm.controller()
@@ -88,9 +90,12 @@ class SlurmCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return Finding(
             subject=visible(seen.primary),
             status=status,
-            summary=f"slurmctld answers in {duration_text(seen.latency)}{slow}",
+            summary=f"slurmctld on {visible(seen.primary)} took {duration_text(seen.latency)} to answer{slow}"
+            if slow
+            else f"slurmctld answers in {duration_text(seen.latency)}",
             values=_controller_values(seen),
             commands=("sdiag", "scontrol ping") if status.bad else (),
+            guidance=_guide_slow(seen) if status.bad else Guidance(),
         )
 
     def _latency_status(self, latency: float) -> tuple[Status, Duration | None]:
@@ -104,15 +109,18 @@ class SlurmCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 def _controllers_coverage(count: int) -> Coverage:
-    """One that does not answer was looked at: its silence is the finding."""
+    """The coverage. A controller that does not answer counts as seen, because its silence is the
+    finding."""
     return Coverage(of="controllers", meant=count)
 
 
 def _primary_down(seen: Controller) -> Finding:
-    """The primary does not answer; whether a backup took over."""
+    """The finding about a primary that does not answer, with the backup that took over."""
     takers = [visible(host) for host, up in seen.backups if up]
     status = Status.WARNING if takers else Status.CRITICAL
-    instead = f"; {' and '.join(takers)} answers in its place" if takers else ""
+    backups = f"the backup{'s' if len(takers) > 1 else ''} {' and '.join(takers)}"
+    answer = "answer" if len(takers) > 1 else "answers"
+    instead = f"; {backups} {answer} in its place, jobs go on" if takers else ""
     because = f": {visible(seen.trouble)}" if seen.trouble else ""
     return Finding(
         subject=visible(seen.primary),
@@ -120,32 +128,79 @@ def _primary_down(seen: Controller) -> Finding:
         summary=f"slurmctld does not answer{instead}{because}",
         values=_controller_values(seen),
         commands=("scontrol ping", f"ssh {visible(seen.primary)} systemctl status slurmctld"),
+        guidance=_guide_silence(visible(seen.primary), taken_over=bool(takers)),
     )
 
 
 def _nothing_answers(primary: str, error: str) -> Finding:
-    """Nothing answers at all; `error` says what the client met."""
+    """The finding if no controller answers. `error` is the error of the client."""
     return Finding(
         subject=visible(primary),
         status=Status.CRITICAL,
-        summary=f"slurmctld does not answer: {visible(error)}",
+        # If the host was never known, the subject already is "slurmctld".
+        summary=f"{'' if primary == _UNKNOWN_PRIMARY else 'slurmctld '}does not answer: {visible(error)}",
         commands=("scontrol ping", "munge -n | unmunge", "systemctl status munge"),
+        guidance=_guide_silence(visible(primary), taken_over=False),
+    )
+
+
+def _guide_silence(host: str, *, taken_over: bool) -> Guidance:
+    where = f" on {host}" if host != _UNKNOWN_PRIMARY else ""
+    down = "Nobody can submit, start or cancel jobs until it answers; running jobs go on."
+    return Guidance(
+        impact="Jobs go on; but if the backup fails too, nobody can submit or start any."
+        if taken_over
+        else down,
+        todo=_look_at_controller(host) if taken_over else _ping_elsewhere(host),
+        ask=f"look at slurmctld{where}: it does not answer",
+    )
+
+
+def _ping_elsewhere(host: str) -> str:
+    return (
+        "Run `scontrol ping` on another host too. If slurmctld answers there, the fault is this host's: its"
+        f" network, or munge (`munge -n | unmunge` tests it). If not: {_look_at_controller(host)}"
+    )
+
+
+def _look_at_controller(host: str) -> str:
+    known = host != _UNKNOWN_PRIMARY
+    there = host if known else "the host of slurmctld (`scontrol ping` names it)"
+    return (
+        f"`systemctl status slurmctld`, as root on {there}, shows whether it runs; its log is"
+        " SlurmctldLogFile in slurm.conf."
+    )
+
+
+def _guide_slow(seen: Controller) -> Guidance:
+    return Guidance(
+        impact="Commands of Slurm are slow or fail, and jobs start late; running jobs go on.",
+        todo="Stop scripts of yours that call squeue, sinfo or scontrol often. Administrators: `sdiag`"
+        " lists which users ask most.",
+        ask=f"look at slurmctld on {visible(seen.primary)}: it took "
+        f"{duration_text(seen.latency)} to answer",
     )
 
 
 def _is_munge(seen: Controller) -> bool:
-    """Whether nobody was asked at all, for want of a credential."""
+    """Whether the question was never sent, because there was no credential."""
     up = seen.primary_up or any(up for _, up in seen.backups)
     return not up and any(word in seen.trouble.lower() for word in _MUNGE_PATTERN)
 
 
 def _munge_finding(seen: Controller) -> Finding:
-    """Munge on this host fails: no slurmctld believes, or is even sent, the question."""
+    """The finding if munge on this host fails. Then slurmctld does not believe the question, or
+    does not even get it."""
     return Finding(
         subject=visible(seen.primary),
         status=Status.CRITICAL,
         summary=f"slurmctld cannot be asked, munge on this host fails: {visible(seen.trouble)}",
         commands=("munge -n | unmunge", "systemctl status munge", "scontrol ping"),
+        guidance=Guidance(
+            impact="No command of Slurm works on this host; running jobs go on.",
+            todo="Use Slurm from another host meanwhile.",
+            ask="look at munge on that host: slurmctld cannot be asked from there",
+        ),
     )
 
 
@@ -157,13 +212,21 @@ def _judge_backup(backup: tuple[str, bool]) -> Finding:
         summary=f"the backup slurmctld {'answers' if up else 'does not answer'}",
         values={"up": up},
         commands=() if up else (f"ssh {visible(host)} systemctl status slurmctld",),
+        guidance=Guidance()
+        if up
+        else Guidance(
+            impact="Jobs go on; if the primary fails too, nobody takes over.",
+            todo=_look_at_controller(visible(host)),
+            ask=f"start the backup slurmctld on {visible(host)}: it does not answer",
+        ),
     )
 
 
 def _controller_values(seen: Controller) -> Mapping[str, Value]:
     return {
         "up": seen.primary_up,
-        "latency_seconds": round(seen.latency, 4),
+        # If a backup answers, its latency is not that of the primary.
+        "latency_seconds": round(seen.latency, 4) if seen.primary_up else None,
         "cluster": visible(seen.cluster),
         "version": visible(seen.version),
     }
@@ -176,5 +239,6 @@ def _latency_samples(seen: Controller) -> tuple[Sample, ...]:
 
 
 def _known_primary(memory: Mapping[str, Any]) -> str:
-    """The primary's name as of the last answer, so that the alert stays one."""
-    return str(memory.get("primary") or "slurmctld")
+    """The name of the primary in the last answer, so that the subject of the alert stays the
+    same."""
+    return str(memory.get("primary") or _UNKNOWN_PRIMARY)

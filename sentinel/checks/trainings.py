@@ -1,6 +1,8 @@
-"""Many trainings in one check: what each user calls by one name is looked at and told by itself."""
+"""Checks many trainings in one check. The jobs of one user with one name are one training, which is
+checked and reported separately."""
 
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from math import inf
 from typing import Any
@@ -8,15 +10,17 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from sentinel.checks.turns import take_turns
 from sentinel.checks.users import refuse_cut, training_subject
+from sentinel.checks.wishes import limit_letters
 from sentinel.core.cluster import Job
 from sentinel.core.model import Coverage, Finding, Report, Status
 from sentinel.core.ports import Context
 from sentinel.core.stored_memory import decode_memory
 
-MAX_ENDED_REMEMBERED = 1000  # trainings that run no more and are remembered, the last that ran
-TIME_SHARE = 0.8  # of the run's limit for all of them
-MIN_LOOK_S = 1.0  # no look is begun with less time than that
+MAX_ENDED_REMEMBERED = 1000  # how many ended trainings are remembered, the newest ones
+TIME_SHARE = 0.8  # share of the run's time limit for all trainings
+MIN_LOOK_S = 1.0  # with less time left, no further training is checked
 UNSEEN_FOR_TIME = (
     "not looked at: other trainings took all the time; give the check a longer `timeout`"
 )
@@ -26,11 +30,11 @@ class TrainingMemories(Struct, frozen=True):
     """What the check remembers from run to run, by subject."""
 
     trainings: dict[str, dict[str, Any]] = {}
-    """What is remembered of each training."""
+    """The memory of each training."""
     running: dict[str, list[str]] = {}
     """The ids of its jobs that ran at the last look."""
     late: list[str] = []
-    """Those that there was no time for: the next run begins with them."""
+    """Trainings that lacked time in this run. The next run begins with them."""
 
 
 def jobs_by_subject(whose: Sequence[str], jobs: Iterable[Job]) -> dict[str, list[Job]]:
@@ -48,11 +52,13 @@ def look_at_each(
     nothing: Finding,
     of: str,
 ) -> Report:
-    """One report of all that run, and of what ran at the last look; `nothing` where none did.
+    """One report about all trainings that run, or ran at the last run. `nothing` is the report if
+    there are none.
 
-    `look` gets a context with the training's own memory and the time that is left, its subject,
-    and its jobs (none where it runs no more). `of`: what is looked at, in words. Raises CannotTell
-    where the list of jobs leaves out one that runs.
+    `look` gets a context with the training's own memory and time, its subject, and its jobs (empty
+    if it no longer runs). `of` names the things that are checked. Users take turns, by the time
+    that was spent on each. While other users wait, one call may take at most half of the remaining
+    time. Raises CannotTell if the list of jobs lacks one that runs.
     """
     before = (
         None if ctx.one_shot else decode_memory(ctx.memory, TrainingMemories)
@@ -64,7 +70,12 @@ def look_at_each(
     runs = {subject: [job.job_id for job in jobs] for subject, jobs in theirs.items()}
     current = dict.fromkeys([*theirs, *before.running])
     first = [subject for subject in before.late if subject in current]
-    for subject in dict.fromkeys([*first, *current]):
+    owners = {subject: jobs[0].user for subject, jobs in theirs.items()}
+    waiting = Counter(owners.values())
+    for subject in take_turns(dict.fromkeys([*first, *current]), lambda s: owners.get(s, "")):
+        owner = owners.get(subject, "")
+        waiting[owner] -= 1
+        share = 2 if any(count > 0 for who, count in waiting.items() if who != owner) else 1
         memory = before.trainings.get(subject, {})
         left = deadline - time.monotonic()
         if left < MIN_LOOK_S:
@@ -72,26 +83,37 @@ def look_at_each(
             runs.setdefault(subject, before.running.get(subject, []))
             late.append(subject)
             continue
-        own = replace(ctx, limit=min(left, ctx.limit), memory=memory)
+        own = replace(ctx, limit=max(MIN_LOOK_S, left / share), memory=memory)
         reports[subject] = one = look(own, subject, theirs.get(subject, ()))
         again = min(again, time.monotonic() + one.again if one.again is not None else inf)
     after = {"trainings": _kept_memories(before, reports, runs), "running": runs, "late": late}
-    every = list(reports.values())
-    return Report(
-        findings=tuple(f for one in every for f in one.findings)
-        or (nothing,) * bool(nothing.subject),
-        coverage=_sum_coverage([one.coverage for one in every], of),
-        requests=tuple(wish for one in every for wish in one.requests),
-        samples=tuple(sample for one in every for sample in one.samples),
+    return replace(
+        _join_reports(list(reports.values()), nothing, of),
         memory=None if ctx.one_shot else after,
         again=max(1.0, again - time.monotonic()) if again < inf else None,
+    )
+
+
+def _join_reports(reports: Sequence[Report], nothing: Finding, of: str) -> Report:
+    """The findings of all trainings together. `nothing` if there are none."""
+    return Report(
+        findings=tuple(f for one in reports for f in one.findings)
+        or (nothing,) * bool(nothing.subject),
+        coverage=_sum_coverage([one.coverage for one in reports], of),
+        requests=tuple(wish for one in reports for wish in one.requests),
+        samples=tuple(sample for one in reports for sample in one.samples),
+        letters=limit_letters(letter for one in reports for letter in one.letters),
+        watched_jobs=tuple(name for one in reports for name in one.watched_jobs),
+        shown={name: cells for one in reports for name, cells in one.shown.items()},
+        ledger=tuple(row for one in reports for row in one.ledger),
     )
 
 
 def _kept_memories(
     before: TrainingMemories, reports: Mapping[str, Report], running: Collection[str]
 ) -> dict[str, dict[str, Any]]:
-    """The memory of every training that runs, however many; of the others that of the newest."""
+    """The memory of every training that runs, however many there are. Of the others, only that of
+    the newest ones."""
     memories = {s: memory for s, memory in before.trainings.items() if s not in reports}
     memories |= {subject: dict(one.memory or {}) for subject, one in reports.items()}
     ended = [subject for subject in memories if subject not in running]

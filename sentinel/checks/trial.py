@@ -1,4 +1,4 @@
-"""The first days of a detector, in which it counts and wakes nobody. Pure."""
+"""The first days of a detector, in which it only counts and notifies nobody. Pure."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ MAX_TRIED = 5
 
 
 class SilentTrial(Struct, frozen=True, kw_only=True):
-    """The first `lasts` seconds of a detector: it tells nothing yet.
+    """The trial of a detector: for its first `lasts` seconds it reports nothing.
 
-    `began`: None where it tells from the first day. `told`: what it would have said, by the moment.
+    `began` is None if it reports from the first day. `told` is what it would have reported, by
+    time.
     """
 
     began: Instant | None = None
@@ -26,18 +27,18 @@ class SilentTrial(Struct, frozen=True, kw_only=True):
     lasts: float = WEEK_S
 
     def is_silent(self, now: Instant) -> bool:
-        """Whether they still last."""
+        """Whether the trial is still running."""
         return self.began is not None and get_elapsed_s(self.began, now) < self.lasts
 
     def note_would_tell(self, moment: Instant | None, words: str) -> SilentTrial:
-        """With one more that would have been told, its words as they are by now."""
+        """The trial with one more result that would have been reported, with its present text."""
         if not words or moment is None:
             return self
         told = {**self.told, str(moment.wall): words}
         return replace(self, told=dict([*told.items()][-MAX_TRIED:]))
 
     def describe_trial(self, now: Instant, who: str = "the watch on step times") -> str:
-        """For as long again, what there would have been."""
+        """A text about what it would have reported. It is given for the same time after the trial."""
         over = (
             self.began is not None
             and 1 <= get_elapsed_s(self.began, now) / (self.lasts or WEEK_S) < 2
@@ -48,12 +49,13 @@ class SilentTrial(Struct, frozen=True, kw_only=True):
         return f"in its first {first} {who} told nobody: " + "; ".join(self.told.values())
 
     def mark_untold(self, words: str, now: Instant) -> str:
-        """How it is written while they last: it can be looked at, and wakes nobody."""
+        """The text of a result during the trial. People can read it, but nobody is notified."""
         left = self.lasts - (get_elapsed_s(self.began, now) if self.began else 0.0)
         return f"on trial for another {duration_text(left)}, told nobody: {words}"
 
     def silence_findings(self, findings: Iterable[Finding], now: Instant) -> list[Finding]:
-        """While it lasts, what is bad as it can be looked at and wakes nobody: ok, with its words."""
+        """During the trial, turn bad findings into ok ones with the text, so that nobody is
+        notified."""
         if not self.is_silent(now):
             return list(findings)
         return [

@@ -1,35 +1,38 @@
-"""Which jobs are meant: by name or pattern, by size, and of whom: names, groups, or everybody."""
+"""Selects the watched jobs: by name or pattern, by size, and by user: names, groups, or
+everybody."""
 
 import os
+import pwd
 import re
-from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from zlib import crc32
 
 from sentinel import proc
 from sentinel.core.cluster import Job
 from sentinel.core.errors import CannotTell
+from sentinel.core.long_lines import decode_document
 from sentinel.core.ports import Context, Slurm
 from sentinel.core.text import visible
+from sentinel.slurm.job_index import QueuedJobs, index_jobs
 from sentinel.slurm.job_states import Phase, find_unknown_state, is_leader, state_phase, uses_nodes
 
 EVERYBODY = "*"
 GROUP_MARK = "group:"
-GETENT_LIMIT_S = 5.0  # seconds for finding out who the members of a group are
+GETENT_LIMIT_S = 5.0  # seconds to find the members of a group
 MAX_NAME_CHARS = 128  # characters of a job's name in a subject
-RECENT_S = 60.0  # seconds of accounting: what runs, slurmctld itself knows
+RECENT_S = 60.0  # seconds of accounting; slurmctld itself knows the running jobs
 
 
 def names_one_user(users: Sequence[str]) -> bool:
-    """Whether it names one person: then names of jobs cannot collide."""
+    """Whether only one user is meant. Then names of jobs cannot collide."""
     return len(users) <= 1 and not any(u == EVERYBODY or u.startswith(GROUP_MARK) for u in users)
 
 
 def watched_users(users: Sequence[str], limit: float = GETENT_LIMIT_S) -> frozenset[str] | None:
-    """The user names that `users` stands for; None for everybody.
+    """The names of the configured `users`. None for everybody.
 
-    Groups are looked up by getent(1) in a child that is given `limit` seconds, because a
-    directory service that hangs must not hang sentinel. Raises CannotTell.
+    getent(1) finds the members of groups, in a child process with `limit` seconds, because a
+    directory service may hang. Raises CannotTell.
     """
     if EVERYBODY in users:
         return None
@@ -42,16 +45,16 @@ def watched_users(users: Sequence[str], limit: float = GETENT_LIMIT_S) -> frozen
 
 
 def departed_members(users: Sequence[str], limit: float = GETENT_LIMIT_S) -> frozenset[str]:
-    """Members of the groups among `users` whom nobody knows any more: they have left, and their
-    group still lists them. Raises CannotTell."""
+    """Members of the groups among `users` whom the directory service does not know any more,
+    although their group still lists them. Raises CannotTell."""
     groups = [u.removeprefix(GROUP_MARK) for u in users if u.startswith(GROUP_MARK)]
     members = set[str]().union(*(_group_members(g, limit) for g in groups))
     return frozenset(_find_departed(members, limit))
 
 
 def _find_departed(members: Collection[str], limit: float) -> set[str]:
-    """squeue refuses a list with one name that it does not know. Where nobody is known it is the
-    directory that does not answer."""
+    """The members whom the directory service does not know. squeue would refuse a list with one of
+    them. Empty if it knows none of them, because then the service itself does not answer."""
     if not members:
         return set()
     known = {row[0] for row in _ask_getent(["passwd", *sorted(members)], limit)}
@@ -59,15 +62,26 @@ def _find_departed(members: Collection[str], limit: float) -> set[str]:
 
 
 def is_meant_job(name: str | None, match: re.Pattern[str] | None, job: str) -> bool:
-    """Whether a job of the name `job` is meant: the whole name counts, and where neither a name
-    nor a pattern is given every job's."""
+    """Whether a job with the name `job` is meant. The whole name counts. If neither a name nor a
+    pattern is given, every job is meant."""
     return bool(match.fullmatch(job)) if match else not name or job == name
 
 
+def find_meant_names(
+    name: str | None, match: re.Pattern[str] | None, queue: QueuedJobs
+) -> Collection[str]:
+    """The names in the queue for which `is_meant_job` is true."""
+    if match is None and name:
+        return (name,)
+    every = queue.places_by_name
+    return [one for one in every if match.fullmatch(one)] if match else every.keys()
+
+
 def training_subject(whose: Sequence[str], user: str, name: str) -> str:
-    """The subject of one training of several: never a job id, and of any two users not the same."""
+    """The subject of one of several trainings. It is never a job id, and the trainings of two users
+    never have the same one."""
     text = visible(name) or "(no name)"
-    if len(text) > MAX_NAME_CHARS:  # cut, and still another one than others that begin alike
+    if len(text) > MAX_NAME_CHARS:  # cut, but still different from others with the same beginning
         text = f"{text[:MAX_NAME_CHARS]}…{crc32(name.encode('utf-8', 'surrogatepass')):08x}"
     return text if names_one_user(whose) else f"{visible(user)}/{text}"
 
@@ -75,29 +89,32 @@ def training_subject(whose: Sequence[str], user: str, name: str) -> str:
 def large_jobs(
     mine: Sequence[Job], min_gpus: int, min_nodes: int, jobs: Sequence[Job], slurm: Slurm
 ) -> list[Job]:
-    """Those of `mine` (among all the `jobs`) with as many GPUs and nodes. Raises CannotTell."""
-    nodes = _total_by_job(jobs, lambda job: job.node_count)
-    mine = [job for job in mine if nodes[_whole_job_id(job)] >= min_nodes]
+    """Those of `mine` (among all the `jobs`) with at least this many GPUs and nodes. The sizes of
+    the parts of a heterogeneous job are added. Raises CannotTell."""
+    parts = index_jobs(jobs).parts_by_whole_id
+
+    def parts_of(job: Job) -> Sequence[Job]:
+        whole, plus, _ = job.id.partition("+")
+        return parts[whole] if plus else (job,)
+
+    mine = [job for job in mine if sum(one.node_count for one in parts_of(job)) >= min_nodes]
     if not min_gpus or not mine:
         return list(mine)
-    told = slurm.gpus()
-    if missing := [job for job in mine if job.job_id not in told]:
-        first = visible(missing[0].id)
-        raise CannotTell(f"squeue does not tell the GPUs of {len(missing)} jobs, such as {first}")
-    gpus = _total_by_job(jobs, lambda job: told.get(job.job_id, 0))
-    return [job for job in mine if gpus[_whole_job_id(job)] >= min_gpus]
+    told = count_gpus(mine, slurm)
+    return [
+        job for job in mine if sum(told.get(one.job_id, 0) for one in parts_of(job)) >= min_gpus
+    ]
 
 
-def _total_by_job(jobs: Sequence[Job], number: Callable[[Job], int]) -> Counter[str]:
-    """By whole job: the parts of a heterogeneous one are added up."""
-    found: Counter[str] = Counter()
-    for job in jobs:
-        found[_whole_job_id(job)] += number(job)
-    return found
-
-
-def _whole_job_id(job: Job) -> str:
-    return job.id.partition("+")[0]
+def count_gpus(jobs: Sequence[Job], slurm: Slurm) -> Mapping[str, int]:
+    """How many GPUs jobs have, by job id; without those of `jobs` that have ended since they were
+    listed. Anybody may submit and cancel jobs all the time, and that must keep nobody's job from
+    being seen. Raises CannotTell if no job at all is told."""
+    told = slurm.gpus() if jobs else {}
+    if jobs and not told:
+        first = visible(jobs[0].id)
+        raise CannotTell(f"squeue does not tell the GPUs of {len(jobs)} jobs, such as {first}")
+    return told
 
 
 def running_jobs(
@@ -110,19 +127,17 @@ def running_jobs(
     min_gpus: int = 0,
     min_nodes: int = 0,
 ) -> list[Job]:
-    """The jobs that are meant and run just now. Raises CannotTell.
+    """The watched jobs that run now. Raises CannotTell.
 
-    `before`: one of that `name` ran at the last look, so that a list without it is not believed
-    the first time.
+    `before`: a job with that `name` ran at the last run. Then a list without it is not believed the
+    first time.
     """
     whose = watched_users(users, min(GETENT_LIMIT_S, ctx.limit / 4))
-    jobs = ctx.slurm.jobs()
+    jobs = index_jobs(ctx.slurm.jobs())
     mine = [
         job
-        for job in jobs
-        if is_meant_job(name, match, job.name)
-        and is_leader(job)
-        and (whose is None or job.user in whose)
+        for job in jobs.find_named(find_meant_names(name, match, jobs))
+        if is_leader(job) and (whose is None or job.user in whose)
     ]
     if min_gpus or min_nodes:
         mine = large_jobs(mine, min_gpus, min_nodes, jobs, ctx.slurm)
@@ -161,8 +176,6 @@ def refuse_cut(ctx: Context, before: Collection[str]) -> None:
 
 def own_user_name() -> str:
     """Who runs this: the name, or the number of a user that has none."""
-    import pwd
-
     try:
         return pwd.getpwuid(os.geteuid()).pw_name
     except KeyError:
@@ -183,7 +196,7 @@ def _group_members(group: str, limit: float) -> set[str]:
 
 def _ask_getent(what: list[str], limit: float) -> list[list[str]]:
     done = proc.run(["getent", *what], limit=limit)
-    if done.code not in (0, 2):  # 2: one or more supplied key could not be found
+    if done.code not in (0, 2):  # 2: one or more names could not be found (getent(1))
         raise CannotTell(f"users: `getent {what[0]}` failed with exit code {done.code}")
-    lines = done.out.decode("utf-8", "backslashreplace").splitlines()
+    lines = decode_document(done.out).split("\n")
     return [fields for fields in (line.split(":") for line in lines) if len(fields) >= 4]

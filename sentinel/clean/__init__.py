@@ -1,6 +1,7 @@
-"""What of a directory may go, and its removal: a program of its own, standard library only.
+"""Decides which entries of a directory may be removed, and removes them, in a separate program with
+only the standard library.
 
-Nothing outside the named root is ever touched, and nothing is reached through a symbolic link: the
-root is opened step by step with O_NOFOLLOW, and all below it by openat(2) and unlinkat(2) from
-there. A name that stands for something else than what was looked at is put back and left alone.
+Nothing outside of the given root is touched, and no symbolic link is followed. The root is opened
+step by step with O_NOFOLLOW, and everything below it with openat(2) and unlinkat(2). If a name no
+longer means the entry that was checked, it is put back and left alone.
 """

@@ -1,4 +1,4 @@
-"""Asking the program of `sentinel.clean`, and letting it remove."""
+"""Runs the program of `sentinel.clean`, to list entries or to remove them."""
 
 from __future__ import annotations
 
@@ -12,9 +12,12 @@ from msgspec import Struct
 from sentinel.clean.program import ENDLESS
 from sentinel.clean.trackers import FOLLOWING
 from sentinel.core.errors import CannotTell
+from sentinel.core.long_lines import decode_lines
+from sentinel.core.struct_types import decode_json
 from sentinel.core.text import shortened, visible
 from sentinel.core.values import duration_text
-from sentinel.proc import TimedOut, run
+from sentinel.core.work import drop_progress_lines, list_child_variables, track_work
+from sentinel.proc import TimedOut, english_environment, run
 
 _ROOT = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
 _START = (
@@ -22,43 +25,45 @@ _START = (
     "from sentinel.clean.program import main; sys.exit(main())"
 )
 LOOKING, REMOVING = 90.0, 100.0
-"""Seconds that a look before a removal has, and a removal; it stops by itself a little before."""
+"""Time limits in seconds for a list before a removal, and for a removal, which stops by itself a
+little earlier."""
 
 
 class SearchGivenUp(CannotTell):
-    """The regular expression of the rules was given up."""
+    """The regular expression of the rules took too long."""
 
 
 class RemovableStep(Struct, frozen=True):
-    """A step that may go."""
+    """A step that may be removed."""
 
-    name: str  # of its first entry; stands for all of them
-    bytes: int  # that its end frees
+    name: str  # name of its first entry, which stands for all of them
+    bytes: int  # bytes that its removal frees
     entries: int  # files and directories
-    at: float  # when anything in it was last changed (s UTC)
+    at: float  # when anything in it was last changed (seconds UTC)
     identity: tuple[int, int]  # device and inode of the first entry
     parts: int = 1  # entries of the folder
 
     @property
     def step_label(self) -> str:
-        """Its name, and how many others go with it."""
+        """The name of the step's first entry, and how many more entries are deleted with it."""
         return f"{self.name} and {self.parts - 1} more of it" if self.parts > 1 else self.name
 
 
 class RootListing(Struct, frozen=True):
-    """What of a root fits the rules, and what of that may go."""
+    """The steps of a root that fit the rules, and those of them that may be removed."""
 
-    entries: int  # steps: what has one number counts once
+    entries: int  # number of steps; entries with the same number count once
     bytes: int
     removable: int
     removable_bytes: int
-    going: tuple[RemovableStep, ...]  # the oldest, one by one
-    held: tuple[str, ...]  # what may go and cannot be removed, with why
-    doubts: tuple[str, ...] = ()  # why complete ones are not known as such, with the remedy
+    going: tuple[RemovableStep, ...]  # the steps to remove, oldest first
+    held: tuple[str, ...]  # steps that may be removed by the rules but cannot be, with the reasons
+    # why complete steps are not recognised as complete, and what to do
+    doubts: tuple[str, ...] = ()
 
 
 class RemovalResult(Struct, frozen=True):
-    """What became of a request. `late`: begun or not begun, and left for the next one."""
+    """The result of a removal. `late`: steps that are left for the next removal, begun or not."""
 
     removed: int
     freed: int
@@ -69,10 +74,13 @@ class RemovalResult(Struct, frozen=True):
 def list_removable(
     root: str, rules: str, limit: float, names: Sequence[str] | None = None
 ) -> RootListing:
-    """What may go from there, of `names` alone where some are given; raises CannotTell. Removes
-    nothing."""
+    """List what may be removed from this root. If `names` are given, only these. It removes
+    nothing. Raises CannotTell."""
     try:
-        done = run(program_argv("list", root, rules, names), limit=limit)
+        argv = program_argv("list", root, rules, names)
+        with track_work("looking through", "entries", place=root) as tracked:
+            env = {**english_environment(), **list_child_variables()}
+            done = run(argv, limit=limit, env=env, hear=tracked.hear_child)
     except TimedOut as late:
         text = f"{visible(root)}: not all of it was looked at within {duration_text(limit)}"
         raise TimedOut(text + _followed_pointer(late.err), late.stuck) from late
@@ -81,34 +89,37 @@ def list_removable(
         if done.code == ENDLESS:
             raise SearchGivenUp(f"{visible(root)}: {why}")
         raise CannotTell(why if why.startswith("/") else f"{visible(root)}: {why}")
-    return msgspec.json.decode(done.out, type=RootListing)
+    return decode_json(done.out, RootListing)
 
 
 def run_removal(command: Sequence[str]) -> RemovalResult | str:
-    """Run what `argv("remove", …)` gave; a text where it did nothing. Raises CannotTell where that
-    is not known."""
+    """Run the command of `program_argv("remove", …)`. Returns a text if it did nothing. Raises
+    CannotTell if that is not known."""
     done = run(command, limit=REMOVING)
     if not done.out:
         return last_complaint(done.err) or f"exit code {done.code}"
-    return msgspec.json.decode(done.out, type=RemovalResult)
+    return decode_json(done.out, RemovalResult)
 
 
 def program_argv(
     mode: str, root: str, rules: str, names: Sequence[str] | None = None
 ) -> tuple[str, ...]:
-    """The command; its arguments say all that it does."""
+    """The command. Its arguments contain everything that it needs."""
     listed = () if names is None else (msgspec.json.encode(list(names)).decode(),)
     start = (sys.executable, "-I", "-S", "-c", _START, _ROOT)
     return (*start, mode, root, rules, *listed)
 
 
 def _followed_pointer(err: bytes) -> str:
-    """Which pointer it was following when it was ended, if it was."""
-    last = os.fsdecode(err).rstrip("\n").rpartition("\n")[2]
+    """The pointer that the program was following when it was ended, as part of a sentence. Empty if
+    it followed none."""
+    last = drop_progress_lines(decode_lines(err)).rpartition("\n")[2]
     pointer = last.removeprefix(FOLLOWING)
     return f": {shortened(visible(pointer), 500)} does not answer" if pointer != last else ""
 
 
 def last_complaint(err: bytes) -> str:
-    """The last line of what it said, to be shown."""
-    return shortened(visible(os.fsdecode(err).strip().rpartition("\n")[2]), 500)
+    """The last line of standard error, for people."""
+    return shortened(
+        visible(drop_progress_lines(decode_lines(err)).strip().rpartition("\n")[2]), 500
+    )

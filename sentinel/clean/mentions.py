@@ -1,20 +1,21 @@
-"""What the text of a file names: names of checkpoints, numbers of steps. Pure."""
+"""Finds the names of checkpoints and the numbers of steps in the text of a file. Pure."""
 
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Collection, Iterator
 
 from sentinel.core.checkpoint_names import is_log, parse_step_numbers
 
-# A file with one of these words in its name may say where a run begins again.
+# A file with one of these words in its name may say which checkpoint a run continues from.
 _POINTING_WORDS = (
     r"last|latest|recent|newest|current|best|better|lowest|highest|smallest|largest|greatest|least"
     r"|min|max|minimum|maximum|minimal|maximal|optimal|optimum|top|champion|winner|final|resumes?"
     r"|restore|restart|checkpointed|pointers?|tracker|keep|kept|pinned|protected"
 )
-# So may one with these, unless it is itself a part of what `match` means.
+# The same holds for these words, unless the file itself matches `match`.
 _GENERAL_WORDS = r"checkpoints?|ckpts?|saves?|saved|states?|progress"
 _CAMEL_PATTERN = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
@@ -37,6 +38,9 @@ _CONTROL = re.compile(rb"[\0-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 MAX_NAME_BYTES = 255
 _FLOAT = re.compile(r"[-+]?\d*\.\d+(?:e[-+]?\d+)?|[-+]?\d+(?:\.\d*)?e[-+]?\d+", re.IGNORECASE)
 
+_VERSION_PATTERN = re.compile(r"v?\d{1,4}(?:\.\d{1,4}){2,3}(?:[a-z+-].{0,40})?")
+"""`2.50.0`, `2.9.0+cu128`: the version of a program, not the number of a step."""
+
 _STRUCTURED = re.compile(r".*\.(?:ya?ml|toml|ini|cfg|conf)", re.IGNORECASE)
 _WEIGHTS = re.compile(
     r".*\.(?:safetensors|pt|pth|ckpt|bin|nemo|h5|hdf5|npz|npy|pkl|pickle|msgpack|gguf|onnx|tar|t7"
@@ -46,8 +50,8 @@ _WEIGHTS = re.compile(
 
 
 class Mentions:
-    """What a text may name. `names`: whole names; `prefixes`: with what a name may begin;
-    `numbers`: of steps."""
+    """What a text names. `names` are whole names, `prefixes` are beginnings of names, `numbers` are
+    steps."""
 
     def __init__(self) -> None:
         self.names: set[str] = set()
@@ -55,7 +59,7 @@ class Mentions:
         self.numbers: set[int] = set()
 
     def covers_name(self, name: str) -> bool:
-        """Whether that name is meant, or may be."""
+        """Whether the text names this entry, or may name it."""
         return (
             name in self.names
             or not self.numbers.isdisjoint(parse_step_numbers(name))
@@ -65,19 +69,17 @@ class Mentions:
         )
 
     def add_mentions(self, other: Mentions) -> None:
-        """What another text names as well."""
+        """Add what another text names."""
         self.names |= other.names
         self.prefixes |= other.prefixes
         self.numbers |= other.numbers
 
     def add_name(self, path: str) -> list[str]:
-        """A path, or a name alone; returns its parts."""
+        """Add a path, or a name alone. Returns its parts."""
         parts = [part for part in path.split("/") if part not in ("", ".", "..")]
         self.names.update(parts)
         for part in parts:
-            name = part[
-                :MAX_NAME_BYTES
-            ]  # no file has a longer one: its beginning is all that counts
+            name = part[:MAX_NAME_BYTES]  # no file name is longer, so the beginning is enough
             if name.isascii() and name.isdigit():
                 self.numbers.add(int(name))
             elif _DIGIT.search(name):
@@ -86,19 +88,25 @@ class Mentions:
         return parts
 
     def add_path(self, path: str, there: Collection[str]) -> bool:
-        """The same; whether something in `there` has that very name. Where nothing has, its number
-        counts: `ckpt-100` and `ckpt-100/weights` then mean `model_000100.pt`."""
+        """Add a path, or a name alone. Returns whether something in `there` has one of these names.
+
+        If nothing has, the number in the path counts: `ckpt-100` and `ckpt-100/weights` then mean
+        `model_000100.pt`.
+        """
         parts = self.add_name(path)
         if any(part in there for part in parts):
             return True
         numbered = next((part for part in reversed(parts[-2:]) if _DIGIT.search(part)), "")
+        if _VERSION_PATTERN.fullmatch(numbered):
+            return False
         if len(numbered) < MAX_NAME_BYTES and not _SPACE.search(numbered):
             self.numbers.update(parse_step_numbers(_FLOAT_VALUE.sub(" ", numbered)))
         return False
 
 
 def name_beginnings(name: str) -> Iterator[str]:
-    """What a name begins with, cut where no word and no number is cut in two; the whole name last.
+    """All beginnings of a name that do not end within a word or a number. The whole name comes
+    last.
 
     `step_100` begins `step_100.data-0`, and does not begin `step_1000`.
     """
@@ -120,13 +128,13 @@ def is_about_checkpoints(name: str) -> bool:
 
 
 def has_to_name_one(name: str) -> bool:
-    """Whether a file of that name means nothing else: where its content cannot be understood,
-    something is named that nobody knows."""
+    """Whether a file of that name can only be a pointer. If its text cannot be understood, it names
+    a checkpoint that nobody knows."""
     return _CERTAIN_PATTERN.search(_CAMEL_PATTERN.sub("_", name)) is not None and not is_flag(name)
 
 
 def is_flag(name: str) -> bool:
-    """Whether an empty file of that name says all that it has to say."""
+    """Whether a file of that name is meant to be empty, because its name alone says everything."""
     return _FLAG_PATTERN.fullmatch(name) is not None
 
 
@@ -135,25 +143,84 @@ def is_structured(name: str) -> bool:
     return _STRUCTURED.fullmatch(name) is not None
 
 
+def has_weights_name(name: str) -> bool:
+    """Whether files with the extension of this name are binary."""
+    return _WEIGHTS.fullmatch(name) is not None
+
+
 def is_weights(name: str, head: bytes, size: int, longest: int) -> bool:
-    """Whether a file is a checkpoint itself, by how it begins or, where it is longer than any path
-    (`longest`), by its name or because it is no text."""
+    """Whether a file is a checkpoint itself.
+
+    It is known by its first bytes, or by its name if it is empty. If it is longer than any path
+    (`longest`), it is known by its name, or because it is no text.
+    """
     if head.startswith(b"PK\x03\x04"):  # torch.save(), numpy.savez()
         return True
     if len(head) > 8 and head[8:9] == b"{" and 2 <= int.from_bytes(head[:8], "little") <= size - 8:
-        return True  # safetensors: the length of its header, then the header
+        return True  # safetensors: the length of the header, then the header
+    if size == 0:
+        return _WEIGHTS.fullmatch(name) is not None  # a full disk leaves an empty file
     if size <= longest:
         return False
     return _WEIGHTS.fullmatch(name) is not None or not is_text(head)
 
 
+def mentions_in_bytes(raw: bytes, there: Collection[str]) -> Mentions:
+    """The names in `there` that a small binary file contains: torch7 and pickle keep texts as they
+    are."""
+    found = Mentions()
+    found.names = {
+        name for name in there if _DIGIT.search(name) and _holds_word(raw, os.fsencode(name))
+    }
+    return found
+
+
+def _holds_word(raw: bytes, word: bytes) -> bool:
+    """Whether the bytes contain the word with no digit directly before or after it."""
+    at = raw.find(word)
+    while at >= 0:
+        around = raw[max(0, at - 1) : at] + raw[at + len(word) : at + len(word) + 1]
+        if not any(48 <= byte <= 57 for byte in around):
+            return True
+        at = raw.find(word, at + 1)
+    return False
+
+
 def is_log_file(name: str) -> bool:
-    """Whether it is a log by its name; a `.txt` is whatever somebody wrote into it."""
+    """Whether it is a log by its name. A `.txt` may be anything."""
     return is_log(name) and not name.lower().endswith(".txt")
 
 
+STEP_NUMBER_REGEX = r"([0-9]{1,15}|[0-9]{1,3}(?:[,_][0-9]{3}){1,4}|[0-9](?:\.[0-9]{1,12})?[eE]\+?[0-9]{1,2})(?:\.0{1,9})?"
+"""A number of a step, also as a program prints a large one, or one that it stored as a float:
+`3,000`, `3_000`, `3000.0`, `3e3`, `3.0e+03`."""
+
+_LONE_NUMBER_PATTERN = re.compile(rf"[\"']?{STEP_NUMBER_REGEX}[\"']?")
+_STEP_LINE_PATTERN = re.compile(
+    r"\s{0,64}[\"']?\w{0,40}(?:step|iter|epoch)\w{0,40}[\"']?\s{0,8}[:=]\s{0,8}[\"']?"
+    rf"{STEP_NUMBER_REGEX}[\"']?,?\s{{0,8}}",
+    re.IGNORECASE,
+)
+
+
+def parse_step_number(text: str) -> int:
+    """The number of a match of STEP_NUMBER_REGEX."""
+    return int(float(text)) if "e" in text.lower() else int(re.sub("[,_]", "", text))
+
+
+def find_lone_number(text: str) -> int | None:
+    """The number, if the whole text is one. None otherwise."""
+    found = _LONE_NUMBER_PATTERN.fullmatch(text.strip())
+    return parse_step_number(found[1]) if found else None
+
+
+def _find_line_number(line: str) -> int | None:
+    found = _STEP_LINE_PATTERN.fullmatch(line)
+    return parse_step_number(found[1]) if found else find_lone_number(line)
+
+
 def mentions_in_json(text: str, there: Collection[str]) -> Mentions | None:
-    """Every number and path of an object or array; None where it is neither."""
+    """Every number and path in an object or array. None if the text is no JSON, or another value."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -175,31 +242,32 @@ def mentions_in_json(text: str, there: Collection[str]) -> Mentions | None:
 
 
 def mentions_in_text(text: str, there: Collection[str]) -> Mentions:
-    """Whatever the words of a text may name: names, paths, URLs with or without a query, numbers
-    that stand alone."""
+    """The names, paths, URLs with or without a query, and numbers that stand alone in a text."""
     found = Mentions()
     for line in text.splitlines():
-        found.add_name(line.strip().strip("\"'"))  # a name may have a space in it
+        found.add_name(line.strip().strip("\"'"))  # a name may contain a space
+        if (number := _find_line_number(line)) is not None:
+            found.numbers.add(number)
     for url in _URL_PATTERN.findall(text):
         found.add_path(_without_query(url.partition("://")[2].partition("/")[2]), there)
-    for chunk in _WORD_PATTERN.findall(_URL_PATTERN.sub(" ", text)):
+    for chunk in dict.fromkeys(_WORD_PATTERN.findall(_URL_PATTERN.sub(" ", text))):
         path = _without_query(chunk)
         if _FLOAT.fullmatch(path) or found.add_path(path, there):
             continue
-        for part in re.split("[=:]", path):
-            if part != path and not _FLOAT.fullmatch(part):
+        for part in {*re.split("[=:]", path)} - {path, ""}:
+            if not _FLOAT.fullmatch(part):
                 found.add_path(part, there)
     return found
 
 
 def _without_query(path: str) -> str:
-    """As a server would look for it: `step%5F100?version=2#top` is `step_100`."""
+    """The path as a server would read it: `step%5F100?version=2#top` is `step_100`."""
     bare = re.split(r"[?#]", path, maxsplit=1)[0].rstrip(".:")
     return re.sub("%([0-9A-Fa-f]{2})", lambda found: chr(int(found[1], 16)), bare)
 
 
 def is_text(head: bytes) -> bool:
-    """Whether it is UTF-8 without control characters; a character may be cut at its end."""
+    """Whether it is UTF-8 without control characters. A character may be cut at the end."""
     if _CONTROL.search(head):
         return False
     try:

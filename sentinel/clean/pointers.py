@@ -1,4 +1,4 @@
-"""What links and trackers lead to: a run begins there again, however old it is."""
+"""Finds the targets of links and trackers. A run continues there, however old they are."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 import stat
 from contextlib import suppress
 
+from sentinel.clean.hints import MAX_HINT_FILES, may_hint
 from sentinel.clean.mentions import is_about_checkpoints, is_pointing
 from sentinel.clean.rules import RetentionRules
 from sentinel.clean.trackers import (
@@ -19,6 +20,7 @@ from sentinel.clean.trackers import (
     is_tracker,
     leads_nowhere,
     pointer_status,
+    read_possible_hint,
     read_possible_pointer,
 )
 
@@ -28,11 +30,14 @@ _SELF_NAMED_PATTERN = re.compile(
 
 
 def find_named(fd: int, path: str, rules: RetentionRules) -> NamedThings:
-    """What the links and trackers directly in an open directory lead to; raises UnclearPointer where one
-    cannot be followed."""
-    found = NamedThings()
+    """The targets of the links and trackers directly in an open directory. Raises UnclearPointer if
+    one cannot be followed."""
+    found, hints = NamedThings(), list[str]()
     for name, link in _possible_pointers(fd, rules):
         if rules.is_ignored(name):
+            continue
+        if not link and not _is_pointer_name(name, rules):
+            hints.append(name)
             continue
         try:
             if link or is_tracker(name):
@@ -42,6 +47,8 @@ def find_named(fd: int, path: str, rules: RetentionRules) -> NamedThings:
         except UnclearPointer as error:
             error.remedy = f"; if it points to no checkpoint, write `ignore: [{name}]`"
             raise
+    for name in hints if len(hints) <= MAX_HINT_FILES else ():
+        found.add_named(read_possible_hint(fd, path, name, rules))
     return found
 
 
@@ -49,25 +56,37 @@ def _possible_pointers(fd: int, rules: RetentionRules) -> list[tuple[str, bool]]
     """Links, and files that may be pointers by their names."""
     pointing = rules.pointing
     with os.scandir(fd) as rows:
-        # Most of 100,000 rows are known from the first look to be none.
+        # Of 100,000 rows, most are known not to be pointers after the first check.
         found = [e for e in rows if pointing.get(e.name) is not False or e.is_symlink()]
     ours = [(e.name, e.is_symlink()) for e in found if not e.name.startswith(OURS)]
     return [(name, link) for name, link in ours if link or _may_point(name, rules)]
 
 
 def _may_point(name: str, rules: RetentionRules) -> bool:
-    """Whether a file of that name is looked into for what it names; decided once for each name."""
+    """Whether a file of that name is read for the names in it. This is decided once for each name."""
     known = rules.pointing.get(name)
     if known is None:
-        known = is_tracker(name) or is_pointing(name)
-        known = known or (is_about_checkpoints(name) and not rules.fits_name(name))
+        known = _is_pointer_name(name, rules) or (may_hint(name) and not rules.fits_name(name))
         rules.pointing[name] = known
     return known
 
 
+def _is_pointer_name(name: str, rules: RetentionRules) -> bool:
+    """Whether the name itself says that the file may be a pointer."""
+    return (
+        is_tracker(name)
+        or is_pointing(name)
+        or (is_about_checkpoints(name) and not rules.fits_name(name))
+    )
+
+
 def named_inside(fd: int, path: str) -> set[tuple[int, int]]:
-    """What the trackers in a directory of a checkpoint lead to, by identity alone. One that leads
-    nowhere names nothing: what was the best once may be gone by right. Raises UnreadablePointer."""
+    """The identities of the targets of trackers in a directory of a checkpoint. Raises
+    UnreadablePointer.
+
+    A tracker that leads nowhere names nothing, because a former best checkpoint may have been
+    removed by right.
+    """
     found = set[tuple[int, int]]()
     for name, link in _list_entries(fd):
         if is_tracker(name):
@@ -81,8 +100,8 @@ def named_inside(fd: int, path: str) -> set[tuple[int, int]]:
 
 
 def named_beside(path: str) -> set[tuple[int, int]]:
-    """What links and trackers in the directory above lead to, as far as that can be seen: most of
-    what lies there is no business of the root's."""
+    """The identities of the targets of links and trackers in the directory above. Those that cannot
+    be read are left out, because most files there do not concern this root."""
     above, found = os.path.dirname(path), set[tuple[int, int]]()
     with suppress(OSError):
         fd = os.open(above, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -97,8 +116,8 @@ def named_beside(path: str) -> set[tuple[int, int]]:
 
 
 def named_by(pointer: str, path: str) -> NamedThings:
-    """What one pointer elsewhere leads to: a link, or a tracker whose text counts from the root at
-    `path` or from its own directory. Raises UnclearPointer."""
+    """The target of one pointer in another place. It is a link, or a tracker whose text is relative
+    to the root at `path` or to its own directory. Raises UnclearPointer."""
     above, name = os.path.split(pointer.rstrip("/"))
     try:
         fd = os.open(above, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -117,8 +136,8 @@ def named_by(pointer: str, path: str) -> NamedThings:
 
 
 def link_identities(fd: int, link: str, where: str) -> set[tuple[int, int]]:
-    """What a link somewhere in a checkpoint leads to; nothing where that is not there. Raises
-    UnreadablePointer."""
+    """The identities of the target of a link in a checkpoint, and of all directories above the
+    target. Empty if the link leads nowhere. Raises UnreadablePointer."""
     try:
         return identity_lineage(f"/proc/self/fd/{fd}/{link}")
     except OSError as error:
@@ -128,7 +147,7 @@ def link_identities(fd: int, link: str, where: str) -> set[tuple[int, int]]:
 
 
 def names_itself(name: str) -> bool:
-    """Whether a trainer begins there again by that very name: last.ckpt (Lightning), *-last
+    """Whether a trainer continues from an entry because of its name: last.ckpt (Lightning), *-last
     (NeMo), checkpoint_best.pt (fairseq)."""
     return _SELF_NAMED_PATTERN.search(name) is not None
 

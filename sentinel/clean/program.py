@@ -1,8 +1,10 @@
-"""The program: `list ROOT RULES [NAMES]` or `remove ROOT RULES NAMES`; prints one JSON object."""
+"""The program: `list ROOT RULES [NAMES]` or `remove ROOT RULES NAMES`. It prints one JSON object."""
 
 from __future__ import annotations
 
+import codecs
 import json
+import os
 import re
 import signal
 import sys
@@ -10,32 +12,42 @@ import time
 from collections.abc import Sequence
 from typing import cast
 
+from sentinel.clean.root_path import RemovalRefused
 from sentinel.clean.rules import RetentionRules
 from sentinel.clean.steps import CheckpointStep, describe_doubts, removable_steps, still_removable
 from sentinel.clean.trackers import UnclearPointer
-from sentinel.clean.tree import CheckpointRoot, RemovalRefused, error_line
+from sentinel.clean.tree import CheckpointRoot, error_line
+from sentinel.user_files.identity import (
+    EVERYBODY,
+    OpenDenied,
+    UserIdentity,
+    acting_as,
+    changer_of,
+    find_user,
+)
 
 REMOVAL_LIMIT_S = 90.0
-"""Seconds for removing; what is left then goes with the next request."""
+"""How many seconds one removal may take. The entries that are left are removed at the next
+request."""
 
 MAX_LISTED = 1000
-"""Entries that are told one by one, the oldest; all of them are counted."""
+"""How many entries are listed, the oldest first. All of them are counted."""
 
 
 PATIENCE, ENDLESS = 2.0, 3
-"""Seconds for one name and the regular expression, and the exit code where that is not enough."""
+"""Seconds for the regular expression and one name, and the exit code if that is not enough."""
 
 
 class BoundedPattern:
-    """The pattern of the rules, whose search is given up: it has the meaning of `re`, which lets
-    signals in while it searches (Modules/_sre/sre_lib.h), and here is one thread only."""
+    """The pattern of the rules, with a time limit for each search. `re` lets signals in while it
+    searches (Modules/_sre/sre_lib.h), and this program has one thread only."""
 
     def __init__(self, pattern: re.Pattern[str]) -> None:
         self._pattern, self.groups = pattern, pattern.groups
         signal.signal(signal.SIGALRM, _raise_endless)
 
     def fullmatch(self, text: str) -> re.Match[str] | None:
-        """As re.Pattern.fullmatch; raises PatternTimedOut."""
+        """Like re.Pattern.fullmatch, but raises PatternTimedOut."""
         signal.setitimer(signal.ITIMER_REAL, PATIENCE)
         try:
             return self._pattern.fullmatch(text)
@@ -44,7 +56,7 @@ class BoundedPattern:
 
 
 class PatternTimedOut(Exception):
-    """The regular expression found no end."""
+    """The search of the regular expression took too long."""
 
 
 def _raise_endless(*_: object) -> None:
@@ -54,7 +66,8 @@ def _raise_endless(*_: object) -> None:
 def list_root(
     root: CheckpointRoot, rules: RetentionRules, names: Sequence[str] | None = None
 ) -> dict[str, object]:
-    """What fits, and which of it may go; with names only those of them."""
+    """The steps that fit the rules, and those that may be removed. With `names`, only these may be
+    removed."""
     steps, now = root.find_steps(rules), time.time()
     may = [*root.find_leftovers(rules, now), *removable_steps(steps, rules, now)]
     going = [s for s in may if not s.held and (names is None or s.first_name in names)]
@@ -76,10 +89,11 @@ def remove_names(
     names: Sequence[str],
     within: float = REMOVAL_LIMIT_S,
 ) -> dict[str, object]:
-    """Remove those names, and only while the rules still let them go."""
+    """Remove the steps of these names that the rules still allow to be removed."""
     deadline, now = time.monotonic() + within, time.time()
     free, refused = still_removable(names, root.find_steps(rules), rules, now)
-    going = [*(s for s in root.find_leftovers(rules, now) if s.first_name in names), *free]
+    leftovers = [s for s in root.find_leftovers(rules, now) if s.first_name in names]
+    going = [*(s for s in leftovers if not s.held), *free]
     done, late = list[CheckpointStep](), list[str]()
     errors = [_step_complaint(s, s.held or "may not go any more") for s in refused]
     for step in going:
@@ -95,26 +109,49 @@ def remove_names(
     return {"removed": len(done), "freed": _total_size(done), "late": late, "errors": errors}
 
 
+def find_root_owner(path: str) -> UserIdentity | None:
+    """The user whose rights are enough, if root runs this: the only one who could change where the
+    path leads. So links and pointers of that user cannot lead to places that this user may not see.
+    None means the rights of this process. Raises OpenDenied or OSError."""
+    if os.geteuid() != 0:
+        return None
+    try:
+        changer = changer_of(path, {0})
+    # part of the path is missing; the call that opens it reports this better
+    except FileNotFoundError:
+        return None
+    # Load the module before this process changes its user: the new user may not be able to read it.
+    codecs.lookup("ascii")
+    return None if changer in (None, EVERYBODY) else find_user(str(changer))
+
+
+def run_mode(
+    mode: str, root: CheckpointRoot, rules: RetentionRules, names: Sequence[str] | None
+) -> dict[str, object]:
+    """List or remove."""
+    if mode == "remove":
+        return remove_names(root, rules, names or ())
+    return list_root(root, rules, names)
+
+
 def main() -> int:
-    """0; 1 with one line on stderr where nothing could be seen or something stayed, 3 where the
-    regular expression is why."""
+    """Run the program. Returns 0. Returns 1 after one line on standard error if nothing could be
+    seen or something was not removed. Returns 3 if the regular expression took too long."""
     mode, path, rules, *names = sys.argv[1:]
     try:
-        root, asked = CheckpointRoot(path), RetentionRules.parse_rules(rules)
+        asked = RetentionRules.parse_rules(rules)
         asked.pattern = cast("re.Pattern[str]", BoundedPattern(asked.pattern))
-        named = json.loads(names[0]) if names else None
-        told = (
-            remove_names(root, asked, named or ())
-            if mode == "remove"
-            else list_root(root, asked, named)
-        )
+        with acting_as(find_root_owner(path)):
+            told = run_mode(
+                mode, CheckpointRoot(path), asked, json.loads(names[0]) if names else None
+            )
     except PatternTimedOut as error:
         print(error, file=sys.stderr)  # noqa: T201
         return ENDLESS
     except UnclearPointer as error:
         print(f"{error}; nothing goes until it can be followed{error.remedy}", file=sys.stderr)  # noqa: T201
         return 1
-    except (RemovalRefused, OSError, ValueError, TypeError, re.error) as error:
+    except (RemovalRefused, OpenDenied, OSError, ValueError, TypeError, re.error) as error:
         print(error_line(error), file=sys.stderr)  # noqa: T201
         return 1
     print(json.dumps(told), flush=True)  # noqa: T201
@@ -136,7 +173,7 @@ def _step_fields(step: CheckpointStep) -> dict[str, object]:
 
 
 def _step_complaint(step: CheckpointStep, why: str) -> str:
-    """A name that is in no encoding is shown, never taken for one."""
+    """A step and what is wrong with it. Bytes of its name that are not UTF-8 are shown escaped."""
     return f"{step.first_name.encode('utf-8', 'backslashreplace').decode()!r}: {why}"
 
 

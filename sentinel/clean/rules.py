@@ -1,5 +1,4 @@
-"""Retention as somebody configured it, and what the entries of a directory are. Pure, standard
-library only."""
+"""The configured rules of retention, and the entries of a directory. Pure, standard library only."""
 
 from __future__ import annotations
 
@@ -8,21 +7,25 @@ import re
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
+from sentinel.core.checkpoint_names import drop_words, find_demanded_words
+
 TWO = 2
-"""The newest complete ones that no setting lets go: the last may be corrupt."""
+"""How many of the newest complete steps are kept whatever is configured, because the last one may
+be corrupt."""
 
 UNPROVEN = 2
-"""So many more stay where no `complete` says which are whole."""
+"""How many more are kept if no `complete` shows which are complete."""
 
 
 class DirectoryEntry:
-    """A file or directory directly in the root, as it was looked at."""
+    """A file or directory directly in the root, as it was seen."""
 
     __slots__ = (
         "at",
         "complete",
         "content",
         "entries",
+        "files",
         "held",
         "identity",
         "lacks",
@@ -30,6 +33,7 @@ class DirectoryEntry:
         "marker",
         "name",
         "named",
+        "owner",
         "size",
         "unfinished",
     )
@@ -46,24 +50,29 @@ class DirectoryEntry:
         named: bool = False,
         held: str = "",
         content: int | None = None,
+        owner: int = 0,
     ) -> None:
         self.name = name
-        self.at = at  # when anything in it was last changed (s UTC)
-        self.size = size  # bytes on disk that its end frees
-        self.entries = entries  # files and directories that its end removes
-        self.complete = complete  # it holds bytes, and what `complete` names where that is given
-        self.unfinished = False  # its name, or a marker beside it, says that it was not ended
+        self.owner = owner  # uid
+        self.at = at  # when anything in it was last changed (seconds UTC)
+        self.size = size  # bytes on disk that its removal frees
+        self.entries = entries  # files and directories that its removal deletes
+        # it has content, and the file that `complete` names if that is set
+        self.complete = complete
+        self.unfinished = False  # its name, or a marker beside it, says that it was not completed
         self.identity = identity  # device and inode
         self.named = named  # a pointer leads to it
-        self.held = held  # why it cannot go even where it may
-        self.leads: frozenset[tuple[int, int]] = frozenset()  # where links in it lead
+        self.held = held  # why it cannot be removed, even if it may be
+        self.leads: frozenset[tuple[int, int]] = frozenset()  # targets of the links in it
         self.content = size if content is None else content  # bytes of its files
         self.marker: int | None = None  # bytes of the file that `complete` names
-        self.lacks = ""  # a part that the names of the others number, and that is not there
+        # Path below it, bytes and time of each file in it.
+        self.files: list[tuple[str, int, float]] = [("", size, at)]
+        self.lacks = ""  # a part that is missing, although the numbers of the others include it
 
 
 class RetentionRules:
-    """Retention: which names are meant, and what of them stays."""
+    """The rules of retention: which names they apply to, and which entries are kept."""
 
     FIELDS = (
         "match",
@@ -86,21 +95,24 @@ class RetentionRules:
         pointers: Sequence[str] = (),
         ignore: Sequence[str] = (),
     ) -> None:
-        self.match = match  # for the whole name; a first group that is a number orders
-        self.keep_last = keep_last  # so many complete ones stay
-        self.keep_every = keep_every  # of numbers every so-manieth stays
-        self.older_than = older_than  # seconds; what is younger stays
-        self.complete = complete  # a file that only a complete one holds; a shell's pattern
-        self.pointers = tuple(pointers)  # paths of links and trackers elsewhere
+        # must match the whole name; if its first group is a number, that gives the order
+        self.match = match
+        self.keep_last = keep_last  # how many complete ones are kept
+        self.keep_every = keep_every  # of numbered steps, each multiple of this is kept
+        self.older_than = older_than  # seconds; younger entries are kept
+        self.complete = complete  # a file that only a complete entry has (a shell pattern)
+        self.pointers = tuple(pointers)  # paths of links and tracker files in other places
         self.ignore = tuple(ignore)  # patterns of names that are neither pointers nor parts
         self.pattern = re.compile(match)
         self._hidden = match.startswith(r"\.")
-        self.pointing: dict[str, bool] = {}  # which names may be pointers, as far as was asked
+        self._demanded = find_demanded_words(match)
+        # whether a name may be a pointer, for the names that were checked
+        self.pointing: dict[str, bool] = {}
         self._found: dict[str, tuple[bool, int | None, int]] = {}
 
     @classmethod
     def parse_rules(cls, text: str) -> RetentionRules:
-        """From what `rules_text` gave; raises ValueError, TypeError or re.error."""
+        """The rules from the text of `rules_text`. Raises ValueError, TypeError or re.error."""
         return cls(**json.loads(text))
 
     def rules_text(self) -> str:
@@ -108,20 +120,24 @@ class RetentionRules:
         return json.dumps({name: getattr(self, name) for name in self.FIELDS}, sort_keys=True)
 
     def fits_name(self, name: str) -> bool:
-        """Whether the rules are about that name at all. As with a shell's `*`, a name that begins
-        with a dot (.ssh, .snapshot) is only meant by a pattern that begins with one."""
+        """Whether the rules apply to that name. As with a shell's `*`, a name that begins with a
+        dot (.ssh, .snapshot) fits only a pattern that begins with one."""
         return self._search_name(name)[0]
 
     def step_number(self, name: str) -> int | None:
-        """What the first group of the pattern caught, where that is a number."""
+        """The number in the first group of the pattern. None if there is none."""
         return self._search_name(name)[1]
 
     def step_number_start(self, name: str) -> int:
-        """Where in the name that number begins; -1 where there is none."""
+        """Where that number begins in the name. -1 if there is none."""
         return self._search_name(name)[2]
 
+    def telling_name(self, name: str) -> str:
+        """The name without the words that the pattern demands in every name."""
+        return drop_words(name, self._demanded)
+
     def is_ignored(self, name: str) -> bool:
-        """Whether somebody said that it is neither a pointer nor a part of a checkpoint."""
+        """Whether the configuration says that it is neither a pointer nor a part of a checkpoint."""
         return any(fnmatchcase(name, pattern) for pattern in self.ignore)
 
     def is_marker(self, name: str) -> bool:
@@ -129,7 +145,8 @@ class RetentionRules:
         return name == self.complete or fnmatchcase(name, self.complete)
 
     def _search_name(self, name: str) -> tuple[bool, int | None, int]:
-        """The pattern is tried once for each name: a folder may hold 100,000."""
+        """Search the name. The pattern is tried once for each name, because a folder may hold
+        100,000."""
         known = self._found.get(name)
         if known is None:
             known = self._found[name] = self._search_uncached(name)

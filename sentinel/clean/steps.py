@@ -1,15 +1,16 @@
-"""Steps, and which of them may go. Pure, standard library only.
+"""Groups entries to steps, and decides which of them may be removed. Pure, standard library only.
 
-A step is all that has one number in a folder: a checkpoint is often a file for each rank, or the
-model, its optimizer and a description side by side. It goes whole or stays whole.
+A step is all entries of one number in a folder. A checkpoint is often a file for each rank, or the
+model, its optimizer and a description side by side. It is removed as a whole or not at all.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from sentinel.clean.rules import TWO, UNPROVEN, DirectoryEntry, RetentionRules
+from sentinel.clean.weight import TOO_MANY
 from sentinel.core.checkpoint_names import (
     find_missing_part,
     is_log,
@@ -18,28 +19,33 @@ from sentinel.core.checkpoint_names import (
     needs_content,
     parse_step_numbers,
 )
+from sentinel.core.checkpoint_series import find_missing_in_order, find_saved_series
 
 WHOLE_SHARE = 0.95
-"""Steps of one run are as large as each other: with less of the largest one's bytes a step is not
-taken for one of the two last resorts."""
+"""Steps of one run are of the same size. A step with a smaller share of the bytes of the largest
+one is not taken for one of the two newest steps that are kept in any case."""
 
 CUT_SHARE = 0.5
-"""With less it is told that it may be cut."""
+"""If it has a smaller share of the usual size, a warning says that it may be cut."""
 
 
 class CheckpointStep:
-    """Entries of one number, which go together."""
+    """The entries of one number, which are removed together."""
 
-    __slots__ = ("at", "complete", "held", "named", "number", "parts")
+    __slots__ = ("at", "complete", "held", "named", "number", "owner", "parts")
 
     def __init__(self, parts: Sequence[DirectoryEntry], number: int | None) -> None:
         self.parts = tuple(sorted(parts, key=lambda e: e.name))
         self.number = number
-        self.at = max(e.at for e in parts)  # when anything in it was last changed (s UTC)
+        self.at = max(e.at for e in parts)  # when anything in it was last changed (seconds UTC)
         self.named = any(e.named for e in parts)  # a pointer leads to it
         self.held = next((f"{e.name}: {e.held}" for e in self.parts if e.held), "")
         if self.held and len(parts) == 1:
             self.held = self.parts[0].held
+        owners = {e.owner for e in parts}
+        self.owner = owners.pop() if len(owners) == 1 else None  # uid; None: several
+        if self.owner is None:
+            self.held = self.held or "its parts belong to several users"
         self.complete = (
             any(e.complete for e in parts)
             and not any(e.unfinished for e in parts)
@@ -49,17 +55,17 @@ class CheckpointStep:
 
     @property
     def first_name(self) -> str:
-        """Its first entry's; in requests it stands for all of them."""
+        """The name of its first entry. In requests it stands for all entries."""
         return self.parts[0].name
 
     @property
     def freed_bytes(self) -> int:
-        """Bytes on disk that its end frees."""
+        """Bytes on disk that its removal frees."""
         return sum(e.size for e in self.parts)
 
     @property
     def entry_count(self) -> int:
-        """Files and directories that its end removes."""
+        """Files and directories that its removal deletes."""
         return sum(e.entries for e in self.parts)
 
     @property
@@ -69,25 +75,32 @@ class CheckpointStep:
 
     @property
     def marker_bytes(self) -> int | None:
-        """Bytes of what says that it is complete; None where nothing does."""
+        """Bytes of the file that shows that it is complete. None if there is none."""
         found = [e.marker for e in self.parts if e.marker is not None]
         return max(found, default=None)
 
+    def list_files(self) -> Iterator[tuple[str, int, float]]:
+        """Path, bytes and time of each of its files."""
+        for entry in self.parts:
+            yield from ((f"{entry.name}/{path}", size, at) for path, size, at in entry.files)
+
     @property
     def is_log(self) -> bool:
-        """Whether nothing begins again there."""
+        """Whether all its entries are logs, so that no run continues from it."""
         return all(is_log(e.name) for e in self.parts)
 
 
 class MisreadPattern(ValueError):
-    """The first group of `match` catches no step."""
+    """The first group of `match` captures the number of a rank or shard, not of a step."""
 
 
 def group_steps(
     entries: Iterable[DirectoryEntry], rules: RetentionRules, others: Iterable[str] = ()
 ) -> list[CheckpointStep]:
-    """All entries as steps. `others`: names beside them that `match` does not fit; where one has
-    the number of a step, the step is held: it would not go whole. Raises MisreadPattern.
+    """Group all entries to steps. Raises MisreadPattern.
+
+    `others` are names beside them that do not fit `match`. If one of them has the number of a step,
+    the step is held, because it would not be removed as a whole.
     """
     groups = dict[object, list[DirectoryEntry]]()
     for entry in entries:
@@ -99,7 +112,9 @@ def group_steps(
             )
         groups.setdefault(_step_key(entry.name, rules), []).append(entry)
     steps = [CheckpointStep(parts, rules.step_number(parts[0].name)) for parts in groups.values()]
-    _judge_markers(steps, rules)
+    for own in _split_by_owner(steps):
+        _judge_markers(own, rules)
+        _compare_files(own)
     _hold_parts(steps, others, rules)
     _spare_what_others_need(steps)
     return steps
@@ -108,10 +123,26 @@ def group_steps(
 def removable_steps(
     steps: Sequence[CheckpointStep], rules: RetentionRules, now: float
 ) -> list[CheckpointStep]:
-    """What may go, the oldest first. Whatever is in doubt stays.
+    """The steps that may be removed, oldest first. In doubt, a step is kept.
 
-    The newest are spared by number and by time: a run that began anew counts from 1 again.
+    The newest steps are kept by number and by time, because a run that was started again counts
+    from 1. They are kept for each owner. Otherwise, in a folder that several users write and root
+    cleans, the new steps of one user would make those of another user old.
     """
+    going = {s for own in _split_by_owner(steps) for s in _removable_of_owner(own, rules, now)}
+    return [s for s in _order_steps(steps) if s in going]
+
+
+def _split_by_owner(steps: Sequence[CheckpointStep]) -> list[list[CheckpointStep]]:
+    owned: dict[int | None, list[CheckpointStep]] = {}
+    for step in steps:
+        owned.setdefault(step.owner, []).append(step)
+    return [*owned.values()]
+
+
+def _removable_of_owner(
+    steps: Sequence[CheckpointStep], rules: RetentionRules, now: float
+) -> list[CheckpointStep]:
     ordered = _order_steps(steps)
     whole = [s for s in ordered if s.complete]
     spared = kept_count(ordered, rules)
@@ -125,7 +156,7 @@ def removable_steps(
 
 
 def kept_count(steps: Sequence[CheckpointStep], rules: RetentionRules) -> int:
-    """How many complete ones stay: more where any byte makes one complete."""
+    """How many complete steps are kept. It is more if nothing shows which steps are complete."""
     unproven = not rules.complete and not all(s.is_log for s in steps)
     return max(TWO, rules.keep_last) + (UNPROVEN if unproven else 0)
 
@@ -133,15 +164,17 @@ def kept_count(steps: Sequence[CheckpointStep], rules: RetentionRules) -> int:
 def is_short_save(
     step: CheckpointStep, largest: CheckpointStep, share: float = WHOLE_SHARE
 ) -> bool:
-    """Whether a save seems to have ended early, or ranks to be missing: it has less than that
-    share of the largest one's bytes. A run on fewer ranks writes fewer files, and as many bytes."""
+    """Whether a save seems to have ended early, or ranks seem to be missing: it has less than
+    `share` of the bytes of the largest one. A run on fewer ranks writes fewer files, but as many
+    bytes."""
     return step.content_bytes < share * largest.content_bytes
 
 
 def still_removable(
     names: Collection[str], steps: Sequence[CheckpointStep], rules: RetentionRules, now: float
 ) -> tuple[list[CheckpointStep], list[CheckpointStep]]:
-    """Of those names the ones that may go now, and the ones that are there and may not or cannot."""
+    """The steps of these names that may be removed now, and those that exist and may not or cannot
+    be removed."""
     names = frozenset(names)
     asked = [s for s in removable_steps(steps, rules, now) if s.first_name in names]
     free = [s for s in asked if not s.held]
@@ -150,7 +183,7 @@ def still_removable(
 
 
 def _step_key(name: str, rules: RetentionRules) -> object:
-    """What all parts of one step have in common."""
+    """The key that all entries of one step have in common."""
     number = rules.step_number(name)
     if number is not None:
         return number
@@ -158,7 +191,8 @@ def _step_key(name: str, rules: RetentionRules) -> object:
 
 
 def _judge_markers(steps: Sequence[CheckpointStep], rules: RetentionRules) -> None:
-    """A marker of 0 bytes counts only where it never has content: a full disk leaves empty files."""
+    """Mark steps without a marker as incomplete. An empty marker counts only if markers never have
+    content, because a full disk leaves empty files."""
     if not rules.complete:
         return
     filled = any(s.marker_bytes for s in steps)
@@ -166,6 +200,14 @@ def _judge_markers(steps: Sequence[CheckpointStep], rules: RetentionRules) -> No
         empty = step.marker_bytes == 0 and (filled or needs_content(rules.complete))
         if step.marker_bytes is None or empty:
             step.complete = False
+
+
+def _compare_files(steps: Sequence[CheckpointStep]) -> None:
+    """Mark a step as incomplete if it lacks files that the complete ones before it have."""
+    ordered = sorted((s for s in steps if s.complete), key=lambda s: (s.at, s.first_name))
+    series = [find_saved_series([*s.list_files()]) for s in ordered]
+    for step, missing in zip(ordered, find_missing_in_order(series), strict=True):
+        step.complete = not missing
 
 
 def _hold_parts(
@@ -188,7 +230,7 @@ def _hold_parts(
 
 
 def _spare_what_others_need(steps: Sequence[CheckpointStep]) -> None:
-    """What a link or a tracker in another step leads to stays with it."""
+    """Keep the targets of links and tracker files in other steps."""
     needed = Counter(lead for s in steps for lead in {i for e in s.parts for i in e.leads})
     for step in steps:
         own = {i for e in step.parts for i in e.leads}
@@ -203,8 +245,8 @@ def _newest_steps(steps: Sequence[CheckpointStep], count: int) -> list[Checkpoin
 
 
 def _order_steps(steps: Sequence[CheckpointStep]) -> list[CheckpointStep]:
-    """The oldest first: by number, or by time where none has one. Where only some have one,
-    nobody knows the place of the others: they stay, and count for nothing."""
+    """The oldest first: by number, or by time if none has a number. If only some have one, the
+    position of the others is not known, so they are left out and kept."""
     numbered = [s for s in steps if s.number is not None]
     if not numbered:
         return sorted(steps, key=lambda s: (s.at, s.first_name))
@@ -219,7 +261,7 @@ def _may_go(step: CheckpointStep, rules: RetentionRules, now: float) -> bool:
 
 
 def describe_doubts(steps: Sequence[CheckpointStep], rules: RetentionRules) -> list[str]:
-    """What keeps complete ones from being known as such, each with the remedy."""
+    """Why complete steps cannot be recognised as complete, each reason with the remedy."""
     checkpoints = [s for s in steps if not s.is_log]
     if not checkpoints:
         return []
@@ -232,6 +274,12 @@ def describe_doubts(steps: Sequence[CheckpointStep], rules: RetentionRules) -> l
     whole = [s for s in checkpoints if s.complete]
     if rules.complete and not whole:
         doubts.append(f"none holds {rules.complete} (`complete`), so nothing may go")
+    uncounted = [s for s in checkpoints if any(e.lacks == TOO_MANY for e in s.parts)]
+    if uncounted:
+        doubts.append(
+            f"{len(uncounted)} hold {TOO_MANY}, too many to compare, and count as incomplete, such as "
+            f"{max(uncounted, key=lambda s: s.at).first_name}"
+        )
     largest = max(whole, key=lambda s: s.content_bytes, default=None)
     short = [s for s in whole if largest and is_short_save(s, largest, CUT_SHARE)]
     if short and largest:

@@ -1,17 +1,19 @@
-"""Reading one pointer: a link, a tracker, or a small file whose text names a checkpoint.
+"""Reads one pointer: a link, a tracker, or a small file whose text names a checkpoint.
 
 Trackers, as their programs write them:
-- `latest`, `latest_universal`: the name of a directory (deepspeed/runtime/engine.py,
-  `save_checkpoint` and `load_checkpoint`: the file is read whole and stripped);
-- `latest_checkpointed_iteration.txt`: a number, or `release` (megatron/training/checkpointing.py,
-  `read_metadata`; verl writes the same file beside `global_step_N`);
-- `trainer_state.json`: `best_model_checkpoint`, a path as the job saw it, and from 4.50 on
-  `best_global_step` (transformers/trainer_callback.py, `TrainerState.save_to_json`);
-- `last_checkpoint` (detectron2's fvcore/common/checkpoint.py, `tag_last_checkpoint`), `checkpoint`
-  (TensorFlow's CheckpointState) and the like, of any form: whatever such a small file mentions.
 
-What they name is compared by device and inode. Names and numbers count as well, but only ever to
-spare more: one file system that is mounted twice may have two devices.
+- `latest`, `latest_universal`: the name of a directory (deepspeed/runtime/engine.py,
+    `save_checkpoint` and `load_checkpoint`: the file is read whole and stripped);
+- `latest_checkpointed_iteration.txt`: a number, or `release` (megatron/training/checkpointing.py,
+    `read_metadata`; verl writes the same file beside `global_step_N`);
+- `trainer_state.json`: `best_model_checkpoint`, a path as the job saw it, and from 4.50 on
+    `best_global_step` (transformers/trainer_callback.py, `TrainerState.save_to_json`);
+- `last_checkpoint` (detectron2's fvcore/common/checkpoint.py, `tag_last_checkpoint`), `checkpoint`
+    (TensorFlow's CheckpointState) and the like, of any form: everything that such a small file
+    mentions counts.
+
+The checkpoints that they name are compared by device and inode. Names and numbers count as well,
+but only to keep more entries, because one file system that is mounted twice may have two devices.
 """
 
 from __future__ import annotations
@@ -25,45 +27,52 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
+from sentinel.clean.hints import read_hint
 from sentinel.clean.mentions import (
     Mentions,
     has_to_name_one,
+    has_weights_name,
     is_flag,
     is_log_file,
     is_structured,
     is_text,
     is_weights,
+    mentions_in_bytes,
     mentions_in_json,
     mentions_in_text,
 )
+from sentinel.clean.rules import RetentionRules
 from sentinel.clean.weight import identity_of
 from sentinel.core.checkpoint_names import parse_step_numbers
 
 OURS = ".sentinel-"
-"""How the names begin under which entries go."""
+"""The beginning of the names that entries get before they are removed."""
 
 MAX_POINTER_BYTES = 4096
-"""Bytes of a tracker: no path is longer (PATH_MAX, limits.h)."""
+"""How long a tracker may be, in bytes: no path is longer (PATH_MAX, limits.h)."""
 
 MAX_TEXT_BYTES = 1 << 20
-"""Bytes of a text or JSON that are read for what they mention."""
+"""How many bytes of a text or JSON are searched for names."""
 
 STATE, STATE_LONGEST = "trainer_state.json", 1 << 20
-"""Its keys are sorted, so what counts stands at its beginning; the history of losses follows."""
+"""The name of the trainer's state, and how many bytes of it are read. Its keys are sorted, so the
+values that count are at its beginning, before the history of losses."""
 
 FOLLOWING = "following "
 """Begins the line on stderr that says which pointer is being followed."""
 
 _BEST_PATTERN = re.compile(rb'"best_model_checkpoint":\s*("(?:[^"\\]|\\.)*"|null)')
 _BEST_STEP_PATTERN = re.compile(rb'"best_global_step":\s*(\d+)')
-_TRACKER_PATTERN = re.compile(r"\.?latest", re.IGNORECASE)
+_TRACKER_PATTERN = re.compile(r"\.?latest(?!_wandb_artifact_path\.txt)", re.IGNORECASE)
+"""Megatron's latest_wandb_artifact_path.txt names an entity and a project (megatron/training/wandb_utils.py)."""
 
 
 class UnclearPointer(Exception):
-    """A pointer that leads nowhere, or whose text is none: its path, and what is wrong with it."""
+    """A pointer that leads nowhere, or whose text cannot be understood. The text has its path and
+    the reason."""
 
     remedy = ""
-    """What somebody may do who knows that it points to no checkpoint."""
+    """The remedy for a person who knows that it points to no checkpoint."""
 
 
 class UnreadablePointer(UnclearPointer):
@@ -71,31 +80,34 @@ class UnreadablePointer(UnclearPointer):
 
 
 class NamedThings:
-    """What pointers lead to: `identities` of it and of all directories above it, and what their
-    texts mention."""
+    """The targets of pointers: `identities` of them and of all directories above them, and `text`,
+    the names in the pointers' texts."""
 
     def __init__(self, text: Mentions | None = None) -> None:
         self.identities: set[tuple[int, int]] = set()
         self.text = text or Mentions()
 
     def covers_entry(self, name: str, identity: tuple[int, int]) -> bool:
-        """Whether an entry of the directory is meant, or may be."""
+        """Whether this entry of the directory is named, or may be."""
         return identity in self.identities or self.text.covers_name(name)
 
     def add_named(self, other: NamedThings) -> None:
-        """What others lead to."""
+        """Add what other pointers name."""
         self.identities |= other.identities
         self.text.add_mentions(other.text)
 
 
 def is_tracker(name: str) -> bool:
-    """Whether a file of that name says nothing but where a run begins again."""
+    """Whether a file of that name only says from where a run continues."""
     return name == STATE or _TRACKER_PATTERN.match(name) is not None
 
 
 def follow_pointer(fd: int, path: str, name: str, *, link: bool, root: str = "") -> NamedThings:
-    """What a link or a tracker leads to; raises UnclearPointer. Its path is told first: following it may
-    hang, and whoever ends this process then knows where."""
+    """The target of a link or tracker. Raises UnclearPointer.
+
+    The path of the pointer is printed first, because following it may hang. So whoever ends this
+    process knows the reason.
+    """
     pointer = os.path.join(path, name)
     start = root or f"/proc/self/fd/{fd}"
     with _announce_pointer(pointer):
@@ -107,16 +119,16 @@ def follow_pointer(fd: int, path: str, name: str, *, link: bool, root: str = "")
 
 
 def read_possible_pointer(fd: int, path: str, name: str) -> NamedThings:
-    """What a file that may be a pointer names; raises UnclearPointer where it can be nothing else and is
-    not understood."""
+    """The names in a file that may be a pointer. Raises UnclearPointer if it must be one and cannot
+    be understood."""
     pointer = os.path.join(path, name)
     with _announce_pointer(pointer):
         status = pointer_status(fd, pointer)
         if not stat.S_ISREG(status.st_mode):
             return NamedThings()
         raw = _read_at_most(fd, pointer, MAX_TEXT_BYTES)
-        if is_weights(name, raw[:MAX_POINTER_BYTES], status.st_size, MAX_POINTER_BYTES):
-            return NamedThings()
+        if (named := _read_weights(raw, status.st_size, fd, pointer)) is not None:
+            return named
         if is_log_file(name) and len(raw) > MAX_POINTER_BYTES:
             return NamedThings()
         text = raw[:MAX_TEXT_BYTES].decode("utf-8", "surrogateescape")
@@ -129,8 +141,21 @@ def read_possible_pointer(fd: int, path: str, name: str) -> NamedThings:
         return NamedThings(mentions_in_json(text, there) or mentions_in_text(text, there))
 
 
+def read_possible_hint(fd: int, path: str, name: str, rules: RetentionRules) -> NamedThings:
+    """The names of checkpoints in a small text file. Empty if it cannot be read."""
+    pointer = os.path.join(path, name)
+    with _announce_pointer(pointer), suppress(UnclearPointer):
+        status = pointer_status(fd, pointer)
+        if stat.S_ISREG(status.st_mode) and 0 < status.st_size <= MAX_POINTER_BYTES:
+            there = frozenset(names_in(f"/proc/self/fd/{fd}", pointer))
+            return NamedThings(
+                read_hint(_read_at_most(fd, pointer, MAX_POINTER_BYTES), there, rules)
+            )
+    return NamedThings()
+
+
 def identity_lineage(path: str) -> set[tuple[int, int]]:
-    """Which very one it is, with every directory above it; raises OSError."""
+    """The identities of the path's target and of every directory above it. Raises OSError."""
     real = os.path.realpath(path, strict=True)
     found = {identity_of(os.stat(real))}
     while real != "/":
@@ -140,12 +165,12 @@ def identity_lineage(path: str) -> set[tuple[int, int]]:
 
 
 def leads_nowhere(error: OSError) -> bool:
-    """Whether there is nothing, and not only nothing that may be seen."""
+    """Whether the error means that nothing is there, and not only that it may not be seen."""
     return error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 
 
 def pointer_status(fd: int, pointer: str) -> os.stat_result:
-    """What the pointer in an open directory is; raises UnclearPointer."""
+    """The status of a pointer in an open directory, without following it. Raises UnclearPointer."""
     try:
         return os.stat(os.path.basename(pointer), dir_fd=fd, follow_symlinks=False)
     except OSError as error:
@@ -153,7 +178,7 @@ def pointer_status(fd: int, pointer: str) -> os.stat_result:
 
 
 def names_in(start: str, pointer: str) -> list[str]:
-    """What lies beside a pointer, without itself; raises UnreadablePointer."""
+    """The names beside a pointer, without its own. Raises UnreadablePointer."""
     own = os.path.basename(pointer)
     try:
         return [n for n in os.listdir(start) if n != own and not n.startswith(OURS)]
@@ -169,7 +194,7 @@ def _announce_pointer(pointer: str) -> Iterator[None]:
 
 
 def _read_tracker(fd: int, pointer: str, name: str, start: str) -> NamedThings:
-    """What the text of a tracker names; a directory of that name is a checkpoint itself."""
+    """The names in the text of a tracker. Empty for a directory, which is a checkpoint itself."""
     status = pointer_status(fd, pointer)
     if stat.S_ISDIR(status.st_mode):
         return NamedThings()
@@ -178,14 +203,31 @@ def _read_tracker(fd: int, pointer: str, name: str, start: str) -> NamedThings:
     if name == STATE:
         return _best_checkpoint(_read_at_most(fd, pointer, STATE_LONGEST), pointer, start)
     raw = _read_at_most(fd, pointer, MAX_TEXT_BYTES)
-    if is_weights(name, raw[:MAX_POINTER_BYTES], status.st_size, MAX_POINTER_BYTES):
-        return NamedThings()
+    if (named := _read_weights(raw, status.st_size, fd, pointer)) is not None:
+        return named
     return _understand_tracker(raw, pointer, name, start)
 
 
+def _read_weights(raw: bytes, size: int, fd: int, pointer: str) -> NamedThings | None:
+    """The names in a file with weights or in another binary format. None if it is no such file, or
+    may be a damaged one.
+
+    A file that is not longer than a path may be a tracker: `latest.t7`, `latest.pt`.
+    """
+    name, small = os.path.basename(pointer), len(raw) <= MAX_POINTER_BYTES
+    sure = is_weights(name, raw[:MAX_POINTER_BYTES], size, MAX_POINTER_BYTES)
+    if sure and not small:
+        return NamedThings()
+    if not (sure or (small and has_weights_name(name) and not is_text(raw))):
+        return None
+    found = mentions_in_bytes(raw, names_in(f"/proc/self/fd/{fd}", pointer))
+    return NamedThings(found) if sure or found.names else None
+
+
 def _understand_tracker(raw: bytes, pointer: str, name: str, start: str) -> NamedThings:
-    """What a tracker's content names: JSON and configurations whatever they mention, a log
-    nothing, all else one name or number that is there."""
+    """The names in the content of a tracker. In JSON and configurations everything counts that they
+    mention. A log that is not understood names nothing. Any other text must be one name or number
+    that exists."""
     text = os.fsdecode(raw).strip()
     if not text and is_flag(name):
         return NamedThings()
@@ -211,13 +253,14 @@ def _understand_tracker(raw: bytes, pointer: str, name: str, start: str) -> Name
 
 
 def _follow_link(fd: int, pointer: str, name: str, start: str) -> NamedThings:
-    """What a link leads to; where that is a tracker, what its text names as well."""
+    """The target of a link. If that is a tracker file, also the names in its text."""
     found, target = NamedThings(), f"/proc/self/fd/{fd}/{name}"
     try:
         found.text.names = set(os.readlink(name, dir_fd=fd).split("/")) - {"", ".", ".."}
         found.identities = identity_lineage(target)
         status = os.stat(target)
         around = identity_lineage(start)
+        may_read = _may_read_target(fd, name, status)
     except OSError as error:
         kind = UnclearPointer if leads_nowhere(error) else UnreadablePointer
         raise kind(f"{pointer}: is a link that leads nowhere: {error.strerror}") from None
@@ -229,14 +272,28 @@ def _follow_link(fd: int, pointer: str, name: str, start: str) -> NamedThings:
         )
     if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
         raise UnreadablePointer(f"{pointer}: leads to what is neither a file nor a directory")
+    if stat.S_ISREG(status.st_mode) and not may_read:
+        raise UnreadablePointer(f"{pointer}: is a link of one user to a file of another")
     if stat.S_ISREG(status.st_mode) and status.st_size <= MAX_POINTER_BYTES:
         with suppress(UnclearPointer, OSError):
             found.add_named(_understand_tracker(_read_target(target), pointer, name, start))
     return found
 
 
+def _may_read_target(fd: int, name: str, target: os.stat_result) -> bool:
+    """Whether the text behind a link may be read.
+
+    If a link belongs to another user than the folder's owner, root reads only a text of that other
+    user. Otherwise the entries that are kept would show which words are in the text. If it may not
+    be read, nothing is removed, because the step that the text names is not known.
+    """
+    link = os.stat(name, dir_fd=fd, follow_symlinks=False)
+    return link.st_uid in {0, os.geteuid(), os.fstat(fd).st_uid, target.st_uid}
+
+
 def _read_target(target: str) -> bytes:
-    """What a link leads to is opened only if it is a file still: opening a device may do something."""
+    """Read the target of a link. It is opened only if it is still a file, because opening a device
+    may have effects."""
     at = os.open(target, os.O_PATH | os.O_CLOEXEC)
     try:
         if not stat.S_ISREG(os.fstat(at).st_mode):
@@ -248,7 +305,7 @@ def _read_target(target: str) -> bytes:
 
 
 def _read_at_most(fd: int, pointer: str, most: int) -> bytes:
-    """One byte more than `most`, at most."""
+    """Read at most one byte more than `most`."""
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
     try:
         with open(os.open(os.path.basename(pointer), flags, dir_fd=fd), "rb") as stream:
@@ -260,14 +317,15 @@ def _read_at_most(fd: int, pointer: str, most: int) -> bytes:
 
 
 def _unread_error(pointer: str, error: OSError) -> UnclearPointer:
-    """What vanishes meanwhile is not closed to anybody, but it named something."""
+    """The error for a pointer that cannot be read. A pointer that vanished meanwhile is not
+    unreadable, but it named something."""
     kind = UnclearPointer if leads_nowhere(error) else UnreadablePointer
     return kind(f"{pointer}: cannot be read: {error.strerror}")
 
 
 def _resolve_text(text: str, pointer: str, start: str, there: frozenset[str]) -> NamedThings:
-    """What a tracker's text names: a number, a path from the root or from /, what names begin with,
-    or a URL whose last parts are there."""
+    """The names in the text of a tracker: a number, a path from the root or from /, the beginning
+    of names, or a URL whose last parts exist here. Raises UnclearPointer."""
     found = NamedThings()
     if not text or not text.isprintable():
         raise UnclearPointer(f"{pointer}: holds no name of a checkpoint")
@@ -284,6 +342,9 @@ def _resolve_text(text: str, pointer: str, start: str, there: frozenset[str]) ->
         far = "/" not in text or text.startswith("/") or "://" in text
         if far and any(found.text.covers_name(name) for name in there):
             return found
+        # A path relative to the job's directory, in an object store, or as Python prints it.
+        if re.split(r"[/'\"()\s]+", text.rstrip("/'\")"))[-1] in there:
+            return found
         raise UnclearPointer(f"{pointer}: names {text!r}: {error.strerror}") from None
     if itself:
         raise UnclearPointer(f"{pointer}: names {text!r}, which is no checkpoint in it")
@@ -292,8 +353,8 @@ def _resolve_text(text: str, pointer: str, start: str, there: frozenset[str]) ->
 
 
 def _best_checkpoint(raw: bytes, pointer: str, start: str) -> NamedThings:
-    """The best checkpoint of a trainer's state, which may be told from where the job ran: then its
-    last step counts."""
+    """The best checkpoint in a trainer's state. Its path may be the one that the job saw. Then the
+    last part of the path counts."""
     match = _BEST_PATTERN.search(raw)
     if match is None and (len(raw) > STATE_LONGEST or not raw.lstrip().startswith(b"{")):
         raise UnclearPointer(f"{pointer}: is no state of a trainer that can be read")

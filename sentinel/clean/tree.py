@@ -1,4 +1,4 @@
-"""The root and what lies in it, seen and removed without ever following a link."""
+"""Reads the root and its entries and removes them, without following any link."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import time
 import weakref
 from contextlib import suppress
 
+from sentinel.clean import gone_marks
 from sentinel.clean.pointers import (
     find_named,
     link_identities,
@@ -16,6 +17,15 @@ from sentinel.clean.pointers import (
     named_inside,
     names_itself,
 )
+from sentinel.clean.removal_doubts import (
+    explain_barred,
+    explain_doubt,
+    is_renamable_only,
+    is_writable,
+    list_home_folders,
+    read_mount_id,
+)
+from sentinel.clean.root_path import FOLDER_FLAGS, RemovalRefused, open_root
 from sentinel.clean.rules import DirectoryEntry, RetentionRules
 from sentinel.clean.steps import CheckpointStep, group_steps
 from sentinel.clean.trackers import OURS, NamedThings, UnclearPointer
@@ -25,25 +35,22 @@ from sentinel.core.checkpoint_names import (
     get_unfinished_marker_name,
     is_staging,
 )
+from sentinel.core.work import PROGRESS_PREFIX, PROGRESS_VARIABLE
 
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_PASSED = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+RENAMABLE = (
+    "others may rename it here but not remove what is in it, so its name proves nothing; "
+    "`chmod +t` on the root lets only owners rename"
+)
+NOBODY_KNOWN = -1
+"""In place of the uid of an entry whose owner is not known."""
+
 MAX_DEPTH = 400
-"""Levels of directories; each holds a descriptor while what is below it goes."""
-
-LOOKED = f"{OURS}looked-"
-GONE_PREFIX = f"{OURS}gone-"
-"""What goes is first renamed to LOOKED and, once it is proven to be what was meant, to GONE and a
-random end: nobody finds half a checkpoint, and only what was proven is ever gone on with."""
-
-
-class RemovalRefused(Exception):
-    """Why nothing is done; one line."""
+"""The deepest level of directories. Each level needs an open descriptor during the removal."""
 
 
 class CheckpointRoot:
-    """The named directory, open as long as the object lives. Raises RemovalRefused for one that is reached
-    through a link."""
+    """The root, open as long as the object lives. Raises RemovalRefused if its path has a link in
+    it."""
 
     def __init__(self, path: str) -> None:
         steps = [step for step in path.split("/") if step]
@@ -52,23 +59,25 @@ class CheckpointRoot:
                 "the root has to be an absolute path of two steps at least, without '..'"
             )
         self.path = "/" + "/".join(steps)
-        self.fd = _open_last(steps)
+        self.fd = open_root(steps)
         weakref.finalize(self, os.close, self.fd)
         found = os.fstat(self.fd)
-        if self.path in _home_folders(found.st_uid):
+        if self.path in list_home_folders(found.st_uid):
             raise RemovalRefused(f"{self.path} is a home directory; name one below it")
-        self.device, self.mount = found.st_dev, _mount_id(self.fd)
-        self._barred = _barred_reason(self.fd)
+        self.device, self.mount, self._found = found.st_dev, read_mount_id(self.fd), found
+        self._barred = explain_barred(self.fd)
         self._meant = NamedThings()
         self._beside: frozenset[str] = frozenset()
-        # In a sticky directory only these, and an entry's owner, remove it (unlink(2), EPERM).
+        # In a sticky directory only root, the owner of the directory and the owner of an entry may
+        # remove it (unlink(2), EPERM).
         self._mine = not found.st_mode & stat.S_ISVTX or os.geteuid() in {found.st_uid, 0}
 
     def find_steps(self, rules: RetentionRules) -> list[CheckpointStep]:
-        """Files and directories of fitting names, by their numbers; links, mounts and devices are
-        not among them.
+        """The steps of the files and directories whose names fit. Links, mounts and devices are
+        left out.
 
-        Raises UnclearPointer where a pointer cannot be followed: nobody knows then what has to stay.
+        Raises UnclearPointer if a pointer cannot be followed, because then nobody knows what must
+        be kept.
         """
         self._meant = self.find_pointed(rules)
         with os.scandir(self.fd) as rows:
@@ -76,12 +85,16 @@ class CheckpointRoot:
         self._beside = frozenset(names)
         fitting = [name for name in names if rules.fits_name(name)]
         others = [n for n in names if not rules.fits_name(n) and not n.startswith(".nfs")]
-        found = [entry for name in fitting if (entry := self.look_at_entry(name, rules))]
+        found = []
+        for number, name in enumerate(fitting):
+            _tell_progress(number, len(fitting))
+            if entry := self.look_at_entry(name, rules):
+                found.append(entry)
         return group_steps(found, rules, others)
 
     def find_pointed(self, rules: RetentionRules) -> NamedThings:
-        """What pointers in the root, right beside it, and where the rules say, lead to just now;
-        raises UnclearPointer."""
+        """The present targets of pointers in the root, beside it, and where the rules say. Raises
+        UnclearPointer."""
         found = find_named(self.fd, self.path, rules)
         found.identities |= named_beside(self.path)
         for pointer in rules.pointers:
@@ -89,27 +102,40 @@ class CheckpointRoot:
         return found
 
     def find_leftovers(self, rules: RetentionRules, now: float) -> list[CheckpointStep]:
-        """What an earlier run renamed and could not finish. A name alone proves nothing: no file
-        in it may be younger than the rules allow."""
-        found = [self.look_at_entry(n, rules) for n in os.listdir(self.fd) if _is_gone(n)]
+        """Entries that an earlier removal has renamed and not finished, or somebody else: those are
+        held. The name alone proves nothing: a directory has to be marked, and no file in it may be
+        younger than the rules allow."""
+        found = [
+            self.look_at_entry(n, rules) for n in os.listdir(self.fd) if gone_marks.is_gone_name(n)
+        ]
         return [
             CheckpointStep([e], None)
             for e in found
-            if e and not e.held and now - e.at >= rules.older_than
+            if e and e.held in ("", gone_marks.UNPROVEN) and now - e.at >= rules.older_than
         ]
 
     def look_at_entry(self, name: str, rules: RetentionRules) -> DirectoryEntry | None:
-        """It as it is now; None where there is none, or none of ours. What cannot be looked at is
-        held, and counts as incomplete."""
+        """The entry as it is now. None if it is missing, is on another device, or is neither a file
+        nor a directory. An entry that cannot be read is kept, and counts as incomplete. So does
+        what not even its owner is known of, such as somebody's own mount that ended."""
         try:
             found = os.stat(name, dir_fd=self.fd, follow_symlinks=False)
         except FileNotFoundError:
             return None
+        except OSError as error:
+            return DirectoryEntry(
+                name, time.time(), 0, complete=False, held=error_line(error), owner=NOBODY_KNOWN
+            )
         folder = stat.S_ISDIR(found.st_mode)
         if found.st_dev != self.device or not (folder or stat.S_ISREG(found.st_mode)):
             return None
         entry = DirectoryEntry(
-            name, changed_at(found), 0, complete=False, identity=identity_of(found)
+            name,
+            changed_at(found),
+            0,
+            complete=False,
+            identity=identity_of(found),
+            owner=found.st_uid,
         )
         entry.held = self._forbidden_reason(name, found)
         try:
@@ -121,11 +147,12 @@ class CheckpointRoot:
         return entry
 
     def remove_step(self, step: CheckpointStep, rules: RetentionRules, deadline: float) -> None:
-        """Rename all of it, see that it is the one, and take it apart. Pointers are followed anew
-        right before it is renamed and right after: whoever names it until then keeps it.
+        """Rename all parts of a step, verify them, and remove them.
 
-        Raises RemovalRefused, UnclearPointer or OSError, and then all of it has its own names; TimeoutError when
-        the deadline (time.monotonic) passed: what is left of it is no longer in the way.
+        Pointers are followed again directly before and after the renaming. If a pointer names the
+        step by then, it is kept. Raises RemovalRefused, UnclearPointer or OSError. Then all parts
+        have their own names again. Raises TimeoutError after the deadline (time.monotonic). Then
+        the rest is already renamed.
         """
         self._meant = self.find_pointed(rules)
         for part in step.parts:
@@ -134,7 +161,9 @@ class CheckpointRoot:
                 raise RemovalRefused("was changed or replaced meanwhile; it was left as it is")
             if again.named:
                 raise RemovalRefused("is named by a pointer now; it was left as it is")
-        gone = [step.first_name] if _is_gone(step.first_name) else self._move_aside(step, rules)
+        gone = [step.first_name]
+        if not gone_marks.is_gone_name(step.first_name):
+            gone = self._move_aside(step, rules)
         for name, part in zip(gone, step.parts, strict=True):
             found = os.stat(name, dir_fd=self.fd, follow_symlinks=False)
             if identity_of(found) != part.identity:
@@ -144,33 +173,50 @@ class CheckpointRoot:
     def _weigh_entry(
         self, entry: DirectoryEntry, found: os.stat_result, rules: RetentionRules
     ) -> None:
-        """Weigh it. A complete one has bytes in it, and the file that tells it where one does."""
+        """Measure the entry. A complete entry has content, and if the rules name a file for it,
+        also that file."""
         weight = self._stat_weight(found)
         if stat.S_ISDIR(found.st_mode):
             fd = self._open_folder(entry.name, self.fd, identity_of(found))
             try:
                 weight = self._weigh_folder(fd, 0)
                 entry.marker = _marker_bytes(rules, fd)
+                if not gone_marks.is_gone_name(entry.name):
+                    entry.held = entry.held or (RENAMABLE if weight.renamable else "")
+                elif not gone_marks.has_gone_mark(fd):
+                    entry.held = entry.held or gone_marks.UNPROVEN
             finally:
                 os.close(fd)
         elif rules.complete and rules.is_marker(entry.name):
             entry.marker = found.st_size
         entry.size, entry.entries = weight.size, weight.entries
-        entry.content, entry.lacks = weight.content, weight.lacks
-        entry.at = weight.written if _is_gone(entry.name) else weight.at
+        entry.content, entry.lacks, entry.files = weight.content, weight.lacks, weight.files
+        entry.at = weight.written if gone_marks.is_gone_name(entry.name) else weight.at
         entry.complete = weight.content > 0
         marker = get_unfinished_marker_name(entry.name)
-        entry.unfinished = is_staging(entry.name) or marker in self._beside
+        telling = rules.telling_name(entry.name)
+        entry.unfinished = is_staging(telling) or self._has_marker(marker, entry.owner)
         entry.named = (
             weight.named
             or self._meant.covers_entry(entry.name, entry.identity)
-            or names_itself(entry.name)
+            or names_itself(telling)
         )
         entry.leads = frozenset(weight.leads)
         entry.held = entry.held or weight.held
 
+    def _has_marker(self, name: str, owner: int) -> bool:
+        """Whether a file of that name in the root belongs to this owner or to root. Other users'
+        files in a shared folder say nothing about the step."""
+        if name not in self._beside:
+            return False
+        try:
+            found = os.stat(name, dir_fd=self.fd, follow_symlinks=False)
+        except FileNotFoundError:
+            return False
+        return found.st_uid in (owner, 0)
+
     def _forbidden_reason(self, name: str, found: os.stat_result) -> str:
-        """Why that name cannot be removed, or by none who runs this; empty where nothing is known."""
+        """Why the name cannot be removed, by this user or by anybody. Empty if no reason is known."""
         if not name.isprintable():
             return "its name cannot be written down"
         if not self._mine and os.geteuid() != found.st_uid:
@@ -178,30 +224,34 @@ class CheckpointRoot:
         return self._barred
 
     def _move_aside(self, step: CheckpointStep, rules: RetentionRules) -> list[str]:
-        """Rename all of it, prove that it is what was looked at; the new names. Half a step is
-        never left: where anything is in doubt, each part gets its own name back."""
+        """Rename all parts, and verify that they are the checked ones. Returns the new names.
+
+        If there is any doubt, each part gets its own name back, so that no half step remains.
+        """
         moved = list[tuple[str, str, os.stat_result]]()
         try:
             for part in step.parts:
-                looked = f"{LOOKED}{os.urandom(4).hex()}-{part.name[:50]}"  # NAME_MAX is 255 bytes
+                looked = f"{gone_marks.LOOKED}{os.urandom(4).hex()}-{part.name[:50]}"  # NAME_MAX is 255 bytes
                 self._rename_entry(part.name, looked)
                 found = os.stat(looked, dir_fd=self.fd, follow_symlinks=False)
                 moved.append((looked, part.name, found))
-                if why := _doubt_reason(found, part, rules):
+                if why := explain_doubt(found, part, rules):
                     raise RemovalRefused(f"{why}; it was left as it is")
             if why := self._newly_named(step, rules) or self._newly_grown(step, rules):
                 raise RemovalRefused(f"{why}; it was left as it is")
+            for looked, _, found in moved:
+                gone_marks.mark_gone(looked, self.fd, found)
         except (RemovalRefused, OSError):
             self._put_all_back(moved)
             raise
         gone = list[str]()
         for looked, _, _ in moved:
-            gone.append(GONE_PREFIX + os.urandom(8).hex())
+            gone.append(gone_marks.GONE_PREFIX + os.urandom(8).hex())
             self._rename_entry(looked, gone[-1])
         return gone
 
     def _newly_named(self, step: CheckpointStep, rules: RetentionRules) -> str:
-        """Why it has to stay after all: a pointer that names it leads nowhere by now."""
+        """Why the step must be kept: a pointer names it now, or cannot be followed."""
         try:
             meant = self.find_pointed(rules)
         except (UnclearPointer, OSError) as error:
@@ -210,7 +260,7 @@ class CheckpointRoot:
         return "is named by a pointer now" if named_now else ""
 
     def _newly_grown(self, step: CheckpointStep, rules: RetentionRules) -> str:
-        """Why it has to stay after all: somebody is just saving more of it."""
+        """Why the step must be kept: somebody is saving more of it. Empty if not."""
         if step.number is None:
             return ""
         new = (n for n in os.listdir(self.fd) if n not in self._beside and not n.startswith(OURS))
@@ -220,7 +270,8 @@ class CheckpointRoot:
         return f"got {more} meanwhile" if more else ""
 
     def _put_all_back(self, moved: list[tuple[str, str, os.stat_result]]) -> None:
-        """Raises RemovalRefused where one could not be, after all others were."""
+        """Put all parts back. If one fails, the others are still put back, and then it raises
+        RemovalRefused."""
         failed = ""
         for looked, name, found in moved:
             try:
@@ -231,7 +282,7 @@ class CheckpointRoot:
             raise RemovalRefused(failed)
 
     def _put_one_back(self, looked: str, name: str, found: os.stat_result) -> None:
-        """Never over what has taken its name meanwhile."""
+        """Put one part back, unless another entry has its name now."""
         try:
             if stat.S_ISDIR(found.st_mode):
                 self._rename_entry(looked, name)
@@ -257,7 +308,8 @@ class CheckpointRoot:
             return
         fd = self._open_folder(name, above, identity_of(found), depth)
         try:
-            for below in os.listdir(fd):
+            # The mark goes last: until then, the next removal can go on.
+            for below in sorted(os.listdir(fd), key=lambda inner: inner == gone_marks.GONE_MARK):
                 inner = os.stat(below, dir_fd=fd, follow_symlinks=False)
                 self._remove_entry(below, fd, inner, deadline, depth + 1)
         finally:
@@ -265,16 +317,17 @@ class CheckpointRoot:
         os.rmdir(name, dir_fd=above)
 
     def _weigh_folder(self, fd: int, depth: int) -> EntryWeight:
-        """An open directory with all that is in it; what vanishes meanwhile weighs nothing."""
+        """Measure an open directory with its content. What vanishes meanwhile counts nothing."""
         weight = self._stat_weight(os.fstat(fd))
-        names = os.listdir(fd)
+        names = [name for name in os.listdir(fd) if name != gone_marks.GONE_MARK]
         weight.lacks = find_missing_part(names)
-        weight.held = "" if _is_writable(fd) else "it may not be changed by who runs this"
+        weight.held = "" if is_writable(fd) else "it may not be changed by who runs this"
+        weight.renamable = is_renamable_only(self._found, os.fstat(fd))
         weight.leads = named_inside(fd, os.readlink(f"/proc/self/fd/{fd}"))
         for name in names:
             with suppress(FileNotFoundError):
                 found = os.stat(name, dir_fd=fd, follow_symlinks=False)
-                weight.add_inner(self._weigh_subfolder(name, fd, found, depth + 1))
+                weight.add_inner(name, self._weigh_subfolder(name, fd, found, depth + 1))
         return weight
 
     def _weigh_subfolder(
@@ -292,91 +345,43 @@ class CheckpointRoot:
             os.close(fd)
 
     def _stat_weight(self, found: os.stat_result) -> EntryWeight:
-        """A bind mount of what lies in an entry names the entry: each thing in it is compared."""
+        """The weight of one file or directory, with whether a pointer leads to it. So an entry also
+        counts as named if a bind mount inside it is."""
         weight = EntryWeight(found)
         weight.named = identity_of(found) in self._meant.identities
         return weight
 
     def _open_folder(self, name: str, above: int, identity: tuple[int, int], depth: int = 0) -> int:
-        """That very directory, open, and within the root's own mount. Raises RemovalRefused.
+        """Open exactly that directory, within the root's own mount. Raises RemovalRefused.
 
-        The device alone would not tell: a bind mount of the same file system has the same one.
+        The device alone is not enough, because a bind mount of the same file system has the same
+        one.
         """
         if depth > MAX_DEPTH:
             raise RemovalRefused(f"{name!r} lies deeper than {MAX_DEPTH} levels")
-        fd = os.open(name, _FOLDER, dir_fd=above)
+        fd = os.open(name, FOLDER_FLAGS, dir_fd=above)
         found = os.fstat(fd)
-        here = (found.st_dev, _mount_id(fd)) == (self.device, self.mount)
+        here = (found.st_dev, read_mount_id(fd)) == (self.device, self.mount)
         if not here or identity_of(found) != identity:
             os.close(fd)
             raise RemovalRefused(f"{name!r} is another file system, or was replaced meanwhile")
         return fd
 
 
+def _tell_progress(done: int, total: int) -> None:
+    """Write a line with the progress, if somebody waits for it."""
+    if PROGRESS_VARIABLE in os.environ:
+        os.write(2, f"{PROGRESS_PREFIX}{done} {total} 0\n".encode())
+
+
 def error_line(error: Exception) -> str:
-    """One line of what went wrong."""
+    """One line about the error."""
     return (isinstance(error, OSError) and error.strerror) or str(error)
 
 
-def _doubt_reason(found: os.stat_result, entry: DirectoryEntry, rules: RetentionRules) -> str:
-    """Why what was renamed is not to go. Renaming marked it with the file system's own time, by
-    which it has to be old, too: this host's clock may run ahead."""
-    if identity_of(found) != entry.identity:
-        return "was replaced meanwhile"
-    if entry.at < found.st_ctime < entry.at + rules.older_than:
-        return "is younger by the clock of its file system"
-    return ""
-
-
-def _open_last(steps: list[str]) -> int:
-    """The last of the steps, open to be read; those on the way need not be readable."""
-    fd = os.open("/", _PASSED)
-    for at, step in enumerate(steps):
-        try:
-            below = os.open(step, _FOLDER if at + 1 == len(steps) else _PASSED, dir_fd=fd)
-        except OSError as error:
-            reached = "/" + "/".join(steps[: at + 1])
-            with suppress(OSError):
-                if stat.S_ISLNK(os.stat(step, dir_fd=fd, follow_symlinks=False).st_mode):
-                    raise RemovalRefused(f"{reached} is a link; name what it leads to") from None
-            raise RemovalRefused(f"{reached}: {error.strerror}") from None
-        finally:
-            os.close(fd)
-        fd = below
-    return fd
-
-
-def _home_folders(uid: int) -> set[str]:
-    """The home directories of who runs this and of that user."""
-    import pwd
-
-    homes = {os.environ.get("HOME", "")}
-    for one in {uid, os.geteuid()}:
-        with suppress(KeyError):
-            homes.add(pwd.getpwuid(one).pw_dir)
-    return {home.rstrip("/") for home in homes}
-
-
-def _mount_id(fd: int) -> str:
-    """The id of the mount that an open directory lies in (proc_pid_fdinfo(5), mnt_id)."""
-    with open(f"/proc/self/fdinfo/{fd}", encoding="ascii") as lines:
-        return next(line for line in lines if line.startswith("mnt_id:"))
-
-
-def _is_writable(fd: int) -> bool:
-    """Whether names in an open directory may be removed by who runs this."""
-    return os.access(".", os.W_OK | os.X_OK, dir_fd=fd, effective_ids=True)
-
-
-def _barred_reason(fd: int) -> str:
-    """Why nothing can be removed from an open directory; empty where it can."""
-    if os.fstatvfs(fd).f_flag & os.ST_RDONLY:
-        return "the file system is read-only"
-    return "" if _is_writable(fd) else "the root may not be written by who runs this"
-
-
 def _marker_bytes(rules: RetentionRules, fd: int) -> int | None:
-    """Bytes of the file in an open directory that tells that it is complete; None without one."""
+    """The size of the file in an open directory that shows that the checkpoint is complete; the
+    largest if there are several. None if there is none."""
     if not rules.complete:
         return None
     names = [name for name in os.listdir(fd) if rules.is_marker(name)]
@@ -386,8 +391,3 @@ def _marker_bytes(rules: RetentionRules, fd: int) -> int | None:
             found = os.stat(name, dir_fd=fd, follow_symlinks=False)
             sizes += [found.st_size] if stat.S_ISREG(found.st_mode) else []
     return max(sizes, default=None)
-
-
-def _is_gone(name: str) -> bool:
-    end = name.removeprefix(GONE_PREFIX)
-    return name.startswith(GONE_PREFIX) and len(end) == 16 and set(end) <= set("0123456789abcdef")

@@ -1,45 +1,61 @@
-"""What an entry weighs, how old it is, and which very one it is: from what stat(2) says."""
+"""Measures an entry by stat(2): its size, its age and its identity."""
 
 from __future__ import annotations
 
 import os
 import stat
 
+MAX_FILES = 20_000
+"""How many files of one entry are compared by name. It is not known whether an entry with more
+lacks a part, so it counts as incomplete."""
+
+TOO_MANY = f"more than {MAX_FILES} files"
+
 
 class EntryWeight:
-    """What an entry holds."""
+    """The measures of an entry."""
 
     def __init__(self, found: os.stat_result) -> None:
         folder = stat.S_ISDIR(found.st_mode)
-        # Bytes on disk that its end frees; a file with other names stays there.
+        # Bytes on disk that its removal frees. A file with other hard links stays on the disk.
         self.size = found.st_blocks * 512 if folder or found.st_nlink <= 1 else 0
         self.content = found.st_size if stat.S_ISREG(found.st_mode) else 0  # bytes of its files
         self.entries = 1  # files and directories
         self.held = ""  # why it cannot be removed
-        self.lacks = ""  # a part that the names of the others number, and that is not there
+        self.renamable = False  # others may rename it, but not remove all that is in it
+        # Path below the entry, bytes and time of each file in it.
+        self.files = [("", found.st_size, found.st_mtime)] if stat.S_ISREG(found.st_mode) else []
+        self.lacks = (
+            ""  # a part that is missing, although the numbers of the others include it, or TOO_MANY
+        )
         self.named = False  # a pointer leads into it
-        self.leads = set[tuple[int, int]]()  # where links in it lead
-        self.at = changed_at(found)  # when anything in it was last changed (s UTC)
-        self.written = 0.0 if folder else self.at  # when a file in it was
+        self.leads = set[tuple[int, int]]()  # targets of the links in it
+        self.at = changed_at(found)  # when anything in it was last changed (seconds UTC)
+        self.written = 0.0 if folder else self.at  # when a file in it was last written
 
-    def add_inner(self, inner: EntryWeight) -> None:
-        """What lies below it."""
+    def add_inner(self, name: str, inner: EntryWeight) -> None:
+        """Add the content below it, under that name."""
+        if len(self.files) + len(inner.files) <= MAX_FILES:
+            self.files += [(f"{name}/{path}", size, at) for path, size, at in inner.files]
+        else:
+            self.lacks = TOO_MANY
         self.size += inner.size
         self.content += inner.content
         self.entries += inner.entries
         self.at, self.written = max(self.at, inner.at), max(self.written, inner.written)
         self.held = self.held or inner.held
+        self.renamable = self.renamable or inner.renamable
         self.lacks = self.lacks or inner.lacks
         self.named = self.named or inner.named
         self.leads |= inner.leads
 
 
 def changed_at(found: os.stat_result) -> float:
-    """When a file was last written or otherwise changed (s UTC). The change time counts too: a copy
-    that keeps its old dates (cp -p, rsync -a, tar) is as young as it is."""
+    """When a file was last written or otherwise changed (seconds UTC). The change time counts too,
+    so that a copy with its old dates (cp -p, rsync -a, tar) is as young as it is."""
     return max(found.st_mtime, found.st_ctime)
 
 
 def identity_of(found: os.stat_result) -> tuple[int, int]:
-    """Which very one it is, whatever its name."""
+    """Device and inode, which identify a file under any name."""
     return found.st_dev, found.st_ino

@@ -3,19 +3,33 @@
 import argparse
 import json
 import re
+import shutil
+import sys
+import textwrap
+from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
-from sentinel.alerting.processor import format_iso
+from msgspec import to_builtins
+
+from sentinel.alerting.notifications import describe_hold, format_iso
 from sentinel.alerting.silences import Ack, Silence
 from sentinel.cli import orders
 from sentinel.cli.common import add_action_parser
-from sentinel.cli.plain_rows import format_check_subject, is_piped, print_rows
+from sentinel.cli.plain_rows import format_check_subject, is_piped, print_rows, shorten_gpu
 from sentinel.cli.state import OpenState, select_named_alerts
-from sentinel.core.clock import Instant, get_elapsed_s
+from sentinel.core.clock import SECOND, Instant, get_elapsed_s
+from sentinel.core.guidance import Guidance
+from sentinel.core.hostlist import fold_hostlist
 from sentinel.core.model import Alert, Status, Transition
 from sentinel.core.text import shortened, visible, visible_lines
 from sentinel.core.values import duration_text
 from sentinel.status.silences import describe_match
+from sentinel.wiring import app
+
+MIN_TABLE_COLUMNS = 100
+"""On a narrower terminal each summary of the history has lines of its own: as a column it would have
+twenty characters."""
 
 
 def register(commands: Any) -> None:
@@ -37,6 +51,9 @@ def register(commands: Any) -> None:
         help="show at most N lines; default 50",
     )
     add_action_parser(
+        actions, "silences", "the silences that are in force or will be", call_silences
+    )
+    add_action_parser(
         actions, "show", "one alert with all that is known of it", call_explain
     ).add_argument("alert", metavar="ALERT")
     orders.register_orders(actions)
@@ -52,10 +69,13 @@ def register(commands: Any) -> None:
 
 
 def call_alerts_list(args: argparse.Namespace) -> int:
-    """Pending and firing alerts."""
+    """Print pending and firing alerts."""
     with OpenState(args.config) as state:
         rows = _build_alert_rows(state)
         silences = [_describe_silence(s, state) for s in state.list_silences()]
+    if not rows and app.has_state(state.settings):
+        where = app.describe_state_location(state.settings)
+        print(f"sentinel: no alerts in the state {visible(where)}", file=sys.stderr)
     if args.json:
         print(json.dumps(rows, indent=1))
         return 0
@@ -64,20 +84,40 @@ def call_alerts_list(args: argparse.Namespace) -> int:
     return 0
 
 
+def call_silences(args: argparse.Namespace) -> int:
+    """Print the silences that people gave by hand, and those in the file."""
+    with OpenState(args.config) as state:
+        found = state.list_silences()
+        lines = [_describe_silence(s, state) for s in found]
+        rows = [
+            {
+                "silence": s.id,
+                "until": format_iso(Instant(wall=s.ends), state.zone),
+                "by": visible(s.who),
+                "match": visible(describe_match(s.match)),
+                "reason": visible(s.reason),
+            }
+            for s in found
+        ]
+    print(json.dumps(rows, indent=1) if args.json else "\n".join(lines) or "no silences")
+    return 0
+
+
 def call_alerts_history(args: argparse.Namespace) -> int:
-    """Transitions, newest first."""
+    """Print changes of alerts, the newest first."""
     with OpenState(args.config) as state:
         rows = [_build_transition_row(t, state) for t in state.store.read_transitions(args.limit)]
     if args.json:
         print(json.dumps(rows, indent=1))
         return 0
-    _print_transitions(rows) if rows else print("nothing was told yet")
+    _print_transitions(rows) if rows else print("no message was sent yet")
     return 0
 
 
 def call_explain(args: argparse.Namespace) -> int:
-    """One alert with its time line and deliveries: by its id, which may be shortened, a message's
-    key, or its name. A check of that name without such an alert: why it is silent."""
+    """Print one alert with its history and deliveries. It is named by its id, which may be
+    shortened, a message's key, or its name. For a check without such an alert, print why it is
+    silent."""
     with OpenState(args.config) as state:
         check = next((c for c in state.settings.checks if c.name == args.alert), None)
         if (
@@ -102,14 +142,21 @@ def call_explain(args: argparse.Namespace) -> int:
         facts = {
             "alert": alert,
             "incident": next((i for i in mine if i and i != alert), ""),
-            "now": next((a for a in _build_alert_rows(state) if a["alert"] == alert), None),
+            "now": next((a for a in _build_alert_rows(state) if a["id"] == alert), None),
             "transitions": [_build_transition_row(t, state) for t in past],
             "timeline": build_timeline(past, remarks, known),
             "deliveries": [
                 _build_delivery_row(*d, state) for d in state.store.read_deliveries(alert)
             ],
         }
-    print(json.dumps(facts, indent=1)) if args.json else _print_alert_story(facts)
+        open_one = next((a for a in known.alerts if a.id == alert), None)
+    at = datetime.fromtimestamp(state.now.wall / SECOND, state.zone)
+    if args.json:
+        print(json.dumps(facts, indent=1))
+    else:
+        from sentinel.cli.placed_commands import place_commands  # lists need it not
+
+        _print_alert_story(facts, at, place_commands(open_one) if open_one else ())
     return 0
 
 
@@ -120,7 +167,7 @@ def _parse_line_count(text: str) -> int:
 
 
 def _build_alert_rows(state: OpenState) -> list[dict[str, Any]]:
-    """Pending and firing ones."""
+    """Rows of pending and firing alerts."""
     acks = state.store.read_orders().acks
     return [
         _build_alert_row(a, acks.get(a.id), state) for a in state.store.read_alerts() if not a.over
@@ -129,23 +176,26 @@ def _build_alert_rows(state: OpenState) -> list[dict[str, Any]]:
 
 def _build_alert_row(alert: Alert, ack: Ack | None, state: OpenState) -> dict[str, Any]:
     return {
-        "alert": alert.id,
+        "id": alert.id,
         "cluster": alert.key.cluster,
         "check": alert.key.check,
         "kind": alert.kind,
         "subject": visible(alert.key.subject),
+        "labels": {visible(name): visible(value) for name, value in alert.labels.items()},
         "status": alert.status.value,
         "state": "firing" if alert.firing else "pending",
-        "since": format_iso(alert.since, state.zone),
-        "for": duration_text(get_elapsed_s(alert.since, state.now)),
+        "since": format_iso(alert.shown_since, state.zone),
+        "for_s": round(get_elapsed_s(alert.shown_since, state.now)),
         "summary": visible(alert.summary),
         "details": visible_lines(alert.details),
+        "guidance": {k: visible(v) for k, v in to_builtins(alert.guidance).items()},
         "commands": [visible(c) for c in alert.commands],
         "told": {name: format_iso(told.at, state.zone) for name, told in alert.told.items()},
         "acknowledged_by": ack.who if ack else None,
         "ack_note": ack.note if ack else "",
-        "held_back": alert.held,
+        "held_back": describe_hold(alert.on_hold, state.zone),
         "flapping": alert.flapping,
+        "owner_muted": alert.owner_muted,
         "clear_since": format_iso(alert.clear_since, state.zone) if alert.clear_since else None,
         "runs": alert.runs,
     }
@@ -161,8 +211,6 @@ def _describe_silence(silence: Silence, state: OpenState) -> str:
 
 
 def _describe_silenced_nodes(silence: Silence) -> str:
-    from sentinel.core.hostlist import fold_hostlist
-
     return "" if silence.nodes is None else f"node={fold_hostlist(silence.nodes)}"
 
 
@@ -191,17 +239,21 @@ def _build_delivery_row(row: Any, sent: Any, receipt: str, state: OpenState) -> 
     }
 
 
-def _print_alert_story(facts: dict[str, Any]) -> None:
+def _print_alert_story(facts: dict[str, Any], at: datetime, commands: Sequence[str]) -> None:
     now = facts["now"]
     if now:
         subject = "" if now["subject"] in ("", now["check"]) else f" {now['subject']}"
-        print(f"{now['state']} {now['status']}: {now['check']}{subject} for {now['for']}")
-        print(f"  {now['summary']}")
+        print(
+            f"{now['state']} {now['status']}: {now['check']}{subject} for {duration_text(now['for_s'])}"
+        )
+        _print_wrapped(now["summary"])
         _print_mute_reasons(now)
         for line in now["details"].splitlines():
             print(f"  | {line}")
-        if now["commands"]:
-            print("look closer:", *(f"  {c}" for c in now["commands"]), sep="\n")
+        for line in Guidance(**now["guidance"]).list_lines():
+            _print_wrapped(line)
+        if commands:
+            print("look closer:", *(f"  {c}" for c in commands), sep="\n")
     else:
         last = facts["transitions"][-1:]
         names = dict.fromkeys(n for t in last for n in (t["check"], t["subject"]) if n)
@@ -209,16 +261,21 @@ def _print_alert_story(facts: dict[str, Any]) -> None:
         print(f"alert {facts['alert']}{what} is over")
     if facts["incident"]:
         print(f"part of an incident; all of it: sentinel incidents {facts['incident']}")
-    print("what happened:")
-    for t in facts["timeline"]:
-        degree = f" ({t['severity']})" if t["severity"] else f" by {t['about']}"
-        print(f"  {t['at']}  {t['reason']}{degree}: {t['summary']}")
-    print("who was told:")
-    for d in facts["deliveries"]:
-        when = f"sent {d['sent']}" if d["sent"] else f"not sent, {d['attempts']} attempts"
-        print(f"  {d['channel']}: {d['reason']}: {when}{': ' + d['answer'] if d['answer'] else ''}")
-    if not facts["deliveries"]:
-        print("  nobody: no channel is routed to it, or it has not fired")
+    from sentinel.cli.time_line import render_time_line  # lists of alerts do not need it
+
+    for line in render_time_line(facts, at):
+        _print_wrapped(line, indent="", hanging=" " * 6)
+
+
+def _print_wrapped(sentences: str, indent: str = "  ", hanging: str = "") -> None:
+    """Print sentences with an indent; on a terminal no word of them is cut at its edge. `hanging`:
+    the further indent of all lines but the first."""
+    width = max(20, shutil.get_terminal_size().columns - len(indent))
+    lines = [sentences]
+    if not is_piped():
+        lines = textwrap.wrap(sentences, width, break_on_hyphens=False, subsequent_indent=hanging)
+    for line in lines:
+        print(f"{indent}{line}")
 
 
 def _print_mute_reasons(now: dict[str, Any]) -> None:
@@ -228,6 +285,8 @@ def _print_mute_reasons(now: dict[str, Any]) -> None:
         print(f"  note: {visible(now['ack_note'])}")
     if now["held_back"]:
         print(f"  not told just now: {visible(now['held_back'])}")
+    if now["owner_muted"]:
+        print("  its owner is not told of it here: a wish in the job's comment says so")
     if now["flapping"]:
         print("  flapping: changes are counted, not told, until it settles")
 
@@ -236,10 +295,10 @@ def _print_alert_table(rows: list[dict[str, Any]]) -> None:
     header = ("alert", "", "check", "for", "summary")
     cells = [
         (
-            a["alert"],
+            a["id"],
             _describe_alert_state(a),
             format_check_subject(a["check"], a["subject"]),
-            a["for"],
+            duration_text(a["for_s"]),
             _describe_acknowledger(a) + a["summary"],
         )
         for a in rows
@@ -247,12 +306,11 @@ def _print_alert_table(rows: list[dict[str, Any]]) -> None:
     if is_piped():
         print_rows(header, cells)
         return
-    from rich.text import Text
-
-    from sentinel.cli.tables import make_console, make_plain_table, render_status
+    from sentinel.cli.tables import Text, make_console, make_plain_table, render_status
 
     table = make_plain_table(*header)
-    for a, (name, state, what, long, summary) in zip(rows, cells, strict=True):
+    for a, (name, state, _, long, summary) in zip(rows, cells, strict=True):
+        what = format_check_subject(a["check"], shorten_gpu(a["subject"], a["labels"]))
         firing = a["state"] == "firing"
         coloured = render_status(Status(a["status"])) if firing else Text(state)
         table.add_row(name, coloured, Text(what), long, Text(summary))
@@ -264,7 +322,7 @@ def _describe_alert_state(a: dict[str, Any]) -> str:
 
 
 def _describe_acknowledger(a: dict[str, Any]) -> str:
-    """Who has it, before the summary."""
+    """Who has acknowledged the alert, to print before the summary."""
     note = f": {shortened(visible(a['ack_note']), 60)}" if a["ack_note"] else ""
     return f"[{visible(a['acknowledged_by'])} has it{note}] " if a["acknowledged_by"] else ""
 
@@ -284,11 +342,15 @@ def _print_transitions(rows: list[dict[str, Any]]) -> None:
     if is_piped():
         print_rows(header, cells)
         return
-    from rich.text import Text
+    from sentinel.cli.tables import Text, make_console, make_plain_table
 
-    from sentinel.cli.tables import make_console, make_plain_table
-
+    out = make_console()
+    if out.width < MIN_TABLE_COLUMNS:
+        for *row, summary in cells:
+            out.print(Text("  ".join(row), "bold"))
+            _print_wrapped(summary)
+        return
     table = make_plain_table(*header)
     for at, reason, alert, what, summary in cells:
         table.add_row(at, reason, alert, Text(what), Text(summary))
-    make_console().print(table)
+    out.print(table)

@@ -1,17 +1,23 @@
-"""`sentinel check`: one look, nothing sent, nothing changed, no state needed."""
+"""`sentinel check`: runs a check once. It sends nothing, changes nothing, and needs no state."""
 
 import argparse
 import sys
 from collections.abc import Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
 from sentinel.alerting.observations import RunOutcome
-from sentinel.cli import EXIT_USAGE, add_json_option, startup
+from sentinel.cli import EXIT_USAGE, add_json_option, outcome_formats, startup
+from sentinel.cli.plain_rows import format_status_word
+from sentinel.config.near_misses import did_you_mean
 from sentinel.core.declared import ANY
 from sentinel.core.errors import SentinelError
 from sentinel.core.model import Status
 from sentinel.core.settings import CheckConfig
-from sentinel.wiring import app
+from sentinel.core.text import visible
+from sentinel.core.values import Duration
+from sentinel.wiring import app, one_shot
 from sentinel.wiring.app import UsageError
 
 NAGIOS_EXIT_CODES = {Status.OK: 0, Status.WARNING: 1, Status.CRITICAL: 2, Status.UNKNOWN: 3}
@@ -27,11 +33,14 @@ def register(commands: Any) -> None:
         epilog="Options of a kind: sentinel check KIND --help. "
         "Exit codes: 0 ok, 1 warning, 2 critical, 3 unknown.",
         add_help=False,
-        allow_abbrev=False,  # a kind's --time is not our --timeout
+        allow_abbrev=False,  # otherwise a kind's --time would be read as our --timeout
     )
     parser.add_argument("target", nargs="?", metavar="NAME|KIND")
     parser.add_argument(
         "-c", "--config", metavar="FILE", help="the configuration file that defines NAME"
+    )
+    parser.add_argument(
+        "--all", action="store_true", help="run every configured check; the worst one counts"
     )
     parser.add_argument("--timeout", metavar="TIME", help="end the run after this time, e.g. 10s")
     add_json_option(parser)
@@ -46,7 +55,8 @@ def register(commands: Any) -> None:
 
 
 def call_check(args: argparse.Namespace) -> int:
-    """Exit code by the worst finding; with --nagios wrong calls are 3, too."""
+    """Run a check. The exit code is that of the worst finding; with --nagios an invalid call is 3,
+    too."""
     try:
         return _run_target(args)
     except SentinelError as error:
@@ -57,6 +67,9 @@ def call_check(args: argparse.Namespace) -> int:
 
 
 def _run_target(args: argparse.Namespace) -> int:
+    _refuse_plugin_thresholds(args)
+    if args.all and not args.help:
+        return _run_all(args)
     if args.nagios and not (args.target or args.help):
         raise UsageError("name a configured check or a kind")
     if args.help or not args.target:
@@ -64,9 +77,58 @@ def _run_target(args: argparse.Namespace) -> int:
     if args.json and args.nagios:
         raise UsageError("--json and --nagios are two answers to one question; choose one")
     check, settings = _resolve_target(args)
-    outcome = app.run_check_once(check, settings)
+    is_configured = settings is not None and check.name in {c.name for c in settings.checks}
+    has_state = False
+    if is_configured:
+        # opens the state, which a kind with options does not need
+        from sentinel.cli import check_state
+
+        has_state = check_state.has_readable_state(settings)
+        [outcome] = check_state.run_with_history([check], settings, has_state=has_state)
+    else:
+        outcome = one_shot.run_check_once(check, settings)
     _print_outcome(outcome, check, args)
+    if has_state and not (args.json or args.nagios):
+        check_state.say_last_run(outcome, args.config)
     return NAGIOS_EXIT_CODES[Status(_find_worst_status(outcome))]
+
+
+def _refuse_plugin_thresholds(args: argparse.Namespace) -> None:
+    """Refuse `-w 20% -c 10%`, the thresholds of Nagios' plugins: here -c names the configuration
+    file."""
+    if "-w" in args.rest or any(word.startswith("-w") for word in args.rest):
+        raise UsageError(
+            "-w and -c are not taken as thresholds: -c names the configuration file. Limits are "
+            "options of the kind, for example: sentinel check fs --path / --warn free=20% "
+            "--crit free=10% --nagios"
+        )
+
+
+def _run_all(args: argparse.Namespace) -> int:
+    """Run every configured check, one after the other. The exit code is that of the worst."""
+    if args.target or args.rest or args.plot:
+        what = args.target or (args.rest[0] if args.rest else "--plot")
+        raise UsageError(f"--all runs every configured check: {what} has no use with it")
+    if args.json and args.nagios:
+        raise UsageError("--json and --nagios are two answers to one question; choose one")
+    settings = app.find_settings(args.config, quiet=args.nagios)
+    if settings is None or not settings.checks:
+        raise UsageError("no checks are configured: sentinel init")
+    from sentinel.cli import check_state
+
+    checks = [_apply_timeout(check, args.timeout) for check in settings.checks]
+    has_state = check_state.has_readable_state(settings)
+    outcomes = check_state.run_with_history(checks, settings, has_state=has_state)
+    if args.nagios:
+        print(outcome_formats.render_nagios_summary(outcomes))
+    elif args.json:
+        documents = [outcome_formats.render_outcome_json(outcome) for outcome in outcomes]
+        print(f"[{','.join(documents)}]")
+    else:
+        for outcome in outcomes:
+            worst = _find_worst_status(outcome)
+            print(f"{format_status_word(worst)}{outcome.check}: {visible(outcome.headline)}")
+    return NAGIOS_EXIT_CODES[max(map(_find_worst_status, outcomes), key=lambda s: s.rank)]
 
 
 def _resolve_target(args: argparse.Namespace) -> tuple[CheckConfig, Any]:
@@ -78,7 +140,7 @@ def _resolve_target(args: argparse.Namespace) -> tuple[CheckConfig, Any]:
         )
     if named:
         return _apply_timeout(named[0], args.timeout), settings
-    check = app.make_one_shot_check(
+    check = one_shot.make_one_shot_check(
         args.target,
         _parse_kind_options(args.rest),
         [c.name for c in settings.checks] if settings else [],
@@ -87,12 +149,13 @@ def _resolve_target(args: argparse.Namespace) -> tuple[CheckConfig, Any]:
 
 
 def _needs_config(args: argparse.Namespace) -> bool:
-    """Whether the file is needed: a kind with options is one of its `checks_from`, or needs none."""
+    """Whether the configuration file is needed. A built-in kind with options does not need it."""
     return not args.rest or args.config or args.target not in app.CHECKS
 
 
 def _load_target_settings(args: argparse.Namespace) -> Any:
-    """A kind needs none; any other word may be a name of the one that cannot be read."""
+    """Settings for the target. A kind does not need any; another word may be a name in a file that
+    cannot be read, so that is an error."""
     if args.target in app.CHECKS.kind_names():
         return app.load_readable_settings(args.config, quiet=args.nagios)
     return app.find_settings(args.config, quiet=args.nagios)
@@ -101,10 +164,7 @@ def _load_target_settings(args: argparse.Namespace) -> Any:
 def _apply_timeout(check: CheckConfig, timeout: str | None) -> CheckConfig:
     if timeout is None:
         return check
-    from msgspec.structs import replace
-
     from sentinel.cli.common import parse_seconds
-    from sentinel.core.values import Duration
 
     limit = Duration(parse_seconds(timeout, "--timeout"))
     if limit <= 0:
@@ -132,7 +192,9 @@ def _print_check_help(args: argparse.Namespace) -> int:
         return 0 if args.help else EXIT_USAGE
     if args.config or args.target not in app.CHECKS:
         app.load_configured_kinds(args.config)
-    for line in app.describe_options(args.target, min(startup.get_terminal_columns() - 2, 100)):
+    for line in one_shot.describe_options(
+        args.target, min(startup.get_terminal_columns() - 2, 100)
+    ):
         print(line)
     return 0
 
@@ -142,24 +204,16 @@ def _find_worst_status(outcome: RunOutcome) -> Status:
 
 
 def _print_outcome(outcome: RunOutcome, check: CheckConfig, args: argparse.Namespace) -> None:
-    from sentinel.cli import outcome_formats
-
     if args.plot:
         _write_plot(outcome, args)
     if args.json:
         print(outcome_formats.render_outcome_json(outcome))
     elif args.nagios:
         print(outcome_formats.render_nagios_output(outcome))
-    elif sys.stdout.isatty() and check.plugin.PANEL == "disks":
-        from sentinel.cli import disks
-        from sentinel.cli import history as past
-
-        with past.open_sample_history(outcome, args.config) as (history, now):
-            disks.print_disk_table(disks.build_disk_rows(outcome, history, now))
     elif sys.stdout.isatty():
-        from sentinel.cli import tables
+        from sentinel.cli.history import print_outcome  # imports rich for tables
 
-        tables.print_check_outcome(outcome)
+        print_outcome(outcome, check.plugin, args.config)
     else:
         print(outcome_formats.render_outcome_lines(outcome))
     if not (args.json or args.nagios or type(check.plugin).__module__.startswith("sentinel.")):
@@ -167,10 +221,8 @@ def _print_outcome(outcome: RunOutcome, check: CheckConfig, args: argparse.Names
 
 
 def _warn_unused_metrics(outcome: RunOutcome, check: CheckConfig) -> None:
-    """Say which metric a third party's kind declares in vain: a kind of sentinel's own has numbers
-    that only some findings have, and tests of them."""
-    from sentinel.config.problems import did_you_mean
-
+    """Warn about metrics that a third party's kind declares and never fills. Sentinel's own kinds
+    are not checked here: tests do that, and some numbers are only in some findings."""
     keys = {key for f in outcome.findings if f.status is not Status.UNKNOWN for key in f.values}
     seen = any(f.status is not Status.UNKNOWN for f in outcome.findings)
     for metric in check.plugin.METRICS if seen else ():
@@ -184,13 +236,11 @@ def _warn_unused_metrics(outcome: RunOutcome, check: CheckConfig) -> None:
 
 
 def _write_plot(outcome: RunOutcome, args: argparse.Namespace) -> None:
-    from sentinel.cli import disks
-    from sentinel.cli import history as past
+    from sentinel.cli.history import draw_disks
+    from sentinel.proc.whole_files import write_output_file
 
-    with past.open_sample_history(outcome, args.config) as (history, now):
-        picture = disks.draw_disk_plot(disks.build_disk_rows(outcome, history, now), now)
+    picture = draw_disks(outcome, args.config)
     try:
-        with open(args.plot, "w", encoding="utf-8") as file:
-            file.write(picture)
+        write_output_file(args.plot, picture.encode())
     except OSError as error:
         raise UsageError(f"--plot {args.plot}: {error.strerror}") from error

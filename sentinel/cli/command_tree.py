@@ -1,4 +1,4 @@
-"""The commands that the parsers know, as a list."""
+"""Lists the commands that the parsers know."""
 
 import argparse
 from collections.abc import Iterator
@@ -39,6 +39,6 @@ def iterate_commands(
 
 
 def suggest_elsewhere(parser: Any, word: str) -> str:
-    """` (did you mean 'sentinel alerts ack'?)` for a word that is a command of another one."""
+    """` (did you mean 'sentinel alerts ack'?)` for a word that is a command of another group."""
     found = [c.words for c in iterate_commands(parser) if c.words[1:] == (word,)]
     return f" (did you mean '{parser.prog} {' '.join(found[0])}'?)" if found else ""

@@ -1,4 +1,4 @@
-"""What the commands have in common: their usual options, words that make sense, who calls."""
+"""Helpers of all commands: common options, reading words, who runs the command."""
 
 from __future__ import annotations
 
@@ -6,9 +6,15 @@ import argparse
 import os
 import sys
 from collections.abc import Iterable, Sequence
+from getpass import getuser
 from typing import TYPE_CHECKING, Any
 
 from sentinel.cli import add_config_option, add_json_option
+from sentinel.core import hostlist
+from sentinel.core.errors import Invalid
+from sentinel.core.hostlist import describe_nodes
+from sentinel.core.text import visible
+from sentinel.core.values import Duration
 from sentinel.wiring import app
 from sentinel.wiring.app import UsageError
 
@@ -17,27 +23,30 @@ if TYPE_CHECKING:
     from sentinel.core.cluster import Node
 
 
-def add_action_parser(verbs: Any, name: str, text: str, function: Any) -> Any:
-    """The parser of one action, with --config and --json."""
+def add_action_parser(
+    verbs: Any, name: str, text: str, function: Any, *, configured: bool = True
+) -> Any:
+    """The parser of one action, with --json, and with --config if the action reads the
+    configuration."""
     parser = verbs.add_parser(name, help=text)
-    add_config_option(parser)
+    if configured:
+        add_config_option(parser)
     add_json_option(parser)
     parser.set_defaults(call=function)
     return parser
 
 
 def load_command_settings(args: argparse.Namespace) -> Settings:
-    """The configuration that applies, or the built-in one; raises config.Hidden where one applies
-    that this user may not read: what it allows and where it keeps its log is not known. It has no
-    channels: these commands send nothing."""
+    """The configuration that applies, or the built-in one; without channels, since these commands
+    send nothing.
+
+    Raises HiddenConfig if there is one that this user may not read: then it is not known what it
+    allows and where its log is."""
     return app.find_settings(args.config, sending=False) or app.load_builtin_settings(sending=False)
 
 
 def parse_seconds(text: str, option: str) -> float:
-    """A duration as people write it; raises UsageError."""
-    from sentinel.core.errors import Invalid
-    from sentinel.core.values import Duration
-
+    """Seconds of a duration as people write it. Raises UsageError."""
     try:
         return float(Duration.parse(text))
     except Invalid as error:
@@ -45,10 +54,7 @@ def parse_seconds(text: str, option: str) -> float:
 
 
 def expand_node_names(words: Sequence[str]) -> tuple[str, ...]:
-    """The names in these host lists; raises UsageError."""
-    from sentinel.core import hostlist
-    from sentinel.core.errors import Invalid
-
+    """The names in these host lists. Raises UsageError."""
     try:
         return tuple(
             dict.fromkeys(name for word in words for name in hostlist.expand_hostlist(word))
@@ -58,9 +64,8 @@ def expand_node_names(words: Sequence[str]) -> tuple[str, ...]:
 
 
 def select_nodes(words: Sequence[str], nodes: Sequence[Node]) -> list[Node]:
-    """The nodes of these host lists; raises UsageError for what is none, or not known to Slurm."""
-    from sentinel.core import hostlist
-
+    """The nodes in these host lists. Raises UsageError for a text that is not one, or a node that
+    Slurm does not know."""
     known, wanted = {node.name: node for node in nodes}, expand_node_names(words)
     unknown = [name for name in wanted if name not in known]
     if unknown:
@@ -74,17 +79,13 @@ def select_nodes(words: Sequence[str], nodes: Sequence[Node]) -> list[Node]:
 
 
 def print_node_count(names: Iterable[str]) -> None:
-    """`5 nodes: node[18-19,110-112]`, before anything is done to them. On stderr: stdout is for
-    what came of it."""
-    from sentinel.core.hostlist import describe_nodes
-
+    """Print `5 nodes: node[18-19,110-112]` on stderr, before anything is done to them; stdout is
+    for the results."""
     print(describe_nodes([*names]), file=sys.stderr, flush=True)
 
 
 def get_invoking_user() -> str:
-    """Who typed it, root's sudo seen through."""
-    from getpass import getuser
-
+    """The user who runs the command; with root's sudo, the user before it."""
     try:
         return os.environ.get("SUDO_USER") or getuser()
     except (KeyError, OSError):
@@ -92,7 +93,5 @@ def get_invoking_user() -> str:
 
 
 def describe_operator() -> str:
-    """The same for the audit log."""
-    from sentinel.core.text import visible
-
+    """The same user, in the form for the audit log."""
     return visible(f"{get_invoking_user()}@{os.uname().nodename} by hand")

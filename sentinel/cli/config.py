@@ -1,12 +1,35 @@
 """`sentinel config`: write a configuration, check it, show what is in effect, its schema."""
 
 import argparse
+import json
 import os
+import pwd
 import shlex
 import sys
+import time
 from typing import Any
 
-from sentinel.cli import add_config_option
+from msgspec.structs import replace
+
+from sentinel.cli import add_config_option, add_json_option
+from sentinel.cli.plain_rows import is_piped, print_rows
+from sentinel.cli.times import list_schedule_times
+from sentinel.clock import SystemClock
+from sentinel.config.display import show_settings
+from sentinel.config.json_schema import build_schema
+from sentinel.config.loader import load_config
+from sentinel.config.places import (
+    SERVICE,
+    HiddenConfig,
+    find_config,
+    new_config_path,
+    searched_places,
+)
+from sentinel.config.problems import ConfigError
+from sentinel.config.route_preview import preview_routes, unheard_previews
+from sentinel.config.starter import make_folder, starter_text, write_new
+from sentinel.core.text import visible
+from sentinel.wiring import app
 
 EXIT_CONFIG_ERRORS = 2
 EXIT_NO_CONFIG = 78
@@ -70,14 +93,17 @@ def _register_config_check(commands: Any) -> None:
         action="store_true",
         help="show the next runs and time windows, also around clock changes",
     )
+    check.add_argument(
+        "--since",
+        metavar="TIME",
+        help="play the past that the state keeps, for example of 30d: how many messages the file "
+        "would have sent, beside the configuration in use; sends nothing",
+    )
+    add_json_option(check)
 
 
 def call_config_init(args: argparse.Namespace) -> int:
-    """Write a new file; 73 where one is in the way or cannot be made."""
-    from msgspec.structs import replace
-
-    from sentinel.config.places import SERVICE, new_config_path
-    from sentinel.config.starter import make_folder, starter_text, write_new
+    """Write a new file. Returns 73 if there is a file already, or it cannot be created."""
     from sentinel.init.survey import survey_host
 
     user, file = args.user or _get_login_name(), args.file or new_config_path(os.environ)
@@ -101,8 +127,6 @@ def call_config_init(args: argparse.Namespace) -> int:
 
 def call_config_check(args: argparse.Namespace) -> int:
     """Print every problem and return 2, or one line and 0; warnings go to standard error."""
-    from sentinel.config.problems import ConfigError
-
     path = _find_config_path(args)
     if path is None:
         return EXIT_NO_CONFIG
@@ -112,7 +136,9 @@ def call_config_check(args: argparse.Namespace) -> int:
         print(error)
         return EXIT_CONFIG_ERRORS
     checks, channels = len(loaded.settings.checks), len(loaded.settings.channels)
-    if not args.quiet:
+    if args.json and not args.since:
+        raise app.UsageError("--json is for --since: the other answers are lines of text")
+    if not args.quiet and not args.json:
         print(f"{path}: ok: {_format_count(checks, 'check')}, {_format_count(channels, 'channel')}")
     if args.routes:
         _print_routes(loaded.settings)
@@ -120,32 +146,42 @@ def call_config_check(args: argparse.Namespace) -> int:
         _print_times(loaded.settings)
     if args.proof:
         from sentinel.init.proof import prove_watching
-        from sentinel.wiring import app
 
         print("\n".join(prove_watching(app.add_chain_check(loaded.settings))))
+    if args.since:
+        from sentinel.cli.config_since import print_comparison  # imports the engine
+
+        wanted = app.add_chain_check(loaded.settings)
+        return print_comparison(wanted, args.since, as_json=args.json)
     return 0
 
 
 def _print_times(settings: Any) -> None:
-    import time
-
-    from sentinel.cli.times import list_schedule_times
-    from sentinel.wiring import app
-
     print("\n".join(list_schedule_times(settings, time.time(), app.get_time_zone(settings))))
 
 
 def _print_routes(settings: Any) -> None:
-    from sentinel.clock import SystemClock
-    from sentinel.config.route_preview import preview_routes, unheard_previews
-    from sentinel.core.text import visible
-
     rows = list(preview_routes(settings, SystemClock().now()))
-    width = max((len(visible(row.check)) for row in rows), default=0)
-    for row in rows:
-        way = ",".join(f"routes[{n}]" for n in row.routes) or ("" if settings.routes else "all")
-        told = f"{way or 'no route':<9}  {_describe_receivers(row)}"
-        print(f"{visible(row.check):<{width}}  {row.severity.value:<8}  {visible(told)}")
+    lines = [
+        (
+            visible(row.check),
+            row.severity.value,
+            ",".join(f"routes[{n}]" for n in row.routes)
+            or ("no route" if settings.routes else "all"),
+            visible(_describe_receivers(row)),
+        )
+        for row in rows
+    ]
+    header = ("check", "severity", "by", "who is told")
+    if is_piped():
+        print_rows(header, lines)
+    else:
+        from sentinel.cli.tables import Text, make_console, make_plain_table
+
+        table = make_plain_table(*header)
+        for line in lines:
+            table.add_row(*map(Text, line))
+        make_console().print(table)
     if lost := len(unheard_previews(rows)):
         print(
             f"warning: {lost} of these {len(rows)} would reach nobody (`unknown` is a check that "
@@ -162,8 +198,6 @@ def _describe_receivers(row: Any) -> str:
 
 def call_config_show(args: argparse.Namespace) -> int:
     """Print the effective configuration; raises ConfigError where it has errors."""
-    from sentinel.config.display import show_settings
-
     path = _find_config_path(args)
     if path is None:
         return EXIT_NO_CONFIG
@@ -176,20 +210,12 @@ def call_config_show(args: argparse.Namespace) -> int:
 
 def call_config_schema(args: argparse.Namespace) -> int:
     """Print the JSON Schema of every kind that is installed."""
-    import json
-
-    from sentinel.config.json_schema import build_schema
-    from sentinel.wiring import app
-
     app.load_configured_kinds(args.config)
     print(json.dumps(build_schema(app.CHECKS, app.CHANNELS), indent=2))
     return 0
 
 
 def _load_config(path: str, *, strict: bool = False) -> Any:
-    from sentinel.config.loader import load_config
-    from sentinel.wiring import app
-
     loaded = load_config(path, app.CHECKS, app.CHANNELS, actions=app.ACTIONS, strict=strict)
     for warning in loaded.warnings:
         print(f"warning: {warning}", file=sys.stderr)
@@ -197,8 +223,6 @@ def _load_config(path: str, *, strict: bool = False) -> Any:
 
 
 def _find_config_path(args: argparse.Namespace) -> str | None:
-    from sentinel.config.places import HiddenConfig, find_config, searched_places
-
     try:
         path = find_config(args.config, os.environ)
     except HiddenConfig as error:
@@ -224,8 +248,6 @@ def _print_usage(parser: Any) -> int:
 
 
 def _get_login_name() -> str:
-    import pwd
-
     try:
         return pwd.getpwuid(os.getuid()).pw_name
     except KeyError:

@@ -1,4 +1,4 @@
-"""`sentinel cron`: Slurm in place of cron."""
+"""`sentinel cron`: lets Slurm run sentinel and scripts in place of cron."""
 
 import argparse
 import json
@@ -6,9 +6,20 @@ import os
 import sys
 from typing import Any
 
+from sentinel.chain import install, proofs, scripts_run, status, work
+from sentinel.chain.folder import ChainFolder
+from sentinel.chain.install import BadInstallRequest, InstallRequest
+from sentinel.chain.scripts_run import NoCronDirectory
+from sentinel.chain.timers import cron_runs
 from sentinel.cli import add_config_option
+from sentinel.core.errors import Invalid, SentinelError
+from sentinel.core.settings import FilePath
+from sentinel.core.values import Duration
+from sentinel.slurm.client import SlurmClient
+from sentinel.wiring import app, last_good
 
 OK, NOT_WELL = 0, 1
+DEFAULT_STRANDS = 3
 
 
 def register(commands: Any) -> None:
@@ -65,7 +76,7 @@ def _register_install(sub: Any) -> None:
     install.add_argument(
         "--strands",
         type=int,
-        default=3,
+        default=None,
         help="jobs that wait at a time (3); take 1 where you may queue few",
     )
     for option in ("account", "partition", "qos"):
@@ -87,11 +98,8 @@ def _register_install(sub: Any) -> None:
 
 
 def call_install(args: argparse.Namespace) -> int:
-    """Raises a SentinelError with Slurm's or the host's words where it cannot be."""
-    from sentinel.chain import install
-    from sentinel.chain.timers import cron_runs
-    from sentinel.wiring import app
-
+    """Install the passes. Raises a SentinelError with Slurm's or the host's words if that fails."""
+    _refuse_unused_options(args)
     settings = app.load_settings(args.config)  # each pass will need the file
     folder, client = args.dir or app.get_chain_folder(settings), _make_slurm_client(settings)
     chain = install.plan_chain(_build_chain_request(args, settings), folder, client)
@@ -103,9 +111,7 @@ def call_install(args: argparse.Namespace) -> int:
 
 
 def call_cron_status(args: argparse.Namespace) -> int:
-    """1 when no pass will come by itself."""
-    from sentinel.chain import status
-
+    """Print the state of the passes. Returns 1 if no pass will run by itself."""
     settings, folder = _load_chain_settings(args)
     facts = status.chain_facts(folder, _make_slurm_client(settings))
     print(json.dumps(facts, indent=1) if args.json else "\n".join(status.chain_lines(facts)))
@@ -113,39 +119,35 @@ def call_cron_status(args: argparse.Namespace) -> int:
 
 
 def call_ensure(args: argparse.Namespace) -> int:
-    """0 when the chain goes on, whether it had to be mended or not; nothing is printed then."""
-    from sentinel.chain import install
-
+    """Repair the chain. Returns 0 if it goes on. It prints only repairs, why no pass was made yet,
+    and channels whose messages do not leave from its nodes."""
     settings, folder = _load_chain_settings(args, quiet=True)
-    for line in install.ensure_chain(folder, _make_slurm_client(settings)):
+    client = _make_slurm_client(settings)
+    done = install.ensure_chain(folder, client)
+    no_pass = status.first_pass_problems(folder, client)
+    undelivered = proofs.read_problems(ChainFolder(folder), proofs.channels_to_prove(settings))
+    for line in (*done, *no_pass, *undelivered):
         print(f"sentinel cron: {line}", file=sys.stderr)
     return OK
 
 
 def call_remove(args: argparse.Namespace) -> int:
-    """Also of a chain that is broken; 0 where none is."""
-    from sentinel.chain import install
-
+    """Remove the chain, even if it is broken. Returns 0 also if there is none."""
     settings, folder = _load_chain_settings(args)
     print("\n".join(install.remove_chain(folder, _make_slurm_client(settings))))
     return OK
 
 
 def call_link(args: argparse.Namespace) -> int:
-    """0 when the chain goes on after this link; anything else makes its script care for that."""
-    from sentinel.chain import work
-
+    """Run one link. Returns 0 if the chain goes on after it; after any other code its script
+    repairs the chain."""
     folder = args.dir or _load_chain_settings(args)[1]
     return OK if work.run_link(folder, lambda path: _load_settings_or_default(path)) else NOT_WELL
 
 
 def call_cron_run(args: argparse.Namespace) -> int:
-    """1 when a script that is due could not be submitted; the error of a directory as a whole
-    once the others are through."""
-    from sentinel.chain import scripts_run
-    from sentinel.core.errors import SentinelError
-    from sentinel.wiring import app
-
+    """Submit the scripts that are due. Returns 1 if one could not be submitted. An error of a whole
+    directory is raised after all other directories."""
     settings = _load_settings_or_default(args.config)
     zone, snapshot, failures = app.get_time_zone(settings), app.make_snapshot(settings), 0
     errors: list[SentinelError] = []
@@ -166,9 +168,8 @@ def call_cron_run(args: argparse.Namespace) -> int:
 
 
 def _select_cron_checks(args: argparse.Namespace, settings: Any) -> list[Any]:
-    from sentinel.chain.scripts_run import NoCronDirectory
+    # the kind `cron` may be missing in this installation
     from sentinel.checks.cron import CronCheck
-    from sentinel.core.settings import FilePath
 
     if args.base:
         return [CronCheck(base=FilePath(base), trust=args.trust or []) for base in args.base]
@@ -181,13 +182,11 @@ def _select_cron_checks(args: argparse.Namespace, settings: Any) -> list[Any]:
 
 
 def _build_chain_request(args: argparse.Namespace, settings: Any) -> Any:
-    from sentinel.chain.install import InstallRequest
-
     return InstallRequest(
         mode=args.mode,
         every=_parse_interval(args.every, "--every"),
         time_limit=_parse_interval(args.time, "--time") if args.time else None,
-        strands=args.strands,
+        strands=DEFAULT_STRANDS if args.strands is None else args.strands,
         config=os.path.abspath(settings.path) if settings.path else "",
         options=(*_collect_sbatch_options(args), *args.sbatch),
         delivers=not args.no_deliver,
@@ -195,11 +194,19 @@ def _build_chain_request(args: argparse.Namespace, settings: Any) -> Any:
     )
 
 
-def _parse_interval(text: str, option: str) -> float:
-    from sentinel.chain.install import BadInstallRequest
-    from sentinel.core.errors import Invalid
-    from sentinel.core.values import Duration
+def _refuse_unused_options(args: argparse.Namespace) -> None:
+    """Refuse options that this mode would ignore: it submits no job to Slurm, or only one at a
+    time."""
+    jobless = args.mode in ("crontab", "systemd")
+    unused = ("account", "partition", "qos", "sbatch") if jobless else ()
+    given = [f"--{name}" for name in unused if getattr(args, name)]
+    if args.mode != "chain" and args.strands is not None:
+        given.append("--strands")
+    if given:
+        raise BadInstallRequest(f"{', '.join(given)}: of no use with --mode {args.mode}")
 
+
+def _parse_interval(text: str, option: str) -> float:
     try:
         return float(Duration.parse(text))
     except Invalid as error:
@@ -207,7 +214,8 @@ def _parse_interval(text: str, option: str) -> float:
 
 
 def _collect_sbatch_options(args: argparse.Namespace) -> list[str]:
-    """Given, or as the environment would have told sbatch, which links do not see."""
+    """sbatch options from the command line, or from sbatch's environment variables, which links do
+    not see."""
     found = []
     for name in ("account", "partition", "qos"):
         value = getattr(args, name) or os.environ.get(f"SBATCH_{name.upper()}", "")
@@ -216,27 +224,19 @@ def _collect_sbatch_options(args: argparse.Namespace) -> list[str]:
 
 
 def _load_chain_settings(args: argparse.Namespace, *, quiet: bool = False) -> tuple[Any, str]:
-    from sentinel.wiring import app, last_good
-
     settings = last_good.load_as_far_as_valid(args.config, quiet=quiet)
     return settings, args.dir or app.get_chain_folder(settings)
 
 
 def _load_settings_or_default(path: str | None, *, quiet: bool = False) -> Any:
-    from sentinel.wiring import app
-
     return app.load_settings_or_default(path, quiet=quiet)
 
 
 def _get_state_path(settings: Any) -> str:
-    from sentinel.wiring import app
-
     return app.get_state_location(settings)
 
 
 def _make_slurm_client(settings: Any) -> Any:
-    from sentinel.slurm.client import SlurmClient
-
     return SlurmClient(limit=settings.slurm.timeout, prefix=settings.slurm.command_prefix)
 
 

@@ -5,11 +5,19 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
+from sentinel.actions.action_rules import ActionRequester
+from sentinel.checks.diag import DiagCheck, archive, dispatch, epilog_test, run_reports
+from sentinel.checks.diag.archived_runs import read_archived_verdict
+from sentinel.checks.diag.runs import QUEUE_GRACE_S
+from sentinel.cli import diag_tables as tables
 from sentinel.cli.common import (
     add_action_parser,
     describe_operator,
@@ -20,21 +28,25 @@ from sentinel.cli.common import (
 )
 from sentinel.clock import SystemClock
 from sentinel.config.settings import Settings
+from sentinel.core import hostlist
+from sentinel.core.errors import CannotTell
+from sentinel.core.settings import FilePath
 from sentinel.core.text import visible
-from sentinel.wiring import app
+from sentinel.core.work import hide_work, track_work
+from sentinel.wiring import actions, app
 from sentinel.wiring.app import UsageError
+from sentinel.wiring.audit_log import open_audit_log
 
 if TYPE_CHECKING:
-    from sentinel.checks.diag import DiagCheck
     from sentinel.checks.diag.archive import ArchivedOutput
     from sentinel.checks.diag.runs import DiagRun, LastDiagVerdict
     from sentinel.core.actions import ActionRecord
 
 POLL_INTERVAL_S = 2.0
-"""Seconds between looks at a run that is waited for."""
+"""Seconds between two checks of a run that the command waits for."""
 
 DIAG_EXIT_CODES = {"pass": 0, "fail": 2, "inconclusive": 3}
-"""As a check's: 0 all passed, 2 one failed, 3 nobody can tell."""
+"""Exit codes as those of a check: 0 all passed, 2 one failed, 3 not known."""
 
 
 def register(commands: Any) -> None:
@@ -74,7 +86,11 @@ def register(commands: Any) -> None:
     )
     shown.add_argument("node", metavar="NODE", help="a node, or the name of an output")
     here = add_action_parser(
-        verbs, "here", "a quick test of this machine's GPUs, for epilogs", call_diag_here
+        verbs,
+        "here",
+        "a quick test of this machine's GPUs, for epilogs",
+        call_diag_here,
+        configured=False,
     )
     here.add_argument(
         "--level", type=int, choices=(1, 2, 3, 4), default=1, help="level of the test (1)"
@@ -86,11 +102,8 @@ def register(commands: Any) -> None:
 
 
 def call_diag_run(args: argparse.Namespace) -> int:
-    """0 when all were dispatched (with --wait: when all passed), 1 when one was not."""
-    from sentinel.checks.diag import dispatch
-    from sentinel.cli import diag_tables as tables
-    from sentinel.wiring import actions
-
+    """Submit runs. Returns 0 if all were submitted (with --wait: if all passed), 1 if one was
+    not."""
     settings, clock = load_command_settings(args), SystemClock()
     check = _select_diag_check(settings, args)
     chosen = select_nodes(args.nodes, actions.connect_slurm(settings, clock).nodes())
@@ -110,13 +123,9 @@ def call_diag_run(args: argparse.Namespace) -> int:
 def _dispatch_runs(
     settings: Settings, check: DiagCheck, runs: Sequence[DiagRun], args: argparse.Namespace
 ) -> list[ActionRecord]:
-    """Through the guard, and written into the log, like every other action by hand."""
-    from sentinel.actions.executor import ActionRequester
-    from sentinel.checks.diag import dispatch
-    from sentinel.wiring import actions
-
+    """Submit runs through the guard and record them, like every other action by hand."""
     clock = SystemClock()
-    log = actions.open_audit_log(settings, dry_run=args.dry_run)
+    log = open_audit_log(settings, dry_run=args.dry_run)
     try:
         snapshot = actions.connect_slurm(settings, clock)
         actor = actions.make_actor(settings, snapshot, log, clock, dry_run=args.dry_run)
@@ -138,10 +147,7 @@ def _report_until_done(
     records: Sequence[ActionRecord],
     args: argparse.Namespace,
 ) -> int:
-    """Wait for every run that was started; its end is bounded by its own time limits."""
-    from sentinel.checks.diag.runs import QUEUE_GRACE_S
-    from sentinel.cli import diag_tables as tables
-
+    """Wait for every run that was submitted; each ends by its own time limit."""
     if not args.json:
         tables.print_dispatch_report(runs, records, args)
     started = [
@@ -162,13 +168,14 @@ def _report_until_done(
 def _wait_for_results(
     settings: Settings, runs: Sequence[DiagRun], seconds: float
 ) -> Iterator[LastDiagVerdict]:
-    """Each as it ends; those that have not within that time last."""
-    from sentinel.checks.diag import run_reports
-
+    """Each result as its run ends; runs that have not ended within that time come last."""
     waiting, deadline = list(runs), time.monotonic() + seconds
-    while waiting and time.monotonic() < deadline:
-        for run in _find_finished_runs(waiting):
-            waiting.remove(run)
+    with track_work("waiting for results", "runs", len(waiting)) as tracked:
+        while waiting and time.monotonic() < deadline:
+            for run in _find_finished_runs(waiting):
+                waiting.remove(run)
+                tracked.advance()
+                hide_work()
             yield _record_verdict(settings, run)
         if waiting:
             time.sleep(POLL_INTERVAL_S)
@@ -177,10 +184,7 @@ def _wait_for_results(
 
 
 def _find_finished_runs(runs: Sequence[DiagRun]) -> list[DiagRun]:
-    """Those that have left a result; a shared disk that hangs now is asked again later."""
-    from sentinel.checks.diag import archive
-    from sentinel.core.errors import CannotTell
-
+    """Runs that have left a result. A shared disk that hangs is asked again later."""
     try:
         done = archive.find_finished_runs([run.out for run in runs])
     except CannotTell as error:
@@ -190,10 +194,7 @@ def _find_finished_runs(runs: Sequence[DiagRun]) -> list[DiagRun]:
 
 
 def _record_verdict(settings: Settings, run: DiagRun) -> LastDiagVerdict:
-    """What it proves, written into the ledger of GPUs as well."""
-    from sentinel.checks.diag import archive, run_reports
-    from sentinel.core.errors import CannotTell
-
+    """The verdict of a run, which is also written into the ledger of GPUs."""
     now = SystemClock().now()
     try:
         found, gpus = archive.read_diag_verdict(run.out, run.level, run.gpus)
@@ -214,12 +215,8 @@ def _store_gpu_events(settings: Settings, events: Sequence[Any]) -> None:
 
 
 def call_diag_list(args: argparse.Namespace) -> int:
-    """As a check: 0 when all that is listed passed, 2 when one failed, 3 when nobody can tell: also
-    of a node that was named and has no output."""
-    from sentinel.checks.diag import archive
-    from sentinel.cli import diag_tables as tables
-    from sentinel.core import hostlist
-
+    """Print verdicts. Returns 0 if all of them are passes, 2 if one failed, 3 if one is not known,
+    also for a named node without output."""
     settings = load_command_settings(args)
     place, wanted = (
         _select_diag_check(settings, args).archive_directory,
@@ -244,10 +241,7 @@ def call_diag_list(args: argparse.Namespace) -> int:
 
 
 def call_diag_show(args: argparse.Namespace) -> int:
-    """As `list`, of one."""
-    from sentinel.checks.diag import archive
-    from sentinel.cli import diag_tables as tables
-
+    """Print one verdict. Returns the same codes as `list`."""
     place = _select_diag_check(load_command_settings(args), args).archive_directory
     found = [f for f in archive.list_outputs(place) if args.node in (f.node, f.name)]
     if not found:
@@ -262,12 +256,8 @@ def call_diag_show(args: argparse.Namespace) -> int:
 
 
 def call_diag_here(args: argparse.Namespace) -> int:
-    """1 for a confirmed fault of the hardware. Else 0, whatever kept it from being seen: an epilog
-    that ends with anything else takes the node out of service."""
-    import re
-
-    from sentinel.checks.diag import epilog_test
-
+    """Test this machine. Returns 1 for a confirmed hardware fault, else 0, even if the test could
+    not run: any other code of an epilog takes the node out of service."""
     if args.gpus and not re.fullmatch(r"[0-9]{1,3}(,[0-9]{1,3})*", args.gpus):
         raise UsageError(visible(f"--gpus {args.gpus!r} is no list like 0,1"))
     if not re.fullmatch(r"[1-9][0-9]{0,4}", args.limit):
@@ -283,18 +273,11 @@ def call_diag_here(args: argparse.Namespace) -> int:
 
 
 def _read_archived_result(place: str, file: ArchivedOutput) -> LastDiagVerdict:
-    from sentinel.checks.diag.run_reports import read_archived_verdict
-
     return read_archived_verdict(place, file)
 
 
 def _select_diag_check(settings: Settings, args: argparse.Namespace) -> DiagCheck:
     """The settings of the named check, of the only one there is, or the defaults."""
-    from msgspec.structs import replace
-
-    from sentinel.checks.diag import DiagCheck
-    from sentinel.core.settings import FilePath
-
     there = {c.name: c.plugin for c in settings.checks if c.common.kind == "diag"}
     name = getattr(args, "check", None)
     if name is not None and name not in there:
@@ -306,5 +289,5 @@ def _select_diag_check(settings: Settings, args: argparse.Namespace) -> DiagChec
 
 
 def _choose_worst_exit_code(codes: Iterable[int]) -> int:
-    """A failure before what nobody can tell; 0 where nothing was looked at."""
+    """The worst code: a failure before an unknown result. 0 if there is none."""
     return max(codes, key=lambda code: (code == 2, code), default=0)

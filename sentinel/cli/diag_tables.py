@@ -1,4 +1,4 @@
-"""What `sentinel diag` shows: lines for people, plain data for programs."""
+"""Output of `sentinel diag`: lines for people, plain data for programs."""
 
 from __future__ import annotations
 
@@ -8,23 +8,26 @@ from collections.abc import Iterator, Sequence
 from datetime import tzinfo
 from typing import Any
 
-from sentinel.alerting.processor import format_iso
+from rich.text import Text
+
+from sentinel.alerting.notifications import format_iso
 from sentinel.checks.diag.runs import DiagRun, LastDiagVerdict
 from sentinel.cli import node_tables
+from sentinel.cli.tables import make_console, make_plain_table
 from sentinel.core.actions import ActionOutcome, ActionRecord
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.text import visible
 
 
 def is_dispatched(record: ActionRecord) -> bool:
-    """Whether it is on its way, or would be."""
+    """Whether the run was submitted, or (in a dry run) would be."""
     return record.outcome in (ActionOutcome.DONE, ActionOutcome.INTENDED)
 
 
 def print_dispatch_report(
     runs: Sequence[DiagRun], records: Sequence[ActionRecord], args: argparse.Namespace
 ) -> None:
-    """What became of each request."""
+    """Print the result of each request."""
     if args.json:
         rows = [
             {
@@ -48,7 +51,7 @@ def print_dispatch_report(
 
 
 def render_diag_lines(last: LastDiagVerdict) -> Iterator[str]:
-    """A verdict, fault by fault."""
+    """A verdict in lines, one for each fault."""
     yield visible(f"{last.node}: dcgmi diag -r {last.level}: {last.outcome}: {last.why}")
     for detail in last.details:
         yield visible(f"  {detail}")
@@ -56,7 +59,7 @@ def render_diag_lines(last: LastDiagVerdict) -> Iterator[str]:
 
 
 def build_diag_row(last: LastDiagVerdict) -> dict[str, Any]:
-    """As JSON."""
+    """A verdict as JSON."""
     return {
         "node": visible(last.node),
         "level": last.level,
@@ -70,11 +73,7 @@ def build_diag_row(last: LastDiagVerdict) -> dict[str, Any]:
 
 
 def print_diag_table(last: Sequence[LastDiagVerdict], zone: tzinfo) -> None:
-    """A row for each, by node and moment."""
-    from rich.text import Text
-
-    from sentinel.cli.tables import make_console, make_plain_table
-
+    """Print a row for each verdict, by node and time."""
     table = make_plain_table("node", "level", "at", "verdict", "why")
     for one in sorted(last, key=lambda o: (o.node, o.at)):
         when = format_iso(Instant(wall=one.at), zone)[:16].replace("T", " ")

@@ -1,16 +1,26 @@
-"""`sentinel doctor`: what this environment can and cannot do, each with the remedy."""
+"""`sentinel doctor`: reports what works in this environment and what does not, each with the
+remedy."""
 
 import argparse
+import asyncio
 import json
 from collections.abc import Iterator
 from datetime import datetime, timezone
 from typing import Any
 
+from rich.text import Text
+
+from sentinel.actions.service import get_granted_actions
 from sentinel.cli import add_config_option, add_json_option
+from sentinel.cli.doctor_report import print_report
+from sentinel.cli.plain_rows import is_piped
+from sentinel.cli.tables import make_console, make_plain_table, render_status
 from sentinel.config.settings import Settings
+from sentinel.core.errors import CannotTell
 from sentinel.core.model import Status
-from sentinel.doctor import DoctorItem
-from sentinel.wiring import app
+from sentinel.doctor import DoctorItem, nodes
+from sentinel.proc.own_package import PACKAGE_DIR
+from sentinel.wiring import actions, app
 
 
 def register(commands: Any) -> None:
@@ -19,12 +29,22 @@ def register(commands: Any) -> None:
         "doctor", help="what works on this host, what does not, and how to mend it"
     )
     add_config_option(parser)
-    add_json_option(parser)
+    form = parser.add_mutually_exclusive_group()
+    add_json_option(form)
+    form.add_argument(
+        "--report",
+        action="store_true",
+        help="print versions, the shape of the configuration and the last errors, to be shown in public",
+    )
     parser.set_defaults(call=call_doctor)
 
 
 def call_doctor(args: argparse.Namespace) -> int:
-    """0 when nothing is critical, else 1. Changes nothing and sends nothing."""
+    """Print the items. Returns 0 if nothing is critical, else 1; with --report 0. It changes
+    nothing and sends nothing."""
+    if args.report:
+        print_report(args.config, _list_items)
+        return 0
     settings = app.load_settings_or_default(args.config)
     items = list(_list_items(settings))
     if args.json:
@@ -43,8 +63,6 @@ def call_doctor(args: argparse.Namespace) -> int:
 
 
 def _list_items(settings: Settings) -> Iterator[DoctorItem]:
-    import asyncio
-
     from sentinel.doctor import channels, cron, host, make_ok_item, make_warning_item, nodes, slurm
 
     source = settings.path
@@ -73,24 +91,20 @@ def _list_items(settings: Settings) -> Iterator[DoctorItem]:
     if _may_reboot_nodes(settings):
         yield nodes.check_reboots(snapshot)
     yield from host.check_tools()
+    yield from host.check_namesake()
+    yield from host.check_bytecode(PACKAGE_DIR)
     yield from asyncio.run(_collect_async_items(channels.check_channels(settings.channels)))
 
 
 def _may_reboot_nodes(settings: Settings) -> bool:
     """Whether anything in the configuration may reboot nodes."""
-    from sentinel.actions.service import get_granted_actions
-
     action = settings.actions.get("reboot")
     by_itself = action is not None and action.enabled
     return by_itself or any("reboot" in get_granted_actions(check) for check in settings.checks)
 
 
 def _check_way_to_nodes(settings: Settings, snapshot: Any) -> Iterator[DoctorItem]:
-    """Only where Slurm answers: it knows the nodes."""
-    from sentinel.core.errors import CannotTell
-    from sentinel.doctor import nodes
-    from sentinel.wiring import actions
-
+    """Test the way to nodes, only if Slurm answers: it knows the nodes."""
     try:
         known = snapshot.nodes()
     except CannotTell:
@@ -104,14 +118,16 @@ async def _collect_async_items(items: Any) -> list[DoctorItem]:
 
 
 def _print_items(items: list[DoctorItem]) -> None:
-    from rich.text import Text
-
-    from sentinel.cli.tables import make_console, make_plain_table, render_status
-
+    """Print the items. On a terminal the remedies are below the table, on unbroken lines, since a
+    command that is wrapped cannot be pasted."""
+    piped, told = is_piped(), [i for i in items if i.remedy and i.status is not Status.OK]
     table = make_plain_table("", "what", "found")
     for item in items:
         found = Text(item.text)
-        if item.remedy and item.status is not Status.OK:
-            found.append(f"\n→ {item.remedy}", style="dim")
+        if piped and item in told:
+            found.append(f" → {item.remedy}")
         table.add_row(render_status(item.status), Text(item.name), found)
-    make_console().print(table)
+    out = make_console()
+    out.print(table)
+    for item in [] if piped else told:
+        out.print(Text(f"→ {item.name}: {item.remedy}"), soft_wrap=True)

@@ -1,4 +1,4 @@
-"""`sentinel explain CHECK`: what a check saw last, with which limits, and why nothing is told."""
+"""`sentinel explain CHECK`: what a check found last, its limits, and why it notifies nobody."""
 
 from __future__ import annotations
 
@@ -6,9 +6,13 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from sentinel.alerting.processor import format_iso
+from sentinel.alerting.notifications import format_iso
 from sentinel.cli.state import OpenState, select_named_alerts
+from sentinel.config.display import ShownSettings
+from sentinel.config.route_preview import preview_routes
+from sentinel.config.yamltext import yaml_text
 from sentinel.core.clock import get_elapsed_s
+from sentinel.core.due import get_interval_s
 from sentinel.core.model import CheckRun
 from sentinel.core.settings import CheckConfig
 from sentinel.core.text import visible
@@ -17,7 +21,7 @@ from sentinel.status.last_seen import decode_check_look, make_check_key
 
 
 def explain_check(check: CheckConfig, state: OpenState, *, as_json: bool) -> int:
-    """Print it; 0."""
+    """Print the explanation. Returns 0."""
     facts = _collect_check_facts(check, state)
     print(json.dumps(facts, indent=1) if as_json else "\n".join(_render_check_story(facts)))
     return 0
@@ -52,31 +56,25 @@ def _collect_check_facts(check: CheckConfig, state: OpenState) -> dict[str, Any]
 def _describe_schedule(check: CheckConfig) -> str:
     if check.common.cron is not None:
         return f"cron: {check.common.cron}"
-    from sentinel.core.due import get_interval_s
-
     return f"every {duration_text(get_interval_s(check))}"
 
 
 def _list_check_settings(check: CheckConfig) -> dict[str, Any]:
-    """Its keys as in `config show`: the limits by which it judges are among them."""
-    from sentinel.config.display import ShownSettings
-
+    """The keys of the check as in `config show`, including the limits by which it judges."""
     shown = ShownSettings({})
     own, common = shown.plain_value(check.plugin, ()), shown.plain_value(check.common, ())
     return {**own, **{k: common[k] for k in ("for", "keep_firing_for", "severity") if k in common}}
 
 
 def _list_receivers(check: CheckConfig, state: OpenState) -> list[str]:
-    """The channels that hear of it at any severity, at once or later."""
-    from sentinel.config.route_preview import preview_routes
-
+    """The channels that are notified of the check's alerts at any severity, at once or later."""
     settings = state.load_channel_settings()
     rows = [row for row in preview_routes(settings, state.now) if row.check == check.name]
     return list(dict.fromkeys(c for row in rows for c in (*row.channels, *row.later)))
 
 
 def _list_silence_reasons(check: CheckConfig, state: OpenState, run: CheckRun | None) -> list[str]:
-    """What keeps it from telling anything, beside that all is well."""
+    """Why the check notifies nobody, other than that all is well."""
     found = []
     if run is None:
         found.append("it has not run yet; sentinel status says what calls it")
@@ -101,8 +99,6 @@ def _render_check_story(facts: dict[str, Any]) -> Iterator[str]:
         yield f"what was seen at {facts['seen_at']}:"
         yield from (f"  {f['status']}: {f['subject']}: {f['summary']}" for f in facts["seen"])
     yield "with these limits and settings:"
-    from sentinel.config.yamltext import yaml_text
-
     yield from (f"  {line}" for line in yaml_text(facts["settings"]).splitlines())
     for alert in facts["alerts"]:
         state = "fires" if alert["firing"] else "is pending"

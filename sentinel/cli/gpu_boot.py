@@ -1,4 +1,5 @@
-"""Is a known lemon in this machine? Asked at its boot and before jobs; never the wrong way out."""
+"""Finds known lemons in this machine, at its boot and before jobs. If that is not known, the node
+stays in service."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ from sentinel.cli.gpu_lists import read_key_file
 from sentinel.clock import SystemClock
 from sentinel.core.errors import CannotTell, SentinelError
 from sentinel.core.gpu_ledger import GpuLedger
+from sentinel.core.long_lines import decode_document
 from sentinel.core.text import shortened, visible
 from sentinel.gpu import shared_list, smi
 
@@ -19,7 +21,7 @@ NVIDIA_SMI_TIMEOUT_S = 30.0
 
 
 class BootCheckResult(Struct, frozen=True, kw_only=True):
-    """One line. `known`: the question could be answered."""
+    """The result in one line. `known`: whether it could be found out."""
 
     text: str
     lemons: tuple[str, ...] = ()
@@ -29,7 +31,7 @@ class BootCheckResult(Struct, frozen=True, kw_only=True):
 def find_local_lemons(
     path: str | None, key_file: str | None, ledger: Callable[[], GpuLedger | None]
 ) -> BootCheckResult:
-    """By an exported list where one is given, else by the state."""
+    """Lemons in this machine, by an exported list if one is given, else by the state."""
     try:
         known = (
             _read_listed_lemons(path, read_key_file(key_file))
@@ -57,7 +59,7 @@ def _list_local_uuids() -> list[str]:
         done = proc.run(["nvidia-smi", "-q", "-x"], limit=NVIDIA_SMI_TIMEOUT_S)
     except (proc.CommandNotFound, proc.TimedOut, proc.TooMuchOutput) as error:
         raise CannotTell(f"nvidia-smi: {error}") from error
-    page = smi.page(done.out.decode("utf-8", "replace"), done.code)
+    page = smi.page(decode_document(done.out), done.code)
     if done.code and not page:
         raise CannotTell(f"nvidia-smi ended with exit code {done.code}")
     return [gpu.uuid for gpu in smi.parse(page).gpus]

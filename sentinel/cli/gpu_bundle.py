@@ -1,4 +1,4 @@
-"""`sentinel gpus report`: what a vendor asks for before an RMA, gathered in one archive."""
+"""`sentinel gpus report`: collects in one archive what a vendor needs for an RMA."""
 
 from __future__ import annotations
 
@@ -12,26 +12,29 @@ from collections.abc import Iterator, Mapping
 
 from msgspec import Struct
 
+from sentinel.checks.diag.archive import get_default_directory, list_outputs
 from sentinel.cli import gpu_tables
 from sentinel.cli.gpu_ledger import Ledger, load_gpu_details
 from sentinel.config.settings import Settings
 from sentinel.core.clock import SECOND
 from sentinel.core.errors import SentinelError
 from sentinel.core.gpu_ledger import LedgerEntry
+from sentinel.core.long_lines import decode_lines
 from sentinel.core.node_answers import Answered
+from sentinel.proc.whole_files import write_output_file
 from sentinel.wiring import actions, app
 
 COMMAND_TIMEOUT_S = 60.0
 BUG_REPORT_TIMEOUT_S = 600.0
-"""Seconds: nvidia-bug-report.sh takes minutes on eight GPUs."""
+"""Seconds at most: nvidia-bug-report.sh takes minutes on eight GPUs."""
 
 BUG_REPORT_PATH = "/run/sentinel-nvidia-bug-report.log"
-"""On the node, where only root may write: in /tmp a user could have laid a link there. The script
-wants to be root, and appends .gz."""
+"""On the node, in a directory where only root may write: in /tmp a user could have made a link
+there. The script needs root, and appends .gz."""
 
 
 class BundleResult(Struct, frozen=True, kw_only=True):
-    """Where it is, and what could not be had."""
+    """The path of the archive, and what is missing in it."""
 
     path: str
     missing: list[str]
@@ -45,7 +48,7 @@ class CannotWriteBundle(SentinelError):
 
 
 def write_rma_bundle(of: Ledger, entry: LedgerEntry, args: argparse.Namespace) -> BundleResult:
-    """History, archived diagnostics, nvidia-smi, kernel lines: whatever can be had."""
+    """Write history, archived diagnostics, nvidia-smi and kernel lines: whatever is available."""
     missing: list[str] = []
     name = re.sub(r"[^A-Za-z0-9._-]", "_", entry.serial or entry.subject)
     path = args.output or f"rma-{name}.tar.gz"
@@ -62,11 +65,13 @@ def write_rma_bundle(of: Ledger, entry: LedgerEntry, args: argparse.Namespace) -
 
 
 def _write_archive(path: str, parts: Mapping[str, bytes], of: Ledger) -> None:
-    with tarfile.open(path, "w:gz") as archive:
+    whole = io.BytesIO()
+    with tarfile.open(fileobj=whole, mode="w:gz") as archive:
         for name, content in parts.items():
             info = tarfile.TarInfo(name)
             info.size, info.mtime = len(content), of.now.wall // SECOND
             archive.addfile(info, io.BytesIO(content))
+    write_output_file(path, whole.getvalue())
 
 
 def _encode_history(of: Ledger, entry: LedgerEntry) -> bytes:
@@ -79,9 +84,8 @@ def _encode_history(of: Ledger, entry: LedgerEntry) -> bytes:
 def _read_archived_diags(
     of: Ledger, entry: LedgerEntry, archive: str | None, missing: list[str]
 ) -> Iterator[tuple[str, bytes]]:
-    """Diagnostics of the nodes it was in; which stay each is of, the time in its name says."""
-    from sentinel.checks.diag.archive import get_default_directory, list_outputs
-
+    """Archived outputs of the nodes in which the GPU was; the time in a name shows during which
+    stay it was made."""
     nodes = {stay.node for stay in of.gpus.read_stays(entry.subject)} | {entry.node}
     directory = archive or get_default_directory()
     found = 0
@@ -106,7 +110,7 @@ def _collect_node_files(
         if not isinstance(answer, Answered):
             missing.append(f"{name}: {entry.node}: {answer.why}")
         elif answer.code:
-            said = answer.err.decode("utf-8", "replace").strip().partition("\n")[0]
+            said = decode_lines(answer.err).strip().partition("\n")[0]
             missing.append(f"{name}: exit code {answer.code}: {said}")
         else:
             yield name, _select_nvidia_lines(answer.out) if name == "dmesg.txt" else answer.out
@@ -121,7 +125,7 @@ def _collect_node_files(
 def _list_bundle_commands(
     entry: LedgerEntry, bug_report: bool
 ) -> dict[str, tuple[list[str], float]]:
-    """Names in the bundle, with the commands whose output they are and their limits."""
+    """Commands whose output goes into the archive, by name, with their time limits."""
     wanted = {
         "nvidia-smi-q.txt": (["nvidia-smi", "-q", "-i", entry.subject], COMMAND_TIMEOUT_S),
         "nvidia-smi-q.xml": (["nvidia-smi", "-q", "-x"], COMMAND_TIMEOUT_S),
@@ -138,5 +142,5 @@ _NVIDIA_LINE = re.compile(rb"\[[^]]{1,40}\] (?:NVRM|nvidia[\w-]*)[: ]", re.IGNOR
 
 
 def _select_nvidia_lines(out: bytes) -> bytes:
-    """Only what NVIDIA's drivers said, at the beginning of a record: the rest may be of users."""
+    """Only records that begin with NVIDIA's drivers: the others may be users' text."""
     return b"\n".join([*(line for line in out.split(b"\n") if _NVIDIA_LINE.match(line)), b""])

@@ -1,4 +1,4 @@
-"""The ledger of GPUs as commands by hand see it."""
+"""The ledger of GPUs for commands."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ from sentinel.core.clock import Instant
 from sentinel.core.gpu_ledger import GpuLedger, LedgerEntry
 from sentinel.core.text import visible
 from sentinel.gpu import ledger_update
+from sentinel.store.opening import open_sql_gpu_ledger
 from sentinel.wiring import app
 from sentinel.wiring.app import UsageError
 
 
 class Ledger(NamedTuple):
-    """It, with the moment at which it was opened."""
+    """The open ledger, and the moment at which it was opened."""
 
     settings: Settings
     gpus: GpuLedger
@@ -31,10 +32,8 @@ class Ledger(NamedTuple):
 def open_ledger(
     args: argparse.Namespace, *, writing: bool = False, settings: Settings | None = None
 ) -> Iterator[Ledger]:
-    """Reading makes no state where there is none. `settings`: where they are known already."""
+    """Open the ledger. Reading does not create a state. `settings`: if they are loaded already."""
     settings = settings or load_command_settings(args)
-    from sentinel.store.opening import open_sql_gpu_ledger
-
     there = writing or app.has_state(settings)
     with app.guard_state_reads(settings):
         gpus = open_sql_gpu_ledger(
@@ -47,7 +46,8 @@ def open_ledger(
 
 
 def find_ledger_entry(gpus: GpuLedger, word: str) -> LedgerEntry:
-    """By its whole name, else by the beginning of one, or a serial, that is only one."""
+    """The entry with this name, else the only one whose name begins so or that has this serial
+    number. Raises UsageError."""
     if exact := gpus.read_entry(word):
         return exact
     fitting = [
@@ -60,7 +60,7 @@ def find_ledger_entry(gpus: GpuLedger, word: str) -> LedgerEntry:
 
 
 def load_gpu_details(of: Ledger, entry: LedgerEntry, events: int) -> GpuDetails:
-    """All that is known of one, with so many of its newest events."""
+    """Everything that is known of a subject, with its newest `events` events."""
     happened = of.gpus.read_events(entry.subject, events)
     return GpuDetails(
         entry=entry,

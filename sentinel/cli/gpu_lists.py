@@ -1,25 +1,25 @@
-"""`sentinel gpus export|import`: lemons that clusters and teams share."""
+"""`sentinel gpus export|import`: lists of lemons that clusters and teams share."""
 
 from __future__ import annotations
 
 import argparse
 import json
 import os
-import re
 import sys
 
 from sentinel.cli.gpu_ledger import Ledger, open_ledger
 from sentinel.core.clock import SECOND
 from sentinel.core.gpu_ledger import GpuStanding, LedgerEntry
+from sentinel.core.lazy_pattern import lazy_pattern
 from sentinel.core.text import visible
 from sentinel.gpu import shared_list
 from sentinel.wiring.app import UsageError
 
-GPU_UUID_PATTERN = re.compile(r"GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+GPU_UUID_PATTERN = lazy_pattern(r"GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 def export_lemons(args: argparse.Namespace) -> int:
-    """0; the list is on stdout."""
+    """Print the list. Returns 0."""
     key = read_key_file(args.key_file)
     with open_ledger(args) as of:
         found = [
@@ -48,7 +48,8 @@ def _build_list_entry(of: Ledger, entry: LedgerEntry, standing: GpuStanding) -> 
 
 
 def import_lemons(args: argparse.Namespace) -> int:
-    """0. Suspects are left to their own score; what somebody here has said stays."""
+    """Mark the listed lemons. Returns 0. Suspects keep their own score, and marks of people here
+    stay."""
     found = shared_list.read(_read_input_bytes(args.file), read_key_file(args.key_file))
     marked, left = [], []
     with open_ledger(args, writing=True) as of:
@@ -68,7 +69,8 @@ def import_lemons(args: argparse.Namespace) -> int:
 
 
 def _is_new_lemon(of: Ledger, listed: shared_list.Listed) -> bool:
-    """A list is of GPUs: it says nothing of nodes, whatever names it holds."""
+    """Whether the entry of the list is a lemon to be marked here. A list is about GPUs: node names
+    in it are ignored."""
     entry = of.gpus.read_entry(listed.uuid)
     marked = entry is not None and bool(entry.mark)
     return (
@@ -79,7 +81,7 @@ def _is_new_lemon(of: Ledger, listed: shared_list.Listed) -> bool:
 
 
 def read_key_file(path: str | None) -> bytes:
-    """A key file without a key would sign with nothing."""
+    """The key in the file; empty without a file. Raises UsageError for a key that is too short."""
     if path is None:
         return b""
     key = _read_input_bytes(path).strip()

@@ -1,22 +1,28 @@
-"""What `sentinel gpus` shows: tables for people, plain data for programs."""
+"""Output of `sentinel gpus`: tables for people, plain data for programs."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
 from datetime import tzinfo
+from types import MappingProxyType
 from typing import Any
 
 from msgspec import Struct
 
-from sentinel.alerting.processor import format_iso
+from sentinel.alerting.notifications import format_iso
+from sentinel.cli.plain_rows import is_piped
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.gpu_ledger import GpuEvent, GpuStanding, LedgerEntry, Stay
 from sentinel.core.lemon_policy import LemonPolicy
+from sentinel.core.shown import PCI_DOMAIN
 from sentinel.core.text import shortened, visible
 from sentinel.core.values import duration_text
 from sentinel.gpu.ledger_update import outages_text
 from sentinel.gpu.lemon_score import Term
+
+MAX_LISTED_GPUS = 100
+"""GPUs in a table on a terminal; if there are more, good ones are only counted."""
 
 STANDING_COLOURS = {"lemon": "bold red", "suspect": "yellow", "good": "green"}
 
@@ -40,35 +46,53 @@ def print_gpu_table(
     now: Instant,
     *,
     as_json: bool,
+    temperatures: Mapping[str, float] = MappingProxyType({}),
+    folds: bool = False,
 ) -> None:
-    """One row a subject; serial and slot are in JSON and in `show`, a terminal has 80 columns."""
-    rows = [_build_gpu_row(e, standings.get(e.subject, GpuStanding()), zone) for e in entries]
+    """One row a subject; its serial is in JSON and in `show`. `folds`: of many on a terminal those that
+    are good are counted."""
+    pairs = [
+        (e, _build_gpu_row(e, standings.get(e.subject, GpuStanding()), zone, temperatures))
+        for e in entries
+    ]
     if as_json:
-        print(json.dumps(rows, indent=1))
+        print(json.dumps([row for _, row in pairs], indent=1))
         return
-    from rich.text import Text
-
-    from sentinel.cli.tables import make_console, make_plain_table
-
-    table = make_plain_table("GPU", "node", "held", "score", "seen ago")
-    table.columns[0].no_wrap = True
-    for entry, row in zip(entries, rows, strict=True):
-        table.add_row(
-            Text(row["gpu"]),
-            Text(row["node"]),
-            Text(
-                row["held"] + (" *" if row["marked"] else ""), style=STANDING_COLOURS[row["held"]]
-            ),
-            Text(f"{row['score']:.1f}" if row["score"] else ""),
-            Text(duration_text((now.wall - entry.seen.wall) // SECOND).partition(" ")[0]),
-        )
-    make_console().print(table)
-    if any(row["marked"] for row in rows):
+    good = [row for _, row in pairs if row["held"] == "good"]
+    if folds and len(pairs) > MAX_LISTED_GPUS and not is_piped():
+        pairs = [(entry, row) for entry, row in pairs if row["held"] != "good"]
+    else:
+        good = []
+    if pairs:
+        _print_gpu_table(pairs, now)
+    if any(row["marked"] for _, row in pairs):
         print("* marked by hand")
+    if good:
+        print(f"{len(good)} GPUs are rated good; to see some: sentinel gpus list NODES")
+
+
+def _print_gpu_table(pairs: Sequence[tuple[LedgerEntry, Mapping[str, Any]]], now: Instant) -> None:
+    from sentinel.cli.tables import FittedTable, Text, make_console, make_plain_table
+
+    table = make_plain_table("node", "slot", "GPU", "°C", "seen ago", "score", "rating")
+    for column in table.columns:
+        column.no_wrap = True
+    for entry, row in pairs:
+        heat, rating = row["temperature_c"], row["held"] + (" *" if row["marked"] else "")
+        table.add_row(
+            Text(row["node"]),
+            Text(row["slot"].removeprefix(PCI_DOMAIN)),
+            Text(row["gpu"]),
+            Text("" if heat is None else f"{heat:.0f}"),
+            Text(duration_text((now.wall - entry.seen.wall) // SECOND).partition(" ")[0]),
+            Text(f"{row['score']:.1f}" if row["score"] else ""),
+            Text(rating, style=STANDING_COLOURS[row["held"]]),
+        )
+    make_console().print(FittedTable(table, "score", "seen ago", "slot"))
 
 
 def print_gpu_details(shown: GpuDetails, zone: tzinfo, *, as_json: bool) -> None:
-    """Places, events, and the sum."""
+    """Print places, events, and the terms of the score."""
     if as_json:
         print(json.dumps(build_gpu_document(shown, zone), indent=1))
     else:
@@ -76,7 +100,7 @@ def print_gpu_details(shown: GpuDetails, zone: tzinfo, *, as_json: bool) -> None
 
 
 def build_gpu_document(shown: GpuDetails, zone: tzinfo) -> dict[str, Any]:
-    """As JSON."""
+    """Everything about a subject as JSON."""
     return {
         **_build_gpu_row(shown.entry, shown.standing, zone),
         "model": visible(shown.entry.model),
@@ -119,7 +143,12 @@ def _build_term_row(term: Term, zone: tzinfo) -> dict[str, Any]:
     }
 
 
-def _build_gpu_row(entry: LedgerEntry, standing: GpuStanding, zone: tzinfo) -> dict[str, Any]:
+def _build_gpu_row(
+    entry: LedgerEntry,
+    standing: GpuStanding,
+    zone: tzinfo,
+    temperatures: Mapping[str, float] = MappingProxyType({}),
+) -> dict[str, Any]:
     return {
         "gpu": visible(entry.subject),
         "serial": visible(entry.serial),
@@ -129,6 +158,7 @@ def _build_gpu_row(entry: LedgerEntry, standing: GpuStanding, zone: tzinfo) -> d
         "marked": standing.marked,
         "score": round(standing.score, 3),
         "seen": format_iso(entry.seen, zone),
+        "temperature_c": temperatures.get(entry.subject),
     }
 
 
@@ -137,7 +167,7 @@ def _render_gpu_lines(shown: GpuDetails, zone: tzinfo) -> list[str]:
     name = " ".join(
         filter(None, [entry.subject, entry.model, entry.serial and f"serial {entry.serial}"])
     )
-    lines = [visible(name), f"  held: {_describe_standing(shown)}"]
+    lines = [visible(name), f"  rating: {_describe_standing(shown)}"]
     if entry.reason or entry.by:
         lines.append(visible(f"  said: {entry.reason or '-'} (by {entry.by})"))
     lines.append("places")

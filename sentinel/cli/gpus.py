@@ -5,22 +5,38 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from sentinel.alerting.silences import parse_moment
+from sentinel.cli import gpu_boot, gpu_ledger, gpu_lists, gpu_tables
 from sentinel.cli.common import (
     add_action_parser,
     describe_operator,
     expand_node_names,
     load_command_settings,
 )
+from sentinel.cli.gpu_ledger import find_ledger_entry
+from sentinel.cli.gpu_lists import GPU_UUID_PATTERN
+from sentinel.cli.state import OpenState
+from sentinel.core.clock import SECOND
+from sentinel.core.errors import Invalid, SentinelError
 from sentinel.core.text import visible
 from sentinel.wiring import app
 
 if TYPE_CHECKING:
     from sentinel.core.gpu_ledger import GpuLedger
 
+TEMPERATURE_AGE_S = 3600.0
+"""Seconds after which a temperature is not shown any more."""
+
+MAX_TEMPERATURES = 2000
+"""GPUs whose temperature is read at most, since each is read separately."""
+
 EXIT_LEMON = 1
-"""Exit code of `check` where a known lemon sits: a prolog that ends with it drains the node."""
+"""Exit code of `check` if a known lemon is in this machine: a prolog that ends with it drains the
+node."""
 
 
 def register(commands: Any) -> None:
@@ -81,9 +97,6 @@ def _register_marks(verbs: Any) -> None:
         metavar="EVENT",
         help="what `sentinel gpus show` calls it, for example 'xid 79'",
     )
-    forgetting.add_argument(
-        "--since", metavar="MOMENT", help="only those from then on, for example 2026-12-24T18:00"
-    )
     for parser in (marking, clearing, forgetting):
         parser.add_argument(
             "--reason",
@@ -91,6 +104,9 @@ def _register_marks(verbs: Any) -> None:
             metavar="TEXT",
             help="the reason; it is kept in the audit log",
         )
+    forgetting.add_argument(
+        "--since", metavar="MOMENT", help="only those from then on, for example 2026-12-24T18:00"
+    )
 
 
 def _register_lists(verbs: Any) -> None:
@@ -135,9 +151,7 @@ def _add_gpu_argument(parser: Any) -> None:
 
 
 def call_gpus_list(args: argparse.Namespace) -> int:
-    """0."""
-    from sentinel.cli import gpu_ledger, gpu_tables
-
+    """Print GPUs. Returns 0."""
     wanted = expand_node_names(args.nodes) if args.nodes else None
     with gpu_ledger.open_ledger(args) as of:
         entries = [e for e in of.gpus.read_entries() if not e.is_node]
@@ -149,15 +163,32 @@ def call_gpus_list(args: argparse.Namespace) -> int:
         return 0
     chosen.sort(key=lambda e: (e.node, e.slot, e.subject))
     gpu_tables.print_gpu_table(
-        chosen, standings, app.get_time_zone(of.settings), of.now, as_json=args.json
+        chosen,
+        standings,
+        app.get_time_zone(of.settings),
+        of.now,
+        as_json=args.json,
+        temperatures=_read_temperatures(args.config, [e.subject for e in chosen]),
+        folds=wanted is None,
     )
     return 0
 
 
-def call_lemons(args: argparse.Namespace) -> int:
-    """0, whether there are any or not."""
-    from sentinel.cli import gpu_ledger, gpu_tables
+def _read_temperatures(config: str | None, gpus: Sequence[str]) -> dict[str, float]:
+    """Degrees Celsius by GPU, as checks of kind gpu last saw them, within the hour."""
+    found: dict[str, float] = {}
+    with suppress(SentinelError), OpenState(config, telling=False) as state:
+        since = state.now.wall - int(TEMPERATURE_AGE_S * SECOND)
+        checks = [run.check for run in state.store.read_runs() if run.kind == "gpu"]
+        for gpu in gpus[:MAX_TEMPERATURES]:
+            for check in checks:
+                if samples := state.store.read_samples(check, gpu, "temperature_c", since):
+                    found[gpu] = samples[-1][1]
+    return found
 
+
+def call_lemons(args: argparse.Namespace) -> int:
+    """Print lemons and suspects. Returns 0, also if there are none."""
     with gpu_ledger.open_ledger(args) as of:
         bad = {s: st for s, st in of.gpus.read_standings(of.now).items() if st.judged != "good"}
         entries = [e for e in map(of.gpus.read_entry, bad) if e is not None]
@@ -172,9 +203,7 @@ def call_lemons(args: argparse.Namespace) -> int:
 
 
 def call_gpus_show(args: argparse.Namespace) -> int:
-    """0 when the ledger knows it."""
-    from sentinel.cli import gpu_ledger, gpu_tables
-
+    """Print one subject. Returns 0 if the ledger knows it."""
     with gpu_ledger.open_ledger(args) as of:
         shown = gpu_ledger.load_gpu_details(
             of, gpu_ledger.find_ledger_entry(of.gpus, args.gpu), events=10_000
@@ -184,9 +213,7 @@ def call_gpus_show(args: argparse.Namespace) -> int:
 
 
 def call_mark(args: argparse.Namespace) -> int:
-    """0 when it is written."""
-    from sentinel.cli import gpu_ledger
-
+    """Set or clear a mark. Returns 0 if it is written."""
     with gpu_ledger.open_ledger(args, writing=True) as of:
         subject = _resolve_subject(of.gpus, args.gpu, args.mark)
         of.gpus.set_mark(subject, args.mark, visible(args.reason), describe_operator(), of.now)
@@ -198,9 +225,8 @@ def call_mark(args: argparse.Namespace) -> int:
 
 
 def call_forget(args: argparse.Namespace) -> int:
-    """0 when they are removed; a BadCall where the ledger has none of them."""
-    from sentinel.cli import gpu_ledger
-
+    """Remove events. Returns 0 if they are removed. Raises an error if the ledger has none of
+    them."""
     with gpu_ledger.open_ledger(args, writing=True) as of:
         subject = gpu_ledger.find_ledger_entry(of.gpus, args.gpu).subject
         since = _parse_since(args.since, app.get_time_zone(of.settings))
@@ -222,13 +248,9 @@ def call_forget(args: argparse.Namespace) -> int:
 
 
 def _parse_since(text: str | None, zone: Any) -> int:
-    """µs UTC; 0 for always."""
+    """The moment in µs UTC; 0 for all time."""
     if not text:
         return 0
-    from sentinel.alerting.silences import parse_moment
-    from sentinel.core.clock import SECOND
-    from sentinel.core.errors import Invalid
-
     try:
         return int(parse_moment(text, zone, "since").timestamp()) * SECOND
     except Invalid as error:
@@ -236,21 +258,17 @@ def _parse_since(text: str | None, zone: Any) -> int:
 
 
 def call_export(args: argparse.Namespace) -> int:
-    """0; the list is on stdout."""
-    from sentinel.cli import gpu_lists
-
+    """Print the list of lemons. Returns 0."""
     return gpu_lists.export_lemons(args)
 
 
 def call_import(args: argparse.Namespace) -> int:
-    """0. Suspects are left to their own score; what somebody here has said stays."""
-    from sentinel.cli import gpu_lists
-
+    """Mark the lemons of a list. Returns 0."""
     return gpu_lists.import_lemons(args)
 
 
 def call_report(args: argparse.Namespace) -> int:
-    """0 when the bundle is written; what could not be had is named in it and on stderr."""
+    """Write the bundle. Returns 0; what is missing in it is named in it and on stderr."""
     from sentinel.cli import gpu_bundle, gpu_ledger
 
     with gpu_ledger.open_ledger(args) as of:
@@ -264,10 +282,10 @@ def call_report(args: argparse.Namespace) -> int:
 
 
 def call_gpus_check(args: argparse.Namespace) -> int:
-    """LEMON where one sits here. 0 where none does, and where nobody can tell: that is printed,
-    and no node is taken out of service for it."""
-    from sentinel.cli import gpu_boot
-
+    """Look for lemons in this machine. Returns EXIT_LEMON if there is one; 0 if there is none, or
+    it is not known: that is printed, and takes no node out of service."""
+    if args.list and args.config:
+        raise app.UsageError("--config has no use with --list, which is looked at in its place")
     said = gpu_boot.find_local_lemons(args.list, args.key_file, lambda: _open_ledger_or_none(args))
     if args.json:
         print(json.dumps({"lemons": list(said.lemons), "known": said.known, "text": said.text}))
@@ -277,16 +295,14 @@ def call_gpus_check(args: argparse.Namespace) -> int:
 
 
 def _open_ledger_or_none(args: argparse.Namespace) -> GpuLedger | None:
-    """The state's, if there is one and it can be opened."""
+    """The ledger of the state; None if there is no state."""
     settings = load_command_settings(args)
     return app.open_gpu_ledger(settings) if app.has_state(settings) else None
 
 
 def _resolve_subject(gpus: GpuLedger, word: str, mark: str) -> str:
-    """A GPU that nobody has seen here yet may be marked by its whole UUID."""
-    from sentinel.cli.gpu_ledger import find_ledger_entry
-    from sentinel.cli.gpu_lists import GPU_UUID_PATTERN
-
+    """The subject that a word names. A GPU that was never seen here can be marked by its whole
+    UUID."""
     return (
         word if mark and GPU_UUID_PATTERN.fullmatch(word) else find_ledger_entry(gpus, word).subject
     )

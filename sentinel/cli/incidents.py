@@ -1,4 +1,5 @@
-"""`sentinel incidents [ID]`: what happened, whom it hurts, who has it; alerts of one cause together."""
+"""`sentinel incidents [ID]`: alerts of one cause together, who is affected, and who takes care of
+them."""
 
 import argparse
 import json
@@ -6,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from sentinel.alerting.notifications import format_iso
 from sentinel.alerting.orders import (
     Author,
     acknowledge_alert,
@@ -13,19 +15,20 @@ from sentinel.alerting.orders import (
     silence_alerts,
     silence_end,
 )
-from sentinel.alerting.processor import format_iso
 from sentinel.alerting.silences import RemarkKind
 from sentinel.cli import add_config_option, add_json_option, postmortem
 from sentinel.cli.common import get_invoking_user
 from sentinel.cli.state import OpenState
 from sentinel.core.clock import SECOND, Instant
+from sentinel.core.model import Status
 from sentinel.core.text import shortened, visible
+from sentinel.core.values import duration_text
 from sentinel.status import incidents, plot
 from sentinel.status.incidents import IncidentInputs, Story
 from sentinel.wiring.app import UsageError
 
 MAX_TRANSITIONS = 10_000
-"""Changes of alerts that are looked through for incidents that are over."""
+"""Changes of alerts that are searched for incidents that are over."""
 
 PLOT_HISTORY_S = 14 * 86_400
 PLOT_UNITS: Mapping[str, plot.Unit] = {
@@ -75,9 +78,10 @@ def register(commands: Any) -> None:
 
 
 def call_incidents(args: argparse.Namespace) -> int:
-    """0. `ack` and `silence` take every alert of the incident that fires now, and none that joins
-    later."""
+    """List, show, export or answer incidents. Returns 0. `ack` and `silence` apply to every alert
+    of the incident that fires now, and to none that joins later."""
     deed, words = _parse_action(args.words)
+    _refuse_options(deed, words, args)
     with OpenState(args.config, writing=deed not in ("", "export")) as state:
         known = load_incident_facts(state)
         if deed in INCIDENT_ACTIONS:
@@ -101,7 +105,7 @@ def call_incidents(args: argparse.Namespace) -> int:
             "\n".join(
                 postmortem.render_story_markdown(story)
                 if deed == "export"
-                else _render_story_lines(story)
+                else _render_story_lines(story, known)
             )
         )
     return 0
@@ -118,8 +122,24 @@ def _parse_action(words: Sequence[str]) -> tuple[str, Sequence[str]]:
     return deed, rest
 
 
+def _refuse_options(deed: str, words: Sequence[str], args: argparse.Namespace) -> None:
+    """Refuse options that this action would ignore."""
+    used = {
+        "": {"json", "html"} if words else {"json"},
+        "export": {"json", "html"},
+        "ack": {"who", "note"},
+        "silence": {"who", "note", "length"},
+    }.get(deed, {"who"})
+    names = {"json": "json", "html": "html", "length": "for", "note": "note", "who": "who"}
+    for name, option in names.items():
+        if getattr(args, name) and name not in used:
+            what = f"sentinel incidents {deed}" if deed else "showing incidents"
+            one = " without an ID" if name == "html" and not deed else ""
+            raise UsageError(f"--{option} has no use with {what}{one}")
+
+
 def load_incident_facts(state: OpenState) -> IncidentInputs:
-    """What the state says, for the stories of incidents."""
+    """The contents of the state that stories of incidents need."""
     return IncidentInputs(
         alerts=state.store.read_alerts(),
         history=list(reversed(state.store.read_transitions(MAX_TRANSITIONS))),
@@ -130,7 +150,8 @@ def load_incident_facts(state: OpenState) -> IncidentInputs:
 
 
 def _find_incident(word: str, known: IncidentInputs) -> str:
-    """By its id or the beginning of it, or by the id of one of its alerts."""
+    """The incident with this id or beginning of an id, or with an alert of this id. Raises
+    UsageError."""
     of = {a.id: a.incident or a.id for a in known.alerts}
     of |= {t.alert: t.incident or t.alert for t in known.history if t.alert not in of}
     fitting = {i for i in of.values() if i.startswith(word)} or {
@@ -138,7 +159,9 @@ def _find_incident(word: str, known: IncidentInputs) -> str:
     }
     if len(fitting) != 1:
         several = f"{len(fitting)} incidents begin with" if fitting else "no incident has the id"
-        raise UsageError(visible(f"{several} {word!r}; see: sentinel incidents"))
+        is_cut = not fitting and len(known.history) >= MAX_TRANSITIONS
+        among = f" (of the newest {MAX_TRANSITIONS} changes of alerts)" if is_cut else ""
+        raise UsageError(visible(f"{several} {word!r}{among}; see: sentinel incidents"))
     return fitting.pop()
 
 
@@ -183,7 +206,7 @@ def _split_off_alert(
         why = "is its cause" if fitting else "is not one of its alerts"
         raise UsageError(visible(f"{words[1]!r} {why}; see: sentinel incidents {incident}"))
     _store_remark(incident, "split", "", args, known, state, fitting[0].id)
-    return f"{fitting[0].id}: no part of {incident} any more; it is told by itself"
+    return f"{fitting[0].id}: taken out of {incident}; it has messages of its own now"
 
 
 def _make_remark_action(deed: RemarkKind, answer: str) -> "IncidentAction":
@@ -233,7 +256,8 @@ def _get_firing_members(incident: str, known: IncidentInputs) -> list[Any]:
 
 
 def _draw_story_plot(story: Story, state: OpenState) -> str:
-    """What was measured of its alerts' subjects, with what happened; empty where nothing was."""
+    """An SVG of the values of its alerts' subjects, with the events; empty if there are no
+    values."""
     since, lines = state.now.wall - PLOT_HISTORY_S * SECOND, list[plot.ChartLine]()
     for member in story["members"]:
         for name, unit in PLOT_UNITS.items():
@@ -265,10 +289,7 @@ def _print_incident_table(rows: Sequence[dict[str, Any]]) -> None:
     if not rows:
         print("no incidents")
         return
-    from rich.text import Text
-
-    from sentinel.cli.tables import make_console, make_plain_table, render_status
-    from sentinel.core.model import Status
+    from sentinel.cli.tables import Text, make_console, make_plain_table, render_status
 
     table = make_plain_table("incident", "", "alerts", "for", "what")
     for row in rows:
@@ -280,24 +301,27 @@ def _print_incident_table(rows: Sequence[dict[str, Any]]) -> None:
             row["incident"],
             render_status(Status(row["severity"])),
             str(row["alerts"]),
-            row["for"],
+            duration_text(row["for_s"]),
             Text(shortened(row["title"], 160) + hurts + have + whose + note),
         )
     make_console().print(table)
 
 
-def _render_story_lines(story: Story) -> Iterator[str]:
+def _render_story_lines(story: Story, known: IncidentInputs) -> Iterator[str]:
     yield f"{story['severity']} {story['title']}"
     for name, value in postmortem.list_story_facts(story):
         yield f"  {name}: {value}"
     yield from (f"    {line}" for line in postmortem.describe_earlier_incidents(story))
+    from sentinel.cli.placed_commands import place_commands  # the list needs it not
+
+    alerts = {alert.id: alert for alert in known.alerts}
     if story["members"]:
         yield "alerts:"
     for m in story["members"]:
         yield f"  {m['alert']} {m['severity']} {m['check']} {m['subject']}: {m['summary']}"
         if m["held_back"]:
             yield f"    {m['held_back']}"
-        yield from (f"    $ {command}" for command in m["commands"][:3])
+        yield from (f"    {line}" for line in place_commands(alerts[m["alert"]], "$ ", 3))
     yield "what happened:"
     for t in story["timeline"]:
         degree = f" ({t['severity']})" if t["severity"] else ""

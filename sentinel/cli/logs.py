@@ -1,8 +1,8 @@
-"""One event a line on stderr: words on a terminal, JSON elsewhere, with priorities for journald.
+"""Writes the log to stderr, one event a line: words on a terminal, else JSON, with priorities for
+journald.
 
 https://man7.org/linux/man-pages/man3/sd-daemon.3.html: a line that begins with <N> has that
-priority; the journal takes the prefix off.
-"""
+priority; the journal removes the prefix."""
 
 import json
 import logging
@@ -11,7 +11,7 @@ import sys
 from datetime import datetime, timezone
 from typing import TextIO
 
-from sentinel.core.text import visible
+from sentinel.core.text import visible, visible_lines
 
 _JOURNAL_PRIORITIES = {"DEBUG": 7, "INFO": 6, "WARNING": 4, "ERROR": 3, "CRITICAL": 2}
 FIELDS_KEY = "fields"
@@ -20,17 +20,18 @@ about."""
 
 
 class _TextFormatter(logging.Formatter):
-    """For people: untrusted text stays one line; tracebacks keep theirs."""
+    """Formats for people: untrusted text stays on one line; tracebacks keep their lines."""
 
     def format(self, record: logging.LogRecord) -> str:
         text = "\n".join(visible(line) for line in record.getMessage().splitlines())
         if record.exc_info:
-            text += "\n" + self.formatException(record.exc_info)
+            text += "\n" + visible_lines(self.formatException(record.exc_info))
         return f"{self.formatTime(record, '%H:%M:%S')} {record.levelname.lower():<7} {text}"
 
 
 class _JsonFormatter(logging.Formatter):
-    """For machines: an object a line with `at`, `level`, `message`, and what the event is about."""
+    """Formats for programs: one object a line with `at`, `level`, `message`, and the fields of the
+    event."""
 
     def __init__(self, journal: bool) -> None:
         super().__init__()
@@ -60,17 +61,19 @@ def configure_logging(verbose: bool, stream: TextIO | None = None) -> None:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(logging.WARNING)
-    logging.getLogger("aiohttp.server").setLevel(logging.CRITICAL)  # who speaks no HTTP is no news
+    # do not log malformed HTTP requests
+    logging.getLogger("aiohttp.server").setLevel(logging.CRITICAL)
     logging.getLogger("sentinel").setLevel(logging.DEBUG if verbose else logging.INFO)
 
 
 def choose_formatter(terminal: bool, journal: bool) -> logging.Formatter:
-    """How a record is written there."""
+    """The formatter for a terminal, journald or other outputs."""
     return _TextFormatter() if terminal else _JsonFormatter(journal)
 
 
 def _escape_unprintable(line: str) -> str:
-    """Still JSON, still one line: what a terminal or a line reader would obey is escaped."""
+    """The line, still valid JSON, with everything escaped that a terminal or a line reader would
+    obey."""
     if line.isascii() and line.isprintable():
         return line
     return "".join(c if c == " " or c.isprintable() else _escape_char(c) for c in line)

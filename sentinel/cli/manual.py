@@ -1,9 +1,11 @@
-"""What the parsers know about the commands, in other forms: completion for shells, a man page."""
+"""Makes completion scripts for shells and a man page from the parsers."""
 
 import argparse
 from collections.abc import Iterator
 from typing import Any
 
+from sentinel import __version__
+from sentinel.cli import _build_parser
 from sentinel.cli.command_tree import ListedCommand, iterate_commands
 
 SHELL_NAMES = ("bash", "zsh", "fish")
@@ -31,7 +33,7 @@ def register(commands: Any) -> None:
 
 
 def call_completion(args: argparse.Namespace) -> int:
-    """The script for that shell."""
+    """Print the completion script for that shell."""
     print(
         {
             "bash": _render_bash_completion,
@@ -44,16 +46,12 @@ def call_completion(args: argparse.Namespace) -> int:
 
 
 def call_man(_args: argparse.Namespace) -> int:
-    """roff for man(7)."""
-    from sentinel import __version__
-
+    """Print the man page, in roff for man(7)."""
     print("\n".join(_render_man_page([*iterate_commands(_build_full_parser())], __version__)))
     return 0
 
 
 def _build_full_parser() -> Any:
-    from sentinel.cli import _build_parser
-
     return _build_parser([])
 
 
@@ -91,7 +89,7 @@ def _render_bash_completion(found: list[ListedCommand]) -> str:
 
 
 def _render_zsh_completion(found: list[ListedCommand]) -> str:
-    """By zsh's own reader of bash completions (zshcompsys(1), bashcompinit)."""
+    """A script for zsh, which can read bash completions (zshcompsys(1), bashcompinit)."""
     head = "#compdef sentinel\nautoload -U +X bashcompinit && bashcompinit\n"
     return head + _render_bash_completion(found)
 
@@ -118,7 +116,8 @@ def _quote_for_fish(text: str) -> str:
 
 
 def _render_man_page(found: list[ListedCommand], version: str) -> Iterator[str]:
-    """man(7); https://man7.org/linux/man-pages/man7/man-pages.7.html has the order of sections."""
+    """Lines of the man page; https://man7.org/linux/man-pages/man7/man-pages.7.html has the order
+    of its sections."""
     yield f'.TH SENTINEL 1 "" "sentinel {version}" "User Commands"'
     yield ".SH NAME\nsentinel \\- watchdog for Slurm clusters that train large models"
     yield f".SH SYNOPSIS\n.B sentinel\n{_escape_roff(found[0].usage.removeprefix('sentinel'))}"
@@ -138,7 +137,7 @@ def _render_man_page(found: list[ListedCommand], version: str) -> Iterator[str]:
 
 
 def _escape_roff(text: str) -> str:
-    """No line of it is a request, no backslash an escape."""
+    """Text in which roff sees no request and no escape."""
     line = " ".join(text.split()).replace("\\", "\\e").replace("-", "\\-")
     line = "".join(c if c.isascii() else f"\\[u{ord(c):04X}]" for c in line)
     return f"\\&{line}" if line[:1] in (".", "'") else line

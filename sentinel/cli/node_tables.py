@@ -1,14 +1,18 @@
-"""What `sentinel nodes` shows: tables for people, plain data for programs."""
+"""Output of `sentinel nodes`: tables for people, plain data for programs."""
 
 import json
 import shlex
+import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import tzinfo
 from typing import Any
 
+from rich.text import Text
+
 from sentinel.actions.nodes import format_state
-from sentinel.alerting.processor import format_iso
+from sentinel.alerting.notifications import format_iso
+from sentinel.cli.tables import make_console, make_plain_table
 from sentinel.core import hostlist
 from sentinel.core.actions import ActionOutcome, ActionRecord, ActionSwitch, NodeReading
 from sentinel.core.clock import SECOND, Instant, get_elapsed_s
@@ -22,7 +26,8 @@ MAX_HISTORY_ROWS = 10_000
 
 
 def print_node_table(nodes: Sequence[Node], now: Instant, *, as_json: bool, each: bool) -> int:
-    """A summary by state; below it the nodes that are out or have a reason (`each`: all)."""
+    """Print a summary by state, and below it the nodes that are out or have a reason (`each`: all
+    nodes). Returns 0."""
     rows = [_build_node_row(node, now) for node in nodes]
     if as_json:
         print(json.dumps({"summary": _count_node_states(nodes), "nodes": rows}, indent=1))
@@ -31,14 +36,21 @@ def print_node_table(nodes: Sequence[Node], now: Instant, *, as_json: bool, each
     shown = [r for r, n in zip(rows, nodes, strict=True) if each or is_out(n) or n.reason]
     if shown:
         print()
+        ages = ("" if r["for_s"] is None else duration_text(r["for_s"]) for r in shown)
+        shown = [{**r, "for": age} for r, age in zip(shown, ages, strict=True)]
         _print_table(("node", "state", "for", "by", "reason"), shown)
     return 0
 
 
 def print_node_history(log: AuditLog, node: str, zone: tzinfo, *, as_json: bool) -> int:
-    """Ledger and audit log of one node, the oldest first."""
-    events = [_build_reading_event(r, zone) for r in log.readings(node, MAX_HISTORY_ROWS)]
-    for record in log.records(node, MAX_HISTORY_ROWS):
+    """Print the ledger and the audit log of one node, the oldest first. Returns 0."""
+    readings = log.readings(node, MAX_HISTORY_ROWS + 1)
+    records = log.records(node, MAX_HISTORY_ROWS + 1)
+    if max(len(readings), len(records)) > MAX_HISTORY_ROWS:
+        rest = f"only the newest {MAX_HISTORY_ROWS} states and actions are shown"
+        print(f"sentinel: {visible(node)}: {rest}", file=sys.stderr)
+    events = [_build_reading_event(r, zone) for r in readings[:MAX_HISTORY_ROWS]]
+    for record in records[:MAX_HISTORY_ROWS]:
         events += _build_action_events(record, zone)
     events.sort(key=lambda event: event["wall"])
     rows = [{k: v for k, v in event.items() if k != "wall"} for event in events]
@@ -53,7 +65,7 @@ def print_node_history(log: AuditLog, node: str, zone: tzinfo, *, as_json: bool)
 
 
 def render_action_result(record: ActionRecord, *, dry_run: bool) -> list[str]:
-    """What became of one request, in lines."""
+    """The result of one request, in lines."""
     return [visible(line) for line in _list_result_lines(record, dry_run=dry_run)]
 
 
@@ -106,7 +118,7 @@ def build_switch_rows(active: Mapping[str, ActionSwitch], now: Instant) -> dict[
 
 
 def render_switch_lines(active: Mapping[str, ActionSwitch], now: Instant) -> list[str]:
-    """The same for people."""
+    """What stops actions now, in lines for people."""
     lines = []
     for name, switch in active.items():
         left = "until it is switched off"
@@ -119,7 +131,6 @@ def render_switch_lines(active: Mapping[str, ActionSwitch], now: Instant) -> lis
 
 def _build_node_row(node: Node, now: Instant) -> dict[str, Any]:
     since = node.reason_time
-    age = duration_text(max(0, now.wall // SECOND - since)) if since is not None else ""
     return {
         "node": visible(node.name),
         "state": format_state(node),
@@ -128,7 +139,7 @@ def _build_node_row(node: Node, now: Instant) -> dict[str, Any]:
         "reason": visible(node.reason),
         "by": visible(node.reason_user),
         "reason_time": since,
-        "for": age,
+        "for_s": None if since is None else max(0, now.wall // SECOND - since),
         "partitions": list(node.partitions),
     }
 
@@ -160,7 +171,7 @@ def _build_reading_event(reading: NodeReading, zone: tzinfo) -> dict[str, Any]:
 
 
 def _build_action_events(record: ActionRecord, zone: tzinfo) -> list[dict[str, Any]]:
-    """The intent, and the outcome where it is another moment."""
+    """The intent, and the outcome if it came later."""
     first = {
         "wall": record.at.wall,
         "at": format_iso(record.at, zone),
@@ -211,10 +222,6 @@ def _format_reason_time(time: int | None, zone: tzinfo) -> str:
 
 
 def _print_table(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> None:
-    from rich.text import Text
-
-    from sentinel.cli.tables import make_console, make_plain_table
-
     table = make_plain_table(*columns)
     for row in rows:
         table.add_row(*(Text(str(row[c])) for c in columns))

@@ -1,7 +1,7 @@
-"""`sentinel nodes list|drain|undrain|maintenance|breaker`: nodes by hand, through the guard.
+"""`sentinel nodes list|drain|undrain|maintenance|breaker`: changes nodes by hand, through the
+guard.
 
-`sentinel nodes probe NODES`: ask nodes themselves how they are, one round trip each.
-"""
+`sentinel nodes probe NODES`: asks nodes about their state, in one round trip each."""
 
 import argparse
 import json
@@ -10,6 +10,10 @@ from typing import Any
 
 import msgspec
 
+from sentinel.actions.action_rules import ActionRequester
+from sentinel.actions.cluster_view import make_cluster_view
+from sentinel.actions.guard import explain_breaker_trip
+from sentinel.actions.nodes import reason_params
 from sentinel.cli import common, node_tables, node_tests
 from sentinel.cli.common import (
     add_action_parser,
@@ -22,16 +26,26 @@ from sentinel.cli.common import (
 )
 from sentinel.clock import SystemClock
 from sentinel.config.settings import Settings
-from sentinel.core.actions import ActionOutcome, ActionRecord, ActionSwitch
+from sentinel.core.actions import (
+    ActionHistory,
+    ActionOutcome,
+    ActionRecord,
+    ActionSwitch,
+    Situation,
+)
 from sentinel.core.cluster import Node
-from sentinel.core.errors import SentinelError
+from sentinel.core.errors import CannotTell, SentinelError
+from sentinel.core.gpu_ledger import NODE_PREFIX
 from sentinel.core.model import ActionRequest
 from sentinel.core.node_answers import describe_unreached, get_answer_word
+from sentinel.core.ports import AuditLog
 from sentinel.core.text import visible
 from sentinel.core.values import duration_text
 from sentinel.nodes.probe import ALL_PARTS_REQUEST, NodeProbe, Unread
-from sentinel.wiring import actions, app
+from sentinel.slurm.privilege import REMEDY, find_privilege
+from sentinel.wiring import actions, app, one_shot
 from sentinel.wiring.app import UsageError
+from sentinel.wiring.audit_log import open_audit_log
 
 
 def register_probe(verbs: Any) -> None:
@@ -46,7 +60,8 @@ def register_probe(verbs: Any) -> None:
 
 
 def call_nodes_probe(args: argparse.Namespace) -> int:
-    """0 when every node told all that was asked, else 1. A silent node is never a healthy one."""
+    """Probe nodes. Returns 0 if every node answered every question, else 1. A silent node never
+    counts as healthy."""
     names = common.expand_node_names(args.nodes)
     wants = ALL_PARTS_REQUEST
     if args.gpus:
@@ -75,7 +90,7 @@ def _render_probe_lines(name: str, answer: Any) -> list[str]:
         f"{name}: {facts}",
         *([f"  warning: {answer.squatter}; another directory is used"] if answer.squatter else []),
         *(
-            f"  {part}: not read ({u.kind}): {visible(u.why)}"
+            f"  {part}: not read ({u.kind_words}): {visible(u.why)}"
             for part, u in answer.unread_parts.items()
         ),
     ]
@@ -104,7 +119,7 @@ _SUCCESS_OUTCOMES = (ActionOutcome.DONE, ActionOutcome.UNNEEDED)
 
 
 class NoPrivilege(SentinelError):
-    """Slurm would refuse it; nothing was changed."""
+    """Slurm would refuse the change, so nothing was changed."""
 
     exit_code = EXIT_NO_PERMISSION
 
@@ -155,14 +170,14 @@ def register(commands: Any) -> None:
 
 
 def call_nodes_list(args: argparse.Namespace) -> int:
-    """0 when Slurm answered."""
+    """Print nodes. Returns 0 if Slurm answered."""
     settings, clock = load_command_settings(args), SystemClock()
     if args.history:
         if not args.history.startswith("/") and len(expand_node_names([args.history])) != 1:
             raise UsageError("--history: one node (or directory that was cleaned) at a time")
         if not (args.json or args.history.startswith("/")):
             _print_score(args, settings)
-        log = actions.open_audit_log(settings, dry_run=True)
+        log = open_audit_log(settings, dry_run=True)
         try:
             return node_tables.print_node_history(
                 log, args.history, app.get_time_zone(settings), as_json=args.json
@@ -177,12 +192,11 @@ def call_nodes_list(args: argparse.Namespace) -> int:
 
 
 def _print_score(args: argparse.Namespace, settings: Settings) -> None:
-    """The node's line in the ledger of GPUs and nodes, where it has one."""
+    """Print the node's line in the ledger of GPUs and nodes, if it has one."""
     try:
         from sentinel.cli import gpu_ledger
-        from sentinel.core.gpu_ledger import NODE_PREFIX
         from sentinel.gpu.ledger_update import outages_text
-    except ModuleNotFoundError:  # the room of GPUs is optional
+    except ModuleNotFoundError:  # sentinel may be installed without the package gpu
         return
     with gpu_ledger.open_ledger(args, settings=settings) as of:
         if entry := of.gpus.read_entry(NODE_PREFIX + args.history):
@@ -190,7 +204,8 @@ def _print_score(args: argparse.Namespace, settings: Settings) -> None:
 
 
 def call_nodes_change(args: argparse.Namespace) -> int:
-    """0 when every node is as wished, 1 when one is not; 64 and 77 before anything was tried."""
+    """Change nodes. Returns 0 if every node is as requested, 1 if one is not; 64 and 77 before
+    anything was tried."""
     if args.action == "drain" and not args.reason.strip():
         raise UsageError("--reason: say why, for whoever finds the node drained")
     settings, clock = load_command_settings(args), SystemClock()
@@ -199,7 +214,7 @@ def call_nodes_change(args: argparse.Namespace) -> int:
     chosen = select_nodes(args.nodes, nodes)
     _require_privilege(settings, snapshot)
     print_node_count(node.name for node in chosen)
-    log, records = actions.open_audit_log(settings, dry_run=args.dry_run), list[ActionRecord]()
+    log, records = open_audit_log(settings, dry_run=args.dry_run), list[ActionRecord]()
     try:
         if not args.dry_run:
             log.record_readings(nodes, snapshot.nodes_asked() or clock.now())
@@ -211,30 +226,50 @@ def call_nodes_change(args: argparse.Namespace) -> int:
             log.record_readings(
                 _read_changed_nodes(settings, snapshot, records), clock.now(), whole=False
             )
+        proofs = _run_drained_check(args, settings, log) if args.dry_run else {}
     finally:
         log.close()
     if args.json:
-        print(
-            json.dumps(
-                [node_tables.build_action_row(r, dry_run=args.dry_run) for r in records], indent=1
-            )
-        )
+        rows = [node_tables.build_action_row(r, dry_run=args.dry_run) for r in records]
+        print(json.dumps([{**row, **proofs.get(row["node"], {})} for row in rows], indent=1))
+    else:
+        for name, proof in proofs.items():
+            print(f"{name}: the check {proof['check']} says: {proof['proof']}")
     wished = (*_SUCCESS_OUTCOMES, ActionOutcome.INTENDED) if args.dry_run else _SUCCESS_OUTCOMES
     return int(any(r.outcome not in wished for r in records))
 
 
 def call_switch(args: argparse.Namespace) -> int:
-    """0 when thrown, or for `status` when nothing stops actions; 1 when something does."""
+    """Set a switch. Returns 0 if it is set; for `status` 0 if nothing stops actions, else 1."""
     settings, clock = load_command_settings(args), SystemClock()
     thrown = _build_switch(args, clock) if args.verb == "on" else None
-    log = actions.open_audit_log(settings, dry_run=args.verb == "status")
+    log = open_audit_log(settings, dry_run=args.verb == "status")
     try:
         if args.verb != "status":
             log.set_switch(args.switch, thrown)
         past = log.read_past_actions("")
     finally:
         log.close()
-    return _print_switches(past.maintenance, past.breaker, settings, clock, args)
+    breaker = past.breaker
+    if args.switch == "breaker" and not (breaker and breaker.get_seconds_left(clock.now())):
+        breaker = _find_breaker_trip(settings, past, clock)
+    return _print_switches(past.maintenance, breaker, settings, clock, args)
+
+
+def _find_breaker_trip(
+    settings: Settings, past: ActionHistory, clock: SystemClock
+) -> ActionSwitch | None:
+    """The breaker, if it would open at the next action; it is stored only then."""
+    if not app.has_slurm() and not settings.slurm.command_prefix:
+        return None
+    hands = actions.make_slurm_hands(settings, actions.connect_slurm(settings, clock))
+    scene, now = make_cluster_view(hands), clock.now()
+    situation = Situation(
+        enabled=True, nodes=len(scene.by_name), unwell=scene.unwell, breaker=settings.guard.breaker
+    )
+    why = explain_breaker_trip(situation, past, now)
+    cooldown = float(settings.guard.breaker.cooldown)
+    return ActionSwitch(since=now, seconds=cooldown, why=why) if why else None
 
 
 def _build_switch(args: argparse.Namespace, clock: SystemClock) -> ActionSwitch:
@@ -248,10 +283,7 @@ def _build_switch(args: argparse.Namespace, clock: SystemClock) -> ActionSwitch:
 def _apply_changes(
     actor: Any, args: argparse.Namespace, nodes: Sequence[Node]
 ) -> Iterator[ActionRecord]:
-    """One after the other; a refusal for want of privilege ends it."""
-    from sentinel.actions.executor import ActionRequester
-    from sentinel.actions.nodes import reason_params
-
+    """Change one node after the other; a refusal for lack of privilege ends this."""
     if not args.dry_run:
         actor.resolve_open_records([n.name for n in nodes])
     asker = ActionRequester(name=describe_operator(), consent=True, by_hand=True, forced=args.force)
@@ -264,12 +296,35 @@ def _apply_changes(
             break
 
 
+def _run_drained_check(
+    args: argparse.Namespace, settings: Settings, log: AuditLog
+) -> dict[str, dict[str, str]]:
+    """The result of the check of drained nodes for each node, so that a person who undrains a node
+    knows what is not proven. The configured check is used, else the kind with its defaults."""
+    if args.action != "undrain":
+        return {}
+    mine = [c for c in settings.checks if c.common.kind == "drained" and not c.common.cluster]
+    check = mine[0] if mine else one_shot.make_one_shot_check("drained", {})
+    outcome, wanted = (
+        one_shot.run_check_once(check, settings, log),
+        {*expand_node_names(args.nodes)},
+    )
+    return {
+        f.subject: {
+            "check": check.name,
+            "status": f.status.value,
+            "proof": visible(f.summary.replace(", see below", "")),
+        }
+        for f in outcome.findings
+        if f.subject in wanted
+    }
+
+
 def _read_changed_nodes(
     settings: Settings, snapshot: Any, records: Sequence[ActionRecord]
 ) -> list[Node]:
-    """The nodes as they are now, for the ledger; what cannot be read is left to a later look."""
-    from sentinel.core.errors import CannotTell
-
+    """The nodes as they are now, for the ledger; those that cannot be read are left to a later
+    look."""
     changing, found = actions.make_slurm_hands(settings, snapshot), []
     for record in records:
         if record.outcome.is_attempted:
@@ -281,15 +336,13 @@ def _read_changed_nodes(
 
 
 def _require_privilege(settings: Settings, snapshot: Any) -> None:
-    from sentinel.slurm.privilege import REMEDY, find_privilege
-
     found = find_privilege(snapshot, settings.slurm.change_prefix)
     if found.may is False:
         raise NoPrivilege(visible(f"no right to change nodes: {found.why}; {REMEDY}"))
 
 
 def _print_action_result(record: ActionRecord, args: argparse.Namespace) -> None:
-    """At once: of a thousand nodes the first is done minutes before the last."""
+    """Print a result at once: of a thousand nodes the first is done minutes before the last."""
     if not args.json:
         print("\n".join(node_tables.render_action_result(record, dry_run=args.dry_run)), flush=True)
 

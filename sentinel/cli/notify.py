@@ -1,10 +1,13 @@
-"""`sentinel notify`: a real message through each channel, or what its messages look like."""
+"""`sentinel notify`: sends a test message through each channel, or shows what its messages look
+like."""
 
 import argparse
+import asyncio
 import sys
 from typing import Any
 
 from sentinel.cli import EXIT_USAGE, add_config_option
+from sentinel.cli.preview import print_previews, write_html_preview
 from sentinel.core.text import visible
 from sentinel.wiring import app
 
@@ -30,26 +33,25 @@ def register(commands: Any) -> None:
 
 
 def call_notify_test(args: argparse.Namespace) -> int:
-    """0 when every channel took the message, 1 when one did not."""
+    """Send test messages. Returns 0 if every channel took its message, 1 if one did not."""
     settings = app.load_settings(args.config)
     chosen = _select_channels(args, settings)
     return EXIT_USAGE if chosen is None else _send_test_messages(chosen, settings)
 
 
 def call_notify_preview(args: argparse.Namespace) -> int:
-    """0, or 1 when a template fails or the file for --html cannot be written."""
+    """Print messages. Returns 0, or 1 if a template fails or the file for --html cannot be
+    written."""
     chosen = _select_channels(args, app.load_settings(args.config))
     if chosen is None:
         return EXIT_USAGE
-    from sentinel.cli.preview import print_previews, write_html_preview
-
     if args.html:
         return write_html_preview(chosen, args.sample or "firing", args.html)
     return print_previews(chosen, [args.sample] if args.sample else SAMPLE_NAMES)
 
 
 def _select_channels(args: argparse.Namespace, settings: Any) -> dict[str, Any] | None:
-    """The channels that are meant, by name; None, after a word about it, where there are none."""
+    """The requested channels by name; None, after a message about it, if there are none."""
     known = {c.name: c.plugin for c in settings.channels}
     missing = next((name for name in args.channels if name not in known), None)
     if not known:
@@ -63,8 +65,6 @@ def _select_channels(args: argparse.Namespace, settings: Any) -> dict[str, Any] 
 
 
 def _send_test_messages(channels: dict[str, Any], settings: Any) -> int:
-    import asyncio
-
     failed = 0
     for name, channel in channels.items():
         try:
@@ -79,5 +79,6 @@ def _send_test_messages(channels: dict[str, Any], settings: Any) -> int:
             else ""
         )
         failed += bool(receipt.refused)
-        print(f"{name}: ok: {visible(receipt.text)}{refused}")
+        doubt = f"; but {receipt.doubt}: see whether it arrived" if receipt.doubt else ""
+        print(f"{name}: ok: {visible(receipt.text)}{refused}{doubt}")
     return 1 if failed else 0

@@ -1,13 +1,14 @@
-"""`sentinel alerts ack|silence|unsilence`: what people tell sentinel by hand."""
+"""`sentinel alerts ack|silence|unsilence`: stores people's orders."""
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from msgspec.structs import replace
 
 from sentinel.alerting.matchers import ALERT_FACTS, Matcher, is_matcher, is_wide, parse_matchers
+from sentinel.alerting.notifications import format_iso
 from sentinel.alerting.orders import (
     Author,
     acknowledge_alert,
@@ -15,9 +16,8 @@ from sentinel.alerting.orders import (
     make_silence,
     silence_end,
 )
-from sentinel.alerting.processor import format_iso
 from sentinel.alerting.settings import Match
-from sentinel.alerting.silences import find_silence, match_exactly
+from sentinel.alerting.silences import Silence, find_silence, match_exactly, parse_moment
 from sentinel.cli import add_config_option
 from sentinel.cli.common import get_invoking_user
 from sentinel.cli.state import OpenState
@@ -55,23 +55,27 @@ def register_orders(actions: Any) -> None:
     quiet.add_argument("--reason", default="", metavar="TEXT", help="the reason; others see it")
     over = _add_order_parser(actions, "unsilence", "end a silence now", call_unsilence)
     over.add_argument(
-        "silence", metavar="SILENCE", help="the id of the silence, as `alerts list` shows it"
+        "silence",
+        metavar="SILENCE",
+        help="the id of the silence, as `alerts silences` shows it, or the name of the check or alert "
+        "that it silences",
     )
 
 
 def call_ack(args: argparse.Namespace) -> int:
-    """0 when written; the running sentinel knows it within seconds."""
+    """Acknowledge an alert. Returns 0 if it is stored; the running sentinel knows it within
+    seconds."""
     with OpenState(args.config, writing=True) as state:
         alert = state.resolve_alert_id(args.alert)
         said = Author(args.who or get_invoking_user(), "cli", args.note)
         ack = acknowledge_alert(state.store.read_alerts(), alert, said, state.now)
         state.store.put_ack(ack)
-    print(f"{alert}: acknowledged by {ack.who}; it is told again only when worse or over")
+    print(f"{alert}: acknowledged by {ack.who}; the next message comes when it is worse or over")
     return 0
 
 
 def call_silence(args: argparse.Namespace) -> int:
-    """0 when written; prints the id that ends it."""
+    """Silence alerts. Returns 0 if it is stored, and prints the id that ends the silence."""
     with OpenState(args.config, writing=True) as state:
         ends, match = _parse_silence_end(args, state), _parse_silence_match(args.what, state)
         said = Author(args.who or get_invoking_user(), "cli", args.reason)
@@ -83,28 +87,44 @@ def call_silence(args: argparse.Namespace) -> int:
     if is_wide(order.match):
         print("sentinel: it fits alerts without such a label too", file=sys.stderr)
     if not fits:
-        print("sentinel: no alert of now fits it; see: sentinel alerts list", file=sys.stderr)
+        print(
+            "sentinel: silence set; no current alert matches it (sentinel alerts list)",
+            file=sys.stderr,
+        )
     return 0
 
 
 def call_unsilence(args: argparse.Namespace) -> int:
-    """0 when ended."""
+    """End one silence by its id, or all silences about a check or an alert by its name. Returns 0
+    if they are ended."""
     with OpenState(args.config, writing=True) as state:
         known = {s.id: s for s in state.list_manual_silences()}
-        order = known.get(args.silence)
-        if order is None:
+        one = known.get(args.silence)
+        orders = [one] if one else _select_named_silences(args.silence, known.values())
+        if not orders:
             if args.silence in {s.id for s in state.list_silences()}:
                 raise UsageError(
                     f"silence {args.silence} stands in the file: silences; end it there"
                 )
             have = ", ".join(known) or "none"
             raise UsageError(f"no silence {args.silence!r} is in force; there are: {have}")
-        who = (
-            (args.who or get_invoking_user()) if order.is_planned else order.who
-        )  # so that Slurm does not renew it
-        state.store.put_silence(replace(order, ends=state.now.wall, who=who))
-    print(f"{order.id}: ended; what still fires is told")
+        for order in orders:
+            who = (
+                (args.who or get_invoking_user()) if order.is_planned else order.who
+            )  # otherwise Slurm's reservation would create the silence again
+            state.store.put_silence(replace(order, ends=state.now.wall, who=who))
+    print(f"{', '.join(s.id for s in orders)}: ended; you hear of what still fires")
     return 0
+
+
+def _select_named_silences(name: str, known: Iterable[Silence]) -> list[Silence]:
+    """Silences that name this check, or an alert by its subject."""
+
+    def is_about(silence: Silence) -> bool:
+        words = (silence.match.check, silence.match.subject)
+        return any(name in ([word] if isinstance(word, str) else word or ()) for word in words)
+
+    return [s for s in known if is_about(s)]
 
 
 def _add_order_parser(actions: Any, name: str, text: str, function: Any) -> Any:
@@ -122,8 +142,6 @@ def _parse_silence_end(args: argparse.Namespace, state: OpenState) -> int:
         raise UsageError("a silence always ends: give --for 2h or --until 2026-12-24T18:00")
     if args.length:
         return silence_end(args.length, state.now)
-    from sentinel.alerting.silences import parse_moment
-
     try:
         return int(parse_moment(args.until, state.zone, "until").timestamp()) * SECOND
     except Invalid as error:

@@ -1,18 +1,21 @@
-"""Outcomes of checks as text for machines, plugins runners and pipes. Pure."""
+"""Renders outcomes of checks as text for programs, plugin runners and pipes. Pure."""
 
+from collections.abc import Sequence
 from math import isfinite
 
 import msgspec
 
 from sentinel.alerting.observations import RunOutcome
-from sentinel.core.model import Finding, Value, get_worst_status
+from sentinel.cli.plain_rows import format_status_word
+from sentinel.core.guidance import NO_GUIDANCE
+from sentinel.core.model import Finding, Status, Value, get_worst_status
 from sentinel.core.text import visible, visible_lines
 
 _PERFDATA_UNITS = {"_percent": "%", "_bytes": "B", "_s": "s", "_seconds": "s"}
 
 
 MAX_UNSEEN_NAMES = 1000
-"""Names of what was not seen that a document lists."""
+"""Names of unseen things that a document lists at most."""
 
 
 def render_outcome_json(outcome: RunOutcome) -> str:
@@ -32,14 +35,14 @@ def render_outcome_json(outcome: RunOutcome) -> str:
 
 
 def _escape_non_ascii(document: str) -> str:
-    """The same JSON for every character set."""
+    """The same JSON in ASCII, for every character set."""
     import json
 
     return "".join(c if c.isascii() else json.dumps(c)[1:-1] for c in document)
 
 
 def render_outcome_lines(outcome: RunOutcome) -> str:
-    """One line a finding: status, subject, summary; details below, indented."""
+    """One line for each finding: status, subject, summary; its details are below, indented."""
     return "\n".join(_render_finding(f) for f in outcome.findings)
 
 
@@ -61,6 +64,26 @@ def render_nagios_output(outcome: RunOutcome) -> str:
     return "\n".join(lines)
 
 
+def render_nagios_summary(outcomes: Sequence[RunOutcome]) -> str:
+    """All checks as the output of one plugin: the worst status, which checks are bad, and a line
+    for each below."""
+    worst = [get_worst_status(f.status for f in one.findings) for one in outcomes]
+    bad = [one.check for one, status in zip(outcomes, worst, strict=True) if status.rank]
+    status = get_worst_status(worst).value.upper()
+    said = (
+        f"{len(bad)} of {len(outcomes)} checks: {', '.join(bad)}"
+        if bad
+        else f"{len(outcomes)} checks"
+    )
+    lines = [
+        f"{state.value.upper()}: {visible(one.check)}: {visible(one.headline)}"
+        for one, state in zip(outcomes, worst, strict=True)
+    ]
+    return "\n".join(
+        _replace_pipe(line) for line in [f"SENTINEL {status} - {visible(said)}", *lines]
+    )
+
+
 def _describe_finding(finding: Finding) -> str:
     summary = visible(finding.summary)
     return f"{visible(finding.subject)}: {summary}" if finding.subject else summary
@@ -75,13 +98,17 @@ def _build_finding_row(finding: Finding) -> dict[str, object]:
     }
     if finding.details:
         document["details"] = visible_lines(finding.details)
+    if finding.guidance != NO_GUIDANCE:
+        document["guidance"] = {
+            name: visible(text) for name, text in msgspec.to_builtins(finding.guidance).items()
+        }
     if finding.commands:
         document["commands"] = [visible(c) for c in finding.commands]
     return document
 
 
 def _build_coverage_row(outcome: RunOutcome) -> dict[str, object] | None:
-    """Null where the run saw nothing at all."""
+    """The coverage as JSON; None if the run saw nothing at all."""
     if outcome.report is None:
         return None
     seen = outcome.report.coverage
@@ -99,19 +126,43 @@ def _escape_surrogates(value: Value) -> Value:
 
 
 def _render_finding(finding: Finding) -> str:
-    first = f"{finding.status.value.upper():<9}{_describe_finding(finding)}"
-    details = [f"         {line}" for line in visible_lines(finding.details).splitlines()]
+    first = f"{format_status_word(finding.status)}{_describe_finding(finding)}"
+    told = (
+        *visible_lines(finding.details).splitlines(),
+        *map(visible, finding.guidance.list_lines()),
+        *list_commands(finding),
+    )
+    details = [f"         {line}" for line in told]
     return "\n".join([first, *details])
+
+
+def list_commands(finding: Finding) -> list[str]:
+    """The commands of which the guidance speaks, one a line."""
+    shown = finding.commands if finding.status is not Status.OK else ()
+    return [f"$ {visible(command)}" for command in shown]
+
+
+_THRESHOLDS = {"used_percent": ("warn_percent", "critical_percent")}
+"""Numbers that have limits, and the values of a finding that hold those limits."""
 
 
 def _list_perfdata(findings: tuple[Finding, ...]) -> list[str]:
     several = len(findings) > 1
     return [
         _format_perfdata_item(f"{f.subject} {name}" if several and f.subject else name, name, value)
+        + _format_thresholds(f, name)
         for f in findings
         for name, value in f.values.items()
         if isinstance(value, (int, float)) and not isinstance(value, bool) and isfinite(value)
+        if not any(name in pair and number in f.values for number, pair in _THRESHOLDS.items())
     ]
+
+
+def _format_thresholds(finding: Finding, name: str) -> str:
+    """`;warning;critical` after a number. Empty if it has no limits."""
+    limits = [finding.values.get(key) for key in _THRESHOLDS.get(name, ())]
+    texts = [_format_perfdata_number(v) if isinstance(v, (int, float)) else "" for v in limits]
+    return f";{';'.join(texts)}" if any(texts) else ""
 
 
 def _format_perfdata_item(label: str, name: str, value: float) -> str:
@@ -121,7 +172,7 @@ def _format_perfdata_item(label: str, name: str, value: float) -> str:
 
 
 def _format_perfdata_number(value: float) -> str:
-    """Without an exponent: plugin runners read digits, a point and a minus."""
+    """The number without an exponent: plugin runners read only digits, a point and a minus."""
     return str(value) if isinstance(value, int) else f"{value:.6f}".rstrip("0").rstrip(".")
 
 

@@ -1,4 +1,5 @@
-"""Facts as rich renderables, for `status` and `top`: a table a subject, all text inert."""
+"""Renders facts with rich, for `status` and `top`: one table for each subject, with all text
+escaped."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, tzinfo
@@ -6,6 +7,7 @@ from datetime import datetime, tzinfo
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from sentinel.cli.plain_rows import shorten_gpu
 from sentinel.cli.tables import (
     STATUS_COLOURS,
     FittedTable,
@@ -17,24 +19,25 @@ from sentinel.core.model import Status
 from sentinel.core.text import shortened
 from sentinel.core.time_text import format_clock
 from sentinel.core.values import duration_text, size_text
+from sentinel.homes import describe_setup_place
 from sentinel.status import folding
 from sentinel.status.folding import AlertFold
 from sentinel.status.node_states import OUT_OF_SERVICE_STATES
 from sentinel.status.types import AlertFact, CheckFact, DiskFact, Facts, JobFact, NodesFact
 
-WIDE, SAID = 200, 160
+WIDE, SAID = 260, 160
 TRAININGS, UNSENT, OTHERS = 20, 5, 10
-"""Rows of trainings that stand still, of messages that wait, and of others of an incident, where not
-all has room."""
+"""Rows of trainings that stand still, of unsent messages, and of other alerts of an incident, if
+there is no room for all."""
 
 PASS_LATE_S = 60.0
-"""Seconds that a pass may take beyond two intervals before its absence is shown in yellow."""
+"""Seconds beyond two intervals after which a missing pass is shown in yellow."""
 
 STATE_STYLES = {"down": "bold red", "fail": "bold red", "drained": "yellow", "draining": "yellow"}
 
 
 def render_headline(f: Facts) -> Text:
-    """One line: what fires, how many nodes are out, who watches."""
+    """One line: how many alerts fire, how many nodes are out, and who runs the checks."""
     text = Text(f"sentinel {f.cluster} ".rstrip() + "  ")
     for status in sorted(Status, key=lambda s: -s.rank):
         count = sum(a.tone is status for a in f.firing)
@@ -53,7 +56,7 @@ def render_headline(f: Facts) -> Text:
 
 
 def render_watcher(f: Facts, zone: tzinfo | None = None) -> Text:
-    """Who watches now; where that are passes, the last one and the next."""
+    """Who runs the checks now. If passes do, the times of the last one and the next."""
     if f.leader:
         return Text(f.leader, style="dim")
     last = f.last_pass_at
@@ -72,8 +75,8 @@ def render_watcher(f: Facts, zone: tzinfo | None = None) -> Text:
 def render_alerts(
     folds: Sequence[AlertFold], now: float, chosen: int | None = None
 ) -> RenderableType:
-    """A row each, in their order. Where one is `chosen` it is marked, and each has one line: it must
-    not be pushed off the screen by those above it."""
+    """A row for each alert, in their order. If one is `chosen`, it is marked, and every alert has
+    one line only, so that the chosen one stays on the screen."""
     if not folds:
         return Text("no alerts", style=STATUS_COLOURS[Status.OK])
     table = make_plain_table("alert", "", "check", "for", "summary")
@@ -88,9 +91,8 @@ def render_alerts(
         word = (
             Text("pending") if pending else Text(fold.tone.value, style=STATUS_COLOURS[fold.tone])
         )
-        said = Text(f"[{fold.more}] " if fold.more else "", style="bold").append(
-            _render_alert_summary(a, now)
-        )
+        more = (f"[{fold.more}] ", "bold") if fold.more else ""
+        said = Text.assemble(more, _render_alert_summary(a, now))
         if chosen is not None:
             said.no_wrap, said.overflow = True, "ellipsis"
         elif fold.more:
@@ -98,7 +100,7 @@ def render_alerts(
         table.add_row(
             Text(a.id, style="dim"),
             word,
-            render_check_subject(a.check, a.subject, a.elsewhere),
+            render_check_subject(a.check, shorten_gpu(a.subject, a.labels), a.elsewhere),
             Text(duration_text(int(a.for_s))),
             said,
             style="reverse" if number == chosen else "",
@@ -107,8 +109,8 @@ def render_alerts(
 
 
 def render_folded_alerts(rows: Sequence[AlertFact], now: float, limit: int) -> RenderableType:
-    """Those of one incident and alike ones as one row with their count, at most `limit` rows beside
-    trainings that stand still."""
+    """Alerts of one incident, and alike ones, as one row with their count; at most `limit` rows
+    beside trainings that stand still."""
     folds = folding.fold_alerts(rows)
     trainings = [fold for fold in folds if fold.is_standstill][:TRAININGS]
     others = [fold for fold in folds if not fold.is_standstill][:limit]
@@ -119,7 +121,8 @@ def render_folded_alerts(rows: Sequence[AlertFact], now: float, limit: int) -> R
 
 
 def _render_alert_summary(a: AlertFact, now: float) -> Text:
-    """Whether somebody cares comes first: the end may be cut off."""
+    """The summary of an alert. Whether somebody takes care of it comes first, since the end may be
+    cut off."""
     text = Text()
     if a.acknowledged_by:
         note = f": {shortened(a.ack_note, 60)}" if a.ack_note else ""
@@ -137,7 +140,7 @@ def describe_staleness(row: AlertFact | DiskFact | JobFact, now: float) -> str:
 
 
 def render_one_alert(a: AlertFact, f: Facts, zone: tzinfo) -> RenderableType:
-    """All that is known of one, and the others of its incident."""
+    """Everything about one alert, and the others of its incident."""
     lines = [
         Text.assemble(
             (a.tone.value, STATUS_COLOURS[a.tone]),
@@ -154,8 +157,14 @@ def render_one_alert(a: AlertFact, f: Facts, zone: tzinfo) -> RenderableType:
     if a.held:
         lines.append(Text(f"not told just now: {a.held}", style="cyan"))
     lines += [Text(f"| {line}", style="dim") for line in a.details.splitlines()]
+    lines += [Text(line) for line in a.guidance.list_lines()]
     if a.commands:
-        lines += [Text("look closer:"), *(Text(f"  {c}") for c in a.commands)]
+        from sentinel.alerting.owners import OWNER_LABEL  # only top shows commands
+        from sentinel.core.command_places import comment_places, group_by_place
+
+        owner = a.labels.get(OWNER_LABEL, "")
+        groups = group_by_place(a.commands, a.host, owner, describe_setup_place())
+        lines += [Text("look closer:"), *(Text(f"  {c}") for c in comment_places(groups))]
     if a.runbook:
         lines.append(Text(f"runbook: {a.runbook}"))
     others = [o for o in f.alerts if o.incident == a.incident and o.id != a.id]
@@ -168,7 +177,7 @@ def render_one_alert(a: AlertFact, f: Facts, zone: tzinfo) -> RenderableType:
 
 
 def render_checks(rows: Sequence[CheckFact], f: Facts, zone: tzinfo) -> RenderableType:
-    """Each with its last and next run."""
+    """A row for each check, with its last and next run."""
     table = make_plain_table("check", "", "ran", "next", "summary")
     table.columns[1].no_wrap = True
     for c in rows:
@@ -187,7 +196,7 @@ def render_checks(rows: Sequence[CheckFact], f: Facts, zone: tzinfo) -> Renderab
 
 
 def render_disks(rows: Sequence[DiskFact], now: float) -> RenderableType:
-    """With bars, and the time to full where it is foreseen."""
+    """A row for each file system, with bars, and the time until it is full, if it is foreseen."""
     if not rows:
         return Text("no check has looked at a file system yet", style="dim")
     table = make_plain_table("file system", "space", "free", "inodes", "full in", "")
@@ -195,7 +204,7 @@ def render_disks(rows: Sequence[DiskFact], now: float) -> RenderableType:
     for column in table.columns[1:5]:
         column.no_wrap = True
     for d in rows:
-        space = Text("?", style="dim")
+        space = Text("–", style="dim")
         if d.used_percent is not None:
             space = render_share_bar(d.used_percent, d.status).append(
                 f" {d.used_percent:3.0f}%", style="default"
@@ -204,19 +213,26 @@ def render_disks(rows: Sequence[DiskFact], now: float) -> RenderableType:
         table.add_row(
             Text(d.path),
             space,
-            Text(size_text(d.free_bytes) if d.free_bytes is not None else "?"),
+            Text(size_text(d.free_bytes) if d.free_bytes is not None else "–"),
             Text(inodes),
             Text(duration_text(d.full_in_s) if d.full_in_s is not None else "–"),
             Text(d.status.value, style=STATUS_COLOURS[d.status]).append(
-                f" {describe_staleness(d, now)}" if d.stale else "", style="dim"
+                _describe_disk(d, now), style="dim"
             ),
             style="dim" if d.stale else "",
         )
     return FittedTable(table, "inodes", "free", "full in")
 
 
+def _describe_disk(d: DiskFact, now: float) -> str:
+    """Why a row is not current; for one without a limit, such as a tree, its size."""
+    if d.stale:
+        return f" {describe_staleness(d, now)}"
+    return f" {shortened(d.summary, 80)}" if d.used_percent is None else ""
+
+
 def render_jobs(rows: Sequence[JobFact], f: Facts) -> RenderableType:
-    """Trainings with step, rate, and the time since the last one."""
+    """A row for each training, with its step, rate, and the time since the last step."""
     queue = ", ".join(f"{n} {state.lower()}" for state, n in sorted(f.queue.items()))
     parts: list[RenderableType] = (
         [Text(f"queue: {queue}{_describe_outdated_nodes(f)}", style="dim")] if queue else []
@@ -244,7 +260,7 @@ def render_jobs(rows: Sequence[JobFact], f: Facts) -> RenderableType:
 
 
 def render_nodes(f: Facts, rows: Sequence[NodesFact]) -> RenderableType:
-    """Counts by state, and those that are out with their reasons."""
+    """The numbers of nodes by state, and the nodes that are out with their reasons."""
     if f.nodes_seen is None:
         return Text(f.nodes_trouble or "nobody has asked Slurm for its nodes yet", style="dim")
     line = Text()
@@ -278,7 +294,7 @@ def _describe_outdated_nodes(f: Facts) -> str:
 
 
 def render_gpus(f: Facts) -> RenderableType:
-    """Those under suspicion."""
+    """A row for each suspect or lemon."""
     table = make_plain_table("gpu", "", "node", "score")
     for g in f.gpus:
         style = STATUS_COLOURS[Status.CRITICAL if g.judged == "lemon" else Status.WARNING]
@@ -287,7 +303,7 @@ def render_gpus(f: Facts) -> RenderableType:
 
 
 def render_actions(f: Facts, zone: tzinfo, limit: int) -> RenderableType:
-    """What was done, newest first."""
+    """A row for each action, the newest first."""
     if not f.actions:
         return Text("nothing was done", style="dim")
     table = make_plain_table("when", "action", "target", "outcome", "why")
@@ -299,7 +315,7 @@ def render_actions(f: Facts, zone: tzinfo, limit: int) -> RenderableType:
 
 
 def render_unsent(f: Facts) -> Iterable[Text]:
-    """A line each, and how many more there are."""
+    """A line for each unsent message, and how many more there are."""
     if len(f.unsent) > UNSENT:
         yield Text(f"{len(f.unsent)} messages are unsent; the oldest:")
     for u in f.unsent[:UNSENT]:

@@ -1,37 +1,48 @@
-"""Tables for who reads from a pipe: rows of whole words, without the rendering of a terminal."""
+"""Tables for output to a pipe: rows with tabs between their cells, without the rendering of a
+terminal."""
 
 import os
 import sys
-from collections.abc import Iterable, Sequence
-from unicodedata import combining, east_asian_width
+from collections.abc import Iterable, Mapping, Sequence
 
-COLUMN_SEPARATOR = "  "
+from sentinel.core.model import Status
+from sentinel.core.shown import GPU_PREFIX
+
+COLUMN_SEPARATOR = "\t"
+GPU_CHARS = 12
+"""How many of the 40 characters of a GPU's UUID tell it from the others of its node."""
+
+_BREAKS = {ord(c): " " for c in "\t\r\n"}
 
 
 def is_piped() -> bool:
-    """Whether nobody looks at a terminal, and no width was asked for ($COLUMNS)."""
+    """Whether the output is no terminal, and no width was requested ($COLUMNS)."""
     return not sys.stdout.isatty() and not os.environ.get("COLUMNS")
 
 
+def format_status_word(status: Status) -> str:
+    """The status word before a line. On a terminal it is padded to the longest word."""
+    word = status.value.upper()
+    return f"{word:<9}" if sys.stdout.isatty() else f"{word} "
+
+
 def print_rows(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Columns as wide as their widest cell, as `tables.make_plain_table` has them off a terminal."""
-    table = [header, *rows]
-    widths = [max(_measure_text_width(row[place]) for row in table) for place in range(len(header))]
-    for row in table:
-        padded = (
-            text + " " * (width - _measure_text_width(text))
-            for text, width in zip(row, widths, strict=True)
-        )
-        print(COLUMN_SEPARATOR.join(padded))
+    """Print a line for each row, as `tables.make_plain_table` does if the output is no terminal."""
+    for row in (header, *rows):
+        print(join_cells(row))
+
+
+def join_cells(cells: Iterable[str]) -> str:
+    """The cells with tabs between them; line breaks within a cell become blanks."""
+    return COLUMN_SEPARATOR.join(cell.translate(_BREAKS).strip() for cell in cells)
 
 
 def format_check_subject(check: str, subject: str) -> str:
-    """`disks /scratch`; once where both are the same."""
+    """`disks /scratch`; only one word if both are the same."""
     return check if subject in ("", check) else f"{check} {subject}"
 
 
-def _measure_text_width(text: str) -> int:
-    """How many columns of a terminal it takes."""
-    if text.isascii():
-        return len(text)
-    return sum(0 if combining(c) else 2 if east_asian_width(c) in "WF" else 1 for c in text)
+def shorten_gpu(subject: str, labels: Mapping[str, str]) -> str:
+    """The subject for people: of a GPU on a known node the node, and the beginning of its UUID."""
+    node = labels.get("node")
+    return f"{node} {subject[:GPU_CHARS]}" if node and subject.startswith(GPU_PREFIX) else subject

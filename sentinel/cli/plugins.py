@@ -1,10 +1,15 @@
-"""`sentinel plugins`: the kinds there are, one line each, and where each comes from."""
+"""`sentinel plugins`: lists the kinds, one line each, and where each comes from."""
 
 import argparse
+import json
 from typing import Any
 
+from rich.text import Text
+
 from sentinel.cli import add_json_option
+from sentinel.cli.tables import make_console, make_plain_table
 from sentinel.core.text import visible
+from sentinel.wiring import actions, app
 
 
 def register(commands: Any) -> None:
@@ -20,9 +25,8 @@ def register(commands: Any) -> None:
 
 
 def call_plugins(args: argparse.Namespace) -> int:
-    """A kind that does not load is listed with the reason; it is an error of its author."""
-    from sentinel.wiring import actions, app
-
+    """Print the kinds. A kind that cannot be loaded is listed with the reason, which is its
+    author's error."""
     app.load_configured_kinds(args.config)
     found = {"check": app.CHECKS, "channel": app.CHANNELS, "action": actions.ACTIONS}
     rows = [
@@ -37,8 +41,6 @@ def call_plugins(args: argparse.Namespace) -> int:
         )
     ]
     if args.json:
-        import json
-
         print(json.dumps(rows, indent=1))
         return 0
     _print_kinds(rows)
@@ -46,14 +48,7 @@ def call_plugins(args: argparse.Namespace) -> int:
 
 
 def _print_kinds(rows: list[dict[str, str]]) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
-    from sentinel.cli.tables import make_console
-
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for column in ("what", "kind", "from", "description"):
-        table.add_column(column, overflow="fold")
+    table = make_plain_table("what", "kind", "from", "description")
     for row in rows:
         table.add_row(*(Text(visible(value)) for value in row.values()))
     make_console().print(table)

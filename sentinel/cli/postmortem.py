@@ -1,10 +1,12 @@
-"""`sentinel incidents export ID`: a page to go on writing in, as Markdown or, with its plots, as HTML."""
+"""`sentinel incidents export ID`: a page to be continued by a person, as Markdown, or as HTML with
+plots."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from html import escape
 
+from sentinel.core.values import duration_text
 from sentinel.status.incidents import Story, describe_repeats
 
 HTML_STYLE = """body{font:16px/1.5 sans-serif;max-width:60em;margin:2em auto;padding:0 1em}
@@ -15,8 +17,8 @@ TIMELINE_COLUMNS = ("when", "what", "", "")
 
 
 def list_story_facts(story: Story) -> Iterator[tuple[str, str]]:
-    """What is known of it as a whole."""
-    yield "since", f"{story['since']} ({story['for']})"
+    """Names and values of what is known about the whole incident."""
+    yield "since", f"{story['since']} ({duration_text(story['for_s'])})"
     yield "state", f"{story['alerts']} alerts fire" if story["alerts"] else "over"
     for name in ("trainings", "users", "acknowledged_by"):
         if story[name]:
@@ -31,7 +33,7 @@ def list_story_facts(story: Story) -> Iterator[tuple[str, str]]:
 
 
 def render_story_markdown(story: Story) -> Iterator[str]:
-    """Lines of a page. Text of jobs and logs stays text."""
+    """Lines of a Markdown page. Text from jobs and logs is escaped."""
     yield f"# {_escape_markdown(story['title'])}\n"
     yield from (f"- {name}: {_escape_markdown(value)}" for name, value in list_story_facts(story))
     yield "\n## What happened\n"
@@ -48,7 +50,7 @@ def render_story_markdown(story: Story) -> Iterator[str]:
 
 
 def render_story_html(story: Story, picture: str = "") -> Iterator[str]:
-    """The same as one file that needs no other, with the `picture` (SVG) of what was measured."""
+    """The same page as one HTML file, with the `picture` (SVG) of the values."""
     title = escape(story["title"])
     yield f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title>'
     yield f"<style>{HTML_STYLE}</style><h1>{title}</h1><ul>"
@@ -70,10 +72,10 @@ def render_story_html(story: Story, picture: str = "") -> Iterator[str]:
 
 
 def describe_earlier_incidents(story: Story) -> Iterator[str]:
-    """A line for each time before, with what ended it."""
+    """A line for each earlier incident, with what ended it."""
     for one in story["before"]:
         how = f"; ended by: {one['ended_by']}" if one["ended_by"] else ""
-        length = f" for {one['for']}" if one["for"] else ""
+        length = "" if one["for_s"] is None else f" for {duration_text(one['for_s'])}"
         yield f"{one['at']}{length} ({one['incident']}): {one['summary']}{how}"
 
 
@@ -89,5 +91,5 @@ def _list_evidence(story: Story) -> Iterator[tuple[str, Iterable[str]]]:
 
 
 def _escape_markdown(text: str) -> str:
-    """Text of jobs and logs stays text in a table of Markdown."""
+    """Text from jobs and logs, escaped for a Markdown table."""
     return "".join("\\" + c if c in "\\`*_{}[]<>|#" else c for c in text.replace("\n", " "))

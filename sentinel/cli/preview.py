@@ -1,4 +1,5 @@
-"""`sentinel notify preview`: messages about made-up alerts, as each channel would word them."""
+"""`sentinel notify preview`: shows messages about invented alerts, as each channel would word
+them."""
 
 import os
 import sys
@@ -8,13 +9,14 @@ from typing import Any
 from msgspec.structs import replace
 
 from sentinel.channels.format.examples import SAMPLES
+from sentinel.channels.record import json_record
 from sentinel.core.model import Notification
 
 _RULE_WIDTH = 72
 
 
 def print_previews(channels: Mapping[str, Any], samples: Sequence[str]) -> int:
-    """Print the parts of each message, HTML left out; 1 where a template fails."""
+    """Print the parts of each message without HTML. Returns 1 if a template fails."""
     failed = False
     for name, channel in channels.items():
         for sample in samples:
@@ -26,7 +28,8 @@ def print_previews(channels: Mapping[str, Any], samples: Sequence[str]) -> int:
 
 
 def write_html_preview(channels: Mapping[str, Any], sample: str, path: str) -> int:
-    """The HTML of the first channel that has any, into a file or to `-`."""
+    """Write the HTML of the first channel that has any, into a file or to `-`. Returns the exit
+    code."""
     pages = (
         text
         for channel in channels.values()
@@ -43,14 +46,12 @@ def write_html_preview(channels: Mapping[str, Any], sample: str, path: str) -> i
 def _list_message_parts(
     channel: Any, notifications: Sequence[Notification]
 ) -> list[tuple[str, str]]:
-    """A channel that words nothing itself hands on the JSON object of each alert. Links are for
-    people, and are there where `web` is on."""
+    """The parts of a channel's message. A channel without words of its own sends the JSON object of
+    each alert. Links are for people, and exist only if `web` is on."""
     if not channel.links:
         notifications = [replace(n, links={}) for n in notifications]
     if parts := list(channel.preview(notifications)):
         return parts
-    from sentinel.channels.record import json_record
-
     return [("object", json_record(n).decode()) for n in notifications]
 
 

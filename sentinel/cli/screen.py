@@ -1,4 +1,5 @@
-"""A terminal as a page of lines: what has not changed is not sent again, for slow ssh lines."""
+"""Draws a page of lines on a terminal. Unchanged lines are not sent again, for slow ssh
+connections."""
 
 import os
 import re
@@ -22,7 +23,7 @@ _MAX_READ_BYTES = 256
 
 
 class TerminalScreen:
-    """The other screen of the terminal, put back as it was when the block ends."""
+    """The alternate screen of the terminal; the former screen is restored when the block ends."""
 
     def __init__(self) -> None:
         self._in, self._out = sys.stdin.fileno(), sys.stdout.fileno()
@@ -47,12 +48,12 @@ class TerminalScreen:
 
     @property
     def columns_and_lines(self) -> tuple[int, int]:
-        """Columns and lines now."""
+        """The present numbers of columns and lines."""
         found = os.get_terminal_size(self._out)
         return max(20, found.columns), max(6, found.lines)
 
     def draw_lines(self, lines: Sequence[str]) -> None:
-        """Show these lines from the top; the rest becomes empty."""
+        """Show these lines from the top, and clear the rest."""
         if self.columns_and_lines != self._size:
             self._size, self._shown = self.columns_and_lines, []
             self._write_terminal("\x1b[2J")
@@ -60,7 +61,7 @@ class TerminalScreen:
         self._shown = list(lines)
 
     def read_key(self, seconds: float) -> str:
-        """The next key by its name, empty when none came in time; ctrl-c when nobody is there."""
+        """The name of the next key; empty if none came in time; ctrl-c if the terminal is gone."""
         if not self._keys:
             ready, _, _ = select.select([self._in], [], [], seconds)
             if not ready:
@@ -76,7 +77,8 @@ class TerminalScreen:
 
 
 def parse_keys(text: str) -> list[str]:
-    """The keys that these characters are; an escape sequence of no meaning here is an empty one."""
+    """The names of the keys in these characters; an unknown escape sequence becomes an empty
+    name."""
     return [
         _KEY_NAMES.get(k, k if len(k) == 1 and k.isprintable() else "")
         for k in _KEY_PATTERN.findall(text)
@@ -84,7 +86,7 @@ def parse_keys(text: str) -> list[str]:
 
 
 def diff_screen_lines(shown: Sequence[str], lines: Sequence[str]) -> list[str]:
-    """What to send so that a screen with these lines has those."""
+    """The text to send so that a screen which shows `shown` shows `lines`."""
     rows = max(len(shown), len(lines))
     pairs = (
         (shown[n] if n < len(shown) else None, lines[n] if n < len(lines) else "")

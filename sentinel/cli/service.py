@@ -2,19 +2,20 @@
 
 import argparse
 import json
+import logging
 import signal
 import sys
 from collections.abc import Sequence
 from typing import Any
 
-from sentinel.cli import add_config_option, add_json_option
+from sentinel.cli import EXIT_TEMPFAIL, add_config_option, add_json_option
+from sentinel.cli.logs import configure_logging
+from sentinel.cli.plain_rows import format_status_word
+from sentinel.cli.signals import EndedBySignal
 from sentinel.core.errors import Fenced, StoreBusy, StoreError
 from sentinel.core.model import CheckRun, Status, get_worst_status
 from sentinel.core.text import visible
 from sentinel.wiring import commands as running
-
-EXIT_TEMPFAIL = 75
-"""sysexits(3): try again later; systemd restarts the unit."""
 
 
 def register(commands: Any) -> None:
@@ -32,7 +33,11 @@ def register(commands: Any) -> None:
     tick.add_argument(
         "--all", action="store_true", help="run every check, also those that are not due"
     )
-    add_json_option(tick)
+    form = tick.add_mutually_exclusive_group()
+    add_json_option(form)
+    form.add_argument(
+        "--quiet", action="store_true", help="print nothing unless the pass itself fails"
+    )
     tick.add_argument(
         "--strict",
         action="store_true",
@@ -47,9 +52,8 @@ def register(commands: Any) -> None:
         "--spacing",
         type=int,
         default=0,
-        metavar="SECONDS",
-        help="of a chain: other hosts make passes too, one every so many seconds; while they share "
-        "no state that can be written, each alert is told once an hour at most",
+        # only a chain uses it: passes may also come from other hosts, this many seconds apart
+        help=argparse.SUPPRESS,
     )
     tick.set_defaults(call=call_tick)
     deliver = commands.add_parser(
@@ -61,11 +65,13 @@ def register(commands: Any) -> None:
 
 
 def call_run(args: argparse.Namespace) -> int:
-    """0 after a clean stop; 75 when another sentinel leads on this state."""
+    """Run the service. Returns 0 after a clean stop; 75 if another sentinel leads on this state."""
     signal.signal(signal.SIGTERM, _exit_before_start)
     _configure_log(args.verbose)
+    from sentinel.wiring.service import run_service  # a tick needs nothing of it
+
     try:
-        running.run_service(args.config, dry_run=args.dry_run, standby=args.standby)
+        run_service(args.config, dry_run=args.dry_run, standby=args.standby)
     except (StoreBusy, Fenced) as error:
         print(f"sentinel: {error}", file=sys.stderr)
         return EXIT_TEMPFAIL
@@ -73,14 +79,14 @@ def call_run(args: argparse.Namespace) -> int:
 
 
 def _exit_before_start(*_: object) -> None:
-    """Told to stop before the service was up: there is nothing pending."""
-    raise SystemExit(0)
+    """End at a signal before the service has started: nothing is pending yet."""
+    raise EndedBySignal(0)
 
 
 def call_tick(args: argparse.Namespace) -> int:
-    """0 unless --strict; a second tick at the same time says so, runs nothing and exits 0. 74 where
-    what it saw could not be kept, and beside a leader that hangs."""
-    _configure_log(args.verbose, quiet=sys.stderr.isatty() and not args.json)
+    """Make one pass. Returns 0 unless --strict. A second tick at the same time says so, runs
+    nothing and returns 0. Returns 74 if the results could not be kept, or the leader hangs."""
+    _configure_log(args.verbose, quiet=args.quiet or (sys.stderr.isatty() and not args.json))
     try:
         runs, delivered, lost = running.run_tick(
             args.config,
@@ -88,6 +94,7 @@ def call_tick(args: argparse.Namespace) -> int:
             everything=args.all,
             delivering=not args.no_deliver,
             spacing=max(0, args.spacing),
+            quiet=args.quiet,
         )
     except StoreBusy as error:
         print(f"sentinel: nothing run: {error}", file=sys.stderr)
@@ -101,9 +108,9 @@ def call_tick(args: argparse.Namespace) -> int:
                 indent=1,
             )
         )
-    else:
+    elif not args.quiet:
         for run in _select_unprinted_runs(runs):
-            print(visible(f"{run.status.value.upper():<9}{run.check}: {run.summary}"))
+            print(visible(f"{format_status_word(run.status)}{run.check}: {run.summary}"))
     if not delivered:
         print(
             "sentinel: some notifications are not delivered yet: sentinel status", file=sys.stderr
@@ -116,7 +123,7 @@ def call_tick(args: argparse.Namespace) -> int:
 
 
 def _select_unprinted_runs(runs: Sequence[CheckRun]) -> list[CheckRun]:
-    """On a terminal those that the `console` channel has not just printed there."""
+    """On a terminal, the runs that the `console` channel has not just printed there."""
     console = sys.modules.get("sentinel.channels.console")
     if console is None or not sys.stdout.isatty():
         return list(runs)
@@ -124,7 +131,8 @@ def _select_unprinted_runs(runs: Sequence[CheckRun]) -> list[CheckRun]:
 
 
 def call_deliver(args: argparse.Namespace) -> int:
-    """0 when nothing waits any more, 75 when something does; 0 beside a service, which sends."""
+    """Send waiting messages. Returns 0 if none is left, 75 if one is; 0 beside a service, which
+    sends them itself."""
     _configure_log(args.verbose)
     try:
         delivered = running.deliver_outbox(args.config)
@@ -160,10 +168,6 @@ def _build_run_row(run: CheckRun) -> dict[str, object]:
 
 def _configure_log(verbose: bool, *, quiet: bool = False) -> None:
     """`quiet`: a person reads what is printed, so the log does not say the same again."""
-    import logging
-
-    from sentinel.cli.logs import configure_logging
-
     configure_logging(verbose)
     if quiet and not verbose:
         logging.getLogger("sentinel").setLevel(logging.WARNING)

@@ -1,4 +1,4 @@
-"""SIGINT, SIGTERM and SIGHUP end a command, whatever it waits for."""
+"""Lets SIGINT, SIGTERM and SIGHUP end a command, whatever it waits for."""
 
 import os
 import signal
@@ -9,20 +9,38 @@ from contextlib import contextmanager
 from typing import NoReturn
 
 _ENDING_SIGNALS = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
-_TIMES, _PAUSE = 10, 0.2  # how often a wait is cut short after one of them, and seconds between
+# after such a signal, a wait is interrupted this often, with this pause in seconds
+_TIMES, _PAUSE = 10, 0.2
+
+
+class EndedBySignal(SystemExit):
+    """A signal ends this process; its code is the exit code."""
+
+
+def find_signal_end(error: BaseException) -> int | None:
+    """The exit code if a signal has caused this error: code that was cut short can raise an error
+    of its own. Python before 3.12 wraps what is raised while a class is made in RuntimeError
+    (https://docs.python.org/3/whatsnew/3.12.html, "__set_name__"). None if it was no signal."""
+    seen: BaseException | None = error
+    while seen is not None:
+        if isinstance(seen, EndedBySignal):
+            return int(str(seen.code))
+        if isinstance(seen, KeyboardInterrupt):
+            return 128 + signal.SIGINT
+        seen = seen.__cause__ or seen.__context__
+    return None
 
 
 @contextmanager
 def raise_on_signals() -> Iterator[None]:
-    """Inside, SIGTERM and SIGHUP raise SystemExit as SIGINT raises KeyboardInterrupt; at once also
-    where one comes right before the main thread waits.
+    """Inside, SIGTERM and SIGHUP raise EndedBySignal as SIGINT raises KeyboardInterrupt, without delay
+    even if one comes right before the main thread waits.
 
-    Python tells a signal between two instructions. One that comes after the last of them and before
-    the wait (a lock, poll(2)) cuts nothing short, and is told when the wait is over ("Execution of
-    Python signal handlers" of the signal module): a SIGHUP took the whole limit of a check. So a
-    thread learns of each signal through set_wakeup_fd, and cuts the wait short by SIGURG, which has
-    no effect of its own.
-    """
+    Python handles a signal between two instructions. A signal that comes after the last instruction
+    and before the wait (a lock, poll(2)) does not interrupt the wait, and is handled only when the
+    wait is over ("Execution of Python signal handlers" of the signal module): a SIGHUP once took
+    the whole limit of a check. So a thread learns of each signal through set_wakeup_fd, and
+    interrupts the wait by SIGURG, which has no other effect."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:  # nohup(1)
             signal.signal(number, _exit_on_signal)
@@ -39,7 +57,7 @@ def raise_on_signals() -> Iterator[None]:
 
 
 def _interrupt_waits(hears: int, main: int) -> None:
-    """Until the other end of the pipe is closed."""
+    """Interrupt waits after each signal, until the other end of the pipe is closed."""
     while numbers := os.read(hears, 64):
         for _ in range(_TIMES if _ENDING_SIGNALS.intersection(numbers) else 0):
             time.sleep(_PAUSE)
@@ -48,6 +66,5 @@ def _interrupt_waits(hears: int, main: int) -> None:
 
 
 def _exit_on_signal(number: int, _frame: object) -> NoReturn:
-    """What ends us, also a terminal that is closed, ends the commands that were started, too:
-    sentinel.proc does it at exit."""
-    raise SystemExit(128 + number)
+    """End the process. Commands that it has started are ended too, at exit, by sentinel.proc."""
+    raise EndedBySignal(128 + number)

@@ -1,4 +1,5 @@
-"""`sentinel stacks JOBID`: where every rank of a job stands, the odd ones first."""
+"""`sentinel stacks JOBID`: shows where every rank of a job is in its code, the ranks that differ
+first."""
 
 import argparse
 import json
@@ -6,9 +7,16 @@ import os
 import sys
 from typing import Any
 
+import msgspec
+
 from sentinel.cli import add_config_option, add_json_option
 from sentinel.cli.common import parse_seconds
 from sentinel.core.text import visible
+from sentinel.stacks import StacksRequest
+from sentinel.stacks.bundle import EvidenceNotSaved, dump_as_plain, save_bundle
+from sentinel.stacks.parse import dump_lines, group_ranks
+from sentinel.stacks.parse.model import StandKind
+from sentinel.stacks.recordings import RecordingsOrder, read_recordings, recordings_of_job
 from sentinel.wiring import actions, app
 from sentinel.wiring.app import UsageError
 
@@ -42,25 +50,22 @@ def register(commands: Any) -> None:
     parser.add_argument(
         "--py-spy", default="", metavar="PATH", help="the path of py-spy on the nodes"
     )
-    parser.add_argument(
+    saving = parser.add_mutually_exclusive_group()
+    saving.add_argument(
         "--save", default="", metavar="DIR", help="the directory into which the stacks are saved"
     )
-    parser.add_argument("--no-save", action="store_true", help="save nothing")
+    saving.add_argument("--no-save", action="store_true", help="save nothing")
     add_json_option(parser)
     parser.set_defaults(call=call_stacks)
 
 
 def call_stacks(args: argparse.Namespace) -> int:
-    """0 when every rank was read or named, 1 when something was not reached or not readable."""
+    """Print stacks. Returns 0 if every rank was read, 1 if something could not be reached or
+    read."""
     if args.dumps:
         return _report_dumps(args)
     if not args.job:
         raise UsageError("name a JOBID, or --dumps PATH")
-    from sentinel.stacks import StacksRequest
-    from sentinel.stacks.bundle import dump_as_plain
-    from sentinel.stacks.parse import dump_lines
-    from sentinel.stacks.recordings import recordings_of_job
-
     settings = app.load_settings_or_default(args.config)
     looker, client = actions.make_stack_looker(settings)
     asked = StacksRequest(
@@ -86,9 +91,7 @@ def call_stacks(args: argparse.Namespace) -> int:
 
 
 def _report_dumps(args: argparse.Namespace) -> int:
-    """0 when a culprit is named, 1 when none is."""
-    from sentinel.stacks.recordings import RecordingsOrder, read_recordings
-
+    """Judge recorded dumps. Returns 0 if a culprit is named, else 1."""
     if args.job:
         raise UsageError("a JOBID finds its own dumps; leave out --dumps, or the JOBID")
     path = os.path.abspath(args.dumps)
@@ -106,8 +109,6 @@ def _report_dumps(args: argparse.Namespace) -> int:
 
 
 def _build_recorder_document(found: Any) -> dict[str, Any]:
-    import msgspec
-
     told = msgspec.to_builtins(found.joint_standstill)
     return {
         "summary": found.standstill_words,
@@ -118,9 +119,6 @@ def _build_recorder_document(found: Any) -> dict[str, Any]:
 
 
 def _is_complete(dump: Any) -> bool:
-    from sentinel.stacks.parse import group_ranks
-    from sentinel.stacks.parse.model import StandKind
-
     groups = group_ranks(dump)
     blind = {StandKind.UNREADABLE, StandKind.UNREACHED}
     return bool(groups) and not dump.missed and not any(g.kind in blind for g in groups)
@@ -129,9 +127,7 @@ def _is_complete(dump: Any) -> bool:
 def _save_evidence(
     args: argparse.Namespace, settings: Any, client: Any, target: Any, dump: Any, recorded: Any
 ) -> str:
-    """What was seen is shown, also where it cannot be kept."""
-    from sentinel.stacks.bundle import EvidenceNotSaved, save_bundle
-
+    """Save the evidence. The stacks are shown even if they cannot be saved."""
     try:
         return save_bundle(
             args.save or app.get_evidence_folder(settings), client, target, dump, recorded

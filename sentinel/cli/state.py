@@ -1,22 +1,24 @@
-"""The state as commands by hand see it."""
+"""Opens the state for commands."""
 
 import sys
 from collections.abc import Iterable
 
-from sentinel.alerting.silences import Silence
+from sentinel.alerting.silences import Silence, window_silences
 from sentinel.alerting.state import Store
 from sentinel.clock import SystemClock
 from sentinel.config.settings import Settings
 from sentinel.core.errors import SentinelError, StoreError
 from sentinel.core.model import Alert
 from sentinel.core.text import visible
+from sentinel.status.silences import select_manual_silences
 from sentinel.store.errors import StateDamaged, StateUnavailable
+from sentinel.store.memory import MemoryStore
 from sentinel.wiring import app
 from sentinel.wiring.app import UsageError
 
 
 class StateMissing(SentinelError):
-    """There is nothing to write into."""
+    """There is no state to write into."""
 
     exit_code = 66
 
@@ -29,16 +31,14 @@ def _open_store_for_command(
     text = f"{app.describe_state_location(settings)}: no state yet; sentinel run or sentinel tick makes it"
     if writing:
         raise StateMissing(text)
-    from sentinel.store.memory import MemoryStore
-
     if telling:
         print(f"sentinel: {text}", file=sys.stderr)
     return MemoryStore()
 
 
 def _open_existing_store(settings: Settings, clock: SystemClock) -> Store:
-    """Not mended here: who sets a damaged state aside has to tell people, and must not act for an
-    hour. That is a service's or a tick's."""
+    """Open the store without repairing it. Only a service or a tick sets a damaged state aside,
+    because it must notify people, and must not act for an hour."""
     try:
         with app.guard_state_reads(settings):
             return app.open_state(settings, clock, mending=False)[0]
@@ -72,19 +72,15 @@ class OpenState:
             raise app.StateUnreadable(str(error)) from error
 
     def load_channel_settings(self) -> Settings:
-        """For who asks which of them hears of something."""
+        """The channels, for commands that show who is notified of an alert."""
         return app.find_settings(self._config, quiet=True) or app.load_builtin_settings()
 
     def list_manual_silences(self) -> tuple[Silence, ...]:
         """The silences in force now that somebody has written."""
-        from sentinel.status.silences import select_manual_silences
-
         return select_manual_silences(self.store.read_orders(), self.now)
 
     def list_silences(self) -> tuple[Silence, ...]:
-        """Those, and those that stand in the file."""
-        from sentinel.alerting.silences import window_silences
-
+        """The silences in the state, and those in the configuration."""
         return (
             *self.list_manual_silences(),
             *window_silences(self.settings.silences, self.now, self.zone),
@@ -96,14 +92,16 @@ class OpenState:
 
     def resolve_alert_id(self, word: str) -> str:
         """The alert's full id from an id, its beginning, or a message's key; or by name, the check's
-        or the subject's (or both: `disks /scratch`), where one alert of that name is there now.
-        Raises UsageError."""
+        or the subject's (or both: `disks /scratch`, or the end of it: `sft` for `alice/sft`), where
+        one alert of that name is there now. Raises UsageError."""
         now = self.list_current_alerts()
         ids = {a.id for a in now} | {t.alert for t in self.store.read_transitions(10_000)}
         fitting = {i for i in ids if word and i.startswith(word)} or ids & {word.rpartition("-")[0]}
         if len(fitting) == 1:
             return fitting.pop()
         named = select_named_alerts(now, word)
+        if word and not named:
+            named = [alert for alert in now if alert.key.subject.endswith(f"/{word}")]
         if len(named) == 1:
             return named[0].id
         if named:
@@ -114,7 +112,7 @@ class OpenState:
 
 
 def select_named_alerts(alerts: Iterable[Alert], word: str) -> list[Alert]:
-    """Those that people call so: by check, by subject, or by both."""
+    """Alerts that people call by this word: by check, by subject, or by both."""
     return [
         alert
         for alert in alerts

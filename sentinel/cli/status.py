@@ -1,24 +1,37 @@
-"""`sentinel status`: all there is to see, once; from the state alone."""
+"""`sentinel status`: shows everything once, from the state alone."""
 
 import argparse
 import json
+from collections import Counter
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
+
+from msgspec import to_builtins
+from msgspec.structs import replace
 
 from sentinel.cli import add_config_option, add_json_option
 from sentinel.cli.state import OpenState
 from sentinel.core.clock import Instant, get_elapsed_s
-from sentinel.core.model import Outgoing
-from sentinel.core.text import visible
-from sentinel.wiring import app
+from sentinel.core.model import Outgoing, Status
+from sentinel.core.script_memory import SCRIPTS_KEY, count_scripts, describe_scripts
+from sentinel.core.text import shortened, visible
+from sentinel.wiring import app, status
 
 MAX_ROWS = 12
-"""File systems, jobs and groups of nodes that are shown; `top` and the page show all."""
+"""File systems, jobs and groups of nodes that are shown at most; `top` and the page show all."""
 
 MAX_ALERT_ROWS = 10
-"""Rows of alerts, alike ones as one: with all else it is read within 80 lines."""
+"""Rows of alerts at most, alike ones as one row, so that everything fits into 80 lines."""
 
-MAX_ACTION_ROWS = 5
+MAX_WELL_ROWS = 2
+"""Trainings, and file systems, without problems that are shown at most."""
+
+MAX_RUN_ROWS = 5
+"""Trainings whose last day and week are shown."""
+
+MAX_ACTION_ROWS, ACTIONS_DAY_S = 5, 86_400.0
+MAX_NAMES_CHARS = 120
 DOCUMENT_FIELDS = (
     "incidents",
     "disks",
@@ -47,9 +60,14 @@ def register(commands: Any) -> None:
 
 
 def call_status(args: argparse.Namespace) -> int:
-    """0: it reports, it does not judge; 3 where there is something that it may not read."""
+    """Print the status. Returns 0, since it reports and does not judge; 3 if something must not be
+    read."""
     with OpenState(args.config) as state:
         found = read_status_facts(state)
+        if not args.metrics:  # metrics contain only the notices of the state
+            told = status.list_delivery_problems(state.settings, state.load_channel_settings)
+            scripts = describe_scripts(state.store.read_memory(SCRIPTS_KEY))
+            found = replace(found, notices=(*told, *scripts))
         known = _build_status_document(state, found) if args.json else {}
     if args.json:
         print(json.dumps(known, indent=1))
@@ -64,16 +82,12 @@ def call_status(args: argparse.Namespace) -> int:
 
 def read_status_facts(state: OpenState) -> Any:
     """The facts of this state."""
-    from sentinel.wiring import status
-
     return status.read_state_facts(
         state.store, status.build_file_surroundings(state.settings), state.now, ()
     )
 
 
 def _build_status_document(state: OpenState, found: Any) -> dict[str, Any]:
-    from msgspec import to_builtins
-
     store, now = state.store, state.now
     told = to_builtins(found)
     return {
@@ -84,6 +98,7 @@ def _build_status_document(state: OpenState, found: Any) -> dict[str, Any]:
         "alerts": [_build_status_alert(a) for a in found.alerts],
         "checks": [_build_status_check(c, found.at, state.zone) for c in found.checks],
         "unsent": [_build_unsent_row(row, now) for row in store.read_outbox()],
+        "scripts": to_builtins(count_scripts(store.read_memory(SCRIPTS_KEY))),
         **{name: told[name] for name in DOCUMENT_FIELDS},
         "actions": told["actions"][:MAX_ROWS],
     }
@@ -131,28 +146,103 @@ def _build_unsent_row(row: Outgoing, now: Instant) -> dict[str, Any]:
 
 
 def print_status(f: Any, state: OpenState) -> None:
-    """On a terminal: what is wrong first, then what there is."""
-    from rich.text import Text
-
+    """Print what is wrong and who takes care of it, then what there is, then who runs the checks.
+    Each fact is shown once; things without problems are counted, so that fifteen lines are enough
+    if all is well."""
     from sentinel.cli import panels
-    from sentinel.cli.tables import make_console
+    from sentinel.cli.tables import Text, make_console
 
     out, zone = make_console(), state.zone
-    by = f"configuration: {app.describe_config_source(state.settings)}; state in {app.describe_state_location(state.settings)}"
-    out.print(Text.assemble(panels.render_watcher(f, zone), f"; {by}"))
     out.print(panels.render_headline(f))
-    sections = [("alerts", panels.render_folded_alerts(f.alerts, f.at, MAX_ALERT_ROWS), True)]
-    sections += [
-        ("jobs", panels.render_jobs(f.jobs[:MAX_ROWS], f), bool(f.jobs)),
-        ("file systems", panels.render_disks(f.disks[:MAX_ROWS], f.at), bool(f.disks)),
-        ("nodes", panels.render_nodes(f, f.nodes[:MAX_ROWS]), f.nodes_seen is not None),
+    for notice in f.notices:
+        out.print(Text(notice, style="bold yellow"))
+    common = _find_common_staleness(f)
+    for reason in common:
+        out.print(Text(f"{reason}; what follows is from then", style="bold yellow"))
+    doubtful = _list_doubtful_checks(f, common)
+    f = _point_to_alerts(_leave_out_staleness(f, common))
+    if f.alerts:
+        out.print(panels.render_folded_alerts(f.alerts, f.at, MAX_ALERT_ROWS))
+    for line in panels.render_unsent(f):
+        out.print(line)
+    jobs, disks = _choose_rows(f.jobs), _choose_rows(f.disks)
+    day_ago = f.at - ACTIONS_DAY_S
+    sections = [
+        ("checks", panels.render_checks(doubtful, f, zone), bool(doubtful)),
+        ("", panels.render_jobs(jobs, f), bool(f.jobs or f.queue)),
+        ("", _render_strips(f), bool(f.runs)),
+        ("", panels.render_disks(disks, f.at), bool(disks)),
+        ("", panels.render_nodes(f, f.nodes[:MAX_ROWS]), f.nodes_seen is not None),
         ("GPUs under suspicion", panels.render_gpus(f), bool(f.gpus)),
-        ("checks", panels.render_checks(f.checks, f, zone), bool(f.checks)),
-        ("done", panels.render_actions(f, zone, MAX_ACTION_ROWS), bool(f.actions)),
+        (
+            "done in the last 24 hours",
+            panels.render_actions(f, zone, MAX_ACTION_ROWS),
+            any(a.at >= day_ago for a in f.actions),
+        ),
     ]
     for title, what, there in sections:
         if there:
-            out.print(Text(f"\n{title}", style="bold"))
-            out.print(what)
-    for line in panels.render_unsent(f):
-        out.print(line)
+            out.print(*([Text(f"\n{title}", style="bold")] if title else []), what, sep="\n")
+    if rest := len(f.jobs) + len(f.disks) - len(jobs) - len(disks):
+        out.print(Text(f"and {rest} more of these: sentinel top", style="dim"))
+    ok = [c.name for c in f.checks if c.status is Status.OK and c not in doubtful]
+    if ok:
+        names = shortened(", ".join(map(visible, ok)), MAX_NAMES_CHARS)
+        out.print(Text(f"{len(ok)} check{'s' * (len(ok) != 1)} ok: {names}", style="dim"))
+    by = f"configuration: {app.describe_config_source(state.settings)}; state in {app.describe_state_location(state.settings)}"
+    if f.last_pass_at is None and (why := status.read_first_failure(state.settings, f.at)):
+        out.print(Text(why, style="bold yellow"), soft_wrap=True)
+    out.print(Text.assemble(panels.render_watcher(f, zone), f"; {by}"))
+
+
+def _render_strips(f: Any) -> Any:
+    if not f.runs:
+        return ""
+    from rich.console import Group
+
+    from sentinel.cli.run_strips import render_run_strips
+
+    return Group(*render_run_strips(f.runs[:MAX_RUN_ROWS], f.at))
+
+
+def _choose_rows(rows: Sequence[Any]) -> list[Any]:
+    """Rows with problems, and a few of the others."""
+    bad = [row for row in rows if row.status is not Status.OK or row.stale][:MAX_ROWS]
+    return [*bad, *[row for row in rows if row not in bad][:MAX_WELL_ROWS]]
+
+
+def _find_common_staleness(f: Any) -> list[str]:
+    """Reasons why several rows are not current, which are printed only once."""
+    rows = [*f.alerts, *f.jobs, *f.disks, *f.checks]
+    reasons = Counter(row.stale for row in rows if row.stale)
+    return [reason for reason, count in reasons.items() if count > 1]
+
+
+def _leave_out_staleness(f: Any, common: Sequence[str]) -> Any:
+    """The facts without the reasons that are printed already."""
+    kept = {
+        name: tuple(replace(row, stale="") if row.stale in common else row for row in rows)
+        for name, rows in (("alerts", f.alerts), ("jobs", f.jobs), ("disks", f.disks))
+    }
+    return replace(f, **kept)
+
+
+def _point_to_alerts(f: Any) -> Any:
+    """The facts, where a training refers to an alert above that says the same."""
+    said = {(a.elsewhere, a.check, a.subject, a.summary): a.id for a in f.alerts}
+    rows = ((said.get((j.elsewhere, j.check, j.subject, j.summary)), j) for j in f.jobs)
+    return replace(
+        f, jobs=tuple(replace(j, summary=f"alert {found}") if found else j for found, j in rows)
+    )
+
+
+def _list_doubtful_checks(f: Any, common: Sequence[str]) -> list[Any]:
+    """Checks with a problem that no alert and no row shows already."""
+    told = {a.check for a in f.alerts}
+    return [
+        c
+        for c in f.checks
+        if (c.stale or c.blind or c.status is not Status.OK)
+        and c.stale not in common
+        and c.name not in told
+    ]

@@ -1,16 +1,18 @@
-"""What people look at on a terminal: rich tables, inert text."""
+"""Tables and text for terminals, made with rich; text of others is never interpreted."""
 
 import os
 import sys
+from collections.abc import Iterator
 
-from rich.console import Console, ConsoleOptions, RenderResult
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.measure import Measurement
+from rich.segment import Segment
 from rich.table import Table
-from rich.text import Text
+from rich.text import Text as Text  # whoever prints a table needs both
 
-from sentinel.alerting.observations import RunOutcome
-from sentinel.core.model import Finding, Status
-from sentinel.core.text import visible, visible_lines
+from sentinel.cli import plain_rows
+from sentinel.core.lazy_pattern import lazy_pattern
+from sentinel.core.model import Status
 
 STATUS_COLOURS = {
     Status.OK: "green",
@@ -20,24 +22,30 @@ STATUS_COLOURS = {
 }
 
 
+_BAR_PATTERN = lazy_pattern("[█░]+ *")
+"""A bar beside its number: programs read only the number."""
+
 UNBOUNDED_COLUMNS = 100_000
-"""Columns: no row is longer."""
+"""Columns that are enough for any row."""
 
 MIN_SUMMARY_COLUMNS = 18
-"""Columns for the words at the end of a row."""
+"""Columns that are kept for the text at the end of a row."""
 
 
 class _PipeSafeConsole(Console):
-    """rich ends the process with 1 when nobody reads any more: that is an answer of checks."""
+    """A console that does not end the process with 1 if the reader is gone, as rich does: 1 is an
+    answer of checks."""
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError
 
 
 def make_console() -> Console:
-    """To stdout; rich honours NO_COLOR and the terminal's width, but prints nothing for COLUMNS=0,
-    which some terminals of containers and schedulers say. What is piped is not wrapped: grep and
-    awk want whole rows; $COLUMNS says otherwise."""
+    """A console for stdout.
+
+    rich honours NO_COLOR and the terminal's width, but prints nothing for COLUMNS=0, which some
+    terminals of containers and schedulers set. Output to a pipe is not wrapped, since grep and awk
+    need whole rows, unless $COLUMNS is set."""
     columns = os.environ.get("COLUMNS", "")
     width = 80 if columns.isdigit() and not int(columns) else None
     if not columns and not sys.stdout.isatty():
@@ -51,18 +59,10 @@ def render_status(status: Status) -> Text:
 
 
 def render_check_subject(check: str, subject: str, elsewhere: str = "") -> Text:
-    """`disks /scratch`; once where both are the same; with the cluster where it is another one."""
+    """`disks /scratch`; only one word if both are the same; with the cluster if it is another
+    one."""
     words = check if subject in ("", check) else f"{check} {subject}"
     return Text(f"{words} on {elsewhere}" if elsewhere else words)
-
-
-def print_check_outcome(outcome: RunOutcome) -> None:
-    """Status, subject and summary of each finding, with its details below."""
-    out = make_console()
-    out.print(_build_finding_table(outcome.findings))
-    for finding in outcome.findings:
-        if finding.details:
-            out.print(Text(visible_lines(finding.details), style="dim"))
 
 
 def render_share_bar(percent: float, status: Status, width: int = 12) -> Text:
@@ -72,18 +72,8 @@ def render_share_bar(percent: float, status: Status, width: int = 12) -> Text:
     return text.append("░" * (width - full), style="dim")
 
 
-def _build_finding_table(findings: tuple[Finding, ...]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    table.add_column("status")
-    table.add_column("subject", overflow="fold", max_width=40)
-    table.add_column("summary", overflow="fold")
-    for f in findings:
-        table.add_row(render_status(f.status), Text(visible(f.subject)), Text(visible(f.summary)))
-    return table
-
-
 class FittedTable:
-    """A table that leaves out columns, in this order, rather than break words in two: the last column
+    """A table that drops columns, in the given order, instead of breaking words; the last column
     keeps room for a few words."""
 
     def __init__(self, table: Table, *least: str) -> None:
@@ -105,13 +95,14 @@ def _drop_column(table: Table, name: str) -> Table:
     for old, new in zip(kept, fewer.columns, strict=True):
         new.no_wrap, new.overflow = old.no_wrap, old.overflow
         new.min_width, new.max_width = old.min_width, old.max_width
+        new.justify = old.justify
     for row, cells in zip(table.rows, zip(*(c.cells for c in kept), strict=True), strict=True):
         fewer.add_row(*cells, style=row.style)
     return fewer
 
 
 def _measure_min_width(table: Table, console: Console, options: ConsoleOptions) -> int:
-    """Characters that it takes without a broken word."""
+    """The width at which no word is broken."""
     wide, widths = options.update(max_width=UNBOUNDED_COLUMNS), list[int]()
     for column in table.columns[:-1]:
         cells = [Measurement.get(console, wide, c) for c in (column.header, *column.cells)]
@@ -121,9 +112,48 @@ def _measure_min_width(table: Table, console: Console, options: ConsoleOptions) 
     return sum(widths) + min(said, MIN_SUMMARY_COLUMNS) + 2 * len(widths)
 
 
+def _strip_line_ends(rendered: RenderResult) -> Iterator[Segment]:
+    """The segments without the blanks that pad the last column, unless they have a colour."""
+    for line in Segment.split_lines(part for part in rendered if isinstance(part, Segment)):
+        while line and not line[-1].text.strip() and not _is_filled(line[-1]):
+            line.pop()
+        if line and not _is_filled(line[-1]):
+            line[-1] = line[-1]._replace(text=line[-1].text.rstrip())
+        yield from line
+        yield Segment.line()
+
+
+def _is_filled(part: Segment) -> bool:
+    return bool(part.style and (part.style.reverse or part.style.bgcolor))
+
+
+class _PipeableTable(Table):
+    """A table that prints a row as its cells with tabs between them, for cut(1) and awk(1), if the
+    output is no terminal."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        if options.max_width < UNBOUNDED_COLUMNS:
+            yield from _strip_line_ends(super().__rich_console__(console, options))
+            return
+        rows = list(zip(*(column.cells for column in self.columns), strict=True))
+        heading = [column.header for column in self.columns]
+        for row in [heading, *rows] if self.show_header else rows:
+            cells = (_plain_cell(cell, console) for cell in row)
+            yield Segment(plain_rows.join_cells(cells))
+            yield Segment.line()
+
+
+def _plain_cell(cell: RenderableType, console: Console) -> str:
+    if isinstance(cell, Text):
+        return _BAR_PATTERN.sub("", cell.plain)
+    if isinstance(cell, str):
+        return cell
+    return "".join(segment.text for segment in console.render(cell))
+
+
 def make_plain_table(*columns: str) -> Table:
-    """A table without lines whose cells fold rather than being cut."""
-    table = Table(box=None, pad_edge=False, header_style="dim")
+    """A table without lines; long cells are wrapped and not cut."""
+    table = _PipeableTable(box=None, pad_edge=False, header_style="dim")
     for column in columns:
         table.add_column(column, overflow="fold")
     return table

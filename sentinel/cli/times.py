@@ -1,4 +1,5 @@
-"""`sentinel config check --times`: when checks run, and when silences and routes are open."""
+"""`sentinel config check --times`: shows when checks run, and when silences and routes are
+active."""
 
 from __future__ import annotations
 
@@ -13,20 +14,21 @@ from sentinel.core import cron
 from sentinel.core.text import visible
 
 MAX_TIMES_SHOWN = 3
-"""Times of each schedule that are printed, and of each night at most that many."""
+"""Times that are printed for each schedule, and for each night, at most."""
 
 MAX_WINDOW_S = 8 * 86400.0
-"""How long before a night a window that reaches into it may begin."""
+"""Seconds before a night in which a window that reaches into it may begin."""
 
 YEAR_S = 366 * 86400.0
 
 SpanFinder = Callable[[float, float], Iterator[tuple[int, int]]]
-"""From one moment to another (epoch seconds): each time with its end, which is the same for a run."""
+"""Finds the spans between two moments (epoch seconds): begin and end of each, which are the same
+for a run."""
 
 
 def list_schedule_times(settings: Any, now: float, zone: tzinfo) -> Iterator[str]:
-    """Lines for every `cron`, silence and `hours` of the file: what comes next, and what becomes of
-    it when clocks change within a year."""
+    """Lines for every `cron`, silence and `hours` of the file: the next times, and what a change of
+    clocks within a year does to them."""
     changes = list(cron.find_clock_changes(now, now + YEAR_S, zone))
     yield f"times in {_name_zone(zone)}"
     found = list(_list_schedules(settings, zone))
@@ -80,7 +82,7 @@ def _iterate_open_hours(
 
 
 def _describe_change_night(spans: SpanFinder, change: int, zone: tzinfo) -> str:
-    """What begins, or is open, within three hours of the change."""
+    """What begins, or is active, within three hours of the change of clocks."""
     around = spans(change - MAX_WINDOW_S, change + 10800.0)
     found = [_format_span(*span, zone) for span in around if span[1] > change - 10801]
     more = f" and {len(found) - MAX_TIMES_SHOWN} more" if len(found) > MAX_TIMES_SHOWN else ""

@@ -1,4 +1,5 @@
-"""`sentinel top`: what `status` shows, live, with keys; from the state, so also without a service."""
+"""`sentinel top`: shows `status` live, with keys. It reads the state, so it works without a
+service."""
 
 import argparse
 import os
@@ -7,10 +8,20 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from sentinel.cli import add_config_option
+from msgspec.structs import replace
+from rich.text import Text
+
+from sentinel.alerting.orders import Author, WrongOrder, acknowledge_alert
+from sentinel.cli import add_config_option, status
+from sentinel.cli.common import get_invoking_user
+from sentinel.cli.screen import TerminalScreen, render_to_lines
 from sentinel.cli.state import OpenState
-from sentinel.core.errors import StoreError
+from sentinel.cli.top_view import TopView, apply_key, render_body, render_foot, render_head
+from sentinel.clock import SystemClock
+from sentinel.core.errors import Invalid, StoreError
 from sentinel.core.values import Duration
+from sentinel.status.run_reader import RunReader
+from sentinel.wiring import status as show
 
 DEFAULT_INTERVAL_S = Duration(2)
 FOOTER_LINES = 1
@@ -22,23 +33,22 @@ def register(commands: Any) -> None:
         "top", help="the status as a live screen: sort, filter, open, acknowledge"
     )
     add_config_option(parser)
-    parser.add_argument(
+    pace = parser.add_mutually_exclusive_group()
+    pace.add_argument(
         "--every",
         type=_parse_refresh_interval,
         default=DEFAULT_INTERVAL_S,
         metavar="TIME",
         help="time between two updates of the screen; default 2s",
     )
-    parser.add_argument("--once", action="store_true", help="print once and exit")
+    pace.add_argument("--once", action="store_true", help="print once and exit")
     parser.set_defaults(call=call_top)
 
 
 def call_top(args: argparse.Namespace) -> int:
-    """0 when it was left; where there is no terminal it prints once."""
+    """Show the view. Returns 0 when the person leaves; without a terminal it prints once."""
     with OpenState(args.config) as state:
         if args.once or not _can_draw():
-            from sentinel.cli import status
-
             status.print_status(status.read_status_facts(state), state)
             return 0
         _run_screen(state, float(args.every))
@@ -51,11 +61,6 @@ def _can_draw() -> bool:
 
 
 def _run_screen(state: OpenState, every: float) -> None:
-    from msgspec.structs import replace
-
-    from sentinel.cli.screen import TerminalScreen
-    from sentinel.cli.top_view import TopView, apply_key
-
     eye = _StatePoller(state)
     view, found = TopView(), eye.poll_facts()
     due = time.monotonic() + every
@@ -75,25 +80,19 @@ def _run_screen(state: OpenState, every: float) -> None:
 
 
 class _StatePoller:
-    """Looks at the state again and again, over the same connections."""
+    """Reads the state again and again, over the same connections."""
 
     def __init__(self, state: OpenState) -> None:
-        from sentinel.clock import SystemClock
-        from sentinel.wiring import status as show
-
         self._state, self._clock = state, SystemClock()
         self._around = show.build_file_surroundings(state.settings)
         self._before: Any = None
+        self._runs = RunReader()
 
     def poll_facts(self) -> Any:
         """The facts; those of before, with why, while the state cannot be read."""
-        from msgspec.structs import replace
-
-        from sentinel.wiring import status as show
-
         try:
             self._before = show.read_state_facts(
-                self._state.store, self._around, self._clock.now(), ()
+                self._state.store, self._around, self._clock.now(), (), self._runs
             )
         except StoreError as error:
             if self._before is None:
@@ -103,11 +102,6 @@ class _StatePoller:
 
 
 def _render_screen(view: Any, found: Any, state: OpenState, width: int, height: int) -> list[str]:
-    from rich.text import Text
-
-    from sentinel.cli.screen import render_to_lines
-    from sentinel.cli.top_view import render_body, render_foot, render_head
-
     colour = "NO_COLOR" not in os.environ
     notices = [Text(n, style="bold red") for n in found.notices]
     top = [
@@ -121,10 +115,6 @@ def _render_screen(view: Any, found: Any, state: OpenState, width: int, height: 
 
 
 def _acknowledge_alerts(state: OpenState, alerts: Sequence[str]) -> str:
-    from sentinel.alerting.orders import Author, WrongOrder, acknowledge_alert
-    from sentinel.cli.common import get_invoking_user
-    from sentinel.clock import SystemClock
-
     said, now = Author(get_invoking_user(), "top"), SystemClock().now()
     try:
         known = state.store.read_alerts()
@@ -136,8 +126,6 @@ def _acknowledge_alerts(state: OpenState, alerts: Sequence[str]) -> str:
 
 
 def _parse_refresh_interval(text: str) -> Duration:
-    from sentinel.core.errors import Invalid
-
     try:
         found = Duration.parse(text)
     except Invalid as error:

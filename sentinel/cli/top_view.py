@@ -1,4 +1,5 @@
-"""What `top` shows and what its keys do. Pure: a key and the facts in, another view out."""
+"""The view of `top` and what its keys do. Pure: from a view, a key and the facts to the next
+view."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import tzinfo
@@ -10,6 +11,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from sentinel.cli import panels
+from sentinel.cli.run_strips import render_run_strips, render_strip_legend
 from sentinel.status import folding
 from sentinel.status.folding import AlertFold
 from sentinel.status.types import AlertFact, Facts
@@ -21,7 +23,10 @@ SORT_KEYS: Mapping[str, Callable[[AlertFact], Any] | None] = {
     "oldest": lambda a: a.since,
     "check": lambda a: (a.check, a.subject),
 }
-"""None: the order of facts, the worst first."""
+"""How alerts are sorted. None: in the order of the facts, the worst first."""
+
+MAX_RUN_ROWS = 5
+"""Trainings whose last day and week are shown above the jobs."""
 
 KEY_HELP = "1-7 tab  j/k move  enter open  a ack  s sort  f fold  / find  space hold  q quit"
 
@@ -49,7 +54,7 @@ class TopView(Struct, frozen=True, kw_only=True):
 
 
 def select_alert_folds(view: TopView, f: Facts) -> list[AlertFold]:
-    """Those that fit the filter, in the order that was chosen; those of one incident, and alike ones,
+    """The alerts that match the filter, in the chosen order; those of one incident, and alike ones,
     as one row."""
     word = view.filter.lower()
     fitting = [a for a in f.alerts if word in f"{a.check} {a.subject} {a.summary}".lower()]
@@ -119,14 +124,14 @@ def _apply_typed_key(view: TopView, key: str) -> TopView:
 
 
 def _get_chosen_alerts(view: TopView, rows: Sequence[AlertFold]) -> Sequence[AlertFact]:
-    """What is open, or all that the marked row stands for."""
+    """The alert that is shown alone, or all alerts of the marked row."""
     if view.open:
         return [a for fold in rows for a in fold.rows if a.id == view.open]
     return rows[view.chosen].rows if view.tab == 0 and view.chosen < len(rows) else ()
 
 
 def render_head(view: TopView, f: Facts, zone: tzinfo) -> list[Text]:
-    """The lines above: what is wrong, who watches, where one is."""
+    """The lines at the top: what is wrong, who runs the checks, and the tabs."""
     tabs = Text()
     for number, name in enumerate(TAB_NAMES):
         style = "reverse" if number == view.tab else "dim"
@@ -135,7 +140,7 @@ def render_head(view: TopView, f: Facts, zone: tzinfo) -> list[Text]:
 
 
 def render_foot(view: TopView) -> Text:
-    """The line below: a question, an answer, or the keys."""
+    """The line at the bottom: a question, an answer, or the keys."""
     if view.asking == "filter":
         return Text(f"filter: {view.typed}_   (enter, esc)")
     if view.asking == "ack":
@@ -147,7 +152,7 @@ def render_foot(view: TopView) -> Text:
 
 
 def render_body(view: TopView, f: Facts, zone: tzinfo, height: int) -> RenderableType:
-    """What stands between."""
+    """The part between top and bottom."""
     if view.open:
         found = next((a for a in f.alerts if a.id == view.open), None)
         return panels.render_one_alert(found, f, zone) if found else Text("this alert is over")
@@ -161,7 +166,11 @@ def render_body(view: TopView, f: Facts, zone: tzinfo, height: int) -> Renderabl
 def _render_other_tab(tab: str, first: int, f: Facts, zone: tzinfo) -> RenderableType:
     pages: dict[str, Callable[[], RenderableType]] = {
         "checks": lambda: panels.render_checks(f.checks[_clamp_index(first, f.checks) :], f, zone),
-        "jobs": lambda: panels.render_jobs(f.jobs[_clamp_index(first, f.jobs) :], f),
+        "jobs": lambda: Group(
+            *render_run_strips(f.runs[:MAX_RUN_ROWS], f.at),
+            *([render_strip_legend()] if f.runs else []),
+            panels.render_jobs(f.jobs[_clamp_index(first, f.jobs) :], f),
+        ),
         "files": lambda: panels.render_disks(f.disks[_clamp_index(first, f.disks) :], f.at),
         "nodes": lambda: panels.render_nodes(f, f.nodes[_clamp_index(first, f.nodes) :]),
         "gpus": lambda: (

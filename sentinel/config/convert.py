@@ -1,13 +1,15 @@
 """Nodes -> settings, type by type; everything that is wrong is collected, nothing is guessed."""
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from typing import Annotated, Any
 
 import msgspec
 
+from sentinel.config.near_misses import did_you_mean, nearest_word
 from sentinel.config.nodes import ConfigNode, ListNode, ScalarNode, TableNode, line_at
-from sentinel.config.problems import Path, ProblemCollector, did_you_mean, dotted_path, nearest_word
+from sentinel.config.problems import Path, ProblemCollector, dotted_path
+from sentinel.config.renamed import RENAMED_KEYS, RenamedKey, rename_keys
 from sentinel.config.scalars import convert_leaf
 from sentinel.config.shapes import (
     LeafShape,
@@ -45,18 +47,24 @@ FAILED = FailedValue()
 
 
 class SettingsConverter:
-    """Converts any number of nodes of one file.
+    """Converts nodes of one file.
 
-    `references` maps the path of every text that is kept elsewhere to where that is;
-    `exposed` are the paths and lines of secrets that stand in the file itself, `guarded` those of
-    patterns that may search without an end.
+    `references` has the place of every text that is stored elsewhere, by path. `exposed` are the
+    paths and lines of secrets in the file itself. `loose` are those of secrets in files that
+    everybody can read, with the remedy. `guarded` are those of patterns whose search may not end.
     """
 
-    def __init__(self, collector: ProblemCollector, sources: ConfigSources) -> None:
-        self._collector = collector
+    def __init__(
+        self,
+        collector: ProblemCollector,
+        sources: ConfigSources,
+        renamed: Sequence[RenamedKey] = RENAMED_KEYS,
+    ) -> None:
+        self._collector, self._renamed = collector, renamed
         self._sources = sources
         self.references: dict[Path, TextReference] = {}
         self.exposed: list[tuple[Path, int]] = []
+        self.loose: list[tuple[Path, int, str]] = []
         self.guarded: list[tuple[Path, int]] = []
 
     def convert_node(self, node: ConfigNode, hint: Any, path: Path) -> Any:
@@ -73,6 +81,7 @@ class SettingsConverter:
         self, table: TableNode, cls: Any, path: Path, others: Collection[str] = ()
     ) -> Any:
         """An object of the settings class; `others` are keys that belong beside its own."""
+        table = rename_keys(table, cls.__name__, path, self._collector, self._renamed)
         for entry in table.entries.values():
             if entry.key not in settings_fields(cls):
                 hint = did_you_mean(entry.key, {*settings_fields(cls), *others})
@@ -197,7 +206,7 @@ class SettingsConverter:
         self._collector.hide_secret(text)
         self.references[path] = kept
         if warning and found.type is Secret:
-            self._collector.add_warning(node.line, path, warning)
+            self.loose.append((path, node.line, warning))
         return found.type(text) if found.type in (Secret, FilePath) else text
 
     def _report_mismatch(self, node: ConfigNode, hint: Any, path: Path) -> FailedValue:
@@ -215,7 +224,8 @@ class SettingsConverter:
 
 
 def _is_one_item(node: ScalarNode, found: ListShape) -> bool:
-    """Whether a value stands for a list of one. Of words it cannot be told whether they are one."""
+    """Whether a value may be a list with one item. For a text with several words, this is not
+    clear."""
     words = type_shape(found.item) == LeafShape(str) and len(node.text.split()) > 1
     return node.loose or bool(node.text and node.value is not None and not words)
 
@@ -236,7 +246,7 @@ def _fitting_types(node: ConfigNode, hints: Iterable[Any]) -> list[Any]:
 
 
 def _list_types(node: ConfigNode, hints: Iterable[Any]) -> list[Any]:
-    """Where nothing else fits, a value may be a list of one."""
+    """If nothing else fits, a value may be a list with one item."""
     return [
         h for h in hints if isinstance(node, ScalarNode) and isinstance(type_shape(h), ListShape)
     ]

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from sentinel.config.convert import SettingsConverter
-from sentinel.config.loader import KindBuilder, SettingsAssembler
+from sentinel.config.kind_builder import KindBuilder
+from sentinel.config.loader import SettingsAssembler
 from sentinel.config.nodes import nodes_from_data
 from sentinel.config.problems import ProblemCollector
 from sentinel.config.registry import KindRegistries, KindRegistry
@@ -25,7 +26,7 @@ def embedded_default(
 def settings_from_data(
     data: Mapping[str, Any], checks: KindRegistry, channels: KindRegistry | None
 ) -> Settings:
-    """Settings from what a file would hold; raises ConfigError as the loader does."""
+    """Settings from the data of a file. Raises ConfigError like the loader."""
     collector = ProblemCollector("built-in default")
     converter = SettingsConverter(collector, ConfigSources({}))
     kinds = KindBuilder(converter, collector, KindRegistries(checks, channels))

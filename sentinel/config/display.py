@@ -51,7 +51,7 @@ class ShownSettings:
         return {key: sections[key] for key in settings_fields(Settings) if key in sections}
 
     def plain_value(self, value: Any, path: Path) -> Any:
-        """Dictionaries, lists, texts and numbers, as they would stand in the file."""
+        """The value as dictionaries, lists, texts and numbers, as in the file."""
         if path in self._references:
             return {self._references[path].how: self._references[path].name}
         if isinstance(value, Struct):
@@ -63,8 +63,8 @@ class ShownSettings:
         return _single_value(value)
 
     def _telling_keys(self, value: Struct, path: Path) -> Iterator[tuple[str, Any]]:
-        """The keys that say something: what is empty by default is not worth a line, and what
-        changes nothing beside the others is refused where it is written."""
+        """The keys that are shown. Empty defaults are left out, and so are keys without effect
+        beside the others."""
         idle = {name for name, _ in getattr(value, "unused", tuple)()}
         for key, info in settings_fields(type(value)).items():
             if info.name in idle:
@@ -89,7 +89,7 @@ class ShownSettings:
 
 
 def _effective_timing(check: CheckConfig) -> dict[str, str]:
-    """`every` and `timeout` as they are in effect: the kind's own where none is given."""
+    """The effective `every` and `timeout`. If they are not set, those of the kind."""
     common, kind = check.common, check.plugin
     every = common.every if common.every is not None else kind.EVERY
     timeout = common.timeout if common.timeout is not None else kind.TIMEOUT

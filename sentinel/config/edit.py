@@ -3,14 +3,20 @@ stays, and what came of it is read again before anybody believes it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import os
+import re
+import stat
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
+
+import yaml
 
 from sentinel.config.nodes import TableNode, node_data
 from sentinel.config.problems import ConfigError, ProblemCollector
 from sentinel.config.reader import read_yaml
 from sentinel.config.yamltext import flow_text, yaml_text
 from sentinel.core.errors import SentinelError
+from sentinel.proc.whole_files import replace_whole_file
 
 STEP = "  "
 
@@ -48,6 +54,34 @@ def insert_item(text: str, path: tuple[str, str, str], item: str) -> str:
     return mark + _first_right(text, wanted, _item_ways(text, path, item), where)
 
 
+def remove_entry(text: str, section: str, name: str, comments: Collection[str] = ()) -> str:
+    """The text without that entry of the section, and without those of `comments` that stand right
+    above it. Raises EditByHand or ConfigError."""
+    mark, text = _split_byte_order_mark(text)
+    before = _load_data(text)
+    rest = {k: v for k, v in before[section].items() if k != name}
+
+    def cut_entry() -> str:
+        return _cut_pair(text, section, name, comments)
+
+    ways = iter((cut_entry, lambda: _end_section(cut_entry(), section)))
+    return mark + _first_right(
+        text, {**before, section: rest}, ways, f"{section}.{name}", removing=True
+    )
+
+
+def remove_item(text: str, path: tuple[str, str, str], item: str) -> str:
+    """The text with one item less in the list at `path`, which holds others. Raises EditByHand or
+    ConfigError."""
+    mark, text = _split_byte_order_mark(text)
+    before, (section, name, key) = _load_data(text), path
+    old = before[section][name]
+    block = {**old, key: [one for one in old[key] if one != item]}
+    wanted = {**before, section: {**before[section], name: block}}
+    ways = iter((lambda: _cut_item(text, path, item),))
+    return mark + _first_right(text, wanted, ways, ".".join(path), removing=True)
+
+
 def _split_byte_order_mark(text: str) -> tuple[str, str]:
     """The byte order mark, which parsers do not count, and the rest."""
     rest = text.removeprefix("\ufeff")
@@ -57,23 +91,15 @@ def _split_byte_order_mark(text: str) -> tuple[str, str]:
 def replace_file(path: str, text: str, judge: Callable[[str], None] = lambda _beside: None) -> None:
     """Write it in one step: its reader finds the old or the new file. Mode and owner stay. `judge`
     is given the new file before it takes the old one's place, and may raise. Raises OSError."""
-    import os
-    import shutil
-    import tempfile
-
     real = os.path.realpath(path)
-    number, beside = tempfile.mkstemp(dir=os.path.dirname(real), prefix=".sentinel-")
-    try:
-        with open(number, "w", encoding="utf-8", newline="") as file:
-            file.write(text)
-        shutil.copymode(real, beside)
-        there = os.stat(real)
-        os.chown(beside, there.st_uid, there.st_gid)
-        judge(beside)
-        os.replace(beside, real)
-    except BaseException:
-        os.unlink(beside)
-        raise
+    there = os.stat(real)
+    replace_whole_file(
+        real,
+        text.encode(),
+        stat.S_IMODE(there.st_mode) & 0o777,
+        owner=(there.st_uid, there.st_gid),
+        judge=judge,
+    )
 
 
 def _load_data(text: str) -> dict[str, Any]:
@@ -87,7 +113,9 @@ def _load_data(text: str) -> dict[str, Any]:
 Way = Callable[[], str]
 
 
-def _first_right(text: str, wanted: dict[str, Any], ways: Iterator[Way], where: str) -> str:
+def _first_right(
+    text: str, wanted: dict[str, Any], ways: Iterator[Way], where: str, *, removing: bool = False
+) -> str:
     """The first text that means exactly that: an anchor, a tab or a comment in an odd place may
     make the obvious one mean something else."""
     for way in ways:
@@ -95,8 +123,10 @@ def _first_right(text: str, wanted: dict[str, Any], ways: Iterator[Way], where: 
             after = way()
             if _load_data(after) == wanted:
                 return after
-        except (ConfigError, EditByHand, LookupError):
+        except (ConfigError, EditByHand, LookupError, StopIteration, yaml.YAMLError):
             continue
+    if removing:
+        raise EditByHand(f"{where}: it cannot be removed without changing more; do it by hand")
     section = where.partition(".")[0]
     old = _load_data(text).get(section) or {}
     raise _by_hand_error(where, {k: v for k, v in wanted[section].items() if old.get(k) != v})
@@ -110,8 +140,6 @@ def _by_hand_error(where: str, block: Mapping[str, Any]) -> EditByHand:
 
 
 def _entry_ways(text: str, section: str, entry: dict[str, Any]) -> Iterator[Way]:
-    import yaml
-
     root = _compose_nodes(text)
     mapping = isinstance(root, yaml.MappingNode)
     pairs = [(k, v) for k, v in root.value if k.value == section] if mapping else []
@@ -138,11 +166,7 @@ def _insert_into(text: str, node: Any, entry: dict[str, Any], section: str) -> I
 
 
 def _item_ways(text: str, path: tuple[str, str, str], item: str) -> Iterator[Way]:
-    import yaml
-
-    node = _compose_nodes(text)
-    for key in path:
-        node = next(value for name, value in node.value if name.value == key)
+    node = _find_node(text, path)
     if isinstance(node, yaml.ScalarNode):
         start, end = node.start_mark.index, node.end_mark.index
         yield lambda: _replace_single(text, node, f"[{text[start:end]}, {flow_text(item)}]")
@@ -155,7 +179,7 @@ def _item_ways(text: str, path: tuple[str, str, str], item: str) -> Iterator[Way
 
 
 def _insert_in_brackets(text: str, node: Any, words: str) -> str:
-    """Before the closing bracket, after a comma unless there is one."""
+    """Insert before the closing bracket, with a comma before it if needed."""
     at = node.end_mark.index - 1
     if text[at] not in "]}":
         raise LookupError(at)
@@ -164,8 +188,6 @@ def _insert_in_brackets(text: str, node: Any, words: str) -> str:
 
 
 def _has_comma_before(text: str, node: Any) -> bool:
-    import yaml
-
     last = None
     for token in _scan_tokens(text):
         if token.start_mark.index >= node.end_mark.index - 1:
@@ -175,15 +197,64 @@ def _has_comma_before(text: str, node: Any) -> bool:
 
 
 def _replace_single(text: str, node: Any, words: str) -> str:
-    """In place of a single value; nothing where it is an empty one."""
+    """Replace a single value. An empty value is just removed."""
     start, end = node.start_mark.index, node.end_mark.index
     if start == end or isinstance(node.value, list):
         raise LookupError(start)
     return text[:start] + words + text[end:]
 
 
+def _cut_pair(text: str, section: str, name: str, comments: Collection[str]) -> str:
+    """Without that key and its value: whole lines, or in brackets with one comma."""
+    node = _find_node(text, (section,))
+    key, value = next((k, v) for k, v in node.value if k.value == name)
+    if node.flow_style:
+        return _cut_in_brackets(text, key.start_mark.index, value.end_mark.index)
+    start = text.rfind("\n", 0, key.start_mark.index) + 1
+    while (above := text.rfind("\n", 0, max(0, start - 1)) + 1) < start and (
+        text[above:start].strip() in comments
+    ):
+        start = above
+    end = _line_end(text, _node_end(text, value))
+    if text[:start].endswith("\n\n") and text[end : end + 1] in ("", "\n"):
+        start -= 1
+    return text[:start] + text[end:]
+
+
+def _cut_item(text: str, path: tuple[str, str, str], item: str) -> str:
+    """Without that item of a list: its line, or in brackets with one comma."""
+    node = _find_node(text, path)
+    found = next(one for one in node.value if one.value == item)
+    if node.flow_style:
+        return _cut_in_brackets(text, found.start_mark.index, found.end_mark.index)
+    start = text.rfind("\n", 0, found.start_mark.index) + 1
+    return text[:start] + text[_line_end(text, found.end_mark.index) :]
+
+
+def _cut_in_brackets(text: str, start: int, end: int) -> str:
+    """Cut the item with the comma after it, or else the one before it."""
+    if behind := re.match(r"\s*,\s*", text[end:]):
+        return text[:start] + text[end + behind.end() :]
+    return re.sub(r",\s*$", "", text[:start]) + text[end:]
+
+
+def _end_section(text: str, section: str) -> str:
+    """A section in which nothing is left, as an empty one."""
+    root = _compose_nodes(text)
+    key = next(k for k, _ in root.value if k.value == section)
+    at = text.index(":", key.end_mark.index) + 1
+    return f"{text[:at]} {{}}{text[at:]}"
+
+
+def _find_node(text: str, path: Iterable[str]) -> Any:
+    node = _compose_nodes(text)
+    for key in path:
+        node = next(value for name, value in node.value if name.value == key)
+    return node
+
+
 def _insert_before(text: str, node: Any, entry: dict[str, Any], column: int) -> str:
-    """In front of its first key."""
+    """Insert before the first key."""
     start = node.value[0][0].start_mark.index
     lines = [f"{' ' * column}{line}" for line in yaml_text(entry).splitlines()]
     return _insert_lines(text, text.rfind("\n", 0, start) + 1, lines)
@@ -202,7 +273,7 @@ def _insert_lines(text: str, at: int, lines: list[str]) -> str:
 
 
 def _line_end(text: str, at: int) -> int:
-    """The beginning of the next line; `at` itself where that begins one already."""
+    """The beginning of the next line. `at` itself, if it begins a line."""
     if at and text[at - 1] == "\n":
         return at
     end = text.find("\n", at)
@@ -212,21 +283,15 @@ def _line_end(text: str, at: int) -> int:
 def _compose_nodes(text: str) -> Any:
     """Its nodes with their marks, by the parser that reads configurations: the two of PyYAML take
     different tabs."""
-    import yaml
-
     return yaml.compose(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
 
 
 def _scan_tokens(text: str) -> Iterator[Any]:
-    import yaml
-
     yield from yaml.scan(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
 
 
 def _document_end(text: str) -> int:
-    """Where `...` stands, or the end."""
-    import yaml
-
+    """The position of `...`, or the end."""
     ends = (t.start_mark.index for t in _scan_tokens(text) if isinstance(t, yaml.DocumentEndToken))
     return int(next(ends, len(text)))
 
@@ -234,8 +299,6 @@ def _document_end(text: str) -> int:
 def _node_end(text: str, node: Any) -> int:
     """Behind the last thing that is written in it. The node's own mark is where the next thing
     begins, so that comments between them would count as its own."""
-    import yaml
-
     nothing = (
         yaml.BlockEndToken, yaml.StreamEndToken, yaml.DocumentEndToken, yaml.DocumentStartToken,
     )  # fmt: skip

@@ -1,9 +1,8 @@
-"""Kinds of third parties: from entry points and from the files of `checks_from`, and what a class
-has to be like to be one. Nothing here is imported before such a kind is asked for."""
+"""Kinds from plugins: from entry points and from files in `checks_from`, and the requirements on
+their classes. Nothing is imported before such a kind is used."""
 
 from __future__ import annotations
 
-import inspect
 import os
 import re
 import sys
@@ -11,11 +10,13 @@ import traceback
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from enum import Enum
-from types import ModuleType
+from importlib.util import find_spec
+from types import FunctionType, ModuleType
 from typing import Any, Literal, get_args, get_origin
 
 from msgspec import Struct
 
+from sentinel.config.problems import UnfitKind
 from sentinel.config.shapes import (
     LeafShape,
     ListShape,
@@ -26,11 +27,12 @@ from sentinel.config.shapes import (
     type_shape,
 )
 from sentinel.core.declared import Metric, Panel
-from sentinel.core.errors import CannotTell, ChannelError, SentinelError
+from sentinel.core.errors import CannotTell, ChannelError
 from sentinel.core.kinds import Action, Channel, Check
 from sentinel.core.model import Notification, Receipt, Report
 from sentinel.core.ports import Context
 from sentinel.core.settings import ChannelCommon, CheckCommon, FilePath, Secret
+from sentinel.core.shown import Column
 from sentinel.core.text import shortened
 from sentinel.trust import (
     TrustFault,
@@ -70,15 +72,13 @@ _CONSTANTS: dict[Any, dict[str, tuple[Callable[[Any], bool], str]]] = {
         "METRICS": (_is_tuple_of(Metric), "a tuple of Metric; one alone has a comma: (…,)"),
         "PANEL": (get_args(Panel).__contains__, f"one of {', '.join(get_args(Panel))}"),
         "SOURCES": (_is_tuple_of(str), "a tuple of str; one alone has a comma: (…,)"),
+        "COLUMNS": (_is_tuple_of(Column), "a tuple of Column; one alone has a comma: (…,)"),
+        "ROW_COLUMNS": (_is_tuple_of(Column), "a tuple of Column; one alone has a comma: (…,)"),
         "RUNBOOK": (lambda value: isinstance(value, str), "a text"),
     }
 }
-"""What all kinds are asked for together, with the test of the answer and what was expected: another
-answer would cost every other check its run."""
-
-
-class UnfitKind(SentinelError):
-    """The class, or its file, is no kind that can be used; the text says why."""
+"""The questions to all kinds, each with the test for its answer and the expected type. A wrong
+answer would prevent all other checks from running."""
 
 
 class BrokenCheck(Check, frozen=True):
@@ -110,7 +110,7 @@ BROKEN: dict[Any, Callable[[str], Check | Channel]] = {
 class PackagedKind(Struct, frozen=True):
     """A kind by an entry point."""
 
-    entry: Any
+    entry: Any  # The entry point.
 
     @property
     def kind_origin(self) -> str:
@@ -120,7 +120,7 @@ class PackagedKind(Struct, frozen=True):
 
     @property
     def place(self) -> str:
-        """Where its code is, for people."""
+        """The place of its code, for people."""
         files = [home for home in self._code_files() if home.endswith(".py")]
         return f"{self.kind_origin} ({files[0]})" if files else self.kind_origin
 
@@ -128,7 +128,7 @@ class PackagedKind(Struct, frozen=True):
         """The class. Raises UntrustedFile before it is imported, and Unfit."""
         trusted = get_trusted_uids() | {os.stat(__file__).st_uid}
         for home in self._code_files():
-            while not os.path.lexists(home):  # inside of an archive
+            while not os.path.lexists(home):  # the file is inside of an archive
                 home = os.path.dirname(home)
             _refuse_distrusted(
                 find_tree_fault(home, trusted), f"the plugin {self.entry.name!r} in {home}"
@@ -141,8 +141,6 @@ class PackagedKind(Struct, frozen=True):
 
     def _code_files(self) -> Iterator[str]:
         """The files of its top-level package or module, and what names it; nothing is imported."""
-        from importlib.util import find_spec
-
         if (dist := self.entry.dist) is not None:
             yield os.path.abspath(str(getattr(dist, "_path", dist.locate_file(""))))
         spec = find_spec(self.entry.module.partition(".")[0])
@@ -154,9 +152,9 @@ class PackagedKind(Struct, frozen=True):
 
 
 class FiledKind(Struct, frozen=True):
-    """A kind in a file of its own, which is named like it."""
+    """A kind in a file with the same name."""
 
-    path: str
+    path: str  # Path of the file.
 
     @property
     def kind_name(self) -> str:
@@ -187,7 +185,7 @@ class FiledKind(Struct, frozen=True):
 
     def _run_source(self, source: bytes, base: type) -> Any:
         name = f"sentinel_checks_from.{os.path.basename(self.path)}"
-        module = sys.modules[name] = ModuleType(name)  # where its annotations are looked up
+        module = sys.modules[name] = ModuleType(name)  # annotations are resolved in this module
         module.__file__ = self.path
         try:
             exec(compile(source, self.path, "exec"), vars(module))  # noqa: S102
@@ -239,16 +237,17 @@ _ASKED: dict[type, Mapping[str, Any]] = {
 
 
 def try_plugin(plugin: Any, base: type) -> Any:
-    """The plugin, if each hook that is asked before any run answers with what is wanted of it:
-    what it raises there would cost every other check its run. Else raises UnfitKind."""
+    """The plugin, if each hook that is called before any run gives a valid answer. Otherwise raises
+    UnfitKind, because an error there would prevent all other checks from running."""
     for name, wanted in _ASKED[base].items():
         try:
             found = getattr(plugin, name)
-            found = found() if inspect.isfunction(getattr(base, name)) else found
+            found = found() if isinstance(getattr(base, name), FunctionType) else found
             fits = isinstance(found, wanted)
             if isinstance(found, Iterator):
                 deque(found, maxlen=0)
-        except CannotTell:  # of a look, not of its code: its run will say so
+        # a problem of this run, not of the plugin's code; the run will report it
+        except CannotTell:
             continue
         except (Exception, SystemExit) as error:
             raise UnfitKind(f"`{name}`: {_error_line(error, kind_file(plugin))}") from error
@@ -265,7 +264,7 @@ def describe_error(error: BaseException, kind: Any) -> str:
 
 
 def kind_file(kind: Any) -> str:
-    """The file of a kind's class, or of its instance's; empty: it has none."""
+    """The file of a kind's class, or of its instance's class. Empty if it has none."""
     cls = kind if isinstance(kind, type) else type(kind)
     return str(getattr(sys.modules.get(cls.__module__), "__file__", ""))
 
@@ -310,12 +309,17 @@ def _is_supported(kind: Any) -> bool:
 
 def _member_faults(cls: type, base: type) -> Iterator[str]:
     for name in _NEEDED[base]:
-        if inspect.getattr_static(cls, name, None) is inspect.getattr_static(base, name, None):
+        if _find_member(cls, name) is _find_member(base, name):
             yield f"it has no `{name}`"
     for name, (fits, wanted) in _CONSTANTS.get(base, {}).items():
         value = getattr(cls, name)
         if not fits(value):
             yield f"`{name}` is {shortened(repr(value), 80)}; expected {wanted}"
+
+
+def _find_member(cls: type, name: str) -> Any:
+    """The member as it is in the class. So no code of a descriptor runs."""
+    return next((vars(parent)[name] for parent in cls.__mro__ if name in vars(parent)), None)
 
 
 def _refuse_distrusted(wrong: TrustFault | None, what: str) -> None:
@@ -328,7 +332,7 @@ def _refuse_distrusted(wrong: TrustFault | None, what: str) -> None:
 
 
 def _error_line(error: BaseException, path: str) -> str:
-    """What went wrong, and the last line of the file where it did."""
+    """The error, and the last line of the file where it arose."""
     if isinstance(error, SyntaxError):
         return f"{error!r}" if error.lineno is None else f"line {error.lineno}: {error!r}"
     lines = [at.lineno for at in traceback.extract_tb(error.__traceback__) if at.filename == path]

@@ -76,7 +76,7 @@ def build_schema(checks: KindRegistry, channels: KindRegistry) -> dict[str, Any]
 
 
 def type_schema(hint: Any) -> dict[str, Any]:
-    """What a value of this type looks like in the file."""
+    """The schema for a value of this type in the file."""
     found = type_shape(hint)
     if isinstance(found, UnionShape):
         return {"anyOf": [type_schema(t) for t in found.types]}
@@ -99,7 +99,8 @@ def type_schema(hint: Any) -> dict[str, Any]:
 
 
 def _single_item_schema(item: Any) -> dict[str, Any]:
-    """What stands for a list of one: a value; of text one word, since several may be meant."""
+    """The schema for a single value in place of a list. A text must be one word, because several
+    words may be several items."""
     plain = type_shape(item) in (LeafShape(str), LeafShape(FilePath), LeafShape(Secret))
     word = r"^\S+$" if type_shape(item) == LeafShape(str) else "."
     return {"type": "string", "pattern": word} if plain else type_schema(item)
@@ -144,7 +145,7 @@ def _length_limits(hint: Any, what: str) -> dict[str, Any]:
 
 
 def _record_schema(cls: Any, *shared: Any) -> dict[str, Any]:
-    """Of a settings class; keys of `shared` stand first, and win."""
+    """The schema of a settings class. Keys of `shared` come first, and take precedence."""
     classes = (*shared, cls, *shared)
     keys = {key: info for one in classes for key, info in settings_fields(one).items()}
     said = {key: text for one in classes for key, text in field_sentences(one).items()}
@@ -170,7 +171,7 @@ def _property_schema(info: Any, sentence: str) -> dict[str, Any]:
 
 
 def _named_entries_schema(registry: KindRegistry, what: str) -> dict[str, Any]:
-    """Any names; which keys there are below one depends on its `kind`."""
+    """A schema for entries with any names. The keys of each entry depend on its `kind`."""
     choices = [
         {
             "if": {"properties": {"kind": {"const": kind}}, "required": ["kind"]},

@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec import Struct
 
-# Patterns are compiled when they are first needed: most files need none of them.
+# Patterns are compiled when they are first used, because most configurations need none of them.
 _INTEGER = r"[-+]?[0-9]{1,400}"
 _BASED = r"0o[0-7]{1,400}|0x[0-9a-fA-F]{1,400}"
 _FLOAT = r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?"
@@ -32,30 +32,30 @@ class ScalarNode(Struct, frozen=True):
 
     value: str | int | float | bool | None
     text: str
-    line: int = 0
+    line: int = 0  # Line in the file.
     loose: bool = False
 
 
 class ListNode(Struct, frozen=True):
     """A list."""
 
-    items: tuple[Any, ...]
-    line: int = 0
+    items: tuple[Any, ...]  # Its nodes.
+    line: int = 0  # Line in the file.
 
 
 class TableEntry(Struct, frozen=True):
     """A key with its value; `line` is the key's."""
 
-    key: str
+    key: str  # The key.
     line: int
-    value: Any
+    value: Any  # The node of its value.
 
 
 class TableNode(Struct, frozen=True):
     """A mapping, in the order of the file."""
 
-    entries: dict[str, TableEntry]
-    line: int = 0
+    entries: dict[str, TableEntry]  # Entries, by key.
+    line: int = 0  # Line in the file.
 
 
 ConfigNode = ScalarNode | ListNode | TableNode

@@ -6,8 +6,9 @@ from textwrap import wrap
 from typing import Any
 
 from sentinel.config.convert import SettingsConverter
+from sentinel.config.near_misses import nearest_word
 from sentinel.config.nodes import ConfigNode, ListNode, TableEntry, TableNode, loose_scalar
-from sentinel.config.problems import BadOptions, Path, ProblemCollector, nearest_word
+from sentinel.config.problems import BadOptions, Path, ProblemCollector
 from sentinel.config.sentences import field_sentences
 from sentinel.config.shapes import (
     LeafShape,
@@ -149,7 +150,7 @@ def _below_of(kind_class: Any, key: str) -> dict[str, str]:
 
 
 def _help(info: Any, sentence: str) -> str:
-    """What it is for, what is expected, and what holds without the option."""
+    """The help of an option: its purpose, the expected value, and its default."""
     form = _form(info)
     return f"{sentence} ({form})" if sentence else form
 

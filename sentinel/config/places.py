@@ -1,4 +1,4 @@
-"""Where the configuration is looked for, and whose file is believed."""
+"""Finds the configuration file, and decides whether to trust it."""
 
 import errno
 import os
@@ -21,12 +21,12 @@ class HiddenConfig(SentinelError):
 
 
 def find_config(explicit: str | None, env: Mapping[str, str]) -> str | None:
-    """The file to use: the one that was asked for, else the first place that has one.
+    """The configuration file: the given one, or the first one found.
 
-    A file asked for by `-c` or `$SENTINEL_CONFIG` is the caller's word: it is returned whether it
-    exists or not, so that a typing error is told and no other file is taken silently, and whoever
-    owns it. One that was found is used only if nobody but root and the caller could change it.
-    Raises trust.UntrustedFile or Hidden, and looks no further.
+    A file given by `-c` or `$SENTINEL_CONFIG` is returned, whoever owns it, and even if it does not
+    exist. So a typing error is reported, and no other file is used instead. A file that was found
+    is used only if nobody but root and the caller can change it. Raises trust.UntrustedFile or
+    Hidden, without trying further places.
     """
     return explicit or env.get(ENVIRONMENT) or next(filter(_is_usable, config_places(env)), None)
 
@@ -41,7 +41,8 @@ def config_places(env: Mapping[str, str]) -> list[str]:
 
 
 def new_config_path(env: Mapping[str, str]) -> str:
-    """Where a first configuration belongs: root's is the service's, everybody else's at home."""
+    """The path for a first configuration: for root the path of the service, for others in the home
+    directory."""
     return next(iter(_own_places(env) if os.geteuid() else ()), SERVICE)
 
 
@@ -65,7 +66,7 @@ def _is_usable(path: str) -> bool:
         wrong = trust.find_path_fault(path, trust.get_trusted_uids())
         readable = os.access(path, os.R_OK)
     except (FileNotFoundError, NotADirectoryError):
-        return os.path.lexists(path)  # a link to nowhere is told, not passed over
+        return os.path.lexists(path)  # a broken link is reported, not skipped
     except OSError as error:
         raise _hidden_error(path, error.errno or errno.EIO) from error
     if wrong:

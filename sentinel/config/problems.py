@@ -1,28 +1,24 @@
 """Everything that is wrong with a configuration, collected and told at once."""
 
-import re
 from collections.abc import Callable, Iterable
 from typing import NoReturn
 
 from msgspec import Struct
 
+from sentinel.config.near_misses import _SHORTEST_HIDDEN, _WORD
 from sentinel.core.errors import SentinelError
 from sentinel.core.text import visible
 
 Path = tuple[str | int, ...]
 
-_WORD = re.compile(r"[\w-]+")
-_SHORTEST_HIDDEN = 4
-"""Blotting out shorter secrets would blot out half of every sentence and tell them by that."""
-
 
 class Problem(Struct, frozen=True, order=True):
     """One thing that is wrong, and where; line 0 and empty texts mean that there is none."""
 
-    file: str
-    line: int
-    path: str
-    message: str
+    file: str  # Path of the file.
+    line: int  # Line in the file.
+    path: str  # Path of the key, as `checks.scratch.crit`.
+    message: str  # What is wrong.
 
     def __str__(self) -> str:
         place = f"{self.file}:{self.line}" if self.file and self.line else self.file
@@ -40,6 +36,10 @@ class ConfigError(SentinelError):
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = sorted(problems)
         super().__init__("\n".join(map(str, self.problems)))
+
+
+class UnfitKind(SentinelError):
+    """A class, or its file, is no kind that can be used; the text says why."""
 
 
 class BadOptions(ConfigError):
@@ -64,20 +64,21 @@ class ProblemCollector:
         self._hidden: set[str] = set()
 
     def add_error(self, line: int, path: Path, message: str) -> None:
-        """Keep an error; the message may hold text that nobody has looked at."""
+        """Record an error. The message may contain unchecked text."""
         self._errors.append((line, path, message))
 
     def refuse_file(self, line: int, message: str) -> NoReturn:
-        """Raise with this error and those that came before: nothing more can be judged."""
+        """Raise ConfigError with this error and the earlier ones, because the rest of the file
+        cannot be checked."""
         self.add_error(line, (), message)
         raise self._config_error()
 
     def add_warning(self, line: int, path: Path, message: str) -> None:
-        """Keep something that works but is hardly meant so."""
+        """Record a warning: something that works, but is probably a mistake."""
         self._warnings.append((line, path, message))
 
     def hide_secret(self, secret: str) -> None:
-        """No message will show this text, whoever wrote the message."""
+        """Hide this text in all messages."""
         if len(secret) >= _SHORTEST_HIDDEN:
             self._hidden.add(secret)
 
@@ -86,7 +87,7 @@ class ProblemCollector:
         return len(self._errors), len(self._warnings)
 
     def rewind_to(self, mark: tuple[int, int]) -> None:
-        """Forget what was collected since."""
+        """Forget the problems that were recorded since then."""
         del self._errors[mark[0] :], self._warnings[mark[1] :]
 
     def list_warnings(self) -> tuple[Problem, ...]:
@@ -99,6 +100,10 @@ class ProblemCollector:
             raise self._config_error()
 
     def _config_error(self) -> ConfigError:
+        """The error; raises BeingReplaced if half an installation may be to blame."""
+        from sentinel.proc.installation import require_settled_package  # only for a wrong file
+
+        require_settled_package()
         return self._error({self._make_problem(*e) for e in self._errors})
 
     def _make_problem(self, line: int, path: Path, message: str) -> Problem:
@@ -116,28 +121,3 @@ def dotted_path(path: Path) -> str:
         else:
             text += ("." if text else "") + (step if _WORD.fullmatch(step) else f'"{step}"')
     return text
-
-
-# Near misses: which known word was probably meant.
-
-
-def nearest_word(word: str, known: Iterable[str]) -> str:
-    """The known word nearest to this one, or an empty string.
-
-    difflib's own 0.6 takes `remote` for `routes`; 0.7 would leave `evn` without its `env`.
-    """
-    from difflib import get_close_matches
-
-    lower = {k.lower(): k for k in sorted(known, reverse=True)}
-    cutoff = 0.6 if len(word) < 5 else 0.7
-    close = get_close_matches(word.lower()[:100], lower, n=1, cutoff=cutoff)
-    return lower[close[0]] if close else ""
-
-
-def did_you_mean(word: str, known: Iterable[str], label: str = "known") -> str:
-    """` (did you mean 'fs'?)`, or the list of what there is where nothing is near."""
-    names = sorted(known)
-    close = nearest_word(word, names)
-    if close:
-        return f" (did you mean '{close}'?)"
-    return f"; {label}: {', '.join(names)}" if names else ""

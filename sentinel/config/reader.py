@@ -44,13 +44,13 @@ _TAGS = {
     yaml.ScalarEvent: _YAML + "str",
 }
 _PLAIN = "plain"
-"""The tag of a scalar without quotes and without a tag of its own."""
+"""The tag of a scalar without quotes and without an explicit tag."""
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class _NodeLoader(_Loader):  # type: ignore[misc]
-    """Leaves it to us what a scalar without quotes means."""
+    """A loader that does not interpret unquoted scalars."""
 
     def resolve(self, kind: Any, value: Any, implicit: Any) -> str:
         """The tag of a node that has none."""
@@ -60,7 +60,7 @@ class _NodeLoader(_Loader):  # type: ignore[misc]
 
 
 class UnreadableYaml(Exception):
-    """This text is no document that could be judged further; tells the line."""
+    """The text is no valid YAML document. The error names the line."""
 
     def __init__(self, message: str, line: int) -> None:
         super().__init__(message)

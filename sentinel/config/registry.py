@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+from sentinel.config.problems import UnfitKind
 from sentinel.core.errors import SentinelError
 from sentinel.core.kinds import Check
 
@@ -27,12 +28,12 @@ class BrokenKind(UnknownKind):
 
 
 class KindRegistry:
-    """Built-in kinds by an explicit list, third-party ones by entry points of `group`, and by the
-    files of the directories that it is told to look in.
+    """Built-in kinds come from an explicit list. Those of plugins come from entry points of
+    `group`, and from files in the given directories.
 
-    Nothing is imported before it is asked for. A built-in name cannot be taken over. A third-party
-    one is imported only if nobody could change it but root, the caller, and (one that is installed)
-    the owner of sentinel's own code, which runs already.
+    Nothing is imported before it is used. A built-in name cannot be replaced. A plugin is imported
+    only if nobody but root, the caller and (for an installed one) the owner of sentinel's own code
+    can change it.
     """
 
     def __init__(self, builtin: Mapping[str, str], group: str, base: type = Check) -> None:
@@ -47,7 +48,7 @@ class KindRegistry:
 
     def load_kind(self, name: str) -> Any:
         """The class of that kind; raises UnknownKind, BrokenKind where it is there and unfit, or
-        trust.UntrustedFile before it is imported."""
+        trust.UntrustedFile before it is imported, or BeingReplaced."""
         target = self._builtin.get(name)
         if target is None:
             return self._load_foreign(name)
@@ -57,6 +58,7 @@ class KindRegistry:
         except ModuleNotFoundError as error:
             if not str(error.name).startswith("sentinel."):
                 raise
+            _require_settled_package()
             raise UnknownKind(
                 f"kind {name!r} is not part of this installation: {error.name} was taken out"
             ) from error
@@ -86,12 +88,11 @@ class KindRegistry:
     def _load_foreign(self, name: str) -> Any:
         found = self._foreign_kinds().get(name)
         if found is None:
+            _require_settled_package()
             raise UnknownKind(f"there is no kind {name!r}; known: {', '.join(self.kind_names())}")
         if len(found) > 1:
             places = " and in ".join(one.place for one in found)
             raise BrokenKind(f"kind {name!r} is there twice, in {places}: remove or rename one")
-        from sentinel.config.foreign import UnfitKind
-
         try:
             return found[0].load_class(self.base)
         except UnfitKind as error:
@@ -109,7 +110,7 @@ class KindRegistry:
         packaged = may_be_announced(self._group, sys.path)
         if not packaged and not self._folders:
             return
-        from sentinel.config import foreign
+        from sentinel.config import foreign  # most sites have no plugins
 
         if packaged:
             from importlib.metadata import entry_points
@@ -148,7 +149,7 @@ def _may_announce(place: str, head: bytes) -> bool:
             except FileNotFoundError:
                 continue
             except OSError:
-                if name.endswith(".egg"):  # one file, an archive
+                if name.endswith(".egg"):  # a package in a single archive file
                     return True
     return False
 
@@ -157,15 +158,21 @@ class KindRegistries(Struct, frozen=True):
     """What is installed. Without `actions` the section of that name is not judged, without `channels`
     theirs is not read."""
 
-    checks: KindRegistry
+    checks: KindRegistry  # Kinds of checks.
     channels: KindRegistry | None
     actions: KindRegistry | None = None
 
 
-def _is_here(target: str) -> bool:
-    from importlib.util import find_spec
+def _require_settled_package() -> None:
+    from sentinel.proc.installation import require_settled_package  # only if something is missing
 
+    require_settled_package()
+
+
+def _is_here(target: str) -> bool:
     try:
+        from importlib.util import find_spec  # only lists of all kinds ask
+
         return find_spec(target.partition(":")[0]) is not None
-    except ModuleNotFoundError:  # not even its folder
+    except ModuleNotFoundError:  # the folder of the kind does not exist either
         return False

@@ -1,4 +1,4 @@
-"""What only shows when all sections are read: references between them, and what is missing."""
+"""Checks the whole configuration: references between sections, and missing parts."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta, timezone
@@ -10,8 +10,10 @@ from sentinel.alerting.matchers import ALERT_FACTS, ParsedWord, parse_matchers, 
 from sentinel.alerting.routing import DEFAULT_REPEAT_S
 from sentinel.alerting.settings import Escalate, Inhibit, Match, Route, SilenceWindow
 from sentinel.alerting.silences import parse_moment
+from sentinel.config.foreign import describe_error, kind_file
+from sentinel.config.near_misses import did_you_mean, nearest_word
 from sentinel.config.nodes import TableNode, line_at
-from sentinel.config.problems import Path, ProblemCollector, did_you_mean, nearest_word
+from sentinel.config.problems import Path, ProblemCollector
 from sentinel.config.registry import KindRegistries
 from sentinel.config.settings import Settings
 from sentinel.config.shapes import settings_fields
@@ -29,13 +31,13 @@ OWN = "sentinel"
 """The name and kind of the check of sentinel itself, which nobody configures."""
 
 SHORTEST_REPEAT = 60.0
-"""Seconds; below that a channel is told again at every pass."""
+"""Seconds. With a shorter repeat, a channel would get a message in every pass."""
 
 _STATUS = tuple(status.value for status in Status)
 
 
 class ConfigReview:
-    """One look over everything; errors and warnings go to the collector."""
+    """Reviews the whole configuration. Errors and warnings go to the collector."""
 
     def __init__(
         self,
@@ -51,7 +53,7 @@ class ConfigReview:
         self._channel_names = _entry_names(root, "channels")
 
     def review_all(self, lists: Lists) -> None:
-        """Everything there is to review; `lists` also holds what stands beside a fault."""
+        """The data for the review. `lists` also has the sections that contain errors."""
         for path, item in _settings_objects(lists):
             if isinstance(item, Route | Escalate):
                 self._review_recipients((*path, "to"), item.to)
@@ -127,8 +129,8 @@ class ConfigReview:
                 self._add_error(("actions", name), f"there is no action '{name}'{hint}")
 
     def _review_clusters(self) -> None:
-        """What reaches into nodes, keeps a ledger of them or changes something goes by names of the
-        cluster at hand: another one's node-0 is not meant."""
+        """Checks of another cluster must not use names of nodes of the local one. They must not
+        reach into nodes, keep the ledger or change anything."""
         known = tuple(self._settings.clusters)
         for name in known:
             if not name or name != visible(name).strip():
@@ -230,7 +232,7 @@ class ConfigReview:
                 self._add_error(("routes", index, "repeat"), often)
 
     def _review_repeats(self, routes: Mapping[int, Route]) -> None:
-        """Channels that forget what is not repeated in time."""
+        """Report channels that forget an alert which is not repeated in time."""
         plugins = {channel.name: channel.plugin for channel in self._settings.channels}
         for name, plugin in plugins.items():
             judge = plugin.judge_repeat
@@ -247,9 +249,8 @@ class ConfigReview:
             others = {n: p for n, p in plugins.items() if n != name}
             try:
                 found = [(key.split("."), message) for key, message in plugin.conflicts(others)]
-            except Exception as error:  # a third party's: the rest runs
-                from sentinel.config.foreign import describe_error, kind_file
-
+            # a plugin's code may raise anything; the other checks still run
+            except Exception as error:
                 why = f"{kind_file(plugin)}: {describe_error(error, plugin)}"
                 self._add_warning(("checks", name), f"its `conflicts` could not be asked: {why}")
                 continue
@@ -327,7 +328,7 @@ def _wanted_words(value: str | list[str] | None, path: Path) -> Iterator[tuple[P
 
 
 def _match_words(path: Path, match: Match) -> Iterator[tuple[Path, str, str]]:
-    """Every word of a match, where it stands, and the name that it is about."""
+    """Every word of a match, with its place and the label that it is about."""
     for name in ALERT_FACTS:
         for place, text in _wanted_words(getattr(match, name), (*path, name)):
             yield place, name, text

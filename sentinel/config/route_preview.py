@@ -23,21 +23,23 @@ _BOTH = (Status.WARNING, Status.CRITICAL)
 class RoutePreview(Struct, frozen=True):
     """The channels that would hear of a check at a severity, now and at the latest.
 
-    `routes`: the places of the routes that decide. `unknown` is the severity of a check that
-    cannot see. `maybe`: the channels that hear too of what routes pick by its subject or its
-    labels, which only an alert has.
+    `severity`: UNKNOWN stands for a check that cannot see.
+    `routes`: the positions of the matching routes in the configuration, from 0.
+    `maybe`: channels that would also be notified of some alerts of this check, namely those with a
+        subject or labels that a route asks for. These are not known before there is an alert.
     """
 
-    check: str
-    severity: Status
-    channels: tuple[str, ...]
-    later: tuple[str, ...]
+    check: str  # Name of the check.
+    severity: Status  # How bad the alert would be.
+    channels: tuple[str, ...]  # Channels that are notified at once.
+    later: tuple[str, ...]  # Channels that are notified later.
     routes: tuple[int, ...]
     maybe: tuple[str, ...]
 
 
 def preview_routes(settings: Settings, now: Instant) -> Iterator[RoutePreview]:
-    """One row per check and severity; hours count as open, escalation as in the future."""
+    """One row per check and severity. It assumes that hours are open, and that escalation comes
+    later."""
     for check in settings.checks:
         common = check.common
         alert = _sample_alert(
@@ -102,5 +104,5 @@ def _sample_alert(
 
 
 def unheard_previews(rows: Sequence[RoutePreview]) -> list[RoutePreview]:
-    """Those that would reach no channel, whoever waits how long."""
+    """The previews that reach no channel, even after escalation."""
     return [row for row in rows if not row.channels and not row.later]

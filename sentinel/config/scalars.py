@@ -1,4 +1,4 @@
-"""One value of the file or the command line -> what its type wants."""
+"""Converts one value of the file or the command line to the type of its field."""
 
 import math
 import os
@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
+from sentinel.config.near_misses import did_you_mean, nearest_word
 from sentinel.config.nodes import ScalarNode, resolve_scalar
-from sentinel.config.problems import did_you_mean, nearest_word
 from sentinel.config.shapes import LeafShape, allowed_words, type_shape
 from sentinel.config.sources import expand_path
 from sentinel.config.wording import describe_expected, describe_given, quote_value
@@ -23,8 +23,8 @@ MAX_PATTERN_CHARACTERS = 10_000
 
 
 def convert_leaf(node: ScalarNode, hint: Any, env: Mapping[str, str], where: str = "") -> Any:
-    """The value as the type wants it; raises Invalid, which never holds a Secret's text. `where`:
-    what a regular expression says of its place when it is given up."""
+    """The value with the required type. Raises Invalid, whose text never contains a Secret. `where`
+    describes the place, for a regular expression that takes too long."""
     found = type_shape(hint)
     assert isinstance(found, LeafShape)
     if found.type is Any:
@@ -77,7 +77,7 @@ def _boolean_value(node: ScalarNode) -> bool:
 
 
 def _path_value(text: str, env: Mapping[str, str], here: bool) -> FilePath:
-    """What people type on a command line (`here`) is meant from where they are."""
+    """A path. On the command line (`here`) it is relative to the current directory."""
     path = expand_path(text, env)
     if not path or "\0" in path:
         raise Invalid("the path is empty" if not path else "the path holds a NUL byte")
@@ -96,7 +96,7 @@ def _pattern_value(text: str, where: str) -> re.Pattern[str]:
 
 
 def _parse_own_type(node: ScalarNode, kind: Any, hint: Any) -> Any:
-    """A type that brings its own `parse`: Duration, Size, Share and those of plugins."""
+    """A type with its own `parse`: Duration, Size, Share and those of plugins."""
     if isinstance(node.value, bool):
         raise Invalid(f"expected {describe_expected(hint)}, got {describe_given(node)}")
     return kind.parse(node.text)
@@ -105,7 +105,7 @@ def _parse_own_type(node: ScalarNode, kind: Any, hint: Any) -> Any:
 def _check_constraints(value: Any, hint: Any, node: ScalarNode) -> Any:
     try:
         converted = msgspec.convert(value, hint)
-    except (msgspec.ValidationError, OverflowError):
+    except (msgspec.ValidationError, OverflowError, SystemError):  # the last: msgspec to 0.21
         raise Invalid(_leaf_mismatch(node, hint)) from None
     if isinstance(converted, float) and not math.isfinite(converted):
         raise Invalid(f"expected a finite number, got {node.text}")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 from typing import Any
 
 from sentinel.config.shapes import settings_fields
+from sentinel.core.lazy_pattern import lazy_pattern
 
-_BEGIN = re.compile(r"(\w+): (\S.*)")
+_BEGIN = lazy_pattern(r"(\w+): (\S.*)")
 
 
 @lru_cache(maxsize=256)
@@ -18,7 +18,7 @@ def field_sentences(cls: Any) -> dict[str, str]:
 
     A field without such a line is left out; so is everything where Python runs with -OO.
     """
-    from inspect import cleandoc  # slow to import, and a look without help does not need it
+    from inspect import cleandoc  # slow to import, and needed only for help
 
     names = {key: (key, info.name) for key, info in settings_fields(cls).items()}
     keys = {name: key for key, both in names.items() for name in both}

@@ -5,7 +5,7 @@ from typing import Literal
 
 from msgspec import Struct, field
 
-from sentinel.alerting.settings import Flapping, Inhibit, Route, SilenceWindow
+from sentinel.alerting.settings import Flapping, Inhibit, ReportSettings, Route, SilenceWindow
 from sentinel.core.action_limits import ActionSettings, GuardSettings
 from sentinel.core.errors import Invalid
 from sentinel.core.lemon_policy import LemonPolicy
@@ -51,9 +51,9 @@ class HeartbeatSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields
 class OtherClusterSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Where another sentinel's page is. `token`: its own, needed where it has `user_header`."""
 
-    url: str
+    url: str  # Address of the page.
     token: Secret | None = None
-    ca_file: FilePath = FilePath("")
+    ca_file: FilePath = FilePath("")  # PEM file of the only CA to trust.
 
     def __post_init__(self) -> None:
         if not is_web_address(self.url):
@@ -72,7 +72,7 @@ class WebSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     `hosts`: further names under which people reach it. `others`: other sentinels, by their cluster's
     name, whose state the overview shows too."""
 
-    listen: str = ""
+    listen: str = ""  # Host and port. Empty: nothing is served.
     url: str = ""
     secret: Secret | None = None
     links_last: Duration = Duration(86400)
@@ -117,7 +117,7 @@ class MetricsSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Metrics as a file for node_exporter's textfile collector, written after every pass; its
     name must end in .prom."""
 
-    textfile: FilePath = FilePath("")
+    textfile: FilePath = FilePath("")  # Path of the file.
 
     def __post_init__(self) -> None:
         if not self.textfile.endswith(".prom"):
@@ -133,25 +133,26 @@ class Settings(Struct, frozen=True, kw_only=True):
     at hand, by the name that their alerts bear. `evidence`: where that of jobs is kept; empty:
     below the state, where its owner alone gets."""
 
-    path: str = ""
+    path: str = ""  # Path of the file.
     cluster: str = ""
-    state: str = ""
+    state: str = ""  # Directory or URL of the state.
     spare_state: FilePath = FilePath("")
     evidence: FilePath = FilePath("")
     timezone: str = ""
     checks_from: list[FilePath] = field(default_factory=list)
-    slurm: SlurmSettings = SlurmSettings()
+    slurm: SlurmSettings = SlurmSettings()  # How Slurm is asked.
     clusters: Mapping[str, ClusterSettings] = {}
-    remote: RemoteSettings = RemoteSettings()
-    checks: tuple[CheckConfig, ...] = ()
-    channels: tuple[ChannelConfig, ...] = ()
-    routes: tuple[Route, ...] = ()
-    inhibit: tuple[Inhibit, ...] = ()
-    flapping: Flapping = Flapping()
-    heartbeat: HeartbeatSettings | None = None
-    web: WebSettings | None = None
-    metrics: MetricsSettings | None = None
-    silences: tuple[SilenceWindow, ...] = ()
-    actions: Mapping[str, ActionSettings] = {}
-    guard: GuardSettings = GuardSettings()
-    lemons: LemonPolicy = LemonPolicy()
+    remote: RemoteSettings = RemoteSettings()  # How nodes are reached.
+    checks: tuple[CheckConfig, ...] = ()  # Configured checks.
+    channels: tuple[ChannelConfig, ...] = ()  # Who is notified of what.
+    routes: tuple[Route, ...] = ()  # Who hears of what.
+    inhibit: tuple[Inhibit, ...] = ()  # Which alerts mute which.
+    flapping: Flapping = Flapping()  # When an alert changes too often.
+    heartbeat: HeartbeatSettings | None = None  # The dead man's switch.
+    web: WebSettings | None = None  # The page.
+    metrics: MetricsSettings | None = None  # Metrics as a file.
+    report: ReportSettings | None = None  # The weekly report of trainings.
+    silences: tuple[SilenceWindow, ...] = ()  # Standing silences.
+    actions: Mapping[str, ActionSettings] = {}  # What may be done, by kind of action.
+    guard: GuardSettings = GuardSettings()  # Settings for all actions.
+    lemons: LemonPolicy = LemonPolicy()  # When a GPU or node counts as a suspect.

@@ -30,13 +30,13 @@ _TABLES = (dict, Mapping, MutableMapping)
 class LeafShape(Struct, frozen=True):
     """A single value of this type."""
 
-    type: Any
+    type: Any  # The type.
 
 
 class RecordShape(Struct, frozen=True):
     """A mapping with the known keys of a settings class."""
 
-    cls: Any
+    cls: Any  # The class.
 
 
 class ListShape(Struct, frozen=True):
@@ -55,7 +55,7 @@ class TableShape(Struct, frozen=True):
 class UnionShape(Struct, frozen=True):
     """Whatever fits one of the types; the order of the hint decides."""
 
-    types: tuple[Any, ...]
+    types: tuple[Any, ...]  # The types, in the order of the hint.
 
 
 TypeShape = LeafShape | RecordShape | ListShape | TableShape | UnionShape
@@ -84,7 +84,7 @@ def possible_shapes(hint: Any) -> list[TypeShape]:
 
 
 def is_list(hint: Any) -> bool:
-    """Whether a list may stand there."""
+    """Whether the type accepts a list."""
     return any(isinstance(found, ListShape) for found in possible_shapes(hint))
 
 
@@ -115,7 +115,7 @@ def is_required(info: FieldInfo) -> bool:
 
 
 def field_default(info: FieldInfo) -> Any:
-    """The value where the key is not given; None where it must be."""
+    """The value if the key is missing. None if the key is required."""
     if info.default is not NODEFAULT:
         return info.default
     return None if info.default_factory is NODEFAULT else info.default_factory()
@@ -136,13 +136,13 @@ def allowed_words(hint: Any) -> tuple[str, ...]:
 
 
 def is_text(hint: Any) -> bool:
-    """Whether a reference to a text kept elsewhere may stand there."""
+    """Whether the type accepts a reference to a text that is stored elsewhere."""
     found = type_shape(hint)
     return isinstance(found, LeafShape) and found.type in (str, Secret, FilePath)
 
 
 def may_be_secret(hint: Any) -> bool:
-    """Whether what stands there by mistake may be a secret."""
+    """Whether a wrong value here may be a secret."""
     found = type_shape(hint)
     inner = {ListShape: "item", TableShape: "value"}.get(type(found))
     if isinstance(found, UnionShape):

@@ -1,35 +1,37 @@
 """What the surroundings lend to a configuration: variables, home directories, secret files."""
 
 import os
-import re
+import pwd
 import stat
 from collections.abc import Mapping
+from contextlib import suppress
 
 from msgspec import Struct
 
+from sentinel.config.near_misses import did_you_mean
 from sentinel.config.nodes import ScalarNode, TableEntry, TableNode
-from sentinel.config.problems import did_you_mean
 from sentinel.core.errors import Invalid
+from sentinel.core.lazy_pattern import lazy_pattern
 
 HOWS = ("credential", "env", "file")
 
-_VARIABLE = re.compile(r"\$(\$|[A-Za-z_][A-Za-z0-9_]*|\{[^}]*\}?)")
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_VARIABLE = lazy_pattern(r"\$(\$|[A-Za-z_][A-Za-z0-9_]*|\{[^}]*\}?)")
+_NAME = lazy_pattern(r"[A-Za-z_][A-Za-z0-9_]*")
 _LARGEST_SECRET = 64 * 1024
 
 
 class TextReference(Struct, frozen=True):
-    """Where a text is kept: `{env: NAME}`, `{file: PATH}` or `{credential: NAME}`."""
+    """The place of a text: `{env: NAME}`, `{file: PATH}` or `{credential: NAME}`."""
 
-    how: str
-    name: str
+    how: str  # `env`, `file` or `credential`.
+    name: str  # Name or path.
 
 
 class ConfigSources(Struct, frozen=True):
     """The variables, and the folder that relative secret files are relative to."""
 
-    env: Mapping[str, str]
-    folder: str = ""
+    env: Mapping[str, str]  # The variables.
+    folder: str = ""  # The folder of the configuration file.
 
 
 def parse_reference(table: TableNode) -> TextReference:
@@ -47,9 +49,9 @@ def parse_reference(table: TableNode) -> TextReference:
 
 
 def resolve_reference(ref: TextReference, sources: ConfigSources) -> tuple[str, str]:
-    """The text that is meant, without the newline at its end, and a warning or ''.
+    """The text of a reference, without the newline at its end, and a warning or ''.
 
-    Raises Invalid that names what is missing; no message holds the text.
+    Raises Invalid, which names the missing thing. No message contains the text.
     """
     if ref.how == "env":
         if ref.name not in sources.env:
@@ -100,8 +102,22 @@ def _read_secret_file(path: str, how: str) -> tuple[str, str]:
         raise Invalid(f"{path} cannot be read: {error.strerror or error}", how) from None
     except ValueError:
         raise Invalid(f"{path!r} is no possible file name", how) from None
-    loose = how == "file" and mode & stat.S_IROTH
+    loose = how == "file" and is_open_to_everybody(path, mode)
     return text, f"{path} can be read by everybody; chmod 600 {path}" if loose else ""
+
+
+def is_open_to_everybody(path: str, mode: int) -> bool:
+    """Whether every user of this host can read a file with this mode: everybody has the right, and
+    so for all folders above it. A folder that cannot be examined counts as open."""
+    if not mode & stat.S_IROTH:
+        return False
+    folder = os.path.realpath(path)
+    while (above := os.path.dirname(folder)) != folder:
+        folder = above
+        with suppress(OSError):
+            if not os.stat(folder).st_mode & stat.S_IXOTH:
+                return False
+    return True
 
 
 def read_contents(path: str, most: int) -> tuple[bytes, int]:
@@ -145,8 +161,6 @@ def _home_of(user: str, env: Mapping[str, str]) -> str:
 
 def _user_account(user: str) -> tuple[str, str]:
     """Name and home of a user, the current one by default: cron sets neither USER nor, at times, HOME."""
-    import pwd
-
     try:
         entry = pwd.getpwnam(user) if user else pwd.getpwuid(os.getuid())
     except (KeyError, ValueError):

@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Collection, Mapping
+from textwrap import wrap
 from typing import Any
 
 from msgspec import Struct
@@ -64,6 +65,9 @@ _WHY = {
     "checkpoint": "whether new checkpoints come, and how much work is at risk",
 }
 
+STARTER_COMMENTS = frozenset(f"# {why}" for why in _WHY.values())
+"""Above the checks that go with them."""
+
 _CLUSTER_CHECKS = """
   trainings:                  # every large job of every user; each is told by its own name
     kind: job
@@ -73,6 +77,10 @@ _CLUSTER_CHECKS = """
   nodes: {kind: nodes}        # nodes that cannot work, why and since when
 
   drained: {kind: drained}    # drained nodes that look fine again; it tells, and changes nothing
+"""
+
+_GPUS = """
+  %sgpus: {kind: gpu, nodes: all}   # GPUs that are missing, failing, hot or known lemons
 """
 
 _MAIL = """\
@@ -99,13 +107,15 @@ _CONSOLE = "  terminal: {kind: console}\n"
 
 
 class StarterTraining(Struct, frozen=True, kw_only=True):
-    """A job to watch: `waits`, whether another of its name is queued behind it; the folder of its
-    `checkpoints`, empty where none was found."""
+    """A job to watch. `waits`: another job of its name is queued after it. `checkpoints` is the
+    folder of its checkpoints, empty if none was found. `match` is a pattern that replaces the name.
+    """
 
-    name: str
-    user: str
+    name: str  # Name of the job.
+    user: str  # Its owner.
     waits: bool = False
     checkpoints: str = ""
+    match: str = ""
 
 
 class HostSurroundings(Struct, frozen=True, kw_only=True):
@@ -113,9 +123,10 @@ class HostSurroundings(Struct, frozen=True, kw_only=True):
     mount points; names of the user's `jobs` and of `partitions`, the likeliest first. `service`:
     it is the service's file, whose state is where everybody's look at it finds it. `trainings`
     are watched, the other `jobs` are only named. `channels`: who is told, as in the file; none:
-    the terminal. `gpus`: some node has GPUs."""
+    the terminal. `gpus`: some node has GPUs; `gpu_trouble`: why the nodes that have some could not be
+    asked for them."""
 
-    cluster: str = ""
+    cluster: str = ""  # Name of the cluster.
     slurm: bool = False
     service: bool = False
     local: tuple[str, ...] = ()
@@ -125,10 +136,11 @@ class HostSurroundings(Struct, frozen=True, kw_only=True):
     trainings: tuple[StarterTraining, ...] = ()
     channels: Mapping[str, Mapping[str, Any]] = {}
     gpus: bool = False
+    gpu_trouble: str = ""
 
 
 def starter_text(here: HostSurroundings, *, user: str = "alice") -> str:
-    """The text of a new sentinel.yaml; what is not known for certain stays a comment."""
+    """The text of a new sentinel.yaml. Uncertain values are comments."""
     paths = flow_text([*here.local] or ["/scratch"])
     cluster = here.cluster
     return "".join(
@@ -151,7 +163,7 @@ def starter_text(here: HostSurroundings, *, user: str = "alice") -> str:
     )
 
 
-_TAKEN = ("disks", "shared", "slurm", "trainings", "nodes", "drained")
+_TAKEN = ("disks", "shared", "slurm", "trainings", "nodes", "drained", "gpus")
 
 
 def _training_lines(found: Collection[StarterTraining]) -> str:
@@ -166,10 +178,12 @@ def _training_lines(found: Collection[StarterTraining]) -> str:
 
 def training_checks(one: StarterTraining, taken: Collection[str]) -> dict[str, dict[str, Any]]:
     """The checks of a training, under names that are not taken."""
-    name, job = free_name(one.name, taken), {"job": one.name, "users": [one.user]}
+    name, users = free_name(one.name, taken), {"users": [one.user]}
+    job = {"match": one.match, **users} if one.match else {"job": one.name, **users}
+    named = {"match": one.match} if one.match else {"name": one.name}
     queued = {"queued": 1} if one.waits else {}
     checks: dict[str, dict[str, Any]] = {
-        name: {"kind": "job", "name": one.name, "users": [one.user], **queued},
+        name: {"kind": "job", **named, **users, **queued},
         f"{name}-log": {"kind": "log", **job, "stale_after": "auto"},
     }
     if one.checkpoints:
@@ -186,10 +200,17 @@ def free_name(text: str, taken: Collection[str]) -> str:
 
 
 def _cluster_checks(here: HostSurroundings) -> str:
-    """Of the service of a whole cluster."""
+    """The checks for a service that watches a whole cluster."""
     if not (here.service and here.slurm):
         return ""
-    return _CLUSTER_CHECKS % ("min_gpus: 8" if here.gpus else "min_nodes: 2")
+    text = _CLUSTER_CHECKS % ("min_gpus: 8" if here.gpus else "min_nodes: 2")
+    if not here.gpus:
+        return text
+    text += _GPUS % ("# " if here.gpu_trouble else "")
+    why = f"no node answers: {here.gpu_trouble}" if here.gpu_trouble else ""
+    # What is pasted stands on a line of its own.
+    lines = [line for part in why.splitlines() for line in wrap(part, 90)]
+    return text + "".join(f"  #   {line}\n" for line in lines)
 
 
 def _channel_lines(here: HostSurroundings, user: str) -> tuple[str, str, str, str]:

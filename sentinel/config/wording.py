@@ -1,4 +1,4 @@
-"""The words for what a setting expects, and for what stands there in its place."""
+"""Texts for the expected value of a setting, and for the value that was found."""
 
 import re
 from collections.abc import Iterable
@@ -15,6 +15,7 @@ from sentinel.config.shapes import (
     hint_constraints,
     type_shape,
 )
+from sentinel.config.yamltext import flow_text
 from sentinel.core.settings import FilePath, Secret
 from sentinel.core.text import shortened, visible
 from sentinel.core.values import Duration, Share, Size
@@ -33,7 +34,7 @@ _NAMES: dict[Any, str] = {
     type(None): "nothing",
     Any: "anything",
 }
-_LONGEST = 60  # characters of a value that are worth repeating
+_LONGEST = 60  # longer values are not repeated in messages
 _CONTAINERS = {RecordShape: "a mapping", TableShape: "a mapping", ListShape: "a list"}
 
 
@@ -71,9 +72,7 @@ def quote_value(node: ScalarNode) -> str:
 
 
 def suggest_list(node: ScalarNode) -> str:
-    """The YAML of the list that words were probably meant for: `[ssh, login1]`."""
-    from sentinel.config.yamltext import flow_text
-
+    """The YAML list that the words probably should be: `[ssh, login1]`."""
     if len(node.text) > _LONGEST:
         return "it in [ ]"
     return f"{flow_text(node.text.split())}, or {flow_text([node.text])} if it is one item"

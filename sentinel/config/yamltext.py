@@ -1,18 +1,19 @@
 """Plain data -> YAML text that means the same to readers of YAML 1.1 and of 1.2."""
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
-_BARE = re.compile(r"[A-Za-z/][A-Za-z0-9_./@%+-]*|(?:[0-9]+(?:ms|[wdhms]|%|[kKMGTPE]i?B|B))+")
-_TAKEN = re.compile(r"(?i)y|n|yes|no|on|off|true|false|null|nan|inf")
+from sentinel.core.lazy_pattern import lazy_pattern
+
+_BARE = lazy_pattern(r"[A-Za-z/][A-Za-z0-9_./@%+-]*|(?:[0-9]+(?:ms|[wdhms]|%|[kKMGTPE]i?B|B))+")
+_TAKEN = lazy_pattern(r"(?i)y|n|yes|no|on|off|true|false|null|nan|inf")
 """Words that some reader of YAML takes for something else than text."""
 
 _WIDTH = 88
 
 
 def yaml_text(data: dict[str, Any]) -> str:
-    """A block mapping; short lists and mappings stand in one line."""
+    """A block mapping. Short lists and mappings are on one line."""
     return "".join(f"{line}\n" for line in _table_lines(data, "")) or "{}\n"
 
 

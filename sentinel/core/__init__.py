@@ -1,1 +1,2 @@
-"""Pure: no input or output, no clock, nothing of sentinel outside this package."""
+"""Nouns and rules that several rooms share. This package does no input or output, reads no clock,
+and imports nothing else of sentinel."""

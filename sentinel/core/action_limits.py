@@ -1,4 +1,4 @@
-"""How much sentinel may change, as settings."""
+"""Settings that limit how much sentinel may change."""
 
 from typing import Annotated
 
@@ -42,17 +42,21 @@ class BreakerSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class ActionSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One kind of action: whether sentinel may do it by itself, and how often."""
+    """One kind of action: whether sentinel may do it without a person, and how often."""
 
-    enabled: bool = False
-    limits: Limits | None = None
+    enabled: bool = False  # Whether sentinel may do it without a request from a person.
+    limits: Limits | None = None  # How often it may be done. None: the action's own limits.
 
 
 class GuardSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What holds for all actions. `maintenance` true: none happens until it is false again.
-    `mark` true: a node is marked in its Comment, where that is empty, before it is returned to
-    service, so that sentinels that share no state count together."""
+    """Settings that hold for all actions.
+
+    maintenance: True stops every action until it is false again.
+    mark: True writes a mark into the Comment of a node before it is returned to service, if the
+        Comment is empty. Sentinels that share no state then count together.
+    """
 
     maintenance: bool = False
     mark: bool = False
     breaker: BreakerSettings = BreakerSettings()
+    """When this many nodes have left service, every action stops."""

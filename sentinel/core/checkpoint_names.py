@@ -1,7 +1,7 @@
-"""What the name of a checkpoint's file or directory says. Pure, standard library only.
+"""Interprets the name of a checkpoint's file or directory. Pure, standard library only.
 
-The one list of the names under which trainers write before they rename, and of the words with
-which they number the parts of one step. `clean` and `checkpoint` both use it.
+This is the only list of the names under which trainers write before they rename, and of the words
+with which they number the parts of one step. `clean` and `checkpoint` both use it.
 """
 
 from __future__ import annotations
@@ -23,28 +23,32 @@ from collections.abc import Collection, Iterable
 _STAGING_PATTERN = re.compile(
     r"(?:^|[^a-z0-9])tmp(?:[^a-z]|$)|[-_.]tmp[a-z0-9_]{6,8}$|^_?checkpoint_tmp"
     r"|^\.?_?(?:tmp|temp|temporary|incomplete|partial|unfinished|writing|staging)[-_.]"
-    r"|[-_.](?:temp|temporary|tempfile|staging|incomplete|partial|unfinished|unfinalized)"
+    r"|[-_.](?:tmpdir|temp|tempdir|temporary|tempfile|staging|incomplete|partial|unfinished|unfinalized)"
     r"(?:[-_.]?\d+)?$"
     r"|[-_.](?:writing|saving|uploading|downloading|copying|in[-_.]?progress|wip|dirty)$"
     r"|\.(?:part|filepart|download|crdownload|gstmp|new|swp)$|~$"
     r"|\.tempstate\d*|_temp_[0-9a-f]{8,}|orbax-checkpoint-tmp|_ckpt_stage"
     r"|[-_.](?:corrupt|corrupted|broken|failed|bad|deleting|deleted|to[-_]?delete|trash)$"
-    # The AWS command line adds eight digits to what it downloads, rsync hides it behind a dot.
+    # The AWS command line adds eight digits to the name of a download. rsync puts a dot before the
+    # name.
     r"|\.(?:pt|pth|ckpt|bin|safetensors|distcp|tar)\.[0-9a-f]{8}$"
     r"|^\..+\.(?-i:(?=[a-z]*[A-Z0-9])[A-Za-z0-9]{6})$",
     re.IGNORECASE,
 )
 
-# A save may end with the extension of what it becomes: `step_100.tmp.pt`, `step-100-tmp.ckpt`.
+# An unfinished save may have the extension of the finished file: `step_100.tmp.pt`,
+# `step-100-tmp.ckpt`.
 _EXTENSION_PATTERN = re.compile(
     r"\.(?:pt|pth|ckpt|bin|nemo|safetensors|distcp|tar|h5|hdf5|npz|npy|pkl|msgpack|index|json)$",
     re.IGNORECASE,
 )
 
-# Numbers of the parts of one step: `-rank3`, `mp_rank_00`, `shard1`, `00001-of-00008`, `__3_0`.
+# Numbers of the parts of one step: `-rank3`, `mp_rank_00`, `shard1`, `00001-of-00008`, `__3_0`; and those in
+# extensions.
 _PART_PATTERN = re.compile(
     r"(?<![a-z])(?:(?:mp|tp|pp|dp|ep|zero|zero_pp)[-_.]?rank|rank|shard|part|worker|process|proc)"
-    r"[-_.=]?\d+|(?<!\d)\d{1,12}-of-\d+|^__\d+_\d+(?=\.)",
+    r"[-_.=]?\d+|(?<!\d)\d{1,12}-of-\d+|^__\d+_\d+(?=\.)"
+    r"|\.(?:sha\d{1,4}|md5|crc32|h5|hdf5|t7|bz2|lz4|mp4)(?![a-z0-9])",
     re.IGNORECASE,
 )
 _BEFORE_PART_PATTERN = re.compile(
@@ -53,14 +57,24 @@ _BEFORE_PART_PATTERN = re.compile(
 _PART_OF_PATTERN = re.compile(r"(?<!\d)(\d{1,12})-of-(\d+)")
 _RANK_PATTERN = re.compile(r"rank[-_.=]?(\d+)", re.IGNORECASE)
 
+# Words that say which of several an entry is, or that it is not complete. `best` is not among them:
+# several entries may be the best one.
+_STATE_WORD_PATTERN = re.compile(
+    r"(?<![a-z])(?:last|latest|newest|final|tmp|temp|temporary|partial|incomplete|unfinished|staging"
+    r"|writing|saving|new|dirty|failed|bad|broken)(?![a-z?*{])",
+    re.IGNORECASE,
+)
+_CLASS_PATTERN = re.compile(r"\\.|\[(?:[^\[\]\\]|\\.)*\]")
+_GROUP_PATTERN = re.compile(r"\([^()]*\)[*+?]?")
+
 LOG_NAME_PATTERN = re.compile(
     r".*(?:\.(?:log|out|err|stdout|stderr|csv|tsv|jsonl|html|png|jpe?g|svg|pdf|gif|mp4|wav|prof"
     r"|trace|txt)(?:[.-]\d+)*(?:\.(?:gz|xz|bz2|zst))?|tfevents\b.*)",
     re.IGNORECASE,
 )
-"""Logs, tables and pictures: nothing begins again there, and none is a part of a step."""
+"""Logs, tables and pictures: no training resumes from them, and they are no part of a step."""
 
-# A marker of these forms has content: one of 0 bytes is what a full disk leaves.
+# A marker with such a name has content. If it has 0 bytes, the disk was full when it was written.
 _HAS_CONTENT_PATTERN = re.compile(
     r".*\.(?:json|ya?ml|toml|pt|pth|bin|ckpt|safetensors|index|pkl|npz|npy|h5|msgpack|distcp)",
     re.IGNORECASE,
@@ -68,11 +82,35 @@ _HAS_CONTENT_PATTERN = re.compile(
 
 
 def is_staging(name: str) -> bool:
-    """Whether what has that name is not written to its end, or was put aside as bad."""
+    """Whether an entry of that name is not completely written, or was put aside as bad."""
     return (
         _STAGING_PATTERN.search(name) is not None
         or _STAGING_PATTERN.search(_EXTENSION_PATTERN.sub("", name)) is not None
     )
+
+
+def find_demanded_words(match: str) -> tuple[str, ...]:
+    """State words (`last`, `tmp`) that are in every name which the regular expression matches.
+
+    Such a word belongs to the name of the run, as in rl_games' `last_Ant_ep_(\\d+)\\.pth`, and says
+    nothing about one entry. A word within a group or beside a `|` is optional, so it is left
+    out."""
+    text = _CLASS_PATTERN.sub("\0", match)
+    while (shorter := _GROUP_PATTERN.sub("\0", text)) != text:
+        text = shorter
+    return () if "|" in text else tuple(_STATE_WORD_PATTERN.findall(text))
+
+
+def drop_words(name: str, words: Iterable[str]) -> str:
+    """The name without the first occurrence of each of these words."""
+    for word in words:
+        name = name.replace(word, "", 1)
+    return name
+
+
+def name_form(name: str) -> str:
+    """The name with `#` in place of its numbers."""
+    return re.sub("[0-9]+", "#", name)
 
 
 def get_unfinished_marker_name(name: str) -> str:
@@ -88,12 +126,12 @@ def is_log(name: str) -> bool:
 
 
 def needs_content(marker: str) -> bool:
-    """Whether a marker of that name says nothing where it has 0 bytes."""
+    """Whether a marker of that name proves nothing if it has 0 bytes."""
     return _HAS_CONTENT_PATTERN.fullmatch(marker) is not None
 
 
 def parse_step_numbers(name: str) -> tuple[int, ...]:
-    """The numbers in a name without those of ranks and shards: what is the same in all parts of
+    """The numbers in a name, without those of ranks and shards. They are the same in all parts of
     one step."""
     return tuple(int(digits) for digits in re.findall(r"[0-9]+", _PART_PATTERN.sub("", name)))
 
@@ -104,9 +142,10 @@ def is_part_number(name: str, start: int) -> bool:
 
 
 def find_missing_part(names: Iterable[str]) -> str:
-    """The first shard or rank that the others number and that is not there, in words; empty where
-    none is missing. `2-of-4` says how many there are; ranks have no gap between them. They need not
-    begin at 0: a node's own disk may hold the ranks of that node alone.
+    """Describe the first shard or rank that is missing; empty if none is.
+
+    `2-of-4` says how many shards there are. Ranks have no gap between them, but need not begin at
+    0: the disk of a node may hold the ranks of that node alone.
 
     The files of torch DCP (`__3_0.distcp`) prove nothing: a rank that has nothing to write has none.
     """

@@ -1,4 +1,5 @@
-"""Where checkpoints lie, and when one is whole: shared by all checks that ask for them."""
+"""Settings for where checkpoints lie and when one is complete; all checks that read them share
+these."""
 
 from __future__ import annotations
 
@@ -49,7 +50,8 @@ class CheckpointPlace(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 def validate_place(path: str, match: re.Pattern[str]) -> None:
-    """Raises Invalid for what can find nothing."""
+    """Raise Invalid if the path is not absolute, or if `match` has no group: it could find no
+    step."""
     if not path.startswith("/"):
         raise Invalid(f"{path!r} is no absolute path; begin it with /", "path")
     if not match.groups:

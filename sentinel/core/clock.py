@@ -8,16 +8,16 @@ SECOND = 1_000_000
 class Instant(Struct, frozen=True):
     """A moment: wall clock (µs UTC) with the boot's own clock (µs) beside it."""
 
-    wall: int
-    boot: str = ""
-    mono: int = 0
+    wall: int  # Wall clock, microseconds UTC.
+    boot: str = ""  # The boot's id; empty: not known.
+    mono: int = 0  # The boot's own clock, microseconds.
 
 
 def get_elapsed_s(earlier: Instant, later: Instant) -> float:
     """Seconds between two moments, never negative.
 
-    Within one boot the monotonic clock decides, so a wall clock that jumps neither fires
-    nor delays anything; across boots and hosts only the wall clock is left.
+    Within one boot the monotonic clock decides, so a jump of the wall clock neither triggers nor
+    delays anything. Across boots and hosts only the wall clock can be used.
     """
     if earlier.boot and earlier.boot == later.boot:
         return max(0, later.mono - earlier.mono) / SECOND
@@ -25,6 +25,6 @@ def get_elapsed_s(earlier: Instant, later: Instant) -> float:
 
 
 def shift_instant(moment: Instant, seconds: float) -> Instant:
-    """The moment that many seconds later (earlier where negative), on both clocks."""
+    """The moment `seconds` later (earlier if negative), on both clocks."""
     delta = int(seconds * SECOND)
     return Instant(wall=moment.wall + delta, boot=moment.boot, mono=moment.mono + delta)

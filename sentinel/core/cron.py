@@ -1,9 +1,9 @@
-"""The one schedule of sentinel: checks, scripts, windows and reports go by it.
+"""Crontab schedules, for checks, scripts, windows and reports.
 
-Read as crontab(5) means it: 0 and 7 are Sunday, day of month OR day of week. When clocks change
-it does as cron(8) of Debian: a schedule with `*` at the start of its minute or hour goes on by
-real time. A fixed time that the clock leaves out comes at the end of the gap; one that it repeats
-comes once, the first time. https://manpages.debian.org/bookworm/cron/cron.8.en.html
+They have the meaning of crontab(5): 0 and 7 are Sunday, day of month OR day of week. At a change of
+clocks they behave as cron(8) of Debian. A schedule whose minute or hour begins with `*` follows
+real time. A fixed time that the clock skips comes at the end of the gap. A fixed time that the
+clock repeats comes once, the first time. https://manpages.debian.org/bookworm/cron/cron.8.en.html
 """
 
 from collections.abc import Iterator
@@ -37,21 +37,21 @@ _NICKNAMES = {
 class Cron(Struct, frozen=True, kw_only=True):
     """The moments of a crontab line; days of the week count from Sunday = 0.
 
-    `either_day`: both day fields are restricted, so a day that fits one of them fits.
+    `either_day`: both day fields are restricted. Then a day matches if one of the two matches.
     `real_time`: minute or hour begin with `*`, so clock changes neither shift nor merge its times.
     """
 
-    minutes: tuple[int, ...]
-    hours: tuple[int, ...]
-    days: tuple[int, ...]
-    months: tuple[int, ...]
-    weekdays: tuple[int, ...]
+    minutes: tuple[int, ...]  # Minutes that fit, 0 to 59.
+    hours: tuple[int, ...]  # Hours that fit, 0 to 23.
+    days: tuple[int, ...]  # Days of the month that fit, 1 to 31.
+    months: tuple[int, ...]  # Months that fit, 1 to 12.
+    weekdays: tuple[int, ...]  # Days of the week that fit, 0 (Sunday) to 6.
     either_day: bool
     real_time: bool
 
 
 def parse_cron(text: str) -> Cron:
-    """The five fields (or @daily and the like); raises Invalid that names the bad field."""
+    """Parse the five fields (or @daily and the like). Raises Invalid, which names the bad field."""
     fields = _NICKNAMES.get(text.strip().lower(), text).split()
     if len(fields) != 5:
         raise Invalid(
@@ -93,9 +93,7 @@ def _parse_part(text: str, name: str, low: int, high: int, words: tuple[str, ...
     if not dash:
         return range(start, high + 1, every) if "/" in text else range(start, start + 1)
     end = _parse_number(last, name, low, high, words)
-    if (
-        name == "day of week" and start > end == 0
-    ):  # fri-sun, as cronie reads it: Sunday is 7 as well
+    if name == "day of week" and start > end == 0:  # fri-sun, as cronie reads it: Sunday is also 7
         end = 7
     if end < start:
         raise Invalid(_explain_backwards(text, name, (start, end), (low, high), words, every))
@@ -110,7 +108,8 @@ def _explain_backwards(
     words: tuple[str, ...],
     every: int,
 ) -> str:
-    """What is wrong with a range over the end of the field, and the same schedule as a list."""
+    """An error text about a range that goes over the end of the field, with the same schedule as a
+    list."""
     (start, end), (low, high) = ends, bounds
     if name == "day of week":
         high = 6
@@ -122,7 +121,8 @@ def _explain_backwards(
 def _parse_number(text: str, name: str, low: int, high: int, words: tuple[str, ...]) -> int:
     if text in words:
         return list(words).index(text) + (low if name == "month" else 0)
-    number = text.isascii() and text.isdigit() and len(text) < 10  # int() takes no 4,301 digits
+    # int() refuses very long numbers (more than 4,300 digits)
+    number = text.isascii() and text.isdigit() and len(text) < 10
     if not number or not low <= int(text) <= high:
         names = f" or {words[0]}-{words[-1]}" if words else ""
         raise Invalid(f"{name} {shortened(text, 20)!r} is not within {low}-{high}{names}")
@@ -169,7 +169,7 @@ def iterate_times(cron: Cron, after: float, until: float, zone: tzinfo) -> Itera
 
 
 def find_next_time(cron: Cron, after: float, zone: tzinfo) -> int | None:
-    """The first time later than `after`; None where none comes within nine years.
+    """The first time later than `after`. None if there is none within nine years.
 
     A 29th of February comes after eight years at the latest, around 2100.
     """
@@ -208,10 +208,10 @@ def find_clock_changes(after: float, until: float, zone: tzinfo) -> Iterator[int
 
 _NONE, _HOUR, _DAY = timedelta(0), timedelta(hours=1), timedelta(days=1)
 _MAX_CLOCK_SHIFT = timedelta(hours=26)
-"""More than any clock was ever moved by at once (Samoa left out a day in 2011)."""
+"""No clock was ever moved by more at once (Samoa left out a day in 2011)."""
 
 _SEARCH_SPANS_S = tuple(float(days * 86400) for days in (1 / 24, 1, 8, 62, 366, 9 * 366))
-"""How far one looks ahead, step by step: seconds."""
+"""Seconds to look ahead in each step of a search."""
 
 
 def _list_day_times(
@@ -229,7 +229,8 @@ def _list_day_times(
 
 
 def _list_epochs(local: datetime, zone: tzinfo, real_time: bool) -> set[int]:
-    """The moments at which clocks show it: by real time all of them, else one in any case."""
+    """The moments (epoch seconds) at which clocks show this local time. By real time: none, one or
+    two; else exactly one, as `resolve_local_time` picks it."""
     if not real_time:
         return {resolve_local_time(local, zone)}
     early, late = _get_both_epochs(local, zone)
@@ -237,14 +238,15 @@ def _list_epochs(local: datetime, zone: tzinfo, real_time: bool) -> set[int]:
 
 
 def resolve_local_time(local: datetime, zone: tzinfo) -> int:
-    """When a local time comes (epoch seconds): the first time where clocks show it twice, the end
-    of the gap where they leave it out."""
+    """Epoch seconds of a local time. If clocks show the time twice, the first counts. If they leave
+    it out, the end of the gap counts."""
     early, late = _get_both_epochs(local, zone)
     return early if early <= late else _find_clock_change(late, early, zone)
 
 
 def _get_both_epochs(local: datetime, zone: tzinfo) -> tuple[int, int]:
-    """By the offset before and after a change: the first is later where there is a gap (PEP 495)."""
+    """Epoch seconds by the offset before and after a clock change. If clocks leave the time out,
+    the first is later than the second (PEP 495)."""
     before, after = (local.replace(tzinfo=zone, fold=fold) for fold in (0, 1))
     return _to_epoch(before), _to_epoch(after)
 
@@ -266,7 +268,7 @@ def _get_utc_offset(epoch: float, zone: tzinfo) -> timedelta | None:
 
 
 def _to_wall_time(epoch: float, zone: tzinfo) -> datetime:
-    """What clocks show, without a zone."""
+    """The local time that clocks show, without a zone."""
     return datetime.fromtimestamp(epoch, tz=zone).replace(tzinfo=None)
 
 

@@ -1,4 +1,5 @@
-"""What a kind of check says of itself, so that page, metrics, `top` and help need not guess it."""
+"""The declarations of a kind of check about itself. The web page, metrics, `top` and help read
+them, so that none of them has to guess."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from typing import Literal
 from msgspec import Struct
 
 Panel = Literal["jobs", "disks", "nodes", "gpus", "none"]
-"""Where the page and `top` show what the kind finds."""
+"""The part of the page and of `top` in which the findings of the kind are shown."""
 
 Unit = Literal["", "percent", "bytes", "seconds", "celsius"]
 _UNIT_ENDINGS = {
@@ -21,20 +22,24 @@ ANY = "*"
 
 
 class Metric(Struct, frozen=True):
-    """A number of a kind's findings as Prometheus gets it: `sentinel_<name>{check,<labels>}`.
+    """A number of a kind's findings for Prometheus: `sentinel_<name>{check,<labels>}`.
 
-    `value`: the key in the finding's `values`; ANY: each number there is, its key in the label
-    `value`. `unit`: what the number is in; the name ends with it
-    (https://prometheus.io/docs/practices/naming/), and a percent becomes a ratio. `subject`: what the
-    label is called that holds the finding's subject; empty: none does. `labels`: labels of the
-    finding that the series has too. `moves`: what time does to it until the next run: a time that
-    grows (`up`) or shrinks (`down`); `rate`: what is told is its growth per second of the last
-    minutes. Raises ValueError for what Prometheus would not take.
+    `value`: the key in the finding's `values`. ANY: every number there is, with its key in the
+        label `value`.
+    `unit`: the unit of the number. The name ends with it
+        (https://prometheus.io/docs/practices/naming/), and a percentage becomes a ratio.
+    `subject`: the name of the label that holds the finding's subject. Empty: there is no such
+        label.
+    `labels`: labels of the finding that the series has too.
+    `moves`: how the number changes until the next run: a time that grows (`up`) or shrinks
+        (`down`). `rate`: its growth per second in the last minutes is exported.
+
+    Raises ValueError for a name that Prometheus does not accept.
     """
 
     value: str
-    name: str
-    help: str
+    name: str  # Its name without `sentinel_`.
+    help: str  # What it is, one sentence.
     unit: Unit = ""
     subject: str = "subject"
     labels: tuple[str, ...] = ()
@@ -84,6 +89,7 @@ OWN_METRIC_NAMES = frozenset(
         "jobs",
         "gpus",
         "actions_last_hour",
+        "run_gpu_seconds",
         "failures",
         "loop_lag_seconds",
         "slurm_requests",
@@ -91,7 +97,7 @@ OWN_METRIC_NAMES = frozenset(
         "slurm_request_seconds",
     ]
 )
-"""The names of what is told of sentinel itself (docs/metrics.md), which no kind can have."""
+"""Names of metrics about sentinel itself (docs/metrics.md). No kind of check can have them."""
 
 FILESYSTEM = (
     Metric("used_percent", "filesystem_used_ratio", "Space used, 0 to 1.", "percent", "path"),
@@ -114,7 +120,7 @@ FILESYSTEM = (
         moves="down",
     ),
 )
-"""Of every kind whose findings are file systems, quotas or trees."""
+"""The metrics of every kind whose findings are file systems, quotas or trees."""
 
 TRAINING = (
     Metric("running", "training_running_jobs", "Jobs that run."),
@@ -140,4 +146,4 @@ TRAINING = (
         "seconds",
     ),
 )
-"""Of every kind whose findings are trainings."""
+"""The metrics of every kind whose findings are trainings."""

@@ -1,4 +1,4 @@
-"""What can go wrong, by who has to do something about it.
+"""Errors that sentinel raises, by who has to do something about them.
 
 SentinelError
 ├── CannotTell        a check could not see; the answer is unknown, never empty
@@ -18,8 +18,12 @@ class SentinelError(Exception):
 class CannotTell(SentinelError):
     """The question could not be answered. A failed query is never an empty result.
 
-    `message` says it in a person's words, `words` are those of who was asked, shown below it.
+    `message` says it in a person's words. `words` are the words of the program or host that was
+    asked; they are shown below the message.
     """
+
+    exit_code = 69
+    """EX_UNAVAILABLE of sysexits(3)."""
 
     def __init__(self, message: str = "", words: str = "") -> None:
         super().__init__(f"{message}: {words}" if words else message)
@@ -27,7 +31,8 @@ class CannotTell(SentinelError):
 
 
 class CannotAsk(CannotTell):
-    """The question could not even be put (no such command): silence says nothing here."""
+    """The question could not even be asked (no such command), so nothing is known of the other
+    side."""
 
 
 class Invalid(SentinelError, ValueError):
@@ -39,10 +44,11 @@ class Invalid(SentinelError, ValueError):
 
 
 class ChannelError(SentinelError):
-    """A channel did not take the message.
+    """A channel did not accept the message.
 
-    `permanent`: the same message will be refused again. `reason`: one word for counting
-    (auth, refused, recipient, rate, network, timeout, tls, server). `retry_after`: seconds, if told.
+    `permanent`: the same message will be refused again. `reason`: one word for counting (auth,
+    refused, recipient, rate, network, timeout, tls, server). `retry_after`: seconds, if the other
+    side named them.
     """
 
     def __init__(
@@ -74,3 +80,11 @@ class StoreBusy(StoreError):
 
 class Fenced(StoreError):
     """A newer leader has taken over; nothing more may be written, sent or done."""
+
+
+def describe_missing_extra(extra: str, error: ImportError) -> str:
+    """What to do if a library of an extra is missing or incomplete: the command of pip."""
+    wanted = f"'slurm-sentinel[{extra}]'"
+    if isinstance(error, ModuleNotFoundError) and "." not in str(error.name):
+        return f"needs the extra: pip install {wanted}"
+    return f"needs the extra, which is not whole ({error}): pip install --force-reinstall {wanted}"

@@ -1,7 +1,7 @@
-"""Slurm's hostlists, both ways: `node-[0-3,7],gpu08` and the names that it stands for.
+"""Converts Slurm's host lists to names and back, e.g. `node-[0-3,7],gpu08`.
 
-It reads them as src/common/hostlist.c of Slurm does (22.05 to 26.05, compared name by name); what
-it refuses although Slurm takes it is in docs/slurm.md.
+It reads them like src/common/hostlist.c of Slurm (22.05 to 26.05, compared name by name).
+docs/slurm.md has the lists that it refuses although Slurm accepts them.
 """
 
 import re
@@ -10,61 +10,70 @@ from itertools import product
 from math import prod
 
 from sentinel.core.errors import Invalid
+from sentinel.core.lazy_pattern import lazy_pattern
 from sentinel.core.text import shortened, visible
 
 MAX_NAMES = 100_000
-"""Names one list may stand for: `n[0-9999][0-9999]` is a slip of the finger, not a cluster."""
+"""How many names one list may stand for. `n[0-9999][0-9999]` is a typing error, not a cluster."""
 
 MAX_RANGE_NUMBERS = 65_536
-"""Numbers in one range, and in a bracket before the last one (MAX_RANGE and MAX_PREFIX_CNT of
-hostlist.h): a cluster has no more nodes."""
+"""How many numbers one range may have, and a bracket that is not the last one (MAX_RANGE and
+MAX_PREFIX_CNT of hostlist.h). A cluster has no more nodes."""
 
-_STRANGE_CHAR_PATTERN = re.compile(r"[^A-Za-z0-9._,\[\] \t-]")
+_STRANGE_CHAR_PATTERN = lazy_pattern(r"[^A-Za-z0-9._,\[\] \t-]")
 _ITEM_REGEX = r"((?:[^,\[\] \t]|\[[^\[\]]*\]){0,%d})([ \t]*,[ \t]*|[ \t]+|$)"
-_TYPED, _PRINTED = re.compile(_ITEM_REGEX % 253), re.compile(_ITEM_REGEX % 4096)
-_BRACKET_PATTERN = re.compile(r"\[([^\[\]]*)\]")
-_RANGE_PATTERN = re.compile(r"([0-9]{1,64})(?:-([0-9]{1,64}))?")
-_NAME_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}")
-_NUMBERED_PATTERN = re.compile(r"(.*[^0-9])?([0-9]+)")
-_LONG_NUMBER_PATTERN = re.compile(r"[0-9]{20,}\Z")
+_TYPED, _PRINTED = lazy_pattern(_ITEM_REGEX % 253), lazy_pattern(_ITEM_REGEX % 4096)
+_BRACKET_PATTERN = lazy_pattern(r"\[([^\[\]]*)\]")
+_RANGE_PATTERN = lazy_pattern(r"([0-9]{1,64})(?:-([0-9]{1,64}))?")
+_NAME_PATTERN = lazy_pattern(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}")
+_NUMBERED_PATTERN = lazy_pattern(r"(.*[^0-9])?([0-9]+)")
+_LONG_NUMBER_PATTERN = lazy_pattern(r"[0-9]{20,}\Z")
 _MAX_NODE_NUMBER = (
     2**64 - 2
-)  # hostlist.c keeps numbers in an unsigned long, and all ones mean "empty"
+)  # hostlist.c stores numbers as unsigned long, and all bits set means "empty"
 
 _Range = tuple[int, int, int]
-"""First, last, and the width to which all are filled up with zeros: that of the first."""
+"""First number, last number, and the width to which all are padded with zeros (that of the
+first)."""
 
 
 def expand_hostlist(text: str) -> tuple[str, ...]:
-    """The names, each once, in the order of `scontrol show hostnames`; Invalid for whatever is not
-    plainly a list of nodes, before more than MOST names are made."""
+    """The names, each once, in the order of `scontrol show hostnames`.
+
+    Raises Invalid if the text is not a list of nodes, or stands for more than MAX_NAMES names."""
     return tuple(dict.fromkeys(_expand_names(text)))
 
 
 def expand_printed(text: str) -> tuple[str, ...]:
-    """As `expand_hostlist`, for a list that Slurm printed: a name that Slurm takes and nobody else does
-    (`-oProxyCommand=x`) stands for itself, so that it blinds no other. Never for what is typed."""
-    if _NAME_PATTERN.fullmatch(text):  # one of 10,000 nodes, each in a record of its own
+    """As `expand_hostlist`, for a list that Slurm printed. Never use it for text that a person
+    typed.
+
+    A name that is valid for Slurm alone (`-oProxyCommand=x`) is kept as it is, so that one such
+    name does not hide the other nodes."""
+    if _NAME_PATTERN.fullmatch(text):  # fast path, e.g. for 10,000 records with one node each
         return (text,)
     return tuple(dict.fromkeys(_expand_names(text, typed=False)))
 
 
 def get_first_name(text: str) -> str:
-    """The first of the names; Invalid as of `expand_hostlist`."""
+    """The first of the names. Raises Invalid like `expand_hostlist`."""
     return next(_expand_names(text))
 
 
 def check_name(name: str) -> str:
-    """The name itself if it can be nothing but a node's: no option, user, path or command."""
+    """Return the name if it can only be a node's, and not an option, user, path or command.
+
+    Raises Invalid for any other."""
     if not _is_node_name(name):
         raise Invalid(f"{_quote_text(name)} is no name of a node")
     return name
 
 
 def fold_hostlist(names: Iterable[str]) -> str:
-    """A short hostlist that stands for these names, each once, sorted: `expand_hostlist` and every Slurm
-    read it alike. Brackets only where a name ends (slurm.conf(5), NodeName: `unit[0-31]rack` is
-    invalid)."""
+    """A short, sorted hostlist that stands for these names. `expand_hostlist` and every version of
+    Slurm
+    read it alike: brackets are only at the end of a name (slurm.conf(5), NodeName:
+    `unit[0-31]rack` is invalid). Raises Invalid for a name that cannot be a node's."""
     plain, numbers = set[str](), dict[str, set[str]]()
     for name in names:
         numbered = _NUMBERED_PATTERN.fullmatch(check_name(name))
@@ -78,8 +87,8 @@ def fold_hostlist(names: Iterable[str]) -> str:
 
 
 def fold_for_people(names: Iterable[str]) -> str:
-    """As `fold_hostlist`, for people to read: a name that only Slurm takes (`expand_printed`) stands for itself
-    behind the others, so that it keeps nobody from being told of them."""
+    """As `fold_hostlist`, for people to read; never raises. A name that is valid for Slurm alone
+    (see `expand_printed`) is appended as it is, escaped."""
     every = list(dict.fromkeys(names))
     try:
         return fold_hostlist(every)
@@ -90,7 +99,8 @@ def fold_for_people(names: Iterable[str]) -> str:
 
 
 def describe_nodes(names: Sequence[str]) -> str:
-    """What a deed is about to touch: `5 nodes: node[18-19,110-112]`; the number is never cut."""
+    """Number and names of the nodes that an action is about to change: `5 nodes:
+    node[18-19,110-112]`. The names may be cut, the number never."""
     return f"{len(names)} node{'' if len(names) == 1 else 's'}: {shortened(fold_for_people(names), 1000)}"
 
 
@@ -122,7 +132,7 @@ def _expand_names(text: str, *, typed: bool = True) -> Iterator[str]:
 
 
 def _split_items(text: str, form: "re.Pattern[str]") -> Iterator[str]:
-    """What stands between commas or blanks, brackets taken whole."""
+    """The items between commas or blanks; a bracket is never split. Raises Invalid."""
     place, more = 0, True
     while more:
         match = form.match(text, place)
@@ -161,8 +171,9 @@ def _count_numbers(ranges: Iterable[_Range]) -> int:
 
 
 def _combine_names(texts: Sequence[str], brackets: Sequence[Iterable[_Range]]) -> Iterator[str]:
-    """`texts` stand before, between and behind the brackets. The last bracket runs fastest, then
-    the first, the second and so on (_push_range_list() of hostlist.c)."""
+    """All names. `texts` are the parts before, between and behind the brackets. The numbers of the
+    last bracket change fastest, then those of the first, the second and so on
+    (_push_range_list() of hostlist.c)."""
     if not brackets:
         yield texts[0]
         return
@@ -178,7 +189,8 @@ def _list_numbers(ranges: Iterable[_Range]) -> Iterator[str]:
 
 
 def _fold_numbers(numbers: Iterable[str]) -> str:
-    """`7` or `[08-10,12]`; a range goes on while the width of its first gives the next."""
+    """The numbers as one number or a bracket: `7` or `[08-10,12]`. A range continues as long as the
+    next number is there, padded to the width of the first."""
     runs: list[list[str]] = []
     for number in sorted(numbers, key=lambda n: (int(n), len(n))):
         if runs and _is_next_number(number, runs[-1]):

@@ -1,9 +1,8 @@
-"""What is common to the readers of the kernel's log: how a device is named, and what is an error.
+"""Shared by the readers of the kernel's log: how a device is named, and which lines are errors.
 
-A line counts only from its driver. Users can put text into the kernel's log: the name of a process
-(15 bytes) stands at the beginning of many records, the name of a file within them. So a pattern
-begins at the beginning of the record with more than 15 bytes that only the driver prints, and has
-no gap before them.
+A line counts only if a driver wrote it. Users can put text into the kernel's log: many records
+begin with the name of a process (15 bytes), or contain the name of a file. So every pattern matches
+from the beginning of the record, and first of all more than 15 bytes that only the driver prints.
 """
 
 from __future__ import annotations
@@ -17,8 +16,8 @@ NETWORK_DRIVERS = (
     *("mlx5_core", "mlx5_pcie", "mlx4_core", "bnxt_en", "bnxt_re", "ice", "irdma", "efa", "ena"),
     *("i40e", "iavf", "ixgbe", "igb", "igc", "e1000e", "tg3", "be2net", "qede", "cxgb4", "hfi1"),
 )
-"""Of network cards; none is shorter than three letters, so that the name and the address of a card
-are more than 15 bytes."""
+"""Drivers of network cards. Each name has at least three letters, so that a driver's name and the
+address of its card are more than 15 bytes."""
 
 _CARD_LINE_PATTERN = re.compile(
     rf"({'|'.join(NETWORK_DRIVERS)}) ({PCI_ADDRESS_REGEX})"
@@ -28,7 +27,8 @@ _CARD_LINE_PATTERN = re.compile(
 
 
 def parse_card_line(text: str) -> tuple[str, str, str] | None:
-    """Driver, PCI address and words where a driver of network cards wrote the first line."""
+    """Driver, PCI address and message if the first line is from a driver of network cards, else
+    None."""
     found = _CARD_LINE_PATTERN.match(text)
     return (found[1], found[2], found[3]) if found else None
 
@@ -37,15 +37,16 @@ ERROR_LEVEL = 3
 """KERN_ERR; emergency, alert and critical are below it."""
 
 _TROUBLE_PATTERN = re.compile(
-    r"\b(?:err(?:or)?s?|fail(?:s|ed|ure|ures|ing)?|fatal|time(?:d ?|-)?out|hung|stuck|dead|lost"
+    r"(?<![a-z])(?:err(?:or)?s?|fail(?:s|ed|ure|ures|ing)?|fatal|time(?:d ?|-)?out|hung|stuck|dead|lost"
     r"|un(?:recoverable|correctable|corrected)|corrupt(?:ed|ion)?|compromised|abort(?:s|ed|ing)?"
-    r"|halt(?:s|ed)?|closed|exceed(?:s|ed)?|insufficient|critical|emergency|broken|bad)\b",
+    r"|hang|reset adapter|halt(?:s|ed)?|closed|exceed(?:s|ed)?|insufficient|critical|emergency|broken|bad)(?![a-z])",
     re.IGNORECASE,
 )
+"""Words, also as parts of a name such as `tx_timeout`."""
 
 
 def is_trouble_line(level: int | None, text: str) -> bool:
-    """Whether a driver means an error: by the level where it is known, else by the words."""
+    """Whether a driver's line is an error: by its level if that is known, else by its words."""
     if level is not None:
         return level <= ERROR_LEVEL
     return bool(_TROUBLE_PATTERN.search(text))

@@ -1,9 +1,9 @@
-"""What every kind of check, channel and action is: the base classes, with all that sentinel asks.
+"""The base classes of every kind of check, channel and action, with everything that sentinel asks
+of a kind.
 
-A kind is a class with one of these as its base. Its fields are its settings; whatever it does not
-say it has from here, so nothing guesses whether a kind has a hook. Third parties find them, with
-all they need, in `sentinel.plugin`.
-"""
+A kind is a class with one of these as its base; its fields are its settings. A hook that the kind
+does not define has the default here, so sentinel never has to find out whether a kind has it. Third
+parties find these classes, and everything else they need, in `sentinel.plugin`."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from msgspec import Struct
 
 from sentinel.core.declared import Metric, Panel
+from sentinel.core.shown import Column
 
-if TYPE_CHECKING:  # a one-shot needs none of these here
+if TYPE_CHECKING:  # a command that runs once does not need these
     from sentinel.core.action_limits import Limits
     from sentinel.core.actions import Look, Reply
     from sentinel.core.clock import Instant
     from sentinel.core.cluster import ControllerLogEntry
-    from sentinel.core.model import ActionRequest, Notification, Receipt, Report
+    from sentinel.core.model import ActionRequest, Notification, Receipt, Report, Status
     from sentinel.core.ports import Context
 
 
@@ -29,71 +30,92 @@ class Check(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     `EVERY` and `TIMEOUT`: seconds between runs, and those that one run may take, where the
     configuration says nothing. `FOLLOW`: seconds between the runs in which a check that has work
     under way follows it beside its `cron` (`Context.due` is false then); None: there are none.
-    `KEEPS_GPUS`: it reads and writes the ledger of GPUs (`Context.gpus`).
+    `KEEPS_GPUS`: it reads and writes the ledger of GPUs (`Context.gpus`). `TELLS_HOST`: what it finds
+    is true of the host that looks, so messages name that host.
 
     What page, metrics, `top` and help read, so that none of them has to guess: `METRICS`, the
     numbers of its findings that are exported; `PANEL`, where its findings are shown; `SOURCES`,
-    what is asked of whom, a sentence each; `RUNBOOK`, the page that says what to do.
+    what is asked of whom, a sentence each; `RUNBOOK`, the page that says what to do. `COLUMNS`: the
+    table of `sentinel check` on a terminal, a row a finding; `ROW_COLUMNS`: the table of what one
+    subject consists of (`Report.shown`). `LIMIT_SAMPLES`: the samples that `judge_samples` reads; the
+    first of them is always there.
     """
 
     EVERY: ClassVar[float] = 60.0
     TIMEOUT: ClassVar[float] = 30.0
+    LIMIT_SAMPLES: ClassVar[tuple[str, ...]] = ()
     FOLLOW: ClassVar[float | None] = None
     KEEPS_GPUS: ClassVar[bool] = False
+    TELLS_HOST: ClassVar[bool] = False
     METRICS: ClassVar[tuple[Metric, ...]] = ()
     PANEL: ClassVar[Panel] = "none"
     SOURCES: ClassVar[tuple[str, ...]] = ()
     RUNBOOK: ClassVar[str] = ""
+    COLUMNS: ClassVar[tuple[Column, ...]] = ()
+    ROW_COLUMNS: ClassVar[tuple[Column, ...]] = ()
 
     def run(self, ctx: Context) -> Report:
-        """One look: a finding for each subject, the good ones too, and how much was seen. Raises
-        CannotTell where nothing can be said. A finding that may pass by itself says by its
-        `patience` how long it has to last before it is told; without one it is decisive."""
+        """Look once. Returns a finding for each subject, also for those without problems, and how
+        much was seen.
+
+        A finding that may pass by itself says by its `patience` how long it has to last before
+        people are notified; without one they are notified at once. Raises CannotTell if nothing can
+        be said."""
         raise NotImplementedError
 
+    def judge_samples(self, numbers: Mapping[str, float]) -> Status:
+        """The status of a subject by the limits alone, from its stored samples (LIMIT_SAMPLES) of
+        one moment. `config check --since` asks it about the past."""
+        raise NotImplementedError
+
+    def without_sampled_limits(self) -> Check:
+        """The same settings without the limits that `judge_samples` knows. Two checks for which
+        this is equal differ in those limits alone."""
+        return self
+
     def jobs_of(self) -> frozenset[str] | None:
-        """The users whose jobs `ctx.slurm.jobs()` is to hold for it; None: everybody's. None of
-        them by default. May raise CannotTell."""
+        """The users whose jobs `ctx.slurm.jobs()` has to hold for this check. None: everybody's. By
+        default no user's. May raise CannotTell."""
         return frozenset()
 
     def grants(self) -> Mapping[str, Limits | None]:
-        """The actions that its own settings switch on, with its own limits for each (None: the
-        action's). A kind that may ask for actions has this."""
+        """The actions that the check's own settings allow, with its own limits for each (None: the
+        action's). A kind that may request actions defines this."""
         return {}
 
     @property
     def may_ask(self) -> bool:
-        """Whether it may ask for actions as it is configured: else no log of them is kept for it.
-        By default: whether its class has `grants` of its own."""
+        """Whether the check may request actions as it is configured; else no log of actions is kept
+        for it. By default: whether its class defines `grants`."""
         return type(self).grants is not Check.grants
 
     @property
     def looks_into_nodes(self) -> bool:
-        """Whether, as it is configured, all that it sees is on nodes that it is brought to by `remote`:
-        there is a way to those of the cluster at hand alone."""
+        """Whether, as it is configured, the check looks at nodes only through `remote`, which
+        reaches the nodes of this cluster only."""
         return self.KEEPS_GPUS
 
     def conflicts(self, others: Mapping[str, Check]) -> Iterable[tuple[str, str]]:
-        """Errors that only show beside the other checks of the file, by name: a key (`a.b` for
-        one within another) and the words, each."""
+        """Errors that depend on the other checks of the file (by name): a key (`a.b` for one within
+        another) and the message for each."""
         return ()
 
     def unused(self) -> Iterable[tuple[str, str]]:
-        """Keys that change nothing as it is configured, each with the reason: whoever writes one of
-        them in the file or on the command line is told."""
+        """Keys that have no effect as the check is configured, each with the reason. A person who
+        sets one of them, in the file or on the command line, is told."""
         return ()
 
     def watched_logs(self) -> Sequence[str]:
-        """The paths, with Slurm's `%x` and `%j`, of files whose growth it takes for life: nothing
-        else may be configured to write there."""
+        """Paths, with Slurm's `%x` and `%j`, of files whose growth counts as a sign of life:
+        nothing else may be configured to write there."""
         return ()
 
     def controller_log(self) -> str:
-        """The log of slurmctld on this host, where its settings name one; else empty."""
+        """The path of slurmctld's log on this host. Empty if the settings name none."""
         return ""
 
     def pulse(self, report: Report, now: Instant) -> tuple[str, str] | None:
-        """A file, and the line to append to it after each run; None: nothing is written."""
+        """A file, and the line to append to it after each run; None: no line is written."""
         return None
 
 
@@ -102,55 +124,58 @@ class Channel(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     `groups`: it takes several notifications in one message. `links`: it is read by people, who
     may answer by a link (`Notification.links`). `pictures`: it shows `Notification.picture`.
+    `messages_at_once`: a call of `send` may hold so many notifications that are a message each.
     """
 
     groups: ClassVar[bool] = False
+    messages_at_once: ClassVar[int] = 1
     links: ClassVar[bool] = False
     pictures: ClassVar[bool] = False
 
     async def send(self, notifications: Sequence[Notification]) -> Receipt:
-        """Deliver them and return what the other side answered, or raise ChannelError; it neither
-        retries nor waits longer than its own limit. One at a time, unless `groups`."""
+        """Deliver the notifications. Returns what the other side answered, or raises ChannelError.
+        It neither retries nor waits longer than its own limit. It gets one notification at a time,
+        unless `groups` or `messages_at_once` says otherwise."""
         raise NotImplementedError
 
     @property
     def personal(self) -> bool:
-        """Whether it tells each user of their own jobs (the label `user`): each message is one
-        user's."""
+        """Whether it notifies each user of their own jobs (the label `user`), so that each message
+        is for one user."""
         return False
 
     @property
     def per_day(self) -> int:
-        """For a personal one: at most so many messages a day go to each user; 0: any number."""
+        """For a personal channel: how many messages each user gets per day at most. 0: any number."""
         return 0
 
     @property
     def listens(self) -> bool:
-        """Whether `acknowledged` may be asked."""
+        """Whether `acknowledged` may be called."""
         return False
 
     async def acknowledged(self, alerts: Sequence[str]) -> Mapping[str, str]:
-        """Who has acknowledged which of these alerts (their ids) on the other side. Raises
+        """Who has acknowledged which of these alerts (by id) on the other side. Raises
         ChannelError."""
         return {}
 
     async def reach(self) -> str:
-        """What the other side answers when it is tried without a message; empty: it cannot be
-        tried so. Raises ChannelError."""
+        """The other side's answer to a test without a message; empty if the channel has no such
+        test. Raises ChannelError."""
         return ""
 
     def unused(self) -> Iterable[tuple[str, str]]:
-        """Keys that change nothing as it is configured, each with the reason: whoever writes one of
-        them in the file or on the command line is told."""
+        """Keys that have no effect as the channel is configured, each with the reason. A person who
+        sets one of them, in the file or on the command line, is told."""
         return ()
 
     def judge_repeat(self, seconds: float) -> str:
-        """What is wrong with telling it again only so often; empty: nothing."""
+        """The objection to repeating an alert every `seconds` seconds; empty if there is none."""
         return ""
 
     def preview(self, notifications: Sequence[Notification]) -> Sequence[tuple[str, str]]:
-        """The parts of the message, by name, as they would be sent; none for a channel that hands
-        on the JSON object of each alert."""
+        """The parts of the message by name, as they would be sent; empty for a channel that sends
+        the JSON object of each alert."""
         return ()
 
 
@@ -173,23 +198,24 @@ class Action(Struct, frozen=True):
     returns: ClassVar[bool] = False
 
     def look(self, request: ActionRequest, view: Any) -> Look:
-        """What the target is like, and whether the wish makes sense; changes nothing. `view` is a
-        View, or with `asks_anew` a JobView. Raises CannotTell."""
+        """Look at the target: its state, and whether the request makes sense. Changes nothing.
+        `view` is a View, or with `asks_anew` a JobView. Raises CannotTell."""
         raise NotImplementedError
 
     def commands(self, request: ActionRequest) -> tuple[tuple[str, ...], ...]:
-        """The commands that fulfil the wish, in order: shown by a dry run, run by a real one."""
+        """The commands that do the action, in order: a dry run shows them, a real one runs them."""
         raise NotImplementedError
 
     def perform(self, request: ActionRequest, hands: Any) -> Reply | None:
-        """Fulfil the wish otherwise than by commands of Slurm; never raises. `hands` are Hands, or
-        with `asks_anew` JobHands. None: run the commands; else they are for people to read."""
+        """Do the action in another way than by Slurm's commands. `hands` are Hands, or with
+        `asks_anew` JobHands. Returns None if the commands have to be run; else they are only for
+        people to read. Raises nothing but CannotAsk, which says that nothing was begun."""
         return None
 
     def logged(self, request: ActionRequest, entry: ControllerLogEntry) -> bool:
-        """Whether an entry of slurmctld's log is this change."""
+        """Whether an entry of slurmctld's log is about this change."""
         return False
 
     def takes_back(self, request: ActionRequest) -> Sequence[tuple[str, ...]]:
-        """Commands that stop what it began."""
+        """Commands that stop what the action began."""
         return ()

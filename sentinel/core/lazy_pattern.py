@@ -1,21 +1,24 @@
-"""Patterns of modules that a start imports and mostly does not use."""
+"""Regular expressions that are compiled at their first use, for modules that every start
+imports."""
 
 import re
-from typing import Any, cast
+from typing import Any, AnyStr, cast
 
 
 class _LazyPattern:
-    def __init__(self, text: str, flags: int) -> None:
+    def __init__(self, text: Any, flags: int) -> None:
         self._given = text, flags
 
     def __getattr__(self, name: str) -> Any:
-        """A method of the pattern; kept, so that this is asked once for each."""
+        """A method of the compiled pattern. It is stored, so that each name is looked up here
+        once."""
         found = getattr(re.compile(*self._given), name)
         setattr(self, name, found)
         return found
 
 
-def lazy_pattern(text: str, flags: int = 0) -> "re.Pattern[str]":
-    """As re.compile, at the first use of one of its methods. For literals that a test has tried: a
-    slip in one is met late."""
-    return cast("re.Pattern[str]", _LazyPattern(text, flags))
+def lazy_pattern(text: AnyStr, flags: int = 0) -> "re.Pattern[AnyStr]":
+    """As re.compile, but the pattern is compiled at the first use of one of its methods.
+
+    Only for literals that a test has compiled: an error in one shows late."""
+    return cast("re.Pattern[AnyStr]", _LazyPattern(text, flags))

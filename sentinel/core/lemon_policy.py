@@ -1,5 +1,6 @@
-"""When a GPU or a node is under suspicion, and when a GPU is a lemon: what the configuration says of
-it. The sum itself is in sentinel.gpu.lemon_score."""
+"""Settings for when a GPU or a node is a suspect, and when a GPU is a lemon.
+
+The score itself is computed in sentinel.gpu.lemon_score."""
 
 from __future__ import annotations
 
@@ -28,8 +29,8 @@ class LemonPolicy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     """
 
     half_life: Duration = Duration(28 * DAY_S)
-    suspect: Weight = 2.5
-    lemon: Weight = 5.0
+    suspect: Weight = 2.5  # From this score on it is a suspect.
+    lemon: Weight = 5.0  # From this score on it is a lemon.
     weights: dict[str, Weight] = {}
     nodes: Rate = Rate("2 in 28d")
 
@@ -45,11 +46,11 @@ class LemonPolicy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
     @property
     def counting_recipe(self) -> str:
-        """The same for policies that count alike; thresholds do not matter."""
+        """A text that is equal for policies that give the same scores; thresholds do not matter."""
         return json.encode([float(self.half_life), sorted(self.weights.items())]).decode()
 
     def judge_score(self, score: float) -> Class:
-        """What a score means."""
+        """Good, suspect or lemon, by the thresholds."""
         if score >= self.lemon:
             return "lemon"
         return "suspect" if score >= self.suspect else "good"

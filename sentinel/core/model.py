@@ -7,13 +7,18 @@ from typing import Any
 from msgspec import UNSET, Struct, UnsetType
 
 from sentinel.core.clock import Instant
+from sentinel.core.guidance import NO_GUIDANCE, Guidance
+from sentinel.core.holds import Held, MessageGroup
+from sentinel.core.letters import Letter
+from sentinel.core.run_ledger import LedgerRow
+from sentinel.core.shown import SubjectCells
 from sentinel.core.text import shortened, visible
 
 Value = float | int | str | bool | None
 
 
 class Status(str, Enum):
-    """The three answers: good, bad (in two degrees), and cannot tell."""
+    """The three answers: good, bad (in two degrees), and not known."""
 
     OK = "ok"
     WARNING = "warning"
@@ -22,12 +27,12 @@ class Status(str, Enum):
 
     @property
     def rank(self) -> int:
-        """critical > unknown > warning > ok, as Nagios plugins rank them."""
+        """The order: critical > unknown > warning > ok, as in Nagios plugins."""
         return _STATUS_RANKS[self]
 
     @property
     def bad(self) -> bool:
-        """Whether something was seen to be wrong; unknown is not seen."""
+        """Whether a problem was seen. Unknown does not count, because nothing was seen."""
         return self in (Status.WARNING, Status.CRITICAL)
 
 
@@ -35,42 +40,47 @@ _STATUS_RANKS = {Status.OK: 0, Status.WARNING: 1, Status.UNKNOWN: 2, Status.CRIT
 
 
 def get_worst_status(statuses: Iterable[Status]) -> Status:
-    """The worst of several; ok when there is none."""
+    """The worst of several statuses; OK if there are none."""
     return max(statuses, key=lambda s: s.rank, default=Status.OK)
 
 
 class Key(Struct, frozen=True, order=True):
     """What an alert is about. Measured values and job ids are never part of it."""
 
-    cluster: str
-    check: str
-    subject: str = ""
+    cluster: str  # Name of the cluster.
+    check: str  # Name of the check in the file.
+    subject: str = ""  # The path, node or training. Empty: the check itself.
 
 
 class Finding(Struct, frozen=True, kw_only=True):
     """One answer about one subject.
 
-    `summary` is one line without the subject; `details` are further lines (a log's tail);
-    `commands` are what a person would run next; `labels` (node, user, partition, job) route.
-    `patience`: seconds that it has to last before anybody is told, where the file has no `for` for
-    the check. 0: it is decisive, and told at once. `began`: when it began, epoch seconds, where
-    that is known better than by the first sight of it. `tell_once`: it is for information, and neither
-    repeated nor escalated.
+    summary: One line without the subject.
+    details: Further lines, such as the end of a log.
+    commands: Commands that a person would run next.
+    labels: node, user, partition, job; routes match them.
+    patience: Seconds that it has to last before anybody is told, if the check has no `for` in the
+        file. 0: it is decisive, and told at once.
+    began: When it began, epoch seconds, if that is known better than by the first sight of it.
+    tell_once: It is information, and neither repeated nor escalated.
+    owner_muted: The job's owner has asked for no message of it. Everybody else is told.
     """
 
-    subject: str
-    status: Status
+    subject: str  # What the answer is about.
+    status: Status  # How bad it is.
     summary: str
-    values: Mapping[str, Value] = {}
+    values: Mapping[str, Value] = {}  # Numbers and words for the result, by name.
     details: str = ""
     commands: tuple[str, ...] = ()
     labels: Mapping[str, str] = {}
     patience: float = 0.0
     began: int | None = None
     tell_once: bool = False
+    owner_muted: bool = False
+    guidance: Guidance = NO_GUIDANCE  # How urgent it is, and the first step.
 
     def samples(self, names: Iterable[str]) -> "tuple[Sample, ...]":
-        """The numbers of these names among its values, for the history."""
+        """The values of these names that are numbers, for the history."""
         found = ((name, self.values.get(name)) for name in names)
         return tuple(
             Sample(self.subject, name, float(value))
@@ -80,40 +90,45 @@ class Finding(Struct, frozen=True, kw_only=True):
 
 
 class Sample(Struct, frozen=True):
-    """A number worth keeping a history of; its time is that of the run."""
+    """A number for the history. Its time is that of the run."""
 
-    subject: str
-    name: str
-    value: float
+    subject: str  # The thing that was measured.
+    name: str  # Which number it is.
+    value: float  # The number, in the unit that its name says.
 
 
 class ActionRequest(Struct, frozen=True, kw_only=True):
-    """A wish of a check; the guard decides whether it is carried out.
+    """An action that a check asks for; the guard decides whether it is done.
 
-    `params` are the action's own; `evidence` is what the wish rests on, kept in the log.
-    `subject` is the alert's where that is not the target: people hear of both together.
+    params: The action's own parameters.
+    evidence: Facts that the request rests on; they are kept in the log.
+    subject: Subject of the alert, if that is not the target. People hear of both together.
     """
 
-    action: str
-    target: str
-    reason: str
+    action: str  # The kind of action, as `drain`.
+    target: str  # The node, job or path to be changed.
+    reason: str  # Why, in words.
     subject: str = ""
     params: Mapping[str, str] = {}
     evidence: Mapping[str, str] = {}
 
 
 class Coverage(Struct, frozen=True, kw_only=True):
-    """How much of what a run was to look at it saw. Not what it found wrong with it.
+    """How much a run saw of what it had to look at. It does not count what is wrong with it.
 
-    `of` says what is counted (`nodes`, `paths`), `meant` how many were to be looked at, `unseen`
-    names those that were not seen. `excused`: why it is right that these were not, or that there
-    was nothing to look at (no such job runs). A run that saw none of some is never excused.
+    of: What is counted: `nodes`, `paths`.
+    meant: How many it had to look at.
+    unseen: Names of those that it did not see.
+    excused: Why it is right not to see these, or that there was nothing to look at (no such job
+        runs). A run that had some and saw none is never excused.
+    calm: Where all was seen and nothing found: what is said in place of the numbers.
     """
 
     of: str
     meant: int
     unseen: tuple[str, ...] = ()
     excused: str = ""
+    calm: str = ""
 
     def __post_init__(self) -> None:
         if not len(self.unseen) <= self.meant:
@@ -121,27 +136,29 @@ class Coverage(Struct, frozen=True, kw_only=True):
 
     @property
     def seen(self) -> int:
-        """How many of those meant were seen."""
+        """How many of the things that it had to check were seen."""
         return self.meant - len(self.unseen)
 
     @property
     def whole(self) -> bool:
-        """Whether there was something to look at and all of it was seen."""
+        """Whether there was something to check, and all of it was seen."""
         return self.seen == self.meant > 0
 
     @property
     def status(self) -> Status:
-        """Ok where all was seen, or all that had to be; else nobody can tell."""
+        """OK if everything was seen, or if the rest is excused. Otherwise UNKNOWN."""
         none_of_some = self.meant > 0 and self.seen == 0
         fine = self.whole or (self.excused and not none_of_some)
         return Status.OK if fine else Status.UNKNOWN
 
     @property
     def words(self) -> str:
-        """`saw 3 of 8 nodes: not node-[4-8] (Slurm does not hear from them)`."""
+        """In words: `saw 3 of 8 nodes: not node-[4-8] (Slurm does not hear from them)`."""
         if not self.meant:
             why = f": {self.excused}" if self.excused else ""
             return f"there are no {self.of} to look at{why}"
+        if self.whole and self.calm:
+            return self.calm
         why = f" ({self.excused})" if self.excused and self.unseen else ""
         missing = f": not {self._names()}" if self.unseen else ""
         return f"saw {self.seen} of {self.meant} {self.of}{missing}{why}"
@@ -154,14 +171,13 @@ class Coverage(Struct, frozen=True, kw_only=True):
         return shortened(visible(", ".join(self.unseen)), MAX_UNSEEN_CHARS)
 
 
-MAX_UNSEEN_CHARS = 200
-"""Letters of the names of what was not seen, where people read them."""
+MAX_UNSEEN_CHARS = 200  # of the names of unseen things that people read
 
 
 def covered(
     of: str, meant: Iterable[str], seen: Iterable[str] | None = None, excused: str = ""
 ) -> Coverage:
-    """By names: those that were to be looked at, and those of them that were seen (None: all)."""
+    """A coverage from names that had to be looked at, and those that were seen (None: all)."""
     names = tuple(dict.fromkeys(meant))
     there = set(names if seen is None else seen)
     return Coverage(
@@ -170,64 +186,81 @@ def covered(
 
 
 class Report(Struct, frozen=True, kw_only=True):
-    """What one run of a check saw, and how much that is of what it was to look at: without
-    `coverage` nothing can be ok. `memory` None keeps what was remembered before. `again`: seconds until
-    another run may decide what this one could not; within a minute it is made, else the next comes
-    in its time."""
+    """What one run of a check saw, and how much of it. Without `coverage` nothing can be ok.
 
-    findings: tuple[Finding, ...]
+    memory: What to remember; None keeps the former memory.
+    shown: What a terminal shows beside the findings, by subject.
+    again: Seconds until another run may decide what this one could not. Within a minute that run is
+        made in the same pass; a later one comes in its time.
+    ledger: What it saw of trainings, for the ledger of runs.
+    """
+
+    findings: tuple[Finding, ...]  # One answer for each subject.
     coverage: Coverage
-    requests: tuple[ActionRequest, ...] = ()
-    samples: tuple[Sample, ...] = ()
+    requests: tuple[ActionRequest, ...] = ()  # Actions that the check requests.
+    samples: tuple[Sample, ...] = ()  # Numbers to keep.
     memory: Mapping[str, Any] | None = None
+    shown: Mapping[str, SubjectCells] = {}
     again: float | None = None
+    ledger: tuple[LedgerRow, ...] = ()
+    letters: tuple[Letter, ...] = ()  # Messages to the authors of wishes.
+    watched_jobs: tuple[str, ...] = ()  # `job_id` of the jobs whose owners' wishes count here.
 
     @property
     def status(self) -> Status:
-        """The worst of the findings; unknown at least where something was not seen."""
+        """The worst status of the findings; at least UNKNOWN if something was not seen."""
         return get_worst_status([self.coverage.status, *(f.status for f in self.findings)])
 
 
 class LastNotified(Struct, frozen=True):
-    """What a channel was last given about an alert: when, and how bad it was said to be."""
+    """The last message about an alert that a channel accepted."""
 
-    at: Instant
-    severity: Status
+    at: Instant  # When the channel accepted the message.
+    severity: Status  # How bad the message said it was.
 
 
 class Alert(Struct, frozen=True, kw_only=True):
-    """A trouble from its first sight to its end; `id` names this episode of it.
+    """A trouble from its first sight to its end.
 
-    `began`: when the trouble began, where a finding said so; people are shown that. `rose`: when it became as bad as `status` says. `told` holds what each channel knows: only they hear of its end, and repeats count from
-    there. `held` says why somebody is not told just now. `changes` are the wall clocks of its
-    last firings and ends; while there are many it is `flapping`. `over`: it has ended and is
-    kept only to notice flapping. `acked`: those who know of it have heard that somebody has it.
-    `incident`: the id of the alert that is its cause, or its own. `freed`: since when its cause is over,
-    while nobody has been told of it. `tell_once`: as the finding says.
+    id: Names this episode of the trouble.
+    began: When the trouble began, if a finding said so; people are shown that.
+    rose: When it became as bad as `status` says.
+    told: The last message of each channel: only these hear of its end, and repeats count from
+        there.
+    on_hold: Why somebody is not told now.
+    changes: Wall clocks of its last firings and ends.
+    flapping: Whether these are many.
+    over: It has ended, and is kept only to notice flapping.
+    acked: The people who know of it have heard that somebody has it.
+    incident: The id of the alert that is its cause, or its own.
+    freed: Since when its cause is over, while nobody has been told of this alert.
+    tell_once, owner_muted: As the finding says.
     """
 
-    key: Key
+    key: Key  # What it is about.
     id: str
-    kind: str
+    kind: str  # The kind of the check.
     status: Status
-    summary: str
-    since: Instant
-    last: Instant
-    firing: bool = False
-    severity: Status = Status.WARNING
-    fired: Instant | None = None
-    clear_since: Instant | None = None
+    summary: str  # One line: what is wrong now.
+    since: Instant  # When it was first seen bad.
+    last: Instant  # When it was last seen bad.
+    firing: bool = False  # Whether it was bad for long enough to be reported.
+    severity: Status = Status.WARNING  # The worst status since it fired.
+    fired: Instant | None = None  # When it began to fire.
+    clear_since: Instant | None = (
+        None  # When it became good again; set while `keep_firing_for` runs.
+    )
     rose: Instant | None = None
     began: Instant | None = None
-    runs: int = 1
-    count: int = 0
-    details: str = ""
-    commands: tuple[str, ...] = ()
-    labels: Mapping[str, str] = {}
-    values: Mapping[str, Value] = {}
-    runbook: str = ""
+    runs: int = 1  # How many runs in a row have seen it bad.
+    count: int = 0  # Number of its last transition.
+    details: str = ""  # Further lines for people.
+    commands: tuple[str, ...] = ()  # Commands that a person would run next.
+    labels: Mapping[str, str] = {}  # Labels that routes match: node, user, partition, job.
+    values: Mapping[str, Value] = {}  # Numbers of the last answer, by name.
+    runbook: str = ""  # Page with instructions.
     told: Mapping[str, LastNotified] = {}
-    held: str = ""
+    on_hold: Held | None = None
     changes: tuple[int, ...] = ()
     flapping: bool = False
     over: bool = False
@@ -235,132 +268,141 @@ class Alert(Struct, frozen=True, kw_only=True):
     incident: str = ""
     freed: Instant | None = None
     tell_once: bool = False
+    owner_muted: bool = False
+    guidance: Guidance = NO_GUIDANCE  # The guidance of the finding.
 
     @property
     def shown_since(self) -> Instant:
-        """Since when it is bad, as people are shown it."""
+        """Since when the subject is bad, in the form for people."""
         return self.began or self.since
 
 
 class Transition(Struct, frozen=True, kw_only=True):
-    """A change of an alert that people may hear of. `since`: its beginning.
+    """A change of an alert that people may hear of.
 
-    `reason`: firing, worse, repeat, resolved, gone; further ones may come.
-    `id` is unique and stable: a message about it that is sent twice carries it twice.
+    id: Unique and stable: a message that is sent twice carries it twice.
+    reason: firing, worse, repeat, resolved, gone; further ones may come.
+    since: When the trouble began.
     """
 
     id: str
-    alert: str
-    key: Key
-    kind: str
+    alert: str  # Id of the alert.
+    key: Key  # What the alert is about.
+    kind: str  # The kind of the check.
     reason: str
-    status: Status
-    severity: Status
-    summary: str
-    at: Instant
+    status: Status  # How bad it is now.
+    severity: Status  # The worst status since it fired.
+    summary: str  # One line: the problem now.
+    at: Instant  # When it changed.
     since: Instant
-    incident: str = ""
+    incident: str = ""  # Id of the incident that the alert belongs to.
 
 
 class Notification(Struct, frozen=True, kw_only=True):
-    """What a channel is given: one object per alert, times ISO 8601 with offset.
+    """A message for a channel: one object per alert, times in ISO 8601 with offset.
 
-    The fields up to `key` are the documented line of the `file` channel and the body of
-    `webhook`; the rest is what a person needs at three in the morning. `links`: what they may
-    do from a phone, by the word for it; keys to that deed, given to channels for people only.
-    `page`: the address of the alert's page, where one is served.
-    `incident`: what alerts of one cause have in common. `picture`: a PNG of how it went, given
-    to channels that show one, and never stored.
+    The fields up to `key` are the documented line of the `file` channel and the body of `webhook`.
+    The others are for people.
+
+    links: Addresses by which a person may answer from a phone, by the word for the action. Only
+        channels for people get them.
+    picture: A PNG of its course, for channels that show one; never stored.
     """
 
-    at: str
-    cluster: str
-    check: str
-    kind: str
-    subject: str
-    severity: Status
-    status: Status
-    reason: str
-    summary: str
-    since: str
+    at: str  # When it changed.
+    cluster: str  # Name of the cluster.
+    check: str  # Name of the check.
+    kind: str  # The kind of the check.
+    subject: str  # What the alert is about.
+    severity: Status  # The worst status since it fired.
+    status: Status  # How bad it is now.
+    reason: str  # Why it is sent: firing, worse, repeat, resolved, gone, …
+    summary: str  # One line: the problem now.
+    since: str  # When the trouble began.
     key: str
-    alert: str = ""
-    details: str = ""
-    commands: tuple[str, ...] = ()
-    labels: Mapping[str, str] = {}
-    values: Mapping[str, Value] = {}
-    runbook: str = ""
-    note: str = ""
-    dry_run: bool = False
+    alert: str = ""  # Id of the alert.
+    details: str = ""  # Further lines for people.
+    commands: tuple[str, ...] = ()  # Commands that a person would run next.
+    labels: Mapping[str, str] = {}  # Labels of the alert.
+    values: Mapping[str, Value] = {}  # Numbers of the answer, by name.
+    runbook: str = ""  # Page with instructions.
+    note: str = ""  # A person's words beside it.
+    dry_run: bool = False  # Whether the action was only simulated.
     links: Mapping[str, str] = {}
-    page: str = ""
-    incident: str = ""
+    page: str = ""  # Address of the alert's page, if one is served.
+    incident: str = ""  # The same for alerts of one cause.
+    noticed: str = ""  # When it was first seen; `since` is earlier where the beginning is known.
+    setup_place: str = ""  # Where and as whom the commands of sentinel itself are run.
     picture: bytes | UnsetType = UNSET
+    guidance: Guidance = NO_GUIDANCE  # How urgent it is, and the first step.
 
 
 class Receipt(Struct, frozen=True):
-    """What a channel's other side answered; `refused` names recipients it did not take."""
+    """The answer of a channel's other side. `refused` names the recipients that it did not accept.
+    `doubt`: why it may have accepted nothing, although its answer was good."""
 
-    text: str
+    text: str  # The text of the answer.
     refused: tuple[str, ...] = ()
+    doubt: str = ""
 
 
 class Outgoing(Struct, frozen=True, kw_only=True):
-    """An outbox row: one transition for one channel, unsent until `sent`.
+    """An outbox row: one transition for one channel. It is unsent until `sent`.
 
-    `seq` orders rows. It is due when `wait` seconds have passed since `tried`, and not before
-    `hold` seconds after `created`, so that others of its `group` can join it in one message;
-    nor within `interval` seconds of the last message about that group.
+    A row is due when `wait` seconds have passed since `tried`, and not before `hold` seconds after
+    `created`, so that others of its `bundle` can join it in one message. Two messages about a bundle
+    are at least `interval` seconds apart. `seq` orders rows.
     """
 
     seq: int = 0
-    channel: str
-    notification: Notification
+    channel: str  # Name of the channel.
+    notification: Notification  # The message.
     created: Instant
-    group: str = ""
+    bundle: MessageGroup = MessageGroup()
     hold: float = 0.0
     interval: float = 0.0
-    attempts: int = 0
+    attempts: int = 0  # How often sending it failed.
     tried: Instant | None = None
     wait: float = 0.0
-    permanent: bool = False
-    error: str = ""
+    permanent: bool = False  # Whether the channel refused it for good.
+    error: str = ""  # Why the last attempt failed.
 
 
 class Sending(Struct, frozen=True):
-    """A row that its channel took: rows of one message have the same `message`."""
+    """A row that its channel accepted. Rows of one message have the same `message`."""
 
-    channel: str
-    group: str
-    at: Instant
+    channel: str  # Name of the channel.
+    bundle: MessageGroup  # The group in which the message was sent.
+    at: Instant  # When it was accepted.
     message: int
 
 
 class CheckRun(Struct, frozen=True, kw_only=True):
-    """The last run of a check, as `status` shows it and `tick` judges what is due.
+    """The last run of a check, as `status` shows it. `tick` finds by it which check is due.
 
-    `blind`: it could not see all that it should have looked at. `after`: seconds into its pass at
-    which it began; 0: it was the first of that check.
+    blind: It could not see all that it should have looked at.
+    after: Seconds into its pass at which it began; 0: it was the first run of that check.
     """
 
-    check: str
-    kind: str
-    at: Instant
+    check: str  # Name of the check.
+    kind: str  # Its kind.
+    at: Instant  # When its result was written.
     status: Status
-    summary: str
-    duration: float
+    summary: str  # One line: what the run found.
+    duration: float  # Seconds that it took.
     after: float = 0.0
     blind: bool = False
 
 
 class Batch(Struct, frozen=True, kw_only=True):
-    """What one transaction writes: all of it or nothing."""
+    """Everything that one transaction writes: all of it or nothing."""
 
-    at: Instant
-    alerts: tuple[Alert, ...] = ()
-    closed: tuple[Key, ...] = ()
-    transitions: tuple[Transition, ...] = ()
-    outbox: tuple[Outgoing, ...] = ()
-    memory: Mapping[str, Mapping[str, Any]] = {}
-    samples: Mapping[str, tuple[Sample, ...]] = {}
-    runs: tuple[CheckRun, ...] = ()
+    at: Instant  # When it is written.
+    alerts: tuple[Alert, ...] = ()  # Alerts that are open now.
+    closed: tuple[Key, ...] = ()  # Alerts that have ended.
+    transitions: tuple[Transition, ...] = ()  # Changes to keep in the history.
+    outbox: tuple[Outgoing, ...] = ()  # Messages to be sent.
+    memory: Mapping[str, Mapping[str, Any]] = {}  # The new memory of each check, by its name.
+    samples: Mapping[str, tuple[Sample, ...]] = {}  # Numbers to keep, by check.
+    runs: tuple[CheckRun, ...] = ()  # The last run of each check.
+    ledger: tuple[LedgerRow, ...] = ()  # New and changed rows of the ledger of runs.

@@ -1,4 +1,4 @@
-"""The mount table, from the text of /proc/self/mountinfo (proc_pid_mountinfo(5)). Pure."""
+"""Reads the mount table, from the text of /proc/self/mountinfo (proc_pid_mountinfo(5)). Pure."""
 
 import os
 import re
@@ -6,16 +6,16 @@ from collections.abc import Callable, Collection, Iterable
 
 from msgspec import Struct
 
-# Types whose blocks lie on this machine's own disks; everything else is memory, a view of
-# something else, or somebody else's disk (a network mount has to be named to be probed).
+# Types of file systems on this machine's own disks. Other types are in memory, show another file
+# system, or are on another machine. A network mount is checked only if the configuration names it.
 LOCAL_DISK_TYPES = frozenset(
     {"bcachefs", "btrfs", "exfat", "ext2", "ext3", "ext4", "f2fs", "fuseblk", "hfsplus", "jfs"}
     | {"nilfs2", "ntfs", "ntfs3", "reiserfs", "ufs", "vfat", "xfs", "zfs"}
 )
 
 GAVE_UP_OPTIONS = frozenset({"emergency_ro", "shutdown"})
-"""Options that ext4 shows beside `rw` when it writes nothing any more: after an error (Linux 6.15 on)
-and after a forced shutdown (_ext4_show_options in fs/ext4/super.c)."""
+"""Options that ext4 shows beside `rw` when it no longer writes: after an error (Linux 6.15 on) and
+after a forced shutdown (_ext4_show_options in fs/ext4/super.c)."""
 
 READ_ONLY_OPTIONS = GAVE_UP_OPTIONS | {"ro"}
 
@@ -23,22 +23,22 @@ READ_ONLY_OPTIONS = GAVE_UP_OPTIONS | {"ro"}
 class Mount(Struct, frozen=True, kw_only=True):
     """One mounted file system. Names that are in no encoding keep their bytes as surrogates."""
 
-    id: int
-    parent: int
-    device: str
-    root: str
-    point: str
-    type: str
-    source: str = ""
-    options: frozenset[str]
-    super_options: frozenset[str]
+    id: int  # The mount's number, as in /proc/self/mountinfo.
+    parent: int  # The number of the mount that it is on.
+    device: str  # Major and minor number, as `8:1`.
+    root: str  # The directory of the file system that is mounted.
+    point: str  # Where it is mounted.
+    type: str  # The file system's type, as `nfs4`.
+    source: str = ""  # The device or server.
+    options: frozenset[str]  # Options of this mount.
+    super_options: frozenset[str]  # Options of the whole file system.
 
     @property
     def writable_layers(self) -> frozenset[str]:
-        """Which of its two layers may be written: `mount`, `superblock`.
+        """Which of the two layers are writable: `mount`, `superblock`.
 
-        The kernel remounts the superblock read-only after an error, a person mostly the mount.
-        """
+        After an error the kernel remounts the superblock read-only; a person usually remounts the
+        mount."""
         layers = {"mount": self.options, "superblock": self.super_options}
         return frozenset(
             name for name, options in layers.items() if not options & READ_ONLY_OPTIONS
@@ -46,12 +46,13 @@ class Mount(Struct, frozen=True, kw_only=True):
 
     @property
     def gave_up_option(self) -> str:
-        """The option by which the kernel says that it stopped writing after an error; or empty."""
+        """The option which shows that the kernel stopped writing after an error; empty if there is
+        none."""
         return next(iter(sorted(self.super_options & GAVE_UP_OPTIONS)), "")
 
 
 class MountTable:
-    """The table; answers as the kernel's own walk through a path would."""
+    """The mount table. It resolves a path as the kernel does."""
 
     def __init__(self, mounts: Iterable[Mount]) -> None:
         self._all = tuple(mounts)
@@ -62,7 +63,8 @@ class MountTable:
             self._below.setdefault(-1 if top else mount.parent, []).append(mount)
 
     def find_mount(self, path: str) -> Mount | None:
-        """The mount that an absolute path without symbolic links leads into."""
+        """The mount in which an absolute path without symbolic links lies; None if there is
+        none."""
         found, at = None, -1
         while inside := [m for m in self._below.get(at, ()) if _is_within(path, m.point)]:
             found = min(inside, key=lambda m: len(m.point))
@@ -70,30 +72,31 @@ class MountTable:
         return found
 
     def is_mount_point(self, path: str) -> bool:
-        """Whether that very name is a mount point; such names hold no symbolic link."""
+        """Whether this path, which must hold no symbolic link, is a mount point."""
         found = self.find_mount(path)
         return found is not None and found.point == path
 
     def list_mount_points(self, device: str) -> list[str]:
-        """Every place where that file system is mounted, by its `major:minor`."""
+        """All places where the file system with this `major:minor` number is mounted."""
         return [m.point for m in self._all if m.device == device]
 
     def list_device_mounts(self, device: int) -> list[Mount]:
-        """Every mount of that file system, by its number as stat(2) has it."""
+        """All mounts of a file system, by its device number as stat(2) reports it."""
         number = f"{os.major(device)}:{os.minor(device)}"
         return [m for m in self._all if m.device == number]
 
     def find_main_mount(self, mount: Mount) -> Mount:
-        """The mount of the same file system with the best name: binds of it are not another one."""
+        """The mount of the same file system with the plainest path: bind mounts are not another
+        file system."""
         same = [m for m in self._all if m.device == mount.device and self.find_mount(m.point) is m]
         return min(same, key=_plainness_key, default=mount)
 
     def list_local_mounts(self) -> list[Mount]:
-        """Every reachable file system on this machine's disks, each once, by its best name."""
+        """All reachable file systems on this machine's disks, each once, by its plainest path."""
         return self._list_best_mounts(_is_local_mount)
 
     def list_mounts_of_types(self, types: Collection[str]) -> list[Mount]:
-        """The same of those types."""
+        """All reachable file systems of these types, each once, by its plainest path."""
         return self._list_best_mounts(lambda mount: mount.type in types)
 
     def _list_best_mounts(self, meant: Callable[[Mount], bool]) -> list[Mount]:
@@ -105,8 +108,8 @@ class MountTable:
 
 
 def parse_mount_table(table: bytes) -> MountTable:
-    """Raises ValueError for a line that is not of the documented form."""
-    lines = table.split(b"\n")  # any other control may be part of a name
+    """The table from its text. Raises ValueError for a line that has not the documented form."""
+    lines = table.split(b"\n")  # other control characters may be part of a name
     return MountTable(_parse_mount(line) for line in lines if line)
 
 
@@ -128,7 +131,7 @@ def _parse_mount(line: bytes) -> Mount:
 
 
 def unescape_name(name: str) -> str:
-    """A name of fstab(5) or of the mount table, where blanks and the like are `\\040`."""
+    """A name of fstab(5) or of the mount table, with escapes such as `\\040` decoded."""
     return _decode_name(os.fsencode(name))
 
 
@@ -147,5 +150,5 @@ def _is_local_mount(mount: Mount) -> bool:
 
 
 def _plainness_key(mount: Mount) -> tuple[bool, int, str]:
-    """Whole file systems before binds of a part, short names before long ones."""
+    """The sort key: whole file systems before binds of a part, short paths before long ones."""
     return mount.root != "/", len(mount.point), mount.point

@@ -1,8 +1,9 @@
-"""What a regular expression can cost, and what in it two libraries take for different things. Pure.
+"""Decides how long a regular expression may search, and which parts of it two libraries read
+differently. Pure.
 
-The rule for what is harmless stands in docs/configuration.md, so that everybody can apply it. It
-reads the text of a pattern that `re` has accepted; which characters a part fits `re` itself says.
-"""
+docs/patterns.md has the rule for what is harmless, so that everybody can apply it. This module
+reads the text of a pattern that `re` has accepted; `re` itself decides which characters a part
+matches."""
 
 import re
 from collections.abc import Sequence
@@ -10,13 +11,15 @@ from functools import lru_cache
 from math import prod
 from typing import NamedTuple
 
+from sentinel.core.lazy_pattern import lazy_pattern
+
 MAX_WAY_PRODUCT = 32
-"""The numbers of ways of all `?`, `{m,n}` and `|` that lie within one pattern, multiplied."""
+"""The largest allowed product of the numbers of ways of all `?`, `{m,n}` and `|` in one pattern."""
 
 MAX_BRANCHES = 8
-"""Patterns that `|` joins to one; each is judged alone."""
+"""Branches of `|` outside of groups at most; each is judged separately."""
 
-_PART_PATTERN = re.compile(
+_PART_PATTERN = lazy_pattern(
     r"""(?:
       (?P<set> \[ \^? \]? (?: [^\]\\] | \\. )* \] )
     | (?P<escape> \\ . )
@@ -29,36 +32,37 @@ _PART_PATTERN = re.compile(
     ) (?P<repeat> (?: [*+?] | \{ (?: \d+ ,? \d* | , \d* ) \} )? ) (?P<way> [?+]? )""",
     re.VERBOSE | re.DOTALL,
 )
-"""A part of a pattern with what repeats it. Each text of a pattern is a row of such parts."""
+"""One part of a pattern with its repetition. Every pattern is a sequence of such parts."""
 
 _WITNESS_CHARS = frozenset({*map(chr, range(128)), *"\u0663\u00a0é█ſKİı"})
 """ASCII, and outside of it one of each kind that `re` tells apart: a digit, a space, a letter,
 anything else, and the letters that (?i) takes for ASCII ones (Lib/re/_casefix.py)."""
 
-_OTHER_CHAR_PATTERN = re.compile(r"[^\x00-\x7f]|\\[uUN]|\\x[89a-fA-F]")
+_OTHER_CHAR_PATTERN = lazy_pattern(r"[^\x00-\x7f]|\\[uUN]|\\x[89a-fA-F]")
 _KNOWN_FLAGS = re.IGNORECASE | re.MULTILINE | re.DOTALL | re.ASCII
-_GROUP_PATTERN = re.compile(r"\((?:\?(?::|P<\w+>))?")
+_GROUP_PATTERN = lazy_pattern(r"\((?:\?(?::|P<\w+>))?")
 
 
 class _Doubt(Exception):
-    """The rule does not cover this form."""
+    """The rule does not cover this form of pattern."""
 
 
 class _Piece(NamedTuple):
-    """A part that has its place in a sequence."""
+    """A part within a sequence."""
 
     fits: frozenset[str]
-    """The characters that it may begin with."""
+    """The characters with which it may begin."""
     must: bool
-    """It cannot be empty."""
+    """Whether it cannot be empty."""
     ways: int = 1
-    """Steps of a search at one place."""
+    """Steps of a search at one position."""
     is_run: bool = False
-    """It has no end of its own."""
+    """Whether its repetition has no upper limit."""
 
 
 def is_harmless(text: str, flags: int) -> bool:
-    """Whether the time of a search is surely in proportion to the text; in doubt it is not."""
+    """Whether the time of a search is certainly proportional to the length of the text. False if
+    that is not known."""
     if flags & re.VERBOSE or _OTHER_CHAR_PATTERN.search(text):
         return False
     try:
@@ -71,8 +75,8 @@ def is_harmless(text: str, flags: int) -> bool:
 
 
 def _is_searched_once(pieces: Sequence[_Piece], *, inside: bool = False) -> bool:
-    """Whether no text is looked through twice. `inside`: the pieces follow a run, which tries them
-    again at each of its places, so that a run at their end has to begin and end like any other."""
+    """Whether no text is searched twice. `inside`: the pieces follow a run, which tries them again
+    at each of its positions; so a run at their end has to begin and end like any other."""
     for n, piece in enumerate(pieces):
         before, behind = pieces[:n], pieces[n + 1 :]
         if not piece.is_run or not (behind or inside):
@@ -81,7 +85,8 @@ def _is_searched_once(pieces: Sequence[_Piece], *, inside: bool = False) -> bool
         next_ = _get_first_chars(behind) if behind else frozenset[str]()
         if begins and next_ is not None and not next_ & piece.fits:
             continue
-        # Or it begins only where no other of it can lie, such as the line of `^.*`.
+        # Or it can begin only at places where no other match can be, e.g. at the start of a line
+        # (`^.*`).
         apart = bool(before) and before[-1].must and not before[-1].fits & piece.fits
         alone = not any(p.is_run for p in before)
         return apart and alone and _is_searched_once(behind, inside=True)
@@ -89,7 +94,7 @@ def _is_searched_once(pieces: Sequence[_Piece], *, inside: bool = False) -> bool
 
 
 def _get_first_chars(pieces: Sequence[_Piece]) -> frozenset[str] | None:
-    """The characters that may come first; None where all may be empty."""
+    """The characters that may come first; None if all pieces may be empty."""
     found = frozenset[str]()
     for piece in pieces:
         found |= piece.fits
@@ -103,7 +108,7 @@ def _count_ways(pieces: Sequence[_Piece]) -> int:
 
 
 def _split_branches(text: str, flags: int) -> list[list[_Piece]]:
-    """What `|` joins outside of all groups. Raises _Doubt."""
+    """The branches of `|` outside of all groups. Raises _Doubt."""
     groups: list[list[list[_Piece]]] = [[[]]]
     for part in _PART_PATTERN.finditer(text):
         repeat = part["repeat"]
@@ -124,7 +129,7 @@ def _split_branches(text: str, flags: int) -> list[list[_Piece]]:
 
 
 def _make_group_piece(branches: list[list[_Piece]], repeat: str) -> list[_Piece]:
-    """A group with `|` or `?` is one piece."""
+    """The one piece for a group with `|` or `?`. Raises _Doubt."""
     pieces = [piece for branch in branches for piece in branch]
     if repeat not in ("", "?") or any(piece.is_run for piece in pieces):
         raise _Doubt
@@ -134,8 +139,8 @@ def _make_group_piece(branches: list[list[_Piece]], repeat: str) -> list[_Piece]
 
 
 def _make_piece(part: "re.Match[str]", repeat: str, flags: int) -> _Piece:
-    """An edge is like a character: a beginning like one that stands before it, an end like one that
-    follows."""
+    """The piece for a part. An edge counts as a character: a beginning as one before it, an end as
+    one that follows. Raises _Doubt."""
     if part["edge"] or part["escape"] in (r"\A", r"\Z", r"\b"):
         if repeat:
             raise _Doubt
@@ -151,7 +156,7 @@ def _make_piece(part: "re.Match[str]", repeat: str, flags: int) -> _Piece:
 
 
 def _make_edge_piece(text: str, flags: int) -> _Piece:
-    if text == r"\b":  # may stand between any two characters
+    if text == r"\b":  # it may be between any two characters
         return _Piece(_WITNESS_CHARS, must=False)
     if text == "$" or (text == "^" and flags & re.MULTILINE):
         return _Piece(frozenset("\n"), must=True)
@@ -159,7 +164,7 @@ def _make_edge_piece(text: str, flags: int) -> _Piece:
 
 
 def _parse_repeat(repeat: str) -> tuple[int, int | None]:
-    """How often, at least and at most; None: without an end."""
+    """The smallest and largest number of repetitions; None: no upper limit."""
     if not repeat:
         return 1, 1
     if repeat in "*+?":
@@ -172,20 +177,20 @@ def _parse_repeat(repeat: str) -> tuple[int, int | None]:
 
 @lru_cache(maxsize=4096)
 def _get_fitting_chars(text: str, flags: int) -> frozenset[str]:
-    """The witnesses that this part fits."""
+    """The witness characters that this part matches."""
     fits = re.compile(text, flags).fullmatch
     return frozenset(c for c in _WITNESS_CHARS if fits(c))
 
 
 _KNOWN_ESCAPES = frozenset("AbdDsSwWZafnrtvxuUN0123456789")
-_KNOWN_OPENINGS = re.compile(r"\((?:\?(?:P<\w+>|P=\w+|<?[=!]|[aimsu-]*:|>))?")
-_SET_SIGNS = re.compile(r"\[|--|&&|\|\||~~")
-_NOT_ONE_PATTERN = re.compile(r"\[\^(?:\\.|.)\]", re.DOTALL)
+_KNOWN_OPENINGS = lazy_pattern(r"\((?:\?(?:P<\w+>|P=\w+|<?[=!]|[aimsu-]*:|>))?")
+_SET_SIGNS = lazy_pattern(r"\[|--|&&|\|\||~~")
+_NOT_ONE_PATTERN = lazy_pattern(r"\[\^(?:\\.|.)\]", re.DOTALL)
 
 
 def explain_ambiguity(text: str, flags: int) -> str:
-    """What in a pattern the `regex` library may take for something else than `re` does, with the
-    remedy; empty: nothing."""
+    """The part of a pattern that the `regex` library may read differently from `re`, with the
+    remedy; empty if there is none."""
     if flags & re.VERBOSE:
         return "with (?x); write it without blanks and comments"
     parts = [*_PART_PATTERN.finditer(text)]
@@ -195,7 +200,7 @@ def explain_ambiguity(text: str, flags: int) -> str:
 
 
 def _is_branch_of_not_one(parts: "Sequence[re.Match[str]]", n: int) -> bool:
-    """Whether part n is all of a branch, and fits all but one character: of `[^a]|[^b]` regex
+    """Whether part n is a whole branch and matches all characters but one: from `[^a]|[^b]`, regex
     2026.11 makes a wrong pattern."""
     if parts[n]["repeat"] or not _NOT_ONE_PATTERN.fullmatch(parts[n]["set"] or ""):
         return False

@@ -1,10 +1,9 @@
-"""Regular expressions that people write: with the meaning of `re`, and an end.
+"""Regular expressions that people write: they have the meaning of `re`, and a time limit.
 
-`re` compiles each of them first. What the rule of `pattern_rules` shows harmless stays a plain
-`re.Pattern`. Anything else becomes a Guarded, which has the same methods: the `regex` library
-searches, and gives up after some time. Such a search raises CannotTell, for nobody knows whether
-the text fits. Patterns that are sentinel's own need none of this.
-"""
+`re` compiles each of them first. A pattern that is harmless by `pattern_rules` stays a plain
+`re.Pattern`. Any other becomes a GuardedPattern with the same methods: the `regex` library
+searches, and gives up after some time. Such a search raises CannotTell, since it is not known
+whether the text matches. Patterns of sentinel itself need none of this."""
 
 import re
 import time
@@ -13,19 +12,20 @@ from functools import lru_cache
 from typing import Any, cast
 
 from sentinel.core.errors import CannotTell
-from sentinel.core.pattern_rules import explain_ambiguity, is_harmless
 
 SEARCH_TIMEOUT_S = 2.0
-"""Seconds that one search through one block of text may take: a MiB of a log takes milliseconds."""
+"""Seconds that one search in one block of text may take; a MiB of a log takes milliseconds."""
 
 RETRY_AFTER_S = 60.0
-"""Seconds in which a pattern that ran out of time is not tried again: each try costs LIMIT."""
+"""Seconds for which a pattern that ran out of time is not tried again, since each try takes
+SEARCH_TIMEOUT_S."""
 
 
 class GuardedPattern:
     """The part of `re.Pattern` that sentinel uses, for a pattern that may search without an end.
 
-    `where`: file, line and key of the configuration, or empty. Every search raises CannotTell after LIMIT.
+    `where`: file, line and key of the configuration, or empty. A search that takes longer than
+    `limit` seconds raises CannotTell.
     """
 
     def __init__(
@@ -43,19 +43,19 @@ class GuardedPattern:
         return hash(self._identity_key())
 
     def search(self, text: str) -> "re.Match[str] | None":
-        """As `re.Pattern.search`."""
+        """Like `re.Pattern.search`."""
         return cast("re.Match[str] | None", self._search_within("search", text))
 
     def match(self, text: str) -> "re.Match[str] | None":
-        """As `re.Pattern.match`."""
+        """Like `re.Pattern.match`."""
         return cast("re.Match[str] | None", self._search_within("match", text))
 
     def fullmatch(self, text: str) -> "re.Match[str] | None":
-        """As `re.Pattern.fullmatch`."""
+        """Like `re.Pattern.fullmatch`."""
         return cast("re.Match[str] | None", self._search_within("fullmatch", text))
 
     def finditer(self, text: str) -> "Iterator[re.Match[str]]":
-        """As `re.Pattern.finditer`, but all of them are found at once, within one LIMIT."""
+        """Like `re.Pattern.finditer`, but all matches are found at once, within one time limit."""
         return iter(cast("list[re.Match[str]]", self._search_within("finditer", text)))
 
     def _search_within(self, name: str, text: str) -> Any:
@@ -76,7 +76,7 @@ class GuardedPattern:
 def make_endless_error(
     pattern: "re.Pattern[str] | GuardedPattern", limit: float = SEARCH_TIMEOUT_S
 ) -> CannotTell:
-    """What is said of a pattern whose search was given up, with its place in the configuration."""
+    """The error about a pattern whose search was given up, with its place in the configuration."""
     where, text = getattr(pattern, "where", ""), pattern.pattern
     place = f" ({where})" if where else ""
     shown = text if len(text) <= 200 else f"{text[:200]}…"
@@ -88,11 +88,12 @@ def make_endless_error(
 
 @lru_cache(maxsize=1024)
 def compile_pattern(text: str, flags: int = 0, where: str = "") -> "re.Pattern[str]":
-    """The pattern as `re` understands it, a Guarded where it may search without an end.
+    """The pattern with the meaning of `re`; a GuardedPattern if it may search without an end.
 
-    Raises what re.compile raises, and re.error for what may search without an end and holds
-    something that `regex` may take otherwise.
-    """
+    Raises what re.compile raises, and re.error for a pattern that may search without an end and
+    that `regex` may read differently."""
+    from sentinel.core.pattern_rules import explain_ambiguity, is_harmless  # rarely needed
+
     plain = re.compile(text, flags)
     if is_harmless(text, plain.flags):
         return plain
@@ -103,14 +104,14 @@ def compile_pattern(text: str, flags: int = 0, where: str = "") -> "re.Pattern[s
 
 
 def compile_by_line(pattern: "re.Pattern[str]") -> "re.Pattern[str]":
-    """The same pattern where `^` and `$` mean the lines of a text."""
+    """The same pattern, with `^` and `$` matching at each line of a text."""
     flags = pattern.flags | re.MULTILINE
     return compile_pattern(pattern.pattern, flags, getattr(pattern, "where", ""))
 
 
 @lru_cache(maxsize=256)
 def _compile_with_timeout(text: str, flags: int) -> Any:
-    """The same pattern of the library whose searches can be given up. Raises re.error."""
+    """The same pattern in the library whose searches have a time limit. Raises re.error."""
     import regex
 
     same = {re.I: regex.I, re.M: regex.M, re.S: regex.S, re.A: regex.A}

@@ -1,4 +1,4 @@
-"""What the core asks of the world, as protocols; the edges implement them."""
+"""The ports of the core as protocols, which the outer packages implement."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import Struct
 
-if TYPE_CHECKING:  # a one-shot needs none of these here
+if TYPE_CHECKING:  # a command that runs once does not need these
     from datetime import tzinfo
 
     from sentinel.core.actions import (
@@ -34,133 +34,158 @@ if TYPE_CHECKING:  # a one-shot needs none of these here
 
 
 class Clock(Protocol):
-    """The only source of the present."""
+    """The only source of the present time."""
 
     def now(self) -> Instant: ...
 
 
 class Slurm(Protocol):
-    """One view of Slurm for all checks of a pass; every method raises CannotTell when blind."""
+    """One view of Slurm for all checks of a pass. Every method raises CannotTell if Slurm does not
+    answer."""
 
     def jobs(self) -> Sequence[Job]:
-        """Pending, running, suspended and completing jobs of the users asked for."""
+        """Pending, running, suspended and completing jobs of the given users."""
 
     def gpus(self) -> Mapping[str, int]:
-        """The GPUs of these jobs by `job_id`; a further question to Slurm."""
+        """The number of GPUs of these jobs, by `job_id`. This is another question to Slurm, so a job
+        may have ended between the two."""
 
     def sluids(self) -> Mapping[str, str]:
-        """Job ids by SLUID, of all jobs that are remembered; none before Slurm 25.11."""
+        """Job ids by SLUID, for all jobs that Slurm remembers; empty before Slurm 25.11."""
 
     def nodes(self) -> Sequence[Node]:
         """Every node Slurm knows."""
 
     def job_end(self, job_id: str) -> JobEnd | None:
-        """How a job that left the queue ended; None when nothing remembers it."""
+        """How a job that left the queue ended; None if nothing remembers it."""
 
-    def past(self, job_ids: Collection[str], names: Collection[str], since: float) -> JobPast:
-        """A second look: what slurmctld has of all jobs, over or not, asked after `jobs()`; and
-        what accounting has of these ids, and of these names in the last `since` seconds, where
-        slurmctld has nothing."""
+    def past(
+        self,
+        job_ids: Collection[str],
+        names: Collection[str],
+        since: float,
+        *,
+        failed_within: float = 0.0,
+    ) -> JobPast:
+        """Ask again about jobs: slurmctld's jobs, ended or not, later than `jobs()`. If slurmctld
+        has none, also accounting's runs of these ids, and of these names in the last `since`
+        seconds.
+
+        If slurmctld remembers jobs for less than `failed_within` seconds, accounting is asked for
+        all jobs that failed in that time.
+        """
 
     def controller(self) -> Controller:
-        """Whether slurmctld (and its backup) answers, and how fast; never cached."""
+        """Whether slurmctld and its backups answer, and how fast; never cached."""
 
     def timeouts(self) -> Timeouts:
         """How long nodes may take to wake and to go to sleep."""
 
     def reservations(self) -> Sequence[Reservation]:
-        """All reservations, those to come too."""
+        """All reservations, future ones too."""
+
+    def private(self) -> Collection[str]:
+        """What Slurm hides from ordinary users: the words of PrivateData in slurm.conf."""
 
     def partitions(self) -> Mapping[str, int]:
-        """How many nodes each partition has, one that is empty too."""
+        """The number of nodes of each partition, also if it is 0."""
 
     def topology(self) -> Mapping[str, str]:
-        """Leaf switches or blocks with their nodes as hostlists; empty where Slurm has none."""
+        """Leaf switches or blocks with their nodes as host lists. Empty if Slurm has none."""
 
     def submission(self, job_id: str) -> Submission | None:
-        """How a job was submitted, over or not; None when slurmctld does not remember it."""
+        """How a job was submitted, ended or not; None if slurmctld does not remember it."""
 
 
 class NodeListing(Protocol):
-    """The nodes with the age of the answer: for the ledger."""
+    """The nodes, with the time of the answer, for the ledger."""
 
     def nodes(self) -> Sequence[Node]:
-        """As in `Slurm`."""
+        """See `Slurm`."""
 
     def nodes_asked(self) -> Instant | None:
-        """When the nodes of the last answer were asked for; None where that is this moment."""
+        """When Slurm was asked for the nodes of the last answer. None: now."""
 
 
 class Calendar(Protocol):
-    """What Slurm has planned; every method raises CannotTell when blind."""
+    """Slurm's plans. Every method raises CannotTell if Slurm does not answer."""
 
     def reservations(self) -> Sequence[Reservation]:
-        """All reservations, those to come too."""
+        """All reservations, future ones too."""
 
     def nodes(self) -> Sequence[Node]:
-        """As in `Slurm`."""
+        """See `Slurm`."""
 
 
 class Logbook(Protocol):
-    """What was done to nodes, and which reasons they had: the reading half of `AuditLog`."""
+    """Reads the actions on nodes, and the reasons that nodes had: the reading half of
+    `AuditLog`."""
 
     def records(self, target: str = "", limit: int = 100) -> Sequence[ActionRecord]:
-        """The newest records first; of one target where it is given."""
+        """Records of actions, the newest first; those of one target if it is given."""
 
     def readings(self, node: str, limit: int = 100) -> Sequence[NodeReading]:
-        """The newest lines of the ledger about a node first."""
+        """Lines of the ledger about a node, the newest first."""
 
 
 class Context(Struct, kw_only=True):
-    """What a check may use while it runs: ports and what it remembered, nothing global.
+    """All that a check may use while it runs: ports and its memory, nothing global.
 
-    `limit`: seconds the whole run may take. `memory`: what its last Report stored.
-    `one_shot`: no state exists and none is kept; judge from what is seen now.
-    `remote`: the way to nodes, None where there is none; `logbook`: None without a state;
-    `gpus`: the ledger of GPUs, None without one. `due` false: a run in between: one more
-    of the same pass, or one of a kind with FOLLOW, whose own time (`cron`) has not come.
-    `told`: when somebody was last told of a subject that is in trouble, by subject. `for_`: the
-    seconds of `for` in the file. `zone`: of the times that people read; None: the host's.
+    limit: Seconds that the whole run may take.
+    memory: What its last Report stored.
+    one_shot: There is no state; judge by this look alone.
+    remote: The way to nodes; None: there is none.
+    logbook: History of nodes; None without a state.
+    gpus: The ledger of GPUs; None without one.
+    due: False in a run in between: one more of the same pass, or one of a kind with FOLLOW whose
+        `cron` has not come.
+    told: When somebody was last told of a subject that is in trouble, by subject.
+    for_: The seconds of `for` in the file.
+    every: The seconds between two runs; None: it runs by a calendar, or only once.
+    zone: Time zone for people; None: the host's.
     """
 
-    name: str
-    now: Instant
+    name: str  # Name of the check.
+    now: Instant  # When the run began.
     limit: float
-    slurm: Slurm
+    slurm: Slurm  # Slurm's answers. All checks of the pass share one snapshot.
     memory: Mapping[str, Any] = {}
     one_shot: bool = False
     history: Callable[[str, str, float], Sequence[tuple[Instant, float]]] = lambda *_: ()
+    """Past samples of (subject, name), for this many seconds."""
     remote: Remote | None = None
     logbook: Logbook | None = None
     gpus: GpuLedger | None = None
     due: bool = True
     told: Mapping[str, Instant] = {}
     for_: float | None = None
+    every: float | None = None
     zone: tzinfo | None = None
 
 
 class Pulse(Protocol):
-    """The dead man's switch outside. Raises ChannelError when it was not reached."""
+    """A dead man's switch outside of this host. Raises ChannelError if it cannot be reached."""
 
     async def announce_start(self) -> None:
-        """Say that a pass begins, where that can be said."""
+        """Report that a pass begins, if the switch supports that."""
 
     async def send_heartbeat(self, well: bool, text: str) -> None:
-        """Say that all is well, or where it can be said what is not."""
+        """Send the heartbeat. If something is wrong and the service takes it, report that instead."""
 
 
 class View(Protocol):
-    """How an action sees its target; raises CannotTell when blind."""
+    """The node that an action is about. Raises CannotTell if Slurm does not answer."""
 
     def node(self, name: str) -> Node | None:
-        """The node, or None where Slurm knows none of that name."""
+        """The node; None if Slurm does not know that name."""
 
 
 class Hands(View, Protocol):
-    """Changing Slurm. `node` asks anew each time; the rest is as in `Slurm`."""
+    """Changes Slurm. `node` asks Slurm each time; the other methods are as in `Slurm`."""
 
     def nodes(self, after: Instant | None = None) -> Sequence[Node]:
-        """Every node Slurm knows, as of this pass; not asked before `after`."""
+        """Every node that Slurm knows, in this pass; the answer was not asked for before
+        `after`."""
 
     def controller(self) -> Controller:
         """Whether slurmctld answers now."""
@@ -169,48 +194,56 @@ class Hands(View, Protocol):
         """Run one command of Slurm that changes something; never raises."""
 
     def jobs_on(self, node: str) -> Sequence[Job]:
-        """The jobs that Slurm has on a node, completing ones too; asked anew."""
+        """The jobs that Slurm has on a node, completing ones too. Slurm is asked each time."""
 
     def waiting(self) -> Sequence[Job]:
-        """Everybody's pending jobs; asked anew. CannotTell where not all may be seen."""
+        """All users' pending jobs. Slurm is asked each time. Raises CannotTell if not all may be
+        seen."""
 
     def reservations(self) -> Sequence[Reservation]:
-        """All reservations, those to come too; asked anew."""
+        """All reservations, future ones too. Slurm is asked each time."""
 
     def ask_node(self, node: str, argv: Sequence[str], stdin: bytes = b"") -> Answer:
-        """Run one command on a node; NotAsked where there is no way to nodes."""
+        """Run one command on a node. NotAsked if there is no way to nodes."""
 
     def log_end(self) -> str:
-        """Where slurmctld's log ends now, for `log_since`; CannotTell where it cannot be read."""
+        """The position where slurmctld's log ends now, for `log_since`. Raises CannotTell if the
+        log cannot be read."""
 
     def log_since(self, end: str) -> str:
-        """What slurmctld logged since; CannotTell."""
+        """What slurmctld logged after `end`, which `log_end` returned. Raises CannotTell if the log
+        cannot be read or was rotated."""
 
     def author(self, node: str, reason: str) -> str:
-        """Who gave the node this reason a moment ago, by accounting; empty where that is silent."""
+        """The user who gave the node this reason a moment ago, by accounting; empty if accounting
+        does not say."""
 
 
 class JobView(View, Protocol):
-    """How an action on a job sees it, asked anew each time; raises CannotTell when blind."""
+    """The job that an action is about. Slurm is asked each time. Raises CannotTell if it does not
+    answer."""
 
     def jobs(self, job_id: str) -> Sequence[Job]:
-        """What Slurm has of it, ended or not, a row for each element of an array it lists."""
+        """The rows that Slurm has of the job, ended or not, one for each element of an array that
+        it lists."""
 
     def size(self, path: str, user: str) -> int | None:
-        """Bytes of a file of that user's job; None where nothing is."""
+        """Bytes of a file of that user's job; None if there is no file."""
 
     def tail(self, path: str, size: int, user: str) -> str:
-        """The last bytes of a log of that user's job as text (core.logtext)."""
+        """The last `size` bytes of a log of that user's job, as text (core.logtext)."""
 
 
 class JobHands(JobView, Hands, Protocol):
-    """Changing jobs; what these return says what became of it, they never raise."""
+    """Changes jobs. The methods return what happened, and never raise."""
 
     def evidence(self, job_id: str) -> Reply:
-        """Take the stacks of all its ranks and keep them: what was found, and where it is."""
+        """Take the stacks of all ranks of the job and keep them. The reply says what was found, and
+        where it is."""
 
-    def create(self, path: str, line: str, user: str) -> Reply:
-        """Make a file of one line where nothing is, for a job of that user."""
+    def create(self, path: str, line: str, user: str, *, literal: bool) -> Reply:
+        """Create a file of one line for a job of that user; an existing file is never replaced.
+        `literal`: no name of a job is part of the path."""
 
 
 class AuditLog(Logbook, Protocol):
@@ -221,15 +254,16 @@ class AuditLog(Logbook, Protocol):
     """
 
     def read_past_actions(self, target: str) -> ActionHistory:
-        """What a request about this target is judged by."""
+        """The stored facts by which a request about this target is judged."""
 
     def record_intent(
         self, target: str, decide: Callable[[ActionHistory], GuardDecision]
     ) -> GuardDecision:
-        """Decide and write in one transaction: nobody else can decide at the same time."""
+        """Decide and write in one transaction, so that nobody else can decide at the same time."""
 
     def record_outcome(self, record: ActionRecord) -> bool:
-        """Replace an open record of the same id; False, and nothing is written, if none is."""
+        """Replace an open record of the same id. Returns False, and writes nothing, if there is
+        none."""
 
     def read_unresolved(self) -> list[ActionRecord]:
         """Every open record, the oldest first."""
@@ -237,13 +271,14 @@ class AuditLog(Logbook, Protocol):
     def record_readings(
         self, nodes: Sequence[Node], now: Instant, *, whole: bool = True
     ) -> list[NodeReading]:
-        """Add to the ledger what is new about these nodes (`whole`: all there are), which were asked
-        for `now`; returns it."""
+        """Add what is new about these nodes to the ledger, and return it. `whole`: they are all
+        nodes. `now`: when Slurm was asked for them."""
 
     def set_switch(self, name: str, switch: ActionSwitch | None) -> None:
-        """Throw a switch (maintenance, breaker), or with None undo it."""
+        """Set a switch (maintenance, breaker), or remove it with None."""
 
     def prune(self, now: Instant) -> None:
-        """Forget what is older than the state keeps; never what caps may rest on."""
+        """Forget records that are older than the state keeps, but never those on which caps may
+        depend."""
 
     def close(self) -> None: ...

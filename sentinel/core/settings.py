@@ -14,7 +14,7 @@ from sentinel.core.values import Duration
 
 
 class Secret:
-    """A string that shows itself only when asked to."""
+    """A string whose text is shown only by `reveal()`."""
 
     __slots__ = ("_value",)
 
@@ -22,7 +22,7 @@ class Secret:
         self._value = value
 
     def reveal(self) -> str:
-        """The secret itself; for the one line that hands it to the other side."""
+        """The secret itself. Only the code that sends it to the other side may call this."""
         return self._value
 
     def __repr__(self) -> str:
@@ -75,9 +75,9 @@ class CheckCommon(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 class CheckConfig(Struct, frozen=True, kw_only=True):
     """A configured check: its name, the common keys, and the kind's own settings object."""
 
-    name: str
-    common: CheckCommon
-    plugin: Any
+    name: str  # Its name in the file.
+    common: CheckCommon  # The keys that every check takes.
+    plugin: Any  # The kind's own settings.
 
     @property
     def timeout_s(self) -> float:
@@ -90,7 +90,7 @@ class ChannelCommon(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """The keys every channel takes. `fallback`: the channel that gets what this one does not
     deliver. `per_hour`: at most so many messages, the last of them with all that is left."""
 
-    kind: str
+    kind: str  # The kind of the channel.
     fallback: str = ""
     per_hour: int = 0
 
@@ -98,10 +98,10 @@ class ChannelCommon(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 class ChannelConfig(Struct, frozen=True, kw_only=True):
     """A configured channel: its name, kind, common keys and the kind's own settings object."""
 
-    name: str
-    kind: str
-    plugin: Any
-    common: ChannelCommon = ChannelCommon(kind="")
+    name: str  # Its name in the file.
+    kind: str  # The kind of the channel.
+    plugin: Any  # The kind's own settings.
+    common: ChannelCommon = ChannelCommon(kind="")  # The keys that every channel takes.
 
 
 class SlurmSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -111,7 +111,7 @@ class SlurmSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     what they have in common (a switch, a power supply), in place of Slurm's topology. `readyz`: how
     slurmctld's own /readyz is asked (25.11 on) where it does not answer scontrol."""
 
-    timeout: Duration = Duration(20)
+    timeout: Duration = Duration(20)  # How long one command of Slurm may take.
     command_prefix: list[str] = []
     readyz: Literal["", "http", "https"] = ""
     change_prefix: list[str] = []
@@ -139,7 +139,7 @@ class ClusterSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     SlurmSettings."""
 
     conf: str = ""
-    timeout: Duration = Duration(20)
+    timeout: Duration = Duration(20)  # How long one command of Slurm may take.
     command_prefix: list[str] = []
     readyz: Literal["", "http", "https"] = ""
 
@@ -151,8 +151,8 @@ class ClusterSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     @property
     def command_start(self) -> str:
-        """What a person types before a command of Slurm to ask this cluster."""
-        from shlex import join
+        """The beginning of a Slurm command that a person types to ask this cluster."""
+        from shlex import join  # slow to import, and needed only for a named cluster
 
         there = ["env"] if self.command_prefix and self.conf else []
         conf = [f"SLURM_CONF={self.conf}"] if self.conf else []
@@ -160,7 +160,7 @@ class ClusterSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 def is_web_address(text: str) -> bool:
-    """Whether it is an http(s) address of a host, with a port that there is."""
+    """Whether the text is an http(s) address with a host and, if any, a valid port."""
     from urllib.parse import urlsplit
 
     try:
@@ -174,8 +174,8 @@ def is_web_address(text: str) -> bool:
 def refuse_reversed(
     warn: Struct, crit: Struct, upwards: Sequence[str], downwards: Sequence[str] = ()
 ) -> None:
-    """Raises Invalid where a warning would come after the critical: of numbers that get worse
-    upwards, or downwards."""
+    """Raise Invalid if a warning would come after the critical. `upwards`: numbers that get worse
+    as they rise; `downwards`: as they fall."""
     for name in (*upwards, *downwards):
         early, late = getattr(warn, name), getattr(crit, name)
         lower, higher = (early, late) if name in upwards else (late, early)

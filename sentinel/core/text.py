@@ -1,18 +1,22 @@
-"""Untrusted text stays text: job names, reasons, log lines, answers of servers."""
+"""Keeps untrusted text plain text: job names, reasons, log lines, answers of servers."""
 
-import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-_NUMBER_PATTERN = re.compile(r"[0-9]+")
+from sentinel.core.lazy_pattern import lazy_pattern
+
+_NUMBER_PATTERN = lazy_pattern(r"[0-9]+")
+_CLAUSE_END = lazy_pattern(r"[;:,] | \(")
+_MIN_CLAUSE_SHARE = 0.3
+"""A clause that is shorter than this share of the limit says too little, unless a parenthesis
+follows."""
 
 
 def visible(text: str) -> str:
-    """One line with nothing a terminal, header or log would obey.
+    """The text on one line, without anything that a terminal, header or log would obey.
 
-    Control, format (bidirectional marks, zero width) and surrogate characters become
-    visible escapes, newlines and tabs too; letters of every script stay as they are.
-    """
+    Control, format (bidirectional marks, zero width) and surrogate characters become visible
+    escapes, newlines and tabs too; letters of every script stay as they are."""
     if text.isascii() and text.isprintable():
         return str(text)
     return "".join(_escape_unsafe(c) for c in text)
@@ -21,8 +25,8 @@ def visible(text: str) -> str:
 def visible_lines(text: str) -> str:
     """As `visible`, but the line structure stays (log tails, message bodies).
 
-    Only LF and CRLF end a line: what str.splitlines also takes for one (form feed, NEL,
-    U+2028) would let a log line forge the next. A newline at the very end is dropped.
+    Only LF and CRLF end a line. Other characters at which str.splitlines splits (form feed, NEL,
+    U+2028) would let a line of a log forge the next line. A newline at the very end is dropped.
     """
     lines = text.removesuffix("\n").split("\n")
     return "\n".join(visible(line.removesuffix("\r")) for line in lines)
@@ -35,24 +39,64 @@ def _escape_unsafe(char: str) -> str:
 
 
 def shortened(text: str, limit: int) -> str:
-    """At most `limit` characters, an ellipsis in place of what was cut from the end."""
+    """The text with at most `limit` characters; an ellipsis stands for the end that was cut off."""
     return text if len(text) <= limit else (text[: limit - 1] + "…") if limit > 0 else ""
 
 
+def first_lines(lines: Sequence[str], count: int) -> list[str]:
+    """The first `count` lines, and one that says how many more there are."""
+    more = [f"and {len(lines) - count} more"] if len(lines) > count else []
+    return [*lines[:count], *more]
+
+
 def shorten_to_line(text: str, limit: int) -> str:
-    """Inert, on one line, at most `limit` characters; never looks at megabytes."""
+    """The text, escaped, on one line, with at most `limit` characters. Only its beginning is
+    read."""
     return shortened(visible(text[: limit + 1].strip()), limit)
 
 
+def shorten_to_clauses(text: str, limit: int) -> str:
+    """The first clauses of a text, up to the limit. If the first one is too long, its first words.
+    An ellipsis marks the cut."""
+    if len(text) <= limit:
+        return text
+    head = text[: max(0, limit - 2)]
+    ends = [m.start() for m in _CLAUSE_END.finditer(text) if m.start() <= len(head)]
+    whole = [end for end in ends if head[:end].count("(") == head[:end].count(")")]
+    if whole and (whole[-1] >= _MIN_CLAUSE_SHARE * limit or text[whole[-1]] == " "):
+        return f"{text[: whole[-1]]} …"
+    words = head.rpartition(" ")[0]
+    return f"{words} …" if len(words) >= limit / 2 else shortened(text, limit)
+
+
+def keep_whole_commands(commands: Iterable[str], limit: int) -> tuple[str, ...]:
+    """The commands, escaped; one that is longer than `limit` is left out. Cut, it would leave a
+    quote open, and a shell into which all of them are pasted would run the text of the next."""
+    return tuple(c.strip() for c in map(visible, commands) if len(c) <= limit)
+
+
+def hide_controls(command: str) -> str:
+    """The command, with characters in its output escaped that a terminal would obey. It is for
+    people, if a program prints names or texts of others unchanged (Slurm the comment of a job, du
+    the name of a directory)."""
+    return f"{command} | cat -v"
+
+
+def show_end_command(name: str, own: bool) -> str:
+    """The command that shows the end of a log. `name` is quoted already. `own`: the log belongs to
+    the reader."""
+    return f"tail -n 50 {name}" if own else hide_controls(f"tail -c 5000 {name}")
+
+
 def strip_names(text: str, names: Iterable[str]) -> str:
-    """What alike texts have in common: without these names, and with every number as 0."""
+    """The text without these names, and with every number as 0. It is equal for similar texts."""
     for name in sorted({*names} - {""}, key=len, reverse=True):
         text = text.replace(name, "")
     return _NUMBER_PATTERN.sub("0", text)
 
 
 def format_ranges(numbers: Iterable[int]) -> str:
-    """`0-2,4-63`."""
+    """The numbers as ranges: `0-2,4-63`."""
     parts: list[list[int]] = []
     for number in sorted(set(numbers)):
         if parts and parts[-1][-1] == number - 1:
@@ -60,3 +104,9 @@ def format_ranges(numbers: Iterable[int]) -> str:
         else:
             parts.append([number])
     return ",".join("-".join(map(str, part)) for part in parts)
+
+
+def escape_formula(text: str) -> str:
+    """A cell of CSV that a spreadsheet would take for a formula is marked as text
+    (https://owasp.org/www-community/attacks/CSV_Injection)."""
+    return f"'{text}" if text[:1] in ("=", "+", "-", "@") else text

@@ -7,11 +7,12 @@ would write and reads back as the same value.
 
 import math
 import re
+import time
 
 from sentinel.core.errors import Invalid
 from sentinel.core.text import shortened
 
-# Patterns are compiled when they are first needed: most one-shots need none of them.
+# Patterns are compiled when they are first used, because most commands need none of them.
 _NUMBER_REGEX = r"([0-9]{1,19})(?:\.([0-9]{1,19}))?"
 
 _UNIT_MILLISECONDS = {
@@ -30,7 +31,7 @@ _UNIT_BYTES = {p + "B": 1000**i for i, p in enumerate(["", "k", "M", "G", "T", "
 _UNIT_BYTES |= {p + "iB": 1024**i for i, p in enumerate("KMGTPE", 1)} | {"KB": 1000}
 _SIZE_REGEX = rf"{_NUMBER_REGEX}\s*([A-Za-z]+)"
 _MAX_SIZE_BYTES = 2**63 - 1
-"""What statvfs, SQLite and PostgreSQL can hold."""
+"""The largest number that statvfs, SQLite and PostgreSQL can hold."""
 
 _SHARE_REGEX = rf"{_NUMBER_REGEX}\s*%"
 _RATE_REGEX = r"([0-9]{1,3}) in (\S.*)"
@@ -55,7 +56,7 @@ class Duration(float):
         return cls(seconds)
 
     def exact(self) -> str:
-        """To the millisecond, with every unit that is needed: `1d2h`, `1s500ms`."""
+        """The duration to the millisecond, with every unit that is needed: `1d2h`, `1s500ms`."""
         parts, rest = [], round(self * 1000)
         for unit in ("d", "h", "m", "s", "ms"):
             count, rest = divmod(rest, _UNIT_MILLISECONDS[unit])
@@ -106,7 +107,7 @@ class Share(float):
         return cls(share)
 
     def exact(self) -> str:
-        """As `str`: to a millionth of a percent."""
+        """Like `str`, but to a millionth of a percent."""
         return str(self)
 
     def __str__(self) -> str:
@@ -114,7 +115,7 @@ class Share(float):
 
 
 class Rate(str):
-    """So many within a span. Written `3 in 7d`."""
+    """A count within a span of time. Written `3 in 7d`."""
 
     __slots__ = ()
 
@@ -128,17 +129,31 @@ class Rate(str):
 
     @property
     def times(self) -> int:
-        """How many."""
+        """The count."""
         return int(self.partition(" in ")[0])
 
     @property
     def window(self) -> float:
-        """Seconds."""
+        """The span in seconds."""
         return Duration.parse(self.partition(" in ")[2])
 
 
+def clock_text(at: float, now: float) -> str:
+    """`at 07:55 UTC`; of another day `on 2027-01-14 at 07:55 UTC`: the host's local time of epoch seconds.
+    Unlike an age it stays true where the words are stored."""
+    local, today = time.localtime(at), time.localtime(now)
+    day = "" if local[:3] == today[:3] else time.strftime("on %Y-%m-%d ", local)
+    return day + time.strftime("at %H:%M %Z", local)
+
+
+def since_text(at: float, now: float) -> str:
+    """`since 07:55 UTC`; of another day `since 2027-01-14 07:55 UTC`: the host's local time."""
+    words = clock_text(at, now).replace(" at ", " ")
+    return f"since {words.removeprefix('at ').removeprefix('on ')}"
+
+
 def duration_text(seconds: float) -> str:
-    """The two largest units, for people: `45s`, `2m 30s`, `5m`, `2h 05m`, `3d 4h`."""
+    """The two largest units of a duration, for people: `45s`, `2m 30s`, `5m`, `2h 05m`, `3d 4h`."""
     if not math.isfinite(seconds):
         return "for ever" if seconds > 0 else "never"
     if seconds < 0:
@@ -162,7 +177,8 @@ def _format_two_units(minutes: int, seconds: int) -> str:
 
 
 def format_percent(percent: float) -> str:
-    """Tenths, cut: 94.97 must not read as 95% while the limit of 95% is not reached."""
+    """A percentage with one decimal, rounded down: 94.97 must not read as 95% before the limit of
+    95% is reached."""
     return f"{int(percent * 10 + 1e-9) / 10:g}%"
 
 

@@ -6,7 +6,7 @@ from sentinel.core.model import Status
 
 
 class DoctorItem(Struct, frozen=True):
-    """One thing looked at. `remedy` is what to do about anything that is not ok."""
+    """One thing that was checked. `remedy` says what to do if it is not ok."""
 
     name: str
     status: Status

@@ -30,5 +30,5 @@ async def check_channels(channels: Iterable[ChannelConfig]) -> AsyncIterator[Doc
             )
         except ChannelError as error:
             yield make_failure_item(name, visible(str(error)), f"then: {command}")
-        except Exception as error:  # a plugin's fault must not cost the other lines
+        except Exception as error:  # an error in a plugin must not lose the other lines
             yield make_failure_item(name, visible(f"internal error: {error!r}"), f"then: {command}")

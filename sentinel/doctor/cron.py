@@ -5,7 +5,8 @@ from contextlib import suppress
 from typing import Any
 
 from sentinel.chain import status
-from sentinel.chain.folder import ChainNotInstalled
+from sentinel.chain.folder import ChainFolder, ChainNotInstalled
+from sentinel.chain.proofs import describe_problems, read_proofs
 from sentinel.core.errors import SentinelError
 from sentinel.core.text import visible
 from sentinel.doctor import (
@@ -19,6 +20,9 @@ from sentinel.proc.mounts import find_mount
 from sentinel.store.mounts import is_on_local_disk
 
 CHAIN_ITEM_NAME = "chain"
+NO_WAY_OUT = "sentinel deliver, on a host from which messages leave; other ways: docs/cron.md"
+
+NO_RUN_YET = "do what it says, then sentinel cron install: no pass was made yet"
 
 
 def check_chain(folder: str, client: Any, spare: str = "") -> Iterator[DoctorItem]:
@@ -30,12 +34,17 @@ def check_chain(folder: str, client: Any, spare: str = "") -> Iterator[DoctorIte
     except SentinelError as error:
         yield make_unknown_item(CHAIN_ITEM_NAME, str(error), "sentinel cron status")
         return
-    text = f"{facts['mode']} {facts['name']}, {facts['slots']['ran']} slots run"
+    text = f"{facts['mode']} {facts['name']}, passes: {facts['slots']['ran']} ran"
     if facts["well"] and not facts["problems"]:
         yield make_ok_item(CHAIN_ITEM_NAME, text)
     else:
         why = "; ".join(facts["problems"]) or "nothing will run by itself"
-        yield make_failure_item(CHAIN_ITEM_NAME, f"{text}; {why}", "sentinel cron ensure")
+        undelivered = describe_problems(read_proofs(ChainFolder(folder)))
+        goes_on = facts["well"] and facts["problems"] == undelivered
+        remedy = NO_WAY_OUT if goes_on else "sentinel cron ensure"
+        if facts["first_pass"]:  # `ensure` repairs none of it
+            remedy = NO_RUN_YET
+        yield make_failure_item(CHAIN_ITEM_NAME, f"{text}; {why}", remedy)
     if facts["mode"] in ("chain", "relay"):
         yield _check_spare_state(spare, folder)
 
@@ -43,12 +52,12 @@ def check_chain(folder: str, client: Any, spare: str = "") -> Iterator[DoctorIte
 def _check_spare_state(spare: str, folder: str) -> DoctorItem:
     """Whether all hosts on which a pass may run share one: what one keeps for itself, the next one
     does not know."""
-    name, remedy = "second place", "set `spare_state:` to a directory that all hosts share, on "
-    remedy += "another file system than the state"
-    text = (
-        "passes may run on several hosts; while the state cannot be written, an alert may come an "
-        "hour late and be told every hour, under the same id"
+    name, remedy = (
+        "spare state",
+        "optional: set `spare_state:` to a directory that all hosts share, on ",
     )
+    remedy += "another file system than the state"
+    text = "alerts may be up to an hour late, and repeated every hour, while the disk of the state fails"
     if not spare:
         return make_warning_item(name, text, remedy)
     if is_on_local_disk(spare):
@@ -59,7 +68,7 @@ def _check_spare_state(spare: str, folder: str) -> DoctorItem:
 
 
 def _is_same_mount(one: str, other: str) -> bool:
-    """False too where it cannot be told."""
+    """Whether both are on the same mount. False also if this cannot be determined."""
     with suppress(OSError, ValueError):
         return find_mount(one) == find_mount(other)
     return False

@@ -1,12 +1,17 @@
 """The host: state directory, time, and the tools that some checks need."""
 
 import os
+import shlex
+import sys
 from collections.abc import Iterator
 from datetime import datetime, tzinfo
+from importlib import metadata
+from importlib.util import cache_from_source
 from shutil import which
 
 from sentinel import proc
 from sentinel.core.errors import CannotTell
+from sentinel.core.long_lines import decode_lines
 from sentinel.core.text import visible
 from sentinel.doctor import (
     DoctorItem,
@@ -41,8 +46,9 @@ if ! { [ -d "$place" ] && [ -w "$place" ] && [ -x "$place" ]; }; then
 fi
 [ "$place" = "$1" ] || exit 0
 probe=$(mktemp "$place/doctor.XXXXXX") || exit 1
-echo x >"$probe"
+{ echo x >"$probe"; } 2>/dev/null
 code=$?
+[ $code = 0 ] || echo "a file can be made there and not written: no space left, or a quota" >&2
 rm -f "$probe"
 exit $code
 """
@@ -65,10 +71,10 @@ def check_state_dir(directory: str) -> DoctorItem:
         return make_failure_item(
             "state", f"{shown}: {error}", "is its file system mounted, and does it answer?"
         )
-    place = visible(os.fsdecode(found.out).removesuffix("\n"))
+    place = visible(decode_lines(found.out, "surrogateescape").removesuffix("\n"))
     if found.code:
         return make_failure_item(
-            "state", f"{place}: {visible(os.fsdecode(found.err).strip())}", remedy
+            "state", f"{place}: {visible(decode_lines(found.err).strip())}", remedy
         )
     made = "" if place == shown else f"; {shown} is made at the first start"
     return make_ok_item("state", f"{place} is writable{made}")
@@ -86,8 +92,8 @@ def check_time_zone(zone: tzinfo, now: datetime, why: str = "") -> DoctorItem:
 
 
 def check_munge() -> DoctorItem:
-    """Whether munge, by which Slurm's commands prove who asks, makes a credential. Where it does
-    not and Slurm needs it, slurmctld does not answer, which is told beside it."""
+    """Whether munge can make a credential, with which Slurm's commands authenticate. If it cannot
+    and Slurm needs it, slurmctld does not answer, which is reported separately."""
     if which("munge") is None:
         return make_unknown_item("munge", "command munge not found", _MUNGE_OPTIONAL_TEXT)
     try:
@@ -95,10 +101,38 @@ def check_munge() -> DoctorItem:
     except CannotTell as error:
         return make_warning_item("munge", str(error), _MUNGE_REMEDY)
     if done.code:
-        return make_warning_item(
-            "munge", visible(done.err.decode("utf-8", "replace").strip()), _MUNGE_REMEDY
-        )
+        return make_warning_item("munge", visible(decode_lines(done.err).strip()), _MUNGE_REMEDY)
     return make_ok_item("munge", "makes credentials")
+
+
+def check_namesake() -> Iterator[DoctorItem]:
+    """Whether the index's distribution `sentinel`, another project's, is in this environment: its module
+    hides sentinel.training where that is installed alone."""
+    try:
+        other = metadata.version("sentinel")
+    except metadata.PackageNotFoundError:
+        return
+    text = f"another project's distribution sentinel {visible(other)} is installed here"
+    yield make_warning_item(
+        "name",
+        text,
+        "it may hide sentinel.training; pip uninstall sentinel, then install ours again",
+    )
+
+
+def check_bytecode(package: str) -> Iterator[DoctorItem]:
+    """Whether every start compiles the modules below `package` again. A start writes what it compiled, so
+    nothing is there only where it may not be written."""
+    if not os.path.isdir(package):
+        return
+    if os.path.exists(cache_from_source(os.path.join(package, "__init__.py"))):
+        return
+    folder = shlex.quote(os.path.dirname(package))
+    yield make_warning_item(
+        "bytecode",
+        f"{visible(package)} is not compiled: every start compiles it, which takes most of a second",
+        f"once, as its owner: {shlex.quote(sys.executable)} -m compileall -q {folder}",
+    )
 
 
 def check_tools() -> Iterator[DoctorItem]:

@@ -14,7 +14,8 @@ from sentinel.slurm.privilege import REMEDY, find_privilege
 from sentinel.slurm.snapshot import SlurmSnapshot
 
 MAX_NODES_TRIED = 3
-"""Nodes that are tried: enough to tell a broken way from a broken node."""
+"""How many nodes are tried. This is enough to distinguish a broken connection from a broken node.
+"""
 
 MIN_BOOT_S = 300
 """Seconds that a GPU node needs to boot, at least; Slurm's default of 60 ends in "reboot timed
@@ -63,7 +64,7 @@ def check_reboots(snapshot: SlurmSnapshot) -> DoctorItem:
 
 
 def check_node_access(nodes: Sequence[Node], remote: Remote, limit: float) -> Iterator[DoctorItem]:
-    """One harmless command on a few nodes that Slurm says are up."""
+    """Run one harmless command on a few nodes that Slurm calls up."""
     names = [n.name for n in nodes if n.state in UP]
     names = [n for n in names if n not in _list_unresponsive(nodes)][:MAX_NODES_TRIED]
     if not names:

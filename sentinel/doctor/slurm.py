@@ -1,4 +1,4 @@
-"""Slurm: whether it answers, and what it lets this user see and do."""
+"""Checks Slurm: whether it answers, and what this user may see and do."""
 
 import re
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ _ADMIN_REMEDY = (
 
 
 def check_slurm(slurm: SlurmSnapshot, settings: SlurmSettings) -> Iterator[DoctorItem]:
-    """From the client commands to the rights; stops where nothing further can be known."""
+    """Check from the client commands to the rights. It stops if later checks would be useless."""
     missing = [c for c in _CLIENT_COMMANDS if which(c) is None and not settings.command_prefix]
     if missing:
         yield make_failure_item(
@@ -50,7 +50,7 @@ def check_slurm(slurm: SlurmSnapshot, settings: SlurmSettings) -> Iterator[Docto
 
 
 def check_other_cluster(name: str, slurm: SlurmSnapshot) -> Iterator[DoctorItem]:
-    """Of a cluster that is looked at and never changed."""
+    """Check a cluster that is only read, never changed."""
     answers = check_controller(slurm)
     told = (answers,) if answers.status is Status.CRITICAL else (answers, check_version(slurm))
     yield from (replace(item, name=f"{item.name} of {visible(name)}") for item in told)
@@ -100,7 +100,7 @@ def check_version(slurm: SlurmSnapshot) -> DoctorItem:
 
 
 def check_job_visibility(slurm: SlurmSnapshot) -> DoctorItem:
-    """Whose jobs this user is shown."""
+    """Check whose jobs this user can see."""
     try:
         rights = slurm.rights()
     except CannotTell as error:

@@ -1,4 +1,4 @@
-"""A look at all of Slurm's nodes and jobs now and then, for whoever shows them."""
+"""Reads all of Slurm's nodes and jobs from time to time, for the web page and the metrics."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ from sentinel.slurm.gres import count_gres_gpus
 from sentinel.status.last_seen import NodeLook, PlacedJob, group_nodes
 
 MAX_PLACED_JOBS = 2000
-"""Jobs whose places are kept, the largest: the row is written anew with each look."""
+"""How many jobs are kept with their nodes, the largest ones. Their row is written again with each
+observation."""
 
 
 class SlurmAnswers(Protocol):
-    """Slurm, with what it told last."""
+    """Slurm, with its last answers."""
 
     def nodes(self) -> Sequence[Node]: ...
 
@@ -33,11 +34,12 @@ class SlurmAnswers(Protocol):
         """The words of PrivateData."""
 
     def last(self) -> tuple[Sequence[Node] | None, Sequence[Job] | None]:
-        """Nodes and jobs as told last; nothing is asked."""
+        """Nodes and jobs of the last answers, without asking Slurm."""
 
 
 class ClusterPoller:
-    """For one thread at a time. `asks`: whether Slurm is asked for its nodes if no check did."""
+    """Polls Slurm. It is for one thread at a time. If it `asks`, it asks Slurm for its nodes.
+    Otherwise it uses the answers that checks got."""
 
     def __init__(self, slurm: SlurmAnswers, *, asks: bool) -> None:
         self._slurm, self._asks = slurm, asks
@@ -46,7 +48,7 @@ class ClusterPoller:
         self.busy = False
 
     def poll_nodes(self, now: Instant) -> Mapping[str, Any] | None:
-        """What to remember under `looks.NODES`; None where there is nothing new."""
+        """The row to store under last_seen.NODES_KEY. None if there is nothing new."""
         self.busy = True
         try:
             return self._build_look(now)
@@ -76,14 +78,15 @@ class ClusterPoller:
         return _encode_look(self._kept)
 
     def _read_racks(self) -> Mapping[str, str]:
-        """As they were where Slurm does not tell them now: they move seldom."""
+        """The racks. If Slurm does not show them now, the former ones, because they seldom change."""
         if self._asks:
             with suppress(CannotTell):
                 return self._slurm.topology()
         return self._kept.racks if self._kept else {}
 
     def _read_private_data(self) -> tuple[str, ...] | None:
-        """As it was where Slurm does not tell it now."""
+        """The words of PrivateData. If Slurm does not show them now, the words that it showed last.
+        None if it never did."""
         if self._asks:
             with suppress(CannotTell):
                 return tuple(sorted(self._slurm.private()))
@@ -96,7 +99,7 @@ class ClusterPoller:
             return None, str(error)
 
     def _build_blind_look(self, now: Instant, trouble: str) -> Mapping[str, Any] | None:
-        """What was seen last, with why it is not seen now."""
+        """The last observation, with the reason why there is no new one. None without a `trouble`."""
         if not trouble:
             return None
         kept = self._kept or NodeLook(at=now)
@@ -111,7 +114,7 @@ def _count_by_state(jobs: Sequence[Job]) -> Mapping[str, int]:
 
 
 def _group_by_gpu_count(nodes: Sequence[Node]) -> Mapping[str, str]:
-    """Hostlists by the number of GPUs, as a key of JSON; nodes without any are left out."""
+    """Hostlists by the number of GPUs, as a key of JSON. Nodes without GPUs are left out."""
     found: dict[int, list[str]] = {}
     for node in nodes:
         if node.gres and (count := count_gres_gpus(node.gres)):

@@ -1,7 +1,8 @@
-"""The outbox emptied: send, then mark sent. A crash in between repeats a message."""
+"""Sends the rows of the outbox, then marks them as sent. A crash in between repeats a message."""
 
 import asyncio
 import logging
+import time
 from collections import defaultdict, deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -25,6 +26,8 @@ from sentinel.alerting.outbox import (
     hourly_room,
     is_answerable,
     is_ending,
+    is_letter,
+    join_messages,
     next_wait,
     redirect_row,
     row_subject,
@@ -34,11 +37,13 @@ from sentinel.alerting.owners import DAY_S
 from sentinel.alerting.state import Store
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.errors import ChannelError
+from sentinel.core.holds import MessageGroup
 from sentinel.core.kinds import Channel
 from sentinel.core.model import Batch, Notification, Outgoing, Receipt
 from sentinel.core.ports import Clock
 from sentinel.core.settings import ChannelCommon
 from sentinel.core.text import visible
+from sentinel.core.turns import interleave
 from sentinel.engine.housekeeping import ChannelTrouble
 from sentinel.proc import threads
 
@@ -46,29 +51,33 @@ if TYPE_CHECKING:
     from sentinel.alerting.signed_links import LinkSigner
 
 MAX_SEND_S = 90.0
-"""Seconds: the bound on one send, whatever the channel's own limits are."""
+"""The time limit in seconds for one send, whatever the channel's own limits are."""
+
+MAX_QUEUE_S = 10.0
+"""Seconds for the rows that were read from the outbox at once, without the send that is under
+way."""
 
 MAX_PICTURES = 3
-"""In one message, of the worst."""
+"""How many pictures a message has at most. They show its worst alerts."""
 
 MAX_DRAWING_S = 5.0
-"""Seconds for one; without it the message goes as it is."""
+"""Seconds that one picture may take. If it takes longer, the message is sent without it."""
 
 MAX_GROUPS = 10_000
-"""Groups whose last message is remembered."""
+"""For how many groups the time of the last message is remembered."""
 
 LEASE_RECHECK_S = 1.0
-"""Seconds until a leader that could not renew its lease looks again whether it may send."""
+"""Seconds after which a leader that could not renew its lease checks again whether it may send."""
 
 _LOG = logging.getLogger("sentinel")
 StoreCall = Callable[..., Awaitable[Any]]
 
 
 class Delivery:
-    """Sends what is due, each channel on its own, in order.
+    """Sends the messages that are due, each channel separately and in order.
 
-    `call` runs a method of the store where it may block. `trouble` tells by channel what is
-    wrong with it, None once it took a message; a channel that was not tried is not in it.
+    `call` runs a method of the store outside of the event loop, because it may block. `trouble` has
+    the problem of each channel that was tried. It is None after an accepted message.
     """
 
     def __init__(
@@ -93,8 +102,8 @@ class Delivery:
         self._at_work: dict[str, asyncio.Future[None]] = {}
 
     async def recall_earlier_sends(self, seconds: float = 3600.0) -> None:
-        """Know what earlier processes met and sent in the last `seconds`: neither a trouble nor
-        the hour of a cap begins anew with each of them."""
+        """Read what earlier processes sent in the last `seconds`, and which channels failed, so
+        that neither the hour of a cap nor the age of a trouble starts again."""
         for row in await self._call(self._store.read_outbox):
             if row.attempts and row.channel not in self.trouble:
                 self.trouble[row.channel] = ChannelTrouble(
@@ -105,17 +114,15 @@ class Delivery:
         )
         messages: set[tuple[str, int]] = set()
         for sending in await self._call(self._store.read_sendings, since):
-            self._note_groups(sending.channel, [sending.group], sending.at)
+            self._note_groups(sending.channel, [sending.bundle], sending.at)
             if (sending.channel, sending.message) not in messages:
                 messages.add((sending.channel, sending.message))
-                self._count_message(sending.channel, sending.group, sending.at)
+                self._count_message(sending.channel, sending.bundle.owner, sending.at)
 
     async def begin_sending(self) -> float | None:
-        """Start sending what is due on every channel that is not at it, and wait for none.
-
-        Seconds until there is more to send on an idle one, None when nothing waits there;
-        `idle` is called whenever a channel has ended. Raises what kept one from ending well.
-        """
+        """Start to send the due messages on every idle channel, and wait for none. Returns the
+        seconds until an idle channel has more to send, None if nothing waits there. `idle` is
+        called whenever a channel has ended. Raises the error with which a channel ended."""
         async with self._beginning:
             self._reap_ended_sends()
             if self._store.get_lease_left_s() <= 0:
@@ -129,7 +136,7 @@ class Delivery:
                 for r in rows
                 if r.channel not in self._at_work
                 and r.channel not in full
-                and (r.channel, owners.owner_of(r.group)) not in spent
+                and (r.channel, r.bundle.owner) not in spent
             ]
             ready = sorted(due_rows(left, now, self._told), key=lambda r: (r.channel, r.seq))
             now_due = {r.seq for r in ready}
@@ -143,8 +150,15 @@ class Delivery:
             waits = [next_wait(idle, now, self._told), *later]
             return min((w for w in waits if w is not None), default=None)
 
+    async def end_waits(self) -> None:
+        """Make failed rows due now. They may have failed only from another host."""
+        rows = await self._call(self._store.read_outbox)
+        if waiting := [replace(row, wait=0.0) for row in rows if row.wait]:
+            await self._call(self._store.failed, waiting)
+
     async def send_due(self) -> float | None:
-        """Send all that is due; seconds until something else is, None when all is sent."""
+        """Send all messages that are due. Returns the seconds until the next one is due, None if
+        all are sent."""
         wait = await self.begin_sending()
         while self._at_work:
             await asyncio.wait(self._at_work.values())
@@ -152,7 +166,7 @@ class Delivery:
         return wait
 
     async def drain_outbox(self, limit: float) -> bool:
-        """A round that ends after `limit` seconds at the latest; whether all was sent."""
+        """Send for `limit` seconds at most. Returns whether all was sent."""
         try:
             return await asyncio.wait_for(self.send_due(), limit) is None
         except asyncio.TimeoutError:
@@ -161,7 +175,7 @@ class Delivery:
             return False
 
     def _reap_ended_sends(self) -> None:
-        """A channel counts as at work until its end was seen here: rows read before are old."""
+        """Forget the ended sends. Until then their channel is busy: rows read before are old."""
         for name, task in list(self._at_work.items()):
             if task.done():
                 del self._at_work[name]
@@ -176,7 +190,7 @@ class Delivery:
         return [r for r in rows if r.seq not in gone]
 
     async def _redirect_strays(self, now: Instant) -> list[Outgoing]:
-        """The outbox, after what a channel does not deliver was given to its fallback."""
+        """The outbox, after messages that a channel does not deliver were given to its fallback."""
         rows: list[Outgoing] = await self._call(self._store.read_outbox)
         fallbacks = {name: common.fallback for name, common in self.common.items()}
         idle = [r for r in rows if r.channel not in self._at_work]
@@ -193,7 +207,7 @@ class Delivery:
     async def _split_end_duties(
         self, rows: Iterable[Outgoing], fallbacks: Mapping[str, str]
     ) -> tuple[list[Outgoing], list[Outgoing]]:
-        """Ends that a fallback has to tell too, and those that it alone tells."""
+        """The ends that a fallback also has to send, and those that only the fallback sends."""
         too, alone = [], []
         for row in rows:
             fallback = fallbacks.get(row.channel)
@@ -205,7 +219,8 @@ class Delivery:
         return too, alone
 
     def _find_capped_channels(self, names: Iterable[str], now: Instant) -> dict[str, float]:
-        """Channels that have told all they may within the hour, and when they may again."""
+        """Channels that have reached their hourly cap, with the seconds until they may send
+        again."""
         caps = {n: self.common[n].per_hour for n in names if n in self.common}
         return {
             name: hourly_cap_reopens(self._sent[name], cap, now)
@@ -214,16 +229,21 @@ class Delivery:
         }
 
     async def _send_queue(self, name: str, rows: list[Outgoing], waiting: list[Outgoing]) -> None:
-        """Send the rows; `waiting` are those of the channel whose time has not come."""
+        """Send the rows of a channel, its users by turns, until MAX_QUEUE_S is over. Then the
+        outbox is read again, for rows of other users. `waiting`: rows that are not due yet."""
         groups = name in self.channels and self.channels[name].groups
         messages = bundle_messages(rows) if groups else [[row] for row in rows]
         if per_day := self._get_daily_caps().get(name):
             sent = {user: at for (channel, user), at in self._owners.items() if channel == name}
             messages = owners.ration_messages(messages, sent, per_day, self._clock.now())
-            groups = False  # the last of an hour holds nobody else's
-        refused = RefusedRows(waiting)
+            groups = False  # each message is for one user now, so groups must not be joined again
+        if not groups:  # a message about several users must not be overtaken
+            messages = interleave(messages, owners.find_message_owner)
+            messages = join_messages(messages, self._count_messages_at_once(name))
+        refused, until = RefusedRows(waiting), time.monotonic() + MAX_QUEUE_S
         while (
             messages
+            and time.monotonic() < until
             and self._store.get_lease_left_s() > 0
             and (left := self._get_hourly_room(name)) != 0
         ):
@@ -239,8 +259,8 @@ class Delivery:
             refused.add_refused(message)
 
     async def _drop_overtaken(self, refused: RefusedRows, taken: Sequence[Outgoing]) -> None:
-        """Before what was taken is marked: a crash in between repeats a message, and leaves none
-        that could come too late."""
+        """Drop the overtaken rows before the taken ones are marked. A crash in between repeats a
+        message, and leaves no row that could come too late."""
         newest = {row_subject(row): row.notification.key for row in taken}
         for row in refused.overtaken_by(taken):
             why = f"overtaken by {newest[row_subject(row)]}"
@@ -250,14 +270,18 @@ class Delivery:
         return self.common[name].fallback if name in self.common else ""
 
     def _get_daily_caps(self) -> dict[str, int]:
-        """Messages a day to each user, of the channels that tell users of their own jobs."""
+        """How many messages a user gets per day, by channel that notifies users."""
         return {name: c.per_day for name, c in self.channels.items() if c.personal}
 
-    def _count_message(self, name: str, group: str, at: Instant) -> None:
+    def _count_message(self, name: str, owner: str | None, at: Instant) -> None:
         self._sent[name].append(at)
-        owner = owners.owner_of(group)
         if owner is not None:
             self._owners[name, owner].append(at)
+
+    def _count_messages_at_once(self, name: str) -> int:
+        """How many messages are joined at once. It is one if a cap counts each message."""
+        is_capped = self._get_hourly_room(name) is not None
+        return 1 if is_capped or name not in self.channels else self.channels[name].messages_at_once
 
     def _get_hourly_room(self, name: str) -> int | None:
         cap = self.common[name].per_hour if name in self.common else 0
@@ -266,22 +290,22 @@ class Delivery:
     async def _send_message(
         self, name: str, rows: list[Outgoing], refused: RefusedRows
     ) -> ChannelError | None:
-        """What went wrong; None when it was taken."""
+        """Send one message. Returns the error, None if the message was accepted."""
         try:
             receipt = await self._call_channel(name, rows)
         except ChannelError as error:
             await self._record_send_failure(name, rows, error)
             return error
         now = self._clock.now()
-        self._count_message(name, rows[0].group, now)
-        self._note_groups(name, {row.group for row in rows if row.interval}, now)
+        self._count_message(name, rows[0].bundle.owner, now)
+        self._note_groups(name, {row.bundle for row in rows if row.interval}, now)
         self._record_acceptance(name, receipt)
         await self._drop_overtaken(refused, rows)
         await self._call(self._store.sent, rows, self._clock.now(), receipt)
         return None
 
-    def _note_groups(self, name: str, groups: Iterable[str], now: Instant) -> None:
-        """When the groups were told of; the oldest are forgotten when there are very many."""
+    def _note_groups(self, name: str, groups: Iterable[MessageGroup], now: Instant) -> None:
+        """Record when each group was last sent. If there are very many, the oldest are forgotten."""
         for group in groups:
             self._told.pop((name, group), None)
             self._told[name, group] = now
@@ -307,8 +331,8 @@ class Delivery:
             raise ChannelError(f"internal error: {error!r}", reason="internal") from error
 
     def _add_links(self, name: str, message: list[Notification]) -> list[Notification]:
-        """With the address of the alert's page, and for people with links by which they may
-        answer, where there are such; never stored."""
+        """The message with the address of the alert's page, and links for answers if people read
+        the channel. Links are never stored."""
         signer = self.signer
         if signer is None:
             return message
@@ -325,7 +349,7 @@ class Delivery:
         ]
 
     async def _add_pictures(self, message: list[Notification]) -> list[Notification]:
-        """With pictures of how the worst went. That one cannot be drawn keeps no message back."""
+        """The message with pictures of its worst alerts, as far as they can be drawn."""
         if find_spec("resvg_py") is None:
             return message
         from sentinel.status.chart_png import build_alert_chart, render_png
@@ -337,7 +361,7 @@ class Delivery:
         for one in drawn:
             try:
                 made = await self._call(build_alert_chart, self._store, one, self._clock.now())
-                # Not in the state's thread: fonts may lie on a file system that hangs.
+                # Not in the thread of the state, because fonts may be on a file system that hangs.
                 drawing = asyncio.wrap_future(
                     threads.run_in_thread("picture", partial(render_png, made))
                 )
@@ -349,6 +373,12 @@ class Delivery:
     async def _record_send_failure(
         self, name: str, rows: list[Outgoing], error: ChannelError
     ) -> None:
+        if all(map(is_letter, rows)) and (
+            error.permanent or owners.is_recipient_failure(rows[0], error)
+        ):  # A wish disturbs nobody but its author.
+            why = f"its author cannot be reached: {error}"
+            await self._call(self._store.dropped, rows, self._clock.now(), visible(why))
+            return
         failed = [after_failure(row, error, self._clock.now()) for row in rows]
         if not (owners.is_recipient_failure(rows[0], error) and self._get_fallback(name)):
             self._set_trouble(name, f"not delivering: {error}", sure=error.permanent)
@@ -361,6 +391,9 @@ class Delivery:
         if receipt.refused:
             text = f"does not reach {', '.join(receipt.refused)}: {receipt.text}"
             self._set_trouble(name, text, sure=True)
+        elif receipt.doubt:
+            text = f"probably does not deliver: {receipt.doubt}; see whether its messages arrive"
+            self._set_trouble(name, text, sure=True)
         else:
             self.trouble[name] = None
 
@@ -371,7 +404,11 @@ class Delivery:
 
 
 def _to_receipt(answer: object) -> Receipt:
-    """The receipt as it can be stored. A channel that gives none has taken the message all the
-    same: what could not be marked would be sent again and again."""
+    """The receipt as it can be stored. A message without a receipt counts as accepted. Otherwise it
+    would be sent again and again."""
     text, refused = getattr(answer, "text", answer), getattr(answer, "refused", None)
-    return Receipt("" if text is None else str(text), tuple(str(name) for name in refused or ()))
+    return Receipt(
+        "" if text is None else str(text),
+        tuple(str(name) for name in refused or ()),
+        str(getattr(answer, "doubt", "") or ""),
+    )

@@ -1,6 +1,6 @@
-"""The one way through sentinel: run checks, commit what they saw, deliver what is due.
+"""The only way through sentinel: run checks, commit their reports, deliver the messages due.
 
-`run` calls it from the scheduler, `tick` once; there is no third path.
+`run` calls it from the scheduler, `tick` calls it once. There is no third way.
 """
 
 from __future__ import annotations
@@ -9,53 +9,55 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec.structs import replace
 
-from sentinel.actions.runner import ActionRunner
-from sentinel.actions.service import may_request_actions
+from sentinel.actions.runner import ActionRunner, may_request_actions
 from sentinel.alerting.handover import Handover
 from sentinel.alerting.observations import RunOutcome
-from sentinel.alerting.processor import PendingChecks
+from sentinel.alerting.pending_checks import PendingChecks
 from sentinel.alerting.routing import lookback_s
-from sentinel.alerting.signed_links import LinkSigner
 from sentinel.alerting.silences import Ack, Orders, Silence
 from sentinel.alerting.state import Store
 from sentinel.core.clock import SECOND, Instant
+from sentinel.core.due import get_interval_s, is_scheduled_run
 from sentinel.core.errors import CannotTell, Fenced, StoreError
 from sentinel.core.model import Alert, CheckRun
 from sentinel.core.ports import Clock, Context
+from sentinel.core.script_memory import SCRIPTS_KEY
 from sentinel.core.settings import CheckConfig
 from sentinel.engine import heartbeat, leader_election, pulse_log
+from sentinel.engine.closing import STATE_TIMEOUT_S, close_stores, wait_or_warn
 from sentinel.engine.delivery import Delivery
 from sentinel.engine.external_events import ExternalEvents
 from sentinel.engine.housekeeping import SelfCheck
 from sentinel.engine.pipeline import Pipeline
-from sentinel.engine.runner import CheckRunner, is_scheduled_run, make_outcome
+from sentinel.engine.runner import CheckRunner, make_outcome
 from sentinel.engine.runtime import RuntimeConfig as RuntimeConfig
+from sentinel.engine.script_watch import ScriptWatch
 from sentinel.proc import threads
 from sentinel.status import last_seen
 
 if TYPE_CHECKING:
-    from sentinel.core.gpu_ledger import GpuLedger
+    from sentinel.alerting.signed_links import LinkSigner
 
 MAX_CONCURRENT_CHECKS = 32
-"""Checks at work at once; each may hold a child process or two."""
+"""How many checks run at once. Each may need one or two child processes."""
 
 MAX_SECOND_LOOKS = 3
-"""Second looks within one pass: while the first is waited for, others may begin to need one."""
+"""How many second looks one pass has. During the first wait, others may begin to need one."""
 
 HEARING_TIMEOUT_S = 40.0
-STATE_TIMEOUT_S = 10.0
-Result = TypeVar("Result")
-HistoryReader = Callable[[str, str, float], Sequence[tuple[Instant, float]]]
 _LOG = logging.getLogger("sentinel")
+Result = TypeVar("Result")
+History = Sequence[tuple[Instant, float]]
+HistoryReader = Callable[[str, str, float], History]
 
 
 class Engine:
-    """Owns the store (through one thread) and everything that is in flight."""
+    """Owns the store (through one thread) and all work that is under way."""
 
     def __init__(
         self, world: RuntimeConfig, store: Store, clock: Clock, notices: Sequence[str] = ()
@@ -66,7 +68,7 @@ class Engine:
         self._db = threads.StoreThread("state")
         self._errands = ActionRunner(world.deeds, lambda: store.get_lease_left_s() > 0)
         self._upkeep = SelfCheck(store, clock, self._db.call_async, self._errands, notices)
-        self._runner = CheckRunner()
+        self._runner, self._scripts = CheckRunner(), ScriptWatch()
         self._delivery = Delivery(
             store, world.channels, clock, self._db.call_async, self.committed.set
         )
@@ -85,7 +87,7 @@ class Engine:
         self._started = False
 
     async def start_leading(self, holder: str) -> None:
-        """Become the leader of the state and read it; raises StoreBusy when another leads."""
+        """Become the leader of the state and read it. Raises StoreBusy if another process leads."""
         await self._db.call_async(self._store.take_lead, holder, self._clock.now())
         if self._store.term and (self._keeping is None or self._keeping.done()):
             keeping = leader_election.keep_lease(
@@ -97,6 +99,10 @@ class Engine:
             Pipeline, self._store, self.world.plan, self._clock
         )
         self._started = True
+        self._scripts.recall_scripts(
+            await self._db.call_async(self._store.read_memory, SCRIPTS_KEY)
+        )
+        self._scripts.switch_sources(self.world.scripts)
         await self.take_over_alerts()
         await self._db.call_async(self._pipeline.replace_plan, self.world.plan)
         await self._delivery.recall_earlier_sends(lookback_s(self.world.plan.routes))
@@ -108,35 +114,36 @@ class Engine:
             self.committed.set()
 
     def expect_first_look(self, names: Iterable[str]) -> None:
-        """Of a new state all that these find is told as one message, when each was looked at."""
+        """Send the findings of these checks as one message, if the state is new."""
         if self._pipeline.new:
             self._pipeline.new, self._unseen = False, set(names)
 
     def mark_looked(self, name: str) -> None:
-        """What the check has to say is there, or will not come."""
+        """Note that the check has reported, or will not report."""
         self._at_work.discard(name)
         self._unseen.discard(name)
 
     async def wait_for_lost_lead(self) -> None:
-        """Ends, by raising Fenced, when this engine can no longer lead; else never."""
+        """Raise Fenced when this engine can no longer lead. Otherwise never return."""
         if self._keeping is not None:
             await asyncio.shield(self._keeping)
 
     async def switch_config(self, world: RuntimeConfig) -> None:
-        """Go on with another configuration; a standby will begin with it."""
+        """Continue with another configuration. A standby will begin with it."""
         gpus, self.world = self.world.gpus, world
         self._unseen.intersection_update(world.checks)
         self._delivery.channels, self._delivery.common = world.channels, world.common
         self._errands.switch_service(world.deeds)
+        self._scripts.switch_sources(world.scripts)
         if gpus is not None and gpus is not world.gpus:
             await self._db.call_async(gpus.close)
         if self._started:
             await self._db.call_async(self._pipeline.replace_plan, world.plan)
 
     async def run_check(self, name: str, *, asked: bool = True) -> None:
-        """One run of a check, committed, then what it asks for; none while one is at work. Where
-        a second look soon decides something, that is part of it; not `asked`: one for which only
-        the report asks is left to `run_rechecks`."""
+        """Run a check once, commit the result, then carry out its requests. Does nothing while it
+        runs. If a second run soon decides something, it is included. If not `asked`, a second run
+        that only the report requests is left to `run_rechecks`."""
         began = time.monotonic()
         outcome = await self._run_and_commit(name)
         if name in self._looking_again:
@@ -157,8 +164,8 @@ class Engine:
                 self.asked[name] = outcome, began
 
     async def run_rechecks(self, name: str, until: float) -> None:
-        """The runs for which the last report of a check asks, those that will have ended by `until`
-        (of time.monotonic) if they take as long as the one before."""
+        """Run the check again as its last report requests, if a run as long as the one before ends
+        by `until` (of time.monotonic)."""
         outcome, began = self.asked.pop(name, (None, 0.0))
         for _ in range(MAX_SECOND_LOOKS):
             wait = self._pipeline.get_second_look_wait(outcome) if outcome else None
@@ -168,7 +175,7 @@ class Engine:
             outcome = await self._run_and_commit(name, began)
 
     async def _run_and_commit(self, name: str, began: float | None = None) -> RunOutcome | None:
-        """`began`: when the first run of the pass did, of which this is a further one."""
+        """`began` is the start of the check's first run in this pass. None: this is the first."""
         config = self.world.checks.get(name)
         if config is None or name in self._busy:
             return None
@@ -180,6 +187,7 @@ class Engine:
                 after = time.monotonic() - began if began is not None else 0.0
                 outcome = replace(await self._run_or_blind(config, first=not after), after=after)
             self._finished.append(outcome)
+            self._scripts.note_report(name, config.common.cluster, outcome.report)
             self.mark_looked(name)
             await self.commit_finished()
             if may_act:
@@ -190,7 +198,7 @@ class Engine:
             self.mark_looked(name)
 
     async def commit_finished(self) -> None:
-        """Write all runs that have ended in one transaction; several callers share one."""
+        """Write all runs that have ended, in one transaction. Several callers share one."""
         async with self._commits:
             outcomes, self._finished = self._finished, []
             if not outcomes:
@@ -201,42 +209,59 @@ class Engine:
             self.committed.set()
 
     async def deliver_due(self) -> float | None:
-        """One round of sending; seconds until the next is due, None when all is sent."""
+        """Send once. Returns the seconds until the next message is due, None if all are sent."""
         self.committed.clear()
         return await self._delivery.send_due()
 
     async def begin_delivery(self) -> float | None:
-        """As `deliver_due`, but waits for no channel; `committed` is set when one has ended."""
+        """Like `deliver_due`, but without a wait. `committed` is set when a channel has ended."""
         self.committed.clear()
         return await self._delivery.begin_sending()
 
+    async def end_delivery_waits(self) -> None:
+        """See Delivery.end_waits."""
+        await self._delivery.end_waits()
+
     async def drain_outbox(self, seconds: float) -> bool:
-        """Send all that can be sent within the limit; whether nothing is left."""
+        """Send all that can be sent within the limit. Returns whether nothing is left."""
         return await self._delivery.drain_outbox(seconds)
 
     async def check_self(self) -> None:
-        """Commit what sentinel has to say about its own state and channels; `troubled` is set when
-        that should not wait."""
+        """Commit the findings about sentinel's own state and channels. `troubled` is set if they
+        should not wait."""
         self.troubled.clear()
         seen = await self._upkeep.check_self(self.world, self._delivery.trouble)
         self._finished.append(seen)
         await self.commit_finished()
 
+    def note_package(self, trouble: str) -> None:
+        """Store the text about another installed version, for the self-check. Empty: there is none."""
+        self._upkeep.package_trouble = trouble
+        self.troubled.set()
+
     async def prune_state(self) -> None:
-        """Forget what is old, where that was not done within the hour."""
+        """Delete old rows, unless that was done within the last hour."""
         await self._upkeep.prune_hourly(self.world)
 
     async def poll_cluster(self) -> None:
-        """Keep what Slurm's nodes and jobs are like, for whoever shows it; see engine.sight."""
-        sight = self.world.sight
-        if sight is None or sight.busy:
-            return
-        now = self._clock.now()
-        work = asyncio.wrap_future(threads.run_in_thread("sight", lambda: sight.poll_nodes(now)))
+        """Store the state of Slurm's nodes and jobs for the web page and the metrics; see
+        engine.cluster_snapshot."""
+        sight, now = self.world.sight, self._clock.now()
+        if sight is not None and not sight.busy:
+            await self._store_aside(last_seen.NODES_KEY, lambda: sight.poll_nodes(now))
+
+    async def read_scripts(self) -> None:
+        """Read wishes in batch scripts whose turn has come; see engine.script_watch."""
+        if not self._scripts.busy:
+            await self._store_aside(SCRIPTS_KEY, self._scripts.read_scripts)
+
+    async def _store_aside(self, key: str, work: Callable[[], Mapping[str, Any] | None]) -> None:
+        """Work in a thread. What it returns is stored under this name with the next runs."""
+        running = asyncio.wrap_future(threads.run_in_thread(key, work))
         with contextlib.suppress(asyncio.TimeoutError):
-            seen = await asyncio.wait_for(work, HEARING_TIMEOUT_S)
+            seen = await asyncio.wait_for(running, HEARING_TIMEOUT_S)
             if seen is not None:
-                self._pipeline.aside[last_seen.NODES_KEY] = seen
+                self._pipeline.aside[key] = seen
 
     @property
     def is_state_failing(self) -> bool:
@@ -245,23 +270,31 @@ class Engine:
 
     @property
     def commits(self) -> int:
-        """Grows whenever something was written."""
+        """A number that grows whenever something is written."""
         return self._pipeline.commits
 
     async def read(self, reading: Callable[[Store], Result]) -> Result:
-        """What somebody reads from the state, in its own thread."""
+        """Read from the state, in the state's own thread."""
         return await self._db.call_async(reading, self._store)
 
     async def review_alerts(self) -> None:
-        """Commit what is owed although nothing new was seen: repeats, a silence that ended."""
+        """Commit messages that are due without a new observation: repeats, and alerts whose silence
+        has ended."""
         async with self._commits:
             self._pipeline.rest = self._get_pending_checks()
             batch = await self._db.call_async(self._pipeline.review_alerts)
         if batch.outbox:
             self.committed.set()
 
+    async def report_week(self) -> None:
+        """Commit the weekly report of trainings, if it is due."""
+        async with self._commits:
+            is_written = await self._db.call_async(self._pipeline.report_week)
+        if is_written:
+            self.committed.set()
+
     async def poll_external_events(self) -> None:
-        """Take in what others say: maintenance in Slurm, acknowledgements given elsewhere."""
+        """Read external events: maintenance in Slurm, and acknowledgements given elsewhere."""
         world = self.world
         whose = world.plan.cluster if world.clusters else ""
         work = self._hearing.poll_events(world.calendar, world.channels, await self.alerts(), whose)
@@ -270,15 +303,15 @@ class Engine:
                 await self.review_alerts()
 
     def set_link_signer(self, signer: LinkSigner) -> None:
-        """From now on messages to people hold links by which they can answer."""
+        """From now on, messages to people contain links for their answers."""
         self._delivery.signer = signer
 
     async def orders(self) -> Orders:
-        """What people have said."""
+        """The orders that people have given."""
         return await self._db.call_async(self._store.read_orders)
 
     async def order(self, order: Ack | Silence) -> None:
-        """Write what a person has said, and tell those whom it concerns."""
+        """Store a person's order, and notify the people whom it concerns."""
         if isinstance(order, Ack):
             await self._db.call_async(self._store.put_ack, order)
         else:
@@ -286,7 +319,7 @@ class Engine:
         await self.review_alerts()
 
     async def send_heartbeat(self) -> None:
-        """Tell the dead man's switch, where there is one, that all checks run and see."""
+        """Tell the dead man's switch, if there is one, whether all checks run and see."""
         if self.world.pulse is not None and self._store.get_lease_left_s() > 0:
             now = self._clock.now()
             await heartbeat.send_heartbeat(
@@ -294,7 +327,7 @@ class Engine:
             )
 
     async def announce_start(self) -> None:
-        """Tell the dead man's switch that the watching begins."""
+        """Tell the dead man's switch, if there is one, that the service or the pass begins."""
         if self.world.pulse is not None:
             await heartbeat.send_start_signal(self.world.pulse)
 
@@ -307,17 +340,17 @@ class Engine:
         return self._pipeline.active_alerts
 
     def stop_acting(self) -> None:
-        """From now on nothing more is done for any check; what is being done is finished."""
+        """Start no action for any check from now on. Actions under way are finished."""
         self._errands.stop_new_actions()
 
     async def close(self) -> None:
-        """Stop leading. What hangs is left behind in daemon threads."""
+        """Stop leading. Threads that hang are left behind as daemon threads."""
         self.stop_acting()
         if self._keeping is not None:
             self._keeping.cancel()
-        closed = self._db.call_async(_close_stores, self._store, self.world.gpus)
-        await _wait_or_warn(closed, "the state was not closed in order")
-        await _wait_or_warn(
+        closed = self._db.call_async(close_stores, self._store, self.world.gpus)
+        await wait_or_warn(closed, "the state was not closed in order")
+        await wait_or_warn(
             self._errands.finish_actions(), "an action was cut short; the next start looks at it"
         )
         self._db.stop_thread()
@@ -328,8 +361,8 @@ class Engine:
         return PendingChecks(checks=at_work, first=bool(self._unseen))
 
     async def _perform_requests(self, config: CheckConfig, outcome: RunOutcome) -> None:
-        """Only what has been committed is acted upon: who does not lead has failed there. And only
-        while the check is configured as it was: that may be what a person has just changed."""
+        """Act only upon committed requests: a sentinel that does not lead cannot commit, so it does
+        not get here. Do nothing without the lease, or if the check's configuration has changed."""
         if self.world.checks.get(config.name) != config or self._store.get_lease_left_s() <= 0:
             return
         await self._upkeep.take_new_notices()
@@ -342,7 +375,7 @@ class Engine:
             self.committed.set()
 
     async def _run_or_blind(self, config: CheckConfig, *, first: bool) -> RunOutcome:
-        """A run that cannot even be started (no thread is left) is a blind one, not none."""
+        """Run the check. If it cannot be started (no thread is left), the run saw nothing."""
         try:
             return await self._run_in_thread(config, first=first)
         except Fenced:
@@ -354,7 +387,7 @@ class Engine:
 
     async def _run_in_thread(self, config: CheckConfig, *, first: bool) -> RunOutcome:
         world, cluster = self.world, config.common.cluster
-        # Nodes, what was done to them and their GPUs are known by names: they are those at hand.
+        # Nodes, actions and GPUs are stored by name only: they are those of the local cluster.
         ctx = Context(
             name=config.name,
             now=self._clock.now(),
@@ -368,6 +401,7 @@ class Engine:
             due=first and is_scheduled_run(config, self._clock.now(), world.zone),
             told=self._pipeline.get_last_notified(config.name),
             for_=config.common.for_,
+            every=None if config.common.cron else get_interval_s(config),
             zone=world.zone,
         )
         work = threads.run_in_thread(f"run {config.name}", lambda: self._runner.run(config, ctx))
@@ -376,9 +410,7 @@ class Engine:
         return outcome
 
     def _make_history_reader(self, check: str) -> HistoryReader:
-        def read_recent_samples(
-            subject: str, name: str, seconds: float
-        ) -> list[tuple[Instant, float]]:
+        def read_recent_samples(subject: str, name: str, seconds: float) -> History:
             since = self._clock.now().wall - int(seconds * SECOND)
             try:
                 return self._db.call_and_wait(
@@ -389,17 +421,3 @@ class Engine:
                 raise CannotTell(f"its history cannot be read: {why}") from error
 
         return read_recent_samples
-
-
-def _close_stores(store: Store, gpus: GpuLedger | None) -> None:
-    store.release_lead()
-    store.close()
-    if gpus is not None:
-        gpus.close()
-
-
-async def _wait_or_warn(work: Awaitable[Any], otherwise: str) -> None:
-    try:
-        await asyncio.wait_for(work, STATE_TIMEOUT_S)
-    except (asyncio.TimeoutError, StoreError) as error:
-        _LOG.warning("%s%s", otherwise, f": {error}" if str(error) else "")

@@ -1,4 +1,4 @@
-"""What others say that concerns people's peace: Slurm's maintenance, acknowledgements elsewhere."""
+"""Reads external events that affect messages: Slurm's maintenance, and acknowledgements elsewhere."""
 
 import asyncio
 import logging
@@ -17,17 +17,20 @@ from sentinel.core.text import visible
 from sentinel.proc import threads
 
 MAX_ASKED_ALERTS = 50
-"""Alerts asked about in one round and channel; the others have their turn in the next."""
+"""How many alerts one channel is asked about in one round. The next round asks about others."""
 
 CHANNEL_TIMEOUT_S = 30.0
-"""Seconds for what one channel has to say."""
+"""Seconds that one channel may take to answer."""
 
 _LOG = logging.getLogger("sentinel")
 
 
 class ExternalEvents:
-    """Writes what it hears as orders, as if a person had given them. Nothing of it is vital:
-    what fails is logged when it begins to fail, and asked again in the next round."""
+    """Stores external events as orders, as if a person had given them.
+
+    None of them is essential. If a question fails, the first failure is logged, and it is asked
+    again in the next round.
+    """
 
     def __init__(self, store: Store, clock: Clock, call: Callable[..., Awaitable[Any]]) -> None:
         self._store, self._clock, self._call = store, clock, call
@@ -41,7 +44,8 @@ class ExternalEvents:
         alerts: Iterable[Alert],
         cluster: str = "",
     ) -> bool:
-        """Whether anything new was heard. `cluster`: the calendar's, where there are more."""
+        """Read the events and store them. Returns whether there was a new one. `cluster` is that of
+        the calendar if there are several, otherwise empty."""
         try:
             orders: Orders = await self._call(self._store.read_orders)
             heard = await self._poll_maintenance(calendar, orders, cluster) if calendar else False
@@ -100,6 +104,6 @@ class ExternalEvents:
 
 
 def _ask_calendar(calendar: Calendar) -> tuple[Sequence[Any], Sequence[str]]:
-    """Reservations, and the names of all nodes where there is any reservation."""
+    """The reservations, and if there are any, the names of all nodes."""
     told = calendar.reservations()
     return told, [node.name for node in calendar.nodes()] if told else []

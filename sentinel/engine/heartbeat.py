@@ -1,4 +1,5 @@
-"""The dead man's switch: somebody outside is told that the watcher lives, or hears nothing."""
+"""The dead man's switch: a program outside is told regularly that the watcher works, and notices if
+it is told nothing."""
 
 import asyncio
 import logging
@@ -18,22 +19,23 @@ _LOG = logging.getLogger("sentinel")
 
 
 def get_run_intervals(checks: Mapping[str, CheckConfig]) -> dict[str, float | None]:
-    """Seconds between runs, None for those that a calendar rules."""
+    """Seconds between the runs of each check. None for a check with a calendar."""
     return {name: None if c.common.cron else get_interval_s(c) for name, c in checks.items()}
 
 
 async def send_start_signal(pulse: Pulse) -> None:
-    """Tell the outside that the watcher has begun."""
+    """Tell the program outside that the watcher has started."""
     await _send_signal(pulse.announce_start())
 
 
 async def send_heartbeat(
     pulse: Pulse, runs: Sequence[CheckRun], checks: Mapping[str, CheckConfig], now: Instant
 ) -> bool:
-    """Tell the outside, if there is something good to tell; whether it was told so.
+    """Send the sign of life if all is well. Otherwise send what is wrong. Returns whether the sign
+    of life was sent.
 
-    A blind watcher must not look healthy. That the outside cannot be reached is only logged:
-    it will miss the beat, which is what it is for.
+    A blind watcher must not look healthy. If the program outside cannot be reached, that is only
+    logged, because it will miss the sign of life and notify people.
     """
     found = find_unhealthy_checks(runs, get_run_intervals(checks), now)
     told = await _send_signal(pulse.send_heartbeat(not found, "\n".join(visible(t) for t in found)))

@@ -1,9 +1,12 @@
-"""What a sentinel does about itself: hears of its state, forgets what is old, looks at its peer."""
+"""The work of sentinel on itself: it notices trouble of its state, deletes old rows, and watches
+its peer."""
+
+from __future__ import annotations
 
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
@@ -17,19 +20,25 @@ from sentinel.core.model import Batch, Finding, Report, Status, covered
 from sentinel.core.ports import Clock
 from sentinel.core.text import visible
 from sentinel.core.values import duration_text
-from sentinel.engine.peer_check import PeerLook, PeerWatch
 from sentinel.engine.runtime import RuntimeConfig
 from sentinel.proc import threads
 
+if TYPE_CHECKING:
+    from sentinel.engine.peer_check import PeerLook, PeerWatch
+
 SELF_CHECK_NAME = "sentinel"
-"""The name and kind of this check; no configured check may take it."""
+"""The name and kind of this check. No configured check may have it."""
 
 CONFIGURATION_SUBJECT = "configuration"
-"""The subject of what is wrong with the file."""
+"""The subject of alerts about the configuration file."""
+
+PACKAGE_SUBJECT = "version"
+"""The subject of problems with another installed version."""
 
 SELF_CHECK_POLICY = AlertPolicy(kind=SELF_CHECK_NAME)
 CHANNEL_PATIENCE_S = 300.0
-"""Seconds a channel may fail before the others hear of it; retries usually heal it sooner."""
+"""Seconds for which a channel may fail before other channels report it. A retry usually succeeds
+sooner."""
 
 
 NOTICE_TROUBLE_S = 86400.0
@@ -37,18 +46,18 @@ NOTICE_TROUBLE_S = 86400.0
 
 
 class Notices:
-    """What has happened and is over: it is told, and after a day it is no trouble any more."""
+    """Past events. They are reported, and after a day they no longer count as a problem."""
 
     def __init__(self, texts: Iterable[str], now: Instant) -> None:
         self._kept: list[tuple[Instant, str]] = []
         self.add_texts(texts, now)
 
     def add_texts(self, texts: Iterable[str], now: Instant) -> None:
-        """Take what is new."""
+        """Add these notices."""
         self._kept += [(now, text) for text in texts]
 
     def get_current(self, now: Instant) -> list[str]:
-        """What still counts; the rest is forgotten."""
+        """The notices that still count. The others are forgotten."""
         self._kept = [
             (at, text) for at, text in self._kept if get_elapsed_s(at, now) < NOTICE_TROUBLE_S
         ]
@@ -56,7 +65,7 @@ class Notices:
 
 
 def explain_unwritten_state(store: Store, now: Instant) -> list[str]:
-    """Why the state is not written just now; empty while it is."""
+    """Why the state cannot be written now. Empty if it can."""
     trouble, refused = store.trouble, store.refused_journals
     if trouble is None:
         return list(refused)
@@ -68,10 +77,10 @@ def explain_unwritten_state(store: Store, now: Instant) -> list[str]:
 
 
 class ChannelTrouble(Struct, frozen=True):
-    """A channel that does not take messages; `sure`: waiting will not help."""
+    """The problem of a channel that accepts no messages. `sure`: waiting will not help."""
 
-    since: Instant
-    text: str
+    since: Instant  # When it began.
+    text: str  # The error text of the channel.
     sure: bool = False
 
 
@@ -83,10 +92,11 @@ def make_self_outcome(
     more: Sequence[Finding] = (),
     memory: Mapping[str, Any] | None = None,
 ) -> RunOutcome:
-    """The run of the check that watches sentinel; `state` are one-line troubles, none if fine.
+    """The run of the check that watches sentinel. `state` are its troubles, one line each, empty if
+    all is well.
 
-    Of a channel that is not in `channels` nothing is known: that neither opens nor ends an
-    alert about it.
+    Nothing is known of a channel that is not in `channels`. This neither opens nor ends an alert
+    about it.
     """
     findings = [_judge_state(list(state))]
     findings += [_judge_channel(name, channels, now) for name in names]
@@ -113,7 +123,7 @@ def _judge_state(troubles: list[str]) -> Finding:
 
 
 def _judge_configuration(invalid: str) -> Finding:
-    """`invalid`: a line for each error, with file and line."""
+    """Judge the configuration. `invalid` has a line for each error, with file and line."""
     if not invalid:
         return Finding(subject=CONFIGURATION_SUBJECT, status=Status.OK, summary="valid")
     first, *others = invalid.splitlines()
@@ -126,6 +136,18 @@ def _judge_configuration(invalid: str) -> Finding:
         ),
         details="\n".join(visible(line) for line in others),
         commands=("sentinel config check",),
+    )
+
+
+def _judge_package(trouble: str) -> Finding:
+    """Judge the files from which this service was started."""
+    if not trouble:
+        return Finding(subject=PACKAGE_SUBJECT, status=Status.OK, summary="as it was started")
+    return Finding(
+        subject=PACKAGE_SUBJECT,
+        status=Status.WARNING,
+        summary=visible(trouble),
+        commands=("sentinel config check", "sentinel state check"),
     )
 
 
@@ -148,17 +170,20 @@ def _judge_channel(
 
 
 HOUSEKEEPING_KEY = "sentinel/housekeeping"
-"""Under this name the state remembers when it was tidied last: a tick does not."""
+"""The state stores under this name when it was pruned last, because the process of a tick does not
+live so long."""
 
 PRUNE_INTERVAL_S = 3600.0
-"""Seconds between two rounds of forgetting: an hour's worth each, so that none takes long."""
+"""Seconds between two rounds of pruning. Each round deletes the rows of an hour, so none takes
+long."""
 
 _LOG = logging.getLogger("sentinel")
 StoreCall = Callable[..., Awaitable[Any]]
 
 
 class SelfCheck:
-    """`call` runs a method of the store where it may block; `notices` are news of its start."""
+    """Watches sentinel itself. `call` runs a method of the store in a thread, because it may block.
+    `notices` are those from the start."""
 
     def __init__(
         self,
@@ -170,14 +195,18 @@ class SelfCheck:
     ) -> None:
         self._store, self._clock, self._call = store, clock, call
         self._errands = errands
+        self.package_trouble: str | None = None
+        """Why the service keeps its version although another one is installed. None if nobody
+        checks that."""
         self._notices = Notices(notices, clock.now())
 
     async def take_start_notices(self) -> None:
-        """What the start met counts as what comes later."""
+        """Treat the notices from the start like later ones."""
         await self._errands.pause_after_lost_state(self._notices.get_current(self._clock.now()))
 
     async def take_new_notices(self) -> None:
-        """What has happened to the state since, before anything rests on what it remembers."""
+        """Take the notices about the state since the last time. This is done before anything relies
+        on the state's memory."""
         told = await self._call(self._store.take_notices)
         self._notices.add_texts(told, self._clock.now())
         await self._errands.pause_after_lost_state(told)
@@ -193,11 +222,13 @@ class SelfCheck:
         state = [*self._notices.get_current(now), *own, *explain_unwritten_state(self._store, now)]
         more, memory = ([peer.finding], peer.memory) if peer else ([], None)
         more = [*more, _judge_configuration(world.invalid)]
+        if self.package_trouble is not None:
+            more.append(_judge_package(self.package_trouble))
         return make_self_outcome(state, channels, world.channels, now, more, memory)
 
     async def prune_hourly(self, world: RuntimeConfig) -> None:
-        """Forget what is old, once an hour. What cannot be written (a full disk) is told by the
-        self-check, and must hold up nothing."""
+        """Delete old rows, once an hour. If that cannot be written (a full disk), the self-check
+        reports it, and nothing else waits for it."""
         now = self._clock.now()
         last = (await self._call(self._store.read_memory, HOUSEKEEPING_KEY)).get("pruned")
         if isinstance(last, int) and 0 <= now.wall - last < PRUNE_INTERVAL_S * SECOND:
@@ -205,7 +236,7 @@ class SelfCheck:
         try:
             memory = {
                 HOUSEKEEPING_KEY: {"pruned": now.wall}
-            }  # first: what fails waits for its turn
+            }  # stored first, so that a failed round is not repeated at once
             await self._call(self._store.commit, Batch(at=now, memory=memory))
             await self._prune_stores(world)
         except Fenced:
@@ -218,7 +249,7 @@ class SelfCheck:
         await self._call(self._store.prune, now)
         await self._errands.prune_audit_log(now)
         if self._store.trouble is not None:
-            return  # the ledger lies beside it
+            return  # the ledger is stored in the same place
         if world.gpus is not None:
             await self._call(world.gpus.prune, now)
 

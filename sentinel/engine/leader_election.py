@@ -1,4 +1,4 @@
-"""Several sentinels on one state: one leads, the others wait until its lease is over."""
+"""Several sentinels share one state. One leads, the others wait until its lease is over."""
 
 import asyncio
 import logging
@@ -10,13 +10,14 @@ from sentinel.core.errors import Fenced, StoreBusy, StoreError
 from sentinel.engine.sdnotify import notify_systemd
 
 TRIES_PER_TERM = 6
-"""Parts of a term between two attempts of a standby to take over."""
+"""How often a standby tries to take over in the term of a lease."""
 
 LOCK_RETRY_S = 2.0
-"""Seconds between attempts where the leader holds a lock of the kernel: it ends at once."""
+"""Seconds between two attempts if the leader holds a lock of the kernel. Such a lock ends with its
+process."""
 
 MAX_SILENT_TERMS = 4
-"""Terms for which a leader waits for an answer of its state, which may come again."""
+"""For how many terms a leader waits for an answer of its state."""
 
 _LOG = logging.getLogger("sentinel")
 
@@ -26,10 +27,10 @@ async def wait_for_lead(
     stopped: Callable[[float], Awaitable[bool]],
     term: float,
 ) -> bool:
-    """Wait until `lead` succeeds; False when told to stop before. `stopped` waits so many seconds
-    for that. To systemd a standby is ready: it does what it is there for.
+    """Wait until `lead` succeeds. Returns False if it has to stop before. `stopped` waits the given
+    seconds for a stop. For systemd, a standby counts as ready.
 
-    Raises StoreError where the state cannot be reached at all and nobody was seen to lead.
+    Raises StoreError if the state cannot be reached at all and no leader was seen.
     """
     seen = ""
     while True:
@@ -53,9 +54,11 @@ async def wait_for_lead(
 async def keep_lease(
     store: Store, call: Callable[..., Awaitable[Any]], term: float, troubled: Callable[[], None]
 ) -> None:
-    """Renew the lease three times a term; raises Fenced when another leads, and when the state
-    has not answered for so long that this process is of no use to anybody. `troubled` is called
-    when it could not be renewed: there is time left to say so."""
+    """Renew the lease three times a term. `troubled` is called if it could not be renewed, because
+    there is time left to report it.
+
+    Raises Fenced if another process leads, or if the state has not answered for MAX_SILENT_TERMS.
+    """
     while True:
         await asyncio.sleep(term / 3)
         try:

@@ -1,4 +1,4 @@
-"""Whether the watcher may look alive, and whether its peer does. Pure."""
+"""Decides whether the watcher may report that it works, and whether its peer works. Pure."""
 
 from collections.abc import Mapping, Sequence
 
@@ -8,20 +8,21 @@ from sentinel.core.clock import Instant, get_elapsed_s
 from sentinel.core.model import CheckRun
 
 MAX_LATENESS_S = 60.0
-"""Seconds a check may be late beyond twice its interval before the watcher counts as stuck."""
+"""Seconds by which a check may be late beyond twice its interval. After that the watcher counts as
+stuck."""
 
 
 class LifeSign(Struct, frozen=True):
-    """What was last read in a peer's file, and when it was seen first."""
+    """The last text in a peer's file, and when it was first seen."""
 
-    path: str
-    mark: str
-    since: Instant
+    path: str  # The peer's file.
+    mark: str  # The content of the file.
+    since: Instant  # When this content was first seen.
 
 
 def update_life_sign(before: LifeSign | None, path: str, mark: str, now: Instant) -> LifeSign:
-    """After one more look. What could not be read (an empty mark) is no change; the first look
-    begins the wait."""
+    """The sign after one more look. A file that could not be read (an empty mark) is no change. The
+    first look begins the wait."""
     if before is not None and mark in ("", before.mark):
         return before
     return LifeSign(path, mark, now)
@@ -35,10 +36,10 @@ def get_silence_s(sign: LifeSign, now: Instant) -> float:
 def find_unhealthy_checks(
     runs: Sequence[CheckRun], intervals: Mapping[str, float | None], now: Instant
 ) -> list[str]:
-    """Why the watcher must not look healthy, one line each; empty when it may.
+    """Why the heartbeat must not be sent, one line each. Empty if it may be.
 
-    `intervals`: seconds between the runs of each check, None where a calendar rules it and a
-    late run cannot be told from a quiet night.
+    `intervals` are the seconds between the runs of each check. It is None if the check has a
+    calendar, because then a late run cannot be recognised.
     """
     known = {run.check: run for run in runs}
     found = []

@@ -1,4 +1,4 @@
-"""One record in the log for every acknowledgement and silence, whichever way it was given."""
+"""Writes one record into the log for every acknowledgement and silence, from any source."""
 
 import logging
 from collections.abc import Iterable, Mapping
@@ -8,21 +8,21 @@ from sentinel.alerting.state import Store
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.model import Alert
 from sentinel.core.text import visible
-from sentinel.status.silences import describe_silence
 
 _LOG = logging.getLogger("sentinel")
 
 
 class OrderLog:
-    """Reads the orders of the state and logs those that are new: of another process as well, and
-    those that were given since the last run (µs UTC) while nobody led."""
+    """Reads the orders of the state and logs those that are new. They may come from another
+    process. Orders that were given after `since` (µs UTC, the last run) while nobody led are logged
+    too."""
 
     def __init__(self, store: Store, since: int) -> None:
         self._store, self._since = store, since
         self._known: Mapping[tuple[str, str], int] | None = None
 
     def read_and_log(self, alerts: Iterable[Alert], now: Instant) -> Orders:
-        """What people have said; raises StoreError."""
+        """The orders that people have given. Raises StoreError."""
         orders = self._store.read_orders()
         given = {("ack", ack.alert): ack.at.wall for ack in orders.acks.values()}
         given |= {("remark", repr(remark)): 0 for remark in orders.remarks}
@@ -61,6 +61,8 @@ def _log_remark(remark: Remark) -> None:
 
 
 def _log_silence(one: Silence, now: Instant) -> None:
+    from sentinel.status.silences import describe_silence  # most passes find no new one
+
     match = describe_silence(one)
     fields: dict[str, object] = {"event": "silence", "silence": one.id, "match": match}
     if one.ends <= now.wall:

@@ -1,7 +1,7 @@
-"""Watching another sentinel: its heartbeat file on shared storage has to change.
+"""Watches another sentinel: the content of its heartbeat file on shared storage has to change.
 
-Never by the file's times against this host's clock, which tell of two clocks and a cache;
-only by what stands in it, from one look to the next, on the clock of this boot.
+The times of the file are not compared with this host's clock, because the clocks and a cache may
+differ. Only the content counts, from one run to the next, on the clock of this boot.
 """
 
 from collections.abc import Mapping
@@ -13,6 +13,7 @@ from msgspec import Struct
 from sentinel import proc
 from sentinel.core.clock import Instant
 from sentinel.core.errors import CannotTell
+from sentinel.core.long_lines import decode_lines
 from sentinel.core.model import Finding, Status
 from sentinel.core.stored_memory import decode_memory
 from sentinel.core.text import visible
@@ -26,22 +27,25 @@ _MEMORY_KEY = "peer"
 
 
 class PeerLook(Struct, frozen=True):
-    """What was seen of the peer, and what to remember of it."""
+    """The finding about the peer, and what to remember of it."""
 
-    finding: Finding
-    memory: Mapping[str, Any]
+    finding: Finding  # The finding about the peer.
+    memory: Mapping[str, Any]  # What to remember for the next run.
 
 
 class PeerWatch:
-    """Reads the file by a child that can be left behind, one at a time."""
+    """Reads the file in a child process that can be left behind, one at a time."""
 
     def __init__(self, path: str, patience: float) -> None:
-        self._path, self._patience = str(path), patience  # a FilePath is none to a codec
+        self._path, self._patience = str(path), patience  # the encoder does not know FilePath
         self._hanging = proc.HangingChildren()
 
     def check_peer(self, memory: Mapping[str, Any], now: Instant) -> PeerLook:
-        """Takes LIMIT seconds at most. That the file is missing or cannot be read is no sign of
-        life: it may be what keeps the peer from giving one."""
+        """Check the peer. This takes READ_TIMEOUT_S at most.
+
+        A file that is missing or cannot be read is no sign of life: the same reason may keep the
+        peer from giving one.
+        """
         try:
             mark, trouble = self._read_heartbeat_file(), ""
         except CannotTell as error:
@@ -71,8 +75,8 @@ class PeerWatch:
         except proc.TimedOut as error:
             raise CannotTell(f"cannot be read within {READ_TIMEOUT_S:.0f}s") from error
         if done.code:
-            raise CannotTell(done.err.decode("utf-8", "replace").strip().rpartition(": ")[2])
-        return done.out.decode("utf-8", "replace")
+            raise CannotTell(decode_lines(done.err).strip().rpartition(": ")[2])
+        return decode_lines(done.out)
 
 
 def _recall_life_sign(memory: Mapping[str, Any], path: str) -> LifeSign | None:

@@ -1,21 +1,21 @@
-"""Reports become alerts, transitions and outbox rows, in one transaction."""
+"""Turns reports into alerts, transitions and outbox rows, in one transaction."""
+
+from __future__ import annotations
 
 import logging
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from msgspec import convert
 from msgspec.structs import replace
 
-from sentinel.actions import announcements
-from sentinel.actions.announcements import ActionPassResult
+from sentinel.alerting.batch_builder import ALL_DONE
 from sentinel.alerting.handover import HANDOVER_KEY, Handover, merge_handover
+from sentinel.alerting.letters import LETTERS_KEY, SentLetters, write_letters
+from sentinel.alerting.notifications import NotificationPlan
 from sentinel.alerting.observations import RunOutcome
+from sentinel.alerting.pending_checks import PendingChecks
 from sentinel.alerting.processor import (
-    ALL_DONE,
-    NotificationPlan,
-    PendingChecks,
     announce_actions,
     forget_checks,
     process_outcomes,
@@ -28,25 +28,29 @@ from sentinel.core.clock import Instant
 from sentinel.core.errors import Fenced
 from sentinel.core.model import Alert, Batch, Finding, Key, Outgoing, Status, Transition
 from sentinel.core.ports import Clock
+from sentinel.core.stored_memory import decode_memory
 from sentinel.core.text import visible
 from sentinel.engine.order_log import OrderLog
 from sentinel.status import last_seen
 
+if TYPE_CHECKING:
+    from sentinel.actions.announcements import ActionPassResult
+
 ACTIONS_KEY = "sentinel/actions"
-"""Under this name the state remembers which actions people have heard of."""
+"""The state stores under this name which actions were reported to people."""
 
 CLUSTER_KEY = "sentinel/cluster"
-"""Under this name it remembers what the cluster is called: alerts are kept by that, and a Slurm
-that is down when sentinel starts does not say."""
+"""The state stores under this name what the cluster is called. Alerts are stored by this name, and
+a Slurm that is down when sentinel starts does not tell it."""
 
 MAX_SECOND_LOOK_WAIT_S = 60.0
-"""Seconds within which a second look is part of the same pass."""
+"""A second look that is due within this many seconds is part of the same pass."""
 
 _LOG = logging.getLogger("sentinel")
 
 
 class Pipeline:
-    """The leader's view of the alerts, kept in step with the store. For one thread."""
+    """The leader's copy of the alerts, always the same as in the store. It is for one thread."""
 
     def __init__(self, store: Store, plan: NotificationPlan, clock: Clock) -> None:
         self._store, self._plan, self._clock = store, plan, clock
@@ -55,13 +59,13 @@ class Pipeline:
         self._orders = OrderLog(store, since=max(self._written.values(), default=0))
         self._unkept: Counter[Key] = Counter()
         self.new = not self._written
-        """Whether nobody has looked at anything yet in this state."""
+        """Whether no check has run yet with this state."""
         self.aside: dict[str, Mapping[str, Any]] = {}
-        """What else to remember with the next runs, by its name in the state."""
+        """Further memories to store with the next runs, by their name in the state."""
         self.rest: PendingChecks = ALL_DONE
-        """What of the pass is still to come, at the next look or review."""
+        """The checks of the pass that are still running, for the next commit."""
         self.commits = 0
-        """Counts what was written: whoever shows it looks anew when this has changed."""
+        """The number of writes. If it has changed, a reader has to read the state again."""
 
     @property
     def active_alerts(self) -> list[Alert]:
@@ -69,7 +73,8 @@ class Pipeline:
         return [a for a in self._alerts.values() if not a.over]
 
     def get_last_notified(self, check: str) -> dict[str, Instant]:
-        """When any channel was last given an alert of this check, by subject."""
+        """When the last message about each alert of this check was sent to any channel, by
+        subject."""
         return {
             alert.key.subject: max(
                 (told.at for told in alert.told.values()), key=lambda at: at.wall
@@ -79,10 +84,11 @@ class Pipeline:
         }
 
     def get_second_look_wait(self, outcome: RunOutcome, *, asked: bool = True) -> float | None:
-        """Seconds until a second look at what a run saw decides something; None: at the next run.
+        """Seconds until a second run of the check decides something. None if the next scheduled run
+        is soon enough.
 
-        Only where the kind itself asks for it, by a short patience or by its report: an explicit
-        `for` is waited for by the runs as configured. Not `asked`: reports are not listened to.
+        Only the kind can request it, by a short patience or in its report. An explicit `for` waits
+        for the scheduled runs. If not `asked`, requests in the report are ignored.
         """
         policy, now = self._plan.policies.get(outcome.check), self._clock.now()
         if policy is None or outcome.report is None:
@@ -97,7 +103,8 @@ class Pipeline:
         return min((s for s in left if 0 < s <= MAX_SECOND_LOOK_WAIT_S), default=None)
 
     def replace_plan(self, plan: NotificationPlan) -> None:
-        """Go on with another configuration; alerts of checks that are gone end."""
+        """Continue with another configuration. Alerts of checks that are no longer configured
+        end."""
         self._plan = plan
         self.aside[CLUSTER_KEY] = {"name": plan.cluster}
         stale = [
@@ -112,10 +119,10 @@ class Pipeline:
             )
 
     def take_over_alerts(self, handed: Handover | None = None) -> tuple[Outgoing, ...]:
-        """Go on with alerts that were told without the state: these, or those that others handed
-        over. What there is to send of it."""
-        handed = handed or convert(self._store.read_memory(HANDOVER_KEY), Handover)
-        if handed == Handover():
+        """Continue alerts that were reported without the state. They are in `handed`, or in the
+        state if other processes handed them over. Returns the messages to send about them."""
+        handed = handed or decode_memory(self._store.read_memory(HANDOVER_KEY), Handover)
+        if handed is None or handed == Handover():
             return ()
         now = self._clock.now()
         batch = merge_handover(
@@ -133,11 +140,7 @@ class Pipeline:
         return bool(self._store.read_transitions(1, alert))
 
     def absorb_outcomes(self, outcomes: Sequence[RunOutcome]) -> Batch:
-        """Write what these runs mean, in one transaction; raises StoreError.
-
-        One that cannot be written costs the others nothing, and counts as blind. A run that was
-        at work while a reload took its check away means nothing any more.
-        """
+        """Write the results of these runs, in one transaction. Raises StoreError."""
         known = [outcome for outcome in outcomes if outcome.check in self._plan.policies]
         try:
             return self._absorb_together(known)
@@ -166,6 +169,7 @@ class Pipeline:
         batch = process_outcomes(
             outcomes, self._alerts, self._plan, now, said, self._get_alert_origin, self.rest
         )
+        batch = self._add_letters(batch, outcomes, now, said)
         memory = {**batch.memory, **last_seen.encode_looks(outcomes, now), **aside}
         self._commit_batch(replace(batch, memory=memory))
         for name, memory_of in aside.items():
@@ -173,9 +177,28 @@ class Pipeline:
                 del self.aside[name]
         return batch
 
+    def _add_letters(
+        self, batch: Batch, outcomes: Sequence[RunOutcome], now: Instant, orders: Orders
+    ) -> Batch:
+        """The batch with the letters to authors of wishes, and the memory of them."""
+        asked = [(o.check, o.report.letters) for o in outcomes if o.report and o.report.letters]
+        if not asked:
+            return batch
+        sent = decode_memory(self._store.read_memory(LETTERS_KEY), SentLetters) or SentLetters()
+        rows, memory = write_letters(asked, self._plan, now, orders, sent)
+        if memory is None:
+            return batch
+        return replace(
+            batch,
+            outbox=(*batch.outbox, *rows),
+            memory={**batch.memory, LETTERS_KEY: memory},
+        )
+
     def announce_actions(self, done: ActionPassResult) -> Batch:
-        """Tell of those actions of which nobody has heard yet, in one transaction with the
-        memory of what was told: a crash neither loses nor repeats one."""
+        """Report the actions that were not reported yet. The memory of this is written in the same
+        transaction, so a crash neither loses nor repeats a report."""
+        from sentinel.actions import announcements  # most checks may not act
+
         told: list[str] = self._store.read_memory(ACTIONS_KEY).get("told", [])
         fresh = [*done.imagined, *announcements.find_unannounced(done.recent, told)]
         messages = announcements.make_bulletins(fresh, self._plan.policies)
@@ -195,7 +218,8 @@ class Pipeline:
         return batch
 
     def review_alerts(self) -> Batch:
-        """Write what is owed although nothing new was seen; see core.digest.review."""
+        """Write messages that are due without a new observation; see
+        alerting.processor.review_alerts."""
         more = self.take_over_alerts()
         now = self._clock.now()
         batch = review_alerts(
@@ -205,10 +229,26 @@ class Pipeline:
             self._commit_batch(batch)
         return replace(batch, outbox=(*more, *batch.outbox))
 
+    def report_week(self) -> bool:
+        """Write the weekly report if it is due and somebody hears it now. Returns whether there is a
+        message. The memory of it is written in the same transaction, so that it is sent once. A time
+        that was set just now is waited for."""
+        if self._plan.report is None:
+            return False
+        from sentinel.alerting import weekly_report  # most configurations send none
+
+        now = self._clock.now()
+        stored = self._store.read_memory(weekly_report.WEEKLY_KEY)
+        orders = self._read_and_log_orders(now)
+        found = weekly_report.make_report(self._plan, now, orders, stored, self._store.read_ledger)
+        if found is not None:
+            self._commit_batch(found)
+        return found is not None and bool(found.outbox)
+
     def _get_alert_origin(self, key: Key) -> str:
-        """Names an alert that begins now by the last run of its check that was kept. Passes that
-        cannot keep anything find the same run each, and so does the first that can again: one
-        trouble has one id for all of them."""
+        """The origin of an alert that begins now: the last run of its check that was stored
+        durably. Passes that can store nothing all find the same run, and so does the first pass
+        that can store again. So one problem has one id in all of them."""
         ended = self._unkept[key]
         return f"{self._written.get(key.check, 0)}" + (f" {ended}" if ended else "")
 
@@ -231,18 +271,17 @@ class Pipeline:
             self._alerts.pop(key, None)
         for t in batch.transitions:
             _LOG.info(
-                "%s %s: %s %s: %s",
+                "%s %s: %s: %s",
                 t.reason,
                 t.status.value,
-                visible(t.key.check),
-                visible(t.key.subject),
+                " ".join(dict.fromkeys(visible(w) for w in (t.key.check, t.key.subject) if w)),
                 visible(t.summary),
                 extra={"fields": _make_log_fields(t)},
             )
 
 
 def _make_log_fields(t: Transition) -> Mapping[str, str]:
-    """What a log in JSON has of it besides the words."""
+    """Further fields of a log line in JSON, besides its words."""
     return {
         "event": "alert",
         "reason": t.reason,

@@ -1,10 +1,11 @@
-"""The line that a run leaves in a file of the user's (`pulse_log`)."""
+"""Writes a line about each run of a check into a file of the user (`pulse_log`)."""
 
 import logging
 
 from sentinel.alerting.observations import RunOutcome
 from sentinel.core.clock import Instant
 from sentinel.core.errors import CannotTell
+from sentinel.core.long_lines import decode_lines
 from sentinel.core.model import Coverage, Report
 from sentinel.core.settings import CheckConfig
 from sentinel.core.text import visible
@@ -18,8 +19,8 @@ _LOG = logging.getLogger("sentinel")
 
 
 def write_pulse_line(config: CheckConfig, outcome: RunOutcome, now: Instant) -> None:
-    """Append what the kind's `pulse` gives, in a thread of its own. Never raises: a line in a
-    file is not worth an alert."""
+    """Append the line of the kind's `pulse`, in a thread of its own. It never raises, because a
+    line in a file is not worth an alert."""
     nothing = Coverage(of="runs", meant=1, unseen=(config.name,))
     try:
         path, text = config.plugin.pulse(
@@ -40,5 +41,5 @@ def _append_pulse_line(path: str, line: str) -> None:
         _LOG.warning("pulse_log %s: %s", visible(path), error)
         return
     if done.code:
-        said = done.err.decode("utf-8", "replace").strip()
+        said = decode_lines(done.err).strip()
         _LOG.warning("pulse_log %s: %s", visible(path), visible(said))

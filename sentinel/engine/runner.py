@@ -1,74 +1,57 @@
-"""One run of one check: under a limit, with every error turned into an answer.
+"""Runs a check once, within a time limit. Every error becomes an outcome.
 
-Threads are those of `_thread`: importing `threading` and `logging` would cost a one-shot most
-of the interpreter's own start-up again.
+Threads are started by `_thread`, because to import `threading` and `logging` takes nearly as long
+as the start of the interpreter.
 """
 
 import sys
 import time
 from _thread import LockType, allocate_lock, start_new_thread
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from msgspec import Struct, convert, to_builtins
+from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
 from sentinel.alerting.observations import RunOutcome
-from sentinel.core.clock import SECOND, Instant
-from sentinel.core.due import get_follow_interval_s
 from sentinel.core.errors import CannotTell
+from sentinel.core.guidance import NO_GUIDANCE
 from sentinel.core.model import Finding, Report, Status
 from sentinel.core.ports import Context
 from sentinel.core.settings import CheckConfig
+from sentinel.core.struct_types import convert_value
 from sentinel.core.text import shortened, visible
 from sentinel.core.values import duration_text
 from sentinel.user_files.session import shared_reader
 
-if TYPE_CHECKING:
-    from datetime import tzinfo
-
 _GRACE_S = 2.0
-
-
-def is_scheduled_run(check: CheckConfig, now: Instant, zone: "tzinfo") -> bool:
-    """Whether a run is one at its own time: always, unless it may be one in between. A run that
-    is late by a few minutes is still that of its time."""
-    if get_follow_interval_s(check) is None or check.common.cron is None:
-        return True
-    from sentinel.core import cron
-
-    wall = now.wall / SECOND
-    return (
-        cron.find_latest_time(cron.parse_cron(check.common.cron), wall, MAX_LATE_S, zone)
-        is not None
-    )
-
-
-MAX_LATE_S = 300.0
-"""Seconds."""
+MAX_COMMANDS = 4
+"""How many commands about unseen things the finding about the check has."""
 
 
 class _RunAnswer(Struct):
-    report: Report | None = None
-    error: str = ""
-    words: str = ""
+    report: Report | None = None  # The report of the run. None: the run saw nothing.
+    error: str = ""  # Why it could not see.
+    words: str = ""  # Further words of the other side, shown below `error`.
 
 
 class _StuckRun(Struct):
-    """A thread that was abandoned, and the check as it was then: `at_work` is locked until it ends."""
+    """A thread that was abandoned, and the check as it was configured. `at_work` is locked until
+    the thread ends."""
 
-    check: CheckConfig
+    check: CheckConfig  # The check as it was configured.
     at_work: LockType
-    since: float
+    since: float  # When it was abandoned, by the monotonic clock.
 
 
 class CheckRunner:
-    """Runs checks in threads that can be abandoned; at most one thread a check is ever stuck."""
+    """Runs checks in threads that can be abandoned. Each check has at most one stuck thread."""
 
     def __init__(self) -> None:
         self._stuck: dict[str, _StuckRun] = {}
 
     def run(self, check: CheckConfig, ctx: Context) -> RunOutcome:
-        """Never raises and never takes longer than the check's limit and a short grace."""
+        """Run the check. It never raises, and never takes longer than the check's time limit and a
+        short grace."""
         started = time.monotonic()
         answer = self._find_stuck_run(check) or self._attempt_run(check, ctx)
         seconds = time.monotonic() - started
@@ -85,7 +68,8 @@ class CheckRunner:
         return _RunAnswer(error=late)
 
     def _find_stuck_run(self, check: CheckConfig) -> _RunAnswer | None:
-        """A check that was configured anew may have been mended by that: it is tried."""
+        """The answer if an earlier run of the check is stuck. None if none is, or if the
+        configuration has changed since, because the change may have removed the reason."""
         stuck = self._stuck.get(check.name)
         if stuck is None or not stuck.at_work.locked() or stuck.check != check:
             self._stuck.pop(check.name, None)
@@ -97,16 +81,17 @@ class CheckRunner:
 def make_outcome(
     check: CheckConfig, report: Report | None, error: str, seconds: float, *, words: str = ""
 ) -> RunOutcome:
-    """The outcome of a run: severity capped, labels merged, and a word about the check itself.
+    """The outcome of a run, with the severity capped, labels merged, and a finding about the check
+    itself.
 
-    `words`: those of who was asked, to be shown below `error`.
+    `words` come from the program that was asked. They are shown below `error`.
     """
     if report is not None:
         report = replace(report, findings=tuple(_apply_common(f, check) for f in report.findings))
     return RunOutcome(
         check=check.name,
         kind=check.common.kind,
-        itself=_summarize_check(report, error, words),
+        itself=_summarize_check(check.name, report, error, words),
         report=report,
         seconds=seconds,
     )
@@ -119,21 +104,27 @@ def _run_plugin(check: CheckConfig, ctx: Context, answer: _RunAnswer, at_work: L
         answer.error = ""
     except CannotTell as error:
         answer.error, answer.words = error.message, error.words
-    except BaseException as error:  # a plugin may call sys.exit: that ends its run, no more
+    except BaseException as error:  # a plugin may call sys.exit; that ends only its own run
         _log_bug(check)
         answer.error = _describe_bug(check, error)
     finally:
         at_work.release()
 
 
-def _describe_bug(check: CheckConfig, error: BaseException) -> str:
-    """What is wrong with a kind, for its author: the file of its class, and the last line of it that
-    ran. A Report of older days lacks its coverage."""
-    from traceback import extract_tb
+def _walk_traceback(error: BaseException) -> Iterator[tuple[str, int]]:
+    """File and line of each call, the outermost first."""
+    at = error.__traceback__
+    while at is not None:
+        yield at.tb_frame.f_code.co_filename, at.tb_lineno
+        at = at.tb_next
 
+
+def _describe_bug(check: CheckConfig, error: BaseException) -> str:
+    """Describe the error of a kind for its author: the file of its class, and the last line of it
+    that ran. If a Report has no coverage, say how to add it."""
     kind, cls = check.common.kind, type(check.plugin)
     path = getattr(sys.modules.get(cls.__module__), "__file__", None) or "?"
-    lines = [at.lineno for at in extract_tb(error.__traceback__) if at.filename == path]
+    lines = [line for file, line in _walk_traceback(error) if file == path]
     where = f"{path}, line {lines[-1]}" if lines else path
     if not isinstance(error, TypeError) or "Missing required argument 'coverage'" not in str(error):
         return f"internal error of kind {kind} ({where}): {error!r}"
@@ -150,15 +141,15 @@ def _log_bug(check: CheckConfig) -> None:
 
 
 def _to_plain_report(told: object) -> Report:
-    """As told, but plain data of the declared types, or msgspec's ValidationError: one value that
-    cannot be stored, or read again, would cost every check its alerts."""
+    """The same report as plain data of the declared types. Raises msgspec's ValidationError. One
+    value that cannot be stored or read again would stop the alerts of every check."""
     if not isinstance(told, Report):
         raise TypeError(f"`run` has to return a Report, and returned {shortened(repr(told), 80)}")
-    return convert(to_builtins(told, str_keys=True, enc_hook=_to_plain_value), Report)
+    return convert_value(to_builtins(told, str_keys=True, enc_hook=_to_plain_value), Report)
 
 
 def _to_plain_value(value: object) -> str | int | float:
-    """FilePath, Size, Duration and other subclasses of what JSON has."""
+    """Convert FilePath, Size, Duration and other subclasses to the types of JSON."""
     for kind in (str, int, float):
         if isinstance(value, kind):
             return kind(value)
@@ -175,8 +166,8 @@ def _apply_common(finding: Finding, check: CheckConfig) -> Finding:
     )
 
 
-def _summarize_check(report: Report | None, error: str, words: str) -> Finding:
-    """What a run says of the check: how much it saw, and what could not be told of that."""
+def _summarize_check(name: str, report: Report | None, error: str, words: str) -> Finding:
+    """The finding about the check itself: how much its run saw, and what it could not see."""
     if report is None:
         unknown = Status.UNKNOWN
         return Finding(subject="", status=unknown, summary=visible(error), details=visible(words))
@@ -184,9 +175,13 @@ def _summarize_check(report: Report | None, error: str, words: str) -> Finding:
     blind = [f for f in report.findings if f.status is Status.UNKNOWN]
     told = blind and len(coverage.unseen) <= len(blind) == 1
     parts = [] if told or (coverage.whole and blind) else [coverage.words]
-    parts += [f"{visible(f.subject)}: {f.summary}" for f in blind]
+    parts += [
+        f.summary if f.subject == name else f"{visible(f.subject)}: {f.summary}" for f in blind
+    ]
     return Finding(
         subject="",
         status=Status.UNKNOWN if blind else coverage.status,
         summary=shortened("; ".join(parts), 500),
+        guidance=blind[0].guidance if len(blind) == 1 else NO_GUIDANCE,
+        commands=tuple(dict.fromkeys(line for f in blind for line in f.commands))[:MAX_COMMANDS],
     )

@@ -1,4 +1,4 @@
-"""What a configuration turns into."""
+"""The objects that are made from a configuration."""
 
 from __future__ import annotations
 
@@ -8,36 +8,41 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from sentinel.actions.service import ActionService
-from sentinel.alerting.processor import NotificationPlan
-from sentinel.core.kinds import Channel
-from sentinel.core.node_answers import Remote
-from sentinel.core.ports import Calendar, Pulse, Slurm
-from sentinel.core.settings import ChannelCommon, CheckConfig
-from sentinel.engine.cluster_snapshot import ClusterPoller
-from sentinel.engine.peer_check import PeerWatch
-
 if TYPE_CHECKING:
+    from sentinel.actions.service import ActionService
+    from sentinel.alerting.notifications import NotificationPlan
     from sentinel.core.gpu_ledger import GpuLedger
+    from sentinel.core.kinds import Channel
+    from sentinel.core.node_answers import Remote
+    from sentinel.core.ports import Calendar, Pulse, Slurm
+    from sentinel.core.settings import ChannelCommon, CheckConfig
+    from sentinel.engine.cluster_snapshot import ClusterPoller
+    from sentinel.engine.peer_check import PeerWatch
+    from sentinel.slurm.script_reading import ScriptSource
 
 
 class RuntimeConfig(Struct, kw_only=True):
-    """All that a configuration turns into; a reload replaces it as a whole. `invalid`: what is wrong
-    with the file, while this is of the last one that was valid; nothing is done then. `clusters`: those beside `slurm`'s, by name."""
+    """All objects that are made from a configuration. A reload replaces them together.
 
-    checks: Mapping[str, CheckConfig]
-    channels: Mapping[str, Channel]
-    plan: NotificationPlan
+    `invalid`: the errors in the file, if these objects are from the last valid one. Then no action
+    is done. `clusters`: other clusters besides `slurm`, by name.
+    """
+
+    checks: Mapping[str, CheckConfig]  # Configured checks, by name.
+    channels: Mapping[str, Channel]  # Configured channels, by name.
+    plan: NotificationPlan  # Whom to notify of what.
     slurm: Slurm
     clusters: Mapping[str, Slurm] = {}
-    zone: tzinfo
-    common: Mapping[str, ChannelCommon] = {}
-    pulse: Pulse | None = None
-    pulse_every: float = 300.0
-    remote: Remote | None = None
-    deeds: ActionService | None = None
-    calendar: Calendar | None = None
-    peer: PeerWatch | None = None
-    gpus: GpuLedger | None = None
+    zone: tzinfo  # Time zone of the file.
+    common: Mapping[str, ChannelCommon] = {}  # The common keys of each channel, by name.
+    pulse: Pulse | None = None  # Sends the heartbeat, if one is configured.
+    pulse_every: float = 300.0  # Seconds between two heartbeats.
+    remote: Remote | None = None  # The connection to nodes.
+    deeds: ActionService | None = None  # Carries out the actions that checks request.
+    calendar: Calendar | None = None  # Maintenance reservations of Slurm.
+    peer: PeerWatch | None = None  # Watches the peer sentinel.
+    gpus: GpuLedger | None = None  # The ledger of GPUs.
+    # Asks Slurm for nodes and jobs, for the web page and the metrics.
     sight: ClusterPoller | None = None
+    scripts: Mapping[str, ScriptSource] = {}  # Whose batch scripts are read, by cluster.
     invalid: str = ""

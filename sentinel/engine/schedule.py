@@ -1,4 +1,4 @@
-"""Waits for the times at which checks run: the only place that knows APScheduler."""
+"""Waits for the times at which checks run. Only this module uses APScheduler."""
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping
@@ -17,10 +17,10 @@ from sentinel.core.settings import CheckConfig
 
 
 class CronTrigger(BaseTrigger):  # type: ignore[misc]
-    """The times of a crontab line, by `core.cron`: APScheduler only waits for them.
+    """The times of a crontab line, as `core.cron` computes them. APScheduler only waits for them.
 
-    Its own trigger reads other days than crontab(5), and since 3.11 `0 0 * * *` loses the day
-    after the night in which summer time begins.
+    Its own trigger understands days otherwise than crontab(5). Since 3.11, with `0 0 * * *` it
+    skips the day after the night in which summer time begins.
     """
 
     def __init__(self, text: str, zone: tzinfo) -> None:
@@ -34,9 +34,9 @@ class CronTrigger(BaseTrigger):  # type: ignore[misc]
 
 
 class CheckSchedule:
-    """Awaits `due(name)` in the running event loop whenever a check's time has come.
+    """Awaits `due(name)` in the running event loop whenever a check is due.
 
-    A run that comes while the last is still at work is skipped, late ones are made up once.
+    If the last call is still running, the next one is skipped. Late calls are made up once.
     """
 
     def __init__(self, due: Callable[[str], Awaitable[None]]) -> None:
@@ -48,13 +48,13 @@ class CheckSchedule:
         self._scheduler.add_listener(_log_error, EVENT_JOB_ERROR)
 
     def start_scheduler(self) -> None:
-        """Nothing is called before."""
+        """Start. Before that, nothing is called."""
         self._scheduler.start()
 
     def replace_checks(self, checks: Mapping[str, CheckConfig], zone: tzinfo) -> None:
-        """Forget the old checks; the new ones run at once, then as configured. Also re-arms after
-        a clock jump: APScheduler sleeps by the wall clock, so it would sleep through an hour set
-        back."""
+        """Replace the checks. The new ones run at once, then as configured. This is also used after
+        a jump of the clock: APScheduler sleeps by the wall clock, so it would sleep through an hour
+        that was set back."""
         self._scheduler.remove_all_jobs()
         now = datetime.now(timezone.utc)
         for name, check in checks.items():
@@ -62,7 +62,7 @@ class CheckSchedule:
             self._scheduler.add_job(self._due, trigger, args=[name], id=name, next_run_time=now)
 
     def stop_scheduler(self) -> None:
-        """No further calls."""
+        """Stop. After that, nothing is called."""
         if self._scheduler.running:
             self._scheduler.shutdown(wait=False)
 

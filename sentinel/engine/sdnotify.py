@@ -1,4 +1,4 @@
-"""sd_notify(3): tell systemd how the service is; silent where there is no systemd."""
+"""Tells systemd the state of the service (sd_notify(3)). Without systemd it does nothing."""
 
 import os
 import socket
@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 
 def notify_systemd(message: str, env: Mapping[str, str] = os.environ) -> bool:
-    """Send e.g. `READY=1` or `STATUS=…`; whether anybody listens. Never raises, never blocks."""
+    """Send a message such as `READY=1` or `STATUS=…`. Returns whether somebody receives it. It
+    never raises and never blocks."""
     address = env.get("NOTIFY_SOCKET", "")
     if not address:
         return False
@@ -20,7 +21,8 @@ def notify_systemd(message: str, env: Mapping[str, str] = os.environ) -> bool:
 
 
 def get_watchdog_interval(env: Mapping[str, str] = os.environ) -> float | None:
-    """Seconds between keep-alives (half of what systemd allows), None when not asked for."""
+    """Seconds between two keep-alives, half of what systemd allows. None if systemd does not expect
+    any."""
     usec, pid = env.get("WATCHDOG_USEC", ""), env.get("WATCHDOG_PID", "")
     if not usec.isdigit() or (pid and pid != str(os.getpid())):
         return None

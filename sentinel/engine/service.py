@@ -1,4 +1,4 @@
-"""`sentinel run`: the scheduler calling the engine until it is told to stop."""
+"""`sentinel run`: calls the engine by a schedule until it has to stop."""
 
 import asyncio
 import contextlib
@@ -10,40 +10,47 @@ from typing import Any
 
 from sentinel.core.errors import Fenced, SentinelError
 from sentinel.engine.engine import Engine, RuntimeConfig
+from sentinel.engine.package_watch import PackageWatch
 from sentinel.engine.schedule import CheckSchedule
 from sentinel.engine.sdnotify import get_watchdog_interval, notify_systemd
 from sentinel.proc import threads
 
 FAREWELL_TIMEOUT_S = 10.0
-"""Seconds that a stopping service goes on sending."""
+"""How many seconds a service that stops continues to send."""
 
 HOUSEKEEPING_INTERVAL_S = 15.0
 HEARING_INTERVAL_S = 60.0
 FIRST_BEAT_AFTER_S = 10.0
-"""Seconds in which the first runs are expected to have ended."""
+"""After this many seconds, the first runs are expected to have ended."""
 
 ERROR_PAUSE_S = 5.0
 CLOCK_JUMP_S = 2.0
-"""Seconds by which the wall clock must leave the monotonic one to count as a jump."""
+"""If the wall clock differs by more than this many seconds from the monotonic clock, it has
+jumped."""
 
 _LOG = logging.getLogger("sentinel")
 Reload = Callable[[], RuntimeConfig]
 
 
 class SentinelService:
-    """Runs until SIGTERM or SIGINT; SIGHUP asks `reload` for another world."""
+    """Runs until SIGTERM or SIGINT. At SIGHUP it calls `reload` for a new configuration."""
 
-    def __init__(self, engine: Engine, reload: Reload) -> None:
-        self._engine, self._reload = engine, reload
+    def __init__(self, engine: Engine, reload: Reload, package: PackageWatch | None = None) -> None:
+        self._engine, self._reload, self._package = engine, reload, package
+        self.is_outdated = False
+        """Whether it has ended so that its supervisor starts a new version."""
         self._schedule = CheckSchedule(self._start_due_check)
         self._stop, self._reloading = asyncio.Event(), asyncio.Lock()
-        self._turned = asyncio.Event()  # the world is another, or the end has come
+        # set if the configuration has changed or the service must end
+        self._turned = asyncio.Event()
         self._watching = False
+        self._package_trouble = ""
         self._failure: BaseException | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
 
     async def run(self) -> None:
-        """Returns after a clean stop; raises what made going on impossible (Fenced)."""
+        """Run the service. Returns after a clean stop. Raises the error that made it stop
+        (Fenced)."""
         self._plan_checks()
         self._engine.expect_first_look(self._engine.world.checks)
         self._schedule.start_scheduler()
@@ -54,31 +61,34 @@ class SentinelService:
             self._check_and_prune,
             self._poll_external_events,
             self._poll_cluster,
+            self._read_scripts,
             self._send_heartbeats,
             self._watch_clock,
             self._notify_watchdog,
+            *([self._watch_package] if self._package else []),
         ):
             self._spawn_task(self._repeat_forever(step))
         self._spawn_task(self._engine.wait_for_lost_lead())
         self._notify_ready()
         await self._stop.wait()
-        lost = self._failure  # a run that ends after the state was let go has lost nothing
+        lost = self._failure  # a run that ends after the state was released has lost nothing
         await self._shut_down()
         if lost is not None:
             raise lost
 
     async def is_stopped_within(self, seconds: float) -> bool:
-        """Whether it was told to stop, waiting so long for that."""
+        """Wait this many seconds. Returns whether a stop was requested meanwhile."""
         await self._pause_until_stop(seconds)
         return self._stop.is_set()
 
     def request_stop(self) -> None:
-        """End soon; what is pending is delivered first, within a bound."""
+        """Ask for a stop. Pending messages are delivered first, within a time limit."""
         self._stop.set()
         self._turned.set()
 
     def install_signal_handlers(self) -> None:
-        """Obey signals from now on; before the engine starts, so that none finds it half way."""
+        """Handle signals from now on. It is called before the engine starts, so that no signal
+        comes before its handler."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self.request_stop)
@@ -112,6 +122,7 @@ class SentinelService:
     async def _check_and_prune(self) -> None:
         await self._engine.check_self()
         await self._engine.review_alerts()
+        await self._engine.report_week()
         await self._engine.prune_state()
         firing = sum(a.firing for a in await self._engine.alerts())
         notify_systemd(f"STATUS={len(self._engine.world.checks)} checks, {firing} alerts firing")
@@ -126,8 +137,13 @@ class SentinelService:
         await self._engine.poll_cluster()
         await asyncio.sleep(HOUSEKEEPING_INTERVAL_S)
 
+    async def _read_scripts(self) -> None:
+        await self._engine.read_scripts()
+        await asyncio.sleep(HOUSEKEEPING_INTERVAL_S)
+
     async def _send_heartbeats(self) -> None:
-        """The signs of one world: what a reload brings waits for no interval of the one before."""
+        """Send the heartbeats of one configuration. After a reload, the new one does not wait for
+        an interval of the old one."""
         self._turned.clear()
         await self._engine.announce_start()
         wait = min(self._engine.world.pulse_every, FIRST_BEAT_AFTER_S)
@@ -150,6 +166,21 @@ class SentinelService:
             self._offset += drift
             self._plan_checks()
 
+    async def _watch_package(self) -> None:
+        """End the service for a new version that has proven itself. Work under way ends first."""
+        assert self._package is not None
+        seen = await asyncio.wrap_future(threads.run_in_thread("package", self._package.look))
+        if seen.restart:
+            _LOG.warning("another version is installed and has proven itself: ending to begin anew")
+            self.is_outdated = True
+            self.request_stop()
+        if seen.news:
+            _LOG.warning("%s", seen.trouble)
+        if seen.trouble != self._package_trouble:
+            self._package_trouble = seen.trouble
+            self._engine.note_package(seen.trouble)
+        await asyncio.sleep(HOUSEKEEPING_INTERVAL_S)
+
     async def _notify_watchdog(self) -> None:
         interval = get_watchdog_interval()
         if interval is None:
@@ -160,7 +191,7 @@ class SentinelService:
         await asyncio.sleep(interval)
 
     async def _reload_config(self) -> None:
-        """One after the other: of two files in quick succession the later one counts."""
+        """Reload one at a time. If the file changes twice quickly, the later content counts."""
         async with self._reloading:
             notify_systemd(f"RELOADING=1\nMONOTONIC_USEC={time.monotonic_ns() // 1000}")
             try:
@@ -169,7 +200,8 @@ class SentinelService:
                 _LOG.error("configuration not reloaded, the old one stays in force:\n%s", error)
             else:
                 await self._engine.switch_config(world)
-                self._engine.troubled.set()  # what is wrong with the file, or is no more
+                # the configuration has a new problem, or an old one is gone
+                self._engine.troubled.set()
                 if world.invalid:
                     _LOG.error(
                         "configuration not reloaded, the old one stays in force without "

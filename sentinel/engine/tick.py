@@ -16,22 +16,28 @@ from sentinel.engine.engine import Engine
 from sentinel.engine.runtime import RuntimeConfig
 
 DELIVERY_TIMEOUT_S = 60.0
-"""Seconds a tick spends on sending; what is left waits in the outbox for the next."""
+"""Seconds that a tick spends on sending. The rest waits in the outbox for the next tick."""
 
 WHOLE_PASS_NAME = ""
-"""Stands for all checks of a pass, with their second looks: nothing is sent before their end."""
+"""Stands for all checks of a pass with their second looks. With a new state, nothing is sent before
+their end."""
 
 HOUR_S = 3600
 
 _LOG = logging.getLogger("sentinel")
 
 LAST_MESSAGES_TIMEOUT_S = 10.0
-"""Seconds for what sentinel has to say about its channels after that."""
+"""Seconds for the messages about sentinel's own channels, which are sent after all others."""
 
 
 async def send_waiting(engine: Engine) -> bool:
-    """Send what waits in the outbox, and look at nothing; whether nothing is left unsent."""
+    """Send what waits in the outbox, without running checks. Returns whether all was sent.
+
+    The caller is on a host that can send. So messages that failed on other hosts, even for good,
+    are tried once more.
+    """
     await engine.review_alerts()
+    await engine.end_delivery_waits()
     delivered = await engine.drain_outbox(DELIVERY_TIMEOUT_S)
     await engine.send_heartbeat()
     return delivered
@@ -45,10 +51,12 @@ async def run_pass(
     delivering: bool = True,
     spacing: int = 0,
 ) -> tuple[list[CheckRun], bool]:
-    """Run what is due (or all), deliver; the runs made and whether nothing is left unsent.
+    """Run the due checks (or all), then send.
 
-    Not `delivering`: what is to be told waits in the outbox for `send_waiting`, from where there is a
-    way out. `spacing`: seconds between passes that other hosts make too; see `may_be_told_elsewhere`.
+    Returns the last runs of these checks, and False if messages should have been sent now and some
+    are left. It is True also if this pass sends none. If not `delivering`, messages wait in the
+    outbox for `send_waiting` on a host that can send. If other hosts make passes too, `spacing` is
+    the number of seconds from one pass to the next; see `may_be_told_elsewhere`.
     """
     last, began = {run.check: run for run in await engine.read_runs()}, time.monotonic()
     names = list(engine.world.checks) if everything else find_due_checks(engine.world, last, now)
@@ -58,7 +66,9 @@ async def run_pass(
     await _await_all(engine.run_check(name, asked=False) for name in names)
     engine.mark_looked(WHOLE_PASS_NAME)
     await engine.poll_cluster()
+    await engine.read_scripts()
     await engine.check_self()
+    await engine.report_week()
     await engine.prune_state()
     waits = (
         spacing and engine.is_state_failing and may_be_told_elsewhere(last.values(), now, spacing)
@@ -74,7 +84,7 @@ async def run_pass(
             await engine.drain_outbox(DELIVERY_TIMEOUT_S)
     delivered = True
     if delivering and not waits:
-        await engine.check_self()  # what sending has shown about the channels
+        await engine.check_self()  # includes what sending has shown about the channels
         delivered = await engine.drain_outbox(LAST_MESSAGES_TIMEOUT_S)
     if delivering:
         await engine.send_heartbeat()
@@ -82,8 +92,8 @@ async def run_pass(
 
 
 async def _get_time_left_s(engine: Engine, now: Instant) -> float:
-    """Seconds from the beginning of the pass until the next check is due: what was seen of one
-    training does not hold back the others."""
+    """Seconds from the beginning of the pass until the next check is due. A second look at one
+    training must not delay the checks of others."""
     world, last = engine.world, {run.check: run for run in await engine.read_runs()}
     latest = max((now, *(run.at for run in last.values())), key=lambda at: at.wall)
     times = [
@@ -94,9 +104,12 @@ async def _get_time_left_s(engine: Engine, now: Instant) -> float:
 
 
 def may_be_told_elsewhere(runs: Iterable[CheckRun], now: Instant, spacing: int) -> bool:
-    """Whether other hosts may have told what this one finds, and tell it again within the hour: their
-    passes, one every `spacing` seconds by the clock, are missing from what is known here, and this
-    is not the first pass of an hour. So an alert is told once an hour at most, and an hour late."""
+    """Whether other hosts may have reported the findings of this pass already.
+
+    Their passes, one every `spacing` seconds by the clock, may be unknown here. So unless this is
+    the first pass of an hour, an alert is not sent. Then it is sent once an hour at most, and an
+    hour late at most.
+    """
     slot = now.wall // SECOND // spacing * spacing
     known = max((run.at.wall // SECOND for run in runs), default=0)
     first_of_hour = slot // HOUR_S != (slot - spacing) // HOUR_S
@@ -104,7 +117,7 @@ def may_be_told_elsewhere(runs: Iterable[CheckRun], now: Instant, spacing: int) 
 
 
 async def _await_all(checks: Iterable[Awaitable[None]]) -> None:
-    """To the end of each: one that fails inside must not keep the others from being told."""
+    """Wait for all of them. If one fails, the others still finish."""
     for result in await asyncio.gather(*checks, return_exceptions=True):
         if isinstance(result, Fenced) or not isinstance(result, Exception | None):
             raise result
@@ -123,12 +136,12 @@ def find_due_checks(world: RuntimeConfig, last: Mapping[str, CheckRun], now: Ins
 
 
 def _get_pass_start(run: CheckRun | None) -> Instant | None:
-    """When the first run of the last pass began: the state has when the last one was written, at its
-    end. Passes come by the clock."""
+    """When the first run of the check in the last pass began. The state has only the time at which
+    the last run was written. Passes start by the clock."""
     return shift_instant(run.at, -run.duration - run.after) if run else None
 
 
 def _get_early_tolerance(check: CheckConfig) -> timedelta:
-    """Passes come as often as checks are to run, but never to the second: without this every
-    other one would find them not yet due."""
+    """How much too early a pass may run a check. Passes are as frequent as the runs of a check, but
+    not exact to the second. Without this, every other pass would find the check not yet due."""
     return timedelta(seconds=0.0 if check.common.cron else EARLY_SHARE * get_interval_s(check))

@@ -1,1 +1,1 @@
-"""What GPU tools and the kernel print, understood; and what NVIDIA says to do about it. Pure."""
+"""Reads what GPU tools and the kernel print, and knows what NVIDIA says to do about it. Pure."""

@@ -1,4 +1,5 @@
-"""What a GPU in trouble needs, from nothing to a replacement; NVIDIA's own word comes first."""
+"""What to do about a GPU in trouble, from nothing to a replacement. NVIDIA's own recovery action
+counts first."""
 
 from __future__ import annotations
 
@@ -14,37 +15,43 @@ class Advice(str, Enum):
     RESTART_APP = "restart the application"
     MONITOR = "monitor"
     RECOVER_IMEX = "recover the IMEX domain: restart nvidia-imex on all nodes of it"
-    CONTACT = "ask NVIDIA support"
+    CONTACT = "ask the vendor's support"
     RESET = "reset the GPU"
     REBOOT = "reboot the node"
     DIAGNOSE = "drain the node and diagnose"
     REPLACE = "replace it (RMA) once a diagnosis confirms it"
 
+    @classmethod
+    def _missing_(cls, value: object) -> Advice | None:
+        """CONTACT for the word that former versions stored, from before AMD's GPUs had it too; else
+        None."""
+        return cls.CONTACT if value == "ask NVIDIA support" else None
+
     @property
     def rank(self) -> int:
-        """How much it takes."""
+        """How drastic the advice is: 0 for the mildest."""
         return list(Advice).index(self)
 
     @property
     def hardware(self) -> bool:
-        """Whether the device itself is in question, not only a program on it."""
+        """Whether the device itself may be broken, and not only a program on it."""
         return self.rank >= Advice.CONTACT.rank
 
 
 def worst(advices: list[Advice]) -> Advice:
-    """The one that takes the most; ignore for none."""
+    """The most drastic of them; IGNORE if there is none."""
     return max(advices, key=lambda a: a.rank, default=Advice.IGNORE)
 
 
 class RecoveryAction(Struct, frozen=True, kw_only=True):
-    """What the driver says that a GPU needs: one row for one number."""
+    """The action that the driver recommends for a GPU, one row per number."""
 
     code: int
     """The number in the driver and in NVML."""
     word: str
-    """How nvidia-smi calls it."""
+    """Its name in nvidia-smi."""
     others: tuple[str, ...] = ()
-    """How the kernel's line, NVML, DCGM and other versions of the driver call it."""
+    """Its names in the kernel's log, NVML, DCGM and other versions of the driver."""
     advice: Advice
 
 
@@ -86,11 +93,11 @@ _BY_WORD = {
 
 
 def recovery_action(word: str, code: int | None = None) -> RecoveryAction | None:
-    """NVIDIA's recovery action of the text of Xid 154, of nvidia-smi's gpu_recovery_action or of
-    NVML. The number decides where the source has one, else the whole word.
+    """NVIDIA's recovery action from the text of Xid 154, nvidia-smi's gpu_recovery_action or NVML.
+    The number decides if the source has one, else the whole word.
 
-    None where neither is known, and where the number says "none" and the word does not: what is
-    not known is neither well nor a reason to drain."""
+    None if neither is known, or if the number says "none" and the word does not: an unknown action
+    is neither good news nor a reason to drain."""
     by_word = _BY_WORD.get(" ".join(word.lower().split()))
     found = by_word if code is None else _BY_CODE.get(code, by_word)
     contradicts = found is not None and found.code == 0 and by_word is not found
@@ -98,11 +105,11 @@ def recovery_action(word: str, code: int | None = None) -> RecoveryAction | None
 
 
 def recovery(word: str, code: int | None = None) -> Advice | None:
-    """What that action asks for; None where it is not known."""
+    """The advice for that action. None if the action is not known."""
     found = recovery_action(word, code)
     return found.advice if found else None
 
 
 def recovery_word(code: int) -> str:
-    """The word of an action's number; of a newer number the number."""
+    """The word for an action's number; the number itself if it is newer than this table."""
     return _BY_CODE[code].word if code in _BY_CODE else f"action {code}"

@@ -1,8 +1,7 @@
-"""AMD GPUs, experimental: JSON of `amd-smi list` and `amd-smi metric`. Pure.
+"""Reads AMD GPUs from the JSON of `amd-smi list` and `amd-smi metric`; experimental. Pure.
 
-It has no stable form: values are plain or {value, unit}, the list is wrapped in `gpu_data` or
-not (https://rocm.docs.amd.com/projects/amdsmi). What is not found is None.
-"""
+Its form is not stable: values are plain or {value, unit}, and the list may be wrapped in `gpu_data`
+(https://rocm.docs.amd.com/projects/amdsmi). A value that is not found is None."""
 
 from __future__ import annotations
 
@@ -13,7 +12,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from sentinel.core.text import shortened, visible
+from sentinel.core.text import first_lines, shortened, visible
 from sentinel.gpu.bus import bus_id
 from sentinel.gpu.errors import Unreadable
 from sentinel.gpu.model import Ecc, Gpu, Inventory
@@ -24,7 +23,7 @@ METRICS = ("amd-smi", "metric", "--json")
 
 
 def parse(listing: str, metrics: str) -> Inventory:
-    """From amd-smi's two commands; raises Unreadable, and nothing else."""
+    """The GPUs by the output of amd-smi's two commands. Raises Unreadable, and nothing else."""
     rows, around = _rows(listing, "list")
     measures, beside = _rows(metrics, "metric")
     measured = {row.get("gpu"): row for row in measures}
@@ -36,8 +35,8 @@ def parse(listing: str, metrics: str) -> Inventory:
 
 
 def _named(gpus: Sequence[Gpu]) -> Iterator[Gpu]:
-    """Parts of a divided GPU that tell no UUID with that of the whole, which stands before them: a
-    UUID names a device, not a part of it."""
+    """Give the parts of a divided GPU without a UUID that of the whole GPU, whose row is before
+    them: a UUID names a device, not a part of it."""
     whole = ""
     for gpu in gpus:
         whole = gpu.uuid or whole
@@ -70,14 +69,14 @@ _ALL = ("temperature, power or utilization",)
 
 
 def _lost(gpu: Gpu) -> bool:
-    """Where the driver does not answer for a GPU its values are N/A, and the exit code is 0
-    (amdsmi_commands.py catches AmdSmiLibraryException). Of one that is divided, only the first part
-    has them."""
+    """Whether the driver does not answer for this GPU: then its values are N/A, and the exit code
+    is 0 (amdsmi_commands.py catches AmdSmiLibraryException). Of a divided GPU only the first part
+    has values."""
     return not gpu.part and gpu.temperature is gpu.power is gpu.utilization is None
 
 
 def _rows(text: str, what: str) -> tuple[Sequence[Mapping[str, Any]], list[str]]:
-    """The rows, and the lines beside the JSON."""
+    """The rows of the JSON, and the lines beside it. Raises Unreadable."""
     value, beside = _json(text, f"amd-smi {what}")
     if denied := next((line for line in beside if _DENIED.search(line)), ""):
         raise Unreadable(f"amd-smi {what}: {' '.join([denied, *_after(beside, denied)])}")
@@ -95,7 +94,8 @@ MAX_LINES = 20
 
 
 def _json(text: str, what: str) -> tuple[Any, list[str]]:
-    """The JSON in it, and the lines before and after: warnings of Python and of the tool itself."""
+    """The JSON in the text, and the lines before and after it: warnings of Python and of the tool.
+    Raises Unreadable."""
     start = _START.search(text)
     at = start.start(1) if start else 0
     try:
@@ -111,7 +111,7 @@ _START = re.compile(r"^[ \t]*(\[|\{)", re.MULTILINE)
 
 
 def _beside(text: str) -> list[str]:
-    """But for Python's own warnings, each with the line of code below it."""
+    """The lines without Python's own warnings and the line of code below each of them."""
     lines: list[str] = []
     code = False
     for line in text.splitlines():
@@ -120,7 +120,7 @@ def _beside(text: str) -> list[str]:
         elif line.strip() and not (code and line.startswith("  ")):
             lines.append(visible(shortened(line.strip(), 200)))
             code = False
-    return lines[:MAX_LINES]
+    return first_lines(lines, MAX_LINES)
 
 
 def _after(lines: Sequence[str], line: str) -> Sequence[str]:

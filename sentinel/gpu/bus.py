@@ -1,4 +1,4 @@
-"""PCI addresses, written one way: as `nvidia-smi` does, `00000000:10:1C.0`."""
+"""Writes PCI addresses in one form: that of `nvidia-smi`, `00000000:10:1C.0`."""
 
 import re
 
@@ -8,10 +8,9 @@ _FORM = re.compile(
 
 
 def bus_id(text: str) -> str:
-    """One form for `PCI:0000:10:1c`, `0000:10:1c.0` and `00000000:10:1C.0`; empty for others.
+    """One form for `PCI:0000:10:1c`, `0000:10:1c.0` and `00000000:10:1C.0`; empty for other texts.
 
-    The kernel leaves the function out; a GPU's is 0. A domain that is left out is 0, as in lspci.
-    """
+    The kernel leaves the function out; a GPU's is 0. A missing domain is 0, as in lspci."""
     match = _FORM.fullmatch(text.strip())
     if not match:
         return ""

@@ -1,4 +1,4 @@
-"""`nvidia-smi dmon` tables, from a pipe or a recorder's file, into samples. Pure."""
+"""Reads `nvidia-smi dmon` tables, from a pipe or a recorder's file. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sentinel.gpu.errors import Unreadable
 from sentinel.gpu.quantities import number
 
 MOST = 2_000_000
-"""Lines: eight GPUs every 15 seconds for 43 days."""
+"""Lines at most: eight GPUs every 15 seconds for 43 days."""
 
 
 class Sample(Struct, frozen=True, kw_only=True):
@@ -26,11 +26,10 @@ class Sample(Struct, frozen=True, kw_only=True):
 
 
 def parse(text: str) -> tuple[Sample, ...]:
-    """Raises Unreadable where no header says what the columns are, or a line does not fit it.
+    """The samples. Raises Unreadable if no header names the columns, or a line does not match it.
 
-    The header comes again every few lines; the last line of a file that is still written to may
-    be cut and is then left out.
-    """
+    The header is repeated every few lines. The last line of a file that is still written may be
+    cut, and is then left out."""
     columns: list[str] = []
     samples: list[Sample] = []
     lines = text.split("\n")
@@ -51,7 +50,7 @@ def parse(text: str) -> tuple[Sample, ...]:
 
 
 def _columns(words: list[str]) -> list[str]:
-    """Names in lower case; nothing for the second header line, which has the units."""
+    """Names of the columns in lower case; empty for the second header line, which has the units."""
     names = [word.lower() for word in words]
     names = names[1:] if names[0] == "#" else [names[0].lstrip("#"), *names[1:]]
     return names if "gpu" in names else []

@@ -4,4 +4,4 @@ from sentinel.core.errors import CannotTell
 
 
 class Unreadable(CannotTell):
-    """Text that is not of a known form: nothing is learnt from it, least of all that all is well."""
+    """A text has no known form, so nothing is learnt from it, least of all that the GPU is well."""

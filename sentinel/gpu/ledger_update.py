@@ -1,4 +1,4 @@
-"""How the ledger of GPUs changes: one entry at a time, without any database. Pure."""
+"""How entries of the GPU ledger change, without any database. Pure."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from sentinel.core.values import duration_text
 from sentinel.gpu.lemon_score import Term, decayed, outages, sum_of
 
 MANY = 50
-"""Outages of a node that its entry keeps."""
+"""Outages of a node that its entry keeps at most."""
 
 SEVERAL = 3
-"""GPUs that fail alike at once and are no coincidence."""
+"""If this many GPUs fail in the same way at the same time, it is no coincidence."""
 
 
 def first_seen(sighting: GpuSighting, now: Instant) -> LedgerEntry:
@@ -44,25 +44,26 @@ def first_seen(sighting: GpuSighting, now: Instant) -> LedgerEntry:
 
 
 def first_heard(event: GpuEvent) -> LedgerEntry:
-    """The entry of a subject that is known by an event alone: a GPU lost before it was seen."""
+    """The entry of a subject that is known only by an event: a GPU that was lost before it was ever
+    seen."""
     return LedgerEntry(subject=event.subject, node=event.node, first=event.at, seen=event.at)
 
 
 def settled(entry: LedgerEntry, sighting: GpuSighting) -> bool:
-    """Whether there is nothing new about it but that it is still there."""
+    """Whether the sighting shows only that the GPU is still there."""
     named = ("serial", "model", "slot")
     known = all(getattr(sighting, n) in ("", getattr(entry, n)) for n in named)
     return known and sighting.node == entry.node
 
 
 def has_moved(entry: LedgerEntry, sighting: GpuSighting) -> bool:
-    """Another node, or another slot where both are known."""
+    """Whether the GPU is in another node, or in another slot if both are known."""
     slots = entry.slot and sighting.slot and entry.slot != sighting.slot
     return bool(slots or (entry.node and entry.node != sighting.node))
 
 
 def placed(entry: LedgerEntry, sighting: GpuSighting, now: Instant) -> LedgerEntry:
-    """The entry after it was seen there."""
+    """The entry after the GPU was seen in that place."""
     return replace(
         entry,
         node=sighting.node,
@@ -76,13 +77,13 @@ def placed(entry: LedgerEntry, sighting: GpuSighting, now: Instant) -> LedgerEnt
 def move(
     entry: LedgerEntry, sighting: GpuSighting, began: Instant, now: Instant, policy: LemonPolicy
 ) -> GpuMove:
-    """What is told of a GPU that is elsewhere now."""
+    """The move of a GPU that is now in another place."""
     was = Stay(node=entry.node, slot=entry.slot, began=began, ended=entry.seen)
     return GpuMove(uuid=entry.subject, was=was, now=sighting, standing=standing(entry, now, policy))
 
 
 def counted(entry: LedgerEntry, events: Iterable[GpuEvent], policy: LemonPolicy) -> LedgerEntry:
-    """The entry with its score counted anew, of the moment of its last event."""
+    """The entry with its score computed again, at its last event."""
     known = list(events)
     if not known:
         return replace(entry, heat=0.0, warmed=None, recipe=policy.counting_recipe, outages=())
@@ -98,8 +99,8 @@ def counted(entry: LedgerEntry, events: Iterable[GpuEvent], policy: LemonPolicy)
 def terms(
     entry: LedgerEntry, events: Iterable[GpuEvent], now: int, policy: LemonPolicy
 ) -> list[Term]:
-    """The sum of a GPU's score, line by line; what came before somebody cleared it is left out.
-    A node has none: its outages are counted."""
+    """The terms of a GPU's score; events before somebody cleared it are left out. Empty for a node,
+    whose outages are counted."""
     return [] if entry.is_node else sum_of(_told(entry, events), now, policy)
 
 
@@ -108,14 +109,14 @@ def _told(entry: LedgerEntry, events: Iterable[GpuEvent]) -> list[tuple[str, str
 
 
 def recent(entry: LedgerEntry, now: Instant, policy: LemonPolicy) -> list[int]:
-    """When those outages of a node began that count still (µs UTC), oldest first."""
+    """When each outage of a node that still counts began (µs UTC), the oldest first."""
     since = now.wall - policy.nodes.window * SECOND
     return [began for began in entry.outages if since <= began]
 
 
 def standing(entry: LedgerEntry, now: Instant, policy: LemonPolicy) -> GpuStanding:
-    """Its score now and what it makes it; a person's mark counts more. A node's score is the number
-    of its outages within the span of the policy."""
+    """The score of an entry now, and its class by that score; a person's mark counts more. A node's
+    score is the number of its outages within the policy's span."""
     if entry.is_node:
         score = float(len(recent(entry, now, policy)))
         judged: Class = "suspect" if score >= policy.nodes.times else "good"
@@ -126,7 +127,7 @@ def standing(entry: LedgerEntry, now: Instant, policy: LemonPolicy) -> GpuStandi
 
 
 def outages_text(entry: LedgerEntry, now: Instant, policy: LemonPolicy) -> str:
-    """How the score of a node comes about, in a sentence."""
+    """The reason for a node's score, in a sentence."""
     found, span = recent(entry, now, policy), duration_text(policy.nodes.window)
     if not found:
         return f"no outage in the last {span}"
@@ -144,8 +145,9 @@ def _standing(entry: LedgerEntry, score: float, judged: Class) -> GpuStanding:
 
 
 def blamed(events: Sequence[GpuEvent], node: str, gpus: int) -> list[GpuEvent]:
-    """What befell half of a node's `gpus` (three at least) at once as one event of the node: its
-    switch, riser or power is to blame, and no GPU becomes a lemon for it."""
+    """The events, where an event that befell half of a node's `gpus` (at least three) at once
+    becomes one event of the node: its switch, riser or power is to blame, and no GPU becomes a
+    lemon by it."""
     struck: dict[str, dict[str, GpuEvent]] = {}
     for event in events:
         if not event.subject.startswith(NODE_PREFIX):
@@ -156,7 +158,8 @@ def blamed(events: Sequence[GpuEvent], node: str, gpus: int) -> list[GpuEvent]:
 
 
 def _of_node(found: Mapping[str, GpuEvent], node: str) -> GpuEvent:
-    """The same event however often it is told: named after the first of the GPUs' own."""
+    """The event of the node. Its id is made from the first GPU's event, so it is the same however
+    often it is reported."""
     first = found[min(found)]
     subject, what = f"{NODE_PREFIX}{node}", f"{len(found)} GPUs at once"
     return replace(
@@ -168,7 +171,7 @@ def _of_node(found: Mapping[str, GpuEvent], node: str) -> GpuEvent:
 
 
 def marked(entry: LedgerEntry, mark: Mark, reason: str, by: str, now: Instant) -> LedgerEntry:
-    """The entry with a person's word, or cleared of it and of what happened."""
+    """The entry with a person's mark; with an empty mark, without mark and score."""
     if mark:
         return replace(entry, mark=mark, reason=reason, by=by)
     return replace(
@@ -177,7 +180,7 @@ def marked(entry: LedgerEntry, mark: Mark, reason: str, by: str, now: Instant) -
 
 
 def marking(entry: LedgerEntry, mark: Mark, reason: str, by: str, now: Instant) -> GpuEvent:
-    """That word as an event, for its history."""
+    """A person's mark as an event, for the history."""
     what = f"marked {mark}" if mark else "cleared"
     return GpuEvent(
         id=f"{entry.subject} {what} {now.wall}",
@@ -191,18 +194,18 @@ def marking(entry: LedgerEntry, mark: Mark, reason: str, by: str, now: Instant) 
 
 
 FORGOT = "forgot "
-"""How the event begins that stands for removed ones of a kind."""
+"""The beginning of the name of an event that stands for removed events of a kind."""
 
 
 def mistaken(events: Iterable[GpuEvent], kinds: Collection[str], since: int) -> list[GpuEvent]:
-    """The events of these kinds from `since` (µs UTC) on."""
+    """The events of these kinds from `since` (µs UTC) on, which are to be removed."""
     return [event for event in events if event.what in kinds and event.at.wall >= since]
 
 
 def forgetting(
     entry: LedgerEntry, removed: Sequence[GpuEvent], reason: str, by: str, now: Instant
 ) -> list[GpuEvent]:
-    """One event for each kind of those that are removed: how many, who said so, and why."""
+    """One event for each kind of the removed events: how many, who said so, and why."""
     counts = Counter(event.what for event in removed)
     return [
         GpuEvent(
@@ -222,5 +225,6 @@ def forgetting(
 def is_unfounded(
     entry: LedgerEntry, events: Collection[GpuEvent], stays: Collection[object]
 ) -> bool:
-    """Whether nothing but removed events ever spoke of it: no driver showed it, nobody marked it."""
+    """Whether only removed events ever mentioned the subject: no driver showed it, and nobody
+    marked it."""
     return not (events or stays or entry.mark)

@@ -40,14 +40,14 @@ WEIGHTS: Mapping[str, float] = {
     # the device is gone or does not answer
     "missing": 3,
     "unreadable": 2,
-    # Xids by what they demand; those that are not here weigh nothing
+    # Xids, weighted by the action that they require; others have no weight
     **{f"xid {n}": 1.0 for n in (46, 62, 63, 109, 110, 119, 120, 136, 155, 156, 158, 177)},
     **{f"xid {n}": 2.0 for n in (79, 95, 151, 167, 168, 173)},
     **{f"xid {n}": 3.0 for n in (48, 54, 64, 74, 140, 143, 171, 172)},
     **{f"xid {n}": 1.0 for n in (144, 145, 146, 147, 148, 149, 150)},
     "xid 94": 0.5,
     "xid 92": 0.25,
-    # an NVSwitch is no GPU: it counts for its node
+    # an NVSwitch is not a GPU, so this counts for its node
     "sxid fatal": 3,
     "init failed": 2,
     "ras uncorrectable": 2,
@@ -57,23 +57,23 @@ WEIGHTS: Mapping[str, float] = {
     "drained": 1,
     "excluded": 0.25,
 }
-"""Of one event; `xid 13`, `31`, `43`, `45` and every other kind: 0."""
+"""The weight of one event of each kind; `xid 13`, `31`, `43`, `45` and every other kind weigh 0."""
 
 OUTAGE = 1.0
-"""What weighs so much takes a node out; a user who avoids it does not."""
+"""An event of at least this weight takes a node out; a user who avoids the node does not."""
 
 RETURN = "undrained"
-"""The node is in service again: what comes next is another outage."""
+"""The event that a node is in service again; whatever comes next is another outage."""
 
 
 def weight(policy: LemonPolicy, what: str) -> float:
-    """Of one event of that kind."""
+    """The weight of one event of that kind."""
     own = policy.weights.get(what)
     return own if own is not None else WEIGHTS.get(what, 0.0)
 
 
 class Term(Struct, frozen=True, kw_only=True):
-    """One line of the sum: an event, its weight, and what is left of that today."""
+    """One term of a score: an event, its weight, and how much of the weight is left today."""
 
     id: str
     what: str
@@ -84,17 +84,16 @@ class Term(Struct, frozen=True, kw_only=True):
 
 
 def decayed(score: float, since: int, now: int, policy: LemonPolicy) -> float:
-    """What a score of a moment (µs UTC) is worth now; never more than it was."""
+    """The present value of a score that was counted at `since` (µs UTC); never more than it was."""
     age = max(0, now - since) / SECOND
     return score * math.pow(0.5, age / policy.half_life)
 
 
 def sum_of(events: Iterable[tuple[str, str, Instant]], now: int, policy: LemonPolicy) -> list[Term]:
-    """The terms of a score from (id, what, when), oldest first: `explain` prints them.
+    """The terms of a score from (id, what, when), the oldest first; `explain` prints them.
 
-    One incident makes several events (an Xid, a remapping, a recovery action): of each day only
-    the heaviest counts.
-    """
+    One incident makes several events (an Xid, a remapping, a recovery action), so only the heaviest
+    event of each day counts."""
     told = sorted(events, key=lambda e: (e[2].wall, e[0]))
     heaviest: dict[int, tuple[str, str, Instant]] = {}
     for event in told:
@@ -105,10 +104,8 @@ def sum_of(events: Iterable[tuple[str, str, Instant]], now: int, policy: LemonPo
 
 
 def outages(events: Iterable[tuple[str, str, Instant]], policy: LemonPolicy) -> list[Instant]:
-    """When each outage of a node began, oldest first, from (id, what, when).
-
-    What follows within a day belongs to the same outage, unless the node came back in between.
-    """
+    """When each outage of a node began, the oldest first, from (id, what, when). Events within a
+    day belong to the same outage, unless the node came back in between."""
     found: list[Instant] = []
     over = True
     for _, what, at in sorted(events, key=lambda e: (e[2].wall, e[0])):

@@ -1,4 +1,5 @@
-"""A GPU as its tools describe it. None: not told, or not supported there; never a zero."""
+"""A GPU as its tools describe it. None stands for a number that is not reported or not supported;
+it is never 0 for that. A text is empty then."""
 
 from collections.abc import Mapping
 

@@ -15,7 +15,7 @@ from msgspec import Struct
 from sentinel.gpu.advice import Advice
 
 NVLINK_5 = range(144, 151)
-"""The Xids of NVLink 5."""
+"""The numbers of the Xids of NVLink 5."""
 _FIELDS = re.compile(
     r"\b([A-Z][A-Z0-9_]+(?:/[A-Z0-9_]+)?)\s+(?:Link )?(?:Non-?fatal|Fatal)\b.{0,120}?"
     r"\((0x[0-9a-fA-F]{1,8})[ ,]+(0x[0-9a-fA-F]{1,8})",
@@ -24,7 +24,7 @@ _FIELDS = re.compile(
 
 
 class Decoded(Struct, frozen=True, kw_only=True):
-    """What a line means, and what to do."""
+    """The meaning of a line, and what to do."""
 
     meaning: str
     advice: Advice
@@ -59,13 +59,14 @@ _DOWN: dict[int, str] = {
     **dict.fromkeys((21, 32, 33, 34, 35, 36, 37), _PEER),
 }
 _IGNORED: dict[int, str] = {38: _USER, 40: "look at the host"}
-"""Reasons of a link that went down after which NVIDIA asks for no reset."""
+"""Reasons of a lost link after which NVIDIA asks for no reset."""
 
 _MFDE_FATAL, _MFDE_MILD = (1, 4, 5, 7), (3,)
 
 
 def decoded(code: int, text: str) -> Decoded | None:
-    """None where the fields are not there, or not in the table: then the words of the line count."""
+    """The meaning of a line by its fields; None if it has none or they are not in the table. Then
+    the words of the line count."""
     found = _FIELDS.search(text) if code in NVLINK_5 else None
     if not found:
         return None

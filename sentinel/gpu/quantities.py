@@ -1,4 +1,5 @@
-"""Single values as GPU tools print them: a number with a unit, yes or no, or why there is none."""
+"""Reads single values as GPU tools print them: a number with a unit, yes or no, or why there is
+none."""
 
 import re
 
@@ -8,22 +9,24 @@ _COMPLAINTS = re.compile(
     r"ERR!|Unknown Error|GPU is lost|GPU requires reset|Insufficient Permissions|Not Found",
     re.IGNORECASE,
 )
+_SHORTEST_WORDS = len("Not Found")
+"""The shortest of the complaints that hold no `!`."""
 
 
 def number(text: str) -> float | None:
-    """`67.03 W`, `30 C`, `16x`, `4000 KB/s`: the number; None where there is none."""
+    """The number in `67.03 W`, `30 C`, `16x` or `4000 KB/s`; None if there is none."""
     match = _NUMBER.fullmatch(text.strip().removesuffix("x"))
     return float(match[1]) if match else None
 
 
 def whole(text: str) -> int | None:
-    """A count; None for anything but one."""
+    """A whole number; None for any other text."""
     found = number(text)
     return int(found) if found is not None and found == int(found) else None
 
 
 def size(text: str) -> int | None:
-    """Bytes of `81920 MiB`."""
+    """The bytes of `81920 MiB`; None for any other text."""
     match = _NUMBER.fullmatch(text.strip())
     if not match or match[2] not in _UNITS:
         return None
@@ -31,8 +34,8 @@ def size(text: str) -> int | None:
 
 
 def yes(text: str) -> bool | None:
-    """Yes/No, True/False, Enabled/Disabled, Active/Not Active; None for N/A, deprecated and the
-    like, and for a word that is not known (smi_words.py tells of those)."""
+    """True or False for Yes/No, True/False, Enabled/Disabled, Active/Not Active. None for
+    `N/A`, `[Deprecated]` and for a word that is not known. smi_words.py reports unknown words."""
     word = text.strip().lower()
     if word in ("yes", "true", "enabled", "active", "on", "1"):
         return True
@@ -40,7 +43,8 @@ def yes(text: str) -> bool | None:
 
 
 def is_absent(text: str) -> bool:
-    """Whether it says that the device, the driver or this user's rights have no such value."""
+    """Whether the text says that the device, the driver or this user's rights have no such
+    value."""
     word = text.strip().strip("[]<>").lower().replace("_", " ")
     return word in ("", "n/a", "none", "not supported", "insufficient permissions") or (
         "deprecated" in word
@@ -48,12 +52,14 @@ def is_absent(text: str) -> bool:
 
 
 def told(text: str) -> str:
-    """The text, or nothing where the tool says that it has none to give, or complains instead."""
+    """The text; empty if the tool says that there is no value, or complains instead."""
     word = text.strip()
     return "" if is_absent(word) or complaint(word) else word
 
 
 def complaint(text: str) -> str:
-    """The words with which the driver says that it cannot read the device; empty if it can."""
+    """The words by which the driver says that it cannot read the device; empty if it can."""
+    if len(text) < _SHORTEST_WORDS and "!" not in text:
+        return ""  # most values are as short as `30 C`: the pattern takes longer than all else
     found = _COMPLAINTS.search(text)
     return found[0] if found else ""

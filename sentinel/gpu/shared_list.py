@@ -1,22 +1,23 @@
-"""The list of lemons that clusters and teams share: one JSON document, signed on request. Pure."""
+"""The list of lemons that clusters and teams share: one JSON document, signed if there is a key.
+Pure."""
 
 from __future__ import annotations
 
-import hmac
 from collections.abc import Sequence
-from hashlib import sha256
 
 from msgspec import DecodeError, Struct, ValidationError, json
 from msgspec.structs import replace
 
+from sentinel.core.digests import is_same_digest, make_hmac
 from sentinel.core.errors import SentinelError
 from sentinel.core.lemon_policy import Class
+from sentinel.core.struct_types import decode_json
 
 FORM = "sentinel-gpus-1"
 
 
 class BadList(SentinelError):
-    """A list that is none, or not signed with the key."""
+    """The text is not such a list, or is not signed with the key."""
 
     exit_code = 65
     """EX_DATAERR of sysexits(3)."""
@@ -45,26 +46,27 @@ class GpuList(Struct, frozen=True, kw_only=True):
 
 
 def written(cluster: str, at: int, gpus: Sequence[Listed], key: bytes = b"") -> str:
-    """The document; signed where there is a key."""
+    """The list as a document, signed if there is a key."""
     plain = GpuList(form=FORM, cluster=cluster, at=at, gpus=tuple(gpus))
     whole = replace(plain, signature=_signature(plain, key)) if key else plain
     return json.format(json.encode(whole), indent=1).decode()
 
 
 def read(text: str | bytes, key: bytes = b"") -> GpuList:
-    """The list; raises BadList for another form, and with a key for one that it did not sign."""
+    """The list in a document. Raises BadList for another form, and with a key for a list that is
+    not signed with it."""
     try:
-        found = json.decode(text, type=GpuList)
+        found = decode_json(text, GpuList)
     except (DecodeError, ValidationError, UnicodeError, RecursionError) as error:
         raise BadList(f"no list of GPUs: {error}") from error
     if found.form != FORM:
         raise BadList(f"a list of the form {found.form[:40]!r}; this sentinel reads {FORM!r}")
-    if key and not hmac.compare_digest(found.signature.encode(), _signature(found, key).encode()):
+    if key and not is_same_digest(found.signature.encode(), _signature(found, key).encode()):
         said = "is signed with another key, or was changed" if found.signature else "is not signed"
         raise BadList(f"the list {said}")
     return found
 
 
 def _signature(found: GpuList, key: bytes) -> str:
-    """Over the document without its signature, fields in their fixed order."""
-    return hmac.new(key, json.encode(replace(found, signature="")), sha256).hexdigest()
+    """The signature over the document without its signature, with fields in a fixed order."""
+    return make_hmac(key, json.encode(replace(found, signature=""))).hex()

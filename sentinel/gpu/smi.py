@@ -1,17 +1,16 @@
-"""`nvidia-smi -q -x` (formats v10 to v13) and `nvidia-smi -q` into an Inventory. Pure.
+"""Reads `nvidia-smi -q -x` (formats v10 to v13) and `nvidia-smi -q` into an Inventory. Pure.
 
-The element names are those of NVIDIA's own DTDs (nvsmi_device_v10.dtd to v13) as drivers from 418
-to 610 print them; where a generation renamed one, every name is looked for.
-"""
+The element names are those of NVIDIA's DTDs (nvsmi_device_v10.dtd to v13), as drivers from 418 to
+610 print them. If a generation renamed an element, all of its names are looked for."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
 
-from sentinel.core.text import shortened, visible
+from sentinel.core.text import first_lines, shortened, visible
 from sentinel.gpu import smi_words
 from sentinel.gpu.bus import bus_id
 from sentinel.gpu.errors import Unreadable
@@ -25,23 +24,27 @@ from sentinel.gpu.model import (
     UnknownWord,
 )
 from sentinel.gpu.quantities import complaint, is_absent, number, size, told, whole, yes
+from sentinel.gpu.smi_processes import rewrite_processes
 from sentinel.gpu.smi_tree import Tree, from_text, from_xml
 
-LONGEST = 32 * 2**20
+LONGEST = 8 * 2**20
+"""Characters at most: as much as one node may print (`sentinel.nodes.reach`, `sentinel.proc`)."""
 BANKS = ("max", "high", "partial", "low", "none")
+_NOT_READ = frozenset({"processes", "accounted_processes", "supported_clocks"})
+"""Groups in which no trouble is looked for: names of processes are users' text."""
 
 
 END = "</nvidia_smi_log>"
 MAX_REMARKS = 20
 EXIT_CODES = {14: "the infoROM of a GPU is corrupted", 15: "a GPU is lost"}
-"""Those of nvidia-smi(1) with which it prints its page all the same."""
+"""Exit codes of nvidia-smi(1) with which it still prints its page."""
 
 
 def page(out: str, code: int) -> str:
-    """What nvidia-smi printed, with its exit code as a remark behind it. A whole page is one whatever
-    the code: it is 14 where the infoROM of one GPU is corrupted (NVML_ERROR_CORRUPTED_INFOROM).
+    """The output of nvidia-smi, with its exit code as a remark at the end. A whole page counts with
+    any exit code: it is 14 if the infoROM of one GPU is corrupted (NVML_ERROR_CORRUPTED_INFOROM).
 
-    Empty where it ended with a code other than 0 and without a whole page."""
+    Empty if the exit code is not 0 and the page is not whole."""
     if not code:
         return out
     why = f": {EXIT_CODES[code]}" if code in EXIT_CODES else ""
@@ -49,37 +52,40 @@ def page(out: str, code: int) -> str:
 
 
 def parse(text: str) -> Inventory:
-    """Raises Unreadable, and nothing else, for whatever is not one whole output.
-
-    Text before and after the page is none of it: warnings are printed there."""
+    """The GPUs in the output. Raises Unreadable, and nothing else, unless it is one whole output.
+    Text before and after the page holds warnings."""
     if len(text) > LONGEST:
-        raise Unreadable("nvidia-smi -q prints more than 32 MB")
+        raise Unreadable("nvidia-smi -q prints more than 8 MB")
     start = text.find("<?xml")
     start = text.find("<nvidia_smi_log") if start < 0 else start
     if start < 0:
         return _inventory(from_text(text), "text", _remarks(text, only_warnings=True))
     end = text.rfind(END) + len(END)
     whole = end > start
-    root, form = from_xml(text[start:end] if whole else text[start:])
+    page, lines = rewrite_processes(text[start:end] if whole else text[start:])
+    root, form = from_xml(page)
     if root.name != "nvidia_smi_log":
         raise Unreadable(f"no output of nvidia-smi but a <{visible(shortened(root.name, 40))}>")
     around = f"{text[:start]}\n{text[end:]}" if whole else text[:start]
+    if lines not in (None, len(root.all("gpu"))):
+        raise Unreadable("nvidia-smi -q -x: a process's name may pose as a GPU")
     return _inventory(root, form or "xml", _remarks(around))
 
 
 def _remarks(text: str, only_warnings: bool = False) -> list[str]:
-    """Lines that are no part of the page, as they stand there."""
+    """Lines that are not a part of the page."""
     lines = (line.strip() for line in text.splitlines())
     said = [line for line in lines if line and not line.startswith("<")]
     warnings = [line for line in said if not only_warnings or line.upper().startswith("WARNING")]
-    return [visible(shortened(line, 200)) for line in warnings[:MAX_REMARKS]]
+    return first_lines([visible(shortened(line, 200)) for line in warnings], MAX_REMARKS)
 
 
 _ABOUT = re.compile(r"\b(?:[0-9A-Fa-f]{4,8}:)?[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7]\b")
 
 
 def _with_remarks(gpus: Sequence[Gpu], remarks: Sequence[str]) -> tuple[tuple[Gpu, ...], list[str]]:
-    """Each remark with the GPU whose address it names; those that name none that is here."""
+    """The GPUs, each with the remarks that name its address, and the remarks that name none of
+    them."""
     said: dict[str, list[str]] = {gpu.bus: [] for gpu in gpus if gpu.bus}
     others: list[str] = []
     for remark in remarks:
@@ -89,20 +95,34 @@ def _with_remarks(gpus: Sequence[Gpu], remarks: Sequence[str]) -> tuple[tuple[Gp
 
 
 def _inventory(root: Tree, form: str, remarks: Sequence[str]) -> Inventory:
+    attached = whole(root.at("attached_gpus"))
     gpus, others = _with_remarks([_gpu(node, form) for node in root.all("gpu")], remarks)
+    _refuse_forged(gpus, attached)
     return Inventory(
         gpus=gpus,
         remarks=tuple(others),
         driver=told(_first(root, "kmd_version", "driver_version")),
         cuda=told(_first(root, "cuda_umd_version", "cuda_version")),
         form=form,
-        attached=whole(root.at("attached_gpus")),
+        attached=attached,
     )
+
+
+def _refuse_forged(gpus: Sequence[Gpu], attached: int | None) -> None:
+    """Raises Unreadable if there are more GPUs than attached ones, or one of them twice: then a
+    process's name may pose as a GPU. Fewer is how a lost GPU looks."""
+    if attached is not None and len(gpus) > attached:
+        raise Unreadable(f"nvidia-smi -q shows {len(gpus)} GPUs of {attached} attached ones")
+    for known in ([gpu.bus for gpu in gpus], [gpu.uuid for gpu in gpus]):
+        for one in filter(None, known):
+            if known.count(one) > 1:
+                raise Unreadable(f"nvidia-smi -q shows a GPU twice: {visible(shortened(one, 60))}")
 
 
 def _gpu(node: Tree, form: str) -> Gpu:
     power = _power(node)
-    troubles = tuple(dict.fromkeys(_troubles(node)))
+    fields = node.list_fields(_NOT_READ)
+    troubles = tuple(dict.fromkeys(_troubles(fields)))
     return Gpu(
         uuid=told(node.at("uuid")),
         bus=bus_id(node.mark) or bus_id(node.at("pci/pci_bus_id")),
@@ -129,17 +149,18 @@ def _gpu(node: Tree, form: str) -> Gpu:
         processes=tuple(_processes(node)),
         troubles=troubles,
         answers=not (_is_lost(troubles) or _is_mute(node, power)),
-        unknown=tuple(_unknown(node, form)),
+        unknown=tuple(_unknown(node, fields, form)),
         untold=() if _tells_heat(node) or _tells_use(node) else ("temperature",),
     )
 
 
-def _unknown(node: Tree, form: str) -> Iterator[UnknownWord]:
-    """Every known form tells the heat, if only as N/A: one that does not calls it otherwise."""
+def _unknown(node: Tree, fields: Iterable[tuple[str, str]], form: str) -> Iterator[UnknownWord]:
+    """Words that are not known here. Every known form reports the temperature, if only as N/A, so a
+    form without it uses another name."""
     if _tells_use(node) and not _tells_heat(node):
         yield UnknownWord(field="temperature/gpu_temp", word="nothing")
     if form != "text":
-        yield from smi_words.unknown_words(node)
+        yield from smi_words.unknown_words(fields)
 
 
 def _tells_heat(node: Tree) -> bool:
@@ -155,7 +176,7 @@ def _first(node: Tree, *paths: str) -> str:
 
 
 def _serial(text: str) -> str:
-    """Empty where it is hidden: redacted ones are all zeros."""
+    """The serial number; empty if it is hidden (then it is all zeros)."""
     serial = told(text)
     return serial if serial.strip("0") else ""
 
@@ -165,7 +186,7 @@ def _power(node: Tree) -> Tree:
 
 
 def _rate(text: str) -> float | None:
-    """Bytes a second of `4000 KB/s`."""
+    """Bytes per second of `4000 KB/s`; None for any other text."""
     found = size(text.removesuffix("/s"))
     return None if found is None else float(found)
 
@@ -221,7 +242,7 @@ def _retired(node: Tree | None) -> RetiredPages | None:
 
 
 def _throttled(node: Tree) -> Iterator[str]:
-    """Reasons that are active, by the names NVML gives them."""
+    """Reasons for throttling that are active, by their names in NVML."""
     for group in ("clocks_event_reasons", "clocks_throttle_reasons"):
         for child in (node.find(group) or Tree("none")).children:
             if child.text.strip() == "Active":
@@ -231,7 +252,7 @@ def _throttled(node: Tree) -> Iterator[str]:
 
 
 def _recovery(node: Tree) -> str:
-    """What NVIDIA says it needs: since R565 one field, before that two."""
+    """What the GPU needs, in NVIDIA's words: since R565 in one field, before that in two."""
     said = node.at("gpu_recovery_action")
     if said:
         return "None" if said == "None" else told(said)
@@ -241,8 +262,8 @@ def _recovery(node: Tree) -> str:
 
 
 def _fabric(node: Tree) -> str:
-    """What is not well with its NVLink fabric: how far it is, how that ended, and since R570 what
-    its health says. https://docs.nvidia.com/deploy/nvml-api/group__nvmlFabricDefs.html."""
+    """What is wrong with the NVLink fabric: its progress, its result, and since R570 its health.
+    Empty if it is well. https://docs.nvidia.com/deploy/nvml-api/group__nvmlFabricDefs.html."""
     state, result = told(node.at("fabric/state")), told(node.at("fabric/status"))
     if state != "Completed":
         return state
@@ -262,22 +283,12 @@ def _processes(node: Tree) -> Iterator[Occupant]:
             )
 
 
-def _troubles(node: Tree) -> Iterator[str]:
-    """Fields in which the driver complains."""
-    for child in _leaves(node):
-        said = complaint(child.text)
+def _troubles(fields: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """Fields in which the driver complains, with its words."""
+    for path, text in fields:
+        said = complaint(text)
         if said and said.lower() not in ("insufficient permissions", "not found"):
-            yield f"{visible(shortened(child.name, 60))}: {said}"
-
-
-def _leaves(node: Tree) -> Iterator[Tree]:
-    """Fields with a text; process names are users' text and left out, lists of clocks are long."""
-    for child in node.children:
-        if child.name in ("processes", "accounted_processes", "supported_clocks"):
-            continue
-        if child.text.strip():
-            yield child
-        yield from _leaves(child)
+            yield f"{visible(shortened(path.rpartition('/')[2], 60))}: {said}"
 
 
 MEASURED = (
@@ -286,12 +297,12 @@ MEASURED = (
     "clocks/sm_clock",
     "fb_memory_usage/used",
 )
-"""What every GPU can tell at any time, beside its power."""
+"""Values that every GPU can report at any time, beside its power."""
 
 
 def _is_mute(node: Tree, power: Tree) -> bool:
-    """Whether the driver complains in most of what is measured: names and numbers of the device
-    stand in its memory and are told of a dead one too."""
+    """Whether the driver complains in most of the measured values. Names and numbers of the device
+    are in the driver's memory and are reported for a dead one too."""
     said = [node.at(path) for path in MEASURED]
     said.append(_first(power, "instant_power_draw", "power_draw", "instantaneous_power_draw"))
     told_of = [text for text in said if text and not is_absent(text)]
@@ -300,5 +311,5 @@ def _is_mute(node: Tree, power: Tree) -> bool:
 
 
 def _is_lost(troubles: Sequence[str]) -> bool:
-    """What the driver says in every field of a device that is gone, or that waits for a reset."""
+    """Whether the driver says of the device that it is gone, or that it waits for a reset."""
     return any(t.lower().endswith(("gpu is lost", "gpu requires reset")) for t in troubles)

@@ -1,18 +1,19 @@
-"""Fields of `nvidia-smi -q -x` that tell of a GPU's health, and the words that are known in them.
+"""Fields of `nvidia-smi -q -x` that report a GPU's health, and the words that are known in them.
 
-One table: what a newer driver says in another field, or by another word, is found by it and told
-once for each word. Nothing is concluded from it, and the fields beside it are judged.
+This is one table. If a newer driver reports health in another field or by another word, that word
+is found by this table and reported once. Nothing is concluded from it, and the other fields are
+judged.
 
 Names are those of drivers R418 to R615 (nvsmi_device_v10.dtd to v13). Pages of real machines, among
-them R570 to R615: https://github.com/NVIDIA/k8s-test-infra, tests/e2e/go/assertions/nvidiasmi. Words
-of the fabric's health: NVML_GPU_FABRIC_HEALTH_* of nvml.h,
-https://docs.nvidia.com/deploy/nvml-api/group__nvmlFabricDefs.html. Pure.
-"""
+them R570 to R615: https://github.com/NVIDIA/k8s-test-infra, tests/e2e/go/assertions/nvidiasmi.
+Words of the fabric's health: NVML_GPU_FABRIC_HEALTH_* of nvml.h,
+https://docs.nvidia.com/deploy/nvml-api/group__nvmlFabricDefs.html. Pure."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import lru_cache
 
 from sentinel.core.text import shortened, visible
 from sentinel.gpu.advice import recovery
@@ -25,7 +26,7 @@ REPAIRS: Mapping[str, str] = {
     "ecc_errors/tpc_repair_pending": "TPC",
     "remapped_banks/bank_remapper_pending": "memory bank",
 }
-"""Flags of repairs that the next reset makes (nvmlDeviceGetRepairStatus)."""
+"""Flags of repairs that the next reset does (nvmlDeviceGetRepairStatus)."""
 
 _BENIGN_REASONS = (
     "gpu_idle",
@@ -71,11 +72,11 @@ _FABRIC_BAD: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "partition_assigned": ("partition assigned", ("False", "No")),
     "gfm_state": ("global fabric manager", ("Disconnected", "Not Connected")),
 }
-"""By field of the fabric's health: how it is called in a message, and the words that are bad."""
+"""By field of the fabric's health: its name in messages, and the words that are bad."""
 
 _FABRIC_GOOD = ("Healthy", "Full", "Connected")
 
-# A path, where {} stands for one or more names, and what is read there.
+# For each path, the function that knows its words. {} stands for one or more names.
 _FIELDS: Mapping[str, Reads] = {
     **{
         f"ecc_errors/{since}/{name}": _is_count
@@ -108,8 +109,8 @@ _FIELDS: Mapping[str, Reads] = {
     "gpu_reset_status/drain_and_reset_recommended": _is_flag,
     "gpu_recovery_action": lambda text: recovery(text) is not None,
     "fabric/state": _one_of("Completed", "In Progress", "Not Started"),
-    "fabric/status": _is_any,  # the words of any NVML error; but for Success they are told
-    "fabric/health/incorrect_configuration": _is_any,  # but for None they are told
+    "fabric/status": _is_any,  # the words of any NVML error; all but Success are reported
+    "fabric/health/incorrect_configuration": _is_any,  # all but None are reported
     **{
         f"fabric/health/{name}": _one_of(*bad, *_FABRIC_GOOD, *("True", "False", "Yes", "No"))
         for name, (_, bad) in _FABRIC_BAD.items()
@@ -126,62 +127,71 @@ _FREE = re.compile(
     r"|remapped_(rows|banks)/\w+_histogram(/|$)|retired_pages/\w+/retired_page|remapped_rows$"
     r"|remapped_banks$|ecc_errors$|fabric/(cliqueId|clusterUuid|cliques)"
 )
-"""Fields beside them that are identities, lists, or parts of a sum that is judged."""
+"""Fields that are identities, lists, or parts of a sum that is judged: any word is fine there."""
 
 _GROUPS = frozenset(path.partition("/")[0] for path in _FIELDS)
 _OF_HEALTH = re.compile(
     r"fail|error|unhealth|repair|retire|remap|degrad|exceed|(?<!de)fault|recover|uncorrect|corrupt|unreli"
     r"|(required|pending)$"
 )
-"""Names outside of those groups that sound like health."""
+"""Names of other fields that sound like health."""
 
-_NOT_OF_IT = ("processes", "accounted_processes", "supported_clocks", "mig_devices")
-"""Users' text, long lists, and parts whose errors the GPU's own counters have too."""
+_PARTS = "mig_devices"
+"""The group that is skipped: parts whose errors the GPU's own counters include."""
 
 _MILD = re.compile(r"(no|none|false|0|0 .*|off|not active|disabled|inactive)$", re.IGNORECASE)
+MAX_CACHED_PATH_CHARS = 200
 MAX_WORDS = 20
-"""Of one GPU."""
+"""Unknown words of one GPU that are reported at most."""
 
 
-def unknown_words(gpu: Tree) -> Iterator[UnknownWord]:
-    """Fields and words of its health that are not known here, in the order of the page."""
+def unknown_words(fields: Iterable[tuple[str, str]]) -> Iterator[UnknownWord]:
+    """The fields and words about health that are not known here, of those of one GPU."""
     found = 0
-    for child in gpu.children:
-        if child.name in _NOT_OF_IT:
+    for path, text in fields:
+        if not _is_unknown(path, text):
             continue
-        for path, text in _fields(child, child.name):
-            if found < MAX_WORDS and _is_unknown(path, text):
-                found += 1
-                yield UnknownWord(
-                    field=visible(shortened(path, 120)),
-                    word=visible(shortened(text, 60)),
-                    mild=bool(_MILD.match(text)),
-                )
-
-
-def _fields(node: Tree, path: str) -> Iterator[tuple[str, str]]:
-    if text := node.text.strip():
-        yield path, text
-    for child in node.children:
-        yield from _fields(child, f"{path}/{child.name}")
+        found += 1
+        if found <= MAX_WORDS:
+            yield UnknownWord(
+                field=visible(shortened(path, 120)),
+                word=visible(shortened(text, 60)),
+                mild=bool(_MILD.match(text)),
+            )
+    if found > MAX_WORDS:
+        rest = found - MAX_WORDS
+        yield UnknownWord(field="further fields", word=f"{rest} more words", mild=False)
 
 
 def _is_unknown(path: str, text: str) -> bool:
-    if is_absent(text) or complaint(text):
+    is_judged = _is_judged if len(path) <= MAX_CACHED_PATH_CHARS else _is_judged.__wrapped__
+    if not is_judged(path):
         return False
-    if reads := _FIELDS.get(path):
-        return not reads(text)
-    if path.partition("/")[0] in _GROUPS:
+    reads = _FIELDS.get(path)
+    if reads and reads(text):
+        return False
+    return not (is_absent(text) or complaint(text))
+
+
+@lru_cache(maxsize=2**12)
+def _is_judged(path: str) -> bool:
+    """Whether the words of this field are judged. Pages of all nodes have the same fields."""
+    if path in _FIELDS:
+        return True
+    group = path.partition("/")[0]
+    if group == _PARTS:
+        return False
+    if group in _GROUPS:
         return not _FREE.match(path)
     return bool(_OF_HEALTH.search(path.rpartition("/")[2]))
 
 
 def fabric_faults(gpu: Tree) -> Iterator[str]:
-    """What the fabric's health says is not well, each with its words."""
+    """What is wrong by the fabric's health, each with its words."""
     health = gpu.find("fabric/health") or Tree("none", children=[])
     for name, (title, bad) in _FABRIC_BAD.items():
         text = health.at(name)
-        if text.lower() in {word.lower() for word in bad}:
+        if text and text.lower() in {word.lower() for word in bad}:
             yield f"{title}: {text}"
     wrong = health.at("incorrect_configuration")
     if not is_absent(wrong) and not complaint(wrong):

@@ -26,11 +26,12 @@ from sentinel.gpu.nvlink_errors import NVLINK_5, decoded
 
 _BUS = r"(?:PCI:)?[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.[0-7])?"
 _OLD_BUS = r"[0-9a-fA-F]{4}:[0-9a-fA-F]{2}"
-"""Drivers before 2010 named no domain."""
+"""The address without a domain, which drivers before 2010 printed."""
 _HEADER = re.compile(r"\A\[[^\]\n]{1,40}\] ")
-"""A stamp that was left before the record."""
+"""A time stamp that was left before the record."""
 
-# Each begins at the beginning of the record (re.match), with more than a process's name can hold.
+# Each pattern matches only at the beginning of the record (re.match). It begins with more text than
+# a process's name can contain.
 _XID = re.compile(
     rf"NVRM: Xid \((?:({_BUS})(?: GPU-I:([0-9a-fA-F]{{1,4}}))?(?: [A-Za-z-]{{1,12}}:[0-9a-fA-F]{{1,8}})*"
     rf"|{_OLD_BUS})\): ([0-9]{{1,5}})(?:[,\s]\s*(.*))?$"
@@ -47,14 +48,25 @@ _LOST_TAIL = re.compile(
     r"(?:(?:installed in this )?system has )?fallen off the bus\b"
 )
 _LOST_LINES = 3
+_INACCESSIBLE = re.compile(
+    rf"nvidia ({_BUS}): Unable to change power state from \S{{1,20}} to \S{{1,20}}, device inaccessible"
+)
+"""The kernel's own message about a device that is gone: pci_power_up() in drivers/pci/pci.c of
+Linux."""
+_WATCHDOG = re.compile(
+    r"NVRM: (?:GPU[0-9]{1,3} )?(?:krcWatchdog\w{0,20}: )?(RC watchdog: GPU is probably locked.*)$"
+)
+"""krcWatchdog_IMPL() in src/nvidia/src/kernel/gpu/rc/kernel_rc_watchdog.c: an Xid need not follow
+it."""
 _INIT = re.compile(rf"NVRM: (?:GPU[- ](?:at )?({_BUS}): )?RmInitAdapter failed!?(.*)$")
 _AMD = re.compile(
     rf"(?:amdgpu ({_BUS}):(?: amdgpu:)? ?|\[drm:[a-z0-9_.]{{1,80}} \[amdgpu\]\] \*ERROR\* )"
     r"((?:\{[0-9]{1,20}\})?.*)$"
 )
 _AMD_NAMELESS = re.compile(r"amdgpu: (\[powerplay\] )?(.*)$")
-"""Without a device: fewer than 15 bytes of its own, so it counts only as an error by its level, which
-no line that begins with a process's name has, or with more of the driver's own words."""
+"""A line without a device. It begins with fewer than 15 bytes of the driver's own. So it counts
+only if its level is that of an error, which no line with a process's name has, or with more of the
+driver's own words."""
 _AMD_INIT = re.compile(
     r"Fatal error during GPU init|GPU reset end with ret = -[0-9]+|GPU reset\([0-9]+\) failed"
     r"|GPU Recovery Failed: -[0-9]+|.*\bGPU will not be initialized",
@@ -71,19 +83,31 @@ _RAS_FATAL = re.compile(
 )
 _AMD_KNOWN = re.compile(
     r"(?:\{[0-9]{1,20}\})? ?(?:"
-    r"\[Hardware Error\]:"  # registers of an error that a line of its own counts
-    r"|.*\bhardware errors detected|.*\bpoison consumption detected"  # corrected ones, and totals
-    r"|ring \S+ timeout|IP block:\S+ is hung|Process information: process|Process "
-    r"|GPU reset(?:\([0-9]+\))? (?:begin|succeeded)"  # a program hung, and the driver mends it
+    r"\[Hardware Error\]:"  # registers of an error that has a line of its own
+    r"|.*\bhardware errors detected|.*\bpoison consumption detected"  # corrected errors, and totals
+    r"|ring \S+ timeout|IP block:\S+ is hung|Process information: process| ?Process "
+    r"|Illegal (?:opcode|register access) in command stream"  # errors of a program
+    r"|(?:Starting \S+ ring reset|Ring \S+ reset (?:failed|succeeded))"  # a GPU reset follows
+    r"|GPU reset(?:\([0-9]+\))? (?:begin|succeeded)"  # a program hung, and the driver recovers
+    r"|(?:\[drm\] )?(?:AMDGPU device coredump|Dumping IP State|VRAM is lost due to GPU reset)"
     r"|\[\S+\] (?:no-)?(?:retry )?page fault|.*\bpage fault \(src_id|.*PROTECTION_FAULT_STATUS"
     r"|\s*(?:in (?:process|page)|for process|Faulty UTCL2|MORE_FAULTS|WALKER_ERROR"
     r"|PERMISSION_FAULTS|MAPPING_ERROR|RW):? )",
     re.IGNORECASE,
 )
-"""Lines of the level of errors that tell of no error of the device: amdgpu_ras.c, gmc_v9_0.c
-(a program's page fault), amdgpu_job.c (a program's ring) of drivers/gpu/drm/amd/amdgpu."""
+"""Lines with the level of an error that are not about an error of the device: amdgpu_ras.c,
+gmc_v9_0.c (a program's page fault), amdgpu_job.c (a program's ring) of
+drivers/gpu/drm/amd/amdgpu."""
+_AMD_MENDED = re.compile(
+    rf"amdgpu ({_BUS}):(?: amdgpu:)? GPU reset(?:\([0-9]+\))? succeeded", re.IGNORECASE
+)
+"""amdgpu_device_gpu_recover() has reset the device, so what the driver said of it before is
+over."""
 _SEVERITY = re.compile(r"Severity ([0-9]{1,3})\b", re.IGNORECASE)
 _NEAR = 12
+_RESET_RECORDS = 60
+"""Records from the first message about a hang to the end of the reset; a dump of the state is among
+them."""
 _UUID = re.compile(rf"NVRM: GPU at ({_BUS}): (GPU-[0-9a-fA-F-]{{36}})")
 _RECOVERY = re.compile(
     r"GPU recovery action changed from 0x[0-9a-fA-F]{1,8} \([^()]{0,60}\)"
@@ -117,7 +141,7 @@ class Event(Struct, frozen=True, kw_only=True):
 
     @property
     def row(self) -> xid_table.Row:
-        """What the table says of it."""
+        """The table's row for the event."""
         if self.kind == "xid":
             return xid_table.row(self.code)
         if self.kind == "init":
@@ -129,7 +153,8 @@ class Event(Struct, frozen=True, kw_only=True):
 
     @property
     def meaning(self) -> str:
-        """In words: of an Xid of NVLink 5 by its fields, of a recovery action with its word."""
+        """The meaning in words: for an Xid of NVLink 5 by its fields, for a recovery action with
+        its word."""
         if self.kind == "xid" and self.code == xid_table.RECOVERY:
             return self._recovery()[1]
         found = decoded(self.code, self.text) if self.kind == "xid" else None
@@ -137,7 +162,7 @@ class Event(Struct, frozen=True, kw_only=True):
 
     @property
     def advice(self) -> Advice:
-        """NVIDIA's recovery action where the line carries one, else the table's."""
+        """NVIDIA's recovery action if the line has one, else the table's advice."""
         if self.code == xid_table.RECOVERY and self.kind == "xid":
             return self._recovery()[0]
         if self.kind == "xid" and self.code in NVLINK_5:
@@ -145,7 +170,7 @@ class Event(Struct, frozen=True, kw_only=True):
         return self.row.advice
 
     def _recovery(self) -> tuple[Advice, str]:
-        """What NVIDIA's recovery action asks for, and what the line means by it."""
+        """The advice of NVIDIA's recovery action, and the meaning of the line."""
         found = _RECOVERY.search(self.text)
         if found is None:
             return self.row.advice, self.row.meaning
@@ -156,8 +181,8 @@ class Event(Struct, frozen=True, kw_only=True):
         return advice, words
 
     def _linked(self) -> Advice:
-        """By its fields; where they tell nothing by its words. What the line calls fatal needs no
-        less than a reset."""
+        """The advice for an Xid of NVLink 5 by its fields; if they are not known, by its words. A
+        line that calls itself fatal needs at least a reset."""
         found = decoded(self.code, self.text)
         if found is None:
             return Advice.MONITOR if self.fatal is False else self.row.advice
@@ -172,11 +197,10 @@ class Told(Struct, frozen=True, kw_only=True):
 
 
 def read(records: Iterable[str], levels: Sequence[int | None] = ()) -> Told:
-    """All that the records of the kernel's log say of GPUs and NVSwitches; others are passed over.
+    """Read all records of the kernel's log about GPUs and NVSwitches; others are skipped.
 
-    A record is one text, however many lines it has: a later line may be a part of a file's name
-    and is no record. `levels`: those of the records (0 to 7), where they are known.
-    """
+    A record is one text, however many lines it has: a later line may be a part of a file's name.
+    `levels`: those of the records (0 to 7), if they are known."""
     events: list[Event] = []
     uuids: dict[str, str] = {}
     head = ("", 0)
@@ -191,6 +215,8 @@ def read(records: Iterable[str], levels: Sequence[int | None] = ()) -> Told:
         if found := _LOST_HEAD.match(line):
             head = (bus_id(found[1]), number)
             line = " ".join([line, *(one.removeprefix("NVRM: ") for one in more.split("\n"))])
+        if found := _AMD_MENDED.match(line):
+            events = [e for e in events if not _is_mended(e, bus_id(found[1]), number)]
         level = levels[number] if number < len(levels) else None
         if head[0] and number - head[1] < _LOST_LINES and _LOST_TAIL.match(line):
             events.append(_lost(head[0], number))
@@ -200,15 +226,23 @@ def read(records: Iterable[str], levels: Sequence[int | None] = ()) -> Told:
     return Told(events=tuple(events), uuids=uuids)
 
 
-_MARKS = ("NVRM: ", "nvidia-nvswitch", "amdgpu", "[drm:")
-"""How the records of these drivers begin."""
+_MARKS = ("NVRM: ", "nvidia-nvswitch", "nvidia ", "amdgpu", "[drm:")
+"""The beginnings of these drivers' records."""
 
 
 def _repeats(event: Event, before: Sequence[Event]) -> bool:
-    """The Severity line of an SXid follows its words, and those of other switches come between."""
+    """Whether the event is the Severity line of an SXid that was read already; lines of other
+    switches may be between them."""
     if event.kind != "sxid" or not _SEVERITY.match(event.text):
         return False
     return any((e.kind, e.code, e.bus) == ("sxid", event.code, event.bus) for e in before[-_NEAR:])
+
+
+def _is_mended(event: Event, bus: str, number: int) -> bool:
+    """Whether the reset of that GPU, in record `number`, ended the event. Lines of the driver
+    without an address belong to the reset beside them."""
+    nameless = not event.bus and number - event.line <= _RESET_RECORDS
+    return event.kind == "driver" and (event.bus == bus or nameless)
 
 
 def _event(line: str, number: int, level: int | None) -> Event | None:
@@ -216,7 +250,11 @@ def _event(line: str, number: int, level: int | None) -> Event | None:
         return _xid(found, number)
     if found := _LOST.match(line):
         return _lost(bus_id(found[1]), number)
-    if _LOST_TAIL.match(line):  # whose name stood in a line that is not here
+    if found := _INACCESSIBLE.match(line):
+        return _lost(bus_id(found[1]), number)
+    if found := _WATCHDOG.match(line):
+        return Event(kind="driver", code=0, bus="", text=_plain(found[1]), line=number)
+    if _LOST_TAIL.match(line):  # the line that names the program is missing
         return _lost("", number)
     if found := _INIT.match(line):
         return _init(found[1] or "", f"RmInitAdapter failed{found[2]}", number)
@@ -242,7 +280,8 @@ def _amd(bus: str, text: str, number: int, level: int | None) -> Event | None:
 
 
 def _ras(bus: str, text: str, number: int) -> Event | None:
-    """Corrected errors are no events: the driver says that no user action is needed."""
+    """The event of a RAS line. Corrected errors are no events: the driver says that no user action
+    is needed."""
     if found := _RAS_FATAL.match(text):
         said, fatal = found[1], True
     elif (found := _RAS.match(text)) and not found[2].lower().startswith("correctable"):
@@ -293,7 +332,8 @@ def _lost(bus: str, number: int) -> Event:
 
 
 def _fatal(text: str) -> bool | None:
-    """By the word; else by NVSWITCH_ERROR_SEVERITY_NONFATAL (0) and _FATAL (1) of the driver."""
+    """Whether the line is fatal: by its word, else by the driver's NVSWITCH_ERROR_SEVERITY_NONFATAL
+    (0) or _FATAL (1). None if it does not say."""
     if found := _FATAL.search(text):
         return found[1].lower() == "fatal"
     number = _SEVERITY.search(text)

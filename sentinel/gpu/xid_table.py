@@ -14,12 +14,13 @@ from sentinel.gpu.advice import Advice
 CATALOGUE = "https://docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html"
 MEMORY = "https://docs.nvidia.com/deploy/a100-gpu-mem-error-mgmt/"
 DRIVER_SOURCE = "https://github.com/NVIDIA/open-gpu-kernel-modules/blob/main/src/common/sdk/nvidia/inc/nverror.h"
-"""Numbers of newer drivers that NVIDIA's catalogue does not have (595.45.04), by their names alone."""
+"""Source for numbers of newer drivers (595.45.04) that NVIDIA's catalogue lacks; only their names
+are known."""
 FABRIC = "https://docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide/"
 
 
 class Row(Struct, frozen=True, kw_only=True):
-    """Some numbers, what they mean, what to do, and who says so. `differs`: what NVIDIA's catalogue
+    """Some numbers, what they mean, what to do, and the source. `differs`: what NVIDIA's catalogue
     says instead, and why it is not followed."""
 
     codes: tuple[int, ...]
@@ -242,7 +243,7 @@ SWITCH: dict[bool | None, Row] = {
         source=FABRIC,
     ),
 }
-"""By whether the line calls it fatal."""
+"""Rows for SXids, by whether the line calls it fatal."""
 
 AMD = "https://docs.kernel.org/gpu/amdgpu/ras.html"
 RAS: dict[bool | None, Row] = {
@@ -259,9 +260,9 @@ RAS: dict[bool | None, Row] = {
         source=AMD,
     ),
 }
-"""By whether the error is uncorrectable (else it is deferred)."""
+"""Rows for RAS errors, by whether the error is uncorrectable (else it is deferred)."""
 
 
 def row(code: int) -> Row:
-    """The row of an Xid; UNKNOWN's for one that is in no table."""
+    """The row of an Xid; UNKNOWN for a number that is in no table."""
     return RECOVERED if code == RECOVERY else _BY_CODE.get(code, UNKNOWN)

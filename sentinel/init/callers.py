@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import os
 from collections.abc import Callable, Iterator
 from shutil import which
@@ -17,12 +18,13 @@ from sentinel.chain.install import InstallRequest
 from sentinel.chain.model import Chain
 from sentinel.chain.timers import cron_runs
 from sentinel.core.errors import CannotTell, SentinelError
+from sentinel.core.long_lines import decode_lines
 from sentinel.core.values import duration_text
 from sentinel.slurm.client import SlurmClient
 
 CallerKind = Literal["service", "systemd", "crontab", "scrontab", "chain", "none"]
 CALLER_ORDER: tuple[CallerKind, ...] = ("service", "systemd", "crontab", "scrontab", "chain")
-"""The quickest to tell first: a service looks all the time, a chain every ten minutes."""
+"""The fastest first: a service checks all the time, a chain every ten minutes."""
 
 SERVICE_UNIT = "sentinel.service"
 UNIT_DIRS = ("/etc/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system")
@@ -50,8 +52,8 @@ class CallerPlan(Struct, frozen=True, kw_only=True):
 
 
 class CallerRequest(Struct, frozen=True, kw_only=True):
-    """For whom a way is looked for: the file, the folder of the chain, the state, and the options
-    of sbatch by which the user's own jobs are taken."""
+    """The facts for choosing a caller: the file, the folder of the chain, the state, and the sbatch
+    options with which the user's own jobs are accepted."""
 
     config: str
     folder: str
@@ -75,7 +77,7 @@ def find_caller(wanted: CallerRequest, client: SlurmClient, by: str = "") -> Cal
 
 
 def install_caller(way: CallerPlan, wanted: CallerRequest, client: SlurmClient) -> Iterator[str]:
-    """Do it; what was done, in lines. Raises a SentinelError."""
+    """Install it. Returns lines that say what was done. Raises a SentinelError."""
     if way.by == "service":
         _run_systemctl("enable", "--now", SERVICE_UNIT)
         yield f"{SERVICE_UNIT}: enabled and started"
@@ -107,8 +109,6 @@ def _try_service(_wanted: CallerRequest, _client: SlurmClient) -> CallerPlan:
 
 
 def _try_user_timer(wanted: CallerRequest, client: SlurmClient) -> CallerPlan:
-    import getpass
-
     if which("systemctl") is None or not os.environ.get("XDG_RUNTIME_DIR"):
         raise CallerUnavailable("no systemd of your own runs here")
     _run_or_refuse(["systemctl", "--user", "show-environment"])
@@ -210,8 +210,8 @@ def _estimate_core_hours(chain: Chain) -> float:
 def _run_or_refuse(argv: list[str]) -> str:
     done = proc.run(argv, limit=SYSTEMCTL_TIMEOUT_S)
     if done.code:
-        raise CallerUnavailable(os.fsdecode(done.err).strip() or f"{argv[0]} fails")
-    return os.fsdecode(done.out)
+        raise CallerUnavailable(decode_lines(done.err).strip() or f"{argv[0]} fails")
+    return decode_lines(done.out)
 
 
 def _run_systemctl(*words: str) -> None:

@@ -10,12 +10,16 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
+from sentinel.config.default import settings_from_data
+from sentinel.config.problems import ConfigError
+from sentinel.config.settings import Settings
 from sentinel.core.errors import ChannelError, Invalid, SentinelError
 from sentinel.core.settings import is_web_address
 from sentinel.core.text import visible
+from sentinel.wiring import app
 
 MAIL_SERVER_TIMEOUT = "8s"
-"""For asking a mail server whether it is there."""
+"""Time limit for a test whether the mail server exists."""
 
 MAIL_PROGRAMS = ("/usr/sbin/sendmail", "/usr/lib/sendmail", "msmtp")
 
@@ -26,11 +30,11 @@ _CHAT_HOSTS = (
     ("logic.azure.com", "teams"),
     ("ntfy.sh", "ntfy"),
 )
-"""Whose webhooks have a channel of their own, by the end of the host's name."""
+"""Services with their own channel, by the end of the webhook's host name."""
 
 
 class NoChannelFound(SentinelError):
-    """Nobody can be told in the way that was asked for; nothing was written."""
+    """The requested channel does not work. Nothing was written."""
 
     exit_code = 69
     """EX_UNAVAILABLE of sysexits(3)."""
@@ -42,13 +46,22 @@ class ChannelDraft(Struct, frozen=True):
     name: str
     block: Mapping[str, Any]
     words: str
+    receiver: str
+
+
+def check_address(mail: str, webhook: str) -> None:
+    """Raise Invalid if this cannot be a mail address or the address of a webhook."""
+    if mail:
+        _load_channel_plugin(
+            "email", _build_mail_block(mail, {"host": "localhost", "security": "none"})
+        )
+    if webhook:
+        make_webhook_channel(webhook)
 
 
 def make_mail_channel(address: str, relay: str = "") -> ChannelDraft:
     """Mail to that address through the first way that answers; raises NoChannelFound or Invalid."""
-    _load_channel_plugin(
-        "email", _build_mail_block(address, {"host": "localhost", "security": "none"})
-    )  # is it an address?
+    check_address(address, "")
     tried = []
     for way in _list_mail_routes(relay):
         block = _build_mail_block(address, way)
@@ -64,6 +77,7 @@ def make_mail_channel(address: str, relay: str = "") -> ChannelDraft:
             block,
             f"mail to {address} through {_describe_mail_route(way)}"
             + (f" ({said})" if said else ""),
+            address,
         )
     raise NoChannelFound(
         "no way to send mail was found ("
@@ -76,20 +90,19 @@ def make_webhook_channel(url: str) -> ChannelDraft:
     """A message to that address; raises Invalid."""
     if not is_web_address(url):
         raise Invalid(
-            f"--webhook: {visible(url)} is no address; it begins with https:// or http://"
+            f"{visible(url)} is no address of a webhook; one begins with https:// or http://"
         )
     host = urlsplit(url).hostname or ""
     kind = next((k for end, k in _CHAT_HOSTS if host == end or host.endswith(f".{end}")), "webhook")
     block = {"kind": kind, "url": url}
     _load_channel_plugin(kind, block)
-    return ChannelDraft("chat" if kind != "webhook" else "webhook", block, f"{kind} at {host}")
+    return ChannelDraft(
+        "chat" if kind != "webhook" else "webhook", block, f"{kind} at {host}", host
+    )
 
 
 def send_test_message(told: ChannelDraft) -> str:
     """What the other side answered to a real test message; raises NoChannelFound where it was not taken."""
-    from sentinel.config.settings import Settings
-    from sentinel.wiring import app
-
     plugin = _load_channel_plugin(told.block["kind"], told.block)
     try:
         receipt = asyncio.run(app.send_test(plugin, Settings()))
@@ -100,11 +113,17 @@ def send_test_message(told: ChannelDraft) -> str:
     if receipt.refused:
         refused = ", ".join(map(visible, receipt.refused))
         raise NoChannelFound(f"the test message was refused for {refused}: {visible(receipt.text)}")
+    if receipt.doubt:
+        raise NoChannelFound(
+            f"the test message to {told.words} was probably not taken: {receipt.doubt} "
+            f"({visible(receipt.text)}). Is the address whole? If the message arrived, write the "
+            "channel into the file by hand"
+        )
     return visible(receipt.text)
 
 
 def _build_mail_block(address: str, way: Mapping[str, Any]) -> dict[str, Any]:
-    """From whom to whom: its reader gets what bounces, too."""
+    """The block for mail, with sender and recipient. Bounces go to the recipient too."""
     return {"kind": "email", "to": [address], "from": address, **way}
 
 
@@ -129,14 +148,9 @@ def _describe_mail_route(way: Mapping[str, Any]) -> str:
 
 
 def _load_channel_plugin(kind: str, block: Mapping[str, Any]) -> Any:
-    """The channel that this block makes; raises Invalid for what it does not take."""
-    from sentinel.config.default import settings_from_data
-    from sentinel.config.problems import ConfigError
-    from sentinel.wiring import app
-
+    """The channel for this block. Raises Invalid if it does not accept the settings."""
     try:
         settings = settings_from_data({"channels": {"it": dict(block)}}, app.CHECKS, app.CHANNELS)
     except ConfigError as error:
-        option = "--mail" if kind == "email" else "--webhook"
-        raise Invalid(f"{option}: {'; '.join(p.message for p in error.problems)}") from None
+        raise Invalid("; ".join(p.message for p in error.problems)) from None
     return settings.channels[0].plugin

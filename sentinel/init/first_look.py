@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 
 def remember_jobs(settings: Settings, slurm: Slurm) -> None:
-    """Look with each check of one job, and store what it remembers. What cannot be seen or written is
-    left to the first pass."""
+    """Run each check of one job once, and store its memory. What cannot be read or written is left
+    to the first pass."""
     clock = SystemClock()
     memory = {}
     for check in rehearsal.list_job_checks(settings):

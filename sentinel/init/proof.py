@@ -1,16 +1,25 @@
-"""The proof of watching: each check, what is asked of whom and how often, and what nobody sees."""
+"""Proves what is watched: for each check what it asks, of whom and how often, and what nobody
+watches."""
 
 from __future__ import annotations
 
+import os
+import pwd
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from sentinel.chain import status
+from sentinel.clock import SystemClock
+from sentinel.config.route_preview import preview_routes, unheard_previews
+from sentinel.core.due import get_interval_s
 from sentinel.core.errors import CannotTell, SentinelError
 from sentinel.core.model import Status
 from sentinel.core.text import shortened, visible
 from sentinel.core.values import duration_text
+from sentinel.slurm.client import SlurmClient
+from sentinel.wiring import app, one_shot
 
 if TYPE_CHECKING:
     from sentinel.alerting.observations import RunOutcome
@@ -23,7 +32,7 @@ COSTLY_KINDS = ("clean", "diag", "du", "exec")
 
 
 class CoverageGap(Struct, frozen=True):
-    """What is not watched, and what to do about it."""
+    """Something that is not watched, and what to do about it."""
 
     what: str
     remedy: str
@@ -32,8 +41,8 @@ class CoverageGap(Struct, frozen=True):
 def prove_watching(
     settings: Settings, *, caller: str = "", progress: Callable[[str], None] = lambda _: None
 ) -> Iterator[str]:
-    """Lines for people: each check is run once, without telling anybody. `caller`: what calls
-    sentinel on time, where that is known already; else it is looked up."""
+    """Lines for people. Each check is run once, without notifying anybody. `caller` is what calls
+    sentinel. If it is None, it is searched."""
     gaps: list[CoverageGap] = []
     yield "What is watched:"
     for check in settings.checks:
@@ -41,7 +50,7 @@ def prove_watching(
         yield from _prove_check(check, settings, gaps)
     yield ""
     gaps += _find_owner_gaps(settings)
-    yield f"What calls it: {caller or _find_caller(settings, gaps)}"
+    yield f"What starts sentinel: {caller or _find_caller(settings, gaps)}"
     yield f"Who is told: {_describe_channels(settings, gaps)}"
     gaps += _find_slurm_gaps(settings)
     gaps += _find_general_gaps(settings)
@@ -62,7 +71,7 @@ def _prove_check(check: CheckConfig, settings: Settings, gaps: list[CoverageGap]
     )
     yield f"  {visible(check.name)} ({check.common.kind}), {_describe_interval(check)}; {seen}"
     for source in check.plugin.SOURCES:
-        yield f"      asks: {source}"
+        yield f"      reads: {source}"
     if outcome and status is Status.UNKNOWN:
         text = f"{visible(check.name)} cannot see: {_shorten_line(outcome.headline)}"
         gaps.append(CoverageGap(text, f"see {_mention_runbook(check)}sentinel doctor"))
@@ -80,9 +89,7 @@ def _mention_runbook(check: CheckConfig) -> str:
 
 
 def _try_check(check: CheckConfig, settings: Settings) -> RunOutcome:
-    from sentinel.wiring import app
-
-    return app.run_check_once(check, settings)
+    return one_shot.run_check_once(check, settings)
 
 
 def _find_worst_status(outcome: RunOutcome) -> Status:
@@ -92,8 +99,6 @@ def _find_worst_status(outcome: RunOutcome) -> Status:
 def _describe_interval(check: CheckConfig) -> str:
     if check.common.cron is not None:
         return f"by the crontab line {check.common.cron!r}"
-    from sentinel.core.due import get_interval_s
-
     return f"every {duration_text(get_interval_s(check))}"
 
 
@@ -102,10 +107,6 @@ def _shorten_line(text: str) -> str:
 
 
 def _find_caller(settings: Settings, gaps: list[CoverageGap]) -> str:
-    from sentinel.chain import status
-    from sentinel.slurm.client import SlurmClient
-    from sentinel.wiring import app
-
     client = SlurmClient(limit=settings.slurm.timeout, prefix=settings.slurm.command_prefix)
     try:
         facts = status.chain_facts(app.get_chain_folder(settings), client)
@@ -120,16 +121,11 @@ def _find_caller(settings: Settings, gaps: list[CoverageGap]) -> str:
         "anything at all: nothing calls sentinel by itself",
         "sentinel run in tmux, systemctl enable --now sentinel, or sentinel cron install",
     ))  # fmt: skip
-    return "nothing"
+    return "nothing yet"
 
 
 def _find_owner_gaps(settings: Settings) -> Iterator[CoverageGap]:
     """That somebody else's sentinel uses this file: it may see less, or more."""
-    import os
-    import pwd
-
-    from sentinel.wiring import app
-
     state = app.get_state_location(settings)
     try:
         owner = os.stat(state).st_uid
@@ -147,9 +143,6 @@ def _find_owner_gaps(settings: Settings) -> Iterator[CoverageGap]:
 
 
 def _find_leader(settings: Settings) -> str:
-    from sentinel.clock import SystemClock
-    from sentinel.wiring import app
-
     try:
         if "://" not in app.get_state_location(settings) and not app.has_state(settings):
             return ""
@@ -165,9 +158,6 @@ def _find_leader(settings: Settings) -> str:
 
 
 def _describe_channels(settings: Settings, gaps: list[CoverageGap]) -> str:
-    from sentinel.clock import SystemClock
-    from sentinel.config.route_preview import preview_routes, unheard_previews
-
     rows = list(preview_routes(settings, SystemClock().now()))
     for name in dict.fromkeys(row.check for row in unheard_previews(rows)):
         gaps.append(
@@ -183,8 +173,6 @@ def _describe_channels(settings: Settings, gaps: list[CoverageGap]) -> str:
 
 
 def _find_slurm_gaps(settings: Settings) -> Iterator[CoverageGap]:
-    from sentinel.wiring import app
-
     kinds = {c.common.kind for c in settings.checks}
     if not app.has_slurm() and not settings.slurm.command_prefix:
         yield CoverageGap(
@@ -203,8 +191,6 @@ def _find_slurm_gaps(settings: Settings) -> Iterator[CoverageGap]:
 
 
 def _find_accounting_gaps(settings: Settings) -> Iterator[CoverageGap]:
-    from sentinel.wiring import app
-
     try:
         config = app.make_snapshot(settings).config()
     except CannotTell as error:
@@ -212,9 +198,11 @@ def _find_accounting_gaps(settings: Settings) -> Iterator[CoverageGap]:
         return
     if not config.accounting:
         keeps = duration_text(config.min_job_age)
+        closer = duration_text(max(60, config.min_job_age - 60))
         yield CoverageGap(
             f"how a job ended, once Slurm has forgotten it after {keeps}: there is no accounting",
-            "keep the passes closer together than that; an administrator can set up slurmdbd",
+            f"a pass every {closer} sees it: sentinel cron install --every {closer} (a service "
+            "looks often enough); an administrator can set up slurmdbd",
         )
 
 

@@ -5,17 +5,22 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import suppress
-from hashlib import sha256
 
 import msgspec
 from msgspec import Struct
 
+from sentinel.clock import SystemClock
+from sentinel.config.settings import Settings
+from sentinel.config.starter import make_folder
+from sentinel.core.digests import sha256
 from sentinel.core.errors import SentinelError, StoreBusy
 from sentinel.core.text import visible
+from sentinel.proc.whole_files import replace_whole_file
+from sentinel.wiring import app
 
 RECORD_FILE = "init.json"
 ALERT_BOOK_FILE = "alerts.jsonl"
-"""What is told where nobody has an address yet."""
+"""The file for alerts if there is no address yet."""
 
 
 class NotInitialized(SentinelError):
@@ -47,17 +52,15 @@ def list_missing_folders(path: str) -> tuple[str, ...]:
 
 
 def hash_text(text: str) -> str:
-    """To see later whether somebody has changed the file."""
+    """A digest that shows later whether somebody has changed the file."""
     return sha256(text.encode()).hexdigest()
 
 
 def write_record(record: InitRecord) -> None:
-    """Beside the state, whose folder is made; raises OSError."""
-    from sentinel.config.starter import make_folder
-
+    """Write the record beside the state, and create its folder. Raises OSError."""
     make_folder(record.state)
-    with open(os.path.join(record.state, RECORD_FILE), "wb") as file:
-        file.write(msgspec.json.format(msgspec.json.encode(record)) + b"\n")
+    text = msgspec.json.format(msgspec.json.encode(record)) + b"\n"
+    replace_whole_file(os.path.join(record.state, RECORD_FILE), text)
 
 
 def read_record(state: str) -> InitRecord:
@@ -137,11 +140,7 @@ def _remove_state(record: InitRecord, remove: bool) -> str:
 
 
 def require_idle_state(state: str) -> None:
-    """Raises StoreBusy while a pass or a service is at work: it would write the state anew."""
-    from sentinel.clock import SystemClock
-    from sentinel.config.settings import Settings
-    from sentinel.wiring import app
-
+    """Raise StoreBusy while a pass or a service runs, because it would write the state again."""
     settings = Settings(state=state)
     if not app.has_state(settings):
         return

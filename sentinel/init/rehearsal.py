@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from sentinel.alerting.notifications import format_iso
 from sentinel.clock import SystemClock
 from sentinel.core.clock import SECOND, Instant, shift_instant
 from sentinel.core.cluster import JobPast, JobRun
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from sentinel.core.settings import CheckConfig
 
 DEATH_DELAY_S = 120.0
-"""Seconds from the death that is played to the look that tells of it."""
+"""Seconds between the simulated death and the run that reports it."""
 
 
 class SlurmWithoutJobs:
@@ -44,7 +45,14 @@ class SlurmWithoutJobs:
         job = self._gone.get(job_id)
         return self._real.job_end(job_id) if job is None else self._make_failed_run(job).run_end
 
-    def past(self, job_ids: Collection[str], names: Collection[str], since: float) -> JobPast:
+    def past(
+        self,
+        job_ids: Collection[str],
+        names: Collection[str],
+        since: float,
+        *,
+        failed_within: float = 0.0,
+    ) -> JobPast:
         return JobPast(runs=tuple(map(self._make_failed_run, self._gone.values())))
 
     def _make_failed_run(self, job: Job) -> JobRun:
@@ -74,8 +82,8 @@ class SlurmWithoutJobs:
 def rehearse_death(
     check: CheckConfig, slurm: Slurm, cluster: str, zone: tzinfo
 ) -> Notification | None:
-    """What would be told if the training of this check died now; None where its check does not
-    see it so, or cannot tell."""
+    """The message that would be sent if the training of this check died now. None if its check
+    would not report it, or cannot tell."""
     now = SystemClock().now()
     later = shift_instant(now, DEATH_DELAY_S)
     try:
@@ -91,15 +99,13 @@ def rehearse_death(
 def make_look_context(
     check: CheckConfig, slurm: Slurm, now: Instant, memory: Mapping[str, Any]
 ) -> Context:
-    """For one look by this check."""
+    """The context for one run of this check."""
     return Context(name=check.name, now=now, limit=30.0, slurm=slurm, memory=memory)
 
 
 def _build_notification(
     check: CheckConfig, finding: Finding, cluster: str, zone: tzinfo, since: Instant, at: Instant
 ) -> Notification:
-    from sentinel.alerting.processor import format_iso
-
     severity = Status.WARNING if check.common.severity == "warning" else finding.status
     return Notification(
         at=format_iso(at, zone),

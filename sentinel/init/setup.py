@@ -11,35 +11,37 @@ from msgspec.structs import replace
 
 from sentinel.chain import install, proofs
 from sentinel.chain.folder import ChainFolder
+from sentinel.clock import SystemClock
 from sentinel.config.places import ENVIRONMENT, SERVICE, new_config_path
 from sentinel.config.settings import Settings
 from sentinel.config.starter import make_folder, starter_text, write_new
 from sentinel.core.errors import CannotTell, Invalid, SentinelError
 from sentinel.core.text import shortened, visible
 from sentinel.core.time_text import format_clock
-from sentinel.init import callers, channel_setup, record
+from sentinel.init import callers, channel_setup, first_look, proof, record, rehearsal
 from sentinel.init.callers import CallerPlan, CallerRequest
 from sentinel.init.channel_setup import ChannelDraft
 from sentinel.init.record import InitRecord
 from sentinel.init.survey import RunningTraining, SurveyResult, survey_host
 from sentinel.slurm.client import SlurmClient
 from sentinel.wiring import app
+from sentinel.wiring.lazy import LazySlurm
 
 SERVICE_STATE_DIR = "/var/lib/sentinel"
 SLURM_TIMEOUT_S = 20.0
-"""For one command of Slurm."""
+"""Time limit for one command of Slurm."""
 
 ProgressPrinter = Callable[[str], None]
 
 
 class SetupFailed(SentinelError):
-    """The plan cannot be carried out; what was done of it was taken back."""
+    """The plan cannot be carried out. Everything was undone."""
 
     exit_code = 73
 
 
 class InitOptions(Struct, frozen=True, kw_only=True):
-    """What was asked for; empty: found out."""
+    """The options. Empty ones are determined automatically."""
 
     file: str
     user: str
@@ -61,7 +63,7 @@ class InitPlan(Struct, frozen=True, kw_only=True):
     wanted: CallerRequest
 
     def render_plan_lines(self) -> Iterator[str]:
-        """For the person who is asked."""
+        """The plan as lines, for the question to the user."""
         yield from _describe_survey(self.found)
         yield ""
         yield "sentinel init will"
@@ -90,7 +92,8 @@ def choose_config_path(config: str) -> str:
 
 
 def plan_setup(wishes: InitOptions, progress: ProgressPrinter) -> InitPlan:
-    """Look, and decide; changes nothing. Raises a SentinelError where what was asked for cannot be."""
+    """Examine the host and make a plan, without changing anything. Raises a SentinelError if an
+    option cannot be fulfilled."""
     told = _choose_channel(wishes, progress)
     progress("looking at Slurm, your jobs, their logs and file systems")
     service = wishes.file == SERVICE
@@ -111,11 +114,12 @@ def plan_setup(wishes: InitOptions, progress: ProgressPrinter) -> InitPlan:
 
 
 def carry_out_plan(plan: InitPlan, progress: ProgressPrinter) -> Iterator[str]:
-    """Send, write, install, rehearse, prove; what was done, in lines. Raises a SentinelError, and
-    leaves nothing of what was begun."""
+    """Send, write, install, rehearse and prove. Returns lines that say what was done. Raises a
+    SentinelError, after undoing everything."""
     if plan.told:
         progress("sending the test message")
         yield f"test message: {channel_setup.send_test_message(plan.told)}"
+        yield f"  see that it arrives at {visible(plan.told.receiver)}; if not: sentinel init --undo"
     needed = [plan.wanted.state, os.path.dirname(plan.file)]
     needed += [install.user_unit_dir()] if plan.way.by == "systemd" else []
     made = InitRecord(
@@ -149,10 +153,6 @@ def carry_out_plan(plan: InitPlan, progress: ProgressPrinter) -> Iterator[str]:
 
 def _store_first_look(plan: InitPlan) -> None:
     """A service looks at once, and its state is its own user's; any other first pass is minutes away."""
-    from sentinel.clock import SystemClock
-    from sentinel.init import first_look
-    from sentinel.wiring.lazy import LazySlurm
-
     if plan.way.by != "service" and plan.found.seen:
         settings = app.load_settings(plan.file)
         first_look.remember_jobs(settings, LazySlurm(settings, settings.checks, SystemClock()))
@@ -185,7 +185,7 @@ class UndoPlan(Struct, frozen=True, kw_only=True):
     purge: bool
 
     def render_undo_lines(self) -> Iterator[str]:
-        """For the person who is asked."""
+        """What would be undone, as lines for the question to the user."""
         made = self.made
         yield "sentinel init --undo will"
         if made.by != "none":
@@ -255,11 +255,12 @@ def _choose_channel(wishes: InitOptions, progress: ProgressPrinter) -> ChannelDr
             return channel_setup.make_mail_channel(wishes.mail, wishes.smtp)
         return channel_setup.make_webhook_channel(wishes.webhook) if wishes.webhook else None
     except Invalid as error:
-        raise app.UsageError(str(error)) from error
+        option = "--mail" if wishes.mail else "--webhook"
+        raise app.UsageError(f"{option}: {error}") from error
 
 
 def _make_local_channels(state: str) -> dict[str, dict[str, str]]:
-    """Where no address is known yet: whoever looks finds what was told."""
+    """The channels if no address is known yet: a file that people can read."""
     book = {"kind": "file", "path": os.path.join(state, record.ALERT_BOOK_FILE)}
     return {"terminal": {"kind": "console"}, "book": book}
 
@@ -313,8 +314,6 @@ def _describe_finish(seen: RunningTraining) -> str:
 
 def _rehearse_and_prove(plan: InitPlan, progress: ProgressPrinter) -> Iterator[str]:
     """The rehearsal and the proof, of the file as it was written."""
-    from sentinel.init import proof
-
     settings = app.load_settings(plan.file)
     yield from _show_rehearsal(settings)
     yield ""
@@ -323,10 +322,6 @@ def _rehearse_and_prove(plan: InitPlan, progress: ProgressPrinter) -> Iterator[s
 
 
 def _show_rehearsal(settings: Settings) -> Iterator[str]:
-    from sentinel.clock import SystemClock
-    from sentinel.init import rehearsal
-    from sentinel.wiring.lazy import LazySlurm
-
     slurm = LazySlurm(settings, settings.checks, SystemClock())
     ranked = sorted(settings.channels, key=lambda c: ("console", "file").count(c.kind))
     channels = [c.plugin for c in ranked if c.kind != "file"]

@@ -12,21 +12,30 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from sentinel.checks.filesystems.observation import mount_table
+from sentinel.clock import SystemClock
+from sentinel.config.settings import Settings
 from sentinel.config.starter import HostSurroundings, StarterTraining
+from sentinel.core.cluster import has_processes
 from sentinel.core.errors import CannotTell
+from sentinel.core.long_lines import decode_lines
+from sentinel.init.gpu_trial import ask_gpu_nodes
+from sentinel.slurm.filename_patterns import job_output_path
+from sentinel.slurm.snapshot import SlurmSnapshot
+from sentinel.user_files.whose import Whose
+from sentinel.wiring import app, one_shot
 
 if TYPE_CHECKING:
-    from sentinel.core.cluster import Job
-    from sentinel.slurm.snapshot import SlurmSnapshot
+    from sentinel.core.cluster import Job, Node
 
 MAX_NAMES = 8
-"""Of each: a site that mounts every home by itself has thousands."""
+"""How many of each kind are listed. A site that mounts every home separately has thousands."""
 
 MAX_TRAININGS = 3
-"""As many are watched; the others are named in the file."""
+"""This many trainings are watched. The file names the others."""
 
 LOG_TAIL_BYTES = 256 * 1024
-"""Bytes of a log in which the name of a checkpoint is looked for."""
+"""How many bytes of a log are searched for the name of a checkpoint."""
 
 SHARED_FS_TYPES = frozenset({
     "afs", "beegfs", "ceph", "cifs", "fuse.beegfs", "fuse.ceph", "fuse.ceph-fuse", "fuse.glusterfs",
@@ -70,18 +79,17 @@ class SurveyResult(Struct, frozen=True, kw_only=True):
 
 
 def survey_host(user: str, *, job: str = "", service: bool = False) -> SurveyResult:
-    """What can be seen; of Slurm a handful of questions. `job`: the only training that is meant."""
-    from sentinel.wiring import app
-
+    """Survey the host, with a few questions to Slurm. If `job` is given, only this training is
+    used."""
     trouble: list[str] = []
     theirs = _list_user_jobs(user, trouble)
     seen = () if service else tuple(_find_trainings(theirs, user, job, trouble))
-    cluster, partitions, gpus = _read_cluster(trouble)
+    cluster, partitions, gpu_nodes = _read_cluster(trouble)
     names = Counter(j.name for j in theirs[1]) if theirs else Counter[str]()
     trainings = tuple(s.training for s in seen)
     if job and not trainings and not service:
         trainings = (StarterTraining(name=job, user=user),)
-        trouble.append(f"no job {job} of {user} runs now: you are told so until it starts")
+        trouble.append(f"no job {job} of {user} runs now: you get an alert until it starts")
     local, shared = _list_mount_points(shared=False), _list_mount_points(shared=True)
     more = [m for s in seen for m in _find_training_mounts(s) if m not in (*local, *shared)]
     here = HostSurroundings(
@@ -95,18 +103,14 @@ def survey_host(user: str, *, job: str = "", service: bool = False) -> SurveyRes
         ),
         partitions=partitions,
         trainings=trainings,
-        gpus=gpus,
+        gpus=bool(gpu_nodes),
+        gpu_trouble=ask_gpu_nodes(gpu_nodes) if service and gpu_nodes else "",
     )
     return SurveyResult(here=here, seen=seen, trouble=tuple(trouble))
 
 
 def _list_user_jobs(user: str, trouble: list[str]) -> tuple[SlurmSnapshot, list[Job]] | None:
     """The port to Slurm that shows this user's jobs, and these; None where there is no Slurm."""
-    from sentinel.clock import SystemClock
-    from sentinel.config.settings import Settings
-    from sentinel.slurm.snapshot import SlurmSnapshot
-    from sentinel.wiring import app
-
     if not app.has_slurm():
         return None
     theirs = SlurmSnapshot(
@@ -119,22 +123,19 @@ def _list_user_jobs(user: str, trouble: list[str]) -> tuple[SlurmSnapshot, list[
         return None
 
 
-def _read_cluster(trouble: list[str]) -> tuple[str, tuple[str, ...], bool]:
-    """Its name, its partitions, and whether some node has GPUs."""
-    from sentinel.config.settings import Settings
-    from sentinel.wiring import app
-
+def _read_cluster(trouble: list[str]) -> tuple[str, tuple[str, ...], list[Node]]:
+    """Its name, its partitions, and the nodes that have GPUs."""
     if not app.has_slurm():
-        return "", (), False
+        return "", (), []
     ours = app.make_snapshot(Settings())
     try:
         name = ours.controller().cluster
         nodes = ours.nodes()
     except CannotTell as error:
         trouble.append(f"Slurm does not answer: {error}")
-        return "", (), False
+        return "", (), []
     partitions = Counter(p for node in nodes for p in node.partitions)
-    return name, _list_most_common(partitions), any("gpu" in node.gres for node in nodes)
+    return name, _list_most_common(partitions), [node for node in nodes if "gpu" in node.gres]
 
 
 def _find_trainings(
@@ -144,8 +145,6 @@ def _find_trainings(
     none has any all."""
     if theirs is None:
         return
-    from sentinel.core.cluster import has_processes
-
     snapshot, jobs = theirs
     gpus = _count_job_gpus(snapshot)
     running = [j for j in jobs if has_processes(j) and wanted in ("", j.name)]
@@ -176,8 +175,8 @@ def _count_job_gpus(snapshot: SlurmSnapshot) -> dict[str, int]:
 def _inspect_training(
     snapshot: SlurmSnapshot, job: Job, gpus: int, waits: bool, trouble: list[str]
 ) -> RunningTraining:
+    # the kind `log` may be missing in this installation
     from sentinel.checks.log.recognition import recognise_log
-    from sentinel.slurm.filename_patterns import job_output_path
 
     log, text = "", ""
     try:
@@ -205,7 +204,6 @@ def _inspect_training(
 
 def _read_log_tail(path: str, user: str) -> str:
     from sentinel.checks.log.files import LogFiles
-    from sentinel.user_files.whose import Whose
 
     return (
         LogFiles(10.0, 10.0, {}).read_tail(path, LOG_TAIL_BYTES, Whose(user=user, owned=True)) or ""
@@ -216,7 +214,7 @@ def _read_batch_script(snapshot: SlurmSnapshot, job: Job) -> str:
     """The batch script, which Slurm shows to the job's user and to administrators."""
     try:
         words = ("scontrol", "write", "batch_script", job.job_id, "-")
-        return snapshot.client.ask_slurm(*words).decode("utf-8", "replace")
+        return decode_lines(snapshot.client.ask_slurm(*words))
     except CannotTell:
         return ""
 
@@ -247,20 +245,16 @@ def _select_absolute_paths(paths: Iterable[str]) -> Iterator[str]:
 
 def _has_checkpoints(folder: str) -> bool:
     """Whether the check of that kind finds one that is complete."""
-    from sentinel.wiring import app
-
-    with suppress(Exception):  # a path that no check takes, a folder that does not answer
-        outcome = app.run_check_once(
-            app.make_one_shot_check("checkpoint", {"path": [folder]}), None
+    with suppress(Exception):  # no check accepts the path, or the folder does not answer
+        outcome = one_shot.run_check_once(
+            one_shot.make_one_shot_check("checkpoint", {"path": [folder]}), None
         )
         return any(f.values.get("complete") for f in outcome.findings)
     return False
 
 
 def _find_training_mounts(seen: RunningTraining) -> Iterator[str]:
-    """Where the file systems are mounted that the training writes to."""
-    from sentinel.checks.filesystems.observation import mount_table
-
+    """The mount points of the file systems that the training writes to."""
     with suppress(CannotTell):
         table = mount_table()
         for path in (seen.log, seen.training.checkpoints, seen.job.workdir):
@@ -280,8 +274,6 @@ def _list_most_common(found: Counter[str]) -> tuple[str, ...]:
 
 
 def _list_mount_points(*, shared: bool) -> tuple[str, ...]:
-    from sentinel.checks.filesystems.observation import mount_table
-
     try:
         table = mount_table()
     except CannotTell:

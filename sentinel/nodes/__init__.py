@@ -1,1 +1,1 @@
-"""Nodes: asked over ssh or srun in one round trip each, tested, and remembered."""
+"""Asks nodes over ssh or srun in one round trip each, tests them, and remembers them."""

@@ -1,4 +1,4 @@
-"""One question to many nodes, some at a time, done by a deadline whatever they do."""
+"""Asks many nodes the same question, some at a time, and returns by a deadline whatever they do."""
 
 import time
 from collections import deque
@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
 from sentinel.core.values import duration_text
+from sentinel.core.work import track_work
 from sentinel.proc import threads
 
 Told = TypeVar("Told")
 GRACE = 2.0
-"""Seconds after the limit in which what is still asked is being ended."""
+"""Seconds after the limit in which questions that still run are ended."""
 SHORTEST = 0.5
-"""Seconds left below which no node is asked any more."""
+"""With fewer seconds left than this, no further node is asked."""
 
 
 def ask_all(
@@ -23,17 +24,20 @@ def ask_all(
     limit: float,
     patience: float,
     late: Callable[[str], Told],
+    label: str = "asking",
+    unit: str = "nodes",
 ) -> Mapping[str, Told]:
-    """`ask(node, seconds)` for every node, at most `fanout` at once, `patience` seconds each.
+    """Call `ask(node, seconds)` for every node, at most `fanout` at once, with `patience` seconds
+    each.
 
-    Returns after `limit` seconds and GRACE at the latest. A node whose turn never came, or
-    whose question does not end, gets `late(why)`.
-    """
+    Returns the answers by node, after `limit` seconds and GRACE at the latest. A node that was not
+    asked in time, or whose question does not end, gets `late(why)`. A terminal shows `label` and
+    how many `unit` are done."""
     names = list(dict.fromkeys(nodes))
     waiting, answers, broken = deque(names), dict[str, Told](), list[BaseException]()
     deadline = time.monotonic() + limit
 
-    def work() -> None:
+    def ask_next() -> None:
         while waiting and not broken:
             try:
                 node = waiting.popleft()
@@ -41,12 +45,14 @@ def ask_all(
                 if left < min(SHORTEST, patience):
                     return
                 answers[node] = ask(node, min(patience, left))
+                tracked.advance(node)
             except IndexError:
                 return
             except BaseException as error:
                 broken.append(error)
 
-    threads.run_together("remote", work, min(fanout, len(names)), limit + GRACE)
+    with track_work(label, unit, len(names)) as tracked:
+        threads.run_together("remote", ask_next, min(fanout, len(names)), limit + GRACE)
     if broken:
         raise broken[0]
     why = f"the limit of {duration_text(limit)} for all nodes passed before its answer"

@@ -1,10 +1,9 @@
-"""A command framed so that its answer is known from everything around it. Pure.
+"""Frames a command so that its answer can be told from all other output. Pure.
 
-Login scripts and sshd print before it, a connection breaks in the middle of it, and ssh's
-own exit code 255 may be the command's as well. So the node's shell prints a mark before and
-after, and the code with it. The mark is random and goes through stdin: nobody on the node
-reads it from a process list.
-"""
+Login scripts and sshd print before the answer, a connection breaks in the middle of it, and ssh's
+own exit code 255 may be the command's as well. So the node's shell prints a mark before and after
+the answer, and then the exit code. The mark is random and comes through stdin, so nobody on the
+node can read it from a process list."""
 
 import shlex
 from collections.abc import Callable, Sequence
@@ -20,31 +19,28 @@ _FRAME = (
 
 
 def framed(argv: Sequence[str], seconds: float) -> list[str]:
-    """The command to run in place of `argv`; its stdin has the mark as a first line.
-
-    sshd lets a command go on when its connection is gone, so timeout(1) ends it there.
-    """
+    """The command to run in place of `argv`; the first line of its stdin has to be the mark. sshd
+    lets a command go on after its connection is lost, so timeout(1) ends it on the node."""
     bound = ["timeout", "-k", "2", str(ceil(seconds))]
     return ["/bin/sh", "-c", _FRAME, "sentinel", *bound, *argv]
 
 
 def line(argv: Sequence[str]) -> str:
-    """The command as one line for the login shell on the other side, whichever it is."""
+    """The command as one line for the login shell on the other host, whichever shell that is."""
     return "exec " + shlex.join(argv)
 
 
 def stdin(mark: str, data: bytes) -> bytes:
-    """What the framed command is fed."""
+    """The input for the framed command."""
     return mark.encode("ascii") + b"\n" + data
 
 
 def unframed(
     out: bytes, err: bytes, mark: str, code: int, failure: Callable[[str, int], Unreached | None]
 ) -> Answer:
-    """The command's answer between the marks, or what `failure` makes of the noise instead.
+    """The command's answer between the marks; without marks, what `failure` makes of the output.
 
-    `failure` gets all that was said in place of an answer, and the exit code of the way.
-    """
+    `failure` gets all text that came in place of an answer, and the exit code of ssh or srun."""
     begin = f"\n{mark} begin\n".encode("ascii")
     _, begun, body = out.partition(begin)
     before, _, errors = err.partition(begin)

@@ -1,7 +1,6 @@
-"""The ledger of nodes: which of Slurm's answers are news. Pure.
+"""The ledger of nodes: decides which of Slurm's answers are news. Pure.
 
-Slurm keeps one reason per node and overwrites it: "Kill task failed" erases "bad dimm, RMA".
-"""
+Slurm keeps one reason per node and overwrites it: "Kill task failed" erases "bad dimm, RMA"."""
 
 from __future__ import annotations
 
@@ -15,18 +14,19 @@ from sentinel.slurm.node_states import ASLEEP, BASES, FLAGS
 OUT = frozenset(name for name, flag in FLAGS.items() if flag.is_out)
 BASES_OUT = frozenset(name for name, base in BASES.items() if base.is_out)
 BY_ITSELF = "Not responding"
-"""Slurm's own reason of a node that it sets DOWN, and back to work when it answers again
-(slurm.conf(5), ReturnToService)."""
+"""The reason with which Slurm sets a silent node DOWN; when the node answers, Slurm returns it to
+service (slurm.conf(5), ReturnToService)."""
 
 CLOSE = 600.0
-"""Seconds: what was last looked at so lately changed just now. Else Slurm's own time is better."""
+"""If the last look is at most this many seconds ago, a change happened now. Else Slurm's own time
+of the change is more exact."""
 
 
 def is_out(node: Node) -> bool:
-    """Whether the node takes no jobs because something is wrong with it, or somebody said so.
+    """Whether the node accepts no jobs because of a problem, or because somebody took it out.
 
-    One that wakes, sleeps or reboots as Slurm told it is not; that it takes too long only somebody
-    can tell who looks more than once, and Slurm, which then sets it DOWN.
+    A node that wakes up, sleeps or reboots because of Slurm is not out. If this takes too long,
+    only a check with several runs can see it, or Slurm, which then sets it DOWN.
     """
     if "REBOOT_ISSUED" in node.flags and _reboots(node):
         return False
@@ -35,7 +35,8 @@ def is_out(node: Node) -> bool:
 
 
 def _reboots(node: Node) -> bool:
-    """DRAIN of such a node is the reboot's own (scontrol reboot ASAP) where its reason says so."""
+    """Whether Slurm reboots the node. DRAIN is then the reboot's own (scontrol reboot ASAP) if the
+    reason says so."""
     return "DRAIN" not in node.flags or "reboot" in node.reason.lower()
 
 
@@ -45,11 +46,10 @@ def news(
     looked: Instant | None,
     now: Instant,
 ) -> Iterator[NodeReading]:
-    """Readings to add. `last` are the newest ones by node, `looked` when all were last seen, `now`
-    when Slurm was asked: what others have seen of a node since is newer than this.
+    """Readings to add. `last`: the newest readings by node. `looked`: when all nodes were last
+    seen. `now`: when Slurm was asked; readings that others have added since are newer.
 
-    At the very first look (`looked` None) nobody knows when nodes left service.
-    """
+    At the very first look (`looked` None) nobody knows when nodes left service."""
     for node in nodes:
         before = last.get(node.name)
         if _same(node, before) or (before and get_elapsed_s(now, before.seen) > 0):
@@ -76,9 +76,9 @@ def _same(node: Node, before: NodeReading | None) -> bool:
 
 
 def held_out(node: Node) -> bool:
-    """Whether somebody keeps it out: what is only silent comes back by itself. Who is given back is
-    silent at first: Slurm waits for a registration (_require_node_reg(), src/slurmctld/node_mgr.c).
-    """
+    """Whether somebody keeps the node out. A node that is only silent comes back by itself; one
+    that is returned to service is silent at first, since Slurm waits for its registration
+    (_require_node_reg(), src/slurmctld/node_mgr.c)."""
     return is_out(node) and _held(node.state, node.flags, node.reason)
 
 
@@ -93,7 +93,8 @@ def _held(state: str, flags: Iterable[str], reason: str) -> bool:
 
 
 def _left(node: Node, looked: Instant, now: Instant) -> Instant:
-    """A sentinel that was away for a weekend must not think that all of it happened just now."""
+    """When the node left service. After a long time without looks, the time of its reason counts,
+    so that not everything seems to have happened now."""
     if node.reason_time is None or get_elapsed_s(looked, now) < CLOSE:
         return now
     return Instant(wall=node.reason_time * SECOND)

@@ -1,4 +1,4 @@
-"""This host itself, without any network."""
+"""Runs commands on this host, without any network."""
 
 import os
 import socket
@@ -23,9 +23,10 @@ class Local:
         return f"via: local reaches only this host, {self._name}"
 
     def command(self, node: str, argv: Sequence[str]) -> list[str]:
-        """The command as it is."""
+        """The command unchanged."""
         return list(argv)
 
     def failure(self, said: str, code: int) -> Unreached | None:
-        """Only a signal keeps a local command from starting once it was found."""
+        """The failure if a signal ended the command; else None: a local command that was found
+        always starts."""
         return NotAsked(f"the command was ended by signal {-code}") if code < 0 else None

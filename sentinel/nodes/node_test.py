@@ -1,24 +1,29 @@
 #!/usr/bin/env python3
-"""Runs on nodes, fed to `python3 -`: one test, one line of verdict per node.
+"""Runs on nodes, fed to `python3`: one test, one line of verdict per node.
 
 Standard library only, Python 3.6 or newer; torch where the node has it. Arguments: mark, test,
 name and address of the first node, port, GPUs expected, path, then the user's command.
+Before it `SECRET` is set, which no argument tells: everybody who reaches a node can connect to it.
 As a batch job it is given a path as its mark: there it leaves the text, and the code at last in
 PATH.rc (0 pass, 1 fail, 2 missing).
 Verdicts: pass, fail, or missing where the node lacks what the test needs.
 """
 
-import hashlib
+import datetime
+import hmac
 import os
+import select
 import socket
 import subprocess
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from typing import Any
 
 MEGABYTE = 1 << 20
 PATIENCE = 30.0
+MAX_LINKS = 200
 
 
 class Missing(Exception):
@@ -61,8 +66,6 @@ def gpu_memory(args: "Args") -> str:
 
 def barrier(args: "Args") -> str:
     torch = import_torch()
-    import datetime
-
     gpus = torch.cuda.device_count()
     backend = "nccl" if gpus else "gloo"
     torch.distributed.init_process_group(
@@ -90,11 +93,12 @@ def network(args: "Args") -> str:
         link.settimeout(PATIENCE)
         began = time.time()
         if args.rank == 0:
-            link.sendall(data + hashlib.sha256(data).digest())
+            link.sendall(data + sign(data))
             same = link.recv(4) == b"same"
         else:
+            link.sendall(sign(b"second node"))
             got = receive(link, len(data) + 32)
-            same = hashlib.sha256(got[:-32]).digest() == got[-32:]
+            same = hmac.compare_digest(sign(got[:-32]), got[-32:])
             link.sendall(b"same" if same else b"else")
     if not same:
         raise Failed("what arrived is not what was sent")
@@ -103,8 +107,8 @@ def network(args: "Args") -> str:
 
 
 def file_system(args: "Args") -> str:
-    # A name that nobody can foresee, and never a file that is there: others may write there too, and
-    # a link of theirs would lead root to any file.
+    # The name is random and the file is new. Others may also write there, and a link of theirs
+    # could lead root to any file.
     fd, name = tempfile.mkstemp(prefix=f".sentinel-test-{socket.gethostname()}-", dir=args.path)
     data = os.urandom(MEGABYTE)
     try:
@@ -163,14 +167,41 @@ def nvidia_smi() -> int:
     return sum(line.startswith(b"GPU ") for line in done.stdout.splitlines())
 
 
+def sign(data: bytes) -> bytes:
+    return hmac.new(globals().get("SECRET", "").encode(), data, "sha256").digest()
+
+
 def listen(args: "Args") -> socket.socket:
-    server = socket.socket()
+    """The connection of the second node, whoever else connects before it."""
+    said: dict[socket.socket, bytes] = {}
+    server, end = socket.socket(), time.time() + PATIENCE
     server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    server.settimeout(PATIENCE)
+    server.settimeout(1.0)
     with server:
         server.bind(("", args.port))
-        server.listen(1)
-        return server.accept()[0]
+        server.listen(MAX_LINKS)
+        while time.time() < end:
+            ready = select.select([server, *said], [], [], 1.0)[0]
+            if server in ready:
+                with suppress(OSError):
+                    said[server.accept()[0]] = b""
+            for link in [one for one in ready if one is not server]:
+                got = hear(link, 32 - len(said[link]))
+                said[link] += got
+                if hmac.compare_digest(said[link], sign(b"second node")):
+                    return link
+                if not got or len(said[link]) == 32:
+                    del said[link]
+            if len(said) > MAX_LINKS:
+                del said[next(iter(said))]
+    raise Failed("the second node did not connect")
+
+
+def hear(link: socket.socket, size: int) -> bytes:
+    try:
+        return link.recv(size)
+    except OSError:
+        return b""
 
 
 def connect(args: "Args") -> socket.socket:

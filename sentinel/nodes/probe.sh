@@ -122,6 +122,19 @@ section_network() {
     :
 }
 
+# Bytes that went over the network and to and from disks since the boot: what a job that reads or loads
+# moves. Ports count words of 4 bytes (Documentation/ABI/stable/sysfs-class-infiniband); vmstat counts KiB.
+section_traffic() {
+    for link in "$sys"/class/net/*; do
+        [ "${link##*/}" = lo ] ||
+            values "net ${link##*/}" "$link" statistics/rx_bytes statistics/tx_bytes
+    done
+    for port in "$sys"/class/infiniband/*/ports/*; do
+        values "port ${port##*/}" "$port" counters/port_rcv_data counters/port_xmit_data
+    done
+    sed -n 's/^pgpg/disk vmstat pgpg/p' "$proc/vmstat"
+}
+
 # Temperatures and fans by what the kernel's drivers show, and how often heat slowed the processors.
 section_hwmon() {
     [ -d "$sys/class/hwmon" ] || missing "the kernel shows no sensors"
@@ -174,7 +187,7 @@ section_steps() {
     found=$(processes_by_cgroup "$proc" | sort -u)
     with_its_end "saw cgroups" "$found" || exit 1
     [ "$(id -u)" = 0 ] || { echo "blind environments: only root may read them"; return; }
-    found=$(search_processes "$proc" environ SLURM_JOB_ID=0 -z '^SLURM_JOB_ID=[0-9]' |
+    found=$(search_processes "$proc" environ SLURM_JOB_ID=0 -m 1 -z '^SLURM_JOB_ID=[0-9]' |
         tr '\n\0' ' \n' |
         sed -n -e '/:SLURM_JOB_ID=[0-9]\{11,\}/d' \
             -e 's|^[^:]*/\([0-9]*\)/environ:SLURM_JOB_ID=\([0-9]*\).*|environment \1 \2|p' \
@@ -188,10 +201,10 @@ with_its_end() {
     case $2 in *"$1"*) echo "$1" ;; *) echo "the search of /proc was cut" >&2 && return 1 ;; esac
 }
 
+# No names: nvidia-smi may print them as their users chose them, newlines too, which forge rows.
 section_gpu_processes() {
     need nvidia-smi
-    exec nvidia-smi --query-compute-apps=gpu_uuid,pid,used_memory,process_name \
-        --format=csv,noheader,nounits
+    exec nvidia-smi --query-compute-apps=gpu_uuid,pid,used_memory --format=csv,noheader,nounits
 }
 
 # A whole page is one whatever the exit code, which stands behind it (14: an infoROM is corrupted).
@@ -211,6 +224,12 @@ section_gpus() {
         ;;
     *) exit "$code" ;;
     esac
+}
+
+# How busy each GPU was in the last seconds: the page of XML has one number of this moment only.
+section_gpu_use() {
+    need nvidia-smi
+    exec nvidia-smi -q -d UTILIZATION
 }
 
 section_nvlink() {
@@ -312,7 +331,7 @@ another_place() {
 # Which sections ask the same tool, and so wait for one another.
 lock_of() {
     case $1 in
-    gpus | gpu_processes | nvlink) echo nvidia-smi ;;
+    gpus | gpu_use | gpu_processes | gpu_memory | nvlink) echo nvidia-smi ;;
     disk.*) echo "disk.$(printf '%s\n' "$paths" | sed -n "${1#disk.}p" | cksum | tr ' ' -)" ;;
     *) echo "$1" ;;
     esac

@@ -1,12 +1,17 @@
-"""The port Remote over one way to nodes: framed, fanned out, bounded, never piled up."""
+"""Implements core.node_answers.Remote over one way to nodes: framed, several nodes at a time,
+within a time limit, and never two commands on a hanging node."""
 
 import os
+import time
 from collections.abc import Mapping, Sequence
 from typing import Protocol
+
+from msgspec.structs import replace
 
 from sentinel import proc
 from sentinel.core.errors import Invalid
 from sentinel.core.hostlist import check_name
+from sentinel.core.long_lines import decode_lines
 from sentinel.core.node_answers import (
     Answer,
     Answered,
@@ -23,14 +28,15 @@ from sentinel.nodes.fanout import ask_all
 from sentinel.nodes.probe import CutShort, NodeProbe, NoProbe, ProbeRequest, parse
 
 MOST_OUTPUT = 8 * 2**20
-"""Bytes one node may print."""
+"""Bytes that one node may print."""
 MOST_TOGETHER = 2**30
-"""Bytes all nodes of one call may print together; none is given less than LEAST_OUTPUT."""
+"""Bytes that all nodes of one call may print together; each may print at least LEAST_OUTPUT."""
 LEAST_OUTPUT = 2**20
 
 
 class Way(Protocol):
-    """How a command gets to a node; `failure` explains what kept it from starting there."""
+    """A way to bring a command to a node. `failure` explains why the command did not start
+    there."""
 
     name: str
 
@@ -45,11 +51,10 @@ class Way(Protocol):
 
 
 class Reach:
-    """Asks nodes; a port Remote. `patience`: seconds one node has.
+    """Asks nodes. `patience`: seconds for each node.
 
-    `hanging` remembers, by node, local processes that not even SIGKILL ended: while one is
-    there its node is not asked again.
-    """
+    `hanging` holds, by node, local processes that not even SIGKILL ended. As long as there is one,
+    its node is not asked again."""
 
     def __init__(self, way: Way, *, fanout: int, patience: float) -> None:
         self._way, self._fanout, self._patience = way, fanout, patience
@@ -77,8 +82,11 @@ class Reach:
         def ask(node: str, seconds: float) -> NodeProbe | Unreached:
             mark, mine = _mark(), wants.restrict_to_node(node)
             text = script.text(mine, mark, seconds)
+            sent, began = time.time(), time.monotonic()
             answer = self._ask(node, script.ARGV, text, seconds, MOST_OUTPUT)
-            return probed(answer, mark, mine)
+            received = sent + time.monotonic() - began
+            told = probed(answer, mark, mine)
+            return replace(told, asked=(sent, received)) if isinstance(told, NodeProbe) else told
 
         return ask_all(
             nodes, ask, fanout=self._fanout, limit=limit, patience=self._patience, late=NotAsked
@@ -113,7 +121,7 @@ class Reach:
 
 
 def probed(answer: Answer, mark: str, wants: ProbeRequest) -> NodeProbe | Unreached:
-    """What a probe's answer tells; a whole NodeProbe only if the script ran to its end."""
+    """The probe from a node's answer; a whole NodeProbe only if the script ran to its end."""
     if not isinstance(answer, Answered | Partial):
         return answer
     try:
@@ -130,12 +138,13 @@ def probed(answer: Answer, mark: str, wants: ProbeRequest) -> NodeProbe | Unreac
 def _why(answer: Answered | Partial, cut: str) -> str:
     if isinstance(answer, Partial):
         return answer.why
-    last = answer.err.decode("utf-8", "backslashreplace").strip().rpartition("\n")[2]
+    last = decode_lines(answer.err).strip().rpartition("\n")[2]
     return f"{cut}; exit code {answer.code}" + (f", said: {visible(last)[:200]}" if last else "")
 
 
 def _no_name(node: str) -> str:
-    """Why this cannot go on a command line: Slurm takes names that ssh would read as options."""
+    """Why this name must not be put on a command line; empty if it may. Slurm accepts names that
+    ssh would read as options."""
     try:
         check_name(node)
     except Invalid as error:

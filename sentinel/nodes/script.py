@@ -1,15 +1,15 @@
-"""probe.sh with what this call wants of it, as one text for the node's shell."""
+"""probe.sh with the parameters of one call, as one text for the node's shell."""
 
 import os
 import shlex
-from functools import cache
 
 from sentinel.nodes.probe import ProbeRequest
+from sentinel.proc.own_package import read_program_file
 
 ARGV = ("/bin/sh", "-c", 'text=$(cat); eval "$text"; main', "sentinel")
-"""Reads the whole text before it does any of it: half a script does nothing at all."""
+"""The shell reads the whole text before it runs any of it: half a script does nothing."""
 
-_SLACK = 5.0  # seconds of a node's time for connecting, the shell, and ending what hangs
+_SLACK = 5.0  # seconds for connecting, for the shell, and for ending what hangs
 
 
 def text(
@@ -19,12 +19,14 @@ def text(
     *,
     sys: str = "/sys",
     proc: str = "/proc",
+    var: str = "/var",
+    run: str = "/run",
     place: str = "",
 ) -> bytes:
-    """The script for a node that has `seconds`: two tools may need the same lock in turn.
+    """The script for a node that may take `seconds`: half for each of two tools that may need the
+    same lock one after the other.
 
-    `place`: the directory for locks, instead of the script's own choice.
-    """
+    `place`: the directory for locks, instead of the one that the script would choose."""
     since = wants.since
     values = {
         "mark": mark,
@@ -36,29 +38,24 @@ def text(
         "since": str(since.position) if since else "-1",
         "sys": sys,
         "proc": proc,
+        "var": var,
+        "run": run,
         "told_place": place,
     }
     head = "".join(f"{name}={shlex.quote(value)}\n" for name, value in values.items())
-    return os.fsencode(head + _body())
+    return os.fsencode(head + waits() + cgroups() + _host() + read_program_file("nodes/probe.sh"))
 
 
-@cache
 def waits() -> str:
-    """Functions that tell for what a task in state D waits; a part of other scripts."""
-    return _read("waits.sh")
+    """Shell functions that print what a task in state D waits for; other scripts include them."""
+    return read_program_file("nodes/waits.sh")
 
 
-@cache
 def cgroups() -> str:
-    """A function that tells which job the kernel counts a process to; a part of other scripts."""
-    return _read("cgroups.sh")
+    """A shell function that prints the job of a process by its cgroup; other scripts include it."""
+    return read_program_file("nodes/cgroups.sh")
 
 
-@cache
-def _body() -> str:
-    return waits() + cgroups() + _read("probe.sh")
-
-
-def _read(name: str) -> str:
-    with open(os.path.join(os.path.dirname(__file__), name), encoding="ascii") as file:
-        return file.read()
+def _host() -> str:
+    """The sections about the host itself."""
+    return read_program_file("nodes/host.sh")

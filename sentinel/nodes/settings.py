@@ -41,7 +41,7 @@ class RemoteSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 def words(text: str, key: str) -> list[str]:
-    """The words of a command line; Invalid for a quote that is not closed."""
+    """The words of a command line. Raises Invalid for a quote that is not closed."""
     try:
         return shlex.split(text)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""srun(1): a command as a step where nodes take jobs and let nobody in by ssh."""
+"""srun(1): runs a command as a step, for nodes that take jobs and do not accept ssh."""
 
 import os
 import re
@@ -9,15 +9,15 @@ from sentinel.core.text import shortened, visible
 from sentinel.nodes.settings import RemoteSettings, words
 from sentinel.slurm.client import neutral_environment
 
-# srun(1): one task on that node, no GPUs, and none of the site's defaults that would wait,
-# bind, or look at a home directory. --overlap needs Slurm 20.11.
+# srun(1): one task on that node, without GPUs. These options override defaults of the site that
+# wait, bind, or need a home directory. --overlap needs Slurm 20.11.
 _TASK = ("--nodes=1", "--ntasks=1", "--gres=none", "--chdir=/", "--mpi=none", "--quiet")
 _IN_JOB = ("--overlap", "--mem=0", "--cpu-bind=none")
 _OWN_JOB = ("--cpus-per-task=1", "--job-name=sentinel", "--time=2")
 
-# The first that fits is told. What the node's own slurmd says, or does not say, comes before what
-# slurmctld does: "Socket timed out" is either's. Of a step that Slurm did not make (the job is over,
-# its steps wait, memory is taken) nothing is learnt about the node.
+# The first pattern that matches decides. Errors of the node's slurmd come before those of
+# slurmctld: "Socket timed out" may be from either. If Slurm did not create the step (the job is
+# over, its steps wait, memory is taken), nothing is learned about the node.
 _CAUSES: tuple[tuple[str, Callable[[str], Unreached]], ...] = (
     (r"address, check slurm\.conf|getaddrinfo|Unable to resolve", NotAsked),
     (
@@ -37,7 +37,7 @@ _COMPILED = tuple((re.compile(pattern), answer) for pattern, answer in _CAUSES)
 
 
 class Srun:
-    """A way to nodes by srun: inside the job `job`, else each question as a job of its own."""
+    """A way to nodes by srun: within the job `job`, else each question is a job of its own."""
 
     name = "srun"
 
@@ -53,15 +53,15 @@ class Srun:
         self.env = neutral_environment(os.environ if environ is None else environ)
 
     def barred(self, node: str) -> str:
-        """Slurm itself says which nodes it does not give."""
+        """Always empty: Slurm itself says which nodes it does not give."""
         return ""
 
     def command(self, node: str, argv: Sequence[str]) -> list[str]:
-        """The local command."""
+        """The srun command for this node."""
         return ["srun", *self._options, f"--nodelist={node}", "--", *argv]
 
     def failure(self, said: str, code: int) -> Unreached | None:
-        """What srun's complaint means; None when it was not srun that failed."""
+        """The meaning of srun's complaint; None if srun did not fail itself."""
         if code < 0:
             return NotAsked(f"srun was ended by signal {-code}")
         lines = [line for line in said.splitlines() if line.startswith("srun: ")]

@@ -1,4 +1,5 @@
-"""ssh(1): the command line that lets nothing but the command happen, and its complaints."""
+"""ssh(1): the command line, which allows nothing but the command, and the meaning of ssh's
+complaints."""
 
 import os
 import re
@@ -19,10 +20,10 @@ from sentinel.nodes import frame
 from sentinel.nodes.settings import RemoteSettings, words
 
 FAILED = 255
-"""What ssh(1) exits with when it failed itself."""
+"""The exit code of ssh(1) when it failed itself."""
 
-# ssh_config(5). Never a question, never an agent, tunnel or terminal for the node, host keys
-# checked, and no master process that outlives the call and holds its pipes.
+# ssh_config(5). ssh must not ask questions. It gives the node no agent, tunnel or terminal. It
+# checks host keys. It starts no master process, which would outlive the call and hold its pipes.
 OPTIONS = (
     "BatchMode=yes",
     "StrictHostKeyChecking=yes",
@@ -36,8 +37,8 @@ OPTIONS = (
     "LogLevel=INFO",
 )
 
-# What OpenSSH 7.4 to 10 say, first match decides; texts of sshconnect.c, kex.c, packet.c,
-# clientloop.c and, for the last refusals, of pam_slurm_adopt and nologin(8).
+# Error texts of OpenSSH 7.4 to 10. The first match decides. They are from sshconnect.c, kex.c,
+# packet.c, clientloop.c, and the last refusals from pam_slurm_adopt and nologin(8).
 _CAUSES: tuple[tuple[str, Callable[[str], Unreached]], ...] = (
     (r"[Hh]ost key for .* has changed", HostKeyChanged),
     (r"REMOTE HOST IDENTIFICATION HAS CHANGED", HostKeyChanged),
@@ -60,7 +61,7 @@ _COMPILED = tuple((re.compile(pattern), answer) for pattern, answer in _CAUSES)
 
 
 class Ssh:
-    """A way to nodes by ssh; knows no more of them than their names."""
+    """A way to nodes by ssh, which knows only their names."""
 
     name = "ssh"
 
@@ -71,15 +72,15 @@ class Ssh:
         self.env = {**(os.environ if environ is None else environ), "LC_ALL": "C"}
 
     def barred(self, node: str) -> str:
-        """Nothing bars a node from being tried."""
+        """Always empty: every node may be tried."""
         return ""
 
     def command(self, node: str, argv: Sequence[str]) -> list[str]:
-        """The local command; `--` keeps whatever follows from being an option."""
+        """The ssh command for this node; `--` keeps the name from being read as an option."""
         return ["ssh", *self._options, "--", node, frame.line(argv)]
 
     def failure(self, said: str, code: int) -> Unreached | None:
-        """What ssh's complaint means; None when it was not ssh that failed."""
+        """The meaning of ssh's complaint; None if ssh did not fail itself."""
         if code < 0:
             return NotAsked(f"ssh was ended by signal {-code}")
         for pattern, answer in _COMPILED:

@@ -1,4 +1,4 @@
-"""Tests of nodes: their nouns, what came back, and which nodes to leave out. Pure."""
+"""Results of node tests: their types, how they are read, and which nodes to leave out. Pure."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ from sentinel.core.text import visible
 from sentinel.core.values import duration_text
 from sentinel.nodes.history import is_out
 
-PAIRS = frozenset({"barrier", "network"})
+PAIRS = frozenset({"barrier", "network", "ib"})
 """Tests of two nodes together."""
+
+MEASURED = frozenset({"disk", "memory", "nccl", "ib"})
+"""Tests that run a program which measures, and judge nodes against others of their kind."""
 
 TESTS: Mapping[str, str] = {
     "cuda": "every GPU is visible and computes",
@@ -23,24 +26,42 @@ TESTS: Mapping[str, str] = {
     "network": "16 MiB over TCP between pairs of nodes",
     "fs": "16 MiB written to --path and read back",
     "command": "a command of yours ends with exit code 0",
+    "disk": "fio on a local disk is as fast as on the other nodes of its kind",
+    "memory": "STREAM is as fast as on the other nodes of its kind",
+    "nccl": "all_reduce_perf over the node's GPUs is as fast as on the other nodes of its kind",
+    "ib": "ib_write_bw between pairs of nodes is as fast as between others of their kind",
 }
 
-ACTION = "test"
-"""Name of a test in the audit log; `params` hold which."""
+FAULTY = ("slow", "fail")
+"""Verdicts that blame the node."""
 
-_OUTCOMES = {"pass": ActionOutcome.DONE, "fail": ActionOutcome.ERROR}
+ACTION = "test"
+"""Name of a test in the audit log; `params` say which test it was."""
+
+_OUTCOMES = {
+    "pass": ActionOutcome.DONE,
+    "fail": ActionOutcome.ERROR,
+    "slow": ActionOutcome.ERROR,
+}
 
 
 class Verdict(Struct, frozen=True, kw_only=True):
-    """What a test says of one node: pass, fail, missing (what it needs) or untested, and why."""
+    """The result of a test for one node, and why: pass, fail, missing (the node lacks what the test
+    needs) or untested; of tests that measure also slow and inconclusive."""
 
     node: str
     word: str
     text: str
 
 
+class MeasuredVerdict(Verdict, frozen=True, kw_only=True):
+    """A verdict of a test that measures."""
+
+    measures: Mapping[str, float] = {}  # What the node reached, by the name of the measure.
+
+
 def verdicts(out: str, mark: str, nodes: Sequence[str], trouble: str) -> list[Verdict]:
-    """One for each node from what srun printed; `trouble`: what srun itself complained of."""
+    """One verdict for each node, from srun's output. `trouble` is the error of srun itself."""
     found: dict[str, Verdict] = {}
     for line in out.splitlines():
         words = line.split(" ", 3)
@@ -51,7 +72,7 @@ def verdicts(out: str, mark: str, nodes: Sequence[str], trouble: str) -> list[Ve
 
 
 def pairs(nodes: Sequence[str]) -> list[tuple[str, ...]]:
-    """Neighbours; of an odd number the last is paired with the first."""
+    """Neighbours as pairs; if their number is odd, the last is paired with the first."""
     couples: list[tuple[str, ...]] = [tuple(nodes[i : i + 2]) for i in range(0, len(nodes), 2)]
     if couples and len(couples[-1]) == 1 and len(nodes) > 1:
         couples[-1] = (nodes[-1], nodes[0])
@@ -59,7 +80,7 @@ def pairs(nodes: Sequence[str]) -> list[tuple[str, ...]]:
 
 
 def again(first: Sequence[Verdict]) -> list[tuple[str, ...]]:
-    """Each node of a pair that failed, beside one that is known to be good."""
+    """Pairs for a second test: each node that failed, beside one that passed."""
     good = [v.node for v in first if v.word == "pass"]
     bad = [v.node for v in first if v.word in ("fail", "untested")]
     return [(node, good[i % len(good)]) for i, node in enumerate(bad)] if good else []
@@ -67,6 +88,8 @@ def again(first: Sequence[Verdict]) -> list[tuple[str, ...]]:
 
 def record(verdict: Verdict, test: str, by: str, number: str, now: Instant) -> ActionRecord:
     """The verdict as an entry of the audit log, where `nodes exclude` and people find it."""
+    measures = verdict.measures if isinstance(verdict, MeasuredVerdict) else {}
+    numbers = {"measures": " ".join(f"{n}={v:.6g}" for n, v in measures.items())}
     return ActionRecord(
         id=number,
         action=ACTION,
@@ -75,14 +98,14 @@ def record(verdict: Verdict, test: str, by: str, number: str, now: Instant) -> A
         by=by,
         at=now,
         outcome=_OUTCOMES.get(verdict.word, ActionOutcome.NO_EFFECT),
-        params={"test": test},
+        params={"test": test} | (numbers if measures else {}),
         detail=f"{verdict.word}: {verdict.text}",
         ended=now,
     )
 
 
 def failed_tests(records: Iterable[ActionRecord], now: Instant, within: float) -> list[str]:
-    """What the last test of each name said where it was bad; `records` newest first."""
+    """The text of the last test of each name, if it failed. `records`: the newest first."""
     last: dict[str, ActionRecord] = {}
     for entry in records:
         known = entry.outcome in (ActionOutcome.DONE, ActionOutcome.ERROR)
@@ -92,12 +115,19 @@ def failed_tests(records: Iterable[ActionRecord], now: Instant, within: float) -
     return [f"test {entry.params.get('test', '')}: {entry.detail}" for entry in bad]
 
 
+def find_last_test(records: Iterable[ActionRecord], test: str) -> ActionRecord | None:
+    """The last entry of this test. `records`: the newest first."""
+    found = (r for r in records if r.action == ACTION and r.params.get("test") == test)
+    return next(found, None)
+
+
 def absences(readings: Iterable[NodeReading], now: Instant, within: float, most: int) -> str:
-    """Whether the node left service so often that it is not to be trusted."""
+    """Why the node is not trusted, if it left service at least `most` times within `within`
+    seconds; else empty."""
     times = sum(1 for r in readings if r.left is not None and get_elapsed_s(r.left, now) < within)
     return f"left service {times} times within {duration_text(within)}" if times >= most else ""
 
 
 def unusable(node: Node) -> str:
-    """Why Slurm does not give the node anyway."""
+    """Why Slurm does not give the node to jobs; empty if it does."""
     return f"{node.state}: {node.reason or 'no reason given'}" if is_out(node) else ""

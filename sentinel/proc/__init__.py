@@ -1,14 +1,14 @@
-"""The one place that starts a process: bounded in time and output, killed with its group.
+"""The one place that starts processes: with limits for time and output, and killed with their
+group.
 
-Every program is started through env(1). posix_spawn(3) and subprocess both hold the
-interpreter's lock until the child has replaced itself, so a program (or a directory of
-PATH, or a working directory) on a mount that hangs would stop every thread of sentinel
-for good. env lives with the system; whatever hangs after it hangs in the child.
-"""
+Every program is started through env(1). posix_spawn(3) and subprocess both hold the interpreter's
+lock until the child has replaced itself. So a program, a directory of PATH or a working directory
+on a mount that hangs would stop every thread of sentinel for good. env is on the system's disk;
+whatever hangs after it hangs in the child."""
 
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -21,6 +21,7 @@ from sentinel.proc.stuck import StuckProcess, boot_id, reap_abandoned, remember_
 
 __all__ = [
     "KILL_GRACE_S",
+    "MAX_PAGE_BYTES",
     "CommandNotFound",
     "Done",
     "HangingChildren",
@@ -35,11 +36,15 @@ __all__ = [
     "still_stuck",
 ]
 
-_NOT_STARTED = (125, 126, 127)  # env(1): itself failed, cannot be invoked, not found
+MAX_PAGE_BYTES = 8 * 2**20
+"""Bytes of a tool's output, unless the caller sets another limit: `nvidia-smi -q -x` prints 20 KiB
+for each GPU, and parsing 8 MiB takes a second."""
+
+_NOT_STARTED = (125, 126, 127)  # env(1): its own failure, command cannot run, command not found
 
 
 class Done(Struct, frozen=True, kw_only=True):
-    """A command that ended by itself; `code` is negative for a signal."""
+    """A command that ended by itself. `code`: its exit code, negative for a signal."""
 
     code: int
     out: bytes
@@ -48,7 +53,7 @@ class Done(Struct, frozen=True, kw_only=True):
 
 
 def english_environment() -> dict[str, str]:
-    """This process's environment with the language of messages set to English (locale(7))."""
+    """This process's environment, with the language of messages set to English (locale(7))."""
     return {**os.environ, "LC_ALL": "C"}
 
 
@@ -59,19 +64,20 @@ def run(
     env: Mapping[str, str] | None = None,
     stdin: bytes = b"",
     cwd: str | None = None,
-    max_output: int = 64 * 2**20,
+    max_output: int = MAX_PAGE_BYTES,
+    hear: Callable[[bytes], None] | None = None,
 ) -> Done:
-    """Run a command to its end, at most `limit` seconds and GRACE for killing it.
+    """Run a command to its end, for at most `limit` seconds (and GRACE for killing it).
 
-    The command has ended when it and all who hold its output are gone. Raises CommandNotFound,
-    TimedOut or TooMuchOutput. `env` None: this process's own, in which tools answer in English: what
-    reads their words would not know them in another language.
-    """
+    The command has ended when it and all processes that hold its output are gone. Raises
+    CommandNotFound, TimedOut or TooMuchOutput. `env` None: this process's own environment with
+    English messages, since callers parse them. `hear` gets each piece of its standard error at
+    once."""
     reap_abandoned()
     began = time.monotonic()
     with running.start_command():
         child = ChildProcess(
-            argv, english_environment() if env is None else env, stdin, cwd, max_output
+            argv, english_environment() if env is None else env, stdin, cwd, max_output, hear
         )
         running.add_group(child.pid, child.name)
     try:
@@ -86,7 +92,7 @@ def run(
             child.kill_group(limit)
         running.discard_group(
             child.pid
-        )  # not where a second Ctrl-C cut that short: it is ended at exit
+        )  # a second Ctrl-C skips this; then the command is ended at exit
         raise
     finally:
         child.close_pipes()
@@ -101,7 +107,7 @@ def run(
 
 
 def _raise_if_not_started(argv: Sequence[str], cwd: str | None, done: Done) -> None:
-    """Tell env's own complaint from an answer of the command."""
+    """Raise CommandNotFound if the answer is a complaint of env(1) and not of the command."""
     if done.code not in _NOT_STARTED or done.out or not done.err.startswith(b"env: "):
         return
     said = visible(os.fsdecode(done.err[5:]).partition("\n")[0].rpartition(": ")[2])
@@ -110,4 +116,6 @@ def _raise_if_not_started(argv: Sequence[str], cwd: str | None, done: Done) -> N
     hint = " (not a file that may be executed)" if done.code == 126 else ""
     if done.code == 127 and " " in argv[0]:
         hint = " (the name holds a blank: arguments are items of their own)"
+    elif done.code == 127 and "/" not in argv[0]:
+        said = "it is not installed, or not in PATH"
     raise CommandNotFound(f"cannot start {visible(argv[0])}: {said}{hint}")

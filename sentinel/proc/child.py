@@ -1,4 +1,4 @@
-"""One running command and the pipes to it."""
+"""A running command and its pipes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import select
 import signal
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from io import BytesIO
 
@@ -15,17 +15,18 @@ from sentinel.core.errors import CannotAsk, CannotTell
 from sentinel.core.text import shortened, visible
 from sentinel.core.values import duration_text, size_text
 from sentinel.proc.errors import CommandNotFound, TooMuchOutput
+from sentinel.proc.own_package import require_own_helper
 from sentinel.proc.stuck import StuckProcess, abandon_child
 
-KILL_GRACE_S = 1.0  # seconds a killed group has to go away before it is abandoned
-_POLITE = 0.3  # part of it between SIGTERM and SIGKILL: srun and ssh tell their other side
+KILL_GRACE_S = 1.0  # seconds to wait for a killed process group before it is abandoned
+_POLITE = 0.3  # seconds between SIGTERM and SIGKILL, so that srun and ssh can notify the other side
 _CHUNK_BYTES = 1 << 16
 _ENV = "/usr/bin/env"
 _DEFAULTS = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class ChildProcess:
-    """A running command with the three pipes to it."""
+    """A running command with the pipes to its standard input, output and error."""
 
     def __init__(
         self,
@@ -34,11 +35,13 @@ class ChildProcess:
         stdin: bytes,
         cwd: str | None,
         max_output: int,
+        hear: Callable[[bytes], None] | None = None,
     ) -> None:
         self.name = visible(shortened(argv[0], 200))
-        # BytesIO, whose getvalue() hands its buffer on: an answer of 200 MB is held once.
+        # BytesIO.getvalue() does not copy its buffer, so an answer of 200 MB is in memory only
+        # once.
         self._out, self._err = BytesIO(), BytesIO()
-        self._max_output = max_output
+        self._max_output, self._hear = max_output, hear
         self._stdin = memoryview(stdin)
         self._reaped = False
         self._reading: dict[int, BytesIO] = {}
@@ -58,7 +61,7 @@ class ChildProcess:
         except ValueError as error:
             self.close_pipes()
             raise CommandNotFound(f"cannot start {self.name}: {visible(str(error))}") from error
-        except OSError as error:  # of this process or of env: too many files or processes
+        except OSError as error:  # too many files or processes
             self.close_pipes()
             why = os.strerror(error.errno or errno.EIO)
             raise CannotAsk(f"cannot start {self.name}: {why}") from error
@@ -68,16 +71,18 @@ class ChildProcess:
 
     @property
     def is_running(self) -> bool:
-        """Whether it has not ended."""
+        """Whether the command has not ended yet."""
         return not self._has_ended()
 
     def open_pipes(self) -> tuple[int, int, int]:
-        """The ends of its standard input, output and error, for who talks to it himself."""
+        """File descriptors of its standard input, output and error, for a caller that uses them
+        directly."""
         out, err = self._reading
         return self._writing, out, err
 
     def exchange_until(self, deadline: float) -> None:
-        """Feed and read until all pipes are closed or the deadline has passed."""
+        """Write the input and read the output, until all pipes are closed or the deadline has
+        passed."""
         poll = select.poll()
         for fd in self._reading:
             poll.register(fd, select.POLLIN)
@@ -117,19 +122,22 @@ class ChildProcess:
             raise TooMuchOutput(f"{self.name} printed more than {size}; it was ended")
         else:
             self._reading[fd].write(data)
+            if self._hear is not None and self._reading[fd] is self._err:
+                self._hear(data)
 
     @property
     def stdout_bytes(self) -> bytes:
-        """What it has printed so far; the same object until it prints more."""
+        """The output so far; the same object until there is more."""
         return self._out.getvalue()
 
     @property
     def stderr_bytes(self) -> bytes:
-        """As `stdout_bytes`, of its standard error."""
+        """The standard error so far; the same object until there is more."""
         return self._err.getvalue()
 
     def wait_for_end(self, deadline: float) -> int | None:
-        """The wait status once the command is gone and its output read, else None."""
+        """The wait status, once the command is gone and its output is read; None at the
+        deadline."""
         pause = 0.0005
         while not self._reading:
             pid, status = _reap_child(self.pid)
@@ -143,7 +151,8 @@ class ChildProcess:
         return None
 
     def give_up(self, limit: float) -> tuple[str, StuckProcess | None]:
-        """End it after its limit; in words, and what is left if not even that ended it."""
+        """End the command after its limit. Returns the reason in words, and the process if not even
+        SIGKILL ended it."""
         within, left_behind = duration_text(limit), self._has_ended()
         stuck = self.kill_group(limit)
         if not left_behind:
@@ -153,16 +162,18 @@ class ChildProcess:
         return f"{self.name} ended, but {why}", stuck
 
     def _hung_up(self) -> bool:
-        """Whether nobody holds the output any more; who was killed takes a moment to let go."""
+        """Whether no process holds the output any more; a killed process needs a moment to release
+        it."""
         for fd in self._reading:
             poll = select.poll()
-            poll.register(fd, 0)  # a hang-up is told unasked, see poll(2)
+            poll.register(fd, 0)  # poll(2) reports a hang-up without being asked
             if not poll.poll(_POLITE * 1000):
                 return False
         return True
 
     def kill_group(self, limit: float) -> StuckProcess | None:
-        """End the whole group; abandon the child if even SIGKILL does not within GRACE."""
+        """Kill the whole process group. Returns the child, abandoned, if not even SIGKILL ended it
+        within KILL_GRACE_S."""
         if self._reaped:
             return None
         grace = min(KILL_GRACE_S, max(0.1, limit))
@@ -175,7 +186,8 @@ class ChildProcess:
         return abandon_child(self.pid)
 
     def _signal_group(self, number: int, patience: float) -> None:
-        # The leader is not reaped before the group was killed: its pid names the group.
+        # The leader is reaped only after its group was killed, because its pid is the id of the
+        # group.
         with suppress(ProcessLookupError):
             os.killpg(self.pid, number)
         deadline = time.monotonic() + patience
@@ -189,7 +201,7 @@ class ChildProcess:
             return True
 
     def close_pipes(self) -> None:
-        """Let go of the pipes, whoever still holds their other ends."""
+        """Close this process's ends of the pipes, even if others still hold the other ends."""
         for fd in (*self._reading, self._writing):
             if fd >= 0:
                 os.close(fd)
@@ -213,6 +225,7 @@ def _make_pipe() -> tuple[int, int]:
 
 
 def _prepare_argv(argv: Sequence[str], cwd: str | None) -> list[str]:
+    require_own_helper(argv)
     if "=" in argv[0]:
         raise ValueError("its name holds '=', which env(1) takes for a variable")
     return ["env", *(["-C", cwd] if cwd else []), "--", *argv]
@@ -221,7 +234,8 @@ def _prepare_argv(argv: Sequence[str], cwd: str | None) -> list[str]:
 def _spawn_process(
     command: list[str], env: Mapping[str, str], out: int, err: int, stdin: int
 ) -> int:
-    """Start env in a session of its own, with default signals and nothing inherited."""
+    """Start `command` by env(1) in a session of its own, with default signal handlers and no
+    inherited descriptor but its three standard streams. Returns the process id."""
     return os.posix_spawn(
         _ENV,
         command,

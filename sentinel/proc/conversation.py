@@ -13,17 +13,15 @@ from sentinel.proc.child import ChildProcess
 from sentinel.proc.errors import TimedOut, TooMuchOutput
 
 LENGTH_BYTES = 8
-"""A request and an answer begin with their length, most significant byte first."""
+"""Bytes of the length with which each request and answer begins, most significant byte first."""
 _PIPE_CHUNK_BYTES = 1 << 16
 _ERR_BYTES = 4096
 _END_S = 1.0
 
 
 class Conversation:
-    """One child, started at once. After an error it is gone, and so it is after `close_conversation`.
-
-    Raises what starting a command raises.
-    """
+    """One child, started at once. After an error, and after `close_conversation`, the child is
+    gone. Raises what starting a command raises."""
 
     def __init__(self, argv: Sequence[str], max_output: int) -> None:
         self._max_output = max_output
@@ -36,8 +34,10 @@ class Conversation:
         self._broken = False
 
     def ask_child(self, request: bytes, limit: float) -> bytes:
-        """The answer. Raises TimedOut after `limit` seconds, TooMuch for an answer of more than
-        `max_output` bytes, CannotTell where the child ends meanwhile; in each case it is ended."""
+        """Send a request and return the answer.
+
+        Raises TimedOut after `limit` seconds, TooMuchOutput for an answer of more than `max_output`
+        bytes, and CannotTell if the child ends meanwhile. The child is ended in each case."""
         try:
             return self._exchange_bytes(request, time.monotonic() + limit)
         except TimeoutError:

@@ -11,7 +11,7 @@ from sentinel.core.text import shortened, visible
 from sentinel.core.values import duration_text, size_text
 from sentinel.proc import running
 from sentinel.proc.child import ChildProcess
-from sentinel.proc.errors import TimedOut, TooMuchOutput
+from sentinel.proc.errors import SlowStart, TimedOut, TooMuchOutput
 from sentinel.proc.stuck import StuckProcess, reap_abandoned
 
 _DIALOGUE_CHUNK_BYTES = 1 << 16
@@ -19,8 +19,8 @@ _MAX_COMPLAINT = 1 << 16
 
 
 class Dialogue:
-    """The child, and the pipes to it. It has ended after every error: the next request needs
-    another one."""
+    """A child and the pipes to it. After any error the child has ended, and the next request needs
+    a new one."""
 
     def __init__(self, argv: Sequence[str], env: Mapping[str, str]) -> None:
         reap_abandoned()
@@ -29,12 +29,25 @@ class Dialogue:
             running.add_group(self._child.pid, self._child.name)
         self.is_open = True
 
+    def await_greeting(self, limit: float) -> None:
+        """Wait until the child has sent one byte, which says that it is ready; starting takes long
+        on a busy machine. Raises SlowStart after `limit` seconds, and CannotTell if the child
+        ends."""
+        try:
+            self._child.take_bytes(1, time.monotonic() + limit)
+        except _DeadlinePassed:
+            why = f"its reader did not start within {duration_text(limit)}"
+            raise SlowStart(why, self.end_child()) from None
+        except BaseException:
+            self.end_child()
+            raise
+
     def ask_request(self, request: bytes, lengths: Callable[[bytes], tuple[int, int]], head: int,
             limit: float, max_output: int) -> tuple[bytes, bytes]:  # fmt: skip
-        """The two parts of an answer, whose `lengths` are in its first `head` bytes.
+        """Send a request and return the two parts of the answer, whose lengths `lengths` reads from
+        its first `head` bytes.
 
-        Raises TimedOut after `limit` seconds, TooMuch, and CannotTell where the child ends.
-        """
+        Raises TimedOut after `limit` seconds, TooMuchOutput, and CannotTell if the child ends."""
         deadline = time.monotonic() + limit
         try:
             self._child.send_bytes(request, deadline)
@@ -49,7 +62,7 @@ class Dialogue:
             raise
 
     def end_child(self) -> StuckProcess | None:
-        """End the child, at once; what is left if not even SIGKILL ended it."""
+        """Kill the child. Returns the process if not even SIGKILL ended it."""
         if not self.is_open:
             return None
         self.is_open = False

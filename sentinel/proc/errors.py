@@ -1,21 +1,27 @@
-"""Why a command gave no answer."""
+"""Errors of commands that gave no answer."""
 
 from sentinel.core.errors import CannotAsk, CannotTell
 from sentinel.proc.stuck import StuckProcess
 
 
 class CommandNotFound(CannotAsk):
-    """The command could not be started: missing, not executable, a directory, no such cwd."""
+    """The command could not be started: it is missing, not executable or a directory, or its
+    working directory is missing."""
 
 
 class TimedOut(CannotTell):
-    """The limit passed and the group was killed; `stuck` when that did not end the child; `err` is
-    what it had said on stderr until then."""
+    """The limit passed and the group was killed. `stuck`: the child, if that did not end it. `err`:
+    its standard error until then."""
 
     def __init__(self, message: str, stuck: StuckProcess | None = None, err: bytes = b"") -> None:
         super().__init__(message)
         self.stuck, self.err = stuck, err
 
 
+class SlowStart(TimedOut):
+    """The child was ended before it could take a first request. So the file that it would have read
+    is not to blame."""
+
+
 class TooMuchOutput(CannotTell):
-    """The command printed more than was asked for and was killed."""
+    """The command printed more than its limit, and was killed."""

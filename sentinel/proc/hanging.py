@@ -1,4 +1,4 @@
-"""No second child is sent beside one that not even SIGKILL ended."""
+"""Keeps sentinel from starting another child beside one that not even SIGKILL ended."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -10,8 +10,11 @@ from sentinel.proc.stuck import StuckProcess, still_stuck
 
 
 class StillHanging(CannotTell):
-    """Nothing was started: `stuck`, an earlier child for the same, hangs in the kernel; None where
-    too many others do. The message continues a sentence about what was to be asked."""
+    """No child was started.
+
+    `stuck`, an earlier child for the same purpose, hangs in the kernel. It is None if too many
+    others hang. The message completes a sentence about the question.
+    """
 
     def __init__(self, message: str, stuck: StuckProcess | None = None) -> None:
         super().__init__(message)
@@ -19,10 +22,8 @@ class StillHanging(CannotTell):
 
 
 class HangingChildren:
-    """The children that hang, by what each was sent for; `before` is what was remembered of them.
-
-    Every place that may ask something that hangs, and asks it again, keeps one of these.
-    """
+    """Children that hang, by the purpose of each. `before`: those that an earlier run remembered.
+    Every place that repeatedly asks something that may hang keeps one of these objects."""
 
     def __init__(
         self, before: Mapping[str, StuckProcess] | None = None, most: float = math.inf
@@ -31,7 +32,8 @@ class HangingChildren:
         self._most = most
 
     def hanging_child(self, what: str) -> StuckProcess | None:
-        """The child for that, if it hangs to this moment; one that has ended is forgotten."""
+        """The child for this purpose if it still hangs, else None; one that has ended is
+        forgotten."""
         stuck = self.children.get(what)
         if stuck is None or still_stuck(stuck):
             return stuck
@@ -40,8 +42,8 @@ class HangingChildren:
 
     @contextmanager
     def start_alone(self, what: str) -> Iterator[None]:
-        """Around whatever starts a child. Raises StillHanging while an earlier one for the same hangs, or
-        `most` others do; keeps the child that a TimedOut leaves behind."""
+        """Wrap the start of a child. Raises StillHanging while an earlier one for the same purpose
+        hangs, or `most` others do. Remembers the child that a TimedOut leaves behind."""
         if stuck := self.hanging_child(what):
             raise StillHanging(f"hangs: process {stuck.pid} still waits for it", stuck)
         if (
@@ -56,6 +58,7 @@ class HangingChildren:
             raise
 
     def keep_hanging(self, what: str, stuck: StuckProcess | None) -> None:
-        """Remember what was left behind by something other than a command of ours; None: nothing."""
+        """Store a process that something else than sentinel's commands left behind. None: do
+        nothing."""
         if stuck:
             self.children[what] = stuck

@@ -1,8 +1,7 @@
-"""The commands that run just now; they end when sentinel ends before them.
+"""Keeps a list of the running commands, and ends them if sentinel ends first.
 
-Each is in a session of its own, so nothing else would: neither a terminal's Ctrl-C nor the
-SIGTERM to a service reaches it, and a squeue that hangs on munge stays for a minute.
-"""
+Each command is in a session of its own, so nothing else would end it: neither Ctrl-C in a terminal
+nor SIGTERM to a service reaches it, and a squeue that hangs on munge stays for a minute."""
 
 import atexit
 import os
@@ -15,7 +14,7 @@ from types import FrameType
 
 from sentinel.core.errors import CannotAsk
 
-_POLITE = 0.3  # seconds between SIGTERM and SIGKILL, for all of them together
+_POLITE = 0.3  # seconds between SIGTERM and SIGKILL, for all processes together
 
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -25,15 +24,16 @@ _ended = False
 
 
 def refuse_at_the_end() -> None:
-    """CannotAsk once the interpreter exits: what a thread starts now nobody would end."""
+    """Raise CannotAsk once the interpreter exits: nobody would end a command that a thread starts
+    then."""
     if _ended:
         raise CannotAsk("sentinel is ending")
 
 
 @contextmanager
 def start_command() -> Iterator[None]:
-    """While this thread starts a command, whose process group is not known yet; CannotAsk as above.
-    A signal that ends sentinel is told when it is known."""
+    """Wrap the start of a command by this thread, until its process group is known. Raises
+    CannotAsk once the interpreter exits. Signals that end sentinel are delivered after it."""
     _starting.add(get_ident())
     try:
         refuse_at_the_end()
@@ -45,8 +45,9 @@ def start_command() -> Iterator[None]:
 
 @contextmanager
 def _defer_signals() -> Iterator[None]:
-    """Signals raise their exceptions in the main thread, between any two instructions: also between
-    the start of a command and the line that notes its group, and nobody would end it."""
+    """Delay signals: they raise their exceptions in the main thread between any two instructions,
+    also between the start of a command and the line that notes its group. Then nobody would end
+    it."""
     came: list[int] = []
     before: dict[int, Callable[[int, FrameType | None], object]] = {}
     try:
@@ -63,12 +64,12 @@ def _defer_signals() -> Iterator[None]:
 
 
 def add_group(group: int, name: str) -> None:
-    """The process group of a command that was started, and its program."""
+    """Note the process group of a command that was started, and its program."""
     _groups[group] = name
 
 
 def discard_group(group: int) -> None:
-    """It is gone, or was given up."""
+    """Forget a process group that is gone or was abandoned."""
     _groups.pop(group, None)
 
 
@@ -79,13 +80,14 @@ def running_programs() -> list[str]:
 
 @atexit.register
 def end_all() -> None:
-    """SIGTERM to every group, SIGKILL to what is left; waits a moment, and for nobody longer."""
+    """Send SIGTERM to every group, and after a moment SIGKILL to those that are left."""
     global _ended
     _ended = True
     if not (_groups or _starting):
         return
     for number in _ENDING:
-        signal.signal(number, signal.SIG_IGN)  # a second Ctrl-C would come between the two
+        # otherwise a second Ctrl-C could come between the two signals
+        signal.signal(number, signal.SIG_IGN)
     deadline = time.monotonic() + _POLITE
     while _starting and time.monotonic() < deadline:
         time.sleep(0.01)

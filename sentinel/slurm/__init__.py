@@ -1,1 +1,1 @@
-"""Slurm through its own commands: what is asked, and what the answers mean."""
+"""Asks Slurm through its own commands, and reads their answers."""

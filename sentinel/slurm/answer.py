@@ -1,4 +1,4 @@
-"""One question to Slurm, however many checks ask it."""
+"""Caches the answer to one question to Slurm, however many checks ask it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ LONGEST_PAUSE = 300.0
 
 
 class FailurePause:
-    """How long not to ask again after failures: 5 s, doubled each time, at most 5 min."""
+    """How long Slurm is not asked again after failures: 5 s, doubled with each failure, at most 5
+    min."""
 
     def __init__(self) -> None:
         self._failures = 0
@@ -26,7 +27,7 @@ class FailurePause:
         self._why = CannotTell()
 
     def raise_while_paused(self, now: Instant) -> None:
-        """Raise the last failure again while its pause lasts."""
+        """Raise CannotTell with the words of the last failure while its pause lasts."""
         if self._failures and get_elapsed_s(self._since, now) < self.pause_s:
             raise CannotTell(self._why.message, self._why.words)
 
@@ -63,8 +64,8 @@ class CachedAnswer(Generic[Told]):
         self.pause = FailurePause()
 
     def get_answer(self, after: Instant | None = None) -> Told:
-        """The answer, at most `max_age` old or asked for while this call waited, and not asked
-        before `after`; CannotTell."""
+        """The answer. It is at most `max_age` seconds old, or was requested while this call waited.
+        It was never requested before `after`. Raises CannotTell."""
         asked = self._asked
         if not self._lock.acquire(timeout=self._patience):
             raise CannotTell("Slurm is being asked, and has not answered yet")
@@ -78,12 +79,12 @@ class CachedAnswer(Generic[Told]):
 
     @property
     def last_answer(self) -> Told | None:
-        """The last answer, however old; nothing is asked."""
+        """The last answer, however old, or None. This never asks Slurm."""
         return self._told[1] if self._told else None
 
     @property
     def asked_at(self) -> Instant | None:
-        """When the last answer was asked for."""
+        """When the last answer was requested."""
         return self._told[0] if self._told else None
 
     def _is_fresh(self, asked: Instant, after: Instant | None) -> bool:
@@ -92,7 +93,7 @@ class CachedAnswer(Generic[Told]):
         return get_elapsed_s(asked, self._clock.now()) < self._max_age
 
     def _ask_again(self) -> Told:
-        # The old answer goes first: a queue of 100,000 jobs need not be held twice.
+        # Free the old answer first, so that a queue of 100,000 jobs is not in memory twice.
         began, self._told = self._clock.now(), None
         started = time.monotonic()
         try:

@@ -1,4 +1,4 @@
-"""Changing Slurm: `scontrol update` and the like, and what their answers prove."""
+"""Changes Slurm by `scontrol update` and similar commands, and says what their answers prove."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from sentinel.core.actions import Answer, Reply
 from sentinel.core.clock import Instant
 from sentinel.core.cluster import Controller, Job, Node, Reservation
 from sentinel.core.errors import CannotTell
+from sentinel.core.long_lines import decode_lines
 from sentinel.core.node_answers import Remote
 from sentinel.core.text import visible
 from sentinel.slurm import logfile
@@ -29,8 +30,8 @@ from sentinel.slurm.rights import refusal_reason
 from sentinel.slurm.snapshot import SlurmSnapshot
 from sentinel.slurm.words import decode_text, make_nonce
 
-# slurmctld's own refusals (src/common/slurm_errno.c) and scontrol's, made before anything was
-# sent. Whatever else went wrong (time-outs, lost connections, munge) may have reached it.
+# Refusals by slurmctld (src/common/slurm_errno.c), and by scontrol before it sends anything. After
+# any other failure (timeouts, lost connections, munge) slurmctld may have received the change.
 _REFUSED = re.compile(
     r"Invalid (user id|node name|node state|feature|partition|job id|reservation)"
     r"|Access/permission denied|[Pp]ermission denied|not permitted"
@@ -40,10 +41,10 @@ _REFUSED = re.compile(
     r"|sudo: (a password is required|a terminal is required)|is not allowed to (execute|run)"
 )
 ON_NODE = 60.0
-"""Seconds for one command on a node, where the way to nodes does not allow less."""
+"""Seconds that one command on a node may take at most; the way to nodes may allow less."""
 
 RECORDED = 3.0
-"""Seconds within which slurmdbd should have heard of an event that has just been."""
+"""Seconds to wait for slurmdbd: by then it should know an event that has just happened."""
 EVENTS = ("sacctmgr", "-n", "-P", "show", "event", "start=now-1hour", "format=User,Reason")
 
 _UNKNOWN_NODE = re.compile(r"Node \S+ not found|Invalid node name")
@@ -72,7 +73,8 @@ class SlurmHands:
         return self._snapshot.controller()
 
     def node(self, name: str) -> Node | None:
-        """Asked anew; a host list or another expression is no name."""
+        """Ask Slurm for one node. None if Slurm does not know it, or the text is not a single name.
+        Raises CannotTell."""
         done = self._client.run_command(*NODES_QUESTION, name)
         if done.code:
             said = describe_stderr(done.err) or decode_text(done.out).strip()
@@ -96,7 +98,7 @@ class SlurmHands:
         )
 
     def jobs_on(self, node: str) -> Sequence[Job]:
-        """Asked anew, past every limit on whose jobs are of interest."""
+        """Ask Slurm for the jobs of all users on a node. Raises CannotTell."""
         mark = make_nonce()
         return read_queue(
             self._client.ask_slurm("squeue", "-a", "-o", squeue_format(mark), "-w", node), mark
@@ -138,11 +140,12 @@ class SlurmHands:
             return False
 
     def _recorded_author(self, node: str, reason: str) -> str:
-        """The user of the newest event of that reason; slurmdbd hears of it within a second."""
+        """The user of the newest event with this reason, by accounting. Empty if there is none.
+        slurmdbd learns of an event within a second."""
         try:
             out = self._client.run_command(*EVENTS, f"nodes={node}", limit=RECORDED).out
         except CannotTell:
             return ""
-        rows = out.decode("utf-8", "backslashreplace").splitlines()
+        rows = decode_lines(out).splitlines()
         users = [user for user, _, told in (row.partition("|") for row in rows) if told == reason]
         return visible(users[-1].partition("(")[0]) if users else ""

@@ -1,14 +1,13 @@
-"""Slurm's commands: argv in, text out, bounded, in an environment without surprises.
+"""Runs Slurm's commands with a limit on their output and time, and with a controlled environment.
 
-Other tools' switches (SQUEUE_FORMAT, SQUEUE_STATES, SLURM_CLUSTERS, …) change what these
-commands print or whom they ask; times are epoch seconds, so that neither a locale nor a time
-zone matters. What stands on stderr beside an answer is judged in `complaints`.
+Variables for other tools (SQUEUE_FORMAT, SQUEUE_STATES, SLURM_CLUSTERS, …) change what these
+commands print or which cluster they ask, so they are removed. Times are requested as epoch seconds,
+so locale and time zone do not matter. `complaints` judges the text on stderr beside an answer.
 """
 
 from __future__ import annotations
 
 import os
-import re
 import shlex
 from _thread import allocate_lock
 from collections.abc import Mapping, Sequence
@@ -17,24 +16,28 @@ from msgspec import Struct
 
 from sentinel import proc
 from sentinel.core.errors import CannotAsk, CannotTell
+from sentinel.core.lazy_pattern import lazy_pattern
 from sentinel.core.text import visible
 from sentinel.core.values import duration_text
 from sentinel.slurm.complaints import describe_stderr, failure_error, find_left_out, stderr_lines
 
-# LOCAL: where slurm.conf has FederationParameters=fed_display they would list the other clusters' jobs
-# too, and leave out, without a word, those of a cluster whose slurmctld is dead (seen on 22.05).
+# LOCAL: if slurm.conf has FederationParameters=fed_display, the commands would list the jobs of the
+# other clusters too, and silently leave out those of a cluster whose slurmctld is dead (seen on
+# 22.05).
 LOCAL_ENVIRONMENT = {f"{name}_LOCAL": "1" for name in ("SQUEUE", "SCONTROL", "SACCT", "SINFO")}
 SETTINGS = {"SLURM_TIME_FORMAT": "%s", "SLURM_BITSTR_LEN": "0", "LC_ALL": "C", **LOCAL_ENVIRONMENT}
-MOST_OUTPUT = 512 * 2**20  # a million jobs
+MOST_OUTPUT = 512 * 2**20  # enough for a million jobs
 
-# How to reach slurmctld and to prove who asks: slurm.conf(5), slurm(1), auth/jwt, auth/slurm.
-KEPT_VARIABLES = re.compile(r"SLURM_(CONF|CONF_SERVER|JWT|SACK_\w+)")
-_FOREIGN_VARIABLES = re.compile(
+# Variables that tell a command how to reach slurmctld and how to authenticate: slurm.conf(5),
+# slurm(1), auth/jwt, auth/slurm.
+KEPT_VARIABLES = lazy_pattern(r"SLURM_(CONF|CONF_SERVER|JWT|SACK_\w+)")
+_FOREIGN_VARIABLES = lazy_pattern(
     r"(SQUEUE|SINFO|SCONTROL|SACCT|SACCTMGR|SLURM|SBATCH|SRUN|SALLOC|SCANCEL)_"
 )
 
-# On another host only names can be unset: what squeue(1), scontrol(1), sinfo(1), sacct(1) and
-# scancel(1) read, 20.11 to 26.05 (getenv() and the tables of names in src/squeue/opts.c and so on).
+# On another host a variable can be unset only by its full name, so these are all that squeue(1),
+# scontrol(1), sinfo(1), sacct(1) and scancel(1) read in 20.11 to 26.05 (getenv() and the tables of
+# names in src/squeue/opts.c and so on).
 ELSEWHERE = (
     *(
         f"SQUEUE_{name}"
@@ -90,25 +93,35 @@ ELSEWHERE = (
 _REMOTE_SHELLS = frozenset({"ssh", "rsh"})
 _NOT_THERE = 127
 
+# All users of a host can read the arguments of a process while it runs, and nobody else's
+# environment. A format holds the marks of its call. A user who knew them in time could write them
+# into a comment, before slurmctld is asked.
+FORMAT_VARIABLES = {"-o": "SQUEUE_FORMAT", "-O": "SQUEUE_FORMAT2"}
+"""The variable that squeue takes in place of each option (squeue(1), 20.11 to 26.05)."""
+
+_NO_INPUT = 95
+_TAKE_FORMAT = f'IFS= read -r format || exit {_NO_INPUT}; export "$1=$format"; shift; exec "$@"'
+
 
 class AskTimedOut(CannotTell):
-    """The command had to be ended at its limit."""
+    """The command did not end within its limit, and was ended."""
 
 
 class RequestCount(Struct):
-    """How often a command was run, how often in vain, and the seconds all that took."""
+    """Counts of one command: how often it ran, how often it failed, and the seconds of all its
+    runs."""
 
-    requests: int = 0
-    failures: int = 0
-    seconds: float = 0.0
+    requests: int = 0  # How often it was run.
+    failures: int = 0  # How often it failed.
+    seconds: float = 0.0  # Seconds of all runs.
 
 
 class SlurmClient:
-    """Asks Slurm and keeps count, by command, in `counts`; `remarks` has the lines that each last
-    wrote on stderr beside an answer that is believed.
+    """Runs Slurm's commands, and counts them by command in `counts`. `remarks` has the lines that
+    each command last wrote on stderr beside a valid answer.
 
-    `prefix` runs the commands elsewhere, e.g. [ssh, login1]. `limit`: seconds a command has. `conf`:
-    the slurm.conf by which they go, on the host where they run; empty: the usual one.
+    `prefix` runs the commands elsewhere, e.g. [ssh, login1]. `limit` is the time for a command in
+    seconds. `conf` is the slurm.conf on the host where they run. Empty: the usual one.
     """
 
     def __init__(
@@ -126,15 +139,17 @@ class SlurmClient:
         self.remarks: dict[str, list[str]] = {}
         self._prefix = self.prefix = tuple(prefix)
         self._conf, self._environ = conf, environ
+        self._passes_input = True  # whether the prefix gives the input to the command
         self._lock = allocate_lock()
         self._hanging = proc.HangingChildren()
 
     def ask_slurm(self, *argv: str) -> bytes:
-        """What the command prints; CannotTell unless it succeeded."""
+        """The output of the command. Raises CannotTell unless the command succeeded."""
         return self.believe_output(argv[0], self.run_command(*argv))
 
     def believe_output(self, name: str, done: proc.Done) -> bytes:
-        """What a command printed that ended with 0 and left nothing out, else CannotTell."""
+        """The output of a command that has ended. Raises CannotTell if its exit code is not 0, or
+        stderr says that a part of the answer is missing."""
         partial = find_left_out(done.err)
         if done.code or partial:
             self._count_request(name, failures=1)
@@ -142,10 +157,10 @@ class SlurmClient:
         return done.out
 
     def run_command(self, *argv: str, limit: float = float("inf")) -> proc.Done:
-        """As `ask_slurm`, for commands whose failures have a meaning; CannotTell if it never ended.
+        """Run a command whose failures have a meaning, so any exit code is returned.
 
-        NoAnswer when it had to be ended, CannotAsk when it could not be started.
-        """
+        Raises AskTimedOut if it had to be ended at its limit, CannotAsk if it could not be started,
+        and CannotTell if its outcome is not known for another reason."""
         name, limit = argv[0], min(limit, self.limit)
         try:
             with self._hanging.start_alone("Slurm"):
@@ -165,20 +180,27 @@ class SlurmClient:
         return done
 
     def _start_command(self, argv: Sequence[str], limit: float) -> proc.Done:
-        done = proc.run(
-            build_argv(argv, self._prefix, self._conf),
-            limit=limit,
-            env=neutral_environment(
-                os.environ if self._environ is None else self._environ, self._conf
-            ),
-            max_output=self._max_output,
+        secret, value, rest = hide_format(argv)
+        asked, stdin = argv, b""
+        env = neutral_environment(
+            os.environ if self._environ is None else self._environ, self._conf
         )
+        if secret and not self._prefix:
+            asked, env[secret] = rest, value
+        elif secret and self._passes_input:
+            asked = ("/bin/sh", "-c", _TAKE_FORMAT, "sentinel", secret, *rest)
+            stdin = value.encode() + b"\n"
+        words = build_argv(asked, self._prefix, self._conf)
+        done = proc.run(words, limit=limit, env=env, stdin=stdin, max_output=self._max_output)
+        if done.code == _NO_INPUT and stdin:
+            self._passes_input = False
+            return self._start_command(argv, limit)
         if done.code == _NOT_THERE and self._prefix:
             raise proc.CommandNotFound(describe_stderr(done.err))
         return done
 
     def _slurm_error(self, name: str, error: CannotTell, limit: float) -> CannotTell:
-        """The error in words about Slurm."""
+        """Convert an error of the process to one in words about Slurm."""
         if isinstance(error, proc.TimedOut):
             hint = "slurmctld, munge or the network hangs"
             return AskTimedOut(
@@ -189,7 +211,9 @@ class SlurmClient:
         if self._prefix:
             through = visible(" ".join(self._prefix))
             return CannotAsk(f"{name} cannot be run through {through}: {error}")
-        return CannotAsk(f"Slurm's client commands are not installed or not in PATH ({error})")
+        return CannotAsk(
+            f"Slurm's client commands are not installed or not in PATH (cannot start {name})"
+        )
 
     def _count_request(
         self, name: str, requests: int = 0, failures: int = 0, seconds: float = 0.0
@@ -201,9 +225,18 @@ class SlurmClient:
             count.seconds += seconds
 
 
+def hide_format(argv: Sequence[str]) -> tuple[str, str, Sequence[str]]:
+    """The variable for squeue's format, the format, and the command without it. All commands but
+    squeue come back as they are, with two empty texts."""
+    at = next((place for place, word in enumerate(argv) if word in FORMAT_VARIABLES), 0)
+    if argv[0] != "squeue" or not at:
+        return "", "", argv
+    return FORMAT_VARIABLES[argv[at]], argv[at + 1], (*argv[:at], *argv[at + 2 :])
+
+
 def neutral_environment(environ: Mapping[str, str], conf: str = "") -> dict[str, str]:
-    """The environment with Slurm's switches taken out and sentinel's own put in. With a `conf` of its
-    own nothing is left that says how to reach another cluster."""
+    """The environment without Slurm's switches and with sentinel's own. With `conf`, no variable is
+    kept that says how to reach another cluster."""
     kept = {
         k: v
         for k, v in environ.items()
@@ -217,9 +250,9 @@ def neutral_environment(environ: Mapping[str, str], conf: str = "") -> dict[str,
 
 
 def build_argv(argv: Sequence[str], prefix: Sequence[str], conf: str = "") -> list[str]:
-    """The command as it is started: through the prefix, env(1) sets the environment there.
+    """The command as it is started. With a prefix, env(1) sets the environment on the other host.
 
-    ssh joins its arguments and gives them to a shell on the other side: quoted for it.
+    ssh joins its arguments and gives them to a shell on the other host, so they are quoted for it.
     """
     if not prefix:
         return list(argv)

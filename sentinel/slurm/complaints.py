@@ -1,19 +1,22 @@
-"""What Slurm's commands write on stderr: which of it spoils an answer, and what it means.
+"""Judges what Slurm's commands write on stderr: which lines spoil an answer, and what lines mean.
 
-Remarks stand there beside a whole answer (slurm.conf's, a site's wrapper's, ssh's), and errors
-stand there with exit code 0. So the exit code and the answer's own marks are believed, but for
-the few lines after which Slurm goes on with a part of what was asked.
-"""
+stderr may hold remarks beside a complete answer (of slurm.conf, a wrapper of the site, ssh), and
+errors although the exit code is 0. So the exit code and the marks within the answer are believed.
+Exceptions are the few lines after which Slurm answers only a part of the question."""
 
 from __future__ import annotations
 
+from itertools import islice
+
 from sentinel.core.errors import CannotAsk, CannotTell
 from sentinel.core.lazy_pattern import lazy_pattern
+from sentinel.core.long_lines import decode_lines
 from sentinel.core.text import shortened, visible
 
 MOST_SHOWN = 500  # characters
+MAX_LINES = 100  # different ones
 
-# Said with exit code 0 while something is left out (20.11 to 26.05): a user of -u
+# Lines that come with exit code 0 when something was left out (20.11 to 26.05): a user of -u
 # (_build_user_list() in src/squeue/opts.c), a column (parse_format() and parse_long_format()
 # there; _invalid_field() in src/sacct/options.c), a cluster of a federation, which is told only
 # where a wrapper adds -v (_load_job_thread() in src/api/job_info.c and its like for nodes).
@@ -22,7 +25,7 @@ PARTIAL = (
     lazy_pattern(r"error: Invalid job format specification: "),
     lazy_pattern(r"error: Invalid field requested: "),
     lazy_pattern(r"Error reading \w+ information from cluster "),
-    lazy_pattern(r"^slurm_\w+ error: "),  # slurm_perror(): the question itself failed
+    lazy_pattern(r"^slurm_\w+ error: "),  # slurm_perror(): the whole question failed
 )
 
 _DEAD = "slurmctld cannot be reached: it is down, or the network to it is"
@@ -32,8 +35,8 @@ _BROKEN_OFF = (
     " than Slurm's commands here"
 )
 MISFIT = "Slurm's commands here are of another version than slurmctld: PATH or command_prefix decides which"
-"""Seen with squeue 22.05.8 and slurmctld 26.05.3; the other way round the end is `Zero Bytes`. scontrol
-ping says DOWN of both."""
+"""Seen with squeue 22.05.8 and slurmctld 26.05.3. With a newer squeue and an older slurmctld the
+message ends with `Zero Bytes`. `scontrol ping` says DOWN in both cases."""
 
 _STANDBY = "the slurmctld that was asked is a backup in standby: the primary does not answer"
 _UNPROVEN = "Slurm cannot prove who asks: munge (or the key of auth/slurm) here or there fails"
@@ -45,6 +48,7 @@ _BAD_CONF = "Slurm's commands do not understand the slurm.conf here: a slip, or 
 _NO_PLUGIN = (
     "Slurm's commands here lack a plugin that slurm.conf names: a package is missing or broken"
 )
+_NO_PLACE = "slurmctld cannot keep the script of a job: the file system of its StateSaveLocation is full or fails"
 _NO_NAME = "the host that slurm.conf names is not known here: DNS or /etc/hosts"
 _BOOKS = "slurmdbd, Slurm's accounting, does not answer"
 _NO_BOOKS = "Slurm has no accounting here (AccountingStorageType)"
@@ -52,22 +56,24 @@ _NO_SSH = "ssh does not reach the other host"
 _NOT_LET_IN = "ssh was not let in on the other host"
 
 OF_THIS_HOST = frozenset({_NO_CONF, _BAD_CONF, _NO_PLUGIN, _NO_SSH, _NOT_LET_IN})
-"""Meanings of which slurmctld knows nothing: it was never asked."""
+"""Errors that say nothing about slurmctld, because it was never asked."""
 
-# In order: the first that fits is told. Texts: src/common/slurm_errno.c, 20.11 to 26.05;
+# The first pattern that matches decides. Texts: src/common/slurm_errno.c, 20.11 to 26.05;
 # src/common/conf (fetch_config), src/common/slurm_persist_conn.c, src/squeue/opts.c; ssh(1).
 MEANINGS = tuple(
     (lazy_pattern(pattern), meaning)
     for pattern, meaning in (
         (r"Invalid user: (?P<what>\S+)", "there is no user {what} where Slurm is asked"),
-        # A connection of ssh fails in the words in which one to slurmctld does.
+        # A failed connection of ssh has the same words as one to slurmctld.
         (r"ssh: (connect|Could not resolve)|Could not resolve hostname|kex_exchange_identif"
          r"|Connection (closed|reset) by \S+ port", _NO_SSH),
         (r"Permission denied \(|Host key verification", _NOT_LET_IN),
-        # In whatever order: a slip alone is a remark beside many a whole answer.
+        # Both parts are needed, in any order: a parse error alone may be a remark beside a complete
+        # answer.
         (r"Pars(?:e|ing) error.{0,300}Unable to process conf|Unable to process conf.{0,300}Pars(?:e|ing) error", _BAD_CONF),
         (r"configuration source|fetch(_| )config|Unable to process conf"
          r"|(open|stat file|read) \S*slurm\.conf", _NO_CONF),
+        (r"I/O error writing script", _NO_PLACE),
         (r"find .*plugin|shared object file", _NO_PLUGIN),
         (r"[Mm]unge|MUNGE|authentication|credential", _UNPROVEN),
         (r"supported accounting_storage|accounting storage is disabled", _NO_BOOKS),
@@ -96,24 +102,26 @@ MEANINGS = tuple(
 
 
 def describe_stderr(err: bytes) -> str:
-    """All that stderr says, in one visible line; what has a known meaning comes first."""
+    """All of stderr in one visible line; lines with a known meaning come first."""
     said = sorted(stderr_lines(err), key=lambda line: not complaint_meaning(line))
     return shortened("; ".join(said), MOST_SHOWN)
 
 
 def stderr_lines(err: bytes) -> list[str]:
-    """The lines of stderr, visible; blank ones say nothing."""
-    said = err.decode("utf-8", "backslashreplace").splitlines()
+    """The lines of stderr, made visible, without blank ones."""
+    said = decode_lines(err).splitlines()
     return [visible(line.strip()) for line in said if line.strip()]
 
 
 def find_left_out(err: bytes) -> str:
-    """The lines after which an answer with exit code 0 is not a whole one; "" for none."""
-    return describe_stderr(b"\n".join(line for line in err.splitlines() if _is_partial(line)))
+    """The lines which say that an answer with exit code 0 is incomplete, each once; empty if there
+    are none."""
+    partial = (line for line in dict.fromkeys(err.splitlines()) if _is_partial(line))
+    return describe_stderr(b"\n".join(islice(partial, MAX_LINES)))
 
 
 def complaint_meaning(said: str) -> str:
-    """A complaint of Slurm in a person's words; "" for one that is not known."""
+    """The meaning of a complaint of Slurm, in plain words; empty if it is not known."""
     for pattern, words in MEANINGS:
         if match := pattern.search(said):
             return words.format(**match.groupdict())
@@ -121,14 +129,14 @@ def complaint_meaning(said: str) -> str:
 
 
 def word_complaint(said: str) -> str:
-    """A complaint in one line: what it means, where that is known, then Slurm's own words."""
+    """A complaint in one line: its meaning if that is known, then Slurm's own words."""
     plain = complaint_meaning(said)
     return f"{plain}: {said}" if plain else said
 
 
 def failure_error(name: str, said: str, code: int) -> CannotTell:
-    """What is raised for a command that failed: its meaning first, then its own words. CannotAsk where
-    the fault is this host's, so that nothing is known of slurmctld."""
+    """The error to raise for a command that failed: its meaning first, then Slurm's own words. It
+    is CannotAsk if the fault is on this host, so that nothing is known of slurmctld."""
     words = describe_failure(name, said, code)
     plain = complaint_meaning(said)
     if plain in OF_THIS_HOST:
@@ -137,13 +145,14 @@ def failure_error(name: str, said: str, code: int) -> CannotTell:
 
 
 def describe_failure(name: str, said: str, code: int) -> str:
-    """A failure in words: the complaint, with the command's name if it does not open with it."""
+    """The complaint in words, with the command's name before it unless the complaint begins with
+    that name."""
     said = said or _describe_exit(code)
     return said if said.startswith(f"{name}: ") else f"{name}: {said}"
 
 
 def _is_partial(line: bytes) -> bool:
-    text = line.decode("utf-8", "backslashreplace")
+    text = decode_lines(line)
     return any(pattern.search(text) for pattern in PARTIAL)
 
 

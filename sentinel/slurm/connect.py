@@ -1,4 +1,4 @@
-"""The port to Slurm as the settings describe it."""
+"""Makes the port to Slurm from the settings."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from sentinel.core.ports import Clock
 from sentinel.core.settings import ClusterSettings, SlurmSettings
-from sentinel.slurm.client import SlurmClient
+from sentinel.slurm.controllers import ControllerProbe, connect_controllers
 from sentinel.slurm.snapshot import SlurmSnapshot
 
 
@@ -15,12 +15,12 @@ def connect_slurm(
     users: Collection[str] | None,
     max_age: float,
     clock: Clock,
+    controllers: ControllerProbe | None = None,
 ) -> SlurmSnapshot:
-    """The port to Slurm; nothing is asked yet. `users` None: everybody's jobs."""
-    limit, prefix = settings.timeout, settings.command_prefix
-    if isinstance(settings, ClusterSettings):
-        client, racks = SlurmClient(limit=limit, prefix=prefix, conf=settings.conf), {}
-    else:
-        client, racks = SlurmClient(limit=limit, prefix=prefix), settings.racks
-    readyz = settings.readyz
-    return SlurmSnapshot(client, clock, users=users, max_age=max_age, racks=racks, readyz=readyz)
+    """Make the port to Slurm, without asking Slurm yet. `users`: whose jobs are requested. None:
+    everybody's. `controllers`: the probe of these settings, if there is one already."""
+    probe = controllers or connect_controllers(settings, clock)
+    racks = {} if isinstance(settings, ClusterSettings) else settings.racks
+    return SlurmSnapshot(
+        probe.client, clock, users=users, max_age=max_age, racks=racks, controllers=probe
+    )

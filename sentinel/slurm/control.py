@@ -1,4 +1,4 @@
-"""slurmctld itself: `scontrol ping` and `scontrol show config`, asked and understood."""
+"""Asks about slurmctld itself (`scontrol ping`, `scontrol show config`), and reads the answers."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from sentinel.core.errors import CannotTell
-from sentinel.slurm.words import decode_text
+from sentinel.core.lazy_pattern import lazy_pattern
+from sentinel.core.long_lines import decode_lines
 
 PING = ("scontrol", "ping")
 CONFIG = ("scontrol", "show", "config")
 VERSION_COMMAND = ("scontrol", "--version")
-MUNGE = ("munge", "--no-input", "--output=/dev/null")  # makes a credential, for nobody
+MUNGE = ("munge", "--no-input", "--output=/dev/null")  # makes a credential that is not used
 
 FIRST_HTTP = (25, 11)
 """The first slurmctld that answers HTTP on its own port: slurmctld(8), "HTTP server"."""
@@ -23,32 +24,33 @@ HEALTH = (
     ("/readyz", "slurmctld itself says that it is ready for requests (GET /readyz)"),
     ("/livez", "slurmctld itself says that it lives, and not that it is ready (GET /livez)"),
 )
-"""What it is asked, and what an answer 204 means."""
+"""The requested paths, and the meaning of the answer 204 to each."""
 
 FOREVER = 10**9
-"""Seconds that stand for INFINITE."""
+"""Seconds that represent Slurm's INFINITE."""
 
 # _ping_slurmctld() in src/scontrol/scontrol.c, the same from 20.11 to 26.05.
-_PING = re.compile(r"^Slurmctld\((primary|backup\d*)\) at (\S+) is (UP|DOWN)$", re.MULTILINE)
-_SOCKET = re.compile(r"(?:^|,)socket=([^,]+)")
-_PAIR = re.compile(r"^(\S+)\s*= (.*)$", re.MULTILINE)
+_PING = lazy_pattern(r"^Slurmctld\((primary|backup\d*)\) at (\S+) is (UP|DOWN)$", re.MULTILINE)
+_SOCKET = lazy_pattern(r"(?:^|,)socket=([^,]+)")
+_PAIR = lazy_pattern(r"^(\S+)\s*= (.*)$", re.MULTILINE)
 
 
 class SlurmConfig(Struct, frozen=True, kw_only=True):
-    """What sentinel has to know of slurm.conf, as the running slurmctld has it.
+    """The settings of the running slurmctld that sentinel needs.
 
-    `private` are the words of PrivateData; `accounting` whether sacct and sacctmgr answer;
-    `munge_socket` where munged is asked, empty for munge's own place; `reboot_program` empty
-    where none is set; `resume_timeout` and `suspend_timeout` in seconds; `log` is slurmctld's log on
-    its own host; `listens`: the primary's address and port, as in a URL. `booted`: when slurmctld started, epoch seconds; `next_job_id`: what it gives
-    next; `min_job_age`: seconds it remembers what is over.
+    `private` are the words of PrivateData. `accounting`: whether sacct and sacctmgr answer.
+    `munge_socket` is the socket of munged, empty for munge's default. `reboot_program` is empty if
+    none is set. `resume_timeout` and `suspend_timeout` are in seconds. `log` is slurmctld's log on
+    its own host. `listens` is the primary's address and port, as in a URL. `booted` is when
+    slurmctld started, in epoch seconds. `next_job_id` is the next id that it gives. `min_job_age`
+    is how many seconds it remembers an ended job.
     """
 
-    cluster: str
-    version: str
-    slurm_user: str
+    cluster: str  # ClusterName.
+    version: str  # Version of slurmctld.
+    slurm_user: str  # SlurmUser.
     private: frozenset[str] = frozenset()
-    controllers: tuple[str, ...] = ()
+    controllers: tuple[str, ...] = ()  # Host names of all slurmctld, the primary first.
     accounting: bool = False
     munge_socket: str = ""
     reboot_program: str = ""
@@ -62,22 +64,23 @@ class SlurmConfig(Struct, frozen=True, kw_only=True):
 
 
 def parse_release(version: str) -> tuple[int, int]:
-    """Year and month of a version such as 25.11.2; (0, 0) where it tells none."""
+    """Year and month of a version such as 25.11.2; (0, 0) if the text holds none."""
     found = re.match(r"([0-9]{1,4})\.([0-9]{1,2})", version)
     return (int(found[1]), int(found[2])) if found else (0, 0)
 
 
 def read_ping(out: bytes) -> tuple[tuple[str, bool], ...]:
-    """Each slurmctld's host and whether it answers, the primary first; CannotTell."""
-    found = _PING.findall(decode_text(out))
+    """The host of each slurmctld and whether it answers, the primary first. Raises CannotTell."""
+    found = _PING.findall(decode_lines(out))
     if not found or found[0][0] != "primary":
-        raise CannotTell(f"scontrol ping names no slurmctld: {decode_text(out)[:80]!r}")
+        raise CannotTell(f"scontrol ping names no slurmctld: {decode_lines(out)[:80]!r}")
     return tuple((host, state == "UP") for _, host, state in found)
 
 
 def read_config(out: bytes) -> SlurmConfig:
-    """CannotTell when the answer lacks what every version prints."""
-    pairs = {key: value.strip() for key, value in reversed(_PAIR.findall(decode_text(out)))}
+    """Read the answer of `scontrol show config`. Raises CannotTell if it lacks what every version
+    prints."""
+    pairs = {key: value.strip() for key, value in reversed(_PAIR.findall(decode_lines(out)))}
     missing = [key for key in ("ClusterName", "SlurmUser", "SLURM_VERSION") if key not in pairs]
     if missing:
         raise CannotTell(f"scontrol show config says nothing of {' and '.join(missing)}")
@@ -103,8 +106,8 @@ def read_config(out: bytes) -> SlurmConfig:
 
 
 def http_probe_argv(scheme: str, listens: str, path: str) -> tuple[str, ...]:
-    """The command that prints the status of slurmctld's answer, and nothing of the answer: curl(1), not
-    by anybody's .curlrc or proxy."""
+    """The curl(1) command that prints the HTTP status of slurmctld's answer and not its body. It
+    uses no .curlrc and no proxy."""
     quiet = ("-q", "-s", "-g", "--noproxy", "*", "-m", f"{HTTP_LIMIT:g}", "-o", "/dev/null")
     return ("curl", *quiet, "-w", "%{http_code}", f"{scheme}://{listens}{path}")
 
@@ -116,8 +119,8 @@ def munge_probe_argv(config: SlurmConfig | None) -> tuple[str, ...]:
 
 
 def _listen_address(pairs: Mapping[str, str]) -> str:
-    """`10.0.0.1:6817` of `ctl1(10.0.0.1)` and the first of SlurmctldPort's numbers; empty where
-    that is not told."""
+    """`10.0.0.1:6817`, from `ctl1(10.0.0.1)` and the first number of SlurmctldPort. Empty if Slurm
+    does not show them."""
     host, _, address = pairs.get("SlurmctldHost[0]", "").rstrip(")").partition("(")
     port = pairs.get("SlurmctldPort", "").partition("-")[0]
     at = address or host
@@ -131,7 +134,8 @@ def _split_words(value: str) -> list[str]:
 
 
 def parse_span_s(value: str) -> int | None:
-    """Seconds of `600 sec`, `600` or INFINITE; None of anything else (GLOBAL: somebody else's)."""
+    """Seconds of `600 sec`, `600` or INFINITE; None for any other text (GLOBAL: another setting
+    decides)."""
     number = value.partition(" ")[0]
     if number in ("INFINITE", "UNLIMITED"):
         return FOREVER

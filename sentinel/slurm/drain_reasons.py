@@ -1,8 +1,8 @@
-"""Every reason that Slurm itself gives to a node, who signs it, and what is appended to reasons. Pure.
+"""Every reason that Slurm itself gives to a node, which user signs it, and what Slurm appends to
+reasons. Pure.
 
 Texts: drain_nodes() and set_node_reason() in src/slurmctld, stepd_drain_node() in src/slurmd, 20.11
-to 26.11 (release candidate).
-"""
+to 26.11 (release candidate)."""
 
 from __future__ import annotations
 
@@ -12,24 +12,44 @@ from msgspec import Struct
 
 BY_STEPD = ("root",)
 BY_SLURMCTLD = ("root", "slurm")
-"""SlurmUser signs. Where it has another name the reason counts as a person's: nothing is undone."""
+"""Names of SlurmUser. If it has another name, a reason of Slurm counts as a person's, so nothing is
+undone."""
 
 STEP = r"(?: \(JobId=(\d+)(?: StepId=[\w.+-]+)?\))?"
 JOB = r"(?: \(JobId=\d+(?:[_+]\d+\(\d+\))?(?: StepId=[\w.+-]+)?\))?"
-"""Since 25.05; of an array 12_3(15), of a heterogeneous job 12+1(13). Anything else in the brackets
-is a person's."""
+"""The job that Slurm names behind a reason since 25.05: of an array 12_3(15), of a heterogeneous
+job 12+1(13). Any other text in the brackets is a person's."""
 
 
 class OwnReason(Struct, frozen=True):
-    """`text`: how the reason begins. `page`: its class on the page. `signers`: who gives it.
-    `whole`: what may stand behind it in Slurm's own words, as a regular expression; None: anything,
-    such as numbers."""
+    """A reason that Slurm itself gives.
+
+    `text` is the beginning of the reason. `page` is its class on the page. `signers` are the users
+    who give it. `whole` is a regular expression for what follows in Slurm's own words. None:
+    anything, such as numbers.
+    """
 
     text: str
     page: str
     signers: tuple[str, ...] = BY_SLURMCTLD
     whole: str | None = JOB
 
+
+OPERATOR_PREFIXES = (
+    "slurm-operator:",
+    "k8s:",
+    "[node_problem]",
+    "[user_problem]",
+    "[hardware_problem]",
+    "[software_problem]",
+    "[compute_maintenance]",
+    "[HC]",
+    "Soperator ",
+)
+"""Beginnings of reasons that belong to software which runs Slurm inside Kubernetes. That software
+gives them, acts on them and takes them back. Slinky (slurm-operator,
+internal/controller/nodeset/slurmcontrol), CoreWeave's SUNK (its syncer removes `k8s:` only),
+Nebius' soperator (internal/consts, before and since 1.21)."""
 
 KILL = "Kill task failed"
 
@@ -59,19 +79,69 @@ _FORMS = tuple(
     for one in OWN_REASONS
 )
 
-# set_node_reason() since 23.02 (power_save.c, node_mgr.c), "reboot issued" in all versions. They say
-# how the node is now, and the node has to be proven clean anyway.
+# Texts that slurmctld appends: set_node_reason() since 23.02 (power_save.c, node_mgr.c), "reboot
+# issued" in all versions. They say what the node does now, and not why it was drained.
 _APPENDED = re.compile(
     r"(?: ?: (?:Not responding|reboot issued|reboot timed out|ResumeTimeout reached)){1,9}$"
 )
 
 
 def own_reason(reason: str) -> tuple[OwnReason, re.Match[str]] | None:
-    """The reason of Slurm's own that a text begins with, and how much of the text that is."""
+    """The reason of Slurm's own with which a text begins, and the match that shows how much of the
+    text it is; None if the text begins with no such reason."""
     found = ((one, form.match(reason)) for one, form in _FORMS)
     return next(((one, match) for one, match in found if match), None)
 
 
 def without_appended(reason: str) -> str:
-    """A reason without what slurmctld has hung on it: that is not why the node is out."""
+    """A reason without the text that slurmctld has appended to it, which is not why the node is
+    out."""
     return _APPENDED.sub("", reason).strip()
+
+
+# Reasons that other tools set. The first match counts. The reasons of LBNL NHC begin with "NHC".
+_REASON_REGEXES = (
+    ("kill_task_failed", r"kill task failed"),
+    ("not_responding", r"not responding|unexpectedly rebooted|ResumeTimeout"),
+    ("sentinel", r"^sentinel:"),
+    ("gpu", r"gpu|nvidia|xid|dcgm|nvlink|gres/"),
+    ("prolog_epilog", r"prolog|epilog"),
+    ("memory", r"low realmemory|\bmemory\b|\bdimm\b|\becc\b"),
+    ("file_system", r"lustre|gpfs|nfs|mount|disk|file ?system|beegfs|tmpdisk"),
+    (
+        "network",
+        r"infiniband|openib|\bib\b|\brdma\b|\bhca\b|mlx\d|\bnic\b|ethernet|\blink\b|network",
+    ),
+    ("health_check", r"^nhc|health"),
+    ("hardware", r"\brma\b|hardware|\bpsu\b|\bfan\b|power|broken|replace"),
+    ("maintenance", r"maint|upgrade|update|reboot|firmware"),
+)
+_REASON_PATTERNS = tuple(
+    (name, re.compile(pattern, re.IGNORECASE)) for name, pattern in _REASON_REGEXES
+)
+REASON_CLASSES = ("none", *(name for name, _ in _REASON_REGEXES), "other")
+"""Every class there is: few, whatever people write."""
+
+
+def classify_reason(reason: str) -> str:
+    """The reason's class, one of REASON_CLASSES."""
+    if not reason:
+        return "none"
+    given = without_appended(reason)
+    own = own_reason(given)
+    if own and own[1].end() == len(given):
+        return own[0].page
+    return next((name for name, pattern in _REASON_PATTERNS if pattern.search(given)), "other")
+
+
+HARDWARE_CLASSES = frozenset({"gpu", "memory", "network", "hardware"})
+"""Classes of reasons by which a part of the node may be broken."""
+
+_PLANNED_PATTERN = re.compile(dict(_REASON_REGEXES)["maintenance"], re.IGNORECASE)
+
+
+def is_hardware_reason(reason: str) -> bool:
+    """Whether the node was drained because a part of it may be broken. Planned work on a part, such
+    as an update of the GPU's driver, is none."""
+    text = without_appended(reason).removeprefix("sentinel:").strip()
+    return classify_reason(text) in HARDWARE_CLASSES and not _PLANNED_PATTERN.search(text)

@@ -1,4 +1,4 @@
-"""How jobs ended: asked once per job, and remembered."""
+"""How jobs ended. Slurm is asked once for each job, and the answer is remembered."""
 
 from __future__ import annotations
 
@@ -6,28 +6,49 @@ import time
 from _thread import allocate_lock
 from collections.abc import Collection, Iterable, Sequence
 
+from msgspec import Struct
 from msgspec.structs import replace
 
+from sentinel.core.clock import Instant
 from sentinel.core.cluster import Job, JobEnd, JobRun
 from sentinel.core.errors import CannotTell
+from sentinel.core.long_lines import decode_lines
 from sentinel.core.ports import Clock
 from sentinel.core.values import duration_text
 from sentinel.slurm import control, ends
 from sentinel.slurm.answer import CachedAnswer, FailurePause
-from sentinel.slurm.client import SlurmClient
-from sentinel.slurm.words import decode_text, make_nonce
+from sentinel.slurm.client import AskTimedOut, SlurmClient
+from sentinel.slurm.words import decode_text, make_nonce, split_arguments
 
 MOST_REMEMBERED = 1000
 SLOW_ANSWER_S = 0.25
-"""Share of a question's limit from which on an answer is slow: no second one is asked then."""
+"""An answer that took more than this share of the question's limit is slow: no second question is
+asked then."""
+FIRST_PIECES, MOST_PIECES = 3, 8
+"""How many questions a pass asks accounting: while slurmdbd is slow, and at most. The rest is asked
+in the next pass."""
 AFTER_NOW = "now+1hour"
-"""Where sacct's window ends: it leaves out jobs of its last second, and clocks differ."""
+"""The end of sacct's time window. It is in the future, because sacct leaves out jobs of the last
+second and clocks differ."""
 _UNKNOWN_JOB = b"Invalid job id specified"  # ESLURM_INVALID_JOB_ID, src/common/slurm_errno.c
-WORTH_A_LOOK = ("CANCELLED", "NODE_FAIL")  # only accounting knows by whom, and which node
+# only accounting knows who cancelled it, and which node failed
+WORTH_A_LOOK = ("CANCELLED", "NODE_FAIL")
+
+Piece = tuple[str, tuple[str, ...], tuple[str, ...]]
+"""A question to sacct: an option, the words of its value, and the arguments behind it."""
+
+
+class BookedRuns(Struct, frozen=True):
+    """What accounting answered. `left_out` has the ids and names that it was not asked about, and
+    `unasked` says why."""
+
+    runs: tuple[JobRun, ...] = ()
+    unasked: str = ""
+    left_out: frozenset[str] = frozenset()
 
 
 class JobEndings:
-    """slurmctld is asked first; accounting for what it does not know or has forgotten."""
+    """Asks slurmctld first, and accounting for jobs that slurmctld does not know any more."""
 
     def __init__(
         self,
@@ -46,9 +67,11 @@ class JobEndings:
         self._known: dict[str, JobEnd] = {}
         self._names: dict[str, str] = {}
         self._pause, self._books = FailurePause(), FailurePause()
+        self._turn = 0  # counts pieces; the next one is asked first in the next pass
 
     def find_end(self, job_id: str) -> JobEnd | None:
-        """How the job ended, or that it lives; None when nothing remembers it; CannotTell."""
+        """How the job ended, or that it is still there (with a live state); None if nothing
+        remembers it. Raises CannotTell."""
         if not self._lock.acquire(timeout=self._patience):
             raise CannotTell("Slurm is being asked about another job, and has not answered yet")
         try:
@@ -57,8 +80,8 @@ class JobEndings:
             self._lock.release()
 
     def forget_ends(self, jobs: Iterable[Job]) -> None:
-        """Their ids are in the queue again: requeued, or given anew by a slurmctld that had lost its
-        memory."""
+        """Forget how these jobs ended, since their ids are in the queue again: requeued, or given
+        again by a slurmctld that had lost its state."""
         if self._known:
             for job in jobs:
                 self._known.pop(job.job_id, None)
@@ -88,7 +111,7 @@ class JobEndings:
             return end
         try:
             booked = self._from_accounting(job_id)
-        except CannotTell:  # what slurmctld said is worth telling without it
+        except CannotTell:  # slurmctld's answer is useful without accounting's
             return end
         return self._name_end(_merge_end(end, booked))
 
@@ -107,57 +130,89 @@ class JobEndings:
         return ends.choose_end(self._ask_sacct("-j", job_id), job_id)
 
     def accounted_runs(
-        self, job_ids: Collection[str], names: Collection[str], since: float, whose: Sequence[str]
-    ) -> tuple[JobRun, ...]:
-        """What accounting has of these jobs, and of jobs with these names in the last `since`
-        seconds: a question for each of the two at most. CannotTell also while slurmdbd is slow."""
-        if not (job_ids or names) or not self._columns.get_answer():
-            return ()
+        self,
+        job_ids: Collection[str],
+        names: Collection[str],
+        since: float,
+        whose: Sequence[str],
+        failed_within: float = 0.0,
+    ) -> BookedRuns:
+        """Runs in accounting: of these job ids, of jobs with these names in the last `since`
+        seconds, and of all jobs that failed in the last `failed_within` seconds.
+
+        Raises CannotTell if no question is answered, also while slurmdbd is slow."""
+        if not (job_ids or names or failed_within) or not self._columns.get_answer():
+            return BookedRuns()
         now = self._clock.now()
         self._books.raise_while_paused(now)
-        started = time.monotonic()
-        try:
-            runs = self._ask_sacct("-j", ",".join(sorted(job_ids))) if job_ids else ()
-            named = sorted(name for name in names if name and "," not in name)
-            if named:
-                when = ("-S", f"now-{max(60, int(since))}seconds", "-E", AFTER_NOW)
-                runs += self._ask_sacct(f"--name={','.join(named)}", *when, *(whose or ("-a",)))
-        except CannotTell as error:
-            self._books.record_failure(now, error)
-            raise
-        took = time.monotonic() - started
-        if took > SLOW_ANSWER_S * self._client.limit:
+        named = {name for name in names if is_askable_name(name)}
+        window = (*_window_options(since), *(whose or ("-a",)))
+        pieces: list[Piece] = [("--jobs", some, ()) for some in split_arguments(job_ids)]
+        pieces += [("--name", some, window) for some in split_arguments(named)]
+        first = self._turn % max(1, len(pieces))
+        pieces = [*pieces[first:], *pieces[:first]]
+        if failed_within:
+            when = (*_window_options(failed_within), *(whose or ("-a",)))
+            pieces.insert(2, ("--state", (ends.FAILED_STATES,), when))
+        booked = self._ask_pieces(pieces, now)
+        runs = self._add_step_codes(tuple(dict.fromkeys(booked.runs)))
+        return replace(booked, runs=tuple(self._name_canceller(run) for run in runs))
+
+    def _ask_pieces(self, pieces: Sequence[Piece], now: Instant) -> BookedRuns:
+        """Ask one piece after the other. A piece that fails leaves out only its own jobs. If
+        slurmdbd is slow, only the first three are asked. Raises CannotTell if none is answered."""
+        started, slow = time.monotonic(), SLOW_ANSWER_S * self._client.limit
+        runs, left_out, failed = list[JobRun](), set[str](), list[CannotTell]()
+        answered, hangs = False, False
+        for number, (option, words, more) in enumerate(pieces):
+            late = number >= FIRST_PIECES and time.monotonic() - started > slow
+            if hangs or late or number >= MOST_PIECES:
+                left_out.update(words)
+                continue
+            self._turn += option != "--state"
+            try:
+                runs += self._ask_sacct(f"{option}={','.join(words)}", *more)
+                answered = True
+            except CannotTell as error:
+                failed.append(error)
+                left_out.update(words)
+                hangs = isinstance(error, AskTimedOut)
+        if failed and (hangs or not answered):
+            self._books.record_failure(now, failed[-1])
+        elif (took := time.monotonic() - started) > slow:
             why = f"slurmdbd took {duration_text(took)} to answer; it is left alone for a while"
             self._books.record_failure(now, CannotTell(why))
         else:
             self._books.record_success()
-        runs = self._add_step_codes(tuple(dict.fromkeys(runs)))
-        return tuple(self._name_canceller(run) for run in runs)
+        if failed and not answered:
+            raise failed[-1]
+        why = str(failed[-1]) if failed else "too many jobs to ask accounting about at once"
+        return BookedRuns(tuple(runs), why if left_out else "", frozenset(left_out))
 
     def _add_step_codes(self, runs: tuple[JobRun, ...]) -> tuple[JobRun, ...]:
-        """With the worst exit code of their steps, of those that COMPLETED; without it where sacct
-        does not say."""
-        ids = sorted({run.job_id for run in runs if run.state == "COMPLETED"})
-        if not ids:
-            return runs
-        mark = make_nonce()
-        form = ("-n", "-p", "-X", "-D", f"--delimiter={mark}", "-o", "JobIDRaw,DerivedExitCode")
-        try:
-            out = self._client.ask_slurm("sacct", *form, "-j", ",".join(ids))
-        except CannotTell:
-            return runs
-        fields = [field.strip() for field in out.split(mark.encode())]
-        codes = dict(zip(map(decode_text, fields[::2]), fields[1::2], strict=False))
+        """The runs with the worst exit code of their steps, for those that COMPLETED. Unchanged
+        where sacct does not answer."""
+        codes: dict[str, bytes] = {}
+        ids = {run.job_id for run in runs if run.state == "COMPLETED"}
+        for some in split_arguments(ids)[:MOST_PIECES]:
+            mark = make_nonce()
+            form = ("-n", "-p", "-X", "-D", f"--delimiter={mark}", "-o", "JobIDRaw,DerivedExitCode")
+            try:
+                out = self._client.ask_slurm("sacct", *form, "-j", ",".join(some))
+            except CannotTell:
+                break
+            fields = [field.strip() for field in out.split(mark.encode())]
+            codes |= dict(zip(map(decode_text, fields[::2]), fields[1::2], strict=False))
         return tuple(
-            replace(run, step_failed=ends.failed_step(codes.get(run.job_id, b"")))
-            if run.state == "COMPLETED"
+            replace(run, step_failed=ends.failed_step(codes[run.job_id]))
+            if run.state == "COMPLETED" and run.job_id in codes
             else run
             for run in runs
         )
 
     def submit_line(self, job_id: str) -> str:
-        """The command by which it was submitted, as accounting has it (SubmitLine, 21.08 on); empty
-        where it has none."""
+        """The command that submitted the job, by accounting (SubmitLine, 21.08 on); empty if
+        accounting has none."""
         mark = make_nonce()
         form = ("-n", "-p", "-X", f"--delimiter={mark}", "-o", "SubmitLine")
         try:
@@ -173,20 +228,21 @@ class JobEndings:
         columns = self._columns.get_answer()
         if not columns:
             return ()
-        mark = make_nonce()
-        form = ("-n", "-p", "-X", "-D", f"--delimiter={mark}", "-o", ",".join(columns))
-        return ends.read_sacct(self._client.ask_slurm("sacct", *form, *which), mark, len(columns))
+        mark = ends.sacct_mark(make_nonce())
+        form = ("-n", "-p", "-X", "-D", f"--delimiter={mark}", "-o", ends.sacct_format(columns))
+        return ends.read_sacct(self._client.ask_slurm("sacct", *form, *which), mark, columns)
 
     def _ask_columns(self) -> tuple[str, ...]:
-        """Which fields to ask this sacct for; none where there is no accounting."""
+        """The fields to ask this sacct for; none if there is no accounting."""
         if not self._config.get_answer().accounting:
             return ()
         return ends.sacct_columns(
-            decode_text(self._client.ask_slurm("sacct", "--helpformat")).split()
+            decode_lines(self._client.ask_slurm("sacct", "--helpformat")).split()
         )
 
     def _name_end(self, end: JobEnd | None) -> JobEnd | None:
-        """sacct has the uid of who cancelled a job; a name says more, where there is one."""
+        """The end with the user's name in place of the uid that sacct gives for who cancelled the
+        job, if the name is known."""
         return end and replace(end, cancelled_by=self._user_name(end.cancelled_by))
 
     def _user_name(self, uid: str) -> str:
@@ -199,9 +255,21 @@ class JobEndings:
         return self._names[uid]
 
 
+def is_askable_name(name: str) -> bool:
+    """Whether sacct can search for jobs of that name. It cuts its list at commas. A quote at the
+    beginning of the list ends it at the next such quote, so that all names behind it are not
+    searched for (slurm_addto_char_list() in src/common/slurm_protocol_util.c; seen on 22.05)."""
+    return bool(name) and "," not in name and name[0] not in "\"'"
+
+
+def _window_options(seconds: float) -> tuple[str, ...]:
+    """Options of sacct for the jobs of the last `seconds` seconds."""
+    return ("-S", f"now-{max(60, int(seconds))}seconds", "-E", AFTER_NOW)
+
+
 def merge_runs(runs: Sequence[JobRun], booked: Sequence[JobRun]) -> tuple[JobRun, ...]:
-    """All runs, the oldest first: slurmctld's own, with who cancelled it and which node failed from
-    accounting, and those that only accounting has."""
+    """All runs, the oldest first: those of slurmctld, completed from accounting (who cancelled the
+    job, which node failed), and those that only accounting has."""
     of = {(run.job_id, run.started): run for run in booked}
     there = {(run.job_id, run.started) for run in runs}
     known = [_add_accounting(run, of.get((run.job_id, run.started))) for run in runs]

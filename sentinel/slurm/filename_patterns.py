@@ -7,33 +7,33 @@ from collections.abc import Callable
 from sentinel.core import hostlist
 from sentinel.core.cluster import Job
 from sentinel.core.errors import CannotTell, Invalid
+from sentinel.core.lazy_pattern import lazy_pattern
 from sentinel.core.text import visible
 from sentinel.user_files.whose import Whose
 
-NO_VAL = 4294967294  # slurm.h: the array index of a job that is no element of an array
+NO_VAL = 4294967294  # slurm.h: the array index of a job that is not in an array
 _WIDEST = 10  # fname.c, MAX_WIDTH
 _GLOB = frozenset("*?[")
-_SYMBOL = re.compile(r"%(?:%|(\d*)([AabJjNnstux]))")
+_SYMBOL = lazy_pattern(r"%(?:%|(\d*)([AabJjNnstux]))")
 
 
 def has_symbols(pattern: str) -> bool:
-    """Whether the name depends on a job."""
+    """Whether a file name depends on the job, by a symbol such as `%j`."""
     return "\\" not in pattern and any(m[2] for m in _SYMBOL.finditer(pattern))
 
 
 def whose_path(pattern: str, job: Job | None) -> Whose:
-    """With whose rights a configured path is opened: of the job's user where the job decides what
-    it is, by a symbol or by its working directory."""
+    """Whose rights are used to open a configured path: those of the job's user if the job decides
+    the path, by a symbol or by its working directory."""
     literal = job is None or (pattern.startswith("/") and not has_symbols(pattern))
     return Whose(user=job.user if job else "", literal=literal)
 
 
 def fill_symbols(pattern: str, job: Job) -> str:
-    """A configured path of that job.
+    """Fill in the symbols of a configured path for a job.
 
-    Raises CannotTell where a name that a user chose would lead to another folder. In a pattern of
-    the shell such a name stands for itself.
-    """
+    Raises CannotTell if a name that a user chose would lead to another folder. In a shell pattern
+    such a name is escaped, so that it matches only itself."""
     escape = glob.escape if is_glob(pattern) else str
 
     def fill_one(name: str) -> str:
@@ -47,7 +47,7 @@ def fill_symbols(pattern: str, job: Job) -> str:
 
 
 def is_glob(path: str) -> bool:
-    """Whether the last part of a path is a pattern of the shell."""
+    """Whether the last part of a path is a shell pattern."""
     return bool(_GLOB & set(path.rpartition("/")[2]))
 
 
@@ -70,12 +70,11 @@ def _expand_path(pattern: str, job: Job, fill: Callable[[str], str]) -> str:
 
 
 def job_output_path(stdout: str, job: Job) -> str:
-    """Where its output goes, from what squeue's STDOUT has of it.
+    """The path of a job's output, from the STDOUT field of squeue.
 
-    That is the pattern as the user wrote it, and up to 23.11 for an array element without one
-    slurm-JOBID.out, where slurmstepd writes slurm-ARRAYID_TASK.out (`_print_job_std_out()` in
-    src/squeue/print.c).
-    """
+    squeue prints the pattern as the user wrote it. Up to 23.11 it prints slurm-JOBID.out for an
+    array element without a pattern, while slurmstepd writes slurm-ARRAYID_TASK.out
+    (`_print_job_std_out()` in src/squeue/print.c)."""
     folder, slash, name = stdout.rpartition("/")
     if job.task.isdigit() and name == f"slurm-{job.job_id}.out":
         stdout = f"{folder}{slash}slurm-{job.array_id}_{job.task}.out"
@@ -83,8 +82,8 @@ def job_output_path(stdout: str, job: Job) -> str:
 
 
 def first_host(nodes: str) -> str:
-    """The short name of the first host of a hostlist: `n[03-05,9],m1` is `n03`; a text that is no
-    hostlist stays as it is."""
+    """The short name of the first host of a hostlist: `n[03-05,9],m1` is `n03`. A text that is not
+    a hostlist is returned as it is."""
     try:
         return hostlist.get_first_name(nodes).partition(".")[0]
     except Invalid:

@@ -1,20 +1,20 @@
-"""How many GPUs a node has by its Gres in Slurm (slurm.conf(5), gres.conf(5)). Pure."""
+"""Counts the GPUs of a node by its Gres in Slurm (slurm.conf(5), gres.conf(5)). Pure."""
 
 import re
 
+from sentinel.core.lazy_pattern import lazy_pattern
 from sentinel.slurm.words import parse_count
 
-_BRACKETS = re.compile(r"\([^()]*\)")
-_GPU = re.compile(r"gpu(?::([^:,]+))??(?::(\d+))?")
+_BRACKETS = lazy_pattern(r"\([^()]*\)")
+_GPU = lazy_pattern(r"gpu(?::([^:,]+))??(?::(\d+))?")
 # `<GPU_type>_<slices>g.<memory>gb`: src/plugins/gpu/nvml/gpu_nvml.c, and gres.html.
-_MIG = re.compile(r"(?:^|[^0-9a-z])\d+g\.\d+gb")
+_MIG = lazy_pattern(r"(?:^|[^0-9a-z])\d+g\.\d+gb")
 
 
 def count_gres_gpus(gres: str) -> int | None:
-    """The number in `gpu:8(S:0-1)` or `gpu:h100:4,gpu:a100:4`; 0 without any.
+    """The number of GPUs in `gpu:8(S:0-1)` or `gpu:h100:4,gpu:a100:4`; 0 without any.
 
-    None where MIG hides it (`gpu:a100_1g.5gb:7` are slices), or it is written in no form known here.
-    """
+    None if MIG hides the number (`gpu:a100_1g.5gb:7` counts slices), or the form is not known."""
     count = 0
     for item in _BRACKETS.sub("", gres).split(","):
         if item.strip().partition(":")[0] != "gpu":
@@ -29,11 +29,11 @@ def count_gres_gpus(gres: str) -> int | None:
 def count_job_gpus(
     allocated: str, per_job: str, per_node: str, per_task: str, nodes: int, tasks: int
 ) -> int:
-    """The GPUs of a job, from squeue's -O fields tres-alloc, tres-per-job, -node and -task.
+    """The number of GPUs of a job, from squeue's -O fields tres-alloc, tres-per-job, -node and
+    -task.
 
-    tres-alloc tells them only where AccountingStorageTRES has gres/gpu (slurm.conf(5)); else it is
-    what the job asks for. 0 where neither names any.
-    """
+    tres-alloc has them only if AccountingStorageTRES has gres/gpu (slurm.conf(5)); else the job's
+    request counts. 0 if neither names a GPU."""
     told = re.findall(r"(?:^|,)gres/gpu(:[^=,]*)?=(\d+)", allocated)
     if told:
         total = [parse_count(number) for kind, number in told if not kind]

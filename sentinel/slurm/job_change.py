@@ -1,4 +1,4 @@
-"""Hands for jobs too: looking at one anew, keeping its evidence, making a file."""
+"""Hands for actions on jobs: read a job, save its evidence, create a file."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from sentinel.user_files.reader import FileRefused
 from sentinel.user_files.whose import Whose
 
 FILE_LIMIT_S = 5.0
-"""Seconds for one look at a file, which may lie where nothing answers."""
+"""Seconds for one access to a file, because its file system may hang."""
 
 
 class WorkingHands(SlurmHands):
-    """core.ports.JobHands: those for nodes, and jobs. Made by `sentinel.wiring.actions`."""
+    """Implements core.ports.JobHands, for nodes and jobs. `sentinel.wiring.actions` makes it."""
 
     def __init__(
         self,
@@ -36,23 +36,25 @@ class WorkingHands(SlurmHands):
         self._evidence = evidence
 
     def jobs(self, job_id: str) -> Sequence[Job]:
-        """Its rows as Slurm has them now, those that are over too while it remembers them."""
+        """The rows of a job as Slurm has them now, with ended ones as long as Slurm remembers them.
+        Raises CannotTell."""
         try:
             return job_rows(self._client, job_id)
         except SentinelError as error:
             raise CannotTell(str(error)) from error
 
     def size(self, path: str, user: str) -> int | None:
-        """Bytes of the file there, links followed; None where nothing is."""
+        """Bytes of the file at this path. Links are followed. None if there is no file."""
         found = self._user_files().file_status(path, _path_whose(user))
         return found.size if found else None
 
     def tail(self, path: str, size: int, user: str) -> str:
-        """The last bytes as text, of a regular file alone."""
+        """The last `size` bytes of a regular file as text; empty if there is none."""
         return self._user_files().read_tail(path, size, _path_whose(user)) or ""
 
     def evidence(self, job_id: str) -> Reply:
-        """Take stacks and keep them; what was found and where it is, or why nothing was."""
+        """Take stacks and store them. The reply says what was found and where it is, or why nothing
+        was found."""
         try:
             element = self._element_id(job_id)
         except CannotTell as error:
@@ -60,14 +62,18 @@ class WorkingHands(SlurmHands):
         return self._evidence(element)
 
     def _element_id(self, job_id: str) -> str:
-        """One of an array has a number of its own, which may be that of the array as well."""
+        """The id of the job as `15_3` if it is an array element. Its `job_id` is a number of its
+        own, which may be that of the whole array as well."""
         return next((j.id for j in self.jobs(job_id) if j.job_id == job_id), job_id)
 
-    def create(self, path: str, line: str, user: str) -> Reply:
-        """Make a file of one line where nothing is; nothing is replaced, and no link followed, on
-        the way to it neither: the name of a job, or its owner's links, could lead anywhere."""
+    def create(self, path: str, line: str, user: str, *, literal: bool) -> Reply:
+        """Create a file of one line; an existing file is never replaced. `literal`: no name of a job is
+        part of the path. Only then may it be created with other rights than the user's.
+
+        No link is followed, not even on the way to the file: the name of a job, or links of its
+        owner, could lead anywhere."""
         try:
-            self._user_files().create_file(path, visible(line), _path_whose(user))
+            self._user_files().create_file(path, visible(line), Whose(user=user, literal=literal))
         except CannotTell as error:
             answer = Answer.REFUSED if isinstance(error, FileRefused) else Answer.UNSURE
             return Reply(answer, str(error))
@@ -78,6 +84,7 @@ class WorkingHands(SlurmHands):
 
 
 def _path_whose(user: str) -> Whose:
-    """A path with symbols counts as written out: where its way is root's alone no user could have
-    put a link there, and anywhere else the user's rights are taken."""
+    """The user whose rights open a path. Its symbols are filled in already, so it counts as written
+    out: if only root may write the folders of the path, no user can have put a link there; else the
+    user's rights are used."""
     return Whose(user=user, literal=True)

@@ -10,33 +10,39 @@ from enum import Enum
 from msgspec import Struct
 
 from sentinel.core.cluster import Job
+from sentinel.core.run_ledger import EndCause
 
 
 class Phase(str, Enum):
-    """Where a job stands."""
+    """The phase of a job."""
 
     RUNNING = "running"
-    STARTING = "starting"  # it has its nodes, they are not ready yet
-    WAITING = "waiting"  # why, says its reason
-    HELD = "held"  # only a person lets it go
-    PAUSED = "paused"  # it has its nodes and does nothing
-    ENDING = "ending"  # how it ended is not shown yet
+    STARTING = "starting"  # it has its nodes, but they are not ready yet
+    WAITING = "waiting"  # its reason says why
+    HELD = "held"  # only a person can release it
+    PAUSED = "paused"  # it has its nodes, but does nothing
+    ENDING = "ending"  # its state does not yet show how it ended
     OVER = "over"
     UNCLEAR = "unclear"
 
 
 class JobState(Struct, frozen=True):
-    """All that anybody asks of a state word.
+    """The meaning of a job state.
 
-    `words`: how a message says that a job ended so, empty where it is no end. `is_death`: an end
-    that no plan of the job's owner is, so it is told at once. `may_resubmit`: the same job may do
-    well when it is submitted again.
+    `words`: how a message says that a job ended in this state. Empty if it is no end. `is_death`:
+    the owner cannot have planned this end, so it is reported at once. `may_resubmit`: the same job
+    may succeed if it is submitted again. `cause`: this end in the first words of a message,
+    so that its subject says it. `first_step`: what to do first, with `{owner}` for the user whose job
+    it was, `{node}` for the node that failed, and `{find_node}` for the command that names it. Empty
+    if this depends on the job's log.
     """
 
     phase: Phase
     words: str = ""
     is_death: bool = False
     may_resubmit: bool = False
+    cause: str = ""
+    first_step: str = ""
 
 
 JOB_STATES: dict[str, JobState] = {
@@ -57,22 +63,66 @@ JOB_STATES: dict[str, JobState] = {
     "STOPPED": JobState(Phase.PAUSED),
     "COMPLETING": JobState(Phase.ENDING),
     "STAGE_OUT": JobState(Phase.ENDING),
-    # Another cluster of the federation runs it, or has run it.
+    # Another cluster of the federation runs the job, or has run it.
     "REVOKED": JobState(Phase.UNCLEAR),
-    "COMPLETED": JobState(Phase.OVER, "ended by itself"),
-    "CANCELLED": JobState(Phase.OVER, "was cancelled"),
-    "PREEMPTED": JobState(Phase.OVER, "was preempted"),
+    "COMPLETED": JobState(Phase.OVER, "completed with exit code 0"),
+    "CANCELLED": JobState(
+        Phase.OVER,
+        "was cancelled",
+        cause="cancelled",
+        first_step="Ask who cancelled it (`sacct` below shows the user, where accounting knows). If that"
+        " was not meant, {owner} submits it again.",
+    ),
+    "PREEMPTED": JobState(
+        Phase.OVER,
+        "was preempted",
+        cause="preempted",
+        first_step="{owner} submits it again, from its last checkpoint: another job took its place.",
+    ),
     "UPDATE_DB": JobState(Phase.OVER, "ended while its record was changed"),
     "FAILED": JobState(Phase.OVER, "FAILED", True, True),
-    "TIMEOUT": JobState(Phase.OVER, "reached its time limit", True, True),
-    "NODE_FAIL": JobState(Phase.OVER, "lost a node", True, True),
-    "OUT_OF_MEMORY": JobState(Phase.OVER, "ran out of memory", True),
-    "BOOT_FAIL": JobState(Phase.OVER, "got nodes that did not boot", True),
-    "DEADLINE": JobState(Phase.OVER, "missed its deadline", True),
+    "TIMEOUT": JobState(
+        Phase.OVER,
+        "reached its time limit",
+        True,
+        True,
+        cause="time limit reached",
+        first_step="{owner} submits it again, from its last checkpoint: its time limit was over.",
+    ),
+    "NODE_FAIL": JobState(
+        Phase.OVER,
+        "ended because one of its nodes failed",
+        True,
+        True,
+        cause="node failed",
+        first_step="{owner} submits it again, from its last checkpoint. Slurm keeps jobs off the failed node"
+        " while it is down{find_node}; if it is back already, exclude it (`sbatch --exclude={node}`).",
+    ),
+    "OUT_OF_MEMORY": JobState(
+        Phase.OVER,
+        "ran out of memory",
+        True,
+        cause="out of memory",
+        first_step="It used more of its nodes' memory (not that of GPUs) than it asked for by --mem:"
+        " compare ReqMem with MaxRSS (`sacct` below). {owner} asks for more or"
+        " uses less, and submits it again.",
+    ),
+    "BOOT_FAIL": JobState(
+        Phase.OVER,
+        "got nodes that did not boot",
+        True,
+        first_step="{owner} submits it again: its nodes did not boot.",
+    ),
+    "DEADLINE": JobState(
+        Phase.OVER,
+        "missed its deadline",
+        True,
+        first_step="{owner} submits it again, with a later deadline: it was over.",
+    ),
     "LAUNCH_FAILED": JobState(Phase.OVER, "could not be launched", True),
     "RECONFIG_FAIL": JobState(Phase.OVER, "got nodes that could not be reconfigured", True),
 }
-"""In words of several at once (`COMPLETING,FAILED`) the first counts, as squeue has it."""
+"""If a state has several words (`COMPLETING,FAILED`), the first counts, as in squeue."""
 
 _UNKNOWN = JobState(Phase.UNCLEAR)
 
@@ -82,30 +132,44 @@ AWAY = (
     "is REVOKED: it went to another cluster of the federation, which alone knows what it does (`squeue"
     " --federation` says which); watch it by a check with `cluster`"
 )
-"""Seen on 22.05: the cluster where it was submitted lists it as REVOKED while another one runs it, and
-goes on to say so once that has ended (fed_mgr.c)."""
+"""Seen on 22.05: the cluster where the job was submitted lists it as REVOKED while another one runs
+it, and still does after the job has ended (fed_mgr.c)."""
 
 EXPEDITED = 600.0
-"""Seconds after which a job in EXPEDITING needs a person. With `sbatch --requeue=expedite` (25.11)
-it goes before all others the moment the epilogs on its nodes have ended: one that waits for
-longer has a node that is drained, or whose epilog hangs (batch_requeue_fini() in
-src/slurmctld/job_mgr.c, make_node_idle() in node_mgr.c)."""
+"""Seconds after which a job in EXPEDITING needs a person.
+
+With `sbatch --requeue=expedite` (25.11) such a job starts before all others as soon as the epilogs
+on its nodes have ended. If it waits longer, a node is drained or its epilog hangs
+(batch_requeue_fini() in src/slurmctld/job_mgr.c, make_node_idle() in node_mgr.c)."""
 
 
 def state_meaning(state: str) -> JobState:
-    """What a state word means, also in the form of accounting (`CANCELLED by 1000`). A word that
-    no Slurm we know prints is unclear, no death, and nothing is done for it."""
+    """The meaning of a state word, also in the form of accounting (`CANCELLED by 1000`). A word
+    that no known Slurm prints is UNCLEAR and not a death, so nothing is done for it."""
     return JOB_STATES.get(state.partition(" ")[0], _UNKNOWN)
 
 
+END_CAUSES: dict[str, EndCause] = {
+    "TIMEOUT": "time_limit",
+    "DEADLINE": "time_limit",
+    "NODE_FAIL": "node",
+    "BOOT_FAIL": "node",
+    "OUT_OF_MEMORY": "memory",
+    "PREEMPTED": "preemption",
+    "CANCELLED": "person",
+    REVOKED: "slurm",
+}
+"""Why a job ended, by its last state, where the state alone says it."""
+
+
 def state_phase(state: str) -> Phase:
-    """The phase of a state word; a word that no Slurm we know prints is unclear."""
+    """The phase of a state word; UNCLEAR if no known Slurm prints the word."""
     return state_meaning(state).phase
 
 
 def find_unknown_state(jobs: Iterable[Job]) -> str:
-    """The first of them of which nobody here can tell what it does: its state is a word that no
-    Slurm we know prints, or another cluster has it. Empty where there is none."""
+    """Describe the first job whose state cannot be judged here: no known Slurm prints its word, or
+    another cluster has the job. Empty if there is none."""
     for job in jobs:
         if job.state == REVOKED:
             return f"job {job.id} {AWAY}"
@@ -115,11 +179,11 @@ def find_unknown_state(jobs: Iterable[Job]) -> str:
 
 
 def is_leader(job: Job) -> bool:
-    """Whether the row stands for the whole job: of a heterogeneous one (`15+0`, `15+1`) only the
-    first part does. It has the batch script, and the others come, start and go with it."""
+    """Whether the row stands for the whole job. Of a heterogeneous job (`15+0`, `15+1`) that is the
+    first part: it has the batch script, and the others come, start and go with it."""
     return job.id.partition("+")[2] in ("", "0")
 
 
 def uses_nodes(job: Job) -> bool:
-    """Whether it uses its nodes; a flag such as SIGNALING hides the word RUNNING."""
+    """Whether the job uses its nodes; a flag such as SIGNALING hides the word RUNNING."""
     return state_phase(job.state) is Phase.RUNNING

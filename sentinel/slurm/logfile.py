@@ -1,4 +1,5 @@
-"""slurmctld's log on this host: what was written to it since a moment. Every look is bounded."""
+"""Reads slurmctld's log on this host from a position on. Time and size of every look are
+limited."""
 
 from __future__ import annotations
 
@@ -7,25 +8,33 @@ from collections.abc import Sequence
 
 from sentinel import proc
 from sentinel.core.errors import CannotTell
+from sentinel.core.long_lines import decode_lines
+from sentinel.slurm.slurmctld_log import explain_disorder
 
 LOG_LIMIT_S = 3.0
 """Seconds for one look at the file: it may be on a file system that hangs."""
 MAX_LOG_BYTES = 32 * 2**20
-"""Bytes of log since that moment, at most."""
+"""Bytes that are read of the log at most."""
+
+EARLIER_BYTES = 2**18
+"""Bytes before a position in which times have to be in order too: who forges lines tries often."""
 
 _PLACE = re.compile(r"(\d+:\d+):(\d+) (/.*)", re.DOTALL)
 
 
 def log_position(path: str) -> str:
-    """Where the log ends now, for `read_log_since`; raises CannotTell where it cannot be read from here."""
+    """The position where the log ends now, for `read_log_since`. Raises CannotTell if the log
+    cannot be read from here."""
     if not path.startswith("/"):
         raise CannotTell("where it is, nobody said (`slurmctld_log`, SlurmctldLogFile)")
-    _run_tool(["tail", "-c", "0", "--", path], path)
+    _require_order(_run_tool(["tail", "-c", str(EARLIER_BYTES), "--", path], path), path)
     return f"{_stat_text(path)} {path}"
 
 
 def read_log_since(place: str) -> str:
-    """What was logged since; raises CannotTell where the file is another one by now."""
+    """The text that was logged after `place`, which `log_position` returned.
+
+    Raises CannotTell if `place` is not valid, the log was rotated, or it cannot be read."""
     match = _PLACE.fullmatch(place)
     if match is None:
         raise CannotTell("where it ended before, nobody knows")
@@ -34,7 +43,15 @@ def read_log_since(place: str) -> str:
     now, _, length = _stat_text(path).rpartition(":")
     if now != file or int(length) < size:
         raise CannotTell(f"{path} was rotated meanwhile")
-    return out.decode("utf-8", "backslashreplace")
+    return _require_order(out, path)
+
+
+def _require_order(out: bytes, path: str) -> str:
+    """The text, if its times are in order. Raises CannotTell."""
+    text = decode_lines(out)
+    if why := explain_disorder(text):
+        raise CannotTell(f"{path}: {why}")
+    return text
 
 
 def _stat_text(path: str) -> str:
@@ -45,6 +62,6 @@ def _stat_text(path: str) -> str:
 def _run_tool(argv: Sequence[str], path: str) -> bytes:
     done = proc.run(argv, limit=LOG_LIMIT_S, max_output=MAX_LOG_BYTES)
     if done.code:
-        said = done.err.decode("utf-8", "backslashreplace").strip()
+        said = decode_lines(done.err).strip()
         raise CannotTell(said or f"{path} cannot be read here")
     return done.out

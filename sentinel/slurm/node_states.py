@@ -1,8 +1,9 @@
-"""Every word that Slurm prints for a node's state, and what it means for whoever asks. Pure."""
+"""Every word that Slurm prints for a node's state, and what it means. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from datetime import datetime, timezone
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -35,7 +36,7 @@ class NodeWord(Struct, frozen=True, kw_only=True):
 
 
 def _unfit_word(page: str = "", **more: Any) -> NodeWord:
-    """A word of a node that does not work and that nothing may be done to."""
+    """A word for a node that does not work and to which nothing may be done."""
     return NodeWord(page=page, **{"can_work": False, "may_act": False, "is_free": False, **more})
 
 
@@ -76,8 +77,8 @@ FLAGS: dict[str, NodeWord] = {
     "RESERVED": NodeWord(page="reserved", is_free=False),
     "PLANNED": NodeWord(page="planned", is_free=False),
     "PERFCTRS": NodeWord(is_free=False),
-    "EXTERNAL": NodeWord(may_act=False, is_free=False),  # there is no slurmd
-    "RESUME": NodeWord(may_act=False, is_free=False),  # it is just being given back
+    "EXTERNAL": NodeWord(may_act=False, is_free=False),  # the node has no slurmd
+    "RESUME": NodeWord(may_act=False, is_free=False),  # the node is being returned to service
     "CLOUD": NodeWord(comes_and_goes=True),
     "DYNAMIC": NodeWord(comes_and_goes=True),
     "DYNAMIC_FUTURE": NodeWord(comes_and_goes=True),
@@ -87,32 +88,32 @@ FLAGS: dict[str, NodeWord] = {
 NODE STATE CODES."""
 
 _UNKNOWN = NodeWord(page="unknown", can_work=False, may_act=False, is_free=False)
-"""A flag that no Slurm known here prints: nothing is done to the node, and it is not out."""
+"""A flag that no known Slurm prints: nothing is done to the node, and it does not count as out."""
 
 UP = frozenset(name for name, base in BASES.items() if base.can_work)
-"""Base states of a node that is there."""
+"""Base states of a node that works."""
 
 ASLEEP = frozenset(name for name, flag in FLAGS.items() if flag.asleep)
 """Flags of power saving: Slurm wakes such a node for the job that needs it (slurm.conf(5))."""
 
 
 def flag_meaning(flag: str) -> NodeWord:
-    """What a flag says; one that is in no table is unknown."""
+    """The meaning of a flag; one that is in no table is unknown."""
     return FLAGS.get(flag, _UNKNOWN)
 
 
 def base_meaning(state: str) -> NodeWord:
-    """What a base state says; one that is in no table is UNKNOWN."""
+    """The meaning of a base state; one that is in no table is UNKNOWN."""
     return BASES.get(state, BASES["UNKNOWN"])
 
 
 def unknown_flags(node: Node) -> list[str]:
-    """Flags of which nobody here knows what they mean for the node."""
+    """Flags of the node whose meaning is not known here."""
     return sorted(flag for flag in node.flags if flag not in FLAGS)
 
 
 def unfit_flags(node: Node) -> list[str]:
-    """Flags with which nothing may be done to the node, those that are not known too."""
+    """Flags with which nothing may be done to the node; unknown flags too."""
     return sorted(flag for flag in node.flags if not flag_meaning(flag).may_act)
 
 
@@ -123,8 +124,8 @@ def is_heard(node: Node) -> bool:
 
 
 def can_work(node: Node) -> bool | None:
-    """Whether Slurm gives the node jobs, now or when those on it have ended or it is awake; None
-    where that hangs on a flag that is not known."""
+    """Whether Slurm gives the node jobs, now or when its jobs have ended or it is awake. None if
+    that depends on a flag that is not known."""
     silence = {"NOT_RESPONDING"} if node.flags & ASLEEP else set()
     known = [flag_meaning(flag) for flag in node.flags - silence if flag in FLAGS]
     busy = node.state in ("MIXED", "ALLOCATED")
@@ -135,7 +136,7 @@ def can_work(node: Node) -> bool | None:
 
 
 def page_word(state: str, flags: Collection[str]) -> str:
-    """The one word for all of it, as sinfo would say it."""
+    """The one word that the page shows for a state with its flags, as sinfo would say it."""
     if state == "DOWN" or any(flag not in FLAGS for flag in flags):
         return "down" if state == "DOWN" else "unknown"
     busy, sleeps = state in ("MIXED", "ALLOCATED"), bool(ASLEEP.intersection(flags))
@@ -149,11 +150,12 @@ def page_word(state: str, flags: Collection[str]) -> str:
 
 
 SEEN = ("reason", "reason_user", "reason_time")
-"""Params of a request that say which reason its proof is about; the node must still have it."""
+"""Parameters of a request that name the reason its proof is about; the node must still have it."""
 
 
 TAG = "sentinel: "
-"""Opens every reason of ours: daemons and administrators who are root sign alike."""
+"""Every reason that sentinel gives begins with this: the user alone does not tell, since other
+daemons and administrators are root too."""
 
 LONGEST_REASON = 300
 _PLAIN = str.maketrans({'"': "'", "=": ":"})
@@ -165,7 +167,8 @@ def format_state(node: Node) -> str:
 
 
 def unfit_reason(node: Node) -> str:
-    """Why nothing may be done to the node now, as `DOWN and NOT_RESPONDING`; empty if it is up."""
+    """Why nothing may be done to the node now, as `DOWN and NOT_RESPONDING`; empty if something may
+    be done."""
     flags = unfit_flags(node)
     return "" if node.state in UP and not flags else " and ".join([node.state, *flags])
 
@@ -181,13 +184,13 @@ def describe_node(node: Node) -> str:
 
 
 def reason_params(node: Node) -> dict[str, str]:
-    """The params that tie a request to the node's present reason."""
+    """The parameters that tie a request to the node's present reason."""
     time = "" if node.reason_time is None else str(node.reason_time)
     return dict(zip(SEEN, (node.reason, node.reason_user, time), strict=True))
 
 
 def describe_changes(params: Mapping[str, str], node: Node) -> str:
-    """What is different from what the request was made for; empty if nothing is."""
+    """What has changed on the node since the request, in words. Empty if nothing has."""
     for key, value in reason_params(node).items():
         if key in params and params[key] != value:
             name = key.replace("_", " ")
@@ -209,6 +212,4 @@ def tag_reason(reason: str) -> str:
 def _iso_time(time: int | None) -> str:
     if time is None:
         return "an unknown time"
-    from datetime import datetime, timezone
-
     return datetime.fromtimestamp(time, tz=timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")

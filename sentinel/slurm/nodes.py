@@ -1,24 +1,24 @@
-"""`scontrol -o -a show node`: what is asked, and nodes from its answer.
+"""Asks for nodes (`scontrol -o -a show node`), and reads the answer.
 
-One line per node: the order of the fields is that of slurm_sprint_node_table()
-(src/api/node_info.c), the same from 20.11 to 26.05. Everything before `Reason=` is Slurm's
-own; the reason, and the comment after it, are administrators' and health checks' free text.
-"""
+There is one line per node. The order of the fields is that of slurm_sprint_node_table()
+(src/api/node_info.c), the same from 20.11 to 26.05. Everything before `Reason=` is Slurm's own; the
+reason, and the comment after it, are free text of administrators and health checks."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from sentinel.core.cluster import Node
 from sentinel.core.errors import CannotTell
 from sentinel.core.hostlist import expand_printed
+from sentinel.core.lazy_pattern import lazy_pattern
+from sentinel.core.long_lines import cut_line, decode_document
 from sentinel.slurm.node_states import BASES
-from sentinel.slurm.words import decode_text, parse_epoch
+from sentinel.slurm.words import parse_epoch
 
 NODES_QUESTION = ("scontrol", "-o", "-a", "show", "node")
 
-# 20.11 prints one suffix and lets words take the place of the base state: node_state_string()
+# 20.11 prints one suffix, and replaces the base state by some words: node_state_string()
 # in src/common/slurm_protocol_defs.c at slurm-20-11-9-1. MAINT, RESERVED and PERFCTRS stand
 # for idle nodes; REBOOT may hide DOWN, so its base is not known.
 _SUFFIXES = {
@@ -40,31 +40,30 @@ _STATE_WORDS = {
 }
 _STATE_FLAGS = {"POWER": "POWERED_DOWN"}
 
-_NODE_NAME = re.compile(r"NodeName=(\S+) ")
-_STATE = re.compile(r" State=(\S+) ")
-_FIELD = re.compile(r" (Gres|CPUTot|Version|Partitions|BootTime|NodeAddr)=(\S*)")
+_NODE_NAME = lazy_pattern(r"NodeName=(\S+) ")
+_STATE = lazy_pattern(r" State=(\S+) ")
+_FIELD = lazy_pattern(r" (Gres|ActiveFeatures|CPUTot|Version|Partitions|BootTime|NodeAddr)=(\S*)")
 _FREE = " (Reason|Comment|Extra|InstanceId|InstanceType|ReservationName|TLSCert\\w+|Topology|Parameters)="
-_FREE_TEXT = re.compile(_FREE)
-_RAW = re.compile(_FREE.replace("Reason|", ""))
+_FREE_TEXT = lazy_pattern(_FREE)
+_RAW = lazy_pattern(_FREE.replace("Reason|", ""))
 NO_COMMENT = " Comment=(null)"
-"""So 20.11 prints none, as a node's last field: what stands behind it is no second line of a comment."""
+"""20.11 prints this as the last field of a node without a comment, so the next line does not
+continue a comment."""
 
-_STAMP = re.compile(rf" \[([^\s\[\]]+)@(\d+|Unknown)\](?=\s*$|\s{{8}}|\s*{_FREE})")
+_STAMP = lazy_pattern(rf" \[([^\s\[\]]+)@(\d+|Unknown)\](?=\s*$|\s{{8}}|\s*{_FREE})")
 
 
 def read_nodes(out: bytes) -> list[Node]:
-    """All nodes of an answer; CannotTell unless every line is whole and says a state."""
+    """All nodes of an answer. Raises CannotTell unless every line is whole and has a state."""
     try:
-        return [node for line in _node_lines(decode_text(out)) for node in _read_node(line)]
+        return [node for line in _node_lines(decode_document(out)) for node in _read_node(line)]
     except ValueError as error:
         raise CannotTell(f"scontrol's answer about nodes is not understood: {error}") from None
 
 
 def read_state(word: str) -> tuple[str, frozenset[str]]:
-    """The base state and the flags, in the words of 21.08 and later.
-
-    A base that no version until 26.05 has is told as a flag of an UNKNOWN one.
-    """
+    """The base state and the flags, in the words of 21.08 and later. A base state that no version
+    until 26.05 has becomes a flag, with UNKNOWN as the base."""
     first, *flags = word.split("+")
     base = first.rstrip("".join(_SUFFIXES))
     found = {_SUFFIXES[mark] for mark in first[len(base) :]}
@@ -76,8 +75,9 @@ def read_state(word: str) -> tuple[str, frozenset[str]]:
 
 
 def _node_lines(answer: str) -> Iterator[str]:
-    """One line per node: a comment may hold line ends, which Slurm prints as they are; a reason's it
-    does not (strtok_r() in src/api/node_info.c). ValueError where a line is a wrapper's."""
+    """One line per node. A comment may hold line ends, which Slurm prints as they are; a reason
+    does not (strtok_r() in src/api/node_info.c). Raises ValueError for a line that a wrapper
+    printed."""
     if not answer.endswith("\n"):
         raise ValueError("it is cut off" if answer else "it is empty")
     parts: list[str] = []
@@ -106,23 +106,24 @@ def _read_node(line: str) -> Iterator[Node]:
             name=one,
             state=base,
             flags=flags,
-            reason=reason,
+            reason=cut_line(reason),
             reason_user=user,
             reason_time=time,
             partitions=tuple(filter(None, fields.get("Partitions", "").split(","))),
             gres=fields.get("Gres", "").replace("(null)", ""),
+            features=fields.get("ActiveFeatures", "").replace("(null)", ""),
             cpus=int(fields["CPUTot"]) if "CPUTot" in fields else 0,
             boot_time=parse_epoch(fields.get("BootTime", "").encode()),
             version=fields.get("Version", ""),
             address=fields.get("NodeAddr", ""),
-            comment=_split_comment(line, state.end()),
+            comment=cut_line(_split_comment(line, state.end())),
         )
 
 
 def _split_reason(line: str, start: int) -> tuple[str, str, str, int | None]:
-    """What is before the free texts, and the reason with who gave it and when.
+    """The text before the free texts, the reason, its user, and its time (epoch seconds).
 
-    A reason may hold ` Comment=` or ` [root@1]`; the stamp that Slurm itself adds is the last.
+    A reason may hold ` Comment=` or ` [root@1]`; the last stamp is the one that Slurm itself adds.
     """
     free = _FREE_TEXT.search(line, start)
     if not free or free[1] != "Reason":
@@ -138,8 +139,8 @@ def _split_reason(line: str, start: int) -> tuple[str, str, str, int | None]:
 
 
 def _split_comment(line: str, start: int) -> str:
-    """The last one: a reason may hold ` Comment=`, so an empty comment may be told as not empty, and
-    never the other way round."""
+    """The last comment of the line. A reason may hold ` Comment=`, so an empty comment may be read
+    as not empty, but never the other way round."""
     found = line.rfind(" Comment=", start)
     told = "" if found < 0 else _before_free_text(line[found + len(" Comment=") :])
     return "" if told == "(null)" else told

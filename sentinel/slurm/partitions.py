@@ -1,4 +1,5 @@
-"""`scontrol show partition`: how many nodes it has, how long they take to wake and to go to sleep."""
+"""Reads `scontrol show partition`: how many nodes a partition has, and how long they may take to
+wake and to go to sleep."""
 
 from __future__ import annotations
 
@@ -6,20 +7,22 @@ import re
 
 from sentinel.core.cluster import Timeouts
 from sentinel.core.errors import CannotTell
+from sentinel.core.lazy_pattern import lazy_pattern
+from sentinel.core.long_lines import decode_lines
 from sentinel.slurm.control import SlurmConfig, parse_span_s
-from sentinel.slurm.words import decode_text, parse_count
+from sentinel.slurm.words import parse_count
 
 PARTITIONS_QUESTION = ("scontrol", "-o", "-a", "show", "partition")
 
-_PARTITION_NAME = re.compile(r"^PartitionName=(\S+) ", re.MULTILINE)
-_TOTAL = re.compile(r" TotalNodes=(\d+)")
-_OWN = re.compile(r" (Resume|Suspend)Timeout=(\S+)")
+_PARTITION_NAME = lazy_pattern(r"^PartitionName=(\S+) ", re.MULTILINE)
+_TOTAL = lazy_pattern(r" TotalNodes=(\d+)")
+_OWN = lazy_pattern(r" (Resume|Suspend)Timeout=(\S+)")
 
 
 def read_node_counts(out: bytes) -> dict[str, int]:
-    """How many nodes each partition has, 0 too; CannotTell."""
+    """The number of nodes of each partition, also if it is 0. Raises CannotTell."""
     sizes = {}
-    for line in decode_text(out).splitlines():
+    for line in decode_lines(out).splitlines():
         name, total = _PARTITION_NAME.match(line), _TOTAL.search(line)
         if name is None:
             raise CannotTell(f"scontrol's answer about partitions is not understood: {line[:80]!r}")
@@ -29,8 +32,9 @@ def read_node_counts(out: bytes) -> dict[str, int]:
 
 
 def read_node_timeouts(config: SlurmConfig, out: bytes) -> Timeouts:
-    """slurm.conf's, and those of partitions that have their own (21.08 and later); CannotTell."""
-    lines = decode_text(out).splitlines()
+    """The timeouts of slurm.conf, and those of partitions that have their own (21.08 and later).
+    Raises CannotTell."""
+    lines = decode_lines(out).splitlines()
     own = {}
     for line in lines:
         name = _PARTITION_NAME.match(line)

@@ -8,42 +8,10 @@ CODES", sacctmgr(1) for the limits. Texts: what slurmctld and its plugins write 
 belongs to is sentinel's judgement, made from where the source sets and clears it.
 """
 
-from enum import Enum
-
 from msgspec import Struct
 
 from sentinel.core.text import shortened, visible
-
-DAY_S = 86400.0
-
-
-class ReasonEnd(str, Enum):
-    """What has to happen before a job with this reason can start."""
-
-    ITSELF = "itself"
-    PERSON = "person"
-    UNKNOWN = "unknown"
-
-
-class PendingReason(Struct, frozen=True):
-    """One reason: its name or text, who ends it, and its meaning for a person.
-
-    `patience`: seconds after which "ends by itself" is no longer believed; None: for ever.
-    `held`: `scontrol release` lets the job go. `never`: as it was submitted no waiting and no
-    release starts it. `needs_nodes`: a node more may start it sooner; in doubt it does.
-    `shared`: it waits for what others of its account hold; where nothing of these runs for a day,
-    it may ask for more than all of it. `one_partition`: of several partitions it is about one.
-    """
-
-    code: str
-    ends: ReasonEnd
-    meaning: str
-    patience: float | None = None
-    held: bool = False
-    never: bool = False
-    needs_nodes: bool = True
-    shared: bool = False
-    one_partition: bool = False
+from sentinel.slurm.pending_reason_row import DAY_S, PendingReason, ReasonEnd
 
 
 class _Group(Struct, frozen=True):
@@ -149,8 +117,15 @@ _GROUPS = (
         needs_nodes=False,
         patience=DAY_S,
     ),
-    _Group(ReasonEnd.PERSON, "held by its user or a coordinator", "JobHeldUser", held=True),
-    _Group(ReasonEnd.PERSON, "held by an administrator", "JobHeldAdmin", held=True),
+    _Group(
+        ReasonEnd.PERSON,
+        "held by its user or an account coordinator; somebody must release it",
+        "JobHeldUser",
+        held=True,
+    ),
+    _Group(
+        ReasonEnd.PERSON, "held by an administrator, who must release it", "JobHeldAdmin", held=True
+    ),
     _Group(ReasonEnd.PERSON, "held after too many failed launches", "JobHoldMaxRequeue", held=True),
     _Group(
         ReasonEnd.PERSON,
@@ -255,7 +230,7 @@ REASONS: dict[str, PendingReason] = {
     for name in group.names.split()
 }
 
-# Texts by how they begin; the first that fits decides.
+# Reasons by the beginning of their text; the first that matches decides.
 TEXTS: tuple[PendingReason, ...] = (
     PendingReason(
         "ReqNodeNotAvail, Reserved for maintenance", ReasonEnd.ITSELF, "waits for a maintenance"
@@ -360,16 +335,16 @@ TEXTS: tuple[PendingReason, ...] = (
 
 
 def explain_reason(text: str) -> PendingReason:
-    """What squeue's reason means; of several joined by commas, the one that ends soonest.
+    """The meaning of squeue's reason. Of several joined by commas, the one that ends soonest.
 
-    squeue joins the reasons of an array's tasks, so one that ends by itself is enough for
-    something to start. A text that is in no table comes back as unknown, made visible.
-    """
+    squeue joins the reasons of an array's tasks, so one that ends by itself is enough for something
+    to start. A text that is in no table comes back as unknown, made visible."""
     plain = text.strip().strip("()").replace("_", " ")
     known = REASONS.get(text.strip("() ")) or _find_by_text(plain)
     if known:
         return known
-    parts = [REASONS.get(p) or _find_by_text(p) for p in map(str.strip, plain.split(","))]
+    listed = dict.fromkeys(map(str.strip, plain.split(",")))
+    parts = [REASONS.get(p) or _find_by_text(p) for p in listed]
     found = [p for p in parts if p]
     if not found:
         return PendingReason(

@@ -1,9 +1,8 @@
-"""Whether Slurm would let us change nodes; nothing is changed to find out.
+"""Finds out whether Slurm lets this user change nodes, without changing anything.
 
-slurmctld takes updates of nodes from root, SlurmUser and AdminLevel=Administrator only:
-validate_super_user() in _slurm_rpc_update_node() (src/slurmctld/proc_req.c). An Operator, who
-sees everything, may not.
-"""
+slurmctld takes updates of nodes only from root, SlurmUser and AdminLevel=Administrator:
+validate_super_user() in _slurm_rpc_update_node() (src/slurmctld/proc_req.c). An Operator, who sees
+everything, may not."""
 
 from __future__ import annotations
 
@@ -13,12 +12,12 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from sentinel.core.errors import CannotTell
+from sentinel.core.long_lines import decode_lines
 from sentinel.core.text import visible
 from sentinel.slurm.client import SlurmClient
 from sentinel.slurm.complaints import describe_stderr
 from sentinel.slurm.rights import SlurmUser, ask_user
 from sentinel.slurm.snapshot import SlurmSnapshot
-from sentinel.slurm.words import decode_text
 
 REMEDY = (
     "run sentinel as root or SlurmUser, or let an administrator do: sacctmgr modify user NAME set "
@@ -27,14 +26,16 @@ REMEDY = (
 
 
 class Privilege(Struct, frozen=True):
-    """`may` None: it cannot be told without trying. `why` names the user and the reason."""
+    """Whether nodes may be changed. `may`: None if only a try could tell. `why` names the user and
+    the reason."""
 
     may: bool | None
     why: str
 
 
 def find_privilege(snapshot: SlurmSnapshot, prefix: Sequence[str] = ()) -> Privilege:
-    """With `prefix`, as that command would be run (only sudo can be asked without doing it)."""
+    """Whether nodes may be changed, with `prefix` if the command is run through it. Of prefixes
+    only sudo can be asked without a change. Never raises CannotTell."""
     try:
         if prefix:
             return _sudo_privilege(snapshot.client, prefix)
@@ -61,7 +62,7 @@ def _own_privilege(snapshot: SlurmSnapshot, me: SlurmUser) -> Privilege:
 def _admin_level(client: SlurmClient, name: str) -> str:
     """sacctmgr(1) prints `alice|Operator`; no text of users is in the two fields."""
     question = ("show", "user", f"name={name}", "format=user,admin")
-    rows = decode_text(client.ask_slurm("sacctmgr", "-n", "-P", *question)).splitlines()
+    rows = decode_lines(client.ask_slurm("sacctmgr", "-n", "-P", *question)).splitlines()
     found = dict(row.rpartition("|")[::2] for row in rows)
     return found.get(name, "")
 

@@ -1,34 +1,35 @@
-"""`scontrol -o show reservation`: what is asked, and reservations from its answer.
+"""Asks for reservations (`scontrol -o show reservation`), and reads the answer.
 
-The order of the fields is that of slurm_sprint_reservation_info() (src/api/reservation_info.c):
-the name comes first and a comment, free text of administrators, last.
-"""
+The order of the fields is that of slurm_sprint_reservation_info() (src/api/reservation_info.c): the
+name comes first and a comment, free text of administrators, last."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 
 from sentinel.core.cluster import Reservation
 from sentinel.core.errors import CannotTell
 from sentinel.core.hostlist import expand_printed
-from sentinel.slurm.words import decode_text, parse_epoch
+from sentinel.core.lazy_pattern import lazy_pattern
+from sentinel.core.long_lines import decode_document
+from sentinel.slurm.words import parse_epoch
 
 RESERVATIONS_QUESTION = ("scontrol", "-o", "show", "reservation")
 
 _NONE = "No reservations in the system"
-_LINE_PATTERN = re.compile(r"ReservationName=(.*?) StartTime=(\S+) EndTime=(\S+) ")
-_NODES = re.compile(r" Nodes=(\S*) ")
-_FLAGS = re.compile(r" Flags=(\S*)")
-_WHO = re.compile(r" (Users|Groups|Accounts)=(\S*)")
+_LINE_PATTERN = lazy_pattern(r"ReservationName=(.*?) StartTime=(\S+) EndTime=(\S+) ")
+_NODES = lazy_pattern(r" Nodes=(\S*) ")
+_FLAGS = lazy_pattern(r" Flags=(\S*)")
+_WHO = lazy_pattern(r" (Users|Groups|Accounts)=(\S*)")
 
 BY_SLURM = frozenset({"SPEC_NODES", "ALL_NODES"})
-"""Flags that Slurm sets by itself where nodes are named (scontrol(1))."""
+"""Flags that Slurm sets by itself if a reservation names nodes (scontrol(1))."""
 
 
 def read_reservations(out: bytes) -> list[Reservation]:
-    """All reservations of an answer, running or to come; CannotTell where one is not understood."""
-    answer = decode_text(out)
+    """All reservations of an answer, present and future ones. Raises CannotTell if one is not
+    understood."""
+    answer = decode_document(out)
     if answer.strip() == _NONE:
         return []
     try:
@@ -38,8 +39,8 @@ def read_reservations(out: bytes) -> list[Reservation]:
 
 
 def is_as_asked(found: Reservation, params: Mapping[str, str]) -> bool:
-    """Whether it is what an action `probation` with these params made: another end, user, node or
-    flag is somebody's change, and then it is theirs."""
+    """Whether the reservation is still as an action `probation` with these parameters made it. If
+    its end, users, node or flags differ, somebody has changed it, and it is left to them."""
     return (
         found.name == params.get("name")
         and found.ends - found.starts == 60 * int(params["minutes"])
@@ -51,7 +52,8 @@ def is_as_asked(found: Reservation, params: Mapping[str, str]) -> bool:
 
 
 def _reservation_lines(answer: str) -> Iterator[str]:
-    """A line for each; what a comment holds after a line end begins none."""
+    """One line for each reservation. Lines of a comment that holds line ends are left out. Raises
+    ValueError."""
     if not answer.endswith("\n"):
         raise ValueError("it is cut off" if answer else "it is empty")
     lines = [line for line in answer.split("\n") if line.startswith("ReservationName=")]
@@ -82,5 +84,6 @@ def _read_reservation(line: str) -> Reservation:
 
 
 def _read_who(line: str) -> Iterator[tuple[str, str]]:
-    """The first of each: a comment comes last."""
+    """Users, groups and accounts of the line. The first of each counts: a comment, which may
+    imitate one, comes last."""
     yield from reversed(_WHO.findall(line))

@@ -1,46 +1,48 @@
-"""Who asks, and whether Slurm shows them other people's jobs.
+"""Finds out who asks, and whether Slurm shows this user the jobs of others.
 
-slurmctld leaves jobs out of its answer, without a word, for whoever PrivateData=jobs hides
-them from: all but root, SlurmUser, operators and administrators (slurm.conf(5), PrivateData;
-_hide_job_user_rec() in src/slurmctld/job_mgr.c). Coordinators see their accounts only, so
-they too are told that sentinel cannot see.
+With PrivateData=jobs, slurmctld silently leaves out jobs of others, except for root, SlurmUser,
+operators and administrators (slurm.conf(5), PrivateData; _hide_job_user_rec() in
+src/slurmctld/job_mgr.c). Coordinators see only their accounts, so for them too sentinel reports
+that it cannot see all.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection
 
 from msgspec import Struct
 
 from sentinel.core.errors import CannotTell
+from sentinel.core.lazy_pattern import lazy_pattern
+from sentinel.core.long_lines import decode_lines
 from sentinel.core.text import shortened, visible
 from sentinel.slurm.client import SlurmClient
 from sentinel.slurm.control import SlurmConfig
-from sentinel.slurm.words import decode_text
 
 ADMINISTRATORS = frozenset({"Operator", "Administrator"})
-_UID_PATTERN = re.compile(r"uid=(\d+)(?:\(([^)]*)\))?")
+_UID_PATTERN = lazy_pattern(r"uid=(\d+)(?:\(([^)]*)\))?")
 
 
 class SlurmUser(Struct, frozen=True):
-    """The user as whom Slurm is asked; the name is the uid where there is none."""
+    """The user as whom Slurm is asked. `name` is the uid if the user has no name."""
 
-    uid: int
-    name: str
+    uid: int  # Number of the user.
+    name: str  # Name of the user.
 
 
 class QueueRights(Struct, frozen=True):
-    """What is known of the asker: `admin` sees every job, `private` hides others' from the rest."""
+    """What the asking user may see: `admin` sees every job; `private` hides other users' jobs from
+    all who are no `admin`."""
 
-    who: SlurmUser
+    who: SlurmUser  # The user who asks.
     admin: bool
     private: bool
 
 
 def ask_user(client: SlurmClient) -> SlurmUser:
-    """Asked where the commands run: through a prefix, that is another host's user."""
-    told = decode_text(client.ask_slurm("id"))
+    """Ask id(1) as whom Slurm's commands run; through a prefix that is a user of another host.
+    Raises CannotTell."""
+    told = decode_lines(client.ask_slurm("id"))
     match = _UID_PATTERN.match(told)
     if not match:
         begins = shortened(visible(told.strip()), 80)
@@ -51,7 +53,8 @@ def ask_user(client: SlurmClient) -> SlurmUser:
 def find_rights(
     client: SlurmClient, me: SlurmUser, config: Callable[[], SlurmConfig]
 ) -> QueueRights:
-    """Root needs no question; for others slurmctld is asked, and slurmdbd where there is one."""
+    """Find out what this user may see. Root may see everything; for others slurmctld is asked, and
+    slurmdbd if there is one."""
     if me.uid == 0:
         return QueueRights(me, admin=True, private=False)
     slurm = config()
@@ -60,7 +63,8 @@ def find_rights(
 
 
 def refusal_reason(rights: QueueRights, users: Collection[str] | None) -> str:
-    """Why a list of these users' jobs (None: everybody's) would not be the truth; else empty."""
+    """Why a list of these users' jobs (None: everybody's) would be incomplete; empty if it is
+    complete."""
     if rights.admin:
         return ""
     if users is None:
@@ -79,8 +83,9 @@ def refusal_reason(rights: QueueRights, users: Collection[str] | None) -> str:
 
 
 def _is_administrator(client: SlurmClient, me: SlurmUser) -> bool:
-    """sacctmgr(1) prints `alice|Operator`; no text of users is in the two fields."""
+    """Whether the user is Administrator or Operator. sacctmgr(1) prints `alice|Operator`; the two
+    fields hold no free text."""
     question = ("show", "user", f"name={me.name}", "format=user,admin")
-    rows = decode_text(client.ask_slurm("sacctmgr", "-n", "-P", *question)).splitlines()
+    rows = decode_lines(client.ask_slurm("sacctmgr", "-n", "-P", *question)).splitlines()
     levels = [level for name, _, level in (row.rpartition("|") for row in rows) if name == me.name]
     return bool(ADMINISTRATORS.intersection(levels))

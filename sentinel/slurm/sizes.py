@@ -1,8 +1,8 @@
-"""squeue: how many GPUs the jobs have. Only its `-O` knows all the ways of asking for them.
+"""Asks squeue how many GPUs the jobs have; only `-O` shows all the ways in which a job can ask for
+GPUs.
 
-The -O names exist from 20.11 to 26.05 (src/squeue/opts.c); a field with an end of its own and no
-width is never cut.
-"""
+The -O names exist from 20.11 to 26.05 (src/squeue/opts.c); a field with a mark behind it and no
+width is never cut."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _SIZES = ("JobID", "tres-alloc", "tres-per-job", "tres-per-node", "tres-per-task
 
 
 def gpu_columns(nonce: str) -> str:
-    """The value of squeue's `-O` whose answer `read_gpu_counts` understands: it alone has all GPUs."""
+    """The value of squeue's `-O` for an answer that `read_gpu_counts` understands."""
     fields = [f"{name}:{nonce}|" for name in _SIZES]
     return ",".join([*fields, f"NumTasks:{nonce}."])
 
 
 def read_gpu_counts(out: bytes, nonce: str) -> dict[str, int]:
-    """GPUs by job id; CannotTell unless every record is whole and as asked for."""
+    """GPUs by job id. Raises CannotTell unless every record is whole and in the form asked for."""
     *records, rest = out.split(f"{nonce}.\n".encode())
     sizes = {}
     try:

@@ -1,4 +1,4 @@
-"""What slurmctld's log says of nodes at its usual level (SlurmctldDebug=info). Pure."""
+"""Reads what slurmctld logs about nodes at its usual level (SlurmctldDebug=info). Pure."""
 
 from __future__ import annotations
 
@@ -8,32 +8,58 @@ from collections.abc import Callable, Iterator
 from sentinel.core.cluster import ControllerLogEntry
 from sentinel.core.errors import Invalid
 from sentinel.core.hostlist import expand_printed
+from sentinel.core.lazy_pattern import lazy_pattern
 from sentinel.core.text import visible
 
 UNTOLD = "drained by slurmctld, which does not log why"
 EPILOG = "Epilog error"
-"""Of a node that is drained already it is in the log alone: drain_nodes() gives no second reason."""
+"""The reason for a failed epilog. If the node is drained already, only the log has it:
+drain_nodes() does not replace a reason."""
 
-# The same from 20.11 to 26.05: update_node() and drain_nodes() in src/slurmctld/node_mgr.c;
-# job_mgr.c for an epilog; job_scheduler.c, proc_req.c and sched/backfill for a job that is given
-# nodes; proc_req.c for a reboot; DebugFlags=AuditRPCs in proc_req.c, controller.c since 24.11.
-EVENT = re.compile(
-    r"^\[[^]\n]*\] (?:"
+_TIME = r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}"
+"""A time as slurmctld usually writes it (LogTimeFormat=iso8601_ms)."""
+
+_STAMP = lazy_pattern(rf"^\[(?:({_TIME})|[0-9]{{4}}-)[^]\n]*\] ", re.MULTILINE)
+
+# These lines are the same from 20.11 to 26.05. They are from update_node() and drain_nodes() in
+# src/slurmctld/node_mgr.c; job_mgr.c for an epilog; job_scheduler.c, proc_req.c and sched/backfill
+# for a job that gets nodes; proc_req.c for a reboot; DebugFlags=AuditRPCs in proc_req.c,
+# controller.c since 24.11.
+EVENT = lazy_pattern(
+    rf"^\[{_TIME}[^]\n]*\] (?:"
     r"update_node: node (?P<given>\S+) reason set to: (?P<reason>.*)"
     r"|update_node: node (?P<updated>\S+) state set to (?P<state>\S+)$"
     r"|drain_nodes: node (?P<drained>\S+) state set to DRAIN$"
     r"|error: \w+: JobId=\S+ epilog error on (?P<failed>\S+), draining the node$"
     r"|reboot request queued for nodes (?P<rebooted>\S+)$"
-    r"|.*\bmsg_type=REQUEST_UPDATE_NODE uid=(?P<uid>\d+) client=.*"
+    r"|(?:\w+: +|\[[^]\s]*\] )*msg_type=REQUEST_UPDATE_NODE uid=(?P<uid>\d+) client=.*"
     r"|sched: (?:Allocate|_slurm_rpc_allocate_resources) JobId=\S+ NodeList=(?P<allocated>\S+) .*"
     r"|sched/backfill: _start_job: Started JobId=\S+ in \S+ on (?P<started>\S+)$)",
     re.MULTILINE,
 )
-_BACK = re.compile(r"(IDLE|MIXED|ALLOCATED|COMPLETING|PLANNED|RESERVED|MAINT)[^A-Z]?$")
+_BACK = lazy_pattern(r"(IDLE|MIXED|ALLOCATED|COMPLETING|PLANNED|RESERVED|MAINT)[^A-Z]?$")
+
+
+def explain_disorder(log: str) -> str:
+    """Why the log proves nothing; empty if it does.
+
+    Users' texts (comments of jobs, names of partitions, folders) stand in it with their line ends, so each
+    may hold lines like slurmctld's own (seen on 22.05). But slurmctld's times never go back, as it stamps
+    one line after the other: whoever forges one has to guess the millisecond at which it logs the
+    text, and a wrong guess shows."""
+    last = ""
+    for stamp in _STAMP.finditer(log):
+        at = stamp[1]
+        if at is None:
+            return "its times have no milliseconds, so a user's text could pass for a line of it"
+        if at < last:
+            return f"its times go back, from {last} to {at}: a user's text may stand in it"
+        last = at
+    return ""
 
 
 def node_entries(log: str, node: str) -> Iterator[ControllerLogEntry]:
-    """What is logged of this node, oldest first."""
+    """The log entries about this node, the oldest first."""
     asked: list[int] = []
     for event in EVENT.finditer(log):
         if event["uid"]:
@@ -51,11 +77,11 @@ def node_entries(log: str, node: str) -> Iterator[ControllerLogEntry]:
 def erased_reasons(
     log: str, node: str, own: Callable[[ControllerLogEntry], bool]
 ) -> tuple[ControllerLogEntry, ...] | None:
-    """The reasons that a change of ours replaced although nobody saw them, oldest first.
+    """The reasons that a change by sentinel replaced although nobody had seen them, the oldest
+    first.
 
-    `log` begins where the last look was. `own`: whether an entry is that of our change; None where
-    it does not stand there: then nothing is known.
-    """
+    `log` begins at the last look. `own`: whether an entry is the change by sentinel. None if the
+    log does not hold that change: then nothing is known."""
     found: tuple[ControllerLogEntry, ...] | None = None
     since: list[ControllerLogEntry] = []
     for entry in node_entries(log, node):
@@ -67,7 +93,7 @@ def erased_reasons(
 
 
 def expand_nodes(hostlist: str) -> frozenset[str]:
-    """The names, or none where the text is no list of nodes."""
+    """The names in a host list. Empty if the text is no host list."""
     try:
         return frozenset(expand_printed(hostlist))
     except Invalid:
@@ -75,7 +101,8 @@ def expand_nodes(hostlist: str) -> frozenset[str]:
 
 
 def entry_author(entry: ControllerLogEntry) -> str:
-    """Who gave a reason, where the audit of RPCs leaves no doubt; slurmctld itself by its name."""
+    """Who gave a reason, if the audit of RPCs leaves no doubt, else empty; `slurmctld` for its
+    own."""
     if entry.kind == "drained":
         return "slurmctld"
     if len(entry.uids) != 1:

@@ -1,9 +1,9 @@
-"""How a job was submitted, and the line that submits it again.
+"""How a job was submitted, and the command that submits it again.
 
-Asked of squeue and not of `scontrol show job`, whose output a job's name can forge. The -O names
-exist from 20.11 to 26.05 (src/squeue/opts.c). sacct has the command as it was typed (SubmitLine,
-21.08 on), its words joined by blanks (src/common/proc_args.c): it is used where that loses nothing.
-"""
+squeue is asked, since a job's name can forge the output of `scontrol show job`. The -O names exist
+from 20.11 to 26.05 (src/squeue/opts.c). sacct has the command as it was typed (SubmitLine, 21.08
+on), with its words joined by blanks (src/common/proc_args.c); it is used if the blanks lose
+nothing."""
 
 from __future__ import annotations
 
@@ -17,69 +17,82 @@ from msgspec.structs import replace
 from sentinel.core import hostlist
 from sentinel.core.cluster import Submission
 from sentinel.core.errors import CannotTell, Invalid
+from sentinel.core.lazy_pattern import lazy_pattern
 from sentinel.slurm import gres
-from sentinel.slurm.words import MAX_SHORT_NUMBER, decode_optional_text, parse_count
+from sentinel.slurm.words import MAX_SHORT_NUMBER, decode_list, parse_count
 
 _SUBMISSION_FIELDS = (
     *("Name", "UserName", "Partition", "Account", "QOS", "TimeLimit", "NumNodes", "NumTasks"),
     *("cpus-per-task", "tres-per-job", "tres-per-node", "tres-per-task", "tres-alloc", "Feature"),
     *("Reservation", "WorkDir", "Command", "STDOUT", "AllocNodes", "JobArrayID"),
 )
-_PLAIN_PATTERN = re.compile(r"[\w@%+=:,./~ -]*", re.ASCII)
-_TIME_PATTERN = re.compile(r"[\d:-]+|UNLIMITED")
+_PLAIN_PATTERN = lazy_pattern(r"[\w@%+=:,./~ -]*", re.ASCII)
+_TIME_PATTERN = lazy_pattern(r"[\d:-]+|UNLIMITED")
 _SILENT = (23, 2)
-"""The first release whose slurmctld tells the script without its arguments: packstr(argv[0]) in
+"""The first release whose slurmctld reports the script without its arguments: packstr(argv[0]) in
 _pack_default_job_details(), src/slurmctld/job_mgr.c."""
 
 _ADD = "  # and its arguments, if it had any: this Slurm tells them in SubmitLine only"
-_EXCLUDES = re.compile(
+_EXCLUDES = lazy_pattern(
     r"(^| )((-x|--exclude|-a|--array|--wrap|--test-only)\b|--( |$)|-D(?! ?/)|--chdir(?![= ]/))"
 )
-"""What is not added to: a folder that is not absolute would be looked for inside itself."""
-_WAIT_OPTIONS = re.compile(r"(^| )(-d ?|--dep\w*[= ])\S+")
+"""Options in a typed line to which nothing can be added: a relative folder, for instance, would be
+looked for inside itself."""
+_WAIT_OPTIONS = lazy_pattern(r"(^| )(-d ?|--dep\w*[= ])\S+")
+
+
+_SUBMITTED = rb"^[ \t]*(?:Submitted batch job )?(\d+)(?:;\S*| on cluster \S+)?[ \t\r]*$"
+"""What sbatch prints for a job that it submitted: src/sbatch/sbatch.c, with --parsable and without."""
 
 
 def submitted_job(out: bytes) -> str:
-    """The id in what `sbatch --parsable` printed; empty where there is none. A site's own sbatch
-    may greet before it: the last line that is an id (and a cluster) counts."""
-    found = re.findall(rb"^[ \t]*(\d+)(?:;\S*)?[ \t\r]*$", out, re.MULTILINE)
+    """The job id in the output of `sbatch --parsable`; empty if there is none.
+
+    A site's own sbatch may greet before it, or lose the option. So the last line counts that is an
+    id (and a cluster), alone or in sbatch's sentence."""
+    found = re.findall(_SUBMITTED, out, re.MULTILINE)
     return found[-1].decode() if found else ""
 
 
 def hides_arguments(release: tuple[int, int]) -> bool:
-    """Whether a slurmctld of this release keeps the arguments to itself; one of an unknown release
-    may."""
+    """Whether a slurmctld of this release does not report the arguments of the script; True for an
+    unknown release."""
     return not (0, 0) < release < _SILENT
 
 
 def submission_columns(nonce: str) -> str:
-    """The value of squeue's `-O` whose answer `read_submission` understands."""
+    """The value of squeue's `-O` for an answer that `read_submission` understands."""
     return ",".join([*(f"{name}:{nonce}|" for name in _SUBMISSION_FIELDS), f"JobID:{nonce}."])
 
 
 def read_submission(out: bytes, nonce: str, job_id: str) -> Submission | None:
-    """That job's row, None where there is none; CannotTell when the form is another."""
+    """The row of that job; None if there is none. Raises CannotTell if the answer has another
+    form."""
     *records, rest = out.split(f"{nonce}.\n".encode())
     for record in records:
         *fields, number = record.split(f"{nonce}|".encode())
         if rest or len(fields) != len(_SUBMISSION_FIELDS):
             raise CannotTell("squeue's answer about a job is not in the form asked for")
-        told = dict(zip(_SUBMISSION_FIELDS, map(decode_optional_text, fields), strict=True))
+        told = dict(zip(_SUBMISSION_FIELDS, map(decode_list, fields), strict=True))
         if job_id in (number.decode(errors="replace"), told["JobArrayID"]):
             return _make_submission(told)
     return None
 
 
 def resubmit_argv(job: Submission, without: str = "", wait: str = "") -> tuple[str, ...]:
-    """The words of the command that submits it again, but not onto the node `without`, and to start
-    when `wait` allows it (an expression of sbatch's --dependency); to be run in its working directory.
-    Empty where that cannot be told exactly."""
+    """The command that submits the job again, for its working directory. Empty if the exact command
+    is not known.
+
+    The job does not get the node `without`. It starts when `wait` (an expression of sbatch's
+    --dependency) allows it.
+    """
     if "+" in job.id or not job.command or not _PLAIN_PATTERN.fullmatch(job.command):
         return ()
     keep = _kept_options(job, without, wait)
     options, command = _split_typed_line(job)
     if command:
-        # What it waited for itself is over. In a form that is not found here the later one counts, ours.
+        # The jobs that it once waited for are over. If their option has an unknown form, sentinel's
+        # option comes later and counts.
         options = _WAIT_OPTIONS.sub("", " ".join(options)).split() if wait else options
         return ("sbatch", *options, *keep, *command)
     if job.bare:
@@ -87,23 +100,31 @@ def resubmit_argv(job: Submission, without: str = "", wait: str = "") -> tuple[s
     return ("sbatch", *job.options, *keep, *job.command.split())
 
 
-def resubmit_shell(job: Submission, without: str = "", wait: str = "") -> str:
-    """The same for a person's shell, quoted; where there is no script any more, how to get it."""
+def resubmit_shell(job: Submission, without: str = "", wait: str = "", *, reader: str = "") -> str:
+    """The same command for a person's shell, quoted; if Slurm does not have the script's path, with
+    the command that fetches the script.
+
+    If the job's user is not `reader`, the line acts only for the job's user: an administrator who
+    pastes it would else run the user's script as root, and write to wherever a link of the user
+    leads."""
+    own = reader in ("", job.user)
+    only = "" if own else f'[ "$(id -un)" = {quote(job.user)} ] && '
+    go = f"{only}cd {quote(job.workdir)} && "
     words = resubmit_argv(job, without, wait)
     if not words and job.bare and job.command:
         words = resubmit_argv(replace(job, bare=False), without, wait)
-        return f"cd {quote(job.workdir)} && {' '.join(map(quote, words))}{_ADD}" if words else ""
+        return f"{go}{' '.join(map(quote, words))}{_ADD}" if words else ""
     if not words and job.id.isdigit():
         script = f"again-{job.id}.sh"
         write = f"scontrol write batch_script {job.id} {script}"
         words = ("sbatch", *job.options, *_kept_options(job, without, wait), script)
-        return f"cd {quote(job.workdir)} && {write} && {' '.join(map(quote, words))}"
-    return f"cd {quote(job.workdir)} && {' '.join(map(quote, words))}" if words else ""
+        return f"{go}{write} && {' '.join(map(quote, words))}"
+    return f"{go}{' '.join(map(quote, words))}" if words else ""
 
 
 def _split_typed_line(job: Submission) -> tuple[Sequence[str], Sequence[str]]:
-    """The options and the command, if the words of the line are those that were typed: none of them
-    held a blank, and what is added contradicts none. Else nothing."""
+    """The options and the command of the typed line, if its words are known: no word held a blank,
+    and no option contradicts what is added. Else two empty lists."""
     words = job.line.split()
     if job.bare:
         paths = [normpath(join(job.workdir, word)) for word in words]
@@ -118,12 +139,12 @@ def _split_typed_line(job: Submission) -> tuple[Sequence[str], Sequence[str]]:
 
 
 def _relative_script(job: Submission) -> str:
-    """The script as it was named from the working directory."""
+    """The path of the script relative to the working directory."""
     return job.command.removeprefix(job.workdir.rstrip("/") + "/")
 
 
 def _kept_options(job: Submission, without: str, wait: str) -> tuple[str, ...]:
-    """The options for the nodes that it keeps away from, and for what it waits for."""
+    """The options for the nodes that the job must not get, and for what it waits for."""
     after = (f"--dependency={wait}",) if wait else ()
     try:
         names = [*(hostlist.expand_hostlist(job.exclude) if job.exclude else ())]
@@ -173,8 +194,8 @@ def _submit_options(told: dict[str, str], nodes: int, tasks: int) -> Iterator[st
 
 
 def _tres_options(told: dict[str, str]) -> Iterator[str]:
-    """`gres:gpu:8` (`gres/gpu:8` from 24.05 on, and `gpu:8` of a node in 20.11) as the options that
-    ask for it."""
+    """The options that ask for `gres:gpu:8` (`gres/gpu:8` from 24.05 on, and `gpu:8` of a node in
+    20.11)."""
     for key, option in (
         ("tres-per-node", "gres"),
         ("tres-per-job", "gpus"),

@@ -1,24 +1,46 @@
-"""The words Slurm's commands print, whatever the command: texts, times, counts."""
+"""Reads the words that any of Slurm's commands prints: texts, times, counts."""
 
+import pwd
 import re
 from binascii import b2a_base64
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from os import urandom
 from typing import Generic, TypeVar
 
+from sentinel.core.lazy_pattern import lazy_pattern
+from sentinel.core.long_lines import cut_line, decode_document
+
 Meaning = TypeVar("Meaning")
 
-UNSET = frozenset({b"N/A", b"NONE", b"None", b"Unknown", b"UNLIMITED", b"NOT_SET", b"INVALID", b""})
+UNSET = frozenset(
+    {
+        b"N/A",
+        b"NONE",
+        b"None",
+        b"Unknown",
+        b"UNLIMITED",
+        b"INFINITE",
+        b"infinite",
+        b"NOT_SET",
+        b"INVALID",
+        b"",
+    }
+)
+"""Words that Slurm prints for no value; `infinite` is sinfo's."""
 
 MAX_NUMBER, MAX_SHORT_NUMBER = 0xFFFFFFF0, 0xFFF0
-"""MAX_VAL and MAX_VAL16 of slurm/slurm.h. What is not below them stands for no number: NO_VAL
-(4294967294), INFINITE, NO_VAL64, NO_VAL16 and so on."""
+"""MAX_VAL and MAX_VAL16 of slurm/slurm.h. A number that is not below them stands for no number:
+NO_VAL (4294967294), INFINITE, NO_VAL64, NO_VAL16 and so on."""
 
-_TIME_LIMIT_PATTERN = re.compile(rb"(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+)")
+MAX_ARGUMENT_BYTES = 2**16
+"""The longest list in one argument of a command. Linux takes 128 KiB (MAX_ARG_STRLEN), also from a
+remote shell, for which ssh's arguments are quoted."""
+
+_TIME_LIMIT_PATTERN = lazy_pattern(rb"(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+)")
 
 
 class WordMemo(dict[bytes, Meaning], Generic[Meaning]):
-    """What a piece of output means, worked out once: most jobs share most of their words."""
+    """The meaning of each piece of output, computed once: most jobs share most of their words."""
 
     def __init__(self, read: Callable[[bytes], Meaning]) -> None:
         self._read = read
@@ -36,30 +58,71 @@ def make_nonce() -> str:
     return "x" + b2a_base64(urandom(8), newline=False).rstrip(b"=").decode("ascii")
 
 
+def split_arguments(words: Iterable[str]) -> list[tuple[str, ...]]:
+    """The words in order, in lists that fit into one argument each."""
+    lists: list[tuple[str, ...]] = []
+    room = 0
+    for word in sorted(words):
+        size = len(word.encode("utf-8", "backslashreplace")) + 4 * word.count("'") + 1
+        if not lists or size > room:
+            lists.append(())
+            room = MAX_ARGUMENT_BYTES
+        lists[-1] += (word,)
+        room -= size
+    return lists
+
+
 def decode_text(raw: bytes) -> str:
-    """UTF-8, and bytes that are not as `\\xff`: nothing is lost, nothing fails."""
-    return raw.decode("utf-8", "backslashreplace")
+    """A field as text: UTF-8, with other bytes as `\\xff`; it never fails. A field that is longer
+    than Slurm accepts is cut (`sentinel.core.long_lines`)."""
+    return cut_line(raw.decode("utf-8", "backslashreplace"))
 
 
 def decode_optional_text(raw: bytes) -> str:
-    """As `decode_text`; what C prints for a missing string is an empty one."""
+    """Like `decode_text`, but empty for the text that C prints for a missing string."""
     return "" if raw in (b"(null)", b"N/A") else decode_text(raw)
 
 
+def decode_list(raw: bytes) -> str:
+    """A list of nodes and the like as text, never cut: Slurm accepts 64 KiB and more. Empty if
+    Slurm has none."""
+    return "" if raw in (b"(null)", b"N/A") else decode_document(raw)
+
+
 def parse_count(raw: bytes | str, limit: int = MAX_NUMBER) -> int:
-    """A number of things; 0 where Slurm has none, also where it prints NO_VAL or INFINITE. Raises
-    ValueError when it is no number."""
-    number = int(raw)
+    """A number of things, also in units of 1,024 (`1K`, `1.50K`: squeue and sacct print 1,024 nodes
+    so).
+
+    0 if Slurm has none, or prints NO_VAL or INFINITE. Raises ValueError if the text is not a
+    number."""
+    try:
+        number = int(raw)
+    except ValueError:
+        number = _parse_units(raw)
     return number if number < limit else 0
 
 
+_UNITS = "KMGTP"
+
+
+def _parse_units(raw: bytes | str) -> int:
+    """What convert_num_unit2() of src/common/slurm_protocol_api.c prints from 1,024 on."""
+    text = raw if isinstance(raw, str) else raw.decode("ascii", "replace")
+    power = _UNITS.find(text[-1:]) + 1 if text else 0
+    if not power or not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,2})?", text[:-1]):
+        raise ValueError(f"{text[:40]!r} is no number")
+    return int(float(text[:-1]) * 1024**power)
+
+
 def parse_epoch(raw: bytes) -> int | None:
-    """Seconds since 1970 (SLURM_TIME_FORMAT=%s); None where Slurm has no time. ValueError."""
-    return None if raw in UNSET else parse_count(raw) or None
+    """Seconds since 1970 (SLURM_TIME_FORMAT=%s); None if Slurm has no time. Raises ValueError."""
+    number = 0 if raw in UNSET else int(raw)
+    return number if 0 < number < MAX_NUMBER else None
 
 
 def parse_time_limit(raw: bytes) -> int | None:
-    """A time limit `[[days-]hours:]minutes:seconds`; None without one. ValueError."""
+    """Seconds of a time limit `[[days-]hours:]minutes:seconds`; None without a limit. Raises
+    ValueError."""
     if raw in UNSET:
         return None
     match = _TIME_LIMIT_PATTERN.fullmatch(raw)
@@ -70,10 +133,10 @@ def parse_time_limit(raw: bytes) -> int | None:
 
 
 def count_elements(task: str) -> int:
-    """How many array elements `%K` stands for: `3`, `0-5,9%2`, `0-100:4`. ValueError.
+    """The number of array elements that `%K` stands for: `3`, `0-5,9%2`, `0-100:4`.
 
-    A list that Slurm cut (`1,3,5,...`) is refused: SLURM_BITSTR_LEN=0 was not honoured.
-    """
+    Raises ValueError, also for a list that Slurm cut (`1,3,5,...`): then SLURM_BITSTR_LEN=0 was not
+    honoured."""
     if not task:
         return 1
     return sum(_count_part(part) for part in task.partition("%")[0].split(","))
@@ -89,9 +152,7 @@ def _count_part(part: str) -> int:
 
 
 def find_uid(name: str) -> int | None:
-    """The uid of a user by name or number; None where this host does not know it."""
-    import pwd
-
+    """The uid of a user by name or number; None if this host does not know the name."""
     try:
         return int(name) if name.isdigit() else pwd.getpwnam(name).pw_uid
     except KeyError:

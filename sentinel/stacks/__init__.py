@@ -1,6 +1,6 @@
-"""Where every process of a job stands: one round trip to all its nodes, and what came back.
+"""Finds out where every process of a job stands, by one round trip to all its nodes.
 
-The decisions are in sentinel.stacks.parse; stacks.sh runs on the nodes.
+The decisions are in sentinel.stacks.parse. stacks.sh runs on the nodes.
 """
 
 from sentinel.slurm.job import NoSuchJob, StackTarget

@@ -1,39 +1,40 @@
-"""The evidence of one moment, kept in a folder of its own: who restarts a job destroys it."""
+"""Stores the evidence of one moment in a folder of its own, because a restart of the job destroys
+it."""
 
 from __future__ import annotations
 
 import gzip
 import os
-import pwd
 import re
 import shutil
-import struct
 import time
-from collections.abc import Iterable
+from collections import Counter
 
 import msgspec
 
 from sentinel.core.errors import CannotTell, SentinelError
+from sentinel.core.long_lines import decode_document
 from sentinel.core.text import shortened, visible, visible_lines
 from sentinel.slurm.client import SlurmClient
 from sentinel.slurm.job import StackTarget, job_log_path
+from sentinel.stacks.owner_access import share_with_owner
 from sentinel.stacks.parse import StacksDump, dump_headline, dump_lines, group_ranks
 from sentinel.stacks.recordings import FoundRecordings
 from sentinel.user_files.files import UserFiles
 from sentinel.user_files.whose import Whose
 
 MAX_BUNDLES_KEPT = 100
-"""Folders that are kept; the oldest go."""
+"""How many folders are kept. If there are more, the oldest of the user with the most is removed."""
 TAIL = 256 * 1024
-"""Bytes of the end of the job's log."""
+"""How many bytes at the end of the job's log are stored."""
 LOOK = 5.0
-"""Seconds for one look at the log, which may lie where nothing answers."""
+"""Seconds for one access to the log, because its file system may hang."""
 
 _OURS = re.compile(r"job-[0-9_+]+-([0-9]{8}T[0-9]{6}Z)(?:-[0-9]+)?")
 
 
 class EvidenceNotSaved(SentinelError):
-    """The evidence could not be written; it was seen all the same."""
+    """The stacks were taken, but the evidence could not be written."""
 
     exit_code = 73
 
@@ -45,8 +46,8 @@ def save_bundle(
     dump: StacksDump,
     recorded: FoundRecordings | None = None,
 ) -> str:
-    """Write what is known into a new folder below `folder`; its path. Raises EvidenceNotSaved.
-    `recorded`: the flight recorder's dumps."""
+    """Write everything that is known into a new folder below `folder`. Returns its path. Raises
+    EvidenceNotSaved. `recorded` are the flight recorder's dumps."""
     try:
         place = _make_folder(folder, dump)
         _write_text(place, "stacks.txt", "\n".join(dump_lines(dump)))
@@ -103,10 +104,10 @@ CONTENTS = {
 }
 """Files of a folder, in the order in which people read them."""
 PRIVATE = ("kernel.txt",)
-"""Not for the job's owner: many sites keep the kernel's log from users (kernel.dmesg_restrict), as it
-tells of others' processes."""
+"""Files that the job's owner may not read. Many sites hide the kernel's log from users
+(kernel.dmesg_restrict), because it is also about processes of others."""
 NODES = 4 * 2**20
-"""Characters of one kind that are kept of all nodes together."""
+"""How many characters of one kind are stored for all nodes together."""
 
 
 def _join_node_texts(dump: StacksDump, name: str) -> str:
@@ -115,7 +116,7 @@ def _join_node_texts(dump: StacksDump, name: str) -> str:
 
 
 def _index_text(place: str, dump: StacksDump, recorded: FoundRecordings | None) -> str:
-    """What was seen, and what each file holds; a file that is not there was not to be had."""
+    """The result, and the content of each file. Files that could not be made are named too."""
     when = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(dump.at))
     first = recorded.standstill_words if recorded else ""
     there = {name: os.path.getsize(os.path.join(place, name)) for name in os.listdir(place)}
@@ -134,7 +135,7 @@ def _index_text(place: str, dump: StacksDump, recorded: FoundRecordings | None) 
 
 
 def dump_as_plain(dump: StacksDump) -> dict[str, object]:
-    """What `--json` prints and stacks.json.gz holds: groups first, then every process."""
+    """The content of `--json` and stacks.json.gz: groups first, then every process."""
     return {
         "job": dump.job,
         "name": visible(dump.name),
@@ -173,7 +174,8 @@ def _write_text(place: str, name: str, text: str) -> None:
 
 
 def _write_compressed(place: str, name: str, data: bytes) -> None:
-    """A job of a thousand ranks has a hundred megabytes of stacks, most of them alike."""
+    """Write compressed data. A job of a thousand ranks has a hundred megabytes of stacks, most of
+    them alike."""
     with os.fdopen(_open_new_file(place, name), "wb") as file:
         file.write(gzip.compress(data, 6))
 
@@ -185,7 +187,7 @@ def _open_new_file(place: str, name: str) -> int:
 
 def _ask_or_say_why(client: SlurmClient, *argv: str) -> str:
     try:
-        return visible_lines(client.ask_slurm(*argv).decode("utf-8", "backslashreplace"))
+        return visible_lines(decode_document(client.ask_slurm(*argv)))
     except CannotTell as error:
         return f"not known: {error}"
 
@@ -203,46 +205,26 @@ def _job_log_end(client: SlurmClient, target: StackTarget) -> str:
 
 
 def _remove_old_bundles(folder: str) -> None:
-    mine = [match for name in os.listdir(folder) if (match := _OURS.fullmatch(name))]
-    for match in sorted(mine, key=lambda match: match[1])[:-MAX_BUNDLES_KEPT]:
-        shutil.rmtree(os.path.join(folder, match[0]), ignore_errors=True)
+    """Remove the oldest folders of the user with the most, so that the hung jobs of one user do not
+    push out the evidence of another."""
+    names = [name for name in os.listdir(folder) if _OURS.fullmatch(name)]
+    kept = sorted(names, key=lambda name: _OURS.sub(r"\1", name))
+    if len(kept) <= MAX_BUNDLES_KEPT:
+        return
+    owners = {name: _read_owner(os.path.join(folder, name)) for name in kept}
+    counts = Counter(owners.values())
+    while len(kept) > MAX_BUNDLES_KEPT:
+        oldest = max(kept, key=lambda name: counts[owners[name]])
+        kept.remove(oldest)
+        counts[owners[oldest]] -= 1
+        shutil.rmtree(os.path.join(folder, oldest), ignore_errors=True)
 
 
-# Evidence that the job's owner may read, and nobody else but who keeps it.
-#
-# By an entry of a POSIX access list, so that the owner can change or remove nothing: what is kept
-# by root is read by root again. The form: posix_acl_xattr.h of Linux; where a file system has no
-# such lists (NFSv4, or a mount without `acl`) the evidence stays with who keeps it.
-
-
-_NAME = "system.posix_acl_access"
-_OWNER, _USER, _GROUP, _MASK, _OTHER = 0x01, 0x02, 0x04, 0x10, 0x20
-_NOBODY = 0xFFFFFFFF
-_READ, _WRITE, _ENTER = 4, 2, 1
-
-
-def share_with_owner(place: str, user: str, names: Iterable[str]) -> bool:
-    """Let the user read these files of the folder; whether that was possible. One's own need nothing,
-    and a user that this host does not know gets nothing."""
+def _read_owner(place: str) -> str:
+    """The user of the job that the folder is about, from its index. Empty if the index does not say
+    it."""
     try:
-        uid = pwd.getpwnam(user).pw_uid
-    except KeyError:
-        return False
-    if uid == os.geteuid():
-        return True
-    try:
-        for name in names:
-            path = os.path.join(place, name)
-            if os.path.lexists(path):
-                _grant_reading(path, uid, _READ)
-        _grant_reading(place, uid, _READ | _ENTER)
+        with open(os.path.join(place, "index.txt"), encoding="utf-8", errors="replace") as file:
+            return file.readline().rpartition(" of ")[2].partition(",")[0]
     except OSError:
-        return False
-    return True
-
-
-def _grant_reading(path: str, uid: int, may: int) -> None:
-    own = may | _WRITE
-    entries = ((_OWNER, own, _NOBODY), (_USER, may, uid), (_GROUP, 0, _NOBODY), (_MASK, may, _NOBODY), (_OTHER, 0, _NOBODY))  # fmt: skip
-    data = struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *entry) for entry in entries)
-    os.setxattr(path, _NAME, data, follow_symlinks=False)
+        return ""

@@ -1,8 +1,8 @@
-"""A closer look at a job that is quiet: its nodes two or three times, with GPUs and kernels, NCCL's RAS, and the
-flight recorder.
+"""Takes a closer look at a quiet job: its nodes two or three times, with GPUs and kernels, NCCL's
+RAS, and the flight recorder.
 
-By the port to nodes alone, one connection a node and look: no step of Slurm's, no row in accounting.
-Nothing is stopped or written, and nobody is told of it.
+It uses only the connection to nodes, once per node and look. It makes no Slurm step and no row in
+accounting. It stops and writes nothing, and nobody is notified.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from contextlib import suppress
 from itertools import combinations
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from sentinel.core.cluster import Job
 from sentinel.core.errors import CannotTell, SentinelError
@@ -23,24 +24,27 @@ from sentinel.stacks.gather import read_answer
 from sentinel.stacks.parse import ras
 from sentinel.stacks.parse.devices import gpu_facts, kernel_facts
 from sentinel.stacks.parse.model import MissedNode, NodeStacks, StacksDump
-from sentinel.stacks.parse.two_looks import is_partial_look, ras_facts, recorder_facts, stack_facts
+from sentinel.stacks.parse.other_witnesses import ras_facts, recorder_facts
+from sentinel.stacks.parse.two_looks import is_partial_look, stack_facts
 from sentinel.stacks.parse.verdict import WitnessFact
 from sentinel.stacks.recordings import RecordingsOrder, prefixes_beside, read_recordings
 from sentinel.stacks.script import ScriptOptions
 
 PAUSE = 1 / 3
-"""Part of the time between two looks: of a minute's run 12 s, in which a slow step passes."""
+"""The share of the time between two looks. In a run of a minute, it is 12 s, in which a slow step
+ends."""
 LOOK = 1 / 4
-"""Part of the time for one look at all nodes."""
+"""The share of the time for one look at all nodes."""
 SAMPLE = 16
-"""Nodes of a large job that are looked at first: nearly all of a hung job wait alike."""
+"""How many nodes of a large job are examined first. In a hung job, nearly all nodes wait in the
+same way."""
 RECORDER = 1 / 12
-"""Part of the time for the flight recorder's dumps."""
+"""The share of the time for the flight recorder's dumps."""
 
 
 class CloserLook(Struct, frozen=True, kw_only=True):
-    """What was seen in so many `looks`. `launched`: operations by communicator, as RAS counts them;
-    `partial`: one look lacks what the other has."""
+    """The result of this many `looks`. `launched` has the number of operations by communicator,
+    from RAS. `partial`: one look lacks a part that the other has."""
 
     facts: tuple[WitnessFact, ...] = ()
     launched: Mapping[str, int] = {}
@@ -60,23 +64,27 @@ def look_closer(
     looks: int = 3,
     pause: float | None = None,
 ) -> CloserLook:
-    """Two looks at these nodes, and where one of them lacks something a third, if `looks` and the time
-    allow it. `log`: beside it dumps may lie, that count if they were written since the last advance,
-    `quiet` seconds ago; `before`: an earlier `launched`; `limit`: seconds for all of it; `pause`: those
-    between two looks."""
+    """Take two looks at these nodes. If one of them lacks something, take a third, if `looks` and
+    the time allow it.
+
+    Dumps beside `log` count if they were written since the last advance, `quiet` seconds ago.
+    `before` is an earlier `launched`. `limit` is the time for all of it in seconds. `pause` are the
+    seconds between two looks.
+    """
     began, since = time.monotonic(), time.time() - quiet
     pause = limit * PAUSE if pause is None else pause
-    first = _look_once(remote, job, nodes, ScriptOptions(job_id=job.job_id), limit * LOOK)
+    plain = ScriptOptions(job_id=job.job_id, user=job.user)
+    first = _look_once(remote, job, nodes, plain, limit * LOOK)
     if not first.nodes:
         return CloserLook(partial=True)
     time.sleep(pause)
-    wish = ScriptOptions(job_id=job.job_id, asker=nodes[0], evidence=True)
+    wish = replace(plain, asker=nodes[0], evidence=True)
     second = _look_once(remote, job, nodes, wish, limit * LOOK)
     taken = [first, second]
     rest = limit * (1 - LOOK - RECORDER) - (time.monotonic() - began)
     if looks > len(taken) and is_partial_look(first, second) and rest >= pause / 2:
         time.sleep(min(pause, rest))
-        taken.append(_look_once(remote, job, nodes, ScriptOptions(job_id=job.job_id), limit * LOOK))
+        taken.append(_look_once(remote, job, nodes, plain, limit * LOOK))
     pair = choose_whole_looks(taken)
     found = [*stack_facts(*pair), *_recorder_facts(log, job, since, limit * RECORDER)]
     found += [*gpu_facts(second), *kernel_facts(second, quiet + time.monotonic() - began)]
@@ -92,7 +100,8 @@ def look_closer(
 
 
 def choose_whole_looks(taken: Sequence[StacksDump]) -> tuple[StacksDump, StacksDump]:
-    """Two looks of which neither lacks what the other has, the latest first; else the last two."""
+    """Two looks where neither lacks a part that the other has, the latest first. If there are none,
+    the last two."""
     pairs = [*combinations(taken, 2)][::-1]
     return next((pair for pair in pairs if not is_partial_look(*pair)), (taken[-2], taken[-1]))
 

@@ -17,8 +17,8 @@ from sentinel.stacks.recordings import recordings_of_job
 def make_evidence_taker(
     looker: StacksLooker, client: SlurmClient, folder: str
 ) -> Callable[[str], Reply]:
-    """By the number of a job or array element: what was found and where it is, or why nothing
-    was."""
+    """A function that takes evidence for the id of a job or array element. It returns what was
+    found and where it is, or why nothing was found."""
 
     def take_evidence(job: str) -> Reply:
         try:

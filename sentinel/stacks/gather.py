@@ -1,6 +1,6 @@
-"""All nodes of a job asked at once, and again another way where the first one failed.
+"""Asks all nodes of a job at once. If the first way fails for a node, it asks in another way.
 
-One srun(1) step over all nodes of a job; what was printed counts, whatever became of srun.
+The first way is one srun(1) step over all nodes. Its output counts, even if srun itself fails.
 """
 
 from __future__ import annotations
@@ -17,10 +17,12 @@ from sentinel import proc
 from sentinel.core.cluster import Job
 from sentinel.core.errors import CannotTell
 from sentinel.core.hostlist import fold_hostlist
+from sentinel.core.long_lines import decode_lines
 from sentinel.core.node_answers import Answered, Partial, Unreached
 from sentinel.core.settings import SlurmSettings
 from sentinel.core.text import shortened, visible
 from sentinel.core.values import Duration
+from sentinel.core.work import track_work
 from sentinel.nodes.connect import connect
 from sentinel.nodes.settings import RemoteSettings, words
 from sentinel.slurm.client import SlurmClient, build_argv, neutral_environment
@@ -30,8 +32,8 @@ from sentinel.stacks.parse.model import MissedNode, NodeStacks, StacksDump
 from sentinel.stacks.parse.read import packed_by_node, read_node, unpack_node
 from sentinel.stacks.script import ScriptOptions
 
-# One task a node, no GPUs and no memory of the job's, beside whatever runs there
-# (--overlap: Slurm 20.11), and the others go on where a node does not answer.
+# One task per node, without GPUs and without the job's memory, beside the running tasks (--overlap:
+# Slurm 20.11). If a node does not answer, the others continue.
 OPTIONS = (
     "--overlap",
     "--ntasks-per-node=1",
@@ -46,7 +48,7 @@ OPTIONS = (
 KILL = 2.0
 """Seconds between SIGTERM, which srun passes on to its step, and SIGKILL."""
 
-_ENDED = (124, 137, -9)  # timeout(1) goes with what it kills
+_ENDED = (124, 137, -9)  # timeout(1) ends itself with the process that it kills
 _COMPLAINT = re.compile(r"^srun: error: (?!.*\bJob step aborted)(.*)$", re.MULTILINE)
 
 
@@ -59,9 +61,10 @@ def run_step(
     prefix: Sequence[str] = (),
     options: str = "",
 ) -> tuple[bytes, str]:
-    """What all nodes printed until then, and what srun complained of in one line.
+    """Run a script on all nodes in one step. Returns what they printed in this time, and srun's
+    complaint in one line (empty: none).
 
-    `text` is a script, given as an argument: srun hands its stdin to nobody before the last
+    `text` is the script. It is an argument, because srun gives its stdin to no task before the last
     node has connected.
     """
     whole = f"{max(1, round(seconds))}"
@@ -85,13 +88,14 @@ def run_step(
 
 
 def _het_group_options(job: Job) -> list[str]:
-    """A part of a heterogeneous job is a group of its leader's."""
+    """The options that name the job. A part of a heterogeneous job is a group of its leader's
+    job."""
     leader, plus, part = job.id.partition("+")
     return [f"--jobid={leader}", f"--het-group={part}"] if plus else [f"--jobid={job.job_id}"]
 
 
 def _srun_complaint(done: proc.Done, whole: str) -> str:
-    text = done.err.decode("utf-8", "backslashreplace")
+    text = decode_lines(done.err)
     found = _COMPLAINT.findall(text)
     if found:
         return shortened(f"srun: {visible(found[0])}", 200)
@@ -102,18 +106,19 @@ def _srun_complaint(done: proc.Done, whole: str) -> str:
 
 
 FIRST = 0.55
-"""Part of the time that the step gets; the second way has the rest."""
+"""The share of the time for the step. The second way has the rest."""
 SLACK = 2.0
-"""Seconds of a way's time for getting there and back."""
+"""Seconds of a way's time for the connection itself."""
 SHORTEST = 3.0
-"""Seconds below which no further way is tried."""
+"""If fewer seconds are left, no further way is tried."""
 
 Reported = Mapping[str, NodeStacks | str]
 
 
 class StacksRequest(Struct, frozen=True, kw_only=True):
-    """One question. `limit`: seconds for all of it; `tool`: a path of py-spy on the nodes;
-    `evidence`: it will be kept, so NCCL's RAS, the kernels' logs and the GPUs are asked too."""
+    """One request. `limit` is the time for all of it in seconds. `tool` is a path of py-spy on the
+    nodes. `evidence`: the result will be stored, so NCCL's RAS, the kernels' logs and the GPUs are
+    asked too."""
 
     job: str
     limit: float = 20.0
@@ -123,7 +128,7 @@ class StacksRequest(Struct, frozen=True, kw_only=True):
 
 
 class StacksLooker:
-    """Looks at jobs of one cluster. `now`: seconds since 1970 for the dump's own time."""
+    """Examines the jobs of one cluster. `now` returns the time of a dump (seconds since 1970)."""
 
     def __init__(
         self,
@@ -135,9 +140,9 @@ class StacksLooker:
         self._client, self._slurm, self._remote, self._now = client, slurm, remote, now
 
     def look_at_job(self, asked: StacksRequest) -> tuple[StackTarget, StacksDump]:
-        """The job and where its processes stand; what was not reached is in `missed`.
+        """The job and the stacks of its processes. Nodes that were not reached are in `missed`.
 
-        Raises NoSuchJob where nothing runs, CannotTell where Slurm does not answer.
+        Raises NoSuchJob if the job does not run, and CannotTell if Slurm does not answer.
         """
         began = time.monotonic()
         target = find_target(self._client, asked.job)
@@ -146,6 +151,7 @@ class StacksLooker:
         first = next((n for n in target.nodes if n not in target.lost_nodes), "")
         wish = ScriptOptions(
             job_id=target.job.job_id,
+            user=target.job.user,
             native=asked.native,
             tool=tool,
             asker=first if asked.evidence else "",
@@ -174,14 +180,15 @@ class StacksLooker:
         if not names:
             return reported
         seconds, mark = (deadline - time.monotonic()) * FIRST, os.urandom(16).hex()
-        out, said = run_step(
-            target.job,
-            names,
-            script.script_text(wish, mark, seconds - SLACK),
-            seconds=seconds,
-            prefix=self._slurm.command_prefix,
-            options=self._remote.srun_options,
-        )
+        with track_work(f"asking {len(names)} nodes of job {target.job.id}", "nodes"):
+            out, said = run_step(
+                target.job,
+                names,
+                script.script_text(wish, mark, seconds - SLACK),
+                seconds=seconds,
+                prefix=self._slurm.command_prefix,
+                options=self._remote.srun_options,
+            )
         found = packed_by_node(out, mark)
         for name in names:
             told = _read_visible(found[name], name, target.job.user) if name in found else None
@@ -191,7 +198,7 @@ class StacksLooker:
     def _ask_second_way(
         self, target: StackTarget, wish: ScriptOptions, reported: Reported, deadline: float
     ) -> dict[str, NodeStacks | str]:
-        """Nodes that the step did not bring, by the configured way."""
+        """Ask the nodes without an answer from the step, in the configured second way."""
         left = [name for name, told in reported.items() if isinstance(told, str)]
         seconds = deadline - time.monotonic()
         if not left or seconds < SHORTEST:
@@ -220,7 +227,7 @@ class StacksLooker:
 def read_answer(
     answer: Answered | Unreached, mark: str, node: str, user: str, before: str = ""
 ) -> NodeStacks | str:
-    """What one node told, or why it told nothing; `before`: why an earlier way brought nothing."""
+    """The answer of one node, or the reason why there is none."""
     if isinstance(answer, Answered | Partial):
         for data in packed_by_node(answer.out, mark).values():
             return _read_visible(data, node, user)
@@ -229,7 +236,8 @@ def read_answer(
 
 
 def _read_visible(data: bytes, node: str, user: str) -> NodeStacks | str:
-    """Whoever may not see the user's processes must not take them for gone."""
+    """The answer of a node, or the reason why it does not count. A user who cannot see the job's
+    processes must not take them for gone."""
     try:
         told = read_node(unpack_node(data), node)
     except CannotTell as error:

@@ -1,23 +1,25 @@
-"""stacks.sh with what one call wants of it, as one text for the nodes' shells."""
+"""Makes the script for the nodes' shells: stacks.sh with the parameters of one call."""
 
 import os
 import shlex
 import sys
-from functools import cache
 
 from msgspec import Struct
 
 from sentinel.nodes.script import waits
+from sentinel.proc.own_package import read_program_file
 
 ARGV = ("/bin/sh", "-c", 'text=$(cat); eval "$text"; main', "sentinel")
-"""Reads the whole text before it does any of it."""
+"""The command that reads the whole script before it runs any of it."""
 
 
 class ScriptOptions(Struct, frozen=True, kw_only=True):
-    """What is asked of each node. `tool`: a path of py-spy to try first; `asker`: the node that
-    asks NCCL's RAS for the whole job (empty: none); `evidence`: the kernel's log and GPUs too."""
+    """The questions to each node. `user` is the job's. `tool` is a path of py-spy that is tried
+    first. `asker` is the node that asks NCCL's RAS for the whole job (empty: none). `evidence`: the kernel's log and the
+    GPUs are included."""
 
     job_id: str
+    user: str = ""
     native: bool = False
     tool: str = ""
     asker: str = ""
@@ -25,11 +27,12 @@ class ScriptOptions(Struct, frozen=True, kw_only=True):
 
 
 def script_text(wish: ScriptOptions, mark: str, seconds: float) -> str:
-    """The script for nodes that have so many seconds."""
+    """The script that the nodes run; it has to end within `seconds` (at least 2)."""
     beside = os.path.join(os.path.dirname(sys.executable), "py-spy")
     values = {
         "mark": mark,
         "job": wish.job_id,
+        "user": wish.user,
         "tools": "\n".join(filter(None, [wish.tool, "py-spy", beside])),
         "native": str(int(wish.native)),
         "limit": str(max(2, int(seconds))),
@@ -38,10 +41,4 @@ def script_text(wish: ScriptOptions, mark: str, seconds: float) -> str:
         "conf": os.environ.get("SLURM_CONF", ""),
     }
     head = "".join(f"{name}={shlex.quote(value)}\n" for name, value in values.items())
-    return head + _script_body()
-
-
-@cache
-def _script_body() -> str:
-    with open(os.path.join(os.path.dirname(__file__), "stacks.sh"), encoding="ascii") as file:
-        return waits() + file.read()
+    return head + waits() + read_program_file("stacks/stacks.sh")

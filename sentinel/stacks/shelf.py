@@ -1,4 +1,4 @@
-"""The evidence that was kept of a job, for those who look at it later. bundle.py writes it."""
+"""Lists the stored evidence of a job, for people who look at it later. bundle.py writes it."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from sentinel.core.text import visible_lines
 
 MOST = 5
 SIZE = 64 * 1024
-"""Characters of one that are read: the odd ranks come first."""
+"""How many characters of one evidence are read. The odd ranks come first in it."""
 
 _NAME = re.compile(r"job-([0-9_+]+)-([0-9]{8}T[0-9]{6}Z)(-[0-9]+)?")
 
 
 class KeptStacks(Struct, frozen=True, kw_only=True):
-    """The groups of stacks of one moment, as `sentinel stacks` told them. `at`: seconds UTC."""
+    """The groups of stacks of one moment, as `sentinel stacks` printed them. `at` is in seconds
+    UTC."""
 
     job: str
     at: float
@@ -28,7 +29,8 @@ class KeptStacks(Struct, frozen=True, kw_only=True):
 
 
 def list_kept(folder: str, jobs: Iterable[str]) -> list[KeptStacks]:
-    """Of these jobs, by number; the newest first. A folder that cannot be read holds nothing."""
+    """The evidence about these jobs (by number), the newest first, at most MOST. Empty if the
+    folder cannot be read."""
     wanted = frozenset(jobs)
     found = [m for name in _folder_names(folder) if (m := _NAME.fullmatch(name)) and m[1] in wanted]
     newest = sorted(found, key=lambda m: (m[2], m[3] or ""), reverse=True)[:MOST]

@@ -1,8 +1,8 @@
 # shellcheck shell=sh disable=SC2154 # what is set before it
 # Tells where every process of a job stands on this node. POSIX sh; py-spy is all it needs.
 #
-# Set before it: mark, job, tools (a path of py-spy a line), native, limit (seconds for all),
-# conf (slurm.conf, or empty), asker (the node that asks NCCL's RAS, or empty), evidence (1: the kernel's log and GPUs too). Prints, behind `MARK NODE NUMBER`, pieces of one compressed text,
+# Set before it: mark, job, user (the job's, or empty), tools (a path of py-spy a line), native,
+# limit (seconds for all), conf (slurm.conf, or empty), asker (the node that asks NCCL's RAS, or empty), evidence (1: the kernel's log and GPUs too). Prints, behind `MARK NODE NUMBER`, pieces of one compressed text,
 # so that what srun mixes from many nodes can be told apart; then `MARK NODE end PIECES`.
 # waits.sh stands before it.
 #
@@ -14,6 +14,9 @@ export LC_ALL PATH
 tab=$(printf '\t') newline='
 '
 TOGETHER=32
+# Bytes of one process's stacks. Names and depth are the user's: without a limit they take the memory
+# and the /tmp of a node that other people's jobs run on.
+MOST=8388608
 
 # -- which processes -------------------------------------------------------------------------
 
@@ -36,15 +39,28 @@ pids() {
     esac
 }
 
-# grep searches its standard input last: where that is not found, it was ended before.
+# grep searches its standard input last: where that is not found, it was ended before. Anybody may
+# export any id, so only processes of the job's user count, where the node knows that user.
 inherited() {
     found=$(printf 'SLURM_JOB_ID=%s' "$job" |
         timeout -s KILL 3 grep -s -z -l -x "SLURM_JOB_ID=$job" /proc/[0-9]*/environ - |
         sed -n -e 's|^/proc/\([0-9]*\)/environ$|\1 - - -|p' -e 's|^(standard input)$|whole|p')
     case $found in
-    *whole) printf '%s\n' "${found%whole}" ;;
+    *whole) printf '%s\n' "${found%whole}" | of_user ;;
     *) echo cut ;;
     esac
+}
+
+of_user() {
+    case $user in
+    '' | *[!0-9]*) uid=$(id -u -- "$user" 2>/dev/null) ;;
+    *) uid=$user ;;
+    esac
+    while read -r pid rest && [ -n "$pid" ]; do
+        if [ -z "$uid" ] || grep -q -s "^Uid:$tab$uid$tab" "/proc/$pid/status"; then
+            echo "$pid $rest"
+        fi
+    done
 }
 
 # state, parent, session of a process, as `set --` wants them; fails when it is gone.
@@ -121,13 +137,18 @@ dump() {
     how=--nonblocking
     [ "$native" = 0 ] || how=--native
     for _ in once again; do # unpaused, a stack may change under py-spy's eyes
-        out=$(timeout -k 1 "$each" "$tool" dump --json "$how" --pid "$1" 2>"$work/$1.err")
-        code=$?
+        out=$({
+            timeout -k 1 "$each" "$tool" dump --json "$how" --pid "$1" 2>"$work/$1.err"
+            echo $? >"$work/$1.code"
+        } | head -c "$MOST")
+        read -r code <"$work/$1.code" || code=28
         [ "$code" != 0 ] || break
         [ "$code" != 124 ] || break
     done
     [ "$native" = 0 ] || go_on "$1"
-    if [ "$code" = 0 ]; then
+    if [ "${#out}" = "$MOST" ]; then
+        told failed "$1" 27 "its stacks are longer than $MOST bytes"
+    elif [ "$code" = 0 ]; then
         told stack "$1" "$(printf '%s' "$out" | tr '\n\t' '  ' | sed 's/  */ /g')"
     else
         told failed "$1" "$code" "$(tr '\n' ' ' <"$work/$1.err" | plain 400)"
@@ -164,8 +185,10 @@ choose() {
     done
 }
 
-# py-spy may also lie beside the Python that runs.
+# py-spy may also lie beside the Python that runs. What lies there is its user's: root never runs it,
+# whoever owns it, since a mount of the user's (FUSE) may name any owner and mode.
 beside() {
+    [ "$(id -u)" != 0 ] || return 0
     echo "$1" | while read -r pid _; do
         found=$(readlink "/proc/$pid/exe" 2>/dev/null) || continue
         command=$(timeout -s KILL 1 tr '\000' '\n' <"/proc/$pid/cmdline" 2>/dev/null | head -n 1)
@@ -173,19 +196,8 @@ beside() {
             case $place in /*/python*) echo "${place%/*}/py-spy" ;; esac
         done
     done | sort -u | head -n 20 | while read -r found; do
-        found=$(readlink -e "$found") && safe "$found" && echo "$found"
+        readlink -e "$found"
     done
-}
-
-# What lies beside a user's program is that user's too: root runs only what root alone can change.
-safe() {
-    [ "$(id -u)" = 0 ] || return 0
-    at=$1
-    while [ -n "$(find "$at" -prune -user 0 ! -perm /022)" ]; do
-        [ "$at" != / ] || return 0
-        at=${at%/*} && at=${at:-/}
-    done
-    return 1
 }
 
 # What NCCL's RAS knows of the whole job, asked by its owner on one node: text from 2.24 on, JSON

@@ -33,13 +33,13 @@ from sentinel.status.plot import (
 )
 
 MAX_TRANSITIONS = 2000
-"""The newest transitions among which those of a training are looked for."""
+"""Transitions of a training are searched among this many of the newest."""
 
 MAX_STEP_GAPS = 50
 """Steps of a training by which it is known how long it usually stands still."""
 
 MAX_NODES = 64
-"""Nodes of a training whose readings are looked at."""
+"""The readings of this many nodes of a training are used."""
 
 MARK_KIND_BY_ENDING = {
     " step time": "slowdown",
@@ -158,7 +158,7 @@ def read_file_system_history(store: Store, asked: ChartRequest, now: Instant) ->
 def measure_growth(
     store: Store, holders: Iterable[SpaceHolder], now: Instant, seconds: float
 ) -> list[SpaceHolder]:
-    """With how much each grew over that time."""
+    """The values, with how much each grew in that time."""
     found = list[SpaceHolder]()
     for one in holders:
         seen = read_sample_points(store, one.check, one.subject, one.series, now, seconds)
@@ -231,7 +231,7 @@ def _read_work_at_risk(store: Store, asked: ChartRequest, now: Instant) -> dict[
 
 
 def _find_checkpoints(saved: Iterable[Sequence[Point]]) -> Iterator[ChartMark]:
-    """Where the age of the newest fell: it became complete that long before."""
+    """Times when the age of the newest checkpoint fell. It became complete that long before."""
     for seen in saved:
         for (_, before), (at, age) in pairwise(seen):
             if age < before:
@@ -270,7 +270,7 @@ def _get_mark_kind(kind: str, subject: str) -> str:
 
 
 def _find_logbook_marks(logbook: Logbook | None, asked: ChartRequest) -> Iterator[ChartMark]:
-    """What its check asked for, and the states that its nodes had."""
+    """The actions that its check requested, and the states of its nodes."""
     if logbook is None:
         return
     for record in logbook.records(limit=1000):

@@ -29,7 +29,7 @@ MAX_PANELS = 4
 """Lines of numbers below each other: a mail is read on a phone."""
 
 SECONDARY_LINES = frozenset({"running", "queued"})
-"""Lines that alone tell nothing that the alert does not."""
+"""Lines that, alone, show nothing more than the alert."""
 
 FONT_FOLDERS = ("/usr/share/fonts", "/usr/local/share/fonts")
 FONT_FAMILIES = {

@@ -18,6 +18,8 @@ from sentinel.core.ports import Logbook
 from sentinel.core.settings import CheckConfig
 from sentinel.status import last_seen
 from sentinel.status.last_seen import CheckLook, NodeLook
+from sentinel.status.run_reader import RunReader
+from sentinel.status.types import RunFact
 
 if TYPE_CHECKING:
     from sentinel.core.gpu_ledger import GpuLedger, GpuStanding, LedgerEntry
@@ -68,10 +70,13 @@ class StatusInputs(Struct, frozen=True, kw_only=True):
     standings: Mapping[str, GpuStanding] = {}
     entries: Mapping[str, LedgerEntry] = {}
     notices: tuple[str, ...] = ()
+    ledger: tuple[RunFact, ...] = ()
 
 
-def read_status_inputs(store: Store, around: StatusSettings, now: Instant) -> StatusInputs:
-    """Read it all; raises StoreError."""
+def read_status_inputs(
+    store: Store, around: StatusSettings, now: Instant, runs: RunReader | None = None
+) -> StatusInputs:
+    """Read it all; raises StoreError. Who reads again and again keeps `runs`."""
     seen = _read_check_looks(store, around)
     standings, entries = _read_gpu_standings(around, now)
     return StatusInputs(
@@ -88,6 +93,7 @@ def read_status_inputs(store: Store, around: StatusSettings, now: Instant) -> St
         paces=_read_paces(store, around, seen, now),
         standings=standings,
         entries=entries,
+        ledger=(runs or RunReader()).read_runs(store, around.cluster, now),
     )
 
 

@@ -1,4 +1,4 @@
-"""What is read only when somebody opens one alert, node, file system or job."""
+"""Reads data that are needed only when somebody opens one alert, node, file system or job."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from sentinel.alerting.state import Store
 from sentinel.core.clock import SECOND, Instant
+from sentinel.core.gpu_ledger import GpuStanding
 from sentinel.core.model import Status, Transition
 from sentinel.core.ports import Logbook
 from sentinel.core.text import visible
@@ -16,7 +17,7 @@ from sentinel.status.types import ActionFact
 from sentinel.status.view_model import make_action_fact
 
 if TYPE_CHECKING:
-    from sentinel.core.gpu_ledger import GpuEvent, GpuLedger, GpuStanding, LedgerEntry
+    from sentinel.core.gpu_ledger import GpuEvent, GpuLedger, LedgerEntry
 
 PAST, LATELY = 100, 1000
 MAX_GPU_EVENTS = 5
@@ -148,14 +149,14 @@ def read_node_states(logbook: Logbook | None, node: str) -> list[NodeStateFact]:
 
 
 def read_target_actions(logbook: Logbook | None, target: str) -> list[ActionFact]:
-    """What was done to a target, the newest first."""
+    """The actions on a target, newest first."""
     return (
         [make_action_fact(r) for r in logbook.records(target, PAST)] if logbook and target else []
     )
 
 
 def read_check_actions(logbook: Logbook | None, check: str) -> list[ActionFact]:
-    """What a check asked for among all that was done lately, the newest first."""
+    """The recent actions that a check requested, newest first."""
     records = logbook.records(limit=LATELY) if logbook else []
     return [make_action_fact(r) for r in records if r.by == check][:PAST]
 
@@ -164,8 +165,6 @@ def read_node_gpus(ledger: GpuLedger | None, node: str, now: Instant) -> list[No
     """What the ledger has of a node's GPUs and of the node itself, the worst first."""
     if ledger is None:
         return []
-    from sentinel.core.gpu_ledger import GpuStanding
-
     standings = ledger.read_standings(now)
     found: Sequence[LedgerEntry] = ledger.read_entries(node)
     told = [

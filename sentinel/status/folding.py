@@ -25,17 +25,17 @@ class AlertFold(Struct, frozen=True, kw_only=True):
 
     @property
     def count(self) -> int:
-        """How many alerts it stands for."""
+        """The number of its alerts."""
         return len(self.rows)
 
     @property
     def tone(self) -> Status:
-        """As bad as the worst of them."""
+        """The tone of its worst alert."""
         return get_worst_status(a.tone for a in self.rows)
 
     @property
     def more(self) -> str:
-        """What stands beside the first; empty where it is alone."""
+        """The alerts beside the first. Empty if there is only one."""
         on = f" on {self.nodes} nodes" if self.nodes > 1 else ""
         like = f"and {self.alike - 1} more like it{on}" if self.alike > 1 else ""
         caused = self.count - self.alike
@@ -44,7 +44,7 @@ class AlertFold(Struct, frozen=True, kw_only=True):
 
     @property
     def incidents(self) -> Sequence[str]:
-        """Those that its alerts belong to."""
+        """The incidents of its alerts."""
         return [*dict.fromkeys(a.incident or a.id for a in self.rows)]
 
     @property
@@ -54,8 +54,8 @@ class AlertFold(Struct, frozen=True, kw_only=True):
 
 
 def fold_alerts(alerts: Sequence[AlertFact]) -> list[AlertFold]:
-    """In the order of the most important alert of each. What somebody has, or what is silenced, stands
-    apart from the rest of its incident."""
+    """The rows, sorted by their most important alert. Acknowledged and silenced alerts are separate
+    from the rest of their incident."""
     heads: dict[tuple[object, ...], AlertFact] = {}
     for a in alerts:
         if not _is_still(a) and (_get_incident_key(a) not in heads or a.id == a.incident):

@@ -1,6 +1,6 @@
-"""Whether what was seen last may still be shown as what is so now. Pure.
+"""Decides whether an observation may still be shown as current. Pure.
 
-What nobody could see since is no answer: it is shown as unknown, with its age and the reason.
+An observation that is too old is shown as unknown, with its age and the reason.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ LATE_TOLERANCE_S = 30.0
 """Seconds that a run may be late: others are at work, and the state is read by people meanwhile."""
 
 NODES_FRESH_S = 120.0
-"""Seconds for which nodes and queue stand as Slurm told them: the service looks every 15 seconds,
-and for as long as checks ask for the same, at what they were told."""
+"""Seconds for which Slurm's answers about nodes and the queue count as current. The service asks
+every 15 seconds. While checks ask for the same, it uses their answers."""
 
 
 def explain_stale_look(check: CheckConfig, seen: Instant, m: StatusInputs) -> str:
@@ -36,7 +36,7 @@ def explain_overdue_run(check: CheckConfig, last: Instant, m: StatusInputs) -> s
     """Why the last run cannot be shown as current; empty: the next one need not have ended yet."""
     due = get_next_run_at(check, last, replace(m, now=last))
     allowed = max(0.0, due - last.wall / SECOND) + check.timeout_s + LATE_TOLERANCE_S
-    allowed += m.around.pass_every / 2  # a link may wait in the queue
+    allowed += m.around.pass_every / 2  # a job of the chain may wait in the queue
     if get_elapsed_s(last, m.now) <= allowed:
         return ""
     coming = get_next_run_at(check, last, m)
@@ -59,7 +59,7 @@ def get_next_run_at(check: CheckConfig, last: Instant | None, m: StatusInputs) -
 
 
 def explain_stale_nodes(m: StatusInputs) -> str:
-    """Why nodes and queue cannot be shown as current; empty: they can."""
+    """Why nodes and the queue cannot be shown as current. Empty if they can."""
     if m.nodes is None:
         return ""
     if m.nodes.trouble:

@@ -1,5 +1,5 @@
-"""What there is to tell of an incident: whom it hurts, who has it, what happened when, and how the same
-ended before. Pure; all text inert."""
+"""The facts about an incident: whom it affects, who owns it, its history, and how similar ones
+ended. Pure; texts have no control characters."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ from typing import Any
 from msgspec import Struct, to_builtins
 
 from sentinel.alerting.incidents import is_standstill, rank_alert
-from sentinel.alerting.processor import format_iso
+from sentinel.alerting.notifications import describe_hold, format_iso
 from sentinel.alerting.silences import Orders, Remark, Silence
 from sentinel.core.clock import SECOND, Instant, get_elapsed_s
 from sentinel.core.model import Alert, Status, Transition, get_worst_status
 from sentinel.core.text import visible, visible_lines
-from sentinel.core.values import duration_text
 from sentinel.status.types import IncidentFact
 
 REPEAT_WINDOW_S = 14 * 86_400
@@ -49,7 +48,7 @@ def group_open_incidents(known: IncidentInputs) -> list[tuple[str, list[Alert]]]
 def make_incident_fact(
     incident: str, members: Sequence[Alert], known: IncidentInputs
 ) -> IncidentFact:
-    """One that is not over."""
+    """The fact about an incident that is not over."""
     cause, acks = members[0], known.orders.acks
     trainings = [a for a in members if is_standstill(a.kind, a.key.subject, a.severity)]
     users = dict.fromkeys(a.labels["user"] for a in members if a.labels.get("user"))
@@ -74,9 +73,8 @@ def make_incident_row(
 ) -> dict[str, Any]:
     """The same with times as people read them."""
     told = to_builtins(make_incident_fact(incident, members, known))
-    lasted = told.pop("for_s")
     since = format_iso(Instant(wall=int(told["since"] * SECOND)), known.zone)
-    return {**told, "since": since, "for": duration_text(lasted)}
+    return {**told, "since": since, "for_s": round(told["for_s"])}
 
 
 def describe_incident(incident: str, known: IncidentInputs) -> dict[str, Any]:
@@ -92,7 +90,7 @@ def describe_incident(incident: str, known: IncidentInputs) -> dict[str, Any]:
             if members
             else _describe_ended(incident, past, known)
         ),
-        "members": [_describe_member(a) for a in members],
+        "members": [_describe_member(a, known.zone) for a in members],
         "timeline": build_timeline(past, remarks, known, known.orders.find_maintenance(incident)),
         "before": _find_earlier(about, incident, known) if about is not None else [],
     }
@@ -132,7 +130,7 @@ def name_alert(of: Alert | Transition) -> str:
 
 
 def describe_repeats(story: Story) -> str:
-    """`third time in 14 days`; empty where it is the first."""
+    """For example `third time in 14 days`. Empty for the first time."""
     times = len(story["before"]) + 1
     words = {2: "second", 3: "third"}
     return f"{words.get(times, f'{times}th')} time in 14 days" if times > 1 else ""
@@ -156,7 +154,7 @@ def _describe_orders(incident: str, orders: Orders) -> dict[str, Any]:
     }
 
 
-def _describe_member(a: Alert) -> dict[str, Any]:
+def _describe_member(a: Alert, zone: tzinfo) -> dict[str, Any]:
     return {
         "alert": a.id,
         "check": a.key.check,
@@ -166,7 +164,7 @@ def _describe_member(a: Alert) -> dict[str, Any]:
         "details": visible_lines(a.details),
         "commands": [visible(c) for c in a.commands],
         "told": sorted(a.told),
-        "held_back": visible(a.held),
+        "held_back": visible(describe_hold(a.on_hold, zone)),
     }
 
 
@@ -181,7 +179,7 @@ def _describe_ended(
         "severity": get_worst_status(t.severity for t in past).value,
         "title": _make_title(incident, first, known),
         "since": format_iso(first.since, known.zone),
-        "for": duration_text(get_elapsed_s(first.since, past[-1].at)),
+        "for_s": round(get_elapsed_s(first.since, past[-1].at)),
         "alerts": 0,
         "trainings": [visible(t.key.subject) for t in trainings],
         "gpus": 0,
@@ -193,7 +191,7 @@ def _describe_ended(
 
 def _find_earlier(
     about: Alert | Transition, incident: str, known: IncidentInputs
-) -> list[dict[str, str]]:
+) -> list[dict[str, Any]]:
     """The same trouble within AGAIN before this one, the newest first, with what ended each."""
     since = about.since.wall
     mine = [t for t in known.history if t.key == about.key]
@@ -208,7 +206,7 @@ def _find_earlier(
 
 def _describe_episode(
     begun: Transition, mine: Iterable[Transition], known: IncidentInputs
-) -> dict[str, str]:
+) -> dict[str, Any]:
     incident = begun.incident or begun.alert
     ended = [t for t in mine if t.alert == begun.alert and t.reason in _ENDS]
     over = ended[-1] if ended and ended[-1].status is Status.OK else None
@@ -219,7 +217,7 @@ def _describe_episode(
     return {
         "incident": incident,
         "at": format_iso(begun.since, known.zone),
-        "for": duration_text(get_elapsed_s(begun.since, over.at)) if over else "",
+        "for_s": round(get_elapsed_s(begun.since, over.at)) if over else None,
         "summary": visible(begun.summary),
         "ended_by": visible(how),
     }

@@ -1,7 +1,7 @@
-"""What was seen last, as the state keeps it for whoever shows it: page, metrics, `top`. Pure.
+"""The last observations, as the state stores them for the page, the metrics and `top`. Pure.
 
-Alerts hold only what is wrong. A disk that is fine, a job that runs and a node that is idle are
-seen here; bounded in number, so that a state stays small whatever a check looks at.
+Alerts contain only problems. A good disk, a running job and an idle node are stored here. Their
+number is limited, so that the state stays small.
 """
 
 from __future__ import annotations
@@ -74,11 +74,11 @@ class PlacedJob(Struct, frozen=True, kw_only=True):
 
 
 class NodeLook(Struct, frozen=True, kw_only=True):
-    """All nodes as Slurm had them, and the jobs that were asked for, by state.
+    """All nodes as Slurm showed them, and the requested jobs by state.
 
-    `gpus`: hostlists by how many GPUs each has; `work`: the largest jobs that run; `racks`: leaf
-    switches or blocks with their hostlists. `private`: the words of PrivateData; None: not known.
-    `trouble`: why it could not be looked again since.
+    `gpus`: host lists by the number of GPUs of each node. `work`: the largest running jobs.
+    `racks`: leaf switches or blocks with their host lists. `private`: the words of PrivateData.
+    None: not known. `trouble`: why there is no newer observation.
     """
 
     at: Instant
@@ -92,7 +92,7 @@ class NodeLook(Struct, frozen=True, kw_only=True):
 
 
 def make_check_key(check: str) -> str:
-    """The name under which the state remembers what a check saw."""
+    """The key in the state for a check's observations."""
     return _CHECK_KEY_PREFIX + check
 
 
@@ -106,12 +106,13 @@ def encode_looks(outcomes: Iterable[RunOutcome], now: Instant) -> dict[str, Mapp
 
 
 def decode_check_look(memory: Mapping[str, Any]) -> CheckLook | None:
-    """As written; None where nothing was, or by a version that wrote otherwise."""
+    """The stored observation. None if there is none, or if another version wrote it in another
+    form."""
     return stored_memory.decode_memory(memory, CheckLook)
 
 
 def decode_node_look(memory: Mapping[str, Any]) -> NodeLook | None:
-    """As `decode_check_look`, of what is remembered under NODES."""
+    """Like `decode_check_look`, for the key NODES."""
     return stored_memory.decode_memory(memory, NodeLook)
 
 

@@ -1,6 +1,7 @@
-"""The machine room: racks, their nodes, and what is so of each. Pure.
+"""The machine room: racks, their nodes, and the state of each. Pure.
 
-Racks are Slurm's leaf switches or blocks; where it has none, what the names of nodes begin with.
+Racks are Slurm's leaf switches or blocks. Without these, they come from the beginning of the nodes'
+names.
 """
 
 from __future__ import annotations
@@ -19,14 +20,14 @@ from sentinel.status.node_states import rank_state
 from sentinel.status.types import Facts, NodesFact
 
 RACK_BLOCK_NODES = 32
-"""Nodes of a rack whose names do not tell it."""
+"""How many nodes a rack has if their names do not contain one."""
 
 MAX_DRAWN_NODES = 20_000
 """Nodes that are drawn."""
 
 _DIGITS_PATTERN = re.compile(r"(\d+)")
 _RACK_PATTERN = re.compile(r"(.*\d)\D+\d+(?:\D.*)?")
-"""`r03n12`, `rack3-node12`: all before the last number, where a number stands there."""
+"""`r03n12`, `rack3-node12`: the part before the last number, if it ends with a number."""
 
 
 class Rack(Struct, frozen=True, kw_only=True):
@@ -41,13 +42,14 @@ class MachineRoom(Struct, frozen=True, kw_only=True):
 
     `state` and `job` are places in `states` and `jobs`, -1: none. `suspects`: of a node, its GPUs
     under suspicion with standing and score; `alerts`: how it looks, and how many; `heat`: degrees
-    Celsius of the GPUs that a check saw last.
+    Celsius of the GPUs that a check saw last; `undrawn`: nodes beyond MAX_DRAWN_NODES.
     """
 
     at: float
     seen: float | None
     trouble: str
     names: Sequence[str]
+    undrawn: int
     racks: Sequence[Rack]
     states: Sequence[str]
     state: Sequence[int]
@@ -61,7 +63,7 @@ class MachineRoom(Struct, frozen=True, kw_only=True):
 
 
 def build_room(facts: Facts) -> MachineRoom:
-    """From what the page shows anyhow."""
+    """The room, from data that the page has anyway."""
     groups = index_nodes(facts.nodes)
     names = list(groups)[:MAX_DRAWN_NODES]
     place = {name: n for n, name in enumerate(names)}
@@ -72,6 +74,7 @@ def build_room(facts: Facts) -> MachineRoom:
         seen=facts.nodes_seen,
         trouble=facts.nodes_trouble,
         names=[visible(name) for name in names],
+        undrawn=len(groups) - len(names),
         racks=build_racks(names, facts.racks),
         states=states,
         state=[states.index(groups[name].state) for name in names],
@@ -86,7 +89,7 @@ def build_room(facts: Facts) -> MachineRoom:
 
 
 def build_racks(names: Sequence[str], topology: Mapping[str, str]) -> list[Rack]:
-    """In the order of their names; nodes that no switch has come by what their names tell."""
+    """The racks in the order of their names. Nodes without a switch are grouped by their names."""
     place, found = {name: n for n, name in enumerate(names)}, dict[str, list[int]]()
     left = dict(place)
     for switch, nodes in topology.items():
@@ -137,7 +140,7 @@ def index_nodes(groups: Iterable[NodesFact]) -> dict[str, NodesFact]:
     """Every node with what is so of it, in the order of their names; the worst of two."""
     found: dict[str, NodesFact] = {}
     for group in groups:
-        for name in expand_printed(group.nodes):
+        for name in _expand_nodes(group.nodes):
             known = found.get(name)
             if known is None or rank_state(group.state) < rank_state(known.state):
                 found[name] = group
@@ -158,13 +161,19 @@ def _count_node_gpus(told: Mapping[str, str], place: Mapping[str, int]) -> dict[
     return {
         place[name]: int(count)
         for count, nodes in told.items()
-        for name in expand_printed(nodes)
+        for name in _expand_nodes(nodes)
         if name in place
     }
 
 
+@lru_cache(maxsize=128)
+def _expand_nodes(hostlist: str) -> Sequence[str]:
+    """The names of a group of nodes, which stays as it is for many pages."""
+    return expand_printed(hostlist)
+
+
 def _find_node_jobs(nodes: Sequence[str], place: Mapping[str, int]) -> list[int]:
-    """Of each node the first job that runs there."""
+    """The first running job of each node."""
     found = [-1] * len(place)
     for n in range(len(nodes) - 1, -1, -1):
         for name in expand_printed(nodes[n]):

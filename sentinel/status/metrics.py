@@ -1,4 +1,4 @@
-"""The numbers that kinds of checks declare, of what was seen last. Pure."""
+"""Makes the metrics that kinds of checks declare, from the last observations. Pure."""
 
 from __future__ import annotations
 
@@ -20,15 +20,19 @@ MAX_SERIES = 200
 
 
 PACE_WINDOW_S = 300.0
-"""Seconds that a speed is of: what was before a slowdown must not hide it."""
+"""Seconds over which a speed is measured. It is short, so that the time before a slowdown does not
+hide it."""
 
 STANDSTILL_FACTOR = 3.0
 """So many times as long as between two steps, and it stands still."""
 
 
 def collect_metrics(m: StatusInputs) -> tuple[MetricFact, ...]:
-    """By name; where two kinds declare one name with other labels, the first has it. What is not
-    current is left out: a number without its age is taken for that of now."""
+    """The metrics by name. If two kinds declare a name with different labels, the first one keeps
+    it.
+
+    Values that are not current are left out, because Prometheus would take them for present ones.
+    """
     found: dict[str, tuple[Metric, dict[tuple[str, ...], float]]] = {}
     for check in m.around.checks:
         look = m.looks.get(check.name)
@@ -71,8 +75,12 @@ def _collect_numbers(
 
 
 def compute_pace(points: Sequence[tuple[Instant, float]]) -> float | None:
-    """Steps a second over the last RECENT seconds, or as many as two steps take; 0 where it stands
-    still. Counted since the number last fell (a restart counts anew); None if it cannot be told."""
+    """Steps per second over the last RECENT seconds, or over the time of two steps. 0 if it stands
+    still.
+
+    It counts since the number last fell, because a restart counts from the beginning. None if it
+    cannot be computed.
+    """
     steps, seen = _find_steps([p for p in points if isfinite(p[1])])
     if not steps or get_elapsed_s(steps[0][0], seen) <= 0:
         return None

@@ -27,7 +27,7 @@ MAX_LINE_POINTS = 400
 """Points of a line: more than there are pixels between them nobody sees."""
 
 MAX_MARKS = 300
-"""Of what happened, the newest; checkpoints are counted by themselves."""
+"""How many of the newest events are marked. Checkpoints are counted separately."""
 
 MAX_DRAWN_VALUE = 1e300
 """Beyond it an axis has no round numbers."""
@@ -69,7 +69,7 @@ class ChartMark(Struct, frozen=True, kw_only=True):
 
 
 class Chart(Struct, frozen=True, kw_only=True):
-    """How something went, from `first` to `now`; `at`: the moment that was asked for."""
+    """The history of a subject, from `first` to `now`. `at` is the requested moment."""
 
     title: str
     first: float
@@ -108,7 +108,7 @@ def render_svg(course: Chart) -> str:
 
 
 def export_chart(course: Chart) -> dict[str, Any]:
-    """The same as plain data, seconds UTC; None parts a line."""
+    """The chart as plain data, with times in seconds UTC. None separates parts of a line."""
     return {
         "title": course.title,
         "first": course.first,
@@ -149,15 +149,16 @@ def choose_ticks(low: float, high: float) -> list[float]:
 
 
 def split_points(points: Sequence[Point]) -> list[list[Point]]:
-    """What is drawn of a history, finite numbers only: parted where nothing was seen, thinned."""
+    """The points of a history that are drawn: only finite numbers. Lines have a gap if there was no
+    observation."""
     fit = [p for p in points if isfinite(p[1]) and abs(p[1]) < MAX_DRAWN_VALUE]
     parts = _split_at_gaps(fit)
     return [thin_points(part, MAX_LINE_POINTS * len(part) // len(fit)) for part in parts if part]
 
 
 def thin_points(points: Sequence[Point], most: int = MAX_LINE_POINTS) -> list[Point]:
-    """At most about so many points; the smallest and the largest of each stretch stay, and the
-    first and the last."""
+    """At most about this many points. The smallest and the largest of each section are kept, and
+    the first and the last."""
     step = len(points) // max(1, most // 2)
     if step <= 1:
         return list(points)
@@ -180,7 +181,7 @@ def _split_at_gaps(points: Sequence[Point]) -> list[Sequence[Point]]:
 
 
 def get_x(course: Chart, at: float) -> float:
-    """Where a moment stands."""
+    """The horizontal position of a moment."""
     share = (at - course.first) / (course.last - course.first)
     return LEFT + max(0.0, min(1.0, share)) * (WIDTH - LEFT - RIGHT)
 
@@ -230,7 +231,8 @@ def _describe_line(line: ChartLine) -> str:
 
 
 def _render_marks(course: Chart, height: int) -> str:
-    """Behind the lines, over all panels; checkpoints are short, since there are many."""
+    """Marks behind the lines, across all panels. Marks of checkpoints are short, because there are
+    many."""
     low, drawn = height - BOTTOM, ""
     for mark in course.marks:
         x, kind = get_x(course, mark.at), escape(mark.kind)
@@ -277,7 +279,7 @@ def _render_forecast(course: Chart, line: ChartLine, y: Callable[[float], float]
     x, end = get_x(course, course.now), get_x(course, course.last)
 
     def get_reach_point(moment: float) -> str:
-        """Where the straight way to that level leaves the picture."""
+        """The point where the straight line to that level leaves the picture."""
         if moment <= course.last or moment <= course.now:
             return f"{get_x(course, moment):.1f},{y(goal):.1f}"
         share = (course.last - course.now) / (moment - course.now)

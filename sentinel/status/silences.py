@@ -12,7 +12,8 @@ from sentinel.status.types import SilenceFact
 
 
 def select_manual_silences(orders: Orders, now: Instant) -> tuple[Silence, ...]:
-    """Those in force that somebody has written; others stand in the file (core.windows)."""
+    """Active silences that people have made. Those of the configuration are left out
+    (core.windows)."""
     return tuple(s for s in orders.silences if s.starts <= now.wall < s.ends)
 
 
@@ -28,14 +29,14 @@ def make_silence_fact(silence: Silence) -> SilenceFact:
 
 
 def describe_silence(silence: Silence) -> str:
-    """What it is about, in words."""
+    """A description of the alerts that it silences."""
     nodes = "" if silence.nodes is None else f"{len(silence.nodes)} nodes"
     alerts = "" if silence.alerts is None else f"{len(silence.alerts)} alerts of then"
     return " ".join(filter(None, (describe_match(silence.match), nodes, alerts))) or "everything"
 
 
 def describe_match(match: Match) -> str:
-    """`check=scratch node=n1,n2`, much as it is typed; empty for what fits everything."""
+    """`check=scratch node=n1,n2`, similar to the command line. Empty if it matches everything."""
     given = to_builtins(match)
     labels, whole = given.pop("labels"), given.pop("matchers")
     words = {k: ",".join(v) if isinstance(v, list) else v for k, v in (given | labels).items()}

@@ -12,16 +12,20 @@ from typing import Literal
 from msgspec import Struct
 
 from sentinel.core.declared import Panel
+from sentinel.core.guidance import NO_GUIDANCE, Guidance
 from sentinel.core.model import Status, Value
+from sentinel.core.run_ledger import StripClass
 
 AlertState = Literal["firing", "pending"]
 
 
 class AlertFact(Struct, frozen=True, kw_only=True):
-    """An alert that fires, or does not yet. `told`: the channels that know, and since when.
-    `elsewhere`: the name of its cluster where that is another than the one at hand.
+    """A firing or pending alert. `told` has the channels that were notified, and since when.
+    `elsewhere` is the name of its cluster, if it is not the local one.
 
-    `seen`: when its check last saw it; `stale`: why that is not current, empty where it is.
+    `host` ran its check, where the trouble is one of that host.
+    `seen` is when its check last saw it. `stale` says why that is not current. It is empty if it is
+    current.
     """
 
     id: str
@@ -41,7 +45,9 @@ class AlertFact(Struct, frozen=True, kw_only=True):
     stale: str = ""
     details: str = ""
     commands: tuple[str, ...] = ()
+    guidance: Guidance = NO_GUIDANCE
     labels: Mapping[str, str] = {}
+    host: str = ""
     runbook: str = ""
     told: Mapping[str, float] = {}
     held: str = ""
@@ -54,12 +60,12 @@ class AlertFact(Struct, frozen=True, kw_only=True):
 
     @property
     def tone(self) -> Status:
-        """How it is to look: unknown where nothing is known, else its severity."""
+        """The colour: unknown if nothing is known, otherwise by its severity."""
         return Status.UNKNOWN if self.status is Status.UNKNOWN else self.severity
 
     @property
     def quiet(self) -> bool:
-        """Somebody has it, or nobody is to be told: it is no news for who looks first."""
+        """Whether it is acknowledged, or nobody is to be notified. Then it is no news."""
         return bool(self.acknowledged_by) or self.silenced_until is not None
 
 
@@ -156,6 +162,46 @@ class JobFact(Struct, frozen=True, kw_only=True):
             return "–"
         pace = self.rate * 60
         return f"{pace:,.0f}" if 100 <= pace < 1e12 else f"{pace:.3g}"
+
+
+class StripFact(Struct, frozen=True, gc=False):
+    """A span of one class."""
+
+    began: float
+    ended: float
+    kind: StripClass
+
+
+class StepLine(Struct, frozen=True, gc=False):
+    """Steps that were made one after the other."""
+
+    began: float
+    ended: float
+    first: float
+    last: float
+
+
+class PartFact(Struct, frozen=True, kw_only=True):
+    """A part of the GPU-hours that were held, as the report says it."""
+
+    label: str
+    percent: float
+    share: str
+    hours: str
+
+
+class RunFact(Struct, frozen=True, kw_only=True):
+    """What a training did in the last week. `elsewhere`: the name of its cluster, if it is not the
+    local one; `gpu_seconds`: by part of the report."""
+
+    run: str
+    elsewhere: str = ""
+    sentence: str = ""
+    goodput: float | None = None
+    gpu_seconds: Mapping[str, float] = {}
+    parts: tuple[PartFact, ...] = ()
+    strip: tuple[StripFact, ...] = ()
+    steps: tuple[StepLine, ...] = ()
 
 
 class MetricSeries(Struct, frozen=True, kw_only=True):
@@ -282,10 +328,14 @@ class ClusterFact(Struct, frozen=True, kw_only=True):
 
 
 class Facts(Struct, frozen=True, kw_only=True):
-    """All there is to see, of one moment, the worst first: where there is much, not all of it is
-    shown. Checks are in the order of the file. `nodes_seen` None: nobody has asked for nodes.
-    `private`: what Slurm hides from ordinary users, in words of PrivateData; None: not known.
-    `node_gpus`: hostlists by how many GPUs each node has; `racks`: by leaf switch or block."""
+    """All facts to show, of one moment, the worst first. If there are very many, not all are
+    included.
+
+    Checks are in the order of the configuration. `nodes_seen` is None if nobody has asked for
+    nodes. `private`: what Slurm hides from ordinary users, in words of PrivateData. None: not
+    known. `node_gpus`: host lists by the number of GPUs of each node. `racks`: host lists by leaf
+    switch or block.
+    """
 
     at: float
     cluster: str
@@ -299,6 +349,7 @@ class Facts(Struct, frozen=True, kw_only=True):
     checks: tuple[CheckFact, ...] = ()
     disks: tuple[DiskFact, ...] = ()
     jobs: tuple[JobFact, ...] = ()
+    runs: tuple[RunFact, ...] = ()
     metrics: tuple[MetricFact, ...] = ()
     queue: Mapping[str, int] = {}
     nodes: tuple[NodesFact, ...] = ()
@@ -318,12 +369,12 @@ class Facts(Struct, frozen=True, kw_only=True):
 
     @property
     def firing(self) -> tuple[AlertFact, ...]:
-        """Those that fire."""
+        """The firing alerts."""
         return tuple(a for a in self.alerts if a.state == "firing")
 
     @property
     def calm_summary(self) -> tuple[str, bool]:
-        """What is said where nothing fires, and whether all checks have seen that it is so."""
+        """The text if nothing fires, and whether all checks have seen everything."""
         waiting = len(self.alerts) - len(self.firing)
         unrun = sum(check.ran is None for check in self.checks)
         blind = sum(check.blind or bool(check.stale) for check in self.checks)
@@ -336,7 +387,7 @@ class Facts(Struct, frozen=True, kw_only=True):
 
     @property
     def last_pass_at(self) -> float | None:
-        """When the last check ran; None: none has yet."""
+        """When the last check ran. None if none has run yet."""
         return max((check.ran for check in self.checks if check.ran is not None), default=None)
 
     @property

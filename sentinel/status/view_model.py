@@ -8,20 +8,23 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from math import isfinite
 
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
 from sentinel.alerting.incidents import rank_alert
+from sentinel.alerting.notifications import describe_hold
 from sentinel.alerting.silences import Silence, find_silence, window_silences
 from sentinel.core.actions import ActionRecord
 from sentinel.core.clock import SECOND, Instant, get_elapsed_s
 from sentinel.core.declared import Panel
+from sentinel.core.guidance import Guidance
 from sentinel.core.model import Alert, Outgoing, Status, get_worst_status
 from sentinel.core.settings import CheckConfig
 from sentinel.core.text import visible, visible_lines
+from sentinel.slurm.drain_reasons import classify_reason
 from sentinel.status import freshness, incidents, metrics, silences
 from sentinel.status.collect import StatusInputs
 from sentinel.status.last_seen import CheckLook, NodeGroup, ShownFinding
-from sentinel.status.node_states import classify_reason, get_state_word, rank_state
+from sentinel.status.node_states import get_state_word, rank_state
 from sentinel.status.types import (
     ActionFact,
     AlertFact,
@@ -40,7 +43,7 @@ from sentinel.status.types import (
 
 
 def build_facts(material: StatusInputs, vitals: Vitals | None = None) -> Facts:
-    """All there is to see; `vitals` where a running service tells of itself."""
+    """All facts to show. `vitals` are those of a running service about itself."""
     m = material
     quiet = _collect_silences(m)
     alerts = _build_alerts(m, quiet)
@@ -57,6 +60,7 @@ def build_facts(material: StatusInputs, vitals: Vitals | None = None) -> Facts:
         checks=tuple(_build_checks(m)),
         disks=tuple(sorted(_build_disks(m), key=lambda d: -d.status.rank)),
         jobs=tuple(sorted(_build_jobs(m), key=lambda j: -j.status.rank)),
+        runs=m.ledger,
         metrics=metrics.collect_metrics(m),
         queue=dict(m.nodes.jobs) if m.nodes else {},
         nodes=tuple(nodes),
@@ -122,10 +126,12 @@ def _build_alert(
         stale=freshness.explain_stale_look(check, alert.last, m) if check else "",
         details=visible_lines(alert.details),
         commands=tuple(visible(c) for c in alert.commands),
+        guidance=Guidance(*map(visible, astuple(alert.guidance))),
         labels={visible(k): visible(v) for k, v in alert.labels.items()},
+        host=visible(str(alert.values.get("host") or "")),
         runbook=visible(alert.runbook),
         told={name: t.at.wall / SECOND for name, t in alert.told.items()},
-        held=visible(alert.held),
+        held=visible(describe_hold(alert.on_hold, m.around.zone)),
         acknowledged_by=visible(ack.who or "somebody") if ack else "",
         ack_note=visible(ack.note) if ack else "",
         silenced_until=silence.ends / SECOND if silence else None,
@@ -275,7 +281,7 @@ def _build_gpus(m: StatusInputs) -> Iterator[GpuFact]:
 
 
 def _count_standings(m: StatusInputs) -> Mapping[str, int]:
-    """GPUs with a standing, by what it is: bounded whatever happens to them."""
+    """The number of GPUs by their class, so that the size is limited."""
     return dict(Counter(held.judged for held in m.standings.values()))
 
 
@@ -310,7 +316,7 @@ def _make_unsent_fact(row: Outgoing, now: Instant) -> UnsentFact:
 
 
 def get_number(values: Numbers, name: str) -> float | None:
-    """The number of that name; None where it is no number, or none that is finite."""
+    """The number with that name. None if it is not a finite number."""
     found = values.get(name)
     if isinstance(found, bool) or not isinstance(found, int | float):
         return None

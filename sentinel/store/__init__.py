@@ -1,1 +1,1 @@
-"""The state: what is remembered between passes, and the outbox. `opening.open_store` opens it."""
+"""Stores the state: the memory between passes, and the outbox. `opening.open_store` opens it."""

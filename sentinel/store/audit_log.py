@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from msgspec.structs import replace
+
 from sentinel.core.actions import (
     ActionHistory,
     ActionRecord,
@@ -18,21 +20,28 @@ from sentinel.store import statements
 from sentinel.store.backend import Backend
 from sentinel.store.database import Connection, Statement, Values
 from sentinel.store.retention import DEFAULT_RETENTION, Retention
-from sentinel.store.rows import decode_stored, digest_parts, encode_stored
+from sentinel.store.rows import UnreadableRow, decode_stored, digest_parts, encode_stored
 from sentinel.store.session import DatabaseSession
+from sentinel.store.unreadable import AUDIT_ROWS, Noun, decode_readable, move_unreadable_rows
 
 MIN_HISTORY_RECORDS = 1000
-"""Records and departures a verdict rests on at least; no cap or breaker can be set higher."""
+"""A verdict rests on at least this many records and departures; no cap or breaker can be set
+higher."""
 
 RECENT_LIMITS = {"limit": 50 * MIN_HISTORY_RECORDS, "lately": 2 * 3600 * SECOND}
-"""What counts as lately: microseconds before the newest, and no more rows than that."""
+"""Which records count as recent: at most `limit` rows, and at most `lately` µs older than the
+newest."""
 
 _NO_VALUES: Values = {}
 MAINTENANCE, BREAKER, LOOKED = "maintenance", "breaker", "looked"
+SWITCHES = "switches"
+"""The name for people of a switch that cannot be read, beside the names of the audit log's
+tables."""
 
 
 class SqlAuditLog:
-    """core.ports.AuditLog. It opens at its first use; safe to use from several threads."""
+    """Implements core.ports.AuditLog. The database is opened at the first use; several threads may
+    use it."""
 
     def __init__(self, backend: Backend, keep: Retention = DEFAULT_RETENTION) -> None:
         self._session = DatabaseSession(backend)
@@ -70,7 +79,7 @@ class SqlAuditLog:
         wanted = {"limit": limit, "target": digest_parts(target)}
         which = statements.ACTIONS_ABOUT if target else statements.ACTIONS
         with self._session.read_transaction() as connection:
-            return _decode_bodies(connection, which, ActionRecord, wanted)
+            return decode_readable(connection.fetch_column(which, wanted), ActionRecord)
 
     # Nodes
 
@@ -78,11 +87,10 @@ class SqlAuditLog:
         self, nodes: Sequence[Node], now: Instant, *, whole: bool = True
     ) -> list[NodeReading]:
         with self._lock_actions_table() as connection:
-            body = connection.fetch_value(statements.SWITCH_OF, {"key": digest_parts(LOOKED)})
-            looked = decode_stored(body, Instant) if body is not None else None
-            last = {
-                r.node: r for r in _decode_bodies(connection, statements.LAST_READINGS, NodeReading)
-            }
+            found = connection.fetch_column(statements.SWITCH_OF, {"key": digest_parts(LOOKED)})
+            looked = next(iter(decode_readable(found, Instant)), None)
+            bodies = connection.fetch_column(statements.LAST_READINGS)
+            last = {r.node: r for r in decode_readable(bodies, NodeReading)}
             new = list(history.news(nodes, last, looked, now))
             connection.run_many(statements.ADD_READING, [_encode_reading(r) for r in new])
             if whole:
@@ -92,9 +100,10 @@ class SqlAuditLog:
     def readings(self, node: str, limit: int = 100) -> list[NodeReading]:
         wanted = {"node": digest_parts(node), "limit": limit}
         with self._session.read_transaction() as connection:
-            return _decode_bodies(connection, statements.READINGS_OF, NodeReading, wanted)
+            bodies = connection.fetch_column(statements.READINGS_OF, wanted)
+            return decode_readable(bodies, NodeReading)
 
-    # Switches
+    # Switches for all actions
 
     def set_switch(self, name: str, switch: ActionSwitch | None) -> None:
         with self._lock_actions_table() as connection:
@@ -102,6 +111,28 @@ class SqlAuditLog:
                 connection.run(statements.REMOVE_SWITCH, {"key": digest_parts(name)})
             else:
                 self._put_switch(connection, name, encode_stored(switch))
+
+    def set_unreadable_aside(self, pause: ActionSwitch) -> dict[str, int]:
+        """Keep unreadable rows apart, and switch maintenance on, since the recent actions are not
+        completely known any more.
+
+        A maintenance that lasts longer stays; an unreadable one becomes one without an end. Returns
+        how many rows of each table were kept apart. If all rows can be read, nothing is changed."""
+        with self._lock_actions_table() as connection:
+            moved = {
+                rows.name: len(move_unreadable_rows(connection, rows, pause.since))
+                for rows in AUDIT_ROWS
+            }
+            moved[SWITCHES] = sum(
+                _move_unreadable_switch(connection, name, pause.since)
+                for name in (MAINTENANCE, BREAKER)
+            )
+            pause = replace(pause, seconds=None) if moved[SWITCHES] else pause
+            kept = _read_switch(connection, MAINTENANCE)
+            left = kept.get_seconds_left(pause.since) if kept else 0.0
+            if any(moved.values()) and left < pause.get_seconds_left(pause.since):
+                self._put_switch(connection, MAINTENANCE, encode_stored(pause))
+            return {name: count for name, count in moved.items() if count}
 
     def prune(self, now: Instant) -> None:
         with self._lock_actions_table() as connection:
@@ -117,10 +148,9 @@ class SqlAuditLog:
 
     @contextmanager
     def _lock_actions_table(self) -> Iterator[Connection]:
-        """A writing transaction that no other one overlaps, from its first read on.
+        """A writing transaction that overlaps with no other, from its first read on.
 
-        BEGIN IMMEDIATE is that; PostgreSQL needs a lock that still lets others read.
-        """
+        In SQLite BEGIN IMMEDIATE does this; PostgreSQL needs a lock that still lets others read."""
         with self._session.write_transaction() as connection:
             if connection.dialect == "postgresql":
                 connection.run(statements.LOCK_ACTIONS)
@@ -137,7 +167,7 @@ def _read_past_actions(connection: Connection, target: str) -> ActionHistory:
     ]
     bodies = dict(sorted((int(seq), body) for seq, body in found))
     return ActionHistory(
-        records=tuple(decode_stored(body, ActionRecord) for body in bodies.values()),
+        records=tuple(_decode_required(body, ActionRecord) for body in bodies.values()),
         left=tuple(
             _decode_bodies(
                 connection, statements.NODE_DEPARTURES, NodeReading, {"limit": MIN_HISTORY_RECORDS}
@@ -155,9 +185,23 @@ def _read_past_actions(connection: Connection, target: str) -> ActionHistory:
     )
 
 
+def _move_unreadable_switch(connection: Connection, name: str, now: Instant) -> bool:
+    key = digest_parts(name)
+    body = connection.fetch_value(statements.SWITCH_OF, {"key": key})
+    try:
+        if body is not None:
+            decode_stored(body, ActionSwitch)
+        return False
+    except UnreadableRow:
+        kept = {"noun": ActionSwitch.__name__, "key": name, "at": now.wall, "body": body}
+        connection.run(statements.KEEP_UNREADABLE, kept)
+        connection.run(statements.REMOVE_SWITCH, {"key": key})
+        return True
+
+
 def _read_switch(connection: Connection, name: str) -> ActionSwitch | None:
     body = connection.fetch_value(statements.SWITCH_OF, {"key": digest_parts(name)})
-    return None if body is None else decode_stored(body, ActionSwitch)
+    return None if body is None else _decode_required(body, ActionSwitch)
 
 
 def _encode_action(record: ActionRecord) -> Values:
@@ -183,4 +227,13 @@ def _encode_reading(reading: NodeReading) -> Values:
 def _decode_bodies(
     connection: Connection, statement: Statement, kind: type[Any], wanted: Values = _NO_VALUES
 ) -> list[Any]:
-    return [decode_stored(body, kind) for body in connection.fetch_column(statement, wanted)]
+    """Decode the rows that verdicts rest on. Raises UnreadableRow for a row that cannot be read, so
+    that no action is done."""
+    return [_decode_required(body, kind) for body in connection.fetch_column(statement, wanted)]
+
+
+def _decode_required(body: str, kind: type[Noun]) -> Noun:
+    try:
+        return decode_stored(body, kind)
+    except UnreadableRow as error:
+        raise UnreadableRow(f"{error}; no action is done until: sentinel state repair") from error

@@ -1,5 +1,6 @@
 """What differs between the databases, as the store sees it."""
 
+from contextlib import AbstractContextManager
 from typing import Protocol
 
 from sentinel.core.errors import StoreError
@@ -8,23 +9,27 @@ from sentinel.store.lease import Lease
 
 
 class Backend(Protocol):
-    """One place where a state lives. Its text is fit for messages (no password)."""
+    """One place where a state is stored. Its text has no password, so it may be used in messages."""
 
     place: str
     dialect: Dialect
     driver_error: type[Exception]
-    """The base of the errors of the driver."""
+    """The base class of the driver's errors."""
 
     def classify_error(self, error: Exception, told: str) -> tuple[type[StoreError], str]:
-        """The kind of a driver's error, which follows from what a person or sentinel would do about
-        it, and its text; `told`: its first line."""
+        """The class of StoreError for a driver's error, by what a person or sentinel would do about
+        it, and its text. `told`: the first line of the error."""
 
     def prepare_place(self) -> None:
-        """Look at the place before anything is made there; raises StoreError with the remedy.
-        `open_connection` and `take_lock` do it where nobody has."""
+        """Check the place before anything is created there. Raises StoreError with the remedy.
+        `open_connection` and `take_lock` do this if nobody has."""
 
     def open_connection(self) -> Connection:
-        """A new connection, with the schema unseen; raises StateUnavailable or StateDamaged."""
+        """A new connection, whose schema is not checked yet. Raises StateUnavailable or
+        StateDamaged."""
+
+    def clean_failed_start(self) -> None:
+        """Remove what this object has created, after the schema could not be written."""
 
     def lock_schema(self, connection: Connection) -> None:
         """Keep two processes from creating or upgrading the schema at once.
@@ -32,14 +37,25 @@ class Backend(Protocol):
         Raises StoreError for a database that cannot hold the state.
         """
 
+    def hold_for_migration(
+        self, connection: Connection, stored: int
+    ) -> AbstractContextManager[None]:
+        """Wrap a change of the schema from version `stored`: meanwhile no older sentinel works on
+        the state, or the change leaves everything that it knows.
+
+        Raises StoreBusy if an older one works, StateVersionMismatch with the remedy, and
+        StateUnavailable if no copy can be made."""
+
     def require_in_place(self) -> None:
-        """Raises StateDamaged when what the connection writes to is no longer at its place."""
+        """Raise StateDamaged if the file that the connection writes to is no longer at its
+        place."""
 
     def take_lock(self, connection: Connection | None, lease: Lease) -> bool:
-        """Become the only leader, for as long as this process (or its session) lives."""
+        """Become the only leader, for as long as this process (or its session) lives. Returns
+        whether it is."""
 
     def drop_lock(self, connection: Connection | None) -> None:
-        """Stop being it; harmless otherwise."""
+        """Stop being the leader; harmless if it is not."""
 
     @property
     def needs_session(self) -> bool:
@@ -47,18 +63,18 @@ class Backend(Protocol):
 
     @property
     def term(self) -> float:
-        """Seconds after which a lease ends that was not renewed; 0 where a lock ends with its
+        """Seconds after which a lease ends that was not renewed; 0 if a lock ends with its
         process."""
 
     def get_lease_expiry(self, connection: Connection) -> tuple[int, bool]:
-        """The end of a lease that is renewed now, and whether the stored one is over, both by
-        the clock of the database (µs UTC)."""
+        """The end of a lease that is renewed now, and whether the stored lease is over, both by the
+        clock of the database (µs UTC)."""
 
     def end_expired_leader(self, connection: Connection) -> None:
-        """End what a leader whose lease is over still holds of the database."""
+        """End the transactions that a leader whose lease is over still holds in the database."""
 
     def find_holder(self, connection: Connection | None, stored: Lease) -> Lease:
-        """Who leads just now; `stored` is the last lease that was written."""
+        """The present leader; `stored` is the last lease that was written."""
 
     def move_damaged_aside(self, stamp: str) -> str:
-        """Move what is damaged out of the way; returns where it is now, empty if it is gone."""
+        """Move a damaged state to another place, and return that place. Empty if the state is gone."""

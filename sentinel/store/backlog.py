@@ -1,4 +1,4 @@
-"""Writes that wait for the state to come back, in their order."""
+"""Writes that wait until the state can be written again, in their order."""
 
 import math
 from collections import deque
@@ -13,23 +13,24 @@ from sentinel.core.clock import Instant
 from sentinel.core.model import Batch, Outgoing, Receipt
 from sentinel.store.rows import encode_stored
 
-MAX_BACKLOG_ROWS = 100_000  # rows and samples: some 30 MB, an hour of 200 checks a minute
+MAX_BACKLOG_ROWS = 100_000  # rows and samples: about 30 MB, an hour of 200 checks a minute
 
 
 class PendingWrite(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One write of the port: the method's name and what it was given. `lead` is none of it: it
-    notes in a journal under which number the state is led from then on."""
+    """One write to a store: the method's name and its arguments. `lead` is not a method of the
+    store: it notes in a journal the leader's new number."""
 
     method: Literal["commit", "sent", "failed", "dropped", "prune", "lead"]
-    batch: Batch | None = None
-    rows: tuple[Outgoing, ...] = ()
-    at: Instant | None = None
-    receipt: Receipt | None = None
-    why: str = ""
-    token: int = 0
+    """Name of the method of the store."""
+    batch: Batch | None = None  # The content of `commit`.
+    rows: tuple[Outgoing, ...] = ()  # The outbox rows of the write.
+    at: Instant | None = None  # When it happened.
+    receipt: Receipt | None = None  # The answer of the channel's service.
+    why: str = ""  # Why sending failed.
+    token: int = 0  # Number of the leader.
 
     def apply_to(self, store: Store) -> None:
-        """Do it there."""
+        """Do the write on this store; `lead` does nothing."""
         if self.method != "lead":
             getattr(store, self.method)(*self._get_arguments())
 
@@ -43,17 +44,20 @@ class PendingWrite(Struct, frozen=True, kw_only=True, omit_defaults=True):
         }
         return given[self.method]
 
-    def without_samples(self) -> "PendingWrite":
-        """The same as far as a mirror needs it while all is well."""
-        return replace(self, batch=replace(self.batch, samples={})) if self.batch else self
+    def without_history(self) -> "PendingWrite":
+        """The same write without samples and the ledger of runs, which a mirror does not need while
+        the state works."""
+        batch = replace(self.batch, samples={}, ledger=()) if self.batch else None
+        return replace(self, batch=batch) if batch else self
 
     @property
     def row_count(self) -> int:
-        """About how many rows it holds."""
+        """The approximate number of rows that it writes."""
         return _count_rows(self.batch) if self.batch else 1 + len(self.rows)
 
     def encode_record(self) -> str:
-        """JSON for a journal: of samples only those that JSON has numbers for. Raises Unstorable."""
+        """JSON for a journal; samples for which JSON has no number (infinite ones) are left out.
+        Raises Unstorable."""
         if self.batch is None or not self.batch.samples:
             return encode_stored(self)
         samples = {
@@ -64,7 +68,8 @@ class PendingWrite(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Backlog:
-    """In order and bounded: past the limit it forgets all and says so."""
+    """Waiting writes in their order. Above its limit it forgets all of them, and `overflowed` says
+    so."""
 
     def __init__(self, limit: int = MAX_BACKLOG_ROWS) -> None:
         self._limit = limit
@@ -84,12 +89,12 @@ class Backlog:
             self._writes.append(write)
 
     def discard_writes(self) -> None:
-        """Give up replaying: what is now will be written instead of how it came about."""
+        """Give up replaying the writes. The present state will be written instead."""
         self._writes.clear()
         self.overflowed = True
 
     def replay_writes(self, write: Callable[[PendingWrite], None]) -> None:
-        """Write them, oldest first; those that were written are not kept."""
+        """Do all writes, the oldest first, and forget each once it is done."""
         while self._writes:
             write(self._writes[0])
             self._weight -= self._writes.popleft().row_count
@@ -98,4 +103,4 @@ class Backlog:
 def _count_rows(batch: Batch) -> int:
     samples = sum(len(several) for several in batch.samples.values())
     parts = (batch.alerts, batch.closed, batch.transitions, batch.outbox, batch.memory, batch.runs)
-    return 1 + samples + sum(len(part) for part in parts)
+    return 1 + samples + len(batch.ledger) + sum(len(part) for part in parts)

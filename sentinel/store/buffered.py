@@ -1,9 +1,8 @@
-"""Watching and telling go on while the state cannot be written.
+"""Lets checks and notifications go on while the state cannot be written.
 
-On a full disk, a read-only file system, one that hangs or a lost connection, writes go to a journal
-and to memory, and are repeated in order once writing works. Only where no journal can be written
-either, messages are sent before what they rest on is safe.
-"""
+On a full, read-only or hung file system, or after a lost connection, writes go to a journal and to
+memory. They are repeated in order once the state can be written. Only if no journal can be written
+either, messages are sent before their facts are safe."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -17,6 +16,7 @@ from sentinel.alerting.state import StateTrouble, Store
 from sentinel.core.clock import Instant
 from sentinel.core.errors import StoreError
 from sentinel.core.model import Alert, Batch, CheckRun, Outgoing, Receipt, Sending, Transition
+from sentinel.core.run_ledger import LedgerRow
 from sentinel.proc.threads import BoundedWorker
 from sentinel.store.backlog import MAX_BACKLOG_ROWS, PendingWrite
 from sentinel.store.errors import StateDamaged, StateUnavailable
@@ -28,10 +28,10 @@ DeliveryRecord = tuple[Outgoing, Instant | None, str]
 
 
 class BufferedStore(Store):
-    """alerting.state.Store over a primary and its mirror; safe to use from several threads.
+    """Implements alerting.state.Store with a primary store and its mirror; several threads may use
+    it.
 
-    While all is well it is the primary. Fenced and StoreBusy always pass through.
-    """
+    While the primary works it answers. Fenced and StoreBusy are always raised to the caller."""
 
     def __init__(
         self,
@@ -65,7 +65,8 @@ class BufferedStore(Store):
             return self._pair.refused_journals
 
     def open_or_reopen(self, now: Instant, *, mending: bool) -> tuple[str, ...]:
-        """Open now; what a person must hear of it. Raises StoreError for what time will not heal."""
+        """Open the state now. Returns notices for people. Raises StoreError for a fault that does
+        not pass by itself."""
         try:
             self._pair.call_primary(self._primary.open_database)
         except StateDamaged:
@@ -77,7 +78,7 @@ class BufferedStore(Store):
                 self._pair.anew = True
                 return (notice,)
         except StateUnavailable:
-            pass  # `take_lead` tells whether it is still so
+            pass  # `take_lead` checks whether this still holds
         return ()
 
     def take_notices(self) -> tuple[str, ...]:
@@ -86,7 +87,8 @@ class BufferedStore(Store):
             return notices
 
     def write_pending(self) -> bool:
-        """Try to write what waits, now and then; whether all is well."""
+        """Try to write what waits, if the last try is long enough ago. Returns whether the state
+        works."""
         with self._turn:
             return self._pair.write_pending()
 
@@ -98,12 +100,13 @@ class BufferedStore(Store):
     # Leading
 
     def take_lead(self, holder: str, now: Instant) -> int:
-        """As the port says; 0 where only the lock could be had and the token waits."""
+        """Take the lead as the port says. Returns 0 if only the lock could be taken, and the token
+        has to wait."""
         with self._turn:
             return self._pair.take_lead(holder, now)
 
     def release_lead(self) -> None:
-        """After one last attempt to write what waits."""
+        """Stop leading, after one last attempt to write what waits."""
         with self._turn:
             self._pair.release_lead()
 
@@ -112,12 +115,13 @@ class BufferedStore(Store):
             self._pair.renew_lease()
 
     def get_lease_left_s(self) -> float:
-        """Asks nobody and waits for nobody: a connection that hangs must not keep it back."""
+        """Seconds until the lease ends. It takes no lock and asks no server, so a connection that
+        hangs does not delay it."""
         return float("inf") if self._pair.is_leading_alone else self._primary.get_lease_left_s()
 
     @property
     def term(self) -> float:
-        """Seconds a lease lasts, 0 where it needs no renewing."""
+        """Seconds until a lease expires. 0 if it needs no renewal."""
         return self._primary.term
 
     def read_leader(self) -> str:
@@ -168,8 +172,15 @@ class BufferedStore(Store):
             )
         return list((dict(older) | dict(recent)).items())
 
+    def read_ledger(self, since: int) -> list[LedgerRow]:
+        with self._turn:
+            older, recent = self._pair.read_both(lambda store: store.read_ledger(since))
+        if not older:
+            return recent
+        return list({row.unique_parts: row for row in (*older, *recent)}.values())
+
     def read_orders(self) -> Orders:
-        """As last read while the primary cannot be."""
+        """The orders of people; those that were read last while the primary cannot be read."""
         with self._turn:
             self._pair.orders = (
                 self._pair.read_primary(lambda store: store.read_orders()) or self._pair.orders
@@ -179,15 +190,15 @@ class BufferedStore(Store):
     # Writing
 
     def put_silence(self, silence: Silence) -> None:
-        """Of a person who waits for the answer: never kept for later."""
+        """Store an order of a person who waits for the answer. It is never kept for later."""
         self._pair.call_primary(lambda: self._primary.put_silence(silence))
 
     def put_ack(self, ack: Ack) -> None:
-        """As `put_silence`."""
+        """Store an acknowledgement, as `put_silence`."""
         self._pair.call_primary(lambda: self._primary.put_ack(ack))
 
     def put_remark(self, remark: Remark) -> None:
-        """As `put_silence`."""
+        """Store a remark, as `put_silence`."""
         self._pair.call_primary(lambda: self._primary.put_remark(remark))
 
     def commit(self, batch: Batch) -> None:

@@ -1,17 +1,18 @@
-"""Statements as text, and a connection of the DB-API that runs them."""
+"""SQL statements as text, and a DB-API connection that runs them."""
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from typing import Any, Literal
 from weakref import finalize
 
+from sentinel.core.lazy_pattern import lazy_pattern
+
 Dialect = Literal["sqlite", "postgresql"]
 Values = Mapping[str, Any]
 _NO_VALUES: Values = {}
 
-_PARAMETER_PATTERN = re.compile(r"(?<!:):([a-z]\w*)")
+_PARAMETER_PATTERN = lazy_pattern(r"(?<!:):([a-z]\w*)")
 """`:name`, but not the cast `::name`."""
 
 
@@ -21,10 +22,10 @@ _KEY_PARAMETERS = ", ".join(f":{name}" for name in KEY_NAMES)
 
 
 class Statement:
-    """One statement with named parameters, `:name`, or `:keys...` for all of KEY_NAMES. Its text is a
-    constant of statements.py: what is looked for or stored comes in as a parameter, never as text.
+    """One statement with named parameters, `:name`, or `:keys...` for all of KEY_NAMES.
 
-    `postgresql`: its text there, where the two databases differ.
+    Its text is a constant of statements.py. Values come in as parameters, never as text.
+    `postgresql`: its text there, if the two databases differ.
     """
 
     def __init__(self, text: str, *, postgresql: str = "") -> None:
@@ -33,12 +34,12 @@ class Statement:
 
     @cached_property
     def postgresql(self) -> str:
-        """With the placeholders of psycopg."""
+        """The text with the placeholders of psycopg."""
         return _PARAMETER_PATTERN.sub(r"%(\1)s", self._postgresql.replace("%", "%%"))
 
 
 class MissingRow(LookupError):
-    """A row that is always there is not."""
+    """A row that must always be there is missing."""
 
 
 class Connection:
@@ -46,62 +47,62 @@ class Connection:
 
     def __init__(self, driver: Any, dialect: Dialect) -> None:
         self.driver, self.dialect = driver, dialect
-        # Whoever lets go of it without closing it leaves no session on the server.
+        # If the object is dropped without being closed, this closes its session on the server.
         finalize(self, _close_driver, driver).atexit = False
 
     @contextmanager
     def begin_transaction(self, *, writing: bool = False) -> Iterator["Connection"]:
-        """All of it is kept, or nothing. psycopg begins it with the first statement.
+        """A transaction: all of it is kept, or nothing.
 
-        A writer of SQLite takes the lock first: a read that becomes a write fails where it cannot
-        wait.
-        """
+        psycopg begins it with the first statement. A writer of SQLite takes the lock first, since a
+        read that becomes a write fails if it cannot wait."""
         if self.dialect == "sqlite":
             self.driver.execute("BEGIN IMMEDIATE" if writing else "BEGIN")
         try:
             yield self
             self.driver.commit()
         except BaseException:
-            with suppress(Exception):  # the connection is lost; why is on its way up
+            with suppress(Exception):  # the connection is lost, and the reason will be raised
                 self.driver.rollback()
             raise
 
     def run(self, statement: Statement, values: Values = _NO_VALUES) -> int:
-        """Returns the number of rows that it changed."""
+        """Run the statement. Returns the number of rows that it changed."""
         return int(self._execute_statement(statement, values).rowcount)
 
     def run_many(self, statement: Statement, rows: Sequence[Values]) -> None:
-        """Once for each row. psycopg sends them without waiting for an answer in between."""
+        """Run the statement once for each row. psycopg sends them without waiting for an answer in
+        between."""
         if rows:
             self.driver.cursor().executemany(getattr(statement, self.dialect), rows)
 
     def fetch_rows(
         self, statement: Statement, values: Values = _NO_VALUES
     ) -> list[tuple[Any, ...]]:
-        """All that it finds."""
+        """All rows that the statement finds."""
         found: list[tuple[Any, ...]] = self._execute_statement(statement, values).fetchall()
         return found
 
     def fetch_column(self, statement: Statement, values: Values = _NO_VALUES) -> list[Any]:
-        """The first value of each row."""
+        """The first value of each row that the statement finds."""
         return [row[0] for row in self.fetch_rows(statement, values)]
 
     def fetch_first(
         self, statement: Statement, values: Values = _NO_VALUES
     ) -> tuple[Any, ...] | None:
-        """The first row; None where there is none."""
+        """The first row; None if there is none."""
         row: tuple[Any, ...] | None = self._execute_statement(statement, values).fetchone()
         return row
 
     def fetch_one(self, statement: Statement, values: Values = _NO_VALUES) -> tuple[Any, ...]:
-        """The row that is always there; raises MissingRow."""
+        """The row that must always be there. Raises MissingRow."""
         row = self.fetch_first(statement, values)
         if row is None:
             raise MissingRow("a row that is always there is missing")
         return row
 
     def fetch_value(self, statement: Statement, values: Values = _NO_VALUES) -> Any:
-        """The first value of the first row; None where there is none."""
+        """The first value of the first row; None if there is none."""
         row = self.fetch_first(statement, values)
         return row[0] if row else None
 
@@ -110,8 +111,13 @@ class Connection:
         for text in statements:
             self.driver.execute(text)
 
+    @property
+    def is_worn_out(self) -> bool:
+        """Whether the server has sent so much that a new connection has to replace this one."""
+        return bool(getattr(self.driver, "is_worn_out", False))
+
     def close(self) -> None:
-        """Without a commit: what was not committed is lost."""
+        """End the connection without a commit. Uncommitted writes are lost."""
         self.driver.close()
 
     def _execute_statement(self, statement: Statement, values: Values) -> Any:

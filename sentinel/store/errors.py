@@ -13,19 +13,24 @@ import errno
 from sentinel.core.errors import StoreError
 
 PASSING_ERRNOS = {errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ESTALE, errno.ETIMEDOUT}
-"""What a directory says that is full, hurt or away, and may not say later."""
+"""Errors of a directory that is full, failing or away. They may pass."""
 
 
 class StateUnavailable(StoreError):
     """The state cannot be read or written just now; the same may work later."""
 
 
+class ExcessiveAnswer(StateUnavailable):
+    """The server of the state sent more than any state has."""
+
+
 class StateRefused(StoreError):
-    """The state belongs to another user, or lies where nobody may write; the text has the remedy."""
+    """The state belongs to another user, or this user may not write there; the text has the
+    remedy."""
 
 
 class StateDamaged(StoreError):
-    """The state is damaged, removed or replaced; `SqlStore.replace_damaged` goes on with a new one."""
+    """The state is damaged, removed or replaced; `SqlStore.replace_damaged` begins a new one."""
 
 
 class StateVersionMismatch(StoreError):
@@ -33,4 +38,4 @@ class StateVersionMismatch(StoreError):
 
 
 class Unstorable(StoreError):
-    """Data of a check that cannot be written, whatever the state of the state."""
+    """Data of a check have no stored form, so the same write fails at every try."""

@@ -1,4 +1,4 @@
-"""A store that can fail, a mirror of it in memory that answers meanwhile, and a journal of what waits."""
+"""A store that may fail, its mirror in memory, and a journal of waiting writes."""
 
 import threading
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from sentinel.core.model import Batch
 from sentinel.proc.threads import BoundedWorker
 from sentinel.store.backlog import Backlog, PendingWrite
 from sentinel.store.errors import StateDamaged, StateUnavailable
-from sentinel.store.lease import Lease
+from sentinel.store.lease import Lease, get_host_name
 from sentinel.store.memory import MAX_RECENT_ROWS, MemoryStore
 from sentinel.store.restore import SnapshotStore, mark_sent_rows, restore_mirror
 from sentinel.store.retention import DAY_S
@@ -32,17 +32,17 @@ from sentinel.store.sql import STANDBY_KEY
 
 RETRY_SPACING_S = 5.0  # seconds between attempts to write again: each may cost a connect timeout
 STATE_TIMEOUT_S = 20.0
-"""Seconds for one answer of the state. A disk that is only busy is asked again soon."""
+"""Seconds for one answer of the state. If a disk is only busy, it is tried again soon."""
 
 RESTORE_TIMEOUT_S = 120.0
-"""Seconds for a mirror that is written back as a whole."""
+"""Seconds to write a whole mirror back."""
 
 Answer = TypeVar("Answer")
 Thing = TypeVar("Thing")
 
 
 class PrimaryStore(SnapshotStore, Protocol):
-    """A store that can fail and come back, as SqlStore."""
+    """A store that can fail and work again, as SqlStore."""
 
     @property
     def has_lock(self) -> bool: ...
@@ -51,11 +51,12 @@ class PrimaryStore(SnapshotStore, Protocol):
     def open_database(self) -> None: ...
     def replace_damaged(self, now: Instant) -> str: ...
     def store_handover(self, handed: Handover) -> None: ...
+    def take_notices(self) -> tuple[str, ...]: ...
 
 
 class FailoverStore:
-    """Writes go to both, or wait in order until the primary takes them again; reads are answered
-    by the one that knows. Whoever calls takes the `turn` first."""
+    """Writes go to the primary and its mirror, or wait in order until the primary takes them again.
+    Reads are answered by the one that knows. A caller takes the `turn` first."""
 
     def __init__(
         self,
@@ -81,12 +82,13 @@ class FailoverStore:
         self._trouble: StateTrouble | None = None
         self._damaged = False
         self.anew = False
-        """Whether what was there was set aside since the last lead: a copy of it may be left."""
+        """Whether the former state was set aside since the last lead. A copy of it may be left
+        then."""
         self._next_try = 0.0
 
     @property
     def trouble(self) -> StateTrouble | None:
-        """None while the primary takes what is written."""
+        """The trouble; None while the primary takes writes."""
         if self._trouble is None:
             return None
         return replace(
@@ -103,23 +105,24 @@ class FailoverStore:
 
     @property
     def is_durable(self) -> bool:
-        """Whether what was written outlives this process, here or in a journal."""
+        """Whether every write survives the end of this process, in the state or in a journal."""
         return self._trouble is None or bool(self._spare.journal_path) or not len(self._backlog)
 
     @property
     def is_leading_alone(self) -> bool:
-        """Whether it leads while the primary is away, because nobody else was seen for a day."""
+        """Whether it leads while the primary is away: no other sentinel was seen for a day."""
         return self._leads and self._alone and self._trouble is not None
 
     def call_primary(self, work: Callable[[], Answer], seconds: float = 0.0) -> Answer:
-        """Do it with the primary, within a limit; raises StateUnavailable where it hangs."""
+        """Call the primary within a time limit. Raises StateUnavailable if it hangs."""
         try:
             return self._patience.do_within(work, seconds)
         except TimeoutError as error:
             raise StateUnavailable(f"the state hangs: {error.strerror or error}") from None
 
     def write_pending(self) -> bool:
-        """Try to write what waits, at most every SPACING seconds; whether all is well."""
+        """Try to write what waits, at most every RETRY_SPACING_S. Returns whether all is
+        written."""
         if self._trouble is not None and self._monotonic() >= self._next_try:
             try:
                 self._resume_primary()
@@ -130,7 +133,7 @@ class FailoverStore:
     # Leading
 
     def take_lead(self, holder: str, now: Instant) -> int:
-        """The token; 0 where only a lock could be had and the token waits."""
+        """Take the lead. Returns the token; 0 if only a lock could be taken for now."""
         self._holder, self._moment = holder, now
         self._trouble, self._backlog = None, Backlog(self._limit)
         self._changed = self._leads_there = False
@@ -148,7 +151,7 @@ class FailoverStore:
         return token
 
     def release_lead(self) -> None:
-        """After one last attempt to write what waits."""
+        """Stop leading, after one last attempt to write what waits."""
         self._next_try = 0.0
         with suppress(StoreError):
             self.write_pending()
@@ -161,7 +164,7 @@ class FailoverStore:
         self._spare.unlock_spare()
 
     def renew_lease(self) -> None:
-        """Go on leading; raises why that cannot be written, which is a trouble like any other."""
+        """Go on leading. Raises the error if that cannot be written, and Fenced."""
         self.require_lead()
         if self.write_pending():
             try:
@@ -172,19 +175,19 @@ class FailoverStore:
                 raise
 
     def require_lead(self) -> None:
-        """Raises Fenced."""
+        """Raise Fenced if this sentinel does not lead."""
         if not self._leads:
             raise Fenced("this sentinel does not lead")
 
     # Reading
 
     def read_either(self, read: Callable[[Store], Answer]) -> Answer:
-        """What the primary says, or the mirror of it."""
+        """The answer of the primary; that of its mirror if the primary cannot be read."""
         answer = self.read_primary(read)
         return read(self.mirror) if answer is None else answer
 
     def read_primary(self, read: Callable[[Store], Answer]) -> Answer | None:
-        """What the primary says; None while it cannot be asked."""
+        """The answer of the primary; None while the primary cannot be read."""
         if self._trouble is not None:
             return None
         try:
@@ -196,20 +199,20 @@ class FailoverStore:
             return None
 
     def read_both(self, read: Callable[[Store], list[Thing]]) -> tuple[list[Thing], list[Thing]]:
-        """What the primary can still tell of the past, and what happened since."""
+        """Two lists: the past from the primary, if it can still be read, and the events since."""
         recent = self.read_either(read)
         if self._trouble is None or not self._readable:
             return [], recent
         try:
             return self.call_primary(partial(read, self.primary)), recent
         except StoreError:
-            self._readable = False  # each attempt may cost a connect timeout
+            self._readable = False  # because each attempt may take as long as a connect timeout
             return [], recent
 
     # Writing
 
     def write_or_queue(self, write: PendingWrite, at: Instant | None = None) -> None:
-        """Now, or as soon as the primary takes it. Fenced always passes through."""
+        """Do the write now, or as soon as the primary works. Raises Fenced."""
         self.require_lead()
         self._moment = at or self._moment
         batch = write.batch
@@ -230,20 +233,21 @@ class FailoverStore:
                 self._next_try = 0.0
                 self.write_pending()
         else:
-            write.without_samples().apply_to(self.mirror)
+            write.without_history().apply_to(self.mirror)
 
     def _queue_write(self, write: PendingWrite) -> None:
-        """The mirror first: it refuses what no replay could ever write."""
+        """Apply the write to the mirror first: it refuses what no replay could ever write."""
         if not self._spare.journal_path:
             self._begin_journal(whole=not len(self._backlog) and not self._backlog.overflowed)
         write.apply_to(self.mirror)
         self._backlog.add_write(write)
         if self._spare.journal_path and not self._spare.append_write(write):
-            self._begin_journal(whole=False)  # full: another place, with all that is so now
+            # it is full: begin a journal in another place with the present state
+            self._begin_journal(whole=False)
 
     def _begin_journal(self, *, whole: bool) -> None:
-        """Whoever keeps a journal leads by its lock too: others may not see that of the state.
-        Raises Fenced where another holds that lock; a place without locks is no reason to stop."""
+        """Start a journal, and lock its directory: another host may not see the lock of the state.
+        Raises Fenced if another process has locked it. A place without locks is used as well."""
         try:
             self._lock_spare()
         except Fenced:
@@ -269,8 +273,8 @@ class FailoverStore:
         )
 
     def _write_standby_copy(self) -> None:
-        """For the next process, should it find nothing of the state: where there is none yet, and
-        when an alert or a message has changed. A pass without news writes nothing."""
+        """Write a copy for the next process, in case it finds the state gone. It is written if
+        there is none yet, and after an alert or a message has changed."""
         if self._spare.journal_path or not self._complete:
             return
         self._spare.write_standby_copy(self._make_journal_head(shadow=True))
@@ -305,19 +309,20 @@ class FailoverStore:
                 self._journal_token(self.call_primary(self.primary.read_snapshot).token + 1)
                 lead = partial(self.primary.take_lead, self._holder, self._moment)
                 self._token, self._leads_there = self.call_primary(lead), True
+                self._take_primary_notices()
         except StoreBusy as error:
             raise Fenced(str(error)) from error
         self._write_back()
 
     def _journal_token(self, token: int) -> None:
-        """In the journal, before the state is led under that number: a pass that dies in between
-        would else be taken for another's."""
+        """Write the number to the journal before the state is led under it: else, after a crash in
+        between, the state would seem to be led by another process."""
         if self._spare.journal_path and not self._spare.append_token(token):
             self._token = token
             self._begin_journal(whole=False)
 
     def _write_back(self) -> None:
-        """What waits; repeating it is harmless, so a crash in between costs nothing."""
+        """Write what waits. Repeating this is harmless, so a crash in between loses nothing."""
         primary = self.primary
         if self._backlog.overflowed:
             work = partial(restore_mirror, primary, self.mirror, self._moment, self._complete)
@@ -331,11 +336,15 @@ class FailoverStore:
             )
             self.call_primary(lambda: primary.commit(merged))
             self._spare.remove_journals()
-        self.mirror.forget_samples()
+        self.mirror.forget_history()
         self._trouble, self._backlog, self._complete = None, Backlog(self._limit), True
 
+    def _take_primary_notices(self) -> None:
+        for notice in self.primary.take_notices():
+            self._add_notice(notice)
+
     def _add_notice(self, notice: str) -> None:
-        """Once: a disk that breaks every few seconds must not fill the memory."""
+        """Add a notice once: a disk that fails every few seconds must not fill the memory."""
         if notice not in self.notices:
             self.notices.append(notice)
 
@@ -356,14 +365,15 @@ class FailoverStore:
             token = self._merge_journal(kept, self.call_primary(self.primary.read_snapshot))
         self.anew = False
         self._token, self._leads_there = token, True
+        self._take_primary_notices()
         self.mirror.load_snapshot(self.call_primary(self.primary.read_snapshot))
         self._complete = True
         self._detect_standbys()
         return token
 
     def _restore_copy(self, kept: JournalContents) -> int:
-        """Lead a state that was begun anew, with what the copy elsewhere has of the one before:
-        so alerts keep their ids, and their ends are told."""
+        """Lead a new state, filled from the copy of the former one. So alerts keep their ids, and
+        their ends are told. Returns the token."""
         token = self.call_primary(lambda: self.primary.take_lead(self._holder, self._moment))
         self._adopt_journal(kept)
         self._backlog.discard_writes()
@@ -371,8 +381,8 @@ class FailoverStore:
         return token
 
     def _merge_journal(self, kept: JournalContents, there: StateSnapshot) -> int:
-        """Lead, and write what an earlier process could not. Where others led since, only what it
-        sent and what it saw of the past are news: the rest they have seen themselves."""
+        """Lead, and write what an earlier process could not. If others led since, only what it sent
+        and its past are written: they have seen the rest. Returns the token."""
         current = kept.has_no_later_leader(there)
         self._adopt_journal(kept)
         if current:
@@ -395,8 +405,8 @@ class FailoverStore:
         return token
 
     def _hand_over_unless_at_work(self) -> None:
-        """Another leads by now: it goes on with what was told from here. Not while a process of
-        this host still keeps the journal."""
+        """Hand over to the process that leads now the alerts that were told from here, unless a
+        process of this host still keeps the journal."""
         with suppress(StoreError):
             self._lock_spare()
             self._hand_over_mirror()
@@ -410,10 +420,11 @@ class FailoverStore:
         self.call_primary(lambda: self.primary.store_handover(handed))
 
     def _adopt_journal(self, kept: JournalContents) -> None:
-        """Be where the process was that wrote it."""
+        """Take the position of the process that wrote the journal."""
         begin, snapshot = kept.begin, kept.begin.snapshot
         if begin.shadow:
-            snapshot = replace(snapshot, seq=self._moment.wall)  # above all that may be stored
+            # above all numbers that the database may contain
+            snapshot = replace(snapshot, seq=self._moment.wall)
         self.mirror.load_snapshot(snapshot)
         self.mirror.take_lead(self._holder, self._moment)
         self._backlog = Backlog(self._limit)
@@ -425,7 +436,8 @@ class FailoverStore:
             self._backlog.add_write(write)
 
     def _lead_alone(self, error: StoreError, kept: JournalContents | None) -> int:
-        """With a lock alone nobody else leads either: watching may begin."""
+        """Begin although the primary fails: a lock alone proves that nobody else leads. Returns the
+        token."""
         if not self._alone:
             raise error
         if not self.primary.has_lock:
@@ -442,12 +454,13 @@ class FailoverStore:
             self._adopt_journal(kept)
             self._token = (
                 0 if kept.begin.shadow else kept.token
-            )  # passes without news left no other
+            )  # a shadow journal may be older than the token in the database
         elif there is not None:
             self.mirror.load_snapshot(there)
             self._complete, self._token = True, there.token
         else:
-            # Numbers above all that may be stored, so that rows of both can be told apart.
+            # Use numbers above all that the database may contain, so that the rows of both can be
+            # distinguished.
             self.mirror.load_snapshot(StateSnapshot(seq=self._moment.wall))
             self._complete, self._token = False, 0
         if kept is None or not kept.is_newer_than(there):
@@ -461,15 +474,15 @@ class FailoverStore:
             return None
 
     def _detect_standbys(self) -> None:
-        """Whether others stand by, or led from another host: where a lease expires they may lead
-        as soon as this one is cut off from the server."""
+        """Find out whether other hosts stand by or led lately. With a lease they may lead as soon
+        as this process is cut off from the server."""
         if not self.primary.term:
             return
-        host = self._holder.partition(" ")[0]
+        host = get_host_name()
         seen = self.call_primary(lambda: self.primary.read_memory(STANDBY_KEY))
-        at, before = int(seen.get("at", 0)), seen.get("host", "")
+        at, before = int(seen.get("at", 0)), seen.get("node", "")
         if before != host:
             at = self._moment.wall if before else at
-            note = Batch(at=self._moment, memory={STANDBY_KEY: {"at": at, "host": host}})
+            note = Batch(at=self._moment, memory={STANDBY_KEY: {"at": at, "node": host}})
             self.call_primary(lambda: self.primary.commit(note))
         self._alone = abs(self._moment.wall - at) > DAY_S * SECOND

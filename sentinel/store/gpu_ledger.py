@@ -23,16 +23,18 @@ from sentinel.store import statements
 from sentinel.store.backend import Backend
 from sentinel.store.database import KEY_NAMES, Connection, Statement, Values
 from sentinel.store.retention import DEFAULT_RETENTION, Retention
-from sentinel.store.rows import decode_stored, digest_parts, encode_stored
+from sentinel.store.rows import digest_parts, encode_stored
 from sentinel.store.session import DatabaseSession
+from sentinel.store.unreadable import decode_readable
 
 MAX_KEYS_PER_QUERY = len(KEY_NAMES)
-"""Keys in one question; beyond ten such questions the whole table is read once."""
+"""Keys in one query. For more than ten such queries the whole table is read once instead."""
 _NO_VALUES: Values = {}
 
 
 class SqlGpuLedger:
-    """core.gpus.Gpus. It opens at its first use; safe to use from several threads."""
+    """Implements core.gpu_ledger.GpuLedger. The database is opened at the first use; several
+    threads may use it."""
 
     def __init__(
         self,
@@ -90,7 +92,7 @@ class SqlGpuLedger:
                 return 0
             about = {"gpu": digest_parts(subject)}
             found = connection.fetch_column(statements.EVENTS_OF, about)
-            events = [decode_stored(body, GpuEvent) for body in found]
+            events = decode_readable(found, GpuEvent)
             wrong = ledger_update.mistaken(events, kinds, since)
             names = [{"id": digest_parts(event.id)} for event in wrong]
             connection.run_many(statements.FORGET_EVENT, names)
@@ -126,12 +128,12 @@ class SqlGpuLedger:
         wanted = {"gpu": digest_parts(subject), "limit": limit}
         with self._session.read_transaction() as connection:
             found = connection.fetch_column(statements.NEWEST_EVENTS_OF, wanted)
-            return [decode_stored(body, GpuEvent) for body in found]
+            return decode_readable(found, GpuEvent)
 
     def read_stays(self, uuid: str) -> Sequence[Stay]:
         with self._session.read_transaction() as connection:
             found = connection.fetch_column(statements.STAYS_OF, {"gpu": digest_parts(uuid)})
-            stays = [decode_stored(body, Stay) for body in found]
+            stays = decode_readable(found, Stay)
             entry = _find_entries(connection, [uuid]).get(uuid)
             if stays and entry:
                 stays[-1] = replace(stays[-1], ended=entry.seen)
@@ -161,7 +163,8 @@ class SqlGpuLedger:
     def _update_place(
         self, connection: Connection, entry: LedgerEntry, sighting: GpuSighting, now: Instant
     ) -> list[GpuMove]:
-        """One that is elsewhere, or of which more is known now."""
+        """Store a GPU that is in another place, or of which more is known now. Returns the move, if
+        it moved."""
         _write_entries(connection, [ledger_update.placed(entry, sighting, now)])
         last = connection.fetch_first(statements.LAST_STAY, {"gpu": digest_parts(entry.subject)})
         if last is None:
@@ -171,16 +174,16 @@ class SqlGpuLedger:
         began = entry.first
         if last is not None:
             seq, body = last
-            stay = decode_stored(body, Stay)
-            began = stay.began
-            ended = encode_stored(replace(stay, ended=entry.seen))
-            connection.run(statements.END_STAY, {"seq": seq, "body": ended})
+            for stay in decode_readable([body], Stay):
+                began = stay.began
+                ended = encode_stored(replace(stay, ended=entry.seen))
+                connection.run(statements.END_STAY, {"seq": seq, "body": ended})
             connection.run(statements.ADD_STAY, _encode_stay(sighting, now))
         return [ledger_update.move(entry, sighting, began, now, self.policy)]
 
     @contextmanager
     def _lock_gpus_table(self) -> Iterator[Connection]:
-        """A writing transaction that no other one overlaps, from its first read on."""
+        """A writing transaction that overlaps with no other, from its first read on."""
         with self._session.write_transaction() as connection:
             if connection.dialect == "postgresql":
                 connection.run(statements.LOCK_GPUS)
@@ -212,7 +215,7 @@ def _recount_scores(
     changed = []
     for entry in entries:
         found = connection.fetch_column(statements.EVENTS_OF, {"gpu": digest_parts(entry.subject)})
-        events = [decode_stored(body, GpuEvent) for body in found]
+        events = decode_readable(found, GpuEvent)
         changed.append(ledger_update.counted(entry, events, policy))
     _write_entries(connection, changed)
 
@@ -222,7 +225,7 @@ def _write_entries(connection: Connection, entries: Sequence[LedgerEntry]) -> No
 
 
 def _batch_keys(keys: Sequence[str]) -> Iterator[Values]:
-    """As many as one question has names for; the last is repeated where there are fewer."""
+    """The keys in batches of MAX_KEYS_PER_QUERY; the last batch is filled up with its last key."""
     for start in range(0, len(keys), MAX_KEYS_PER_QUERY):
         some = keys[start : start + MAX_KEYS_PER_QUERY]
         padded = [*some, *[some[-1]] * (MAX_KEYS_PER_QUERY - len(some))]
@@ -234,7 +237,7 @@ def _find_entries(connection: Connection, subjects: Iterable[str]) -> dict[str, 
     if len(keys) > 10 * MAX_KEYS_PER_QUERY:
         wanted = set(keys)
         rows = connection.fetch_rows(statements.GPUS)
-        found = [_decode_entry(seen, body) for key, seen, body in rows if key in wanted]
+        found = _decode_entries(row for row in rows if row[0] in wanted)
     else:
         found = []
         for names in _batch_keys(keys):
@@ -245,13 +248,17 @@ def _find_entries(connection: Connection, subjects: Iterable[str]) -> dict[str, 
 def _read_entries(
     connection: Connection, statement: Statement, wanted: Values = _NO_VALUES
 ) -> list[LedgerEntry]:
-    return [_decode_entry(seen, body) for _, seen, body in connection.fetch_rows(statement, wanted)]
+    return _decode_entries(connection.fetch_rows(statement, wanted))
 
 
-def _decode_entry(seen: int, body: str) -> LedgerEntry:
-    """The body's own `seen` is of its last change; a later pass moved only the column."""
-    entry = decode_stored(body, LedgerEntry)
-    return entry if seen == entry.seen.wall else replace(entry, seen=Instant(wall=seen))
+def _decode_entries(rows: Iterable[tuple[str, int, str]]) -> list[LedgerEntry]:
+    """Entries of rows (key, seen, body). The `seen` inside a body is the time of its last change;
+    a later pass updates only the column, so the column counts."""
+    return [
+        entry if seen == entry.seen.wall else replace(entry, seen=Instant(wall=seen))
+        for _, seen, body in rows
+        for entry in decode_readable([body], LedgerEntry)
+    ]
 
 
 def _is_unchanged(known: Mapping[str, LedgerEntry], sighting: GpuSighting) -> bool:

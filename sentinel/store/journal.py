@@ -1,9 +1,10 @@
-"""One file of writes that wait: append only, checksummed, its owner's alone.
+"""One file of waiting writes. It is only appended to, has checksums, and is readable only by its
+owner.
 
-Each record begins at a block of its own and no block is written twice: a full Btrfs still takes the
-first write to a preallocated block and refuses later ones, which are copies
-(https://btrfs.readthedocs.io/en/latest/ch-swapfile.html, `fallocate` in btrfs(5)). What a power cut
-or a full disk leaves of a record is skipped.
+Each record begins at a new block, and no block is written twice. A full Btrfs accepts the first
+write to a preallocated block but refuses later ones, which are copies
+(https://btrfs.readthedocs.io/en/latest/ch-swapfile.html, `fallocate` in btrfs(5)). A record that is
+incomplete because of a power failure or a full disk is skipped.
 """
 
 import errno
@@ -22,18 +23,18 @@ MAX_JOURNAL_BYTES = 8 << 20
 """Bytes that a journal may take."""
 
 RESERVED_BYTES = 2 << 20
-"""Bytes that are kept free for it where the state lies, while there is room."""
+"""Bytes that are reserved for the journal beside the state, while there is room."""
 
 _MAGIC, _VERSION = b"sentinel-journal", 1
 _RECORD_HEAD = Layout("<16sHHII16s16s")
-"""Magic, version, nothing, number of the record, its length, the journal's id, the digest."""
+"""Magic, version, padding, number of the record, its length, the journal's id, the digest."""
 
 _OPEN_FLAGS = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 
 
 class Journal:
-    """The records of one file. Raises OSError where it cannot be read or written, and Refused for
-    what another user could have put there or a newer sentinel wrote: never followed, never used."""
+    """The records of one file. Raises OSError if it cannot be read or written, and StateRefused if
+    another user could have put it there or a newer sentinel wrote it: such a file is never used."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -41,11 +42,11 @@ class Journal:
 
     @property
     def id(self) -> str:
-        """Names what was begun; empty before."""
+        """The id of the journal; empty before it was begun."""
         return self._id.hex()
 
     def read_records(self) -> list[bytes]:
-        """All whole records, oldest first; none where the file is not there or was never used."""
+        """All whole records, the oldest first; none if the file is not there or was never used."""
         try:
             file = _open_own_file(self.path, os.O_RDONLY)
         except FileNotFoundError:
@@ -59,8 +60,9 @@ class Journal:
         return list(self._parse_records(data))
 
     def restart_with(self, record: bytes) -> None:
-        """Anew, with this as its first record. What it held before stays until this is safe; where
-        there is no room for both it goes first, and its room is kept."""
+        """Begin the journal again with this record. The former contents stay until the record is
+        safe. If there is no room for both, the former contents are removed first, and their room is
+        kept."""
         if self._is_used():
             fresh = Journal(f"{self.path}.new")
             fresh.remove_files()
@@ -77,7 +79,7 @@ class Journal:
         self.append_record(record)
 
     def append_record(self, record: bytes) -> None:
-        """When this returns, it outlives a power cut."""
+        """Append a record; once this returns, the record survives a power cut. Raises OSError."""
         head = (_MAGIC, _VERSION, 0, self._count, len(record), self._id)
         data = _RECORD_HEAD.pack(*head, _digest_record(self._id, self._count, record)) + record
         if self._end + len(data) > MAX_JOURNAL_BYTES:
@@ -87,7 +89,7 @@ class Journal:
             start, self._end = (
                 self._end,
                 _align_to_block(self._end + len(data)),
-            )  # also where it fails
+            )  # also if it fails
             if os.pwrite(file, data, start) != len(data):
                 raise OSError("only part of a record could be written")
             os.fdatasync(file)
@@ -96,8 +98,8 @@ class Journal:
         self._count += 1
 
     def reserve_space(self) -> None:
-        """Keep room for it; harmless where it is there. A file system that cannot is none the
-        worse: then there is room or not when it is needed."""
+        """Reserve room for the journal; harmless if it is reserved already. On a file system that
+        cannot do it, there may be no room later."""
         with suppress(OSError):
             if os.path.lexists(self.path):
                 return
@@ -106,7 +108,7 @@ class Journal:
                 self._allocate_space()
 
     def remove_files(self) -> None:
-        """Harmless where it is not there."""
+        """Remove the journal; harmless if there is none."""
         for path in (self.path, f"{self.path}.new"):
             with suppress(OSError):
                 os.unlink(path)
@@ -120,7 +122,8 @@ class Journal:
                 os.close(file)
 
     def _is_used(self) -> bool:
-        """Raises StateRefused for what is not ours."""
+        """Whether the file holds any record. Raises StateRefused for a file that is not this
+        user's."""
         try:
             file = _open_own_file(self.path, os.O_RDONLY)
         except FileNotFoundError:
@@ -131,8 +134,8 @@ class Journal:
             os.close(file)
 
     def _parse_records(self, data: bytes) -> Iterator[bytes]:
-        """In their order, up to the first that is missing; the next one goes behind all that was
-        ever written."""
+        """The records in their order. The next record goes behind everything that was ever
+        written."""
         self._id, self._count, at = b"", 0, 0
         self._end = _align_to_block(len(data.rstrip(b"\0")))
         while at < self._end:
@@ -161,7 +164,8 @@ class Journal:
 
 
 def _open_own_file(path: str, how: int) -> int:
-    """The regular file of this user alone that lies there, never what a link leads to."""
+    """Open the regular file at this path if it belongs to this user alone; a link is never
+    followed. Returns the descriptor. Raises StateRefused and OSError."""
     try:
         file = os.open(path, how | _OPEN_FLAGS, 0o600)
     except OSError as error:

@@ -1,6 +1,5 @@
-"""Who leads, in words, and one leader per state directory: a lock of the kernel, gone with the process
-that held it.
-"""
+"""Who leads, in words, and a lock of the kernel for the one leader of a state directory. The lock
+ends with the process that holds it."""
 
 import errno
 import fcntl
@@ -18,20 +17,26 @@ from sentinel.store.errors import StateUnavailable
 from sentinel.store.rows import UnreadableRow, decode_stored, encode_stored
 
 LEASE_TERM_S = 30.0
-"""Seconds for which a leader without a lock of the kernel may go on unseen."""
+"""Seconds that a lease lasts without being renewed; only a leader without a lock of the kernel
+needs one."""
 
 TRUSTED_TERM_SHARE = 0.9
-"""How much of the term its holder counts on: clocks of two hosts differ a little in speed."""
+"""The share of the term that its holder counts on: clocks of two hosts differ a little in speed."""
 
 
 class Lease(Struct, frozen=True):
     """The holder of a state and since when (µs UTC)."""
 
-    holder: str = ""
-    since: int = 0
+    holder: str = ""  # Who leads.
+    since: int = 0  # Since when, microseconds UTC.
 
     def __str__(self) -> str:
-        return f"{visible(self.holder)} since {format_utc(self.since)}" if self.holder else ""
+        since = f" since {format_utc(self.since)}" if self.since else ""
+        return f"{visible(self.holder)}{since}" if self.holder else ""
+
+
+UNKNOWN_LEASE = Lease("a sentinel whose name cannot be read")
+"""Stands for a leader, present or past, whose name cannot be read."""
 
 
 def read_boot_clock() -> float:
@@ -39,9 +44,14 @@ def read_boot_clock() -> float:
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
+def get_host_name() -> str:
+    """The name of this host, by which leaders of two hosts are told apart."""
+    return os.uname().nodename
+
+
 def name_this_process(command: str) -> str:
-    """How a process names itself as holder: `sentinel run, pid 4711 on login1`."""
-    return f"{command}, pid {os.getpid()} on {os.uname().nodename}"
+    """The name of this process as a holder: `sentinel run, pid 4711 on login1`."""
+    return f"{command}, pid {os.getpid()} on {get_host_name()}"
 
 
 def format_utc(wall: int) -> str:
@@ -50,14 +60,15 @@ def format_utc(wall: int) -> str:
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-LOCK_TIMEOUT_S = 0.5  # seconds: `holder` of another process takes the lock for a moment
+LOCK_TIMEOUT_S = 0.5  # seconds; another process may hold the lock for a moment to read the holder
 _LOCK_FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-"""Its text is replaced: in somebody else's directory a link would have root empty another file."""
+"""O_NOFOLLOW: the file's text is replaced, so in another user's directory a link would make root
+overwrite another file."""
 _NO_LOCK_ERRNOS = {errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK}
 
 
 class DirectoryLock:
-    """flock(2) on a file; its content names the holder for whoever finds it taken."""
+    """A flock(2) on a file. Its content names the holder, for a process that finds it taken."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -70,13 +81,14 @@ class DirectoryLock:
 
     @property
     def has_earlier_holder(self) -> bool:
-        """Whether another ever held it, here or in an earlier process."""
+        """Whether anybody else ever held it: another process, or an earlier one."""
         return not self.is_held and os.path.exists(self._path)
 
     def take_file_lock(self, lease: Lease) -> bool:
-        """Whether the lock is ours now; raises StoreError where there are no locks."""
+        """Try to take the lock. Returns whether this process has it. Raises StoreError if the file
+        system has no locks."""
         if self._file is not None and not self._is_same_file(self._file):
-            os.close(self._file)  # a cleaner removed it: what is held guards nothing
+            os.close(self._file)  # a cleaner removed the file, so this lock protects nothing
             self._file = None
         if self._file is None:
             self._file = self._lock_within(LOCK_TIMEOUT_S)
@@ -86,14 +98,15 @@ class DirectoryLock:
         return True
 
     def drop_file_lock(self) -> None:
-        """Give the lock back; harmless when it is not held."""
+        """Release the lock; harmless if it is not held."""
         if self._file is not None:
             self._write_holder("")
             os.close(self._file)
             self._file = None
 
     def read_lease(self) -> Lease:
-        """The lease of whoever holds the lock now, this object too; empty when nobody does."""
+        """The lease of the lock's holder, which may be this object; an empty one if nobody holds
+        it."""
         with suppress(FileNotFoundError):
             file = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
             try:
@@ -134,17 +147,18 @@ class DirectoryLock:
                 raise
         return os.open(
             self._path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
-        )  # flock needs no more
+        )  # flock needs nothing more
 
     def _is_same_file(self, file: int) -> bool:
-        """A cleaner may have removed the file between open and flock."""
+        """Whether the open file is still at its path: a cleaner may have removed it between open
+        and flock."""
         try:
             return os.path.samestat(os.fstat(file), os.stat(self._path))
         except FileNotFoundError:
             return False
 
     def _write_holder(self, text: str) -> None:
-        """Only a courtesy: on a full disk the lock counts without its content."""
+        """Write the holder's name for others to read. On a full disk the lock counts without it."""
         with suppress(OSError):
             assert self._file is not None
             os.ftruncate(self._file, 0)
@@ -171,4 +185,4 @@ def _decode_lease(file: int) -> Lease:
     try:
         return decode_stored(os.pread(file, 65536, 0).decode("utf-8", "replace"), Lease)
     except UnreadableRow:
-        return Lease("a sentinel that could not write its name")
+        return UNKNOWN_LEASE

@@ -1,8 +1,7 @@
-"""Whether locks of a file system hold back other processes, and those of other nodes.
+"""Finds out whether locks of a file system hold back other processes, also those of other nodes.
 
-SQLite rests on POSIX locks, leadership on flock(2). Where a network file system grants both to
-everybody, or only within one node, two sentinels would lead at once: better not to start.
-"""
+SQLite needs POSIX locks, leadership needs flock(2). If a network file system grants both to
+everybody, or only within one node, two sentinels would lead at once: so sentinel does not start."""
 
 import errno
 import os
@@ -18,8 +17,8 @@ from sentinel.store.errors import PASSING_ERRNOS, StateUnavailable
 
 NO_LOCKS_REMEDY = "set state: to a directory on another file system, or to a postgresql:// URL"
 
-# mount.lustre(8): localflock is coherent on one node only, without flock there are no locks.
-# nfs(5): nolock and local_lock keep locks on this node.
+# mount.lustre(8): localflock works only within one node, and without flock there are no locks.
+# nfs(5): with nolock and local_lock, locks are local to this node.
 _LOCAL_LOCK_OPTIONS = {
     "lustre": {"localflock": "-o flock"},
     "nfs": {
@@ -32,7 +31,8 @@ _LOCAL_LOCK_OPTIONS = {
 
 
 def require_locks(directory: str) -> None:
-    """Raises StoreError with the remedy; for directories that other hosts may share."""
+    """Raise StoreError with the remedy if locks do not work in a directory that other hosts may
+    share."""
     with suppress(OSError, ValueError):
         if mount := find_mount(directory):
             refuse_local_locks(directory, mount)
@@ -47,7 +47,7 @@ def require_locks(directory: str) -> None:
 
 
 def refuse_local_locks(directory: str, mount: Mount) -> None:
-    """Raises StoreError for a mount whose locks other nodes do not see."""
+    """Raise StoreError for a mount whose locks other nodes do not see."""
     for option, remedy in _LOCAL_LOCK_OPTIONS.get(mount.type.rstrip("4"), {}).items():
         if option in mount.options | mount.super_options:
             raise StoreError(
@@ -57,9 +57,9 @@ def refuse_local_locks(directory: str, mount: Mount) -> None:
 
 
 def _try_both_locks(directory: str) -> None:
-    """Two open files stand for two processes: both kinds of lock belong to the open file. The name
-    is of this attempt alone: another's end must not take it away between the two."""
-    from tempfile import mkstemp  # with random, shutil and what that compresses with
+    """Try both kinds of locks on two open files, which stand for two processes. The name of the
+    file is unique, so that another process does not remove it meanwhile."""
+    from tempfile import mkstemp  # imports random, shutil and compression
 
     one, path = mkstemp(prefix=".lock-test-", dir=directory)
     two = one

@@ -1,4 +1,5 @@
-"""The state in memory: for tests and one-offs, and as the mirror while a disk is full."""
+"""The state in memory: for tests and one-shots, and as the mirror while the state cannot be
+written."""
 
 import threading
 from collections import deque
@@ -11,6 +12,7 @@ from sentinel.alerting.state import Store
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.errors import Fenced, StoreBusy
 from sentinel.core.model import Alert, Batch, CheckRun, Key, Outgoing, Receipt, Sending, Transition
+from sentinel.core.run_ledger import LedgerRow
 from sentinel.store.lease import Lease
 from sentinel.store.retention import DEFAULT_RETENTION, HOUR_US, Retention
 from sentinel.store.rows import (
@@ -29,11 +31,11 @@ from sentinel.store.rows import (
 )
 
 Thing = TypeVar("Thing")
-MAX_RECENT_ROWS = 1000  # transitions, rows that are done, and samples of one series
+MAX_RECENT_ROWS = 1000  # transitions, sent or abandoned messages, and samples of one series
 
 
 class SharedState:
-    """What several MemoryStores share, as several processes share a database."""
+    """The data that several MemoryStores share, as several processes share a database."""
 
     def __init__(self) -> None:
         self.turn = threading.RLock()
@@ -49,10 +51,12 @@ class SharedState:
         self.transitions: deque[Transition] = deque(maxlen=MAX_RECENT_ROWS)
         self.samples: dict[Series, deque[tuple[Instant, float]]] = {}
         self.orders: dict[str, StoredOrder] = {}
+        self.ledger: dict[tuple[str, ...], LedgerRow] = {}
 
 
 class MemoryStore(Store):
-    """alerting.state.Store in memory. Of history it keeps the newest thousand of each kind."""
+    """Implements alerting.state.Store in memory. Of the history it keeps the newest thousand rows
+    of each kind."""
 
     def __init__(
         self, keep: Retention = DEFAULT_RETENTION, state: SharedState | None = None
@@ -79,7 +83,7 @@ class MemoryStore(Store):
     term = 0.0
 
     def renew_lease(self) -> None:
-        """Nothing expires here; raises Fenced as every write does."""
+        """Do nothing, since no lease expires here. Raises Fenced as every write does."""
         with self._state.turn:
             self._require_lead()
 
@@ -126,7 +130,7 @@ class MemoryStore(Store):
         with self._state.turn:
             done = [(row, o) for row, o in self._state.done if o.sent and o.at.wall >= since]
         told = sorted(done, key=lambda d: (d[1].at.wall, d[0].seq))
-        return [Sending(row.channel, row.group, o.at, o.message or row.seq) for row, o in told]
+        return [Sending(row.channel, row.bundle, o.at, o.message or row.seq) for row, o in told]
 
     def read_samples(
         self, check: str, subject: str, name: str, since: int
@@ -134,10 +138,15 @@ class MemoryStore(Store):
         told = self._state.samples.get((check, subject, name), ())
         return [(at, value) for at, value in told if at.wall >= since]
 
+    def read_ledger(self, since: int) -> list[LedgerRow]:
+        with self._state.turn:
+            rows = [row for row in self._state.ledger.values() if row.ended >= since]
+        return sorted(rows, key=lambda row: row.ended)
+
     # Writing
 
     def commit(self, batch: Batch) -> None:
-        encode_batch(batch)  # refuses here what a database would refuse later
+        encode_batch(batch)  # raises Unstorable now, as the database would later
         with self._state.turn:
             self._require_lead()
             self._apply_batch(batch)
@@ -179,12 +188,14 @@ class MemoryStore(Store):
             for told in state.samples.values():
                 _drop_older(told, now.wall - keep.samples * SECOND, lambda sample: sample[0])
                 _thin_hourly(told, now.wall - keep.fine * SECOND)
+            oldest = now.wall - keep.ledger * SECOND
+            state.ledger = {k: row for k, row in state.ledger.items() if row.ended >= oldest}
             state.samples = {series: told for series, told in state.samples.items() if told}
 
     # Mirroring
 
     def read_snapshot(self) -> StateSnapshot:
-        """All that a running sentinel needs, of one moment."""
+        """The whole state that a running sentinel needs, at one moment."""
         state = self._state
         with state.turn:
             return StateSnapshot(
@@ -196,7 +207,7 @@ class MemoryStore(Store):
             )
 
     def load_snapshot(self, snapshot: StateSnapshot) -> None:
-        """Become what the snapshot says, without history."""
+        """Replace the state by the snapshot; the history is empty then."""
         fresh = SharedState()
         fresh.seq = snapshot.seq
         fresh.alerts = {alert.key: alert for alert in snapshot.alerts}
@@ -210,16 +221,17 @@ class MemoryStore(Store):
         return number_outgoing(rows, self._state.seq)
 
     def get_outcomes(self) -> dict[int, DeliveryOutcome]:
-        """What became of the rows that were done lately."""
+        """Outcomes of messages that were recently sent or abandoned, by row number."""
         return {row.seq: outcome for row, outcome in self._state.done}
 
     def get_finished_rows(self) -> list[tuple[Outgoing, DeliveryOutcome]]:
-        """Rows that were done lately."""
+        """Messages that were recently sent or abandoned, with their outcomes."""
         return list(self._state.done)
 
-    def forget_samples(self) -> None:
-        """They are safe elsewhere."""
+    def forget_history(self) -> None:
+        """Forget samples and the ledger of runs: they are stored elsewhere."""
         self._state.samples.clear()
+        self._state.ledger.clear()
 
     def _apply_batch(self, batch: Batch) -> None:
         state = self._state
@@ -235,6 +247,12 @@ class MemoryStore(Store):
             _append_sample(
                 state.samples.setdefault(series, deque(maxlen=MAX_RECENT_ROWS)), batch.at, value
             )
+
+        for row in batch.ledger:
+            before = state.ledger.pop(row.unique_parts, row)
+            state.ledger[row.unique_parts] = max(row, before, key=lambda one: one.ended)
+        for name in list(state.ledger)[:-MAX_RECENT_ROWS]:
+            del state.ledger[name]
 
     def _enqueue_rows(self, rows: Sequence[Outgoing]) -> None:
         state, done = self._state, self.get_outcomes()
@@ -252,7 +270,7 @@ class MemoryStore(Store):
                     self._state.done.append((row, outcome))
 
     def _put_order(self, order: StoredOrder) -> None:
-        encode_stored(order)  # refuses here what a database would refuse
+        encode_stored(order)  # raises Unstorable, as the database would
         with self._state.turn:
             self._state.orders[order.unique_name] = order
 
@@ -268,7 +286,8 @@ def _append_sample(told: deque[tuple[Instant, float]], at: Instant, value: float
 
 
 def _thin_hourly(told: deque[tuple[Instant, float]], before: int) -> None:
-    """Of each hour (UTC) that was over before that moment the last sample stays, as in SQL."""
+    """Keep only the last sample of each hour (UTC) that was over at the moment `before` (µs UTC),
+    as the SQL does."""
     kept: list[tuple[Instant, float]] = []
     for hour, group in groupby(list(told), key=lambda sample: sample[0].wall // HOUR_US):
         several = list(group)

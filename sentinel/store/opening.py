@@ -1,4 +1,4 @@
-"""From the configured `state:` to a store that is ready."""
+"""Makes a store that is ready from the configured `state:`."""
 
 from __future__ import annotations
 
@@ -13,25 +13,27 @@ from sentinel.core.clock import Instant
 from sentinel.core.errors import StoreError
 from sentinel.core.lemon_policy import LemonPolicy
 from sentinel.proc import threads
-from sentinel.store.audit_log import SqlAuditLog
 from sentinel.store.backend import Backend
 from sentinel.store.buffered import BufferedStore
 from sentinel.store.errors import StateUnavailable
 from sentinel.store.failover import STATE_TIMEOUT_S
 from sentinel.store.memory import MemoryStore
 from sentinel.store.retention import DEFAULT_RETENTION, Retention
+from sentinel.store.session import DatabaseSession
 from sentinel.store.spare_journals import make_spare_journals
 from sentinel.store.sql import SqlStore
+from sentinel.store.sqlite import InMemoryBackend, SqliteBackend
 
 if TYPE_CHECKING:
+    from sentinel.store.audit_log import SqlAuditLog
     from sentinel.store.gpu_ledger import SqlGpuLedger
 
 
 class OpenedStore(Struct, frozen=True):
-    """A store, and what a person must hear about how it was found."""
+    """A store, and the notices for people from its opening."""
 
-    store: BufferedStore
-    notices: tuple[str, ...] = ()
+    store: BufferedStore  # The store.
+    notices: tuple[str, ...] = ()  # Messages for people, one sentence each.
 
 
 def open_store(
@@ -44,15 +46,16 @@ def open_store(
     patience: float = STATE_TIMEOUT_S,
     monotonic: Callable[[], float] = time.monotonic,
 ) -> OpenedStore:
-    """A directory (made where missing, 0700) or a postgresql:// URL, ready to be led.
+    """Open a state for a leader: a directory (created if missing, 0700) or a postgresql:// URL.
 
-    A damaged file is set aside and told in `notices`: whoever is `mending` must tell people, and
-    trust nothing that was done before. A full disk, one that hangs or a server that is away is met
-    again at the first use; `spare` is a further directory for what cannot be written then. One
-    answer of the state may take `patience` seconds.
-    Raises StoreError with the remedy for all else.
+    A damaged file is set aside and named in `notices`. A caller that is `mending` must notify
+    people, and must not rely on earlier records. A full or hanging disk, or an unreachable server,
+    raises an error only at the first use. `spare` is another directory for what cannot be written
+    then. One access to the state may take `patience` seconds.
+
+    Raises StoreError with the remedy for any other fault.
     """
-    backend = _make_backend(state)
+    backend = make_backend(state)
     beside = not backend.needs_session
     name = os.path.abspath(state) if beside else _name_database(state)
     asking = threads.BoundedWorker(patience, "state's own")
@@ -70,31 +73,50 @@ def open_store(
 def open_sql_audit_log(
     state: str, keep: Retention = DEFAULT_RETENTION, *, later: bool = False
 ) -> SqlAuditLog:
-    """The audit log and node ledger of the same state; empty: of one in memory. Never buffered: what cannot be written
-    down is not done. Raises StoreError with the remedy; `later`: for what may pass at the first
-    use, so that watching begins without it."""
+    """The audit log and the ledger of nodes of the same state; `state` empty: in memory. It is
+    never buffered: an action whose record cannot be written is not done.
+
+    Raises StoreError with the remedy. `later`: a fault that may pass is raised at the first use
+    only, so that checks can begin without it."""
+    from sentinel.store.audit_log import SqlAuditLog
+
     return SqlAuditLog(_prepare_backend(state, later), keep)
 
 
 def open_sql_gpu_ledger(
     state: str, policy: LemonPolicy, keep: Retention = DEFAULT_RETENTION, *, later: bool = False
 ) -> SqlGpuLedger:
-    """The ledger of GPUs, as `open_sql_audit_log`."""
+    """The ledger of GPUs. Arguments and errors are those of `open_sql_audit_log`."""
     from sentinel.store.gpu_ledger import SqlGpuLedger
 
     return SqlGpuLedger(_prepare_backend(state, later), policy, keep)
 
 
-def _make_backend(state: str) -> Backend:
+def migrate_state(state: str) -> None:
+    """Bring the state to this version, even if older sentinels cannot read it then. Raises
+    StoreBusy while one of them leads, and StoreError for other faults."""
+    from sentinel.store.postgres import PostgresBackend
+
+    backend = make_backend(state)
+    if isinstance(backend, PostgresBackend):
+        backend.migrating = True
+    session = DatabaseSession(backend)
+    try:
+        with session.read_transaction():
+            pass
+    finally:
+        session.close()
+
+
+def make_backend(state: str) -> Backend:
+    """The backend of a directory or a URL; nothing is opened yet. Raises StoreError."""
     if "://" in state:
         return _make_postgres_backend(state)
-    from sentinel.store.sqlite import SqliteBackend
-
     return SqliteBackend(os.path.abspath(state))
 
 
 def _name_database(url: str) -> str:
-    """A server's database without the password, which may change."""
+    """The address of a server's database without the password, which may change."""
     from sentinel.store.url import DatabaseUrl
 
     return DatabaseUrl.parse_url(url).render_url()
@@ -102,10 +124,8 @@ def _name_database(url: str) -> str:
 
 def _prepare_backend(state: str, later: bool) -> Backend:
     if not state:
-        from sentinel.store.sqlite import InMemoryBackend
-
         return InMemoryBackend()
-    backend = _make_backend(state)
+    backend = make_backend(state)
     try:
         threads.run_within(STATE_TIMEOUT_S, "state", backend.prepare_place)
     except StateUnavailable:

@@ -1,29 +1,38 @@
-"""A state in PostgreSQL: a database or schema of its own; a row that expires says who leads.
+"""A state in PostgreSQL: a database or schema of its own. A row with a lease that expires says who
+leads.
 
-An advisory lock would not do: it lives as long as its session, and the session of a client that
-was stopped or cut off outlives its use by minutes.
-"""
+An advisory lock would not do: it lives as long as its session, and the session of a client that was
+stopped or cut off outlives it by minutes."""
 
+import os
+import stat
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
 from sentinel.core.clock import SECOND
-from sentinel.core.errors import Invalid, StoreError
+from sentinel.core.errors import Invalid, StoreBusy, StoreError, describe_missing_extra
 from sentinel.core.values import Duration
 from sentinel.store import statements
 from sentinel.store.database import Connection, Dialect
-from sentinel.store.errors import StateDamaged, StateUnavailable, Unstorable
+from sentinel.store.errors import (
+    StateDamaged,
+    StateUnavailable,
+    StateVersionMismatch,
+    Unstorable,
+)
 from sentinel.store.lease import LEASE_TERM_S, Lease
+from sentinel.store.measured_answers import make_measured_class
+from sentinel.store.migrations import NEWEST_SCHEMA_VERSION, read_served_version
 from sentinel.store.url import DatabaseUrl
 
 if TYPE_CHECKING:
     from types import ModuleType
 
 SCHEMA_LOCK_KEY = 0x53656E74  # "Sent": the key of the advisory lock under which a schema is made
-_CONNECTION_OPTIONS: dict[
-    str, Any
-] = {  # libpq: a peer that vanished is noticed within half a minute
+_CONNECTION_OPTIONS: dict[str, Any] = {  # libpq: notices within half a minute that the peer is gone
     "connect_timeout": 10,
     "keepalives_idle": 10,
     "keepalives_interval": 5,
@@ -32,21 +41,31 @@ _CONNECTION_OPTIONS: dict[
     "application_name": "sentinel",
 }
 _MAX_IDLE_S = 10.0
-"""Seconds, and no longer than a lease, after which a client that was stopped in a transaction holds
-the row no more."""
+"""Seconds (at most the lease) after which the server ends a transaction of a client that was
+stopped in it, so that the row is free."""
 
-# https://www.postgresql.org/docs/current/errcodes-appendix.html; what is corrupt inside the
-# server is its administrator's to mend: Unavailable until then.
+# https://www.postgresql.org/docs/current/errcodes-appendix.html. Only the server's administrator
+# can repair corrupt data. Until then: StateUnavailable.
 _UNDEFINED_TABLE, _INSUFFICIENT_PRIVILEGE = "42P01", "42501"
 _REFUSED_SQLSTATES = ("10", "20", "21", "22", "23", "26", "34", "3D", "3F", "42", "44", "P0")
-"""Classes of SQLSTATE that say that the statement or its data are wrong."""
+"""Classes of SQLSTATE which mean that the statement or its data are wrong."""
+
+
+_SCRAM_OR_MD5 = "scram-sha-256,md5"
+"""If a server is down, any user of its host can listen on its port. With this setting, such a user
+does not get the password itself, and must prove to know it (libpq 16: require_auth)."""
+
+_LIBPQ_WITH_REQUIRE_AUTH = 160_000
 
 
 class PostgresBackend:
-    """`term`: seconds a lease lasts; the URL's own `lease=10s` wins. Its clock is the server's."""
+    """`term`: seconds that a lease lasts; `lease=10s` in the URL counts more. Its clock is the
+    server's."""
 
     dialect: Dialect = "postgresql"
     needs_session = True
+    migrating = False
+    """Whether a person has requested a change that older sentinels cannot read."""
 
     def __init__(self, url: str, term: float = LEASE_TERM_S) -> None:
         try:
@@ -54,19 +73,23 @@ class PostgresBackend:
             self.term = _parse_lease_term(parsed, term)
             self.place = parsed.render_place()
             without_lease = {name: v for name, v in parsed.query.items() if name != "lease"}
-            self._arguments = replace(parsed, query=without_lease).get_connection_arguments()
+            arguments = replace(parsed, query=without_lease).get_connection_arguments()
         except ValueError as error:
             raise StoreError(
                 "state: not a URL like postgresql://user@host:5432/database"
             ) from error
         self._psycopg = _import_psycopg()
+        self._arguments = _require_proof_of_server(arguments, self._psycopg.pq.version())
         self.driver_error: type[Exception] = self._psycopg.Error
 
     def prepare_place(self) -> None:
-        """The server is asked when it is needed."""
+        """Does nothing, because the server is asked only when it is needed."""
 
     def open_connection(self) -> Connection:
-        driver = self._psycopg.connect(**{**self._arguments, **_CONNECTION_OPTIONS})
+        measured = make_measured_class(self._psycopg)
+        driver = measured.connect(**{**self._arguments, **_CONNECTION_OPTIONS})
+        # otherwise psycopg stores every notification
+        driver.add_notify_handler(_ignore_notification)
         connection = Connection(driver, "postgresql")
         try:
             with connection.begin_transaction():
@@ -80,6 +103,9 @@ class PostgresBackend:
     def classify_error(self, error: Exception, told: str) -> tuple[type[StoreError], str]:
         return classify_postgres_error(self._psycopg, error, told)
 
+    def clean_failed_start(self) -> None:
+        """Do nothing, since nothing was created."""
+
     def lock_schema(self, connection: Connection) -> None:
         connection.run(statements.LOCK_SCHEMA, {"key": SCHEMA_LOCK_KEY})
         encoding = connection.fetch_value(statements.SERVER_ENCODING)
@@ -89,15 +115,29 @@ class PostgresBackend:
                 "create the database with ENCODING 'UTF8'"
             )
 
+    @contextmanager
+    def hold_for_migration(self, connection: Connection, stored: int) -> Iterator[None]:
+        """Allow a change of the schema. Other sentinels may be at work, so unless a person
+        requested it, only changes that they can still read are made."""
+        served = read_served_version(self.dialect)
+        if stored < served and not self.migrating:
+            raise StateVersionMismatch(
+                f"{self.place}: written by an older sentinel: schema {stored}, this one needs "
+                f"{NEWEST_SCHEMA_VERSION}; end all of the older ones, then: sentinel state migrate"
+            )
+        if stored < served and not self.get_lease_expiry(connection)[1]:
+            raise StoreBusy(f"{self.place}: an older sentinel still leads; end it first")
+        yield
+
     def require_in_place(self) -> None:
-        """A dropped table is an error of the next statement."""
+        """Do nothing: if a table was dropped, the next statement fails."""
 
     def take_lock(self, connection: Connection | None, lease: Lease) -> bool:
-        """Nothing to hold: the lease in the row is all."""
+        """Always True: the lease in the row decides alone."""
         return True
 
     def drop_lock(self, connection: Connection | None) -> None:
-        """Nothing is held."""
+        """Do nothing, since no lock is held."""
 
     def get_lease_expiry(self, connection: Connection) -> tuple[int, bool]:
         until, over = connection.fetch_one(
@@ -118,14 +158,16 @@ class PostgresBackend:
         return Lease() if self.get_lease_expiry(connection)[1] else stored
 
     def move_damaged_aside(self, stamp: str) -> str:
-        """Nothing to move: it is damaged for us when tables were dropped."""
+        """Always empty: a state here counts as damaged if its tables were dropped, so nothing is
+        left to move."""
         return ""
 
 
 def classify_postgres_error(
     psycopg: "ModuleType", error: Exception, told: str
 ) -> tuple[type[StoreError], str]:
-    """As Backend says, by SQLSTATE; what the client found itself has none."""
+    """Classify an error as `Backend.classify_error` says, by its SQLSTATE. An error that the client
+    itself found has none."""
     state = getattr(error, "sqlstate", None)
     if state == _UNDEFINED_TABLE:
         return StateDamaged, f"damaged: {told}"
@@ -138,8 +180,40 @@ def classify_postgres_error(
     return (Unstorable if refused else StateUnavailable), told
 
 
+def _require_proof_of_server(arguments: dict[str, Any], libpq: int) -> dict[str, Any]:
+    """Arguments that make the client demand proof of the server, if there is a password and no TLS
+    that proves it: it answers no request for the plain password, and believes no welcome without
+    one. Settings in the URL count more."""
+    own = "require_auth" in arguments or str(arguments.get("sslmode", "")).startswith("verify-")
+    if (
+        own
+        or _is_on_closed_socket(arguments)
+        or "password" not in arguments
+        or libpq < _LIBPQ_WITH_REQUIRE_AUTH
+    ):
+        return arguments
+    return {**arguments, "require_auth": _SCRAM_OR_MD5}
+
+
+def _is_on_closed_socket(arguments: Mapping[str, Any]) -> bool:
+    """Whether each host is a socket in a directory where not everybody can put one, as in /tmp."""
+    hosts = str(arguments.get("host", "/")).split(",")
+    return all(host.startswith("/") and not _may_all_write(host) for host in hosts)
+
+
+def _may_all_write(folder: str) -> bool:
+    try:
+        return bool(os.stat(folder).st_mode & stat.S_IWOTH)
+    except OSError:
+        return False
+
+
+def _ignore_notification(_notification: object) -> None:
+    """Ignore the notification: sentinel uses none."""
+
+
 def _parse_lease_term(url: DatabaseUrl, usual: float) -> float:
-    """What the URL says of the lease; at least 2 s, or nobody could renew it in time."""
+    """The lease of the URL, at least 2 s: nobody could renew a shorter one in time."""
     said = url.query.get("lease")
     try:
         return max(2.0, Duration.parse(said[-1])) if said else usual
@@ -151,8 +225,7 @@ def _import_psycopg() -> "ModuleType":
     try:
         import psycopg
     except ImportError as error:
-        name = error.name or "psycopg"
         raise StoreError(
-            f"state: PostgreSQL needs the package {name}; install slurm-sentinel[postgres]"
+            f"state: PostgreSQL {describe_missing_extra('postgres', error)}"
         ) from error
     return psycopg

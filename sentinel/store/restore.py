@@ -1,4 +1,4 @@
-"""A mirror written back as a whole, where its single writes cannot be repeated."""
+"""Writes a whole mirror back, if its single writes cannot be repeated."""
 
 from typing import Protocol
 
@@ -10,7 +10,7 @@ from sentinel.store.rows import DeliveryOutcome, StateSnapshot
 
 
 class SnapshotStore(Store, Protocol):
-    """A store that can tell all a running sentinel needs."""
+    """A store that can read its whole state at one moment."""
 
     def read_snapshot(self) -> StateSnapshot: ...
 
@@ -18,11 +18,10 @@ class SnapshotStore(Store, Protocol):
 def restore_mirror(
     target: SnapshotStore, mirror: MemoryStore, now: Instant, complete: bool
 ) -> None:
-    """Make the target say what the mirror says; repeating it is harmless.
+    """Make the target equal to the mirror; repeating this is harmless.
 
-    `complete`: the mirror knew all of the target at first, so what it lacks was closed or
-    sent since. Otherwise what only the target knows stays open.
-    """
+    `complete`: the mirror once knew everything in the target, so what the mirror lacks was closed
+    or sent since. Otherwise what only the target knows stays open."""
     here, there = mirror.read_snapshot(), target.read_snapshot()
     target.commit(diff_snapshots(here, there, mirror, now, complete))
     target.failed(here.outbox)
@@ -31,7 +30,7 @@ def restore_mirror(
 
 
 def mark_sent_rows(target: Store, mirror: MemoryStore, there: StateSnapshot) -> None:
-    """What still waits `there` and was sent here."""
+    """Mark messages as sent that still wait in the target and that the mirror has sent."""
     done = {(r.channel, r.notification.key): o for r, o in mirror.get_finished_rows() if o.sent}
     for row in there.outbox:
         if outcome := done.get((row.channel, row.notification.key)):
@@ -41,7 +40,7 @@ def mark_sent_rows(target: Store, mirror: MemoryStore, there: StateSnapshot) -> 
 def diff_snapshots(
     here: StateSnapshot, there: StateSnapshot, mirror: MemoryStore, now: Instant, complete: bool
 ) -> Batch:
-    """The batch that brings `there` to `here`."""
+    """The batch that changes `there` to `here`."""
     open_here = {alert.key for alert in here.alerts}
     closed = [a.key for a in there.alerts if a.key not in open_here] if complete else []
     return Batch(

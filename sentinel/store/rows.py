@@ -1,8 +1,8 @@
-"""Nouns to stored rows and back, outside any transaction: what cannot be stored is found before.
+"""Converts nouns to stored rows and back, outside any transaction, so that what cannot be stored is
+found first.
 
-Every column is a number, a digest or JSON: so no text of a user ever meets a database's own idea
-of text (NUL, lone surrogates, index rows of at most 2704 bytes in PostgreSQL).
-"""
+Every column is a number, a digest or JSON. So no text of a user meets a database's own rules for
+text (NUL, lone surrogates, index rows of at most 2704 bytes in PostgreSQL)."""
 
 import json
 import math
@@ -16,28 +16,30 @@ from msgspec.structs import replace
 from sentinel.alerting.silences import Ack, Orders, Remark, Silence
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.digests import blake2b
+from sentinel.core.holds import MessageGroup
 from sentinel.core.model import Alert, Batch, CheckRun, Key, Outgoing, Receipt, Sample
+from sentinel.core.run_ledger import LedgerRow
+from sentinel.core.struct_types import convert_value, decode_json
 from sentinel.store.errors import Unstorable
 
 Kind = TypeVar("Kind")
 
 
 class UnreadableRow(ValueError):
-    """Stored text is not what was stored."""
+    """Stored text has not the form in which it was stored."""
 
 
 def encode_stored(value: object) -> str:
-    """JSON; raises Unstorable. Tuples and sets come back as lists, NaN as None.
+    """The value as JSON; raises Unstorable. Tuples and sets are read back as lists, NaN as None.
 
-    A noun with a field of another type than it says is refused here: one row that cannot be read
-    is met at the next start, and then costs the whole state.
-    """
+    A noun whose field has another type than declared is refused here: else the next start would
+    meet a row that cannot be read."""
     try:
         text = _to_json(value)
         if isinstance(value, Struct):
-            decode_stored(text, type(value))
+            _decode_exactly(text, type(value))
         return text
-    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+    except (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError) as error:
         raise Unstorable(f"a {type(value).__name__} cannot be stored: {error}") from error
 
 
@@ -49,34 +51,46 @@ def _to_json(value: object) -> str:
 
 
 def decode_stored(text: str, kind: type[Kind]) -> Kind:
-    """The value that was encoded; raises UnreadableRow where it is not of that kind."""
+    """The value that was encoded, by this sentinel or a newer one. An unknown word is read as
+    stored_words.py says. Raises UnreadableRow if the text is not of that kind."""
     try:
-        return msgspec.json.decode(text, type=kind)
+        return _decode_exactly(text, kind)
+    except (ValueError, RecursionError, msgspec.MsgspecError):  # only new versions raise ValueError
+        return _decode_unknown_words(text, kind)
+
+
+def _decode_exactly(text: str, kind: type[Kind]) -> Kind:
+    try:
+        return decode_json(text, kind)
     except msgspec.DecodeError:
-        return _decode_escapes(text, kind)
+        return convert_value(json.loads(text), kind)
 
 
-def _decode_escapes(text: str, kind: type[Kind]) -> Kind:
+def _decode_unknown_words(text: str, kind: type[Kind]) -> Kind:
+    from sentinel.core.stored_words import convert_leniently  # rarely needed, slow to import
+
     try:
-        value: Any = json.loads(text)
-        return msgspec.convert(value, kind)
-    except (ValueError, msgspec.ValidationError, RecursionError) as error:
+        return convert_leniently(json.loads(text), kind)
+    except (ValueError, RecursionError, msgspec.MsgspecError) as error:
         raise UnreadableRow(f"a stored {kind.__name__} is unreadable: {error}") from error
 
 
 def digest_parts(*parts: str) -> str:
-    """A fixed-length name for texts of any length and content, to find rows by."""
+    """A name of fixed length for texts of any length and content, to find rows by."""
     return blake2b(_to_json(parts).encode(), digest_size=16).hexdigest()
 
 
 class StateSnapshot(Struct, frozen=True, kw_only=True):
-    """What must never be lost; `seq` is the highest number any outbox row ever had, `token` that
-    of the last leader."""
+    """The part of the state that must never be lost.
 
-    alerts: tuple[Alert, ...] = ()
-    runs: tuple[CheckRun, ...] = ()
-    memory: Mapping[str, Mapping[str, Any]] = {}
-    outbox: tuple[Outgoing, ...] = ()
+    seq: The highest number that an outbox row ever had.
+    token: The number of the last leader.
+    """
+
+    alerts: tuple[Alert, ...] = ()  # Open alerts.
+    runs: tuple[CheckRun, ...] = ()  # The last run of each check.
+    memory: Mapping[str, Mapping[str, Any]] = {}  # The memory of each check, by its name.
+    outbox: tuple[Outgoing, ...] = ()  # Messages that are not sent yet.
     seq: int = 0
     token: int = 0
 
@@ -88,17 +102,17 @@ Series = tuple[str, str, str]  # check, subject, name
 class StoredMemory(Struct, frozen=True):
     """The stored memory of a check."""
 
-    check: str
-    memory: Mapping[str, Any]
+    check: str  # Name of the check.
+    memory: Mapping[str, Any]  # What its last report remembered.
 
 
 class DeliveryOutcome(Struct, frozen=True):
-    """What became of an outbox row: taken (`sent`) or given up, and in which words. Rows that
-    were sent together have the number of the first of them as `message`."""
+    """The end of an outbox row: a channel took it (`sent`) or it was given up, and the words for
+    that. Rows that were sent together have the number of the first of them as `message`."""
 
-    at: Instant
+    at: Instant  # When it was accepted or abandoned.
     sent: bool
-    text: str = ""
+    text: str = ""  # The answer, or why it was abandoned.
     message: int = 0
 
 
@@ -107,27 +121,28 @@ DeliveryRecord = tuple[Outgoing, Instant | None, str]
 
 
 class OutboxAddress(Struct, frozen=True):
-    """All that is read of an outbox row where its message does not matter."""
+    """The part of an outbox row that is read if its message does not matter."""
 
-    channel: str
-    group: str = ""
+    channel: str  # Name of the channel.
+    bundle: MessageGroup = MessageGroup()  # The group in which the message is sent.
 
 
 class BatchRows(Struct, frozen=True, kw_only=True):
     """A batch in stored form; outbox rows still lack their number."""
 
-    at: Instant
-    closed: list[Row]
-    alerts: list[Row]
-    transitions: list[Row]
-    outbox: list[Row]
-    memory: list[Row]
-    runs: list[Row]
-    samples: dict[Series, float]
+    at: Instant  # When it is written.
+    closed: list[Row]  # Keys of alerts that have ended.
+    alerts: list[Row]  # Open alerts.
+    transitions: list[Row]  # Changes of alerts.
+    outbox: list[Row]  # Messages to be sent.
+    memory: list[Row]  # Memory of checks.
+    runs: list[Row]  # Last runs of checks.
+    samples: dict[Series, float]  # Numbers, by series.
+    ledger: list[Row]  # Rows of the ledger of runs.
 
 
 def encode_batch(batch: Batch) -> BatchRows:
-    """Raises Unstorable."""
+    """The batch in stored form. Raises Unstorable."""
     return BatchRows(
         at=batch.at,
         closed=[{"key": digest_key(key)} for key in batch.closed],
@@ -148,7 +163,17 @@ def encode_batch(batch: Batch) -> BatchRows:
         ],
         runs=[{"key": digest_parts(run.check), "body": encode_stored(run)} for run in batch.runs],
         samples=collect_values(batch.samples),
+        ledger=[encode_ledger_row(row) for row in batch.ledger],
     )
+
+
+def encode_ledger_row(row: LedgerRow) -> Row:
+    """A row of the ledger of runs in stored form."""
+    return {
+        "key": digest_parts(*row.unique_parts),
+        "ended": row.ended,
+        "body": encode_stored(row),
+    }
 
 
 def digest_key(key: Key) -> str:
@@ -168,7 +193,7 @@ def encode_outbox_row(row: Outgoing) -> Row:
 
 
 def collect_values(samples: Mapping[str, Iterable[Sample]]) -> dict[Series, float]:
-    """One value per series, the last one told; what is not a number is no sample."""
+    """One value per series, the last one. NaN is left out."""
     return {
         (check, sample.subject, sample.name): float(sample.value)
         for check, several in samples.items()
@@ -178,7 +203,7 @@ def collect_values(samples: Mapping[str, Iterable[Sample]]) -> dict[Series, floa
 
 
 def number_outgoing(rows: Iterable[Outgoing], last: int) -> tuple[Outgoing, ...]:
-    """Rows without a number get the next ones after `last`; others keep theirs."""
+    """Give rows without a number the next ones after `last`; others keep theirs."""
     rows = tuple(rows)
     numbers = assign_numbers(last, (row.seq for row in rows))
     return tuple(replace(row, seq=seq) for row, seq in zip(rows, numbers, strict=True))
@@ -197,29 +222,30 @@ def make_sent_outcome(rows: Sequence[Outgoing], now: Instant, receipt: Receipt) 
     """The outcome of rows that a channel took, with the recipients it refused."""
     refused = f"; refused: {', '.join(receipt.refused)}" if receipt.refused else ""
     first = min((row.seq for row in rows), default=0)
-    return DeliveryOutcome(now, True, receipt.text + refused, first)
+    doubt = f"; but {receipt.doubt}" if receipt.doubt else ""
+    return DeliveryOutcome(now, True, receipt.text + refused + doubt, first)
 
 
 def mark_given_up(row: Outgoing, why: str) -> Outgoing:
-    """A row nobody will try again."""
+    """The row, marked so that it is not tried again."""
     return replace(row, permanent=True, error=why)
 
 
 ORDER_RETENTION_US = 90 * 86400 * SECOND
-"""An acknowledgement outlives any alert worth the name; it matters only while that fires. A maintenance
-names its incident when it is over."""
+"""How long orders are kept, in µs. An acknowledgement matters only while its alert fires; a
+maintenance names its incident when it is over."""
 
 
 class StoredOrder(Struct, frozen=True):
-    """One of them."""
+    """One order of a person: a silence, an acknowledgement or a remark."""
 
-    silence: Silence | None = None
-    ack: Ack | None = None
-    remark: Remark | None = None
+    silence: Silence | None = None  # A silence.
+    ack: Ack | None = None  # An acknowledgement.
+    remark: Remark | None = None  # A remark about an incident.
 
     @property
     def unique_name(self) -> str:
-        """What a later order of the same name replaces."""
+        """The name of the order; a later order of the same name replaces it."""
         if self.remark:
             r = self.remark
             return f"remark {r.incident} {r.deed} {r.alert} {r.at.wall}"
@@ -229,7 +255,7 @@ class StoredOrder(Struct, frozen=True):
 
     @property
     def forget_at(self) -> int:
-        """When it may be forgotten, µs UTC."""
+        """When the order may be forgotten, µs UTC."""
         if self.silence:
             return self.silence.ends + (ORDER_RETENTION_US if self.silence.is_planned else 0)
         given = self.ack or self.remark
@@ -237,7 +263,7 @@ class StoredOrder(Struct, frozen=True):
 
 
 def collect_orders(several: Iterable[StoredOrder]) -> Orders:
-    """As the core wants them."""
+    """The orders in the form that the core uses."""
     known = list(several)
     return Orders(
         silences=tuple(o.silence for o in known if o.silence),

@@ -1,8 +1,7 @@
-"""A second place for what cannot be written to the state: a journal, beside it or elsewhere.
+"""A second place for writes that the state does not accept: a journal.
 
-Nothing is written there while the state works. One-shots share it, and whoever can write the state
-again reads it back.
-"""
+While the state works, no journal is written. Several one-shots share it. The first process that can
+write the state again reads the journal back."""
 
 import os
 import stat
@@ -35,70 +34,72 @@ from sentinel.store.rows import (
 from sentinel.trust import get_user_name
 
 REPEAT_AFTER_S = 3600.0
-"""Seconds until the same is said again: a timer or systemd starts a pass far more often."""
+"""Seconds until the same notice is given again: a timer or systemd starts passes far more often."""
 
 INLINE_WORKER = BoundedWorker(0, "here")
-"""For what no mount can hold up."""
+"""Runs work directly, for directories that cannot hang."""
 
 MERGED_JOURNAL_KEY = "sentinel/journal"
-"""Under this name the state remembers which journal it has taken over last."""
+"""Key under which the state remembers the last journal that was merged into it."""
 
 
 class JournalHead(Struct, frozen=True, kw_only=True):
-    """The first record: what was known when the state could not be written any more.
+    """The first record: the facts known when the state could not be written any more.
 
-    `token`: the leader's number by then, 0 if not known. `complete`: the snapshot has all that the
-    state had. `whole`: the journal has every write since; else what came before is in the snapshot
-    alone. `alone`: no other sentinel was seen on this state for a day. `order` counts the journals
-    of one outage.
+    token: The leader's number then; 0: not known.
+    complete: The snapshot has all that the state had.
+    whole: The journal has every write since; else the earlier ones are in the snapshot alone.
+    alone: No other sentinel was seen on this state for a day.
+    order: Counts the journals of one outage.
     """
 
-    at: Instant
-    snapshot: StateSnapshot
-    orders: tuple[StoredOrder, ...] = ()
+    at: Instant  # When the journal was begun.
+    snapshot: StateSnapshot  # The data that must never be lost, at that time.
+    orders: tuple[StoredOrder, ...] = ()  # The orders of people at that time.
     token: int = 0
     complete: bool = True
     whole: bool = True
     alone: bool = True
-    shadow: bool = False
+    shadow: bool = False  # Whether it is only a copy of the open alerts, while the state works.
     order: int = 0
 
 
 class JournalContents(Struct, frozen=True):
-    """What a journal holds; `token` that of the last leader who took it up."""
+    """The contents of a journal; `token` is that of the last leader who took it up."""
 
-    id: str
-    begin: JournalHead
-    writes: tuple[PendingWrite, ...]
+    id: str  # Unique name of the journal.
+    begin: JournalHead  # Its first record.
+    writes: tuple[PendingWrite, ...]  # The writes since, the oldest first.
     token: int
 
     @property
     def known_orders(self) -> Orders:
-        """What people had said."""
+        """The orders that people had given when the journal was begun."""
         return collect_orders(self.begin.orders)
 
     @property
     def last_written_at(self) -> Instant:
-        """When it was written last."""
+        """When the journal was last written."""
         return max((w.at for w in self.writes if w.at), default=self.begin.at, key=lambda i: i.wall)
 
     def is_newer_than(self, there: StateSnapshot | None) -> bool:
-        """Whether it knows more than the state that can still be read."""
+        """Whether the journal knows more than the state `there` (None: it cannot be read)."""
         return there is None or (not self.begin.shadow and self.has_no_later_leader(there))
 
     def has_no_later_leader(self, there: StateSnapshot) -> bool:
-        """Whether nobody else led since it was written. It is noted before leading under which
-        number that will be: so the state may have that number or not yet. A number that was never
-        known gives way to any later run."""
+        """Whether nobody else led since the journal was written.
+
+        The number is noted in the journal before its process leads, so the state may have that
+        number or not yet. Without a known number, any later run counts as a later leader."""
         if self.token:
             return self.token in (there.token, there.token + 1)
         return all(run.at.wall <= self.last_written_at.wall for run in there.runs)
 
 
 class JournalDir:
-    """A directory for a journal. `shared`: others put files there too, so it is one in it of this
-    user's own, under another name where somebody has taken the usual one. `patience`: who looks
-    there, where it may lie on a mount that hangs."""
+    """A directory for a journal. `shared`: others put files there too, so the journal is in a
+    subdirectory of this user, under another name if somebody has taken the usual one.
+    `patience`: the worker for slow mounts."""
 
     def __init__(
         self,
@@ -111,7 +112,8 @@ class JournalDir:
         self.shared, self._parent, self._name = shared, folder if shared else "", name
         self._usual = os.path.join(folder, f"sentinel-{os.geteuid()}") if shared else folder
         self.squatter = ""
-        """Who has taken the usual name and what is used in its place, for people; empty for nobody."""
+        """The user who has taken the usual name, and the name that is used instead, for people.
+        Empty if nobody has."""
         self._use_folder(self._usual)
         self.do = patience.do_within
 
@@ -121,13 +123,14 @@ class JournalDir:
         self.lock = DirectoryLock(self.journal.path + ".lock")  # beside the journal
 
     def find_earlier_folder(self) -> None:
-        """Find the directory of an earlier process, where somebody has taken the usual name."""
+        """Use the directory that an earlier process made, if somebody else has taken the usual
+        name."""
         if self._parent and _find_squatter(self._usual) and (others := self._list_own_folders()):
             self._use_folder(others[0])
 
     def require_folder(self) -> None:
-        """Make the directory where it is missing. Raises StateRefused for one that others can change:
-        they could put a link there, or take the journal away."""
+        """Make the directory if it is missing. Raises StateRefused for one that others can change:
+        they could put a link there, or take the journal away. Raises OSError."""
         if self._parent and (not os.path.isdir(self._parent) or _is_private_tmp(self._parent)):
             raise FileNotFoundError(f"no directory {self._parent} that stays")
         with suppress(FileExistsError):
@@ -143,8 +146,8 @@ class JournalDir:
             raise StateRefused(f"{visible(self.folder)}: others can write there; chmod go-w")
 
     def _use_other_folder(self, who: str) -> None:
-        """To another name, at random, so that nobody can take that as well. Whoever comes later uses
-        the one that was made first."""
+        """Use a directory with a random name, which nobody can take in advance. A later process
+        uses the one that was made first."""
         if not self._list_own_folders():
             fresh = f"{self._usual}.{time.time_ns():020d}-{os.urandom(8).hex()}"
             os.mkdir(fresh, 0o700)
@@ -152,7 +155,7 @@ class JournalDir:
         self.squatter = f"{visible(self._usual)} belongs to {visible(who)}; {self.folder} is used"
 
     def _list_own_folders(self) -> list[str]:
-        """Directories of this user's own that were made in place of the usual one, the oldest first."""
+        """Directories of this user that were made in place of the usual one, the oldest first."""
         start = os.path.basename(self._usual) + "."
         with os.scandir(self._parent) as found:
             named = [entry.path for entry in found if entry.name.startswith(start)]
@@ -160,8 +163,8 @@ class JournalDir:
 
 
 class SpareJournals:
-    """The places for one state, in the order in which they are tried: `beside` it, in its own
-    directory, and `elsewhere`. For one thread."""
+    """The directories for the journals of one state, in the order in which they are tried: `beside`
+    the state, in its own directory, and `elsewhere`. Only one thread may use it."""
 
     def __init__(
         self, beside: JournalDir | None = None, elsewhere: Sequence[JournalDir] = ()
@@ -173,20 +176,20 @@ class SpareJournals:
         self._ended: JournalDir | None = None
         self._order = 0
         self.refused: list[str] = []
-        """Why a place is not used although something is there, for people."""
+        """Why an existing directory is not used, for people."""
 
     @property
     def journal_id(self) -> str:
-        """Names the journal that is written just now."""
+        """The id of the journal that is written now; empty if none is."""
         return self._open.journal.id if self._open else ""
 
     @property
     def journal_path(self) -> str:
-        """Where writes are kept just now; empty where nowhere."""
+        """The path of the journal that is written now; empty if none is."""
         return self._open.journal.path if self._open else ""
 
     def read_newest(self) -> JournalContents | None:
-        """The newest journal of an earlier outage."""
+        """The newest journal of an earlier outage; None if there is none."""
         self.refused = []
         found = [(place, kept) for place in self._places if (kept := self._read_folder(place))]
         if not found:
@@ -197,19 +200,19 @@ class SpareJournals:
         return kept
 
     def begin_journal(self, begin: JournalHead) -> bool:
-        """Go on in a new journal, in the first place that takes it: where the last one is, which
-        holds all there is, only if no other does."""
+        """Begin a new journal in the first directory that accepts it; that of the last journal,
+        which holds everything so far, is tried last. Returns whether one was begun."""
         self._order += 1
         places = sorted(self._places, key=lambda place: place is self._ended)
         self._open = self._begin_in_first(places, replace(begin, order=self._order))
         return self._open is not None
 
     def write_standby_copy(self, begin: JournalHead) -> None:
-        """Leave this elsewhere, in one place."""
+        """Write this record into one directory elsewhere."""
         self._begin_in_first(self._elsewhere, begin)
 
     def leave_journal(self) -> None:
-        """Write no further into the journal that was read."""
+        """Stop writing to the journal that was read."""
         self._open = None
 
     def _begin_in_first(
@@ -229,15 +232,15 @@ class SpareJournals:
         return None
 
     def append_write(self, write: PendingWrite) -> bool:
-        """Whether it was written; after a False only `begin_journal` helps."""
+        """Append the write. Returns whether it was written; if not, only `begin_journal` helps."""
         return self._append_to_open(write.encode_record())
 
     def append_token(self, token: int) -> bool:
-        """The state is led under this number from now on, and takes what is kept here; as `append_write`."""
+        """Note that the state is led under this number from now on. Returns as `append_write`."""
         return self._append_to_open(PendingWrite(method="lead", token=token).encode_record())
 
     def remove_journals(self) -> None:
-        """The state has it all."""
+        """Remove all journals, since the state has their contents."""
         for place in self._places:
             with suppress(OSError):
                 place.do(place.journal.remove_files)
@@ -247,8 +250,8 @@ class SpareJournals:
                 self._beside.do(self._beside.journal.reserve_space)
 
     def lock_spare(self, lease: Lease) -> None:
-        """Lead where the lock of the state cannot be had. Raises StoreBusy where another does, and
-        StoreError where there is no place for a lock."""
+        """Take a lock elsewhere, to lead although the lock of the state cannot be had. Raises
+        StoreBusy if another process leads, and StoreError if there is no place for a lock."""
         for place in self._elsewhere:
             try:
                 self._prepare_folder(place)
@@ -262,10 +265,10 @@ class SpareJournals:
                 continue
             self._locked = place
             return
-        raise StoreError("there is no second place for what cannot be written; set spare_state:")
+        raise StoreError("the state cannot be written and spare_state: is not set")
 
     def unlock_spare(self) -> None:
-        """Harmless where it is not locked."""
+        """Release that lock; harmless if it is not held."""
         if self._locked is not None:
             with suppress(OSError):
                 os.unlink(self._locked.journal.path + ".lock")
@@ -289,14 +292,15 @@ class SpareJournals:
             records = place.do(lambda: self._read_or_reserve(place))
             return _decode_journal(place.journal.id, records) if records else None
         except (StateRefused, UnreadableRow) as error:
-            if not place.shared:  # what others plant is named when it is in the way, and not before
+            if not place.shared:  # foreign files are reported only if they are in the way
                 self._note_refusal(f"{visible(place.journal.path)}: not read: {error}")
         except OSError:
             pass
         return None
 
     def _read_or_reserve(self, place: JournalDir) -> list[bytes]:
-        """Of an ordinary pass there are none; then there is room for some, if there is any."""
+        """The records in the directory. If there are none and it is beside the state, room for some
+        is reserved."""
         records = place.journal.read_records()
         if not records and place is self._beside:
             place.journal.reserve_space()
@@ -315,8 +319,10 @@ class SpareJournals:
 def make_spare_journals(
     identity: str, spare: str = "", *, beside: BoundedWorker | None, patience: float
 ) -> SpareJournals:
-    """Those of the state of that name: its directory (`beside`: who asks there), or its server's
-    address. `spare`: the directory of `spare_state:`."""
+    """The journals of the state with this name (`identity`): its directory or its server's address.
+
+    `beside`: the worker that looks into the state's directory; None: the state has none. `spare`:
+    the directory of `spare_state:`."""
     name = "journal-" + blake2b(identity.encode(), digest_size=6).hexdigest()
     elsewhere = (
         [JournalDir(spare, name, shared=False, patience=BoundedWorker(patience, "journal"))]
@@ -329,13 +335,13 @@ def make_spare_journals(
 
 
 def make_volatile_dirs(name: str) -> list[JournalDir]:
-    """Those of this host that need no configuration."""
+    """Directories of this host that need no configuration."""
     return [JournalDir(folder, name, shared=True) for folder in _find_volatile_folders()]
 
 
 def is_recent_repeat(what: str, now: float) -> bool:
-    """Whether the same was asked within the last hour (`now`: seconds UTC), by any process of this
-    user on this host. False too where nothing can be kept."""
+    """Whether any process of this user on this host asked with the same text within the last hour
+    (`now`: seconds UTC). False if nothing can be stored."""
     name = "said-" + blake2b(what.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
     for place in make_volatile_dirs(name):
         with suppress(OSError, ValueError, StateRefused):
@@ -350,7 +356,7 @@ def is_recent_repeat(what: str, now: float) -> bool:
 
 def _encode_head(begin: JournalHead) -> bytes:
     record = encode_stored(begin)
-    if len(record) > MAX_JOURNAL_BYTES // 2:  # what checks remember is learnt again, alerts are not
+    if len(record) > MAX_JOURNAL_BYTES // 2:  # memory of checks can be learned again, alerts cannot
         record = encode_stored(replace(begin, snapshot=replace(begin.snapshot, memory={})))
     return record.encode()
 
@@ -363,7 +369,7 @@ def _decode_journal(name: str, records: list[bytes]) -> JournalContents:
 
 
 def _find_volatile_folders() -> Iterator[str]:
-    """Directories of this host that are not on its disk, or on another part of it."""
+    """Directories of this host that are in memory, or in another part of its disk."""
     if own := os.environ.get("XDG_RUNTIME_DIR", ""):
         yield own
     if os.geteuid() == 0:
@@ -372,7 +378,7 @@ def _find_volatile_folders() -> Iterator[str]:
 
 
 def _find_squatter(folder: str) -> str:
-    """Who has taken that name; empty where it is free, or a directory of this user's own."""
+    """The user who has taken that name. Empty if it is free, or is this user's directory."""
     try:
         seen = os.lstat(folder)
     except FileNotFoundError:
@@ -387,7 +393,7 @@ def _find_squatter(folder: str) -> str:
 
 
 def _is_private_tmp(folder: str) -> bool:
-    """Whether it ends with the service: PrivateTmp= of systemd.exec(5)."""
+    """Whether the directory ends with the service: PrivateTmp= of systemd.exec(5)."""
     with suppress(OSError, ValueError):
         mount = find_mount(folder)
         return mount is not None and "systemd-private-" in mount.root

@@ -1,10 +1,9 @@
-"""The state in SQLite or PostgreSQL: who leads, what is read and what is written."""
+"""The state in SQLite or PostgreSQL: takes the lead, reads and writes."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
-from typing import Any, TypeVar
+from typing import Any
 
-from msgspec import convert
 from msgspec.structs import replace
 
 from sentinel.alerting.handover import HANDOVER_KEY, Handover
@@ -13,11 +12,14 @@ from sentinel.alerting.state import Store
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.errors import Fenced, StoreBusy, StoreError
 from sentinel.core.model import Alert, Batch, CheckRun, Outgoing, Receipt, Sending, Transition
+from sentinel.core.run_ledger import LedgerRow
+from sentinel.core.stored_memory import decode_memory
 from sentinel.store import statements
 from sentinel.store.backend import Backend
-from sentinel.store.database import Connection, Statement, Values
+from sentinel.store.database import Connection, Values
 from sentinel.store.errors import StateUnavailable
 from sentinel.store.lease import TRUSTED_TERM_SHARE, Lease, read_boot_clock
+from sentinel.store.restore_note import take_restore_note
 from sentinel.store.retention import DEFAULT_RETENTION, Retention
 from sentinel.store.rows import (
     BatchRows,
@@ -29,7 +31,6 @@ from sentinel.store.rows import (
     StoredOrder,
     assign_numbers,
     collect_orders,
-    decode_stored,
     digest_parts,
     encode_batch,
     encode_stored,
@@ -39,19 +40,26 @@ from sentinel.store.rows import (
 )
 from sentinel.store.samples import SampleHistory
 from sentinel.store.session import DatabaseSession
+from sentinel.store.sql_reads import (
+    decode_bodies,
+    read_outbox_rows,
+    read_snapshot_rows,
+    read_stored_lease,
+)
+from sentinel.store.unreadable import decode_readable, set_aside_unreadable
 
 STANDBY_KEY = "sentinel/standby"
-"""Under this name the state remembers when another sentinel last wanted to lead (µs UTC)."""
+"""Key under which the state remembers when another sentinel last wanted to lead (µs UTC)."""
 
 STANDBY_NOTE_SPACING_S = 3600.0
 """Seconds between two such notes."""
 
 
 class SqlStore(Store):
-    """alerting.state.Store over a database; safe to use from several threads.
+    """Implements alerting.state.Store over a database; several threads may use it.
 
-    It opens at its first use. Beyond the port's errors it raises those of store.errors.
-    """
+    The database is opened at the first use. Beside the port's errors it raises those of
+    store.errors."""
 
     def __init__(self, backend: Backend, keep: Retention = DEFAULT_RETENTION) -> None:
         self._backend = backend
@@ -63,20 +71,24 @@ class SqlStore(Store):
         self._locked_in: int | None = None
         self._until = float("-inf")
         self._noted = float("-inf")
+        self._notices: list[str] = []
 
     @property
     def has_lock(self) -> bool:
-        """Whether no other sentinel can lead, even while nothing can be written."""
+        """Whether a lock keeps others from leading, even while nothing can be written."""
         return self._locked_in is not None and not self._backend.needs_session
 
     def open_database(self) -> None:
-        """Open now, and read once all that a running sentinel needs."""
+        """Open the database now, and read the whole state once."""
         self.read_snapshot()
 
     def replace_damaged(self, now: Instant) -> str:
-        """After Damaged: go on with a new, empty state; returns what a person must know."""
-        self._history.forget_series_ids()
+        """Begin a new, empty state after StateDamaged. Returns the notice for people."""
         return self._session.reopen_empty(now)
+
+    def take_notices(self) -> tuple[str, ...]:
+        notices, self._notices = tuple(self._notices), []
+        return notices
 
     def close(self) -> None:
         self.release_lead()
@@ -104,25 +116,31 @@ class SqlStore(Store):
             token += 1
             granted = {"token": token, "expires": end, "body": encode_stored(lease)}
             connection.run(statements.GRANT_LEASE, granted)
+            notices = [
+                *take_restore_note(connection),
+                *set_aside_unreadable(connection, self._backend.place, Instant(lease.since)),
+            ]
+        self._notices += notices
         self._lease, self._token = lease, token
         self._until = began + TRUSTED_TERM_SHARE * self._backend.term
         return token
 
     def _note_standby(self, now: Instant) -> None:
-        """Where a lease expires: its leader must not go on when the server is away."""
+        """Note that this process stands by, if the state has a lease. The leader then knows that it
+        must not go on while the server is away."""
         if self._backend.term and read_boot_clock() - self._noted > STANDBY_NOTE_SPACING_S:
             with suppress(StoreError), self._session.write_transaction() as connection:
                 self._put_memory(connection, STANDBY_KEY, {"at": now.wall})
                 self._noted = read_boot_clock()
 
     def store_handover(self, handed: Handover) -> None:
-        """Leave it to whoever leads, without leading."""
+        """Store a handover without leading; another process may lead."""
         with self._session.write_transaction() as connection:
             connection.run(statements.LEADER_TOKEN)  # one after another
             body = connection.fetch_value(statements.MEMORY_OF, {"key": digest_parts(HANDOVER_KEY)})
-            before = (
-                convert(decode_stored(body, StoredMemory).memory, Handover) if body else Handover()
-            )
+            known = decode_readable([body] if body else [], StoredMemory)
+            before = decode_memory(known[0].memory, Handover) if known else None
+            before = before or Handover()
             both = {
                 part: (*getattr(before, part), *getattr(handed, part))
                 for part in Handover.__struct_fields__
@@ -135,7 +153,7 @@ class SqlStore(Store):
 
     @property
     def term(self) -> float:
-        """Seconds a lease lasts, 0 where it needs no renewing."""
+        """Seconds until a lease expires. 0 if it needs no renewal."""
         return self._backend.term
 
     def renew_lease(self) -> None:
@@ -158,55 +176,59 @@ class SqlStore(Store):
 
     def read_leader(self) -> str:
         with self._session.read_transaction() as connection:
-            return str(self._backend.find_holder(connection, _read_stored_lease(connection)))
+            return str(self._backend.find_holder(connection, read_stored_lease(connection)))
 
     # Reading
 
     def read_alerts(self) -> list[Alert]:
         with self._session.read_transaction() as connection:
-            return _decode_bodies(connection, statements.ALERTS, Alert)
+            return decode_bodies(connection, statements.ALERTS, Alert)
 
     def read_runs(self) -> list[CheckRun]:
         with self._session.read_transaction() as connection:
-            return _decode_bodies(connection, statements.RUNS, CheckRun)
+            return decode_bodies(connection, statements.RUNS, CheckRun)
 
     def read_memory(self, check: str) -> Mapping[str, Any]:
         with self._session.read_transaction() as connection:
-            body = connection.fetch_value(statements.MEMORY_OF, {"key": digest_parts(check)})
-            return decode_stored(body, StoredMemory).memory if body is not None else {}
+            bodies = connection.fetch_column(statements.MEMORY_OF, {"key": digest_parts(check)})
+            return next((row.memory for row in decode_readable(bodies, StoredMemory)), {})
 
     def read_outbox(self) -> list[Outgoing]:
         with self._session.read_transaction() as connection:
-            return _read_outbox(connection)
+            return read_outbox_rows(connection)
 
     def read_snapshot(self) -> StateSnapshot:
-        """All that a running sentinel needs, of one moment."""
+        """The whole state that a running sentinel needs, at one moment."""
         with self._session.read_transaction() as connection:
-            return _read_snapshot(connection)
+            return read_snapshot_rows(connection)
 
     def read_transitions(self, limit: int = 100, alert: str = "") -> list[Transition]:
         wanted: Values = {"limit": limit, "alert": digest_parts(alert)}
         which = statements.TRANSITIONS_OF if alert else statements.TRANSITIONS
         with self._session.read_transaction() as connection:
-            return _decode_bodies(connection, which, Transition, wanted)
+            return decode_bodies(connection, which, Transition, wanted)
 
     def read_deliveries(self, alert: str) -> list[DeliveryRecord]:
         with self._session.read_transaction() as connection:
             rows = connection.fetch_rows(statements.MESSAGES_ABOUT, {"alert": digest_parts(alert)})
-            return [
-                make_delivery(_decode_outgoing(seq, body), _decode_outcome(end))
-                for seq, body, end in rows
-            ]
+        return [
+            make_delivery(replace(row, seq=seq), outcome)
+            for seq, body, end in rows
+            for row in decode_readable([body], Outgoing)
+            for outcome in (decode_readable([end], DeliveryOutcome) if end else [None])
+        ]
 
     def read_sendings(self, since: int) -> list[Sending]:
         with self._session.read_transaction() as connection:
             rows = connection.fetch_rows(statements.MESSAGES_SENT_SINCE, {"since": since})
-            told = [
-                (seq, decode_stored(b, OutboxAddress), decode_stored(end, DeliveryOutcome))
-                for seq, b, end in rows
-            ]
+        told = [
+            (seq, row, outcome)
+            for seq, body, end in rows
+            for row in decode_readable([body], OutboxAddress)
+            for outcome in decode_readable([end], DeliveryOutcome)
+        ]
         return [
-            Sending(row.channel, row.group, outcome.at, outcome.message or seq)
+            Sending(row.channel, row.bundle, outcome.at, outcome.message or seq)
             for seq, row, outcome in told
             if outcome.sent
         ]
@@ -216,6 +238,10 @@ class SqlStore(Store):
     ) -> list[tuple[Instant, float]]:
         with self._session.read_transaction() as connection:
             return self._history.read_series(connection, (check, subject, name), since)
+
+    def read_ledger(self, since: int) -> list[LedgerRow]:
+        with self._session.read_transaction() as connection:
+            return decode_bodies(connection, statements.LEDGER_ROWS, LedgerRow, {"since": since})
 
     # Writing
 
@@ -229,6 +255,7 @@ class SqlStore(Store):
             connection.run_many(statements.PUT_RUN, rows.runs)
             self._enqueue_rows(connection, rows, last)
             self._history.write_values(connection, rows.at, rows.samples)
+            connection.run_many(statements.PUT_LEDGER_ROW, rows.ledger)
 
     def sent(self, rows: Sequence[Outgoing], now: Instant, receipt: Receipt) -> None:
         self._finish_rows(rows, make_sent_outcome(rows, now, receipt))
@@ -245,7 +272,7 @@ class SqlStore(Store):
 
     def read_orders(self) -> Orders:
         with self._session.read_transaction() as connection:
-            return collect_orders(_decode_bodies(connection, statements.ALL_ORDERS, StoredOrder))
+            return collect_orders(decode_bodies(connection, statements.ALL_ORDERS, StoredOrder))
 
     def put_silence(self, silence: Silence) -> None:
         self._put_order(StoredOrder(silence=silence))
@@ -264,11 +291,15 @@ class SqlStore(Store):
             connection.run(statements.FORGET_MESSAGES, sent_before)
             moved_before = {"before": wall - keep.transitions * SECOND}
             connection.run(statements.FORGET_TRANSITIONS, moved_before)
-            self._history.prune_samples(connection, wall - keep.samples * SECOND)
+            ledger_before = {"before": wall - keep.ledger * SECOND}
+            connection.run(statements.FORGET_LEDGER_ROWS, ledger_before)
+            samples_before = wall - keep.samples * SECOND
+            self._history.sort_samples(connection, wall, samples_before)
+            self._history.prune_samples(connection, samples_before)
             self._history.thin_samples(connection, wall - keep.fine * SECOND)
 
     def _put_order(self, order: StoredOrder) -> None:
-        """In place of an earlier one of the same name."""
+        """Store an order in place of an earlier one of the same name."""
         key = digest_parts(order.unique_name)
         row = {"key": key, "ends": order.forget_at, "body": encode_stored(order)}
         with self._session.write_transaction() as connection:
@@ -298,7 +329,7 @@ class SqlStore(Store):
             with self._session.write_transaction() as connection:
                 yield connection, self._verify_token(connection)
         except BaseException:
-            self._history.forget_series_ids()  # ids of series that were rolled back
+            self._history.forget_series_ids()  # forget the ids of series that were rolled back
             raise
         self._until = began + TRUSTED_TERM_SHARE * self._backend.term
 
@@ -308,7 +339,7 @@ class SqlStore(Store):
             self._until = float("-inf")
             raise Fenced(
                 f"{self._backend.place}: another sentinel took over "
-                f"({_read_stored_lease(connection)}); this one stops"
+                f"({read_stored_lease(connection)}); this one stops"
             )
         self._retake_leader_lock(connection)
         if self._backend.term:
@@ -326,7 +357,8 @@ class SqlStore(Store):
             self._locked_in = self._session.number
 
     def _retake_leader_lock(self, connection: Connection) -> None:
-        """A lock that ended with a lost session is taken anew as long as the token is ours."""
+        """Take the lock again that ended with a lost session, as long as the stored number is this
+        process's."""
         if self._backend.needs_session and self._locked_in != self._session.number:
             if not self._backend.take_lock(connection, self._lease):
                 raise StateUnavailable(
@@ -340,53 +372,8 @@ class SqlStore(Store):
             self._backend.drop_lock(connection)
 
     def _make_busy_error(self, connection: Connection | None) -> StoreBusy:
-        stored = _read_stored_lease(connection) if connection is not None else Lease()
+        stored = read_stored_lease(connection) if connection is not None else Lease()
         holder = self._backend.find_holder(connection, stored)
         busy = StoreBusy(f"{self._backend.place}: another sentinel leads: {holder}")
         busy.since = holder.since
         return busy
-
-
-Noun = TypeVar("Noun")
-_NO_VALUES: Mapping[str, Any] = {}
-
-
-def _read_outbox(connection: Connection) -> list[Outgoing]:
-    """Unsent rows, oldest first."""
-    return [
-        _decode_outgoing(seq, body)
-        for seq, body in connection.fetch_rows(statements.UNSENT_MESSAGES)
-    ]
-
-
-def _read_snapshot(connection: Connection) -> StateSnapshot:
-    """All that a running sentinel needs."""
-    memory = _decode_bodies(connection, statements.ALL_MEMORY, StoredMemory)
-    seq, token = connection.fetch_one(statements.LAST_SEQ)
-    return StateSnapshot(
-        alerts=tuple(_decode_bodies(connection, statements.ALERTS, Alert)),
-        runs=tuple(_decode_bodies(connection, statements.RUNS, CheckRun)),
-        memory={remembered.check: remembered.memory for remembered in memory},
-        outbox=tuple(_read_outbox(connection)),
-        seq=seq,
-        token=token,
-    )
-
-
-def _read_stored_lease(connection: Connection) -> Lease:
-    """The lease that was written last; its holder may be gone."""
-    return decode_stored(connection.fetch_one(statements.STORED_LEASE)[0], Lease)
-
-
-def _decode_bodies(
-    connection: Connection, statement: Statement, kind: type[Noun], wanted: Values = _NO_VALUES
-) -> list[Noun]:
-    return [decode_stored(body, kind) for body in connection.fetch_column(statement, wanted)]
-
-
-def _decode_outgoing(seq: int, body: str) -> Outgoing:
-    return replace(decode_stored(body, Outgoing), seq=seq)
-
-
-def _decode_outcome(text: str) -> DeliveryOutcome | None:
-    return decode_stored(text, DeliveryOutcome) if text else None

@@ -1,11 +1,13 @@
-"""A state directory: SQLite for the data, flock for who leads."""
+"""A state directory: SQLite for the data, flock(2) for the lead."""
 
 import os
 import sqlite3
 import stat
-from contextlib import closing, suppress
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
 
 from sentinel.core.errors import StoreBusy, StoreError
+from sentinel.store.copies import copy_database
 from sentinel.store.database import Connection, Dialect
 from sentinel.store.errors import (
     PASSING_ERRNOS,
@@ -16,7 +18,7 @@ from sentinel.store.errors import (
 )
 from sentinel.store.lease import DirectoryLock, Lease
 from sentinel.store.locks import require_locks
-from sentinel.store.mounts import is_copy_on_write, is_on_local_disk
+from sentinel.store.mounts import has_room, is_copy_on_write, is_on_local_disk
 from sentinel.trust import get_trusted_uids
 
 DATABASE_FILE = "sentinel.db"
@@ -28,11 +30,11 @@ _JOURNAL_MODE_PRAGMAS = {
     "wal": "PRAGMA journal_mode = wal",
     "delete": "PRAGMA journal_mode = delete",
 }
-_MIN_FREE_BYTES = 1 << 20  # bytes free below which SQLite's shared memory may not fit
+_MIN_FREE_BYTES = 1 << 20  # with less free space in bytes, SQLite's shared memory may not fit
 
 
 class SqliteBackend:
-    """The database file in a directory of this user's own."""
+    """A database file in a directory of this user's own."""
 
     dialect: Dialect = "sqlite"
     driver_error: type[Exception] = sqlite3.Error
@@ -40,12 +42,13 @@ class SqliteBackend:
     term = 0.0
 
     def __init__(self, directory: str, local: bool | None = None) -> None:
-        """`local`: whether the directory is on this host's own disk; None: look."""
+        """`local`: whether the directory is on this host's own disk. None: find out."""
         self._directory = directory
         self.place = os.path.join(directory, DATABASE_FILE)
         self._lock = DirectoryLock(os.path.join(directory, "lock"))
         self._local, self._prepared = local, False
         self._inode: tuple[int, int] | None = None
+        self._is_new = False  # whether this object created the file
 
     def prepare_place(self) -> None:
         if self._prepared:
@@ -61,6 +64,7 @@ class SqliteBackend:
     def open_connection(self) -> Connection:
         self.prepare_place()
         self._require_not_cut()
+        self._is_new = self._is_new or not os.path.exists(self.place)
         _restrict_mode(self.place)
         connection = self._open_file()
         self._inode = _get_inode(self.place)
@@ -70,10 +74,27 @@ class SqliteBackend:
         return classify_sqlite_error(error, told)
 
     def lock_schema(self, connection: Connection) -> None:
-        """BEGIN IMMEDIATE did it."""
+        """Do nothing: BEGIN IMMEDIATE has locked it."""
+
+    @contextmanager
+    def hold_for_migration(self, connection: Connection, stored: int) -> Iterator[None]:
+        """Hold the lock, so that no older sentinel works on the state, and make a copy first."""
+        held = self._lock.is_held
+        if not self._lock.take_file_lock(Lease("a change of the schema")):
+            raise StoreBusy(
+                f"{self.place}: written by an older sentinel that still runs: "
+                f"{self._lock.read_lease()}; end it, or start it again as this version"
+            )
+        try:
+            copy_database(connection.driver, f"{self.place}.before-schema-{stored + 1}")
+            yield
+        finally:
+            if not held:
+                self._lock.drop_file_lock()
 
     def require_in_place(self) -> None:
-        """A state directory may be cleaned up under a running sentinel."""
+        """Raise StateDamaged if the file was removed or replaced: a cleaner may do that while
+        sentinel runs."""
         if _get_inode(self.place) != self._inode:
             raise StateDamaged(f"{self.place}: was removed or replaced while in use")
 
@@ -88,31 +109,47 @@ class SqliteBackend:
         return 0, True
 
     def end_expired_leader(self, connection: Connection) -> None:
-        """There is none: the lock of a file ends with its process."""
+        """Do nothing: the lock of a file ends with its process."""
 
     def find_holder(self, connection: Connection | None, stored: Lease) -> Lease:
         return self._lock.read_lease()
 
     def move_damaged_aside(self, stamp: str) -> str:
-        """Only under the lock: a command must not move the file of a running service."""
+        """Move the file aside, and only under the lock: a command must not move the file of a
+        running service. Raises StoreBusy."""
         os.makedirs(self._directory, mode=0o700, exist_ok=True)
         held = self._lock.is_held
         if not self._lock.take_file_lock(Lease("a repair")):
             raise StoreBusy(f"{self.place}: damaged; left to its leader: {self._lock.read_lease()}")
         try:
-            return self._move_files(f"{self.place}.damaged-{stamp}")
+            return self.move_aside(f"{self.place}.damaged-{stamp}")
         finally:
             if not held:
                 self._lock.drop_file_lock()
 
     def _require_not_cut(self) -> None:
-        """SQLite takes a file that was cut to nothing for a new one."""
+        """Raise StateDamaged for a file that was cut. SQLite would take an empty file for a new
+        one."""
         with suppress(FileNotFoundError):
             size = os.stat(self.place).st_size
+            if size == 0 and not has_room(self.place):
+                raise StateUnavailable(f"{self.place}: empty: no space is left on its file system")
             if 0 < size < _HEADER_BYTES or (size == 0 and self._lock.has_earlier_holder):
                 raise StateDamaged(f"{self.place}: damaged: cut to {size} bytes")
 
-    def _move_files(self, target: str) -> str:
+    def clean_failed_start(self) -> None:
+        """Remove a file that was made although nothing could be written: later it would look like
+        one that was cut."""
+        with suppress(OSError, StoreError):
+            if not self._is_new or os.stat(self.place).st_size or has_room(self.place):
+                return
+            held = self._lock.is_held
+            if self._lock.take_file_lock(Lease("a start on a full disk")):
+                os.unlink(self.place)
+                if not held:
+                    self._lock.drop_file_lock()
+
+    def move_aside(self, target: str) -> str:
         target, moved = _find_unused_path(target), False
         for suffix in ("", *_SIDE_FILE_SUFFIXES):
             with suppress(FileNotFoundError):
@@ -126,13 +163,14 @@ class SqliteBackend:
             with closing(driver.cursor()) as cursor:
                 self._set_pragmas(cursor)
         except BaseException:
-            driver.close()  # else it lives on in the traceback and keeps its lock
+            driver.close()  # otherwise the traceback keeps it and its lock alive
             raise
         return Connection(driver, "sqlite")
 
     def _connect_driver(self) -> sqlite3.Connection:
-        """On a read-only file system SQLite reads a write-ahead log where one was left, and cannot
-        see that there is none: https://sqlite.org/wal.html#read_only_databases"""
+        """Connect, read-only on a read-only file system. SQLite reads a write-ahead log there if
+        one was left. If none was left, it cannot see that, and fails:
+        https://sqlite.org/wal.html#read_only_databases"""
         name, read_only = self.place, is_read_only(self._directory)
         if read_only:
             from urllib.parse import quote
@@ -153,18 +191,21 @@ class SqliteBackend:
             return
         wanted = "wal" if self._local and not is_copy_on_write(self._directory) else "delete"
         if self._local and _is_full(self._directory):
-            cursor.execute("PRAGMA locking_mode = EXCLUSIVE")  # else even reading needs space
+            # otherwise even reading needs free space
+            cursor.execute("PRAGMA locking_mode = EXCLUSIVE")
         mode = cursor.execute("PRAGMA journal_mode").fetchone()[0]
         if mode != wanted:
             mode = cursor.execute(_JOURNAL_MODE_PRAGMAS[wanted]).fetchone()[0]
-        # What survives a power cut: https://sqlite.org/pragma.html#pragma_synchronous
+        # Which data survive a power failure: https://sqlite.org/pragma.html#pragma_synchronous
         full = mode == "wal"
         cursor.execute("PRAGMA synchronous = FULL" if full else "PRAGMA synchronous = EXTRA")
         cursor.execute("PRAGMA journal_size_limit = 16777216")
+        # Debian's SQLite overwrites each page that it frees. That writes deleted data once more.
+        cursor.execute("PRAGMA secure_delete = FAST")
 
 
 class InMemoryBackend(SqliteBackend):
-    """An empty state that ends with its connection: for a command where there is none to read."""
+    """An empty state that ends with its connection: for a command that finds no state."""
 
     def __init__(self) -> None:
         super().__init__("")
@@ -174,16 +215,17 @@ class InMemoryBackend(SqliteBackend):
         return self._open_file()
 
     def require_in_place(self) -> None:
-        """No file can be taken away."""
+        """Do nothing: there is no file that could be removed."""
 
     def _connect_driver(self) -> sqlite3.Connection:
         return sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
 
     def _set_pragmas(self, cursor: sqlite3.Cursor) -> None:
-        """Nothing is written."""
+        """Do nothing: no file is written."""
 
 
-# Python names an error from 3.11 on; before, and of half a schema, sqlite3_errstr() alone says it.
+# Python has the name of an error only since 3.11. Before that, and for an incomplete schema, only
+# the text of sqlite3_errstr() shows it.
 _DAMAGE_NAMES = ("SQLITE_CORRUPT", "SQLITE_NOTADB")
 _DAMAGE_WORDS = (
     "malformed",
@@ -196,7 +238,8 @@ _REFUSAL_ERRORS = (sqlite3.DataError, sqlite3.IntegrityError, sqlite3.Programmin
 
 
 def classify_sqlite_error(error: Exception, told: str) -> tuple[type[StoreError], str]:
-    """As Backend says, by the result code of SQLite (https://sqlite.org/rescode.html)."""
+    """Classify an error as `Backend.classify_error` says, by SQLite's result code
+    (https://sqlite.org/rescode.html)."""
     name = getattr(error, "sqlite_errorname", "") or ""
     if name.startswith(_DAMAGE_NAMES) or any(words in told for words in _DAMAGE_WORDS):
         return StateDamaged, f"damaged: {told}"
@@ -208,7 +251,7 @@ def classify_sqlite_error(error: Exception, told: str) -> tuple[type[StoreError]
 def _make_directory(directory: str) -> None:
     try:
         with suppress(FileNotFoundError):
-            os.stat(directory)  # where it cannot be looked at, nothing is said of what it is
+            os.stat(directory)  # raises an error if the directory cannot be read
         os.makedirs(directory, mode=0o700, exist_ok=True)
     except FileExistsError as error:
         raise StoreError(f"{directory}: is not a directory; set state: to one") from error
@@ -220,7 +263,8 @@ def _make_directory(directory: str) -> None:
 
 
 def require_writable(directory: str) -> None:
-    """Raises StateRefused for what this user may not write. That nobody can just now is no refusal."""
+    """Raise StateRefused if this user may not write the directory or its files. A file system that
+    is read-only for everybody is not refused. Raises StateUnavailable if it cannot be looked at."""
     try:
         os.stat(directory)
         if is_read_only(directory):
@@ -244,7 +288,7 @@ def require_writable(directory: str) -> None:
 
 
 def is_read_only(directory: str) -> bool:
-    """Whether its file system was mounted, or remounted after an error, without writing."""
+    """Whether the file system was mounted read-only, or remounted so after an error."""
     return bool(os.statvfs(directory).f_flag & os.ST_RDONLY)
 
 
@@ -256,12 +300,12 @@ def _get_file_size(path: str) -> int:
 
 
 def _restrict_mode(place: str) -> None:
-    """Mode 0600, whatever the directory and the umask allow, also of what an older version made.
-    SQLite gives the files beside a database its mode (findCreateFileMode in its os_unix.c).
+    """Set mode 0600, whatever the directory and the umask allow, also on files that an older
+    version made.
 
-    Never by a descriptor that reads or writes: its close would end the locks that this process
-    has on the file (https://sqlite.org/howtocorrupt.html, 2.2).
-    """
+    SQLite gives the files beside a database its mode (findCreateFileMode in its os_unix.c). The
+    descriptor neither reads nor writes: closing such a one would end the locks that this process
+    has on the file (https://sqlite.org/howtocorrupt.html, 2.2)."""
     with suppress(FileExistsError):
         os.close(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
     for suffix in ("", *_SIDE_FILE_SUFFIXES):

@@ -9,10 +9,13 @@ HAS_SCHEMA = Statement(
     postgresql="SELECT 1 FROM pg_catalog.pg_class "
     "WHERE relname = 'schema_version' AND pg_catalog.pg_table_is_visible(oid)",
 )
-"""to_regclass() would not do: after a wait for another's lock it may answer from its cache."""
-SCHEMA_VERSION = Statement("SELECT version FROM schema_version")
+"""to_regclass() would not do: after waiting for another's lock it may answer from its cache."""
+SCHEMA_VERSION = Statement("SELECT * FROM schema_version")
+"""The version, and from schema 6 on the oldest one whose sentinels may go on with it."""
 FORGET_SCHEMA_VERSION = Statement("DELETE FROM schema_version")
-NOTE_SCHEMA_VERSION = Statement("INSERT INTO schema_version (version) VALUES (:version)")
+NOTE_SCHEMA_VERSION = Statement(
+    "INSERT INTO schema_version (version, oldest) VALUES (:version, :oldest)"
+)
 
 LEADER_TOKEN = Statement(
     "SELECT token, seq FROM leader", postgresql="SELECT token, seq FROM leader FOR UPDATE"
@@ -24,7 +27,7 @@ END_LEASE = Statement("UPDATE leader SET expires = 0, body = :body")
 NOTE_LAST_SEQ = Statement("UPDATE leader SET seq = :seq")
 LAST_SEQ = Statement("SELECT seq, token FROM leader")
 
-# Alerts, runs and what checks remember
+# Alerts, runs and the memory of checks
 
 ALERTS = Statement("SELECT body FROM alerts ORDER BY key")
 CLOSE_ALERT = Statement("DELETE FROM alerts WHERE key = :key")
@@ -42,6 +45,31 @@ MEMORY_OF = Statement("SELECT body FROM memory WHERE key = :key")
 PUT_MEMORY = Statement(
     "INSERT INTO memory (key, body) VALUES (:key, :body) "
     "ON CONFLICT (key) DO UPDATE SET body = excluded.body"
+)
+
+# The ledger of runs
+
+PUT_LEDGER_ROW = Statement(
+    "INSERT INTO run_ledger (key, ended, body) VALUES (:key, :ended, :body) "
+    "ON CONFLICT (key) DO UPDATE SET ended = excluded.ended, body = excluded.body "
+    "WHERE run_ledger.ended <= excluded.ended"
+)
+"""A row that an older pass writes once more, as from a journal, changes nothing."""
+LEDGER_ROWS = Statement("SELECT body FROM run_ledger WHERE ended >= :since ORDER BY ended, key")
+FORGET_LEDGER_ROWS = Statement("DELETE FROM run_ledger WHERE ended < :before")
+
+# Rows that cannot be read
+
+KEYED_ALERTS = Statement("SELECT key, body FROM alerts")
+KEYED_RUNS = Statement("SELECT key, body FROM runs")
+KEYED_MEMORY = Statement("SELECT key, body FROM memory")
+KEYED_ORDERS = Statement("SELECT key, body FROM orders")
+KEYED_GPUS = Statement("SELECT key, body FROM gpus")
+REMOVE_RUN = Statement("DELETE FROM runs WHERE key = :key")
+REMOVE_MEMORY = Statement("DELETE FROM memory WHERE key = :key")
+REMOVE_MESSAGE = Statement("DELETE FROM outbox WHERE seq = :key")
+KEEP_UNREADABLE = Statement(
+    "INSERT INTO unreadable (noun, key, at, body) VALUES (:noun, :key, :at, :body)"
 )
 
 # Messages
@@ -74,27 +102,66 @@ ADD_TRANSITION = Statement(
     "ON CONFLICT (id) DO NOTHING"
 )
 FORGET_TRANSITIONS = Statement("DELETE FROM transitions WHERE at < :before")
+ALL_TRANSITIONS = Statement("SELECT body FROM transitions ORDER BY seq")
+FINISHED_MESSAGES = Statement("SELECT seq, body, outcome FROM outbox WHERE done > 0 ORDER BY seq")
+FIRST_KEPT_MOMENTS = Statement(
+    "SELECT (SELECT min(at) FROM transitions), (SELECT min(at) FROM moments), "
+    "(SELECT min(at) FROM recent_passes)"
+)
 
-# Samples. A statement names the series, so that the primary key finds the rows: a scan of the table
+# Samples. A statement names the series, so that the primary key finds the rows. A scan of the table
 # would read gigabytes.
 
 SERIES_IDS = Statement("SELECT key, id FROM series")
+SERIES_BODIES = Statement("SELECT body FROM series")
 SERIES_ID = Statement("SELECT id FROM series WHERE key = :key")
 ADD_SERIES = Statement(
     "INSERT INTO series (key, body) VALUES (:key, :body) ON CONFLICT (key) DO NOTHING"
 )
-MOMENT_ID = Statement("SELECT id FROM moments WHERE key = :key")
-ADD_MOMENT = Statement(
-    "INSERT INTO moments (key, at, body) VALUES (:key, :at, :body) ON CONFLICT (key) DO NOTHING"
-)
-PUT_SAMPLE = Statement(
-    "INSERT INTO samples (series, moment, value) VALUES (:series, :moment, :value) "
-    "ON CONFLICT (series, moment) DO UPDATE SET value = excluded.value"
-)
+SERIES_COUNT = Statement("SELECT max(id) FROM series")
 SAMPLES_OF = Statement(
     "SELECT moments.body, samples.value FROM samples JOIN moments ON samples.moment = moments.id "
     "WHERE samples.series = :series AND moments.at >= :since ORDER BY samples.moment"
 )
+NEWEST_PLACE = Statement("SELECT max(place) FROM recent_samples")
+ADD_PASS = Statement(
+    "INSERT INTO recent_passes (source, base, key, at, body) "
+    "VALUES (:source, :base, :key, :at, :body)"
+)
+ADD_RECENT_SAMPLE = Statement("INSERT INTO recent_samples (place, value) VALUES (:place, :value)")
+RECENT_SAMPLES_OF = Statement(
+    "SELECT recent_passes.body, recent_samples.value FROM recent_passes CROSS JOIN recent_samples "
+    "WHERE recent_passes.source = :source AND recent_passes.at >= :since "
+    "AND recent_samples.place = recent_passes.base + :series ORDER BY recent_passes.base"
+)
+"""SQLite joins in the order that CROSS JOIN says: one lookup for each pass of the check."""
+RECENT_EXTENT = Statement(
+    "SELECT min(at), max(at), (SELECT count(*) FROM recent_samples) FROM recent_passes"
+)
+ADD_RECENT_MOMENTS = Statement(
+    "INSERT INTO moments (key, at, body) SELECT key, at, body FROM recent_passes "
+    "WHERE base > 0 ORDER BY base ON CONFLICT (key) DO NOTHING"
+)
+MOVE_RECENT_SAMPLES = Statement(
+    "INSERT INTO samples (series, moment, value) "
+    "SELECT place - base, moment, value FROM ("
+    "SELECT DISTINCT recent_passes.base, moments.id AS moment "
+    "FROM recent_passes CROSS JOIN moments WHERE moments.key = recent_passes.key"
+    ") AS taken CROSS JOIN recent_samples "
+    "WHERE place BETWEEN base + :first AND base + :last ORDER BY place - base, moment, base "
+    "ON CONFLICT (series, moment) DO UPDATE SET value = excluded.value",
+    postgresql="INSERT INTO samples (series, moment, value) "
+    "SELECT DISTINCT ON (place - base, moment) place - base, moment, value FROM ("
+    "SELECT DISTINCT recent_passes.base, moments.id AS moment "
+    "FROM recent_passes JOIN moments ON moments.key = recent_passes.key"
+    ") AS taken JOIN recent_samples ON place BETWEEN base + :first AND base + :last "
+    "ORDER BY place - base, moment, base DESC "
+    "ON CONFLICT (series, moment) DO UPDATE SET value = excluded.value",
+)
+"""If a moment has several values, the last counts; PostgreSQL refuses to write a row twice in one
+statement."""
+EMPTY_RECENT_SAMPLES = Statement("DELETE FROM recent_samples")
+EMPTY_RECENT_PASSES = Statement("DELETE FROM recent_passes")
 FIRST_MOMENT_KEPT = Statement("SELECT min(id) FROM moments WHERE at >= :since")
 FORGET_SAMPLES = Statement(
     "DELETE FROM samples WHERE series IN (SELECT id FROM series) AND moment < :moment"
@@ -128,12 +195,12 @@ REMOVE_ORDER = Statement("DELETE FROM orders WHERE key = :key")
 ADD_ORDER = Statement("INSERT INTO orders (key, ends, body) VALUES (:key, :ends, :body)")
 FORGET_ORDERS = Statement("DELETE FROM orders WHERE ends < :now")
 
-# The audit log. Those of the last two hours are all read, by the clock of the newest, which may be
-# far more than the newest thousand: one kind of action must not push another out of what its caps
-# are counted from.
+# The audit log. All records of the last two hours (by the clock of the newest record) are read,
+# even if there are far more than a thousand. Otherwise many actions of one kind would hide the
+# records for the limits of another kind.
 
 LOCK_ACTIONS = Statement("", postgresql="LOCK TABLE actions IN SHARE ROW EXCLUSIVE MODE")
-"""Lets others read. SQLite: BEGIN IMMEDIATE did it."""
+"""The lock lets others read. In SQLite, BEGIN IMMEDIATE has done it."""
 ACTIONS = Statement("SELECT body FROM actions ORDER BY seq DESC LIMIT :limit")
 ACTIONS_ABOUT = Statement(
     "SELECT body FROM actions WHERE target = :target ORDER BY seq DESC LIMIT :limit"
@@ -161,11 +228,15 @@ CONCLUDE_ACTION = Statement(
     "UPDATE actions SET tried = :tried, unresolved = :unresolved, body = :body "
     "WHERE id = :id AND unresolved = 1"
 )
+KEYED_ACTIONS = Statement("SELECT seq, body FROM actions ORDER BY seq")
+REMOVE_ACTION = Statement("DELETE FROM actions WHERE seq = :key")
+KEYED_READINGS = Statement("SELECT seq, body FROM readings ORDER BY seq")
+REMOVE_READING = Statement("DELETE FROM readings WHERE seq = :key")
 FORGET_ACTIONS = Statement(
     "DELETE FROM actions WHERE at < :before AND unresolved = 0 "
     "AND seq NOT IN (SELECT seq FROM actions ORDER BY seq DESC LIMIT :always)"
 )
-"""A wall clock that is wrong must not make the guard forget: the newest always stay."""
+"""The newest records always stay: a wrong wall clock must not make the guard forget them."""
 
 # The ledger of nodes
 
@@ -227,7 +298,7 @@ FORGET_STAYS = Statement(
     "SELECT 1 FROM gpu_stays AS later "
     "WHERE later.gpu = gpu_stays.gpu AND later.seq > gpu_stays.seq)"
 )
-"""The stay that lasts is kept, however old."""
+"""The last stay of a GPU is kept, however old."""
 ADD_EVENT = Statement("INSERT INTO gpu_events (id, gpu, at, body) VALUES (:id, :gpu, :at, :body)")
 KNOWN_EVENTS = Statement("SELECT id FROM gpu_events WHERE id IN (:keys...)")
 EVENTS_OF = Statement("SELECT body FROM gpu_events WHERE gpu = :gpu ORDER BY at")
@@ -237,7 +308,7 @@ NEWEST_EVENTS_OF = Statement(
 FORGET_EVENT = Statement("DELETE FROM gpu_events WHERE id = :id")
 FORGET_EVENTS = Statement("DELETE FROM gpu_events WHERE at < :before")
 
-# What only a server is asked
+# Statements for a database server only
 
 CONFIGURE_SESSION = Statement(
     "",
@@ -264,8 +335,9 @@ END_SESSIONS_OF_LATE_LEADER = Statement(
     "AND mode <> 'AccessShareLock' AND wait_event_type IS DISTINCT FROM 'Lock' "
     "AND usename = current_user AND pid <> pg_backend_pid()",
 )
-"""Rows that are written together are sent without a wait in between. A client that is stopped in the
-middle of them is `active`, so its time-out for idle transactions does not end it: the server waits
-for the rest."""
+"""Rows that are written together are sent without waiting in between. If the client is stopped in
+the middle of them, its session is `active`, so the time-out for idle transactions does not end it:
+the server waits for the rest."""
 WAIT_FOR_LOCKS = Statement("", postgresql="SELECT set_config('lock_timeout', :limit, true)")
-"""Of this transaction: whoever waits for a stopped leader looks anew whether its lease is over."""
+"""For one transaction: a process that waits for a stopped leader checks again whether the lease is
+over."""

@@ -1,8 +1,7 @@
-"""The address of a state in PostgreSQL, as it is written in `state:`.
+"""The address of a PostgreSQL state, as written in `state:`.
 
-Read and rendered as SQLAlchemy 2 does: the name of an outage's journal is a digest of the rendered
-address, and a sentinel that was upgraded during an outage must find its journal again.
-"""
+It is read and rendered as SQLAlchemy 2 does: the name of a journal is a digest of the rendered
+address, and a sentinel that was upgraded during an outage must find its journal again."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -26,19 +25,19 @@ _HOST_AND_PORT_PATTERN = re.compile(r"([a-zA-Z0-9\-.]*):(\d*)$")
 
 
 class DatabaseUrl(Struct, frozen=True, kw_only=True):
-    """What is absent is None; what is empty stays empty."""
+    """The parts of the address. An absent part is None; an empty one stays empty."""
 
-    scheme: str
-    user: str | None = None
-    password: str | None = None
-    host: str | None = None
-    port: int | None = None
-    database: str | None = None
-    query: Mapping[str, tuple[str, ...]] = {}
+    scheme: str  # The word before `://`.
+    user: str | None = None  # User of the database.
+    password: str | None = None  # Password of that user.
+    host: str | None = None  # Host of the server.
+    port: int | None = None  # Port of the server.
+    database: str | None = None  # Name of the database.
+    query: Mapping[str, tuple[str, ...]] = {}  # Parameters behind the `?`.
 
     @classmethod
     def parse_url(cls, text: str) -> "DatabaseUrl":
-        """Raises ValueError for what is no address of that form."""
+        """Parse the address. Raises ValueError if the text is not one."""
         found = _URL_PATTERN.match(text)
         if found is None:
             raise ValueError("is no URL")
@@ -56,7 +55,7 @@ class DatabaseUrl(Struct, frozen=True, kw_only=True):
         )
 
     def render_url(self) -> str:
-        """As text that is fit for messages: `***` in place of the password."""
+        """The address as text for messages, with `***` in place of the password."""
         text = f"{self.scheme}://"
         if self.user is not None:
             text += quote(self.user, safe=" +")
@@ -73,12 +72,12 @@ class DatabaseUrl(Struct, frozen=True, kw_only=True):
         return text
 
     def render_place(self) -> str:
-        """The database alone, for messages."""
+        """The database without scheme and parameters, as text for messages."""
         return replace(self, scheme="postgresql", query={}).render_url()
 
     def get_connection_arguments(self) -> dict[str, Any]:
         """The parameters of libpq. Several hosts are written `?host=a,b&port=1,2` or
-        `?host=a:1&host=b:2`. Raises ValueError where hosts and ports do not fit together."""
+        `?host=a:1&host=b:2`. Raises ValueError if hosts and ports do not match."""
         given = {
             "host": self.host,
             "port": self.port,
@@ -109,7 +108,8 @@ class DatabaseUrl(Struct, frozen=True, kw_only=True):
 
 
 def _join_hosts(hosts: Iterable[str], ports: Iterable[str]) -> dict[str, str]:
-    """As libpq wants several. Raises ValueError for a port that is no number."""
+    """Hosts and ports in libpq's form for several. Raises ValueError for a port that is not a
+    number."""
     numbers = ",".join(str(int(port)) if port else "" for port in ports)
     names = ",".join(hosts)
     return ({"host": names} if names else {}) | ({"port": numbers} if numbers else {})

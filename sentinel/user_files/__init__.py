@@ -1,4 +1,3 @@
-"""Reading what users may have put somewhere, with no more rights than those users have.
+"""Reads files that users may have put somewhere, with no more rights than those users have.
 
-Imports nothing: the child that opens the files starts from here.
-"""
+This module imports nothing, because the child that opens the files loads it."""

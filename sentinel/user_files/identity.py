@@ -22,16 +22,17 @@ from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
 NOBODY_UID = 65534
-"""Who may read what everybody may: the kernel's overflow uid and gid (user_namespaces(7))."""
+"""A user who may read only what everybody may: the kernel's overflow uid and gid
+(user_namespaces(7))."""
 
 EVERYBODY = -1
-"""In place of a uid: more than one user could."""
+"""Used in place of a uid if more than one user could change something."""
 
 MAX_LINKS = 40
-"""Links on one way: path_resolution(7)."""
+"""Links on one path: path_resolution(7)."""
 
 _MAX_UID = 2**32 - 2
-"""The next number means "leave it as it is" to setreuid(2)."""
+"""The next number means "leave it as it is" for setreuid(2)."""
 
 
 class OpenDenied(Exception):
@@ -69,7 +70,7 @@ class FileRights(NamedTuple):
 
     @property
     def become_name(self) -> str:
-        """The user that the process has to become; empty where it stays what it is."""
+        """The user that the process has to become. Empty if it keeps its own rights."""
         return self.identity.name if self.identity else ""
 
 
@@ -77,10 +78,10 @@ _known: dict[str, UserIdentity] = {}
 
 
 def find_user(user: str) -> UserIdentity:
-    """The user of that name, or of that uid where it is a number. Raises OpenDenied for an unknown name.
+    """The user of that name, or of that uid if it is a number. Raises OpenDenied for an unknown
+    name.
 
-    A uid without a name has no groups: Slurm prints the number where a host does not know the user.
-    """
+    A uid without a name has no groups: Slurm prints the number if a host does not know the user."""
     if user not in _known:
         _known[user] = _find_user(user)
     return _known[user]
@@ -101,16 +102,15 @@ def _find_user(user: str) -> UserIdentity:
 
 
 def decide_rights(request: RightsRequest, path: str) -> FileRights:
-    """With whose rights that path is opened. Raises OpenDenied or OSError.
+    """Decide with whose rights that path is opened. Raises OpenDenied or OSError.
 
-    A literal path is the operator's own choice, which says that the file may be read, but not what
-    a link there may lead to later. So it is opened with the rights of this process only where
-    nobody but root and this process could change where it leads: a log in root's own folder is
-    read as root, whoever owns the file. Anywhere else it is opened with the rights of the job's
-    user, who will see the alert; without a job with those of whoever could change the way; and
-    where several could, with those of nobody. An operator who watches a file in a shared folder
-    therefore names the job.
-    """
+    A literal path was chosen by the operator. That says that the file may be read, but not what a
+    link in the path may lead to later. So the rights of this process are used only if nobody but
+    root and this process could change where the path leads: a log in root's own folder is read as
+    root, whoever owns the file. Any other path is opened with the rights of the job's user, who
+    will see the alert. Without a job, the rights of the user who could change the path are used; if
+    several could, those of nobody. So an operator who watches a file in a shared folder has to name
+    the job."""
     if request.literal:
         return _literal_path_rights(request, path)
     user = find_user(request.user)
@@ -125,7 +125,7 @@ def _literal_path_rights(request: RightsRequest, path: str) -> FileRights:
     if me and not request.user:
         return FileRights(
             None, None
-        )  # who started sentinel chose the file, may read it, and is told
+        )  # the user who started sentinel chose the file and may read it
     changer = changer_of(path, {0, me})
     if changer is None:
         return FileRights(None, None)
@@ -163,12 +163,11 @@ def become_user(identity: "UserIdentity | None") -> None:
 
 
 def prepare_process() -> None:
-    """Before the first file is opened with another user's rights.
+    """Prepare the process before it opens the first file with another user's rights.
 
-    Stand in no folder that a link could lead into by /proc/self/cwd, past what keeps users out. Load
-    no more modules: the user may not be able to read them, or may have put one there. Leave no core
-    file, which would hold what was read.
-    """
+    Leave every folder that a link could reach by /proc/self/cwd, past what keeps users out. Load no
+    more modules: the user may not be able to read them, or may have put one there. Write no core
+    file, which would hold what was read."""
     os.chdir("/")
     sys.path.clear()
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -188,18 +187,19 @@ def _change_ids(
 
 
 def _has_capabilities() -> bool:
-    """So it is with SECBIT_NO_SETUID_FIXUP, whoever the process becomes."""
-    with open("/proc/self/status", "rb") as file:  # text would load a module with the user's rights
+    """Whether this process has capabilities. With SECBIT_NO_SETUID_FIXUP it keeps them even as
+    another user."""
+    # text mode would load a module with the user's rights
+    with open("/proc/self/status", "rb") as file:
         effective = next((line.split()[1] for line in file if line.startswith(b"CapEff:")), b"1")
     return int(effective, 16) != 0
 
 
 def open_regular(path: str, owner: "int | None") -> tuple[int, os.stat_result]:
-    """A descriptor to read from and what it is. Raises OpenDenied or OSError.
+    """A descriptor to read a regular file, and its stat result. Raises OpenDenied or OSError.
 
-    The path is followed once. What was found is judged, then opened: opening alone does something
-    with a device (/dev/watchdog reboots the host) and waits at a pipe.
-    """
+    The path is followed once. What is found is checked first and then opened: opening a device can
+    have effects (/dev/watchdog reboots the host), and opening a pipe waits."""
     found = os.open(path, os.O_PATH | os.O_CLOEXEC)
     try:
         seen = os.fstat(found)
@@ -213,7 +213,7 @@ def open_regular(path: str, owner: "int | None") -> tuple[int, os.stat_result]:
 
 
 def open_folder(path: str, owner: "int | None") -> int:
-    """A descriptor to list, links followed. Raises OpenDenied or OSError."""
+    """A descriptor to list a folder, links followed. Raises OpenDenied or OSError."""
     flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NONBLOCK | os.O_CLOEXEC
     descriptor = os.open(path, flags)
     try:
@@ -225,13 +225,13 @@ def open_folder(path: str, owner: "int | None") -> int:
 
 
 def refuse_foreign(seen: os.stat_result, owner: "int | None") -> None:
-    """Raises OpenDenied for what has to belong to that uid and does not."""
+    """Raise OpenDenied if the file has to belong to that uid and does not."""
     if owner is not None and seen.st_uid != owner:
         raise OpenDenied(f"it belongs to {user_name(seen.st_uid)}, not to {user_name(owner)}")
 
 
 def describe_kind(seen: os.stat_result) -> str:
-    """What is there, with its article."""
+    """The kind of file in words, with its article."""
     names = (
         (stat.S_ISREG, "a regular file"),
         (stat.S_ISDIR, "a directory"),
@@ -248,7 +248,7 @@ _names: dict[int, str] = {}
 
 
 def user_name(uid: int) -> str:
-    """The name of the uid, or its number where the host has none."""
+    """The name of the uid, or its number if this host has no name for it."""
     if uid not in _names:
         try:
             _names[uid] = pwd.getpwuid(uid).pw_name
@@ -258,12 +258,11 @@ def user_name(uid: int) -> str:
 
 
 def changer_of(path: str, trusted: Collection[int]) -> "int | None":
-    """The uid of the first user, other than the trusted ones, who could change where the path leads;
-    None: nobody could. Raises OSError for what cannot be looked at.
+    """The uid of the first user, other than the trusted ones, who could change where the path
+    leads; None if nobody could. Raises OSError if something on the path cannot be looked at.
 
-    Only the way counts, not the file at its end: who owns that cannot put another one there. The
-    rules are those of `sentinel.trust.find_path_fault`.
-    """
+    Only the path counts, not the file at its end: the owner of the file cannot put another file
+    there. The rules are those of `sentinel.trust.find_path_fault`."""
     place, links = "/", 0
     steps = _path_steps(path)
     while steps:
@@ -290,7 +289,8 @@ def changer_of(path: str, trusted: Collection[int]) -> "int | None":
 def _changer_of_entry(
     place: str, folder: os.stat_result, entry: str, trusted: Collection[int]
 ) -> "int | None":
-    """Who could put something else there. In a sticky folder only an entry's owner can."""
+    """The user who could put another file at this entry; None if nobody could. In a sticky folder
+    only the entry's owner can."""
     if (changer := _changer_of_place(place, folder, trusted)) is not None:
         return changer
     if not folder.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
@@ -302,7 +302,8 @@ def _changer_of_entry(
 
 
 def _changer_of_place(place: str, seen: os.stat_result, trusted: Collection[int]) -> "int | None":
-    """Its owner where it is a folder, and the user who serves it where that is a user's own mount."""
+    """The owner of the folder if not trusted, or the user who serves it if it is a user's own
+    mount; None for others."""
     if not stat.S_ISDIR(seen.st_mode):
         return None
     if seen.st_uid not in trusted:
@@ -312,16 +313,18 @@ def _changer_of_place(place: str, seen: os.stat_result, trusted: Collection[int]
 
 
 def _mounted_by(device: int) -> "int | None":
-    """The user who runs the FUSE server of that device: it shows the owners that it makes up."""
-    number = f"{os.major(device)}:{os.minor(device)}"
+    """The user who runs the FUSE server of that device, which can invent the owners of files; None
+    if it is no FUSE mount."""
+    number = f"{os.major(device)}:{os.minor(device)}".encode()
     with suppress(OSError), open("/proc/self/mountinfo", "rb") as table:
-        for line in table.read().decode("ascii", "replace").splitlines():
-            fields = line.split(" ")
+        # other control characters may be part of the names, which the user chose
+        for line in table.read().split(b"\n"):
+            fields = line.split(b" ")
             if len(fields) < 3 or fields[2] != number:
                 continue
-            for option in fields[-1].split(","):
-                name, _, value = option.partition("=")
-                if name == "user_id" and value.isdigit():
+            for option in fields[-1].split(b","):
+                name, _, value = option.partition(b"=")
+                if name == b"user_id" and value.isdigit():
                     return int(value)
     return None
 

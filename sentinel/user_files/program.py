@@ -1,12 +1,13 @@
-"""The child that opens files for `sentinel.user_files.reader`: answers requests until its input ends.
+"""The child that opens files for `sentinel.user_files.reader`: it answers requests until its input
+ends.
 
-Standard library only, so that it starts fast; and all of it is loaded at the start, for a user may
-not be able to read where it lies. One line of JSON asks; the answer is two lengths, a
-JSON text and bytes. It reads and never looks into what it read.
-"""
+It uses the standard library only, so that it starts fast, and loads everything at the start, since
+a user may not be able to read the modules. A request is one line of JSON; the answer is two
+lengths, a JSON text and bytes. It reads files and never interprets their contents."""
 
 import json
 import os
+import resource
 import stat
 import struct
 import sys
@@ -30,14 +31,23 @@ from sentinel.user_files.identity import (
 )
 
 LENGTHS = struct.Struct(">QQ")
-"""Bytes of the JSON text and of the data behind it."""
+"""Two lengths in bytes: of the JSON text, and of the data behind it."""
+
+GREETING = b"\n"
+"""One byte that says that it has started. No limit of a file runs before that."""
+
+MEMORY_BYTES = 2**30
+"""All the memory that the child may have. A user's own file system can list names without end."""
 
 Answer = tuple[dict[str, Any], bytes]
 
 
-def main() -> None:
-    """Answer each line of the input. The path of what is asked is absolute."""
+def main(memory: int = MEMORY_BYTES) -> None:
+    """Send the greeting, then answer each line of the input. The path in a request is absolute."""
+    resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     prepare_process()
+    sys.stdout.buffer.write(GREETING)
+    sys.stdout.buffer.flush()
     for line in sys.stdin.buffer:
         told, data = answer_request(json.loads(line))
         text = json.dumps(told).encode("ascii")
@@ -47,11 +57,12 @@ def main() -> None:
 
 
 def answer_request(asked: dict[str, Any]) -> Answer:
-    """What the request came to. `error` and `errno` in place of an answer; `identity`: the user
-    with whose rights it was tried, where those are not this process's own."""
+    """The answer to a request, or `error` and `errno` in its place. `identity`: the user whose
+    rights were used, if not this process's own."""
     told: dict[str, Any] = {}
     try:
-        # The name that a new file or a pattern stands for is not there yet: its folder decides.
+        # A file that is to be created does not exist yet, and a pattern is not a file. For both,
+        # the rights on the folder count.
         path = asked["path"]
         way = os.path.dirname(path) if asked["do"] in ("newest", "create") else path
         may = decide_rights(RightsRequest(asked["user"], asked["literal"], asked["owned"]), way)
@@ -64,18 +75,20 @@ def answer_request(asked: dict[str, Any]) -> Answer:
     except OSError as error:
         why = error.strerror or type(error).__name__
         return {**told, "error": why, "errno": error.errno or 0}, b""
-    except (ValueError, RecursionError) as error:  # a path that holds NUL; folders without end
+    except MemoryError:
+        return {**told, "error": "it takes more memory than is allowed", "errno": 0}, b""
+    except (ValueError, RecursionError) as error:  # a NUL in the path, or too many nested folders
         return {**told, "error": str(error), "errno": 0}, b""
 
 
 def _status_answer(asked: dict[str, Any], may: FileRights) -> Answer:
-    """What is there, links followed."""
+    """Facts about the file, links followed."""
     return _describe_stat(os.stat(asked["path"])), b""
 
 
 def _read_answer(asked: dict[str, Any], may: FileRights) -> Answer:
-    """`most` bytes of a regular file from `start` on; `start` -1: the last ones. `inode`: the file
-    that is meant, where it is known which."""
+    """Read at most `most` bytes of a regular file from `start` on. If `start` is -1, the last
+    bytes. `inode` identifies the file, if it is known."""
     descriptor, seen = open_regular(asked["path"], may.owner)
     try:
         if asked["inode"] and asked["inode"] != _inode_text(seen):
@@ -92,7 +105,8 @@ def _read_answer(asked: dict[str, Any], may: FileRights) -> Answer:
 
 
 def _newest_answer(asked: dict[str, Any], may: FileRights) -> Answer:
-    """The regular file whose name fits the shell pattern and that was written last."""
+    """The path of the regular file whose name matches the shell pattern and that was written
+    last."""
     folder, _, pattern = asked["path"].rpartition("/")
     newest, error = (0.0, ""), ""
     for name in _list_names(folder or "/", may):
@@ -112,7 +126,8 @@ def _newest_answer(asked: dict[str, Any], may: FileRights) -> Answer:
 
 
 def _entries_answer(asked: dict[str, Any], may: FileRights) -> Answer:
-    """Name and time of change of all in the folder that is no link, `most` of them and one more."""
+    """Name and time of change of the entries of the folder that are not links: at most `most` and
+    one more."""
     descriptor = open_folder(asked["path"], may.owner)
     try:
         found: dict[str, float] = {}
@@ -129,8 +144,9 @@ def _entries_answer(asked: dict[str, Any], may: FileRights) -> Answer:
 
 
 def _total_answer(asked: dict[str, Any], may: FileRights) -> Answer:
-    """Bytes of the file, or of all files below the folder, and when the last of them was changed; no
-    link is followed. `files`: of each, up to `most`, path below the folder, bytes, time of change."""
+    """Bytes of the file, or of all files below the folder, and when the last of them was changed;
+    no link is followed. `files`: path below the folder, bytes and time of change of up to `most`
+    files."""
     seen = os.stat(asked["path"], follow_symlinks=False)
     refuse_foreign(seen, may.owner)
     size, changed, listed = 0, None, list[tuple[str, int, float]]()
@@ -144,7 +160,8 @@ def _total_answer(asked: dict[str, Any], may: FileRights) -> Answer:
 
 
 def _link_answer(asked: dict[str, Any], may: FileRights) -> Answer:
-    """Where a link leads, as it says, and when it was made; `target` is empty for what is none."""
+    """The target of a link as it is written, and when it was made; `target` is empty if the path is
+    not a link."""
     seen = os.stat(asked["path"], follow_symlinks=False)
     refuse_foreign(seen, may.owner)
     target = os.readlink(asked["path"]) if stat.S_ISLNK(seen.st_mode) else ""
@@ -160,7 +177,7 @@ def _files_below(path: str) -> Iterator[tuple[str, os.stat_result]]:
 
 
 def _create_answer(asked: dict[str, Any], may: FileRights) -> Answer:
-    """A new file of one line. No link is followed, on the way to it neither."""
+    """Create a new file of one line. No link is followed, not even on the way to it."""
     folder, _, name = asked["path"].rpartition("/")
     descriptor = os.open(folder or "/", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     try:

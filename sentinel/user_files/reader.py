@@ -23,35 +23,39 @@ _ABSENT = (2, 20)
 
 
 class FileRefused(CannotTell):
-    """It was tried, and nothing was opened or made."""
+    """The request was tried, and nothing was opened or created."""
 
 
 class FileAbsent(FileRefused):
-    """Nothing is there."""
+    """There is no such file."""
 
 
 class FileReader:
-    """A child that opens files, started when the first one is asked for."""
+    """A child that opens files; it is started with the first request."""
 
     def __init__(self) -> None:
         self._dialogue: Dialogue | None = None
 
+    def start_reader(self, limit: float) -> Dialogue:
+        """The child, started and ready within `limit` seconds. Raises SlowStart or CannotTell."""
+        if self._dialogue is None or not self._dialogue.is_open:
+            self._dialogue = Dialogue(_reader_argv(), _reader_environment())
+            self._dialogue.await_greeting(limit)
+        return self._dialogue
+
     def ask_reader(
         self, do: str, path: str, whose: Whose, limit: float, max_output: int, **asked: object
     ) -> tuple[Mapping[str, Any], bytes]:
-        """What the child answers, see `sentinel.user_files.program`.
+        """The answer of the child to a request, see `sentinel.user_files.program`.
 
-        Raises FileAbsent, CannotTell with the path and the reason, or what Dialogue.ask_request does.
-        """
-        if self._dialogue is None or not self._dialogue.is_open:
-            self._dialogue = Dialogue(_reader_argv(), _reader_environment())
+        Raises FileAbsent, CannotTell with the path and the reason, and what Dialogue.ask_request
+        raises."""
+        dialogue = self.start_reader(limit)
         full = os.path.join(os.getcwd(), path) if not path.startswith("/") else path
         request = {"do": do, "path": full, "user": whose.user, "literal": whose.literal,
                    "owned": whose.owned, **asked}  # fmt: skip
         line = json.dumps(request).encode("ascii") + b"\n"
-        text, data = self._dialogue.ask_request(
-            line, LENGTHS.unpack, LENGTHS.size, limit, max_output
-        )
+        text, data = dialogue.ask_request(line, LENGTHS.unpack, LENGTHS.size, limit, max_output)
         told = json.loads(text)
         if "error" in told:
             raise _refusal_error(told, path, "made" if do == "create" else "read")
@@ -64,7 +68,8 @@ class FileReader:
 
 
 def shared_or_own_reader() -> tuple[FileReader, bool]:
-    """The one that this run shares, and whether it is shared; else one that the caller ends."""
+    """The reader that this run shares, and True; without one, a new reader that the caller has to
+    end, and False."""
     if not session.is_open:
         return FileReader(), False
     if not isinstance(session.reader, FileReader):
@@ -84,7 +89,7 @@ def _reader_argv() -> Sequence[str]:
 
 
 def _reader_environment() -> dict[str, str]:
-    """Nothing of this process's own: the child's is shown to whoever makes it open
-    /proc/self/environ."""
+    """The child's environment. It holds nothing of this process's own, since a user could make the
+    child open /proc/self/environ."""
     kept = {name: os.environ[name] for name in ("LD_LIBRARY_PATH",) if name in os.environ}
     return {**kept, "LC_ALL": "C"}

@@ -1,4 +1,5 @@
-"""One child for all files that a check reads in one run. Imports nothing that is slow to load."""
+"""Lets one child open all files that a check reads in one run. Imports nothing that is slow to
+load."""
 
 from _thread import _local
 from collections.abc import Iterator
@@ -7,13 +8,14 @@ from typing import Protocol
 
 
 class SharedReader(Protocol):
-    """A reader that the session ends, whose module is loaded only where a file is opened."""
+    """A reader that the session ends; its module is loaded only if a file is opened."""
 
     def end_reader(self) -> None: ...
 
 
 class ReaderSession(_local):
-    """What this thread shares. `is_open`: whether a run has begun that will end the reader."""
+    """The reader that this thread shares. `is_open`: whether a run has begun that will end the
+    reader."""
 
     is_open: bool = False
     reader: SharedReader | None = None
@@ -24,7 +26,7 @@ session = ReaderSession()
 
 @contextmanager
 def shared_reader() -> Iterator[None]:
-    """Until the end of the block all files are opened by one child, which ends with it."""
+    """Until the end of the block, one child opens all files; it ends with the block."""
     if session.is_open:
         yield
         return

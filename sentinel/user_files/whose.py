@@ -4,7 +4,8 @@ from msgspec import Struct
 
 
 class Whose(Struct, frozen=True, kw_only=True):
-    """With whose rights a file is opened: `sentinel.user_files.identity.decide_rights` has the rule."""
+    """The user whose rights are used to open a file: `sentinel.user_files.identity.decide_rights`
+    has the rule."""
 
     user: str = ""
     """Name or uid of the user whose job names the file; empty where there is no job."""

@@ -1,1 +1,1 @@
-"""What `sentinel run` serves to browsers; imported only where `web: {listen: …}` is set."""
+"""What `sentinel run` serves to browsers. It is imported only if `web: {listen: …}` is set."""

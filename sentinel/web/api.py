@@ -54,7 +54,7 @@ LIST_ENDPOINTS: Mapping[str, tuple[type[Struct], str]] = {
 
 @cache
 def build_openapi_document() -> dict[str, Any]:
-    """OpenAPI 3.1."""
+    """The OpenAPI 3.1 description of the API, as JSON-ready objects."""
     said = [messages.Summary, messages.Explained, messages.OrderResult, messages.ApiError]
     kinds = [
         *said,
@@ -164,7 +164,7 @@ def _describe_post(name: str, text: str, body: str) -> dict[str, Any]:
 
 def _describe_error_response(code: int) -> dict[str, Any]:
     described = {"description": _STATUS_TEXTS[code]}
-    if code in (421, 429):  # by the server in front of all, as a page
+    if code in (421, 429):  # the server answers these with pages before the API is reached
         return described
     return {**described, "content": {"application/json": {"schema": _make_schema_ref("Fault")}}}
 
@@ -192,7 +192,7 @@ RequestHandler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class ApiRoutes:
-    """Every address below BASE."""
+    """Handlers for every address below BASE."""
 
     def __init__(self, live: LiveFacts, gate: Gate, shown: PageCache) -> None:
         self._live, self._gate, self._shown = live, gate, shown
@@ -286,7 +286,8 @@ class ApiRoutes:
         return OrderResult(alert=name, done=text, who=who, silence=order.id)
 
     def _authorize_order(self, request: web.Request) -> tuple[str, Viewer]:
-        """The alert, and whose alerts may be answered; raises RequestRefused."""
+        """The id of the alert, and the viewer whose alerts may be answered. Raises
+        RequestRefused."""
         eyes = self._gate.authorize_request(request.headers, "", self._live.get_now_s())
         return request.match_info["id"], eyes
 
@@ -297,7 +298,8 @@ _PAGING_PARAMETERS = ("limit", "after")
 def _select_page(
     alerts: Sequence[types.AlertFact], request: web.Request
 ) -> tuple[Sequence[types.AlertFact], dict[str, str]]:
-    """The page that is asked for, and the header that leads to the next (RFC 8288)."""
+    """The page of alerts that the request asks for, and the header that leads to the next page (RFC
+    8288). Raises RequestRefused."""
     query = request.query
     size = parse_query_number(query.get("limit", str(SIZE)))
     if not 1 <= size <= MOST:
@@ -315,7 +317,7 @@ def _select_page(
 def _answer_as_json(
     handler: RequestHandler | Callable[[web.Request], Awaitable[Any]],
 ) -> RequestHandler:
-    """As JSON, faults too."""
+    """Wrap a handler so that its answers and errors are sent as JSON."""
 
     async def answer_request(request: web.Request) -> web.StreamResponse:
         try:

@@ -32,7 +32,7 @@ SESSION_DURATION_S = 12 * 3600.0
 
 
 class RequestRefused(Exception):
-    """In words for the person; `status` of HTTP."""
+    """The request is refused. The text is for the person; `status` is the HTTP status."""
 
     def __init__(self, text: str, status: int) -> None:
         super().__init__(text)
@@ -40,13 +40,13 @@ class RequestRefused(Exception):
 
 
 def make_order_refusal(error: WrongOrder) -> RequestRefused:
-    """An order that makes no sense, with the status of HTTP."""
+    """The refusal of an order that makes no sense, with its HTTP status."""
     return RequestRefused(str(error), {NoSuchAlert: 404, AlertPending: 409}.get(type(error), 400))
 
 
 class LoginSession(Struct, frozen=True, array_like=True):
-    """A login that is kept: whose it says it is, and its end in seconds UTC. `mark` makes it one of a
-    kind."""
+    """A login that the browser keeps: the name that the person gave, and its end in seconds UTC.
+    `mark` makes each session unique."""
 
     name: str
     ends: int
@@ -54,8 +54,9 @@ class LoginSession(Struct, frozen=True, array_like=True):
 
 
 class Visitor(Struct, frozen=True):
-    """Who looks at a page. `name`: as a session or a proxy says; `open`: they have a session, or a proxy
-    adds the token, so that none is asked for; `answers`: there is a token at all."""
+    """Who looks at a page. `name`: by the session or the proxy. `open`: no token has to be typed,
+    since there is a session or the proxy adds the token. `answers`: a token is configured, so
+    alerts can be answered at all."""
 
     name: str = ""
     open: bool = False
@@ -83,8 +84,10 @@ class Gate(Struct, frozen=True):
         return "Gate(…)"
 
     def authorize_request(self, headers: Mapping[str, str], given: str, now: float) -> Viewer:
-        """Whose alerts may be answered. Raises RequestRefused unless the request has the token, or a session
-        where a browser says that its own page made it. `now`: seconds UTC."""
+        """The viewer whose alerts the request may answer.
+
+        Raises RequestRefused unless the request has the token, or has a session and the browser
+        says that our own page made the request. `now`: seconds UTC."""
         if not self.token:
             raise RequestRefused("this page only shows: no token is configured", 403)
         if self.is_cross_site(headers):
@@ -100,7 +103,7 @@ class Gate(Struct, frozen=True):
         return Viewer() if given else self.identify_visitor(headers, now).eyes
 
     def make_session_cookie(self, name: str, now: float) -> str:
-        """The cookie of a new session of whoever was admitted."""
+        """The value of the cookie for a new session of a person who was admitted."""
         session = LoginSession(
             visible(name.strip()[:MAX_NAME_CHARS]), int(now + self.lasts), secrets.token_hex(8)
         )
@@ -108,7 +111,7 @@ class Gate(Struct, frozen=True):
         return urlsafe_b64encode(self._sign_session(body) + body).decode().rstrip("=")
 
     def find_session(self, headers: Mapping[str, str], now: float) -> LoginSession | None:
-        """The session that the browser has, unless it is over."""
+        """The session of the browser; None if there is none or it is over."""
         for raw in _read_session_cookies(headers.get("Cookie", "")) if self.token else ():
             mac, body = raw[:32], raw[32:]
             if hmac.compare_digest(mac, self._sign_session(body)):
@@ -121,14 +124,14 @@ class Gate(Struct, frozen=True):
         return None
 
     def end_session(self, headers: Mapping[str, str], now: float) -> None:
-        """The browser's session ends; its cookie is worth nothing any more."""
+        """End the browser's session, so that its cookie is no longer accepted anywhere."""
         for mark in [mark for mark, ends in self.over.items() if ends <= now]:
             del self.over[mark]
         if (session := self.find_session(headers, now)) is not None:
             self.over[session.mark] = session.ends
 
     def identify_visitor(self, headers: Mapping[str, str], now: float) -> Visitor:
-        """Who looks, for a page that may differ by it."""
+        """The person who opens a page, for pages that depend on it."""
         session, user = self.find_session(headers, now), self.get_proxy_user(headers)
         authorization = headers.get("Authorization", "")
         proxied = bool(self.token) and self._is_right_token(_parse_bearer_token(authorization))
@@ -136,8 +139,8 @@ class Gate(Struct, frozen=True):
         if session or holds or not self.user_header:
             eyes = Viewer()
         else:
-            # A name is believed where the proxy's token comes with it. The proxy adds that to every
-            # request, so a request without a name is nobody's: its login let somebody through.
+            # A name is trusted if the proxy's token comes with it. The proxy adds the token to
+            # every request. So a request without a name is from somebody who did not log in.
             known = proxied and user in self.administrators
             eyes = Viewer(user if proxied else "", known)
         return Visitor(
@@ -161,13 +164,15 @@ class Gate(Struct, frozen=True):
             return site not in ("same-origin", "none")
         origin = headers.get("Origin", "")
         if not origin:
-            return False  # no browser: they all send it with a POST
+            return False  # this is no browser: browsers send it with each POST
         known = {headers.get("Host", "").lower(), urlsplit(self.url).netloc.lower()} - {""}
         return _parse_netloc(origin) not in known
 
     def is_unknown_host(self, headers: Mapping[str, str]) -> bool:
-        """Whether it was sent to a name that is none of ours. To a browser a stranger's name that
-        suddenly means this host (DNS rebinding) is the stranger's own site; an address is none."""
+        """Whether the request was sent to a host name that is not ours.
+
+        A browser takes a foreign name that suddenly points to this host (DNS rebinding) for the
+        foreigner's own site, so such requests are refused. An IP address is never unknown."""
         host = headers.get("Host", "")
         name = _parse_hostname(f"//{host}")
         ours = (self.url, *(h if "//" in h else f"//{h}" for h in self.hosts), "//localhost")
@@ -175,8 +180,8 @@ class Gate(Struct, frozen=True):
         return bool(host) and name not in known and not _is_ip_address(name)
 
     def get_proxy_user(self, headers: Mapping[str, str]) -> str:
-        """Whom a proxy says is logged in; nobody where two names came, of which one is not the
-        proxy's."""
+        """The user who is logged in by the proxy's header. Empty if the header came twice, since
+        one of them is not the proxy's."""
         name = self.user_header.lower()
         found = [value for key, value in headers.items() if name and key.lower() == name]
         return visible(found[0].strip()[:MAX_NAME_CHARS]) if len(found) == 1 else ""
@@ -184,7 +189,7 @@ class Gate(Struct, frozen=True):
     def name_requester(
         self, headers: Mapping[str, str], name: str, through: str, now: float
     ) -> str:
-        """The name to write down."""
+        """The name of the person to record, with the way by which the request came."""
         said = self.identify_visitor(headers, now).name or visible(name.strip()[:MAX_NAME_CHARS])
         return f"{said} ({through})" if said else through
 
@@ -212,13 +217,15 @@ def _is_ip_address(name: str) -> bool:
 
 
 def is_https(headers: Mapping[str, str]) -> bool:
-    """Whether the browser came by TLS, which a proxy in front ends: a cookie may then ask for it."""
+    """Whether the browser used TLS, which a proxy in front may end. Then a cookie may be restricted
+    to TLS."""
     said = headers.get("X-Forwarded-Proto", "") or headers.get("Origin", "").partition("://")[0]
     return said.lower() == "https"
 
 
 def _read_session_cookies(text: str) -> Iterator[bytes]:
-    """Those of our name: a neighbour on another port may have set one too."""
+    """Decoded cookies of our name. There may be several: a server on another port of this host may
+    have set one too."""
     for part in text.split(";"):
         name, _, value = part.strip().partition("=")
         if name == SESSION_COOKIE and len(value) < 1000:
@@ -234,7 +241,8 @@ def _parse_bearer_token(text: str) -> str:
 
 
 def _parse_basic_password(text: str) -> str:
-    """The token as a password, of whatever user: of a program that has it itself (RFC 7617)."""
+    """The password of Basic authentication, for any user: a program gives the token there (RFC
+    7617). Empty if there is none."""
     kind, _, encoded = text.partition(" ")
     try:
         return b64decode(encoded).decode().partition(":")[2] if kind.lower() == "basic" else ""
@@ -243,5 +251,6 @@ def _parse_basic_password(text: str) -> str:
 
 
 def _digest_secret(text: str) -> bytes:
-    """Of one length, so that comparing tells nothing of the length of the secret."""
+    """A digest of fixed length, so that a comparison tells nothing about the length of the
+    secret."""
     return hmac.digest(b"sentinel", text.encode("utf-8", "surrogatepass"), "sha256")

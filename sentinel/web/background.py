@@ -1,7 +1,6 @@
-"""What may hang (a shared disk) is read beside the loop, in a thread that nobody has to wait for.
+"""Reads what may hang (a shared disk) in a thread beside the event loop; nobody has to wait for it.
 
-asyncio.to_thread would not do: the process waits for its threads before it ends.
-"""
+asyncio.to_thread would not do: the process waits for its threads before it ends."""
 
 from __future__ import annotations
 
@@ -14,20 +13,21 @@ from typing import Any, TypeVar
 from sentinel.proc import threads
 
 READ_TIMEOUT_S = 5.0
-"""Seconds that somebody waits."""
+"""Seconds to wait for one reading."""
 
 Read = TypeVar("Read")
 
 
 class BackgroundReader:
-    """One reading at a time; while one hangs no further thread is begun."""
+    """Does one reading at a time; while one hangs, no further thread is started."""
 
     def __init__(self, limit: float = READ_TIMEOUT_S) -> None:
         self._limit, self._turn = limit, asyncio.Lock()
         self._reading: asyncio.Future[Any] | None = None
 
     async def read_in_time(self, reading: Callable[[], Read]) -> Read | None:
-        """What it returns; None where it did not come in time, or an earlier one still has not."""
+        """The result of the reading; None if it did not come in time, or an earlier one still
+        hangs."""
         async with self._turn:
             if self._reading is not None and not self._reading.done():
                 return None
@@ -47,7 +47,7 @@ def _start_reading(reading: Callable[[], Read]) -> asyncio.Future[Read]:
             told = partial(future.set_result, reading())
         except Exception as error:
             told = partial(future.set_exception, error)
-        with suppress(RuntimeError):  # the loop has ended meanwhile
+        with suppress(RuntimeError):  # the event loop may have ended
             loop.call_soon_threadsafe(told)
 
     threads.run_in_thread("aside", run_reading)

@@ -1,8 +1,8 @@
-"""Text is sent as gzip to whoever takes it: a page over a slow line comes several times sooner.
+"""Sends text as gzip to clients that accept it: a page over a slow line arrives several times
+sooner.
 
-Pages hold no secret that their size could give away (https://breachattack.com): the token and the
-session are in none.
-"""
+Pages hold no secret that their size could give away (https://breachattack.com): neither the token
+nor the session is in a page."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ from functools import lru_cache
 from aiohttp import web
 
 WORTH, LEVEL = 1400, 5
-"""Bytes that one packet has room for are sent as they are. Higher levels take longer for little."""
+"""A body that fits into one packet (bytes) is sent as it is. Higher levels take longer and save
+little."""
 
 _TEXT_TYPES = re.compile(r"text/|application/(json|openmetrics-text)|image/svg")
 _GZIP_REFUSED = re.compile(r"(gzip|\*)\s*;\s*q=0(\.0*)?\s*(,|$)")
 
 
 def compress_response(request: web.Request, answer: web.StreamResponse) -> web.StreamResponse:
-    """The answer, compressed where that is worth it; a stream of events is sent as it comes."""
+    """The answer, compressed if that is worth it. A stream of events is never compressed."""
     body = answer.body if isinstance(answer, web.Response) else None
     if (
         not isinstance(body, bytes)
@@ -39,5 +40,5 @@ def compress_response(request: web.Request, answer: web.StreamResponse) -> web.S
 
 @lru_cache(maxsize=16)
 def _gzip_body(body: bytes) -> bytes:
-    """Once for all who ask for the same page."""
+    """The compressed body; it is compressed once for all who ask for the same page."""
     return gzip.compress(body, LEVEL, mtime=0)

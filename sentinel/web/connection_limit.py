@@ -13,19 +13,41 @@ from contextlib import contextmanager
 
 from aiohttp import web
 
+from sentinel.web.clients import client_of
+
 MAX_CONNECTIONS = 200
-"""Connections at once; a browser has two or three."""
+"""Connections at once; one browser has two or three."""
 
 MAX_PEER_CONNECTIONS = 100
-"""Of one address: a proxy in front has all, and up to 64 open pages (events.MAX_OPEN_PAGES) hold one each."""
+"""Connections of one client. All people behind a proxy are one client, and up to 64 open pages
+(events.MAX_OPEN_PAGES) hold one connection each."""
 
 RESERVED_CONNECTIONS = 16
-"""Beyond MOST, where every other connection is at work: only `/healthz` is answered there."""
+"""Further connections for the time when all connections, or all of one client, are being answered.
+Only `/healthz` is answered on them. A user of this host is the same client as a probe on it."""
+
+
+_receiving: set[asyncio.BaseTransport] = set()
+
+
+@contextmanager
+def mark_receiving(transport: asyncio.BaseTransport | None) -> Iterator[None]:
+    """While the rest of a request is awaited, its connection counts as idle, like one without a
+    request."""
+    if transport is None:
+        yield
+        return
+    _receiving.add(transport)
+    try:
+        yield
+    finally:
+        _receiving.discard(transport)
 
 
 class LimitedSite(web.TCPSite):
-    """A site that always lets the newest in, as long as an older one only waits: who connects and
-    asks nothing, a browser that may ask again. It turns away whoever would be one too many."""
+    """A TCP site with a limit of connections. A new connection is admitted as long as an older one
+    is idle, which is then closed; a browser may ask again. If none is idle, the new connection is
+    refused."""
 
     def __init__(self, runner: web.BaseRunner, host: str, port: int) -> None:
         super().__init__(runner, host, port)
@@ -35,17 +57,19 @@ class LimitedSite(web.TCPSite):
         self._shut = False
 
     async def start(self) -> None:
-        """As TCPSite; raises OSError."""
+        """Begin to listen, as TCPSite does. Raises OSError."""
         server = self._runner.server
-        assert server is not None  # the runner was set up
+        assert server is not None  # the runner is set up already
         self._runner._reg_site(self)
         self._server = await asyncio.get_running_loop().create_server(
             lambda: _ConnectionGuard(self, server), self._host, self._port, backlog=self._backlog
         )
 
     async def stop(self) -> None:
-        """As TCPSite, and nobody comes in any more. What was accepted a moment ago is let in to be
-        turned away: closing before that leaves it open for ever
+        """Stop listening, as TCPSite does.
+
+        Connections that were accepted a moment ago are admitted and then closed: closing the server
+        before that would leave them open for ever
         (https://github.com/python/cpython/issues/109564)."""
         self._shut = True
         loop, server = asyncio.get_running_loop(), self._server
@@ -56,8 +80,8 @@ class LimitedSite(web.TCPSite):
 
     @contextmanager
     def mark_serving(self, transport: asyncio.BaseTransport | None) -> Iterator[bool]:
-        """While a request of this connection is answered it is not let go of; whether it is one of
-        the reserve."""
+        """While a request of this connection is answered, the connection is not closed. Yields
+        whether the connection is one of the reserve."""
         if transport is None:
             yield False
             return
@@ -68,31 +92,30 @@ class LimitedSite(web.TCPSite):
             self._serving.discard(transport)
 
     def admit_connection(self, transport: asyncio.Transport) -> bool:
-        """Whether it may come in; who waited longest makes room, of the address that has most."""
+        """Whether the connection is admitted. If there are too many, the longest idle one of the
+        client with the most connections is closed."""
         if self._shut:
             return False
         self._peers = {t: peer for t, peer in self._peers.items() if not t.is_closing()}
         self._reserve &= self._peers.keys()
-        peer = str((transport.get_extra_info("peername") or ("",))[0])
+        peer = client_of(str((transport.get_extra_info("peername") or ("",))[0]))
         counts = Counter(self._peers.values())
+        crowd: list[asyncio.BaseTransport] = []
         if counts[peer] >= MAX_PEER_CONNECTIONS:
-            if not self._close_idle_connection(
-                t for t, other in self._peers.items() if other == peer
-            ):
-                return False
+            crowd = [t for t, other in self._peers.items() if other == peer]
         elif len(self._peers) >= MAX_CONNECTIONS:
-            crowded = sorted(self._peers, key=lambda t: -counts[self._peers[t]])
-            if not self._close_idle_connection(crowded):
-                if len(self._peers) >= MAX_CONNECTIONS + RESERVED_CONNECTIONS:
-                    return False
-                self._reserve.add(transport)
+            crowd = sorted(self._peers, key=lambda t: -counts[self._peers[t]])
+        if crowd and not self._close_idle_connection(crowd):
+            if len(self._reserve) >= RESERVED_CONNECTIONS:
+                return False
+            self._reserve.add(transport)
         self._peers[transport] = peer
         return True
 
     def _close_idle_connection(self, oldest_first: Iterable[asyncio.BaseTransport]) -> bool:
-        """End the first that only waits; False where all are being answered."""
+        """Close the first idle connection. Returns False if all of them are being answered."""
         for transport in oldest_first:
-            if transport not in self._serving:
+            if transport not in self._serving or transport in _receiving:
                 assert isinstance(transport, asyncio.Transport)
                 del self._peers[transport]
                 transport.abort()
@@ -101,7 +124,7 @@ class LimitedSite(web.TCPSite):
 
 
 class _ConnectionGuard(asyncio.Protocol):
-    """Decides when a connection is there, and lets the server have it or ends it."""
+    """Decides about a new connection: gives it to the server, or closes it."""
 
     def __init__(self, door: LimitedSite, server: web.Server) -> None:
         self._door, self._server = door, server

@@ -1,8 +1,8 @@
-"""Ten thousand nodes at a glance: a cell each, drawn in a few kilobytes. Pure.
+"""Draws ten thousand nodes, one cell each, in a few kilobytes. Pure.
 
-Runs of one state in a row are one dashed stroke; SVG begins the pattern of dashes anew with each
-(https://www.w3.org/TR/SVG2/painting.html#StrokeDashing), so a run of n nodes is n cells.
-"""
+A run of cells of one state in a row is one dashed stroke. SVG begins the pattern of dashes anew
+with each stroke (https://www.w3.org/TR/SVG2/painting.html#StrokeDashing), so a run of n nodes is n
+cells."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from collections.abc import Mapping, Sequence
 
 CELL, GAP = 10, 2
 WIDE, NARROW, FEW = 100, 40, 2000
-"""Cells in a row: of many nodes, of a few, and how many are a few."""
+"""Cells in a row for many nodes and for few nodes, and the number of nodes up to which they are
+few."""
 
-# Middle tones that differ in lightness too, on white and on black.
+# Medium colours that also differ in brightness, for a white and a black background.
 STATE_COLOURS = {
     "down": "#d92d20", "fail": "#d92d20", "drained": "#e8700a", "draining": "#f0a13a",
     "unknown": "#9155d9", "rebooting": "#9155d9", "maint": "#7d6bb8", "powered_down": "#6b7682",
@@ -28,12 +29,13 @@ def get_state_colour(state: str) -> str:
 
 
 def choose_grid_columns(count: int) -> int:
-    """Cells in a row."""
+    """The number of cells in a row for `count` nodes."""
     return WIDE if count > FEW else NARROW
 
 
 def find_cell_index(count: int, x: int, y: int) -> int | None:
-    """The place in the list of the cell at that point of the picture; None where there is none."""
+    """The index of the node whose cell is at that point of the picture; None if there is no
+    cell."""
     width = choose_grid_columns(count)
     column, row = x // CELL, y // CELL
     place = row * width + column
@@ -41,7 +43,7 @@ def find_cell_index(count: int, x: int, y: int) -> int | None:
 
 
 def draw_node_grid(states: Sequence[str]) -> str:
-    """The cells as SVG, CELL pixels each."""
+    """The cells as SVG, CELL pixels wide and high each."""
     width = choose_grid_columns(len(states))
     rows = -(-len(states) // width)
     size = f'width="{width * CELL}" height="{rows * CELL}"'
@@ -55,7 +57,7 @@ def draw_node_grid(states: Sequence[str]) -> str:
 
 
 def draw_state_bar(states: Mapping[str, int]) -> str:
-    """All nodes as one bar of their states."""
+    """A bar in SVG. Its parts show how many nodes are in each state."""
     total, left, parts = sum(states.values()) or 1, 0.0, []
     for state, count in states.items():
         width = 1000 * count / total

@@ -1,16 +1,16 @@
-"""The pages behind a link: small, inert, readable anywhere, without a script."""
+"""The pages behind the links in messages: small, without a script, readable in any browser."""
 
 import base64
-import hashlib
 from collections.abc import Mapping
 from html import escape
 
 from sentinel.alerting.signed_links import LinkClaim
+from sentinel.core.digests import sha256
 from sentinel.core.model import Alert
 from sentinel.core.text import shorten_to_line
 
 LINK_SILENCE_LENGTHS: Mapping[str, str] = {"1h": "1 hour", "4h": "4 hours", "12h": "12 hours"}
-"""For how long a link may silence: longer silences are given where one logs in."""
+"""How long a silence by a link may last. For longer silences one has to log in."""
 
 _PAGE_STYLE = """
 :root{color-scheme:light dark}
@@ -26,7 +26,7 @@ button{margin-top:20px;border:0;background:#175cd3;color:#fff;font-weight:600}
 @media (prefers-color-scheme:dark){body{background:#101418;color:#e6e9ec}
 main{background:#1a2026;border-color:#343d46}.dim{color:#9aa5b1}}
 """
-_PAGE_STYLE_HASH = base64.b64encode(hashlib.sha256(_PAGE_STYLE.encode()).digest()).decode()
+_PAGE_STYLE_HASH = base64.b64encode(sha256(_PAGE_STYLE.encode()).digest()).decode()
 
 LINK_PAGE_HEADERS: Mapping[str, str] = {
     "Content-Security-Policy": f"default-src 'none'; style-src 'sha256-{_PAGE_STYLE_HASH}'; "
@@ -39,7 +39,8 @@ LINK_PAGE_HEADERS: Mapping[str, str] = {
     "X-Robots-Tag": "noindex, nofollow",
     "Server": "sentinel",
 }
-"""No script, nothing from elsewhere, and the address, which is a key, is told to nobody."""
+"""Headers that allow no script and no foreign content, and keep the address, which is a key,
+secret."""
 
 _QUESTION_TITLES = {"ack": "Acknowledge this alert?", "silence": "Silence this alert?"}
 _BUTTON_TEXTS = {"ack": "Acknowledge", "silence": "Silence"}
@@ -50,7 +51,8 @@ _ACTION_EXPLANATIONS = {
 
 
 def render_question(claim: LinkClaim, alert: Alert, acked_by: str) -> str:
-    """The page that asks; opening it changes nothing, as mail scanners open every link."""
+    """The page that asks for confirmation. Opening it changes nothing, since mail scanners open
+    every link."""
     known = f"<p>Already acknowledged by {_escape_line(acked_by)}.</p>" if acked_by else ""
     return _render_link_page(
         _QUESTION_TITLES[claim.deed],
@@ -65,7 +67,7 @@ def render_question(claim: LinkClaim, alert: Alert, acked_by: str) -> str:
 
 
 def render_order_result(title: str, text: str, alert: Alert) -> str:
-    """What has been done, or why there was nothing to do."""
+    """The page that says what has been done, or why nothing was done."""
     return _render_link_page(title, f"{_render_alert_title(alert)}<p>{_escape_line(text)}</p>")
 
 

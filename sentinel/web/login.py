@@ -1,4 +1,5 @@
-"""A login that is kept: the token once, then a session in the browser until it ends or is ended."""
+"""Login: a person gives the token once, and the browser then has a session until it ends or is
+ended."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from sentinel.web.snapshot_cache import LiveFacts
 
 
 class LoginPages:
-    """`/login` and `/logout`."""
+    """Handlers for `/login` and `/logout`."""
 
     def __init__(self, live: LiveFacts, gate: Gate, shown: PageCache) -> None:
         self._live, self._gate, self._shown = live, gate, shown
@@ -27,14 +28,15 @@ class LoginPages:
     async def show_login(
         self, request: web.Request, said: str = "", status: int = 200
     ) -> web.Response:
-        """The form; after it comes the page from which one came."""
+        """Show the form. After the login, the browser goes back to the page where the person came
+        from."""
         came = request.query.get("to") or _extract_page_path(request.headers.get("Referer", ""))
         more = {"said": said, "to": _keep_local_path(came)}
         facts = await self._shown.get_visible_facts(request)
         return self._shown.render_fresh_page(request, facts, "login.html", "/login", more, status)
 
     async def log_in(self, request: web.Request) -> web.Response:
-        """A session for who has the token."""
+        """Begin a session for a person who has the token."""
         form, now = await request_body.read_form(request), self._live.get_now_s()
         try:
             self._gate.authorize_request(request.headers, form.get("token", "") or "-", now)
@@ -54,7 +56,7 @@ class LoginPages:
         return answer
 
     async def log_out(self, request: web.Request) -> web.Response:
-        """No session any more, in this browser or wherever the cookie was copied to."""
+        """End the session, in this browser and wherever its cookie was copied to."""
         answer = redirect_to("/")
         if not self._gate.is_cross_site(request.headers):
             self._gate.end_session(request.headers, self._live.get_now_s())
@@ -71,7 +73,7 @@ def _extract_page_path(referer: str) -> str:
 
 
 def _keep_local_path(where: str) -> str:
-    """A page of ours and none of another site's: no `//host`, no `/\\host`, and nothing that HTTP would
-    take for a line of its own."""
+    """The path if it is a page of ours, else `/`. `//host`, `/\\host` and paths that would break an
+    HTTP line are refused: they could lead to another site."""
     ours = where.startswith("/") and where[1:2] not in ("/", "\\") and where.isprintable()
     return where if ours and where.isascii() and not where.startswith("/login") else "/"

@@ -1,4 +1,4 @@
-"""What the API takes, and what it answers with besides facts."""
+"""The bodies of API requests, and the answers that are not facts."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class SilenceBody(
 
 
 class OrderResult(Struct, frozen=True, kw_only=True):
-    """What was done. `silence`: the id that ends it."""
+    """The result of an action. `silence` is the id by which a silence can be ended."""
 
     alert: str
     done: str
@@ -40,14 +40,17 @@ class OrderResult(Struct, frozen=True, kw_only=True):
 
 
 class ApiError(Struct, frozen=True, kw_only=True):
-    """What is wrong, in one line."""
+    """The error, in one line."""
 
     error: str
 
 
 class Summary(Struct, frozen=True, kw_only=True):
-    """The whole in a few numbers; `blind`: checks that cannot see; not `whole`: only what who asks may
-    see."""
+    """The state of the cluster in a few numbers.
+
+    `blind` counts checks that cannot see. If `whole` is False, only what the caller may see is
+    counted.
+    """
 
     at: float
     cluster: str
@@ -65,7 +68,7 @@ class Summary(Struct, frozen=True, kw_only=True):
 
 
 class Explained(Struct, frozen=True, kw_only=True):
-    """One alert; `alert` None: it is over. Newest first in `happened`."""
+    """One alert. `alert` is None if it is over. `happened` has the newest change first."""
 
     id: str
     alert: AlertFact | None

@@ -1,7 +1,8 @@
-"""Facts as Prometheus metrics: names and units by https://prometheus.io/docs/practices/naming/.
+"""Renders facts as Prometheus metrics: names and units follow
+https://prometheus.io/docs/practices/naming/.
 
-Labels hold names of the configuration and words of fixed lists; the subjects of checks (paths,
-jobs) are bounded for each check. So no series is made by whoever names a job or fills in a reason.
+Labels hold names from the configuration and words from fixed lists; subjects of checks (paths,
+jobs) are limited for each check. So no user can create series by naming a job or giving a reason.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from sentinel.core.text import shortened
 from sentinel.status.types import CheckFact, Facts
 
 MAX_SERIES = 200
-"""Series of one name of ours; of what kinds declare see status.metrics."""
+"""Series per metric name of sentinel itself; for metrics that kinds declare see status.metrics."""
 
 MAX_LABEL_CHARS = 120
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -28,7 +29,7 @@ SeriesRow = tuple[tuple[str, ...], float | None]
 
 
 def render_metrics(facts: Facts) -> bytes:
-    """The text exposition format; of the process itself too, where a service tells of it."""
+    """Metrics in the text exposition format; with those of the process if a service runs."""
     registry = CollectorRegistry()
     registry.register(_FactsCollector(facts))
     if facts.vitals is not None:
@@ -37,7 +38,8 @@ def render_metrics(facts: Facts) -> bytes:
 
 
 class _FactsCollector:
-    """What prometheus_client asks for metrics. Names of ours come first, and none comes twice."""
+    """Gives prometheus_client the metrics of the facts. Sentinel's own names come first, and each
+    name once."""
 
     def __init__(self, facts: Facts) -> None:
         self._facts = facts
@@ -47,7 +49,7 @@ class _FactsCollector:
         }
 
     def collect(self) -> Iterator[Metric]:
-        """Every family, in the order of docs/metrics.md."""
+        """Every metric family, in the order of docs/metrics.md."""
         names = set[str]()
         for family in self._list_families():
             if family.name not in names:
@@ -68,6 +70,7 @@ class _FactsCollector:
             _list_outbox_metrics,
             _list_cluster_metrics,
             _list_other_metrics,
+            _list_run_metrics,
             _list_vital_metrics,
             _list_declared_metrics,
         ):
@@ -75,13 +78,13 @@ class _FactsCollector:
 
 
 class _ProcessCollector:
-    """What prometheus_client knows of the process itself, with the cluster as well."""
+    """Gives prometheus_client the metrics of the process, with the label `cluster`."""
 
     def __init__(self, cluster: str) -> None:
         self._cluster, self._known = cluster, ProcessCollector(registry=None)
 
     def collect(self) -> Iterator[Metric]:
-        """The usual process_*."""
+        """The usual process_* metric families."""
         for family in self._known.collect():
             yield _add_cluster_label(family, self._cluster)
 
@@ -89,8 +92,9 @@ class _ProcessCollector:
 def _add_cluster_label(
     family: Metric, cluster: str, elsewhere: Mapping[str, str] = NO_CLUSTERS
 ) -> Metric:
-    """Every series says whose it is: one Prometheus may hear of several clusters. `elsewhere`: the
-    clusters of checks that ask another one, by the label `check`."""
+    """Add the label `cluster` to every series, since one Prometheus may scrape several clusters.
+
+    `elsewhere`: by the name of the check, the clusters of checks that ask another cluster."""
     name = shortened(cluster, MAX_LABEL_CHARS)
     family.samples = [
         s._replace(labels={"cluster": elsewhere.get(s.labels.get("check", ""), name), **s.labels})
@@ -160,7 +164,7 @@ def _list_outbox_metrics(f: Facts) -> Iterator[Metric]:
     )
     yield _make_gauge(
         "outbox_failing_messages",
-        "Of these, tried in vain.",
+        "Of these, tried and failed.",
         ("channel",),
         _build_count_rows(failing),
     )
@@ -197,7 +201,8 @@ def _list_cluster_metrics(f: Facts) -> Iterator[Metric]:
 
 
 def _list_declared_metrics(f: Facts) -> Iterator[Metric]:
-    """What kinds of checks, plugins' too, say of their findings; bounded where it was put together."""
+    """Metrics that kinds of checks declare for their findings, plugins too. They were limited when
+    they were collected."""
     for one in f.metrics:
         rows = [(s.labels, s.value) for s in one.series]
         yield _make_gauge(one.name, one.help, one.labels, rows, len(rows))
@@ -221,13 +226,25 @@ def _list_other_metrics(f: Facts) -> Iterator[Metric]:
     yield _make_gauge("failures", "What does not work now.", ("reason",), rows)
 
 
+def _list_run_metrics(f: Facts) -> Iterator[Metric]:
+    """What the goodput of trainings is made of. It is a gauge: a part shrinks as its time leaves
+    the week, and steps that were provisional become useful or lost."""
+    text = "GPU-seconds that trainings held in the last 7 days, by what they went into."
+    rows: list[SeriesRow] = [
+        ((run.elsewhere or f.cluster, run.run, part), seconds)
+        for run in f.runs
+        for part, seconds in run.gpu_seconds.items()
+    ]
+    yield _make_gauge("run_gpu_seconds", text, ("cluster", "run", "class"), rows, len(rows))
+
+
 def _list_vital_metrics(f: Facts) -> Iterator[Metric]:
     if f.vitals is None:
         return
     yield _make_gauge("loop_lag_seconds", "Delay of the event loop.", (), [((), f.vitals.lag_s)])
     told = (
         ("slurm_requests", "Commands of Slurm run.", "requests"),
-        ("slurm_request_failures", "Of these, in vain.", "failures"),
+        ("slurm_request_failures", "Of these, failed.", "failures"),
         ("slurm_request_seconds", "Time they took.", "seconds"),
     )
     for name, text, field in told:
@@ -240,7 +257,7 @@ def _list_vital_metrics(f: Facts) -> Iterator[Metric]:
 def _make_gauge(
     name: str, text: str, labels: Sequence[str], rows: Sequence[SeriesRow], most: int = MAX_SERIES
 ) -> Metric:
-    """Unknown numbers are left out, and so are series beyond `most`."""
+    """A gauge without unknown numbers and without series beyond `most`."""
     gauge = GaugeMetricFamily(f"sentinel_{name}", text, labels=labels)
     for values, number in _select_distinct_rows(rows, most):
         gauge.add_metric([shortened(v, MAX_LABEL_CHARS) for v in values], number)
@@ -250,7 +267,8 @@ def _make_gauge(
 def _select_distinct_rows(
     rows: Iterable[SeriesRow], most: int
 ) -> Iterator[tuple[tuple[str, ...], float]]:
-    """The first of each: two series of one name and labels make the whole answer invalid."""
+    """The first row for each set of labels: two series of one name and the same labels make the
+    whole answer invalid."""
     seen = set[tuple[str, ...]]()
     for values, number in rows:
         key = tuple(shortened(v, MAX_LABEL_CHARS) for v in values)

@@ -1,7 +1,6 @@
-"""The clusters of other sentinels, as their API tells: a row each, for the overview.
+"""Asks the API of other sentinels about their clusters: a row each, for the overview.
 
-Nothing of it is stored, judged or told to anybody: that is the other sentinel's work.
-"""
+Nothing of this is stored, judged or notified: that is the other sentinel's work."""
 
 from __future__ import annotations
 
@@ -13,29 +12,32 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from sentinel.channels.http import HttpRequest, exchange_http
+from sentinel.channels.http import exchange_http
+from sentinel.channels.http_request import HttpRequest
 from sentinel.channels.post import url_below
 from sentinel.config.settings import OtherClusterSettings
 from sentinel.core.clock import SECOND
 from sentinel.core.errors import ChannelError
 from sentinel.core.model import Status, get_worst_status
 from sentinel.core.ports import Clock
+from sentinel.core.struct_types import decode_json
 from sentinel.core.text import shortened, visible
 from sentinel.status.types import ClusterFact
 from sentinel.web.messages import Summary
 
 EVERY, LIMIT = 15.0, 10.0
-"""Seconds between two questions, and for an answer."""
+"""Seconds between two questions, and for one answer."""
 
 MAX_ANSWER_BYTES = 1 << 20
 """Bytes of an answer that are read."""
 
 STALE_AFTER_S = 60.0
-"""Seconds after which what was heard is not current: this loop stood still, or never came round."""
+"""Seconds after which an answer is shown as stale: the loop has stood still, or has not asked
+again."""
 
 
 class OtherClusters:
-    """`settings`: by the cluster's name. For one event loop."""
+    """Asks other clusters. `settings`: by the cluster's name. Only one event loop may use it."""
 
     def __init__(self, settings: Mapping[str, OtherClusterSettings], clock: Clock) -> None:
         self._settings, self._clock = settings, clock
@@ -47,12 +49,12 @@ class OtherClusters:
         }
 
     def list_cluster_facts(self) -> tuple[ClusterFact, ...]:
-        """A row for each, the worst first."""
+        """A row for each cluster, the worst first."""
         rows = [self._mark_stale_row(row) for row in self._rows.values()]
         return tuple(sorted(rows, key=lambda row: -row.status.rank))
 
     async def poll_forever(self) -> None:
-        """For ever: ask them all, at once."""
+        """Ask all clusters at once, again and again."""
         while self._settings:
             await asyncio.gather(*map(self._poll_cluster, self._settings))
             await asyncio.sleep(EVERY)
@@ -92,7 +94,8 @@ async def _fetch_summary(other: OtherClusterSettings) -> Summary:
     headers = {"Accept": "application/json", "User-Agent": "sentinel"}
     if other.token is not None:
         proof = b64encode(f"sentinel:{other.token.reveal()}".encode()).decode()
-        headers["Authorization"] = f"Basic {proof}"  # Bearer alone is a proxy's, and shows a part
+        # with Bearer, the request would count as the proxy's and show only a part
+        headers["Authorization"] = f"Basic {proof}"
     more: dict[str, Any] = {"ca_file": other.ca_file, "timeout": LIMIT, "most": MAX_ANSWER_BYTES}
     request = HttpRequest(
         url=url_below(other.url, "api/v1"), method="GET", headers=headers, body=b"", **more
@@ -101,6 +104,6 @@ async def _fetch_summary(other: OtherClusterSettings) -> Summary:
     if answer.status != 200:
         raise ChannelError(f"it answered {answer.status} {answer.said}".rstrip())
     try:
-        return msgspec.json.decode(answer.body, type=Summary)
+        return decode_json(answer.body, Summary)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise ChannelError("its answer is not that of a sentinel, or of an older one") from None

@@ -1,10 +1,10 @@
-"""Pages made once for all who ask while the facts are the same."""
+"""Pages that are made once for all viewers, as long as the facts are the same."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Awaitable, Callable, Hashable, Sequence
+from typing import Any, TypeVar
 
 from aiohttp import web
 from msgspec.structs import replace
@@ -17,37 +17,61 @@ from sentinel.web.auth import Gate, RequestRefused, Visitor
 from sentinel.web.snapshot_cache import LiveFacts
 
 MAX_CACHED_PAGES = 64
+"""Results that are kept: one for each address and viewer."""
+
+Result = TypeVar("Result")
+
+
+class SharedResults:
+    """Results of facts. Each is made once for all who ask for it while the facts are the same, also for
+    those who ask while it is being made."""
+
+    def __init__(self) -> None:
+        self._kept: dict[Hashable, tuple[Facts, asyncio.Future[Any]]] = {}
+
+    async def get_result(
+        self, key: Hashable, facts: Facts, make: Callable[[], Awaitable[Result]]
+    ) -> Result:
+        """The result for this key. Raises what `make` raises; then the next one makes it anew."""
+        known, made = self._kept.get(key, (None, None))
+        if made is None or known is not facts or _has_failed(made):
+            if len(self._kept) >= MAX_CACHED_PAGES:
+                self._kept.clear()
+            made = asyncio.ensure_future(make())
+            self._kept[key] = facts, made
+        # if one waiting request is cancelled, the others still get the result
+        result: Result = await asyncio.shield(made)
+        return result
+
+
+def _has_failed(made: asyncio.Future[Any]) -> bool:
+    return made.done() and (made.cancelled() or made.exception() is not None)
 
 
 class PageCache:
-    """What the addresses for people share."""
+    """Facts, viewers and pages for the handlers of all addresses for people."""
 
     def __init__(self, live: LiveFacts, gate: Gate) -> None:
         self._live, self._gate, self._pages = live, gate, render.PageRenderer(live.around().zone)
-        self._kept: dict[tuple[str, int, Visitor], tuple[Facts, str]] = {}
-        self._seen: dict[Viewer, tuple[Facts, Facts]] = {}
+        self.shared = SharedResults()
 
     async def get_visible_facts(self, request: web.Request) -> Facts:
-        """What who asks may see."""
+        """The facts that the viewer may see. Raises StoreError."""
         facts, eyes = await self._live.get_facts(), self.get_visitor(request).eyes
         if eyes.all:
             return facts
-        if len(self._seen) >= MAX_CACHED_PAGES:
-            self._seen.clear()
-        whole, seen = self._seen.get(eyes, (None, facts))
-        if whole is not facts:
-            seen = await asyncio.to_thread(eyes.filter_facts, facts)
-            self._seen[eyes] = facts, seen
-        return seen
+        return await self.shared.get_result(
+            ("facts", eyes), facts, lambda: asyncio.to_thread(eyes.filter_facts, facts)
+        )
 
     def get_visitor(self, request: web.Request) -> Visitor:
-        """Who asks."""
+        """Who makes the request."""
         return self._gate.identify_visitor(request.headers, self._live.get_now_s())
 
     async def read_alert_past(
         self, request: web.Request, alert: str
     ) -> tuple[list[detail.AlertChange], list[detail.AlertDelivery]]:
-        """What happened to an alert and who was told, as far as who asks may see."""
+        """The changes of an alert and its deliveries, as far as the viewer may see them."""
         whole, eyes = await self._live.get_facts(), self.get_visitor(request).eyes
         line, told = await self._live.source.read(
             lambda store: (
@@ -61,7 +85,7 @@ class PageCache:
         ]
 
     async def require_own_alerts(self, eyes: Viewer, alerts: Sequence[str]) -> None:
-        """Raises RequestRefused unless all of these alerts are theirs."""
+        """Raise RequestRefused unless the viewer may answer all of these alerts."""
         whole = await self._live.get_facts()
         if not all(eyes.is_owner_of(whole, name) for name in alerts):
             raise RequestRefused("it is not of your jobs: its owner and administrators answer", 403)
@@ -71,19 +95,19 @@ class PageCache:
         request: web.Request,
         template: str,
         here: str,
-        more: Callable[[Facts], dict[str, Any]],
+        more: Callable[[Facts], Awaitable[dict[str, Any]]],
         part: int = 0,
     ) -> web.Response:
-        """The page of this address, or a part of it; `more` makes what it needs besides the facts."""
+        """The page of this address, or a part of it. `more` makes what the template needs beside
+        the facts."""
         facts, me = await self.get_visible_facts(request), self.get_visitor(request)
-        key = request.path, part, me
-        kept = self._kept.get(key)
-        if kept is None or kept[0] is not facts:
-            kept = facts, self._pages.render_page(template, facts, here, me=me, **more(facts))
-            if len(self._kept) >= MAX_CACHED_PAGES:
-                self._kept.clear()
-            self._kept[key] = kept
-        return make_page_response(kept[1])
+
+        async def make_page() -> str:
+            return self._pages.render_page(template, facts, here, me=me, **await more(facts))
+
+        return make_page_response(
+            await self.shared.get_result((request.path, part, me), facts, make_page)
+        )
 
     def render_fresh_page(
         self,
@@ -94,7 +118,7 @@ class PageCache:
         more: dict[str, Any],
         status: int = 200,
     ) -> web.Response:
-        """A page about one thing, made for this request."""
+        """A page about one subject, made for this request and not kept."""
         me = self.get_visitor(request)
         return make_page_response(
             self._pages.render_page(template, facts, here, me=me, **more), status
@@ -102,15 +126,15 @@ class PageCache:
 
 
 def make_page_response(text: str, status: int = 200, kind: str = "text/html") -> web.Response:
-    """With the headers that every page has."""
+    """A response with the headers that every page has."""
     return web.Response(text=text, status=status, content_type=kind, headers=render.PAGE_HEADERS)
 
 
 def redirect_to(where: str) -> web.Response:
-    """Look there, by GET: a reload repeats nothing."""
+    """A redirect to another page by GET, so that a reload does not repeat an order."""
     return web.Response(status=303, headers={**render.PAGE_HEADERS, "Location": where})
 
 
 def parse_query_number(text: str, digits: int = 7) -> int:
-    """A number of an address of at most so many digits; 0 for what is none."""
+    """Parse a number in a URL. Returns 0 if the text is not a number of at most `digits` digits."""
     return int(text) if text.isascii() and text.isdigit() and len(text) <= digits else 0

@@ -1,8 +1,8 @@
-"""Templates to pages: everything that is put in is text, unless it was drawn here."""
+"""Renders templates to pages. All inserted values are escaped, except those that were drawn
+here."""
 
 from __future__ import annotations
 
-import hashlib
 from base64 import b64encode
 from collections.abc import Mapping
 from datetime import datetime, timezone, tzinfo
@@ -15,6 +15,7 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
 from sentinel import __version__
+from sentinel.core.digests import sha256
 from sentinel.core.text import shortened
 from sentinel.core.values import duration_text, size_text
 from sentinel.status.types import Facts
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 _PACKAGE_FILES = files("sentinel.web")
 LAST_MOMENT_S = 253_402_214_400.0
-"""9999-12-31 in UTC, a day before datetime has no more days to give."""
+"""9999-12-31 in UTC, a day before the last moment that datetime can show."""
 
 ASSET_TYPES = {
     ".css": "text/css",
@@ -38,7 +39,7 @@ ASSET_TYPES = {
 
 
 class PageRenderer:
-    """Makes pages; times are shown in this zone."""
+    """Renders pages; times are shown in its zone."""
 
     def __init__(self, zone: tzinfo) -> None:
         self._zone = zone
@@ -67,15 +68,16 @@ class PageRenderer:
     def render_page(
         self, template: str, facts: Facts, here: str, me: Visitor = ANONYMOUS_VISITOR, **more: Any
     ) -> str:
-        """The page for `me`; `here` is the address of the entry of the menu that it belongs to."""
+        """The page for the viewer `me`. `here`: the address of the menu entry to which the page
+        belongs."""
         return self._jinja.get_template(template).render(f=facts, here=here, me=me, **more)
 
     def _format_short_time(self, seconds: float) -> str:
-        """A moment in short; the whole stands beside it."""
+        """A moment in short form, for places where the full form is beside it."""
         return _clamp_moment(seconds, self._zone).strftime("%d %b %H:%M")
 
     def _render_time_element(self, seconds: float) -> Markup:
-        """The same as an element, beside which the browser tells the viewer's own time."""
+        """A moment as an HTML element, to which the browser adds the viewer's local time."""
         at = _format_utc_time(seconds)
         return Markup('<time class="at" datetime="{}">{}</time>').format(
             at, self._format_full_time(seconds)
@@ -88,13 +90,14 @@ class PageRenderer:
 
 @cache
 def get_asset_url(name: str) -> str:
-    """The address of a file of ours; another one when it changes, so that it may be kept."""
-    return f"/static/{hashlib.sha256(read_asset(name)).hexdigest()[:12]}/{name}"
+    """The address of a file of ours. It changes when the file changes, so browsers may keep the
+    file."""
+    return f"/static/{sha256(read_asset(name)).hexdigest()[:12]}/{name}"
 
 
 @cache
 def read_asset(name: str) -> bytes:
-    """The file itself; KeyError for what is not ours."""
+    """The content of one of sentinel's own files. Raises KeyError for any other name."""
     return _list_assets()[name].read_bytes()
 
 
@@ -103,7 +106,7 @@ def _list_assets() -> Mapping[str, Traversable]:
     return {file.name: file for file in (_PACKAGE_FILES / "static").iterdir()}
 
 
-_STYLE_HASH = f"sha256-{b64encode(hashlib.sha256(read_asset('style.css')).digest()).decode()}"
+_STYLE_HASH = f"sha256-{b64encode(sha256(read_asset('style.css')).digest()).decode()}"
 
 PAGE_HEADERS: Mapping[str, str] = {
     **link_pages.LINK_PAGE_HEADERS,
@@ -112,17 +115,26 @@ PAGE_HEADERS: Mapping[str, str] = {
     "frame-ancestors 'none'",
     "Referrer-Policy": "same-origin",
 }
-"""Nothing from elsewhere, nothing inline but our style, which saves a way over the line: a job's name is
-text wherever it ends up."""
+"""Headers that allow no foreign content, and inline only our own style (which saves a request): a
+job's name stays text wherever it is shown."""
 
 
+def load_own_files() -> None:
+    """Load templates and browser files when a service starts: see wiring/preload.py."""
+    for file in (_PACKAGE_FILES / "templates").iterdir():
+        _load_template(file.name)
+    for name in _list_assets():
+        read_asset(name)
+
+
+@cache
 def _load_template(name: str) -> str:
-    """Read as a resource of the package, wherever that lies: in a folder or in a zip file."""
+    """Read a template as a resource of the package, which may be in a folder or in a zip file."""
     return (_PACKAGE_FILES / "templates" / name).read_text("utf-8")
 
 
 def _format_age(seconds: float) -> str:
-    """Whole seconds: nobody reads milliseconds of the past."""
+    """An age in whole seconds: milliseconds would not help anybody."""
     return duration_text(max(0, int(seconds)))
 
 
@@ -135,6 +147,6 @@ def _format_utc_time(seconds: float) -> str:
 
 
 def _clamp_moment(seconds: float, zone: tzinfo) -> datetime:
-    """The last day of the calendar for what lies behind it: a silence until 9999-12-31 in the
-    file is over later in some zones."""
+    """The moment in this zone. Moments that datetime cannot show become the last day of the
+    calendar: a silence until 9999-12-31 ends later than that in some zones."""
     return datetime.fromtimestamp(min(seconds, LAST_MOMENT_S), zone)

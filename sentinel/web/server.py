@@ -6,6 +6,7 @@ key, so there is no cookie that another site could make use of.
 
 import logging
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Protocol
 
 from aiohttp import web
@@ -19,6 +20,7 @@ from sentinel.core.model import Alert
 from sentinel.core.ports import Clock
 from sentinel.core.text import visible
 from sentinel.web import link_pages
+from sentinel.web.clients import client_of
 from sentinel.web.compression import compress_response
 from sentinel.web.connection_limit import LimitedSite
 from sentinel.web.rate_limit import RequestRateLimiter
@@ -26,6 +28,9 @@ from sentinel.web.request_body import read_form
 from sentinel.web.site import Site
 
 _MAX_BODY_BYTES = 4096
+LINK_BURST, LINK_REFILL_PER_S = 30, 0.5
+"""Requests that one valid link may make at once, and each second after that."""
+
 _LOG = logging.getLogger("sentinel")
 _UNKNOWN_HOST_TEXT = (
     "You asked for {}, which is no name of this server that it knows. If it is right, add it to the "
@@ -41,30 +46,31 @@ RequestHandler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class OrderPort(Protocol):
-    """Where orders are taken. Every method may raise StoreError."""
+    """The engine, to which people's orders are given. Every method may raise StoreError."""
 
     async def alerts(self) -> list[Alert]:
         """Pending and firing alerts."""
 
     async def orders(self) -> Orders:
-        """What people have said before."""
+        """The orders that people gave before."""
 
     async def order(self, order: Ack | Silence) -> None:
-        """Write what a person says."""
+        """Store a person's order."""
 
 
 class CannotListen(SentinelError):
-    """The address is taken or is none of this host's."""
+    """The address is taken, or is not an address of this host."""
 
 
 class WebServer:
-    """Serves until it is stopped. Without a signer there are no links, only `/healthz`."""
+    """Serves until it is stopped. Without a signer it serves no links, only `/healthz`."""
 
     def __init__(
         self, desk: OrderPort, clock: Clock, signer: LinkSigner | None, site: Site | None = None
     ) -> None:
         self._desk, self._clock, self._signer = desk, clock, signer
         self._rate, self._health_rate, self._site = RequestRateLimiter(), RequestRateLimiter(), site
+        self._link_rate = RequestRateLimiter(LINK_BURST, LINK_REFILL_PER_S)
         self._door: LimitedSite | None = None
         app = web.Application(
             client_max_size=_MAX_BODY_BYTES, middlewares=[self._limit_connections]
@@ -79,7 +85,7 @@ class WebServer:
         self._runner = web.AppRunner(app, access_log=None, keepalive_timeout=15.0)
 
     async def start_server(self, host: str, port: int) -> None:
-        """Begin to serve; raises CannotListen."""
+        """Begin to serve. Raises CannotListen."""
         await self._runner.setup()
         try:
             self._door = LimitedSite(self._runner, host, port)
@@ -93,11 +99,11 @@ class WebServer:
 
     @property
     def listen_port(self) -> int:
-        """Where it listens."""
+        """The port on which it listens."""
         return int(self._runner.addresses[0][1])
 
     async def stop_server(self) -> None:
-        """End; requests in progress have a moment."""
+        """Stop serving; requests in progress have a moment to end."""
         if self._site is not None:
             self._site.stop_watching()
         await self._runner.cleanup()
@@ -106,8 +112,9 @@ class WebServer:
     async def _limit_connections(
         self, request: web.Request, handler: RequestHandler
     ) -> web.StreamResponse:
-        """A place while it is answered; where there are too many, only `/healthz` has one."""
-        assert self._door is not None  # it let the request in
+        """Keep the connection while its request is answered. On a connection of the reserve, only
+        `/healthz` is answered."""
+        assert self._door is not None  # it has admitted the request
         with self._door.mark_serving(request.transport) as reserve:
             if reserve and request.path != "/healthz":
                 text = "Too many connections are open. Try again in a moment."
@@ -119,11 +126,8 @@ class WebServer:
     async def _limit_requests(
         self, request: web.Request, handler: RequestHandler
     ) -> web.StreamResponse:
-        """Headers on every answer, a limit of requests, and no trouble told in detail."""
-        healthz = self._health_rate if request.path == "/healthz" else None
-        rate = healthz or (self._site and self._site.choose_rate_limiter(request)) or self._rate
-        wait = rate.take_token(request.remote or "", self._clock.now())
-        if wait:
+        """Limit requests, add headers to every answer, and hide the details of internal errors."""
+        if wait := self._take_token(request):
             again = {"Retry-After": str(int(wait) + 1)}
             return _make_html_response(
                 link_pages.render_message_page("Too many requests", "Try again in a moment."),
@@ -158,6 +162,26 @@ class WebServer:
             return _make_html_response(
                 link_pages.render_message_page("Not done", "An internal error; see the log."), 500
             )
+
+    def _take_token(self, request: web.Request) -> float:
+        """Seconds that the client has to wait; 0 if the request may go on.
+
+        A valid link has a limit of its own: others, who may share the address of the person who has
+        it, do not keep an alert from being acknowledged."""
+        now = self._clock.now()
+        if token := request.match_info.get("token"):
+            with suppress(BadLink):
+                self._verify_claim(request)
+                return self._link_rate.take_token(token, now)
+        healthz = self._health_rate if request.path == "/healthz" else None
+        rate = healthz or (self._site and self._site.choose_rate_limiter(request)) or self._rate
+        return rate.take_token(self._name_client(request), now)
+
+    def _name_client(self, request: web.Request) -> str:
+        """The client for which the request counts. Clients with the token or a session have a limit
+        of their own: on this host any user may connect from the address of the proxy."""
+        known = self._site is not None and self._site.is_known_visitor(request)
+        return client_of(request.remote or "") + (" with the token" if known else "")
 
     async def _answer_health(self, request: web.Request) -> web.Response:
         return web.Response(text="ok\n", headers=link_pages.LINK_PAGE_HEADERS)
@@ -211,7 +235,7 @@ class WebServer:
         return self._signer.verify_token(request.match_info["token"], self._clock.now())
 
     async def _find_firing_alert(self, claim: LinkClaim) -> Alert | None:
-        """The alert, while it still fires."""
+        """The alert of the link. None if it no longer fires."""
         alerts = await self._desk.alerts()
         return next((a for a in alerts if a.id == claim.alert and a.firing), None)
 
@@ -232,13 +256,14 @@ def _answer_alert_ended() -> web.Response:
 
 
 def _name_link_user(name: str, claim: LinkClaim) -> str:
-    """Whoever it is, they had the link that was sent there."""
+    """The name of the person who used a link, with the channel to which the link was sent."""
     sent = f"a link sent to {claim.channel}"
     name = visible(name.strip()[:60])
     return f"{name} ({sent})" if name else sent
 
 
 def _make_link_silence_id(claim: LinkClaim) -> str:
-    """One silence per link: pressing twice is no second one."""
+    """The id of the silence by a link. It is the same each time, so pressing twice makes only one
+    silence."""
     parts = f"{claim.alert}\0{claim.channel}\0{claim.ends}"
     return "link-" + blake2b(parts.encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()

@@ -1,4 +1,4 @@
-"""The status page, its API and `/metrics` together, as the server takes them."""
+"""The status page, its API and `/metrics` together, for the server."""
 
 from __future__ import annotations
 
@@ -17,15 +17,16 @@ from sentinel.web.snapshot_cache import LiveFacts
 from sentinel.web.views import PageViews
 
 BURST, REFILL = 600, 60.0
-"""Requests that one address may make at once, and each second after that: all who come through a
+"""Requests that one address may make at once, and each second after that. All people behind a
 reverse proxy have one address."""
 
 ANSWERS, EACH = 30, 0.5
-"""Likewise for acknowledging and silencing, right or wrong token."""
+"""The same limits for acknowledging and silencing, whether the token is right or wrong."""
 
 
 class Site:
-    """More for the server to serve. `start_watching` when it runs, `stop_watching` before it ends."""
+    """Further addresses for the server. Call `start_watching` when the server runs, and
+    `stop_watching` before it ends."""
 
     def __init__(
         self,
@@ -47,20 +48,28 @@ class Site:
         self._tasks: list[asyncio.Future[None]] = []
 
     def is_known_host(self, request: web.Request) -> bool:
-        """A stranger's name that is made to mean this host (DNS rebinding) is, to a browser, the
-        stranger's site, which could read all of it. What anybody may know, keys in themselves, and
-        metrics, whose readers name the host as they like, are excepted."""
+        """Whether the host name of the request is ours, or does not matter for this path.
+
+        A browser takes a foreign name that is made to point to this host (DNS rebinding) for the
+        foreigner's site, which could read everything. Excepted are public paths, links that are
+        keys themselves, and metrics, whose readers may use any name."""
         free = request.path in ("/healthz", "/metrics") or request.path.startswith("/a/")
         return free or not self._gate.is_unknown_host(request.headers)
 
+    def is_known_visitor(self, request: web.Request) -> bool:
+        """Whether the request has a session; for reading, the token is enough. For answers it is
+        not: a client that guesses tokens has to share the common limit."""
+        visitor = self._gate.identify_visitor(request.headers, self._live.get_now_s())
+        return visitor.session or (visitor.open and request.method in ("GET", "HEAD"))
+
     def choose_rate_limiter(self, request: web.Request) -> RequestRateLimiter | None:
-        """The bucket that counts; None for what is not ours."""
+        """The limiter that counts this request. None if the path is unknown."""
         if request.path == "/healthz" or request.path.startswith("/a/"):
             return None
         return self._reading if request.method in ("GET", "HEAD") else self._writing
 
     def start_watching(self) -> None:
-        """Begin to notice what is written, and to ask other sentinels."""
+        """Begin to notice changes of the state, and to ask other sentinels."""
         watched = [
             self._live.watch_commits(),
             *([self._others.poll_forever()] if self._others else []),
@@ -68,7 +77,7 @@ class Site:
         self._tasks = [asyncio.ensure_future(one) for one in watched]
 
     def stop_watching(self) -> None:
-        """Let the open pages go."""
+        """Close the open pages, and stop watching."""
         self._events.shut_down()
         for task in self._tasks:
             task.cancel()

@@ -1,4 +1,4 @@
-"""The facts of a running engine, for as many who look as there are: made anew once a second."""
+"""The facts of a running engine, made at most once a second for all viewers."""
 
 from __future__ import annotations
 
@@ -15,34 +15,36 @@ from sentinel.core.clock import SECOND
 from sentinel.core.model import Alert
 from sentinel.core.ports import Clock
 from sentinel.status.collect import StatusSettings, read_status_inputs
+from sentinel.status.run_reader import RunReader
 from sentinel.status.types import Facts, RequestStats, Vitals
 from sentinel.status.view_model import build_facts
 
 MAX_FACTS_AGE_S = 1.0
-"""Seconds for which facts are shown although nothing was written: ages grow."""
+"""Seconds after which facts are computed again even without a write, because ages grow."""
 
 WATCH_INTERVAL_S = 0.25
-"""Seconds between two looks at whether something was written, and at the lag of the loop."""
+"""Seconds between two checks for new writes, and of the delay of the event loop."""
 
 Result = TypeVar("Result")
 
 
 class EngineSource(Protocol):
-    """The engine, as far as somebody who looks needs it. Every method may raise StoreError."""
+    """The part of the engine that viewers need. Every method may raise StoreError."""
 
     @property
     def commits(self) -> int:
-        """Grows whenever something was written."""
+        """A number that grows whenever something was written."""
 
     async def read(self, reading: Callable[[Store], Result]) -> Result:
-        """What somebody reads from the state."""
+        """The result of `reading` on the state."""
 
     async def order(self, order: Ack | Silence) -> None:
-        """Write what a person says."""
+        """Store a person's order."""
 
 
 class LiveFacts:
-    """One for a server. `around` and `counts` are asked anew each time: a reload changes them."""
+    """The current facts; one object for a server. `around` and `counts` are called each time, since
+    a reload changes them."""
 
     def __init__(
         self,
@@ -56,11 +58,11 @@ class LiveFacts:
         self._lag, self._started = 0.0, clock.now().wall / SECOND
         self._facts: Facts | None = None
         self._made, self._version = float("-inf"), 0
-        self._turn = asyncio.Lock()
+        self._runs, self._turn = RunReader(), asyncio.Lock()
         self._changed = asyncio.Condition()
 
     async def get_facts(self) -> Facts:
-        """What there is to see now, at most FRESH seconds old; raises StoreError."""
+        """The current facts, at most MAX_FACTS_AGE_S old. Raises StoreError."""
         async with self._turn:
             if self._facts is None or self._is_stale():
                 self._made, self._facts = time.monotonic(), None
@@ -72,12 +74,13 @@ class LiveFacts:
         return self.clock.now().wall / SECOND
 
     async def acknowledge_alert(self, alert: str, said: Author) -> None:
-        """Somebody has it; it is seen at once. Raises orders.WrongOrder and StoreError."""
+        """Acknowledge an alert; viewers see it at once. Raises orders.WrongOrder and StoreError."""
         alerts = await self.source.read(lambda store: store.read_alerts())
         await self._write_order(orders.acknowledge_alert(alerts, alert, said, self.clock.now()))
 
     async def silence_one_alert(self, alert: str, length: str, said: Author) -> Silence:
-        """Nobody is told of it for so long; seen at once. Raises orders.WrongOrder and StoreError."""
+        """Silence one alert for `length`; viewers see it at once. Raises orders.WrongOrder and
+        StoreError."""
         alerts = await self.source.read(lambda store: store.read_alerts())
         order = orders.silence_alert(alerts, alert, length, said, self.clock.now())
         await self._write_order(order)
@@ -86,8 +89,8 @@ class LiveFacts:
     async def order_for_each(
         self, names: Sequence[str], order: Callable[[Sequence[Alert], str], Ack | Silence]
     ) -> list[WrongOrder]:
-        """The same order about each of these alerts, all made of one look; what was wrong with some.
-        Raises StoreError."""
+        """Give the same order for each of these alerts, as they were read once. Returns the errors
+        of those for which it failed. Raises StoreError."""
         alerts, wrong = (
             await self.source.read(lambda store: store.read_alerts()),
             list[WrongOrder](),
@@ -104,7 +107,8 @@ class LiveFacts:
         self._made = float("-inf")
 
     async def watch_commits(self) -> None:
-        """For ever: tell those who wait that something was written, and measure the lag."""
+        """Notify waiting pages whenever something was written, and measure the lag of the loop.
+        Never ends."""
         seen = self.source.commits
         while True:
             before = time.monotonic()
@@ -118,8 +122,8 @@ class LiveFacts:
                     self._changed.notify_all()
 
     async def iterate_changes(self, limit: float) -> AsyncIterator[int]:
-        """Numbers that grow whenever something was written; the same one after `limit` seconds
-        without."""
+        """A number that grows whenever something was written; the same number again after `limit`
+        seconds without a change."""
         last = self._version
         while True:
             try:
@@ -140,5 +144,5 @@ class LiveFacts:
         around, now = self.around(), self.clock.now()
         vitals = Vitals(lag_s=self._lag, started=self._started, slurm=self._counts())
         return await self.source.read(
-            lambda store: build_facts(read_status_inputs(store, around, now), vitals)
+            lambda store: build_facts(read_status_inputs(store, around, now, self._runs), vitals)
         )

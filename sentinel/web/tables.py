@@ -1,4 +1,4 @@
-"""The rows of a table that an address asks for, all or a page, and a table as CSV (RFC 4180)."""
+"""Selects the rows of a table that an address asks for, and renders a table as CSV (RFC 4180)."""
 
 from __future__ import annotations
 
@@ -9,18 +9,19 @@ from collections.abc import Mapping, Sequence
 from io import StringIO
 from typing import TypeVar
 
-from msgspec import Struct, ValidationError, json, to_builtins
+from msgspec import MsgspecError, Struct, json, to_builtins
 
 from sentinel.alerting.incidents import rank_importance
+from sentinel.core.text import escape_formula
 from sentinel.status.types import AlertFact
 
 Row = TypeVar("Row", bound=Struct)
 FieldFilters = Mapping[str, Sequence[str]]
-"""The values that a field may have, by its name; all fields have to fit."""
+"""The accepted values of a field, by the field's name; all fields have to match."""
 
 
 def filter_rows(rows: Sequence[Row], wanted: FieldFilters) -> list[Row]:
-    """Those whose fields have one of the values, as the JSON words them."""
+    """The rows whose fields have an accepted value, in the form that the JSON has."""
     return [
         r
         for r in rows
@@ -29,21 +30,20 @@ def filter_rows(rows: Sequence[Row], wanted: FieldFilters) -> list[Row]:
 
 
 SIZE, MOST = 200, 1000
-"""Alerts on a page, and how many may be asked for."""
+"""Alerts on a page, and how many a request may ask for at most."""
 
 SortPlace = tuple[bool, bool, int, float]
-"""What the worst first means: what fires before what does not yet, what nobody has before what
-somebody has, what weighs more, the oldest. Of trainings that stand still the order may change."""
+"""The order of alerts: firing before pending, unacknowledged and unsilenced ones first, then by
+importance, the oldest first. Trainings that stand still may change their order."""
 
 
 def slice_page(
     alerts: Sequence[AlertFact], size: int, after: str | None = None
 ) -> tuple[Sequence[AlertFact], str]:
-    """Those behind that cursor, and the cursor for the next page; empty where this is the last.
+    """The alerts after that cursor, and the cursor for the next page (empty if this is the last).
 
-    The cursor names the last alert and its place. So an alert that keeps its place comes once,
-    whatever begins or ends before it meanwhile. Raises ValueError for what is no cursor.
-    """
+    The cursor names the last alert and its place. So an alert that keeps its place is shown once,
+    whatever begins or ends before it meanwhile. Raises ValueError for an invalid cursor."""
     start = 0
     if after is not None:
         last, name = _decode_cursor(after)
@@ -65,24 +65,22 @@ def _decode_cursor(text: str) -> tuple[SortPlace, str]:
     try:
         told = urlsafe_b64decode(text + "=" * (-len(text) % 4))
         place, name = json.decode(told, type=tuple[SortPlace, str])
-    except (ValueError, ValidationError) as error:
+    except (ValueError, MsgspecError) as error:
         raise ValueError("no cursor of this list") from error
     return place, name
 
 
 def render_csv(kind: type[Struct], rows: Sequence[Struct]) -> str:
-    """With a line of names; what a spreadsheet would take for a formula is marked as text
-    (https://owasp.org/www-community/attacks/CSV_Injection)."""
+    """The rows as CSV with a line of names."""
     out, names = StringIO(), kind.__struct_fields__
     writer = csv.writer(out)
     writer.writerow(names)
-    writer.writerows([_escape_formula(getattr(row, name)) for name in names] for row in rows)
+    writer.writerows([_make_cell(getattr(row, name)) for name in names] for row in rows)
     return out.getvalue()
 
 
-def _escape_formula(value: object) -> str:
-    text = _format_field_value(value)
-    return f"'{text}" if isinstance(value, str) and text[:1] in ("=", "+", "-", "@") else text
+def _make_cell(value: object) -> str:
+    return escape_formula(value) if isinstance(value, str) else _format_field_value(value)
 
 
 def _format_field_value(value: object) -> str:

@@ -1,4 +1,4 @@
-"""The pages: what each address shows. Reading changes nothing; answers need the token."""
+"""Handlers of the pages. Reading changes nothing; answers to alerts need the token."""
 
 from __future__ import annotations
 
@@ -13,14 +13,17 @@ from msgspec.structs import replace
 
 from sentinel.alerting import orders
 from sentinel.alerting.orders import Author, WrongOrder
+from sentinel.alerting.owners import OWNER_LABEL
 from sentinel.alerting.slurm_maintenance import MAINTENANCE_PREFIX
+from sentinel.core.command_places import PlacedCommands, group_by_place
 from sentinel.core.model import Status
+from sentinel.homes import describe_setup_place
 from sentinel.status import detail
-from sentinel.status.folding import AlertFold, fold_alerts, fold_singly
+from sentinel.status.folding import fold_alerts, fold_singly
 from sentinel.status.node_states import OUT_OF_SERVICE_STATES
 from sentinel.status.privacy import HIDDEN_TEXT, is_hidden
 from sentinel.status.types import AlertFact, Facts
-from sentinel.web import grid, metrics, render, request_body
+from sentinel.web import grid, metrics, render, request_body, run_strips
 from sentinel.web.auth import Gate, RequestRefused, make_order_refusal
 from sentinel.web.events import EventStreams
 from sentinel.web.login import LoginPages
@@ -30,16 +33,19 @@ from sentinel.web.subjects import SubjectPages
 from sentinel.web.tables import SIZE, filter_rows
 
 AlertAction = Callable[[str, Author, Mapping[str, str]], Awaitable[object]]
-"""Of an alert, who asks, and the fields of the form."""
+"""Does something with an alert, given its id, the person who asks, and the fields of the form."""
 
 MAX_OVERVIEW_ROWS = 25
 """Rows of alerts on the overview."""
 
+MAX_OVERVIEW_RUNS = 12
+"""Trainings whose last day and week are drawn there."""
+
 FILTER_FIELDS = ("check", "kind", "subject", "severity", "status", "state", "incident")
-"""What an address may ask for: /alerts?check=gpus&severity=critical."""
+"""The fields by which an address may select alerts: /alerts?check=gpus&severity=critical."""
 
 MAX_SELECTION_BYTES = 256 * 1024
-"""Bytes of an answer to many alerts: a row may stand for thousands of them."""
+"""Bytes of a form that answers many alerts: one row may stand for thousands of them."""
 
 SILENCE_LENGTHS = (
     ("1h", "1 hour"),
@@ -51,7 +57,7 @@ SILENCE_LENGTHS = (
 
 
 class PageViews:
-    """Every address for people, and `/metrics`."""
+    """Handlers of all addresses for people, and of `/metrics`."""
 
     def __init__(self, live: LiveFacts, gate: Gate, events: EventStreams, shown: PageCache) -> None:
         self._live, self._gate, self._shown = live, gate, shown
@@ -73,7 +79,7 @@ class PageViews:
         )
 
     async def show_overview(self, request: web.Request) -> web.Response:
-        """All at a glance."""
+        """Show the overview."""
         return await self._shown.get_cached_page(
             request, "overview.html", "/", _build_overview_context
         )
@@ -81,26 +87,25 @@ class PageViews:
     async def show_alerts(
         self, request: web.Request, said: str = "", status: int = 200
     ) -> web.Response:
-        """A part of all alerts, those of one incident in one row, or each of those that the address asks for;
-        and what happened lately. `said`: what became of an answer to some."""
+        """Show a page of alerts, and what happened lately. Alerts of one incident share a row,
+        unless the address selects alerts by fields.
+
+        `said`: the result of an answer to some of them."""
         wanted = _parse_filters(request)
         facts = await self._shown.get_visible_facts(request)
 
-        def select_rows(f: Facts) -> Sequence[AlertFold]:
-            return fold_singly(filter_rows(f.alerts, wanted)) if wanted else fold_alerts(f.alerts)
+        start = min(parse_query_number(request.query.get("from", "")), len(facts.alerts))
 
-        total = len(select_rows(facts))
-        start = parse_query_number(request.query.get("from", ""))
-        first = min(start, max(0, total - 1)) // SIZE * SIZE  # some may have ended
-        past = await self._live.source.read(
-            lambda store: detail.read_alert_changes(store, limit=50)
-        )
-        past = self._shown.get_visitor(request).eyes.filter_changes(
-            await self._live.get_facts(), past
-        )
-
-        def build_alerts_context(f: Facts) -> dict[str, Any]:
-            found = select_rows(f)
+        async def build_alerts_context(f: Facts) -> dict[str, Any]:
+            found = fold_singly(filter_rows(f.alerts, wanted)) if wanted else fold_alerts(f.alerts)
+            # some may have ended in the meantime
+            first = min(start, max(0, len(found) - 1)) // SIZE * SIZE
+            past = await self._live.source.read(
+                lambda store: detail.read_alert_changes(store, limit=50)
+            )
+            past = self._shown.get_visitor(request).eyes.filter_changes(
+                await self._live.get_facts(), past
+            )
             query = urlencode(wanted, doseq=True)
             part = {"rows": found[first : first + SIZE], "first": first, "size": SIZE}
             told = {"query": query, "past": past, "lengths": SILENCE_LENGTHS, "said": said}
@@ -108,16 +113,16 @@ class PageViews:
 
         if wanted or said:
             return self._shown.render_fresh_page(
-                request, facts, "alerts.html", "/alerts", build_alerts_context(facts), status
+                request, facts, "alerts.html", "/alerts", await build_alerts_context(facts), status
             )
         return await self._shown.get_cached_page(
-            request, "alerts.html", "/alerts", build_alerts_context, first
+            request, "alerts.html", "/alerts", build_alerts_context, start // SIZE
         )
 
     async def show_alert(
         self, request: web.Request, said: str = "", status: int = 200
     ) -> web.Response:
-        """One alert with its time line, and the forms to answer it."""
+        """Show one alert with its history, and the forms to answer it."""
         name, facts = request.match_info["id"], await self._shown.get_visible_facts(request)
         line, told = await self._shown.read_alert_past(request, name)
         found = next((a for a in facts.alerts if a.id == name), None)
@@ -142,19 +147,21 @@ class PageViews:
             "told": told,
             "earlier": earlier,
             "links": _list_subject_links(facts, found) if found else (),
+            "commands": _place_commands(found) if found else (),
+            "place": describe_setup_place(),
             "said": said,
             "lengths": SILENCE_LENGTHS,
         }
         return self._shown.render_fresh_page(request, facts, "alert.html", "/alerts", more, status)
 
     async def acknowledge_from_page(self, request: web.Request) -> web.Response:
-        """Somebody has it."""
+        """Acknowledge an alert."""
         return await self._apply_answer(
             request, lambda alert, said, _: self._live.acknowledge_alert(alert, said)
         )
 
     async def silence_from_page(self, request: web.Request) -> web.Response:
-        """Nobody is told for a while."""
+        """Silence an alert for a while."""
         return await self._apply_answer(
             request,
             lambda alert, said, form: self._live.silence_one_alert(
@@ -163,7 +170,8 @@ class PageViews:
         )
 
     async def answer_selected(self, request: web.Request) -> web.Response:
-        """The same answer to each of the alerts that were chosen; every one is written down by itself."""
+        """Give the same answer to each of the selected alerts; each answer is recorded
+        separately."""
         fields = await request_body.read_form_fields(request, MAX_SELECTION_BYTES)
         form = {name: value for name, value in fields.items() if isinstance(value, str)}
         names = [*dict.fromkeys(n for v in fields.getall("alert", ()) for n in str(v).split())]
@@ -191,7 +199,7 @@ class PageViews:
         return redirect_to(f"/alerts?{urlencode(_parse_filters(request), doseq=True)}".rstrip("?"))
 
     async def serve_metrics(self, request: web.Request) -> web.Response:
-        """For Prometheus."""
+        """Send metrics to Prometheus."""
         facts = await self._live.get_facts()
         if not self._shown.get_visitor(request).eyes.all and (
             is_hidden("jobs", facts) or is_hidden("nodes", facts)
@@ -204,7 +212,7 @@ class PageViews:
         return web.Response(body=self._scraped[1], headers=headers)
 
     async def serve_static(self, request: web.Request) -> web.Response:
-        """Our own few files; a name that is none of them is no path."""
+        """Send one of our own few files; any other name is not found."""
         name = request.match_info["name"]
         try:
             body = render.read_asset(name)
@@ -215,15 +223,17 @@ class PageViews:
         return web.Response(body=body, content_type=kind, charset="utf-8", headers=headers)
 
     def _make_list_page(self, name: str) -> Callable[[web.Request], Any]:
+        async def name_list(_: Facts) -> dict[str, Any]:
+            return {"name": name}
+
         async def show_list(request: web.Request) -> web.Response:
-            return await self._shown.get_cached_page(
-                request, "list.html", request.path, lambda _: {"name": name}
-            )
+            return await self._shown.get_cached_page(request, "list.html", request.path, name_list)
 
         return show_list
 
     async def _apply_answer(self, request: web.Request, deed: AlertAction) -> web.Response:
-        """Do it for who may, and show the alert: by GET, so that a reload repeats nothing."""
+        """Apply an answer if the person may give it, and redirect to the alert, so that a reload
+        repeats nothing."""
         form, alert = await request_body.read_form(request), request.match_info["id"]
         try:
             await deed(alert, await self._authorize_answer(request, form, [alert]), form)
@@ -236,7 +246,7 @@ class PageViews:
     async def _authorize_answer(
         self, request: web.Request, form: Mapping[str, str], alerts: Sequence[str]
     ) -> Author:
-        """Who answers, and the note; raises RequestRefused where they may not."""
+        """The author of an answer, with the note. Raises RequestRefused if they may not answer."""
         now = self._live.get_now_s()
         eyes = self._gate.authorize_request(request.headers, form.get("token", ""), now)
         await self._shown.require_own_alerts(eyes, alerts)
@@ -252,7 +262,8 @@ def _parse_filters(request: web.Request) -> dict[str, list[str]]:
 
 
 def _choose_error_status(wrong: RequestRefused | WrongOrder) -> int:
-    """Of HTTP; 401 would ask the browser for another way."""
+    """The HTTP status of an error. 401 becomes 403: with 401 the browser would ask for a login of
+    its own."""
     status = (make_order_refusal(wrong) if isinstance(wrong, WrongOrder) else wrong).status
     return 403 if status == 401 else status
 
@@ -265,10 +276,10 @@ _LIST_TITLES = {
 }
 
 PANEL_PATHS = {"disks": "/files", "jobs": "/jobs", "nodes": "/nodes", "gpus": "/gpus"}
-"""The page on which what a kind finds is shown, by the panel that it declares."""
+"""The page that shows the findings of a kind, by the panel that the kind declares."""
 
 
-def _build_overview_context(f: Facts) -> dict[str, Any]:
+async def _build_overview_context(f: Facts) -> dict[str, Any]:
     tones = Counter(a.tone for a in f.firing)
     told = [(s.value, tones[s]) for s in sorted(Status, key=lambda s: -s.rank) if tones[s]]
     calm, sure = f.calm_summary
@@ -285,12 +296,19 @@ def _build_overview_context(f: Facts) -> dict[str, Any]:
         "panels": PANEL_PATHS,
         "shown": fold_alerts(f.alerts)[:MAX_OVERVIEW_ROWS],
         "out": [g for g in f.nodes if g.state in OUT_OF_SERVICE_STATES],
+        **run_strips.build_strip_context(f.runs[:MAX_OVERVIEW_RUNS], f.at),
         "strip": Markup(grid.draw_state_bar(f.node_states)) if f.nodes else "",  # noqa: S704 - words of ours
     }
 
 
+def _place_commands(alert: AlertFact) -> tuple[PlacedCommands, ...]:
+    owner = alert.labels.get(OWNER_LABEL, "")
+    return group_by_place(alert.commands, alert.host, owner, describe_setup_place())
+
+
 def _list_subject_links(f: Facts, alert: AlertFact) -> list[tuple[str, str]]:
-    """Where the training, the file system and the node that an alert is about are shown."""
+    """Links to the training, the file system and the node that an alert is about, each with its
+    text."""
     check, found = quote(alert.check, safe=""), list[tuple[str, str]]()
     for row in f.jobs:
         mine = alert.subject == row.subject or alert.subject.startswith(f"{row.subject} ")

@@ -1,1 +1,2 @@
-"""Configuration to ports, checks, channels and actions: the only place where all meet."""
+"""Makes ports, checks, channels and actions from the configuration: the only place where all of
+them meet."""

@@ -1,29 +1,33 @@
-"""The wiring: the configuration that applies, the kinds that there are, one-shots, the state."""
+"""Finds the configuration that applies, and makes kinds, one-shots and the state from it."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from sentinel import actions, channels, checks
 from sentinel.clock import SystemClock
-from sentinel.config.registry import KindRegistry, UnknownKind
-from sentinel.config.settings import Settings
-from sentinel.core.errors import ChannelError, SentinelError
+from sentinel.config.registry import KindRegistry
+from sentinel.core.errors import CannotTell, ChannelError, SentinelError
 from sentinel.core.kinds import Action, Channel
+from sentinel.core.model import Notification, Status
 from sentinel.core.settings import CheckCommon, CheckConfig
 from sentinel.core.text import visible
 from sentinel.homes import find_user_folder
-from sentinel.wiring.lazy import LazyRemote, LazySettings, LazySlurm
+from sentinel.wiring.lazy import LazySlurm
 
 if TYPE_CHECKING:
     from datetime import tzinfo
 
-    from sentinel.alerting.observations import RunOutcome
     from sentinel.alerting.state import Store
+    from sentinel.config.loader import LoadedConfig
+    from sentinel.config.settings import Settings
     from sentinel.core.gpu_ledger import GpuLedger
     from sentinel.core.model import Receipt
     from sentinel.core.ports import Slurm
@@ -42,7 +46,7 @@ SLURM_CONF_PATHS = (
     "/run/slurm/conf/slurm.conf",
     "/usr/local/etc/slurm.conf",
 )
-"""Where distributions, configless clusters (slurm.conf(5)) and source builds have it."""
+"""Paths of slurm.conf in distributions, configless clusters (slurm.conf(5)) and source builds."""
 
 
 STATE_LOOK_TIMEOUT_S = 5.0
@@ -50,41 +54,47 @@ STATE_LOOK_TIMEOUT_S = 5.0
 
 
 class UsageError(SentinelError):
-    """The command line asks for what there is not."""
+    """The command line names something that does not exist."""
 
     exit_code = 64
 
 
 class StateUnreadable(SentinelError):
-    """The state may be there and cannot be read: nothing is known of what it holds."""
+    """The state may exist and cannot be read, so nothing is known of its contents."""
 
     exit_code = 3
 
 
 class ConfigMissing(SentinelError):
-    """No configuration file where one is needed."""
+    """There is no configuration file, and one is needed."""
 
     exit_code = 78
 
 
-def load_settings(path: str | None) -> Settings:
-    """The configuration file that applies; raises ConfigMissing, ConfigError or UntrustedFile."""
-    from sentinel.config.places import HiddenConfig, searched_places
+def _load_places() -> ModuleType:
+    """The module that looks for configurations; one-shots that need none do without it."""
+    from sentinel.config import places
 
+    return places
+
+
+def load_settings(path: str | None, *, quiet: bool = False) -> Settings:
+    """The settings of the configuration file that applies. Raises ConfigMissing, ConfigError or
+    UntrustedFile."""
     try:
-        settings = find_settings(path)
-    except HiddenConfig as error:
+        settings = find_settings(path, quiet=quiet)
+    except _load_places().HiddenConfig as error:
         raise ConfigMissing(str(error)) from error
     if settings is None:
-        raise ConfigMissing(searched_places(os.environ))
+        raise ConfigMissing(_load_places().searched_places(os.environ))
     return settings
 
 
 def load_settings_or_default(
     path: str | None, *, quiet: bool = False, sending: bool = True
 ) -> Settings:
-    """For what needs no configuration: the built-in default also in place of one that this user
-    may not read, which is said."""
+    """Settings for a command that needs no configuration: the built-in default if there is no file,
+    or if this user may not read it (then a line on stderr says so)."""
     found = load_readable_settings(path, quiet=quiet, sending=sending)
     return found or load_builtin_settings(sending=sending)
 
@@ -92,12 +102,10 @@ def load_settings_or_default(
 def load_readable_settings(
     path: str | None, *, quiet: bool = False, sending: bool = True
 ) -> Settings | None:
-    """The same, but None in place of the built-in default."""
-    from sentinel.config.places import HiddenConfig
-
+    """As `load_settings_or_default`, but None in place of the built-in default."""
     try:
         return find_settings(path, quiet=quiet, sending=sending)
-    except HiddenConfig as error:
+    except _load_places().HiddenConfig as error:
         if not quiet:
             print(f"sentinel: going by the built-in default: {error}", file=sys.stderr)
         return None
@@ -106,12 +114,12 @@ def load_readable_settings(
 def find_settings(
     path: str | None, *, quiet: bool = False, sending: bool = True
 ) -> Settings | None:
-    """As load_settings, but None where there is no file, and raises HiddenConfig. A file that was not
-    named on the command line is named on stderr, so that nobody takes it for another (`quiet`:
-    not so). Where nothing is sent the channels are left out: their modules are not imported."""
-    from sentinel.config.places import find_config
+    """As `load_settings`, but None if there is no file; raises HiddenConfig.
 
-    found = find_config(path, os.environ)
+    If the file was not named on the command line, its path is printed on stderr, so that nobody
+    takes it for another (not with `quiet`). Without `sending`, channels are left out and their
+    modules are not imported."""
+    found = _load_places().find_config(path, os.environ)
     if found is None:
         return None
     if not path and not quiet:
@@ -120,42 +128,52 @@ def find_settings(
 
 
 def load_settings_from(path: str, text: bytes | None = None, *, sending: bool = True) -> Settings:
-    """Those of that file, or of a text in its place; raises ConfigError."""
-    from sentinel.config.loader import load_config
-
-    loaded = load_config(path, CHECKS, CHANNELS if sending else None, actions=ACTIONS, text=text)
+    """The settings of that file, or of `text` in its place. Raises ConfigError."""
+    loaded = _load_file(path, text, sending=sending)
     for warning in loaded.warnings:
         print(f"sentinel: {warning}", file=sys.stderr)
     return add_chain_check(loaded.settings)
 
 
-def load_configured_kinds(path: str | None = None) -> None:
-    """Let the registry know the kinds of the `checks_from` of the file that applies, if one does,
-    whatever else is wrong with it."""
+def _load_file(path: str, text: bytes | None = None, *, sending: bool = True) -> LoadedConfig:
     from sentinel.config.loader import load_config
-    from sentinel.config.places import find_config
 
-    with suppress(SentinelError, OSError):
-        if found := find_config(path, os.environ):
-            load_config(found, CHECKS, CHANNELS)
+    return load_config(path, CHECKS, CHANNELS if sending else None, actions=ACTIONS, text=text)
+
+
+def load_channels_from(path: str, text: bytes) -> Settings:
+    """Settings with only the channels of that text, as far as they are valid. Raises
+    ConfigError."""
+    from sentinel.config.loader import load_channels  # imported here as in load_settings_from
+
+    return load_channels(path, text, CHANNELS)
+
+
+def load_configured_kinds(path: str | None = None) -> None:
+    """Load the kinds in `checks_from` of the file that applies, if there is one, whatever else is
+    wrong with it. Raises the error if the file that `path` names cannot be read."""
+    try:
+        if found := _load_places().find_config(path, os.environ):
+            _load_file(found)
+    except (SentinelError, OSError):
+        if path and not os.access(path, os.R_OK):
+            raise
 
 
 def get_chain_folder(settings: Settings) -> str:
-    """Where `sentinel cron install` keeps its chain: beside a state on disk."""
+    """The folder where `sentinel cron install` keeps its chain: beside a state on disk."""
     state = get_state_location(settings)
-    return os.path.join(get_state_location(Settings()) if "://" in state else state, "chain")
+    return os.path.join(_get_default_state_dir() if "://" in state else state, "chain")
 
 
 def add_chain_check(settings: Settings) -> Settings:
-    """With a check of the chain that runs in place of cron, where one is installed: what is
-    missed while nothing runs is told without being configured."""
+    """The settings with a check of the chain that runs in place of cron, if one is installed and no
+    such check is configured. So missed passes are noticed without any configuration."""
     folder = get_chain_folder(settings)
     if any(c.common.kind == "chain" for c in settings.checks) or not _is_path_present(
         os.path.join(folder, "chain.json")
     ):
         return settings
-    from msgspec.structs import replace
-
     name = "chain" if all(c.name != "chain" for c in settings.checks) else "sentinel-chain"
     plugin = CHECKS.load_kind("chain")(dir=folder)
     chain = CheckConfig(name=name, common=CheckCommon(kind="chain"), plugin=plugin)
@@ -163,7 +181,7 @@ def add_chain_check(settings: Settings) -> Settings:
 
 
 def _is_path_present(path: str) -> bool:
-    """False too where its file system does not answer in time."""
+    """Whether the path exists; False if its file system does not answer in time."""
     from sentinel.proc import threads
 
     with suppress(OSError):
@@ -171,71 +189,16 @@ def _is_path_present(path: str) -> bool:
     return False
 
 
-def make_one_shot_check(
-    kind: str, options: Mapping[str, list[str]], names: Sequence[str] = ()
-) -> CheckConfig:
-    """A check of that kind with settings from the command line; raises BadOptions or UsageError."""
-    from sentinel.config.options import settings_from_options as convert
-
-    plugin = convert(_load_check_kind(kind, names), options)
-    return CheckConfig(name=kind, common=CheckCommon(kind=kind), plugin=plugin)
-
-
-def describe_options(kind: str, width: int = 100) -> list[str]:
-    """Help lines for the options of a kind."""
-    from textwrap import wrap
-
-    from sentinel.config.options import help_lines
-
-    cls = _load_check_kind(kind, ())
-    what = " ".join((cls.__doc__ or "").strip().split("\n\n")[0].split())
-    more = [*(f"Asked: {source}" for source in cls.SOURCES)]
-    more += [f"Read more: {cls.RUNBOOK}"] if cls.RUNBOOK else []
-    return [
-        *wrap(f"sentinel check {kind}: {what}", width),
-        "",
-        *help_lines(cls, width),
-        "",
-        *(
-            row
-            for line in more
-            for row in wrap(line, width, initial_indent="  ", subsequent_indent="    ")
-        ),
-        "  --json, --nagios, --timeout TIME, -c FILE",
-    ]
-
-
-def run_check_once(check: CheckConfig, settings: Settings | None) -> RunOutcome:
-    """One run of one check, without state."""
-    from sentinel.core.ports import Context
-    from sentinel.engine.runner import CheckRunner
-
-    clock = SystemClock()
-    surroundings = LazySettings(lambda: settings or load_readable_settings(None, quiet=True))
-    ctx = Context(
-        name=check.name,
-        now=clock.now(),
-        limit=check.timeout_s,
-        slurm=LazySlurm(surroundings, [check], clock, check.common.cluster),
-        remote=None if check.common.cluster else LazyRemote(surroundings),
-        one_shot=True,
-    )
-    return CheckRunner().run(check, ctx)
-
-
 def get_time_zone(settings: Settings) -> tzinfo:
     """The configured time zone, or the host's."""
-    if settings.timezone:
-        from zoneinfo import ZoneInfo
+    from sentinel.zones import get_zone
 
-        return ZoneInfo(settings.timezone)
-    from sentinel.zones import get_local_zone
-
-    return get_local_zone()
+    return get_zone(settings.timezone)
 
 
 def explain_utc(settings: Settings) -> str:
-    """Why times are in UTC although nobody chose it; empty where they are not."""
+    """Why times are in UTC although nobody chose it. Empty if another zone is used, or UTC was
+    chosen."""
     from sentinel import zones
 
     return "" if settings.timezone else zones.explain_utc()
@@ -244,7 +207,7 @@ def explain_utc(settings: Settings) -> str:
 def open_state(
     settings: Settings, clock: SystemClock, *, mending: bool = True
 ) -> tuple[Store, list[str]]:
-    """The store and what has to be told about it (a damaged file kept aside, where `mending`)."""
+    """The store, and notices for people (with `mending`: that a damaged file was set aside)."""
     from sentinel.store.opening import open_store
 
     opened = open_store(
@@ -254,15 +217,21 @@ def open_state(
 
 
 def get_state_location(settings: Settings) -> str:
-    """Where the state lies: as configured, else below $XDG_STATE_HOME."""
+    """The place of the state: as configured, else below $XDG_STATE_HOME."""
     return settings.state or os.path.join(
         find_user_folder("XDG_STATE_HOME", "~/.local/state"), "sentinel"
     )
 
 
+def _get_default_state_dir() -> str:
+    from sentinel.config.settings import Settings  # needed only with a database
+
+    return get_state_location(Settings())
+
+
 def describe_state_location(settings: Settings) -> str:
-    """The same for people: of a server without the password, and without the query, which may
-    hold one too."""
+    """The place of the state for people: for a server without the password, and without the query,
+    which may hold a password too."""
     scheme, server, rest = get_state_location(settings).partition("://")
     if not server:
         return scheme
@@ -271,22 +240,22 @@ def describe_state_location(settings: Settings) -> str:
 
 
 def describe_config_source(settings: Settings) -> str:
-    """The configuration's file, for people."""
+    """The path of the configuration file, or that it is the built-in default."""
     return visible(settings.path) if settings.path else "the built-in default"
 
 
 def get_evidence_folder(settings: Settings) -> str:
-    """Where bundles of evidence are kept: as configured, else below the state, or where it would lie if
-    it is elsewhere."""
+    """The folder for evidence: as configured, else in the state's directory, or in the default one
+    if the state is on a server."""
     if settings.evidence:
         return str(settings.evidence)
     state = get_state_location(settings)
-    return os.path.join(get_state_location(Settings()) if "://" in state else state, "evidence")
+    return os.path.join(_get_default_state_dir() if "://" in state else state, "evidence")
 
 
 def has_state(settings: Settings) -> bool:
-    """Whether a service or tick has made the state already; of a server nobody can say so. Raises
-    StateUnreadable where it cannot be seen: that is no state that is empty."""
+    """Whether a service or tick has created the state; always True for a server. Raises
+    StateUnreadable if the state cannot be looked at, since that does not mean that it is empty."""
     state = get_state_location(settings)
     if "://" in state:
         return True
@@ -301,8 +270,8 @@ def has_state(settings: Settings) -> bool:
 
 @contextmanager
 def guard_state_reads(settings: Settings) -> Iterator[None]:
-    """Around what only looks at the state: Unreadable in place of what a service would wait for.
-    A damaged state stays what it is."""
+    """Wrap a command that only reads the state: StateUnreadable is raised in place of errors after
+    which a service would wait. A damaged state is raised as such."""
     from sentinel.store.errors import StateRefused, StateUnavailable
 
     try:
@@ -314,7 +283,8 @@ def guard_state_reads(settings: Settings) -> Iterator[None]:
 
 
 def _make_unreadable_error(state: str, why: str) -> StateUnreadable:
-    """With who may read it: whose the directory is that is in the way."""
+    """The error, which names the owner of the directory that cannot be read, and a command for that
+    owner."""
     from sentinel.trust import format_sudo_command, get_user_name
 
     place = os.path.join(os.path.abspath(state), "sentinel.db")
@@ -332,7 +302,7 @@ def _make_unreadable_error(state: str, why: str) -> StateUnreadable:
 
 
 def load_builtin_settings(*, sending: bool = True) -> Settings:
-    """What sentinel does without any file: local disks, Slurm if there, the terminal."""
+    """Settings without any file: local disks, Slurm if it is there, the terminal."""
     from sentinel.config.default import embedded_default
 
     return embedded_default(
@@ -341,7 +311,8 @@ def load_builtin_settings(*, sending: bool = True) -> Settings:
 
 
 def has_slurm() -> bool:
-    """Whether this machine belongs to a Slurm cluster: client commands and a way to a slurm.conf."""
+    """Whether this machine belongs to a Slurm cluster: it has client commands and a way to a
+    slurm.conf."""
     from shutil import which
 
     if which("scontrol") is None:
@@ -351,8 +322,8 @@ def has_slurm() -> bool:
 
 
 def _get_tester_name() -> str:
-    """Who tests a channel: nobody else's mail is used for that."""
-    import getpass
+    """The user who tests a channel, so that nobody else's mail address is used."""
+    import getpass  # loads the terminal's settings
 
     try:
         return os.environ.get("SUDO_USER") or getpass.getuser()
@@ -361,9 +332,8 @@ def _get_tester_name() -> str:
 
 
 async def send_test(channel: Any, settings: Settings) -> Receipt:
-    """One message that says it is a test."""
-    from sentinel.alerting.processor import format_iso
-    from sentinel.core.model import Notification, Status
+    """Send one message which says that it is a test. Returns the receipt."""
+    from sentinel.alerting.notifications import format_iso
 
     clock = SystemClock()
     now = clock.now()
@@ -392,7 +362,7 @@ async def send_test(channel: Any, settings: Settings) -> Receipt:
 
 
 def make_snapshot(settings: Settings, cluster: str = "") -> SlurmSnapshot:
-    """Slurm as the configured checks would see it; nothing is asked yet."""
+    """Slurm as the configured checks would see it. It is not asked yet."""
     return LazySlurm(settings, settings.checks, SystemClock(), cluster).get_snapshot()
 
 
@@ -404,29 +374,9 @@ def open_gpu_ledger(settings: Settings, *, later: bool = False) -> GpuLedger:
 
 
 def find_cluster_name(slurm: Slurm, before: str = "") -> str:
-    """What Slurm calls this cluster; where it does not say, its name `before`, or this host's."""
-    from sentinel.core.errors import CannotTell
-
+    """The name that Slurm gives to this cluster; else its name `before`, else the name of this
+    host."""
     name = ""
     with suppress(CannotTell):
         name = slurm.controller().cluster
     return name or before or os.uname().nodename
-
-
-def _load_check_kind(kind: str, names: Sequence[str]) -> Any:
-    from sentinel.config.problems import nearest_word
-
-    try:
-        return CHECKS.load_kind(kind)
-    except UnknownKind as error:
-        known = f"; configured checks: {', '.join(names)}" if names else ""
-        kinds = ", ".join(CHECKS.kind_names())
-        close = nearest_word(kind, [*CHECKS.kind_names(), *names])
-        hint = f" (did you mean {close!r}?)" if close else ""
-        text = (
-            str(error)
-            if kind in CHECKS.kind_names()
-            else f"no check or kind {kind!r}; kinds: {kinds}{known}{hint}. "
-            "A kind of your own is known from the file that has `checks_from`: -c FILE"
-        )
-        raise UsageError(text) from error

@@ -1,4 +1,4 @@
-"""A watchdog that cannot start says so before it ends."""
+"""Notifies people if sentinel cannot start, before it ends."""
 
 from __future__ import annotations
 
@@ -12,13 +12,19 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from sentinel.alerting.handover import Handover
+from sentinel.alerting.notifications import NotificationPlan, make_notification
+from sentinel.alerting.state_machine import advance_alert
+from sentinel.clock import SystemClock
 from sentinel.config.settings import Settings
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.digests import blake2b
-from sentinel.core.errors import StoreBusy, StoreError
-from sentinel.core.model import Alert, LastNotified
+from sentinel.core.due import get_interval_s
+from sentinel.core.errors import SentinelError, StoreBusy, StoreError
+from sentinel.core.model import Alert, Finding, Key, LastNotified, Status
 from sentinel.core.text import visible
 from sentinel.core.values import duration_text
+from sentinel.engine.housekeeping import SELF_CHECK_NAME, SELF_CHECK_POLICY
 from sentinel.proc.threads import BoundedWorker
 from sentinel.store.errors import StateRefused
 from sentinel.store.rows import UnreadableRow, decode_stored, encode_stored
@@ -32,23 +38,22 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger("sentinel")
 SEND_TIMEOUT_S = 30.0
-"""Seconds for all channels together."""
+"""Seconds for sending to all channels together."""
 
 MAX_LEADER_SILENCE_S = 900.0
 """Seconds for which a leader may write nothing, however often its checks run."""
 
 
 class LeaderSilent(StoreError):
-    """Another sentinel leads and does not watch."""
+    """Another sentinel leads but runs no checks."""
 
 
 def find_silent_leader(
     settings: Settings, store: Store, busy: StoreBusy, now: Instant
 ) -> LeaderSilent | None:
-    """Whether who leads has kept nothing for three intervals and more than QUIET: a process that
-    hangs or was stopped holds its lock all the same. None where that is not known."""
-    from sentinel.core.due import get_interval_s
-
+    """The error to raise if the leader has stored no run for three intervals and for more than
+    MAX_LEADER_SILENCE_S; None if it has, or that is not known. A process that hangs or was stopped
+    still holds its lock."""
     often = [get_interval_s(check) for check in settings.checks if check.common.cron is None]
     try:
         last = max(run.at.wall for run in store.read_runs())
@@ -63,8 +68,9 @@ def find_silent_leader(
     )
 
 
-async def report_start_failure(settings: Settings, error: StoreError) -> None:
-    """Tell once an hour through all channels that are not for users what keeps it from starting."""
+async def report_start_failure(settings: Settings, error: SentinelError) -> None:
+    """Notify all channels that are not personal that sentinel cannot start and why; at most once an
+    hour."""
     if is_recent_repeat(f"{app.get_state_location(settings)}\0{error}", time.time()):
         return
     start = (
@@ -90,9 +96,8 @@ async def report_start_failure(settings: Settings, error: StoreError) -> None:
 
 
 async def report_recovery(settings: Settings, engine: Engine) -> None:
-    """It has started: what was told of that it does not goes on as an alert, and so has its end."""
-    from sentinel.alerting.handover import Handover
-
+    """Take over the alert about a failed start, now that sentinel has started, so that its end is
+    notified."""
     places = _list_journal_places(settings)
     told = [alert for place in places for alert in _read_start_alerts(place)]
     if told:
@@ -105,7 +110,8 @@ async def report_recovery(settings: Settings, engine: Engine) -> None:
 
 
 def _store_start_alert(settings: Settings, alert: Alert) -> None:
-    """For whoever starts next: in the first place that takes it."""
+    """Store the alert about a failed start for the next process, in the first directory that
+    accepts it."""
     for place in _list_journal_places(settings):
         told = {
             name: told for before in _read_start_alerts(place) for name, told in before.told.items()
@@ -127,7 +133,7 @@ def _read_start_alerts(place: JournalDir) -> list[Alert]:
 
 
 def _list_journal_places(settings: Settings) -> list[JournalDir]:
-    """Hosts that share `spare_state:` share it too."""
+    """Directories for that alert. Hosts that share `spare_state:` share it too."""
     name = (
         "not-started-"
         + blake2b(app.get_state_location(settings).encode(), digest_size=6).hexdigest()
@@ -144,12 +150,6 @@ def _list_journal_places(settings: Settings) -> list[JournalDir]:
 
 
 def _build_start_failure(settings: Settings, what: str) -> tuple[Alert, Notification]:
-    from sentinel.alerting.processor import NotificationPlan, make_notification
-    from sentinel.alerting.state_machine import advance_alert
-    from sentinel.clock import SystemClock
-    from sentinel.core.model import Finding, Key, Status
-    from sentinel.engine.housekeeping import SELF_CHECK_NAME, SELF_CHECK_POLICY
-
     zone = app.get_time_zone(settings)
     plan = NotificationPlan(
         cluster=settings.cluster or os.uname().nodename, policies={}, channels=[], zone=zone

@@ -1,35 +1,43 @@
-"""The last configuration that was valid: what runs goes on with it while the file has errors.
+"""Keeps the last valid configuration, which is used while the file has errors.
 
-A copy lies beside the state and, as the name of the state may be what is wrong, outside of it.
-"""
+One copy lies beside the state. Another is outside of it, since the error may be in the name of the
+state."""
 
 from __future__ import annotations
 
 import os
 import re
 import sys
+from collections.abc import Iterator
 from contextlib import suppress
 
+from sentinel.config.places import HiddenConfig, find_config
 from sentinel.config.problems import ConfigError
 from sentinel.config.settings import Settings
 from sentinel.config.sources import expand_path, read_contents
 from sentinel.core.digests import blake2b
 from sentinel.core.errors import Invalid
+from sentinel.core.lazy_pattern import lazy_pattern
 from sentinel.proc.threads import BoundedWorker
 from sentinel.store.errors import StateRefused
 from sentinel.store.journal import MAX_JOURNAL_BYTES
 from sentinel.store.spare_journals import JournalDir, make_volatile_dirs
 from sentinel.wiring import app
 
-_STATE_LINE = re.compile(r"^state:[ \t]*['\"]?([^'\"#\n]+?)['\"]?[ \t]*(?:#.*)?$", re.MULTILINE)
+_STATE_LINE = lazy_pattern(r"^state:[ \t]*['\"]?([^'\"#\n]+?)['\"]?[ \t]*(?:#.*)?$", re.MULTILINE)
 
 
-def load_or_last_good(path: str | None, *, default: bool = False) -> tuple[Settings, str]:
-    """The configuration that applies, and what is wrong with its file: then it is the last good
-    one. `default`: the built-in one where there is no file. Raises as app.load_settings does where
-    no good one was kept."""
+def load_or_last_good(
+    path: str | None, *, default: bool = False, quiet: bool = False
+) -> tuple[Settings, str]:
+    """The settings that apply, and the error in their file (empty: none). With an error they are
+    the last valid ones.
+
+    `default`: the built-in ones if there is no file. `quiet`: the path of the file is not printed.
+    Without a valid copy it raises as app.load_settings does."""
     try:
-        found = app.load_settings_or_default(path) if default else app.load_settings(path)
+        load = app.load_settings_or_default if default else app.load_settings
+        found = load(path, quiet=quiet)
     except ConfigError as error:
         kept = _read_last_good(path)
         if kept is None:
@@ -44,9 +52,19 @@ def load_or_last_good(path: str | None, *, default: bool = False) -> tuple[Setti
     return found, ""
 
 
+def find_last_good_channels(path: str | None) -> Settings | None:
+    """Settings with the channels of the last valid configuration, even if this version refuses the
+    rest of it; None if there is no copy."""
+    file = _find_config_file(path)
+    for text in _read_copies(file):
+        with suppress(ConfigError):
+            return app.load_channels_from(file, text)
+    return None
+
+
 def load_as_far_as_valid(path: str | None, *, quiet: bool = False) -> Settings:
-    """For what only has to find the state: also a file with errors is read so far, and no copy is
-    kept."""
+    """Settings for a command that only has to find the state: a file with errors is read as far as
+    possible, and no copy is stored."""
     try:
         return app.load_settings_or_default(path, quiet=quiet)
     except ConfigError as error:
@@ -56,8 +74,20 @@ def load_as_far_as_valid(path: str | None, *, quiet: bool = False) -> Settings:
         )
 
 
+def load_present_settings(path: str) -> Settings:
+    """The settings that a service uses now: of the last valid copy of the file that is found without
+    a name, or of `path` if none is. Raises ConfigError."""
+    file = path
+    with suppress(HiddenConfig):
+        file = find_config(None, os.environ) or path
+    if found := _read_last_good(file):
+        return found
+    return app.load_settings_from(file)
+
+
 def store_last_good(found: Settings) -> None:
-    """As the last good one from now on. Written where it has changed only; that it cannot be is no reason not to watch."""
+    """Store a copy of the file as the last valid one, if it has changed. If it cannot be stored,
+    sentinel runs all the same."""
     if not found.path:
         return
     with suppress(OSError):
@@ -68,7 +98,7 @@ def store_last_good(found: Settings) -> None:
         for place in elsewhere:
             if not taken:
                 taken = _write_copy(place, text)
-            elif place.journal.read_records():  # of an earlier time, with the secrets of then
+            elif place.journal.read_records():  # an older copy may contain old secrets
                 place.journal.remove_files()
 
 
@@ -86,14 +116,19 @@ def _write_copy(place: JournalDir, text: bytes) -> bool:
 
 def _read_last_good(path: str | None) -> Settings | None:
     file = _find_config_file(path)
-    for place in _list_copy_places(
-        file, app.get_chain_folder(Settings(state=_parse_state_key(file)))
-    ):
-        with suppress(OSError, StateRefused, ConfigError):
-            place.do(place.find_earlier_folder)
-            for text in place.do(place.journal.read_records)[:1]:
-                return app.load_settings_from(file, text)
+    for text in _read_copies(file):
+        with suppress(ConfigError):
+            return app.load_settings_from(file, text)
     return None
+
+
+def _read_copies(file: str) -> Iterator[bytes]:
+    """The copies of that file, one from each place."""
+    places = _list_copy_places(file, app.get_chain_folder(Settings(state=_parse_state_key(file))))
+    for place in places:
+        with suppress(OSError, StateRefused):
+            place.do(place.find_earlier_folder)
+            yield from place.do(place.journal.read_records)[:1]
 
 
 def _list_copy_places(file: str, chain: str) -> list[JournalDir]:
@@ -109,13 +144,11 @@ def _list_copy_places(file: str, chain: str) -> list[JournalDir]:
 
 
 def _find_config_file(path: str | None) -> str:
-    from sentinel.config.places import find_config
-
     return find_config(path, os.environ) or ""
 
 
 def _parse_state_key(file: str) -> str:
-    """What a file with errors says of `state:`, as far as that can be read."""
+    """The value of `state:` in a file with errors, as far as it can be read."""
     with suppress(OSError, Invalid):
         data, _ = read_contents(file, MAX_JOURNAL_BYTES)
         if found := _STATE_LINE.search(data.decode("utf-8", "replace")):

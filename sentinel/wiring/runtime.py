@@ -1,12 +1,20 @@
-"""The wiring of a configuration to the world that an engine works with."""
+"""Makes the runtime configuration of an engine from the settings."""
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
+from sentinel.actions.runner import may_request_actions
+from sentinel.alerting.notifications import NotificationPlan
+from sentinel.alerting.state_machine import AlertPolicy, FlapPolicy
 from sentinel.clock import SystemClock
 from sentinel.config.settings import Settings
 from sentinel.core.settings import CheckConfig
+from sentinel.engine import housekeeping
+from sentinel.engine.cluster_snapshot import ClusterPoller
+from sentinel.engine.runtime import RuntimeConfig
+from sentinel.homes import describe_setup_place
 from sentinel.wiring import app
 from sentinel.wiring.lazy import LazyRemote, LazySlurm
 
@@ -15,39 +23,27 @@ if TYPE_CHECKING:
     from sentinel.core.gpu_ledger import GpuLedger
     from sentinel.core.ports import Pulse
     from sentinel.engine.peer_check import PeerWatch
-    from sentinel.engine.runtime import RuntimeConfig
 
 
 def build_runtime_config(
     settings: Settings, clock: SystemClock, dry_run: bool, cluster: str = "", invalid: str = ""
 ) -> RuntimeConfig:
-    """Everything a configuration turns into. `cluster`: its name so far, if Slurm does not say;
-    `invalid`: why its file is not this one."""
-    from sentinel.alerting.processor import NotificationPlan
-    from sentinel.engine import housekeeping
-    from sentinel.engine.cluster_snapshot import ClusterPoller
-    from sentinel.engine.runtime import RuntimeConfig
-
+    """Everything that an engine needs from a configuration. `cluster`: the cluster's name so far,
+    used if Slurm does not tell it. `invalid`: the error in the file, if these settings are older
+    ones."""
     slurm = LazySlurm(settings, settings.checks, clock)
-    policies = {c.name: _build_policy(c, settings) for c in settings.checks}
-    policies[housekeeping.SELF_CHECK_NAME] = housekeeping.SELF_CHECK_POLICY
-    plan = NotificationPlan(
-        cluster=settings.cluster or app.find_cluster_name(slurm, cluster),
-        policies=policies,
-        channels=[c.name for c in settings.channels],
-        personal=[c.name for c in settings.channels if c.plugin.personal],
-        routes=settings.routes,
-        inhibit=settings.inhibit,
-        windows=settings.silences,
-        zone=app.get_time_zone(settings),
-        dry_run=dry_run,
+    plan = build_notification_plan(
+        settings, settings.cluster or app.find_cluster_name(slurm, cluster), dry_run=dry_run
     )
+    clusters = {n: LazySlurm(settings, settings.checks, clock, n) for n in settings.clusters}
     return RuntimeConfig(
         checks={c.name: c for c in settings.checks},
         channels={c.name: c.plugin for c in settings.channels},
         plan=plan,
         slurm=slurm,
-        clusters={n: LazySlurm(settings, settings.checks, clock, n) for n in settings.clusters},
+        clusters=clusters,
+        # without a channel that tells owners, no wish can have an effect
+        scripts={"": slurm, **clusters} if plan.personal else {},
         zone=plan.zone,
         common={c.name: c.common for c in settings.channels},
         pulse=_make_pulse(settings),
@@ -62,9 +58,28 @@ def build_runtime_config(
     )
 
 
-def _build_policy(check: CheckConfig, settings: Settings) -> Any:
-    from sentinel.alerting.state_machine import AlertPolicy, FlapPolicy
+def build_notification_plan(
+    settings: Settings, cluster: str, *, dry_run: bool = False
+) -> NotificationPlan:
+    """The parts of the configuration that decide whom to notify of what."""
+    policies = {c.name: _build_policy(c, settings) for c in settings.checks}
+    policies[housekeeping.SELF_CHECK_NAME] = housekeeping.SELF_CHECK_POLICY
+    return NotificationPlan(
+        cluster=cluster,
+        policies=policies,
+        channels=[c.name for c in settings.channels],
+        personal=[c.name for c in settings.channels if c.plugin.personal],
+        routes=settings.routes,
+        inhibit=settings.inhibit,
+        windows=settings.silences,
+        zone=app.get_time_zone(settings),
+        report=settings.report,
+        dry_run=dry_run,
+        setup_place=describe_setup_place(),
+    )
 
+
+def _build_policy(check: CheckConfig, settings: Settings) -> Any:
     common, flapping = check.common, settings.flapping
     return AlertPolicy(
         kind=common.kind,
@@ -75,6 +90,8 @@ def _build_policy(check: CheckConfig, settings: Settings) -> Any:
         labels=common.labels,
         cluster=common.cluster,
         before=settings.clusters[common.cluster].command_start if common.cluster else "",
+        host=os.uname().nodename.partition(".")[0],
+        tells_host=check.plugin.TELLS_HOST,
         flap=FlapPolicy(changes=flapping.changes, window=flapping.window),
     )
 
@@ -82,24 +99,24 @@ def _build_policy(check: CheckConfig, settings: Settings) -> Any:
 def _make_actions_if_used(
     settings: Settings, slurm: LazySlurm, clock: SystemClock, dry_run: bool
 ) -> ActionService | None:
-    """Only where a check may ask for something: nobody else needs a log of actions kept."""
-    from sentinel.actions.service import may_request_actions
-
+    """The action service; None if no check may request actions, since nobody else needs an audit
+    log."""
     if not any(may_request_actions(check) for check in settings.checks):
         return None
-    from sentinel.wiring import actions
+    from sentinel.wiring import actions  # imports much of the Slurm code
 
     return actions.make_action_service(settings, slurm.get_snapshot(), clock, dry_run=dry_run)
 
 
 def _open_gpus_if_kept(settings: Settings) -> GpuLedger | None:
-    """Only where a check keeps it."""
+    """The ledger of GPUs. None if no check uses it."""
     kept = any(check.plugin.KEEPS_GPUS for check in settings.checks)
     return app.open_gpu_ledger(settings, later=True) if kept else None
 
 
 def _needs_all_nodes(settings: Settings) -> bool:
-    """Whether somebody looks at all nodes: then Slurm is asked for them, where there is one."""
+    """Whether the page or the metrics show all nodes, so that Slurm is asked for them, if there is
+    a Slurm."""
     page = settings.web is not None and bool(settings.web.listen)
     return (page or settings.metrics is not None) and bool(
         settings.slurm.command_prefix or app.has_slurm()

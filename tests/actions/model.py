@@ -13,6 +13,7 @@ from sentinel.core.errors import CannotTell
 EPOCH = 1_800_000_000
 MUNGE_TTL = 300.0
 """Seconds after which slurmctld refuses a request that it had not looked at yet."""
+LOG_TIME = "[2026-11-21T04:10:00.000]"
 
 
 class Fault(str, Enum):
@@ -90,7 +91,7 @@ class SimSlurm:
         return str(len(self.log))
 
     def log_since(self, end: str) -> str:
-        return "".join(f"[now] {line}\n" for line in (self.log or [])[int(end) :])
+        return "".join(f"{LOG_TIME} {line}\n" for line in (self.log or [])[int(end) :])
 
     def author(self, node: str, reason: str) -> str:
         return ""

@@ -2,17 +2,25 @@
 
 import json
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from sentinel.actions.action_rules import ActionRequester, ActionRules
 from sentinel.actions.clean import CleanAction
+from sentinel.actions.executor import ActionExecutor
 from sentinel.clean.rules import RetentionRules
-from sentinel.core.actions import Answer, Look, Reply
+from sentinel.core.action_limits import ActionSettings, CleanLimits
+from sentinel.core.actions import ActionOutcome, ActionRecord, Answer, Look, Reply
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import ActionRequest
+from sentinel.proc import own_package
+from tests.actions.model import Host, Time
 from tests.clean.world import WHOLE, checkpoint, mounted, names, renewed
+from tests.store.book_memory import BookState, MemoryBooks
 
 RULES = RetentionRules(r"step(\d+)", complete=WHOLE).rules_text()
 
@@ -96,3 +104,58 @@ def test_a_root_that_is_gone_is_refused_in_one_line(root: Path) -> None:
     reply = perform(root / "none", "step1")
     assert reply.answer is Answer.REFUSED
     assert reply.text == f"{root}/none: No such file or directory"
+
+
+def execute(root: Path, books: BookState, *wanted: str) -> ActionRecord:
+    """What a process does about a request, from its record on."""
+    limits = CleanLimits(per_hour=1000)
+    actions = {"clean": ActionSettings(enabled=True, limits=limits)}
+    rules = ActionRules(kinds={"clean": CleanAction()}, actions=actions)
+    executor = ActionExecutor(rules, MemoryBooks(books), NOBODY, Host(Time(), "here"))
+    executor.resolve_open_records()
+    return executor.execute_request(wish(root, *wanted), ActionRequester(name="old"))
+
+
+@contextmanager
+def replaced(moment: str) -> Iterator[None]:
+    """Another version is installed in the place of this one, `before` or `after` a removal."""
+    own = CleanAction.perform
+    with pytest.MonkeyPatch.context() as patch:
+
+        def install() -> None:
+            patch.setattr(own_package, "_BEGUN_WITH", None)
+            patch.setattr(own_package, "__version__", "0.0.1")
+
+        def perform(self: CleanAction, request: ActionRequest, hands: Any) -> Reply:
+            if moment == "before":
+                install()
+            reply = own(self, request, hands)
+            install()
+            return reply
+
+        patch.setattr(CleanAction, "perform", perform)
+        yield
+
+
+def test_a_removal_that_meets_another_version_was_not_tried(root: Path) -> None:
+    """The last look was the old version's own. So the next process does it at once: what may still
+    happen would keep the folder closed for ten minutes."""
+    books = BookState()
+    with replaced("before"):
+        record = execute(root, books, "step1", "step2")
+    assert (record.outcome, len(names(root))) == (ActionOutcome.WITHDRAWN, 5)
+    assert "its helper programs wait for a restart" in record.detail
+    assert execute(root, books, "step1", "step2").outcome is ActionOutcome.DONE
+    assert names(root) == ["step3", "step4", "step5"]
+
+
+@pytest.mark.root
+def test_a_removal_that_failed_has_ended_although_nobody_can_look_again(root: Path) -> None:
+    """The program has ended, so nothing happens later, and the next process goes on at once."""
+    books = BookState()
+    with replaced("after"), mounted(root / "step1" / "inner"):
+        record = execute(root, books, "step1", "step2")
+    assert record.outcome is ActionOutcome.ERROR
+    assert "it could not be read afterwards: there is sentinel" in record.detail
+    assert execute(root, books, "step1").outcome is ActionOutcome.DONE
+    assert names(root) == ["step3", "step4", "step5"]

@@ -201,6 +201,26 @@ def test_what_one_process_inherited_tells_nothing_of_another(sleeper: Any) -> No
     assert victim.poll() is None
 
 
+REPEATED = """import ctypes
+def words(*some): return (ctypes.c_char_p * (len(some) + 1))(*(one.encode() for one in some), None)
+ctypes.CDLL(None).execve(b'/usr/bin/python3', words('python3', '-c', {again!r}), words({variables}))"""
+
+
+def test_of_an_id_that_an_environment_repeats_the_first_counts(sleeper: Any) -> None:
+    """As getenv(3) has it. A line each would be megabytes for each process, in root's shell."""
+    first, last = (
+        sleeper(
+            then=f"exec({REPEATED.format(again=SLEEPER.format('pass'), variables=variables)!r})"
+        )
+        for variables in (
+            f"'SLURM_JOB_ID={JOB}', *['SLURM_JOB_ID={JOB}0'] * 1000",
+            f"*['SLURM_JOB_ID={JOB}0'] * 1000, 'SLURM_JOB_ID={JOB}'",
+        )
+    )
+    assert end() == (0, {("ended", str(first.pid))})
+    assert (first.wait(5), last.poll()) == (-15, None)
+
+
 def test_listing_ends_nothing(sleeper: Any) -> None:
     """Twice the same; after the end there is nothing to list."""
     process = sleeper()
@@ -256,6 +276,8 @@ HALF_A_RECORD = '{real} "$@" | head -c 20; kill -9 $$'
         ("ps", "*args*", '{real} "$@" | head -n 1; exit 0', "ps gives no whole list"),
         ("awk", "*sluid*", KILLED, "/proc/*/cgroup for jobs was cut"),
         ("awk", "*alone*", KILLED, "cannot be seen"),
+        ("awk", "*alone*", "cat >/dev/null; exit 0", "what awk said of them was cut"),
+        ("awk", "*alone*", '{real} "$@" | head -n 1; exit 0', "what awk said of them was cut"),
         ("sed", "*may*", KILLED, "sed failed"),
     ],
 )

@@ -4,12 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from sentinel.actions.executor import (
-    ActionExecutor,
-    ActionRequester,
-    ActionRules,
-    UnknownActionError,
-)
+from sentinel.actions.action_rules import ActionRequester, ActionRules, UnknownActionError
+from sentinel.actions.executor import ActionExecutor
 from sentinel.core.action_limits import BreakerSettings, GuardSettings, Limits
 from sentinel.core.actions import ActionOutcome, ActionRecord
 from sentinel.core.cluster import Node
@@ -410,7 +406,8 @@ def test_evidence_is_bounded() -> None:
         evidence={f"line {i}": "\x1b[31m" + "x" * 10_000 for i in range(100)},
     )
     record = w.actors[0].execute_request(request, SERVICE)
-    assert len(record.evidence) == 50
+    assert len(record.evidence) == 51
+    assert record.evidence["left out"] == "52 more"  # of 102: two of its own, 100 lines
     assert max(len(v) for v in record.evidence.values()) == 4000
     assert "\x1b" not in str(record.evidence)
     assert len(record.reason) == 1000

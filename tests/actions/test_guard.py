@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from sentinel.actions.guard import (
     GUARD_RULES,
     LATE_SIGHTING_S,
+    OTHERS_WAIT_S,
     UNFORCEABLE_RULES,
     GuardCase,
     explain_breaker_trip,
@@ -347,3 +348,36 @@ def test_the_newest_record_of_a_wish() -> None:
     assert find_newest_record([old, new, other], "undrain", "n9") == new
     assert find_newest_record([old, new, other], "drain", "n9") is None
     assert find_newest_record([], "undrain", "n9") is None
+
+
+def test_how_long_others_are_waited_for() -> None:
+    """Ten minutes, to the second: what the docs promise to who returns nodes by hand."""
+    assert (OTHERS_WAIT_S, LATE_SIGHTING_S) == (600.0, 600.0)
+    for seconds, allowed in ((599.9, False), (600.0, True)):
+        past = ActionHistory(returned=(returned("n7", seconds),))
+        assert judge_request(REQUEST, past, LIMITS, CALM, START).allowed is allowed
+
+
+@pytest.mark.parametrize(
+    ("user", "shared", "rule"),
+    [
+        ("mallory", True, "per_hour"),
+        ("alice", True, ""),  # who has the other half
+        ("mallory", False, ""),  # one's own sentinel has no other user
+        ("", True, ""),  # a node belongs to nobody
+    ],
+)
+def test_jobs_of_one_user_take_at_most_half_of_the_hour(user: str, shared: bool, rule: str) -> None:
+    """Anybody can submit jobs that hang: what is done about them must not use up the cap."""
+    request = ActionRequest(action="cancel", target="77", reason="hang", params={"user": user})
+    done = [before(60, f"job{n}", action="cancel", params={"user": "mallory"}) for n in range(2)]
+    limits = Limits(per_hour=4, share=Share(100), cooldown=Duration(0))
+    told = judge_request(
+        request, ActionHistory(records=tuple(done)), limits, replace(CALM, shared=shared), START
+    )
+    assert told.rule == rule
+    assert told.allowed is (not rule)
+    if rule:
+        assert told.why == (
+            "2 for jobs of mallory within the last hour, at most 2 for one user (half of per_hour: 4)"
+        )

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from sentinel.actions.executor import ActionExecutor, ActionRequester
+from sentinel.actions.action_rules import ActionRequester
+from sentinel.actions.executor import ActionExecutor
 from sentinel.actions.job_requests import StillLogSighting, make_job_request
 from sentinel.clock import SystemClock
 from sentinel.config.settings import Settings

@@ -5,7 +5,8 @@ from collections.abc import Mapping
 import pytest
 from msgspec.structs import replace
 
-from sentinel.actions.executor import ActionExecutor, ActionRules
+from sentinel.actions.action_rules import ActionRules
+from sentinel.actions.executor import ActionExecutor
 from sentinel.actions.service import ActionService
 from sentinel.core.action_limits import ActionSettings, BreakerSettings, GuardSettings, Limits
 from sentinel.core.actions import ActionOutcome, ActionRecord
@@ -122,6 +123,27 @@ def test_a_wish_is_carried_out_and_told() -> None:
     assert message.commands == ("sentinel nodes list --history n1",)
     assert message.alert == next(n.alert for n in book.got if n.reason == "firing")
     assert wishes.seen == [(0, 1), (1, 2)]
+
+
+class UsersWishes(Wishes):
+    """Each target is a user's and has the user's name before a `-`."""
+
+    def grants(self) -> Mapping[str, Limits | None]:
+        return {"undrain": replace(OWN, per_hour=2)}
+
+    def requests(self) -> tuple[ActionRequest, ...]:
+        return tuple(
+            replace(one, params={"user": one.target.partition("-")[0]})
+            for one in super().requests()
+        )
+
+
+def test_the_wishes_of_one_user_do_not_use_up_what_may_be_done() -> None:
+    """Of five for mallory and one for alice, two may be done: one of each."""
+    targets = [*(f"mallory-{n}" for n in range(5)), "alice-1"]
+    stage = Stage(UsersWishes(*targets), [node(name) for name in targets], Book())
+    play(lambda scene: passes(scene, 1), stage.world)
+    assert [c.node for c in stage.slurm.changes] == ["mallory-0", "alice-1"]
 
 
 def test_without_a_grant_nothing_is_done_or_told() -> None:

@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
+from sentinel.actions.action_rules import ActionRequester, ActionRules
 from sentinel.actions.drain import DrainAction
-from sentinel.actions.executor import ActionExecutor, ActionRequester, ActionRules
+from sentinel.actions.executor import ActionExecutor
 from sentinel.actions.nodes import describe_node
 from sentinel.actions.undrain import UndrainAction
 from sentinel.core.action_limits import ActionSettings, BreakerSettings, GuardSettings, Limits

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from sentinel.alerting.incidents import (
     JOIN_WINDOW_S,
@@ -22,7 +23,19 @@ from sentinel.core.model import Alert, Key, Status
 OK, WARNING, CRITICAL, UNKNOWN = Status.OK, Status.WARNING, Status.CRITICAL, Status.UNKNOWN
 BELOW_A_PATH = {"job", "log", "checkpoint", "du", "clean", "cron", "chain"}
 ON_A_NODE = {
-    *("gpu", "fs", "memory", "service", "network", "sensors", "diag", "drained", "job", "log"),
+    *(
+        "gpu",
+        "fs",
+        "memory",
+        "service",
+        "network",
+        "sensors",
+        "host",
+        "diag",
+        "drained",
+        "job",
+        "log",
+    ),
 }
 
 
@@ -113,6 +126,22 @@ def test_slurms_trouble_explains_who_cannot_see_for_it() -> None:
     assert not explains(slurm, alert("job", "", WARNING, summary=words))
     assert not explains(slurm, alert("job", "", UNKNOWN, summary=words, cluster="d"))
     assert not explains(alert("nodes", "n1"), alert("job", "", UNKNOWN, summary=words))
+
+
+def test_a_training_that_hangs_explains_its_unused_gpus() -> None:
+    """Whichever began first. By user and name; another alert about the log, or a mild one, says
+    nothing of a standstill."""
+    labels = {"job": "llm", "user": "alice"}
+    hung = alert("log", "llm", labels=labels, values={"quiet_seconds": 1800.0})
+    idle = alert("idle", "alice/llm", WARNING, labels=labels, at=9 * JOIN_WINDOW_S)
+    assert explains(hung, idle)
+    assert not is_always_notified(idle)
+    assert not explains(hung, replace(idle, kind="memory"))
+    assert not explains(hung, replace(idle, labels={**labels, "user": "bob"}))
+    assert not explains(hung, replace(idle, labels={"user": "alice"}))
+    assert not explains(replace(hung, severity=WARNING), idle)
+    assert not explains(replace(hung, values={}), idle)
+    assert not explains(idle, hung)
 
 
 def test_blindness_for_one_reason_is_one_story() -> None:

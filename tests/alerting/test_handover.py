@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from sentinel.alerting.handover import Handover, export_handover, merge_handover
-from sentinel.alerting.processor import NotificationPlan
+from sentinel.alerting.notifications import NotificationPlan
 from sentinel.alerting.silences import Orders
 from sentinel.core.model import Alert, Batch, LastNotified, Outgoing, Status
 from tests.store.nouns import alert, at, outgoing, transition

@@ -9,24 +9,20 @@ from hypothesis import given
 from hypothesis import strategies as some
 from msgspec.structs import replace
 
+from sentinel.alerting.batch_builder import FIRST_LOOK, GATHER, SETTLE_S
 from sentinel.alerting.incidents import JOIN_WINDOW_S, CauseRule, Causes, rank_importance
+from sentinel.alerting.notifications import NotificationPlan
 from sentinel.alerting.observations import RunOutcome
 from sentinel.alerting.orders import Author, acknowledge_alert, make_remark, silence_alerts
-from sentinel.alerting.processor import (
-    FIRST_LOOK,
-    GATHER,
-    SETTLE_S,
-    NotificationPlan,
-    PendingChecks,
-    process_outcomes,
-    review_alerts,
-)
+from sentinel.alerting.pending_checks import PendingChecks
+from sentinel.alerting.processor import process_outcomes, review_alerts
 from sentinel.alerting.settings import Inhibit, Match
 from sentinel.alerting.silences import Ack, Orders
 from sentinel.alerting.slurm_maintenance import maintenance_changes as maintenances
 from sentinel.alerting.state_machine import AlertPolicy, FlapPolicy
 from sentinel.core.clock import SECOND, Instant, shift_instant
 from sentinel.core.cluster import Reservation
+from sentinel.core.holds import Held, HeldKind
 from sentinel.core.model import Alert, Coverage, Finding, Key, Outgoing, Report, Status
 from sentinel.status.incidents import IncidentInputs, describe_incident, group_open_incidents
 from sentinel.store.rows import decode_stored, encode_stored
@@ -34,7 +30,7 @@ from sentinel.testing import START
 
 KINDS = {
     "slurm": "slurm", "nodes": "nodes", "fs": "fs", "gpus": "gpu", "mounts": "fs", "log": "log", "log2": "log",
-    "train": "job", "ckpt": "checkpoint", **{f"c{n}": "job" for n in range(11)},
+    "train": "job", "ckpt": "checkpoint", "drained": "drained", "diag": "diag", **{f"c{n}": "job" for n in range(11)},
 }  # fmt: skip
 PLAN = NotificationPlan(
     cluster="c",
@@ -138,7 +134,7 @@ def test_a_node_that_dies_under_a_training() -> None:
         saw("train", "llm", words="NODE_FAIL on n3", **on),
     )  # fmt: skip
     assert sorted(said(rows)) == [("nodes", "n3", "firing"), ("train", "llm", "firing")]
-    assert len({r.notification.incident for r in rows}) == len({r.group for r in rows}) == 1
+    assert len({r.notification.incident for r in rows}) == len({r.bundle for r in rows}) == 1
     by_check = {r.notification.check: r.notification.note for r in rows}
     assert by_check["nodes"].startswith("same incident: train llm, ")
     assert by_check["train"] == "same incident as nodes n3: DOWN"
@@ -209,7 +205,7 @@ def test_what_begins_in_a_maintenance_is_told_as_one_when_that_is_over() -> None
     assert len({of["GPU-3"], of["n4"], of["n1"]}) == 3
     over = night.later(3600)
     assert sorted(said(over)) == [("c1", "n1", "firing"), ("c2", "n2", "firing")]
-    assert len({row.group for row in over}) == 1
+    assert len({row.bundle for row in over}) == 1
     assert "began in maintenance reservation firmware" in over[0].notification.note
     known = IncidentInputs(
         alerts=list(night.alerts.values()), history=(), orders=night.orders, now=night.now,
@@ -247,6 +243,50 @@ def paths(check: str, *seen: tuple[str, Status], **values: str | bool) -> RunOut
     one = saw(check, "x", OK)
     report = Report(findings=tuple(found), coverage=Coverage(of="paths", meant=len(found)))
     return replace(one, report=report)
+
+
+def count_messages(*passes: list[Outgoing]) -> int:
+    """Mails: rows of one pass that share a bundle go out as one."""
+    return sum(len({row.bundle for row in rows}) for rows in passes)
+
+
+def test_a_node_that_is_drained_and_repaired_is_one_message_and_its_end() -> None:
+    """The drain and what keeps the node out of service, and later the end of both. Machines keep
+    every alert and its key; a node beside it has messages of its own."""
+    night, on, other = Night(), {"labels": {"node": "n1"}}, {"labels": {"node": "n2"}}
+    out = saw("nodes", "n1", WARNING, "is out of service", **on)
+    kept = saw("drained", "n1", WARNING, "not clean", **on)
+    began = night.pass_(out, kept)
+    assert said(began) == [("nodes", "n1", "firing"), ("drained", "n1", "firing")]
+    assert len(night.alerts) == len({row.notification.key for row in began}) == 2
+    same = night.pass_(out, saw("drained", "n1", WARNING, "clean by 10 proofs", **on), after=600)
+    over = night.pass_(saw("nodes", "n1", OK), saw("drained", "n1", OK))
+    assert sorted(said(over)) == [("drained", "n1", "resolved"), ("nodes", "n1", "resolved")]
+    assert (count_messages(began), count_messages(same), count_messages(over)) == (1, 0, 1)
+    assert night.later(600) == []
+    two = night.pass_(saw("nodes", "n1", WARNING, **on), saw("drained", "n2", WARNING, **other))
+    assert count_messages(two) == 2
+    ends = night.pass_(saw("nodes", "n1", OK), saw("drained", "n2", OK))
+    assert count_messages(ends) == 2
+
+
+def test_a_missing_gpu_and_the_xid_of_its_slot_are_one_message() -> None:
+    """The driver's line does not name a GPU that nvidia-smi no longer shows, so it is about the node.
+    The API keeps both alerts; a GPU that is missing on another node is told."""
+    night, on = Night(), {"labels": {"node": "n1"}}
+    night.plan = replace(PLAN, policies={**PLAN.policies, "c1": PLAN.policies["gpus"]})
+    words = (
+        "GPU missing: 7 of 8 GPUs on n1 are there (slot 00000000:50:00.0, last seen at 08:05 UTC)"
+    )
+    lost, xid = saw("gpus", "GPU-7", words=words, **on), saw("c1", "n1", words="Xid 79", **on)
+    rows = night.pass_(lost, xid)
+    assert len(rows) == 1
+    assert len(night.alerts) == 2
+    assert len({alert.incident for alert in night.alerts.values()}) == 1
+    over = night.pass_(saw("gpus", "GPU-7", OK), saw("c1", "n1", OK))
+    assert len(over) == 1
+    rows = night.pass_(lost, saw("c1", "n2", words="Xid 79", labels={"node": "n2"}), after=7200)
+    assert len(rows) == 2
 
 
 def test_paths_of_one_file_system_are_told_once() -> None:
@@ -385,7 +425,7 @@ def test_an_effect_that_was_seen_before_its_cause_waits_for_it() -> None:
     assert said(dead) == [("train", "llm", "firing")]
     night.rest = PendingChecks()
     assert said(night.pass_(saw("nodes", "n3"), after=1)) == [("nodes", "n3", "firing")]
-    assert night.alerts[Key("c", "gpus", "GPU-1")].held == "told with its cause: nodes n3"
+    assert night.alerts[Key("c", "gpus", "GPU-1")].on_hold == Held(HeldKind.EXPLAINED, "nodes n3")
 
 
 def test_an_effect_without_its_cause_is_told_when_the_pass_is_over() -> None:
@@ -418,13 +458,13 @@ def test_a_first_look_is_one_message() -> None:
     rows = night.pass_(saw("fs", "/scratch"), after=5)
     assert said(rows)[0] == ("train", "llm", "firing")
     assert len(rows) == 4
-    assert len({row.group for row in rows}) == 1
+    assert len({row.bundle for row in rows}) == 1
     first, *others = (row.notification.note for row in rows)
-    assert "sentinel has just begun to watch" in first
-    assert not any("just begun" in note for note in others)
+    assert "first pass (" in first
+    assert not any("first pass" in note for note in others)
     later = night.pass_(saw("mounts", "/m"))
     assert "first look" not in later[0].notification.note
-    assert later[0].group != rows[0].group
+    assert later[0].bundle != rows[0].bundle
 
 
 def test_a_first_look_waits_for_no_check_that_hangs() -> None:
@@ -512,7 +552,7 @@ def test_no_message_about_a_dead_training_is_ever_missing(steps: Any) -> None:
             alerts=firing, history=(), orders=night.orders, now=night.now, zone=timezone.utc
         )
         assert sum(len(members) for _, members in group_open_incidents(known)) == len(firing)
-        assert all(a.told or a.held for a in firing)
+        assert all(a.told or a.on_hold for a in firing)
 
 
 def test_one_clusters_trouble_explains_nothing_of_another() -> None:

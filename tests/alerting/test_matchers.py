@@ -7,9 +7,16 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from msgspec.structs import replace
+from msgspec.structs import force_setattr, replace
 
-from sentinel.alerting.matchers import escape_literal, matches_alert, parse_matchers, parse_word
+from sentinel.alerting.matchers import (
+    escape_literal,
+    is_matcher,
+    is_wide,
+    matches_alert,
+    parse_matchers,
+    parse_word,
+)
 from sentinel.alerting.routing import matching_routes
 from sentinel.alerting.settings import Match, Route
 from sentinel.core.errors import Invalid
@@ -169,6 +176,30 @@ def test_what_is_no_matcher_is_refused(text: str) -> None:
         parse_matchers(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "begins"),
+    [
+        ("node=a", True),
+        ("{node=a}", True),
+        (" {", True),
+        ("node", False),
+        ("", False),
+        ("=a", False),
+    ],
+)
+def test_what_begins_like_a_matcher(text: str, begins: bool) -> None:
+    """A name and an operator, in braces or without: what does not is a word of another kind."""
+    assert is_matcher(text) is begins
+
+
+def test_braces_may_stand_around_matchers() -> None:
+    """However short; one alone is a slip that is named."""
+    assert [(m.name, m.word) for m in parse_matchers(" {a=b} ")] == [("a", "=b")]
+    for text in ("{", "{a=b"):
+        with pytest.raises(Invalid, match="the closing brace is missing"):
+            parse_matchers(text)
+
+
 def test_a_host_list_with_commas_is_one_matcher() -> None:
     """As is a regular expression with one; a name and an operator begin the next."""
     found = parse_matchers("node=gpu[1,3],gpu7, check=~a{1,2}, severity!=warning")
@@ -290,3 +321,27 @@ def test_a_route_whose_pattern_finds_no_end_is_taken_and_so_are_those_after_it()
     alert, want = labelled(user="a" * 100 + "c"), "=~(a|aa)+b?(a|aa)+c?d"
     routes = [Route(to=["evil"], match=Match(user=want)), Route(to=["all"]), Route(to=["late"])]
     assert [route.to for _, route in matching_routes(alert, routes)] == [["evil"], ["all"]]
+
+
+UNREADABLE = Match()
+force_setattr(UNREADABLE, "matchers", ["of a newer sentinel"])
+
+
+@pytest.mark.parametrize(
+    ("match", "wide"),
+    [
+        (Match(), True),
+        (Match(check="a"), False),
+        (Match(check="*"), True),
+        (Match(matchers=["node!=gpu-1"]), True),
+        (Match(matchers=["node=gpu-1"]), False),
+        (Match(matchers=["node!=gpu-1, check=a"]), False),
+        (Match(labels={"node": "gpu-1"}), False),
+        (Match(check="*", matchers=["node=gpu-1"]), False),
+        (Match(check="a", matchers=["node!=gpu-1"]), False),
+        (UNREADABLE, True),
+    ],
+)
+def test_what_fits_an_alert_without_labels_is_wide(match: Match, wide: bool) -> None:
+    """One word that needs a text makes it narrow, wherever it stands."""
+    assert is_wide(match) is wide

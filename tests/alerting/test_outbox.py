@@ -15,6 +15,7 @@ from sentinel.alerting.outbox import (
 )
 from sentinel.core.clock import Instant, shift_instant
 from sentinel.core.errors import ChannelError
+from sentinel.core.holds import MessageGroup
 from sentinel.core.model import Notification, Outgoing, Status
 from sentinel.testing import START
 
@@ -102,9 +103,9 @@ def test_the_next_wait_is_the_shortest_of_what_nothing_holds_up() -> None:
 
 def test_a_group_waits_for_its_others_and_then_goes_together() -> None:
     """group_wait counts from the first; whoever comes within it joins; other groups go on."""
-    first = row(1, "a", group="g", hold=30.0)
-    late = row(2, "b", group="g", hold=30.0, created=shift_instant(START, 29))
-    other = row(3, "c", group="h")
+    first = row(1, "a", bundle=MessageGroup("g"), hold=30.0)
+    late = row(2, "b", bundle=MessageGroup("g"), hold=30.0, created=shift_instant(START, 29))
+    other = row(3, "c", bundle=MessageGroup("h"))
     assert [r.seq for r in due_rows([first, late, other], shift_instant(START, 29))] == [3]
     assert [r.seq for r in due_rows([first, late, other], shift_instant(START, 30))] == [1, 2, 3]
     assert next_wait([first, late], shift_instant(START, 29)) == 1.0
@@ -112,7 +113,7 @@ def test_a_group_waits_for_its_others_and_then_goes_together() -> None:
 
 def test_rows_of_a_group_are_one_message() -> None:
     """500 nodes that fail in one pass are one mail."""
-    rows = [row(i, f"alert-{i}", group="g") for i in range(500)]
+    rows = [row(i, f"alert-{i}", bundle=MessageGroup("g")) for i in range(500)]
     assert [len(m) for m in bundle_messages(rows)] == [500]
 
 
@@ -120,11 +121,15 @@ def test_a_subject_stands_once_in_a_message_and_in_order() -> None:
     """firing and resolved that waited together are two messages, whatever their groups, so that
     each stays in the thread of its alert."""
     rows = [
-        row(1, "a", group="g"), row(2, "b", group="h"), row(3, "a", group="g"),
-        row(4, "b", group="g"), row(5, "c", group="h"),
+        row(1, "a", bundle=MessageGroup("g")), row(2, "b", bundle=MessageGroup("h")), row(3, "a", bundle=MessageGroup("g")),
+        row(4, "b", bundle=MessageGroup("g")), row(5, "c", bundle=MessageGroup("h")),
     ]  # fmt: skip
     assert [[r.seq for r in m] for m in bundle_messages(rows)] == [[1], [2, 5], [3, 4]]
-    changed = [row(1, "a", group="g"), row(2, "b", group="h"), row(3, "b", group="g")]
+    changed = [
+        row(1, "a", bundle=MessageGroup("g")),
+        row(2, "b", bundle=MessageGroup("h")),
+        row(3, "b", bundle=MessageGroup("g")),
+    ]
     assert [[r.seq for r in m] for m in bundle_messages(changed)] == [[1], [2], [3]]
 
 
@@ -133,17 +138,17 @@ def test_rows_without_a_group_go_alone() -> None:
     assert [len(m) for m in bundle_messages([row(1, "a"), row(2, "b")])] == [1, 1]
 
 
-INTERVAL: dict[str, object] = {"group": "g", "interval": 300.0}
+INTERVAL: dict[str, object] = {"bundle": MessageGroup("g"), "interval": 300.0}
 
 
 def test_a_group_is_told_again_only_after_its_interval() -> None:
     """Counted from the last message about it on that channel; other channels and groups go on."""
-    told = {("mail", "g"): START}
+    told = {("mail", MessageGroup("g")): START}
     rows = [
         row(1, "a", created=shift_instant(START, 10), **INTERVAL),
         row(2, "b", created=shift_instant(START, 299), **INTERVAL),
         row(3, "c", channel="chat", created=shift_instant(START, 10), **INTERVAL),
-        row(4, "d", created=shift_instant(START, 10), group="h", interval=300.0),
+        row(4, "d", created=shift_instant(START, 10), bundle=MessageGroup("h"), interval=300.0),
     ]
     assert [r.seq for r in due_rows(rows, shift_instant(START, 299), told)] == [3, 4]
     assert next_wait(rows[:2], shift_instant(START, 299), told) == 1.0
@@ -155,14 +160,18 @@ def test_an_interval_keeps_the_order_of_an_alert() -> None:
     """An end that goes another way does not overtake the beginning that waits."""
     first = row(1, "a", created=shift_instant(START, 1), **INTERVAL)
     end = ended(2, "a", created=shift_instant(START, 2))
-    assert due_rows([first, end], shift_instant(START, 3), {("mail", "g"): START}) == []
+    assert (
+        due_rows([first, end], shift_instant(START, 3), {("mail", MessageGroup("g")): START}) == []
+    )
 
 
 def test_a_failed_message_does_not_wait_for_its_interval_again() -> None:
     """It was ripe when it was tried."""
     failed = row(1, "a", attempts=1, tried=shift_instant(START, 400), wait=2.0, **INTERVAL)
     assert due_rows(
-        [failed], shift_instant(START, 402), {("mail", "g"): shift_instant(START, 399)}
+        [failed],
+        shift_instant(START, 402),
+        {("mail", MessageGroup("g")): shift_instant(START, 399)},
     ) == [replace(failed, hold=0.0)]
 
 
@@ -172,7 +181,9 @@ def test_a_clock_set_back_does_not_prolong_an_interval(boot: str) -> None:
     now = Instant(wall=START.wall - 10**9, boot=boot, mono=START.mono + 300 * 10**6)
     for created in (START, shift_instant(now, -1)):
         waiting = row(1, "a", created=created, **INTERVAL)
-        assert [r.seq for r in due_rows([waiting], now, {("mail", "g"): START})] == [1]
+        assert [r.seq for r in due_rows([waiting], now, {("mail", MessageGroup("g")): START})] == [
+            1
+        ]
 
 
 def ended(seq: int, alert: str = "a", **more: object) -> Outgoing:

@@ -5,12 +5,14 @@ from collections.abc import Mapping
 import pytest
 from msgspec.structs import replace
 
+from sentinel.alerting.notifications import NotificationPlan
 from sentinel.alerting.observations import RunOutcome
-from sentinel.alerting.processor import NotificationPlan, process_outcomes, review_alerts
+from sentinel.alerting.processor import process_outcomes, review_alerts
 from sentinel.alerting.settings import Escalate, Hours, Inhibit, Match, Route, SilenceWindow
 from sentinel.alerting.silences import Ack, Orders, Silence
 from sentinel.alerting.state_machine import AlertPolicy, FlapPolicy
 from sentinel.core.clock import SECOND, Instant, shift_instant
+from sentinel.core.holds import Held, HeldKind
 from sentinel.core.model import Alert, Batch, Finding, Key, Report, Status
 from sentinel.core.values import Duration
 from sentinel.testing import ALL_SEEN, START
@@ -163,8 +165,8 @@ def test_what_another_alert_explains_is_not_told() -> None:
     """slurmctld down mutes the job check, whichever comes later, and not the disks."""
     night = Night(MUTING).sees(0, CRIT, check="slurm").sees(1, CRIT, check="train").sees(2, CRIT)
     assert [(t[0], t[2]) for t in night.told] == [(0, "firing"), (2, "firing")]
-    held = [a.held for a in night.alerts.values() if a.key.check == "train"]
-    assert held == ["muted while slurm /0 fires"]
+    held = [a.on_hold for a in night.alerts.values() if a.key.check == "train"]
+    assert held == [Held(HeldKind.MUTED, "slurm /0")]
 
 
 def test_a_mute_ends_with_its_cause() -> None:

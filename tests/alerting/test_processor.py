@@ -1,16 +1,21 @@
 """Runs become exactly one transaction's worth of alerts, transitions and messages."""
 
 from collections.abc import Sequence
+from datetime import timezone
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
+from sentinel.alerting.notifications import NotificationPlan, describe_hold
 from sentinel.alerting.observations import RunOutcome
-from sentinel.alerting.processor import NotificationPlan, forget_checks, process_outcomes
+from sentinel.alerting.processor import forget_checks, process_outcomes
 from sentinel.alerting.settings import Escalate, Hours, Match, Route
 from sentinel.alerting.state_machine import AlertPolicy
-from sentinel.core.clock import shift_instant
-from sentinel.core.model import Alert, Batch, Finding, Key, Report, Sample, Status
+from sentinel.core.clock import SECOND, Instant, shift_instant
+from sentinel.core.holds import Held, HeldKind
+from sentinel.core.model import Alert, Batch, Finding, Key, Report, Sample, Status, Value
+from sentinel.core.run_ledger import LedgerRow
 from sentinel.core.values import Duration
 from sentinel.testing import ALL_SEEN, START
 
@@ -62,6 +67,44 @@ def test_a_run_that_changes_nothing_writes_only_itself() -> None:
     assert (batch.alerts, batch.closed, batch.transitions, batch.outbox) == ((), (), (), ())
     assert [r.check for r in batch.runs] == ["disks"]
     assert batch.samples == {"disks": (Sample("/a", "x", 1.0),)}
+
+
+def test_rows_of_the_ledger_get_the_name_of_the_cluster() -> None:
+    """A check does not know it; two clusters may have runs of one name."""
+    row = LedgerRow(run="llm", kind="held", began=1, ended=2, job="7", gpus=8)
+    seen = ran(disk("/a", Status.OK))
+    assert seen.report is not None
+    batch = process_outcomes(
+        [replace(seen, report=replace(seen.report, ledger=(row,)))], {}, PLAN, START
+    )
+    assert batch.ledger == (replace(row, cluster="lab"),)
+
+
+@pytest.mark.parametrize(
+    ("run", "asked"),
+    [
+        pytest.param(ran(disk("/a", Status.OK)), False, id="a check that is well"),
+        pytest.param(ran(disk("/a", Status.CRITICAL)), True, id="one with an alert of its own"),
+        pytest.param(ran(check="train"), True, id="one whose alerts end"),
+    ],
+)
+def test_causes_are_looked_for_only_where_alerts_change(run: RunOutcome, asked: bool) -> None:
+    """While thousands of alerts of others fire, that costs every commit."""
+    plan = replace(PLAN, policies={**PLAN.policies, "others": AlertPolicy(kind="job")})
+    fired = [ran(disk("/z", Status.CRITICAL), check=check) for check in ("train", "others")]
+    alerts = after(process_outcomes(fired, {}, plan, START))
+    read = list[str]()
+
+    class Values(dict[str, Value]):
+        """Values of an alert that note which of them is looked at: a path is for causes."""
+
+        def get(self, name: str, default: Any = None) -> Any:
+            read.append(name)
+            return super().get(name, default)
+
+    others = {key: replace(alert, values=Values(alert.values)) for key, alert in alerts.items()}
+    process_outcomes([run], others, plan, shift_instant(START, 60))
+    assert ("path" in read) is asked
 
 
 def test_a_blind_run_ends_no_alert() -> None:
@@ -151,8 +194,8 @@ def test_ends_to_whom_no_route_leads_any_more_are_one_message() -> None:
     ends = [disk(f"/{n}", Status.OK) for n in range(3)]
     second = process_outcomes([ran(*ends)], after(first), day, shift_instant(START, 7200))
     assert [o.notification.reason for o in second.outbox] == ["resolved"] * 3
-    (group,) = {o.group for o in second.outbox}
-    assert group
+    (bundle,) = {o.bundle for o in second.outbox}
+    assert not bundle.is_alone
 
 
 def test_a_pending_alert_that_passes_leaves_no_trace() -> None:
@@ -232,3 +275,23 @@ def test_a_message_of_an_end_carries_no_stale_evidence() -> None:
 
 def _channels(batch: Batch) -> Sequence[str]:
     return [o.channel for o in batch.outbox]
+
+
+@pytest.mark.parametrize(
+    ("held", "said"),
+    [
+        (None, ""),
+        (
+            Held(HeldKind.SILENCED, "ann: we know", Instant(wall=1_800_000_000 * SECOND)),
+            "silenced until 2027-01-15T08:00:00+00:00 by ann: we know",
+        ),
+        (Held(HeldKind.MUTED, "slurm"), "muted while slurm fires"),
+        (Held(HeldKind.EXPLAINED, "nodes n3"), "told with its cause: nodes n3"),
+        (Held(HeldKind.CHECKS_AT_WORK, "disks"), "waits for disks: its cause may be found there"),
+        (Held(HeldKind.FIRST_LOOK), "waits for the first look to end"),
+        (Held(HeldKind.SETTLING), "its cause is over; muted until it has been looked at again"),
+    ],
+)
+def test_why_nobody_is_told_in_words(held: Held | None, said: str) -> None:
+    """Every kind has its sentence."""
+    assert describe_hold(held, timezone.utc) == said

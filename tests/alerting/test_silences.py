@@ -11,8 +11,21 @@ from msgspec.structs import replace
 
 from sentinel.alerting.matchers import matches_alert
 from sentinel.alerting.settings import Inhibit, Match, SilenceWindow
-from sentinel.alerting.silences import Inhibition, Silence, find_silence, window_span
+from sentinel.alerting.silences import (
+    MAINTENANCE_GRACE_S,
+    SLURM_ORIGIN,
+    Inhibition,
+    Orders,
+    Remark,
+    Silence,
+    find_causing_maintenance,
+    find_silence,
+    may_be_muted,
+    window_silences,
+    window_span,
+)
 from sentinel.core import cron
+from sentinel.core.clock import SECOND, Instant, shift_instant
 from sentinel.core.errors import Invalid
 from sentinel.core.model import Alert, Key, Status
 from sentinel.core.values import Duration
@@ -229,3 +242,104 @@ def test_a_window_is_open_when_a_minute_within_its_length_is_a_start(
     )
     begin = next(starts, None)
     assert (found and found[0]) == (begin and begin.timestamp())
+
+
+def silence(starts: int = 0, ends: int = 60, **more: Any) -> Silence:
+    """From and until so many seconds after the start."""
+    at = START.wall
+    return Silence(
+        **{"id": "s", "match": Match(), "starts": at + starts * SECOND, "ends": at + ends * SECOND,
+           **more}
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("quiet", "silences"),
+    [
+        (silence(), True),
+        (silence(-60, 1), True),
+        (silence(1), False),
+        (silence(-60, 0), False),
+        (silence(match=Match(kind="job")), True),
+        (silence(match=Match(kind="log")), False),
+        (silence(alerts=frozenset({"job"})), True),
+        (silence(alerts=frozenset({"log"})), False),
+        (silence(alerts=frozenset()), False),
+        (silence(nodes=frozenset({"n1"})), True),
+        (silence(nodes=frozenset({"n2"})), False),
+        (silence(nodes=frozenset({""})), False),
+    ],
+)
+def test_which_silence_covers_an_alert(quiet: Silence, silences: bool) -> None:
+    """From its beginning on, until its end and not at it; by alert, node and match alike."""
+    on_a_node = replace(JOB, labels={"node": "n1"})
+    assert (find_silence(on_a_node, [quiet], START) is quiet) is silences
+
+
+@pytest.mark.parametrize(
+    ("planned", "joins"),
+    [
+        (silence(0, 60), True),
+        (silence(1, 60), False),
+        (silence(-900, -299), True),
+        (silence(-900, -300), False),
+        (silence(0, 60, alerts=frozenset({"log"})), False),
+    ],
+)
+def test_what_begins_in_a_maintenance_is_its_trouble(planned: Silence, joins: bool) -> None:
+    """Or within five minutes after it; by when it fired, else by when it began. A person's silence
+    is no maintenance."""
+    assert MAINTENANCE_GRACE_S == 300
+    for began in ({"since": START}, {"since": shift_instant(START, -9999), "fired": START}):
+        alert_then = replace(JOB, **began)
+        assert find_causing_maintenance(alert_then, [planned]) is None
+        plan = replace(planned, how=SLURM_ORIGIN)
+        assert (find_causing_maintenance(alert_then, [planned, plan]) is plan) is joins
+
+
+def test_what_people_said_of_an_incident() -> None:
+    """The last word counts, of that incident alone; a split is no comment."""
+    said = [("i", "assign", "ann"), ("i", "comment", "first"), ("i", "assign", "bob"),
+            ("j", "assign", "eve"), ("i", "close", "done"), ("i", "split", ""), ("j", "comment", "x")]  # fmt: skip
+    remarks = tuple(
+        Remark(incident=incident, deed=deed, at=START, who="w", how="cli", text=text)  # type: ignore[arg-type]
+        for incident, deed, text in said
+    )
+    orders = Orders(remarks=remarks)
+    assert orders.find_assignee("i") == "bob"
+    last = orders.last_comment("i")
+    assert last is not None
+    assert (last.deed, last.text) == ("close", "done")
+    assert (orders.find_assignee("k"), orders.last_comment("k")) == ("", None)
+
+
+def test_the_windows_of_the_file_are_silences_while_they_are_open() -> None:
+    """Begin inclusive, end exclusive; each has a name of its own that stays."""
+    fixed = SilenceWindow(
+        from_="2027-01-15T08:00:00+00:00", until="2027-01-15T09:00:00+00:00", reason="move",
+        match=Match(kind="job"),
+    )  # fmt: skip
+    daily = SilenceWindow(cron="0 8 * * *", for_=Duration(3600), reason="move")
+    begin = int(datetime(2027, 1, 15, 8, tzinfo=timezone.utc).timestamp())
+    names = set[str]()
+    for offset, is_open in ((-1, False), (0, True), (3599, True), (3600, False)):
+        now = Instant(wall=(begin + offset) * SECOND)
+        found = window_silences([fixed, daily], now, timezone.utc)
+        assert len(found) == 2 * is_open
+        names |= {one.id for one in found}
+        for one, window in zip(found, (fixed, daily), strict=False):
+            assert (one.starts, one.ends) == (begin * SECOND, (begin + 3600) * SECOND)
+            assert (one.match, one.reason, one.who) == (window.match, "move", "the configuration")
+    assert len(names) == 2
+    assert all(name.startswith("file-") and len(name) == 13 for name in names)
+
+
+def test_which_checks_may_mute_an_alert() -> None:
+    """By the check and the kind that a rule waits for, where the rule is about this alert at all."""
+    named = Inhibit(when=Match(check="ctl", kind="slurm", subject="x"), mute=Match(kind="job"))
+    assert may_be_muted(JOB, [named], {"ctl": "slurm"})
+    assert not may_be_muted(JOB, [named], {"ctl": "fs"})
+    assert not may_be_muted(JOB, [named], {"other": "slurm"})
+    assert may_be_muted(JOB, [named], {"other": "slurm", "ctl": "slurm"})
+    assert not may_be_muted(LOG, [named], {"ctl": "slurm"})
+    assert not may_be_muted(JOB, [], {"ctl": "slurm"})

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from sentinel.alerting.processor import NotificationPlan, forget_checks
+from sentinel.alerting.notifications import NotificationPlan
+from sentinel.alerting.processor import forget_checks
 from sentinel.alerting.settings import Hours, Route
 from sentinel.alerting.state_machine import (
     AlertPolicy,
@@ -157,6 +158,45 @@ def test_what_is_told_of_an_alert_is_numbered_from_one() -> None:
         assert result.transition
         told.append(result.transition.id.removeprefix(result.transition.alert))
     assert told == ["-1", "-2", "-3"]
+
+
+def test_an_alert_names_the_host_that_looked_and_stays_one_where_a_chain_moves() -> None:
+    """The host is a value: neither the id nor the labels, which are the identity at Alertmanager, know it.
+    One that was stored before hosts were told goes on as it was."""
+    alert: Alert | None = None
+    ids, told = set[str](), []
+    for at, host in enumerate(("", "n1", "n2", "n2")):
+        policy = AlertPolicy(kind="fs", host=host, tells_host=True, labels={"team": "a"})
+        finding = Finding(subject=KEY.subject, status=CRIT, summary="full")
+        step = advance_alert(KEY, alert, finding, policy, shift_instant(START, 60 * at))
+        alert = step.alert
+        assert alert
+        assert alert.values.get("host", "") == host
+        assert alert.labels == {"team": "a"}
+        ids.add(alert.id)
+        told += [step.transition] if step.transition else []
+    assert (len(ids), len(told)) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("tells", "labels", "subject", "said"),
+    [
+        (True, {}, "/scratch", "n1"),
+        (False, {}, "/scratch", None),  # what Slurm says is the same from everywhere
+        (False, {}, "", "n1"),  # who is blind
+        (True, {"node": "n7"}, "/scratch", None),  # it was seen there
+    ],
+)
+def test_the_host_is_named_where_the_finding_is_true_of_it(
+    tells: bool, labels: dict[str, str], subject: str, said: str | None
+) -> None:
+    """Of a node that was asked the node is named."""
+    policy = AlertPolicy(kind="fs", host="n1", tells_host=tells, blind_after=1)
+    status = CRIT if subject else Status.UNKNOWN
+    finding = Finding(subject=subject, status=status, summary="", labels=labels)
+    alert = advance_alert(Key("lab", "c", subject), None, finding, policy, START).alert
+    assert alert
+    assert alert.values.get("host") == said
 
 
 def test_what_fires_already_gets_worse_at_once_under_a_longer_for_too() -> None:

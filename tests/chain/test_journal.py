@@ -1,8 +1,16 @@
 """What became of each slot."""
 
 import pytest
+from msgspec.structs import replace
 
-from sentinel.chain.journal import JournalEntry, SlotGap, find_closed_gap, find_run_job, sum_journal
+from sentinel.chain.journal import (
+    JournalEntry,
+    SlotGap,
+    describe_first_failure,
+    find_closed_gap,
+    find_run_job,
+    sum_journal,
+)
 from sentinel.chain.model import Chain
 
 CHAIN = Chain(name="s", every=60, command=("sentinel",))
@@ -78,3 +86,21 @@ def test_blind_time_is_told_when_it_ends(now: float, told: bool) -> None:
     """In the first two passes after it: a pass may fail to deliver."""
     entries = [ran(60), *(ran(s) for s in (300, 360, 420) if s + 1 < now)]
     assert (find_closed_gap(CHAIN, entries, now) == SlotGap(120, 240, 3)) is told
+
+
+def test_why_there_was_no_pass_yet() -> None:
+    """The reason that the first job left, or that none came; nothing where one ran or none is late."""
+    bad = replace(ran(60, "7", "failed"), text="/x.yaml: the file cannot be read")
+    told = "the first pass failed in job 7: /x.yaml: the file cannot be read"
+    assert describe_first_failure(CHAIN, [ran(60, what="begin"), bad], 130.0) == told
+    assert describe_first_failure(CHAIN, [bad, ran(120)], 130.0) == ""
+    late = replace(CHAIN, installed=1000)
+    assert describe_first_failure(late, [], 1300.0) == "no job of it made a pass since 5m"
+    assert describe_first_failure(late, [], 1050.0) == ""
+    assert describe_first_failure(late, [ran(1020, what="begin")], 1100.0) == ""
+    slow = replace(
+        late, every=600
+    )  # due at 1200; whoever looks a minute later need not wait for 2200
+    assert describe_first_failure(slow, [], 1250.0) == ""
+    assert describe_first_failure(slow, [], 1270.0) == "no job of it made a pass since 4m 30s"
+    assert describe_first_failure(replace(late, mode="relay"), [], 1300.0) == ""

@@ -18,6 +18,7 @@ from sentinel.slurm.client import SlurmClient
 from tests.chain import faults
 from tests.chain.faults import World
 from tests.lab.cluster import Lab
+from tests.lab.smtp import SmtpServer
 from tests.lab.waiting import wait_until
 
 
@@ -346,7 +347,7 @@ class Base:
     def finding(self, name: str) -> dict[str, str]:
         done = self.world.sentinel("check", "scripts", "--json")
         rows = {f["subject"]: f for f in json.loads(done.stdout)["findings"]}
-        found: dict[str, str] = rows[f"cron.hourly/{name}" if name != "passes" else name]
+        found: dict[str, str] = rows[f"cron.hourly/{name}" if name != "schedule" else name]
         return found
 
 
@@ -378,7 +379,7 @@ def test_scripts_run_when_due_and_their_ends_are_told(base: Base) -> None:
     assert base.finding("program")["status"] == "ok"
     bad = base.finding("bad")
     assert (bad["status"], "exit code 3" in bad["summary"]) == ("warning", True)
-    assert base.finding("passes")["status"] == "ok"
+    assert base.finding("schedule")["status"] == "ok"
     logs = list((base.path / "log/cron.hourly/bad").iterdir())
     assert [log.read_text() for log in logs] == ["the disk is on fire\n"]
 
@@ -424,7 +425,7 @@ def test_what_strangers_could_have_written_is_refused(base: Base) -> None:
     assert "mine.slurm: submitted" in said
     for name, why in (
         ("link.slurm", "belongs to uid 12345, whom `trust` does not name"),
-        ("open.slurm", "may be written by everybody"),
+        ("open.slurm", "everybody may write to it"),
         ("other.slurm", "belongs to uid 12345"),
         ("never.slurm", "never comes"),
     ):
@@ -437,7 +438,7 @@ def test_a_base_that_everybody_may_write_is_run_by_nobody(base: Base) -> None:
     base.path.chmod(0o777)
     done = base.world.sentinel("cron", "run")
     assert done.returncode == 66
-    assert "may be written by everybody (chmod o-w); nothing of it is run" in done.stderr
+    assert "everybody may write to it (chmod o-w); nothing of it is run" in done.stderr
 
 
 def test_sbatch_that_fails_for_a_while_delays_a_script(base: Base) -> None:
@@ -451,3 +452,31 @@ def test_sbatch_that_fails_for_a_while_delays_a_script(base: Base) -> None:
     assert "not submitted" in base.finding("mine.slurm")["summary"]
     flag.unlink()
     assert "submitted as job" in base.run()
+
+
+def test_a_relay_that_refuses_compute_nodes_is_named_and_mail_leaves_from_here(
+    world: World, fresh: Lab, tmp_path: Path
+) -> None:
+    """The first job's test message is refused: `cron status` says where and why, once; what waits is
+    sent by `sentinel deliver` on this host, which the relay knows."""
+    here = str(fresh.subnet[1])
+    with SmtpServer(tmp_path, host=here) as relay:
+        relay.welcome_only(here)
+        (world.home / "sentinel.yaml").write_text(
+            f"cluster: lab\nstate: {world.home}/state\n"
+            "checks: {bad: {kind: exec, command: [/bin/sh, -c, 'echo broken; exit 2']}}\n"
+            "channels: {mail: {kind: email, to: [a@example.org], from: a@example.org, "
+            f"host: '{here}', port: {relay.port}, security: none}}}}\n"
+        )
+        assert world.sentinel("notify", "test").returncode == 0
+        world.install()
+        link = ["cron", "link", "--dir", world.place.folder]
+        argv = ["srun", "-N1", "-w", "node-1", sys.executable, "-m", "sentinel", *link]
+        fresh.run(argv, env=world.env, limit=120)
+        said = world.sentinel("cron", "status").stdout
+        assert "mail: no message leaves node-1 (partition main): " in said
+        assert "relay access denied" in said
+        assert "alerts wait until you run on a login node: sentinel deliver" in said
+        assert len(relay.mails) == 1
+        assert world.sentinel("deliver").returncode == 0
+        assert any("broken" in mail.message["Subject"] for mail in relay.mails)

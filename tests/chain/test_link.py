@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from sentinel.chain.folder import BadChainFolder, ChainFolder, mount_point
+from sentinel.chain.link import RESERVE_S, LinkRunner, PassResult
 from sentinel.chain.model import Chain
 from sentinel.chain.queue import SubmissionRefused
-from sentinel.chain.work import RESERVE_S, LinkRunner, PassResult
 from sentinel.core.errors import CannotTell, SentinelError
 from tests.lab.fuse import Fuse
 

@@ -126,12 +126,18 @@ def test_who_rents_a_few_nodes(tmp_path: Path) -> None:
     assert alarm(follow(test, env)) == "test"
 
 
+CURL = f"""{sys.executable} -c 'import urllib.request as u; u.urlopen("http://127.0.0.1:9650/")' 2>/dev/null"""
+"""Asks for the page as a browser on the host does."""
+
+
 @pytest.mark.long
 def test_who_runs_the_cluster(tmp_path: Path) -> None:
     """Under a real systemd, with the units as they are in the checkout."""
     if why_no_systemd():
         needs.skip(str(why_no_systemd()))
-    start, _accounting, proof, reload, channel, _mail, life, test = blocks("administrator.md")
+    (start, _accounting, proof, reload, channel, _mail, page, life, test) = blocks(
+        "administrator.md"
+    )
     with Systemd(tmp_path / "machine", {}) as machine:
 
         def say(text: str) -> str:
@@ -150,8 +156,11 @@ def test_who_runs_the_cluster(tmp_path: Path) -> None:
         say(checks)
         say(reload)
         say(channel)
+        say("ip link set lo up")
+        say(page)
+        say(f"for n in $(seq 200); do {CURL} && exit; sleep 0.2; done; exit 1")
         machine.put("/run/outside.py", OUTSIDE)
-        say(f"ip link set lo up; systemd-run --quiet {sys.executable} /run/outside.py")
+        say(f"systemd-run --quiet {sys.executable} /run/outside.py")
         say(life.replace(ADDRESS, "http://127.0.0.1:8123/my-uuid"))
         say("for n in $(seq 200); do [ -s /run/heard ] && exit; sleep 0.2; done; exit 1")
         assert say("head -n 1 /run/heard") == "/my-uuid\n"

@@ -1,7 +1,9 @@
 """Passes over a cron directory; programs that keep a queue in a file stand in for Slurm's."""
 
+import errno
 import os
 import pwd
+import re
 import time
 from collections.abc import Mapping
 from datetime import timezone
@@ -13,14 +15,15 @@ from msgspec.structs import replace
 
 from sentinel.chain import script_book
 from sentinel.chain.script_book import BadCronBook
+from sentinel.chain.scripts import BadCronDirectory
 from sentinel.chain.scripts_run import (
     CronDirectory,
     CronPass,
     NoTrustedUser,
-    ScriptSubmitter,
     run_cron_check,
     run_pass,
 )
+from sentinel.chain.scripts_submit import ScriptSubmitter
 from sentinel.checks.cron import CronCheck, LogRetention
 from sentinel.clock import SystemClock
 from sentinel.core.settings import FilePath
@@ -45,8 +48,8 @@ echo $job
 SQUEUE = """\
 #!/bin/bash
 echo "$*" >>CALLS
-case $* in *" -O "*)  # about one job, by names of columns
-    for field in ${!#//,/ }; do
+case ${SQUEUE_FORMAT2:+columns} in columns)  # about one job, by names of columns
+    for field in ${SQUEUE_FORMAT2//,/ }; do
         case $field in JobID:* | JobArrayID:*) word=$6 ;; State:*) word=RUNNING ;; *) word=N/A ;; esac
         printf '%s%s' "$word" "${field#*:}"
     done
@@ -54,7 +57,7 @@ case $* in *" -O "*)  # about one job, by names of columns
     exit
 esac
 while read -r job name comment; do
-    line=${!#}; line=${line//%A/$job}; line=${line//%F/$job}; echo "${line//%k/$comment}"
+    line=$SQUEUE_FORMAT; line=${line//%A/$job}; line=${line//%F/$job}; echo "${line//%k/$comment}"
 done <QUEUE
 """
 
@@ -73,7 +76,7 @@ class Site:
         """sbatch does that once it has taken the job."""
         for name, text in (("sbatch", SBATCH.replace("THEN", then)), ("squeue", squeue)):
             for word in ("QUEUE", "CALLS", "ENVIRONMENT"):
-                text = text.replace(word, str(self.folder / word))
+                text = re.sub(rf"\b{word}\b", str(self.folder / word), text)
             (self.folder / name).write_text(text)
             (self.folder / name).chmod(0o755)
 
@@ -118,11 +121,17 @@ def test_a_pass_that_is_killed_submits_nothing_twice(site: Site) -> None:
     assert (submitted.job, submitted.slot) == ("1", T0 + 3600)
 
 
-def test_a_book_that_cannot_be_written_submits_nothing(site: Site) -> None:
+def test_a_book_that_cannot_be_written_submits_nothing(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A full disk: every pass would submit it again."""
     site.script("one")
     site.run(T0)
-    (site.base / f".sentinel/cron.json.{os.getpid()}.new").mkdir()
+
+    def fail(*_words: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(script_book, "replace_whole_file", fail)
     for minute in range(3):
         with pytest.raises(BadCronBook):
             site.run(T0 + 3600 + minute * 60)
@@ -223,8 +232,8 @@ def test_what_a_group_may_write_is_nobodys(site: Site) -> None:
     site.script("own").chmod(0o775)
     os.chown(shared, -1, 12345)
     assert site.run(T0).lines == (
-        "cron.hourly/own: refused: may be written by its group (chmod g-w)",
-        "cron.hourly/shared: refused: may be written by its group (chmod g-w)",
+        "cron.hourly/own: refused: its group may write to it (chmod g-w)",
+        "cron.hourly/shared: refused: its group may write to it (chmod g-w)",
     )
 
 
@@ -237,6 +246,28 @@ def test_a_link_that_a_stranger_made_of_a_directory_is_refused(site: Site) -> No
     assert site.run(T0).lines == (
         "cron.every-5min: refused: the directory: is a link of uid 12345, whom `trust` does not name",
     )
+
+
+@pytest.mark.root
+def test_root_runs_nothing_of_a_base_that_a_user_could_replace(site: Site) -> None:
+    """All in it is root's; but the folder above is a user's, who may put another base there."""
+    site.script("one")
+    assert site.run(T0).lines == ()
+    os.chown(site.folder, 12345, -1)
+    with pytest.raises(BadCronDirectory, match=f"{site.folder} belongs to uid 12345; nothing"):
+        site.run(T0)
+
+
+@pytest.mark.root
+def test_a_program_that_a_group_could_replace_is_refused(site: Site) -> None:
+    """It runs from where it lies, hours after it was looked at. A script's own text was submitted."""
+    (site.base / "cron.hourly/program").write_bytes(b"\x7fELF")
+    (site.base / "cron.hourly/program").chmod(0o755)
+    site.script("script")
+    assert site.run(T0).lines == ()
+    (site.base / "cron.hourly").chmod(0o775)
+    (line,) = site.run(T0).lines
+    assert line.startswith("cron.hourly/program: refused: is a program in a directory that a group")
 
 
 def test_a_program_of_any_size_is_run_by_a_script(site: Site) -> None:

@@ -14,6 +14,7 @@ from sentinel.chain.script_history import (
     due_slots,
     record_failed,
     record_submitted,
+    update_next_slot,
     update_record,
 )
 from sentinel.core.errors import Invalid
@@ -154,3 +155,14 @@ def test_a_week_of_fifty_scripts_is_exactly_on_schedule() -> None:
         assert len(lost) == missed[number]
         unlucky = [slot for slot in lost if slot not in range(outage.start, outage.stop + 300)]
         assert not unlucky or _spacing(should) < 300
+
+
+def test_the_next_slot_is_known_between_passes_and_after_a_change() -> None:
+    """It is looked for anew once it has passed, or once the script has another schedule."""
+    first = update_next_slot(ScriptRecord(handled=T0), script(), T0, UTC)
+    assert first.next_slot == T0 + HOUR
+    assert update_next_slot(first, script(), T0 + 60, UTC) is first
+    assert update_next_slot(first, script(), T0 + HOUR, UTC).next_slot == T0 + 2 * HOUR
+    often = script(directory="cron.every-30min")
+    assert update_next_slot(first, often, T0 + 60, UTC).next_slot == T0 + HOUR // 2
+    assert first.next_slot == T0 + HOUR

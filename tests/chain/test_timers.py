@@ -27,16 +27,25 @@ from sentinel.chain.timers import (
 from sentinel.slurm.client import SlurmClient
 from tests.lab import accounts, needs
 
-SCRONTAB = """\
+TABLE_TOOL = """\
 #!/bin/sh
-# As scrontab(1): -l prints the table, - replaces it; complaints go to its standard output
-# (src/scrontab/scrontab.c).
+# As scrontab(1) and crontab(1): -l prints the table, - replaces it, -r removes it; complaints of
+# scrontab go to its standard output (src/scrontab/scrontab.c).
 case $1 in
+  -r) rm -f {table} ;;
   -l) cat {table} 2>/dev/null || {{ echo "no crontab for $USER"; exit 1; }} ;;
   -) cat >{table}; grep -q REFUSE {table} || exit 0
      echo "There are errors in your crontab."; exit 1 ;;
 esac
 """
+
+
+def put_crontab(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A crontab whose table is a file in that folder, in place of this host's."""
+    tools = folder / "tools"
+    tools.mkdir()
+    _script(tools / "crontab", TABLE_TOOL.format(table=folder / "table"))
+    monkeypatch.setenv("PATH", f"{tools}:/usr/bin:/bin")
 
 
 @pytest.mark.parametrize(
@@ -92,9 +101,8 @@ def test_an_entry_that_nothing_calls_is_no_good_one(
     )
     place = ChainFolder(str(tmp_path / "chain"))
     place.install_files(chain, "")
-    (tmp_path / "table").write_text(CronTable("crontab", chain, place).block_text())
-    _script(tmp_path / "crontab", f"#!/bin/sh\ncat {tmp_path}/table\n")
-    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    put_crontab(tmp_path, monkeypatch)
+    CronTable("crontab", chain, place).install_entry()
     facts = status.chain_facts(place.folder, SlurmClient())
     assert (facts["well"], facts["problems"]) == (False, ["no pass for 1h: nothing was watched"])
 
@@ -115,7 +123,7 @@ def tools(tmp_path: Path, as_root: None) -> Iterator[Path]:
     user = f"crontab-{os.getpid()}"  # that of another worker would end with its tests
     accounts.add_user(user, tmp_path / "home", None, ())
     _script(folder / "crontab", f'#!/bin/sh\nexec /usr/bin/crontab -u {user} "$@"\n')
-    _script(folder / "scrontab", SCRONTAB.format(table=tmp_path / "scrontab"))
+    _script(folder / "scrontab", TABLE_TOOL.format(table=tmp_path / "scrontab"))
     yield folder
     subprocess.run(["/usr/bin/crontab", "-u", user, "-r"], capture_output=True, check=False)
     accounts.remove_user(user)
@@ -155,7 +163,7 @@ def test_an_entry_comes_and_goes(tools: Path, mode: str) -> None:
     )
     assert done.returncode == 0
     said = say(tools, "cron", "status").stdout  # of two slots, where ten minutes ended meanwhile
-    assert re.search(r"1 of [12] slots run", said)
+    assert re.search(r"passes: 1 of [12] ran", said)
     assert say(tools, "cron", "remove").returncode == 0
     assert _table(tool) == other
 

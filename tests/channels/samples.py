@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from sentinel.core.guidance import Guidance
 from sentinel.core.model import Notification, Status
 
 HOSTILE = {
@@ -62,5 +63,6 @@ def hostile(text: str) -> Notification:
         values={text: text},
         runbook=text,
         note=text,
+        guidance=Guidance(impact=text, todo=text, ask=text),
         links={"Acknowledge": "https://sentinel.example.org/a/kSbkSb/"},
     )

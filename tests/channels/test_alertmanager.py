@@ -77,6 +77,13 @@ def test_labels_are_what_routes_match_on() -> None:
     }
 
 
+def test_the_host_that_looked_is_no_label() -> None:
+    """Labels are the identity there: a chain that moves to another node would open the alert anew."""
+    here, there = (api_alert(notification(values={"host": name}), NOW, 60) for name in "ab")
+    assert here["labels"] == there["labels"]
+    assert (here["annotations"]["host"], there["annotations"]["host"]) == ("a", "b")
+
+
 OK = Status.OK
 TIMES: list[tuple[dict[str, Any], str, str]] = [
     ({}, "2026-09-30T03:12:05+02:00", "2026-09-30T01:41:00+00:00"),

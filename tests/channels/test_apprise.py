@@ -83,11 +83,14 @@ def test_html_and_markdown_stay_text() -> None:
 
 
 def test_where_a_service_takes_html_text_is_escaped() -> None:
-    """By Apprise, which is told that it is text."""
+    """Once, whatever version of Apprise: most escape nothing."""
     with Web(answers(200)) as server:
         url = Secret(f"json://localhost:{server.port}/?format=html")
-        body = sent(Apprise(url=url), server, notification(summary="<b>x</b>"))
-    assert "&lt;b&gt;x&lt;/b&gt;" in body["message"]
+        body = sent(Apprise(url=url), server, notification(summary="<b>x</b> &", details="a\nb"))
+    assert "&lt;b&gt;x&lt;/b&gt; &amp;" in body["message"]
+    assert "| a<br/>    | b<br/>" in body["message"]
+    assert "&amp;lt;" not in body["message"]
+    assert "<b>" not in body["message"]
 
 
 def test_a_length_for_phones() -> None:

@@ -19,9 +19,11 @@ import msgspec
 import pytest
 from rich.cells import cell_len
 
-from sentinel.channels.console import Console, paint_card, wants_colour
+from sentinel.channels.console import Console, wants_colour
+from sentinel.channels.console_card import paint_card
 from sentinel.channels.format.text import make_card
 from sentinel.core.errors import ChannelError
+from sentinel.core.guidance import Guidance
 from sentinel.core.model import Notification, Status
 from sentinel.core.settings import Secret
 from sentinel.core.values import Duration
@@ -136,6 +138,7 @@ def record(about: Notification) -> Notification:
         labels={},
         values={},
         commands=(),
+        guidance=Guidance(*map(clean, msgspec.structs.astuple(about.guidance))),
         runbook=clean(about.runbook),
     )
 
@@ -143,11 +146,13 @@ def record(about: Notification) -> Notification:
 @pytest.mark.parametrize("width", [40, 80, 120])
 @pytest.mark.parametrize("summary", ["word " * 60, "x" * 300, "作业" * 100])
 def test_it_fits_the_width(width: int, summary: str) -> None:
-    """All but commands, which are there to be copied whole; wide letters count twice."""
+    """All but commands and their places, which are there to be copied whole; wide letters count
+    twice."""
     about = notification(summary=summary, details="log " * 60, commands=("scontrol " * 20,))
     lines = paint_card(make_card(about), False, width).splitlines()
     long = [line for line in lines if cell_len(line) > width]
-    assert [line.strip() for line in long] == ["$ " + "scontrol " * 19 + "scontrol"]
+    commands = [line.strip() for line in long if not line.startswith("  # ")]
+    assert commands == ["$ " + "scontrol " * 19 + "scontrol"]
     assert not [line for line in lines[1:] if line != line.rstrip()]
 
 
@@ -170,15 +175,22 @@ def test_it_says_what_a_person_asks_first() -> None:
     for words in (
         "03:37:05 CRITICAL training tr11-176B (h100-prod)",
         "job 4242 FAILED (exit 1)",
-        "since 2026-09-30 03:12:05 +02:00 (25m ago)",
-        "exit code 1",
+        "since: 2026-09-30 03:12:05 +02:00 (25m before",
+        "exit code: 1",
         "| rank 0: Aborted",
         "$ scontrol show job 4242",
         "$ sentinel explain 01J9",
         "runbook: Call https://wiki.example.org/oncall",
     ):
         assert words in shown
-    assert len(shown.splitlines()) <= 9
+    assert len(shown.splitlines()) <= 12
+
+
+def test_lines_that_are_left_out_are_marked() -> None:
+    """Of a log the last six are shown, and a mark where there were more."""
+    shown = paint_card(make_card(notification(details="\n".join("abcdefg"))), False)
+    assert "  | …\n  | b\n  | c\n  | d\n" in shown
+    assert "…" not in paint_card(make_card(notification(details="a\nb")), False)
 
 
 def test_the_end_is_short() -> None:
@@ -186,7 +198,7 @@ def test_the_end_is_short() -> None:
     about = notification(reason="resolved", status=Status.OK, dry_run=True)
     shown = paint_card(make_card(about), False)
     assert "RESOLVED training" in shown
-    assert "lasted 25m" in shown
+    assert "lasted: 25m" in shown
     assert "[dry run]" in shown
     assert "Aborted" not in shown
 

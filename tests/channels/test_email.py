@@ -462,6 +462,8 @@ GOOD: dict[str, Any] = {"to": [ANN], "from_": BOB, "host": "mail.example.org"}
 BAD = [
     ({"to": []}, ("to",), "at least one"),
     ({"to": [ANN, "nobody"]}, ("to", 1), "'nobody' is no mail address"),
+    ({"to": "ann@exa mple.org"}, ("to",), "'ann@exa mple.org' is no mail address"),
+    ({"to": "ann@example.org bob@example.org"}, ("to",), "is no mail address"),
     ({"to": ["a b@example.org"]}, ("to", 0), "no mail address"),
     ({"to": ["a@example.org, b@example.org"]}, ("to", 0), "no mail address"),
     ({"to": ["a@example.org\r\nBcc: x@example.org"]}, ("to", 0), "no mail address"),

@@ -18,6 +18,7 @@ from sentinel.core.settings import Secret
 from sentinel.core.values import Duration
 from tests.channels.contract import ChannelContract, Mood, Side, assert_inert, send
 from tests.channels.samples import HOSTILE, hostile, notification
+from tests.lab.waiting import HANG_LIMIT_S
 
 WORDS = (
     "at",
@@ -134,7 +135,7 @@ def test_a_flood_of_output_ends_the_command(tmp_path: Path) -> None:
 def test_a_hanging_command_is_ended_with_its_children(tmp_path: Path) -> None:
     """The whole process group."""
     book = tmp_path / "pid"
-    channel = script(tmp_path, f"sleep 61 & echo $! > {book}; wait", timeout=0.5)
+    channel = script(tmp_path, f"sleep 61 & echo $! > {book}; wait", timeout=HANG_LIMIT_S)
     assert failure(channel).reason == "timeout"
     child = int(book.read_text())
     deadline = time.monotonic() + 5

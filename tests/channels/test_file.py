@@ -7,7 +7,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import get_type_hints
+from typing import Any, get_type_hints
 
 import pytest
 
@@ -15,6 +15,7 @@ from sentinel.channels.file import FileChannel
 from sentinel.core.errors import ChannelError, Invalid
 from sentinel.core.settings import FilePath, Secret
 from sentinel.core.values import Duration
+from sentinel.proc import Done, appending
 from tests.channels.contract import ChannelContract, Mood, Side, assert_inert, send
 from tests.channels.samples import HUGE, notification
 from tests.lab.fuse import Fuse
@@ -62,6 +63,25 @@ class TestContract(ChannelContract):
     def test_secrets_are_nowhere(self) -> None:  # type: ignore[override]
         """There are none."""
         assert Secret not in get_type_hints(FileChannel).values()
+
+
+def test_many_messages_are_one_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A first look at a thousand drained nodes began a thousand of them, 15 ms each."""
+    started = list[object]()
+    run = appending.run
+
+    def count(argv: object, **how: Any) -> Done:
+        started.append(argv)
+        return run(argv, **how)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(appending, "run", count)
+    path = tmp_path / "alerts.jsonl"
+    many = [notification(key=f"01J9-{n}") for n in range(FileChannel.messages_at_once)]
+    asyncio.run(book(path).send(many))
+    assert [json.loads(line)["key"] for line in path.read_text().splitlines()] == [
+        n.key for n in many
+    ]
+    assert len(started) == 1
 
 
 def book(path: Path, timeout: float = 20) -> FileChannel:

@@ -64,7 +64,7 @@ def test_a_code_block_ends_where_we_end_it() -> None:
     """A log line with three backticks does not."""
     with Web(answers(200, "ok")) as server:
         body = sent(mattermost(server), server, notification(details="```\n# big\n@channel"))
-    assert "'''\n# big\n@channel\n```" in body["text"]
+    assert "| '''\n| # big\n| @channel\n```" in body["text"]
     assert body["text"].count("```") == 6
 
 

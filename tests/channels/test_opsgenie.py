@@ -55,6 +55,7 @@ CALLS: list[tuple[dict[str, Any], list[str]]] = [
     ({"reason": "ack"}, [f"POST /v2/alerts/01J9/acknowledge{BY_ALIAS}"]),
     ({"reason": "resolved", "status": Status.OK}, [f"POST /v2/alerts/01J9/close{BY_ALIAS}"]),
     ({"reason": "gone", "status": Status.OK}, [f"POST /v2/alerts/01J9/close{BY_ALIAS}"]),
+    ({"reason": "digest"}, []),
     ({"reason": "action"}, [f"POST /v2/alerts/01J9/notes{BY_ALIAS}"]),
     ({"reason": "test"}, ["POST /v2/alerts", f"POST /v2/alerts/01J9/close{BY_ALIAS}"]),
 ]
@@ -82,7 +83,6 @@ PRIORITIES = [
     ({}, "P1"),
     ({"severity": Status.WARNING, "status": Status.WARNING}, "P3"),
     ({"status": Status.UNKNOWN}, "P2"),
-    ({"reason": "digest"}, "P5"),
 ]
 
 

@@ -54,7 +54,7 @@ def test_the_program_gets_the_mail(tmp_path: Path) -> None:
     assert mail["To"] == "Ann <ann@example.org>"
     assert notification().check in str(mail["Subject"])
     assert b"\r" not in raw
-    assert receipt.text.endswith("sendmail took it for 2 recipients")
+    assert receipt.text.endswith("sendmail accepted it for 2 recipients")
 
 
 @pytest.mark.parametrize(

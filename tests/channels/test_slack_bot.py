@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import pytest
 from aiohttp import web
 
-from sentinel.channels import slack
+from sentinel.channels import slack_bot
 from sentinel.channels.slack import Slack
 from sentinel.core.model import Status
 from sentinel.core.settings import Secret
@@ -32,9 +32,9 @@ def bot(url: str, **changes: Any) -> Slack:
 @pytest.fixture(autouse=True)
 def _forget() -> Iterator[None]:
     """What the process knows of threads is not for the next test."""
-    slack._roots.clear()
+    slack_bot._roots.clear()
     yield
-    slack._roots.clear()
+    slack_bot._roots.clear()
 
 
 class TestContract(ServiceContract):
@@ -191,7 +191,7 @@ def test_a_restart_finds_the_thread_again(page: int) -> None:
         send(bot(server.url), notification())
         for i in range(4):
             send(bot(server.url), notification(alert=f"other-{i}"))
-        slack._roots.clear()
+        slack_bot._roots.clear()
         send(bot(server.url), worse())
         send(bot(server.url), resolved())
     assert [m.get("thread_ts") for m in space.messages[-2:]] == [space.messages[0]["ts"]] * 2
@@ -204,7 +204,7 @@ def test_a_reply_is_no_beginning() -> None:
     with Web(space) as server:
         send(bot(server.url), notification())
         send(bot(server.url), worse())
-        slack._roots.clear()
+        slack_bot._roots.clear()
         send(bot(server.url), resolved())
     assert space.messages[-1]["thread_ts"] == space.messages[0]["ts"]
 
@@ -214,7 +214,7 @@ def test_nothing_before_the_alert_is_looked_at() -> None:
     space = Workspace()
     with Web(space) as server:
         send(bot(server.url), notification(since="2027-01-01T00:00:00+00:00"))
-        slack._roots.clear()
+        slack_bot._roots.clear()
         send(bot(server.url), resolved(since="2027-01-01T00:00:00+00:00"))
     assert len(space.tops) == 2
 

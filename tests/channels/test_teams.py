@@ -57,8 +57,8 @@ def test_a_card_with_a_line_for_each() -> None:
     read = lines(server.bodies[0])
     assert read[0] == "🔴 CRITICAL h100-prod training tr11-176B"
     assert read[1] == "not running: job 4242 FAILED (exit 1)"
-    assert "rank 0: Aborted" in read
-    assert "scontrol show job 4242" in read
+    assert "| rank 0: Aborted" in read
+    assert "$ scontrol show job 4242" in read
     assert card(server.bodies[0])["actions"][0]["url"] == "https://wiki.example.org/oncall"
 
 

@@ -80,7 +80,7 @@ def test_html_is_escaped() -> None:
         )
     assert body["parse_mode"] == "HTML"
     assert "&lt;b&gt;&amp;&lt;/b&gt; ＠alice" in body["text"]
-    assert "<pre>&lt;i&gt;</pre>" in body["text"]
+    assert "<pre>| &lt;i&gt;</pre>" in body["text"]
 
 
 def test_an_answer_is_one_word() -> None:

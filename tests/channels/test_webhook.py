@@ -18,7 +18,7 @@ import pytest
 import trustme
 from aiohttp import web
 
-from sentinel.channels.http import find_proxy, retry_after_s
+from sentinel.channels.http_request import find_proxy, retry_after_s
 from sentinel.channels.redact import connection_failure
 from sentinel.channels.webhook import Webhook
 from sentinel.core.errors import ChannelError, Invalid
@@ -113,7 +113,8 @@ STATUSES = [
     (410, True, "refused"),
     (425, False, "server"),
     (429, False, "rate"),
-    (499, True, "refused"),
+    (451, True, "refused"),
+    (499, False, "server"),
     (500, False, "server"),
     (503, False, "server"),
 ]
@@ -260,7 +261,9 @@ def test_a_server_that_says_no_goodbye_by_tls_keeps_no_connection(
     async def left(port: int) -> list[Any]:
         url = Secret(f"https://localhost:{port}/")
         await Webhook(url=url, ca_file=FilePath(ca_file)).send([notification()])
-        here = psutil.Process().net_connections()
+        process: Any = psutil.Process()
+        list_all = getattr(process, "net_connections", None) or process.connections  # before 6.0
+        here = list_all()
         return [one for one in here if one.raddr and one.raddr.port == port]
 
     with socket.create_server(("127.0.0.1", 0)) as listening:

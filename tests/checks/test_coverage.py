@@ -22,6 +22,8 @@ from sentinel.checks.du.check import DuCheck
 from sentinel.checks.exec import ExecCheck
 from sentinel.checks.fs import FsCheck
 from sentinel.checks.gpu import GpuCheck
+from sentinel.checks.host import HostCheck
+from sentinel.checks.idle import IdleCheck
 from sentinel.checks.job import JobCheck
 from sentinel.checks.log import Log
 from sentinel.checks.memory import MemoryCheck
@@ -33,6 +35,7 @@ from sentinel.checks.service import ServiceCheck
 from sentinel.checks.slurm import SlurmCheck
 from sentinel.cli import outcome_formats
 from sentinel.core.cluster import Node
+from sentinel.core.host_parts import ClockSync, HostEngine, HostHardware, StalledThreads
 from sentinel.core.model import Report, Status
 from sentinel.core.node_answers import Answer, Unreachable, Unreached
 from sentinel.core.settings import CheckCommon, CheckConfig, FilePath
@@ -63,6 +66,10 @@ class Nobody:
 
 
 LINKS = Network(interfaces=(), pci=())
+SOUND: dict[str, Any] = {
+    "hardware": HostHardware(), "smart": {}, "stalled": StalledThreads(), "dcgm": HostEngine(),
+    "clock": ClockSync(word="yes"), "gpu_memory": {}, "gpu_processes": (),
+}  # fmt: skip
 WARM = Hwmon(sensors=(Sensor(name="cpu temp1", kind="temp", value=50.0),))
 
 
@@ -75,7 +82,7 @@ class WithGpus(Nobody):
         told = super().probe(nodes, wants, limit=limit)
         seen = NodeWithGpus(gpus_of(0)).probe(None)
         gpus = (
-            {"gpus": seen.gpus, "kernel": seen.kernel, "network": LINKS, "hwmon": WARM}
+            {"gpus": seen.gpus, "kernel": seen.kernel, "network": LINKS, "hwmon": WARM, **SOUND}
             if isinstance(seen, NodeProbe)
             else {}
         )
@@ -119,6 +126,8 @@ EVERYWHERE: dict[str, Callable[[Path], Any]] = {
     "exec": lambda at: ExecCheck(command=[str(at / "none")]),
     "fs": lambda at: FsCheck(nodes="all", paths=[FilePath("/tmp")]),
     "gpu": lambda at: GpuCheck(nodes="all"),
+    "host": lambda at: HostCheck(nodes="all"),
+    "idle": lambda at: IdleCheck(users=["root"]),
     "job": lambda at: JobCheck(name="train", users=["root"]),
     "log": lambda at: Log(job="train", users=["root"]),
     "memory": lambda at: MemoryCheck(nodes="all"),
@@ -159,7 +168,7 @@ def test_a_kind_with_nothing_to_see_is_not_silently_ok(
     assert not silent(outcome), outcome_formats.render_outcome_lines(outcome)
 
 
-ON_NODES = ["fs", "gpu", "memory", "network", "sensors"]
+ON_NODES = ["fs", "gpu", "host", "memory", "network", "sensors"]
 
 
 @pytest.mark.parametrize("kind", ON_NODES)

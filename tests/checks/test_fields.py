@@ -16,7 +16,7 @@ import pytest
 import yaml
 from msgspec.structs import replace
 
-from sentinel.chain.scripts_run import ScriptSubmitter
+from sentinel.chain.scripts_submit import ScriptSubmitter
 from sentinel.checks.log.reader import LogReader
 from sentinel.config.loader import load_config
 from sentinel.config.shapes import RecordShape, settings_fields, type_shape
@@ -32,6 +32,8 @@ from tests.checks.diag.test_check import Site
 from tests.checks.drained import test_check as drained
 from tests.checks.drained.nodes import CLEAN, NODE, process
 from tests.checks.gpu.world import World
+from tests.checks.host import test_host as host
+from tests.checks.idle.world import World as IdleWorld
 from tests.checks.job.making import ended, job, pending
 from tests.checks.network import test_network as links
 from tests.checks.remote.test_asked import HALF, WELL
@@ -62,7 +64,7 @@ class Way:
     def run(
         self, nodes: Sequence[str], argv: Sequence[str], *, limit: float, stdin: bytes = b""
     ) -> Mapping[str, Answer]:
-        return {node: Answered(code=0, out=b"1 S init\n2 S sshd\n") for node in nodes}
+        return {node: Answered(code=0, out=b"1 0 S init\n2 0 S sshd\n") for node in nodes}
 
     def probe(
         self, nodes: Sequence[str], wants: ProbeRequest, *, limit: float
@@ -220,9 +222,40 @@ def of_disks(check: Any) -> Any:
     return re.sub(r"\d+(\.\d+)?( [kMGTP]?B)?", "N", of_nodes(check))
 
 
+def of_idle(check: Any) -> Any:
+    """A job of alice that holds GPUs and moves little, and one of the partition dev."""
+    world = IdleWorld(nodes=2)
+    world.check = check
+    world.jobs = [
+        world.job("4711", nodes="node-0"),
+        world.job("12", nodes="node-1", partition="dev", name="eval"),
+    ]
+    world.held["12"] = 8
+    world.nodes["node-1"].steps.clear()
+    world.nodes["node-1"].has_daemon("12")
+    return repr([report.findings for report in world.watch(4500)])
+
+
+def of_hosts(check: Any) -> Any:
+    """An error of memory, many that were corrected, and a task that does not run."""
+    night = host.Night()
+    night.check = check
+    many = replace(host.MEMORY, corrected=150)
+    slow = host.ClockSync(word="Normal", offset=-7.0)
+    parts = {
+        "hardware": replace(host.FINE, memory=(many,)),
+        "stalled": host.tasks(host.TASK),
+        "clock": slow,
+        "gpu_memory": {"GPU-1": 50 * GB},
+        "gpu_processes": (),
+    }
+    ways = (host.Way(), host.Way(**parts, kernel=host.log(host.UE)), host.Way(**parts))
+    return repr([night.look(way, after=400).findings for way in (*ways, *ways[2:])])
+
+
 SEEN: dict[str, Callable[..., Any]] = {
     "job": of_jobs, "nodes": of_nodes, "log": of_log, "drained": of_drained, "gpu": of_gpus, "fs": of_disks,
-    "network": of_network, "sensors": of_sensors,
+    "network": of_network, "sensors": of_sensors, "idle": of_idle, "host": of_hosts,
 }  # fmt: skip
 WITH_FOLDER = {"diag": of_diag, "cron": of_cron}
 
@@ -237,6 +270,8 @@ BASE: dict[str, dict[str, Any]] = {
     "exec": {"command": ["printenv", "HOME"]},
     "fs": {"paths": ["@"]},
     "gpu": {"nodes": "n[1-2]"},
+    "host": {"nodes": "n1", "trial": "0s"},
+    "idle": {"users": ["*"], "trial": "0s"},
     "job": {"name": "train", "users": ["alice"]},
     "log": {"job": "train"},
     "memory": {"nodes": "n1"},
@@ -301,6 +336,9 @@ FIELDS: dict[str, dict[str, Any]] = {
         "remember": "1s", "signals": False, "drain": True,
         "limits": ({"drain": True}, {"per_hour": 1}),
     },
+    "idle": {
+        "users": ["bob"], "exclude": ["dev"], "window": "2h", "grace": "3h", "traffic": "1kB", "trial": "7d",
+    },
     "job": {
         "name": "eval", "match": ({"name": None}, "ev.*"), "users": ["bob"], "partition": "dev",
         "min_gpus": 9, "min_nodes": 9, "queued": 5,
@@ -314,7 +352,7 @@ FIELDS: dict[str, dict[str, Any]] = {
         "floor": ({"stale_after": "auto"}, "1m"), "ceiling": ({"stale_after": "auto"}, "2h"),
         "learn_from": ["/x/before"],
         "startup": "1h", "joining": "1h", "progress": r"step (\d+)",
-        "phases": {"a": {"begin": "x"}}, "loss": r"l (\d+)", "nan_after": 9,
+        "metrics": ["/x/m.jsonl"], "phases": {"a": {"begin": "x"}}, "loss": r"l (\d+)", "nan_after": 9,
         "loss_spikes": True,
         "slower_than": ({"progress": r"step (\d+)"}, "50%"), "errors": {"a": "b"},
         "known_errors": False, "ignore": ["x"], "heartbeat": "/x/beat", "ask_nodes": False, "looks": "off",
@@ -345,8 +383,12 @@ FIELDS: dict[str, dict[str, Any]] = {
         "warn.used": "1%", "warn.free": "900B", "warn.inodes_used": "1%",         "crit.used": "86%", "crit.free": "900B", "crit.inodes_used": "86%",         "crit.grace": ({"command": ["echo", '{"used_bytes": 90, "limit_bytes": 100, "soft_bytes": 80, "grace_seconds": 172800}']}, "3d"),
         "headroom": "8 checkpoints of 1TB",
     },
+    "host": {
+        "nodes": "n2", "skip": ["tasks"], "ignore": ["mem*"], "corrected": "200 in 1d", "stalled": "5m", "offset": "1000s", "gpu_memory": "60GB",
+        "remember": "5m", "trial": "1h",
+    },
     "sensors": {"trial": "0s", "nodes": "n2", "ipmi": True, "ignore": ["core*"]},
-    "service": {"processes": ["none"], "units": ["none.service"], "nodes": "n2"},
+    "service": {"processes": ["none"], "units": ["none.service"], "users": ["no-such-user"], "nodes": "n2"},
     "slurm": {"warn.latency": "9s", "crit.latency": "3s"},
 }  # fmt: skip
 
@@ -389,6 +431,8 @@ ELSEWHERE: dict[str, str] = {
     "gpu.warn.pcie_rx": "checks/gpu/test_check.py::test_each_limit_of_a_gpu_can_be_set",
     "job.forget_after": "checks/job/test_trainings.py::test_forgetting_takes_a_time_that_can_be_set",
     "job.gap": "checks/job/test_rhythm.py::test_gap_in_the_file_counts",
+    "job.hidden_reasons": "checks/job/test_node_threats.py::test_what_users_may_not_see_is_not_told",
+    "job.node_warnings": "checks/job/test_node_threats.py::test_only_running_jobs_are_at_stake",
     "quota.crit.full_in": "checks/fs/test_forecast.py::test_the_time_that_is_left_is_judged",
     "quota.lag": "checks/fs/test_forecast.py::test_the_time_that_is_left_is_judged",
     "quota.warn.full_in": "checks/fs/test_forecast.py::test_the_time_that_is_left_is_judged",

@@ -90,6 +90,7 @@ def test_what_changes_nothing_is_refused_with_its_line_and_the_reason(
         {"kind": "memory", "job": "llm"},
         {"kind": "network", "nodes": "all"},
         {"kind": "sensors", "nodes": "all"},
+        {"kind": "host", "nodes": "all"},
         {"kind": "service", "nodes": "login1", "processes": ["sshd"]},
     ],
     ids=lambda check: check["kind"],

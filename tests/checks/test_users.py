@@ -52,6 +52,19 @@ def test_a_group_that_does_not_exist_is_no_empty_group() -> None:
         glance(check(users=["group:no-such-group"]))
 
 
+def test_a_name_in_full_forges_no_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everybody may choose it (chfn); only a newline ends a row of getent."""
+    fake = tmp_path / "getent"
+    fake.write_text(
+        "#!/bin/sh\n"
+        'case $1 in group) echo "team:x:900:alice" ;;\n'
+        "*) printf 'alice:x:1:900:A:/:/\\nmallory:x:2:2:M\\342\\200\\250bob:x:3:900:B:/:/\\n' ;; esac\n"
+    )
+    fake.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    assert watched_users(["group:team"], 5.0) == {"alice"}
+
+
 def test_a_directory_service_that_hangs_is_left_behind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

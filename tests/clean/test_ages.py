@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from sentinel.clean.gone_marks import GONE_MARK, GONE_PREFIX, LOOKED, UNPROVEN, mark_gone
 from sentinel.clean.rules import RetentionRules
-from sentinel.clean.tree import GONE_PREFIX, LOOKED, CheckpointRoot, RemovalRefused
+from sentinel.clean.tree import CheckpointRoot, RemovalRefused
 from tests.clean.world import HOUR, RULES, asked, first, going, names, renewed, soon
 
 MONTH = 30 * 86_400
@@ -90,12 +91,51 @@ def test_what_holds_no_byte_is_not_complete(root: Path, kind: str) -> None:
 
 def test_a_leftover_goes_on_only_while_no_file_in_it_is_young(root: Path) -> None:
     """Its name alone proves nothing: whoever may write there could have given it."""
-    (root / "step1").rename(root / f"{GONE_PREFIX}{'0' * 16}")
+    gone = (root / "step1").rename(root / f"{GONE_PREFIX}{'0' * 16}")
+    mark(gone)
     renewed(root)
     assert asked("list", root, HOUR)[0]["going"] == []
     told, _ = asked("remove", root, HOUR, names=(f"{GONE_PREFIX}{'0' * 16}",))
     assert (told["removed"], len(names(root))) == (0, 5)
     assert asked("remove", root, names=(f"{GONE_PREFIX}{'0' * 16}",))[0]["removed"] == 1
+
+
+def mark(folder: Path) -> None:
+    """As a removal does that finds no time to end."""
+    above = os.open(folder.parent, os.O_RDONLY)
+    mark_gone(folder.name, above, folder.stat())
+    os.close(above)
+
+
+@pytest.mark.root
+def test_a_directory_that_somebody_else_renamed_is_kept_and_told(root: Path, as_root: None) -> None:
+    """A member of the group may rename what belongs to others, and can remove nothing in it."""
+    data = root / "datasets"
+    (data / "inner").mkdir(parents=True)
+    (data / "corpus").write_text("all that there is")
+    stolen = data.rename(root / f"{GONE_PREFIX}{'a' * 16}")
+    kept = [f"{stolen.name!r}: {UNPROVEN}"]
+    assert asked("list", root)[0]["held"] == kept
+    assert asked("remove", root, names=(stolen.name,))[0]["removed"] == 0
+    mark(stolen)
+    os.lchown(stolen / GONE_MARK, 61_002, 61_002)
+    assert asked("list", root)[0]["held"] == kept
+    (stolen / GONE_MARK).unlink()
+    (stolen / GONE_MARK).symlink_to("removing-1")  # of another directory
+    assert asked("list", root)[0]["held"] == kept
+    assert (stolen / "corpus").exists()
+
+
+def test_a_removal_without_time_goes_on(root: Path) -> None:
+    """What it has begun holds its mark until the end."""
+    tree = CheckpointRoot(str(root))
+    step = first(tree)
+    with pytest.raises(TimeoutError):
+        tree.remove_step(step, RULES, time.monotonic() - 1)
+    (gone,) = root.glob(f"{GONE_PREFIX}*")
+    assert (gone / GONE_MARK).is_symlink()
+    assert asked("remove", root, names=(gone.name,))[0]["removed"] == 1
+    assert not gone.exists()
 
 
 def test_what_was_not_proven_is_never_gone_on_with(root: Path) -> None:

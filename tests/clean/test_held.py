@@ -8,8 +8,9 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
+from sentinel.clean.root_path import RemovalRefused
 from sentinel.clean.rules import RetentionRules
-from sentinel.clean.tree import MAX_DEPTH, CheckpointRoot, RemovalRefused
+from sentinel.clean.tree import MAX_DEPTH, CheckpointRoot
 from tests.clean.world import RULES, WHOLE, asked, checkpoint, going, mounted, names, renewed
 
 NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
@@ -44,8 +45,10 @@ def test_directories_on_the_way_need_not_be_readable(shared: Path) -> None:
 @pytest.mark.parametrize("where", ["step1", "step1/inner"])
 def test_what_belongs_to_somebody_else_keeps_its_name(shared: Path, where: str) -> None:
     """Not hidden, not half removed; the others go."""
+    for number in (6, 7):  # the newest two of each owner stay
+        owned(checkpoint(shared, number), 0)
     owned(shared / where, 0)
-    renewed(shared)
+    renewed(shared, 4, 5, 6, 7)
     owned(shared / "step4", 65534)
     told, complaint = asked("list", shared, who=NOBODY)
     assert [e["name"] for e in told["going"]] == ["step2", "step3"]
@@ -59,9 +62,9 @@ def test_a_sticky_root_lets_only_owners_remove(shared: Path) -> None:
     """As /tmp does (unlink(2), EPERM)."""
     owned(shared, 0)
     os.chmod(shared, 0o1777)
-    for number in range(1, 6):
+    for number in range(1, 8):
         (shared / f"f{number}").write_text("x")
-        os.chown(shared / f"f{number}", *((65534, 65534) if number == 2 else (0, 0)))
+        os.chown(shared / f"f{number}", *((0, 0) if number % 2 else (65534, 65534)))
     told, _ = asked("list", shared, FILES, who=NOBODY)
     assert [e["name"] for e in told["going"]] == ["f2"]
     assert told["held"] == [f"'f{n}': it belongs to somebody else" for n in (1, 3)]

@@ -14,12 +14,13 @@ from pathlib import Path
 import pytest
 
 from sentinel.checks.clean.check import CleanCheck
+from sentinel.clean.gone_marks import LOOKED
 from sentinel.clean.mentions import MAX_NAME_BYTES, mentions_in_text
 from sentinel.clean.pointers import named_by
 from sentinel.clean.rules import RetentionRules
 from sentinel.clean.steps import removable_steps
 from sentinel.clean.trackers import MAX_POINTER_BYTES, STATE_LONGEST, UnclearPointer
-from sentinel.clean.tree import LOOKED, CheckpointRoot, RemovalRefused
+from sentinel.clean.tree import CheckpointRoot, RemovalRefused
 from sentinel.core.clock import Instant
 from sentinel.core.errors import CannotTell, Invalid
 from sentinel.core.model import Status
@@ -452,7 +453,7 @@ def test_a_pointer_that_hangs_is_named_and_nothing_goes(root: Path, fuse: Fuse) 
     check = CleanCheck(
         root=FilePath(root), match=re.compile(r"step(\d+)"), older_than=Duration(0.001), remove=True
     )
-    report = check.run(context(now=NOW, limit=2.0))
+    report = check.run(context(now=NOW, limit=5.0))
     assert (report.status, report.requests) == (Status.UNKNOWN, ())
     assert report.findings[0].summary.endswith(f"{root}/latest does not answer")
     fuse.release()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from sentinel.clean.tree import GONE_PREFIX, LOOKED
+from sentinel.clean.gone_marks import GONE_PREFIX, LOOKED
 from tests.clean.world import names, renewed, treasure
 
 PROGRAM = """

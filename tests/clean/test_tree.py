@@ -8,10 +8,12 @@ from threading import Event, Thread
 
 import pytest
 
+from sentinel.clean.gone_marks import GONE_PREFIX
 from sentinel.clean.program import remove_names
+from sentinel.clean.root_path import RemovalRefused
 from sentinel.clean.rules import RetentionRules
 from sentinel.clean.steps import removable_steps
-from sentinel.clean.tree import GONE_PREFIX, CheckpointRoot, RemovalRefused
+from sentinel.clean.tree import CheckpointRoot
 from tests.clean.world import (
     RULES,
     asked,

@@ -154,6 +154,49 @@ def test_a_timer_that_cannot_be_written_is_a_sentence(tmp_path: Path) -> None:
     assert "take another --mode" in done.stderr
 
 
+def test_without_slurm_a_command_ends_with_its_reason(tmp_path: Path) -> None:
+    """69, unavailable: no fault of the program."""
+    for words in (["nodes", "list"], ["stacks", "15"], ["diag", "run", "n1"]):
+        done = call(*words, "-c", config(tmp_path), cwd=tmp_path, HOME="/", before="PATH=/nowhere")
+        assert done.returncode == 69, done.stderr
+        assert "not installed or not in PATH (cannot start s" in done.stderr
+
+
+def test_init_refuses_a_user_who_is_not_there(tmp_path: Path) -> None:
+    """No job of such a one would ever be found."""
+    done = call("init", "--yes", "--by=none", "--user=nosuchuser", cwd=tmp_path, HOME=str(tmp_path))
+    assert (done.returncode, "there is no user 'nosuchuser' on this host" in done.stderr) == (
+        64,
+        True,
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.root
+def test_a_full_file_system_is_no_damage(tmp_path: Path) -> None:
+    """The first pass met a disk without room: its empty file is told as that, and not as cut."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    file = config(tmp_path).replace(str(tmp_path), str(disk))
+    text = Path(tmp_path, "sentinel.yaml").read_text().replace(str(tmp_path), str(disk))
+    steps = (
+        f"mount -t tmpfs -o size=4m full {disk} && cp /dev/stdin {file} &&"
+        f" {{ head -c 5M /dev/zero >{disk}/fill; exec 2>&1;"
+        f' "$@" tick --all -c {file}; "$@" status -c {file}; "$@" doctor -c {file}; rm {disk}/fill;'
+        f' "$@" tick --all -c {file} && "$@" status -c {file}; }}'
+    )
+    done = subprocess.run(
+        ["unshare", "--mount", "sh", "-c", steps, "sh", *SENTINEL],
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "HOME": str(disk), "COLUMNS": "400",
+             "XDG_RUNTIME_DIR": os.environ["XDG_RUNTIME_DIR"]},
+        input=text, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout
+    assert "/bin/false ended with exit code 1 and said nothing" in done.stdout.split("alerts\n")[-1]
+    assert "a file can be made there and not written: no space left" in done.stdout
+    assert "damaged" not in done.stdout
+
+
 @pytest.mark.parametrize(
     ("said", "asked"),
     [

@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -55,6 +56,25 @@ def test_check_prints_every_problem_and_exits_2(tmp_path: Path, call: Call) -> N
         "bad.yaml:4: actions.drian: there is no action 'drian' (did you mean 'drain'?)",
     ]
     assert done.stderr == ""
+
+
+def test_a_secret_that_everybody_can_read_fails_the_check_and_not_the_service(call: Call) -> None:
+    """With the file, the line and the command that mends it; other commands go on, and say so."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        config = folder / "sentinel.yaml"
+        config.write_text("web:\n  listen: 127.0.0.1:9650\n  token: {file: token}\n" + GOOD)
+        config.chmod(0o600)
+        (folder / "token").write_text("a-token-of-32-characters-or-more\n")
+        (folder / "token").chmod(0o644)
+        done = call("check", "-c", str(config))
+        line = f"{config}:3: web.token: {folder}/token can be read by everybody; chmod 600 {folder}/token"
+        assert (done.returncode, done.stdout, done.stderr) == (2, f"{line}\n", "")
+        shown = call("show", "-c", str(config))
+        assert (shown.returncode, shown.stderr) == (0, f"warning: {line}\n")
+        (folder / "token").chmod(0o600)
+        assert call("check", "-c", str(config)).returncode == 0
 
 
 def test_warnings_go_to_standard_error_and_change_no_answer(tmp_path: Path, call: Call) -> None:
@@ -128,6 +148,24 @@ def test_schema_is_one_json_document(call: Call) -> None:
     found = json.loads(done.stdout)
     assert found["$schema"] == "https://json-schema.org/draft/2020-12/schema"
     assert {"check.fs", "check.job", "channel.email"} <= found["$defs"].keys()
+
+
+@pytest.mark.parametrize("words", [("config", "schema"), ("plugins",)])
+def test_a_file_that_is_named_and_not_there_is_an_error(
+    words: tuple[str, ...], tmp_path: Path
+) -> None:
+    """Or kinds of one's own would silently be missing. One with other errors hides no kind."""
+    for name, code in (("none.yaml", 78), ("bad.yaml", 0)):
+        (tmp_path / "bad.yaml").write_text("chekcs: {}\n")
+        done = subprocess.run(
+            [sys.executable, "-m", "sentinel", *words, "-c", tmp_path / name],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert (done.returncode, bool(done.stdout)) == (code, code == 0)
+        assert ("cannot be read" in done.stderr) == (code == 78)
 
 
 def test_init_writes_a_file_that_check_accepts(tmp_path: Path, call: Call) -> None:

@@ -15,7 +15,8 @@ from sentinel.cli import diag, gpu_bundle
 from sentinel.core.clock import SECOND, Instant, shift_instant
 from sentinel.core.gpu_ledger import GpuEvent, GpuSighting, LedgerEntry
 from sentinel.core.lemon_policy import DAY_S, LemonPolicy
-from sentinel.store.opening import open_sql_gpu_ledger
+from sentinel.core.model import Batch, CheckRun, Sample, Status
+from sentinel.store.opening import open_sql_gpu_ledger, open_store
 from tests.lab.gpus import Failure, dcgmi_json, gpus_of
 
 SENTINEL = str(Path(sys.executable).with_name("sentinel"))
@@ -38,7 +39,8 @@ class Shell:
         )
 
     def done(self, *words: str, code: int = 0) -> subprocess.CompletedProcess[str]:
-        argv = [SENTINEL, *words, "-c", str(self.config)]
+        bare = words[:2] == ("diag", "here") or "--list" in words
+        argv = [SENTINEL, *words, *([] if bare else ["-c", str(self.config)])]
         done = subprocess.run(argv, capture_output=True, text=True, timeout=60, cwd=self.folder)
         assert done.returncode == code, done.stdout + done.stderr
         return done
@@ -87,7 +89,7 @@ def shell(tmp_path: Path) -> Shell:
     return shell
 
 
-def test_all_and_the_lemons_among_them(shell: Shell) -> None:
+def test_all_and_the_lemons_among_them(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     """With node, slot and serial; a program's fault makes none."""
     rows = shell.json("gpus", "list")
     assert [(r["gpu"], r["node"], r["held"]) for r in rows] == [
@@ -95,13 +97,63 @@ def test_all_and_the_lemons_among_them(shell: Shell) -> None:
         (FINE.uuid, "vm-2", "good"),
     ]
     assert [r["gpu"] for r in shell.json("gpus", "lemons")] == [BAD.uuid]
+    monkeypatch.delenv("COLUMNS", raising=False)
     lines = shell.out("gpus", "list", "vm-2").splitlines()
-    assert [line.split() for line in lines[1:]] == [
-        [BAD.uuid, "vm-2", "lemon", "8.2", "2d"],
-        [FINE.uuid, "vm-2", "good", "2d"],
+    slots = [gpu.address.removeprefix("00000000:") for gpu in (BAD, FINE)]
+    assert [line.split("\t") for line in lines] == [
+        ["node", "slot", "GPU", "°C", "seen ago", "score", "rating"],
+        ["vm-2", slots[0], BAD.uuid, "", "2d", "8.2", "lemon"],
+        ["vm-2", slots[1], FINE.uuid, "", "2d", "", "good"],
     ]
-    assert max(map(len, lines)) <= 80
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = shell.out("gpus", "list", "vm-2")
+    assert max(map(len, shown.splitlines())) <= 80
+    assert BAD.uuid in shown
     assert shell.json("gpus", "list", "vm-1") == []
+
+
+def test_a_temperature_is_the_last_that_a_check_saw_within_the_hour(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By whatever name the check goes; an older one says nothing of now."""
+    store = open_store(str(shell.folder / "state"), now()).store
+    store.take_lead("test", now())
+    for gpu, seconds, value in (
+        (BAD.uuid, -100, 70.0), (BAD.uuid, -50, 71.4), (FINE.uuid, -4000, 60.0),
+    ):  # fmt: skip
+        sample = Sample(subject=gpu, name="temperature_c", value=value)
+        store.commit(Batch(at=shift_instant(now(), seconds), samples={"hot": (sample,)}))
+    run = CheckRun(check="hot", kind="gpu", at=now(), status=Status.OK, summary="", duration=0.1)
+    store.commit(Batch(at=now(), runs=(run,)))
+    store.release_lead()
+    store.close()
+    assert [r["temperature_c"] for r in shell.json("gpus", "list")] == [71.4, None]
+    monkeypatch.delenv("COLUMNS", raising=False)
+    assert "\t71\t" in shell.out("gpus", "list")
+
+
+def test_of_many_gpus_on_a_terminal_those_that_are_good_are_counted(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a pipe, of named nodes and in JSON there are all."""
+    gpus = open_sql_gpu_ledger(str(shell.folder / "state"), LemonPolicy())
+    seen = [
+        GpuSighting(
+            uuid=f"GPU-{n + 4096:08x}-0000-0000-0000-000000000000",
+            node=f"n{n // 8}",
+            slot=str(n % 8),
+        )
+        for n in range(200)
+    ]
+    gpus.record_sightings(seen, now())
+    gpus.close()
+    monkeypatch.delenv("COLUMNS", raising=False)
+    assert len(shell.out("gpus", "list").splitlines()) == 203
+    monkeypatch.setenv("COLUMNS", "100")
+    lines = shell.out("gpus", "list").splitlines()
+    assert lines[-1] == "201 GPUs are rated good; to see some: sentinel gpus list NODES"
+    assert [line for line in lines if "GPU-" in line] == [line for line in lines if "lemon" in line]
+    assert len(shell.out("gpus", "list", "n[0-24]").splitlines()) == 201
 
 
 def test_show_explains_the_sum(shell: Shell) -> None:
@@ -334,4 +386,4 @@ def test_a_disk_that_does_not_answer_is_asked_again(
     run = DiagRun(node="n0", name="x", level=1, out="/nowhere/x.json", asked=0, limit=1)
     monkeypatch.setenv("PATH", "/nowhere")
     assert diag._find_finished_runs([run]) == []
-    assert capsys.readouterr().err.startswith("sentinel: stat /nowhere/x.json.rc: ")
+    assert capsys.readouterr().err.startswith("sentinel: stat /nowhere: ")

@@ -57,10 +57,29 @@ def test_a_story_and_who_has_it(there: Path, capsys: pytest.CaptureFixture[str])
     code, story = said(capsys, two[:6])
     assert code == 0
     assert f"told with its cause: {first['check']}" in story
+    bad = next(r["incident"] for r in rows if r["alerts"] == 1)
+    lines = said(capsys, bad)[1].splitlines()
+    at = lines.index("    $ sentinel check bad")
+    assert lines[at - 1].startswith("    # on "), "where and as whom it is run"
     assert said(capsys, "ack", two, "--who", "ann", "--note", "on it")[1].startswith(
         f"{two}: ann has its 2 alerts"
     )
     assert "ann: on it" in said(capsys)[1]
+
+
+@pytest.mark.parametrize(("columns", "lines"), [("80", 6), ("160", 4)])
+def test_a_narrow_history_has_a_line_for_each_summary(
+    there: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
+    columns: str, lines: int,
+) -> None:  # fmt: skip
+    """As a column of twenty characters nobody reads it."""
+    monkeypatch.setenv("COLUMNS", columns)
+    capsys.readouterr()
+    assert main(["alerts", "history", "-c", "sentinel.yaml"]) == 0
+    shown = capsys.readouterr().out.splitlines()
+    assert any(line.strip().endswith("<b>x</b>") for line in shown)
+    assert len(shown) >= lines
+    assert max(map(len, shown)) <= int(columns)
 
 
 def test_a_post_mortem_is_a_page_of_markdown(

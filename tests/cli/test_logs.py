@@ -60,6 +60,17 @@ def test_the_journal_is_told_how_grave_it_is(level: int, priority: int) -> None:
     assert line.startswith(f"<{priority}>{{")
 
 
+def test_a_traceback_on_a_terminal_keeps_its_lines_and_is_inert() -> None:
+    """An exception may tell the name of somebody else's file."""
+    try:
+        raise OSError("\x1b[2J of mallory's\nsecond")
+    except OSError:
+        made = logging.LogRecord("sentinel", 40, "", 0, "failed", (), sys.exc_info())
+    lines = choose_formatter(terminal=True, journal=False).format(made).split("\n")
+    assert lines[1] == "Traceback (most recent call last):"
+    assert lines[-2:] == ["OSError: \\x1b[2J of mallory's", "second"]
+
+
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
 def test_a_hostile_name_is_one_inert_line_and_is_not_changed(text: str) -> None:
     """No second event, no colours; whoever reads the JSON gets the very text."""

@@ -202,7 +202,7 @@ def test_a_time_out_that_happens_later_is_found_out_and_not_repeated(desk: Desk)
     assert (process.returncode, desk.outcomes("node-2")) == (1, ["intended", "unknown"])
     assert "no answer within 4s" in out
     blind = desk.run("drain", "node-2", "--reason", "slow")
-    assert (blind.returncode, desk.outcomes("node-2")) == (70, ["intended", "unknown"])
+    assert (blind.returncode, desk.outcomes("node-2")) == (69, ["intended", "unknown"])
     desk.lab.controller.cont()
     desk.lab.wait_node("node-2", "DRAIN")
     later = desk.run("drain", "node-2", "--reason", "slow")
@@ -331,3 +331,32 @@ def test_the_configuration_rules(desk: Desk) -> None:
     wrong = desk.run("drain", "node-3", "--reason", "x")
     assert wrong.returncode == 78
     assert "actions.dran: there is no action 'dran' (did you mean 'drain'?)" in wrong.stderr
+
+
+def test_a_dry_run_of_undrain_says_what_the_check_of_drained_nodes_says(desk: Desk) -> None:
+    """What is not proven of the node, in the words of the check; nothing of other nodes."""
+    assert desk.run("drain", "node-1", "--reason", "x").returncode == 0
+    desk.lab.ask([SCONTROL, "update", "nodename=node-2", "state=drain", "reason=Kill task failed"])
+    dry = desk.run("undrain", "node-2", "--dry-run")
+    said = dry.stdout.splitlines()[-1]
+    assert said.startswith("node-2: the check drained says: ")
+    assert "; not known whether it can take jobs again; drained" in said
+    assert dry.stdout.count("the check drained says") == 1
+    [row] = desk.json("undrain", "node-2", "--dry-run")
+    assert (row["check"], row["status"]) == ("drained", "warning")
+    assert "not known whether it can take jobs again" in row["proof"]
+
+
+def test_the_breaker_is_open_where_the_next_action_would_find_it_so(desk: Desk) -> None:
+    """It is written down by that action; who asks before is not told that it is closed."""
+    assert "breaker closed" in desk.run("breaker", "status").stdout
+    desk.run("drain", "node-[0-2]", "--reason", "x", "--force")
+    for verb, code in (("status", 1), ("close", 0)):
+        shown = desk.run("breaker", verb)
+        assert (
+            "3 of 4 nodes left service within 10m (more than 1 opens the breaker)" in shown.stdout
+        )
+        assert shown.returncode == code
+    assert "more than 1" in desk.json("breaker", "status")["breaker"]["why"]
+    refused = desk.run("drain", "node-3", "--reason", "x")
+    assert "not done (breaker): 3 of 4 nodes left service" in refused.stdout

@@ -46,7 +46,7 @@ def test_four_nodes_are_told_apart(fresh: Lab, tmp_path: Path) -> None:
     assert told["node-1"].startswith("node-1: unreachable: ")
     assert told["node-2"].startswith("node-2: garbage: ")
     inside = lines[lines.index(told["node-3"]) + 1 :]
-    assert any("gpu_processes: not read (hung): an earlier one does not end" in i for i in inside)
+    assert any("gpu_processes: not read (hangs): an earlier one does not end" in i for i in inside)
     assert again.returncode == 1
 
 

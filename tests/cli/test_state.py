@@ -69,6 +69,18 @@ def test_scripts_get_their_document(tmp_path: Path) -> None:
     assert json.loads(said(tmp_path, "status", "--json").stdout)["alerts"] == []
 
 
+def test_an_empty_list_says_which_state_was_looked_at(tmp_path: Path) -> None:
+    """It may be that of another user than meant."""
+    file = tmp_path / "s.yaml"
+    file.write_text(
+        f"state: {tmp_path}/own\nchecks: {{lamp: {{kind: exec, command: [/bin/true]}}}}\n"
+    )
+    assert said(tmp_path, "tick", "-c", str(file)).returncode == 0
+    done = said(tmp_path, "alerts", "list", "--json", "-c", str(file))
+    assert json.loads(done.stdout) == []
+    assert done.stderr.endswith(f"sentinel: no alerts in the state {tmp_path}/own\n")
+
+
 def test_an_order_has_to_be_written_somewhere(tmp_path: Path) -> None:
     """A silence into nowhere would be believed to hold."""
     done = said(tmp_path, "alerts", "silence", "check=fs", "--for", "1h", "--reason", "x")
@@ -187,7 +199,7 @@ def test_every_command_names_the_file_it_goes_by(host: Host) -> None:
         for path in (one, other):
             done = host.run(BOB, *words, cwd=path.parent)
             assert "sentinel: configuration: ./sentinel.yaml\n" in done.stderr, done
-    shown = host.run(BOB, "status", "-c", one).stdout.splitlines()[0]
+    shown = host.run(BOB, "status", "-c", one).stdout
     assert f"; configuration: {one}; state in " in shown
     assert "; configuration: the built-in default; state in " in host.run(BOB, "status").stdout
 

@@ -1,11 +1,23 @@
 """`sentinel add`: the file's text with an entry more, and nothing else changed."""
 
+import os
+import stat
+import tempfile
+from pathlib import Path
+
 import pytest
 import yaml
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from sentinel.config.edit import EditByHand, insert_entry, insert_item
+from sentinel.config.edit import (
+    EditByHand,
+    insert_entry,
+    insert_item,
+    remove_entry,
+    remove_item,
+    replace_file,
+)
 
 BLOCK = {"kind": "job", "name": "$(rm -rf /); llm 10b", "users": ["bob"], "queued": 1}
 
@@ -155,3 +167,105 @@ def test_old_file_plus_addition(
         return
     assert meant(after) == {**old, section: {**(old.get(section) or {}), name: block}}
     assert stays(text, after)
+
+
+@pytest.mark.parametrize("text", ODD)
+def test_what_was_added_is_taken_out_again(text: str) -> None:
+    """The file means what it meant; where there was nothing an empty section may stay."""
+    added = insert_entry(text, "checks", "new", BLOCK)
+    after, old = meant(remove_entry(added, "checks", "new")), meant(text)
+    assert isinstance(old, dict)
+    assert after == {**old, "checks": old.get("checks") or {}}
+
+
+@settings(max_examples=120, deadline=None)
+@given(files(), st.sampled_from(["checks", "channels"]))
+def test_of_any_file_each_entry_is_taken_out_or_nothing_is(text: str, section: str) -> None:
+    """What is left of the text is the old text with letters less, none more."""
+    old = meant(text)
+    assert isinstance(old, dict)
+    for name in old.get(section) or {}:
+        try:
+            after = remove_entry(text, section, name)
+        except EditByHand:
+            assert "anchor" in text or "&" in text  # the entry means another place too
+            continue
+        rest = {k: v for k, v in old[section].items() if k != name}
+        assert meant(after) == {**old, section: rest}
+        letters = iter(text)
+        assert all(c in letters for c in (after if rest else after.replace(" {}", "")))
+
+
+def test_the_comments_of_an_entry_go_with_it_and_others_stay() -> None:
+    """A line of the person's own is never taken."""
+    text = (
+        "checks:\n  # ours\n  a: {kind: fs}   # a\n\n  # mine\n  # ours\n  b:\n    kind: fs\n"
+        "    every: 1m\n\n  # c is next\n  c: {kind: fs}\n"
+    )
+    assert remove_entry(text, "checks", "b", ["# ours"]) == (
+        "checks:\n  # ours\n  a: {kind: fs}   # a\n\n  # mine\n\n  # c is next\n  c: {kind: fs}\n"
+    )
+    assert remove_entry(text, "checks", "a", ["# ours"]).startswith("checks:\n\n  # mine\n")
+
+
+@pytest.mark.parametrize(
+    ("to", "after"),
+    [
+        ("[a@b.de, c@d.de]", "[a@b.de]"),
+        ("[c@d.de, a@b.de]", "[a@b.de]"),
+        ("[c@d.de, a@b.de, ]", "[a@b.de, ]"),
+        ("\n    - a@b.de   # me\n    - c@d.de # it\n    # end", "\n    - a@b.de   # me\n    # end"),
+    ],
+)
+def test_one_of_several_addresses_is_taken_out(to: str, after: str) -> None:
+    text = f"channels:\n  mail:\n    kind: email\n    to: {to}\n    host: h\n"
+    assert remove_item(text, ("channels", "mail", "to"), "c@d.de") == text.replace(to, after)
+
+
+def test_an_address_is_not_taken_out_of_a_list_that_others_share() -> None:
+    text = "x-p: &p [a@b.de, c@d.de]\nchannels:\n  mail: {kind: email, to: *p}\n"
+    with pytest.raises(EditByHand, match="do it by hand"):
+        remove_item(text, ("channels", "mail", "to"), "c@d.de")
+
+
+def test_a_link_in_place_of_the_new_file_leads_to_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever may write the folder could put one there: its target gets neither owner nor mode."""
+    file, victim = tmp_path / "sentinel.yaml", tmp_path / "victim"
+    file.write_text("cluster: a\n")
+    file.chmod(0o644)
+    victim.write_text("secret")
+    victim.chmod(0o600)
+    make = tempfile.mkstemp
+
+    def swap(**words: str) -> tuple[int, str]:
+        number, name = make(**words)
+        os.unlink(name)
+        os.symlink(victim, name)
+        return number, name
+
+    monkeypatch.setattr(tempfile, "mkstemp", swap)
+    replace_file(str(file), "cluster: b\n")
+    assert (victim.read_text(), victim.stat().st_mode & 0o777) == ("secret", 0o600)
+
+
+def test_a_replaced_file_keeps_its_owner_and_mode(tmp_path: Path, as_root: None) -> None:
+    file = tmp_path / "sentinel.yaml"
+    file.write_text("cluster: a\n")
+    file.chmod(0o640)
+    os.chown(file, 0, 12)
+    replace_file(str(file), "cluster: b\n")
+    found = file.stat()
+    assert (found.st_uid, found.st_gid, found.st_mode & 0o777) == (0, 12, 0o640)
+    assert file.read_text() == "cluster: b\n"
+
+
+def test_a_configuration_that_is_replaced_gets_rights_and_no_powers(tmp_path: Path) -> None:
+    """Who may write the folder could name a program of root's there, whose set-user-ID bit text of
+    theirs must not inherit (chmod(2))."""
+    file = tmp_path / "sentinel.yaml"
+    file.write_text("cluster: a\n")
+    file.chmod(0o4750)
+    replace_file(str(file), "cluster: b\n")
+    assert stat.S_IMODE(file.stat().st_mode) == 0o750

@@ -93,6 +93,15 @@ def test_what_init_leaves_as_comments_works_too(tmp_path: Path) -> None:
     assert settings.checks[1].plugin.paths == ["/home", "/a b"]
 
 
+def test_a_command_of_the_first_file_stands_on_one_line() -> None:
+    """Why the GPUs of no node were seen is wrapped; what is pasted is not."""
+    trouble = f"{'no route to host ' * 9}; try it with:\nsentinel check gpu --nodes node-[0-3]"
+    here = HostSurroundings(service=True, slurm=True, gpus=True, gpu_trouble=trouble)
+    lines = starter_text(here).splitlines()
+    assert "  #   sentinel check gpu --nodes node-[0-3]" in lines
+    assert max(map(len, lines)) <= 100
+
+
 def test_a_user_with_an_odd_name_breaks_nothing() -> None:
     """Texts of the host are quoted where YAML needs it."""
     text = starter_text(HostSurroundings(local=("/a b", "/[c]")), user="dom\\bob: x")

@@ -19,7 +19,8 @@ from sentinel.config.shapes import (
 )
 from sentinel.core.settings import CheckCommon
 from sentinel.core.values import Duration
-from sentinel.wiring.app import CHANNELS, CHECKS, describe_options
+from sentinel.wiring.app import CHANNELS, CHECKS
+from sentinel.wiring.one_shot import describe_options
 
 
 def tables(hint: Any) -> Iterator[Any]:

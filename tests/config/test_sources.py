@@ -2,12 +2,15 @@
 
 import os
 import pwd
+import tempfile
 import traceback
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from sentinel.config.display import show_settings
+from sentinel.config.loader import load_config
 from sentinel.config.problems import ConfigError
 from sentinel.config.sources import ConfigSources, expand_path, resolve_reference
 from sentinel.config.sources import TextReference as Kept
@@ -15,7 +18,7 @@ from sentinel.core.errors import Invalid
 from sentinel.core.settings import FilePath, Secret
 
 from .conftest import Errors, Loader
-from .kinds import Done
+from .kinds import CHANNELS, CHECKS, Done
 
 SECRET = "c0rrect-h0rse"
 
@@ -119,30 +122,68 @@ def test_a_credential_is_a_name_and_no_path(tmp_path: Path, name: str) -> None:
         )
 
 
-@pytest.mark.parametrize(("mode", "warned"), [(0o600, False), (0o640, False), (0o644, True)])
-def test_a_secret_file_that_everybody_can_read_is_a_warning(
-    tmp_path: Path, loaded: Loader, mode: int, warned: bool
-) -> None:
-    """With the command that mends it; groups are somebody's decision."""
-    (tmp_path / "pw").write_text(SECRET)
-    (tmp_path / "pw").chmod(mode)
-    found = loaded(mail("password: {file: pw}")).warnings
-    told = [str(w) for w in found if w.path == "channels.m.password"]
-    pw = tmp_path / "pw"
-    line = f"{tmp_path}/sentinel.yaml:2: channels.m.password: {pw} can be read by everybody; "
-    assert told == ([f"{line}chmod 600 {pw}"] if warned else [])
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that lets everybody through; those of pytest are its user's alone."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
 
 
-@pytest.mark.parametrize(("mode", "warned"), [(0o600, False), (0o644, True)])
-def test_a_plain_secret_in_a_file_that_everybody_can_read_is_a_warning(
-    loaded: Loader, mode: int, warned: bool
+def told_of_password(config: Path, *, strict: bool) -> list[str]:
+    """What is said of the password: an error where it is strict, else a warning."""
+    try:
+        found = load_config(str(config), CHECKS, CHANNELS, env={}, strict=strict)
+    except ConfigError as error:
+        assert strict
+        return [line.removeprefix(f"{config}:") for line in str(error).splitlines()]
+    told = [str(w) for w in found.warnings if w.path == "channels.m.password"]
+    assert not (strict and told)
+    return [line.removeprefix(f"{config}:") for line in told]
+
+
+@pytest.mark.parametrize("strict", [True, False])
+@pytest.mark.parametrize(
+    ("mode", "folder", "is_open"),
+    [
+        (0o600, 0o755, False),
+        (0o640, 0o755, False),
+        (0o644, 0o755, True),
+        (0o644, 0o711, True),
+        (0o644, 0o700, False),
+        (0o644, 0o750, False),
+    ],
+)
+def test_a_secret_that_everybody_can_read_is_told_with_its_remedy(
+    open_folder: Path, mode: int, folder: int, is_open: bool, strict: bool
 ) -> None:
-    """It is allowed, but not unnoticed."""
-    found = loaded(mail(f"password: {SECRET}"), mode=mode).warnings
-    told = [w.message for w in found if w.path == "channels.m.password"]
-    assert [m.split(";")[0] for m in told] == (
-        ["a secret stands in a file that everybody can read"] if warned else []
+    """`config check` fails, the service says so and goes on. Groups are somebody's decision, and a
+    folder that lets nobody through keeps its files."""
+    config = open_folder / "sentinel.yaml"
+    config.write_text(mail("password: {file: keys/pw}"))
+    config.chmod(0o600)
+    (keys := open_folder / "keys").mkdir()
+    (pw := keys / "pw").write_text(SECRET)
+    pw.chmod(mode)
+    keys.chmod(folder)
+    told = told_of_password(config, strict=strict)
+    line = f"2: channels.m.password: {pw} can be read by everybody; chmod 600 {pw}"
+    assert told == ([line] if is_open else [])
+
+
+@pytest.mark.parametrize("strict", [True, False])
+@pytest.mark.parametrize(("mode", "is_open"), [(0o600, False), (0o640, False), (0o644, True)])
+def test_a_plain_secret_in_a_file_that_everybody_can_read_is_told(
+    open_folder: Path, mode: int, is_open: bool, strict: bool
+) -> None:
+    config = open_folder / "sentinel.yaml"
+    config.write_text(mail(f"password: {SECRET}"))
+    config.chmod(mode)
+    line = (
+        "2: channels.m.password: a secret stands in a file that everybody can read; "
+        f"chmod 600 {config}, or write {{file: PATH}} in its place"
     )
+    assert told_of_password(config, strict=strict) == ([line] if is_open else [])
 
 
 @pytest.mark.parametrize(

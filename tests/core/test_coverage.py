@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from sentinel.alerting.notifications import NotificationPlan
 from sentinel.alerting.observations import RunOutcome
-from sentinel.alerting.processor import NotificationPlan, process_outcomes
+from sentinel.alerting.processor import process_outcomes
 from sentinel.alerting.state_machine import AlertPolicy
 from sentinel.cli import outcome_formats
 from sentinel.core.clock import shift_instant

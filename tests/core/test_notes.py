@@ -5,6 +5,8 @@ import pytest
 from sentinel.channels.format import text
 from sentinel.channels.format.blocks import make_chat
 from sentinel.channels.format.html import render_html
+from sentinel.core.command_places import SETUP_PLACE
+from sentinel.core.guidance import Guidance
 from tests.channels.samples import notification
 
 REASONS = ["firing", "worse", "repeat", "ack", "flapping", "settled", "resolved", "gone", "action"]
@@ -21,9 +23,18 @@ def test_a_note_stands_in_every_form(reason: str) -> None:
 
 def test_every_section_has_a_look() -> None:
     """Whatever a card holds, HTML can be made of it."""
-    n = notification(note="n", links={"Acknowledge": "https://x.example.org/a/t/"})
+    n = notification(
+        note="n", guidance=Guidance(todo="t"), links={"Acknowledge": "https://x.example.org/a/t/"}
+    )
     page = render_html([n, n])
-    for heading in ("Details", "What to do", "Runbook", "More"):
+    commands = "Commands (on a login node, as yourself)"
+    for heading in (
+        "Details",
+        "What to do",
+        commands,
+        "Runbook",
+        f"{text.MORE_HEADING} ({SETUP_PLACE})",
+    ):
         assert f">{heading}</p>" in page
     assert page.count(">n</p>") == 2
     assert 'href="https://x.example.org/a/t/"' in page

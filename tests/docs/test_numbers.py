@@ -22,7 +22,7 @@ from sentinel.wiring.app import CHANNELS, CHECKS
 from tests.docs.facts import FACTS
 from tests.docs.pages import DOCS, Number, Row, numbers, rows, section, spelled
 
-ELSEWHERE = {"chain": "cron.md", "cron": "cron.md"}
+ELSEWHERE = {"chain": "cron.md", "cron": "cron-scripts.md"}
 """Kinds that no heading names: `sentinel cron` writes them."""
 
 UNWRITTEN = {("chain", "dir")}

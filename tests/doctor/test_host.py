@@ -1,6 +1,7 @@
 """Doctor on the host: the state's place, munge; nothing is made or changed."""
 
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -62,3 +63,29 @@ def test_munge_that_fails_is_a_warning(tmp_path: Path, monkeypatch: pytest.Monke
     item = host.check_munge()
     assert (item.status, item.text) == (Status.WARNING, "munge: Error: Failed to access socket")
     assert "munged" in item.remedy
+
+
+def test_another_projects_sentinel_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The index has a distribution of that name, which hides sentinel.training; ours is none."""
+    assert list(host.check_namesake()) == []
+    info = tmp_path / "sentinel-1.0.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: sentinel\nVersion: 1.0.0\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (item,) = host.check_namesake()
+    assert (item.status, "sentinel 1.0.0" in item.text) == (Status.WARNING, True)
+    assert "pip uninstall sentinel" in item.remedy
+
+
+def test_an_installation_that_every_start_compiles_is_told(tmp_path: Path) -> None:
+    """Its folder may not be written, or a start would have left it compiled; the remedy mends it."""
+    package = tmp_path / "site packages" / "sentinel"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("")
+    (item,) = host.check_bytecode(str(package))
+    assert item.status is Status.WARNING
+    assert "every start compiles it" in item.text
+    command = item.remedy.removeprefix("once, as its owner: ")
+    subprocess.run(["sh", "-c", command], check=True, timeout=60)
+    assert list(host.check_bytecode(str(package))) == []
+    assert list(host.check_bytecode(str(tmp_path / "sentinel.pyz" / "sentinel"))) == []

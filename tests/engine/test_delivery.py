@@ -75,6 +75,34 @@ def test_a_message_of_many_alerts_is_one_of_the_cap() -> None:
     assert mail.sizes == [3, 1]
 
 
+class SeveralAtOnce(Grouped):
+    """A channel whose call may hold three messages."""
+
+    groups = False
+    messages_at_once = 3
+
+
+@pytest.mark.parametrize(("cap", "sizes"), [(0, [3, 3, 1]), (9, [1] * 7)])
+def test_messages_share_a_call_where_no_cap_counts_them(cap: int, sizes: list[int]) -> None:
+    """In their order, and none is lost if the first call fails."""
+    names = [f"check{n}" for n in range(7)]
+    book = SeveralAtOnce()
+
+    async def story(scene: Scene) -> None:
+        for name in names:
+            await scene.engine.run_check(name)
+        book.error = DOWN
+        await scene.engine.deliver_due()
+        assert book.got == []
+        book.error, book.sizes[:] = None, []
+        scene.clock.advance(600)
+        await scene.engine.deliver_due()
+        assert [n.check for n in book.got] == names
+        assert book.sizes == sizes
+
+    play(story, capped(names, book, cap))
+
+
 def spaced(mail: Channel, **checks: Says) -> RuntimeConfig:
     a_world = world(dict[str, object](checks), {"mail": mail})
     route = Route(to=["mail"], group_by=["kind"], group_interval=Duration(7200))

@@ -62,6 +62,23 @@ def test_a_check_learns_when_somebody_was_told_of_its_subject() -> None:
     assert heard == [{}, {"/scratch": START}, {"/scratch": START}]
 
 
+def test_a_check_learns_how_often_it_runs() -> None:
+    """The `log` check tells by it what is a gap between two looks."""
+    spacings: list[float | None] = []
+
+    class Learns(Says):
+        def run(self, ctx: Context) -> Report:
+            spacings.append(ctx.every)
+            return super().run(ctx)
+
+    async def story(scene: Scene) -> None:
+        await scene.engine.run_check("disk")
+
+    play(story, world({"disk": Learns()}, {}, every=600))
+    play(story, world({"disk": Learns()}, {}, cron="0 6 * * *"))
+    assert spacings == [600, None]
+
+
 def test_what_a_check_remembers_comes_back_to_it() -> None:
     """Memory is part of the commit."""
     disk = Says()
@@ -792,4 +809,4 @@ def test_an_effect_that_is_seen_before_its_cause_is_not_told_by_itself() -> None
 def test_a_first_pass_is_told_as_one() -> None:
     """Only where nothing was looked at before."""
     (told,) = _pass(Until("sizes", "/s"), known=False)
-    assert told.startswith("space: sentinel has just begun to watch (1 du, 1 fs, 1 ")
+    assert told.startswith("space: first pass (1 du, 1 fs, 1 ")

@@ -6,10 +6,9 @@ from typing import Any, ClassVar
 import pytest
 
 from sentinel.core.clock import SECOND, Instant
-from sentinel.core.due import get_follow_interval_s, get_next_run
+from sentinel.core.due import get_follow_interval_s, get_next_run, is_scheduled_run
 from sentinel.core.settings import CheckCommon, CheckConfig
 from sentinel.core.values import Duration
-from sentinel.engine.runner import is_scheduled_run
 from sentinel.plugin import Check
 
 UTC = timezone.utc

@@ -17,6 +17,7 @@ from sentinel.core.model import Status
 from sentinel.engine import housekeeping
 from sentinel.store.opening import open_store
 from tests.engine.outages import Said, Teller, reference, row, story
+from tests.lab import needs
 from tests.lab.fuse import Fuse
 from tests.lab.postgres import Postgres
 from tests.store.disk import Disk
@@ -39,7 +40,8 @@ def subvolume(tmp_path: Path, as_root: None) -> Iterator[Disk]:
     point.mkdir()
     with image.open("wb") as file:
         file.truncate(300 << 20)
-    subprocess.run(["mkfs.btrfs", "-q", str(image)], check=True, capture_output=True)
+    make = needs.require_program("mkfs.btrfs", "btrfs-progs")
+    subprocess.run([make, "-q", str(image)], check=True, capture_output=True)
     done = subprocess.run(["mount", "-o", "loop", str(image), str(point)], capture_output=True)
     if done.returncode:
         pytest.skip(f"no Btrfs here: {done.stderr.decode().strip()}")

@@ -1,5 +1,6 @@
 """A channel that tells each user of their own jobs: apart, a day's worth, nobody in another's way."""
 
+import asyncio
 from collections.abc import Sequence
 
 import pytest
@@ -9,6 +10,7 @@ from sentinel.core.errors import ChannelError
 from sentinel.core.model import Finding, Notification, Receipt, Report, Status
 from sentinel.core.ports import Context
 from sentinel.core.settings import ChannelCommon
+from sentinel.engine import delivery
 from sentinel.engine.engine import RuntimeConfig
 from sentinel.store.memory import MemoryStore
 from sentinel.testing import ALL_SEEN, ManualClock
@@ -192,3 +194,43 @@ def test_the_fallback_hears_of_several_users_in_one_message() -> None:
 
     play(story, lab(Jobs("ann/a", "bob/a"), mail, oncall))
     assert oncall.sizes == [2]
+
+
+def test_what_one_user_s_jobs_have_to_tell_does_not_hold_up_another_s_message() -> None:
+    """222 of mallory's die in one pass with alice's one, which comes last there."""
+    book = Book()
+    subjects = [*(f"mallory/{n}" for n in range(222)), "alice/train"]
+
+    async def story(scene: Scene) -> None:
+        await scene.engine.run_check("jobs")
+        await scene.engine.deliver_due()
+
+    play(story, world({"jobs": Jobs(*subjects)}, {"book": book}))
+    told = [n.subject for n in book.got]
+    assert told.index("alice/train") <= 1
+    assert sorted(told) == sorted(subjects)
+
+
+def test_a_long_queue_lets_a_later_message_of_another_user_in(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Alice's training dies while the channel is at work with mallory's."""
+    monkeypatch.setattr(delivery, "MAX_QUEUE_S", 0.05)
+    book = Book()
+    check = Jobs(*(f"mallory/{n}" for n in range(60)))
+
+    async def story(scene: Scene) -> None:
+        async def slowly() -> None:
+            await asyncio.sleep(0.01)
+            if len(book.got) == 3:
+                check.dead.append("alice/train")
+                await scene.engine.run_check("jobs")
+
+        book.before = slowly
+        await scene.engine.run_check("jobs")
+        await scene.engine.deliver_due()
+
+    play(story, world({"jobs": check}, {"book": book}))
+    told = [n.subject for n in book.got]
+    assert told.index("alice/train") < 30
+    assert len(told) == len({*told}) == 61

@@ -1,6 +1,7 @@
 """Two sentinels that watch each other through real files."""
 
 import asyncio
+import os
 from pathlib import Path
 
 import pytest
@@ -112,6 +113,21 @@ def test_a_blind_watcher_leaves_its_file_alone(tmp_path: Path) -> None:
     assert not path.exists()
     with pytest.raises(ChannelError, match="No such file or directory"):
         beat(tmp_path / "nowhere" / "own")
+
+
+def test_a_link_in_place_of_the_draft_is_not_followed(tmp_path: Path) -> None:
+    """Where others may write too, it could lead root to any file."""
+    victim, path = tmp_path / "victim", tmp_path / "beat"
+    victim.write_text("precious")
+    draft = tmp_path / f"beat.new-{os.uname().nodename}"
+    for again in (False, True):  # also where a draft was left by one that was killed
+        if again:
+            draft.write_text("left")
+        else:
+            draft.symlink_to(victim)
+        asyncio.run(FilePulse(str(path), 5.0).send_heartbeat(True, ""))
+        assert (victim.read_text(), b"mark" in path.read_bytes()) == ("precious", True)
+        assert (path.is_symlink(), draft.exists()) == (False, False)
 
 
 def test_a_sign_is_written_whole_and_never_twice_the_same(tmp_path: Path) -> None:

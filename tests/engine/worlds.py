@@ -6,7 +6,7 @@ from datetime import timezone
 
 from msgspec import Struct
 
-from sentinel.alerting.processor import NotificationPlan
+from sentinel.alerting.notifications import NotificationPlan
 from sentinel.alerting.state_machine import AlertPolicy
 from sentinel.core.errors import CannotTell, ChannelError
 from sentinel.core.model import Finding, Notification, Receipt, Report, Status

@@ -370,6 +370,9 @@ def test_a_summary_that_fails_alone_is_a_failure() -> None:
         (137, "killed"),
         (245, "time limit"),
         (1, "exit code 1"),
+        (139, "dcgmi crashed: segmentation fault (exit code 139)"),
+        (127, "exit code 127"),
+        (199, "dcgmi ended with exit code 199"),
     ],
 )
 @pytest.mark.parametrize("out", ["", "something else\n"])

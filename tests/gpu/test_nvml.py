@@ -2,6 +2,8 @@
 
 import shutil
 import subprocess
+import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -73,7 +75,7 @@ def test_what_newer_drivers_ask_for_is_never_read_as_nothing() -> None:
     for name, number in names.items():
         words = set(name.lower().split("_")) - {"gpu", "node"}
         assert words == set(recovery_word(number).lower().split()), name
-    newer = recovery_word(max(names.values()) + 1)
+    newer = recovery_word(max(names.values(), default=98) + 1)  # none of them before 12.570
     (problem,) = judge.problems(Gpu(uuid="GPU-1", bus="", recovery=newer), judge.WARN, judge.CRIT)
     assert problem[0] is Status.WARNING
 
@@ -125,6 +127,33 @@ def test_a_field_that_nvml_cannot_read_costs_itself() -> None:
     assert (absent.troubles, absent.answers) == ((), True)
 
 
+class Older(Failing):
+    """An nvidia-ml-py that is older than the driver: it has no name for the newer fields."""
+
+    def __getattr__(self, name: str) -> object:
+        if name.startswith("NVML_FI_"):
+            raise AttributeError(name)
+        return super().__getattr__(name)
+
+    def _call(self, name: str, arguments: tuple[object, ...]) -> object:
+        if name == "FieldValues":
+            assert isinstance(arguments[1], list)
+            wanted = arguments[1] == [nvml.FI_DEV_GET_GPU_RECOVERY_ACTION]
+            return [SimpleNamespace(nvmlReturn=0, value=SimpleNamespace(uiVal=1 if wanted else 60))]
+        return super()._call(name, arguments)
+
+
+def test_fields_without_a_name_in_an_older_nvidia_ml_py_are_asked_by_their_number() -> None:
+    """They cost all GPUs of the machine. The numbers are those of nvml.h."""
+    import pynvml
+
+    found = nvml.Device(Older("Temperature", pynvml.NVML_ERROR_UNKNOWN), 0).gpu()
+    assert (found.recovery, found.memory_temperature) == (recovery_word(1), 60)
+    assert pynvml.NVML_FI_DEV_MEMORY_TEMP == nvml.FI_DEV_MEMORY_TEMP
+    number = nvml.FI_DEV_GET_GPU_RECOVERY_ACTION
+    assert getattr(pynvml, "NVML_FI_DEV_GET_GPU_RECOVERY_ACTION", number) == number
+
+
 def test_a_lost_gpu_costs_itself() -> None:
     """Where its handle is refused, and where a field says so; its neighbour is well."""
     import pynvml
@@ -135,3 +164,10 @@ def test_a_lost_gpu_costs_itself() -> None:
         assert not found.answers
         assert "GPU is lost" in found.troubles[0]
         assert nvml.Device(lost, 1).gpu().answers
+
+
+def test_without_nvidia_ml_py_the_child_says_so_in_one_line() -> None:
+    """And shows no traceback: its words stand in an alert."""
+    code = "import sys; sys.modules['pynvml'] = None; import runpy; runpy.run_module('sentinel.checks.gpu.nvml', run_name='__main__')"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (69, "nvidia-ml-py is not installed\n")

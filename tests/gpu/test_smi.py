@@ -2,10 +2,11 @@
 
 import pytest
 
-from sentinel.gpu import smi
+from sentinel.gpu import quantities, smi
 from sentinel.gpu.bus import bus_id
 from sentinel.gpu.errors import Unreadable
 from sentinel.gpu.model import Gpu, Occupant
+from sentinel.gpu.smi_tree import MOST
 from tests.lab.gpus import FakeGpu, gpus_of, nvidia_smi
 
 BAD = FakeGpu(
@@ -124,6 +125,13 @@ def test_a_complaint_is_no_name(words: str) -> None:
     assert (gpu.uuid, gpu.serial, gpu.model) == ("", "", "")
 
 
+@pytest.mark.parametrize("words", quantities._COMPLAINTS.pattern.split("|"))
+def test_a_complaint_alone_is_found_however_it_is_spelt(words: str) -> None:
+    """Short values are passed over before the pattern is tried: none of its words is one."""
+    for said in (words, words.lower(), words.upper(), f"{words} in a sentence"):
+        assert quantities.complaint(said) == said[: len(words)]
+
+
 def test_a_program_cannot_pose_as_a_trouble() -> None:
     """Names of processes are users' text."""
     from dataclasses import replace
@@ -144,6 +152,17 @@ def test_all_gpus_in_order_with_the_driver() -> None:
     found = smi.parse("WARNING: infoROM is corrupted at gpu 0\n" + nvidia_smi(gpus_of(1)))
     assert [g.index for g in found.gpus] == list(range(8))
     assert (found.driver, found.cuda, found.form, found.attached) == ("580.65.06", "13.0", "v13", 8)
+
+
+def test_the_clocks_that_a_gpu_can_run_at_change_nothing() -> None:
+    """They are cut out unread. A list without an end is no whole page, also where another has one."""
+    plain = nvidia_smi(gpus_of(1))
+    clocks = "<supported_clocks><value>9 MHz</value></supported_clocks>"
+    listed = plain.replace("<temperature>", f"{clocks}<temperature>")
+    assert listed.count(clocks) == 8
+    assert smi.parse(listed) == smi.parse(plain)
+    with pytest.raises(Unreadable, match="no whole XML"):
+        smi.parse(listed.replace("</supported_clocks>", "", 1))
 
 
 TEXT = """\
@@ -207,6 +226,7 @@ BOMB = """<?xml version="1.0"?><!DOCTYPE nvidia_smi_log [<!ENTITY a "aaaaaaaaaa"
         "<?xml version='1.0' encoding='utf-7'?><nvidia_smi_log>",
         BOMB,
         "<?xml version='1.0'?>" + "<a>" * 1000,
+        f"<?xml version='1.0'?><nvidia_smi_log>{'<a/>' * MOST}</nvidia_smi_log>",
         "\0" * 100,
     ],
 )

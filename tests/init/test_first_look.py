@@ -36,5 +36,5 @@ def test_its_message_has_its_log_and_its_command(tmp_path: Path) -> None:
     (finding,) = report.findings
     assert "job 10 is gone" in finding.summary
     assert finding.values["path"] == "/w/10.out"
-    assert "tail -n 50 /w/10.out" in finding.commands
+    assert "tail -c 5000 /w/10.out | cat -v" in finding.commands
     assert any("sbatch" in line and "/w/train.sh" in line for line in finding.commands)

@@ -3,6 +3,7 @@ not watched; undone, nothing is left. Real processes; what the host lacks is a p
 
 import http.server
 import os
+import pty
 import shutil
 import subprocess
 import sys
@@ -76,9 +77,9 @@ def cron(tmp_path: Path) -> Iterator[None]:
 
 
 class Hook:
-    """A web server that answers every message with `status`."""
+    """A web server that answers every message with `status` and `body`."""
 
-    def __init__(self, status: int) -> None:
+    def __init__(self, status: int, body: bytes = b"") -> None:
         heard: list[bytes] = []
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -86,6 +87,7 @@ class Hook:
                 heard.append(self.rfile.read(int(self.headers["Content-Length"])))
                 self.send_response(status)
                 self.end_headers()
+                self.wfile.write(body)
 
             def log_message(self, *_args: object) -> None:
                 """Nothing."""
@@ -109,7 +111,7 @@ def proven(account: Account, done: Done, *, by: str) -> str:
     assert settings.checks
     assert not any(c.plugin.grants() for c in settings.checks if hasattr(c.plugin, "grants"))
     proof = done.stdout.partition("What is watched:")[2]
-    assert f"What calls it: {by}" in proof
+    assert f"What starts sentinel: {by}" in proof
     assert "  - " in proof.partition("What is not watched:")[2]
     assert account.sentinel("init", "--undo", "--yes", "--purge").returncode == 0
     assert account.tree() == {}
@@ -186,6 +188,33 @@ def test_with_a_webhook(account: Account) -> None:
     with Hook(200) as hook:
         proven(account, account.init("--webhook", hook.url), by="nothing")
         assert len(hook.heard) == 1
+
+
+def test_what_answers_200_to_everything_is_no_webhook(account: Account) -> None:
+    """A front page, or the login of a network: nobody would read what goes there."""
+    with Hook(200, b"<html><title>Sign in</title></html>") as hook:
+        done = account.init("--webhook", hook.url)
+    assert (done.returncode, "answered with a web page" in done.stderr) == (69, True)
+    assert account.tree() == {}
+
+
+def test_an_address_with_a_typo_is_asked_for_again(account: Account, tmp_path: Path) -> None:
+    """What cannot be an address is said at once; one that is taken is to be looked into."""
+    account.program("msmtp", f"#!/bin/sh\ncat >{tmp_path}/mail\n")
+    ours, theirs = pty.openpty()
+    words = [sys.executable, "-m", "sentinel", "init", "-c", str(account.file), "--by", "none"]
+    with subprocess.Popen(
+        words, cwd=account.home, env={"HOME": str(account.home), "PATH": str(account.bin)},
+        stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    ) as child:  # fmt: skip
+        os.write(ours, b"me@exa mple\nhttps//hook\nme@example.org\ny\n")
+        said = child.communicate(timeout=60)[0].decode()
+    os.close(ours)
+    os.close(theirs)
+    assert child.returncode == 0, said
+    assert said.count("Where shall alerts go") == 3
+    assert "'me@exa mple' is no mail address" in said
+    assert "see that it arrives at me@example.org; if not: sentinel init --undo" in said
 
 
 def test_what_bounces_at_once_writes_nothing(account: Account, smtp: SmtpServer) -> None:
@@ -364,9 +393,10 @@ def test_a_job_a_disk_and_an_address_more(account: Account, smtp: SmtpServer) ->
     assert all(line in lines for line in before.splitlines())
     assert account.file.stat().st_mode & 0o777 == 0o600
     text = account.file.read_text()
+    twice = account.sentinel("add", "mail", "b@example.org", *config)
+    assert (twice.returncode, "already" in twice.stdout) == (0, True)
     for wrong in (
         ("disk", "/no/such"),
-        ("mail", "b@example.org"),
         ("mail", "not an address"),
         ("job", ""),
         ("job", "a\nb"),

@@ -39,6 +39,7 @@ class Accounting:
             "AccountingStorageType": "accounting_storage/slurmdbd",
             "AccountingStorageHost": self._net.address(CONTROLLER),
             "AccountingStoragePass": self._folder / "munge/socket",
+            "AccountingStorageTRES": "gres/gpu",
         }
 
     def start(self) -> None:

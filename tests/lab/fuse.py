@@ -61,6 +61,10 @@ class Fuse:
         command = ["quota", of] if of else ["space"]
         self._tell(*command, *(str(n) for n in (total, free, left, inodes, free_inodes)))
 
+    def list_without_end(self) -> None:
+        """The root lists names without end from now on, and none of them is there."""
+        self._tell("endless")
+
     def withheld(self) -> int:
         """How many calls wait for an answer just now."""
         return self._tell("count")

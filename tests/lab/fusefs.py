@@ -4,7 +4,8 @@ Runs as a program, `fusefs.py MOUNTPOINT`, standard library only. Its stdin take
 line, each answered by the number of withheld calls: `hold OPERATION...` (open, statfs, getattr, lookup,
 read, opendir; `statfs-1`: of the root alone), `release`, `count`, `quota FOLDER` (as `space`, of that
 directory), `fail ERRNO OPERATION...` (answered so from now on, `fail 0` ends it), `space TOTAL FREE
-AVAILABLE FILES FREE_FILES` (bytes and inodes), `reset` (all as at the begin). The end of stdin unmounts,
+AVAILABLE FILES FREE_FILES` (bytes and inodes), `endless` (the root lists names without end, of which none
+is there), `reset` (all as at the begin). The end of stdin unmounts,
 so it never outlives whoever started it; withheld calls then end with an error.
 
 Layouts and numbers: include/uapi/linux/fuse.h of Linux, protocol 7.31.
@@ -38,6 +39,7 @@ class Answers:
     def __init__(self) -> None:
         self.space: tuple[int, ...] = (1 << 40, 1 << 39, 1 << 39, 1 << 20, 1 << 19)
         self.quotas: dict[int, tuple[int, ...]] = {}
+        self.is_endless = False
 
     def answer(self, operation: str, node: int, body: bytes) -> bytes | int:
         """The reply's body, or an errno."""
@@ -68,6 +70,10 @@ class Answers:
 
     def _readdir(self, node: int, body: bytes) -> bytes:
         _, offset, _ = struct.unpack_from("<QQI", body)
+        if self.is_endless:
+            return b"".join(
+                make_record(9, n, b"%0240d" % n) for n in range(offset + 1, offset + 15)
+            )
         return b"".join(entries()[offset:])
 
     def _statfs(self, node: int, body: bytes) -> bytes:
@@ -89,11 +95,13 @@ def entries() -> list[bytes]:
     names = [(ROOT, b".", stat.S_IFDIR), (ROOT, b"..", stat.S_IFDIR)]
     names += [(number, name, stat.S_IFREG) for number, (name, _) in FILES.items()]
     names += [(number, name, stat.S_IFDIR) for number, name in FOLDERS.items()]
-    records = []
-    for offset, (number, name, kind) in enumerate(names, start=1):
-        record = struct.pack("<QQII", number, offset, len(name), kind >> 12) + name
-        records.append(record + b"\0" * (-len(record) % 8))
-    return records
+    return [make_record(n, at, name, kind) for at, (n, name, kind) in enumerate(names, start=1)]
+
+
+def make_record(number: int, offset: int, name: bytes, kind: int = stat.S_IFREG) -> bytes:
+    """One fuse_dirent."""
+    record = struct.pack("<QQII", number, offset, len(name), kind >> 12) + name
+    return record + b"\0" * (-len(record) % 8)
 
 
 class Server:
@@ -116,6 +124,8 @@ class Server:
         elif words[0] == "quota":
             node = next(n for n, name in FOLDERS.items() if name == words[1].encode())
             self._answers.quotas[node] = tuple(map(int, words[2:]))
+        elif words[0] == "endless":
+            self._answers.is_endless = True
         elif words[0] == "reset":
             self._answers, self._failing = Answers(), {}
             return self.command(["release"])

@@ -35,6 +35,16 @@ BACKUPS = re.compile(r"(passwd|group|shadow|gshadow|subuid|subgid)-|\.pwd\.lock|
 LAB = re.compile(rf"\bslab(\d+)|{paths.BASE}/(\d+)")
 """What bears the number of a lab. One that was there before, and is gone, somebody else has taken down."""
 
+MADE_BY_TOOLS = {
+    ".pytest_cache",
+    ".hypothesis",
+    ".mypy_cache",
+    ".ruff_cache",
+    "__pycache__",
+    "build",
+}
+"""At the top of the checkout."""
+
 Facts = Mapping[str, frozenset[str]]
 
 
@@ -92,6 +102,7 @@ def facts() -> Facts:
         "file of /etc": frozenset(_etc()),
         "sysctl": frozenset(_sysctls()),
         "written into the kernel log": frozenset(_written_to_kmsg()),
+        "file of the checkout": frozenset(_names(paths.ROOT)) - MADE_BY_TOOLS,
     }
 
 

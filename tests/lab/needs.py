@@ -64,6 +64,14 @@ def find(program: str) -> str | None:
     return shutil.which(program, path=SYSTEM_PATH)
 
 
+def require_program(program: str, package: str) -> str:
+    """Full path of a program; where it is not there, the test is skipped with Debian's package."""
+    found = find(program)
+    if found is None:
+        skip(f"needs {program}: apt-get install {package}")
+    return found
+
+
 def skip(why: str) -> NoReturn:
     """Skip the test that runs, with what is missing, or fail with it under SENTINEL_LAB=required."""
     import pytest  # the lab's shell runs without

@@ -55,6 +55,10 @@ class SmtpServer:
         """Answer this to RCPT for the recipient: 550 for good, 451 to be tried again later."""
         self._handler.refused[recipient] = answer
 
+    def welcome_only(self, *hosts: str) -> None:
+        """Answer RCPT from other addresses as a relay that does not know them."""
+        self._handler.welcome = frozenset(hosts)
+
     def greylist(self, recipient: str) -> None:
         self.refuse(recipient, "451 4.7.1 greylisted, try again later")
 
@@ -85,6 +89,11 @@ class SmtpServer:
 
     def release(self) -> None:
         self._handler.held = False
+
+    @property
+    def waiting(self) -> int:
+        """How many clients wait for an answer that is held back."""
+        return self._handler.waiting
 
     def down(self) -> None:
         """Close the port and every open connection: connecting is refused."""
@@ -148,10 +157,11 @@ class _Handler:
     def __init__(self, mails: list[Mail], logins: Mapping[str, str]) -> None:
         self.mails, self.logins = mails, logins
         self.refused: dict[str, str] = {}
+        self.welcome: frozenset[str] = frozenset()
         self.data_answer = ""
         self.unwanted, self.refusals = b"", 0
         self.delay = 0.0
-        self.held = False
+        self.held, self.waiting = False, 0
 
     async def handle_EHLO(
         self, server: SMTP, session: Session, envelope: Envelope, hostname: str, answers: list[str]
@@ -164,6 +174,8 @@ class _Handler:
         self, server: SMTP, session: Session, envelope: Envelope, address: str, options: list[str]
     ) -> str:
         await self._take_time()
+        if self.welcome and (session.peer or ("",))[0] not in self.welcome:
+            return "554 5.7.1 relay access denied"
         if address in self.refused:
             return self.refused[address]
         envelope.rcpt_tos.append(address)
@@ -184,8 +196,10 @@ class _Handler:
 
     async def _take_time(self) -> None:
         await asyncio.sleep(self.delay)
+        self.waiting += 1
         while self.held:
             await asyncio.sleep(0.02)
+        self.waiting -= 1
 
     def authenticate(
         self, server: SMTP, session: Session, envelope: Envelope, mechanism: str, data: object

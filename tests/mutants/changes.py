@@ -58,6 +58,19 @@ def changes(source: str) -> list[Change]:
     return sorted(found, key=lambda one: (one.start, one.end, one.new))
 
 
+def find_lines(source: str, change: Change) -> range | None:
+    """The lines of the statement that has the fault, or of a compound one's head; None where an import
+    executes it: outside of functions, or a default."""
+    inside, first = False, change.line
+    for node in ast.walk(ast.parse(source)):  # the outer ones come first
+        if isinstance(node, ast.stmt) and node.lineno <= change.line <= (node.end_lineno or 0):
+            first = node.lineno
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            inside |= node.body[0].lineno <= change.line <= (node.end_lineno or 0)
+    last = change.line + change.old.count("\n")
+    return range(first, last + 1) if inside else None
+
+
 def _alternatives(tree: ast.AST) -> Iterator[tuple[ast.expr | ast.stmt, ast.AST | str]]:
     """What could stand in place of a node; annotations, decorators and texts are left alone."""
     for node in _code(tree):

@@ -2,9 +2,19 @@
 
 import pytest
 
-from tests.mutants.__main__ import ROOT
-from tests.mutants.changes import changes
-from tests.mutants.known import SURVIVORS, TESTS
+from tests.mutants.__main__ import choose_tests
+from tests.mutants.changes import changes, find_lines
+from tests.mutants.known import (
+    LEFT_OUT,
+    MEASURED,
+    ROOT,
+    RULES,
+    SURVIVORS,
+    TESTS,
+    find_modules,
+    find_tests,
+)
+from tests.mutants.watch import SeenTest
 
 CODE = """\
 def judge(left: int, most: int = 5) -> str:
@@ -34,14 +44,42 @@ def test_the_faults_of_a_function() -> None:
     }
 
 
-@pytest.mark.parametrize("module", TESTS)
+def test_the_tests_that_execute_the_fault_come_first() -> None:
+    """Then those that may do so in another process; of a default, all that execute anything."""
+    lines = {change.new: find_lines(CODE, change) for change in changes(CODE)}
+    assert lines["(6)"] is None
+    assert lines["(4)"] == range(2, 3)
+    assert lines["return 'planted'"] == range(3, 4)
+    head, end = (SeenTest(name, 1, frozenset({n}), False) for name, n in (("head", 2), ("end", 4)))
+    elsewhere = SeenTest("elsewhere", 2, frozenset(), True)
+    nothing = SeenTest("nothing", 3, frozenset(), False)
+    seen = [head, end, elsewhere, nothing]
+    assert choose_tests(seen, lines["(4)"]) == [head, elsewhere]
+    assert choose_tests(seen, None) == [head, end, elsewhere]
+    assert choose_tests([nothing], lines["(4)"]) == [nothing]
+
+
+@pytest.mark.parametrize("module", find_modules())
 def test_every_fault_can_be_tried(module: str) -> None:
     """The module and its tests are there, and what survives is a fault that is planted."""
     source = (ROOT / module).read_text()
     every = changes(source)
-    for change in every:
+    for change in every[::10]:
         compile(change.applied(source), module, "exec")
-    assert all((ROOT / path).exists() for path in TESTS[module])
+    assert all((ROOT / path).exists() for path in find_tests(module))
     lines = source.splitlines()
     possible = {(module, lines[c.line - 1].strip(), c.new) for c in every}
     assert {key for key in SURVIVORS if key[0] == module} <= possible
+
+
+def test_the_rules_find_files_and_tests_for_each() -> None:
+    """No rule names nothing, nothing is left out that no rule names, and each file has its tests."""
+    for globs in RULES.values():
+        for glob in globs:
+            assert [*ROOT.glob(glob)], glob
+    modules = find_modules()
+    for module, reason in LEFT_OUT.items():
+        assert (ROOT / module).exists()
+        assert module not in modules
+        assert reason
+    assert {name for name, _, _ in SURVIVORS} | TESTS.keys() | {*MEASURED} <= {*modules}

@@ -176,3 +176,32 @@ def test_who_gave_a_reason_and_when_is_news() -> None:
     for other in ({"reason_user": "eve"}, {"reason_time": WHEN + 1}):
         [reading] = news([replace(DRAINED, **other)], {"n1": known}, START, START)
         assert reading.left is None
+
+
+@pytest.mark.parametrize(("newer", "news_of"), [(-1.0, 1), (0.0, 1), (0.5, 0), (1.0, 0)])
+def test_an_answer_that_others_have_overtaken_is_no_news(newer: float, news_of: int) -> None:
+    """Whoever asked Slurm later has seen more, also when it was half a second."""
+    [before] = news([DRAINED], {}, START, shift_instant(START, newer))
+    changed = replace(DRAINED, reason="disk")
+    assert len(list(news([changed], {"n1": before}, START, START))) == news_of
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"reason": "disk"}, {"reason_user": "ann"}, {"reason_time": WHEN + 1}, {"flags": frozenset()}],
+)
+def test_each_part_of_a_reason_is_news(change: dict[str, object]) -> None:
+    """The same words by somebody else, or set again, are another reason."""
+    [before] = news([DRAINED], {}, START, START)
+    assert list(news([DRAINED], {"n1": before}, START, START)) == []
+    assert len(list(news([replace(DRAINED, **change)], {"n1": before}, START, START))) == 1
+
+
+@pytest.mark.parametrize(
+    ("state", "reason", "held"),
+    [("DOWN", "Not responding", False), ("DOWN", "RMA", True), ("IDLE", "RMA", False)],
+)
+def test_who_is_held_out(state: str, reason: str, held: bool) -> None:
+    """Slurm's own word holds nobody; a reason alone holds nobody either."""
+    assert held_out(replace(IDLE, state=state, reason=reason)) is held
+    assert held_out(replace(IDLE, state="IDLE", flags=frozenset({"DRAIN", "NOT_RESPONDING"})))

@@ -1,7 +1,4 @@
-"""Each script that runs on nodes gives the same answer with every awk, shell and userland there is.
-
-Debian's and Ubuntu's default awk is mawk; Alpine and rescue images have busybox alone.
-"""
+"""Each script that runs on nodes gives the same answer with every awk, shell, ps and userland there is."""
 
 from __future__ import annotations
 
@@ -11,27 +8,23 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from sentinel.actions import clean_up
+import sentinel
 from sentinel.checks.log import ask
 from sentinel.checks.log.witness import judge_witnesses
+from sentinel.core.errors import CannotTell
 from sentinel.core.node_answers import Answered
-from sentinel.core.node_probe import StepTraces
-from sentinel.nodes import script as probe_script
-from sentinel.nodes.probe import ProbeRequest
-from sentinel.nodes.probe.parse import parse
 from sentinel.stacks import script as stacks_script
 from sentinel.stacks.parse.read import packed_by_node, read_node, unpack_node
-from tests.lab import needs
-from tests.lab.cgroups import Cgroups, cgroup_tree
+from tests.lab.cgroups import SLEEPER, Cgroups, cgroup_tree
+from tests.lab.waiting import wait_until
+from tests.nodes.columns import COLUMNS, USUAL_COLUMNS, Column, Tools, make_german
+from tests.nodes.node_scripts import SCRIPTS, Scene, plant
 
 pytestmark = pytest.mark.root
-
-AWKS = ("mawk", "gawk", "original-awk", "busybox awk")
-USERLANDS = ("dash, GNU", "bash, GNU", "busybox, busybox")
-BUSYBOX_TOOLS = ("grep", "sed", "tr", "sort", "head", "tail", "cut", "stat", "find", "cat", "id")
 
 WORKER = int("0" + os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:])
 JOB = f"21474{WORKER:02}701"
@@ -40,53 +33,7 @@ UID = 234500 + 10 * WORKER
 """Each worker's own: processes are looked for on the whole machine."""
 
 TASK = "step_0/user/task_0"
-
-
-class Tools:
-    """A PATH in which one awk, one shell and one set of small tools come first."""
-
-    def __init__(self, folder: Path, awk: str, userland: str) -> None:
-        self.folder = folder
-        shell, tools = userland.split(", ")
-        self.link("awk", awk.split()[0])
-        self.link("sh", shell)
-        for name in BUSYBOX_TOOLS if tools == "busybox" else ():
-            self.link(name, "busybox")
-
-    def link(self, name: str, program: str) -> None:
-        """Let the name start that program."""
-        found = needs.find(program)
-        if found is None:
-            needs.skip(f"needs Debian's {program}")
-        (self.folder / name).symlink_to(found)
-
-    def run(self, argv: list[str], stdin: bytes, **env: str) -> subprocess.CompletedProcess[bytes]:
-        """Run the command with these tools."""
-        path = f"{self.folder}:{os.environ['PATH']}"
-        argv = [str(self.folder / "sh") if argv[0] in ("sh", "/bin/sh") else argv[0], *argv[1:]]
-        return subprocess.run(
-            argv,
-            input=stdin,
-            env={**os.environ, **env, "PATH": path},
-            capture_output=True,
-            timeout=60,
-            check=False,
-            start_new_session=True,  # a script leaves out its own session
-        )
-
-
-@pytest.fixture(params=USERLANDS)
-def userland(request: pytest.FixtureRequest) -> str:
-    """A shell and the tools beside it."""
-    return str(request.param)
-
-
-@pytest.fixture(params=AWKS)
-def tools(request: pytest.FixtureRequest, userland: str, tmp_path: Path) -> Tools:
-    """Every awk with every userland."""
-    folder = tmp_path / "bin"
-    folder.mkdir()
-    return Tools(folder, request.param, userland)
+OWN_SYSTEMD = f"../user.slice/user-{UID + 2}.slice/user@{UID + 2}.service/app.slice"
 
 
 @pytest.fixture(scope="module")
@@ -97,72 +44,91 @@ def processes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cgroups]:
 
 
 @pytest.fixture(scope="module")
-def counted(processes: Cgroups) -> int:
-    """A process of the job by its cgroup, in a task as slurmstepd starts it."""
-    return processes.process(f"job_{JOB}/{TASK}", uid=UID)
+def german(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The locale, made once."""
+    return make_german(tmp_path_factory.mktemp("locales"))
 
 
 @pytest.fixture(scope="module")
-def inherited(processes: Cgroups) -> int:
-    """A process of the same job by what it inherited alone."""
-    return processes.process("", uid=UID, env={"SLURM_JOB_ID": JOB})
+def scene(processes: Cgroups, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+    """The processes, started once for all columns."""
+    fifo = tmp_path_factory.mktemp("fifo") / "pipe"
+    os.mkfifo(fifo)
+    daemon = subprocess.Popen(
+        [f"slurmstepd: [{JOB}.0]", "-c", SLEEPER], executable="/usr/bin/python3", env={},
+        stdout=subprocess.DEVNULL,
+    )  # fmt: skip
+    opening = subprocess.Popen(["cat", str(fifo)], env={}, stdout=subprocess.DEVNULL)
+    wait_until(lambda: _is_opening(opening.pid), "cat in openat(2)")
+    yield Scene(
+        job=JOB,
+        uid=UID,
+        counted=processes.process(f"job_{JOB}/{TASK}", uid=UID),
+        inherited=processes.process("", uid=UID, env={"SLURM_JOB_ID": JOB}),
+        others=(_start_other(processes), _start_other(processes)),
+        strangers=(
+            processes.process("", uid=UID + 2, env={"SLURM_JOB_ID": JOB}),
+            processes.process(f"{OWN_SYSTEMD}/slurmstepd.scope/job_{JOB}/{TASK}", uid=UID + 2),
+        ),
+        daemon=daemon.pid,
+        opening=opening.pid,
+        fifo=fifo,
+    )
+    for child in (daemon, opening):
+        child.kill()
+        child.wait()
 
 
-@pytest.fixture(scope="module")
-def others(processes: Cgroups) -> int:
-    """A process of another job that carries this one's id: a part of a heterogeneous job."""
+def _start_other(processes: Cgroups) -> int:
+    """A component of a heterogeneous job carries the first one's id."""
     return processes.process(f"job_{OTHER_JOB}/{TASK}", uid=UID + 1, env={"SLURM_JOB_ID": JOB})
 
 
-@pytest.fixture
-def all_of_them(counted: int, inherited: int, others: int) -> tuple[int, int, int]:
-    """All three, started once."""
-    return counted, inherited, others
+def _is_opening(pid: int) -> bool:
+    return Path(f"/proc/{pid}/wchan").read_text().startswith(("wait_for_partner", "fifo_open"))
 
 
-def test_clean_up_names_the_same_processes(tools: Tools, all_of_them: tuple[int, int, int]) -> None:
-    """By its cgroup and by what it inherited; never what another job's cgroup holds."""
-    counted, inherited, others = all_of_them
-    argv = ["sh", "-s", "list", JOB, "1000", f"{UID},{UID + 1}", "1"]
-    done = tools.run(argv, clean_up.read_clean_up_script())
-    found = {tuple(line.split()[:2]) for line in done.stdout.decode().splitlines()}
-    assert (done.returncode, done.stderr) == (0, b"")
-    assert found == {("may", str(counted)), ("may", str(inherited))}
-    assert str(others) not in done.stdout.decode()
+def _mark_long(column: Column) -> Any:
+    marks = () if column in USUAL_COLUMNS else (pytest.mark.long,)
+    return pytest.param(column, id=str(column), marks=marks)
 
 
-def test_the_witness_counts_the_same_tasks(tools: Tools, all_of_them: tuple[int, int, int]) -> None:
-    """Two processes that stand still; whoever sees them whole is sure."""
-    done = tools.run([*ask._WITNESS_ARGV, JOB, JOB, "0"], ask.read_witness_script())
-    lines = done.stdout.decode().splitlines()
-    assert lines[0].split()[:4] == ["tasks", "0", "root", "2"], done.stderr
-    assert "cut" not in lines
+@pytest.fixture(params=[_mark_long(column) for column in COLUMNS])
+def tools(request: pytest.FixtureRequest, german: Path, tmp_path: Path) -> Tools:
+    """Every column."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    return Tools(folder, request.param, german)
 
 
-def test_the_probe_sees_the_same_steps(tools: Tools, all_of_them: tuple[int, int, int]) -> None:
-    """What the kernel counts, and what processes inherited."""
-    counted, inherited, _ = all_of_them
-    wants, mark = ProbeRequest(parts=("steps",)), "5eed" * 8
-    text = probe_script.text(wants, mark, 25.0, place=str(tools.folder.parent / "place"))
-    done = tools.run(list(probe_script.ARGV), text)
-    steps = parse(done.stdout, mark, wants).steps
-    assert isinstance(steps, StepTraces), (steps, done.stderr)
-    seen = {(one.pid, one.witness) for one in steps.processes if one.job == JOB}
-    assert {(counted, "cgroup"), (inherited, "environment")} <= seen
-    assert not steps.blind
-
-
-def test_stacks_finds_the_same_processes(
-    tools: Tools, all_of_them: tuple[int, int, int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Without slurmd they are found by what they inherited."""
-    _, inherited, others = all_of_them
+@pytest.fixture(autouse=True)
+def no_py_spy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stacks are found by a tool of another test; here the processes are what counts."""
     monkeypatch.setattr(sys, "executable", "/nowhere/bin/python")
-    text = stacks_script.script_text(stacks_script.ScriptOptions(job_id=JOB), "MARK", 8.0)
-    done = tools.run(list(stacks_script.ARGV), text.encode())
-    (data,) = packed_by_node(done.stdout, "MARK").values()
-    told = read_node(unpack_node(data), "n1")
-    assert {process.pid for process in told.processes} == {inherited, others}
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_a_script_gives_the_same_answer(tools: Tools, scene: Scene, name: str) -> None:
+    """In every column; what a node cannot do is said by name."""
+    SCRIPTS[name].check(tools, scene, lambda text: text)
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_a_fault_in_a_script_is_noticed(tools: Tools, scene: Scene, name: str) -> None:
+    """In every column, but where the script cannot see any process and says that."""
+    script = SCRIPTS[name]
+    if script.needs_procps and tools.column.ps == "busybox":
+        return
+    for old, new in script.faults:
+        with pytest.raises((AssertionError, StopIteration, ValueError, KeyError, CannotTell)):
+            script.check(tools, scene, plant(old, new))
+
+
+def test_every_script_is_in_the_table() -> None:
+    """Whatever shell text is new under sentinel/ gets a row."""
+    package = Path(sentinel.__file__).parent
+    found = {str(path.relative_to(package)) for path in package.rglob("*.sh")}
+    assert found == set(SCRIPTS)
 
 
 # -- a tool that dies half-way, or a node without room ---------------------------------------

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from sentinel.core.errors import Invalid
-from sentinel.core.node_probe import StrangeLine
+from sentinel.core.section_lines import StrangeLine
 from sentinel.gpu import xid
 from sentinel.nodes.probe import (
     ALL_PARTS_REQUEST,
@@ -158,6 +158,20 @@ def test_a_witness_that_says_nothing_is_blind() -> None:
         "environments: only root may read them",
         "cgroups: nothing was said of them",
     )
+
+
+def test_gpu_processes_have_the_names_that_ps_knows() -> None:
+    """The driver is asked for none: a row is whole without, and one that is not is no process."""
+    rows = b" GPU-5f1b2c3d-0000-0000-0000-000000000001, 120, 70310, python train.py, with a comma\n"
+    bare = WHOLE.replace(rows, rows[:57].rpartition(b",")[0] + b"\n")
+    assert bare != WHOLE
+    first, second = told(bare).gpu_processes  # type: ignore[misc]
+    assert (first.pid, first.memory, second.pid) == (120, 70310 * 2**20, 121)
+    processes = told().processes
+    assert isinstance(processes, tuple)
+    assert first.name == next(p.command for p in processes if p.pid == 120)
+    unknown = section("gpu_processes", "GPU-1, 7, [N/A]").gpu_processes
+    assert unknown == (GpuProcess(gpu="GPU-1", pid=7, memory=None, name=""),)
 
 
 def test_gpu_processes_keep_commas_and_what_is_not_told() -> None:

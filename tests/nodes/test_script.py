@@ -9,9 +9,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from sentinel import proc
 from sentinel.checks import hanging
+from sentinel.core.host_parts import ClockSync, HostEngine, StalledThreads
 from sentinel.nodes import script
 from sentinel.nodes.probe import (
     ALL_PARTS_REQUEST,
@@ -209,6 +211,18 @@ def test_a_tool_that_cannot_be_ended_is_never_piled_upon(host: Host, fuse: Fuse)
     host.tool("nvidia-smi", "echo 'GPU-1, 2, 3, x'")
     wait_until(lambda: host.probe(GPU, 9).gpu_processes, "the tool to be asked again")
     assert not host.probe(GPU, 9).unread_parts
+
+
+def test_the_driver_is_asked_for_no_name_of_a_process(host: Host) -> None:
+    """A name with a newline would forge a row: a stand-in prints what it is asked for."""
+    forged = "x\\nGPU-2, 1, 5, sshd"
+    host.tool(
+        "nvidia-smi",
+        f"case $* in *name*) printf 'GPU-1, 2, 3, {forged}\\n' ;; *) echo 'GPU-1, 2, 3' ;; esac",
+    )
+    found = host.probe(GPU).gpu_processes
+    assert isinstance(found, tuple)
+    assert [(one.gpu, one.pid, one.memory) for one in found] == [("GPU-1", 2, 3 * 2**20)]
 
 
 @pytest.mark.parametrize("part", ["gpus", "gpu_processes", "nvlink"])
@@ -442,11 +456,10 @@ def test_a_word_that_nobody_knows_costs_its_own_sensor(host: Host) -> None:
         ("exit 0", "garbage"),
         ("echo 'Could not open device at /dev/ipmi0' >&2; exit 1", "failed"),
         (f"echo 'Using best available cipher suite 3'; cat <<'X'\n{IPMI}X", ""),
-        (f"head -c 70 <<'X'\n{IPMI}X", "garbage"),
     ],
 )
 def test_a_management_controller_by_ipmitool(host: Host, says: str, kind: str) -> None:
-    """Text of the tool above the sensors is none; of half a line nothing is read."""
+    """Text of the tool above the sensors is none."""
     host.tool("ipmitool", f'[ "$1" = sel ] && echo "1a | Fan #0x31 | Asserted" && exit\n{says}')
     found = host.probe(ProbeRequest(parts=("ipmi",))).ipmi
     if isinstance(found, Unread):
@@ -457,6 +470,15 @@ def test_a_management_controller_by_ipmitool(host: Host, says: str, kind: str) -
         ("Fan1", "ok"), ("Fan2", "lcr"), ("Status (85h)", "ok"), ("Status (86h)", "ok"),
     ]  # fmt: skip
     assert found.events == ("1a | Fan #0x31 | Asserted",)
+
+
+def test_an_answer_of_ipmitool_that_ends_early_says_where(host: Host) -> None:
+    """Of half a line nothing is read; what stands before it is."""
+    host.tool("ipmitool", f"head -c 70 <<'X'\n{IPMI}X")
+    found = host.probe(ProbeRequest(parts=("ipmi",))).ipmi
+    assert isinstance(found, Ipmi)
+    assert [(r.name, r.status) for r in found.readings] == [("Fan1", "ok")]
+    assert found.cut.startswith("Fan2")
 
 
 def test_processes_that_are_hidden_are_not_absent(host: Host) -> None:
@@ -524,6 +546,22 @@ def test_cgroups_that_vanish_while_they_are_read_are_no_failure(host: Host) -> N
     assert not [b for b in steps.blind if b.startswith("cgroups")]
 
 
+@pytest.mark.root
+def test_an_environment_that_repeats_an_id_is_one_line(host: Host) -> None:
+    """A file of the real shape: the first one counts, as in getenv(3)."""
+    place = host.folder / "proc"
+    (place / "14").mkdir(parents=True)
+    (place / "14" / "cgroup").touch()
+    ids = [*["4711"] * 1000, *["4712"] * 1000]
+    (place / "14" / "environ").write_text("".join(f"SLURM_JOB_ID={job}\0" for job in ids))
+    for file in ("sys", "uptime", "stat"):
+        (place / file).symlink_to(f"/proc/{file}")
+    steps = host.probe(ProbeRequest(parts=("steps",)), proc=str(place)).steps
+    assert isinstance(steps, StepTraces)
+    found = [(s.pid, s.job) for s in steps.processes if s.witness == "environment"]
+    assert (found, steps.blind) == ([(14, "4711")], ())
+
+
 @pytest.mark.parametrize("mode", [0o755, 0o777, 0o710])
 def test_a_place_that_others_may_enter_is_not_used(host: Host, mode: int) -> None:
     """Another one with a name at random is, the same at the next probe; who sits there is named."""
@@ -587,3 +625,121 @@ def test_nothing_but_locks_is_left_behind(host: Host) -> None:
 
 def _running(command: str) -> bool:
     return subprocess.run(["pgrep", "-f", "-x", command], capture_output=True).returncode == 0
+
+
+DRIVES = {"nvme0": "pcie", "nvme1": "tcp"}
+
+
+@pytest.mark.parametrize(
+    ("tool", "says", "found"),
+    [
+        ("nvme", "critical_warning                    : 0", {"nvme0": 0}),  # nvme-cli 1.x
+        ("nvme", "critical_warning\t\t\t: 0x4", {"nvme0": 4}),  # nvme-cli 2.x
+        ("smartctl", "Critical Warning:                   0x01", {"nvme0": 1}),  # smartmontools
+        ("nvme", "NVMe status: INVALID_FIELD", {"nvme0": None}),
+        ("nvme", "", {"nvme0": None}),
+    ],
+)
+@pytest.mark.root
+def test_the_health_of_drives_by_either_tool(
+    host: Host, tool: str, says: str, found: dict[str, int | None]
+) -> None:
+    """Local drives only; one that tells nothing is not well."""
+    for name, transport in DRIVES.items():
+        (host.folder / "sys/class/nvme" / name).mkdir(parents=True)
+        (host.folder / "sys/class/nvme" / name / "transport").write_text(f"{transport}\n")
+    wants = ProbeRequest(parts=("smart",))
+    missing = host.probe(wants, sys=str(host.folder / "sys")).smart
+    if shutil.which("nvme") is None and shutil.which("smartctl") is None:
+        assert isinstance(missing, Unread)
+        assert missing.kind == "missing"
+    host.tool(tool, f"printf '%s\\n' '{says}'; exit 4")
+    assert host.probe(wants, sys=str(host.folder / "sys")).smart == found
+
+
+def test_a_task_that_does_not_run_is_seen_with_its_switches(host: Host, fuse: Fuse) -> None:
+    """Really in state D: at both looks it gave up the processor as often, and is the same task."""
+    wants = ProbeRequest(parts=("stalled",))
+    fuse.hold("open")
+    with subprocess.Popen(["cat", f"{fuse.point}/data"], stdout=subprocess.DEVNULL) as stuck:
+        wait_until(fuse.withheld, "the hang")
+        stuck.kill()
+        wait_until(lambda: _state(stuck.pid) == "D", "state D")
+        looks = [host.probe(wants).stalled for _ in range(2)]
+        fuse.release()
+    found = []
+    for look in looks:
+        assert isinstance(look, StalledThreads)
+        found += [one for one in look.threads if one.pid == stuck.pid]
+    first, second = found
+    assert first == second
+    assert (first.thread, first.name) == (stuck.pid, "cat")
+
+
+CHRONY_STANDS = "506 Cannot talk to daemon"
+
+
+@pytest.mark.parametrize(
+    ("chronyc", "timedatectl", "found"),
+    [
+        ("echo 'Leap status     : Normal'", "exit 9", "Normal"),
+        (f"echo '{CHRONY_STANDS}'; exit 1", "echo 'System clock synchronized: yes'", "yes"),
+        (f"echo '{CHRONY_STANDS}'; exit 1", "echo '    NTP synchronized: no'", "no"),  # systemd 219
+        ("exit 1", "echo 'Failed to connect to bus'; exit 1", None),
+        ("exit 1", "echo '      Local time: Sat 2026-11-28'", None),
+    ],
+)
+def test_what_keeps_the_clock_is_asked_of_whoever_knows(
+    host: Host, chronyc: str, timedatectl: str, found: str | None
+) -> None:
+    """chrony where it runs, else what the kernel was told; where neither tells, it is not known."""
+    host.tool("chronyc", chronyc)
+    host.tool("timedatectl", timedatectl)
+    (host.folder / "run/systemd/system").mkdir(parents=True)
+    told = host.probe(ProbeRequest(parts=("clock",)), run=str(host.folder / "run")).clock
+    assert (told.word if isinstance(told, ClockSync) else None) == found
+
+
+ENGINE_ROW = "4711 0 110592 nv-hostengine"
+
+
+@pytest.mark.parametrize(
+    ("ps", "dcgmi", "found"),
+    [
+        ("1 0 9 init", "exit 9", HostEngine()),
+        (ENGINE_ROW, "exit 0", HostEngine(pid=4711, memory=108 * 2**20, answers=True, patience=2)),
+        (ENGINE_ROW, "exit 3", HostEngine(pid=4711, memory=108 * 2**20)),  # another address
+        (
+            ENGINE_ROW,
+            "exec sleep 60",
+            HostEngine(pid=4711, memory=108 * 2**20, answers=False, patience=2),
+        ),
+        ("4711 1000 9 nv-hostengine", "exec sleep 60", HostEngine()),  # a user's own program
+    ],
+)
+def test_the_daemon_of_dcgm_is_asked_for_as_long_as_it_may_take(
+    host: Host, ps: str, dcgmi: str, found: HostEngine
+) -> None:
+    """With the length of its log, which anybody may see."""
+    log = host.folder / "var/log/nv-hostengine.log"
+    log.parent.mkdir(parents=True)
+    log.write_bytes(b"x" * 4096)
+    host.tool("ps", f"echo '{ps}'")
+    host.tool("dcgmi", dcgmi)
+    text = script.text(
+        ProbeRequest(parts=("dcgm",)), MARK, 13, place=str(host.place), var=str(host.folder / "var")
+    )
+    done = proc.run(script.ARGV, limit=60, stdin=text, env=host.env, cwd="/")
+    told = parse(done.out, MARK, ProbeRequest(parts=("dcgm",))).dcgm
+    assert told == replace(found, logs={str(log): 4096})
+
+
+def test_memory_of_gpus_by_uuid(host: Host) -> None:
+    """A driver that does not tell is none that has no memory in use."""
+    host.tool("nvidia-smi", "printf 'GPU-1, 4\\nGPU-2, [N/A]\\n'")
+    wants = ProbeRequest(parts=("gpu_memory",))
+    assert host.probe(wants).gpu_memory == {"GPU-1": 4 * 2**20, "GPU-2": None}
+    host.tool("nvidia-smi", "echo 'No devices were found'; exit 6")
+    told = host.probe(wants).gpu_memory
+    assert isinstance(told, Unread)
+    assert told.kind == "failed"

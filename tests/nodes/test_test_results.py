@@ -2,8 +2,9 @@
 
 import socket
 import sys
+from contextlib import suppress
 from pathlib import Path
-from subprocess import PIPE, Popen
+from subprocess import PIPE, Popen, run
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from sentinel.core.actions import ActionOutcome, ActionRecord, NodeReading
 from sentinel.core.clock import shift_instant
 from sentinel.core.cluster import Node
+from sentinel.nodes.node_tests import _START, _program
 from sentinel.nodes.test_results import (
     Verdict,
     absences,
@@ -24,6 +26,7 @@ from sentinel.nodes.test_results import (
 from sentinel.slurm.gres import count_gres_gpus
 from sentinel.testing import START
 from tests.lab.paths import ROOT
+from tests.lab.waiting import wait_until
 
 PROGRAM = ROOT / "sentinel/nodes/node_test.py"
 
@@ -143,3 +146,49 @@ def test_a_test_of_a_file_system_writes_into_nothing_that_is_there(tmp_path: Pat
         out, _ = test.communicate(PROGRAM.read_bytes(), 60)
     assert b"read back" in out
     assert (precious.read_text(), [p.name for p in place.iterdir()]) == ("keys", [link.name])
+
+
+def test_a_stranger_does_not_speak_for_the_second_node() -> None:
+    """Everybody who reaches a node can connect to the port of its test, and the port is among the
+    arguments of srun. Silent and lying strangers come first, and the second node after them."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    argv = [
+        sys.executable,
+        "-I",
+        "-c",
+        _START,
+        "mark",
+        "network",
+        "n1",
+        "127.0.0.1",
+        port,
+        "0",
+        ".",
+    ]
+    env = {"PATH": "/usr/bin:/bin", "SLURM_NTASKS": "2"}
+    program = _program()
+    with Popen(argv, stdin=PIPE, stdout=PIPE, env={**env, "SLURMD_NODENAME": "n1"}) as first:
+        assert first.stdin
+        first.stdin.write(program)
+        first.stdin.close()
+        first.stdin = None
+        said = [b"", b"else", b"same" * 20, b"\0" * 32]
+        strangers = [wait_until(lambda: connected(port), "the port", 30)]
+        strangers += [socket.create_connection(("127.0.0.1", int(port))) for _ in said[1:]]
+        for stranger, words in zip(strangers, said, strict=True):
+            stranger.sendall(words)
+        env["SLURMD_NODENAME"] = "n2"
+        second = run(argv, input=program, stdout=PIPE, env=env, timeout=60, check=True)
+        out, _ = first.communicate(timeout=60)
+        for stranger in strangers:
+            stranger.close()
+    lines = (out + second.stdout).decode().splitlines()
+    assert [line.split()[:3] for line in lines] == [["mark", "n1", "pass"], ["mark", "n2", "pass"]]
+
+
+def connected(port: str) -> socket.socket | None:
+    with suppress(OSError):
+        return socket.create_connection(("127.0.0.1", int(port)))
+    return None

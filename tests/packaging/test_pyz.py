@@ -33,7 +33,7 @@ def pyz(tmp_path: Path) -> Path:
     site.mkdir(parents=True)
     (site / "__init__.py").touch()
     (site / "cli.py").write_text(
-        "import sys\ndef main():\n    print(__file__, sys.argv[1:])\n    return 7\n"
+        "import sys\ndef run_process():\n    print(__file__, sys.argv[1:])\n    sys.exit(7)\n"
     )
     made = builder()
     out = tmp_path / "sentinel.pyz"
@@ -162,3 +162,14 @@ def test_another_python_is_told_what_it_was_built_for(pyz: Path, cache: Path) ->
     assert done.returncode == 1
     assert "was built for Python 2.7" in done.stderr
     assert "make pyz" in done.stderr
+
+
+def test_where_and_when_a_wheel_was_made_is_not_packed(tmp_path: Path) -> None:
+    """Installers write that down: another text at each builder, and the path of a checkout."""
+    for name in ("first", "again"):
+        (tmp_path / name).mkdir()
+        info = '"$2"/slurm_sentinel-1.dist-info'
+        script = f"mkdir -p {info}; echo {name} >{info}/direct_url.json; echo {name} >{info}/uv_cache.json"
+        builder().build(tmp_path / name / "sentinel.pyz", "wanted", ["sh", "-ec", script, "sh"])
+    first, again = ((tmp_path / name / "sentinel.pyz").read_bytes() for name in ("first", "again"))
+    assert first == again

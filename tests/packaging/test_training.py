@@ -6,6 +6,7 @@ Built and installed for real, offline; packaging/training/pyproject.toml says ho
 import subprocess
 import sys
 import zipfile
+from email import message_from_bytes
 from pathlib import Path
 
 import pytest
@@ -78,6 +79,24 @@ def test_it_is_one_module_and_needs_nothing(wheels: dict[str, Path]) -> None:
         assert b"Requires-Dist" not in wheel.read(metadata)
 
 
+def test_an_index_shows_what_it_is(wheels: dict[str, Path]) -> None:
+    """Whose it is, a page with an example that runs, and classifiers that an index takes."""
+    with zipfile.ZipFile(wheels[ALONE]) as wheel:
+        (name,) = (name for name in wheel.namelist() if name.endswith("METADATA"))
+        metadata = message_from_bytes(wheel.read(name))
+    assert metadata["Author"] == "The sentinel authors"
+    assert metadata["License-Expression"] == "Apache-2.0"
+    example = str(metadata.get_payload()).split("```")[1].removeprefix("python")
+    begin = "steps, train, save_checkpoint = 2, print, print\n"
+    said = subprocess.run(
+        [sys.executable, "-c", begin + example], capture_output=True, text=True, check=True
+    )
+    assert said.stdout == "0\n1\n"
+    named = metadata.get_all("Classifier", [])
+    assert len(named) > 5
+    assert set(named) - pytest.importorskip("trove_classifiers").classifiers == set()
+
+
 @pytest.mark.parametrize("order", [(ALONE, ALL), (ALL, ALONE)], ids=["alone-all", "all-alone"])
 def test_beside_all_of_sentinel_both_work_and_both_can_go(
     environment: Environment, order: tuple[str, str]
@@ -92,3 +111,14 @@ def test_beside_all_of_sentinel_both_work_and_both_can_go(
     assert len(environment.used("import sentinel; print(sentinel.__version__)")) == 1
     environment.remove(first)
     assert environment.used() == works
+
+
+def test_its_sdist_holds_the_module_and_builds_the_same_wheel(
+    tmp_path: Path, wheels: dict[str, Path]
+) -> None:
+    """Far from a checkout, as an index would build it."""
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", str(tmp_path)]
+    subprocess.run(build, cwd=ROOT / "packaging/training", check=True, timeout=60)
+    (sdist,) = tmp_path.glob("*.tar.gz")
+    pip("wheel", *OFFLINE, "--no-build-isolation", "-w", tmp_path, sdist)
+    assert (tmp_path / wheels[ALONE].name).read_bytes() == wheels[ALONE].read_bytes()

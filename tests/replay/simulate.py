@@ -22,7 +22,8 @@ from sentinel.checks.log.file_offset import (
     select_whole_range,
 )
 from sentinel.checks.log.judge import StaleRules, judge_log
-from sentinel.checks.log.progress import LogObservation, LogState, begin_state, update_state
+from sentinel.checks.log.log_state import LogObservation, LogState
+from sentinel.checks.log.progress import begin_state, update_state
 from sentinel.checks.log.scan import LogPatterns, merge_phases, scan_text
 from sentinel.checks.log.topics import Thresholds, judge_topics
 from sentinel.checks.log.troubles import TroubleFinder

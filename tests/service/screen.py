@@ -51,6 +51,10 @@ class Screen:
         self._reader.join(10)
         return code
 
+    def interrupt(self) -> None:
+        """As Ctrl-C does."""
+        self._process.send_signal(signal.SIGINT)
+
     def wait_for(self, words: str, limit: float = 30.0) -> None:
         """Until the words have appeared."""
         wait_until(lambda: words in self.text, lambda: f"{words!r} in {self.text!r}", limit)

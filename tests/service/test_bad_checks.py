@@ -43,11 +43,15 @@ LOOKS: list[tuple[str, str, str, str]] = [
     ("exec --command", "a directory", "UNKNOWN", "cannot start {it}: Permission denied (not a file that may be executed)"),
     ("exec --command", "prints 10 MB", "UNKNOWN", "{it} printed more than 1 MB; it was ended"),
     ("exec --command", "hangs", "UNKNOWN", "{it} did not finish within 1s; it was ended"),
-    ("exec --command", "hangs in a grandchild", "UNKNOWN", "{it} ended, but a process it left behind kept its output open for 1s; it was ended too"),
+    ("exec --command", "hangs in a grandchild", "UNKNOWN", "{it} ended, but a process it left behind kept its output open for 3s; it was ended too"),
     ("exec --command", "is killed", "UNKNOWN", "exec: {it} was ended by signal 9 (SIGKILL)"),
     ("exec --command", "is for another machine", "UNKNOWN", "exec: {it} is no program that this machine can run: …"),
     ("exec --command", "lacks its interpreter", "UNKNOWN", "cannot start {it}: No such file or directory"),
 ]  # fmt: skip
+LIMITS = {"hangs": "1s", "hangs in a grandchild": "3s"}
+"""Of what comes to its limit; on a busy machine a shell may need a second to leave a process behind. All
+else ends by itself long before the limit that users have."""
+
 CODES = {"CRITICAL": 2, "UNKNOWN": 3}
 
 
@@ -57,10 +61,12 @@ def test_a_look_at_the_wrong_thing_says_so_in_one_line(
 ) -> None:
     """On stdout, with the exit code of its status; nothing on stderr."""
     it = made(watch, thing)
-    done = watch.say_bare("check", *look.split(), it, "--timeout", "1s")
+    limit = ["--timeout", LIMITS[thing]] if thing in LIMITS else []
+    done = watch.say_bare("check", *look.split(), it, *limit)
     assert (done.returncode, done.stderr) == (CODES[status], "")
-    (said,) = done.stdout.splitlines()
-    assert_line(said, f"{status:<9}{line.format(it=it)}")
+    said, *guidance = done.stdout.splitlines()
+    assert_line(said, f"{status} {line.format(it=it)}")
+    assert all(line.startswith("         ") for line in guidance)
 
 
 SETTINGS = {
@@ -78,10 +84,11 @@ def test_a_check_of_the_wrong_thing_raises_an_alert_that_says_so(
     it = made(watch, thing)
     watch.configure(
         "checks:\n"
-        "  it: {{kind: {settings}, timeout: 1s, blind_after: 1}}\n"
+        "  it: {{kind: {settings}, timeout: {limit}, blind_after: 1}}\n"
         "channels:\n"
         "  book: {{kind: file, path: {folder}/book.jsonl}}\n",
         settings=SETTINGS[look].format(it=it),
+        limit=LIMITS.get(thing, "30s"),
     )
     assert watch.say("tick", "--all").returncode == 0
     (told,) = watch.book
@@ -130,7 +137,7 @@ def test_a_command_and_its_arguments_in_one_word_are_told_apart(watch: Watch) ->
     """The most usual mistake with a plugin; no shell takes it apart."""
     done = watch.say_bare("check", "exec", "--command", "check_load -w 5")
     assert done.stdout == (
-        "UNKNOWN  cannot start check_load -w 5: No such file or directory "
+        "UNKNOWN cannot start check_load -w 5: No such file or directory "
         "(the name holds a blank: arguments are items of their own)\n"
     )
     watch.configure("checks:\n  it: {{kind: exec, command: check_load -w 5}}\n")

@@ -9,6 +9,7 @@ import pytest
 
 from tests.lab import needs
 from tests.lab.service import Service
+from tests.lab.waiting import wait_until
 from tests.service.clock import FalseClock, why_no_clock
 from tests.service.watch import Watch
 from tests.store.disk import Disk
@@ -149,6 +150,39 @@ def test_a_clock_that_jumps_neither_stops_checks_nor_hurries_or_delays_alerts(
     watch.wait_told(service, reason="resolved")
     assert time.monotonic() - began >= 3
 
+
+def test_a_state_of_the_year_2030_serves_when_the_clock_is_right_again(watch: Watch) -> None:
+    """Passes while the clock was years ahead left an alert, a message that waits for its next attempt,
+    and times of runs. Nothing waits for years, nothing is told twice, the alert stays what it is."""
+    clock = false_clock(watch)
+    watch.configure(AHEAD)
+    clock.set(4 * 365 * 86400)
+    watch.lamp(2)
+    for _ in range(2):
+        watch.say("tick", "--all")
+    assert [line["reason"] for line in watch.told(check="lamp")] == ["firing"]
+    assert len(watch.status()["unsent"]) == 1
+
+    clock.set(0)
+    (watch.folder / "open").touch()
+    later = watch.folder / "later"
+    wait_until(lambda: watch.say("tick") and later.exists(), lambda: f"{watch.status()}", 60)
+    watch.lamp(0)
+    wait_until(lambda: watch.say("tick") and len(watch.told(check="lamp")) > 1, "its end", 60)
+    watch.say("tick")
+    fired, ended = watch.told(check="lamp")
+    assert (ended["reason"], ended["alert"]) == ("resolved", fired["alert"])
+    assert len(later.read_text().splitlines()) == 2
+    assert watch.say("state", "check").returncode == 0
+
+
+AHEAD = """\
+checks:
+  LAMP
+channels:
+  book: {{kind: file, path: {folder}/book.jsonl}}
+  shut: {{kind: exec, command: [/bin/sh, -c, "test -e {folder}/open && echo >>{folder}/later"]}}
+"""
 
 PATIENT = """\
 checks:

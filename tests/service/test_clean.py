@@ -144,5 +144,5 @@ def test_what_cannot_be_removed_is_an_alert(watch: Watch, root: Path) -> None:
     finally:
         subprocess.run(["umount", "-l", str(weights.parent)], check=True)
     assert [t["status"] for t in told] == ["warning"]
-    assert "1 may go and cannot: 'step1'" in told[0]["summary"]
+    assert "1 cannot be removed: 'step1'" in told[0]["summary"]
     assert left(root) == ["step1", "step5", "step6"]

@@ -93,7 +93,7 @@ def _deliver_the_rest(folder: Path, service: Callable[..., Service]) -> None:
     last = service("run", "-c", folder / "sentinel.yaml")
     last.wait_for(lambda: rest.stat().st_size >= 2, "two runs", 60)
     last.wait_for(lambda: _settled(folder, last.pid), "the outbox to empty", 60)
-    assert last.terminate() == 0
+    assert last.terminate() == 0, last.err
 
 
 def _settled(folder: Path, pid: int) -> bool:

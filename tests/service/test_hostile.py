@@ -105,7 +105,7 @@ def test_a_hostile_configuration_is_inert_in_its_own_complaint(watch: Watch) -> 
 def verdict(night: Watch, name: str) -> tuple[int, str]:
     done = night.say_bare("check", "job", "--name", name, "--json")
     answer = json.loads(done.stdout)
-    moving = r" for [^,]*| [0-9]+[smhd]( [0-9]+[smhd])? ago"
+    moving = r" for [^,]*| [0-9]+[smhd]( [0-9]+[smhd])? ago| at [0-9]{2}:[0-9]{2} \w+"
     return done.returncode, re.sub(moving, "", answer["summary"])
 
 

@@ -226,7 +226,7 @@ def test_a_full_file_system_under_three_trainings_is_one_incident(
     names = ", ".join(user.name for user in users)
     night.configure(FULL, point=point, host=smtp.host, port=smtp.port, users=names)
     service = night.run()
-    service.wait_for(lambda: "3 subjects, all ok" in night.say("status", "--json").stdout, "all")
+    service.wait_for(lambda: "trainings, all ok" in night.say("status", "--json").stdout, "all")
     fresh.fuse.space(total=1 << 30, free=0)
     go.touch()
     service.wait_for(lambda: _members(night) == 4, "one incident of four", 90)

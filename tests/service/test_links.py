@@ -6,6 +6,7 @@ import urllib.error
 import urllib.request
 from email.message import EmailMessage
 
+from tests.lab.service import Service
 from tests.lab.smtp import SmtpServer
 from tests.service.watch import Watch
 
@@ -41,17 +42,28 @@ def link(mail: EmailMessage, word: str) -> str:
     return found[1]
 
 
-def test_an_alert_is_acknowledged_from_a_mail(watch: Watch, smtp: SmtpServer) -> None:
-    """Also after a restart; the link stands in no file, no log and no state."""
+def begin_critical(watch: Watch) -> None:
+    """The key of the links is there, and the lamp says that something is wrong."""
     key = watch.folder / "key"
     key.write_text("0123456789abcdef0123")
     key.chmod(0o600)
     watch.lamp(2)
+
+
+def run_until_mail(watch: Watch, smtp: SmtpServer) -> tuple[Service, EmailMessage]:
+    """The service, and the mail of its first alert."""
     watch.configure(CONFIG, port=smtp.port, web=free_port())
     service = watch.run()
     watch.wait_told(service, reason="firing", check="lamp")
     service.wait_for(lambda: bool(smtp.mails), "a mail")
-    url = link(smtp.mails[0].message, "Acknowledge")
+    return service, smtp.mails[0].message
+
+
+def test_an_alert_is_acknowledged_from_a_mail(watch: Watch, smtp: SmtpServer) -> None:
+    """Also after a restart; the link stands in no file, no log and no state."""
+    begin_critical(watch)
+    service, mail = run_until_mail(watch, smtp)
+    url = link(mail, "Acknowledge")
     assert "Acknowledge this alert?" in fetched(url)
     logged = service.err
     assert service.terminate() == 0
@@ -82,10 +94,7 @@ def test_a_page_that_cannot_be_served_is_no_reason_not_to_watch(
     watch: Watch, smtp: SmtpServer
 ) -> None:
     """It is said, and the mails hold no links that would lead nowhere."""
-    key = watch.folder / "key"
-    key.write_text("0123456789abcdef0123")
-    key.chmod(0o600)
-    watch.lamp(2)
+    begin_critical(watch)
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -97,3 +106,22 @@ def test_a_page_that_cannot_be_served_is_no_reason_not_to_watch(
     body = smtp.mails[0].message.get_body(("plain",))
     assert body is not None
     assert "/a/" not in body.get_content()
+
+
+def test_a_link_that_is_used_again_and_again_tells_nobody_twice(
+    watch: Watch, smtp: SmtpServer
+) -> None:
+    """Whoever has it may press it in a loop, under any name: there is one acknowledgement, one
+    silence, and one message of each."""
+    begin_critical(watch)
+    service, mail = run_until_mail(watch, smtp)
+    assert "Acknowledged" in fetched(link(mail, "Acknowledge"), b"who=Ann")
+    watch.wait_told(service, reason="ack")
+    for number in range(20):
+        assert "Acknowledged" in fetched(link(mail, "Acknowledge"), f"who=m{number}".encode())
+    for number in range(20):
+        assert "Silenced" in fetched(link(mail, "Silence"), f"for=1h&who=m{number}".encode())
+    watch.lamp(0)
+    watch.wait_told(service, reason="resolved")
+    assert len(watch.told(reason="ack")) == 1
+    assert service.terminate() == 0

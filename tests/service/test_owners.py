@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from sentinel.channels.email import OPT_OUT
+from sentinel.channels.mail_owners import OPT_OUT
 from tests.lab.accounts import User
 from tests.lab.cluster import Lab
 from tests.lab.smtp import SmtpServer
@@ -69,7 +69,7 @@ def test_each_death_is_told_to_its_owner_and_nobody_else_is_disturbed(
         lines = night.told(check="trainings", reason=reason)
         return Counter(str(line["labels"]["user"]) for line in lines)
 
-    watched = f"{len(users)} subjects, all ok"
+    watched = f"{len(users)} trainings, all ok"
 
     def status() -> str:
         return str(night.say("status", "--json").stdout)

@@ -110,7 +110,7 @@ def test_a_dead_job_is_told_of_as_soon_as_slurm_answers_again(night: Watch, fres
     fresh.wait_state(job, "COMPLETED")
     (dead,) = night.wait_told(service, subject="train")
     assert dead["status"] == "critical"
-    assert f"job {job} ended by itself (COMPLETED)" in dead["summary"]
+    assert f"job {job} completed with exit code 0" in dead["summary"]
 
 
 @pytest.mark.long

@@ -27,6 +27,7 @@ PLAIN = {
     "dependency": b"(null)",
     "workdir": b"/work",
     "command": b"/work/train.sh",
+    "comment": b"(null)",
 }
 PLAIN_JOB = Job(
     id="15",
@@ -56,7 +57,13 @@ PLAIN_JOB = Job(
 def listed(*rows: bytes) -> bytes:
     """A list of jobs as squeue prints it: its header, then the rows."""
     ends = make_marks(NONCE)
-    titles = [b" ".join([b"JOBID"] * 2 + [b"X"] * 6), ends.field.join([b"X"] * 8), b"NAME", b"X"]
+    titles = [
+        b" ".join([b"JOBID"] * 2 + [b"X"] * 6),
+        ends.field.join([b"X"] * 8),
+        b"NAME",
+        b"X",
+        b"COMMENT",
+    ]
     header = ends.group.join([*titles, ends.field.join((b"WORK_DIR", b"COMMAND"))])
     return b"".join((header + ends.record, *rows))
 
@@ -69,6 +76,7 @@ def row(**fields: bytes) -> bytes:
         ends.field.join(job[name] for name in SHARED),
         job["name"],
         job["dependency"],
+        job["comment"],
         ends.field.join((job["workdir"], job["command"])),
     ]
     return ends.group.join(groups) + ends.record

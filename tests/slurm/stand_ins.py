@@ -7,10 +7,14 @@ import os
 import stat
 from pathlib import Path
 
-# `@` in what a stand-in prints becomes the nonce of the call: the end of -o's and -O's value.
+# sacct's list of fields is its own, whatever else it is to say.
+# `@` in what a stand-in prints becomes the nonce of the call: the end of the format, which squeue gets
+# in a variable.
 SCRIPT = """\
 #!/bin/sh
 echo "$0 $*" >> {log}
+[ "$1" = --helpformat ] && echo NNodes AllocTRES && exit
+set -- "$@" "$SQUEUE_FORMAT$SQUEUE_FORMAT2"
 for word; do case $word in *%o*) mark=${{word##*%o}};; *STDOUT:*) mark=${{word##*STDOUT:}};; \
 --delimiter=*) mark=${{word#--delimiter=}}.;; esac; done
 sed "s|@|${{mark%.}}|g" {out}

@@ -5,6 +5,7 @@ import shlex
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -17,8 +18,11 @@ from sentinel.slurm.client import (
     build_argv,
     neutral_environment,
 )
+from sentinel.slurm.ends import squeue_columns
+from sentinel.slurm.queue import squeue_format
+from sentinel.slurm.words import make_nonce
 from tests.lab.fuse import Fuse
-from tests.lab.waiting import wait_until
+from tests.lab.waiting import HANG_LIMIT_S, wait_until
 from tests.slurm.stand_ins import StandIns
 
 SWITCHES = {
@@ -185,9 +189,9 @@ def test_a_command_that_nothing_ends_is_not_piled_upon(stand_ins: StandIns, fuse
     """One process in state D for all questions, until the file system lets go of it."""
     stand_ins.script("squeue", f"#!/bin/sh\nexec cat {fuse.point}/data\n")
     stand_ins.says("scontrol", "fine\n")
-    client = SlurmClient(environ=stand_ins.env, limit=0.5)
+    client = SlurmClient(environ=stand_ins.env, limit=HANG_LIMIT_S)
     fuse.hold("open")
-    with pytest.raises(CannotTell, match="squeue: no answer within 500ms"):
+    with pytest.raises(CannotTell, match="squeue: no answer within 3s"):
         client.ask_slurm("squeue")
     for name in ("squeue", "scontrol"):
         with pytest.raises(
@@ -242,6 +246,51 @@ def test_what_the_command_sees_through_a_prefix(stand_ins: StandIns) -> None:
     )
     ours = b"LC_ALL=C\nSLURM_BITSTR_LEN=0\nSLURM_TIME_FORMAT=%s\nSQUEUE_LOCAL=1\n"
     assert client.ask_slurm("squeue") == ours
+
+
+TOLD_FORMAT = """\
+#!/bin/sh
+me=$$ before=
+while [ "$me" -gt 1 ] && [ "$me" != {pid} ]; do
+    tr '\\0' ' ' <"/proc/$me/cmdline" >>{folder}/words
+    me=$(cut -d' ' -f4 "/proc/$me/stat")
+done
+echo "$SQUEUE_FORMAT,$SQUEUE_FORMAT2,$*"
+"""
+PASSING = ["env", "NAME=x"]
+SILENT = ["sh", "-c", 'exec "$@" </dev/null', "prefix"]
+
+
+@pytest.mark.parametrize("prefix", [[], PASSING])
+def test_a_format_is_in_no_argument(stand_ins: StandIns, tmp_path: Path, prefix: list[str]) -> None:
+    """Everybody may read arguments: who knew the marks in time could write them into a comment."""
+    stand_ins.script("squeue", TOLD_FORMAT.format(pid=os.getpid(), folder=tmp_path))
+    client = SlurmClient(environ=stand_ins.env, prefix=prefix)
+    mark = make_nonce()
+    assert client.ask_slurm("squeue", "-a", "-o", squeue_format(mark), "-w", "n1") == (
+        f"{squeue_format(mark)},,-a -w n1\n".encode()
+    )
+    columns = squeue_columns(mark)
+    assert client.ask_slurm("squeue", "-O", columns, "-h") == f",{columns},-h\n".encode()
+    words = (tmp_path / "words").read_text()
+    assert words.count("squeue") >= 2
+    assert mark not in words
+
+
+def test_a_prefix_that_passes_no_input_gets_the_format_as_an_argument(stand_ins: StandIns) -> None:
+    """As `docker exec` does without -i. It is found out once."""
+    stand_ins.script("squeue", '#!/bin/sh\necho "$SQUEUE_FORMAT,$*"\n')
+    client = SlurmClient(environ=stand_ins.env, prefix=SILENT)
+    for _ in range(2):
+        assert client.ask_slurm("squeue", "-h", "-o", "%i x") == b",-h -o %i x\n"
+    assert client.counts["squeue"].requests == 2
+
+
+def test_options_of_other_commands_stay(stand_ins: StandIns) -> None:
+    """`scontrol -o` is another option."""
+    stand_ins.says("scontrol", "fine")
+    SlurmClient(environ=stand_ins.env).ask_slurm("scontrol", "-o", "-a", "show", "node")
+    assert stand_ins.told("scontrol") == ["-o -a show node"]
 
 
 LARGE = """

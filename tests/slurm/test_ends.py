@@ -1,5 +1,7 @@
 """How a job ended, from squeue's memory and from accounting."""
 
+import random
+
 import pytest
 
 from sentinel.core.cluster import JobEnd
@@ -10,9 +12,12 @@ from sentinel.slurm.ends import (
     read_sacct,
     read_squeue,
     sacct_columns,
+    sacct_mark,
     squeue_columns,
 )
 from tests.slurm.answers import NONCE
+
+MARK = sacct_mark(NONCE)
 
 
 def remembered(**fields: bytes) -> bytes:
@@ -33,6 +38,12 @@ def remembered(**fields: bytes) -> bytes:
         "submitted": b"1789999000",
         "workdir": b"/work",
         "derived": b"0:0",
+        "count": b"2",
+        "tasks": b"2",
+        "allocated": b"cpu=8,node=2,gres/gpu=16",
+        "per_job": b"N/A",
+        "per_node": b"gres/gpu:8",
+        "per_task": b"N/A",
         "stdout": b"/work/slurm-15.out",
     } | fields
     return f"{NONCE}|".encode().join(job.values()) + f"{NONCE}.\n".encode()
@@ -53,8 +64,15 @@ def booked(**fields: bytes) -> bytes:
         "user": b"alice",
         "partition": b"main",
         "submitted": b"1789999000",
+        "count": b"2",
+        "allocated": b"billing=8,cpu=8,node=2",
     } | fields
-    return b"".join(field + NONCE.encode() for field in job.values()) + b"\n"
+    return line_of(*job.values())
+
+
+def line_of(*fields: bytes) -> bytes:
+    """A line of `sacct -p`: the fields, and the job id again."""
+    return MARK.encode().join([*fields, fields[0], b"\n"])
 
 
 def from_squeue(job_id: str, *records: bytes) -> JobEnd | None:
@@ -62,8 +80,13 @@ def from_squeue(job_id: str, *records: bytes) -> JobEnd | None:
 
 
 def from_sacct(job_id: str, *lines: bytes) -> JobEnd | None:
-    columns = lines[0].count(NONCE.encode()) if lines else 12
-    return choose_end(read_sacct(b"".join(lines), NONCE, columns), job_id)
+    return choose_end(read_sacct(b"".join(lines), MARK, columns_of(*lines)), job_id)
+
+
+def columns_of(*lines: bytes) -> tuple[str, ...]:
+    """The fields that these lines hold."""
+    every = sacct_columns(["NNodes", "AllocTRES", "FailedNode"])
+    return every[: lines[0].count(MARK.encode()) - 1] if lines else every
 
 
 def test_what_squeue_remembers() -> None:
@@ -79,6 +102,33 @@ def test_what_squeue_remembers() -> None:
         stdout="/work/slurm-15.out",
         source="squeue",
     )
+
+
+@pytest.mark.parametrize(
+    ("more", "size"),
+    [
+        ({}, (2, 16)),
+        ({"allocated": b"N/A"}, (2, 16)),  # as it asks: 8 on each of 2 nodes
+        ({"allocated": b"cpu=1", "per_node": b"N/A"}, (2, 0)),
+        ({"count": b"two"}, (None, None)),
+    ],
+)
+def test_of_what_size_a_run_was(
+    more: dict[str, bytes], size: tuple[int | None, int | None]
+) -> None:
+    """What is no number hides nothing else."""
+    (run,) = read_squeue(remembered(**more), NONCE)
+    assert (run.state, run.node_count, run.gpus) == ("FAILED", *size)
+
+
+@pytest.mark.parametrize(
+    ("allocated", "gpus"), [(b"cpu=8,gres/gpu=16,node=2", 16), (b"cpu=8,node=2", None)]
+)
+def test_accounting_may_not_count_gpus(allocated: bytes, gpus: int | None) -> None:
+    """AccountingStorageTRES of slurm.conf(5): without gres/gpu nobody knows how many there were."""
+    line = booked(allocated=allocated)
+    (run,) = read_sacct(line, MARK, columns_of(line))
+    assert (run.node_count, run.gpus) == (2, gpus)
 
 
 def test_what_accounting_has() -> None:
@@ -182,6 +232,14 @@ def test_a_requeued_job_ended_as_its_last_finished_run() -> None:
     assert (end.state, end.nodes) == ("NODE_FAIL", "n7")
 
 
+def test_a_field_that_sacct_does_not_list_is_not_asked_for() -> None:
+    """sacct refuses the whole question for it (_invalid_field() in src/sacct/options.c)."""
+    assert len(sacct_columns(["State", "JobID"])) == 12
+    short = line_of(*booked().split(MARK.encode())[:12])
+    (run,) = read_sacct(short, MARK, sacct_columns([]))
+    assert (run.state, run.node_count, run.gpus) == ("CANCELLED", None, None)
+
+
 def test_the_failed_node_is_asked_for_where_sacct_knows_it() -> None:
     """FailedNode exists from 23.02 on; an unknown field is an error of sacct."""
     assert sacct_columns(["State", "FailedNode"])[-1] == "FailedNode"
@@ -227,10 +285,46 @@ def test_a_broken_answer_of_squeue_is_cannot_tell(answer: bytes) -> None:
 def test_a_broken_answer_of_sacct_is_cannot_tell(answer: bytes) -> None:
     """Likewise."""
     with pytest.raises(CannotTell, match="sacct's answer"):
-        read_sacct(answer, NONCE, 12)
+        read_sacct(answer, MARK, sacct_columns([]))
+
+
+PIECES = (MARK, MARK, MARK[:20], "\n15", "15", "\n16", "16", "\n", "FAILED", "x", "1790000000")
+
+
+@pytest.mark.parametrize("seed", range(300))
+@pytest.mark.parametrize("optional", [[], ["NNodes", "AllocTRES", "FailedNode"]])
+def test_a_name_that_holds_the_mark_forges_no_run(seed: int, optional: list[str]) -> None:
+    """Who shares the host with sacct reads its arguments, and renames a job before slurmdbd is
+    asked. Accounting keeps 255 bytes of a name."""
+    chance = random.Random(seed)
+    columns = sacct_columns(optional)
+
+    def line(job: bytes, user: bytes, name: bytes) -> bytes:
+        fields = booked(job=job, form=job, user=user, name=name, failed=b"n1").split(MARK.encode())
+        return line_of(*fields[: len(columns)])
+
+    def forged(job: bytes) -> bytes:
+        name = "".join(chance.choice(PIECES) for _ in range(12)).encode()[:255]
+        return line(job, b"mallory", b"@NAME@").replace(b"@NAME@", name)
+
+    victims = [line(job, b"alice", b"train") for job in (b"15", b"17", b"19")]
+    answer = b"".join([forged(b"14"), victims[0], forged(b"16"), forged(b"18"), *victims[1:]])
+    runs = read_sacct(answer, MARK, columns)
+    assert [(r.job_id, r.name) for r in runs if r.user == "alice"] == [
+        (job, "train") for job in ("15", "17", "19")
+    ]
+    others = {r.job_id for r in runs if r.user != "alice"}
+    assert others <= {"14", "16", "18"}
+
+
+def test_words_of_a_wrapper_before_the_answer_are_no_field() -> None:
+    """A site's own sacct may greet."""
+    (run,) = read_sacct(b"Welcome\n" + booked(), MARK, columns_of(booked()))
+    assert run.job_id == "15"
 
 
 def test_no_field_is_cut() -> None:
     """-O cuts at 20 bytes unless a mark, which may not open with a digit, follows the colon."""
     assert squeue_columns("xN").split(",")[0] == "JobID:xN|"
-    assert squeue_columns("xN").endswith(",WorkDir:xN|,DerivedEC:xN|,STDOUT:xN.")
+    assert ",WorkDir:xN|,DerivedEC:xN|,NumNodes:xN|" in squeue_columns("xN")
+    assert squeue_columns("xN").endswith(",tres-per-task:xN|,STDOUT:xN.")

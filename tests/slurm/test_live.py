@@ -102,6 +102,29 @@ def test_hostile_names_and_a_hostile_environment(fresh: Lab) -> None:
     assert all(abs((job.submitted or 0) - time.time()) < 600 for job in jobs.values())
 
 
+COMMENTS = {
+    "sentinel: off": "sentinel: off",
+    r'sentinel: progress="step (\d+)" stale=15m off': r'sentinel: progress="step (\d+)" stale=15m off',
+    "sentinel:" + "x" * 1015: "sentinel:" + "x" * 1015,
+    "sentinel: x\n999|root|RUNNING": "sentinel: x\n999|root|RUNNING",
+    "sentinel: \udcff gr\udcfc\udcdfe": r"sentinel: \xff gr\xfc\xdfe",
+    '{"APS": {"auto_resume_mode": "requeue"}}': "",
+    "00:12:00": "",
+    "x" * 1024: "",
+}
+
+
+def test_comments_are_read_as_they_were_given(fresh: Lab) -> None:
+    """In the one request for the jobs; a wish that is given later counts from then on."""
+    ids = {fresh.sbatch("sleep 1", hold=True, comment=text): w for text, w in COMMENTS.items()}
+    bare = fresh.sbatch("sleep 1", hold=True)
+    port = slurm(fresh)
+    assert {id_: job.wish for id_, job in by_id(port.jobs()).items()} == {**ids, bare: ""}
+    assert port.client.counts["squeue"].requests == 1
+    fresh.ask(["scontrol", "update", f"JobId={bare}", "Comment=sentinel: off"])
+    assert by_id(slurm(fresh).jobs())[bare].wish == "sentinel: off"
+
+
 def test_the_switches_are_neutral_on_the_other_side_of_a_prefix_too(fresh: Lab) -> None:
     """A login node's own SQUEUE_STATES does not hide the pending jobs."""
     job = fresh.sbatch("sleep 1", hold=True)

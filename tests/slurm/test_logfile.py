@@ -39,9 +39,26 @@ def test_what_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     """Not there, no path, a FIFO that nobody writes: said, and not waited for."""
     monkeypatch.setattr(logfile, "LOG_LIMIT_S", 0.5)
     os.mkfifo(tmp_path / "fifo")
-    for path in (str(tmp_path / "none"), "", "log"):
+    fifo = tmp_path / "fifo"
+    for path in (str(tmp_path / "none"), "", "log", str(fifo)):
         with pytest.raises(CannotTell):
             logfile.log_position(path)
-    for place in ("", logfile.log_position(str(tmp_path / "fifo"))):
+    for place in ("", f"{fifo.stat().st_dev}:{fifo.stat().st_ino}:0 {fifo}"):
         with pytest.raises(CannotTell):
             logfile.read_log_since(place)
+
+
+def test_a_log_whose_times_go_back_is_not_believed(tmp_path: Path) -> None:
+    """A user's text may stand in it: shortly before the position, or behind it."""
+    log, line = tmp_path / "log", "[2026-11-27T19:51:{}] x\n"
+    log.write_text(line.format("12.142") + line.format("12.143"))
+    place = logfile.log_position(str(log))
+    with log.open("a") as more:
+        more.write(line.format("12.144"))
+    assert logfile.read_log_since(place) == line.format("12.144")
+    with log.open("a") as more:
+        more.write(line.format("12.143"))
+    with pytest.raises(CannotTell, match=r"go back, from 2026-11-27T19:51:12.144"):
+        logfile.read_log_since(place)
+    with pytest.raises(CannotTell, match="go back"):
+        logfile.log_position(str(log))

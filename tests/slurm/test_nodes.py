@@ -108,6 +108,7 @@ def test_the_other_fields_of_every_version(version: str) -> None:
     nodes = {node.name: node for node in read_nodes(printed(version))}
     first = nodes["n0"]
     assert (first.partitions, first.gres) == (("main", "large"), "gpu:8(S:0-1)")
+    assert first.features == "h100,ib"
     assert (first.cpus, first.boot_time) == (128, 1789000000)
     assert first.version.startswith(version)
     assert (nodes["n9"].gres, nodes["n9"].version, nodes["n9"].boot_time) == ("", "", None)

@@ -6,14 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sentinel.slurm.pending_reasons import (
-    DAY_S,
-    REASONS,
-    TEXTS,
-    PendingReason,
-    ReasonEnd,
-    explain_reason,
-)
+from sentinel.slurm.pending_reason_row import DAY_S, PendingReason, ReasonEnd
+from sentinel.slurm.pending_reasons import REASONS, TEXTS, explain_reason
 
 LIST = Path(__file__).with_name("slurm_reasons.txt")
 NAMES = [line.split()[0] for line in LIST.read_text().splitlines() if not line.startswith("#")]

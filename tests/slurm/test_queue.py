@@ -6,11 +6,21 @@ from hypothesis import strategies as st
 
 from sentinel.core.cluster import Job
 from sentinel.core.errors import CannotTell
+from sentinel.core.long_lines import MAX_LINE_CHARS, is_cut
 from sentinel.slurm.queue import read_jobs, read_queue, read_sluids, squeue_format
 from sentinel.slurm.words import decode_text
 from tests.slurm.answers import NONCE, PLAIN_JOB, listed, row
 
-USERS_TEXTS = ("name", "dependency", "workdir", "command", "reason", "exclude", "account")
+USERS_TEXTS = (
+    "name",
+    "dependency",
+    "workdir",
+    "command",
+    "reason",
+    "exclude",
+    "account",
+    "comment",
+)
 HOSTILE = st.binary(max_size=400) | st.sampled_from(
     [
         b"x\n999|root|RUNNING",
@@ -62,6 +72,17 @@ def test_a_list_has_a_header() -> None:
         ({"name": b"(null)"}, "name", "(null)"),
         ({"name": b"n" * 300}, "name", "n" * 300),
         ({"account": b"ops"}, "account", "ops"),
+        ({"comment": b"sentinel: off"}, "wish", "sentinel: off"),
+        ({"comment": b" Sentinel: stale=15m\n"}, "wish", "Sentinel: stale=15m\n"),
+        ({"comment": b"sentinel: \xff"}, "wish", "sentinel: \\xff"),
+        ({"comment": b"sentinel:" + b"x" * 5000}, "wish", "sentinel:" + "x" * 1025),
+        ({"comment": b"sentinel:" + "é".encode() * 1024}, "wish", "sentinel:" + "é" * 1024),
+        ({"comment": b'{"APS": "sentinel: off"}'}, "wish", ""),
+        ({"comment": b"00:12:00"}, "wish", ""),
+        ({"comment": b"x" * 1024}, "wish", ""),
+        ({"comment": b"sentinel:" + b"x" * 1015}, "wish", "sentinel:" + "x" * 1015),
+        ({"comment": "größe".encode("latin-1")}, "wish", ""),
+        ({"comment": b""}, "wish", ""),
         ({"dependency": b"singleton(unfulfilled)"}, "dependency", "singleton(unfulfilled)"),
     ],
 )
@@ -129,13 +150,14 @@ def test_many_pieces_are_one_list() -> None:
     assert [len(job.command) for job in jobs if job.job_id != "99999"] == [
         n % 700 for n in range(4000)
     ]
-    assert len(jobs[7].name) == 3 << 20
+    assert len(jobs[7].name) <= MAX_LINE_CHARS
+    assert is_cut(jobs[7].name)
 
 
 def test_the_format_asks_for_no_width_and_ends_each_field() -> None:
     """A width would cut names; squeue copies what stands between the letters."""
     assert squeue_format("N") == (
-        "%i %A %F %K %V %S %e %NN|%uN;%aN;%PN;%TN;%rN;%lN;%DN;%xN|%jN|%EN|%ZN;%oN."
+        "%i %A %F %K %V %S %e %NN|%uN;%aN;%PN;%TN;%rN;%lN;%DN;%xN|%jN|%EN|%kN|%ZN;%oN."
     )
 
 

@@ -9,12 +9,13 @@ from sentinel.core.errors import CannotAsk, CannotTell
 from sentinel.core.settings import SlurmSettings
 from sentinel.slurm.client import SlurmClient
 from sentinel.slurm.connect import connect_slurm
+from sentinel.slurm.controllers import ControllerProbe
 from sentinel.slurm.snapshot import SlurmSnapshot
 from sentinel.testing import ManualClock
 from tests.slurm.answers import NONCE, PLAIN_JOB, listed, row
 from tests.slurm.stand_ins import StandIns
 from tests.slurm.test_control import CONFIG
-from tests.slurm.test_ends import booked, remembered
+from tests.slurm.test_ends import MARK, booked, remembered
 
 ALICE_ID = "uid=1000(alice) gid=1000(alice)\n"
 ROOT_ID = "uid=0(root) gid=0(root)\n"
@@ -24,7 +25,7 @@ UP = "Slurmctld(primary) at ctl1 is UP\n"
 
 def unmarked(answer: bytes) -> bytes:
     """An answer whose nonce the stand-in puts in."""
-    return answer.replace(NONCE.encode(), b"@")
+    return answer.replace(MARK.encode(), b"@").replace(NONCE.encode(), b"@")  # sacct's is longer
 
 
 class World:
@@ -83,8 +84,7 @@ def test_only_the_watched_users_are_asked_for(world: World) -> None:
     """-u with all of them in one call, sorted."""
     world.snapshot("carol", "alice").jobs()
     [asked] = world.stand_ins.told("squeue")
-    assert asked.startswith("-a -o %i %A")
-    assert asked.endswith(" -u alice,carol")
+    assert asked == "-a -u alice,carol"
 
 
 def test_nobody_watched_is_no_question(world: World) -> None:
@@ -255,11 +255,11 @@ def test_a_slurmctld_that_does_not_answer_scontrol_is_asked_itself(
     log = f'echo "$0 $*" >> {world.stand_ins._log}'
     world.stand_ins.script("curl", f'#!/bin/sh\n{log}\ncase "$*" in {cases} esac\nexit 7\n')
     world.scontrol(config=config)
-    slurm = SlurmSnapshot(world.client, world.clock, users=(), max_age=30.0, readyz="http")
-    assert slurm.controller().trouble == ""
+    slurm = ControllerProbe(world.client, world.clock, readyz="http")
+    assert slurm.ask_controllers().trouble == ""
     assert world.stand_ins.told("curl") == []
     world.scontrol(config=config, ping=UP.replace("UP", "DOWN"))
-    told = slurm.controller()
+    told = slurm.ask_controllers()
     assert not told.primary_up
     assert trouble in told.trouble
     assert bool(trouble) == bool(told.trouble)
@@ -454,21 +454,128 @@ def test_when_slurmctld_started_is_asked_where_it_knows_nothing_of_a_job(world: 
 def test_accounting_is_asked_by_id_and_by_name_for_what_slurmctld_does_not_have(
     world: World,
 ) -> None:
-    """Once for each of the two; a name that Slurm would take for several is not asked for."""
+    """Once for each of the two; a name that Slurm would take for several, or for the last one, is not
+    asked for."""
     world.scontrol(config=ACCOUNTING)
     slurm = world.snapshot("alice")
     slurm.jobs()
     world.stand_ins.says("squeue", again(remembered()))
     world.stand_ins.says("sacct", unmarked(booked(job=b"16", form=b"16", name=b"a\n|b")))
     world.stand_ins.says("id", "bob\n")
-    past = slurm.past({"15", "16"}, {"train", "other", "x,y"}, 60)
+    past = slurm.past({"15", "16"}, {"train", "other", "x,y", '"x"', "'y'"}, 60)
     assert {(run.job_id, run.name, run.cancelled_by) for run in past.runs} == {
         ("15", "train", ""),
         ("16", "a\n|b", "bob"),
     }
     by_id, by_name = world.stand_ins.told("sacct")[1:]
-    assert by_id.endswith(" -j 16")
+    assert by_id.endswith(" --jobs=16")
     assert by_name.endswith(" --name=other -S now-60seconds -E now+1hour -u alice")
+
+
+def test_gpus_are_never_of_an_older_question_than_the_jobs(world: World) -> None:
+    """A job without GPUs in the answer has ended, then: it did not begin since."""
+    jobs, slurm = unmarked(listed(row())), world.snapshot("alice")
+    world.stand_ins.says("squeue", "")
+    slurm.gpus()
+    world.clock.advance(20)
+    world.stand_ins.says("squeue", jobs)
+    assert slurm.jobs() == (PLAIN_JOB,)
+    world.stand_ins.says("squeue", "")
+    slurm.gpus()
+    assert world.requests["squeue"] == 3
+
+
+def test_accounting_is_asked_for_all_that_failed_where_slurmctld_forgets_sooner(
+    world: World,
+) -> None:
+    """MinJobAge is 300 seconds here: a window that slurmctld remembers is not asked of sacct."""
+    world.scontrol(config=ACCOUNTING + "MinJobAge               = 300 sec\n")
+    slurm = world.snapshot("alice")
+    slurm.jobs()
+    world.stand_ins.says("squeue", again())
+    world.stand_ins.says("sacct", unmarked(booked()))
+    world.stand_ins.says("id", "bob\n")
+    assert slurm.past((), (), 60, failed_within=300).runs == ()
+    (run,) = slurm.past((), (), 60, failed_within=301).runs
+    assert (run.node_count, run.gpus) == (2, None)  # it may not count GPUs
+    (asked,) = world.stand_ins.told("sacct")[1:]
+    when = "-S now-301seconds -E now+1hour"
+    assert asked.endswith(f" --state=BF,CA,DL,F,NF,OOM,TO {when} -u alice")
+
+
+def _asked_names(world: World) -> list[set[str]]:
+    """The names of each question about names so far."""
+    words = [word for line in world.stand_ins.told("sacct") for word in line.split()]
+    lists = [word.removeprefix("--name=") for word in words if word.startswith("--name=")]
+    assert all(len(one) < 2**16 for one in lists)
+    return [set(one.split(",")) for one in lists]
+
+
+def _watched(world: World) -> SlurmSnapshot:
+    world.scontrol(config=ACCOUNTING + "MinJobAge               = 300 sec\n")
+    slurm = world.snapshot("alice")
+    slurm.jobs()
+    world.stand_ins.says("squeue", again())
+    world.stand_ins.says("sacct", unmarked(booked()))
+    world.stand_ins.says("id", "bob\n")
+    return slurm
+
+
+def test_long_names_of_one_user_do_not_keep_accounting_from_being_asked(world: World) -> None:
+    """Linux takes 128 KiB in one argument; all of these names have 195 KB. One piece after the
+    other is asked, and what failed is asked as well."""
+    slurm = _watched(world)
+    names = {f"{number:03}{'n' * 997}" for number in range(195)}
+    past = slurm.past({"15"}, names, 60, failed_within=301)
+    assert ([run.job_id for run in past.runs], past.unasked) == (["15"], "")
+    asked = _asked_names(world)
+    assert len(asked) == 3
+    assert set().union(*asked) == names
+    assert "--state=" in world.stand_ins.told("sacct")[3]
+
+
+def test_of_very_many_names_some_are_asked_now_and_the_rest_in_the_next_pass(world: World) -> None:
+    """Slurmdbd is asked eight times at most; which names were not asked about is said."""
+    slurm = _watched(world)
+    names = {f"{number:03}{'n' * 997}" for number in range(700)}
+    past = slurm.past({"15"}, names, 60)
+    first = set().union(*_asked_names(world))
+    assert (past.unasked, past.left_out) == (
+        "too many jobs to ask accounting about at once",
+        names - first,
+    )
+    assert (past.was_asked("15"), past.was_asked(max(names)), past.was_asked(min(names))) == (
+        True,
+        False,
+        True,
+    )
+    assert len(world.stand_ins.told("sacct")) == 9  # which fields it has, too
+    slurm.past({"15"}, names, 60, failed_within=301)
+    assert set().union(*_asked_names(world)) == names
+
+
+def test_a_question_that_fails_leaves_out_only_its_own_jobs(world: World) -> None:
+    """The others are answered, and accounting is asked again at once."""
+    slurm = _watched(world)
+    script = (world.stand_ins._folder / "sacct").read_text()
+    refuses = 'case "$*" in *--name=*) echo "sacct: error: no" >&2; exit 1;; esac\n'
+    world.stand_ins.script("sacct", script.replace("for word;", f"{refuses}for word;", 1))
+    for _ in range(2):
+        past = slurm.past({"15"}, {"train"}, 60)
+        assert ([run.job_id for run in past.runs], past.left_out) == (["15"], {"train"})
+        assert past.unasked == "sacct: error: no"
+        assert (past.was_asked("15"), past.was_asked("train")) == (True, False)
+    world.stand_ins.says("sacct", unmarked(booked()))
+    assert slurm.past({"15"}, {"train"}, 60).was_asked("train")
+
+
+def test_very_many_job_ids_are_asked_in_pieces_too(world: World) -> None:
+    """Twenty thousand have 140 KB."""
+    slurm = _watched(world)
+    past = slurm.past({str(number) for number in range(1_000_000, 1_020_000)}, (), 60)
+    assert ([run.job_id for run in past.runs], past.unasked) == (["15"], "")
+    lists = [line.split("--jobs=")[1] for line in world.stand_ins.told("sacct")[1:]]
+    assert sum(len(one.split(",")) for one in lists) == 20_000
 
 
 def test_a_slow_slurmdbd_is_left_alone_for_a_while(world: World) -> None:

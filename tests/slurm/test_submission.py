@@ -2,6 +2,7 @@
 
 import shlex
 import subprocess
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -117,6 +118,24 @@ def test_a_script_that_was_piped_is_had_from_slurm() -> None:
         "cd /w && scontrol write batch_script 7 again-7.sh && sbatch "
     )
     assert resubmit_shell(replace(piped, id="7+1")) == ""
+
+
+def test_another_reader_runs_nothing_of_it(tmp_path: Path) -> None:
+    """An administrator would run the user's script as root, in a folder where the user's link
+    `again-7.sh` leads to any file. The user's own shell does what the line says."""
+    folder, told = tmp_path / "of alice", tmp_path / "told"
+    folder.mkdir()
+    for name in ("scontrol", "sbatch", "id"):
+        (tmp_path / name).write_text(f'#!/bin/sh\necho "$0" >>{told}\necho "$NAME"\n')
+        (tmp_path / name).chmod(0o755)
+    for job in (PLAIN, replace(PLAIN, command=""), replace(PLAIN, bare=True)):
+        line = resubmit_shell(replace(job, workdir=str(folder)), reader="root")
+        assert resubmit_shell(job) == resubmit_shell(job, reader=PLAIN.user)
+        for name in ("alice", "root"):
+            told.write_text("")
+            env = {"PATH": f"{tmp_path}:/usr/bin:/bin", "NAME": name}
+            subprocess.run(["sh", "-c", line], env=env, capture_output=True, check=False)
+            assert ("sbatch" in told.read_text()) is (name == "alice"), line
 
 
 @given(st.text(max_size=20), st.text(max_size=20), st.text(max_size=20), st.text(max_size=10))

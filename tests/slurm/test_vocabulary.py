@@ -5,13 +5,12 @@ from pathlib import Path
 import pytest
 
 from sentinel.slurm import drain_reasons, pending_reasons
+from sentinel.slurm.drain_reasons import REASON_CLASSES, classify_reason
 from sentinel.slurm.job_states import JOB_STATES, JobState, Phase, state_meaning
 from sentinel.slurm.node_states import BASES, FLAGS, can_work, page_word, unfit_reason
 from sentinel.slurm.pending_reasons import REASONS, TEXTS, ReasonEnd, explain_reason
 from sentinel.status.node_states import (
-    REASON_CLASSES,
     STATES_WORST_FIRST,
-    classify_reason,
     get_state_word,
 )
 from tests.checks.nodes.test_nodes import node

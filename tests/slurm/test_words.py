@@ -83,3 +83,19 @@ def test_a_nonce_is_new_each_time_and_plain_to_slurm() -> None:
 def test_bytes_in_no_encoding_stay_visible() -> None:
     """Nothing is dropped and nothing raises."""
     assert words.decode_text(b"a\xffb\xc3\xa4") == "a\\xffbä"
+
+
+@pytest.mark.parametrize(
+    ("printed", "number"),
+    [(b"1023", 1023), (b"1K", 1024), (b"1.50K", 1536), ("2K", 2048), (b"4M", 4 << 20)],
+)
+def test_a_count_in_units(printed: bytes | str, number: int) -> None:
+    """squeue(1), --noconvert: without it 1,024 nodes are `1K` (convert_num_unit2())."""
+    assert words.parse_count(printed) == number
+
+
+@pytest.mark.parametrize("printed", [b"", b"K", b"1k", b"1.5", b"1.555K", b"-1K", b"1 K", "1KK"])
+def test_what_is_no_count(printed: bytes | str) -> None:
+    """Likewise: nothing is guessed."""
+    with pytest.raises(ValueError):
+        words.parse_count(printed)

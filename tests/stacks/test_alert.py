@@ -105,7 +105,7 @@ def test_a_hang_is_told_with_rank_node_function_line_and_evidence(
     messages = until_action(book, fresh)
     assert [m["reason"] for m in messages[:2]] == ["firing", "action"]
     assert messages[0]["alert"] == messages[1]["alert"]
-    assert messages[1]["commands"] == [f"scontrol show job {training.job}"]
+    assert messages[1]["commands"] == [f"scontrol show job {training.job} | cat -v"]
     text = messages[1]["summary"]
     assert said.replace("stacks 1:", f"stacks {training.job}:") in text
     if how != "fuse":

@@ -135,6 +135,18 @@ def test_only_the_newest_are_kept_and_nothing_else_is_touched(
     assert victim.exists()
 
 
+def test_nobodys_hung_jobs_push_out_the_evidence_of_somebody_else(
+    tmp_path: Path, nowhere: SlurmClient
+) -> None:
+    """The oldest of whoever has most goes, whatever the name of a job says."""
+    told = replace(seen(AT), user="alice")
+    hers = Path(save_bundle(str(tmp_path), nowhere, TARGET, told))
+    flood = [replace(seen(AT + n), user="mallory", name="x of alice, y") for n in range(1, 103)]
+    places = [Path(save_bundle(str(tmp_path), nowhere, TARGET, one)) for one in flood]
+    assert hers.is_dir()
+    assert [p for p in places if p.is_dir()] == places[3:]
+
+
 def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path, nowhere: SlurmClient) -> None:
     """What was seen is shown all the same."""
     (tmp_path / "file").touch()

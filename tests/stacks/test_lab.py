@@ -261,7 +261,7 @@ def test_of_an_array_one_element_is_named(fresh: Lab) -> None:
     ("job", "said"),
     [
         ("4711", "Slurm knows no job 4711"),
-        ("x; rm", "'x; rm' is no job id; write 4711, 4711_3 or 4711+1"),
+        ("x; rm", "no job of the name 'x; rm' runs, and it is no id (see: squeue --me)"),
         ("held", "is PENDING: it has no processes"),
         ("over", "it has no processes"),
     ],

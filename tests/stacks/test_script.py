@@ -76,6 +76,28 @@ def test_root_never_runs_what_lies_beside_a_users_python(environment: Path, plac
 
 
 @pytest.mark.root
+def test_root_does_not_run_it_though_it_seems_to_be_roots(environment: Path, place: Path) -> None:
+    """A mount of the user's may name root as its owner, and any mode. Here they are so indeed."""
+    with tempfile.TemporaryDirectory(dir="/var/lib", prefix="sentinel-test-") as own:
+        Path(own).chmod(0o755)
+        tool = Path(own) / "py-spy"
+        tool.write_text(f"#!/bin/sh\ntouch {own}/ran\necho py-spy 0.4.0\n")
+        tool.chmod(0o755)
+        argv = [f"{own}/python3", "-c", "import time; time.sleep(600)"]
+        env = {"SLURM_JOB_ID": JOB, "PATH": "/usr/bin:/bin"}
+        with subprocess.Popen(
+            argv, executable="/usr/bin/python3", env=env, user=NOBODY, start_new_session=True
+        ) as process:
+            cmdline = Path(f"/proc/{process.pid}/cmdline")
+            wait_until(lambda: argv[0].encode() in cmdline.read_bytes(), "the program")
+            told = asked(0, place)
+            process.kill()
+        assert told.no_tool == "py-spy is not installed on this node"
+        assert [path.name for path in Path(own).iterdir()] == ["py-spy"]
+        assert len(told.processes) == 2
+
+
+@pytest.mark.root
 def test_a_user_runs_what_lies_beside_ones_own_python(environment: Path, place: Path) -> None:
     """py-spy comes with many an environment of a training, and the nodes have none."""
     place.chmod(0o777)
@@ -182,3 +204,30 @@ def test_a_driver_that_hangs_keeps_back_no_stacks(environment: Path, place: Path
     told = read_node(unpack_node(data), "node-0")
     assert [p.name for p in told.processes] == ["python3"]
     assert told.gpus == ""
+
+
+@pytest.mark.root
+@pytest.mark.parametrize(("size", "kept"), [(1_000_000, True), (100_000_000, False)])
+def test_stacks_without_end_take_no_memory_of_the_node(
+    environment: Path, place: Path, size: int, kept: bool
+) -> None:
+    """Names of functions and the depth of a recursion are the user's: a process of 30 threads came to
+    more than 100 MB, of which root's shell held copies beside other people's jobs."""
+    tool = place / "py-spy"
+    frame = '{"name": "f", "filename": "a.py", "line": 1}'
+    thread = (
+        f'{{"pid": 1, "thread_id": 1, "thread_name": "t", "active": true, "frames": [{frame}]}}'
+    )
+    tool.write_text(
+        '#!/bin/sh\n[ "$1" = dump ] || { echo "py-spy 0.4.0"; exit; }\n'
+        f"printf '[%s, ' '{thread}'; head -c {size} /dev/zero | tr '\\0' ' '; echo '{thread}]'\n"
+    )
+    tool.chmod(0o755)
+    text = script.script_text(ScriptOptions(job_id=JOB, tool=str(tool)), "MARK", 20.0)
+    env = {"PATH": "/usr/bin:/bin", "TMPDIR": str(place)}
+    argv = ["/bin/sh", "-c", f"ulimit -v 200000\n{text}\nmain"]
+    done = subprocess.run(argv, env=env, capture_output=True, check=True, cwd="/", timeout=60)
+    (data,) = packed_by_node(done.stdout, "MARK").values()
+    (process,) = read_node(unpack_node(data), "node-0").processes
+    assert bool(process.threads) == kept
+    assert ("longer than" in process.why) != kept

@@ -1,5 +1,6 @@
 """What is shown is what is stored; what is not known is not made up."""
 
+import asyncio
 from collections.abc import Sequence
 
 import pytest
@@ -11,6 +12,7 @@ from sentinel.alerting.settings import Match
 from sentinel.alerting.silences import Ack, Silence, match_exactly
 from sentinel.core.clock import shift_instant
 from sentinel.core.model import Batch, CheckRun, Key, Status
+from sentinel.slurm.drain_reasons import REASON_CLASSES, classify_reason
 from sentinel.status import last_seen
 from sentinel.status.collect import read_status_inputs
 from sentinel.status.folding import fold_alerts
@@ -18,9 +20,7 @@ from sentinel.status.last_seen import CheckLook, NodeLook, group_nodes
 from sentinel.status.machine_room import index_nodes, natural_sort_key
 from sentinel.status.metrics import compute_pace
 from sentinel.status.node_states import (
-    REASON_CLASSES,
     STATES_WORST_FIRST,
-    classify_reason,
     get_state_word,
 )
 from sentinel.status.plot import MAX_LINE_POINTS, choose_ticks, thin_points
@@ -100,7 +100,7 @@ def test_of_many_the_worst_stand_first() -> None:
 def test_checks_that_cannot_see_are_among_those_that_are_shown() -> None:
     """The overview has room for sixty; the others stay in the order of the file."""
     rows = tuple(CheckFact(name=f"c{n:02}", kind="fs", blind=n == 70) for n in range(80))
-    checks = _build_overview_context(replace(scene(), checks=rows))["checks"]
+    checks = asyncio.run(_build_overview_context(replace(scene(), checks=rows)))["checks"]
     assert [c.name for c in checks[:3]] == ["c70", "c00", "c01"]
 
 

@@ -12,7 +12,9 @@ from sentinel.alerting.silences import Ack, Remark, Silence
 from sentinel.alerting.state import Store
 from sentinel.core.clock import SECOND
 from sentinel.core.errors import Fenced, StoreBusy
+from sentinel.core.holds import MessageGroup
 from sentinel.core.model import Batch, LastNotified, Outgoing, Receipt, Sample, Status
+from sentinel.core.run_ledger import LedgerRow
 from sentinel.store.errors import Unstorable
 from sentinel.store.retention import DAY_S
 from tests.store.nouns import (
@@ -154,7 +156,7 @@ class StoreContract(OrderContract):
 
     def test_what_was_sent_is_known_by_its_messages(self, place: Place, store: Store) -> None:
         """From a moment on, oldest first; what was given up was not sent."""
-        rows = tuple(replace(outgoing(f"{n}"), group=f"g{n % 2}") for n in range(5))
+        rows = tuple(replace(outgoing(f"{n}"), bundle=MessageGroup(f"g{n % 2}")) for n in range(5))
         store.commit(Batch(at=at(), outbox=rows))
         one, two, three, four, five = store.read_outbox()
         store.sent([one], at(10), OK)
@@ -162,7 +164,7 @@ class StoreContract(OrderContract):
         store.sent([four], at(30), OK)
         store.dropped([five], at(30), "overtaken")
         told = place.open().read_sendings(at(20).wall)
-        assert [(s.channel, s.group, s.at) for s in told] == [
+        assert [(s.channel, s.bundle.route, s.at) for s in told] == [
             ("mail", "g1", at(20)), ("mail", "g0", at(20)), ("mail", "g1", at(30)),
         ]  # fmt: skip
         assert [s.message for s in told] == [two.seq, two.seq, four.seq]
@@ -412,6 +414,38 @@ class StoreContract(OrderContract):
         ]
 
     # Samples
+
+    def test_the_ledger_of_runs_is_told_from_a_moment_on(self, store: Store) -> None:
+        """A row that grows is one row, and an older form of it changes nothing."""
+        row = LedgerRow(
+            run=HOSTILE, kind="steps", began=1, ended=at(60).wall, job="7", first_step=1.5,
+            last_step=2.0, cluster="c",
+        )  # fmt: skip
+        longer = replace(row, ended=at(120).wall, last_step=9.0)
+        other = replace(row, kind="hung", ended=at(30).wall, cause="gpu")
+        for one in (row, longer, row, other):
+            store.commit(Batch(at=at(), ledger=(one,)))
+        assert store.read_ledger(0) == [other, longer]
+        assert store.read_ledger(at(120).wall) == [longer]
+        assert store.read_ledger(at(120).wall + 1) == []
+
+    def test_a_job_has_one_row_of_what_it_held(self, store: Store) -> None:
+        """Whichever check saw it first."""
+        held = LedgerRow(run="r", kind="held", began=1, ended=2, job="7", attempt=5, gpus=8)
+        store.commit(Batch(at=at(), ledger=(held,)))
+        store.commit(Batch(at=at(), ledger=(replace(held, began=3, ended=4, cause="gpu"),)))
+        assert [r.cause for r in store.read_ledger(0)] == ["gpu"]
+
+    def test_the_ledger_of_runs_is_kept_for_two_years(self, store: Store) -> None:
+        """Then the rows that have ended are forgotten."""
+        rows = [
+            LedgerRow(run="r", kind="saved", began=at(n).wall, ended=at(n).wall) for n in (0, DAY_S)
+        ]
+        store.commit(Batch(at=at(), ledger=tuple(rows)))
+        store.prune(at(730 * DAY_S))
+        assert store.read_ledger(0) == rows
+        store.prune(at(730 * DAY_S + 1))
+        assert store.read_ledger(0) == rows[1:]
 
     def test_samples_are_told_from_a_moment_on(self, store: Store) -> None:
         """Oldest first, that moment included, with both clocks; each series by itself."""

@@ -1,11 +1,24 @@
 """The lock of a state directory."""
 
+import errno
+import fcntl
+import os
+import time
 from pathlib import Path
 
 import pytest
 
+from sentinel.core.errors import StoreError
 from sentinel.store.errors import StateUnavailable
-from sentinel.store.lease import DirectoryLock, Lease
+from sentinel.store.lease import (
+    LEASE_TERM_S,
+    TRUSTED_TERM_SHARE,
+    UNKNOWN_LEASE,
+    DirectoryLock,
+    Lease,
+    name_this_process,
+    read_boot_clock,
+)
 from tests.store.nouns import HOSTILE, at
 
 LEASE = Lease("sentinel run, pid 1 on n1", at().wall)
@@ -49,7 +62,7 @@ def test_a_holder_without_a_name_still_holds(tmp_path: Path, content: str) -> No
     one.take_file_lock(LEASE)
     (tmp_path / "lock").write_text(content)
     assert not two.take_file_lock(Lease("two"))
-    assert two.read_lease().holder == "a sentinel that could not write its name"
+    assert two.read_lease().holder == "a sentinel whose name cannot be read"
     one.drop_file_lock()
 
 
@@ -64,7 +77,7 @@ def test_the_name_of_a_holder_is_only_text(tmp_path: Path) -> None:
     lock = DirectoryLock(str(tmp_path / "lock"))
     lock.take_file_lock(Lease(HOSTILE[:200], 0))
     assert lock.read_lease().holder == HOSTILE[:200]
-    assert str(Lease("a\x1b[2J\nb", 0)) == r"a\x1b[2J\nb since 1970-01-01T00:00:00Z"
+    assert str(Lease("a\x1b[2J\nb", 1_000_000)) == r"a\x1b[2J\nb since 1970-01-01T00:00:01Z"
     lock.drop_file_lock()
 
 
@@ -75,3 +88,129 @@ def test_a_link_in_its_place_is_not_followed(tmp_path: Path) -> None:
     with pytest.raises(StateUnavailable, match="symbolic link"):
         DirectoryLock(str(tmp_path / "lock")).take_file_lock(LEASE)
     assert (tmp_path / "precious").read_text() == "keep"
+
+
+def test_a_shorter_name_leaves_nothing_of_a_longer_one(tmp_path: Path) -> None:
+    """A tail of it would make the text unreadable; dropped, the file is empty."""
+    one = DirectoryLock(str(tmp_path / "lock"))
+    one.take_file_lock(Lease("a name of many words on a host with a long name", at().wall))
+    one.take_file_lock(Lease("b"))
+    assert one.read_lease() == Lease("b")
+    one.drop_file_lock()
+    assert (tmp_path / "lock").read_bytes() == b""
+
+
+def test_who_holds_it_knows_so(tmp_path: Path) -> None:
+    """And whether another ever held it, whose journal may lie there."""
+    one, two = (DirectoryLock(str(tmp_path / "lock")) for _ in range(2))
+    assert (one.is_held, one.has_earlier_holder) == (False, False)
+    one.take_file_lock(LEASE)
+    assert (one.is_held, one.has_earlier_holder, two.has_earlier_holder) == (True, False, True)
+    assert not two.take_file_lock(LEASE)
+    assert not two.is_held
+    one.drop_file_lock()
+    assert (one.is_held, one.has_earlier_holder) == (False, True)
+    assert os.stat(tmp_path / "lock").st_mode & 0o777 == 0o600
+
+
+def test_who_asks_keeps_nobody_from_taking_it(tmp_path: Path) -> None:
+    """A look takes the shared lock for a moment: no file stays open after it."""
+    one, two = (DirectoryLock(str(tmp_path / "lock")) for _ in range(2))
+    one.take_file_lock(LEASE)
+    one.drop_file_lock()
+    before = len(os.listdir("/proc/self/fd"))
+    assert [two.read_lease() for _ in range(5)] == [Lease()] * 5
+    one.take_file_lock(LEASE)
+    assert [two.read_lease() for _ in range(5)] == [LEASE] * 5
+    assert [two.take_file_lock(LEASE) for _ in range(2)] == [False] * 2
+    one.drop_file_lock()
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+@pytest.mark.parametrize(
+    ("number", "what"),
+    [
+        (errno.ENOLCK, "this file system has no locks"),
+        (errno.ENOSYS, "this file system has no locks"),
+        (errno.EOPNOTSUPP, "this file system has no locks"),
+        (errno.EIO, "cannot be locked: Input/output error"),
+    ],
+)
+def test_a_file_system_without_locks_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, what: str
+) -> None:
+    """With what to do; nobody leads without a lock, and no file stays open."""
+
+    def refuse(file: int, mode: int) -> None:
+        raise OSError(number, os.strerror(number))
+
+    before = len(os.listdir("/proc/self/fd"))
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    lock = DirectoryLock(str(tmp_path / "lock"))
+    with pytest.raises(StoreError, match=what) as caught:
+        lock.take_file_lock(LEASE)
+    assert ("postgresql:// URL" in str(caught.value)) == ("no locks" in what)
+    assert not lock.is_held
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_a_lock_on_what_is_read_only_needs_no_writing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its holder has no name there; any other error of opening is told."""
+    (tmp_path / "lock").touch()
+    opened, number = os.open, errno.EROFS
+
+    def open_(path: str, flags: int, mode: int = 0o777) -> int:
+        if flags & os.O_RDWR:
+            raise OSError(number, os.strerror(number))
+        return opened(path, flags, mode)
+
+    monkeypatch.setattr(os, "open", open_)
+    lock, other = (DirectoryLock(str(tmp_path / "lock")) for _ in range(2))
+    assert lock.take_file_lock(LEASE)
+    assert other.read_lease() == UNKNOWN_LEASE
+    lock.drop_file_lock()
+    number = errno.EACCES
+    with pytest.raises(StateUnavailable, match="cannot be opened: Permission denied"):
+        lock.take_file_lock(LEASE)
+
+
+def test_what_a_lease_rests_on() -> None:
+    """Clocks of two hosts differ a little: less than the whole term is counted on."""
+    assert (LEASE_TERM_S, TRUSTED_TERM_SHARE) == (30.0, 0.9)
+    assert read_boot_clock() == pytest.approx(time.clock_gettime(time.CLOCK_BOOTTIME), abs=60)
+    assert name_this_process("x") == f"x, pid {os.getpid()} on {os.uname().nodename}"
+    assert [str(Lease()), str(Lease("", 5)), str(Lease("a"))] == ["", "", "a"]
+
+
+def test_a_lock_that_was_removed_leaves_no_file_open(tmp_path: Path) -> None:
+    """A service whose directory a cleaner empties each hour would run out of descriptors."""
+    lock = DirectoryLock(str(tmp_path / "lock"))
+    lock.take_file_lock(LEASE)
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(3):
+        (tmp_path / "lock").unlink()
+        assert lock.take_file_lock(LEASE)
+    assert len(os.listdir("/proc/self/fd")) == before
+    lock.drop_file_lock()
+
+
+def test_who_only_looks_for_a_moment_keeps_nobody_from_leading(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The lock is tried again after a short pause."""
+    path, pauses = tmp_path / "lock", list[float]()
+    path.touch()
+    looks = os.open(path, os.O_RDONLY)
+    fcntl.flock(looks, fcntl.LOCK_SH)
+
+    def pause(seconds: float) -> None:
+        pauses.append(seconds)
+        os.close(looks)
+
+    monkeypatch.setattr(time, "sleep", pause)
+    lock = DirectoryLock(str(path))
+    assert lock.take_file_lock(LEASE)
+    assert pauses == [0.02]
+    lock.drop_file_lock()

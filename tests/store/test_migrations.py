@@ -15,12 +15,18 @@ import psycopg
 import pytest
 
 from sentinel.core.errors import StoreError
+from sentinel.core.model import Batch
+from sentinel.core.run_ledger import LedgerRow
 from sentinel.store import migrations
 from sentinel.store.audit_log import SqlAuditLog
 from sentinel.store.backend import Backend
 from sentinel.store.database import Connection
 from sentinel.store.gpu_ledger import SqlGpuLedger
-from sentinel.store.migrations import NEWEST_SCHEMA_VERSION, migrate_schema
+from sentinel.store.migrations import (
+    NEWEST_SCHEMA_VERSION,
+    OLDEST_SCHEMA_VERSION,
+    migrate_schema,
+)
 from sentinel.store.postgres import PostgresBackend
 from sentinel.store.session import translate_driver_errors
 from sentinel.store.sql import SqlStore
@@ -28,27 +34,28 @@ from sentinel.store.sqlite import SqliteBackend
 from tests.lab.systemd import ROOT
 from tests.packaging.test_pyz import builder
 from tests.store.disk import Disk
+from tests.store.golden import HOSTILE, STATES
 from tests.store.nouns import at, told
 
-STATES = Path(__file__).parent / "states"
-"""What sentinel at commit d826494 wrote: `iterdump` of sqlite3 (9e999 for infinite), pg_dump --inserts."""
+RELEASES = ("", "0.1.0.")
+"""What sentinel at commit d826494 wrote, and what each release did (`python -m tests.store.golden`)."""
 
-HOSTILE = "NUL \x00, lone \ud800, 'quote', %s :key ü😀"
 FILES = sorted(Path(migrations.MIGRATIONS_DIR).glob("*.sql"))
 
 
 def test_each_version_has_a_file_for_each_database() -> None:
     """And VERSION is the highest of them."""
-    names = [f"{n:04}.{kind}.sql" for n in range(5, NEWEST_SCHEMA_VERSION + 1) for kind in KINDS]
+    names = [f"{n:04}.{kind}.sql" for n in VERSIONS for kind in KINDS]
     assert [path.name for path in FILES] == sorted(names)
 
 
 KINDS = ("postgresql", "sqlite")
+VERSIONS = range(OLDEST_SCHEMA_VERSION, NEWEST_SCHEMA_VERSION + 1)
 
 
 def test_both_databases_have_the_same_tables() -> None:
     """The same columns and indexes; only the types of numbers differ."""
-    for number in range(5, NEWEST_SCHEMA_VERSION + 1):
+    for number in VERSIONS:
         one, other = (
             re.sub(
                 r"--.*|INTEGER|BIGINT|BIGSERIAL|DOUBLE PRECISION|DOUBLE|WITHOUT ROWID|\s",
@@ -71,18 +78,18 @@ def test_the_files_are_in_what_is_installed(tmp_path: Path) -> None:
     site = tmp_path / "site"
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(site)
-    builder()._slim(site)
+    builder().remove_superfluous(site)
     assert {path.name for path in FILES} <= {path.name for path in site.rglob("*.sql")}
 
 
 # States of earlier sentinels
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=[f"{release}{kind}" for release in RELEASES for kind in KINDS])
 def earlier(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Backend]:
-    """A state as commit d826494 left it."""
+    """A state as an earlier sentinel left it."""
     dump = (STATES / f"{request.param}.sql").read_text(encoding="utf-8")
-    if request.param == "sqlite":
+    if request.param.endswith("sqlite"):
         with closing(sqlite3.connect(tmp_path / "sentinel.db")) as connection:
             connection.executescript(dump)
         yield SqliteBackend(str(tmp_path))
@@ -91,6 +98,12 @@ def earlier(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Backend]
         with psycopg.connect(url) as server:
             server.execute(dump.encode())
         yield PostgresBackend(url)
+
+
+def test_each_release_has_left_its_states() -> None:
+    """No golden state of a release is forgotten, nor any that nobody opens."""
+    found = {path.name.removesuffix(".sql") for path in STATES.glob("*.sql")}
+    assert found == {f"{release}{kind}" for release in RELEASES for kind in KINDS}
 
 
 def test_an_earlier_state_is_read_and_led_on(earlier: Backend) -> None:
@@ -110,9 +123,13 @@ def test_an_earlier_state_is_read_and_led_on(earlier: Backend) -> None:
         HOSTILE,
         "bob",
     )
+    assert store.read_ledger(0) == []
     assert store.take_lead("sentinel run", at(100)) == 2
     store.commit(told("after"))
     assert [row.seq for row in store.read_outbox()] == [2, 4]
+    row = LedgerRow(run="llm", kind="saved", began=1, ended=1)
+    store.commit(Batch(at=at(101), ledger=(row,)))
+    assert store.read_ledger(0) == [row]
     store.close()
 
 
@@ -133,14 +150,15 @@ def test_earlier_ledgers_are_read_and_written_on(earlier: Backend) -> None:
 
 
 def test_a_new_state_has_the_tables_of_an_earlier_one(tmp_path: Path) -> None:
-    """Columns, types, keys and indexes, as SQLite lists them."""
+    """Once that is brought to this version: columns, types, keys and indexes, as SQLite lists them."""
     new, old = tmp_path / "new.db", tmp_path / "old.db"
     with closing(sqlite3.connect(old)) as connection:
         connection.executescript((STATES / "sqlite.sql").read_text(encoding="utf-8"))
-    with closing(sqlite3.connect(new)) as driver:
-        connection = Connection(driver, "sqlite")
-        with connection.begin_transaction(writing=True):
-            migrate_schema(connection, 0)
+    for path, stored in ((old, OLDEST_SCHEMA_VERSION), (new, 0)):
+        with closing(sqlite3.connect(path, isolation_level=None)) as driver:
+            connection = Connection(driver, "sqlite")
+            with connection.begin_transaction(writing=True):
+                migrate_schema(connection, stored)
     assert described(new) == described(old)
 
 
@@ -184,7 +202,8 @@ def following(tmp_path: Path) -> Path:
 
 
 def upgrade(backend: Backend, folder: Path) -> None:
-    """As Session does."""
+    """As Session does, from the version that the state has."""
+    SqlStore(backend).read_runs()
     with (
         translate_driver_errors(backend),
         closing(backend.open_connection()) as connection,
@@ -199,7 +218,9 @@ def test_a_change_keeps_what_was_there(earlier: Backend, following: Path) -> Non
     """The new version is noted with it."""
     upgrade(earlier, following)
     with closing(earlier.open_connection()) as connection, connection.begin_transaction():
-        assert connection.driver.execute("SELECT version FROM schema_version").fetchall() == [(6,)]
+        assert connection.driver.execute("SELECT version FROM schema_version").fetchall() == [
+            (NEWEST_SCHEMA_VERSION + 1,)
+        ]
         (count,) = connection.driver.execute("SELECT count(*) FROM twice").fetchone()
         assert count == 2
 
@@ -241,7 +262,9 @@ def test_a_kill_in_the_middle_of_a_change_loses_nothing(tmp_path: Path, followin
         "from sentinel.store.sqlite import SqliteBackend\n"
         f"connection = SqliteBackend({str(state)!r}).open_connection()\n"
         "with connection.begin_transaction(writing=True):\n"
-        f"    migrate_schema(connection, 5, folder={str(following)!r}, version=6)\n"
+        f"    migrate_schema(\n"
+        f"        connection, {NEWEST_SCHEMA_VERSION}, folder={str(following)!r},\n"
+        f"        version={NEWEST_SCHEMA_VERSION + 1})\n"
         "    os.kill(os.getpid(), 9)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], env={**os.environ}, check=False)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from sentinel.core.mounts import parse_mount_table
+from sentinel.proc import mounts
 from sentinel.proc.mounts import read_mounts
 from sentinel.store.mounts import LOCAL_FILE_SYSTEMS, is_on_local_disk
 from tests.store.disk import Disk
@@ -81,6 +82,19 @@ def test_a_real_mount_of_an_odd_name(tmp_path: Path) -> None:
         assert is_on_local_disk(str(tmp_path))
     finally:
         subprocess.run(["umount", "--lazy", point], check=True)
+
+
+def test_a_table_that_changes_is_read_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that stays the same is parsed once; a mount that comes and goes is seen both times."""
+    table, line = tmp_path / "mountinfo", "40 22 0:40 / /new rw - xfs /dev/sde rw"
+    monkeypatch.setattr(mounts, "TABLE", str(table))
+    table.write_text(MOUNTINFO)
+    before = read_mounts()
+    assert read_mounts() is before
+    table.write_text(f"{MOUNTINFO}\n{line}")
+    assert read_mounts().is_mount_point("/new")
+    table.write_text(MOUNTINFO)
+    assert not read_mounts().is_mount_point("/new")
 
 
 def test_a_real_mount(disk: Disk, tmp_path: Path) -> None:

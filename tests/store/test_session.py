@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from sentinel.store.errors import StateVersionMismatch
-from sentinel.store.migrations import NEWEST_SCHEMA_VERSION
+from sentinel.store.migrations import NEWEST_SCHEMA_VERSION, OLDEST_SCHEMA_VERSION
 from sentinel.store.opening import open_store
 from sentinel.store.sql import SqlStore
 from sentinel.store.sqlite import SqliteBackend
@@ -20,7 +20,12 @@ def written(state: Path, version: int) -> None:
     store.commit(told("waiting"))
     store.close()
     with sqlite3.connect(state / "sentinel.db") as connection:
-        assert connection.execute("UPDATE schema_version SET version = ?", (version,)).rowcount == 1
+        assert (
+            connection.execute(
+                "UPDATE schema_version SET version = ?1, oldest = ?1", (version,)
+            ).rowcount
+            == 1
+        )
     connection.close()
 
 
@@ -28,7 +33,7 @@ def written(state: Path, version: int) -> None:
     ("version", "age"),
     [
         (NEWEST_SCHEMA_VERSION + 1, "a newer"),
-        (NEWEST_SCHEMA_VERSION - 1, "an older"),
+        (OLDEST_SCHEMA_VERSION - 1, "an older"),
         (1, "an older"),
     ],
 )

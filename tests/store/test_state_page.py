@@ -2,10 +2,12 @@
 
 import re
 import sqlite3
+import uuid
 from contextlib import closing
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from sentinel.core.model import Batch, Receipt, Sample
 from sentinel.store.retention import DAY_S
@@ -25,6 +27,8 @@ FAILOVER, OUTAGE, FULL = (
 SQLITE, OPENING, JOURNAL = "store/test_sqlite.py", "store/test_opening.py", "store/test_journal.py"
 LEASE, LOCK, LOCKS = "store/test_lease.py", "store/test_lock.py", "store/test_locks.py"
 POSTGRES, MIGRATIONS = "store/test_postgres.py", "store/test_migrations.py"
+COPIES = "store/test_copies.py"
+UNREADABLE = "store/test_unreadable.py"
 STATE, CANNOT = "cli/test_state.py", "wiring/test_cannot_start.py"
 
 BOUND: dict[str, str | tuple[str, str]] = {
@@ -36,14 +40,22 @@ BOUND: dict[str, str | tuple[str, str]] = {
     "| messages not sent yet": (CONTRACT, "what_is_open_or_unsent_is_never_forgotten"),
     "| messages that were sent": (CONTRACT, "old_things_are_forgotten"),
     "| transitions (fired": (CONTRACT, "old_things_are_forgotten"),
+    "| the ledger of runs": (CONTRACT, "the_ledger_of_runs_is_kept_for_two_years"),
     "| numbers (samples)": (CONTRACT, "of_old_hours_the_last_sample_is_kept"),
     "A sample takes about 16 bytes": ("store/test_state_page.py", "a_sample_takes_about_16_bytes"),
+    "Each run that has numbers takes": (
+        "store/test_state_page.py",
+        "a_run_with_numbers_takes_some_200_bytes",
+    ),
+    "Samples of the last day lie": ("store/test_samples.py", "a_pass_writes_few_pages"),
     "Once an hour a service or `tick` forgets": ("engine/test_housekeeping.py", "ticks_forget"),
     "SQLite uses the freed space again": ("store/test_state_page.py", "freed_space_is_used_again"),
     "Only their owner can read them": (SQLITE, "its_files_are_its_owners_alone"),
     "| `sentinel.db`, with": (SQLITE, "the_journal_follows_the_file_system"),
     "| `lock` | held by": (LOCK, "one_holds_it_and_is_named"),
     "| `journal` | 2 MB": (JOURNAL, "what_is_reserved_is_empty_and_private"),
+    "| `sentinel.db.before-schema-<number>`": (COPIES, "a_change_of_the_schema_leaves_a_copy"),
+    "| `sentinel.db.replaced-<UTC time>`": (COPIES, "a_copy_is_put_back"),
     "| `sentinel.db.damaged-<UTC time>`": (DAMAGE, "a_damaged_file_is_kept_aside"),
     "One sentinel leads at a time": (CONTRACT, "two_do_not_lead_at_once"),
     "Every write carries the leader's number": (CONTRACT, "an_old_token_writes_nothing"),
@@ -60,7 +72,13 @@ BOUND: dict[str, str | tuple[str, str]] = {
     "| `database or disk is full`": (FULL, "watching_goes_on_and_is_written_when_there_is_room"),
     "| `… writes wait in memory": (BUFFERED, "too_many_writes_keep_what_matters"),
     "| `… is a link and not followed`": (JOURNAL, "a_planted_link_is_not_followed"),
+    "| `the server sent more than 256 MiB": (
+        "store/test_false_postgres.py",
+        "an_answer_without_end",
+    ),
     "| `was damaged; it is kept as …`": (DAMAGE, "damage_found_at_a_start_loses_no_alert"),
+    "| `… cannot be read and are kept apart`": (UNREADABLE, "one_row_is_kept_apart"),
+    "A row that a newer sentinel": (UNREADABLE, "an_unknown_word_is_never_milder"),
     "| `was removed; a new one was begun`": (DAMAGE, "damage_while_running_loses_no_alert"),
     "| `written by a newer sentinel": (CANNOT, "a_state_of_a_newer_sentinel_is_told"),
     "| `another sentinel leads: …; it has": (CANNOT, "a_leader_that_stands_still_is_told"),
@@ -85,11 +103,27 @@ BOUND: dict[str, str | tuple[str, str]] = {
     "**PostgreSQL.** While the server": (OUTAGE, "a_server_that_is_away"),
     "Where another one was seen": (LEASE, "a_server_that_is_away_does_not_keep_a_lease_alive"),
     "An older state is brought": (MIGRATIONS, "a_full_disk_in_the_middle_of_a_change_loses"),
-    "One that is newer, or older": ("store/test_session.py", "a_state_of_another_version_is_left"),
+    "| `sentinel state check`": (COPIES, "a_look_changes_nothing"),
+    "| `sentinel state backup FILE`": (COPIES, "a_copy_is_whole_while_it_is_written"),
+    "| `sentinel state restore FILE`": (COPIES, "a_copy_is_put_back"),
+    "| `sentinel state migrate`": (COPIES, "a_server_is_changed_unasked_only_where"),
+    "A restore loses what happened": ("cli/test_state_files.py", "a_copy_and_its_way_back"),
+    "The audit log lacks": (COPIES, "a_copy_is_put_back"),
+    "Take no copy of a server": ("cli/test_state_files.py", "the_exit_codes"),
+    "In a directory that is done under": (COPIES, "nothing_is_changed_under_an_older_sentinel"),
+    "On PostgreSQL it is done unasked": (COPIES, "a_server_is_changed_unasked_only_where"),
+    "One that is newer is read": (COPIES, "a_newer_state_says_whom_it_serves"),
+    "One that is older than": ("store/test_session.py", "a_state_of_another_version_is_left"),
 }
 """How a sentence or a row of a table begins -> a file below tests/, and how a test in it begins."""
 
-_HEADERS = ("| `state:` |", "| what | until |", "| file | is |", "| sentinel says |")
+_HEADERS = (
+    "| command | does |",
+    "| `state:` |",
+    "| what | until |",
+    "| file | is |",
+    "| sentinel says |",
+)
 
 
 def sentences() -> list[str]:
@@ -133,6 +167,23 @@ def test_a_sample_takes_about_16_bytes(tmp_path: Path) -> None:
     store.close()
 
 
+def test_a_run_with_numbers_takes_some_200_bytes(tmp_path: Path) -> None:
+    """Beside its numbers, while it is new and once it is sorted; then as long as they are kept."""
+    store, boot = SqlStore(SqliteBackend(str(tmp_path))), str(uuid.uuid4())
+    store.take_lead("test", at())
+    empty = _size(store, tmp_path)
+    for number in range(400):
+        now = replace(at(10 * number), boot=boot)
+        store.commit(Batch(at=now, samples={f"check{number % 4}": (Sample("/", "used", 1.0),)}))
+    assert 150 < (_size(store, tmp_path) - empty) / 400 < 280
+    store.prune(replace(at(DAY_S + 4000), boot=boot))
+    assert 150 < (_size(store, tmp_path, used=True) - empty) / 400 < 280
+    store.prune(replace(at(9 * DAY_S), boot=boot))
+    with closing(sqlite3.connect(tmp_path / "sentinel.db")) as connection:
+        assert connection.execute("SELECT count(*) FROM moments").fetchone() == (2 * 4,)
+    store.close()
+
+
 def test_freed_space_is_used_again(tmp_path: Path) -> None:
     """The file does not shrink, and does not grow by what comes in place of what went."""
     store = SqlStore(SqliteBackend(str(tmp_path)))
@@ -148,8 +199,12 @@ def test_freed_space_is_used_again(tmp_path: Path) -> None:
     store.close()
 
 
-def _size(store: SqlStore, folder: Path) -> int:
-    """Of the database, with its log written back."""
+def _size(store: SqlStore, folder: Path, *, used: bool = False) -> int:
+    """Of the database, with its log written back. `used`: without the pages that are free."""
     with closing(sqlite3.connect(folder / "sentinel.db")) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    return (folder / "sentinel.db").stat().st_size
+        pages, page, free = (
+            connection.execute(f"PRAGMA {word}").fetchone()[0]
+            for word in ("page_count", "page_size", "freelist_count")
+        )
+    return int((pages - (free if used else 0)) * page)

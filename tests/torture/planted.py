@@ -23,11 +23,11 @@ PLANTED = {
     "lost": [
         (
             "channels/webhook.py",
-            "            said = await submit_request(self._webhook_request(notification))\n",
+            "            receipt = await submit_to_program(self._webhook_request(notification))\n",
             "            try:\n"
-            "                said = await submit_request(self._webhook_request(notification))\n"
+            "                receipt = await submit_to_program(self._webhook_request(notification))\n"
             "            except Exception:\n"
-            "                said = 'taken'\n",
+            "                receipt = Receipt('taken')\n",
         )
     ],
 }  # fmt: skip

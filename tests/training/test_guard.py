@@ -241,6 +241,30 @@ def test_what_cannot_be_looked_at_stops_nothing_and_is_told(
     assert set(guard.troubles) == {"gpu_free", "kill_switch", "heartbeat"}
 
 
+def test_the_heartbeat_is_written_through_no_link(
+    guard_with: type, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where others may write too, one of theirs could lead to any file of this user's."""
+    victim, path = tmp_path / "checkpoint", tmp_path / "beat"
+    victim.write_text("precious")
+    monkeypatch.setattr(os, "urandom", bytes)
+    (tmp_path / f"beat.{os.getpid()}.00000000.new").symlink_to(victim)
+    guard = guard_with(heartbeat=str(path))
+    guard.beat(1)
+    assert (victim.read_text(), path.exists()) == ("precious", False)
+    assert "File exists" in guard.troubles["heartbeat"]
+
+
+def test_a_heartbeat_that_cannot_be_written_leaves_nothing(
+    guard_with: type, tmp_path: Path
+) -> None:
+    """Or a full disk would be full of names soon."""
+    (tmp_path / "beat").mkdir()
+    guard = guard_with(heartbeat=str(tmp_path / "beat"))
+    guard.beat(1)
+    assert (set(guard.troubles), os.listdir(tmp_path)) == ({"heartbeat"}, ["beat"])
+
+
 def test_the_heartbeat_holds_the_last_step_and_never_half_a_line(
     guard_with: type, tmp_path: Path
 ) -> None:

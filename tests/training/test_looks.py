@@ -73,6 +73,55 @@ def test_version_1_of_cgroups(tmp_path: Path, group: dict[str, str], share: floa
     assert memory_used(str(tmp_path)) == pytest.approx(share)
 
 
+@pytest.mark.parametrize(
+    ("files", "share"),
+    [
+        ({**v2(1000, 950, 0), "memory.stat": "file 0\nshmem 0\nslab_reclaimable 400\n"}, 0.55),
+        ({**v2(1000, 950, 0), "memory.stat": "file 300\nshmem 0\n"}, 0.65),
+        (v2(1000, 950, 5000), 0.1),  # more cache than use: counted at another moment
+        (v2(2, 0, 0), 0.1),
+        (v2(2, 1, 0), 0.5),
+        (v2(1, 1, 0), 1.0),
+        (v2(0, 1, 0), 1.0),  # no memory is allowed: full, and no division by zero
+        (v2(20, 21, 0), 1.05),
+    ],
+)
+def test_odd_numbers_of_version_2(tmp_path: Path, files: dict[str, str], share: float) -> None:
+    """Slab that can be given back is no use; a group of its own path with a colon is found."""
+    write(tmp_path, {"proc/self/cgroup": "0::/job:7\n"})
+    write(tmp_path, {f"sys/fs/cgroup/job:7/{name}": text for name, text in files.items()})
+    assert memory_used(str(tmp_path)) == pytest.approx(share)
+
+
+@pytest.mark.parametrize(
+    ("files", "share"),
+    [
+        ({**v1(1000, 950, 0), "memory.stat": "total_cache 300\n"}, 0.65),
+        (v1(1000, 950, 5000), 0.1),
+        (v1(2, 0, 0), 0.1),
+        (v1(2, 1, 0), 0.5),
+        (v1(1, 1, 0), 1.0),
+        (v1(0, 1, 0), 1.0),
+        (v1(2**60 - 1, 2**60 - 1, 0), 1.0),
+    ],
+)
+def test_odd_numbers_of_version_1(tmp_path: Path, files: dict[str, str], share: float) -> None:
+    """As of version 2; the hierarchy may have several controllers."""
+    write(tmp_path, {"proc/self/cgroup": "4:cpu,memory:/job\n"})
+    write(tmp_path, {f"sys/fs/cgroup/memory/job/{name}": text for name, text in files.items()})
+    assert memory_used(str(tmp_path)) == pytest.approx(share)
+
+
+def test_both_versions_side_by_side(tmp_path: Path) -> None:
+    """Version 2 below `unified` where the first has the place; a file that is missing costs itself."""
+    write(tmp_path, {"proc/self/cgroup": "0::/job\n4:memory:/other\n"})
+    assert memory_used(str(tmp_path)) == pytest.approx(0.1)
+    write(tmp_path, {f"sys/fs/cgroup/unified/job/{n}": t for n, t in v2(10, 7, 0).items()})
+    assert memory_used(str(tmp_path)) == pytest.approx(0.7)
+    write(tmp_path, {"sys/fs/cgroup/job/memory.max": "10\n"})
+    assert memory_used(str(tmp_path)) == pytest.approx(0.7)
+
+
 def test_the_tightest_of_the_groups_above_counts(tmp_path: Path) -> None:
     """A step may have room where its job has none."""
     write(tmp_path, {"proc/self/cgroup": "0::/job/step\n"})

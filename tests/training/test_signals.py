@@ -167,6 +167,36 @@ def test_what_is_slow_again_is_a_habit(monkeypatch: pytest.MonkeyPatch) -> None:
     assert guard.margin == 2 * 1800
 
 
+@pytest.mark.parametrize(
+    ("steps", "margin"),
+    [
+        ([3000, *[100] * 9], 6000),  # ten must follow
+        ([3000, *[100] * 10], 200),
+        ([3000, *[1000] * 10], 6000),  # three times as long is not far longer
+        ([3001, *[1000] * 10], 2000),
+        ([100, *[3000] * 2, *[100] * 50], 6000),
+        ([3000, *[100] * 6, 9000, *[100] * 9], 18_000),  # each new one is waited for anew
+        ([44], 90),
+        ([46], 92),
+    ],
+)
+def test_how_long_a_slow_step_counts(
+    monkeypatch: pytest.MonkeyPatch, steps: list[float], margin: float
+) -> None:
+    """By number and by how far it stands out; 90 s at least."""
+    guard, clock = made(), Clock(monkeypatch)
+    clock.steps(guard, 0, *steps)
+    assert guard.margin == margin
+
+
+def test_two_slow_saves_are_not_forgotten_yet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After three of the usual kind it is."""
+    guard, clock = made(), Clock(monkeypatch)
+    for took, margin in ((3600, 3600), (200, 3600), (200, 3600), (200, 200)):
+        clock.save(guard, took)
+        assert guard.margin == margin
+
+
 def test_one_slow_save_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     """The only one that was seen counts."""
     guard, clock = made(), Clock(monkeypatch)
@@ -187,3 +217,28 @@ def test_by_default_it_stops_where_95_percent_of_memory_is_used(
     assert guard.should_stop() is stops
     assert guard.reason == ("memory is running out" if stops else "")
     guard.close()
+
+
+def test_one_rank_looks_for_all_that_agree(tmp_path: Path) -> None:
+    """A thousand would be a load on the file system; who agrees with nobody looks for himself."""
+    (tmp_path / "STOP").touch()
+    looks = {"kill_switch": str(tmp_path / "STOP"), "memory": None, "signals": ()}
+    for rank, agree, stops in (
+        (0, None, True),
+        (3, None, True),
+        (0, lambda number: number, True),
+        (3, lambda number: number, False),
+    ):
+        with Guard(rank=rank, agree=agree, **looks) as guard:  # type: ignore[arg-type]
+            assert guard.should_stop() is stops
+
+
+def test_a_look_is_due_at_its_very_second(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Not before, and not one call later."""
+    clock = Clock(monkeypatch)
+    with Guard(kill_switch=str(tmp_path / "STOP"), memory=None, every=5.0) as guard:
+        assert not guard.should_stop()
+        (tmp_path / "STOP").touch()
+        for later, stops in ((4.9, False), (5.0, True)):
+            clock.now = 1000.0 + later
+            assert guard.should_stop() is stops

@@ -15,10 +15,13 @@ from sentinel.user_files.identity import (
     OpenDenied,
     RightsRequest,
     acting_as,
+    changer_of,
     decide_rights,
     find_user,
 )
 from sentinel.user_files.whose import Whose
+from tests.lab import needs
+from tests.lab.fuse import Fuse
 from tests.user_files.places import (
     ALICE,
     MALLORY,
@@ -94,6 +97,20 @@ def test_root_has_a_user_s_rights_for_a_moment_only() -> None:
 def _effective() -> str:
     status = Path("/proc/self/status").read_text()
     return next(line.split()[1] for line in status.splitlines() if line.startswith("CapEff"))
+
+
+@pytest.mark.root
+def test_a_mount_of_a_user_s_is_that_user_s(as_root: None) -> None:
+    """The server of a FUSE mount says root owns it all; the kernel escapes no carriage return in a name
+    of the mount table."""
+    if why := needs.why_no_fuse():
+        needs.skip(why)
+    with shared_folder() as base:
+        for name in ("theirs", "their\rs", "their\x0bs", "their\x1cs"):
+            with Fuse(base / name, MALLORY) as fuse:
+                assert changer_of(str(fuse.point / "data"), {0}) == MALLORY
+        with Fuse(base / "root's") as fuse:
+            assert changer_of(str(fuse.point / "data"), {0}) is None
 
 
 @pytest.mark.root

@@ -23,6 +23,7 @@ from sentinel.core.model import (
     Status,
     Transition,
 )
+from sentinel.core.run_ledger import LedgerKind, LedgerRow
 from sentinel.core.settings import CheckCommon, CheckConfig
 from sentinel.status import last_seen
 from sentinel.status.collect import StatusSettings, read_status_inputs
@@ -258,6 +259,7 @@ def fill(
             transitions=tuple(_fired(a) for a in alerts[:50]),
             runs=tuple(_run(n, k) for n, k in KINDS.items()),
             memory=memory,
+            ledger=tuple(week()),
             outbox=(_outgoing(alerts[0]),) if alerts else (),
         )
     )
@@ -327,6 +329,37 @@ def _dead(number: int) -> ShownFinding:
         values=values,
         labels={"user": name},
     )
+
+
+def week(run: str = "llm-10b", cluster: str = "h100-prod") -> list[LedgerRow]:
+    """The ledger of a training: a week of jobs that end by a node, hang, go slow, wait and are not
+    there, until now."""
+    rows = list[LedgerRow]()
+
+    def add(kind: LedgerKind, began: float, ended: float, job: str = "", **more: Any) -> None:
+        """In hours before now."""
+        times = {"began": shift_instant(START, -began * HOUR).wall}
+        times["ended"] = shift_instant(START, -ended * HOUR).wall
+        row = LedgerRow(run=run, cluster=cluster, kind=kind, job=job, **times, **more)
+        rows.append(row)
+
+    for number, (began, ended) in enumerate(((160, 112), (108, 70), (66, 30), (26, 12), (9, 0))):
+        job, step = str(4000 + number), number * 40_000
+        cause = ("node", "gpu", "time_limit", "gpu", "")[number]
+        nodes = "gpu00003" if cause == "gpu" else "gpu[00001-00008]"
+        add("queued", began + 1, began)
+        add("held", began, ended, job, gpus=64, cause=cause, nodes=nodes)
+        add("startup", began, began - 0.4, job)
+        hours = range(int(began - 1), int(ended) + 2, -1)
+        for place, hour in enumerate((began - 0.4, *hours)):
+            until = hours[place] if place < len(hours) else ended + 2
+            made = 1000 * (0.6 if place in (5, 6) else 1.0) * (hour - until)
+            more = {"first_step": step, "last_step": step + made, "checkpoint_us": 60_000_000}
+            add("steps", hour, until, job, **more)
+            step += round(made)
+            add("saved", until + 0.7, until + 0.7, last_step=step - 700)
+        add("blind" if cause == "time_limit" else "hung", ended + 2, ended + 0.5, job)
+    return rows
 
 
 def scene(alerts: Sequence[Alert] = (), count: int = 40) -> Facts:

@@ -1,5 +1,6 @@
 """Who is let in: the gate itself, without a browser."""
 
+import base64
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 
 import pytest
@@ -253,3 +254,24 @@ def test_nobody_has_nothing() -> None:
 def test_the_gate_shows_no_secret() -> None:
     """Not in a traceback."""
     assert TOKEN not in repr(gate())
+
+
+@pytest.mark.parametrize(
+    ("given", "status"),
+    [("any:{}", 0), (":{}", 0), ("{}", 401), ("any:{}x", 401), ("any:", 401), ("any:{}:x", 401)],
+)
+def test_a_program_may_give_the_token_as_a_password(given: str, status: int) -> None:
+    """Of whatever user (RFC 7617): all behind the first colon counts."""
+    words = base64.b64encode(given.format("a-token-of-16-letters").encode()).decode()
+    gate = Gate("a-token-of-16-letters")
+    for kind in ("Basic", "basic"):
+        headers = {"Authorization": f"{kind} {words}"}
+        if status:
+            with pytest.raises(RequestRefused, match="not the right one"):
+                gate.authorize_request(headers, "", 0.0)
+        else:
+            gate.authorize_request(headers, "", 0.0)
+    with pytest.raises(RequestRefused):
+        gate.authorize_request({"Authorization": f"Digest {words}"}, "", 0.0)
+    with pytest.raises(RequestRefused):
+        gate.authorize_request({"Authorization": "Basic \xff"}, "", 0.0)

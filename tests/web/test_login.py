@@ -1,5 +1,6 @@
 """A login that is kept, and answers to many alerts at once; over a real connection."""
 
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -118,6 +119,62 @@ def test_a_login_leads_to_no_other_site(shown: Stage, to: str) -> None:
     assert log_in(shown, to=to)[2]["Location"] == "/"
 
 
+@pytest.mark.parametrize(
+    ("query", "referer", "to"),
+    [
+        ("?to=/nodes?q=1", "", "/nodes?q=1"),
+        ("?to=/nodes", "http://login1:9650/gpus", "/nodes"),
+        ("", "http://login1:9650/alerts?check=job", "/alerts?check=job"),
+        ("", "http://login1:9650/gpus", "/gpus"),
+        ("", "http://login1:9650/login", "/"),
+        ("", "http://[bent", "/"),
+        ("?to=//evil.example", "", "/"),
+        ("", "", "/"),
+    ],
+)
+def test_after_the_login_comes_the_page_from_which_one_came(
+    shown: Stage, query: str, referer: str, to: str
+) -> None:
+    """As the address says, or the browser."""
+    headers = {"Host": "login1:9650", **({"Referer": referer} if referer else {})}
+    status, page, _ = ask(shown, "GET", f"/login{query}", headers=headers)
+    assert status == 200
+    assert re.findall('name="to" value="([^"]*)"', page) == [to]
+
+
+def test_a_refused_login_says_why_and_keeps_the_form(shown: Stage) -> None:
+    """With the page to which one wanted."""
+    data = {"token": "wrong", "who": "Ann", "to": "/gpus"}
+    status, page, told = ask(shown, "POST", "/login?to=/gpus", headers=OURS, data=data)
+    assert (status, "Set-Cookie" in told) == (403, False)
+    assert "Not done: the token is not the right one." in page
+    assert 'name="to" value="/gpus"' in page
+
+
+def test_the_session_bears_the_proxys_name() -> None:
+    """Whatever is typed; without a proxy's name the typed one counts."""
+    gate = Gate(TOKEN, "https://sentinel.example.org", "X-User", hosts=("login1",))
+    with stage([alert(1, "gpu00001")], gate=gate) as s:
+        for headers, name in (({"X-User": "Bob"}, "Bob"), ({}, "Ann")):
+            value = log_in(s, {**OURS, **headers})[1]["sentinel_session"].value
+            session = gate.find_session({"Cookie": f"sentinel_session={value}"}, 0.0)
+            assert session is not None
+            assert session.name == name
+
+
+def test_a_logout_is_no_other_sites_to_make(shown: Stage) -> None:
+    """It would log people out while they answer; ours takes the cookie away, as it was set."""
+    had = cookie(shown)
+    evil = {"Host": "login1:9650", "Origin": "https://evil.example", **had}
+    status, _, told = ask(shown, "POST", "/logout", headers=evil)
+    assert (status, told["Location"], "Set-Cookie" in told) == (303, "/", False)
+    status, _, told = ask(shown, "POST", "/logout", headers={**OURS, **had})
+    assert (status, told["Location"]) == (303, "/")
+    gone = SimpleCookie(told["Set-Cookie"])["sentinel_session"]
+    assert (gone.value, gone["path"], gone["httponly"]) == ("", "/", True)
+    assert (gone["samesite"], gone["max-age"]) == ("Lax", "0")
+
+
 def test_the_same_answer_to_many_is_as_many_records(
     shown: Stage, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -213,7 +270,7 @@ def test_a_link_in_a_mail_brings_the_login_and_another_sites_form_does_nothing()
             page.goto(mail)
             page.get_by_text("the mail").click()
             page.wait_for_url("**/alerts/00000001")
-            assert page.get_by_text("· Ann").is_visible()
+            page.get_by_text("· Ann").wait_for()
             assert page.locator("#token").count() == 0
             assert s.orders() == ([], [])
 

@@ -31,7 +31,9 @@ from sentinel.web.metrics import MAX_LABEL_CHARS, render_metrics
 from sentinel.web.textfile import write_textfile
 from sentinel.wiring.app import CHECKS
 from tests.channels.samples import HOSTILE
-from tests.web.scenery import alert, around, disk, looked, progress, scene, store
+from tests.lab import needs
+from tests.status.test_run_reader import shown
+from tests.web.scenery import alert, around, disk, looked, progress, scene, store, week
 
 PLACE = Path(__file__).parents[2] / "config" / "prometheus"
 VITALS = Vitals(
@@ -56,8 +58,9 @@ def one(facts: Facts, name: str, **labels: str) -> float:
 
 
 def promtool(*words: str, text: bytes | None = None, cwd: Path = PLACE) -> str:
+    program = needs.require_program("promtool", "prometheus")
     done = subprocess.run(
-        ["promtool", *words], input=text, cwd=cwd, capture_output=True, check=False, timeout=60
+        [program, *words], input=text, cwd=cwd, capture_output=True, check=False, timeout=60
     )
     assert done.returncode == 0, done.stdout.decode() + done.stderr.decode()
     return done.stdout.decode()
@@ -67,6 +70,7 @@ FULL = replace(
     scene([alert(1, "gpu00003"), alert(2, "", Status.UNKNOWN)]),
     vitals=VITALS,
     gpu_standings={"lemon": 1, "good": 3},
+    runs=shown(*week()).runs,
 )
 
 

@@ -13,12 +13,14 @@ from msgspec.structs import replace
 from sentinel.core.clock import shift_instant
 from sentinel.core.model import Batch, Key, Sample, Status
 from sentinel.status import last_seen
+from sentinel.status.detail import AlertChange
 from sentinel.status.last_seen import CheckLook, NodeLook, PlacedJob, ShownFinding, group_nodes
 from sentinel.status.privacy import Viewer
+from sentinel.status.types import CheckFact, DiskFact
 from sentinel.testing import START
 from sentinel.web.auth import Gate
 from tests.web.proof import of, program
-from tests.web.scenery import alert, nodes, store
+from tests.web.scenery import alert, nodes, store, week
 from tests.web.stage import TOKEN, Stage, stage
 from tests.web.test_site import ask
 
@@ -43,7 +45,7 @@ PATHS = (
     "/api/v1",
     "/api/v1/alerts/0000000b",
 )
-SECRETS = ("B-LOG-TAIL", "/home/bob/", "B-COMMAND", "rank 37", "B-NOTE")
+SECRETS = ("B-LOG-TAIL", "/home/bob/", "B-COMMAND", "rank 37", "b/llm, last 7 days", "B-NOTE")
 CONTENT = {"progress": 7.0, "loss": 2.71875, "grad_norm": 31.4375}
 NAMES = ("b/llm", "bob", "B-JOB")
 
@@ -87,7 +89,8 @@ def site(private: Sequence[str] | None, evidence: str = "") -> Iterator[Stage]:
             )
         ),
     }
-    state.commit(Batch(at=START, memory=memory))
+    runs = (*week("a/llm"), *week("b/llm"))
+    state.commit(Batch(at=START, memory=memory, ledger=runs))
     for back in (1200.0, 600.0, 0.0):
         samples = tuple(Sample("b/llm", name, value) for name, value in CONTENT.items())
         state.commit(Batch(at=shift_instant(START, -back), samples={"progress": samples}))
@@ -218,3 +221,46 @@ def test_whoever_is_no_administrator_answers_for_own_jobs_only(told: Stage) -> N
     ]
     seen = json.loads(ask(told, "GET", "/api/v1/alerts", headers=of("ann"))[1])
     assert {a["id"]: a["ack_note"] for a in seen}["0000000b"] == ""
+
+
+def test_quotas_of_other_people_are_not_there() -> None:
+    """How much somebody may use and uses: to that user and to administrators. What belongs to a group
+    or to nobody is everybody's."""
+    rows = [
+        "/home user:ann",
+        "/home user:bob",
+        "/x command:bob",
+        "/x command:user:bob",
+        "/home group:ml",
+    ]
+    with site(()) as s:
+        whole = s.do(s.server._site._live.get_facts())  # type: ignore[union-attr]
+    quota = CheckFact(name="allot", kind="quota", panel="disks", summary="/home user:bob: 99% used")
+    full = [
+        replace(whole.alerts[0], id=f"q{n}", check="allot", subject=row, labels={}, summary="99%")
+        for n, row in enumerate(rows)
+    ]
+    disks = [DiskFact(check="allot", path=r, status=Status.OK, summary="", seen=0.0) for r in rows]
+    facts = replace(
+        whole, checks=(*whole.checks, quota), alerts=tuple(full), disks=tuple(disks), incidents=()
+    )
+    past = [
+        AlertChange(
+            at=0.0,
+            check="allot",
+            subject=a.subject,
+            alert=a.id,
+            status=Status.OK,
+            reason="gone",
+            summary="",
+        )
+        for a in full
+    ]
+    for name, kept in (("ann", [rows[0], rows[4]]), ("bob", rows[1:]), ("", rows[4:])):
+        viewer = Viewer(name, all=False)
+        seen = viewer.filter_facts(facts)
+        assert [d.path for d in seen.disks] == kept
+        assert [a.subject for a in seen.alerts] == kept
+        assert [c.summary for c in seen.checks if c.name == "allot"] == [""]
+        assert [t.subject for t in viewer.filter_changes(facts, past)] == kept
+    assert len(Viewer().filter_facts(facts).disks) == len(rows)

@@ -57,7 +57,7 @@ def test_a_silence_without_an_end_that_a_calendar_has_is_shown(hours: int) -> No
         "checks": (),
     }
     pages = render.PageRenderer(timezone(timedelta(hours=hours)))
-    page = pages.render_page("overview.html", facts, "/", out=(), strip="", **more)
+    page = pages.render_page("overview.html", facts, "/", out=(), strip="", strips=(), **more)
     assert re.search(r'until <time [^>]*"9999-12-3\S*">9999-12-3', page)
 
 
@@ -77,7 +77,7 @@ def test_the_builder_of_the_zipapp_leaves_every_file_of_the_page(tmp_path: Path)
     """It removes what is superfluous; the page's files are not."""
     shutil.copytree(PACKAGE, tmp_path / "site" / "sentinel")
     made = builder()
-    made._slim(tmp_path / "site")
+    made.remove_superfluous(tmp_path / "site")
     payload = made._packed(tmp_path / "site", tmp_path / "payload.tar.gz")
     with tarfile.open(fileobj=BytesIO(payload)) as tar:
         names = set(tar.getnames())

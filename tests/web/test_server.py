@@ -16,7 +16,7 @@ from sentinel.core.errors import StoreError
 from sentinel.core.model import Notification, Status
 from sentinel.engine.engine import Engine
 from sentinel.web.rate_limit import MAX_BURST_REQUESTS
-from sentinel.web.server import CannotListen, WebServer
+from sentinel.web.server import LINK_BURST, CannotListen, WebServer
 from tests.channels.samples import HOSTILE
 from tests.engine.worlds import Book, Grouped, Says, Scene, play, world
 
@@ -290,6 +290,36 @@ def test_too_many_requests_are_told_to_wait() -> None:
                 assert answer.headers["Retry-After"] == "1"
         v.scene.clock.advance(1)
         assert (await v.ask("GET", "/healthz"))[0] == 200
+
+    visit(story)
+
+
+def test_requests_of_others_do_not_keep_a_link_from_working() -> None:
+    """All of 127/8 is one client; what has no valid link is told to wait, whatever is in its path."""
+
+    async def story(v: Visit) -> None:
+        ack, silence = v.path("Acknowledge"), v.path("Silence")
+        bent = ack[:-3] + ("AA/" if ack[-3:] != "AA/" else "BB/")
+        late = SIGNER.make_token(LinkClaim("ack", v.mail.got[0].alert, "mail", 1))
+        wrong = [bent, f"/a/{late}/", f"/a/{'a' * 5000}/", "/a/"]
+        said = [(await v.ask("POST", wrong[n % 4]))[0] for n in range(MAX_BURST_REQUESTS)]
+        assert set(said) == {404}
+        assert [(await v.ask("POST", one))[0] for one in wrong] == [429] * 4
+        assert (await v.ask("GET", silence))[0] == 200
+        status, text, _ = await v.ask("POST", ack, data="who=ann", headers=FORM)
+        assert (status, "Acknowledged" in text) == (200, True)
+
+    visit(story)
+
+
+def test_one_link_used_without_end_is_told_to_wait_alone() -> None:
+    async def story(v: Visit) -> None:
+        ack, silence = v.path("Acknowledge"), v.path("Silence")
+        assert {(await v.ask("GET", ack))[0] for _ in range(LINK_BURST)} == {200}
+        assert (await v.ask("POST", ack, data="who=ann", headers=FORM))[0] == 429
+        assert (await v.ask("GET", silence))[0] == 200
+        v.scene.clock.advance(2)
+        assert (await v.ask("POST", ack, data="who=ann", headers=FORM))[0] == 200
 
     visit(story)
 

@@ -102,6 +102,16 @@ def test_a_subject_that_nobody_knows_has_a_page_that_says_so(path: str) -> None:
         assert ask(s, "GET", path)[0] == 200
 
 
+def test_an_address_without_a_check_leads_to_the_training() -> None:
+    """Reports and messages know its name alone; the time in the address stays. A name that nothing
+    has is a page that says so."""
+    with stage() as s:
+        status, _, headers = ask(s, "GET", "/jobs/one?subject=llm-10b&at=1784600000&span=3600")
+        assert ask(s, "GET", "/jobs/one?subject=nobody")[0] == 200
+    assert status == 303
+    assert headers["Location"] == f"{JOB}&at=1784600000&span=3600"
+
+
 def test_a_file_system_shows_who_has_most_of_it() -> None:
     """What `du` and `quota` know of it and of what lies below it, the largest first; not its neighbours."""
     with stage(state=big()) as s:

@@ -48,7 +48,7 @@ def test_a_state_of_a_newer_sentinel_is_told(
 
 def _set_version(folder: Path, version: int) -> None:
     with sqlite3.connect(folder / "state" / "sentinel.db") as connection:
-        connection.execute("UPDATE schema_version SET version = ?", (version,))
+        connection.execute("UPDATE schema_version SET version = ?1, oldest = ?1", (version,))
     connection.close()
 
 

@@ -94,6 +94,23 @@ def test_a_file_that_was_never_good(site: Site) -> None:
     assert site.tick() == ConfigError.exit_code
 
 
+def test_a_version_that_refuses_what_an_earlier_one_took(site: Site) -> None:
+    """After an upgrade nothing is valid, not even the last good copy: its channels hear of it, once
+    an hour, and hear of the end."""
+    taken = app.load_settings(str(site.file))
+    site.file.write_text(BROKEN["a key"](site.good))
+    last_good.store_last_good(taken)  # as an earlier version did, to which that was no error
+    assert [site.tick(), site.tick()] == [ConfigError.exit_code] * 2
+    (told,) = site.told()
+    assert told["summary"].startswith(
+        "sentinel does not start, so nothing is watched: its configuration is refused: "
+    )
+    assert "checks.marker.evry" in told["summary"]
+    site.file.write_text(site.good)
+    assert site.tick() == 0
+    assert [row["reason"] for row in site.told()] == ["firing", "resolved"]
+
+
 def test_a_planted_copy(site: Site) -> None:
     """Nobody else says what runs."""
     assert site.tick() == 0

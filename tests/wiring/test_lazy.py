@@ -8,6 +8,7 @@ import pytest
 
 from sentinel.clock import SystemClock
 from sentinel.config.settings import Settings
+from sentinel.slurm.client import RequestCount
 from sentinel.wiring.lazy import LazyRemote, LazySlurm
 
 THREADS = 16
@@ -51,3 +52,13 @@ def test_all_checks_share_one_way_to_the_nodes() -> None:
     for _ in range(20):
         remote = LazyRemote(Settings())
         assert len(asked_at_once(remote._connect_once)) == 1
+
+
+def test_what_asked_the_controllers_is_part_of_the_view_of_slurm() -> None:
+    """Else their configuration would be asked for twice, and requests counted apart."""
+    slurm = LazySlurm(Settings(), [], SystemClock())
+    probe = slurm._connect_controllers()
+    snapshot = slurm.get_snapshot()
+    assert (snapshot.client, snapshot._config) == (probe.client, probe.config)
+    probe.client.counts["scontrol"] = RequestCount()
+    assert list(slurm.counts()) == ["scontrol"]

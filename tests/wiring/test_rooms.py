@@ -21,7 +21,7 @@ from sentinel.checks import KINDS as CHECKS
 from tests.lab.systemd import ROOT
 
 ROOMS = {
-    "gpu": ["gpu", "checks/gpu", "store/gpu_*", "cli/gpu*", "cli/ledger.py"],
+    "gpu": ["gpu", "checks/gpu", "checks/idle", "store/gpu_*", "cli/gpu*", "cli/ledger.py"],
     "diag": ["checks/diag", "actions/diag.py", "cli/diag*", "cli/gpu_bundle.py"],
     "chain": [
         "chain",
@@ -31,9 +31,10 @@ ROOMS = {
         "doctor/cron.py",
         "init",
         "cli/init.py",
+        "cli/add.py",
     ],
-    "stacks": ["stacks", "actions/stacks.py", "cli/stacks.py"],
-    "web": ["web"],
+    "stacks": ["stacks", "actions/stacks.py", "cli/stacks.py", "checks/log/node_looks.py"],
+    "web": ["web", "wiring/page.py", "wiring/metrics_file.py"],
     "fs": ["checks/fs", "checks/quota"],
 }
 """What is taken out as a whole: the room, its kinds, and the commands about nothing else."""
@@ -68,7 +69,7 @@ ALL = {
     **{
         kind: [_home(target)]
         for kind, target in CHECKS.items()
-        if kind not in ROOMS and _home(target) not in ROOMS["fs"]
+        if kind not in ROOMS and _home(target) not in (*ROOMS["fs"], *ROOMS["gpu"])
     },
     "channels": [_home(target) for kind, target in CHANNELS.items() if kind != "console"],
     "actions": [_home(target) for kind, target in ACTIONS.items() if kind != "undrain"],
@@ -76,7 +77,11 @@ ALL = {
 
 RUN = """
 import asyncio, contextlib, importlib, io, json, os, pathlib, sys
-PROGRAMS = {"sentinel.__main__", "sentinel.nodes.node_test"}  # run by name, and do so at import
+PROGRAMS = {
+    "sentinel.__main__",
+    "sentinel.nodes.node_test",
+    "sentinel.nodes.node_measure",
+}  # run by name, and do so at import
 
 def load(root):
     for path in sorted(pathlib.Path(root, "sentinel").rglob("*.py")):
@@ -110,8 +115,9 @@ def left(folder):
 
 def page(words):
     # What `sentinel run` does for its page.
-    commands, app = sys.modules["sentinel.wiring.commands"], sys.modules["sentinel.wiring.app"]
-    asyncio.run(commands._start_web_server(None, app.load_settings(words[0]), None))
+    app = sys.modules["sentinel.wiring.app"]
+    from sentinel.wiring import service
+    asyncio.run(service._start_web_server(None, app.load_settings(words[0]), None))
 
 sys.path.insert(0, sys.argv[1])
 assert not list(load(sys.argv[1]))

@@ -23,8 +23,17 @@ class Form:
     """The file that says where to resume, or `-> name` for a link of that name."""
     text: str = ""
     """What the pointer holds; of a link, where it leads."""
+    note: tuple[str, str] = ("", "")
+    """Name and text of a file beside them that names none, whatever its name says."""
+    names_newest: bool = True
+    """Whether somebody would give the pointer to `checkpoint` as its `latest`."""
     staging: str = ""
     """The name of a step, in place of its first part, until it is whole."""
+    empty: tuple[str, ...] = ()
+    """Names of files that have no byte in a whole one."""
+    beside: tuple[str, ...] = ()
+    """What the trainer writes into the folder as well: pictures with the number of a step, weights and
+    configurations without one. `clean` leaves all of it."""
 
 
 def ranks(form: str, count: int = 4) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from sentinel.core.model import Finding, Status
 from sentinel.core.settings import FilePath
 from sentinel.core.values import Duration
 from sentinel.testing import START, FixedSlurm, ManualClock, context
+from tests.world.case import Case
 
 STALE_MINUTES = 20
 """The limit of every log that is watched here."""
@@ -38,6 +39,23 @@ def of_whole_log(folder: Path, text: str) -> Answer:
     path = folder / "training.log"
     path.write_bytes(text.encode())
     return _answer(Log(path=FilePath(path)).run(context(FixedSlurm(), one_shot=True)).findings)
+
+
+def assert_cause(case: Case, folder: Path, record: Callable[[str, object], None]) -> None:
+    """The cause that is told holds the right words; none is told where none is right."""
+    told = of_whole_log(folder, case.form).cause
+    record("answer", str(told or "none"))
+    record("right", str(case.right or "none"))
+    assert case.right in told
+    assert bool(case.right) == bool(told)
+
+
+def assert_number_and_loss(case: Case, folder: Path, record: Callable[[str, object], None]) -> None:
+    """The progress and the state of the loss are the right ones."""
+    answer = of_whole_log(folder, case.form)
+    record("answer", (answer.number, str(answer.loss)))
+    record("right", (case.right[0], str(case.right[1])))
+    assert (answer.number, answer.loss) == case.right
 
 
 def of_growing_log(folder: Path, chunks: Iterable[str], minutes: float = 1) -> list[Answer]:

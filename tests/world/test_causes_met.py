@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from tests.world.case import Case, each
-from tests.world.logs import of_whole_log
+from tests.world.logs import assert_cause
 
 GITHUB = "https://github.com/"
 COST = "Somebody repairs an echo at night, or looks for an error that there is not."
@@ -245,7 +246,7 @@ MET_LATER = (
 
 
 @each(*MET, *MET_LATER)
-def test_the_cause_in_a_log_that_was_met_outside(case: Case, tmp_path: Path) -> None:
-    told = of_whole_log(tmp_path, case.form).cause
-    assert case.right in told
-    assert bool(case.right) == bool(told)
+def test_the_cause_in_a_log_that_was_met_outside(
+    case: Case, tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
+    assert_cause(case, tmp_path, record_property)

@@ -29,9 +29,9 @@ def write(root: Path, form: Form, step: int, *, size: int = 4000, files: int | N
     for number, file in enumerate(form.files[:files]):
         path = root / file.format(n=step)
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(
-            (b'{"step": 1}' if path.suffix == ".json" else b"w" * size) + bytes([65 + number])
-        )
+        data = b"w" * size + bytes([65 + number])
+        data = b'{"part": %d}' % number if path.suffix == ".json" else data
+        path.write_bytes(b"" if path.name in form.empty else data)
 
 
 def point(root: Path, form: Form, step: int) -> None:
@@ -48,7 +48,11 @@ def point(root: Path, form: Form, step: int) -> None:
 def save_all(root: Path, form: Form, named: int = NEWEST) -> None:
     for step in STEPS:
         write(root, form, step)
+        for name in form.beside:
+            (root / name.format(n=step)).write_bytes(b"PK\x03\x04" + b"w" * 5000)
     point(root, form, named)
+    if form.note[0]:
+        (root / form.note[0]).write_text(form.note[1])
 
 
 def after_a_rollback(root: Path, form: Form) -> set[int]:

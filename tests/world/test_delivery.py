@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 
 from sentinel.channels import smtp
-from sentinel.channels.http import find_proxy, find_unusable_proxy
+from sentinel.channels.http_request import find_proxy, find_unusable_proxy
 from sentinel.channels.post import url_below
 from sentinel.channels.smtp import ehlo_name
 from tests.lab.smtp import SmtpServer
 from tests.world.case import Case, each
+from tests.world.delivery_answers import outcome
 
 HEALTHCHECKS = "https://healthchecks.io/docs/autoprovisioning/"
 CURL = "https://curl.se/docs/manpage.html (-x, --proxy; NO_PROXY)"
@@ -131,3 +132,19 @@ def test_the_second_address_is_taken_where_the_first_is_deaf(
                 return address
 
         assert asyncio.run(asyncio.wait_for(connect(), 10)) == ("127.0.0.1", server.port)
+
+
+BODIES = "A success whose body says that it is none"
+
+
+@each(
+    Case("kuma-knows-no-monitor", "https://github.com/louislam/uptime-kuma (api-router.js)", '{"ok":false,"msg":"Monitor not found"}', "later", LOST),
+    Case("dingtalk-misses-a-keyword", "https://open.dingtalk.com/document/orgapp/custom-robots-send-group-messages", '{"errcode":310000,"errmsg":"keywords not in content"}', "later", LOST),
+    Case("wecom-took-it", "https://developer.work.weixin.qq.com/document/path/91770", '{"errcode":0,"errmsg":"ok"}', "taken", LOST),
+    Case("teams-took-it", "https://github.com/sebbmeyer/php-microsoft-teams-connector/pull/14", "1", "taken", LOST),
+    Case("it-took-it", "https://healthchecks.io/docs/http_api/", "OK", "taken", LOST),
+    Case("a-page-of-text", BODIES, "not ok (not found) in the middle of a page", "taken", LOST),
+    Case("a-list", BODIES, '[{"ok": false}]', "taken", LOST),
+)  # fmt: skip
+def test_a_success_whose_body_says_that_it_is_none(case: Case) -> None:
+    assert outcome("webhook", 200, case.form) == case.right

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
+from sentinel.checks.filesystems.ext4_errors import RecordedErrors, read_recorded_errors
 from sentinel.checks.filesystems.limits import SpaceLimits, judge_usage, parse_usage
+from sentinel.checks.filesystems.probe import PathAnswer
+from sentinel.checks.filesystems.verdict import (
+    PathObservation,
+    PathState,
+    VerdictSettings,
+    path_finding,
+)
 from sentinel.checks.quota.check import QuotaCheck
 from sentinel.checks.quota.judge import quota_finding, targets_finding
 from sentinel.checks.quota.tools import command, lustre
 from sentinel.core import mounts
+from sentinel.core.clock import Instant
 from sentinel.core.errors import Invalid
 from sentinel.core.model import Status
 from sentinel.core.settings import FilePath
@@ -172,3 +182,47 @@ def test_the_configuration_refuses_a_limit_in_bytes_for_a_tool_of_shares() -> No
         with pytest.raises(Invalid, match="a percentage and no bytes"):
             QuotaCheck(**told, **wrong)
     QuotaCheck(**told, warn=WARN)
+
+
+def ext4(options: str, count: int, last: int, before: int | None) -> tuple[Status, str]:
+    """What is said of a half-full ext4, booted at 0 s and looked at 1000 s later; `before`: the errors that
+    were recorded when this mount was first seen, None where it is seen the first time."""
+    sight = PathObservation(
+        path="/scratch",
+        answer=PathAnswer(usage=parse_usage("4096 1000 500 500 100 50 ext4"), real="/scratch"),
+        mount=mountinfo(options),
+        errors=RecordedErrors(count, last),
+        at=Instant(wall=5_000_000_000, boot="b", mono=1_000_000_000),
+    )
+    seen = PathState(
+        writable=("mount", "superblock"), errors=None if before is None else (36, before)
+    )
+    rules = VerdictSettings(warn=WARN, crit=CRIT, mounted=None, read_only=Status.CRITICAL)
+    found = path_finding(sight, seen, rules)
+    return found.status, found.summary
+
+
+SILENT = "Linux 6.12 to 6.14: commit d3476f3dad4a of fs/ext4/super.c, before emergency_ro is shown"
+
+
+@each(
+    Case("an-error-under-our-eyes", SILENT, ("rw,errors=remount-ro", 1, 4900, 0), "critical", FULL),
+    Case("an-error-before-we-looked", SILENT, ("rw,errors=remount-ro", 1, 4900, None), "warning", FULL),
+    Case("an-error-that-goes-on", "ext4(5), errors=continue", ("rw", 3, 4900, 0), "warning", FULL),
+    Case("an-error-of-last-month", SILENT, ("rw,errors=remount-ro", 1, 300, None), "ok", FALSE),
+    Case("no-error", SILENT, ("rw,errors=remount-ro", 0, 0, 0), "ok", FALSE),
+)  # fmt: skip
+def test_ext4_records_errors_that_the_mount_table_does_not_tell(case: Case) -> None:
+    options, count, last, before = case.form
+    assert ext4(options, count, last, before)[0].value == case.right
+
+
+def test_the_errors_of_this_machine_s_own_ext4_are_read(tmp_path: Path) -> None:
+    """By major and minor number, as sysfs(5) has it; a file system that has none says nothing."""
+    (tmp_path / "dev/block").mkdir(parents=True)
+    (tmp_path / "fs/ext4/dm-3").mkdir(parents=True)
+    (tmp_path / "dev/block/253:3").symlink_to("../../devices/virtual/block/dm-3")
+    (tmp_path / "fs/ext4/dm-3/errors_count").write_text("2\n")
+    (tmp_path / "fs/ext4/dm-3/last_error_time").write_text("1750000000\n")
+    assert read_recorded_errors("253:3", str(tmp_path)) == RecordedErrors(2, 1_750_000_000)
+    assert read_recorded_errors("253:4", str(tmp_path)) is None

@@ -16,7 +16,7 @@ from sentinel.checks.users import departed_members, watched_users
 from sentinel.core.cluster import Job, JobPast, JobRun
 from sentinel.core.model import Status
 from sentinel.slurm import sizes, submission
-from sentinel.slurm.snapshot import _asked_name
+from sentinel.slurm.queue import find_asked_name
 from sentinel.testing import START, FixedSlurm
 from tests.checks.job.making import Watch, check, job, pending
 from tests.world.case import Case, each
@@ -279,9 +279,9 @@ def test_a_pending_reason_of_ten_kilobytes_is_survived() -> None:
 class Booked(FixedSlurm):
     """A Slurm with accounting, which may be behind."""
 
-    def past(self, *asked: Any) -> JobPast:
+    def past(self, *asked: Any, **more: Any) -> JobPast:
         """What accounting has, and that it was asked."""
-        return structs.replace(super().past(*asked), accounting=True)
+        return structs.replace(super().past(*asked, **more), accounting=True)
 
 
 def seen_gone(row: JobRun | None, after: float, **settings: Any) -> Any:
@@ -307,7 +307,7 @@ def test_a_runaway_job_is_gone() -> None:
 def test_a_row_that_accounting_does_not_have_yet_is_asked_for_again() -> None:
     """slurmdbd gets its records some seconds later."""
     assert "how is not known yet" in seen_gone(None, 10).summary
-    assert "Slurm does not remember how it ended" in seen_gone(None, 70).summary
+    assert "neither squeue nor sacct said how it ended" in seen_gone(None, 70).summary
 
 
 def test_a_step_that_failed_is_no_finished_training() -> None:
@@ -356,10 +356,10 @@ def test_a_cluster_that_is_not_followed_is_named(monkeypatch: pytest.MonkeyPatch
 
 def test_two_names_of_one_user_are_one_person() -> None:
     """winbind prints `CORP\\bob` for the uid that `squeue -u bob.k` was asked for."""
-    assert _asked_name("CORP\\bob", {"bob.k"}) == "bob.k"
-    assert _asked_name("root", {"0", "daemon"}) == "0"
-    assert _asked_name("CORP\\bob", {"bob.k", "alice"}) == "CORP\\bob"
-    assert _asked_name("alice", {"bob.k", "alice"}) == "alice"
+    assert find_asked_name("CORP\\bob", {"bob.k"}) == "bob.k"
+    assert find_asked_name("root", {"0", "daemon"}) == "0"
+    assert find_asked_name("CORP\\bob", {"bob.k", "alice"}) == "CORP\\bob"
+    assert find_asked_name("alice", {"bob.k", "alice"}) == "alice"
 
 
 def test_a_member_who_left_hides_nobody(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from sentinel.checks.network.driver_lines import find_driver_errors
 from sentinel.gpu import xid
+from sentinel.gpu.advice import Advice
 from sentinel.nodes.probe import KernelLine, kernel
 from tests.world.case import Case, each
 
@@ -33,7 +34,7 @@ def advice_of(*records: str) -> list[str]:
         name="recovery-action-unknown",
         source="made up: a number and a word of the future",
         form="NVRM: Xid (PCI:0000:41:00): 154, GPU recovery action changed from 0x0 (None) to 0xb (Wash)",
-        right="ask NVIDIA support",
+        right="ask the vendor's support",
         cost="What is unknown passes for well, or drains the node.",
     ),
     Case(
@@ -54,7 +55,7 @@ def advice_of(*records: str) -> list[str]:
         name="amdgpu-mes-hangs",
         source=f"{ROCM}/3265",
         form="amdgpu 0000:a6:00.0: amdgpu: MES might be in unrecoverable state, issue a GPU reset",
-        right="ask NVIDIA support",
+        right="ask the vendor's support",
         cost="A GPU whose scheduler hangs is well.",
     ),
     Case(
@@ -68,6 +69,49 @@ def advice_of(*records: str) -> list[str]:
 def test_what_the_driver_of_a_gpu_says(case: Case) -> None:
     """The advice, by the record alone."""
     assert advice_of(case.form) == ([case.right] if case.right else [])
+
+
+RESET = (
+    "amdgpu 0000:c5:00.0: amdgpu: MES failed to respond to msg=REMOVE_QUEUE",
+    "[drm:gfx_v11_0_cp_gfx_enable.isra.0 [amdgpu]] *ERROR* failed to halt cp gfx",
+    "amdgpu 0000:c5:00.0: amdgpu: GPU reset succeeded, trying to resume",
+)
+POISON = "amdgpu 0000:c5:00.0: amdgpu: 1 uncorrectable hardware errors detected in umc block"
+
+
+@each(
+    Case(
+        name="reset-that-went-well",
+        source=f"{ROCM}/6273",
+        form=RESET,
+        right=[],
+        cost="Each hang of a program that the driver mends wakes an operator.",
+    ),
+    Case(
+        name="reset-of-another-gpu",
+        source=f"{ROCM}/6273, with two GPUs",
+        form=(RESET[0].replace("c5", "a6"), RESET[2]),
+        right=["ask the vendor's support"],
+        cost="A GPU whose scheduler hangs is well, as its neighbour was reset.",
+    ),
+    Case(
+        name="no-reset",
+        source=f"{ROCM}/6273, cut before the reset",
+        form=RESET[:1],
+        right=["ask the vendor's support"],
+        cost="A GPU whose scheduler hangs is well.",
+    ),
+    Case(
+        name="memory-error-before-a-reset",
+        source="Linux, drivers/gpu/drm/amd/amdgpu/amdgpu_ras.c",
+        form=(POISON, RESET[2]),
+        right=["reset the GPU"],
+        cost="A reset hides that memory fails.",
+    ),
+)
+def test_what_a_reset_of_amdgpu_mends(case: Case) -> None:
+    """What stays of the lines before it."""
+    assert advice_of(*case.form) == case.right
 
 
 @each(
@@ -183,3 +227,9 @@ def test_what_the_driver_of_a_card_says(case: Case) -> None:
     for level in (3, None):
         found = list(find_driver_errors([KernelLine(at=1.0, level=level, text=case.form)]))
         assert [status.value for _, status, _ in found] == ([case.right] if case.right else [])
+
+
+def test_a_word_that_former_versions_kept_is_still_known() -> None:
+    """Made here: the state of a service that was upgraded; AMD's GPUs were sent to NVIDIA."""
+    assert Advice("ask NVIDIA support") is Advice.CONTACT
+    assert "NVIDIA" not in Advice.CONTACT.value

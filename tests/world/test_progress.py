@@ -225,6 +225,25 @@ WHOLE = (
         WRONG_NUMBER,
     ),
     Case(
+        "an-older-step-is-named-by-another-line",
+        "darkflow, darkflow/net/flow.py: a checkpoint's step beside the training's",
+        "".join(f"step {n} - loss 105.28 - moving ave loss 105.25\n" for n in range(186, 205))
+        + "Checkpoint at step 192\n",
+        204,
+        "The log has only to grow.",
+    ),
+    Case(
+        "batches-of-an-epoch-behind-the-epoch-s-number",
+        "pytracking, ltr/trainers/ltr_trainer.py, with its validation between",
+        "".join(
+            "".join(f"[train: {e}, {n} / 600] FPS: 252.8 (389.1)  ,  Loss/total: 1.08\n" for n in range(50, 650, 50))
+            + "".join(f"[val: {e}, {n} / 900] FPS: 252.8 (389.1)  ,  Loss/total: 1.08\n" for n in range(50, 950, 50))
+            for e in (16, 17)
+        ),
+        600,
+        WRONG_NUMBER,
+    ),
+    Case(
         "an-epoch-bar-of-an-hour-a-step-is-too-coarse",
         TQDM,
         "".join(

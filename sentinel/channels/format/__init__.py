@@ -1,1 +1,1 @@
-"""What a message says, as a summary, text, HTML and blocks for chats."""
+"""Formats messages: as a summary, as text, as HTML, and as blocks for chats."""

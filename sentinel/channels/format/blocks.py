@@ -1,7 +1,7 @@
-"""Notifications as a short message for chats and phones: blocks in the order of reading.
+"""Formats notifications as short messages for chats and phones: blocks in reading order.
 
-What does not fit is left out by weight, the log's first lines before its last ones; how bad,
-where and what always stay.
+If the message is too long, the blocks with the least weight are left out. Of a log, the first lines
+go first. Severity, place and problem always stay.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -10,36 +10,46 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sentinel.channels.format.text import AlertCard, card_facts, overview_line, rank_cards
+from sentinel.channels.format.text import (
+    AlertCard,
+    card_facts,
+    more_commands,
+    overview_line,
+    rank_cards,
+)
+from sentinel.core.command_places import comment_places
 from sentinel.core.model import Notification
 from sentinel.core.text import shortened
 
 LISTED = 100
 _ICONS = {"critical": "🔴", "unknown": "🟣", "warning": "🟠", "info": "🔵", "ok": "🟢"}
 _ITEM, _FACTS, _TITLE, _TAIL = 240, 900, 240, 50
-_LOG = 1  # its weight: the first to be cut
+_LOG, _PLACE = 1, 2  # the weights of a log, which is cut first, and of where commands are run
 
 Role = Literal["line", "strong", "dim", "code"]
 
 
 class MessageBlock(Struct, frozen=True):
-    """A paragraph of inert text; `weight` says how long it stays when the room is small. With a
-    `url` the text is the word for it. `count`: how many alerts it tells of."""
+    """A paragraph without control characters. A block with less `weight` is cut earlier. With a
+    `url`, the text is a link. `count` is how many alerts the block is about."""
 
-    role: Role
-    text: str
+    role: Role  # What the block is.
+    text: str  # Its text.
     weight: int = 9
     url: str = ""
     count: int = 1
 
 
 class ChatContent(Struct, frozen=True, kw_only=True):
-    """A message: one line that says how bad and where, then the blocks; `items` is how many
-    alerts there are where blocks tell of several, and `runbook` what they share."""
+    """A message: a line with severity and place, then the blocks.
 
-    title: str
-    tone: str
-    blocks: tuple[MessageBlock, ...]
+    `items` is the number of alerts if the blocks are about several. `runbook` is a page that they
+    all share.
+    """
+
+    title: str  # The first line.
+    tone: str  # Its colour.
+    blocks: tuple[MessageBlock, ...]  # The paragraphs.
     items: int = 0
     runbook: str = ""
 
@@ -50,7 +60,7 @@ class ChatContent(Struct, frozen=True, kw_only=True):
 
 
 def make_chat(notifications: Sequence[Notification]) -> ChatContent:
-    """The message about one alert, or about several in a line each, the worst first."""
+    """The message about one alert in full, or about several with one line each, the worst first."""
     cards = rank_cards(notifications)
     return _chat_of_one(cards[0]) if len(cards) == 1 else _chat_of_several(cards)
 
@@ -81,13 +91,13 @@ def fit_blocks(
     room: int,
     size: Callable[[MessageBlock], int] = lambda b: len(b.text + b.url) + 1,
 ) -> tuple[MessageBlock, ...]:
-    """The blocks that fit into the room; a line counts the alerts that did not."""
+    """The blocks that fit into the limit. A last line counts the alerts that did not fit."""
     below = [MessageBlock("line", f"Runbook: {message.runbook}")] if message.runbook else []
     below = below if sum(map(size, below)) <= room // 5 else []
     kept = list(message.blocks)
     left = room - sum(map(size, [*kept, *below])) - (_TAIL if message.items else 0)
     while left < 0 and len(kept) > 1:
-        least = min(range(len(kept)), key=lambda i: kept[i].weight)
+        least = min(range(len(kept)), key=lambda i: _weigh_block(kept[i]))
         shorter = _shorten_block(kept[least])
         left += size(kept[least]) - sum(map(size, shorter))
         kept[least : least + 1] = shorter
@@ -96,30 +106,54 @@ def fit_blocks(
     return (*kept, *tail, *below)
 
 
+def _weigh_block(block: MessageBlock) -> int:
+    """How much its next part weighs: where commands are run goes before any command."""
+    return min(block.weight, _PLACE) if _is_commented(block) else block.weight
+
+
+def _is_commented(block: MessageBlock) -> bool:
+    return block.role == "code" and any(line.startswith("# ") for line in block.text.split("\n"))
+
+
 def _shorten_block(block: MessageBlock) -> list[MessageBlock]:
-    """A log without its first line; of anything else, nothing."""
-    _, _, rest = block.text.partition("\n")
-    return [replace(block, text=rest)] if rest and block.weight == _LOG else []
+    """A log without its first line, with a mark in its place; commands without where they are run.
+    For any other block, none."""
+    if block.weight == _LOG:
+        _, _, rest = block.text.removeprefix("…\n").partition("\n")
+        return [replace(block, text=f"…\n{rest}")] if rest else []
+    if not _is_commented(block):
+        return []
+    bare = (line for line in block.text.split("\n") if not line.startswith("# "))
+    return [replace(block, text="\n".join(bare))]
 
 
 def _card_blocks(c: AlertCard) -> Iterator[MessageBlock]:
     if c.dry_run:
         yield MessageBlock("strong", "Dry run: nothing was acted upon.", 8)
     yield MessageBlock("line", c.summary)
+    if c.impact:
+        yield MessageBlock("line", f"If nobody acts: {c.impact}", 8)
     if c.note:
         yield MessageBlock("line", shortened(c.note, _ITEM), 7)
     for word, url in c.links:
         yield MessageBlock("line", word, 6, url)
-    rows = (f"{name} {value}" for name, value in card_facts(c) if name != "cluster")
+    for step in c.steps:
+        yield MessageBlock("line", step, 7)
+    rows = (f"{name}: {value}" for name, value in card_facts(c) if name != "cluster")
     yield MessageBlock("dim", shortened(" · ".join(rows), _FACTS), 5)
     if c.runbook:
         yield MessageBlock("line", f"Runbook: {c.runbook}", 6)
     if c.commands:
-        yield MessageBlock("code", "\n".join(c.commands), 3)
+        yield MessageBlock("code", "\n".join(comment_places(c.command_groups, "$ ")), 3)
     if c.lines:
-        yield MessageBlock("code", "\n".join(c.lines), _LOG)
+        yield MessageBlock("code", _mark_lines(c.lines), _LOG)
     if c.more:
-        yield MessageBlock("code", "\n".join(c.more), 4)
+        yield MessageBlock("code", "\n".join(comment_places(more_commands(c), "$ ")), 4)
+
+
+def _mark_lines(lines: Sequence[str]) -> str:
+    """Mark findings differently from commands to run, as on a terminal."""
+    return "\n".join(line if line == "…" else f"| {line}" for line in lines)
 
 
 def _list_item(c: AlertCard) -> str:

@@ -1,5 +1,6 @@
-"""What alerts look like, for those who write templates: no real job, no real node."""
+"""Example alerts for authors of templates. Jobs and nodes are invented."""
 
+from sentinel.core.guidance import Guidance
 from sentinel.core.model import Notification, Status
 
 _BEGAN, _ENDED = "2026-03-08T03:12:05+01:00", "2026-03-08T03:41:20+01:00"
@@ -15,9 +16,15 @@ FIRING = Notification(
     severity=Status.CRITICAL,
     status=Status.CRITICAL,
     reason="firing",
-    summary="not running and nothing is queued (alice, 384 GPUs on 48 nodes): job 4242 FAILED with exit "
-    "code 1 on r12n[01-48] 35s ago after running for 11h 20m; 9m of work since checkpoint iter_0079000 at risk",
+    summary="failed with exit code 1; not running and nothing is queued (alice, 384 GPUs on 48 nodes): job "
+    "4242 FAILED with exit code 1 on r12n[01-48] at 03:12 CET after running for 11h 20m; 9m of work since "
+    "checkpoint iter_0079000 at risk",
     since=_BEGAN,
+    noticed="2026-03-08T03:12:38+01:00",
+    guidance=Guidance(
+        impact="The training stands still until somebody submits it again.",
+        todo="alice reads the end of its log, mends what ended it, and submits it again.",
+    ),
     key="3f9c2a71b0-1",
     alert="3f9c2a71b0",
     details=f"last lines of {_LOG}:\niteration 79300 | lm loss 2.104\niteration 79400 | lm loss 2.101\n"
@@ -33,7 +40,6 @@ FIRING = Notification(
         "last_step": "iteration 79400",
         "path": _LOG,
         "gpus": 384,
-        "why_now": "no job has followed such an end of this training before",
     },
     runbook="Call the engineer on duty: https://wiki.example.org/oncall",
     links={
@@ -92,4 +98,4 @@ SAMPLES = {
     "resolved": (RESOLVED,),
     "grouped": (_DISK, FIRING, _BLIND, RESOLVED),
 }
-"""What a channel is given, by a word for it."""
+"""Example inputs for a channel, each with a name."""

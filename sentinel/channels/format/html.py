@@ -1,17 +1,17 @@
-"""Notifications as a small HTML page for mail: inline styles, light and dark, any width.
+"""Formats notifications as a small HTML page for mail: inline styles, light and dark, any width.
 
-Mail programs drop style sheets more often than inline styles, so every colour stands
-inline for light and once more in one `prefers-color-scheme` block that overrides it:
+Mail programs remove style sheets more often than inline styles. So every colour is inline for light
+mode. A `prefers-color-scheme` block overrides it for dark mode:
 https://www.caniemail.com/features/css-at-media-prefers-color-scheme/
 """
 
-import hashlib
 import re
 from collections.abc import Sequence
 from html import escape
 
 from sentinel.channels.format import text
 from sentinel.channels.format.text import AlertCard
+from sentinel.core.digests import sha256
 from sentinel.core.model import Notification
 
 _COLOURS = {
@@ -40,13 +40,13 @@ _URL = re.compile(r"https?://[^\s<>\"']+[^\s<>\"'.,;:!?)]")
 
 
 def render_html(notifications: Sequence[Notification]) -> str:
-    """A whole page; every text of others is escaped, nothing is loaded
-    from anywhere: pictures are in the mail."""
+    """A whole page. All foreign text is escaped. Nothing is loaded from the network, because the
+    mail contains the pictures."""
     return render_cards_html(text.rank_cards(notifications))
 
 
 def render_cards_html(cards: Sequence[AlertCard]) -> str:
-    """The same for those that are ranked."""
+    """The same for cards that are sorted already."""
     head = (
         f'<p class="dim" style="{_DIM}margin-bottom:10px;">{escape(text.overview_line(cards))}</p>'
     )
@@ -76,10 +76,11 @@ def _card_html(c: AlertCard) -> str:
     colour = _COLOURS.get(c.tone, _COLOURS["info"])
     dry = f'<p class="dim" style="{_DIM}">Dry run: nothing was acted upon.</p>' if c.dry_run else ""
     told = {
-        name: _section_html(name, lines, _code if name in _MONOSPACED else _plain)
+        name: _section_html(name, lines, _code if name.startswith(_MONOSPACED) else _plain)
         for name, lines in text.card_sections(c)
     }
-    first = "".join(told.pop(name, "") for name in ("Runbook", "What to do"))
+    names = [name for name in told if name.startswith(_FIRST)]
+    first = "".join(told.pop(name) for name in names)
     return (
         f'<div class="card" style="margin:0 0 12px;padding:16px;background:#ffffff;'
         f'border:1px solid #d9dee3;border-left:6px solid {colour};border-radius:6px;">\n'
@@ -94,8 +95,14 @@ def _heading_html(c: AlertCard, colour: str) -> str:
         f'font-weight:700;">{escape(c.word)}</span><span class="dim" '
         f'style="color:#5b6670;">{escape(c.title)}</span></div>\n'
         f'<p style="margin:8px 0 12px;font-size:18px;line-height:25px;font-weight:600;{_WRAP}">'
-        f"{escape(c.summary)}</p>\n"
+        f"{escape(c.summary)}</p>\n{_impact_html(c)}"
     )
+
+
+def _impact_html(c: AlertCard) -> str:
+    if not c.impact:
+        return ""
+    return f'<p style="{_plain}margin:0 0 12px;">If nobody acts: {escape(c.impact)}</p>\n'
 
 
 def _facts_html(c: AlertCard) -> str:
@@ -112,7 +119,8 @@ def _row_html(name: str, value: str) -> str:
 
 
 def _answers_html(c: AlertCard) -> str:
-    """Who has it already, and the buttons: within the first screen of a phone."""
+    """Who has acknowledged, and the buttons. They come early, so that a phone shows them without
+    scrolling."""
     note = f'<p style="{_plain}margin:0 0 10px;">{escape(c.note)}</p>\n' if c.note else ""
     if not c.links:
         return note
@@ -124,8 +132,8 @@ def _answers_html(c: AlertCard) -> str:
 
 
 def picture_id(picture: bytes) -> str:
-    """The name under which a mail holds the picture (RFC 2392)."""
-    return f"{hashlib.sha256(picture).hexdigest()[:20]}@sentinel"
+    """The name of the picture within the mail (RFC 2392)."""
+    return f"{sha256(picture).hexdigest()[:20]}@sentinel"
 
 
 def _picture_html(c: AlertCard) -> str:
@@ -138,15 +146,16 @@ def _picture_html(c: AlertCard) -> str:
 
 
 def _section_html(heading: str, lines: Sequence[str], style: str) -> str:
-    """Commands each in a box of its own: on a phone every one of them runs over several lines."""
-    boxes = lines if heading == "What to do" else ["\n".join(lines)]
+    """A section. Each command has a box of its own, because on a phone each is several lines long."""
+    apart = heading.startswith(("What to do", text.COMMANDS_HEADING))
+    boxes = lines if apart else ["\n".join(lines)]
     mark = " class=code" if style is _code else ""
     content = "".join(f'<div{mark} style="{style}">{_link_addresses(box)}</div>\n' for box in boxes)
     return f'<p class="dim" style="{_DIM}margin-top:14px;">{escape(heading)}</p>\n{content}'
 
 
 def _link_addresses(line: str) -> str:
-    """Escaped, with web addresses as links; no other scheme ever becomes one."""
+    """Escape the text and make links of http(s) addresses. Other schemes never become links."""
     parts, end = [], 0
     for match in _URL.finditer(line):
         url = escape(match[0])
@@ -164,4 +173,5 @@ _BUTTON = (
     "background:#175cd3;color:#ffffff;font-weight:600;text-decoration:none;"
 )
 _plain = f"margin-top:2px;font-size:15px;line-height:22px;{_WRAP}"
-_MONOSPACED = ("Details", "Last lines", "What to do", "More")
+_FIRST = ("Runbook", "What to do", text.COMMANDS_HEADING)
+_MONOSPACED = ("Details", "Last lines", text.COMMANDS_HEADING, text.MORE_HEADING)

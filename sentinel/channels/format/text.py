@@ -1,12 +1,11 @@
-"""What a person is shown about alerts: a card each, a subject line and plain text, every text inert and
-cut to a bearable length. html and blocks show the same cards.
+"""Formats alerts for people: one card per alert, a subject line and plain text.
+
+Control characters are removed, and long texts are cut. The modules html and blocks show the same
+cards.
 """
 
-import math
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from datetime import datetime
 from shlex import quote
 
 from msgspec import Struct
@@ -14,45 +13,74 @@ from msgspec.structs import replace
 
 from sentinel.alerting.incidents import is_standstill
 from sentinel.alerting.outbox import is_ending
-from sentinel.core.model import Notification, Status, Value
-from sentinel.core.text import shorten_to_line, shortened, strip_names, visible
-from sentinel.core.values import duration_text, format_percent, size_text
+from sentinel.alerting.owners import OWNER_LABEL
+from sentinel.channels.format.facts import make_facts
+from sentinel.channels.format.moments import age_text, clock_text, moment_text, told_time
+from sentinel.channels.format.titles import card_title, short_word
+from sentinel.core.command_places import SETUP_PLACE, PlacedCommands, group_by_place
+from sentinel.core.guidance import UNSEEN_IMPACT
+from sentinel.core.letters import WISH_REASON
+from sentinel.core.model import Notification, Status
+from sentinel.core.text import (
+    keep_whole_commands,
+    shorten_to_clauses,
+    shorten_to_line,
+    shortened,
+    strip_names,
+    visible,
+)
+from sentinel.core.turns import interleave
 
+MORE_HEADING = "Full history, and how to stop reminders"
 LINES = 12
-FACTS = 24
 COMMANDS = 8
-_LINE, _SUMMARY, _WORD, _NAME = 300, 600, 80, 32
-_COMMAND = 1000  # one that is cut cannot be pasted
-_REASONS = {"ack": "acknowledged"}
-_WORDS = {"resolved": "RESOLVED", "gone": "GONE", "test": "TEST", "action": "ACTION"}
+COMMANDS_HEADING = "Commands"
+_LINE, _SUMMARY = 300, 600
+_COMMAND = 1000
+_MAX_SEARCHED, _MIN_SAID = 20_000, 8  # characters of the details, and of one of their lines
+_REASONS = {"ack": "acknowledged", WISH_REASON: "your wish"}
+_WORDS = {
+    "resolved": "RESOLVED",
+    "gone": "OVER",
+    "test": "TEST",
+    "action": "ACTION",
+    "digest": "REPORT",
+}
 
 
 class AlertCard(Struct, frozen=True, kw_only=True):
-    """One alert in words. `word` is what it is (CRITICAL, RESOLVED …), `tone` its colour
-    (critical, warning, unknown, ok, info), `title` the check with its subject, `age` how
-    long it has lasted, `clock` its beginning in short and `told` the time of this message;
-    `note` what else there is to know of the telling (a silence, who has it), `lines` the end
-    of a log or other details below `heading`, `more` the commands that tell the rest, `links` words with their addresses, `picture` a PNG of how it went,
-    `count` how many alike ones it stands for.
+    """One alert in words.
+
+    `word` is the status (CRITICAL, RESOLVED …), and `tone` its colour (critical, warning, unknown,
+    ok, info). `title` is the check with its subject. `age` is the duration so far, `clock` the
+    beginning in short, `noticed` when sentinel first saw it, `told` the time of this message. `note` says more about the message, e.g. a
+    silence, or who acknowledged. `lines` are the end of a log or other details, below `heading`.
+    `more` are commands that show the rest. `links` are words with addresses. `picture` is a chart
+    as PNG. `count` is how many similar alerts the card stands for.
     """
 
     word: str
     tone: str
     title: str
-    cluster: str
-    summary: str
+    cluster: str  # Name of the cluster.
+    summary: str  # One line: the problem now.
+    impact: str  # What happens if nobody acts.
+    steps: tuple[str, ...]  # What to do, in sentences.
     told: str
-    began: str
+    began: str  # When it began, as people write it.
+    noticed: str
     clock: str
     age: str
-    ended: bool
-    dry_run: bool
-    facts: tuple[tuple[str, str], ...]
+    ended: bool  # Whether it is over.
+    dry_run: bool  # Whether actions were only simulated.
+    facts: tuple[tuple[str, str], ...]  # Names and values for a table.
     lines: tuple[str, ...]
-    commands: tuple[str, ...]
-    runbook: str
+    commands: tuple[str, ...]  # Commands that a person would run next.
+    command_groups: tuple[PlacedCommands, ...]  # The same by where and as whom they are run.
+    runbook: str  # Page with instructions.
     note: str
     more: tuple[str, ...]
+    setup_place: str  # Where and as whom the commands of sentinel are run.
     links: tuple[tuple[str, str], ...] = ()
     heading: str = "Details"
     picture: bytes = b""
@@ -60,32 +88,62 @@ class AlertCard(Struct, frozen=True, kw_only=True):
 
 
 def make_card(notification: Notification) -> AlertCard:
-    """The words for one notification, whatever its texts hold. An end is told briefly."""
-    n, ended = notification, is_ending(notification)
+    """The card for one notification, whatever its texts contain. The card of an end is short."""
+    n, ended, title = notification, is_ending(notification), card_title(notification)
+    commands = () if ended else keep_whole_commands(n.commands, _COMMAND)[:COMMANDS]
+    host = str(n.values.get("host") or "")
+    setup = shorten_to_line(n.setup_place, _LINE) or SETUP_PLACE
+    groups = group_by_place(commands, host, n.labels.get(OWNER_LABEL, ""), setup)
     return AlertCard(
         word=_status_word(n),
         tone=message_tone(n),
-        title=" ".join(dict.fromkeys(filter(None, (_short_word(n.check), _short_word(n.subject))))),
-        cluster=_short_word(n.cluster),
+        title=title,
+        cluster=short_word(n.cluster),
         summary=shorten_to_line(n.summary, _SUMMARY),
-        told=_told_time(n),
-        began=_began_text(n),
-        clock=_clock_text(n),
-        age=_age_text(n),
+        impact="" if ended else _impact_text(n),
+        steps=() if ended else _list_steps(n),
+        told=told_time(n),
+        began=moment_text(n.since),
+        noticed=moment_text(n.noticed),
+        clock=clock_text(n),
+        age=age_text(n),
         ended=ended,
         dry_run=n.dry_run,
-        facts=tuple(_merge_facts(_value_facts(n)))[:FACTS],
-        lines=() if ended else last_lines(n.details),
-        commands=()
-        if ended
-        else tuple(shorten_to_line(c, _COMMAND) for c in n.commands[:COMMANDS]),
+        facts=make_facts(n, title),
+        lines=() if ended else last_lines(_details_beyond_summary(n)),
+        commands=tuple(command for _, group in groups for command in group),
+        command_groups=groups,
         runbook="" if ended else shorten_to_line(n.runbook, _SUMMARY),
         note=shorten_to_line(n.note, _SUMMARY),
         more=_more_commands(n, ended or n.reason in ("action", "ack")),
+        setup_place=setup,
         links=() if ended else _card_links(n),
         heading="Last lines" if n.kind == "log" else "Details",
         picture=n.picture or b"",
     )
+
+
+def _impact_text(n: Notification) -> str:
+    """What happens if nobody acts. The text is the same for everything that could not be checked."""
+    blind = n.status is Status.UNKNOWN and n.reason != "action"
+    return shorten_to_line(n.guidance.impact or (UNSEEN_IMPACT if blind else ""), _SUMMARY)
+
+
+def _list_steps(n: Notification) -> tuple[str, ...]:
+    place = f"{n.cluster} {n.values.get('host') or ''}".strip()
+    return tuple(shorten_to_line(step, _SUMMARY) for step in n.guidance.list_steps(place))
+
+
+def _details_beyond_summary(n: Notification) -> str:
+    """The details. Empty if the summary already contains all of their lines."""
+    if len(n.details) > _MAX_SEARCHED:
+        return n.details
+    lines = n.details.split("\n")
+    return "" if all(_has_words(n.summary, line.strip()) for line in lines) else n.details
+
+
+def _has_words(summary: str, line: str) -> bool:
+    return len(line) > _MIN_SAID and line in summary
 
 
 def _card_links(n: Notification) -> tuple[tuple[str, str], ...]:
@@ -94,9 +152,10 @@ def _card_links(n: Notification) -> tuple[tuple[str, str], ...]:
 
 
 def last_lines(text: str, count: int = LINES) -> tuple[str, ...]:
-    """The last lines of a text, inert, each cut; an ellipsis stands for those before.
+    """The last lines of a text, without control characters, each cut. An ellipsis stands for the
+    lines before.
 
-    Only LF ends a line, as in `visible_lines`; indentation stays.
+    Only LF ends a line, as in `visible_lines`. Indentation is kept.
     """
     tail = text[-count * _LINE * 4 :]
     lines = [_log_line(line) for line in tail.rstrip().split("\n")] if tail.strip() else []
@@ -108,64 +167,19 @@ def _log_line(line: str) -> str:
     return shortened(visible(line[: _LINE + 1].expandtabs().rstrip()), _LINE)
 
 
-def format_fact(name: str, value: Value) -> tuple[str, str]:
-    """A measured value in words; the unit is the end of its name (`used_percent`)."""
-    match = re.fullmatch(r"(.+)_(percent|bytes|seconds|s)", name)
-    unit = match[2] if match and isinstance(value, int | float) else ""
-    label = match[1] if match and unit else name
-    return shorten_to_line(label.replace("_", " "), _NAME), shortened(
-        _format_amount(value, unit), _LINE
-    )
-
-
-def _format_amount(value: Value, unit: str) -> str:
-    if value is None or isinstance(value, bool):
-        return {None: "unknown", True: "yes", False: "no"}[value]
-    if isinstance(value, str):
-        return shorten_to_line(value, _LINE)
-    if not math.isfinite(value):
-        return str(value)
-    if unit == "percent":
-        return format_percent(value)
-    if unit == "bytes":
-        return size_text(value)
-    if unit:
-        return duration_text(value)
-    return str(value) if isinstance(value, int) else f"{value:.6g}"
-
-
-def _value_facts(n: Notification) -> Iterator[tuple[str, str]]:
-    if n.status is Status.UNKNOWN and not is_ending(n):
-        yield "severity", n.severity.value
-    for name, value in n.values.items():
-        if value is not None and (value != 0 or isinstance(value, bool)):  # nothing to know
-            yield format_fact(name, value)
-    for name, label in n.labels.items():
-        if name not in n.values:
-            yield shorten_to_line(name, _NAME), shorten_to_line(label, _LINE)
-
-
-def _merge_facts(facts: Iterator[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    """Facts of one name in one row: what is used as a share, and in bytes."""
-    rows: dict[str, list[str]] = {}
-    for name, value in facts:
-        rows.setdefault(name, []).append(value)
-    return ((name, ", ".join(values)) for name, values in rows.items())
-
-
 def _status_word(n: Notification) -> str:
     if n.reason in _WORDS:
         return _WORDS[n.reason]
     if is_ending(n):
-        return f"RESOLVED ({_short_word(n.reason)})"
+        return f"RESOLVED ({short_word(n.reason)})"
     degree = n.status if n.status is Status.UNKNOWN else n.severity
-    extra = "" if n.reason == "firing" else f" ({_REASONS.get(n.reason) or _short_word(n.reason)})"
+    extra = "" if n.reason == "firing" else f" ({_REASONS.get(n.reason) or short_word(n.reason)})"
     return degree.value.upper() + extra
 
 
 def message_tone(n: Notification) -> str:
-    """How bad it is: critical, warning, unknown, ok or info."""
-    if n.reason == "test":
+    """The severity for the colour: critical, warning, unknown, ok or info."""
+    if n.reason in ("test", "digest"):
         return "info"
     if is_ending(n):
         return "ok"
@@ -174,83 +188,42 @@ def message_tone(n: Notification) -> str:
     return (n.status if n.status is Status.UNKNOWN else n.severity).value
 
 
-def _told_time(n: Notification) -> str:
-    at = parse_iso_time(n.at)
-    return at.strftime("%H:%M:%S") if at else ""
-
-
-def _began_text(n: Notification) -> str:
-    since = parse_iso_time(n.since)
-    return (
-        since.strftime("%Y-%m-%d %H:%M:%S ") + _offset_text(since)
-        if since
-        else _short_word(n.since)
-    )
-
-
-def _clock_text(n: Notification) -> str:
-    """The hour and minute, with the day where it was another one; none for what was just done."""
-    at, since = parse_iso_time(n.at), parse_iso_time(n.since)
-    if not at or not since or n.reason == "action":
-        return ""
-    return since.strftime("%H:%M" if at.date() == since.date() else "%m-%d %H:%M")
-
-
-def _age_text(n: Notification) -> str:
-    at, since = parse_iso_time(n.at), parse_iso_time(n.since)
-    return duration_text(max(0.0, (at - since).total_seconds())) if at and since else ""
-
-
-def parse_iso_time(text: str) -> datetime | None:
-    """An aware time; None where the text is none (Python 3.10 does not read a `Z`)."""
-    try:
-        found = datetime.fromisoformat(re.sub("Z$", "+00:00", text))
-    except ValueError:
-        return None
-    return found if found.tzinfo else None
-
-
-def _offset_text(at: datetime) -> str:
-    offset = at.isoformat()[-6:]
-    return "UTC" if offset == "+00:00" else offset
-
-
 def _more_commands(n: Notification, over: bool) -> tuple[str, ...]:
     if not n.alert or n.reason == "test":
         return ()
-    name = quote(_short_word(n.alert))
+    name = quote(short_word(n.alert))
     explain = f"sentinel explain {name}"
     return (explain,) if over else (explain, f"sentinel alerts ack {name}")
 
 
-def _short_word(text: str) -> str:
-    return shorten_to_line(text, _WORD)
-
-
 SUBJECT = 180
+SUBJECT_OF_ONE = 80
+"""Characters of the subject of one alert, unless its names alone are long."""
+_MIN_SUBJECT_SUMMARY = 30
 FULL = 20
 LISTED = 100
 _TONES = ("critical", "unknown", "warning", "info", "ok")
 
 
 def subject_line(notifications: Sequence[Notification]) -> str:
-    """One inert line of at most 180 characters: how bad, where, what, since when."""
+    """One line: severity, place, problem, and if there is room the beginning."""
     return subject_of_cards(rank_cards(notifications))
 
 
 def subject_of_cards(cards: Sequence[AlertCard]) -> str:
-    """The same for those that are ranked."""
+    """The same for cards that are sorted already."""
     mark = "[dry run] " if cards[0].dry_run else ""
     return mark + (_single_subject(cards[0]) if len(cards) == 1 else _several_subject(cards))
 
 
 def render_text(notifications: Sequence[Notification]) -> str:
-    """The plain text body; each alert in full, of very many the later ones in a line each."""
+    """The plain text of the body. Each alert is written in full. If there are very many, the later
+    ones get one line each."""
     return render_cards_text(rank_cards(notifications))
 
 
 def render_cards_text(cards: Sequence[AlertCard]) -> str:
-    """The same for those that are ranked."""
+    """The same for cards that are sorted already."""
     parts = [overview_line(cards) + ":"] if len(cards) > 1 else []
     parts += ["\n".join(_card_paragraphs(c)) for c in cards[:FULL]]
     if rest := list(further_lines(cards)):
@@ -259,11 +232,13 @@ def render_cards_text(cards: Sequence[AlertCard]) -> str:
 
 
 def sort_worst_first(notifications: Sequence[Notification]) -> list[Notification]:
-    """Trainings that stand still come first, equals as they were: of very many only the first are
-    shown in full."""
-    return sorted(
-        notifications, key=lambda n: (not _is_standing_still(n), _TONES.index(message_tone(n)))
-    )
+    """Sort alerts: stopped trainings first, because only the first alerts are shown in full. Among
+    equal alerts, each user's first one comes before anybody's second one."""
+    ranks = {
+        id(n): (not _is_standing_still(n), _TONES.index(message_tone(n))) for n in notifications
+    }
+    users = interleave(notifications, lambda n: (ranks[id(n)], n.labels.get(OWNER_LABEL, "")))
+    return sorted(users, key=lambda n: ranks[id(n)])
 
 
 def _is_standing_still(n: Notification) -> bool:
@@ -271,8 +246,8 @@ def _is_standing_still(n: Notification) -> bool:
 
 
 def rank_cards(notifications: Sequence[Notification]) -> list[AlertCard]:
-    """A card for each, the worst first; of more than FULL, alike ones share one, but for trainings that
-    stand still."""
+    """One card per alert, the worst first. If there are more than FULL, similar alerts share a
+    card, except stopped trainings."""
     groups: dict[tuple[object, ...], list[Notification]] = {}
     for number, n in enumerate(sort_worst_first(notifications)):
         alone = number if len(notifications) <= FULL or _is_standing_still(n) else None
@@ -282,7 +257,7 @@ def rank_cards(notifications: Sequence[Notification]) -> list[AlertCard]:
 
 
 def _shared_card(alike: Sequence[Notification]) -> AlertCard:
-    first, others = make_card(alike[0]), [_short_word(n.subject or n.check) for n in alike[1:]]
+    first, others = make_card(alike[0]), [short_word(n.subject or n.check) for n in alike[1:]]
     if not others:
         return first
     names = shortened(", ".join(others), _SUMMARY)
@@ -295,14 +270,14 @@ def _shared_card(alike: Sequence[Notification]) -> AlertCard:
 
 
 def overview_line(cards: Sequence[AlertCard]) -> str:
-    """`3 alerts on h100-prod: 2 critical, 1 ok`, the worst first."""
+    """For example `3 alerts on h100-prod: 2 critical, 1 ok`, the worst first."""
     clusters = sorted({c.cluster for c in cards if c.cluster})
     where = f" on {clusters[0]}" if len(clusters) == 1 else ""
     return f"{sum(c.count for c in cards)} alerts{where}: {', '.join(_tone_counts(cards))}"
 
 
 def further_lines(cards: Sequence[AlertCard]) -> Iterator[str]:
-    """A line for each alert that is not shown in full, up to a bearable number."""
+    """One line for each alert that is not shown in full, up to a limit."""
     for c in cards[FULL : FULL + LISTED]:
         yield f"{c.word} {c.title}: {shortened(c.summary, 120)}"
     if len(cards) > FULL + LISTED:
@@ -311,28 +286,54 @@ def further_lines(cards: Sequence[AlertCard]) -> Iterator[str]:
 
 
 def card_sections(c: AlertCard) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """The parts of a card below its facts, in the order in which people need them: heading and
-    lines, empty ones left out."""
+    """The parts of a card below its facts, in the order in which people need them. Each has a
+    heading and lines. Empty parts are left out."""
     parts = (
         ("Runbook", (c.runbook,) if c.runbook else ()),
-        ("What to do", c.commands),
+        ("What to do", c.steps),
+        *(
+            (f"{COMMANDS_HEADING} ({at})" if at else COMMANDS_HEADING, g)
+            for at, g in c.command_groups
+        ),
         (c.heading, c.lines),
-        ("More", c.more),
+        (f"{MORE_HEADING} ({c.setup_place})", c.more),
     )
     return (part for part in parts if part[1])
 
 
+def more_commands(c: AlertCard) -> tuple[PlacedCommands, ...]:
+    """The commands that show the rest, with where and as whom they are run, unless the commands
+    before them say the same."""
+    said = bool(c.command_groups) and c.command_groups[-1][0] == c.setup_place
+    return (("" if said else c.setup_place, c.more),) if c.more else ()
+
+
 def card_facts(c: AlertCard) -> list[tuple[str, str]]:
-    """When and where it is, then what was measured."""
-    since = f"{c.began} ({c.age} ago)" if c.age else c.began
-    rows = [("lasted", f"{c.age}, since {c.began}") if c.ended and c.age else ("since", since)]
-    return [*rows, *c.facts, *([("cluster", c.cluster)] if c.cluster else [])]
+    """Time and place first, then the measured values."""
+    return [*_list_moments(c), *c.facts, *([("cluster", c.cluster)] if c.cluster else [])]
+
+
+def _list_moments(c: AlertCard) -> list[tuple[str, str]]:
+    """When it began, where that is known, and when sentinel noticed it."""
+    if c.ended and c.age:
+        return [("lasted", f"{c.age}, since {c.began}")]
+    # A mail is read hours later. The age is that at the time of the message.
+    age = f" ({c.age} before this message)" if c.age not in ("", "0s") else ""
+    if not c.noticed:
+        return [("since", f"{c.began}{age}")]
+    if c.noticed == c.began:
+        return [("noticed", f"{c.noticed}{age}")]
+    return [("began", f"{c.began}{age}"), ("noticed", c.noticed)]
 
 
 def _single_subject(c: AlertCard) -> str:
     place = " ".join(part for part in (c.word, c.cluster, c.title) if part)
     end = _since_text(c)
-    return shortened(f"{place}: {c.summary}", SUBJECT - len(end)) + end
+    taken = len(end) if c.ended else 0
+    room = max(SUBJECT_OF_ONE - len(place) - 2 - taken, _MIN_SUBJECT_SUMMARY)
+    line = shortened(f"{place}: {shorten_to_clauses(c.summary, room)}", SUBJECT - taken)
+    fits = len(line + end) <= SUBJECT_OF_ONE and " since " not in line
+    return line + end if c.ended or fits else line
 
 
 def _since_text(c: AlertCard) -> str:
@@ -367,6 +368,7 @@ def _card_paragraphs(c: AlertCard) -> Iterator[str]:
         yield "DRY RUN: nothing was acted upon.\n"
     yield f"{c.word}  {c.title}"
     yield f"{c.summary}\n"
+    yield from (f"If nobody acts: {line}\n" for line in [c.impact] if line)
     yield from (f"Note: {line}\n" for line in [c.note] if line)
     if c.links:
         yield "\n".join(f"{word}: {url}" for word, url in c.links) + "\n"

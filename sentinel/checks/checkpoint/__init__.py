@@ -1,7 +1,8 @@
-"""The `checkpoint` kind: is there a complete one, how old, how large, and what is at risk.
+"""The `checkpoint` kind: is there a complete checkpoint, how old and large is it, and how much work
+is at risk?
 
-files.py looks (in children with a limit), judge.py decides, which is pure. Checks about the same
-training take `CheckpointPlace` into their settings and tell `work_at_risk`.
+files.py reads the folder (in child processes with a limit). judge.py decides, and is pure. Checks
+about the same training have `CheckpointPlace` in their settings and report `work_at_risk`.
 """
 
 from sentinel.checks.checkpoint.check import CheckpointCheck

@@ -1,185 +1,62 @@
-"""The `checkpoint` check: the folder, the job that fills it, how bad it is.
+"""The `checkpoint` check: it finds the folder and the job that fills it, and reports how bad it is.
 
-A look into a folder of checkpoints: which are complete, remembered from look to look.
+The check remembers from run to run which checkpoints are complete.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from shlex import quote
 from typing import Any, ClassVar
 
-from msgspec import Struct, to_builtins
+from msgspec import to_builtins
 from msgspec.structs import replace
 
-from sentinel import proc
 from sentinel.checks.checkpoint.files import (
-    MAX_LOOKS,
-    CheckpointContents,
-    CheckpointEntry,
     CheckpointFolder,
 )
 from sentinel.checks.checkpoint.judge import (
-    ComparedCheckpoints,
-    CompleteCheckpoint,
-    FolderObservation,
-    UnfinishedCheckpoint,
-    count_name_forms,
-    explain_incomplete,
-    find_last_change,
-    find_newest_complete,
     judge_checkpoints,
 )
+from sentinel.checks.checkpoint.ledger_rows import list_saved_rows
+from sentinel.checks.checkpoint.look import CheckpointLook, Memory
 from sentinel.checks.trainings import jobs_by_subject, look_at_each
 from sentinel.checks.users import EVERYBODY, running_jobs, watched_users
+from sentinel.checks.wishes import is_owner_muted
 from sentinel.core.checkpoints import CheckpointRule, validate_place
-from sentinel.core.clock import SECOND, Instant, get_elapsed_s
+from sentinel.core.clock import SECOND, Instant
 from sentinel.core.cluster import Job
 from sentinel.core.declared import Metric
 from sentinel.core.errors import CannotTell, Invalid
+from sentinel.core.guidance import Guidance
 from sentinel.core.model import Coverage, Finding, Report, Sample, Status
 from sentinel.core.ports import Context
+from sentinel.core.run_ledger import LedgerRow
 from sentinel.core.settings import FilePath
+from sentinel.core.shown import Column
 from sentinel.core.stored_memory import decode_memory
-from sentinel.core.text import visible
-from sentinel.core.values import Duration
+from sentinel.core.text import hide_controls, visible
+from sentinel.core.values import Duration, duration_text
 from sentinel.plugin import Check
 from sentinel.slurm.filename_patterns import fill_symbols, has_symbols, whose_path
 from sentinel.user_files.files import UserFiles
 
-
-class Memory(Struct, frozen=True, kw_only=True):
-    """By name: the complete checkpoints, those that were not when they were looked into, and
-    those that nobody has looked into yet."""
-
-    complete: dict[str, CompleteCheckpoint] = {}
-    begun: dict[str, UnfinishedCheckpoint] = {}
-    unseen: list[str] = []
-    looked: bool = False
-    stuck: dict[str, proc.StuckProcess] = {}
-
-    def get_last_look(self, name: str) -> UnfinishedCheckpoint | None:
-        """What was in it when it was last looked into."""
-        found = self.complete.get(name)
-        if found is None:
-            return self.begun.get(name)
-        return UnfinishedCheckpoint(size=found.size, changed=found.written, since=found.since)
-
-
-class CheckpointLook:
-    """Looks at once. Raises CannotTell."""
-
-    def __init__(
-        self, folder: CheckpointFolder, rule: CheckpointRule, memory: Memory, now: Instant
-    ) -> None:
-        self._folder, self._rule, self._before, self._now = folder, rule, memory, now
-        self._entries = folder.list_checkpoints()
-        self._pointer = folder.read_pointer(rule.latest) if rule.latest else None
-        self._highest = self._pointer.find_step(self._entries) if self._pointer else None
-        known = memory.complete
-        self._complete = {e.name: known[e.name] for e in self._entries if e.name in known}
-        self._begun: dict[str, UnfinishedCheckpoint] = {}
-        self._lacks: dict[str, str] = {}
-        self._inside: dict[str, CheckpointContents] = {}
-        self._forms: dict[str, dict[str, int]] = {}
-        self._look_into_entries()
-
-    def get_observation(self, ran: float | None) -> FolderObservation:
-        """What there is; `ran`: seconds that the job runs."""
-        begun = self._find_last_begun()
-        return FolderObservation(
-            at=self._now,
-            complete=self._complete,
-            begun=begun,
-            why=self._lacks.get(begun, ""),
-            ran=ran,
-            unfit="" if self._entries else self._folder.describe_unfit(),
-        )
-
-    def _find_last_begun(self) -> str:
-        """The highest step where it is not complete, or else what was written last of all: after a
-        rollback that is a lower one."""
-        top = self._entries[0].name if self._entries else ""
-        if top in self._lacks:
-            return top
-        written = {name: self._inside[name].changed for name in self._lacks}
-        newest_written = max((one.written for one in self._complete.values()), default=0.0)
-        last = max(written, key=lambda name: written[name], default="")
-        return last if last and written[last] > newest_written else ""
-
-    def make_memory(self) -> Memory:
-        """What to remember of it."""
-        seen = {*self._complete, *self._begun}
-        unseen = [e.name for e in self._entries if e.name not in seen]
-        return Memory(complete=self._complete, begun=self._begun, unseen=unseen, looked=True)
-
-    def _look_into_entries(self) -> None:
-        """Into what is not known, while there is time; at one at least. Then judge, the oldest
-        first: what is younger is compared with it."""
-        for entry in self._order_entries()[:MAX_LOOKS]:
-            if self._inside and self._folder.is_short_of_time:
-                break
-            self._inside[entry.name] = self._folder.look_into(entry, self._rule)
-        self._forms = {name: count_name_forms(inside) for name, inside in self._inside.items()}
-        looked = [e for e in self._entries if e.name in self._inside]
-        for entry in sorted(looked, key=lambda e: (e.changed, e.step)):
-            self._judge_entry(entry)
-
-    def _order_entries(self) -> list[CheckpointEntry]:
-        """What `latest` names and what was the newest complete one, at each run; the highest step;
-        what nobody has looked into; what was not complete when somebody did. All but the first two
-        only where it is not known to be complete."""
-        last = find_newest_complete(self._complete, self._now)
-        always = [e for e in self._entries if e.step == self._highest]
-        always += [e for e in self._entries if last and e.name == last[0]]
-        rest = [e for e in self._entries if not self._is_untouched(e)]
-        young = sorted(rest, key=lambda e: (e.changed, e.step), reverse=True)
-        young.sort(key=lambda e: e.name in self._before.begun)
-        return [*dict.fromkeys([*always, *rest[:1], *young])]
-
-    def _judge_entry(self, entry: CheckpointEntry) -> None:
-        inside, name = self._inside[entry.name], entry.name
-        first = not self._before.looked or name in self._before.unseen
-        since = find_last_change(inside, self._before.get_last_look(name), self._now, first=first)
-        quiet = get_elapsed_s(since, self._now)
-        self._complete.pop(name, None)
-        unseen = [f.forms for n, f in self._complete.items() if n not in self._forms]
-        known = ComparedCheckpoints(
-            pointer=self._pointer.first_line_text if self._pointer else "",
-            highest=self._highest,
-            pointed=self._pointer.written if self._pointer else None,
-            complete=[*self._complete.values()],
-            looked=[*(f for n, f in self._forms.items() if n != name), *unseen],
-        )
-        if why := explain_incomplete(entry, inside, self._rule, known, quiet):
-            self._lacks[name] = why
-            self._begun[name] = UnfinishedCheckpoint(
-                size=inside.size, changed=inside.changed, since=since
-            )
-            return
-        self._complete[name] = CompleteCheckpoint(
-            step=entry.step,
-            size=inside.size,
-            since=since,
-            changed=entry.changed,
-            written=inside.changed,
-            marker=inside.marker or 0,
-            forms=self._forms[name],
-        )
-
-    def _is_untouched(self, entry: CheckpointEntry) -> bool:
-        """Known, and neither replaced nor begun to be deleted since it was looked into."""
-        known = self._complete.get(entry.name)
-        return known is not None and known.changed == entry.changed
-
-
 IDLE_MEMORY_KEY = "idle"
-"""In the memory: at the last look no job ran, and Slurm was asked twice."""
+"""Key in the memory: no job ran at the last run, and Slurm was asked twice."""
+
+LAST_LOOKS_KEY = "last_looks"
+"""Key in the memory: how many looks there were since the job ended."""
+
+MAX_LAST_LOOKS = 3
+"""So many looks after its end see the last checkpoint of a job: one to find it, and others until it
+is settled."""
 
 NO_JOB_TEXT = "no such job is running, so no checkpoint is awaited"
 
 LOOKUP_TIMEOUT_S = 20.0
-"""Seconds for one question to the file system: a sharded checkpoint has thousands of files."""
+"""How many seconds one question to the file system may take. A sharded checkpoint has thousands of
+files."""
 
 
 class CheckpointCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -210,8 +87,24 @@ class CheckpointCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         Metric("complete", "checkpoint_complete", "Complete checkpoints there are."),
         Metric("step", "checkpoint_step", "Step of the newest."),
     )
+    COLUMNS = (
+        Column("training or folder", "subject"),
+        Column("newest step", "step", "count"),
+        Column("age", "age_seconds", "time"),
+        Column("size", "size_bytes", "size"),
+        Column("complete", "complete", "count"),
+        Column("work at risk", "at_risk_seconds", "time"),
+        Column("status", "status", "status"),
+    )
+    ROW_COLUMNS = (
+        Column("step", "step", "count"),
+        Column("size", "size_bytes", "size"),
+        Column("age", "age_seconds", "time"),
+        Column("checkpoint", "name"),
+        Column("complete", "complete"),
+    )
     SOURCES = (
-        "The names, sizes and times below `path`, by a child process that is given up where it hangs.",
+        "Names, sizes and times below `path`; a hung mount cannot block it.",
         "With `job`: squeue of slurmctld.",
     )
     RUNBOOK = "docs/checkpoint.md"
@@ -276,9 +169,31 @@ class CheckpointCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     def _report_idle(self, ctx: Context, subject: str) -> Report:
         none = Coverage(of="folders", meant=0, excused="no such job is running")
-        idle = None if ctx.one_shot else {**ctx.memory, IDLE_MEMORY_KEY: True}
         finding = self._make_finding(subject, Status.OK, NO_JOB_TEXT)
-        return Report(findings=(finding,), coverage=none, memory=idle)
+        if ctx.one_shot:
+            return Report(findings=(finding,), coverage=none)
+        looks = int(ctx.memory.get(LAST_LOOKS_KEY) or 0)
+        memory, rows = ctx.memory, tuple[LedgerRow, ...]()
+        if looks < MAX_LAST_LOOKS and not has_symbols(self.path):
+            memory, rows = self._look_once_more(ctx, subject)
+        idle = {**memory, IDLE_MEMORY_KEY: True, LAST_LOOKS_KEY: min(looks + 1, MAX_LAST_LOOKS)}
+        return Report(findings=(finding,), coverage=none, memory=idle, ledger=rows)
+
+    def _look_once_more(
+        self, ctx: Context, subject: str
+    ) -> tuple[Mapping[str, Any], tuple[LedgerRow, ...]]:
+        """The memory and the rows of the ledger after a look at what the job saved at its end.
+        Nobody is told of it, so a folder that cannot be read is no trouble."""
+        memory = decode_memory(ctx.memory, Memory)
+        if memory is None or not memory.looked:
+            return ctx.memory, ()
+        files = UserFiles(min(LOOKUP_TIMEOUT_S, ctx.limit / 3), ctx.limit * 0.8, memory.stuck)
+        folder = CheckpointFolder(str(self.path), self.match, files, whose_path(self.path, None))
+        try:
+            look = CheckpointLook(folder, self.complete, memory, ctx.now)
+        except CannotTell:
+            return ctx.memory, ()
+        return to_builtins(look.make_memory()), list_saved_rows(subject, memory, look, ctx.now)
 
     def _check_folder(self, ctx: Context, subject: str, path: str, jobs: Sequence[Job]) -> Report:
         memory = (None if ctx.one_shot else decode_memory(ctx.memory, Memory)) or Memory()
@@ -290,7 +205,8 @@ class CheckpointCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         except CannotTell as error:
             if ctx.one_shot or not files.hanging_by_path:
                 raise
-            kept = replace(memory, stuck=files.hanging_by_path)  # what is raised remembers nothing
+            # an exception would lose the memory
+            kept = replace(memory, stuck=files.hanging_by_path)
             finding = self._make_finding(subject, Status.UNKNOWN, str(error), jobs=jobs, path=path)
             none = Coverage(of="folders", meant=1, unseen=(path,))
             return Report(findings=(finding,), coverage=none, memory=to_builtins(kept))
@@ -304,27 +220,34 @@ class CheckpointCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=Tr
             findings=(found,),
             coverage=Coverage(of="folders", meant=1),
             samples=_make_samples(subject, verdict.values),
+            watched_jobs=tuple(job.job_id for job in jobs),
             memory=None if ctx.one_shot else to_builtins(look.make_memory()),
+            ledger=()
+            if ctx.one_shot or not jobs
+            else list_saved_rows(subject, memory, look, ctx.now),
+            shown={subject: look.show_checkpoints()} if ctx.one_shot else {},
         )
 
     def jobs_of(self) -> frozenset[str] | None:
-        """The users squeue has to be asked for; None: everybody. Raises CannotTell."""
+        """The users to ask squeue for. None means everybody. Raises CannotTell."""
         return watched_users(self.whose) if self.job or self.many else frozenset()
 
     @property
     def many(self) -> bool:
-        """Whether each training that is found is a subject; else one name or folder is."""
+        """Whether the check reports each training that it finds as a subject. Otherwise its one
+        subject is the job's name or the folder."""
         return bool(self.job_match or self.min_gpus or self.min_nodes)
 
     @property
     def whose(self) -> list[str]:
-        """`users`, or everybody where nothing but a size says which jobs are meant."""
+        """`users`, or everybody if only a size says which jobs are watched."""
         return self.users if self.users or self.job or self.job_match else [EVERYBODY]
 
     @property
     def subject(self) -> str:
-        """What the alert is about: the job's configured name, else the folder; where there are
-        many what they are found by."""
+        """The subject of the alert: the configured name of the job, or the folder if no name is
+        configured. If the check reports many trainings, it is `job_match`, or empty if only a size
+        selects them."""
         found = self.job_match.pattern if self.job_match else ""
         return visible(self.job or found or ("" if self.many else str(self.path)))
 
@@ -337,19 +260,53 @@ class CheckpointCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         jobs: Sequence[Job] = (),
         path: str = "",
     ) -> Finding:
-        from shlex import quote
-
         job = jobs[0] if jobs else None
         return Finding(
             subject=subject,
             status=status,
             summary=summary,
             values=values or {},
-            commands=(f"ls -lt {quote(visible(path))} | head",) if status.bad else (),
+            commands=_suggest_commands(path, job, status) if status.bad else (),
+            guidance=_guide_checkpoint(values or {}, status) if status.bad else Guidance(),
             labels={"job": visible(job.name), "user": job.user, "partition": job.partition}
             if job
             else {},
+            owner_muted=is_owner_muted(job),
         )
+
+
+def _guide_checkpoint(values: Mapping[str, Any], status: Status) -> Guidance:
+    risk = values.get("at_risk_seconds")
+    lost = f"{duration_text(risk or 0)} of work is lost if the job ends now, and more every minute."
+    if status is not Status.CRITICAL:
+        lost = ""
+    return Guidance(
+        impact=lost if risk and lost else _few_impact(values.get("complete")),
+        todo="See in the job's log (StdOut of `scontrol show job` below) whether it saves, and by `df`"
+        " below whether the disk is full. If it is full, make room. If it saves too rarely, let it save"
+        " more often from its next start."
+        if status is Status.CRITICAL
+        else "`ls` below shows what is left, newest first. If older ones were removed, let the trainer"
+        " keep more of them, and see what else removes files there. If there never were more, the job"
+        " saves too rarely: let it save more often from its next start.",
+    )
+
+
+def _few_impact(complete: Any) -> str:
+    older = int(complete or 0) - 1
+    if older < 0:
+        return "The training has no checkpoint to go back to."
+    back = "no older one" if older == 0 else f"only {older} older"
+    return f"If the newest checkpoint cannot be read, there is {back} to go back to."
+
+
+def _suggest_commands(path: str, job: Job | None, status: Status) -> tuple[str, ...]:
+    place = quote(visible(path))
+    look = f"ls -ltq {place} | head"
+    if status is not Status.CRITICAL:
+        return (look,)
+    log = [f"scontrol show job {job.job_id} | grep StdOut"] if job and job.job_id.isdigit() else []
+    return (look, f"df -h {place}", *map(hide_controls, log))
 
 
 def _make_samples(subject: str, values: Mapping[str, Any]) -> tuple[Sample, ...]:
@@ -360,6 +317,7 @@ def _make_samples(subject: str, values: Mapping[str, Any]) -> tuple[Sample, ...]
 
 
 def _get_longest_run_s(jobs: Sequence[Job], now: Instant) -> float | None:
-    """How long the job runs; of several the longest, whose loss would be the greatest."""
+    """How many seconds the job has run. Of several jobs the one that has run longest counts,
+    because its loss would be the greatest. None if no start is known."""
     ran = [now.wall / SECOND - job.started for job in jobs if job.started is not None]
     return max(0.0, *ran) if ran else None

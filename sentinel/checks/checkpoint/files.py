@@ -1,19 +1,29 @@
-"""Looking at checkpoints on file systems that may hang: always in children with a limit."""
+"""Reads checkpoints on file systems that may hang. So each question is asked in a child process
+with a time limit."""
 
 from __future__ import annotations
 
 import json
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
 from sentinel.checks.checkpoint.pointer import CheckpointPointer
 from sentinel.core.checkpoint_names import (
+    drop_words,
+    find_demanded_words,
     find_missing_part,
     get_unfinished_marker_name,
     is_staging,
+    name_form,
+)
+from sentinel.core.checkpoint_series import (
+    FileSeries,
+    find_missing_in_order,
+    find_part_forms,
+    find_series,
 )
 from sentinel.core.checkpoints import CheckpointRule
 from sentinel.core.errors import CannotTell
@@ -23,53 +33,66 @@ from sentinel.user_files.reader import FileAbsent
 from sentinel.user_files.whose import Whose
 
 MAX_ENTRIES = 200_000
-"""Entries of the folder that are read: a hundred steps of two thousand ranks."""
+"""How many entries a folder may hold: a hundred steps with two thousand ranks each. A folder with
+more cannot be judged."""
 
 MAX_FILES = 20_000
-"""Files of one checkpoint that are compared by name; beyond that only their sum counts."""
+"""How many files of one checkpoint are compared by name. If there are more, only the sum of their
+bytes is compared."""
+
+MAX_SAVE_S = 1800.0
+"""How many seconds a save may take. An entry that was written so much later than the first entry of
+its step is no part of the save, but for example an export or a conversion."""
+
+NEIGHBOURS = 10
+"""With how many lower and how many higher steps the size of a step is compared."""
 
 MAX_LOOKS = 500
-"""Checkpoints that are looked into in one run, while there is time; the others wait for theirs."""
+"""How many checkpoints are looked into in one run, if the time is enough. The others wait for a
+later run."""
 
 _MAX_POINTER_BYTES = 4096
 _MAX_INDEX_BYTES = 32 * 2**20
 
 
 class CheckpointEntry(Struct, frozen=True, kw_only=True):
-    """A checkpoint by its name."""
+    """An entry of the folder whose name is that of a checkpoint."""
 
-    name: str
-    step: float
+    name: str  # Its file or directory.
+    step: float  # The number in its name.
     changed: float  # seconds of the file server's clock
-    lacks: str = ""  # what its name, or the names beside it, say is missing
+    lacks: str = ""  # why its name or the names beside it show that it is not complete
 
 
 class CheckpointContents(Struct, frozen=True, kw_only=True):
-    """What it holds."""
+    """The contents of a checkpoint."""
 
     size: int  # bytes of all files
-    changed: float  # when the last of them was, by the file server's clock
-    marker: int | None = 1  # bytes of the marker; None where there is none
+    changed: float  # when the newest of them was changed, by the file server's clock
+    marker: int | None = 1  # bytes of the marker; None if it does not exist
     marked: float | None = None  # when the marker was written
     files: tuple[tuple[str, int, float], ...] = ()  # path, bytes, time of change
-    lacks: str = ""  # a file that others of it name and that is not there, or is empty
+    # a file that is missing or empty, although the names of others show that it belongs here
+    lacks: str = ""
 
 
 class CheckpointFolder:
-    """The folder of checkpoints, looked at through `files`; what hangs is kept by the folder's
-    path."""
+    """The folder of checkpoints, read through `files`. `files` keeps the child processes that hang,
+    by the path that they read."""
 
     def __init__(self, path: str, match: re.Pattern[str], files: UserFiles, whose: Whose) -> None:
         self._path, self._match, self._files, self._whose = path, match, files, whose
-        self.names: list[str] = []  # all that lies there, whether it fits or not
+        self._demanded = find_demanded_words(match.pattern)
+        self.names: list[str] = []  # all names in the folder, whether they match or not
+        self.part_forms: set[str] = set()  # forms of names whose numbers count the parts of a step
 
     @property
     def is_short_of_time(self) -> bool:
-        """Whether so little time is left that one more look may not come to its end."""
+        """Whether the time that is left is less than one question may take."""
         return self._files.seconds_left < self._files.limit
 
     def list_checkpoints(self) -> list[CheckpointEntry]:
-        """Those that are checkpoints by their names, the highest step first; CannotTell."""
+        """The entries whose names match, highest step first. Raises CannotTell."""
         found = self._files.list_entries(self._path, self._whose, MAX_ENTRIES)
         if len(found) > MAX_ENTRIES:
             raise CannotTell(f"{visible(self._path)} holds more than {MAX_ENTRIES} entries")
@@ -80,19 +103,25 @@ class CheckpointFolder:
         by_step = dict[float, list[str]]()
         for entry in entries:
             by_step.setdefault(entry.step, []).append(entry.name)
-        gaps = {step: gap for step, names in by_step.items() if (gap := find_missing_part(names))}
+        gaps: dict[float, str] = {
+            step: gap for step, names in by_step.items() if (gap := find_missing_part(names))
+        }
+        series = find_step_series(entries)
+        self.part_forms = find_part_forms([*series.values()])
+        missing = find_missing_forms(series, entries) | {
+            step: f"{gap} is missing" for step, gap in gaps.items()
+        }
         entries = [
-            CheckpointEntry(
-                name=e.name, step=e.step, changed=e.changed, lacks=f"{gaps[e.step]} is missing"
-            )
-            if e.step in gaps and not e.lacks
+            CheckpointEntry(name=e.name, step=e.step, changed=e.changed, lacks=lacks)
+            if not e.lacks and (lacks := missing.get(e.step, ""))
             else e
             for e in entries
         ]
         return sorted(entries, key=lambda e: (e.step, e.changed, e.name), reverse=True)
 
     def look_into(self, entry: CheckpointEntry, rule: CheckpointRule) -> CheckpointContents:
-        """All its files, links not followed, without those that go meanwhile; CannotTell."""
+        """The sizes and times of the files in the entry. Links are not followed, and files that are
+        deleted meanwhile are left out. Raises CannotTell."""
         path = os.path.join(self._path, entry.name)
         try:
             size, changed, files = self._files.sum_sizes(path, self._whose, MAX_FILES)
@@ -109,8 +138,8 @@ class CheckpointFolder:
         )
 
     def read_pointer(self, name: str) -> CheckpointPointer | None:
-        """What a link or file beside the checkpoints says; None where there is none. Raises
-        CannotTell."""
+        """The target of the link `name`, or the text of the file `name`, in the folder. None if
+        neither exists. Raises CannotTell."""
         path = os.path.join(self._path, name)
         try:
             target, changed = self._files.read_link(path, self._whose)
@@ -122,7 +151,8 @@ class CheckpointFolder:
         return CheckpointPointer(text=data.decode("utf-8", "replace"), written=found.mtime)
 
     def describe_unfit(self) -> str:
-        """That there is something, and none of it fits `match`; empty where nothing is."""
+        """A text that none of the entries matches `match`. Empty if the folder has no entries. It
+        is only called if none matches."""
         if not self.names:
             return ""
         return (
@@ -137,9 +167,10 @@ class CheckpointFolder:
         if not match:
             return None
         lacks = ""
-        if is_staging(name) or get_unfinished_marker_name(name) in there:
+        staging = is_staging(drop_words(name, self._demanded))
+        if staging or get_unfinished_marker_name(name) in there:
             lacks = "its name says that the save was not ended"
-            if not is_staging(name):
+            if not staging:
                 lacks = f"{visible(get_unfinished_marker_name(name))} lies beside it"
         try:
             return CheckpointEntry(name=name, step=float(match[1]), changed=changed, lacks=lacks)
@@ -147,7 +178,8 @@ class CheckpointFolder:
             raise CannotTell(f"`match` captured no number in {visible(name)!r}") from None
 
     def _read_marker(self, path: str, marker: str) -> tuple[int | None, float | None]:
-        """Bytes of the marker, 0 for JSON that is cut, and when it was written."""
+        """The bytes of the marker, and when it was written. The bytes are 0 if it is JSON that is
+        cut, and 1 if it is no regular file. Both are None if it does not exist."""
         at = os.path.join(path, marker)
         found = self._files.file_status(at, self._whose)
         if found is None:
@@ -162,7 +194,8 @@ class CheckpointFolder:
         return found.size if found.regular else 1, found.mtime
 
     def _find_missing_by_index(self, path: str, files: Sequence[tuple[str, int, float]]) -> str:
-        """The first file that an index of Hugging Face's form names and that is not there."""
+        """A text about the first file that does not exist although an index in the form of Hugging
+        Face names it, or about an index that cannot be read. Empty if there is neither."""
         names = {name for name, _, _ in files}
         for name, size, _ in files:
             if not name.endswith(".index.json") or size > _MAX_INDEX_BYTES:
@@ -182,8 +215,49 @@ class CheckpointFolder:
         return ""
 
 
+def find_missing_forms(
+    series: Mapping[float, Mapping[str, FileSeries]], entries: Sequence[CheckpointEntry]
+) -> dict[float, str]:
+    """For each step that lacks files which the steps saved before it have: those files, in
+    words."""
+    changed = dict[float, float]()
+    for entry in entries:
+        changed[entry.step] = max(changed.get(entry.step, 0.0), entry.changed)
+    steps = sorted(series, key=lambda step: (changed[step], step))
+    missing = find_missing_in_order([series[step] for step in steps])
+    return {step: why for step, why in zip(steps, missing, strict=True) if why}
+
+
+def find_step_series(entries: Sequence[CheckpointEntry]) -> dict[float, dict[str, FileSeries]]:
+    """The names of each step by their forms. Entries that were written long after the save began
+    are left out."""
+    saved = dict[float, list[CheckpointEntry]]()
+    for entry in entries:
+        if not entry.lacks:
+            saved.setdefault(entry.step, []).append(entry)
+    return {
+        step: find_series(e.name for e in found if e.changed < first + MAX_SAVE_S)
+        for step, found in saved.items()
+        for first in [min(e.changed for e in found)]
+    }
+
+
+def find_neighbours(entries: Sequence[CheckpointEntry]) -> dict[str, list[str]]:
+    """For each name, up to NEIGHBOURS names of the same form with the next higher steps, and as
+    many with the next lower ones. The entries are sorted by step."""
+    alike = dict[str, list[str]]()
+    for entry in entries:
+        alike.setdefault(name_form(entry.name), []).append(entry.name)
+    return {
+        name: names[max(0, at - NEIGHBOURS) : at] + names[at + 1 : at + 1 + NEIGHBOURS]
+        for names in alike.values()
+        for at, name in enumerate(names)
+    }
+
+
 def find_missing_files(files: Sequence[tuple[str, int, float]]) -> str:
-    """What is missing by the numbers in the names, or holds no byte though it has to."""
+    """A text about a file of weights that is empty, or about a file that is missing by the numbers
+    in the names of the others. Empty if there is neither."""
     folders = dict[str, list[str]]()
     for path, size, _ in files:
         if size == 0 and _WEIGHTS_FILE_PATTERN.fullmatch(path):

@@ -1,69 +1,72 @@
-"""From what lies in the folder, and what lay there before, to a finding. Pure."""
+"""Makes a finding from the checkpoints in the folder now and at the earlier looks. Pure."""
 
 from __future__ import annotations
 
-import os
-import re
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
 from msgspec import Struct
 
 from sentinel.checks.checkpoint.files import CheckpointContents, CheckpointEntry
-from sentinel.core.checkpoint_names import needs_content
+from sentinel.core.checkpoint_names import name_form, needs_content
+from sentinel.core.checkpoint_series import (
+    MIN_ALIKE_STEPS,
+    count_series,
+    find_missing_beside,
+    find_saved_series,
+)
 from sentinel.core.checkpoints import CheckpointRule
 from sentinel.core.clock import SECOND, Instant, get_elapsed_s, shift_instant
 from sentinel.core.model import Status, Value
 from sentinel.core.text import visible
-from sentinel.core.values import duration_text, size_text
+from sentinel.core.values import clock_text, duration_text, size_text
 
 
 class CompleteCheckpoint(Struct, frozen=True, kw_only=True):
     """A complete checkpoint."""
 
-    step: float
+    step: float  # The number in its name.
     size: int  # bytes
-    since: Instant  # when it was complete
-    changed: float = 0.0  # of its own name, by the file server's clock
-    written: float = 0.0  # of the last of its files, by that clock
+    since: Instant  # when it became complete: its last change that was seen
+    changed: float = 0.0  # when the entry itself was changed, by the file server's clock
+    written: float = 0.0  # when its newest file was written, by that clock
     marker: int = 0  # bytes of its marker
-    forms: Mapping[str, int] = {}  # how many files it has of each form of name
+    forms: Mapping[str, int] = {}  # number of files for each form of name
 
 
 class UnfinishedCheckpoint(Struct, frozen=True, kw_only=True):
-    """One that was not complete when it was last looked into; `since` when it last changed."""
+    """A checkpoint that was not complete when it was last looked into."""
 
-    size: int
-    changed: float
-    since: Instant
+    size: int  # Bytes of all its files.
+    changed: float  # when its newest file was changed, by the file server's clock
+    since: Instant  # when it was last seen to change
 
 
 class FolderObservation(Struct, frozen=True, kw_only=True):
-    """The folder now: complete ones by name, and the newest that is not complete, if it is the
-    newest of all. `ran`: seconds the job runs, None without a job. `unfit`: that there are entries
-    and none fits `match`."""
+    """The checkpoints that the folder holds now."""
 
-    at: Instant
-    complete: Mapping[str, CompleteCheckpoint]
+    at: Instant  # When it was examined.
+    complete: Mapping[str, CompleteCheckpoint]  # Complete checkpoints, by name.
+    # the checkpoint that is not complete, if it is the highest step or was written last; else empty
     begun: str = ""
-    why: str = ""
-    ran: float | None = None
-    unfit: str = ""
+    why: str = ""  # Why that one is not complete.
+    ran: float | None = None  # how many seconds the job has run; None without a job
+    unfit: str = ""  # a text if there are entries and none fits `match`
 
 
 class CheckpointVerdict(Struct, frozen=True, kw_only=True):
-    status: Status
-    summary: str
-    values: Mapping[str, Value]
+    status: Status  # How bad it is.
+    summary: str  # One line for people.
+    values: Mapping[str, Value]  # Numbers for the result, by name.
 
 
 def find_last_change(
     inside: CheckpointContents, before: UnfinishedCheckpoint | None, now: Instant, *, first: bool
 ) -> Instant:
-    """When it was last seen to change.
+    """When the checkpoint was last seen to change.
 
-    From one look to the next by this host's clock; at the `first` look the file server's clock
-    is all there is, and what was changed in its future was changed just now.
+    At the `first` look only the file server's clock shows it. A time in the future of this host
+    counts as now. At later looks it changed now, by this host's clock, if its bytes or its time
+    differ from those of the look `before`.
     """
     if first:
         return shift_instant(now, -max(0.0, now.wall / SECOND - inside.changed))
@@ -73,24 +76,29 @@ def find_last_change(
 
 
 class ComparedCheckpoints(Struct, frozen=True, kw_only=True):
-    """What a checkpoint is compared with."""
+    """The checkpoints and facts that a checkpoint is compared with."""
 
-    pointer: str = ""  # what the file `latest` says
-    highest: float | None = None  # the step that it names
-    pointed: float | None = None  # when it was written, by the file server's clock
+    pointer: str = ""  # the content of the file `latest`
+    highest: float | None = None  # the step that `latest` names
+    pointed: float | None = None  # when `latest` was written, by the file server's clock
     complete: Collection[CompleteCheckpoint] = ()  # the other complete ones
-    looked: Collection[Mapping[str, int]] = ()  # forms of all others that were looked into
+    # forms of names in all other checkpoints that were examined
+    looked: Collection[Mapping[str, int]] = ()
+    sizes: Collection[int] = ()  # bytes of those whose names have the same form
+    older_sizes: Collection[int] = ()  # bytes of the complete ones that were saved before it
 
 
 REWRITING_SLACK_S = 120.0
-"""So much later than the marker a file may be: ranks do not wait for each other."""
+"""How many seconds later than the marker a file may be written. Ranks do not wait for each
+other."""
 
 MIN_COMPLETE_SIZE_SHARE = 0.95
-"""With fewer files and less of the others' bytes some are missing; fewer ranks write fewer files,
-and as many bytes."""
+"""A checkpoint with fewer files than the others lacks some if it has less than this share of the
+bytes of the smallest. After a restart on fewer ranks there are fewer files, but as many bytes."""
 
-MIN_ALIKE_CHECKPOINTS = 2
-"""Where so many others have as few files, that is their form now."""
+CUT_SIZE_SHARE = 0.75
+"""A checkpoint with less than this share of the bytes of each that was saved before it was cut, for
+example by a full disk."""
 
 
 def explain_incomplete(
@@ -100,8 +108,8 @@ def explain_incomplete(
     known: ComparedCheckpoints,
     quiet: float,
 ) -> str:
-    """Why it is not complete; empty when it is. `quiet`: seconds for which nothing in it has
-    changed."""
+    """Why the checkpoint is not complete. Empty if it is complete. `quiet` is how many seconds
+    nothing in it has changed."""
     if entry.lacks:
         return entry.lacks
     if why := _explain_unmarked(inside, rule, known):
@@ -112,19 +120,14 @@ def explain_incomplete(
         return f"it has {size_text(inside.size)}"
     if not (rule.marker or rule.latest) and quiet < rule.settled:
         return f"it changed {duration_text(quiet)} ago"
-    return inside.lacks or _explain_fewer_files(inside, known)
-
-
-def count_name_forms(inside: CheckpointContents) -> dict[str, int]:
-    """How many files it has of each form of name: `__#_#.distcp`."""
-    found = Counter(_get_name_form(path) for path, _, _ in inside.files)
-    return dict(found) if len(found) <= 200 else {}
+    return inside.lacks or _explain_fewer_files(inside, known) or _explain_cut(inside.size, known)
 
 
 def _explain_unmarked(
     inside: CheckpointContents, rule: CheckpointRule, known: ComparedCheckpoints
 ) -> str:
-    """A marker that others fill and this one does not, or that is older than what it marks."""
+    """Why the marker does not show that the checkpoint is complete: it does not exist, it is empty
+    although others are not, or a file was written after it. Empty if it shows that."""
     if inside.marker is None:
         return f"it has no {visible(rule.marker)}"
     if not rule.marker:
@@ -145,7 +148,8 @@ def _explain_not_pointed_to(
     rule: CheckpointRule,
     known: ComparedCheckpoints,
 ) -> str:
-    """Above what `latest` names, or written since it was."""
+    """Why `latest` does not show that the checkpoint is complete: it names a lower step or none, or
+    the checkpoint was written after it. Empty if it shows that."""
     if known.highest is None or entry.step > known.highest:
         return f"{visible(rule.latest)} names {visible(known.pointer) or 'none'}"
     if known.pointed is None:
@@ -161,7 +165,8 @@ def _explain_not_pointed_to(
 def _split_by_age(
     inside: CheckpointContents, when: float, marker: str = ""
 ) -> tuple[list[str], list[str]]:
-    """Paths of files that are younger, and of those that are not."""
+    """The paths of the files that were written more than REWRITING_SLACK_S after `when`, and the
+    paths of the others. The marker is in neither list."""
     newer, older = list[str](), list[str]()
     for path, _, at in inside.files:
         if path != marker:
@@ -172,43 +177,51 @@ def _split_by_age(
 def _explain_rewritten(
     newer: Sequence[str], older: Sequence[str], known: ComparedCheckpoints
 ) -> str:
-    """A file that was written again. What has a form that no checkpoint has, such as a note or an
-    export, was only laid beside the others."""
+    """The first of the `newer` files that belongs to the save. Empty if there is none.
+
+    A file whose name has a form that no checkpoint has, such as a note or an export, was only put
+    beside the others. If no file is older, each belongs to the save.
+    """
     if not newer:
         return ""
-    usual = {_get_name_form(path) for path in older} | {
-        form for one in known.looked for form in one
-    }
-    return next((path for path in newer if not older or _get_name_form(path) in usual), "")
+    usual = {name_form(path) for path in older} | {form for one in known.looked for form in one}
+    return next((path for path in newer if not older or name_form(path) in usual), "")
 
 
 def _explain_fewer_files(inside: CheckpointContents, known: ComparedCheckpoints) -> str:
-    """What the others have more of, where it is smaller as well."""
-    mine = count_name_forms(inside)
-    others = [one for one in known.complete if one.forms]
-    if not (mine and others) or inside.size >= MIN_COMPLETE_SIZE_SHARE * min(
-        one.size for one in others
-    ):
+    """Describe files that the other complete checkpoints have and this one lacks. Empty if it lacks
+    none."""
+    mine = find_saved_series(inside.files)
+    others = sorted((one for one in known.complete if one.forms), key=lambda one: one.written)
+    if sum(one == count_series(mine) for one in known.looked) >= MIN_ALIKE_STEPS:
         return ""
-    if sum(one == mine for one in known.looked) >= MIN_ALIKE_CHECKPOINTS:
-        return ""
-    for form in others[0].forms:
-        least = min(one.forms.get(form, 0) for one in others)
-        if mine.get(form, 0) < least:
-            name = visible(form) or "it"
-            return f"it has fewer files than the others: {mine.get(form, 0)} of {least} {name}"
-    return ""
+    least = min((one.size for one in others), default=0)
+    return visible(
+        find_missing_beside(
+            mine,
+            [one.forms for one in others],
+            is_smaller=inside.size < MIN_COMPLETE_SIZE_SHARE * least,
+        )
+    )
 
 
-def _get_name_form(path: str) -> str:
-    folder, name = os.path.split(path)
-    return re.sub("[0-9]+", "#", os.path.join(folder, name))
+def _explain_cut(size: int, known: ComparedCheckpoints) -> str:
+    """A text if the checkpoint is much smaller than each that was saved before it. Otherwise
+    empty."""
+    least, limit = min(known.older_sizes, default=0), size / CUT_SIZE_SHARE
+    alike = sum(one <= limit for one in known.sizes)
+    if len(known.older_sizes) < MIN_ALIKE_STEPS or alike >= MIN_ALIKE_STEPS:
+        return ""
+    if least <= limit:
+        return ""
+    return f"it has {size_text(size)}, and those before it have {size_text(least)} or more"
 
 
 def find_newest_complete(
     complete: Mapping[str, CompleteCheckpoint], now: Instant
 ) -> tuple[str, CompleteCheckpoint] | None:
-    """The last that became complete: after a fall back to an earlier step, higher ones are old."""
+    """The checkpoint that became complete last, with its name. None if none is complete. After a
+    job went back to an earlier step, this is not the highest step."""
     if not complete:
         return None
     return min(
@@ -219,9 +232,9 @@ def find_newest_complete(
 def get_seconds_at_risk(
     complete: Mapping[str, CompleteCheckpoint], now: Instant, ran: float | None
 ) -> float | None:
-    """Seconds of work that would be lost now; None where neither is known.
+    """Seconds of work that would be lost now. None if no complete checkpoint and no job is known.
 
-    What a job has not done it cannot lose: after a start it is at most as long as it runs.
+    A job can lose only its own work. So the value is never more than the time that the job has run.
     """
     last = find_newest_complete(complete, now)
     ages = [] if last is None else [get_elapsed_s(last[1].since, now)]
@@ -230,7 +243,7 @@ def get_seconds_at_risk(
 
 
 def render_risk(complete: Mapping[str, CompleteCheckpoint], now: Instant, ran: float | None) -> str:
-    """`2h 14m of work since checkpoint global_step1200 are at risk`, for any message."""
+    """For example `2h 14m of work since checkpoint global_step1200 at risk`, for any message."""
     seconds, last = get_seconds_at_risk(complete, now, ran), find_newest_complete(complete, now)
     if seconds is None:
         return "no complete checkpoint is known"
@@ -243,7 +256,8 @@ def render_risk(complete: Mapping[str, CompleteCheckpoint], now: Instant, ran: f
 def judge_checkpoints(
     sight: FolderObservation, late_after: float, fewest: int
 ) -> CheckpointVerdict:
-    """Late while work is at risk for longer than that; few is a warning."""
+    """CRITICAL if more than `late_after` seconds of work are not saved. WARNING if fewer than
+    `fewest` checkpoints are complete, or if none is and no job runs."""
     risk = get_seconds_at_risk(sight.complete, sight.at, sight.ran)
     late = risk is not None and risk > late_after
     none = not sight.complete
@@ -262,15 +276,21 @@ def judge_checkpoints(
 
 def _render_summary(sight: FolderObservation, late_after: float, fewest: int, late: bool) -> str:
     last = find_newest_complete(sight.complete, sight.at)
-    parts = [_describe_newest(last, sight.at) if last else "no complete checkpoint"]
+    parts = []
     if late:
+        risk = get_seconds_at_risk(sight.complete, sight.at, sight.ran) or 0.0
         parts.append(
-            f"{render_risk(sight.complete, sight.at, sight.ran)}, late after {duration_text(late_after)}"
+            f"{duration_text(risk)} of work is not saved (limit {duration_text(late_after)})"
         )
-    elif sight.ran is not None and last is None:
-        parts.append(f"the job has run for {duration_text(sight.ran)}")
     if len(sight.complete) < fewest:
-        parts.append(f"{len(sight.complete)} complete, at least {fewest} expected")
+        parts.append(
+            f"{len(sight.complete)} complete checkpoint{'s' * (len(sight.complete) != 1)}, at least {fewest} expected"
+        )
+    parts.append(_describe_newest(last, sight.at) if last else "no complete checkpoint")
+    if sight.ran is not None and (
+        last is None or sight.ran < get_elapsed_s(last[1].since, sight.at)
+    ):
+        parts.append(f"the job has run for {duration_text(sight.ran)} since it started")
     if sight.unfit:
         parts.append(sight.unfit)
     if sight.begun:
@@ -280,8 +300,10 @@ def _render_summary(sight: FolderObservation, late_after: float, fewest: int, la
 
 def _describe_newest(last: tuple[str, CompleteCheckpoint], now: Instant) -> str:
     name, one = last
-    age = duration_text(get_elapsed_s(one.since, now))
-    return f"newest {visible(name)}, {size_text(one.size)}, complete {age} ago"
+    age = get_elapsed_s(one.since, now)
+    at = clock_text(now.wall / SECOND - age, now.wall / SECOND)
+    words = f"was complete {at} ({duration_text(age)} old, {size_text(one.size)})"
+    return f"the newest complete checkpoint, {visible(name)}, {words}"
 
 
 def _make_values(sight: FolderObservation) -> dict[str, Value]:

@@ -1,4 +1,5 @@
-"""What would be lost if a training died now, as one line for the messages of other checks."""
+"""Describes in one line, for the messages of other checks, the work that would be lost if a
+training ended now."""
 
 from __future__ import annotations
 
@@ -30,11 +31,13 @@ def describe_work_at_risk(
     ended: Instant | None = None,
     stuck: MutableMapping[str, proc.StuckProcess] | None = None,
 ) -> str:
-    """`2h 14m of work since checkpoint global_step1200 at risk`; why not, where it cannot be
-    told. One look of `limit` seconds, by the file server's times.
+    """For example `2h 14m of work since checkpoint global_step1200 at risk`. If this cannot be
+    determined, the reason.
 
-    `user`: of the job. `ran`: seconds the job has worked; `ended`: when it did so last, if not now. `stuck`: children
-    that could not be killed, by path, as the caller remembers them (see Folder).
+    It reads the folder once, for at most `limit` seconds, and uses the file server's times. `user`
+    is the user of the job. `ran` is how many seconds the job has worked. `ended` is when it last
+    worked, if not now. `stuck` are child processes that could not be killed, by path, which the
+    caller remembers.
     """
     files = UserFiles(limit / 2, limit, stuck or {})
     folder = CheckpointFolder(where.path, where.match, files, Whose(user=user, literal=True))

@@ -1,1 +1,1 @@
-"""The `clean` kind: old logs and checkpoints, told, and where it is asked for removed."""
+"""The `clean` kind: reports old logs and checkpoints, and removes them if that is configured."""

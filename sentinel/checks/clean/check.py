@@ -1,4 +1,5 @@
-"""The `clean` kind: old logs and checkpoints, told, and where it is asked for removed."""
+"""The `clean` kind: it reports old logs and checkpoints of a directory, and removes them if
+`remove` is set."""
 
 from __future__ import annotations
 
@@ -17,6 +18,7 @@ from sentinel.core.action_limits import CleanLimits, Limits
 from sentinel.core.clock import SECOND, Instant, get_elapsed_s
 from sentinel.core.declared import Metric
 from sentinel.core.errors import CannotTell, Invalid
+from sentinel.core.guidance import Guidance
 from sentinel.core.model import ActionRequest, Coverage, Finding, Report, Status
 from sentinel.core.patterns import make_endless_error
 from sentinel.core.ports import Context
@@ -28,21 +30,22 @@ from sentinel.plugin import Check
 
 MAX_ENTRIES_TOLD = 200
 MAX_PATTERN_CHARS = 3500
-"""Names in one request, and their length: the log of actions keeps every one."""
+"""How many characters the names in one request may have together. The log of actions keeps all of
+them."""
 
 MAX_SHOWN = 40
-"""Lines of details."""
+"""How many lines of details are shown."""
 
 CLOCK_LEAP_S = 60.0
-"""Seconds by which a clock is not set in small corrections."""
+"""A clock that moved by more than so many seconds was set. Small corrections are smaller."""
 
 
 class Memory(Struct, frozen=True, kw_only=True):
-    """The last look, when this host's clock was set forward, and a child that hangs."""
+    """The memory of the check from run to run."""
 
-    at: Instant | None = None
-    leapt: Instant | None = None
-    stuck: proc.StuckProcess | None = None
+    at: Instant | None = None  # when the last run was
+    leapt: Instant | None = None  # when this host's clock was last set forward
+    stuck: proc.StuckProcess | None = None  # a child process that hangs
 
 
 class CleanCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -63,6 +66,7 @@ class CleanCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """
 
     EVERY: ClassVar[float] = 3600
+    TELLS_HOST: ClassVar[bool] = True
     TIMEOUT: ClassVar[float] = 60
     METRICS = (
         Metric(
@@ -76,7 +80,9 @@ class CleanCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Metric("removable", "clean_removable", "Those that may go.", "", "path"),
         Metric("removable_bytes", "clean_removable_bytes", "Their size.", "bytes", "path"),
     )
-    SOURCES = ("Names, sizes, times and links below `root`, by a child process as its owner.",)
+    SOURCES = (
+        "Names, sizes, times and links below `root`, by a child process; for root with the rights of its owner.",
+    )
     RUNBOOK = "docs/clean.md"
 
     root: FilePath
@@ -116,15 +122,16 @@ class CleanCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
             yield "limits", "nothing is removed without `remove: true`"
 
     def grants(self) -> Mapping[str, Limits | None]:
-        """Removing, where it is switched on."""
+        """The removal, if it is switched on."""
         return {"clean": self.limits} if self.remove else {}
 
     def run(self, ctx: Context) -> Report:
-        """What may go, the oldest first. Raises CannotTell where that cannot be seen."""
+        """The entries that may be removed, oldest first. Raises CannotTell if they cannot be read."""
         before = decode_memory(ctx.memory, Memory) or Memory()
         hanging = proc.HangingChildren({self.root: before.stuck} if before.stuck else {})
         try:
-            # What takes longer than a removal has to look again could be asked for, and never go.
+            # A removal walks the tree again within LOOKING seconds. If this walk took longer, the
+            # removal would be requested and never happen.
             limit = min(0.8 * ctx.limit, LOOKING if self.remove else float("inf"))
             with hanging.start_alone(self.root):
                 found = list_removable(str(self.root), self.retention_rules().rules_text(), limit)
@@ -147,7 +154,7 @@ class CleanCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         )
 
     def retention_rules(self) -> RetentionRules:
-        """As the program that removes understands them."""
+        """The rules in the form for the program that removes."""
         return RetentionRules(
             self.match.pattern,
             keep_last=self.keep_last,
@@ -167,18 +174,23 @@ class CleanCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         )
 
     def _removal_finding(self, found: RootListing, leapt: Instant | None, ctx: Context) -> Finding:
-        told = f"{found.removable} of {found.entries} may go, {size_text(found.removable_bytes)}"
-        parts = [told if found.removable else f"nothing may go of {found.entries}", *found.doubts]
+        told = f"{found.removable} of {found.entries} to remove, {size_text(found.removable_bytes)}"
+        none = [] if leapt else [f"none of {_count_entries(found.entries)} may be removed now"]
+        parts = [*([told] if found.removable else none), *found.doubts]
         if not found.entries:
             parts = ["nothing in it fits `match`"]
         if found.held:
-            parts.append(f"{len(found.held)} may go and cannot: {visible(found.held[0])}")
+            parts.append(f"{len(found.held)} cannot be removed: {visible(found.held[0])}")
         if leapt:
-            ago = duration_text(get_elapsed_s(leapt, ctx.now))
-            parts.append(
-                f"this host's clock was set forward {ago} ago: what is old is not known, nothing "
-                f"goes until {self.older_than} after that"
+            # A length: no moment is sure by a clock that was set.
+            left = duration_text(max(0.0, self.older_than - get_elapsed_s(leapt, ctx.now)))
+            later = (
+                f"removing old files here pauses for {left}, then goes on by itself"
+                if self.remove
+                else f"what is old is known again in {left}"
             )
+            cause = "this host's clock was set forward, so files look older than they are"
+            parts.insert(0, f"{later}: {cause}")
         lines = [
             *(_step_line(e, ctx.now.wall / 1e6) for e in found.going),
             *map(visible, found.held),
@@ -194,6 +206,17 @@ class CleanCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
                 "removable_bytes": found.removable_bytes,
             },
             details="\n".join(lines[:MAX_SHOWN]),
+            commands=("timedatectl",) if self.remove and leapt else (),
+            guidance=Guidance(
+                impact="If the clock is still wrong then, files are removed that are not old yet. Until"
+                " then the disk may fill.",
+                todo="Compare the time that `timedatectl` below shows with a clock that you trust. If it is"
+                " right, nothing has to be done. If not, set it as root before then, or switch"
+                " the removal off (`remove: false` in the configuration of sentinel).",
+                ask="look at the clock of this host (NTP): it was set forward",
+            )
+            if self.remove and leapt
+            else Guidance(),
         )
 
     def _removal_requests(self, found: RootListing) -> tuple[ActionRequest, ...]:
@@ -215,9 +238,17 @@ class CleanCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         )
 
 
+def _count_entries(count: int) -> str:
+    return "1 entry" if count == 1 else f"{count} entries"
+
+
 def _find_clock_leap(before: Memory, now: Instant, older_than: float) -> Instant | None:
-    """When this host's clock was last set forward, while that makes young things look old: once
-    `older_than` has passed since, all that was there then is as old as it looks."""
+    """When the clock of this host was last set forward. None if it never was, or if `older_than`
+    has passed since.
+
+    After the clock was set forward, young files look old. Once `older_than` has passed, all files
+    that existed then are as old as they look.
+    """
     if before.at is None:
         return None
     leap = (now.wall - before.at.wall) / SECOND - get_elapsed_s(before.at, now)
@@ -227,7 +258,7 @@ def _find_clock_leap(before: Memory, now: Instant, older_than: float) -> Instant
 
 
 def _oldest_steps(going: Sequence[RemovableStep]) -> list[RemovableStep]:
-    """The oldest ones, as many as are written down."""
+    """The oldest steps, as many as one request can name."""
     taken, length = list[RemovableStep](), 0
     for entry in going[:MAX_ENTRIES_TOLD]:
         length += len(json.dumps(entry.name)) + 2

@@ -1,4 +1,4 @@
-"""The `diag` kind: dcgmi diag over nodes in waves, followed, archived, and read right."""
+"""The `diag` kind: runs dcgmi diag over nodes in waves, archives the outputs, and judges them."""
 
 from sentinel.checks.diag.check import DiagCheck
 

@@ -1,9 +1,10 @@
-"""Where outputs of dcgmi diag lie: one file a run, named by level, node and time."""
+"""The archive of dcgmi diag's outputs: one file a run, named by level, node and time."""
 
 from __future__ import annotations
 
 import os
 import re
+import stat
 from datetime import datetime, timezone
 
 from msgspec import Struct
@@ -12,12 +13,14 @@ from msgspec.structs import replace
 from sentinel import proc
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.errors import CannotTell
+from sentinel.core.long_lines import decode_document, decode_lines
 from sentinel.core.text import shortened, visible
 from sentinel.gpu import smi
 from sentinel.gpu.dcgm import Blame, Outcome, Ran, Verdict, judge
 from sentinel.gpu.errors import Unreadable
 from sentinel.gpu.model import Inventory
 from sentinel.homes import find_user_folder
+from sentinel.trust import lets_others_write
 
 _NAME_PATTERN = re.compile(
     r"dcgmi-r([1-4])-([A-Za-z0-9][A-Za-z0-9._-]*)-([0-9]{8}T[0-9]{6}Z)\.json"
@@ -27,28 +30,30 @@ READ_TIMEOUT_S = 10.0
 
 
 def get_default_directory() -> str:
-    """The usual place: in the home of whoever runs sentinel, which nodes see on most clusters."""
+    """The default directory: in the home of the user who runs sentinel, which nodes share on most
+    clusters."""
     return os.path.join(find_user_folder("XDG_STATE_HOME", "~/.local/state"), "sentinel", "diag")
 
 
 class ArchivedOutput(Struct, frozen=True, kw_only=True):
-    """One output; `at` is epoch seconds."""
+    """One output in the archive."""
 
-    name: str
-    level: int
-    node: str
-    at: int
+    name: str  # Name of the file.
+    level: int  # Level of the test.
+    node: str  # Name of the node.
+    at: int  # the time in its name, epoch seconds
 
 
 def make_output_name(level: int, node: str, now: Instant, test: str = "") -> str:
-    """`dcgmi-r2-node-0-20261120T211500Z.json`; of a test of nodes `test-cuda-node-0-….txt`."""
+    """The name of an output: for example `dcgmi-r2-node-0-20261120T211500Z.json`, or
+    `test-cuda-node-0-….txt` for a test of nodes."""
     moment = datetime.fromtimestamp(now.wall // SECOND, tz=timezone.utc)
     when = f"{node}-{moment:%Y%m%dT%H%M%SZ}"
     return f"test-{test}-{when}.txt" if test else f"dcgmi-r{level}-{when}.json"
 
 
 def parse_output_name(name: str) -> ArchivedOutput | None:
-    """What a name says; None for any other file."""
+    """Level, node and time, from the name of an output. None for any other file."""
     match = _NAME_PATTERN.fullmatch(name)
     if not match:
         return None
@@ -57,28 +62,35 @@ def parse_output_name(name: str) -> ArchivedOutput | None:
 
 
 def list_outputs(directory: str) -> list[ArchivedOutput]:
-    """All of them, the oldest first; none where there is no such directory. CannotTell.
+    """All outputs in the directory, the oldest first; none if there is no such directory. Raises
+    CannotTell.
 
-    Links are left out: what they lead to is not a diagnostic's.
-    """
+    Links are left out, since they may lead to other files. Files that other users put into a
+    directory which everybody may write are left out too."""
     wanted = ["-maxdepth", "1", "-type", "f", "-name", "dcgmi-r*.json", "-print0"]
-    done = _run_in_child(["find", "-H", directory, *wanted])
+    done = _run_in_child(["find", "-H", directory, *_list_owner_tests(directory), *wanted])
     if done.code and b"No such file" not in done.err:
-        raise CannotTell(visible(done.err.decode("utf-8", "replace").strip()))
+        raise CannotTell(visible(decode_lines(done.err).strip()))
     names = (os.path.basename(os.fsdecode(raw)) for raw in done.out.split(b"\0") if raw)
     return sorted(filter(None, map(parse_output_name, names)), key=lambda f: (f.at, f.name))
 
 
 def find_finished_runs(paths: list[str]) -> set[str]:
-    """Which of these runs have left their exit code. CannotTell."""
+    """The runs that have written their exit code. Raises CannotTell."""
     if not paths:
         return set()
-    done = _run_in_child(["stat", "-c", "%n", "--", *(f"{path}.rc" for path in paths)])
-    return {os.fsdecode(raw).removesuffix(".rc") for raw in done.out.split(b"\n") if raw}
+    found = set[str]()
+    for directory in {os.path.dirname(path) for path in paths}:
+        codes = [f"{path}.rc" for path in paths if os.path.dirname(path) == directory]
+        tests = ["-maxdepth", "0", *_list_owner_tests(directory), "-print0"]
+        done = _run_in_child(["find", *codes, *tests])
+        found |= {os.fsdecode(raw).removesuffix(".rc") for raw in done.out.split(b"\0") if raw}
+    return found
 
 
 def read_diag_verdict(path: str, level: int, gpus: int = 0) -> tuple[Verdict, Inventory | None]:
-    """What a finished run proves, and the GPUs that were there. CannotTell if it is unreadable."""
+    """The verdict of a finished run, and the GPUs that were there (None: not known). Raises
+    CannotTell if the output cannot be read."""
     code = _read_output(f"{path}.rc").strip()
     ran = Ran(
         out=_read_output(path) or _read_output(f"{path}.err"),
@@ -94,7 +106,8 @@ def read_diag_verdict(path: str, level: int, gpus: int = 0) -> tuple[Verdict, In
 
 
 def read_test_verdict(path: str) -> Verdict:
-    """What a finished test of nodes says: its line, and its code. CannotTell if it is unreadable."""
+    """The verdict of a finished node test, by its line and its exit code. Raises CannotTell if it
+    cannot be read."""
     code, said = (
         _read_output(f"{path}.rc").strip(),
         shortened(visible(_read_output(path).strip()), 300),
@@ -104,11 +117,10 @@ def read_test_verdict(path: str) -> Verdict:
 
 
 def identify_gpu(blame: Blame, inventory: Inventory | None) -> tuple[str, str]:
-    """UUID and serial of a blamed GPU; empty where nobody knows.
+    """UUID and serial number of a blamed GPU; empty if they are not known.
 
-    By serial, which DCGM prints; where either tool hides it by index, which is NVML's in both as
-    long as no GPU is lost.
-    """
+    The GPU is found by the serial number that DCGM prints. If a tool hides it, by the index, which
+    is NVML's in both tools as long as no GPU is lost."""
     if inventory is None or blame.entity != "GPU":
         return "", blame.serial
     gpus = inventory.gpus
@@ -121,16 +133,43 @@ def identify_gpu(blame: Blame, inventory: Inventory | None) -> tuple[str, str]:
 
 
 def _read_output(path: str) -> str:
-    done = _run_in_child(["cat", "--", path])
+    tests = _list_owner_tests(os.path.dirname(path))
+    argv = ["find", path, "-maxdepth", "0", *tests, "-exec", "cat", "--", "{}", "+"]
+    done = _run_in_child(argv if tests else ["cat", "--", path])
     if done.code:
         if b"No such file" in done.err:
             return ""
-        raise CannotTell(visible(done.err.decode("utf-8", "replace").strip()))
-    return done.out.decode("utf-8", "replace")
+        raise CannotTell(visible(decode_lines(done.err).strip()))
+    return decode_document(done.out)
+
+
+def _list_owner_tests(directory: str) -> list[str]:
+    """Tests of find(1) that select trusted files. In a directory that others may write, only files
+    of this user, of root and of the directory's owner count: anybody could put an output there that
+    drains a node.
+
+    Raises CannotTell if the directory has no sticky bit: then others could rename an old output to
+    another node's."""
+    told = decode_lines(
+        _run_in_child(["stat", "-L", "-c", "%f %u %g", "--", directory]).out
+    ).split()
+    if len(told) != 3:
+        return []
+    mode, uid, gid = int(told[0], 16), int(told[1]), int(told[2])
+    if not lets_others_write(mode, uid, gid):
+        return []
+    if not mode & stat.S_ISVTX:
+        raise CannotTell(
+            f"{visible(directory)}: others may write there, so its outputs prove nothing; "
+            f"chmod go-w, or chmod +t, {visible(directory)}"
+        )
+    owners = [["-uid", str(one)] for one in sorted({0, os.geteuid(), uid})]
+    return ["-type", "f", "(", *owners[0], *(w for o in owners[1:] for w in ("-o", *o)), ")"]
 
 
 def _run_in_child(argv: list[str]) -> proc.Done:
-    """In a child: the place may be on a file system that hangs."""
+    """Run a command in a child, since the directory may be on a file system that hangs. Raises
+    CannotTell."""
     try:
         return proc.run(argv, limit=READ_TIMEOUT_S, max_output=MAX_OUTPUT_BYTES)
     except (proc.CommandNotFound, proc.TimedOut, proc.TooMuchOutput) as error:

@@ -1,47 +1,59 @@
-"""The `diag` check: asks for diagnostics in waves, follows them, and reads what they prove."""
+"""The `diag` check: requests diagnostics in waves, follows them, and judges their outputs."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from getpass import getuser
+from itertools import chain
 from typing import ClassVar, Literal
 
 from msgspec import to_builtins
 from msgspec.structs import replace
 
-from sentinel.checks.diag import archive, choose, dispatch, probation, run_reports, runs
+from sentinel.checks.diag import archive, dispatch, probation, run_reports, runs
+from sentinel.checks.diag.archived_runs import make_archived_run, read_archived_verdict
 from sentinel.checks.diag.dispatch import SbatchOptions
+from sentinel.checks.diag.known_runs import (
+    DAY_S,
+    explain_refusal,
+    find_action_record,
+    find_newest_outputs,
+    find_suspect_nodes,
+    get_submitters,
+    is_cleared,
+    is_never_requested,
+    is_still_shown,
+    list_unrequested_runs,
+    read_cleared_times,
+    read_queue,
+    recall_runs,
+    recall_verdicts,
+    record_gpu_events,
+)
 from sentinel.checks.diag.probation import RETURN_INTEREST_S, NodeProbation, ProbationStep
-from sentinel.checks.diag.run_reports import make_archived_run, read_archived_verdict
 from sentinel.checks.diag.runs import DiagRun, LastDiagVerdict
 from sentinel.core import hostlist
 from sentinel.core.action_limits import Limits as Caps
-from sentinel.core.actions import ActionRecord
 from sentinel.core.clock import SECOND
-from sentinel.core.cluster import Job, Node
+from sentinel.core.cluster import Node
 from sentinel.core.declared import Panel
-from sentinel.core.errors import CannotTell, Invalid, StoreError
+from sentinel.core.errors import CannotTell, Invalid
 from sentinel.core.gpu_ledger import GpuEvent
-from sentinel.core.model import ActionRequest, Finding, Report, Status, covered
+from sentinel.core.model import ActionRequest, Coverage, Finding, Report, covered
 from sentinel.core.ports import Context
 from sentinel.core.settings import FilePath
 from sentinel.core.stored_memory import decode_memory
 from sentinel.core.values import Duration, Share, duration_text
+from sentinel.nodes import node_waves
 from sentinel.plugin import Check
 
 MAX_FOREIGN_RUN_S = 6 * 3600
-"""Seconds that a run of somebody else may have taken before its output is complete."""
+"""How many seconds a run that somebody else started may take until its output is complete."""
 
-MAX_NODE_RECORDS = 20
-"""Records of a node that are looked through."""
-
-DAY_S = 86_400
-VERDICT_SHOWN_S = 14 * DAY_S
-"""Seconds for which a verdict is shown; that a node could not be tested when it came back, a day."""
 
 TEST_START_LIMIT_S = 300
-"""Seconds within which the test of a node that is kept has to begin; as long again it is kept when
-the test ran as long as it may."""
+"""Seconds within which the test of a reserved node has to begin. The reservation lasts as long
+again after the longest possible test."""
 
 
 class DiagCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -89,7 +101,7 @@ class DiagCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     limits: Caps | None = None
 
     def __post_init__(self) -> None:
-        if self.nodes not in choose.NODE_CHOICES:
+        if self.nodes not in node_waves.NODE_CHOICES:
             try:
                 hostlist.expand_hostlist(self.nodes)
             except Invalid as error:
@@ -123,15 +135,14 @@ class DiagCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
             yield "deepen", why
 
     def grants(self) -> Mapping[str, Caps | None]:
-        """Whoever configures it wants it dispatched; drains only where the settings say so."""
+        """Dispatching needs no further permission, because the check exists for it. Draining needs
+        a setting."""
         drains = {"drain": self.limits} if self.on_fail == "drain" else {}
         kept = {} if self.keep is None else {"probation": None, "release": None}
         return {"diag": None, **kept, **drains}
 
     def jobs_of(self) -> frozenset[str] | None:
-        """Its jobs are those of whoever runs sentinel."""
-        from getpass import getuser
-
+        """The user who runs sentinel: the jobs of the check are that user's."""
         return frozenset({getuser()})
 
     @property
@@ -141,24 +152,23 @@ class DiagCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     @property
     def archive_directory(self) -> str:
-        """Where the outputs lie."""
+        """The directory of the outputs."""
         return str(self.archive) or archive.get_default_directory()
 
     def run(self, ctx: Context) -> Report:
-        """One finding per node tested. One-shot: by the archive alone. Raises CannotTell."""
+        """One finding per tested node. A command that checks once reads only the archive. Raises
+        CannotTell."""
         if ctx.one_shot:
             return self._report_archive(ctx)
         nodes = {n.name: n for n in ctx.slurm.nodes()}
-        last, queue = _recall_verdicts(ctx), _read_queue(ctx)
-        active = [runs.update_from_queue(run, queue, ctx.now) for run in _recall_runs(ctx)]
+        last, queue = recall_verdicts(ctx), read_queue(ctx)
+        mine = get_submitters()
+        active = [runs.update_from_queue(run, queue, ctx.now, mine) for run in recall_runs(ctx)]
         active += self._find_foreign_runs(ctx, active)
         ended, events, waiting = self._follow_runs(ctx, active, seen=queue is not None)
         last |= {one.node: one for one in ended}
-        failed = [one for one in ended if one.outcome == "fail"]
-        drains = (
-            [run_reports.request_drain(one) for one in failed] if self.on_fail == "drain" else []
-        )
-        trouble = _record_gpu_events(ctx, events)
+        failed = [one for one in ended if one.outcome == "fail" and self.on_fail == "drain"]
+        trouble = record_gpu_events(ctx, events)
         out, back = self._find_returned_nodes(ctx, nodes)
         steps = self._plan_probation_steps(ctx, nodes, last, waiting)
         last |= {s.kept.node: self._make_untested_verdict(ctx, s) for s in steps if s.lost}
@@ -168,34 +178,28 @@ class DiagCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         if self.keep is None or self.nodes != "returned":
             started = [self._make_diag_run(ctx, node, last) for node in wave]
         else:
-            new = [
-                probation.make_probation(n.name, self.keep, _get_reservation_users(), ctx.now)
-                for n in wave
-            ]
+            keep, users = self.keep, ",".join(mine)
+            new = [probation.make_probation(n.name, keep, users, ctx.now) for n in wave]
             begun, kept = [probation.request_probation(one) for one in new], [*kept, *new]
             tests = {s.kept.node: s.kept.name for s in steps if s.test}
             started = [self._make_diag_run(ctx, nodes[n], last, kept=at) for n, at in tests.items()]
             kept = probation.assign_test_runs(kept, started)
-        asked = [
-            self._make_run_request(run) for run in (*started, *_list_unrequested_runs(ctx, waiting))
-        ]
         found = self._make_node_findings(ctx, last, [*waiting, *started], kept)
+        shown = {name: one for name, one in last.items() if is_still_shown(one, ctx)}
+        subjects, lost = {*_collect_subjects(found), *shown}, waiting if queue is None else ()
+        wishes = chain(
+            map(run_reports.request_drain, failed),
+            (request for step in steps for request in step.requests),
+            begun,
+            map(self._make_run_request, [*started, *list_unrequested_runs(ctx, waiting)]),
+        )
         return Report(
             findings=(*found, *trouble),
-            coverage=choose.make_wave_coverage(
-                list(nodes.values()),
-                self.nodes,
-                self.sbatch.partition,
-                {
-                    *_collect_subjects(found),
-                    *(n for n, one in last.items() if _is_still_shown(one, ctx)),
-                },
-                {run.node for run in waiting} if queue is None else (),
-            ),
-            requests=(*drains, *(r for s in steps for r in s.requests), *begun, *asked),
+            coverage=self._make_coverage(nodes.values(), subjects, lost),
+            requests=tuple(wishes),
             memory={
                 "runs": to_builtins([*waiting, *started]),
-                "last": to_builtins({k: v for k, v in last.items() if _is_still_shown(v, ctx)}),
+                "last": to_builtins(shown),
                 "looked": ctx.now.wall,
                 "out": out,
                 "back": {n: at for n, at in back.items() if n not in {w.name for w in wave}},
@@ -203,12 +207,23 @@ class DiagCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
             },
         )
 
+    def _make_coverage(
+        self, nodes: Iterable[Node], found: set[str], lost: Sequence[DiagRun]
+    ) -> Coverage:
+        """How many of these nodes have a result. `lost` are runs whose state is not known, because
+        the queue cannot be read."""
+        unseen = {run.node for run in lost}
+        return node_waves.make_wave_coverage(
+            list(nodes), self.nodes, self.sbatch.partition, found, unseen
+        )
+
     def _find_foreign_runs(self, ctx: Context, mine: Sequence[DiagRun]) -> list[DiagRun]:
-        """Runs of people (`sentinel diag run`) and of epilogs that came since the last look."""
+        """Runs of people (`sentinel diag run`) and of epilogs that have finished since the last
+        look."""
         looked = ctx.memory.get("looked")
         if not isinstance(looked, int):
             return []
-        known, newest = {run.out for run in mine}, _find_newest_outputs(ctx)
+        known, newest = {run.out for run in mine}, find_newest_outputs(ctx)
         new = (
             f
             for f in archive.list_outputs(self.archive_directory)
@@ -224,10 +239,8 @@ class DiagCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def _follow_runs(
         self, ctx: Context, active: Sequence[DiagRun], *, seen: bool
     ) -> tuple[list[LastDiagVerdict], list[GpuEvent], list[DiagRun]]:
-        """What has ended, what of it the ledger is told, and what is waited for still.
-
-        No run is given up while the queue is not `seen`.
-        """
+        """The verdicts of runs that have ended, their events for the ledger, and the runs that go
+        on. No run is given up while the queue is not `seen`."""
         done = archive.find_finished_runs([run.out for run in active])
         ended, events, waiting = list[LastDiagVerdict](), list[GpuEvent](), list[DiagRun]()
         for run in active:
@@ -239,9 +252,9 @@ class DiagCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
                 )
                 ended.append(run_reports.make_last_verdict(run, found, gpus, ctx.now))
                 events += run_reports.make_gpu_events(run, found, gpus, ctx.now)
-            elif why := _explain_refusal(ctx, run) or (
+            elif why := explain_refusal(ctx, run) or (
                 runs.explain_lost_run(run, ctx.slurm.job_end, ctx.now)
-                if seen and not _is_never_requested(ctx, run)
+                if seen and not is_never_requested(ctx, run)
                 else ""
             ):
                 ended.append(run_reports.make_lost_verdict(run, why, ctx.now))
@@ -252,7 +265,8 @@ class DiagCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def _find_returned_nodes(
         self, ctx: Context, nodes: Mapping[str, Node]
     ) -> tuple[dict[str, int | None], dict[str, int]]:
-        """Who is out of service, and since when (µs UTC) who is back that was not tested yet."""
+        """The nodes that are out of service, and when each node that is not tested yet came back
+        (µs UTC)."""
         if self.nodes != "returned":
             return {}, {}
         before = decode_memory(ctx.memory.get("out"), dict[str, int | None]) or {}
@@ -272,7 +286,7 @@ class DiagCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         last: Mapping[str, LastDiagVerdict],
         waiting: Sequence[DiagRun],
     ) -> list[ProbationStep]:
-        """What comes next of every node that is kept. Raises CannotTell."""
+        """The next step for every reserved node. Raises CannotTell."""
         kept = decode_memory(ctx.memory.get("kept"), list[NodeProbation]) or []
         found = {r.name: r for r in ctx.slurm.reservations()} if kept else {}
         tested, busy = dict[str, LastDiagVerdict](), {run.name for run in waiting}
@@ -285,7 +299,7 @@ class DiagCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
                 one,
                 nodes.get(one.node),
                 found.get(one.name),
-                _find_action_record(ctx, "probation", one.node, one.name),
+                find_action_record(ctx, "probation", one.node, one.name),
                 tested.get(one.name),
                 ctx.now,
             )
@@ -304,10 +318,12 @@ class DiagCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         if self.nodes != "returned":
             skipped |= {*runs.find_fresh_nodes(last, ctx.now, self.fresh)}
         partition, all_ = self.sbatch.partition, [*nodes.values()]
-        found = choose.list_candidates(all_, self.nodes, partition, _find_suspect_nodes(ctx), back)
+        found = node_waves.list_candidates(
+            all_, self.nodes, partition, find_suspect_nodes(ctx), back
+        )
         ready = [n for n in found if n.name not in skipped]
         at_work = [nodes[name] for name in busy if name in nodes]
-        return choose.choose_wave(ready, at_work, all_, self.share)
+        return node_waves.choose_wave(ready, at_work, all_, self.share)
 
     def _make_diag_run(
         self, ctx: Context, node: Node, last: Mapping[str, LastDiagVerdict], kept: str = ""
@@ -315,7 +331,7 @@ class DiagCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         back, level = self.nodes == "returned", int(self.level)
         if self.deepen and not back and self.test == "dcgmi":
             passed = {n: one.level for n, one in last.items() if one.outcome == "pass"}
-            level = choose.choose_level(node.name, level, _find_suspect_nodes(ctx), passed)
+            level = node_waves.choose_level(node.name, level, find_suspect_nodes(ctx), passed)
         test = "" if self.test == "dcgmi" else self.test
         run = dispatch.make_run(
             node, level if not test else 1, self.archive_directory, self.sbatch, ctx.now, test
@@ -337,11 +353,11 @@ class DiagCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         active: Sequence[DiagRun],
         kept: Sequence[NodeProbation],
     ) -> list[Finding]:
-        cleared = _read_cleared_times(ctx)
+        cleared = read_cleared_times(ctx)
         told = [
             run_reports.make_verdict_finding(one, ctx.now)
             for one in last.values()
-            if _is_still_shown(one, ctx) and not _is_cleared(one, cleared)
+            if is_still_shown(one, ctx) and not is_cleared(one, cleared)
         ]
         going = [run_reports.make_run_finding(run, ctx.now) for run in active]
         what = runs.format_test_name(self.level, "" if self.test == "dcgmi" else self.test)
@@ -352,10 +368,10 @@ class DiagCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return [*told, *(f for f in going if f.subject not in known)]
 
     def _report_archive(self, ctx: Context) -> Report:
-        """The newest output of each node that is asked for."""
+        """A report about the newest output of each node in question."""
         named = (
             set()
-            if self.nodes in choose.NODE_CHOICES
+            if self.nodes in node_waves.NODE_CHOICES
             else set(hostlist.expand_hostlist(self.nodes))
         )
         newest = {
@@ -379,106 +395,3 @@ class DiagCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 def _collect_subjects(found: Sequence[Finding]) -> set[str]:
     return {finding.subject for finding in found}
-
-
-def _read_queue(ctx: Context) -> Sequence[Job] | None:
-    """The queue; None where it cannot be read: runs are then left as they are."""
-    try:
-        return ctx.slurm.jobs()
-    except CannotTell:
-        return None
-
-
-def _find_action_record(ctx: Context, action: str, node: str, name: str) -> ActionRecord | None:
-    """The newest record of such a wish; None: none was written."""
-    if ctx.logbook is None:
-        return None
-    found = ctx.logbook.records(node, MAX_NODE_RECORDS)
-    return next((r for r in found if r.action == action and r.params.get("name") == name), None)
-
-
-def _explain_refusal(ctx: Context, run: DiagRun) -> str:
-    """Why the guard or Slurm did not take it, by the log of actions."""
-    record = None if run.job else _find_action_record(ctx, "diag", run.node, run.name)
-    if record is None or record.outcome.has_effect:
-        return ""
-    said = record.why if record.rule else record.detail
-    return f"not dispatched ({record.rule or record.outcome.value}): {said}"
-
-
-def _is_never_requested(ctx: Context, run: DiagRun) -> bool:
-    """Whether sentinel ended before it could ask for the test of a node that it keeps."""
-    young = ctx.now.wall - run.asked < RETURN_INTEREST_S * SECOND
-    return bool(run.kept and not run.job and young) and not _find_action_record(
-        ctx, "diag", run.node, run.name
-    )
-
-
-def _list_unrequested_runs(ctx: Context, waiting: Sequence[DiagRun]) -> list[DiagRun]:
-    old = [run for run in waiting if ctx.now.wall - run.asked > runs.QUEUE_GRACE_S * SECOND]
-    return [run for run in old if _is_never_requested(ctx, run)]
-
-
-def _get_reservation_users() -> str:
-    """Who may use the reservation: whoever submits the tests, also through sudo."""
-    from getpass import getuser
-
-    return ",".join(sorted({"root", getuser()}))
-
-
-def _record_gpu_events(ctx: Context, events: Sequence[GpuEvent]) -> list[Finding]:
-    if ctx.gpus is None or not events:
-        return []
-    try:
-        ctx.gpus.add_events(events)
-    except StoreError as error:
-        return [Finding(subject="ledger", status=Status.UNKNOWN, summary=str(error))]
-    return []
-
-
-def _find_suspect_nodes(ctx: Context) -> frozenset[str]:
-    """Nodes that hold a GPU, or are one, of which the ledger thinks ill."""
-    if ctx.gpus is None:
-        return frozenset()
-    try:
-        standings = ctx.gpus.read_standings(ctx.now)
-        bad = [ctx.gpus.read_entry(s) for s, held in standings.items() if held.judged != "good"]
-    except StoreError as error:
-        raise CannotTell(str(error)) from error
-    return frozenset(entry.node for entry in bad if entry is not None)
-
-
-def _read_cleared_times(ctx: Context) -> Mapping[str, int]:
-    try:
-        entries = ctx.gpus.read_entries() if ctx.gpus is not None else ()
-    except StoreError:
-        return {}
-    return {entry.subject: entry.cleared for entry in entries if entry.cleared}
-
-
-def _is_cleared(one: LastDiagVerdict, cleared: Mapping[str, int]) -> bool:
-    """Somebody has cleared every GPU that it blames."""
-    blamed = one.outcome == "fail" and bool(one.gpus)
-    return blamed and all(cleared.get(uuid, 0) > one.at for uuid in one.gpus)
-
-
-def _is_still_shown(one: LastDiagVerdict, ctx: Context) -> bool:
-    untested = one.back and one.outcome == "inconclusive"
-    return ctx.now.wall - one.at < (DAY_S if untested else VERDICT_SHOWN_S) * SECOND
-
-
-def _recall_verdicts(ctx: Context) -> dict[str, LastDiagVerdict]:
-    return dict(decode_memory(ctx.memory.get("last"), dict[str, LastDiagVerdict]) or {})
-
-
-def _find_newest_outputs(ctx: Context) -> dict[str, int]:
-    """When the output that was read last of each node was begun (epoch seconds)."""
-    found = {
-        n: archive.parse_output_name(os.path.basename(one.file))
-        for n, one in _recall_verdicts(ctx).items()
-    }
-    return {node: file.at for node, file in found.items() if file}
-
-
-def _recall_runs(ctx: Context) -> list[DiagRun]:
-    return list(decode_memory(ctx.memory.get("runs"), list[DiagRun]) or [])

@@ -1,4 +1,4 @@
-"""A diagnostic as a wish: which job, on which node, with which limits. Pure."""
+"""Makes the request for a diagnostic: which job, on which node, with which limits. Pure."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from sentinel.core.model import ActionRequest
 from sentinel.slurm.gres import count_gres_gpus as gpus_in
 
 LEVEL_TIME_LIMITS_H = {1: 10 / 60, 2: 0.5, 3: 1.0, 4: 4.0}
-"""The time limit of a job by its level. Seen by others: level 2 up to 10.5 minutes, level 3 about
-10, level 4 up to 2.25 hours (awsome-distributed-training, stas00/ml-engineering); dcgmi's own
-timeout is unlimited, and its PCIe test is known to hang (NVIDIA/DCGM issue 247)."""
+"""Time limit of a job by its level, in hours. Others have seen level 2 take up to 10.5 minutes,
+level 3 about 10, level 4 up to 2.25 hours (awsome-distributed-training, stas00/ml-engineering).
+dcgmi itself has no timeout, and its PCIe test is known to hang (NVIDIA/DCGM issue 247)."""
 
 DCGMI_MARGIN_S = 60
-"""Seconds by which dcgmi is ended before its job is."""
+"""Seconds before the end of its job at which dcgmi is ended."""
 
 _TIME_LIMIT_PATTERN = re.compile(
     r"(?:([0-9]{1,3})-)?([0-9]{1,4})(?::([0-9]{1,2}))?(?::([0-9]{1,2}))?"
@@ -58,12 +58,13 @@ class SbatchOptions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
             parse_time_limit(self.time)
 
     def get_time_limit_s(self, level: int) -> int:
-        """The job's time limit."""
+        """The time limit of the job in seconds: the configured one, or else that of the level."""
         return parse_time_limit(self.time) if self.time else int(LEVEL_TIME_LIMITS_H[level] * 3600)
 
 
 def parse_time_limit(text: str) -> int:
-    """`MM`, `MM:SS`, `HH:MM:SS`, `D-HH`, `D-HH:MM`, `D-HH:MM:SS` (sbatch(1)); raises Invalid."""
+    """Seconds of `MM`, `MM:SS`, `HH:MM:SS`, `D-HH`, `D-HH:MM` or `D-HH:MM:SS` (sbatch(1)). Raises
+    Invalid."""
     match = _TIME_LIMIT_PATTERN.fullmatch(text.strip())
     if not match:
         raise Invalid(f"{text!r} is no time limit; write it like 01:30:00", "time")
@@ -83,7 +84,7 @@ def parse_time_limit(text: str) -> int:
 def make_run(
     node: Node, level: int, place: str, sbatch: SbatchOptions, now: Instant, test: str = ""
 ) -> DiagRun:
-    """The run to be: its names are made once and found again after a restart."""
+    """A new run. Its names are made once, so that it is found again after a restart."""
     name = archive.make_output_name(level, node.name, now, test)
     return DiagRun(
         node=node.name,
@@ -99,7 +100,7 @@ def make_run(
 
 
 def request_run(run: DiagRun, sbatch: SbatchOptions, starts_within: float) -> ActionRequest:
-    """The wish; the action makes sbatch's arguments of its params."""
+    """The request for a run; the action makes sbatch's arguments from its parameters."""
     options = {
         name: getattr(sbatch, name) for name in SbatchOptions.FIELDS if getattr(sbatch, name)
     }

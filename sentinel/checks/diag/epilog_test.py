@@ -1,4 +1,4 @@
-"""A quick diagnostic of this machine, for epilogs: the wrong answer would take a node out."""
+"""Tests this machine quickly, for epilogs. A wrong result would take a node out."""
 
 from __future__ import annotations
 
@@ -9,27 +9,28 @@ from msgspec import Struct
 from sentinel import proc
 from sentinel.checks.diag import archive
 from sentinel.core.clock import Instant
+from sentinel.core.long_lines import decode_document, decode_lines
 from sentinel.core.text import shortened, visible
 from sentinel.gpu import smi
 from sentinel.gpu.dcgm import Ran, Verdict, judge
 from sentinel.gpu.errors import Unreadable
 
 TIMEOUT_EXIT_CODE = 124
-"""timeout(1)'s exit code for what it had to end."""
+"""The exit code of timeout(1) for a command that it had to end."""
 
 
 class EpilogVerdict(Struct, frozen=True, kw_only=True):
-    """One line, and whether a fault of the hardware is confirmed."""
+    """The result of the test for an epilog."""
 
-    text: str
-    confirmed: bool
-    outcome: str
+    text: str  # The line.
+    confirmed: bool  # Whether a fault of the hardware is confirmed.
+    outcome: str  # The verdict in a word.
 
 
 def test_this_machine(
     level: int, limit: float, gpus: str, place: str | None, now: Instant
 ) -> EpilogVerdict:
-    """Test these GPUs (DCGM's numbers, `0,1`; empty: all). Never raises but for bad arguments."""
+    """Test these GPUs (DCGM's numbers, `0,1`; empty: all). Raises only for invalid arguments."""
     if level > 1 and (why := _explain_busy_gpus(gpus)):
         return _make_epilog_verdict(Verdict(outcome="inconclusive", why=why, level=level), "")
     chosen = ["-i", gpus] if gpus else []
@@ -47,8 +48,8 @@ def test_this_machine(
         return _make_epilog_verdict(
             Verdict(outcome="inconclusive", why=str(error), level=level), ""
         )
-    out = done.out.decode("utf-8", "replace")
-    text = out if out.strip() else done.err.decode("utf-8", "replace")
+    out = decode_document(done.out)
+    text = out if out.strip() else decode_lines(done.err)
     code = done.code if done.code >= 0 else 128 - done.code
     count = len(gpus.split(",")) if gpus else 0
     verdict = judge(Ran(out=text, code=code, level=level, gpus=count))
@@ -58,14 +59,16 @@ def test_this_machine(
 
 
 def _explain_busy_gpus(gpus: str) -> str:
-    """Why they are not to be put under load: Slurm names a GPU to the epilog of each job that had a
-    part of it, while others compute on the rest (shards and MPS: gres_common_prep_set_env() in
-    src/plugins/gres/common/gres_common.c). Level 1 loads nothing."""
+    """Why the GPUs must not be put under load; empty if they may.
+
+    Slurm names a GPU to the epilog of each job that had a part of it, while other jobs compute on
+    the rest (shards and MPS: gres_common_prep_set_env() in src/plugins/gres/common/gres_common.c).
+    Level 1 puts no load on them."""
     try:
         found = smi.parse(_read_nvidia_smi())
     except Unreadable as error:
-        return f"nobody can see who computes on the GPUs: {error}"
-    known = len(found.gpus) == found.attached  # else nobody knows which one has which number
+        return f"which processes use the GPUs cannot be seen: {error}"
+    known = len(found.gpus) == found.attached  # otherwise the number of each GPU is not known
     for number, gpu in enumerate(found.gpus):
         meant = not gpus or not known or str(number) in gpus.split(",")
         if meant and any("C" in process.kind for process in gpu.processes):
@@ -82,7 +85,8 @@ def _make_epilog_verdict(verdict: Verdict, trouble: str) -> EpilogVerdict:
 
 
 def _archive_output(place: str, level: int, out: str, code: int, now: Instant) -> str:
-    """Into the archive, where the service finds it; why not, if that fails."""
+    """Store the output in the archive, where the service finds it. Returns why that failed, or an
+    empty text."""
     node = os.uname().nodename.partition(".")[0]
     path = os.path.join(place, archive.make_output_name(level, node, now))
     smi = _read_nvidia_smi()
@@ -98,6 +102,6 @@ def _archive_output(place: str, level: int, out: str, code: int, now: Instant) -
 
 def _read_nvidia_smi() -> str:
     try:
-        return proc.run(["nvidia-smi", "-q", "-x"], limit=15).out.decode("utf-8", "replace")
+        return decode_document(proc.run(["nvidia-smi", "-q", "-x"], limit=15).out)
     except (proc.CommandNotFound, proc.TimedOut, proc.TooMuchOutput):
         return ""

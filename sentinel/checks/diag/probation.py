@@ -1,4 +1,5 @@
-"""Nodes that came back: who has, and how the reservation goes in which they are kept. Pure."""
+"""Finds nodes that came back to service, and plans the reservation in which each is kept until it
+is tested. Pure."""
 
 from __future__ import annotations
 
@@ -18,51 +19,51 @@ from sentinel.slurm.node_states import ASLEEP, unfit_reason
 from sentinel.slurm.reservations import is_as_asked
 
 SAME_BOOT_S = 60
-"""Seconds by which the boot times that Slurm shows of one boot may differ (it computes them)."""
+"""Seconds by which the boot times of one boot may differ, since Slurm computes them."""
 
 RETURN_INTEREST_S = 900.0
-"""Seconds after its return in which a node is still of interest: then it has been at work."""
+"""Seconds after its return in which a node is still tested first; later it has worked already."""
 
 RESERVATIONS_FRESH_AFTER_S = 60.0
-"""Seconds after which a list of reservations, at most half a minute old, has one that was made."""
+"""Seconds after which a new reservation is in the list, which may be half a minute old."""
 
 OutOfServiceNodes = Mapping[str, int | None]
-"""Nodes out of service: None where somebody keeps it out, else its boot time when it was first seen
-so. What was only silent, and was not booted meanwhile, has not returned."""
+"""Nodes out of service: None if somebody keeps the node out, else its boot time when it was first
+seen out. A node that was only silent and was not booted since has not returned."""
 
 
 class NodeProbation(Struct, frozen=True, kw_only=True):
-    """A node on probation. `asked` in µs UTC; `run` is the name of its test, empty before it."""
+    """A node that is kept in a reservation until it is tested."""
 
-    node: str
-    name: str
-    minutes: int
-    users: str
-    asked: int
-    run: str = ""
+    node: str  # Name of the node.
+    name: str  # Name of the reservation.
+    minutes: int  # How long the reservation lasts.
+    users: str  # Who may use it.
+    asked: int  # when the reservation was requested, µs UTC
+    run: str = ""  # the name of its test; empty until the test is requested
 
     @property
     def reservation_params(self) -> dict[str, str]:
-        """What the reservation is made by, and known again by."""
+        """The parameters by which the reservation is made and recognized."""
         words = {"node": self.node, "name": self.name, "users": self.users}
         return {**words, "minutes": str(self.minutes)}
 
 
 class ProbationStep(Struct, frozen=True, kw_only=True):
-    """What comes next of one. `over`: it is not kept any more; `test`: its test is to be asked for
-    now; `lost`: why there will be none."""
+    """The next step for a reserved node."""
 
-    kept: NodeProbation
-    over: bool = False
-    requests: tuple[ActionRequest, ...] = ()
-    test: bool = False
-    lost: str = ""
+    kept: NodeProbation  # The probation of the node.
+    over: bool = False  # whether the node is not kept any more
+    requests: tuple[ActionRequest, ...] = ()  # Actions that it requests.
+    test: bool = False  # whether its test has to be requested now
+    lost: str = ""  # why there will be no test
 
 
 def find_returned(
     out: OutOfServiceNodes, nodes: Sequence[Node]
 ) -> tuple[list[str], dict[str, int | None]]:
-    """Who has come back to service since, and who is out of it now."""
+    """The nodes that have come back to service since the last look, and those that are out of
+    service now."""
     back, now = list[str](), dict[str, int | None]()
     for node in nodes:
         before = out.get(node.name, -1)
@@ -77,7 +78,7 @@ def find_returned(
 
 
 def make_probation(node: str, seconds: float, users: str, now: Instant) -> NodeProbation:
-    """A probation to be: its name is made once and found again after a restart."""
+    """A new probation. Its name is made once, so that it is found again after a restart."""
     return NodeProbation(
         node=node,
         name=f"sentinel-{node}-{now.wall // SECOND}",
@@ -88,7 +89,7 @@ def make_probation(node: str, seconds: float, users: str, now: Instant) -> NodeP
 
 
 def request_probation(kept: NodeProbation) -> ActionRequest:
-    """The wish to keep it."""
+    """The request to keep the node in a reservation."""
     why = "it came back to service, and is tested before it takes jobs"
     return ActionRequest(
         action="probation", target=kept.node, reason=why, params=kept.reservation_params
@@ -96,7 +97,7 @@ def request_probation(kept: NodeProbation) -> ActionRequest:
 
 
 def request_release(kept: NodeProbation, why: str) -> ActionRequest:
-    """The wish to give it back before its reservation ends."""
+    """The request to end the reservation early."""
     return ActionRequest(
         action="release", target=kept.node, reason=why, params=kept.reservation_params
     )
@@ -110,15 +111,15 @@ def plan_step(
     last: LastDiagVerdict | None,
     now: Instant,
 ) -> ProbationStep:
-    """`found`: the reservation of its name; `record`: of the action `probation`, if any was written;
-    `last`: what its test said, if that is over."""
+    """The next step for a reserved node. `found`: its reservation. `record`: the newest record of
+    the action `probation`. `last`: the verdict of its test. Each is None if there is none."""
     if found is None:
         return _plan_without_reservation(kept, record, (now.wall - kept.asked) / SECOND)
     if not is_as_asked(found, kept.reservation_params):
         changed = f"somebody has changed {found.name}, so it is theirs now"
         return ProbationStep(kept=kept, over=True, lost="" if kept.run else changed)
     if record is not None and record.outcome.is_open:
-        return ProbationStep(kept=kept)  # it is read again first
+        return ProbationStep(kept=kept)  # the result is read again first
     if not kept.run:
         if node is None or unfit_reason(node) or "DRAIN" in node.flags:
             return ProbationStep(
@@ -129,7 +130,7 @@ def plan_step(
     if last is None or (bad and node is not None and "DRAIN" not in node.flags):
         return ProbationStep(
             kept=kept
-        )  # until the test is over, the node is drained, or the time is up
+        )  # wait until the test has ended, the node is drained, or the time is over
     return ProbationStep(
         kept=kept, requests=(request_release(kept, f"its test is over: {last.outcome}"),)
     )
@@ -138,9 +139,10 @@ def plan_step(
 def _plan_without_reservation(
     kept: NodeProbation, record: ActionRecord | None, age: float
 ) -> ProbationStep:
-    """No reservation of its name is there: not yet, not any more, or never."""
+    """The next step if the reservation is not in Slurm's list: it is not there yet, it has ended,
+    or it was never made."""
     if record is None:
-        # Not asked for yet, or sentinel was killed before it could.
+        # It was not requested yet, or sentinel was killed before it could request it.
         asks = () if age < RESERVATIONS_FRESH_AFTER_S else (request_probation(kept),)
         return ProbationStep(
             kept=kept,
@@ -157,7 +159,7 @@ def _plan_without_reservation(
 
 
 def make_probation_finding(kept: NodeProbation, what: str, now: Instant) -> Finding:
-    """A node that came back and is not tested yet."""
+    """The finding about a node that came back and is not tested yet."""
     age = duration_text(max(0, now.wall - kept.asked) // SECOND)
     return Finding(
         subject=kept.node,
@@ -168,6 +170,6 @@ def make_probation_finding(kept: NodeProbation, what: str, now: Instant) -> Find
 
 
 def assign_test_runs(kept: Sequence[NodeProbation], runs: Sequence[DiagRun]) -> list[NodeProbation]:
-    """With the name of the test that was asked for."""
+    """The probations, each with the name of the test that was requested for it."""
     names = {run.kept: run.name for run in runs}
     return [replace(one, run=names.get(one.name, one.run)) for one in kept]

@@ -1,20 +1,18 @@
-"""Verdicts as findings, ledger events and wishes. Pure."""
+"""Makes findings, ledger events and requests from verdicts. Pure."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
 
-from msgspec.structs import replace
-
 from sentinel.checks.diag import archive
-from sentinel.checks.diag.archive import ArchivedOutput
 from sentinel.checks.diag.runs import DiagRun, LastDiagVerdict, format_test_name
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.gpu_ledger import NODE_PREFIX, GpuEvent
+from sentinel.core.guidance import Guidance, avoid_node, drain_node, list_drain_commands
 from sentinel.core.model import ActionRequest, Finding, Status
-from sentinel.core.text import shortened
-from sentinel.core.values import duration_text
+from sentinel.core.text import first_lines, shortened
+from sentinel.core.values import clock_text, duration_text
 from sentinel.gpu.advice import Advice
 from sentinel.gpu.dcgm import Blame, Verdict
 from sentinel.gpu.ledger_update import blamed
@@ -22,12 +20,13 @@ from sentinel.gpu.model import Inventory
 
 MILD_ADVICE = (Advice.RESET, Advice.MONITOR)
 MAX_WHY_CHARS = 240
+MAX_BLAMES = 50
 
 
 def make_last_verdict(
     run: DiagRun, found: Verdict, gpus: Inventory | None, now: Instant
 ) -> LastDiagVerdict:
-    """What is remembered of a run."""
+    """The part of a verdict that the check remembers."""
     bad = [b for b in found.blames if found.outcome != "fail" or b.counts]
     names = dict.fromkeys(_format_gpu_ids(b, gpus) for b in bad)
     about = f" ({', '.join(list(names)[:3])})" if found.outcome == "fail" and any(names) else ""
@@ -41,13 +40,13 @@ def make_last_verdict(
         at=now.wall,
         needs_a_person=any(b.needs_a_person for b in found.blames),
         gpus=tuple(dict.fromkeys(u for b in bad if (u := archive.identify_gpu(b, gpus)[0]))),
-        details=tuple(_format_blame(b, gpus) for b in found.blames[:50]),
+        details=tuple(first_lines([_format_blame(b, gpus) for b in found.blames], MAX_BLAMES)),
         file=run.out,
     )
 
 
 def make_lost_verdict(run: DiagRun, why: str, now: Instant) -> LastDiagVerdict:
-    """Of a run that left no result."""
+    """The verdict about a run that left no result."""
     return LastDiagVerdict(
         node=run.node,
         level=run.level,
@@ -60,17 +59,20 @@ def make_lost_verdict(run: DiagRun, why: str, now: Instant) -> LastDiagVerdict:
     )
 
 
+_OUTCOME_WORDS = {"pass": "passed", "fail": "failed"}
+
+
 def make_verdict_finding(last: LastDiagVerdict, now: Instant) -> Finding:
-    """One about the node; critical for what failed, unknown for what nobody can tell. People hear as
-    a warning of a fault that proves nothing, and of a node that came back and was not tested."""
+    """The finding about a node's verdict: CRITICAL if the test failed, UNKNOWN if it proved
+    nothing. WARNING if an unproven fault needs a person, or a node came back and was not tested."""
     status = {"pass": Status.OK, "fail": Status.CRITICAL}.get(last.outcome, Status.UNKNOWN)
     if (last.needs_a_person or last.back) and status is Status.UNKNOWN:
         status = Status.WARNING
-    age = duration_text(max(0, now.wall - last.at) // SECOND)
-    word = {"pass": "passed", "fail": "failed"}.get(last.outcome, last.outcome)
-    said = f"{format_test_name(last.level, last.test)} {word} {age} ago"
+    ago = clock_text(last.at / SECOND, now.wall / SECOND)
+    word = _OUTCOME_WORDS.get(last.outcome, last.outcome)
+    said = f"{format_test_name(last.level, last.test)} {word} {ago}"
     if last.back:
-        untested = f"came back, and {age} ago it was given back to jobs without its test"
+        untested = f"came back, and was given back to jobs {ago} without its test"
         said = untested if last.outcome == "inconclusive" else f"{said}, after it came back"
     return Finding(
         subject=last.node,
@@ -79,18 +81,49 @@ def make_verdict_finding(last: LastDiagVerdict, now: Instant) -> Finding:
         values={"level": last.level, "outcome": last.outcome},
         details="\n".join(last.details),
         labels={"node": last.node},
-        commands=() if status is Status.OK else _suggest_commands(last),
+        commands=() if status is Status.OK else _suggest_diag_commands(last, status),
+        guidance=_guide_verdict(last, status),
     )
 
 
-def _suggest_commands(last: LastDiagVerdict) -> tuple[str, ...]:
+def _guide_verdict(last: LastDiagVerdict, status: Status) -> Guidance:
+    test, why = format_test_name(last.level, last.test), shortened(last.why, 120)
+    if status is Status.OK:
+        return Guidance()
+    if status is Status.UNKNOWN:
+        return Guidance(
+            impact=f"Whether {last.node} computes well is not known until a test ends with a result; jobs"
+            " go on there meanwhile.",
+            todo=f"`sentinel diag show` below shows what the test said. Run it again: `{_test_again_command(last)}`. It is a job"
+            " of its own and waits until the node is free. If that ends without a result too, the test or the"
+            f" driver on {last.node} needs an administrator.",
+            ask=f"run the test again on {last.node}: {test} {last.outcome}",
+        )
+    return Guidance(
+        impact=f"Jobs on {last.node} may fail or compute wrongly until it is repaired."
+        if status is Status.CRITICAL
+        else "",
+        todo=f"{avoid_node(last.node)} {drain_node('repair what the test found (below)')}",
+        ask=f"drain {last.node} and look at it: {test} {_OUTCOME_WORDS.get(last.outcome, last.outcome)}: {why}",
+    )
+
+
+def _test_again_command(last: LastDiagVerdict) -> str:
     if last.test:
-        return (f"sentinel nodes test {last.node} --test {last.test}",)
-    return (f"sentinel diag show {last.node}", *(f"sentinel gpus show {u}" for u in last.gpus))
+        return f"sentinel nodes test {last.node} --test {last.test}"
+    return f"sentinel diag run {last.node}"
+
+
+def _suggest_diag_commands(last: LastDiagVerdict, status: Status) -> tuple[str, ...]:
+    drain = list_drain_commands(last.node, f"test failed: {last.why}") if status.bad else ()
+    if last.test:
+        return (_test_again_command(last), *drain)
+    gpus = (f"sentinel gpus show {uuid}" for uuid in last.gpus)
+    return (f"sentinel diag show {last.node}", *gpus, *drain)
 
 
 def make_run_finding(run: DiagRun, now: Instant) -> Finding:
-    """A node of which nothing is known yet."""
+    """The finding about a node that has no verdict yet."""
     age = duration_text(max(0, now.wall - run.asked) // SECOND)
     state = run.state.lower() or "under way"
     kept = f"; kept in {run.kept} until then" if run.kept else ""
@@ -101,8 +134,8 @@ def make_run_finding(run: DiagRun, now: Instant) -> Finding:
 def make_gpu_events(
     run: DiagRun, found: Verdict, gpus: Inventory | None, now: Instant
 ) -> Iterator[GpuEvent]:
-    """For the ledger: each GPU that failed, once; the node where nobody knows which it was, or
-    where it is half of its GPUs."""
+    """Events for the ledger: each GPU that failed, once. The node itself if the GPU is not known,
+    or if half of its GPUs failed."""
     due = (gpus.attached or 0) if gpus is not None else run.gpus
     yield from blamed([*_make_blame_events(run, found, gpus, now)], run.node, due)
 
@@ -129,12 +162,13 @@ def _make_blame_events(
 
 
 def _choose_event_type(blames: list[Blame]) -> str:
-    """A GPU that only needs a reset is not as bad as one that computes wrongly."""
+    """The type of the event: a GPU that only needs a reset is not as bad as one that computes
+    wrongly."""
     return "diag fail" if any(b.advice not in MILD_ADVICE for b in blames) else "diag reset"
 
 
 def request_drain(last: LastDiagVerdict) -> ActionRequest:
-    """A wish to take the node out, with the reason people will read in sinfo."""
+    """The request to drain the node, with a reason that people read in sinfo."""
     return ActionRequest(
         action="drain",
         target=last.node,
@@ -151,31 +185,8 @@ def _format_gpu_ids(blame: Blame, gpus: Inventory | None) -> str:
 def _format_blame(blame: Blame, gpus: Inventory | None) -> str:
     where = f"{blame.entity} {blame.index}" if blame.index is not None else blame.entity
     name = _format_gpu_ids(blame, gpus)
-    number = f" (error {blame.error_id})" if blame.error_id is not None else ""
+    number = f" (DCGM error {blame.error_id})" if blame.error_id is not None else ""
     about = f" {name}" if name else ""
     return shortened(
-        f"{where}{about}: {blame.test}: {blame.text}{number}: {blame.advice.value}", 400
+        f"{blame.advice.value}: {where}{about}: {blame.test}: {blame.text}{number}", 400
     )
-
-
-# Single outputs of the archive, as verdicts with their own time.
-
-
-def make_archived_run(place: str, file: ArchivedOutput) -> DiagRun:
-    """As if it had been asked for at the time that its name says."""
-    return DiagRun(
-        node=file.node,
-        name=file.name,
-        level=file.level,
-        out=os.path.join(place, file.name),
-        asked=file.at * SECOND,
-        limit=0.0,
-    )
-
-
-def read_archived_verdict(place: str, file: ArchivedOutput) -> LastDiagVerdict:
-    """What an output proves. CannotTell if it cannot be read."""
-    run = make_archived_run(place, file)
-    found, gpus = archive.read_diag_verdict(run.out, run.level)
-    last = make_last_verdict(run, found, gpus, Instant(wall=run.asked))
-    return replace(last, at=run.asked)

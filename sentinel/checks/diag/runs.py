@@ -1,4 +1,4 @@
-"""Runs under way, and what became of them. Pure."""
+"""Follows runs that are under way, and explains how they ended. Pure."""
 
 from __future__ import annotations
 
@@ -9,39 +9,35 @@ from msgspec.structs import replace
 
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.cluster import Job, JobEnd
+from sentinel.nodes.node_waves import RETRY_DIVISOR
 from sentinel.slurm.job_states import state_meaning
 
 QUEUE_GRACE_S = 120.0
-"""Seconds in which a job may be on its way into the queue, or its last file to other hosts."""
+"""Seconds that a job may need to appear in the queue, or its last file to appear on other hosts."""
 
 
 class DiagRun(Struct, frozen=True, kw_only=True):
-    """One diagnostic that was asked for. Times in µs UTC; `name` is its job's, `limit` seconds.
+    """A requested diagnostic. Times are in µs UTC."""
 
-    `job` is empty until it was seen in the queue; `by_ssh`: on a drained node, without a job.
-    `test`: the test of nodes that it is, if not dcgmi diag; `command`: what that runs;
-    `back`: the node had just come back; `kept`: the reservation in which it waits.
-    """
-
-    node: str
-    name: str
-    level: int
-    out: str
-    asked: int
-    limit: float
-    gpus: int = 0
-    job: str = ""
-    seen: int = 0
-    state: str = ""
-    by_ssh: bool = False
-    test: str = ""
-    command: tuple[str, ...] = ()
-    back: bool = False
-    kept: str = ""
+    node: str  # Name of the node.
+    name: str  # the name of its job
+    level: int  # Level of the test.
+    out: str  # Path of its output.
+    asked: int  # When it was requested.
+    limit: float  # how many seconds it may take
+    gpus: int = 0  # How many GPUs the node must have.
+    job: str = ""  # the id of its job; empty until the job was seen in the queue
+    seen: int = 0  # When its job was last seen in the queue.
+    state: str = ""  # The job's last state.
+    by_ssh: bool = False  # whether it runs on a drained node, without a job
+    test: str = ""  # the kind of `sentinel nodes test`; empty for dcgmi diag
+    command: tuple[str, ...] = ()  # what `test: command` runs
+    back: bool = False  # whether the node had just come back to service
+    kept: str = ""  # the reservation in which the node waits
 
     @property
     def display_name(self) -> str:
-        """As people call it."""
+        """The name of the test for people."""
         return format_test_name(self.level, self.test)
 
 
@@ -50,19 +46,22 @@ def format_test_name(level: int, test: str) -> str:
     return f"test {test}" if test else f"dcgmi diag -r {level}"
 
 
-def update_from_queue(run: DiagRun, jobs: Sequence[Job] | None, now: Instant) -> DiagRun:
-    """The run with what the queue says of its job; None: the queue could not be read."""
-    mine = next((j for j in jobs or () if j.name == run.name), None)
+def update_from_queue(
+    run: DiagRun, jobs: Sequence[Job] | None, now: Instant, submitters: Collection[str]
+) -> DiagRun:
+    """The run with the state of its job in the queue (None: the queue could not be read).
+
+    `submitters`: users whose job it may be. Everybody can see its name in the queue, and may give
+    it to a job of their own."""
+    mine = next((j for j in jobs or () if j.name == run.name and j.user in submitters), None)
     if mine is None:
         return replace(run, state="") if jobs is not None else run
     return replace(run, job=mine.job_id, seen=now.wall, state=mine.state)
 
 
 def explain_lost_run(run: DiagRun, end_of: Callable[[str], JobEnd | None], now: Instant) -> str:
-    """Why nothing will come of it any more; empty while something may.
-
-    To be asked of runs that are in no queue and have left no exit code.
-    """
+    """Why the run will have no result; empty while it may still have one. Only for runs that have
+    left no exit code."""
     since = (now.wall - max(run.asked, run.seen)) / SECOND
     if run.by_ssh:
         return "timed out: it left no result" if since > run.limit + QUEUE_GRACE_S else ""
@@ -79,33 +78,29 @@ def explain_lost_run(run: DiagRun, end_of: Callable[[str], JobEnd | None], now: 
 
 
 class LastDiagVerdict(Struct, frozen=True, kw_only=True):
-    """The last verdict on a node; `at` in µs UTC. `needs_a_person`: of an inconclusive one, whether
-    people hear of it. `gpus` are the blamed ones by UUID; `test` and `back` as in Run."""
+    """The last verdict on a node."""
 
-    node: str
-    level: int
-    outcome: str
-    why: str
-    at: int
+    node: str  # Name of the node.
+    level: int  # Level of the test.
+    outcome: str  # pass, fail or inconclusive.
+    why: str  # The reason, in one line.
+    at: int  # when it was judged, µs UTC; for `sentinel check` the time in the output's name
+    # whether an inconclusive verdict is a warning, because a person has to look
     needs_a_person: bool = False
-    gpus: tuple[str, ...] = ()
-    details: tuple[str, ...] = ()
-    file: str = ""
-    test: str = ""
-    back: bool = False
+    gpus: tuple[str, ...] = ()  # the UUIDs of the blamed GPUs
+    details: tuple[str, ...] = ()  # Further lines.
+    file: str = ""  # Path of the output in the archive.
+    test: str = ""  # the kind of `sentinel nodes test`; empty for dcgmi diag
+    back: bool = False  # whether the node had just come back to service
 
 
 def find_fresh_nodes(
     last: Mapping[str, LastDiagVerdict], now: Instant, seconds: float
 ) -> Collection[str]:
-    """Nodes of which enough is known for now; an inconclusive one may be tried again sooner."""
+    """Nodes whose last verdict is recent enough. An inconclusive one counts for a shorter time."""
     return {
         name
         for name, one in last.items()
         if now.wall - one.at
         < seconds * SECOND / (1 if one.outcome != "inconclusive" else RETRY_DIVISOR)
     }
-
-
-RETRY_DIVISOR = 6
-"""An inconclusive test is tried again after a sixth of the time."""

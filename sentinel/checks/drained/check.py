@@ -2,65 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from msgspec import Struct, field, to_builtins
 from msgspec.structs import replace
 
-from sentinel import proc
-from sentinel.checks import hanging
 from sentinel.checks.drained import proof, verdict
+from sentinel.checks.drained.evidence import gather_evidence, run_proof_commands
 from sentinel.checks.drained.node_evidence import (
     NodeEvidence,
     ProofItem,
     ProofRules,
-    ReasonHistory,
-    RunningJobs,
-    filter_log_lines,
-    filter_node_lines,
-    format_last_lines,
-    parse_reason_histories,
 )
-from sentinel.checks.drained.proof import can_ask_node
 from sentinel.checks.drained.reasons import has_prefix
 from sentinel.checks.passing import PassingNode, follow_passages
-from sentinel.core import hostlist
 from sentinel.core.action_limits import Limits
-from sentinel.core.clock import SECOND, get_elapsed_s
-from sentinel.core.cluster import has_processes, process_job_ids
+from sentinel.core.clock import get_elapsed_s
 from sentinel.core.declared import Metric, Panel
-from sentinel.core.errors import CannotTell, Invalid
+from sentinel.core.errors import Invalid
 from sentinel.core.model import ActionRequest, Finding, Report, Status, covered
 from sentinel.core.ports import Context
 from sentinel.core.settings import FilePath
 from sentinel.core.stored_memory import decode_memory
 from sentinel.core.values import Duration
-from sentinel.nodes.probe import NodeProbe, ProbeRequest
 from sentinel.plugin import Check
-from sentinel.slurm.drain_reasons import KILL
+from sentinel.slurm.drain_reasons import KILL, OPERATOR_PREFIXES
 
 if TYPE_CHECKING:
-    from sentinel.core.cluster import Job, Node
-    from sentinel.core.node_answers import Answer, Unreached
+    from sentinel.core.cluster import Node
 
 MIN_PREFIX_CHARS = 4
 
 
 class DrainedMemory(Struct, frozen=True, kw_only=True):
-    """What is remembered: who was asked back, by the time of the reason; whom people heard of; whom
-    the last look could not judge for its moment only; since when nodes are completing."""
+    """The memory of the check between its runs."""
 
+    # For each node, the time of the reason for which its return was requested.
     asked: dict[str, int | None] = {}
-    told: tuple[str, ...] = ()
-    moment: tuple[str, ...] = ()
-    passing: dict[str, PassingNode] = {}
+    told: tuple[str, ...] = ()  # Nodes that were reported.
+    moment: tuple[str, ...] = ()  # Nodes that could not be judged, but soon can be.
+    passing: dict[str, PassingNode] = {}  # Nodes in the state COMPLETING.
 
 
 class DrainedCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Nodes that Slurm drained: proven clean and given back, or why not; and nodes that do not end a
-    job for longer than `completing`.
+    """Drained nodes: proven clean and given back, or why not; nodes that hang in completing.
 
     reasons: How the reasons begin that are meant; four letters each at least.
     undrain: Whether nodes that are proven clean are given back.
@@ -114,6 +100,12 @@ class DrainedCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True)
                     "reasons",
                     number,
                 )
+            if prefix.startswith(OPERATOR_PREFIXES):
+                raise Invalid(
+                    f"{prefix!r} is the reason of an operator of Kubernetes, which takes it back itself",
+                    "reasons",
+                    number,
+                )
         if not self.reasons:
             raise Invalid("names no reason; leave it out for 'Kill task failed'", "reasons")
         for name, argv in self.proofs.items():
@@ -130,21 +122,22 @@ class DrainedCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True)
             yield "limits", "nothing is done without `undrain`, `clean_up` or `reboot`"
 
     def grants(self) -> Mapping[str, Limits | None]:
-        """What is done without `actions:`, and within which limits."""
+        """The actions that need no `actions:` section, and their limits."""
         switches = {"undrain": self.undrain, "clean_up": self.clean_up, "reboot": self.reboot}
         return {name: self.limits for name, on in switches.items() if on}
 
     def controller_log(self) -> str:
-        """`slurmctld_log`, where it is named."""
+        """`slurmctld_log`, if it is configured."""
         return str(self.slurmctld_log or "")
 
     def jobs_of(self) -> frozenset[str] | None:
-        """Everybody's jobs are needed to know which of a shared node's are over."""
+        """Nobody's jobs, or everybody's with `clean_up`: they show which jobs on a shared node are
+        over."""
         return None if self.clean_up else frozenset()
 
     def run(self, ctx: Context) -> Report:
-        """One finding per drained node with such a reason; none is fine. CannotTell without
-        Slurm."""
+        """One finding per drained node with such a reason. No node is fine. Raises CannotTell if
+        Slurm does not answer."""
         known = ctx.slurm.nodes()
         rules = self._make_proof_rules(frozenset(node.name.lower() for node in known))
         past = decode_memory(ctx.memory, DrainedMemory) or DrainedMemory()
@@ -163,8 +156,13 @@ class DrainedCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True)
         findings = tuple(self._judge_drained_node(s, items[s.node.name], past) for s in sights)
         return Report(
             findings=findings,
-            coverage=covered(
-                "nodes", (n.name for n in known), (n.name for n in known if n.state != "UNKNOWN")
+            coverage=replace(
+                covered(
+                    "nodes",
+                    (n.name for n in known),
+                    (n.name for n in known if n.state != "UNKNOWN"),
+                ),
+                calm="" if findings else _describe_calm(known),
             ),
             requests=tuple(
                 r for s in sights for r in self._make_node_requests(s, items[s.node.name], rules)
@@ -173,7 +171,8 @@ class DrainedCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True)
         )
 
     def _find_stuck_nodes(self, past: DrainedMemory, ctx: Context) -> dict[str, float]:
-        """Seconds by node: from Slurm 25.11.7 on a task that does not die drains no node."""
+        """The nodes that take longer than `completing` to end a job, with the seconds. From Slurm
+        25.11.7 on, a task that does not die drains no node."""
         seconds = {
             name: get_elapsed_s(state.since, ctx.now) for name, state in past.passing.items()
         }
@@ -195,7 +194,8 @@ class DrainedCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True)
         )
 
     def _is_concerned(self, node: Node) -> bool:
-        """Only while DRAIN is set: 23.11 to 25.11 leave old reasons on idle nodes."""
+        """Whether the node is drained for one of `reasons`. The flag DRAIN must be set, because
+        Slurm 23.11 to 25.11 keeps old reasons on idle nodes."""
         return "DRAIN" in node.flags and has_prefix(node.reason, self.reasons)
 
     def _make_proof_rules(self, names: frozenset[str]) -> ProofRules:
@@ -219,7 +219,8 @@ class DrainedCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True)
         rules: ProofRules,
         ctx: Context,
     ) -> tuple[list[NodeEvidence], dict[str, list[ProofItem]]]:
-        """The configured proofs run on nodes that are clean so far."""
+        """Run the configured proofs on nodes that are clean so far. Returns all nodes' evidence
+        with the answers, and the items with those of the proofs."""
         clean = [s.node.name for s in sights if proof.is_proven(items[s.node.name])]
         ran = run_proof_commands(clean, self.proofs, ctx)
         fuller = [replace(s, ran=ran.get(s.node.name, {})) for s in sights]
@@ -244,7 +245,8 @@ class DrainedCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True)
     def _make_node_requests(
         self, sight: NodeEvidence, items: Sequence[ProofItem], rules: ProofRules
     ) -> list[ActionRequest]:
-        """One wish at most: what is cleaned up is proven again in the next run."""
+        """At most one request per node. After a clean-up, the node is examined again in the next
+        run."""
         if proof.is_proven(items):
             return [verdict.request_undrain(sight, items)] if self.undrain else []
         wishes = [
@@ -263,163 +265,8 @@ def _find_completing_nodes(
     return {name: state for name, state in now.items() if state.kind == "completing"}
 
 
-# Gathers what is to be known about drained nodes: one round trip, the ledger, and logs.
-
-
-PROBE_REQUEST = ProbeRequest(
-    parts=("processes", "blocked", "steps", "gpu_processes", "gpus", "kernel", "mounts", "waits")
-)
-LOG_TAIL_BYTES = 4 * 2**20
-"""Bytes of the end of slurmctld's log that are read; of slurmd's a tenth."""
-
-PROBE, LOGS, PROOFS = 0.5, 0.1, 0.3
-"""Shares of a run's limit."""
-
-
-def gather_evidence(
-    nodes: Sequence[Node],
-    ctx: Context,
-    *,
-    queue: bool,
-    completing: Mapping[str, float] = MappingProxyType({}),
-    slurmctld_log: str | None = None,
-    slurmd_log: str | None = None,
-) -> list[NodeEvidence]:
-    """All that can be seen of these nodes; raises CannotTell only for what Slurm must tell.
-
-    `queue`: with the jobs that Slurm has on each of them. `completing`: seconds, of those who do not
-    end a job.
-    """
-    if not nodes:
-        return []
-    running = _find_running_jobs(nodes, ctx) if queue else None
-    expediting = _find_expediting_jobs(ctx)
-    log, trouble = _read_controller_log(slurmctld_log, ctx.limit * LOGS)
-    past = parse_reason_histories(log, [node.name for node in nodes], trouble)
-    lines = filter_log_lines(log)
-    sights = [
-        replace(
-            _make_evidence(node, ctx, running, past[node.name], lines),
-            expediting=tuple(sorted(expediting.get(node.name, ()))),
-            completing=completing.get(node.name),
-        )
-        for node in nodes
-    ]
-    names = [s.node.name for s in sights if can_ask_node(s)]
-    answers = ctx.remote.probe(names, PROBE_REQUEST, limit=ctx.limit * PROBE) if ctx.remote else {}
-    told = _read_daemon_logs(names, slurmd_log, ctx)
-    sights = [
-        _add_node_answer(s, answers.get(s.node.name), told.get(s.node.name, "")) for s in sights
-    ]
-    sluids = hanging.find_sluids(ctx, [s.node_probe for s in sights])
-    return [replace(s, sluids=sluids) for s in sights]
-
-
-def run_proof_commands(
-    nodes: Sequence[str], proofs: Mapping[str, Sequence[str]], ctx: Context
-) -> dict[str, dict[str, Answer]]:
-    """Run these commands on these nodes; by node and name of the proof."""
-    ran: dict[str, dict[str, Answer]] = {node: {} for node in nodes}
-    if ctx.remote is None or not nodes:
-        return ran
-    for name, argv in proofs.items():
-        limit = ctx.limit * PROOFS / len(proofs)
-        for node, answer in ctx.remote.run(nodes, argv, limit=limit).items():
-            ran[node][name] = answer
-    return ran
-
-
-def _make_evidence(
-    node: Node,
-    ctx: Context,
-    running: Mapping[str, RunningJobs] | None,
-    history: ReasonHistory,
-    lines: Sequence[str],
-) -> NodeEvidence:
-    book = ctx.logbook
-    text = format_last_lines(filter_node_lines(lines, node.name))
-    return NodeEvidence(
-        node=node,
-        now=ctx.now.wall // SECOND,
-        readings=None if book is None else book.readings(node.name),
-        records=() if book is None else book.records(node.name),
-        here=None if running is None else running[node.name],
-        history=history,
-        logs={"slurmctld": text} if text else {},
-    )
-
-
-def _add_node_answer(
-    sight: NodeEvidence, answer: NodeProbe | Unreached | None, log: str
-) -> NodeEvidence:
-    text = format_last_lines(filter_log_lines(log))
-    more = {"slurmd": text} if text else {}
-    return replace(sight, answer=answer, logs={**sight.logs, **more})
-
-
-def _find_running_jobs(nodes: Sequence[Node], ctx: Context) -> dict[str, RunningJobs]:
-    """What Slurm has on each node; a job that is completing is over."""
-    jobs: dict[str, set[str]] = {node.name: set() for node in nodes}
-    users: dict[str, set[str]] = {node.name: set() for node in nodes}
-    anywhere = set[str]()
-    for job in filter(has_processes, ctx.slurm.jobs()):
-        anywhere |= process_job_ids(job)
-        for node in jobs.keys() & set(_expand_job_nodes(job.nodes)):
-            jobs[node] |= process_job_ids(job)
-            users[node].add(job.user)
-    everywhere = frozenset(anywhere)
-    return {
-        name: RunningJobs(
-            jobs=frozenset(jobs[name]), users=frozenset(users[name]), anywhere=everywhere
-        )
-        for name in jobs
-    }
-
-
-def _find_expediting_jobs(ctx: Context) -> dict[str, frozenset[str]]:
-    """The jobs in EXPEDITING on each node, of those whose jobs are watched anyway."""
-    try:
-        return _group_by_node(job for job in ctx.slurm.jobs() if job.state == "EXPEDITING")
-    except CannotTell:
-        return {}
-
-
-def _group_by_node(jobs: Iterable[Job]) -> dict[str, frozenset[str]]:
-    found: dict[str, set[str]] = {}
-    for job in jobs:
-        for node in _expand_job_nodes(job.nodes) if job.nodes else ():
-            found.setdefault(node, set()).add(job.job_id)
-    return {node: frozenset(ids) for node, ids in found.items()}
-
-
-def _expand_job_nodes(nodes: str) -> Sequence[str]:
-    try:
-        return hostlist.expand_printed(nodes)
-    except Invalid as error:
-        raise CannotTell(f"the nodes of a job are not understood: {error}") from error
-
-
-def _read_controller_log(path: str | None, limit: float) -> tuple[str, str]:
-    """The end of the log on this host, and why it could not be read."""
-    if path is None:
-        return "", ""
-    try:
-        done = proc.run(["tail", "-c", str(LOG_TAIL_BYTES), "--", path], limit=limit)
-    except CannotTell as error:
-        return "", str(error)
-    out, err = (raw.decode("utf-8", "backslashreplace") for raw in (done.out, done.err.strip()))
-    return (out, "") if done.code == 0 else ("", err or f"tail: exit code {done.code}")
-
-
-def _read_daemon_logs(names: Sequence[str], path: str | None, ctx: Context) -> dict[str, str]:
-    if path is None or ctx.remote is None or not names:
-        return {}
-    from sentinel.core.node_answers import Answered
-
-    argv = ["tail", "-c", str(LOG_TAIL_BYTES // 10), "--", path]
-    answers = ctx.remote.run(names, argv, limit=ctx.limit * LOGS)
-    return {
-        node: answer.out.decode("utf-8", "backslashreplace")
-        for node, answer in answers.items()
-        if isinstance(answer, Answered)
-    }
+def _describe_calm(known: Sequence[Node]) -> str:
+    """That nothing has to be told: no node is drained, or none for a reason of this check."""
+    drained = sum("DRAIN" in node.flags for node in known)
+    others = f"{drained} {'nodes are' if drained > 1 else 'node is'} drained for other reasons"
+    return f"{others} than those of this check (`reasons`)" if drained else "no node is drained"

@@ -1,4 +1,4 @@
-"""Whose processes are left on a node without jobs. Pure."""
+"""Finds processes of ended jobs on a node. Pure."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ MAX_PARENT_HOPS = 100
 """Parents that are followed, at most."""
 
 UNKNOWN_JOB_NAME = "?"
-"""In place of a job's name: the kernel counts the process to a step, and nobody knows which."""
+"""The name of the job if the kernel counts the process to a step and nobody knows which."""
 
 
 def prove_no_job_processes(sight: NodeEvidence, probe: NodeProbe, rules: ProofRules) -> ProofItem:
-    """No process of any job: by slurmstepd, by cgroup, by the SLURM_JOB_ID it inherited."""
+    """Whether the node has no process of any job. A process belongs to a job by slurmstepd, by its
+    cgroup, or by the SLURM_JOB_ID that it inherited."""
     told = probe.steps
     if told is None or isinstance(told, Unread):
         return ProofItem(name="steps", good=None, text=explain_unread(told))
@@ -40,49 +41,59 @@ def prove_no_job_processes(sight: NodeEvidence, probe: NodeProbe, rules: ProofRu
 
 
 def prove_no_user_processes(sight: NodeEvidence, probe: NodeProbe, rules: ProofRules) -> ProofItem:
-    """No job is there, so nobody but the system has business there."""
+    """Whether the node has no process of a user. No job is there, so only the system may have
+    processes there."""
     told = probe.processes
     if told is None or isinstance(told, Unread):
         return ProofItem(name="users", good=None, text=explain_unread(told))
     found = [p for p in told if is_user_process(p, rules) and p.user not in rules.ignore_users]
     if not found:
         return ProofItem(name="users", good=True, text=f"none of users among {len(told)} processes")
-    return ProofItem(name="users", good=False, text=f"left there: {_describe_processes(found)}")
+    return ProofItem(
+        name="users", good=False, text=f"processes of users are left: {_describe_processes(found)}"
+    )
 
 
 def is_user_process(process: NodeProcess, rules: ProofRules) -> bool:
-    """Alive, and neither root's nor a system user's (login.defs(5), UID_MIN)."""
+    """Whether the process is alive, and its user is neither root nor a system user (login.defs(5),
+    UID_MIN)."""
     ordinary = process.uid >= rules.first_uid and process.uid != NOBODY_UID
     return ordinary and process.state not in ("Z", "X")
 
 
 class ProcessOwner(Struct, frozen=True):
-    """Whose a process is: the job by its id (or the SLUID that nobody can map), what proves it
-    (`counted`: the kernel or a slurmstepd above it), and the names under which the kernel counts
-    it there."""
+    """The job that a process belongs to.
 
-    job: str
+    `job`: the id of the job, or its SLUID if the id is not known. `counted`: this is known from the
+    kernel, or from a slurmstepd above the process. Otherwise it is known from an inherited id.
+    """
+
+    job: str  # Id of the job.
     counted: bool
-    names: frozenset[str]
+    names: frozenset[str]  # Names under which the kernel counts it.
 
 
 class LeftOverProcesses(Struct, frozen=True):
-    """Left-over processes that may be ended: `jobs` by all their names, `alone` the users for whom
-    an inherited id is enough, by uid, and the processes."""
+    """Left-over processes that may be ended.
+
+    `jobs`: all names of their jobs. `alone`: the users, by uid, of processes whose job is known
+    only from an inherited id.
+    """
 
     jobs: tuple[str, ...] = ()
     alone: Mapping[int, str] = {}
-    pids: tuple[int, ...] = ()
+    pids: tuple[int, ...] = ()  # Numbers of the processes.
 
 
 def find_left_over(
     sight: NodeEvidence, rules: ProofRules, tried: frozenset[int] = frozenset()
 ) -> LeftOverProcesses:
-    """What may be ended: of users, alive, of jobs that Slurm no longer has there, and not `tried`
-    before in vain.
+    """The processes that may be ended. They belong to users, are alive and not in state D, and
+    their jobs are no longer on the node by Slurm. A process that was `tried` before without success
+    is left out.
 
-    Where Slurm told whose task would not die, only that job's; without the jobs (`here` None) only
-    on an idle node.
+    If Slurm named the job whose task would not end, only the processes of that job count. If the
+    jobs are not known (`here` is None), processes are returned only for an idle node.
     """
     probe, here = sight.node_probe, sight.here
     if probe is None or (here is None and sight.node.state != "IDLE"):
@@ -107,8 +118,9 @@ def find_left_over(
 
 
 def find_owners(sight: NodeEvidence) -> dict[int, ProcessOwner]:
-    """Whose each process is: by the kernel, else by the slurmstepd above it, else by the id that it
-    inherited; as clean_up.sh judges on the node."""
+    """The owner of each process that has one. It is known from the kernel, else from the slurmstepd
+    above the process, else from the id that it inherited. clean_up.sh judges in the same way on the
+    node."""
     told, probe = sight.node_probe.steps if sight.node_probe else None, sight.node_probe
     if probe is None or not isinstance(told, StepTraces):
         return {}
@@ -142,8 +154,8 @@ def _find_owner(
 
 
 def _is_left_over(owner: ProcessOwner, process: NodeProcess, here: RunningJobs, named: str) -> bool:
-    """Whether it is left over. An id that was inherited proves it only where nothing else can be:
-    that job runs nowhere, and its user, whose name is known, has none there."""
+    """Whether the process is left over. An inherited id proves it only if that job runs nowhere,
+    and the user of the process, whose name is known, has no job on this node."""
     if not owner.job.isdigit() or owner.job in here.jobs or (named and owner.job != named):
         return False
     if owner.counted:
@@ -157,11 +169,12 @@ def explain_unread(told: Unread | None) -> str:
     if told is None:
         return "not asked for"
     since = f" (process {told.pid} on the node)" if told.pid else ""
-    return visible(f"not read, {told.kind}: {told.why or 'no reason given'}{since}")
+    return visible(f"not read, {told.kind_words}: {told.why or 'no reason given'}{since}")
 
 
 def _has_no_user_process(told: StepTraces, probe: NodeProbe, rules: ProofRules) -> bool:
-    """Who may not read environments, but sees that no user has any process, knows enough."""
+    """Whether no user has any process, and only environments could not be read. Then no environment
+    can name a job."""
     only = all(b.startswith("environments") for b in told.blind)
     seen = probe.processes
     return only and isinstance(seen, tuple) and not any(is_user_process(p, rules) for p in seen)
@@ -173,7 +186,7 @@ def _describe_alive(probe: NodeProbe, found: Sequence[tuple[str, int]]) -> str:
         f"job {job}: {_describe_process(names.get(pid), pid)}"
         for job, pid in found[:MAX_SHOWN_PROCESSES]
     ]
-    return visible(f"alive: {', '.join(shown)}{_describe_more(found)}")
+    return visible(f"processes left by {', '.join(shown)}{_describe_more(found)}")
 
 
 def _describe_processes(found: Sequence[NodeProcess]) -> str:
@@ -185,7 +198,7 @@ def _describe_process(process: NodeProcess | None, pid: int) -> str:
     if process is None:
         return f"process {pid}"
     name = process.command.split(" ")[0].rpartition("/")[2].rstrip(":")[:40]
-    return f"{name}({pid}) of {process.user or process.uid}"
+    return f"{name} (pid {pid}) of {process.user or process.uid}"
 
 
 def _describe_more(found: Sequence[object]) -> str:

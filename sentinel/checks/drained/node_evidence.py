@@ -15,26 +15,29 @@ from sentinel.core.text import shortened, visible
 from sentinel.nodes.probe import NodeProbe
 from sentinel.slurm.slurmctld_log import EPILOG, EVENT, UNTOLD, expand_nodes
 
-# What the logs of slurmctld and slurmd say about nodes. Pure.
+# What the logs of slurmctld and slurmd say about nodes.
 
 
 MAX_LOG_LINES = 5
 MAX_LINE_CHARS = 240
 
-# "state set to IDLE" says nothing here: a cancelled reboot logs it too, and leaves the node drained.
+# "state set to IDLE" proves nothing: a cancelled reboot logs it too, although the node stays
+# drained.
 _LOG_LINE_PATTERN = re.compile(
     r"CANCELLED AT|NOT ENDING|UNKILLABLE|Kill task failed|reason set|state set"
 )
 
 
 class ReasonHistory(Struct, frozen=True):
-    """The reasons a node was given, oldest first, since the log saw it given to a job.
+    """The reasons that a node was given, oldest first, since slurmctld's log shows it in use by a
+    job.
 
-    `whole`: it did see that, and no drained node is: all reasons of its absence are here.
-    `trouble`: why the log, which somebody named, was not read.
+    `whole`: the log shows that use. A drained node is given to no job, so all reasons of its
+    absence are here. `trouble`: why the log could not be read. Empty if it was read, or is not
+    configured.
     """
 
-    reasons: tuple[str, ...] = ()
+    reasons: tuple[str, ...] = ()  # The reasons, the oldest first.
     whole: bool = False
     trouble: str = ""
 
@@ -42,7 +45,7 @@ class ReasonHistory(Struct, frozen=True):
 def parse_reason_histories(
     log: str, nodes: Collection[str], trouble: str = ""
 ) -> Mapping[str, ReasonHistory]:
-    """Of these nodes, by what slurmctld's log holds."""
+    """The histories of reasons of these nodes, from slurmctld's log."""
     found, wanted = dict.fromkeys(nodes, ReasonHistory(trouble=trouble)), frozenset(nodes)
     meant: dict[str, frozenset[str]] = {}
     for event in EVENT.finditer(log):
@@ -62,79 +65,80 @@ def filter_log_lines(log: str) -> Sequence[str]:
 
 
 def filter_node_lines(lines: Iterable[str], node: str) -> Sequence[str]:
-    """Those that have the name as a word."""
+    """The lines that contain the name as a word."""
     word = re.compile(rf"(?<![\w.-]){re.escape(node)}(?![\w.-])")
     return [line for line in lines if word.search(line)]
 
 
 def format_last_lines(lines: Sequence[str]) -> str:
-    """The last of them, ready to be shown."""
+    """The last MAX_LOG_LINES of these lines, ready to be shown."""
     last = lines[-MAX_LOG_LINES:]
     return "\n".join(shortened(visible(line.strip()), MAX_LINE_CHARS) for line in last)
 
 
 class RunningJobs(Struct, frozen=True, kw_only=True):
-    """The jobs that run on a node, by all ids that their processes may carry, and whose they are;
-    `anywhere`: the ids of all jobs that run."""
+    """The jobs that run on a node, by all ids that their processes may carry, and their users.
+    `anywhere`: the ids of all jobs that run on any node."""
 
-    jobs: frozenset[str] = frozenset()
-    users: frozenset[str] = frozenset()
+    jobs: frozenset[str] = frozenset()  # Ids of the jobs on this node.
+    users: frozenset[str] = frozenset()  # Names of their users.
     anywhere: frozenset[str] = frozenset()
 
 
 class NodeEvidence(Struct, frozen=True, kw_only=True):
-    """A node, its past, and what it answered.
+    """A node, its past, and its answers.
 
-    `expediting`: jobs that Slurm requeues at once and that this node keeps from starting.
-    `completing`: seconds for which it has not ended a job, where that is too long.
-    `answer` None: it was not asked. `readings` None: there is no ledger here. `here`: what Slurm
-    has on the node; None where nobody asked. `sluids`: job ids by SLUID. `ran`: the answers to the
-    configured proofs, by their names; `history`: what slurmctld's log has of its reasons.
+    `expediting` are jobs that Slurm requeues at once, and that this node keeps from starting.
+    `completing` are the seconds for which it has not ended a job, if that is too long. `answer` is
+    None if the node was not asked. `readings` is None without a ledger. `here` is what Slurm has on
+    the node, None if it was not asked. `sluids` are job ids by SLUID. `ran` are the answers to the
+    configured proofs, by name. `history` are its reasons in slurmctld's log.
     """
 
-    node: Node
-    now: int
+    node: Node  # The node, as Slurm shows it.
+    now: int  # Epoch seconds.
     answer: NodeProbe | Unreached | None = None
     readings: Sequence[NodeReading] | None = None
-    records: Sequence[ActionRecord] = ()
+    records: Sequence[ActionRecord] = ()  # Actions on the node.
     here: RunningJobs | None = None
     sluids: Mapping[str, str] = {}
     expediting: tuple[str, ...] = ()
     completing: float | None = None
     history: ReasonHistory = ReasonHistory()
-    logs: dict[str, str] = {}
+    logs: dict[str, str] = {}  # Other log lines, by name.
     ran: dict[str, Answer] = {}
 
     @property
     def wrong_since(self) -> float | None:
-        """Since when (epoch seconds) something is wrong: it was drained, or does not end a job."""
+        """Since when something is wrong, in epoch seconds: the node was drained, or does not end a
+        job. None if that is not known."""
         began = None if self.completing is None else self.now - self.completing
         given = (began, self.node.reason_time if "DRAIN" in self.node.flags else None)
         return min((time for time in given if time is not None), default=None)
 
     @property
     def node_probe(self) -> NodeProbe | None:
-        """What the node told, if it did."""
+        """The answer of the node. None if it did not answer."""
         return self.answer if isinstance(self.answer, NodeProbe) else None
 
 
 class ProofRules(Struct, frozen=True, kw_only=True):
     """The settings that a verdict needs, and the names of all nodes."""
 
-    reasons: tuple[str, ...]
-    names: frozenset[str] = frozenset()
-    ignore_users: frozenset[str] = frozenset()
-    first_uid: int = 1000
-    gpus: int | None = None
-    xids: bool = True
-    proofs: tuple[str, ...] = ()
+    reasons: tuple[str, ...]  # Prefixes of reasons that may be undrained.
+    names: frozenset[str] = frozenset()  # Names of all nodes.
+    ignore_users: frozenset[str] = frozenset()  # Users whose processes may stay on the node.
+    first_uid: int = 1000  # The smallest uid of a normal user.
+    gpus: int | None = None  # The required number of GPUs. None: the number that Slurm has.
+    xids: bool = True  # Whether a driver error keeps the node drained.
+    proofs: tuple[str, ...] = ()  # Names of commands that must exit with 0.
 
 
 class ProofItem(Struct, frozen=True, kw_only=True):
-    """One thing that must be so before a node goes back: it is (True), is not, or nobody knows.
-    `moment`: not known, and the next look may find it over."""
+    """One condition that must be met before a node goes back. `moment`: it is not known, and the
+    next run of the check may find that it is met."""
 
-    name: str
-    good: bool | None
-    text: str
+    name: str  # The name of the condition.
+    good: bool | None  # Whether the condition is met. None: not known.
+    text: str  # What was seen.
     moment: bool = False

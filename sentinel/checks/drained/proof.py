@@ -23,6 +23,7 @@ from sentinel.checks.drained.reasons import (
     is_absence_watched,
     may_be_old_reason,
 )
+from sentinel.core.long_lines import decode_lines
 from sentinel.core.model import Status
 from sentinel.core.node_answers import Answered
 from sentinel.core.text import shortened, visible
@@ -38,33 +39,36 @@ if TYPE_CHECKING:
 
 
 XID_LOOK_BACK_S = 3600
-"""Seconds before the drain from which on an Xid counts. What hangs because of it is ended late:
-collective calls wait 10 minutes, in older PyTorch 30, and then comes UnkillableStepTimeout. An
-hour also covers a clock of the node that is off by what munge lets pass (5 minutes)."""
+"""Xids count if they are at most this many seconds older than the drain. What hangs because of an
+Xid ends late: collective calls wait 10 minutes, in older PyTorch 30, and then comes
+UnkillableStepTimeout. An hour also covers a wrong clock of the node, as far as munge accepts it (5
+minutes)."""
 
 PROGRAM_XIDS = frozenset({13, 31, 43, 45})
-"""Xids of what a program did, or of its being killed; docs.nvidia.com/deploy/xid-errors."""
+"""Xids that a program causes, or its being killed; docs.nvidia.com/deploy/xid-errors."""
 
 _DIAG_PATTERN = re.compile(r"^(\S*/)?(nvvs\b|dcgmi\s+diag\b)|^\[nvvs\]")
 """dcgmi diag, or its worker; by the kernel's short name where command lines were not read."""
 
 
 def get_expected_gpus(gres: str, told: int | None = None) -> int | None:
-    """How many GPUs a node must show: 0 where it has none, None where MIG hides the number."""
+    """How many GPUs a node must show. 0 if it has none, None if MIG hides the number."""
     return core.count_gres_gpus(gres) if told is None else told
 
 
 def prove_no_gpu_processes(sight: NodeEvidence, probe: NodeProbe, rules: ProofRules) -> ProofItem:
-    """nvidia-smi was asked, and answered with none; no diagnostic is between two of its tests."""
+    """Whether nvidia-smi lists no process, and no diagnostic is between two of its tests."""
     if _has_no_gpus(sight, rules):
         return ProofItem(name="gpu processes", good=True, text="no GPUs in Slurm")
     told = probe.gpu_processes
     if told is None or isinstance(told, Unread):
         return ProofItem(name="gpu processes", good=None, text=explain_unread(told))
-    found = [f"{p.name}({p.pid}) on {p.gpu}" for p in told]
+    found = [f"{p.name or 'a process'} (pid {p.pid}) on {p.gpu}" for p in told]
     if isinstance(probe.processes, tuple):
         found += [
-            f"a diagnostic({p.pid})" for p in probe.processes if _DIAG_PATTERN.search(p.command)
+            f"a diagnostic (pid {p.pid})"
+            for p in probe.processes
+            if _DIAG_PATTERN.search(p.command)
         ]
     if not found:
         return ProofItem(name="gpu processes", good=True, text="none")
@@ -72,7 +76,7 @@ def prove_no_gpu_processes(sight: NodeEvidence, probe: NodeProbe, rules: ProofRu
 
 
 def prove_gpus_present(sight: NodeEvidence, probe: NodeProbe, rules: ProofRules) -> ProofItem:
-    """As many as Slurm promises to jobs, and none with which something is wrong."""
+    """Whether the node has as many GPUs as Slurm promises to jobs, and none has a problem."""
     if _has_no_gpus(sight, rules):
         return ProofItem(name="gpus", good=True, text="no GPUs in Slurm")
     if probe.gpus is None or isinstance(probe.gpus, Unread):
@@ -98,9 +102,9 @@ def prove_gpus_present(sight: NodeEvidence, probe: NodeProbe, rules: ProofRules)
 
 
 def _explain_sick_gpu(gpu: Gpu) -> str:
-    """What is wrong with it by its own account, or waits for the reset that an idle node can have.
-    Until the fabric manager is done, no program can use CUDA there (error 802, system not yet
-    initialized)."""
+    """Why the GPU keeps the node drained: its fabric is not ready, so that no program can use CUDA
+    (error 802), or it has a critical problem, or any problem and waits for a repair or reset. Empty
+    if nothing does."""
     from sentinel.checks.gpu import judge
 
     if gpu.fabric:
@@ -114,7 +118,7 @@ def _explain_sick_gpu(gpu: Gpu) -> str:
 
 
 def _explain_unseen_gpu(gpu: Gpu) -> str:
-    """What of its health cannot be told: a field that was not read, or that is not known here."""
+    """Why the GPU's health is not known: a field was not read, or has a value not known here."""
     if gpu.troubles:
         return f"not read: {gpu.troubles[0]}"
     unknown = next((word for word in gpu.unknown if not word.mild), None)
@@ -122,7 +126,7 @@ def _explain_unseen_gpu(gpu: Gpu) -> str:
 
 
 def prove_no_xids(sight: NodeEvidence, probe: NodeProbe, rules: ProofRules) -> ProofItem:
-    """No error of the driver since shortly before the drain."""
+    """Whether the driver has reported no error since shortly before the drain."""
     if not rules.xids or _has_no_gpus(sight, rules):
         return ProofItem(
             name="xids", good=True, text="not asked for" if rules.xids else "switched off"
@@ -132,7 +136,8 @@ def prove_no_xids(sight: NodeEvidence, probe: NodeProbe, rules: ProofRules) -> P
         return ProofItem(name="xids", good=None, text=explain_unread(log))
     if isinstance(identity, Unread) or sight.wrong_since is None:
         return ProofItem(name="xids", good=None, text="nobody knows since when to look")
-    # Whichever of the clocks is behind must not hide what came shortly before.
+    # The later of the two clocks counts, so that a slow clock does not hide what came shortly
+    # before.
     booted = max(identity.time, sight.now) - identity.uptime
     return _judge_kernel_log(log, sight.wrong_since - XID_LOOK_BACK_S - booted)
 
@@ -151,7 +156,7 @@ def _judge_kernel_log(log: KernelLog, since: float) -> ProofItem:
 
 
 def _find_device_errors(lines: Sequence[KernelLine]) -> list[str]:
-    """The lines that tell of a device in trouble, and not of a program on it."""
+    """The lines about a device in trouble, without those about a program that uses it."""
     from sentinel.gpu import xid
 
     texts = [line.text for line in lines]
@@ -172,7 +177,8 @@ def _has_no_gpus(sight: NodeEvidence, rules: ProofRules) -> bool:
 
 
 VFORK_WAITS = frozenset({"kernel_clone", "_do_fork", "do_fork", "wait_for_vfork_done"})
-"""Where the parent waits in state D until its child has replaced itself (vfork(2))."""
+"""Kernel functions in which a parent waits in state D until its child has replaced itself
+(vfork(2))."""
 
 MIN_BLOCKED_AGE_S = 3
 """Seconds of age below which state D may be the probe's own ps waiting for its pages."""
@@ -188,35 +194,35 @@ _NOT_WATCHED_TEXT = (
 
 
 def prove_by_slurm(sight: NodeEvidence, rules: ProofRules) -> list[ProofItem]:
-    """What Slurm and the ledger say; a node that fails here is not to be touched."""
+    """The conditions that Slurm and the ledger show. If one fails, the node must not be touched."""
     return [_prove_drained(sight), _prove_not_reserved(sight), _prove_reasons(sight, rules)]
 
 
 def prove_by_node(sight: NodeEvidence, rules: ProofRules) -> list[ProofItem]:
-    """What the node itself says."""
+    """The conditions that the node itself shows."""
     if sight.node_probe is None:
         return [ProofItem(name="responds", good=None, text=_describe_no_answer(sight))]
     return [item(sight, sight.node_probe, rules) for item in NODE_PROOFS]
 
 
 def prove_by_commands(sight: NodeEvidence, rules: ProofRules) -> list[ProofItem]:
-    """What the configured proofs say; they run only where everything else is good."""
+    """The results of the configured proofs. They run only if everything else is good."""
     return [_prove_by_command(name, sight) for name in rules.proofs]
 
 
 def can_ask_node(sight: NodeEvidence) -> bool:
-    """Whether there is a point in asking the node: it is there, and nobody's reservation."""
+    """Whether the node can be asked: it is reachable, and not in somebody's reservation."""
     flags = sight.node.flags
     return sight.node.state in UP and not flags & {"NOT_RESPONDING", "MAINTENANCE"}
 
 
 def is_proven(items: Sequence[ProofItem]) -> bool:
-    """All of them; none is not enough."""
+    """Whether all conditions are met. No conditions are not enough."""
     return bool(items) and all(item.good for item in items)
 
 
 def is_momentary(items: Sequence[ProofItem]) -> bool:
-    """It is not proven, and all that is missing may be there at the next look."""
+    """Whether all conditions that are not met may be met in the next run of the check."""
     return not is_proven(items) and all(item.good or item.moment for item in items)
 
 
@@ -228,7 +234,7 @@ def _prove_drained(sight: NodeEvidence) -> ProofItem:
     if why := unfit_reason(replace(node, flags=node.flags.difference(strange))):
         return ProofItem(name="drained", good=False, text=f"it is {why}")
     if strange:
-        text = f"it is {strange[0]}, and nobody here knows what that means for it"
+        text = f"it is {strange[0]}, a state that this version of sentinel does not know"
         return ProofItem(name="drained", good=None, text=visible(text))
     if node.state != "IDLE":
         return ProofItem(name="drained", good=False, text=f"jobs still run there ({text})")
@@ -254,7 +260,7 @@ def _prove_not_reserved(sight: NodeEvidence) -> ProofItem:
 
 
 def _prove_reasons(sight: NodeEvidence, rules: ProofRules) -> ProofItem:
-    """Only the reasons of this absence from service count, and all of them."""
+    """All reasons of this absence from service must be allowed. Earlier absences do not count."""
     if sight.completing is not None and "DRAIN" not in sight.node.flags:
         return ProofItem(name="history", good=True, text="it is not drained, no reason can be lost")
     if not has_prefix(sight.node.reason, rules.reasons):
@@ -268,7 +274,11 @@ def _prove_reasons(sight: NodeEvidence, rules: ProofRules) -> ProofItem:
             "history", f"its reason goes on with somebody's note: '{visible(note)}'"
         )
     if sight.readings is None:
-        return ProofItem(name="history", good=None, text="no ledger of reasons here")
+        return ProofItem(
+            name="history",
+            good=None,
+            text="unknown: this command does not read the service's records",
+        )
     if found := find_hidden_reason(sight.readings, sight.history.reasons, rules.reasons):
         return _make_bad_item("history", f"its reason replaced another one: '{visible(found)}'")
     if may_be_old_reason(sight.node, sight.readings):
@@ -283,21 +293,23 @@ def _prove_reasons(sight: NodeEvidence, rules: ProofRules) -> ProofItem:
 
 
 def _prove_responds(sight: NodeEvidence, probe: NodeProbe, rules: ProofRules) -> ProofItem:
-    """A name that leads to another host would prove that one clean."""
+    """Whether the node itself answers. The answer of another host to which its name leads does not
+    count."""
     told = probe.identity
     if isinstance(told, Unread):
         return _make_unread_item("responds", told)
     name = visible(told.hostname)
     if _is_same_host(sight, told, rules):
-        return ProofItem(name="responds", good=True, text=f"as {name}")
+        return ProofItem(name="responds", good=True, text=f"it answers as {name}")
     return _make_bad_item("responds", f"{name} answered in its place")
 
 
 def _is_same_host(sight: NodeEvidence, told: NodeIdentity, rules: ProofRules) -> bool:
-    """By its name; by its boot where its own name is that of no other node.
+    """Whether the answer is from this node: by its name, or by its boot if no other node has that
+    name.
 
-    Clusters that share a site tell their nodes apart behind the first dot alone (`n0001.east`,
-    `n0001.west`): what they have in common is no name of either.
+    Clusters at one site may use the same names with a different domain (`n0001.east`,
+    `n0001.west`). So the part before the first dot is not enough.
     """
     node, full = sight.node.name.lower(), told.hostname.lower()
     others, name = rules.names - {node}, full.partition(".")[0]
@@ -321,7 +333,8 @@ def _describe_no_answer(sight: NodeEvidence) -> str:
 
 
 def _prove_not_blocked(sight: NodeEvidence, probe: NodeProbe, rules: ProofRules) -> ProofItem:
-    """Threads of the kernel wait like that all the time, and so does who has just forked."""
+    """Whether no process hangs in state D. Kernel threads and a process that has forked wait so
+    too."""
     told = probe.blocked
     if told is None or isinstance(told, Unread):
         return _make_unread_item("blocked", told)
@@ -330,18 +343,19 @@ def _prove_not_blocked(sight: NodeEvidence, probe: NodeProbe, rules: ProofRules)
         return ProofItem(name="blocked", good=True, text="no task in state D")
     lasting = [b for b in stuck if b.pid in _find_lasting_pids(probe)]
     shown = ", ".join(
-        f"{b.name}({b.pid}) in {b.wait}{hanging.describe_wait(b.pid, probe)}"
-        for b in (lasting or stuck)[:5]
+        f"{b.name} (pid {b.pid}) {hanging.describe_wait(b, probe)}" for b in (lasting or stuck)[:5]
     )
     if not lasting:
         text = f"in state D for this moment, to be looked at again: {shown}"
         return ProofItem(name="blocked", good=None, text=visible(text), moment=True)
     more = f" and {len(lasting) - 5} more" if len(lasting) > 5 else ""
-    return _make_bad_item("blocked", visible(f"in state D: {shown}{more}"))
+    return _make_bad_item(
+        "blocked", visible(f"processes hang in the kernel (state D): {shown}{more}")
+    )
 
 
 def _find_lasting_pids(probe: NodeProbe) -> frozenset[int]:
-    """Processes that are older than this look, where that is known."""
+    """Processes that are older than the probe. If their age is not known, all in state D."""
     told, identity = probe.processes, probe.identity
     if not isinstance(told, tuple) or isinstance(identity, Unread):
         return (
@@ -356,10 +370,11 @@ def _prove_by_command(name: str, sight: NodeEvidence) -> ProofItem:
     answer = sight.ran.get(name)
     if answer is None:
         text = "not run while something else is not proven"
-        return ProofItem(name=name, good=None, text=text, moment=True)  # as long as the others
+        # lasts only as long as the other conditions
+        return ProofItem(name=name, good=None, text=text, moment=True)
     if not isinstance(answer, Answered):
         return ProofItem(name=name, good=None, text=visible(f"did not end: {answer.why}"))
-    said = (answer.err.strip() or answer.out.strip()).decode("utf-8", "backslashreplace")
+    said = decode_lines(answer.err.strip() or answer.out.strip())
     last = shortened(visible(said.rpartition("\n")[2]), 200)
     text = f"exit code {answer.code}" + (f": {last}" if last else "")
     return ProofItem(name=name, good=answer.code == 0, text=text)

@@ -1,4 +1,4 @@
-"""Which reasons a node may have to be given back, and which must never be lost. Pure.
+"""Decides which reasons allow a node to be given back, and which must never be lost. Pure.
 
 Slurm keeps one reason per node: "Kill task failed" replaces "RMA GPU3" (slurmstepd calls
 update_node(), src/slurmctld/node_mgr.c), so the reasons before it count as well.
@@ -10,27 +10,30 @@ from collections.abc import Iterable, Sequence
 
 from sentinel.core.actions import NodeReading
 from sentinel.core.cluster import Node
-from sentinel.slurm.drain_reasons import KILL, own_reason, without_appended
+from sentinel.slurm.drain_reasons import KILL, OPERATOR_PREFIXES, own_reason, without_appended
 
 _HARMLESS_REASONS = frozenset({"", "Not responding", "cold-start"})
 
 
 def has_prefix(reason: str, prefixes: Iterable[str]) -> bool:
-    """Whether a reason begins with one of these."""
-    return any(reason.startswith(prefix) for prefix in prefixes)
+    """Whether a reason begins with one of these. The reason of an operator of Kubernetes never
+    does, because the operator takes it back itself."""
+    return not reason.startswith(OPERATOR_PREFIXES) and any(
+        reason.startswith(prefix) for prefix in prefixes
+    )
 
 
 def find_unkillable_job(reason: str) -> str:
-    """The id of the job whose task would not die, where Slurm tells it (25.05 and later)."""
+    """The id of the job whose task would not die. Empty if Slurm does not tell it (before 25.05)."""
     own = own_reason(reason)
     return (own[1][1] or "") if own and own[0].text == KILL else ""
 
 
 def find_note(reason: str, prefixes: Iterable[str] = ()) -> str:
-    """What somebody wrote behind a reason of Slurm's own; empty where nobody did.
+    """The text that somebody added to one of Slurm's own reasons. Empty if there is none.
 
-    Of any other reason, and of one with a prefix that goes on behind Slurm's own words, an
-    administrator chose the prefix together with what may follow it.
+    For other reasons, and for a prefix that is longer than Slurm's own words, the administrator has
+    chosen the prefix together with any text after it.
     """
     own = own_reason(reason)
     if own is None or not (own[0].text == KILL or has_prefix(own[1][0], prefixes)):
@@ -39,8 +42,10 @@ def find_note(reason: str, prefixes: Iterable[str] = ()) -> str:
 
 
 def find_reason_author(node: Node) -> str:
-    """The person who gave a reason in Slurm's own words; empty where Slurm may have done it. What
-    slurmctld appends is signed by SlurmUser, whoever gave what stands before."""
+    """The person who gave a reason in Slurm's own words. Empty if it may be Slurm itself.
+
+    Texts that slurmctld appends are signed by SlurmUser, whoever gave the text before them.
+    """
     own = own_reason(node.reason)
     appended = without_appended(node.reason) != node.reason.strip()
     if own is None or appended or node.reason_user in ("", *own[0].signers):
@@ -52,8 +57,8 @@ def may_be_old_reason(node: Node, readings: Sequence[NodeReading]) -> bool:
     """Whether the node may have had its reason while it was still in service.
 
     Slurm from 23.11 on without accounting keeps the reason of a resumed node until its next job
-    (clusteracct_storage_g_node_up()), and drain_nodes() then gives it no other one; what is
-    appended to it (set_node_reason()) has a new time.
+    (clusteracct_storage_g_node_up()). drain_nodes() then gives the node no other reason. A text
+    that is appended to it (set_node_reason()) has a new time.
     """
     before = next((reading for reading in readings if not reading.out), None)
     if before is None or not before.reason:
@@ -77,10 +82,10 @@ def find_hidden_reason(
 
 
 def is_absence_watched(readings: Sequence[NodeReading]) -> bool:
-    """Whether this absence from service began between two looks of the ledger that were close.
+    """Whether this absence from service began between two observations by sentinel that were close.
 
-    Who was out at the very first look, or after a long time without any, may have had any reason
-    before.
+    If a node was out of service at the first observation, or after a long time without any, it may
+    have had any reason before.
     """
     absence = [*_iterate_absence(readings)]
     return bool(absence) and absence[-1].left == absence[-1].seen

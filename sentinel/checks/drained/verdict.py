@@ -1,4 +1,4 @@
-"""From a proof to a finding, and to what is asked for. Pure."""
+"""Makes a finding and requests from the conditions. Pure."""
 
 from __future__ import annotations
 
@@ -10,15 +10,68 @@ from sentinel.checks.drained.node_evidence import NodeEvidence, ProofItem, Proof
 from sentinel.checks.drained.proof import is_momentary, is_proven
 from sentinel.core.actions import ActionOutcome, ActionRecord
 from sentinel.core.clock import SECOND
+from sentinel.core.guidance import Guidance
 from sentinel.core.model import ActionRequest, Finding, Status
 from sentinel.core.text import shortened, visible
-from sentinel.core.values import Duration, duration_text
+from sentinel.core.values import Duration, duration_text, since_text
 from sentinel.nodes.probe import NodeIdentity
 from sentinel.slurm.node_states import format_state, reason_params, unfit_flags
 
 _ITEM_MARKS = {True: "+", False: "-", None: "?"}
+ITEM_LEGEND = "Before it may work again (+ passed, - failed, ? not known):"
+_ITEM_LABELS = {
+    "history": "why it was drained",
+    "responds": "the node could not be asked",
+    "blocked": "hanging",
+    "steps": "jobs",
+    "gpus": "GPUs",
+    "xids": "GPU errors (Xid)",
+}
+"""What people read in place of the name of an item."""
+
+_PASSED_WORDS = {
+    "drained": "no job there",
+    "reservation": "not reserved",
+    "history": "no other reason for the drain",
+    "responds": "it answers",
+    "blocked": "nothing hangs",
+    "steps": "no process of a job",
+    "users": "no process of users",
+    "gpu processes": "no process on its GPUs",
+    "gpus": "all GPUs there",
+    "xids": "no GPU errors (Xid)",
+}
+"""What people read of an item that passed; of one that another kind proves, its name."""
+
+_UNDRAIN_STEP = (
+    "Then undrain it (`sentinel nodes undrain` below is a preview; it undrains without --dry-run)."
+)
+_REBOOT_FIRST = f"reboot the node. {_UNDRAIN_STEP}"
+_FIRST_STEPS = {
+    "blocked": "No signal ends these processes: they wait in the kernel for a disk, a file server, a"
+    " FUSE program (it runs on the node itself) or a driver. The word after `in` is the kernel's"
+    " function; in brackets what that waits for, where it is known. As root, see whether that answers."
+    " Once it does, end other processes that the details name (`kill -9 PID`). If it cannot be mended,"
+    f" {_REBOOT_FIRST}",
+    "steps": f"End these processes, as root on the node: `kill -9 PID`; if one stays, {_REBOOT_FIRST}",
+    "gpu processes": f"End these processes, as root on the node (`kill PID`); a diagnostic ends by"
+    f" itself. {_UNDRAIN_STEP}",
+    "users": "Ask their users to end these processes, or end them as root on the node (`kill PID`)."
+    f" {_UNDRAIN_STEP}",
+}
+"""What to do about a failed item, the first of them that failed."""
+
+_REPAIR_FIRST = f"The details name what failed (-). Put that right first. {_UNDRAIN_STEP}"
+_ASK_AGAIN = (
+    "The details say what is not known. `sentinel nodes probe` below asks the node again; if it does not"
+    " answer, see at its console whether it is up."
+)
+_REASON_MEANINGS = {"Kill task failed": "Slurm could not end a job's processes"}
 _REQUIRED_ITEMS = frozenset({"reservation", "history", "responds"})
 """Items without which not even left-over processes are ended."""
+
+_SEE_BELOW = ", see below"
+"""Refers to the details. A line that is forwarded is shown without them, so this is cut off."""
 
 NEXT_LOOK_S = 1.0
 """Seconds. Any number does: what the next look finds again has no patience."""
@@ -29,7 +82,7 @@ _PROCESSES_PARAM = "processes"
 _CARRIED_OUT_OUTCOMES = frozenset(
     {ActionOutcome.DONE, ActionOutcome.NO_EFFECT, ActionOutcome.UNCLEAR}
 )
-"""What a clean-up that was carried out can come to."""
+"""The possible outcomes of a clean-up that was carried out."""
 
 _REBOOT_CLEARED_ITEMS = frozenset({"blocked", "steps", "users", "gpu processes"})
 """Items that may be bad before a reboot; all others must be as good as before an undrain."""
@@ -44,11 +97,12 @@ def make_drain_finding(
     told: bool,
     first: bool,
 ) -> Finding:
-    """`asked`: an undrain is asked for; `before`: it was so in an earlier run, in vain.
+    """The finding about a drained node. `asked`: an undrain is requested. `before`: it was
+    requested in an earlier run, without success.
 
-    A node that goes back at once is not worth waking anybody, nor is one that cannot be judged for
-    this moment only, if it is the `first` such look. One that people were `told` of stays their
-    trouble until it is back.
+    A node that goes back at once is no reason for a message. Nor is a node that cannot be judged
+    just now, if this is the `first` such run. A node that was reported (`told`) stays a problem
+    until it is back.
     """
     clean = is_proven(items)
     quiet = clean and asked and not before and not told
@@ -56,7 +110,7 @@ def make_drain_finding(
         subject=sight.node.name,
         status=Status.OK if quiet else Status.WARNING,
         summary=visible(
-            f"{_describe_age(sight)}: {_describe_verdict(sight, items, asked=asked, before=before)}"
+            f"{_describe_verdict(sight, items, asked=asked, before=before)}; {_describe_age(sight)}"
         ),
         values={
             "reason": visible(sight.node.reason),
@@ -66,16 +120,38 @@ def make_drain_finding(
         details=""
         if clean
         else "\n".join(
-            [*map(format_item, items), *_describe_unkillable(sight), *_list_log_lines(sight)]
+            [
+                *_list_items(items),
+                *_describe_unkillable(sight),
+                *_list_log_lines(sight),
+            ]
         ),
-        commands=_suggest_commands(sight, clean),
+        commands=_suggest_undrain_steps(sight, clean),
         labels={"node": sight.node.name, "partition": ",".join(sight.node.partitions)},
+        guidance=_guide_drained(sight, items, clean=clean, asked=asked, before=before),
         patience=NEXT_LOOK_S if first and is_momentary(items) and not told else 0.0,
     )
 
 
+def _guide_drained(
+    sight: NodeEvidence, items: Sequence[ProofItem], *, clean: bool, asked: bool, before: bool
+) -> Guidance:
+    name = visible(sight.node.name)
+    failed = {item.name for item in items if item.good is False}
+    step = next((text for part, text in _FIRST_STEPS.items() if part in failed), "")
+    unclear = _REPAIR_FIRST if failed else _ASK_AGAIN
+    verdict = visible(_describe_verdict(sight, items, asked=asked, before=before))
+    want = "undrain" if clean else "look at"
+    return Guidance(
+        impact="The node takes no jobs until somebody undrains it; other nodes go on.",
+        todo=step or (f"Undrain it: `sentinel nodes undrain {name}`." if clean else unclear),
+        ask=f"{want} {name}: drained, {shortened(verdict.replace(_SEE_BELOW, ''), 200)}",
+    )
+
+
 def request_undrain(sight: NodeEvidence, items: Sequence[ProofItem]) -> ActionRequest:
-    """The wish to give a proven node back; only as long as it is idle and its reason the same."""
+    """The request to give a proven node back. It is carried out only while the node is idle and its
+    reason is the same."""
     return ActionRequest(
         action="undrain",
         target=sight.node.name,
@@ -88,7 +164,7 @@ def request_undrain(sight: NodeEvidence, items: Sequence[ProofItem]) -> ActionRe
 def request_clean_up(
     sight: NodeEvidence, items: Sequence[ProofItem], rules: ProofRules
 ) -> ActionRequest | None:
-    """The wish to end what a failed job left behind, where something can be ended at all."""
+    """The request to end the processes that a failed job left behind. None if nothing can be ended."""
     left = leftover_processes.find_left_over(sight, rules, find_unkillable_pids(sight))
     if not left.pids or any(i.name in _REQUIRED_ITEMS and not i.good for i in items):
         return None
@@ -110,8 +186,8 @@ def request_clean_up(
 
 
 def find_unkillable_pids(sight: NodeEvidence) -> frozenset[int]:
-    """Processes that a clean-up of this boot was for, and that are still there: it is not asked for
-    them again, however long they stay."""
+    """Processes that a clean-up in this boot should have ended, and that are still there. No
+    clean-up is requested for them again."""
     told = sight.node_probe.processes if sight.node_probe else None
     if not isinstance(told, tuple):
         return frozenset()
@@ -135,7 +211,8 @@ def _get_boot_id(sight: NodeEvidence) -> str:
 def request_reboot(
     sight: NodeEvidence, items: Sequence[ProofItem], rules: ProofRules, after: Duration
 ) -> ActionRequest | None:
-    """The wish to reboot a node whose tasks stay in state D for so long, and else is clean."""
+    """The request to reboot a node whose tasks stay in state D for `after`, and which is clean
+    otherwise. None if that is not so."""
     node, bad = sight.node, [item for item in items if not item.good]
     long = sight.wrong_since is not None and sight.now - sight.wrong_since >= after
     blocked = any(i.name == "blocked" and i.good is False for i in bad)
@@ -157,17 +234,30 @@ def request_reboot(
 
 
 def format_evidence(sight: NodeEvidence, items: Sequence[ProofItem]) -> dict[str, str]:
-    """What goes into the audit log."""
+    """The entries for the audit log."""
     return {**{i.name: f"{_ITEM_MARKS[i.good]} {i.text}" for i in items}, **sight.logs}
 
 
 def format_item(item: ProofItem) -> str:
-    """An item in a line: + good, - bad, ? not known."""
-    return f"{_ITEM_MARKS[item.good]} {item.name}: {item.text}"
+    """An item in a line: + passed, - failed, ? not known."""
+    return f"{_ITEM_MARKS[item.good]} {_ITEM_LABELS.get(item.name, item.name)}: {item.text}"
+
+
+def _list_items(items: Sequence[ProofItem]) -> list[str]:
+    """The conditions that are not met, those that are not known, and one line with those that are
+    met."""
+    wrong = sorted((item for item in items if not item.good), key=lambda item: item.good is None)
+    passed = [_PASSED_WORDS.get(item.name, item.name) for item in items if item.good]
+    return [
+        ITEM_LEGEND,
+        *map(format_item, wrong),
+        *([f"+ {', '.join(passed)}"] if passed else []),
+    ]
 
 
 def find_failed_undrain(sight: NodeEvidence) -> ActionRecord | None:
-    """The newest record of an undrain since the node got its reason, if it came to nothing."""
+    """The newest record of an undrain since the node got its reason. None if there is none, or if
+    it succeeded."""
     since = (sight.node.reason_time or 0) * SECOND
     mine = (r for r in sight.records if r.action == "undrain" and r.at.wall >= since)
     newest = next(mine, None)
@@ -177,8 +267,10 @@ def find_failed_undrain(sight: NodeEvidence) -> ActionRecord | None:
 
 def _describe_age(sight: NodeEvidence) -> str:
     since, reason = sight.node.reason_time, shortened(sight.node.reason, 80)
-    age = f" for {duration_text(max(0, sight.now - since))}" if since is not None else ""
+    age = f" {since_text(since, sight.now)}" if since is not None else ""
     ending = "" if sight.completing is None else f"completing for {duration_text(sight.completing)}"
+    meaning = _REASON_MEANINGS.get(reason, "")
+    reason += f": {meaning}" if meaning else ""
     drained = f"drained{age} ({reason})" if "DRAIN" in sight.node.flags else ""
     return ", ".join(filter(None, [drained, ending]))
 
@@ -189,13 +281,16 @@ def _describe_verdict(
     bad = [item for item in items if item.good is False]
     unknown = [item for item in items if item.good is None]
     if sight.completing is not None and sight.node_probe:
-        return f"not clean: {hanging.describe_hanging(sight.node_probe, sight.sluids)}"
+        return hanging.describe_hanging(sight.node_probe, sight.sluids)
     if bad:
-        return f"not clean: {_describe_bad_items(bad)}"
+        return f"{_describe_bad_items(bad)}; it cannot take jobs again"
     if unknown:
-        # State D of this moment is over at the next look; what else is not known stays so.
+        # A process in state D may be gone at the next run. Other unknown conditions stay, so they
+        # are named first.
         first = min(unknown, key=lambda item: item.moment)
-        return f"cannot be proven clean: {first.name}: {first.text}" + _describe_rest(unknown)
+        label = _ITEM_LABELS.get(first.name, first.name)
+        rest = _describe_rest(unknown, "unanswered")
+        return f"{label}: {first.text}{rest}; not known whether it can take jobs again"
     if not asked:
         return f"clean by {len(items)} proofs; undrain is not switched on"
     return f"clean by {len(items)} proofs, {_describe_failed_undrain(sight) if before else 'is given back'}"
@@ -210,13 +305,15 @@ def _describe_failed_undrain(sight: NodeEvidence) -> str:
 
 
 def _describe_bad_items(items: Sequence[ProofItem]) -> str:
-    """A task in state D explains the others."""
+    """The text of a task in state D if there is one, because it explains the other failures.
+    Otherwise the text of the first item."""
     telling = min(items, key=lambda item: item.name != "blocked")
-    return telling.text + _describe_rest(items)
+    return telling.text + _describe_rest(items, "failed")
 
 
-def _describe_rest(items: Sequence[ProofItem]) -> str:
-    return f" (and {len(items) - 1} more)" if len(items) > 1 else ""
+def _describe_rest(items: Sequence[ProofItem], end: str) -> str:
+    rest = len(items) - 1
+    return f" ({rest} more check{'s' * (rest > 1)} {end}{_SEE_BELOW})" if rest else ""
 
 
 def _describe_unkillable(sight: NodeEvidence) -> list[str]:
@@ -229,21 +326,24 @@ def _list_log_lines(sight: NodeEvidence) -> list[str]:
     return [line for name, text in sight.logs.items() for line in [f"{name}:", *text.splitlines()]]
 
 
-def _suggest_commands(sight: NodeEvidence, clean: bool) -> tuple[str, ...]:
+def _suggest_undrain_steps(sight: NodeEvidence, clean: bool) -> tuple[str, ...]:
     name = visible(sight.node.name)
     history = f"sentinel nodes list --history {name}"
-    return (f"sentinel nodes undrain {name}", history) if clean else (history,)
+    if clean:
+        return f"sentinel nodes undrain {name}", history
+    return f"sentinel nodes probe {name}", history, f"sentinel nodes undrain {name} --dry-run"
 
 
 def _is_only_completing(sight: NodeEvidence, item: ProofItem) -> bool:
-    """Whether nothing but the end of a job that does not come keeps the node from being idle."""
+    """Whether the node is not idle only because it does not end a job."""
     node = sight.node
     only = node.state == "IDLE" and unfit_flags(node) == ["COMPLETING"] and not sight.expediting
     return item.name == "drained" and sight.completing is not None and only
 
 
 def _has_strangers(sight: NodeEvidence, rules: ProofRules) -> bool:
-    """Whether somebody is there whose processes belong to no job; blind counts as yes."""
+    """Whether the node has processes of users that belong to no job. True also if that could not be
+    seen."""
     probe = sight.node_probe
     if probe is None or not isinstance(probe.processes, tuple) or not hasattr(probe.steps, "blind"):
         return True

@@ -1,1 +1,1 @@
-"""How much lies in trees of directories, for what has no quota."""
+"""Measures trees of directories, for file systems without quotas."""

@@ -1,4 +1,4 @@
-"""The `du` check: how much lies in a tree, for what has no quota."""
+"""The `du` check: how much space a tree takes, for file systems without quotas."""
 
 from collections.abc import Iterator
 from typing import ClassVar
@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from sentinel.checks.du.questions import TreeQuestions
 from sentinel.checks.du.settings import DuSettings
+from sentinel.checks.du.tree import TREE_COLUMNS, TREE_ROW_COLUMNS
 from sentinel.checks.filesystems.forecast import ForecastSettings as Future
 from sentinel.checks.filesystems.limits import DOWNWARDS, UPWARDS, SpaceLimits, refuse_relative
 from sentinel.checks.filesystems.report import deadline_of, report_questions
@@ -45,12 +46,13 @@ class DuCheck(DuSettings, Check, frozen=True, kw_only=True, forbid_unknown_field
     """
 
     EVERY: ClassVar[float] = 6 * 3600
+    TELLS_HOST: ClassVar[bool] = True
     TIMEOUT: ClassVar[float] = 20 * 60
     METRICS = FILESYSTEM
     PANEL: ClassVar[Panel] = "disks"
-    SOURCES = (
-        "Every file and directory of the tree, by a child process that is given up where it hangs.",
-    )
+    COLUMNS = TREE_COLUMNS
+    ROW_COLUMNS = TREE_ROW_COLUMNS
+    SOURCES = ("Every file and directory of the tree; a hung mount cannot block it.",)
     RUNBOOK = "docs/du.md"
 
     paths: list[FilePath]
@@ -68,8 +70,8 @@ class DuCheck(DuSettings, Check, frozen=True, kw_only=True, forbid_unknown_field
                 yield key, "they are shares of `size`; say how large a tree may become"
 
     def run(self, ctx: Context) -> Report:
-        """A finding per tree; unknown where it does not answer. Raises CannotTell without a mount
-        table."""
+        """A finding for each tree. It is UNKNOWN if the tree does not answer. Raises CannotTell
+        without a mount table."""
         warn, crit = _space_limits(self.warn), _space_limits(self.crit)
         questions = TreeQuestions(self, warn, crit, ctx, deadline_of(ctx))
         return report_questions(questions, self.paths, Future(warn=warn, crit=crit))

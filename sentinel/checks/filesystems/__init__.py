@@ -1,1 +1,2 @@
-"""What `fs`, `quota` and `du` share: a look at paths, its verdict, limits, forecast and report."""
+"""The common part of `fs`, `quota` and `du`: the observation of paths, the verdict, limits,
+forecast and report."""

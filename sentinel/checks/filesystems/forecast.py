@@ -1,4 +1,5 @@
-"""When it will be full, and how many checkpoints still fit: findings with their history."""
+"""Adds forecasts to findings: when a file system will be full, and how many checkpoints still fit.
+They come from its history."""
 
 from __future__ import annotations
 
@@ -20,10 +21,12 @@ from sentinel.core.values import size_text
 
 SPAN = 14 * 86_400.0
 AGAIN = 600.0
-"""Seconds: how far back is looked, and for how long a forecast is only counted down."""
+"""For how many seconds a forecast is used again, with the elapsed time subtracted, before a new one
+is made."""
 
 MEMORY = "forecasts"
-"""The key below which forecasts are remembered; subjects begin with a slash or a node's name."""
+"""The key below which forecasts are remembered. Subjects begin with a slash or the name of a
+node."""
 
 History = Callable[[str, str, float], Sequence[tuple[Instant, float]]]
 
@@ -31,28 +34,28 @@ History = Callable[[str, str, float], Sequence[tuple[Instant, float]]]
 class MadeForecast(Struct, frozen=True, kw_only=True):
     """A forecast of space, one of inodes, and when they were made."""
 
-    at: Instant
-    free: float
-    space: Forecast | None = None
-    inodes: Forecast | None = None
+    at: Instant  # When it was made.
+    free: float  # Free bytes at that time.
+    space: Forecast | None = None  # Forecast of space.
+    inodes: Forecast | None = None  # Forecast of inodes.
 
 
 class ForecastSettings(Struct, frozen=True, kw_only=True):
-    """The settings that a forecast needs. `lag`: how old the counters may be, in seconds."""
+    """The settings that a forecast needs."""
 
-    warn: SpaceLimits
-    crit: SpaceLimits
-    headroom: str = ""
-    lag: float = 0.0
+    warn: SpaceLimits  # Limits of a warning.
+    crit: SpaceLimits  # Limits of a critical alert.
+    headroom: str = ""  # Room for so many checkpoints, as written.
+    lag: float = 0.0  # how old the counters may be, in seconds
 
     @property
     def is_wanted(self) -> bool:
-        """Whether somebody wants to know."""
+        """Whether the settings need a forecast."""
         return bool(self.headroom) or not (self.warn.full_in is self.crit.full_in is None)
 
 
 def judge_headroom(text: str) -> None:
-    """Raises Invalid for what is no number of checkpoints."""
+    """Raise Invalid if this is not a number of checkpoints."""
     try:
         if text:
             parse_headroom(text)
@@ -67,7 +70,7 @@ def forecast_findings(
     memory: Mapping[str, Any],
     now: Instant,
 ) -> tuple[tuple[Finding, ...], dict[str, Any]]:
-    """The findings with their future in them, and what to remember of it."""
+    """The findings with their forecasts, and what to remember of these."""
     kept, changed = dict[str, Any](), list[Finding]()
     for finding in findings:
         made = _make_forecast(finding, history, memory.get(finding.subject), now)
@@ -79,7 +82,8 @@ def forecast_findings(
 
 
 def history_points(history: Sequence[tuple[Instant, float]], now: Instant) -> list[Point]:
-    """Seconds UTC by the clocks that hold within one boot; what jumps back is left out."""
+    """The history with its times in seconds UTC, computed by clocks that do not jump within one
+    boot. A point that is not later than the one before is left out."""
     found, last = list[Point](), float("-inf")
     wall = now.wall / 1e6
     for moment, value in history:
@@ -154,7 +158,7 @@ def _judge_forecast(
 def _checkpoint_room(
     finding: Finding, space: Forecast | None, wishes: ForecastSettings
 ) -> list[tuple[Status, str]]:
-    """How many checkpoints still fit, where somebody wants so many."""
+    """How many checkpoints still fit, if a number is configured."""
     if not wishes.headroom:
         return []
     count, size = parse_headroom(wishes.headroom)

@@ -1,4 +1,5 @@
-"""One look at paths: asked, with their mounts, beside what is remembered of them."""
+"""Observes paths in one run of the check: their answers, their mounts, and what is remembered of
+them."""
 
 import os
 from collections import Counter
@@ -9,6 +10,7 @@ from msgspec import to_builtins
 from msgspec.structs import replace
 
 from sentinel import proc
+from sentinel.checks.filesystems.ext4_errors import read_recorded_errors
 from sentinel.checks.filesystems.limits import FileSystemUsage, limit_to_share
 from sentinel.checks.filesystems.probe import PathAnswer, probe_all, probe_path, real_path
 from sentinel.checks.filesystems.verdict import PathObservation, PathState
@@ -20,21 +22,22 @@ from sentinel.core.text import visible
 from sentinel.proc.mounts import TABLE, read_mounts
 
 SAME = 0.01
-"""Share by which two answers of one file system may differ: XFS and ZFS count their inodes and
-their size anew with what is free."""
+"""Two answers of one file system may differ by this share. XFS and ZFS compute their inodes and
+size from what is free."""
 
 ASKED = "asked"
 """The key below which further subjects are remembered, by path."""
 
 FSTAB = "/etc/fstab"
 MOST_AWAY = 32
-"""Points of fstab that are not mounted whose real path is asked for; the others count as spelt."""
+"""For how many points of fstab that are not mounted the real path is asked for, the first by name.
+For the others, the path counts as it is written."""
 
 
 def look_at_paths(
     paths: Sequence[str], ctx: Context, reliable: float = 100
 ) -> tuple[dict[str, PathState], list[PathObservation]]:
-    """What is remembered and what is seen of each path (none: all on local disks). Raises
+    """The remembered and the observed state of each path (no paths: all local disks). Raises
     CannotTell."""
     seen = _remembered_paths(paths, ctx.memory)
     answers = _ask_paths(seen, ctx.limit)
@@ -42,9 +45,9 @@ def look_at_paths(
     if paths:
         points = meant_to_be_mounted(mounts, ctx.limit / 4)
         seen = {p: _as_mounted(p, s, answers.get(p), points) for p, s in seen.items()}
-    else:  # files bound into a container lead to disks that are not its own
+    else:  # files that are bind-mounted into a container belong to other disks
         seen = {p: s for p, s in seen.items() if not _is_file(answers.get(p))}
-        # What was unmounted meanwhile is gone, as it is for the next look.
+        # Mounts that have been unmounted in the meantime are removed, as the next run will do.
         seen = {p: s for p, s in seen.items() if mounts.is_mount_point(p)}
     return seen, [_observe_path(p, answers.get(p), mounts, ctx, reliable) for p in seen]
 
@@ -52,9 +55,14 @@ def look_at_paths(
 def find_own_limits(
     sights: Sequence[PathObservation], ctx: Context, limit: float, reliable: float
 ) -> tuple[list[PathObservation], dict[str, Any]]:
-    """Which paths have a size or number of inodes other than their mount point's: XFS and ext4 answer
-    with the project quota of a directory (xfs_qm_statvfs, ext4_statfs_project in Linux), and so do
-    some network file systems. With what to remember of mount points that hang."""
+    """The same observations, with `own_limit` set where a path differs from its mount point in size
+    or number of inodes.
+
+    XFS and ext4 answer with the project quota of a directory (xfs_qm_statvfs, ext4_statfs_project
+    in Linux), and so do some network file systems. A path is compared only if its mount point is
+    watched too, or has several watched paths. Also returns what to remember of mount points that
+    hang.
+    """
     mains = Counter(s.main for s in sights if s.main and s.answer and s.answer.usage)
     known = {s.path: s.answer for s in sights if s.answer}
     more = {p: _recall_state(ctx.memory, p) for p, n in mains.items() if n > 1 and p not in known}
@@ -89,11 +97,14 @@ def _observe_path(
     answer = _limit_answer(answer, reliable) if answer else None
     mount = mounts.find_mount(real) if real else None
     main = mounts.find_main_mount(mount).point if mount else ""
-    return PathObservation(path=path, answer=answer, mount=mount, main=main, at=ctx.now)
+    errors = read_recorded_errors(mount.device) if mount and mount.type == "ext4" else None
+    return PathObservation(
+        path=path, answer=answer, mount=mount, main=main, errors=errors, at=ctx.now
+    )
 
 
 def _remembered_paths(paths: Sequence[str], memory: Mapping[str, Any]) -> dict[str, PathState]:
-    """What is remembered of every path to look at; a listed one is known as mounted."""
+    """The memory of every path to check. A configured one is known as mounted."""
     if paths:
         return {path: _recall_state(memory, path) for path in map(str, paths)}
     listed = [mount.point for mount in mount_table().list_local_mounts()]
@@ -105,14 +116,15 @@ def _remembered_paths(paths: Sequence[str], memory: Mapping[str, Any]) -> dict[s
 def lost_of(
     sights: Sequence[PathObservation], there: Sequence[PathObservation], memory: Mapping[str, Any]
 ) -> dict[str, list[str]]:
-    """By path what was asked beyond statfs when it last answered, of those that do not now."""
+    """For paths that do not answer now: the further subjects (beyond statfs) that the last answer
+    had, by path."""
     before = memory.get(ASKED, {})
     dumb = (visible(s.path) for s in sights if s not in there)
     return {path: before[path] for path in dumb if path in before}
 
 
 def mount_table() -> MountTable:
-    """The mounts this process sees; raises CannotTell."""
+    """The mounts that this process sees. Raises CannotTell."""
     try:
         return read_mounts()
     except (OSError, ValueError) as error:
@@ -120,10 +132,12 @@ def mount_table() -> MountTable:
 
 
 def meant_to_be_mounted(table: MountTable, limit: float) -> frozenset[str]:
-    """Points that fstab(5) mounts at boot: an empty directory there is no file system.
+    """The mount points that fstab(5) mounts at boot. If one is not mounted, its empty directory is
+    no file system.
 
-    As the file spells them, and as the kernel would name those that are not mounted: a point may
-    be written with a slash at its end, or be a symbolic link. `limit`: seconds for each of those.
+    Each is in the result as the file writes it. Those that are not mounted are also in it as the
+    kernel would name them, because a point may have a slash at its end, or be a symbolic link.
+    `limit` is the time in seconds for each of those.
     """
     try:
         with open(FSTAB, errors="surrogateescape") as file:
@@ -132,7 +146,7 @@ def meant_to_be_mounted(table: MountTable, limit: float) -> frozenset[str]:
         return frozenset()
     lasting = (r for r in rows if len(r) > 3 and not {"noauto", "nofail"} & set(r[3].split(",")))
     spelt = {os.path.normpath(unescape_name(row[1])) for row in lasting if row[1].startswith("/")}
-    away = [point for point in spelt if not table.is_mount_point(point)]
+    away = sorted(point for point in spelt if not table.is_mount_point(point))
     return frozenset(
         spelt.union(filter(None, (real_path(point, limit) for point in away[:MOST_AWAY])))
     )
@@ -146,7 +160,7 @@ def _as_mounted(
 
 
 def _ask_paths(seen: Mapping[str, PathState], limit: float) -> dict[str, PathAnswer]:
-    """Ask every path but those in which an earlier probe still hangs."""
+    """Ask every path, except those in which an earlier probe still hangs."""
     table = mount_table()
 
     def ask_path(path: str, patience: float) -> PathAnswer:

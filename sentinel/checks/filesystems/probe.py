@@ -1,6 +1,5 @@
-"""Asks about file systems in child processes, several at a time, never two of one path."""
+"""Asks about file systems in child processes, several at a time, but never two about one path."""
 
-import os
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
@@ -10,35 +9,34 @@ from msgspec import Struct
 from sentinel import proc
 from sentinel.checks.filesystems.limits import FORMAT, FileSystemUsage, parse_usage
 from sentinel.core.errors import CannotTell
+from sentinel.core.long_lines import decode_lines
 from sentinel.core.text import visible
 
 PARALLEL = 32
 
 
 class PathAnswer(Struct, frozen=True, kw_only=True):
-    """What a path answered: numbers, or an error in the C library's words, or a hang.
+    """The answer of a path: numbers, an error in the C library's words, or a hang.
 
-    `real` is the path without symbolic links; `waited` the seconds given to a hung one.
-    `blind`: why nobody could ask at all.
+    `real` is the path without symbolic links. `waited` is how many seconds a hung probe was waited
+    for. `blind`: why the path could not be asked at all.
     """
 
-    usage: FileSystemUsage | None = None
+    usage: FileSystemUsage | None = None  # Its numbers.
     real: str = ""
-    error: str = ""
+    error: str = ""  # The error text of the C library.
     blind: str = ""
-    hung: bool = False
+    hung: bool = False  # Whether it did not answer in time.
     waited: float = 0.0
-    stuck: proc.StuckProcess | None = None
+    stuck: proc.StuckProcess | None = None  # The child process that hangs.
 
 
 def probe_path(path: str, limit: float, *, plain: bool = False) -> PathAnswer:
-    """Ask one path; returns within the limit and what proc takes to kill a hung child.
-
-    `plain`: the path is known to hold no symbolic link, which saves a second question.
-    """
+    """Ask one path. Returns within the limit, plus the time that it takes to kill a hung child.
+    `plain`: the path is known to contain no symbolic link, so its real path is not asked for."""
     deadline = time.monotonic() + limit
     try:
-        # The slash makes a plain file an error without needing rights inside a directory.
+        # With the slash, a plain file is an error. No right to read the directory is needed.
         said = _ask_tool(["stat", "-f", "-c", FORMAT, "--", path.rstrip("/") + "/"], limit)
         real = (
             path
@@ -55,7 +53,7 @@ def probe_path(path: str, limit: float, *, plain: bool = False) -> PathAnswer:
 
 
 def real_path(path: str, limit: float) -> str:
-    """The path without symbolic links; empty where nobody answers within `limit` seconds."""
+    """The path without symbolic links. Empty if there is no answer within `limit` seconds."""
     try:
         return _ask_tool(["realpath", _plain_word(path)], limit).removesuffix("\n")
     except CannotTell:
@@ -98,13 +96,14 @@ def _in_threads(work: Callable[[], None], count: int) -> None:
 def _ask_tool(argv: list[str], limit: float) -> str:
     done = proc.run(argv, limit=max(limit, 0.05), max_output=65536)
     if done.code == 0:
-        return os.fsdecode(done.out)
-    text = os.fsdecode(done.err).strip()
+        return decode_lines(done.out, "surrogateescape")
+    text = decode_lines(done.err).strip()
     raise _PathRefused(text.rpartition(": ")[2] or f"{argv[0]} ended with {done.code}")
 
 
 def _plain_word(path: str) -> str:
-    """The path as a word that no tool takes for an option; busybox's realpath knows no `--`."""
+    """The path as a word that no tool reads as an option. The realpath of busybox does not know
+    `--`."""
     return path if path.startswith("/") else f"./{path}"
 
 

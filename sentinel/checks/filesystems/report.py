@@ -1,6 +1,6 @@
-"""What is asked of paths beyond statfs, and the report of a check that asks nothing else.
+"""Questions about paths beyond statfs, and the report of a check that asks only these.
 
-Which questions these are says the kind, by a class with the base `PathQuestions`.
+Each kind defines its questions in a subclass of `PathQuestions`.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from sentinel.checks.filesystems.verdict import (
 from sentinel.core.errors import CannotAsk, CannotTell
 from sentinel.core.model import Finding, Report, Sample, Status, covered
 from sentinel.core.mounts import Mount
+from sentinel.core.shown import SubjectCells
 from sentinel.core.stored_memory import decode_memory
 from sentinel.core.text import visible
 
@@ -36,42 +37,46 @@ if TYPE_CHECKING:
     from sentinel.core.ports import Context
 
 MEMORY = "stuck"
-"""The key below which children that hang are remembered, by the subject they were asked about."""
+"""The key below which children that hang are remembered, by the subject that they were asked
+about."""
 
 
 class PathReport(Struct, frozen=True, kw_only=True):
-    """Further findings, which children hang, the findings' subjects by path, and what trees consist of."""
+    """Further findings, children that hang, the subjects of the findings by path, and the parts of
+    trees."""
 
-    findings: tuple[Finding, ...]
-    parts: tuple[Sample, ...] = ()
-    subjects: Mapping[str, Sequence[str]]
-    memory: Mapping[str, Any]
+    findings: tuple[Finding, ...]  # Further findings.
+    parts: tuple[Sample, ...] = ()  # Sizes of the parts of each tree.
+    subjects: Mapping[str, Sequence[str]]  # Subjects of the findings, by path.
+    shown: Mapping[str, SubjectCells] = {}  # What a terminal shows beside them, by subject.
+    memory: Mapping[str, Any]  # Child processes that hang.
 
 
 def deadline_of(ctx: Context) -> float:
-    """Until when a run may ask, by time.monotonic."""
+    """The time of time.monotonic until which a run may ask."""
     return time.monotonic() + 0.9 * ctx.limit
 
 
 class PathQuestions:
-    """The questions of one run: what is left of its time, and what hangs. `ask_about` has to be written."""
+    """The questions of one run, with its remaining time and hanging children. Subclasses define
+    `ask_about`."""
 
     def __init__(self, ctx: Context, deadline: float) -> None:
         self.ctx, self._deadline = ctx, deadline
         before = decode_memory(ctx.memory.get(MEMORY), dict[str, proc.StuckProcess])
         self.hanging, self.parts = proc.HangingChildren(before), list[Sample]()
+        self.shown: dict[str, SubjectCells] = {}
 
     def ask_about(self, sight: PathObservation, mount: Mount) -> Iterator[Finding]:
-        """What is found out about one path that answered."""
+        """Ask about one path that has answered."""
         raise NotImplementedError
 
     def ask_one(
         self, subject: str, ask: Callable[[], list[Finding]], *, lenient: bool = False
     ) -> Iterator[Finding]:
-        """What was found, or why nothing could be. A child that hangs is asked nothing more.
-
-        `lenient`: nobody asked for it, so a tool that is not installed is no trouble.
-        """
+        """The findings of one question, or one that says why there are none. A path with a hanging
+        child is not asked again. `lenient`: the question was not configured, so a missing tool is
+        no problem."""
         try:
             with self.hanging.start_alone(visible(subject)):
                 found = ask()
@@ -83,8 +88,8 @@ class PathQuestions:
                 yield from self._all_blind(subject, error)
 
     def _all_blind(self, subject: str, error: Exception) -> Iterator[Finding]:
-        """The question, and each row that its answer had in the run before: a row that nobody can read
-        now is not gone."""
+        """UNKNOWN findings about the question and about each row that its answer had in the last
+        run of the check. A row that cannot be read now is not gone."""
         yield blind_finding(subject, error)
         for before in self.ctx.memory.get(ASKED, {}).values():
             for one in before:
@@ -99,8 +104,8 @@ class PathQuestions:
 
 
 def report_questions(questions: PathQuestions, paths: Sequence[str], future: Future) -> Report:
-    """The report of a check that asks nothing of the file system but this. A path that does not
-    answer is unknown, and what was asked of it before is unseen: its alerts stay."""
+    """The report of a check that asks only these questions. A path that does not answer is unknown.
+    Its earlier subjects count as unseen, so their alerts stay."""
     ctx = questions.ctx
     seen, sights = look_at_paths(paths, ctx)
     plain = VerdictSettings(
@@ -136,6 +141,7 @@ def report_questions(questions: PathQuestions, paths: Sequence[str], future: Fut
             ASKED: {**found.subjects, **lost},
             forecast.MEMORY: made,
         },
+        shown=found.shown,
     )
 
 
@@ -147,19 +153,21 @@ def ask_all(questions: PathQuestions, sights: Sequence[PathObservation]) -> Path
         if sight.mount is not None and sight.answer is not None and sight.answer.usage:
             for finding in questions.ask_about(sight, sight.mount):
                 subjects.setdefault(visible(sight.path), []).append(finding.subject)
-                before = found.get(finding.subject)  # named twice: the worse one is told
+                # a subject that is named twice gets the worse finding
+                before = found.get(finding.subject)
                 if before is None or before.status.rank < finding.status.rank:
                     found[finding.subject] = finding
     return PathReport(
         findings=tuple(found.values()),
         parts=tuple(questions.parts),
         subjects=subjects,
+        shown=questions.shown,
         memory=to_builtins(questions.hanging.children),
     )
 
 
 def _size_samples(findings: Sequence[Finding]) -> list[Sample]:
-    """What the largest of them hold."""
+    """Samples of the size of the largest ones."""
     seen = [f for f in findings if f.values.get("complete", True) and not f.values.get("unread")]
     sizes = [sample for f in seen for sample in f.samples(("used_bytes",))]
     return nlargest(LARGEST, sizes, key=lambda sample: sample.value)

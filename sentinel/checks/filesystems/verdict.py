@@ -1,20 +1,37 @@
-"""From what a path answered, and what was seen of it before, to a finding. Pure."""
+"""Makes a finding from a path's answer and its earlier state. Pure."""
 
 from __future__ import annotations
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sentinel.checks.filesystems.limits import SpaceLimits, judge_usage
+from sentinel.checks.filesystems.ext4_errors import RecordedErrors
+from sentinel.checks.filesystems.limits import FileSystemUsage, SpaceLimits, judge_usage
 from sentinel.checks.filesystems.probe import PathAnswer
-from sentinel.core.clock import Instant, get_elapsed_s
+from sentinel.checks.filesystems.remedies import (
+    GONE,
+    NOT_THERE,
+    guide_full,
+    guide_hang,
+    guide_lost,
+    guide_read_only,
+    guide_refusal,
+    is_short_of_inodes,
+    list_lost_commands,
+    list_mount_commands,
+    list_usage_commands,
+    may_be_walked,
+    quote_word,
+)
+from sentinel.core.clock import SECOND, Instant, get_elapsed_s
+from sentinel.core.guidance import Guidance
 from sentinel.core.model import Finding, Status, Value, get_worst_status
 from sentinel.core.mounts import Mount
 from sentinel.core.text import visible
-from sentinel.core.values import duration_text
+from sentinel.core.values import clock_text, duration_text
 from sentinel.proc import StuckProcess
 
-# Errors about the question, not about the file system: nothing was seen of it.
+# Errors about the question, not about the file system. They do not say how the file system is.
 _UNSEEN = {
     "Permission denied": "may not be looked at: permission denied on the way to it",
     "Not a directory": "is not a directory; give the directory that is to be watched",
@@ -22,8 +39,14 @@ _UNSEEN = {
     "File name too long": "has too long a name",
     "Required key not available": "may not be looked at without a ticket (Kerberos): none is there",
     "Key has expired": "may not be looked at: the ticket (Kerberos) has expired",
+    "Function not implemented": "tells nothing of its size: its driver knows no statfs",
+    "Operation not supported": "tells nothing of its size: its driver knows no statfs",
+    "Operation not permitted": "may not be looked at by who runs this",
+    "Too many open files": "could not be asked: this process has too many open files",
+    "Too many open files in system": "could not be asked: this machine has too many open files",
+    "Cannot allocate memory": "could not be asked: this machine has no memory left",
 }
-_GONE = "No such file or directory"
+DO_NOT_LOOK = "`ls` or `cd` there would hang too"
 KEPT = ("used_percent", "free_bytes", "inodes_used_percent", "write_seconds")
 LARGEST = 20
 """Trees and quotas of one check whose size is kept too, so that one sees who grew."""
@@ -31,36 +54,45 @@ Problem = tuple[Status, str]
 
 
 class PathState(Struct, frozen=True, kw_only=True):
-    """What is remembered of a path: what it once had, where its file system is mounted, and the
-    probe that hangs in it."""
+    """What is remembered about a path: its earlier properties, the mount point of its file system, and the
+    probe that hangs in it.
 
-    mounted: bool = False
-    main: str = ""
-    writable: tuple[str, ...] = ()
-    hangs_since: Instant | None = None
-    stuck: StuckProcess | None = None
+    `errors` is the number of its mount, and how many errors ext4 had recorded when that mount was
+    first seen.
+    """
+
+    mounted: bool = False  # Whether it was a mount point.
+    main: str = ""  # Where its file system is mounted.
+    writable: tuple[str, ...] = ()  # The parts that were writable before: `mount`, `superblock`.
+    hangs_since: Instant | None = None  # Since when it hangs.
+    stuck: StuckProcess | None = None  # The child process that hangs.
+    errors: tuple[int, int] | None = None
 
 
 class VerdictSettings(Struct, frozen=True, kw_only=True):
     """The settings that a verdict needs. `mounted` None: as it was before."""
 
-    warn: SpaceLimits
-    crit: SpaceLimits
+    warn: SpaceLimits  # Limits of a warning.
+    crit: SpaceLimits  # Limits of a critical alert.
     mounted: bool | None
-    read_only: Status
+    read_only: Status  # How bad it is that it has become read-only.
 
 
 class PathObservation(Struct, frozen=True, kw_only=True):
-    """One path in one run: its answer (None: never asked), the mount it leads into, and the main
-    mount point of that file system, which may be mounted in several places. `own_limit`: its size
-    is not that of the mount point, as where a quota of the directory is its size."""
+    """The observation of one path in one run.
 
-    path: str
-    answer: PathAnswer | None
-    mount: Mount | None = None
-    main: str = ""
+    It has the answer (None: not asked), the mount of the path, and the main mount point of that
+    file system, which may be mounted in several places. `own_limit`: its size differs from that of
+    the mount point, e.g. because of a quota on the directory.
+    """
+
+    path: str  # The path.
+    answer: PathAnswer | None  # What it answered; None: never asked.
+    mount: Mount | None = None  # The mount that the path is on.
+    main: str = ""  # The main mount point of that file system.
     own_limit: bool = False
-    at: Instant
+    errors: RecordedErrors | None = None  # Errors that ext4 has recorded.
+    at: Instant  # When it was checked.
 
     @property
     def is_mounted(self) -> bool:
@@ -79,13 +111,33 @@ def next_path_state(sight: PathObservation, seen: PathState) -> PathState:
         return well
     now = sight.mount.writable_layers if sight.mount else frozenset()
     writable = tuple(sorted({*seen.writable, *now}))
-    return replace(well, mounted=sight.is_mounted, main=visible(sight.main), writable=writable)
+    return replace(
+        well,
+        mounted=sight.is_mounted,
+        main=visible(sight.main),
+        writable=writable,
+        errors=_first_errors(sight, seen),
+    )
+
+
+def _first_errors(sight: PathObservation, seen: PathState) -> tuple[int, int] | None:
+    """The number of the mount and the errors that were recorded when it was first seen."""
+    if sight.mount is None or sight.errors is None:
+        return None
+    if seen.errors is not None and seen.errors[0] == sight.mount.id:
+        return seen.errors
+    return sight.mount.id, sight.errors.count
 
 
 def was_answered(sight: PathObservation) -> bool:
     """Whether the file system answered, if only by a hang or an error of its own."""
     answer = sight.answer
     return answer is not None and not answer.blind and answer.error not in _UNSEEN
+
+
+def is_about_the_question(why: str) -> bool:
+    """Whether an error, in the C library's words, says nothing about the file system."""
+    return any(error in why for error in _UNSEEN)
 
 
 def is_measured(sight: PathObservation, seen: PathState, rules: VerdictSettings) -> bool:
@@ -95,7 +147,7 @@ def is_measured(sight: PathObservation, seen: PathState, rules: VerdictSettings)
 
 
 def path_finding(sight: PathObservation, seen: PathState, rules: VerdictSettings) -> Finding:
-    """The worst of what is wrong decides; the summary tells all of it."""
+    """The finding about a path. The worst problem gives the status. The summary names all problems."""
     problems = _path_problems(sight, seen, rules)
     status = get_worst_status(status for status, _ in problems)
     return Finding(
@@ -103,14 +155,54 @@ def path_finding(sight: PathObservation, seen: PathState, rules: VerdictSettings
         status=status,
         summary="; ".join(text for _, text in problems),
         values=_state_values(sight, seen, rules),
-        commands=next_commands(sight.path, bool(sight.answer and sight.answer.hung))
-        if status.bad
-        else (),
+        commands=_suggest_path_commands(sight, seen, rules) if status.bad else (),
+        guidance=_guide_path(sight, seen, rules) if status.bad else Guidance(),
     )
 
 
+def _guide_path(sight: PathObservation, seen: PathState, rules: VerdictSettings) -> Guidance:
+    path, answer = visible(sight.path), sight.answer
+    if answer is not None and answer.hung:
+        return guide_hang(path)
+    if answer is not None and answer.usage is None:
+        return guide_refusal(path, visible(answer.error))
+    if _is_lost(sight, seen, rules):
+        return guide_lost(path)
+    if _read_only_problems(sight, seen, rules) or _recorded_problems(sight, seen, rules):
+        return guide_read_only(path)
+    usage = answer.usage if answer else None
+    if usage is None:
+        return guide_full(path)
+    inodes = is_short_of_inodes(usage, rules.warn, rules.crit)
+    return guide_full(path, inodes=inodes, walked=_may_be_walked(sight, usage), kind=usage.type)
+
+
+def _suggest_path_commands(
+    sight: PathObservation, seen: PathState, rules: VerdictSettings
+) -> tuple[str, ...]:
+    usage = sight.answer.usage if sight.answer else None
+    if sight.answer and sight.answer.hung:
+        return list_mount_commands(sight.path, hung=True)
+    if not _is_lost(sight, seen, rules):
+        if usage is None or not judge_usage(usage, rules.warn, rules.crit)[0].bad:
+            return list_mount_commands(sight.path, hung=False)
+        if not _may_be_walked(sight, usage):
+            return (f"df -h {quote_word(visible(sight.path))}",)
+        inodes = is_short_of_inodes(usage, rules.warn, rules.crit)
+        return list_usage_commands(sight.path, inodes=inodes)
+    if _is_silent(sight):  # a stale handle stays until the old mount is gone
+        name = quote_word(visible(sight.path))
+        again = f"umount -l {name} && mount {name}"
+        return f"findmnt --fstab --mountpoint {name}", again, f"df -h {name}"
+    return list_lost_commands(sight.path)
+
+
+def _may_be_walked(sight: PathObservation, usage: FileSystemUsage) -> bool:
+    return may_be_walked(sight.mount.type if sight.mount else usage.type)
+
+
 def path_values(sight: PathObservation) -> dict[str, Value]:
-    """What `check` prints in its table and as JSON; empty where nothing was measured."""
+    """The values that `check` prints in its table and as JSON. Empty if nothing was measured."""
     usage = sight.answer.usage if sight.answer else None
     if usage is None:
         return {}
@@ -141,11 +233,11 @@ def _state_values(
 def _is_silent(sight: PathObservation) -> bool:
     """Whether the file system itself hangs or answers with an error."""
     broken = was_answered(sight) and sight.answer and sight.answer.usage is None
-    return bool(broken and sight.answer and sight.answer.error != _GONE)
+    return bool(broken and sight.answer and sight.answer.error != GONE)
 
 
 def _add_limits(found: dict[str, Value], rules: VerdictSettings) -> dict[str, Value]:
-    """The shares from which on its space is bad, a limit on what is free too."""
+    """Add the limits for its space, as shares and as free bytes."""
     size = found.get("size_bytes")
     for name, limits in (("warn_percent", rules.warn), ("critical_percent", rules.crit)):
         shares = [] if limits.used is None else [float(limits.used)]
@@ -172,24 +264,24 @@ def _path_problems(
         return [(Status.CRITICAL, _describe_elsewhere(sight))]
     return [
         judge_usage(answer.usage, rules.warn, rules.crit),
-        *_read_only_problems(sight, seen, rules),
+        *(_read_only_problems(sight, seen, rules) or _recorded_problems(sight, seen, rules)),
     ]
 
 
 def _describe_hang(answer: PathAnswer, seen: PathState, now: Instant) -> str:
     if seen.hangs_since is None:
-        return f"hangs: statfs did not answer within {duration_text(answer.waited)}"
+        return f"hangs: no answer within {duration_text(answer.waited)}; {DO_NOT_LOOK}"
     since = duration_text(get_elapsed_s(seen.hangs_since, now))
     if answer.stuck:
-        return f"still hangs, since {since} (probe {answer.stuck.pid} is stuck; no other is sent)"
-    return f"still hangs, since {since}: statfs does not answer"
+        return f"still hangs, since {since} (probe {answer.stuck.pid} is stuck; no other is sent); {DO_NOT_LOOK}"
+    return f"still hangs, since {since}; {DO_NOT_LOOK}"
 
 
 def _refused_problem(error: str) -> Problem:
     if error in _UNSEEN:
         return Status.UNKNOWN, _UNSEEN[error]
-    if error == _GONE:
-        return Status.CRITICAL, "does not exist"
+    if error == GONE:
+        return Status.CRITICAL, NOT_THERE
     return Status.CRITICAL, f"cannot be read: {error}"
 
 
@@ -201,7 +293,7 @@ def _is_lost(sight: PathObservation, seen: PathState, rules: VerdictSettings) ->
 def _describe_elsewhere(sight: PathObservation) -> str:
     if sight.mount is None:
         return "is not mounted"
-    return f"is not mounted: it lies on {visible(sight.mount.point)} ({sight.mount.type})"
+    return f"is not mounted: what is written there goes to {visible(sight.mount.point)} ({sight.mount.type})"
 
 
 def _read_only_problems(
@@ -215,17 +307,25 @@ def _read_only_problems(
         return [(rules.read_only, "has become read-only")]
     if (
         "superblock" in sight.mount.writable_layers
-    ):  # a bind, or the walls around a service of systemd
+    ):  # a bind mount, or the sandbox of a systemd service
         return [(Status.OK, "read-only here, its disk is writable")]
     return [(Status.OK, "read-only")]
 
 
-def next_commands(path: str, hung: bool, node: str = "") -> tuple[str, ...]:
-    """What to look at next, on that node where one is named: nothing that would hang as well."""
-    from shlex import quote
-
-    name = quote(visible(path))
-    look = (f"df -h {name}", f"df -i {name}")
-    if hung:
-        look = (f"grep -F {name} /proc/mounts", "ps -eo stat,pid,wchan:32,args | grep ^D")
-    return tuple(f"ssh {node} {quote(one)}" for one in look) if node else look
+def _recorded_problems(
+    sight: PathObservation, seen: PathState, rules: VerdictSettings
+) -> list[Problem]:
+    """Errors since the boot of which the mount table says nothing. One that came while this mount
+    stood has ended writing where it is mounted so; of an older one nobody knows."""
+    errors, mount = sight.errors, sight.mount
+    if mount is None or errors is None or not errors.count:
+        return []
+    ago = sight.at.wall / SECOND - errors.last
+    if ago > sight.at.mono / SECOND:  # this was before the boot
+        return []
+    many = "an error" if errors.count == 1 else f"{errors.count} errors"
+    text = f"ext4 has recorded {many}, the last {clock_text(errors.last, sight.at.wall / SECOND)}"
+    first = _first_errors(sight, seen)
+    if first and errors.count > first[1] and "errors=remount-ro" in mount.super_options:
+        return [(rules.read_only, f"{text}: it writes nothing until it is checked (e2fsck)")]
+    return [(Status.WARNING, f"{text}: check it (e2fsck), and whether it can still be written")]

@@ -1,12 +1,18 @@
-"""The `fs` check: asks each path, judges what it says against limits and memory."""
+"""The `fs` check: it asks each path, and compares the answer with limits and with its memory."""
 
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from msgspec import to_builtins
+from msgspec.structs import replace
 
-from sentinel.checks.filesystems.limits import complete_limits
+from sentinel.checks.filesystems.limits import (
+    SpaceLimits,
+    complete_limits,
+    judge_usage,
+    usage_from_samples,
+)
 from sentinel.checks.filesystems.observation import ASKED, find_own_limits, look_at_paths, lost_of
 from sentinel.checks.filesystems.verdict import (
     KEPT,
@@ -25,7 +31,7 @@ from sentinel.core.ports import Context
 from sentinel.core.text import visible
 
 LOOKUP = 5.0
-"""Seconds for finding out who the members of a group are."""
+"""Seconds to find the members of a group."""
 
 
 class FsCheck(FsSettings, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -40,24 +46,36 @@ class FsCheck(FsSettings, frozen=True, kw_only=True, forbid_unknown_fields=True)
     mounted: Whether each path has to be a mount point; unset, one that was a mount point has to stay one.
     read_only: How bad it is that a file system is no longer writable.
     measure: `auto` also asks Lustre, GPFS, BeeGFS and CephFS for quotas and targets; `statfs` does not.
-    reliable: Count on only this share of a file system.
+    reliable: Share of the capacity that may be used.
     lag: How old the counters of the file system may be.
     headroom: Warn without room for so many checkpoints, by the history of two weeks.
     write_probe: Write, sync, read and remove a file of 4 KB, too.
     """
 
     EVERY: ClassVar[float] = 60
+    TELLS_HOST: ClassVar[bool] = True
     TIMEOUT: ClassVar[float] = 10
     METRICS = FILESYSTEM
     PANEL: ClassVar[Panel] = "disks"
     SOURCES = (
-        "statfs(2) of each path, by a child process that is given up where it hangs, and "
-        "/proc/self/mountinfo; with `nodes` or `job` the same on each node.",
+        "Free space and inodes of each path (statfs) and /proc/self/mountinfo; a hung mount cannot "
+        "block it. With `nodes` or `job` the same on each node.",
     )
     RUNBOOK = "docs/fs.md"
+    LIMIT_SAMPLES = ("used_percent", "free_bytes", "inodes_used_percent")
+
+    def judge_samples(self, numbers: Mapping[str, float]) -> Status:
+        """The status by space and inodes."""
+        rules = self._rules()
+        return judge_usage(usage_from_samples(numbers), rules.warn, rules.crit)[0]
+
+    def without_sampled_limits(self) -> "FsCheck":
+        """Of the limits the forecast's alone, which samples of one moment do not decide."""
+        warn, crit = SpaceLimits(full_in=self.warn.full_in), SpaceLimits(full_in=self.crit.full_in)
+        return replace(self, warn=warn, crit=crit)
 
     def jobs_of(self) -> frozenset[str] | None:
-        """The users squeue has to be asked for; None: everybody. Raises CannotTell."""
+        """The users whose jobs squeue is asked for. None means everybody. Raises CannotTell."""
         if not self.job:
             return frozenset()
         from sentinel.checks.users import watched_users
@@ -66,11 +84,12 @@ class FsCheck(FsSettings, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
     @property
     def looks_into_nodes(self) -> bool:
-        """With `nodes` or `job`."""
+        """Whether other nodes are checked (`nodes` or `job`)."""
         return bool(self.nodes or self.job)
 
     def run(self, ctx: Context) -> Report:
-        """One finding per path (and node). Raises CannotTell without a mount table or any path."""
+        """One finding per path (and node). Raises CannotTell without a mount table, or without any
+        path."""
         if self.nodes or self.job:
             return self._on_nodes(ctx)
         deadline = time.monotonic() + 0.9 * ctx.limit
@@ -98,7 +117,7 @@ class FsCheck(FsSettings, frozen=True, kw_only=True, forbid_unknown_fields=True)
         ctx: Context,
         deadline: float,
     ) -> tuple[tuple[Finding, ...], dict[str, Any]]:
-        """What is asked beyond statfs, and what history says of the future; imported on demand."""
+        """The questions beyond statfs, and the forecast. Imported only if needed."""
         memory: dict[str, Any] = {}
         types = [sight.mount.type for sight in sights if sight.mount is not None]
         if is_more_wanted(self.measure, self.write_probe, types):
@@ -140,7 +159,8 @@ class FsCheck(FsSettings, frozen=True, kw_only=True, forbid_unknown_fields=True)
 def _paths_coverage(
     sights: Sequence[PathObservation], lost: Mapping[str, Sequence[str]]
 ) -> Coverage:
-    """Paths, and the quotas and trees (`lost`) of those that do not answer: their alerts stay."""
+    """The coverage of paths, and of the quotas and trees (`lost`) of paths that do not answer, so
+    that their alerts stay."""
     more = [subject for subjects in lost.values() for subject in subjects]
     seen = [s.path for s in sights if was_answered(s)]
     excused = "their file system does not answer" if more and len(seen) == len(sights) else ""

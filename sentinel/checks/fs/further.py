@@ -1,10 +1,12 @@
-"""What `fs` asks beyond statfs: quotas and targets, and whether one can write."""
+"""Asks more than statfs for the `fs` check: quotas and targets, and whether a file can be
+written."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from sentinel import proc
+from sentinel.checks.filesystems.remedies import guide_hang, list_mount_commands
 from sentinel.checks.filesystems.verdict import PathObservation
 from sentinel.checks.fs import write_probe
 from sentinel.checks.quota.questions import QuotaQuestions, QuotaWanted
@@ -15,7 +17,7 @@ from sentinel.core.text import visible
 
 
 class FurtherQuestions(QuotaQuestions):
-    """Those about quotas; with `write` a small file is written after them."""
+    """The questions about quotas. With `write`, a small file is written after them."""
 
     def __init__(self, wishes: QuotaWanted, write: bool, ctx: Context, deadline: float) -> None:
         super().__init__(wishes, ctx, deadline)
@@ -37,5 +39,12 @@ class FurtherQuestions(QuotaQuestions):
         except proc.TimedOut as late:
             self.hanging.keep_hanging(subject, late.stuck)
             text = "hangs: a small file could not be written, synced and read back"
-            return Finding(subject=subject, status=Status.CRITICAL, summary=text)
+            hung = guide_hang(visible(sight.path))
+            return Finding(
+                subject=subject,
+                status=Status.CRITICAL,
+                summary=text,
+                commands=list_mount_commands(sight.path, hung=True),
+                guidance=hung,
+            )
         return write_probe.write_finding(sight.path, result, before)

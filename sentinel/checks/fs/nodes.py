@@ -1,15 +1,36 @@
-"""File systems as nodes see them: the same limits, asked by one probe of each node."""
+"""Checks file systems as nodes see them: with the same limits, by one probe of each node."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from msgspec.structs import replace
+from msgspec import Struct
 
 from sentinel.checks.filesystems.limits import FileSystemUsage, judge_usage, usage_from_statfs
-from sentinel.checks.filesystems.verdict import VerdictSettings, next_commands
+from sentinel.checks.filesystems.remedies import (
+    GONE,
+    NOT_THERE,
+    guide_full,
+    guide_hang,
+    guide_lost,
+    guide_read_only,
+    guide_refusal,
+    is_short_of_inodes,
+    list_lost_commands,
+    list_mount_commands,
+    list_usage_commands,
+    may_be_walked,
+    quote_word,
+    run_on_node,
+)
+from sentinel.checks.filesystems.verdict import (
+    DO_NOT_LOOK,
+    VerdictSettings,
+    is_about_the_question,
+)
 from sentinel.checks.nodes_asked import ChosenNodes, probe_nodes, silent_finding, unread_finding
+from sentinel.core.guidance import Guidance
 from sentinel.core.model import Finding, Report, Status, get_worst_status
 from sentinel.core.mounts import READ_ONLY_OPTIONS
 from sentinel.core.text import visible
@@ -21,8 +42,6 @@ if TYPE_CHECKING:
     from sentinel.core.node_answers import Unreached
     from sentinel.core.ports import Context
 
-_GONE = "No such file or directory"
-
 
 def on_nodes(
     asked: ChosenNodes,
@@ -31,10 +50,9 @@ def on_nodes(
     kept: Sequence[str],
     ctx: Context,
 ) -> Report:
-    """A finding per node and path (`node-3:/tmp`), unknown where the node told nothing.
-
-    `kept`: the numbers worth a history. Where a path was a mount point it has to stay one.
-    """
+    """A finding for each node and path (`node-3:/tmp`). It is UNKNOWN if the node did not answer.
+    `kept` are the names of the numbers for the history. A path that was a mount point has to stay
+    one."""
     answers = probe_nodes(ctx, asked.names, ProbeRequest(parts=("mounts",), disks=tuple(paths)))
     findings: list[Finding] = []
     for name, answer in answers.items():
@@ -55,7 +73,7 @@ def _node_findings(
     rules: VerdictSettings,
     memory: Mapping[str, Any],
 ) -> list[Finding]:
-    if not isinstance(answer, NodeProbe):  # what was bad there is bad until somebody sees it
+    if not isinstance(answer, NodeProbe):  # a node without an answer keeps its former status
         return [silent_finding(node, answer, visible(f"{node}:{path}")) for path in paths]
     mounted = memory.get("mounted", {}).get(node, [])
     return [_node_path_finding(node, answer, path, path in mounted, rules) for path in paths]
@@ -71,17 +89,41 @@ def _node_path_finding(
     mount = _probe_mount(probe, path)
     must = was if rules.mounted is None else rules.mounted
     if must and mount is None:
-        text = f"not read ({probe.mounts.kind})" if isinstance(probe.mounts, Unread) else ""
-        status = Status.UNKNOWN if text else Status.CRITICAL
-        return _make_node_finding(node, subject, status, text or "is not mounted", path)
+        if isinstance(probe.mounts, Unread):
+            text = f"not read ({probe.mounts.kind_words})"
+            return _make_node_finding(node, subject, Status.UNKNOWN, text)
+        lost = NodeRemedy(guide_lost(visible(path), node), list_lost_commands(path))
+        return _make_node_finding(node, subject, Status.CRITICAL, "is not mounted", lost)
     try:
         usage = _probe_usage(disk)
     except ValueError as error:
-        return _make_node_finding(node, subject, Status.UNKNOWN, f"cannot tell: {error}", path)
+        return _make_node_finding(node, subject, Status.UNKNOWN, f"cannot tell: {error}")
     status, summary = judge_usage(usage, rules.warn, rules.crit)
+    remedy = _find_usage_remedy(node, path, usage, rules) if status.bad else _read_only(node, path)
     if isinstance(mount, NodeMount) and mount.options & READ_ONLY_OPTIONS:
         status, summary = get_worst_status([status, rules.read_only]), f"{summary}; is read-only"
-    return _make_node_finding(node, subject, status, summary, path, usage)
+    return _make_node_finding(node, subject, status, summary, remedy, usage)
+
+
+class NodeRemedy(Struct, frozen=True):
+    """What to do about a path of a node, and the commands that are run there."""
+
+    guidance: Guidance = Guidance()
+    commands: tuple[str, ...] = ()
+
+
+def _find_usage_remedy(
+    node: str, path: str, usage: FileSystemUsage, rules: VerdictSettings
+) -> NodeRemedy:
+    inodes = is_short_of_inodes(usage, rules.warn, rules.crit)
+    walked = may_be_walked(usage.type)
+    look = list_usage_commands(path, inodes=inodes) if walked else (f"df -h {quote_word(path)}",)
+    guidance = guide_full(visible(path), node, inodes=inodes, walked=walked, kind=usage.type)
+    return NodeRemedy(guidance, look)
+
+
+def _read_only(node: str, path: str) -> NodeRemedy:
+    return NodeRemedy(guide_read_only(visible(path), node), list_mount_commands(path, hung=False))
 
 
 def _make_node_finding(
@@ -89,35 +131,40 @@ def _make_node_finding(
     subject: str,
     status: Status,
     summary: str,
-    path: str,
+    remedy: NodeRemedy = NodeRemedy(),  # noqa: B008 - frozen
     usage: FileSystemUsage | None = None,
 ) -> Finding:
-    values = {} if usage is None else _usage_values(usage)
     return Finding(
         subject=subject,
         status=status,
         summary=summary,
-        values=values,
+        values={} if usage is None else _usage_values(usage),
         labels={"node": node},
-        commands=next_commands(path, False, node) if status.bad else (),
+        commands=run_on_node(node, remedy.commands) if status.bad else (),
+        guidance=remedy.guidance if status.bad else Guidance(),
     )
 
 
 def _unread_path_finding(node: str, subject: str, disk: Unread, path: str) -> Finding:
-    """A path that hangs or is not there is bad; one that could not be asked is unknown."""
+    """CRITICAL if the path hangs, does not exist or gives an error of its file system.
+
+    UNKNOWN if it was not asked, or if the error says nothing about the file system
+    (is_about_the_question).
+    """
     if disk.kind in ("hung", "late"):
-        found = _make_node_finding(
-            node, subject, Status.CRITICAL, visible(f"hangs: {disk.why}"), path
-        )
-        return replace(found, commands=next_commands(path, True, node))
-    if disk.kind == "failed" and "Permission denied" not in disk.why:
-        why = "does not exist" if _GONE in disk.why else f"cannot be read: {disk.why}"
-        return _make_node_finding(node, subject, Status.CRITICAL, visible(why), path)
+        text = visible(f"hangs: {disk.why}; {DO_NOT_LOOK}")
+        hang = NodeRemedy(guide_hang(visible(path), node), list_mount_commands(path, hung=True))
+        return _make_node_finding(node, subject, Status.CRITICAL, text, hang)
+    if disk.kind == "failed" and not is_about_the_question(disk.why):
+        why = visible(NOT_THERE if GONE in disk.why else f"cannot be read: {disk.why}")
+        guidance = guide_refusal(visible(path), why, node)
+        refusal = NodeRemedy(guidance, list_mount_commands(path, hung=False))
+        return _make_node_finding(node, subject, Status.CRITICAL, why, refusal)
     return unread_finding(node, disk, subject)
 
 
 def _probe_mount(probe: NodeProbe, path: str) -> NodeMount | None:
-    """The last mount on that very point, which is the one that shows."""
+    """The last mount on exactly that point, which hides the others. None if there is none."""
     if not isinstance(probe.mounts, tuple):
         return None
     point = path.rstrip("/") or "/"
@@ -125,7 +172,7 @@ def _probe_mount(probe: NodeProbe, path: str) -> NodeMount | None:
 
 
 def _probe_usage(disk: Disk) -> FileSystemUsage:
-    """Of the same numbers that a probe here reads: `stat -f`. Raises ValueError."""
+    """The usage, from the output of `stat -f`, which the local probe also reads. Raises ValueError."""
     return usage_from_statfs(
         disk.total, disk.free, disk.available, disk.inodes, disk.inodes_free, disk.type
     )
@@ -144,8 +191,8 @@ def _usage_values(usage: FileSystemUsage) -> dict[str, float | int | str | bool 
 def _remember_mounts(
     answers: Mapping[str, NodeProbe | Unreached], paths: Sequence[str], memory: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Which of the paths have been mount points on which node. Never forgotten while a path is
-    asked about: a node comes back from a reboot, and a mount does not."""
+    """The paths that have been mount points, by node. This is not forgotten while a path is
+    watched, because after a reboot a node comes back, but a mount may not."""
     before: Mapping[str, Any] = memory.get("mounted", {})
     known = {}
     for node in dict.fromkeys((*before, *answers)):

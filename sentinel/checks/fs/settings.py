@@ -58,7 +58,8 @@ class FsSettings(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
             self._refuse_on_nodes()
 
     def _refuse_on_nodes(self) -> None:
-        """What a probe of nodes does not ask must not be taken for watched."""
+        """Refuse settings that the probe of nodes does not support. Otherwise they would seem to be
+        watched."""
         usual = FsSettings()
         for key in HERE_ONLY:
             if getattr(self, key) != getattr(usual, key):

@@ -1,7 +1,7 @@
-"""Run as a program: writes, syncs, reads and removes a small file in the directory it is given.
+"""Program that writes, syncs, reads and removes a small file in the given directory.
 
-A program of its own, because a directory on a mount that hangs cannot be given up, only left
-behind. Standard library only. Prints the seconds it took; exit 1 with the error's name.
+It is a separate process, because a call on a hanging mount cannot be stopped, only left behind. It
+uses only the standard library. It prints the seconds, or exits with 1 and the name of the error.
 """
 
 import errno
@@ -14,9 +14,10 @@ _DATA = b"sentinel\n" * 455
 
 
 def write_and_read(folder: str) -> float:
-    """Seconds for a file of 4 KB from its making to its end. It never touches what is there.
+    """Seconds for a file of 4 KB, from creation to removal. Existing files are not touched.
 
-    Its name goes first: whoever is ended while he waits for the disk leaves no file behind.
+    The name is removed first. So a process that is ended while it waits for the disk leaves no file
+    behind.
     """
     name = os.path.join(folder, f".sentinel-{os.urandom(6).hex()}")
     began = time.monotonic()
@@ -24,7 +25,7 @@ def write_and_read(folder: str) -> float:
     try:
         os.unlink(name)
         left = memoryview(_DATA)
-        while left:  # a disk that is all but full takes a part
+        while left:  # on an almost full disk, only a part may be written
             left = left[os.write(fd, left) :]
         os.fsync(fd)
         if os.pread(fd, len(_DATA), 0) != _DATA:
@@ -35,7 +36,8 @@ def write_and_read(folder: str) -> float:
 
 
 def main() -> int:
-    """0 with the seconds on stdout, or 1 with the reason on stderr."""
+    """Print the seconds to stdout, or the reason of a failure to stderr. Returns the exit code, 0
+    or 1."""
     try:
         print(f"{write_and_read(sys.argv[1]):.6f}")  # noqa: T201
     except OSError as error:

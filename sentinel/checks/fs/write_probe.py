@@ -1,36 +1,38 @@
-"""Can one still write there, and as fast as usual? A small file, written, synced, read, removed."""
+"""Tests whether a file can still be written, and as fast as usual. A small file is written, synced,
+read and removed."""
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 
 from sentinel import proc
 from sentinel.core.errors import CannotTell
-from sentinel.core.forecast.forecast import upper_median
+from sentinel.core.forecast.growth_steps import upper_median
+from sentinel.core.long_lines import decode_lines
 from sentinel.core.model import Finding, Status
 from sentinel.core.text import visible
 from sentinel.core.values import duration_text
+from sentinel.proc.own_package import read_program_file
 
 SPAN = 7 * 86_400.0
 ENOUGH = 20
 SLOWER = 10.0
 LEAST = 0.5
-"""Of the last week at least so many times; so many times the usual, and at least so many seconds,
-is slow: below that nobody waits for it."""
+"""A write is slow if it takes this many times the median of the last week, and at least this many
+seconds. A minimum number of measurements is needed."""
 
-_PROGRAM = os.path.join(os.path.dirname(__file__), "tap.py")
 _UNSEEN = ("Permission denied", "Operation not permitted")
 
 
 def write_probe_file(path: str, limit: float) -> tuple[Status, str, float | None]:
-    """How it went, in words, and the seconds it took. A child that hangs raises TimedOut."""
-    argv = [sys.executable, "-I", "-S", _PROGRAM, path]
+    """The status, the text, and the seconds that it took (None: it failed). Raises TimedOut if the
+    child hangs."""
+    argv = [sys.executable, "-I", "-S", "-c", read_program_file("checks/fs/tap.py"), path]
     done = proc.run(argv, limit=limit, max_output=65536)
     if done.code == 0:
         return Status.OK, "", float(done.out)
-    why = visible(os.fsdecode(done.err).strip())
+    why = visible(decode_lines(done.err).strip())
     if why in _UNSEEN:
         return Status.UNKNOWN, f"may not be written by who runs this: {why.lower()}", None
     if done.code == 1 and "\n" not in why:
@@ -41,7 +43,7 @@ def write_probe_file(path: str, limit: float) -> tuple[Status, str, float | None
 def write_finding(
     path: str, result: tuple[Status, str, float | None], before: Sequence[float]
 ) -> Finding:
-    """Judged by how long it took before; without a history nothing is slow."""
+    """The finding, by the time that earlier writes took. Without a history, nothing is slow."""
     status, text, seconds = result
     if seconds is not None:
         usual = upper_median(before) if len(before) >= ENOUGH else None

@@ -1,14 +1,15 @@
-"""What drivers of network cards said on this machine, beside its GPUs: for a look by hand.
+"""Reports what drivers of network cards logged on this machine, beside its GPUs, for a person who
+runs `sentinel check gpu`.
 
-The `network` check tells it of every node and remembers it; who types `sentinel check gpu` on a node
-whose job hangs should not have to know that.
-"""
+The `network` check reports and remembers this for every node. A person who looks at the GPUs of a
+node whose job hangs need not know that check."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from sentinel.core.guidance import Guidance
 from sentinel.core.model import Finding, get_worst_status
 from sentinel.core.text import visible
 from sentinel.nodes.probe import KernelLog, NodeProbe, Unread
@@ -17,17 +18,17 @@ if TYPE_CHECKING:
     from sentinel.core.model import Status
 
 SHOWN = 2
-"""Lines of a card that are shown; the `network` check has them all."""
+"""How many lines of a card are shown. The `network` check has all of them."""
 
 RECENT_S = 3600.0
-"""Seconds for which a line counts, as in the `network` check."""
+"""How many seconds a line counts, as in the `network` check."""
 
 
 def findings(name: str, probe: NodeProbe) -> Iterator[Finding]:
     """A finding for each card whose driver told of trouble within the last hour."""
     try:
         from sentinel.checks.network.driver_lines import find_driver_errors
-    except ModuleNotFoundError:  # a copy without that kind
+    except ModuleNotFoundError:  # that kind was removed from this installation
         return
     if not isinstance(probe.kernel, KernelLog) or isinstance(probe.identity, Unread):
         return
@@ -46,4 +47,5 @@ def findings(name: str, probe: NodeProbe) -> Iterator[Finding]:
             ),
             labels={"node": visible(name)},
             commands=("sentinel check network",),
+            guidance=Guidance(ask=visible(f"look at the network card {card} of {name}")),
         )

@@ -1,8 +1,8 @@
-"""The `gpu` check: one probe of each node, its GPUs judged one by one, the ledger kept."""
+"""The `gpu` check: probes each node once, judges its GPUs one by one, and keeps the ledger."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from msgspec.structs import replace
@@ -18,10 +18,9 @@ from sentinel.checks.gpu.round import (
     lemon_findings,
     lemons,
     remembered,
-    told,
-    unseen,
 )
 from sentinel.checks.gpu.sight import Sight, logged, named, plain, sight_of
+from sentinel.checks.gpu.unseen import told, unseen
 from sentinel.checks.nodes_asked import (
     ALL,
     ChosenNodes,
@@ -35,8 +34,9 @@ from sentinel.core.declared import Metric, Panel
 from sentinel.core.errors import CannotTell, Invalid, StoreError
 from sentinel.core.gpu_ledger import GpuEvent
 from sentinel.core.model import Finding, Report, Status
-from sentinel.core.node_answers import describe_unreached
+from sentinel.core.node_answers import Garbage, describe_unreached
 from sentinel.core.settings import FilePath
+from sentinel.core.shown import Column
 from sentinel.core.stored_memory import decode_memory
 from sentinel.core.text import visible
 from sentinel.core.values import Duration
@@ -50,10 +50,11 @@ if TYPE_CHECKING:
     from sentinel.core.ports import Context
 
 RECENT = 200
-"""Actions of the log looked through for nodes that were given back."""
+"""How many of the newest records of actions are searched for nodes that were returned to
+service."""
 
 KEPT = ("temperature_c", "power_w", "utilization_percent", "ecc_uncorrected_life")
-"""Values worth a history."""
+"""Values whose history is stored."""
 
 
 class GpuCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -65,7 +66,7 @@ class GpuCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     expect: How many GPUs a node has to have; unset, Slurm's Gres says it.
     warn: The limits of a warning.
     crit: The limits of what is critical.
-    remember: An Xid stays bad until it is mended, so long at the most.
+    remember: An Xid stays bad until it is repaired, so long at the most.
     dmon: Files of the recorder (nvidia-smi dmon).
     busy: What a GPU at work does, by these files.
     signals: Keep in the ledger what Slurm says against nodes.
@@ -111,6 +112,18 @@ class GpuCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         ),
     )
     PANEL: ClassVar[Panel] = "gpus"
+    COLUMNS = (
+        Column("node", "node"),
+        Column("slot", "slot", "slot"),
+        Column("model", "model", "word", optional=True),
+        Column("heat", "temperature_c", "celsius"),
+        Column("busy", "utilization_percent", "share"),
+        Column("memory", "memory_used_bytes", "size"),
+        Column("watts", "power_w", "count", optional=True),
+        Column("ECC errors", "ecc_uncorrected_life", "count", optional=True),
+        Column("status", "status", "status"),
+        Column("gpu", "subject", optional=True),
+    )
     SOURCES = (
         "nvidia-smi (or NVML, or amd-smi) of this machine or of each node, and its kernel's messages.",
         "Slurm's Gres for how many there should be; with `signals` accounting for failed jobs.",
@@ -152,15 +165,17 @@ class GpuCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
             yield "signals", "Slurm is asked about `nodes`, not about this machine"
 
     def grants(self) -> Mapping[str, Caps | None]:
-        """A drain of nodes with lemons, where the settings say so."""
+        """The action `drain` for nodes with lemons, if the settings allow it."""
         return {"drain": self.limits} if self.drain else {}
 
     def jobs_of(self) -> frozenset[str] | None:
-        """Everybody's exclusion lists and failed jobs are signals."""
+        """Everybody's jobs, because exclusion lists and failed jobs are signals. None if signals
+        are off."""
         return None if self.signals and self.nodes else frozenset()
 
     def run(self, ctx: Context) -> Report:
-        """A finding per GPU seen or missed, and per node that told nothing. Raises CannotTell."""
+        """A finding for each GPU that was seen or is missing, and for each node that gave no
+        answer. Raises CannotTell."""
         slurm = self._slurm(ctx)
         asked = self._asked(ctx)
         sights, silences = self._look(asked.names, ctx, slurm)
@@ -210,7 +225,7 @@ class GpuCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def _look(
         self, names: Sequence[str], ctx: Context, slurm: Mapping[str, Node]
     ) -> tuple[dict[str, Sight], Mapping[str, Unreached]]:
-        """What the nodes tell, and those that told nothing."""
+        """What each node reports, and the nodes that gave no answer."""
         name, cursors = names[0] if names else "", _cursors(ctx.memory)
         if self.vendor == "amd":
             return self._amd(names, ctx)
@@ -226,17 +241,18 @@ class GpuCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def _amd(
         self, names: Sequence[str], ctx: Context
     ) -> tuple[dict[str, Sight], Mapping[str, Unreached]]:
-        """amd-smi does not tell what the kernel's log does: both are read."""
-        from sentinel.checks.gpu import sight
+        """What each node with AMD GPUs reports, and the nodes that gave no answer. amd-smi does not
+        report what is in the kernel's log, so both are read."""
+        from sentinel.checks.gpu import amd_sight
 
         cursors = _cursors(ctx.memory)
         logs: Mapping[str, NodeProbe | Unreached]
         if self.nodes:
-            sights, silent = sight.sights(names, ctx)
+            sights, silent = amd_sight.sights(names, ctx)
             logs = probe_nodes(ctx, list(sights), ProbeRequest(parts=("kernel",), cursors=cursors))
         else:
             name = names[0]
-            sights, silent = {name: sight.here(name, ctx.limit)}, {}
+            sights, silent = {name: amd_sight.here(name, ctx.limit)}, {}
             logs = {name: local.log(ctx.limit / 4, cursors.get(name))}
         for name, log in logs.items():
             if isinstance(log, NodeProbe):
@@ -248,8 +264,8 @@ class GpuCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return sights, silent
 
     def _slurm(self, ctx: Context) -> Mapping[str, Node]:
-        """What Slurm knows of nodes; none for this machine alone, or where Slurm is blind and
-        is not needed to say which nodes are meant."""
+        """Slurm's nodes by name. Empty for this machine alone, or if Slurm does not answer and is
+        not needed to say which nodes are meant. Raises CannotTell if it is."""
         try:
             nodes = ctx.slurm.nodes() if self.nodes else ()
             return {n.name: n for n in (_with_gpus(nodes) if self.nodes == ALL else nodes)}
@@ -261,7 +277,7 @@ class GpuCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def _signals(
         self, ctx: Context, slurm: Mapping[str, Node]
     ) -> tuple[list[GpuEvent], dict[str, Any]]:
-        """What Slurm says against nodes, and the jobs to ask about next time."""
+        """Slurm's events against nodes, and the jobs to ask about in the next run."""
         if not (self.signals and slurm and ctx.gpus is not None):
             return [], {}
         records = ctx.logbook.records(limit=RECENT) if ctx.logbook is not None else ()
@@ -283,14 +299,16 @@ class GpuCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         self, silences: Mapping[str, Unreached], book: Book, ctx: Context
     ) -> Iterator[Finding]:
         for name, answer in silences.items():
-            yield silent_finding(name, answer)
+            unseen = f"its GPUs are not seen: {describe_unreached(answer)}"
+            yield replace(silent_finding(name, answer), summary=unseen)
         if book.trouble:
             yield Finding(subject="ledger", status=Status.UNKNOWN, summary=book.trouble)
         yield from recorder.look([str(p) for p in self.dmon], self.busy, ctx.limit / 4)
 
 
 def _with_gpus(nodes: Sequence[Node]) -> Sequence[Node]:
-    """Those with GPUs in Slurm; all of them where none has any: then nobody wrote Gres."""
+    """Nodes with GPUs in Slurm; all nodes if none has any, since then nobody has configured
+    Gres."""
     return [n for n in nodes if gres.count_gres_gpus(n.gres) != 0] or nodes
 
 
@@ -307,7 +325,7 @@ def _sights(
 
 
 def _slots(node: str, ctx: Context) -> dict[str, str]:
-    """Who sat where on the node when the ledger last saw it."""
+    """The UUID of the GPU in each slot of the node, as the ledger last saw them."""
     try:
         entries = ctx.gpus.read_entries(node) if ctx.gpus is not None else ()
     except StoreError:
@@ -316,17 +334,15 @@ def _slots(node: str, ctx: Context) -> dict[str, str]:
     return {e.slot: e.subject for e in by_age if e.slot and not e.is_node}
 
 
-def _own(node: str, answer: NodeProbe | Unreached, known: Collection[str]) -> NodeProbe | Unreached:
-    """A name that leads to another node would move that one's GPUs in the ledger."""
+def _own(node: str, answer: NodeProbe | Unreached, known: Set[str]) -> NodeProbe | Unreached:
+    """The answer, or Garbage if another known node answered: a name that leads to another node
+    would move that node's GPUs in the ledger."""
     if not isinstance(answer, NodeProbe) or isinstance(answer.identity, Unread):
         return answer
     full = answer.identity.hostname.lower()
     names = {full, full.partition(".")[0]}
-    others = {k for k in known if k != node.lower()}
-    if not names & others or node.lower() in names:
+    if node.lower() in names or not names & known:
         return answer
-    from sentinel.core.node_answers import Garbage
-
     return Garbage(f"{visible(answer.identity.hostname)} answered in its place")
 
 

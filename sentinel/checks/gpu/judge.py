@@ -1,4 +1,4 @@
-"""What is wrong with one GPU, and what of it goes into the ledger. Pure."""
+"""Finds what is wrong with one GPU, and which of it goes into the ledger. Pure."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ STATUS = {
     Advice.DIAGNOSE: Status.CRITICAL,
     Advice.REPLACE: Status.CRITICAL,
 }
-"""How bad it is that a GPU needs this; what is not here is no trouble of the device."""
+"""The status of a GPU that needs this advice; an advice that is missing here is not about the
+device."""
 
 
 class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -54,7 +55,7 @@ CRIT = Limits(temperature=95, memory_temperature=105)
 
 
 def problems(gpu: Gpu, warn: Limits, crit: Limits) -> Iterator[Problem]:
-    """Everything that is wrong with it now, by what it says of itself."""
+    """All present problems of a GPU, by its own report."""
     yield from _recovery(gpu)
     yield from ((fault.status, fault.text) for fault in _memory(gpu))
     yield from _limits(gpu, warn, crit)
@@ -76,7 +77,8 @@ def problems(gpu: Gpu, warn: Limits, crit: Limits) -> Iterator[Problem]:
 
 
 def _troubles(gpu: Gpu) -> Problem:
-    """A field that cannot be read costs itself; a device that does not answer in most is broken."""
+    """A field that cannot be read is a warning. A device that does not answer in most fields is
+    broken."""
     said = "; ".join(gpu.troubles[:3])
     if not gpu.answers:
         return Status.CRITICAL, f"does not answer properly ({said})"
@@ -84,7 +86,7 @@ def _troubles(gpu: Gpu) -> Problem:
 
 
 def _recovery(gpu: Gpu) -> Iterator[Problem]:
-    """NVIDIA's own word comes first."""
+    """The problem that NVIDIA's own recovery action names, which comes first."""
     action = recovery_action(gpu.recovery or "None")
     if action is None:
         yield Status.WARNING, f"the driver asks for '{gpu.recovery}', which is not known here"
@@ -94,117 +96,126 @@ def _recovery(gpu: Gpu) -> Iterator[Problem]:
 
 
 class Fault(NamedTuple):
-    """A fault of a GPU's memory: how bad, in words, and as the ledger has it (empty: not at all)."""
+    """A fault that the memory of a GPU may have."""
 
-    there: bool
-    status: Status
-    text: str
-    what: str = ""
-    note: str = ""
+    there: bool  # Whether the GPU has the fault.
+    status: Status  # How bad it is.
+    text: str  # The text for people.
+    what: str = ""  # its name in the ledger; empty if it is not stored there
+    note: str = ""  # the text of its event in the ledger
 
 
 def _memory(gpu: Gpu) -> Iterator[Fault]:
-    """Those that it has, as messages and the ledger have them: one list for both."""
+    """The faults of a GPU's memory; messages and the ledger use the same list."""
+    every = (*_worn_out(gpu), *_waits_for_reset(gpu), *_fresh_errors(gpu))
+    yield from (fault for fault in every if fault.there)
+
+
+def _worn_out(gpu: Gpu) -> Iterator[Fault]:
+    """Faults that no reset can repair."""
     rows, pages = gpu.remapped or RemappedRows(), gpu.retired or RetiredPages()
-    sram, fresh = gpu.ecc_life.sram_uncorrected or 0, uncorrected(gpu.ecc)
-    retired = (pages.single_bit or 0) + (pages.double_bit or 0)
-    yield from (
-        fault
-        for fault in (
-            Fault(
-                bool(rows.failed),
-                Status.CRITICAL,
-                "row remapping failed: replace it (RMA) once a diagnosis confirms it",
-                "remap failed",
-            ),
-            Fault(
-                bool(gpu.unrepairable),
-                Status.CRITICAL,
-                "its memory cannot be repaired any more: replace it (RMA)",
-                "memory unrepairable",
-            ),
-            Fault(
-                bool(gpu.sram_threshold),
-                Status.CRITICAL,
-                "SRAM errors are over NVIDIA's threshold: diagnose it for an RMA",
-                "sram threshold",
-            ),
-            Fault(
-                sram > SRAM_MOST and not gpu.sram_threshold,
-                Status.WARNING,
-                f"{sram} uncorrectable SRAM errors in its life",
-            ),
-            Fault(
-                (rows.corrected or 0) + (rows.uncorrected or 0) >= REMAPPED_MOST,
-                Status.CRITICAL,
-                "all spare rows are used: diagnose it for an RMA",
-            ),
-            Fault(
-                bool(rows.pending),
-                Status.WARNING,
-                "a row remapping is pending: reset it when it is idle",
-                "remap pending",
-                f"{rows.uncorrected or 0} uncorrectable rows",
-            ),
-            Fault(
-                bool(gpu.repairs),
-                Status.WARNING,
-                f"a repair is pending ({', '.join(gpu.repairs)}): reset it when it is idle",
-                "repair pending",
-                ", ".join(gpu.repairs),
-            ),
-            Fault(
-                retired >= RETIRED_MOST,
-                Status.CRITICAL,
-                f"{RETIRED_MOST} or more retired pages: diagnose it for an RMA",
-                "retired pages",
-            ),
-            Fault(
-                bool(pages.pending),
-                Status.WARNING,
-                "a page retirement is pending: reset it when it is idle",
-                "retired pending",
-            ),
-            Fault(
-                (gpu.ecc.deferred or 0) > 0,
-                Status.WARNING,
-                f"{gpu.ecc.deferred} deferred memory errors since its driver was loaded",
-                "ecc deferred",
-                f"{gpu.ecc.deferred} since the driver was loaded",
-            ),
-            Fault(
-                fresh > 0,
-                Status.WARNING,
-                f"{fresh} uncorrectable memory errors since its driver was loaded",
-                "ecc uncorrected",
-                f"{fresh} since the driver was loaded",
-            ),
-        )
-        if fault.there
+    sram = gpu.ecc_life.sram_uncorrected or 0
+    yield Fault(
+        bool(rows.failed),
+        Status.CRITICAL,
+        "row remapping failed: replace it (RMA) once a diagnosis confirms it",
+        "remap failed",
+    )
+    yield Fault(
+        bool(gpu.unrepairable),
+        Status.CRITICAL,
+        "its memory cannot be repaired any more: replace it (RMA)",
+        "memory unrepairable",
+    )
+    yield Fault(
+        bool(gpu.sram_threshold),
+        Status.CRITICAL,
+        "SRAM errors are over NVIDIA's threshold: diagnose it for an RMA",
+        "sram threshold",
+    )
+    yield Fault(
+        sram > SRAM_MOST and not gpu.sram_threshold,
+        Status.WARNING,
+        f"{sram} uncorrectable SRAM errors in its life",
+    )
+    yield Fault(
+        (rows.corrected or 0) + (rows.uncorrected or 0) >= REMAPPED_MOST,
+        Status.CRITICAL,
+        "all spare rows are used: diagnose it for an RMA",
+    )
+    yield Fault(
+        (pages.single_bit or 0) + (pages.double_bit or 0) >= RETIRED_MOST,
+        Status.CRITICAL,
+        f"{RETIRED_MOST} or more retired pages: diagnose it for an RMA",
+        "retired pages",
+    )
+
+
+def _waits_for_reset(gpu: Gpu) -> Iterator[Fault]:
+    """Faults that a reset or a reboot repairs."""
+    rows, pages = gpu.remapped or RemappedRows(), gpu.retired or RetiredPages()
+    yield Fault(
+        bool(rows.pending),
+        Status.WARNING,
+        "a row remapping is pending: reset it when it is idle",
+        "remap pending",
+        f"{rows.uncorrected or 0} uncorrectable rows",
+    )
+    yield Fault(
+        bool(gpu.repairs),
+        Status.WARNING,
+        f"a repair is pending ({', '.join(gpu.repairs)}): reset it when it is idle",
+        "repair pending",
+        ", ".join(gpu.repairs),
+    )
+    yield Fault(
+        bool(pages.pending),
+        Status.WARNING,
+        "a page retirement is pending: reset it when it is idle",
+        "retired pending",
+    )
+
+
+def _fresh_errors(gpu: Gpu) -> Iterator[Fault]:
+    """Errors since the driver was loaded."""
+    fresh = uncorrected(gpu.ecc)
+    yield Fault(
+        (gpu.ecc.deferred or 0) > 0,
+        Status.WARNING,
+        f"{gpu.ecc.deferred} deferred memory errors since its driver was loaded",
+        "ecc deferred",
+        f"{gpu.ecc.deferred} since the driver was loaded",
+    )
+    yield Fault(
+        fresh > 0,
+        Status.WARNING,
+        f"{fresh} uncorrectable memory errors since its driver was loaded",
+        "ecc uncorrected",
+        f"{fresh} since the driver was loaded",
     )
 
 
 def _limits(gpu: Gpu, warn: Limits, crit: Limits) -> Iterator[Problem]:
     rx = None if gpu.pcie_rx is None else gpu.pcie_rx / 1e6
     for value, name, text, unit in (
-        (gpu.temperature, "temperature", "", "°C"),
+        (gpu.temperature, "temperature", "temperature ", "°C"),
         (gpu.memory_temperature, "memory_temperature", "memory at ", "°C"),
         (rx, "pcie_rx", "receives over PCIe ", " MB/s"),
     ):
         for status, limits in ((Status.CRITICAL, crit), (Status.WARNING, warn)):
             limit = getattr(limits, name)
             if value is not None and limit is not None and value >= limit:
-                yield status, f"{text}{value:g}{unit} ({status.value} from {limit:g})"
+                yield status, f"{text}{value:g}{unit} ({status.value} from {limit:g}{unit})"
                 break
 
 
 def uncorrected(ecc: Ecc) -> int:
-    """Of DRAM and SRAM together."""
+    """Uncorrected errors of DRAM and SRAM together."""
     return (ecc.dram_uncorrected or 0) + (ecc.sram_uncorrected or 0)
 
 
 def values(gpu: Gpu) -> dict[str, float | int | str | bool | None]:
-    """What a message and the history have of it."""
+    """The values of a GPU for messages and the history."""
     found: Mapping[str, float | int | str | bool | None] = {
         "temperature_c": gpu.temperature,
         "power_w": gpu.power,
@@ -222,7 +233,7 @@ def values(gpu: Gpu) -> dict[str, float | int | str | bool | None]:
 
 
 def events(gpu: Gpu, node: str, boot: str, now: Instant) -> Iterator[GpuEvent]:
-    """What of its state the ledger remembers: each once a boot, counters once a value."""
+    """Events of a GPU's state for the ledger: each once a boot, a counter once for each value."""
     told = [(fault.what, fault.note) for fault in _memory(gpu) if fault.what]
     if gpu.recovery not in ("", "None"):
         known = recovery_action(gpu.recovery)

@@ -1,4 +1,4 @@
-"""This machine's own GPUs, without any way to nodes: the same probe, by children of its own."""
+"""Looks at this machine's own GPUs with the same probe as nodes, in child processes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import time
 
 from sentinel import proc
 from sentinel.core.errors import CannotTell
-from sentinel.core.node_probe import StrangeLine
+from sentinel.core.long_lines import decode_document, decode_lines
+from sentinel.core.section_lines import StrangeLine
 from sentinel.core.text import shortened, visible
 from sentinel.gpu import smi
 from sentinel.nodes.probe import Cursor, KernelLog, NodeIdentity, NodeProbe, Unread
@@ -16,17 +17,18 @@ from sentinel.nodes.probe import kernel as kernel_text
 
 
 def here(limit: float, cursor: Cursor | None) -> NodeProbe:
-    """nvidia-smi and the kernel's log, each in a child that can be ended."""
+    """The probe of this machine: nvidia-smi and the kernel's log, each in a child that can be
+    killed."""
     return NodeProbe(identity=_identity(), gpus=_gpus(limit / 2), kernel=_kernel(limit / 4, cursor))
 
 
 def log(limit: float, cursor: Cursor | None) -> NodeProbe:
-    """The kernel's log alone."""
+    """A probe of this machine with only its identity and the kernel's log."""
     return NodeProbe(identity=_identity(), kernel=_kernel(limit, cursor))
 
 
 def name() -> str:
-    """As Slurm would call it."""
+    """The name of this host, in the form that Slurm uses."""
     return os.uname().nodename.partition(".")[0]
 
 
@@ -51,40 +53,44 @@ def _gpus(limit: float) -> str | Unread:
         return Unread(kind="hung" if error.stuck else "late", why=str(error))
     except proc.TooMuchOutput as error:
         return Unread(kind="cut", why=str(error))
-    out = done.out.decode("utf-8", "backslashreplace")
+    out = decode_document(done.out)
     if page := smi.page(out, done.code):
         return page
     if done.code:
-        said = out.strip() or done.err.decode("utf-8", "backslashreplace").strip()
+        said = out.strip() or decode_lines(done.err).strip()
         return Unread(kind="failed", why=visible(shortened(said.partition("\n")[0], 300)))
     return out
 
 
 def _by_nvml(limit: float) -> str | Unread:
-    """NVML in a child: it may hang as nvidia-smi does."""
+    """The output of NVML in a child, since it may hang as nvidia-smi does."""
     try:
-        done = proc.run([sys.executable, "-m", "sentinel.checks.gpu.nvml"], limit=limit)
+        # Python's -m searches the working directory first, which may belong to somebody else.
+        done = proc.run([sys.executable, "-m", "sentinel.checks.gpu.nvml"], limit=limit, cwd="/")
     except proc.TimedOut as error:
         return Unread(kind="hung" if error.stuck else "late", why=str(error))
     except (proc.CommandNotFound, proc.TooMuchOutput) as error:
         return Unread(kind="failed", why=str(error))
     if done.code:
-        said = done.err.decode("utf-8", "replace").strip()
+        said = decode_lines(done.err).strip()
         return Unread(
             kind="missing", why=visible(shortened(f"nvidia-smi is not installed; {said}", 300))
         )
-    return done.out.decode("utf-8", "replace")
+    return decode_document(done.out)
 
+
+MAX_KERNEL_LOG_BYTES = 64 * 2**20
+"""log_buf_len is at most 32 MiB on usual machines, and JSON is longer than text."""
 
 KMSG = ("dd", "if=/dev/kmsg", "iflag=nonblock", "bs=8192")
 WHOLE = b"temporarily unavailable"
-"""What dd says when it has read /dev/kmsg to its end (EAGAIN)."""
+"""The error of dd after it has read /dev/kmsg to its end (EAGAIN)."""
 
 
 def _kernel(limit: float, cursor: Cursor | None) -> KernelLog | Unread:
-    """By dmesg's JSON. Where dmesg is older (util-linux before 2.38), /dev/kmsg itself is read: in
-    the text of an old dmesg a newline of a file name begins a line. What can read neither (busybox)
-    shows text."""
+    """The kernel's log, from dmesg's JSON. If dmesg is older (util-linux before 2.38), /dev/kmsg is
+    read, because in the text of an old dmesg a newline within a file name begins a line. If neither
+    can be read (busybox), the text counts."""
     try:
         found = _dmesg(limit / 4, "-x", "--json")
         if isinstance(found, str) and found.startswith("{"):
@@ -110,15 +116,15 @@ def _kernel(limit: float, cursor: Cursor | None) -> KernelLog | Unread:
 
 
 def _dmesg(limit: float, *options: str) -> str | Unread:
-    done = proc.run(["dmesg", *options], limit=limit)
+    done = proc.run(["dmesg", *options], limit=limit, max_output=MAX_KERNEL_LOG_BYTES)
     if done.code:
-        said = done.err.decode("utf-8", "backslashreplace").strip()
+        said = decode_lines(done.err).strip()
         return Unread(kind="denied", why=visible(shortened(said, 200)))
-    return done.out.decode("utf-8", "replace" if "--json" in options else "backslashreplace")
+    return decode_document(done.out) if "--json" in options else decode_lines(done.out)
 
 
 def _kmsg(limit: float) -> list[str]:
-    """The records of /dev/kmsg; none where it was not read to its end."""
-    done = proc.run(KMSG, limit=limit)
-    lines = done.out.decode("utf-8", "backslashreplace").split("\n")
+    """The records of /dev/kmsg; empty if it was not read to its end."""
+    done = proc.run(KMSG, limit=limit, max_output=MAX_KERNEL_LOG_BYTES)
+    lines = decode_lines(done.out).split("\n")
     return [line for line in lines if line[:1].isdigit()] if WHOLE in done.err else []

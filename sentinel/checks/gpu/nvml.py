@@ -1,5 +1,7 @@
-"""This machine's GPUs by NVML, for where nvidia-smi is not installed. Runs as a child:
-`python -m sentinel.checks.gpu.nvml` prints an Inventory as JSON, and may hang like nvidia-smi.
+"""Reads the GPUs of this machine by NVML, if nvidia-smi is not installed.
+
+It runs in a child process, because it may hang as nvidia-smi may: `python -m
+sentinel.checks.gpu.nvml` prints an Inventory in JSON.
 """
 
 from __future__ import annotations
@@ -15,15 +17,18 @@ from sentinel.gpu.bus import bus_id
 from sentinel.gpu.model import Ecc, Gpu, Inventory, RemappedRows
 from sentinel.gpu.quantities import told
 
+try:
+    import pynvml as nvml
+except ModuleNotFoundError:  # main() reports it
+    nvml = None
+
 MISSING = 69
 """EX_UNAVAILABLE of sysexits(3): there is no nvidia-ml-py or no driver here."""
 
 
 def inventory() -> Inventory:
-    """What NVML tells; a field that a GPU does not have is None, one that cannot be read is a trouble
-    of that GPU. Raises pynvml.NVMLError where NVML itself does not answer."""
-    import pynvml as nvml
-
+    """The GPUs by NVML. A field that a GPU does not have is None; one that cannot be read is a
+    trouble of that GPU. Raises pynvml.NVMLError if NVML itself does not answer."""
     nvml.nvmlInit()
     try:
         count = nvml.nvmlDeviceGetCount()
@@ -42,13 +47,18 @@ ABSENT = (
     "ArgumentVersionMismatch",
     "Deprecated",
 )
-"""Errors that say that device, driver or rights have no such value (nvmlReturn_t)."""
+"""Errors which say that device, driver or rights have no such value (nvmlReturn_t)."""
+
+FI_DEV_MEMORY_TEMP = 82
+FI_DEV_GET_GPU_RECOVERY_ACTION = 230
+"""NVML_FI_* of nvml.h. An nvidia-ml-py that is older than the driver has no name for the newer ones."""
 
 MEASURED = ("Temperature", "UtilizationRates", "MemoryInfo", "PowerUsage")
 
 
 class Device:
-    """One GPU, asked field by field; `troubles` are those that NVML cannot read."""
+    """One GPU, whose fields are read one by one. `troubles` lists the fields that NVML cannot
+    read."""
 
     def __init__(self, nvml: Any, index: int) -> None:
         self.nvml, self.troubles = nvml, list[str]()
@@ -62,7 +72,8 @@ class Device:
             self.troubles.append(f"device {index}: {error}")
 
     def ask(self, name: str, *arguments: Any) -> Any:
-        """None where the GPU or this NVML does not have it, or where it cannot be read."""
+        """The value of a field; None if the GPU or this NVML does not have it, or if it cannot be
+        read."""
         function = getattr(self.nvml, f"nvmlDeviceGet{name}", None)
         if function is None or self.handle is None:
             return None
@@ -74,20 +85,20 @@ class Device:
             self.troubles.append(f"{name}: {error}")
             return None
 
-    def field(self, name: str) -> int | None:
-        """A number that NVML tells by field only; None where driver or GPU does not have it."""
-        found = self.ask("FieldValues", [getattr(self.nvml, name)])
+    def field(self, number: int) -> int | None:
+        """A number that NVML knows only by a field id; None if driver or GPU does not have it."""
+        found = self.ask("FieldValues", [number])
         return None if not found or found[0].nvmlReturn else int(found[0].value.uiVal)
 
     @property
     def answers(self) -> bool:
-        """Whether more than half of what is measured can be read, and the device is not lost."""
+        """Whether more than half of the measured values can be read, and the device is not lost."""
         lost = any("lost" in said or "requires reset" in said for said in self.troubles)
         mute = sum(said.partition(":")[0] in MEASURED for said in self.troubles)
         return self.handle is not None and not lost and 2 * mute <= len(MEASURED)
 
     def gpu(self) -> Gpu:
-        """All that is told of it."""
+        """The GPU with all its values."""
         ask, nvml = self.ask, self.nvml
         memory = ask("MemoryInfo", nvml.nvmlMemory_v2)
         power, mig, use = ask("PowerUsage"), ask("MigMode"), ask("UtilizationRates")
@@ -100,7 +111,7 @@ class Device:
             model=_text(ask("Name")),
             memory_used=memory and memory.used // 2**20 * 2**20,
             temperature=ask("Temperature", nvml.NVML_TEMPERATURE_GPU),
-            memory_temperature=self.field("NVML_FI_DEV_MEMORY_TEMP"),
+            memory_temperature=self.field(FI_DEV_MEMORY_TEMP),
             power=None if power is None else power / 1000,
             utilization=use and use.gpu,
             ecc=_ecc(self, nvml.NVML_VOLATILE_ECC),
@@ -131,13 +142,14 @@ FABRIC_FAULTS = (
     (12, 3, {2: "partition assigned: False"}),
     (14, 3, {2: "global fabric manager: Disconnected"}),
 )
-"""NVML_GPU_FABRIC_HEALTH_MASK_SHIFT_* and _WIDTH_* of nvml.h, and the values that are bad."""
+"""NVML_GPU_FABRIC_HEALTH_MASK_SHIFT_* and _WIDTH_* of nvml.h, and the bad values."""
 
 SUMMARIES = {2: "health: Unhealthy", 3: "health: Limited Capacity"}
 
 
 def _fabric(device: Device) -> str:
-    """As smi.py has it of nvidia-smi's words; empty where it is well or there is none."""
+    """The trouble of the NVLink fabric, in the words of smi.py. Empty if there is no trouble or no
+    fabric."""
     nvml = device.nvml
     if not hasattr(nvml, "c_nvmlGpuFabricInfo_v3_t"):
         return ""
@@ -170,7 +182,8 @@ REASONS = {
 
 
 def throttled(nvml: Any, reasons: int | None) -> tuple[str, ...]:
-    """Reasons that are active, by the names that nvidia-smi gives them; none where not told."""
+    """Reasons for throttling that are active, by nvidia-smi's names; empty if they are not
+    reported."""
     mask = reasons or 0
     return tuple(
         name
@@ -180,8 +193,8 @@ def throttled(nvml: Any, reasons: int | None) -> tuple[str, ...]:
 
 
 def _recovery(device: Device) -> str:
-    """What NVIDIA says the GPU needs; empty before R565, which cannot tell."""
-    number = device.field("NVML_FI_DEV_GET_GPU_RECOVERY_ACTION")
+    """NVIDIA's recovery action for the GPU; empty before R565, which does not have it."""
+    number = device.field(FI_DEV_GET_GPU_RECOVERY_ACTION)
     return "" if number is None else recovery_word(number)
 
 
@@ -225,12 +238,12 @@ def _text(value: Any) -> str:
 
 
 def main() -> int:
-    """Print it; the reason on stderr where there is nothing to print."""
+    """Print the inventory, or the reason on stderr if there is none. Returns the exit code."""
+    if nvml is None:
+        sys.stderr.write("nvidia-ml-py is not installed\n")
+        return MISSING
     try:
         found = inventory()
-    except ModuleNotFoundError as error:
-        sys.stderr.write(f"{error.name} is not installed\n")
-        return MISSING
     except Exception as error:
         sys.stderr.write(f"NVML: {error}\n".replace("NVML: NVML ", "NVML "))
         return MISSING

@@ -1,4 +1,5 @@
-"""Xids that still matter: seen once in the log, bad until something says that they are mended. Pure."""
+"""Keeps the Xids that still matter: those that were seen in the log and are not yet known to be
+repaired. Pure."""
 
 from __future__ import annotations
 
@@ -13,43 +14,44 @@ from sentinel.checks.gpu.sight import Sight, subject_of, what_of
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.model import Status
 from sentinel.core.stored_memory import decode_memory
-from sentinel.core.values import duration_text
+from sentinel.core.values import clock_text
 from sentinel.gpu import xid_table
 from sentinel.gpu.advice import Advice
 from sentinel.gpu.model import RemappedRows, RetiredPages
 
 INIT = "init failed"
-"""The driver could not start a GPU, which a later try may; then nvidia-smi shows it."""
+"""The driver could not start a GPU. A later try may succeed, and then nvidia-smi shows the GPU."""
 
 MEMORY = ("xid 48", "xid 171", "xid 172")
-"""Uncorrectable memory errors. What they need depends on what is beside them: with a row that was
-remapped (63) or a recovery action (154) the reset mends them too; alone somebody has to look."""
+"""Uncorrectable memory errors. A reset repairs them too if a row was remapped (63) or the driver
+asked for a recovery action (154). Otherwise they need a person."""
 
 RECORDED = ("xid 63", "xid 177")
-"""A remapping that was recorded works after the next reset; programs may go on until then."""
+"""Recorded remappings, which take effect with the next reset; programs may go on until then."""
 
 
 class Open(Struct, frozen=True, kw_only=True):
-    """One kind of event of one subject that is not mended yet; `at` (µs UTC) is the last."""
+    """One kind of event of one subject that is not repaired yet."""
 
-    subject: str
-    what: str
-    node: str
-    boot: str
-    at: int
-    advice: str
-    text: str
-    meaning: str = ""
-    count: int = 1
+    subject: str  # The GPU or node that it is about.
+    what: str  # Its kind and number.
+    node: str  # Name of the node.
+    boot: str  # Id of the boot in which it happened.
+    at: int  # when it was last seen, µs UTC
+    advice: str  # The action that it requires.
+    text: str  # The driver's line.
+    meaning: str = ""  # What it means.
+    count: int = 1  # How often it was seen.
 
 
 def remembered(memory: Mapping[str, Any]) -> list[Open]:
-    """Those that the last run left."""
+    """The open events that the last run stored."""
     return decode_memory(memory.get("open"), list[Open]) or []
 
 
 def kept(before: Sequence[Open], forgotten: Mapping[tuple[str, str], int]) -> list[Open]:
-    """Without those of which somebody said since that they never happened (µs UTC)."""
+    """The open events without those that a person has since declared void. `forgotten` says when,
+    in µs UTC, by subject and kind of event."""
     return [one for one in before if forgotten.get((one.subject, one.what), -1) < one.at]
 
 
@@ -60,11 +62,11 @@ def updated(
     now: Instant,
     remember: float,
 ) -> tuple[Open, ...]:
-    """Those of before that are not mended, and the new ones.
+    """The earlier open events that are not repaired, and the new ones.
 
-    Mended: the node was booted anew, NVIDIA's recovery action is None (for what a reset mends),
-    somebody cleared the GPU (`cleared`, µs UTC), or it is older than `remember` seconds.
-    """
+    An event is repaired if the node was rebooted, NVIDIA's recovery action is None (for what a
+    reset repairs), somebody cleared the GPU (`cleared`, µs UTC), or it is older than `remember`
+    seconds."""
     known = {_key(one): one for one in before}
     fresh = set()
     for sight in sights.values():
@@ -81,7 +83,7 @@ def updated(
 
 
 def _awaits_reset(one: Open) -> bool:
-    """Whether a reset mends it; one of a GPU that could not be started may be tried again."""
+    """Whether a reset repairs it; so does a new try for a GPU that could not be started."""
     return one.advice == Advice.RESET.value or one.what in (f"xid {xid_table.RECOVERY}", INIT)
 
 
@@ -117,8 +119,8 @@ def _over(one: Open, cleared: Mapping[str, int], now: Instant, remember: float) 
 
 
 def _mended(one: Open, sight: Sight | None, awaited: Collection[tuple[str, str]]) -> bool:
-    """What is in this very pass's log is told once, whatever the driver says of it. `awaited`: the
-    subjects, with their nodes, that a reset was due for."""
+    """Whether the event is repaired. `awaited`: subjects with their nodes for which a reset was
+    due."""
     if sight is None or not sight.boot:
         return False
     if sight.boot != one.boot:
@@ -128,7 +130,7 @@ def _mended(one: Open, sight: Sight | None, awaited: Collection[tuple[str, str]]
 
 
 def _well(sight: Sight, subject: str) -> bool:
-    """Whether the driver itself says that nothing is to be done; old drivers say nothing."""
+    """Whether the driver itself says that nothing has to be done. Old drivers do not say it."""
     gpu = next((g for g in sight.gpus if g.uuid == subject), None)
     if gpu is None or gpu.recovery != "None":
         return False
@@ -138,11 +140,11 @@ def _well(sight: Sight, subject: str) -> bool:
 
 
 def problem(one: Open, now: Instant) -> Problem:
-    """In one line: what, what it means, what to do."""
+    """The problem in one line: the event, its meaning, and what to do."""
     status = STATUS.get(Advice(one.advice), Status.WARNING)
     if one.what in RECORDED:
         status = Status.WARNING
     name = one.what.replace("sxid", "SXid").replace("xid", "Xid")
-    age = duration_text((now.wall - one.at) // SECOND)
+    at = clock_text(one.at / SECOND, now.wall / SECOND)
     often = f", {one.count} times" if one.count > 1 else ""
-    return status, f"{name} {age} ago{often}: {one.meaning}: {one.advice}"
+    return status, f"{one.meaning} ({name} {at}{often})"

@@ -1,14 +1,15 @@
-"""One run over all nodes: sights into problems, the ledger in between, problems into findings."""
+"""One run over all nodes: finds problems in the sights, updates the ledger, and makes findings."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
 from sentinel.checks.gpu import judge, lemon, missing, open_xids, words
+from sentinel.checks.gpu.guidance import Said, ask_for_help, guide_gpu, suggest_commands
 from sentinel.checks.gpu.judge import Limits, Problem
 from sentinel.checks.gpu.missing import Known
 from sentinel.checks.gpu.open_xids import Open
@@ -25,6 +26,7 @@ from sentinel.core.gpu_ledger import (
     LedgerEntry,
     Stay,
 )
+from sentinel.core.guidance import Guidance
 from sentinel.core.model import Finding, Status, Value, get_worst_status
 from sentinel.core.stored_memory import decode_memory
 from sentinel.core.text import visible
@@ -33,85 +35,88 @@ from sentinel.gpu.model import Gpu
 from sentinel.slurm.gres import count_gres_gpus as gpus_in
 
 TOLD = 3
-"""Problems of one GPU that fit its summary; all of them are in the details."""
+"""How many problems of one GPU its summary shows. The details show all of them."""
 
 
 class Book(Struct, kw_only=True):
-    """What the ledger said in this run; `trouble` where it could not be asked.
+    """The answers of the ledger in this run."""
 
-    `lemons`: where those that are here now have been. `forgotten`: when somebody said of which events
-    of which subject that they never happened (µs UTC).
-    """
-
-    entries: Sequence[LedgerEntry] = ()
-    lemons: Mapping[str, Sequence[Stay]] = {}
-    standings: Mapping[str, GpuStanding] = {}
+    entries: Sequence[LedgerEntry] = ()  # Entries of the ledger.
+    lemons: Mapping[str, Sequence[Stay]] = {}  # the places of each lemon that is in a node now
+    standings: Mapping[str, GpuStanding] = {}  # The status of each subject.
+    # when a person declared an event void (µs UTC), by subject and kind of event
     forgotten: Mapping[tuple[str, str], int] = {}
-    trouble: str = ""
+    trouble: str = ""  # why the ledger could not be read
+    on_node: dict[str, list[LedgerEntry]] = {}  # The entries of GPUs, by the node of each.
+
+    def __post_init__(self) -> None:
+        for entry in self.entries:
+            if not entry.is_node:
+                self.on_node.setdefault(entry.node, []).append(entry)
 
     @property
     def cleared(self) -> dict[str, int]:
-        """When somebody said that a subject is mended (µs UTC)."""
+        """When somebody said that a subject is repaired (µs UTC), by subject."""
         return {e.subject: e.cleared for e in self.entries if e.cleared}
 
 
 class Round(Struct, frozen=True, kw_only=True):
-    """All that one run judges by: limits, GPUs a node has to have (None: not said), sights.
+    """The settings and observations by which one run judges."""
 
-    `memory` is what the last run remembered.
-    """
-
-    expect: int | None
-    warn: Limits
-    crit: Limits
-    now: Instant
-    sights: Mapping[str, Sight]
-    slurm: Mapping[str, Node] = {}
-    memory: Mapping[str, Any] = {}
-    one_shot: bool = False
+    expect: int | None  # How many GPUs each node must have. None: not configured.
+    warn: Limits  # Limits of a warning.
+    crit: Limits  # Limits of a critical alert.
+    now: Instant  # When the run began.
+    sights: Mapping[str, Sight]  # The observation of each node.
+    slurm: Mapping[str, Node] = {}  # Each node, as Slurm shows it.
+    memory: Mapping[str, Any] = {}  # what the last run stored
+    one_shot: bool = False  # Whether this run has no state.
 
     def is_second_look(self, uuid: str) -> bool:
-        """Whether some of its fields could not be read at the last look either; a one-shot has no
-        other look."""
+        """Whether some fields of the GPU could not be read at the last look either. Always True in
+        a one-shot, which has no other look."""
         return self.one_shot or uuid in (decode_memory(self.memory.get("odd"), list[str]) or ())
 
     def said(self, node: str) -> int | None:
-        """How many GPUs the file or Slurm says that it has."""
+        """The number of GPUs of the node by the configuration or Slurm; None if neither says it."""
         listed = self.slurm.get(node)
         gres = (gpus_in(listed.gres) or None) if listed else None
         return self.expect if self.expect is not None else gres
 
     def due(self, node: str) -> int | None:
-        """How many it has to have: as said, else as many as were there before."""
+        """The number of GPUs that the node has to have: by the configuration or Slurm, else as many
+        as were there before. None if it is not known."""
         said = self.said(node)
         return said if said is not None else len(self.remembered(node)) or None
 
     def remembered(self, node: str) -> list[Known]:
-        """Those that were there at the last look."""
+        """The GPUs that were in the node at the last look."""
         return decode_memory(plain(self.memory, "known").get(node), list[Known]) or []
 
     def empty(self, sight: Sight) -> bool:
-        """Whether it shows no GPU at all and nobody says how many there have to be: that proves
+        """Whether the node shows no GPU and nobody says how many it has to have. That proves
         nothing."""
         none = sight.inventory is not None and not sight.inventory.gpus
         return none and self.due(sight.node) is None
 
     def saw(self, sight: Sight) -> bool:
-        """Whether its GPUs were seen, or seen not to answer."""
+        """Whether the GPUs of the node were seen, or were seen not to answer."""
         return sight.dark or (sight.inventory is not None and not self.empty(sight))
 
     def gone(self, sight: Sight, book: Book) -> list[Known | None]:
-        """Those that are missing; nothing is said of a node that showed nothing at all."""
+        """The missing GPUs of the node; empty if the node showed nothing at all."""
         if sight.inventory is None:
             return []
-        known = missing.known_on(sight.node, book.entries, self.remembered(sight.node))
+        listed = book.on_node.get(sight.node, [])
+        known = missing.known_on(listed, self.remembered(sight.node))
         return missing.missing(sight, self.due(sight.node), known)
 
 
 def keep_book(
     gpus: GpuLedger | None, this: Round, extra: Sequence[GpuEvent], opened: Sequence[Open] = ()
 ) -> Book:
-    """Tell the ledger what was seen, and ask what it holds of it and of what is open."""
+    """Store the observations in the ledger. Read what it knows about the GPUs and their open
+    events."""
     if gpus is None:
         return Book()
     try:
@@ -134,7 +139,8 @@ def keep_book(
 def _forgotten(
     gpus: GpuLedger, entries: Sequence[LedgerEntry], opened: Sequence[Open]
 ) -> dict[tuple[str, str], int]:
-    """Of what is open. A subject that the ledger does not know any more had only such events."""
+    """When each open event was forgotten by a person (µs UTC). If the ledger no longer knows a
+    subject, all of its events were forgotten."""
     known = {entry.subject for entry in entries}
     found = {(one.subject, one.what): one.at for one in opened if one.subject not in known}
     for subject in {one.subject for one in opened} & known:
@@ -163,31 +169,27 @@ def _events(this: Round, book: Book) -> Iterator[GpuEvent]:
         yield from blamed(events, sight.node, max(there, this.due(sight.node) or 0))
 
 
-class Said(Struct, kw_only=True):
-    """What is found about one subject."""
-
-    node: str
-    problems: list[Problem]
-    well: str = ""
-    values: Mapping[str, Value] = {}
-    details: list[str] = []
-
-
 def findings(this: Round, book: Book, opened: Sequence[Open]) -> list[Finding]:
-    """One for each GPU seen or missed, and for each node of which there is more to say."""
+    """One finding for each GPU that was seen or is missing, and for each node with a problem
+    itself."""
     said: dict[str, Said] = {}
+    common = words.widespread(this.sights)
     for sight in this.sights.values():
-        _of_sight(said, sight, this, book)
+        _of_sight(said, sight, this, book, common)
     for one in opened:
         subject = one.subject.removeprefix(NODE_PREFIX)
         about = said.setdefault(subject, Said(node=one.node, problems=[]))
         about.problems.append(open_xids.problem(one, this.now))
-        about.details.append(f"{one.what}: {one.text}")
+        about.details.append(f"kernel log: {one.text}")
+        about.advice.append(one.advice)
+        if one.what == OFF_THE_BUS:  # older values of nvidia-smi are no longer true
+            about.values = {k: v for k, v in about.values.items() if k in _NAMEPLATE}
     return [_finding(subject, about) for subject, about in said.items()]
 
 
-def _of_sight(said: dict[str, Said], sight: Sight, this: Round, book: Book) -> None:
-    common = words.widespread(this.sights)
+def _of_sight(
+    said: dict[str, Said], sight: Sight, this: Round, book: Book, common: Collection[str]
+) -> None:
     for gpu in sight.gpus:
         about = Said(node=sight.node, problems=[], values=judge.values(gpu))
         about.well = _well(about.values, book.standings.get(gpu.uuid))
@@ -199,7 +201,7 @@ def _of_sight(said: dict[str, Said], sight: Sight, this: Round, book: Book) -> N
         if odd := sum(not word.mild for word in gpu.unknown):
             about.well += f"; {odd} of its fields not known here"
         about.problems += judge.problems(gpu, this.warn, this.crit)
-        if gpu.uuid in said:  # another part of the same device
+        if gpu.uuid in said:  # another part of the same device was reported already
             said[gpu.uuid].problems += about.problems
         else:
             said[gpu.uuid] = about
@@ -210,10 +212,10 @@ def _of_sight(said: dict[str, Said], sight: Sight, this: Round, book: Book) -> N
 
 
 def _of_node(said: dict[str, Said], sight: Sight, this: Round) -> None:
-    """A node whose GPUs do not answer at all, or that could not be read."""
+    """Add a node whose GPUs do not answer at all, or that could not be read."""
     problems: list[Problem] = []
     if this.empty(sight):
-        text = "no GPU is there, and nobody says how many have to be; set `expect`"
+        text = "no GPU was found; set `expect` to the number there should be"
         problems.append((Status.UNKNOWN, text))
     if sight.blind:
         problems.append((Status.CRITICAL if sight.dark else Status.UNKNOWN, sight.blind))
@@ -246,6 +248,10 @@ def _well(values: Mapping[str, Value], standing: GpuStanding | None) -> str:
     return ", ".join(parts) or "answers"
 
 
+OFF_THE_BUS = "xid 79"
+_NAMEPLATE = frozenset({"serial", "slot", "model"})
+
+
 def _finding(subject: str, about: Said) -> Finding:
     problems = sorted(about.problems, key=lambda p: -p[0].rank)
     texts = list(dict.fromkeys(text for _, text in problems))
@@ -254,28 +260,19 @@ def _finding(subject: str, about: Said) -> Finding:
     return Finding(
         subject=subject,
         status=status,
-        summary=visible("; ".join(texts[:TOLD])) + more if texts else about.well,
+        summary=visible("; ".join(texts[:TOLD])) + more + ask_for_help(about)
+        if texts
+        else about.well,
         values=about.values,
         details="\n".join([*texts[TOLD:], *about.details]),
         labels={"node": about.node},
-        commands=_commands(subject, about, status),
-    )
-
-
-def _commands(subject: str, about: Said, status: Status) -> tuple[str, ...]:
-    if status is Status.OK:
-        return ()
-    if not subject.startswith("GPU-"):
-        return (f"sentinel nodes probe --gpus {about.node}", f"ssh {about.node} nvidia-smi")
-    return (
-        f"sentinel gpus show {subject}",
-        f"ssh {about.node} nvidia-smi -q -i {subject}",
-        f"sentinel diag run {about.node}",
+        commands=suggest_commands(subject, about, status, texts),
+        guidance=guide_gpu(about, status, texts[0]) if status is not Status.OK else Guidance(),
     )
 
 
 def lemons(this: Round, book: Book) -> Iterator[tuple[str, str]]:
-    """Each that is there now, with its node."""
+    """The lemons that are in a node now, with the node's name."""
     for sight in this.sights.values():
         for gpu in sight.gpus:
             if gpu.uuid in book.lemons:
@@ -283,7 +280,7 @@ def lemons(this: Round, book: Book) -> Iterator[tuple[str, str]]:
 
 
 def lemon_findings(this: Round, book: Book) -> Iterator[Finding]:
-    """One for each of them and its place."""
+    """One finding for each lemon and its node."""
     for uuid, node in lemons(this, book):
         held = book.standings[uuid]
         yield lemon.finding(uuid, node, held, book.lemons[uuid], this.now)
@@ -292,8 +289,11 @@ def lemon_findings(this: Round, book: Book) -> Iterator[Finding]:
 def remembered(
     this: Round, opened: Sequence[Open], kept: bool, extra: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """For the next run. With a ledger (`kept`) it need not know the GPUs itself, but where only
-    their number of before tells how many there have to be."""
+    """The memory of the check for the next run.
+
+    With a ledger (`kept`) the GPUs of a node are only remembered if neither the configuration nor
+    Slurm says how many GPUs the node has to have.
+    """
     cursors = dict(plain(this.memory, "cursors"))
     cursors |= {n: to_builtins(s.cursor) for n, s in this.sights.items() if s.cursor}
     known = dict(plain(this.memory, "known"))
@@ -306,48 +306,7 @@ def remembered(
 
 
 def _known(sight: Sight, this: Round) -> list[dict[str, Any]]:
-    """Those there now, and those that are missed still."""
+    """The GPUs that are in the node now, and those that are still missing."""
     there = [{"uuid": g.uuid, "slot": g.bus, "seen": this.now.wall} for g in sight.gpus]
     gone = [to_builtins(k) for k in this.gone(sight, Book()) if k]
     return [*there, *gone]
-
-
-# Subjects that were in trouble and cannot be seen now: unknown, which ends no alert. Pure.
-
-
-def unseen(
-    before: Mapping[str, object],
-    found: Iterable[Finding],
-    sights: Mapping[str, Sight],
-    nodes: Collection[str],
-) -> Iterator[Finding]:
-    """Of the subjects that were not well at the last run (`before`, with their nodes) those of
-    which this run says nothing, as their node, still one of `nodes`, does not show its GPUs.
-
-    A lemon (`GPU-…@node`) that is seen elsewhere is no longer there.
-    """
-    said = {finding.subject for finding in found}
-    elsewhere = {gpu.uuid for sight in sights.values() for gpu in sight.gpus}
-    for subject, node in ((str(s), str(n)) for s, n in before.items()):
-        sight, (uuid, at, _) = sights.get(node), subject.partition("@")
-        shown = sight is not None and sight.inventory is not None
-        if shown or subject in said or node not in nodes or (at and uuid in elsewhere):
-            continue
-        yield Finding(
-            subject=subject,
-            status=Status.UNKNOWN,
-            summary=f"the GPUs of {node} cannot be seen now; it was not well when they last could",
-            labels={"node": node},
-            commands=(f"sentinel nodes probe --gpus {node}",),
-        )
-
-
-def told(findings: Iterable[Finding], before: Mapping[str, object]) -> dict[str, str]:
-    """What the next run shall know: each subject that is not well, with its node; one that is
-    unknown only if it was not well before."""
-    return {
-        f.subject: f.labels["node"]
-        for f in findings
-        if "node" in f.labels
-        and (f.status.bad or (f.status is Status.UNKNOWN and f.subject in before))
-    }

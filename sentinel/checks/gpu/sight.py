@@ -1,27 +1,22 @@
-"""One node's GPUs as one probe told them. Pure."""
+"""Describes the GPUs of one node by the answer of a single probe. Pure."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from typing import Any
 
-from msgspec import DecodeError, Struct, json
+from msgspec import DecodeError, Struct
 from msgspec.structs import replace
 
-from sentinel import proc
 from sentinel.core.clock import SECOND, Instant
-from sentinel.core.errors import CannotTell
 from sentinel.core.gpu_ledger import GpuEvent
-from sentinel.core.node_answers import Answered, Unreached
+from sentinel.core.struct_types import decode_json
 from sentinel.core.text import shortened
-from sentinel.gpu import amd, smi, xid
+from sentinel.gpu import smi, xid
 from sentinel.gpu.errors import Unreadable
 from sentinel.gpu.model import Gpu, Inventory
 from sentinel.nodes.probe import Cursor, KernelLog, NodeProbe, Unread
-
-if TYPE_CHECKING:
-    from sentinel.core.ports import Context
 
 HOUR = 3600
 NONE_THERE = re.compile(
@@ -31,53 +26,53 @@ NONE_THERE = re.compile(
     r"|power cables?.{0,40}not properly|interrupt issue|GPU access blocked",
     re.IGNORECASE,
 )
-"""What nvidia-smi says where it sees no GPU at all: an answer, not a failure to ask (its exit codes 6,
-8, 9, 10 and 15, nvidia-smi(1), and the words of nvmlErrorString). Other words are unknown."""
+"""Messages of nvidia-smi that say that it sees no GPU at all. They are an answer, and not a failure
+to ask (its exit codes 6, 8, 9, 10 and 15, nvidia-smi(1), and the words of nvmlErrorString). Other
+messages mean UNKNOWN."""
 
 
 class KernelEvent(Struct, frozen=True, kw_only=True):
-    """A line of the kernel's log about a GPU, with its time (µs UTC) and boot."""
+    """A line of the kernel's log about a GPU."""
 
-    event: xid.Event
-    at: int
-    boot: str
+    event: xid.Event  # The parsed line.
+    at: int  # When it was written, µs UTC.
+    boot: str  # Id of the boot.
 
 
 class Sight(Struct, frozen=True, kw_only=True):
-    """What is seen of a node. `inventory` None: `blind` says why, `dark` that no GPU answers.
+    """The GPUs of a node, and the lines of its kernel's log about them."""
 
-    `log_blind`: why the kernel's log could not be read; `lost`: lines of it that are gone.
-    """
-
-    node: str
-    boot: str = ""
-    inventory: Inventory | None = None
-    blind: str = ""
-    dark: bool = False
-    kernel: tuple[KernelEvent, ...] = ()
-    uuids: Mapping[str, str] = {}
-    cursor: Cursor | None = None
-    log_blind: str = ""
-    lost: int = 0
+    node: str  # Name of the node.
+    boot: str = ""  # Id of the boot.
+    inventory: Inventory | None = None  # its GPUs; None if they could not be read
+    blind: str = ""  # why the GPUs could not be read
+    dark: bool = False  # whether that is because nvidia-smi hangs, or sees no GPU
+    kernel: tuple[KernelEvent, ...] = ()  # Lines about GPUs since the last run.
+    uuids: Mapping[str, str] = {}  # UUID of each GPU, by bus id.
+    cursor: Cursor | None = None  # Where reading of the log stopped.
+    log_blind: str = ""  # why the kernel's log could not be read
+    lost: int = 0  # how many lines of the log were overwritten before they were read
 
     @property
     def gpus(self) -> tuple[Gpu, ...]:
-        """Those that have a UUID to be known by."""
+        """The GPUs that report a UUID."""
         return tuple(g for g in self.inventory.gpus if g.uuid) if self.inventory else ()
 
     @property
     def nameless(self) -> tuple[Gpu, ...]:
-        """Those that have none."""
+        """The GPUs that report no UUID."""
         return tuple(g for g in self.inventory.gpus if not g.uuid) if self.inventory else ()
 
     def uuid_at(self, bus: str) -> str:
-        """Who sits there, by nvidia-smi, else by the driver's own lines; empty if nobody knows."""
+        """The UUID of the GPU in that slot, from nvidia-smi. If nvidia-smi does not say it, from
+        the driver's lines. Empty if neither says it."""
         found = next((g.uuid for g in self.gpus if g.bus == bus), "")
         return found or self.uuids.get(bus, "")
 
 
 def sight_of(node: str, probe: NodeProbe, now: Instant, remember: float, first: bool) -> Sight:
-    """`first`: the log was not read before, so only its last `remember` seconds count."""
+    """The sight of a node from its probe. `first`: the log was never read before, so only its last
+    `remember` seconds count."""
     inventory, blind, dark = _inventory(probe)
     log, log_blind = _log(probe)
     lines = log.lines if log else ()
@@ -97,14 +92,14 @@ def sight_of(node: str, probe: NodeProbe, now: Instant, remember: float, first: 
 
 
 def logged(sight: Sight, probe: NodeProbe, now: Instant, remember: float, first: bool) -> Sight:
-    """With what the kernel's log tells, where the GPUs were asked in another way."""
+    """The sight with what the kernel's log says, if the GPUs were asked by another tool."""
     told = sight_of(sight.node, probe, now, remember, first)
     return replace(told, inventory=sight.inventory, blind=sight.blind, dark=sight.dark)
 
 
 def named(sight: Sight, slots: Mapping[str, str]) -> Sight:
-    """With the GPUs that do not tell their UUID named by the driver's own lines, else by `slots`:
-    who sat there when it was last seen."""
+    """The sight, with UUIDs for GPUs that do not report one. They come from the driver's lines, or
+    else from `slots`, which has the GPU that was last seen in each slot."""
     if sight.inventory is None or all(gpu.uuid for gpu in sight.inventory.gpus):
         return sight
     known = {**slots, **sight.uuids}
@@ -127,11 +122,11 @@ def _inventory(probe: NodeProbe) -> tuple[Inventory | None, str, bool]:
 
 
 def _parsed(text: str) -> Inventory:
-    """Of nvidia-smi, or of NVML as nvml.py prints it."""
+    """The inventory from nvidia-smi, or from NVML as nvml.py prints it. Raises Unreadable."""
     if not text.startswith("{"):
         return smi.parse(text)
     try:
-        return json.decode(text, type=Inventory)
+        return decode_json(text, Inventory)
     except DecodeError as error:
         raise Unreadable(f"NVML: {error}") from error
 
@@ -141,7 +136,7 @@ def _log(probe: NodeProbe) -> tuple[KernelLog | None, str]:
         return probe.kernel, ""
     if probe.kernel is None:
         return None, "the kernel's log was not asked for"
-    return None, f"the kernel's log was not read ({probe.kernel.kind}): {probe.kernel.why}"
+    return None, f"the kernel's log was not read ({probe.kernel.kind_words}): {probe.kernel.why}"
 
 
 def _kernel(
@@ -157,7 +152,8 @@ def _kernel(
 
 
 def ledger_events(sight: Sight) -> Iterator[GpuEvent]:
-    """Kernel events for the ledger: one per subject, kind and hour of the boot, however many."""
+    """Kernel events for the ledger: one for each subject, kind and hour of the boot, however many
+    there are."""
     grouped: dict[tuple[str, str, int], list[KernelEvent]] = {}
     for one in sight.kernel:
         key = (subject_of(sight, one.event), what_of(one.event), one.at // (HOUR * SECOND))
@@ -175,13 +171,14 @@ def ledger_events(sight: Sight) -> Iterator[GpuEvent]:
 
 
 def subject_of(sight: Sight, event: xid.Event) -> str:
-    """The GPU, or the node where it is a switch or nobody knows which GPU sat there."""
+    """The UUID of the GPU; the node if the event is about a switch or the GPU is not known."""
     uuid = sight.uuid_at(event.bus) if event.kind != "sxid" and event.bus else ""
     return uuid or f"node:{sight.node}"
 
 
 def what_of(event: xid.Event) -> str:
-    """`xid 79`, `sxid fatal`, or the recovery action that an Xid 154 carries is left to NVML."""
+    """The kind of the event in the ledger, for example `xid 79` or `sxid fatal`. The recovery
+    action in an Xid 154 is not read here, because NVML reports it."""
     if event.kind == "init":
         return "init failed"
     if event.kind == "driver":
@@ -194,53 +191,6 @@ def what_of(event: xid.Event) -> str:
 
 
 def plain(memory: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    """A mapping that was remembered; empty where it is of another kind."""
+    """A mapping from the memory; empty if the memory holds something else there."""
     found = memory.get(key)
     return found if isinstance(found, Mapping) else {}
-
-
-# AMD GPUs of nodes or of this machine, experimental: inventory, ECC and temperature.
-
-
-def sights(names: Sequence[str], ctx: Context) -> tuple[dict[str, Sight], Mapping[str, Unreached]]:
-    """What amd-smi tells of each node, and the nodes that told nothing. CannotTell."""
-    if ctx.remote is None:
-        raise CannotTell("there is no way to nodes here; see `remote` in the configuration")
-    listed = ctx.remote.run(names, amd.LISTING, limit=ctx.limit / 2) if names else {}
-    measured = ctx.remote.run(names, amd.METRICS, limit=ctx.limit / 2) if names else {}
-    found, silent = dict[str, Sight](), dict[str, Unreached]()
-    for name in names:
-        one, two = listed[name], measured[name]
-        if isinstance(one, Answered) and isinstance(two, Answered):
-            found[name] = _sight(name, one, two)
-        else:
-            silent[name] = two if isinstance(one, Answered) else one  # type: ignore[assignment]
-    return found, silent
-
-
-def here(name: str, limit: float) -> Sight:
-    """This machine's."""
-    try:
-        one = proc.run(list(amd.LISTING), limit=limit / 2)
-        two = proc.run(list(amd.METRICS), limit=limit / 2)
-    except (proc.CommandNotFound, proc.TimedOut, proc.TooMuchOutput) as error:
-        return Sight(node=name, blind=f"amd-smi: {error}")
-    return _sight(name, one, two)
-
-
-def _sight(node: str, listing: Answered | proc.Done, metrics: Answered | proc.Done) -> Sight:
-    """Whole answers are judged whatever the exit code, which is a remark then; else it is why."""
-    code = listing.code or metrics.code
-    texts = (part.out.decode("utf-8", "backslashreplace") for part in (listing, metrics))
-    try:
-        found = amd.parse(*texts)
-    except CannotTell as error:
-        said = (listing.err or metrics.err).decode("utf-8", "backslashreplace").strip()
-        first = shortened(said.partition("\n")[0], 200)
-        more = f" ({first})" if first else ""
-        ended = f"amd-smi ended with exit code {code}{more}: " if code else ""
-        return Sight(node=node, blind=f"{ended}{error}")
-    if code:
-        said = f"amd-smi ended with exit code {code}"
-        found = replace(found, remarks=(*found.remarks, said))
-    return Sight(node=node, inventory=found)

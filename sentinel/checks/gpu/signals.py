@@ -1,7 +1,7 @@
-"""What Slurm says against whole nodes: the signals of Kokolis et al. 2024. Pure.
+"""Makes events from what Slurm says against whole nodes, after Kokolis et al. 2024. Pure.
 
-https://arxiv.org/abs/2410.21680, section IV-A: nodes taken out, users' exclusion lists, and jobs
-that ended with NODE_FAIL, of one node or of several.
+https://arxiv.org/abs/2410.21680, section IV-A: nodes that were taken out, users' exclusion lists,
+and jobs on one or several nodes that ended with NODE_FAIL.
 """
 
 from __future__ import annotations
@@ -20,24 +20,25 @@ from sentinel.core.lemon_policy import DAY_S
 from sentinel.core.text import shortened, visible
 
 ASKED = 20
-"""Ended jobs that are asked for in one run."""
+"""Ended jobs that one run asks about; the next run asks about the others."""
 
 FEW, SHARE = 3, 0.1
-"""So many nodes of an exclusion list, or such a part of all, may be meant one by one."""
+"""An exclusion list with no more than this number of nodes, or this share of all nodes, may mean
+bad nodes."""
 
 _LOST = frozenset({"NOT_RESPONDING"})
 
 
 class Running(Struct, frozen=True, kw_only=True):
-    """A job that ran at the last look, and on how many nodes."""
+    """A job that ran at the last look."""
 
-    job_id: str
-    nodes: str
-    count: int
+    job_id: str  # Id of the job.
+    nodes: str  # Host list of its nodes.
+    count: int  # How many nodes.
 
 
 def drains(nodes: Iterable[Node]) -> Iterator[GpuEvent]:
-    """Each reason that took a node out, once."""
+    """An event for each drained node and the reason for which it was taken out."""
     for node in nodes:
         if "DRAIN" in node.flags and node.reason and node.reason_time is not None:
             yield _event(
@@ -50,17 +51,16 @@ def drains(nodes: Iterable[Node]) -> Iterator[GpuEvent]:
 
 
 def undrains(records: Iterable[ActionRecord]) -> Iterator[GpuEvent]:
-    """A node that was given back: help that it needed."""
+    """An event for each node that was returned to service."""
     for record in records:
         if record.action == "undrain" and record.outcome.has_effect:
             yield _event(record.target, "undrained", record.id, record.at, f"by {record.by}")
 
 
 def exclusions(jobs: Iterable[Job], nodes: int, now: Instant) -> Iterator[GpuEvent]:
-    """A user who keeps jobs off a node: once a day for each of them.
-
-    Who excludes more than a share of all `nodes` means a rack or another kind of node, not bad ones.
-    """
+    """An event for each node that a user excludes, once a day. A list with more than FEW nodes and
+    more than SHARE of all `nodes` is left out. It means a rack or a kind of node, and not bad
+    nodes."""
     day = now.wall // (DAY_S * SECOND)
     asked = dict.fromkeys((job.user, job.exclude) for job in jobs if job.exclude)
     for user, excluded in asked:
@@ -72,7 +72,7 @@ def exclusions(jobs: Iterable[Job], nodes: int, now: Instant) -> Iterator[GpuEve
 
 
 def running(jobs: Iterable[Job], nodes: Iterable[Node]) -> list[Running]:
-    """Jobs on nodes that Slurm has lost just now: only of them will it say NODE_FAIL."""
+    """Jobs on nodes that Slurm has just lost: only such jobs can end with NODE_FAIL."""
     lost = {n.name for n in nodes if n.state == "DOWN" or n.flags & _LOST}
     return [
         Running(job_id=job.job_id, nodes=job.nodes, count=job.node_count)
@@ -87,7 +87,8 @@ def failures(
     end_of: Callable[[str], JobEnd | None],
     now: Instant,
 ) -> Iterator[GpuEvent]:
-    """Jobs of before that ended with NODE_FAIL: against the node that failed, if it is known."""
+    """Events for earlier jobs that ended with NODE_FAIL, against the node that failed, if it is
+    known."""
     there = {job.job_id for job in jobs}
     for one in [b for b in before if b.job_id not in there][:ASKED]:
         end = _end(end_of, one.job_id)
@@ -125,12 +126,14 @@ def _event(node: str, what: str, key: str, at: Instant, text: str) -> GpuEvent:
 
 
 def waiting(before: Sequence[Running], jobs: Iterable[Job]) -> list[Running]:
-    """Of those of before, the ones that Slurm has not let go of: their end is still to come."""
+    """The earlier jobs that the next run asks about: those that are still in Slurm, and ended ones
+    for which this run had no room."""
     there = {job.job_id for job in jobs}
-    return [one for one in before if one.job_id in there]
+    ended = [one for one in before if one.job_id not in there]
+    return [*(one for one in before if one.job_id in there), *ended[ASKED:]]
 
 
 def plain(found: Sequence[Running]) -> list[Mapping[str, object]]:
-    """As the check remembers them."""
+    """The jobs in the form in which the check remembers them."""
     unique = {one.job_id: one for one in found}.values()
     return [{"job_id": r.job_id, "nodes": r.nodes, "count": r.count} for r in unique]

@@ -1,5 +1,5 @@
-"""What the GPUs' tools say in words that are not known here: one note for each word, however many
-GPUs and nodes say it. Nothing is concluded from it, and what stands beside it is judged. Pure."""
+"""Reports words of GPU tools that are not known here: one note for each word, however many GPUs and
+nodes print it. Nothing is concluded from such a word, and all other fields are judged. Pure."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ from sentinel.gpu.advice import recovery
 from sentinel.gpu.model import Inventory, UnknownWord
 
 MAX_WORDS = 50
-"""Notes of one run."""
+"""How many notes one run makes at most."""
 
 MAX_NAMES = 20
-"""GPUs that a note names."""
+"""How many GPUs a note names at most."""
 
 _TROUBLE = re.compile(r"corrupt|error|fail|fault|lost|unable|exit code", re.IGNORECASE)
 
 RECOVERY = "gpu_recovery_action"
 SEVERAL = 3
-"""GPUs that ask for the same unknown action and are no coincidence, where they are half of all."""
+"""If at least this number of GPUs, and half of all, ask for the same unknown action, it is no
+coincidence."""
 
 
 class Saying(NamedTuple):
-    """Who says a word, GPU by GPU as `UUID on NODE`, and on which nodes; by which tool, and of which
-    driver first."""
+    """The GPUs for which a word is printed, their nodes, the tool, and the first driver."""
 
-    gpus: list[str]
-    nodes: dict[str, None]
-    tool: str
-    driver: str
+    gpus: list[str]  # The GPUs, as `UUID on NODE`.
+    nodes: dict[str, None]  # Names of the nodes.
+    tool: str  # The tool that printed the word.
+    driver: str  # Version of the driver.
 
 
 def findings(sights: Mapping[str, Sight]) -> Iterator[Finding]:
-    """A note for each word: a warning, but where it says "no" or "none"."""
+    """A note for each unknown word: a warning, unless the word means "no" or "none"."""
     common = widespread(sights)
     said = {
         word: saying
@@ -51,8 +51,8 @@ def findings(sights: Mapping[str, Sight]) -> Iterator[Finding]:
 
 
 def widespread(sights: Mapping[str, Sight]) -> frozenset[str]:
-    """Recovery actions that are not known here and that half of all GPUs ask for: a new word for
-    what is the same everywhere, not a trouble of each of them."""
+    """Unknown recovery actions that half of all GPUs ask for. That is a new word for something that
+    is the same everywhere, and not a trouble of each GPU."""
     actions = [g.recovery for s in sights.values() for g in s.gpus]
     counts = {word: actions.count(word) for word in {*actions} if recovery(word or "None") is None}
     return frozenset(w for w, n in counts.items() if n >= SEVERAL and 2 * n >= len(actions))

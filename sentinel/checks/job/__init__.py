@@ -1,6 +1,6 @@
-"""The `job` kind: is a training running, will it go on, and if not, what happened to it.
+"""The `job` kind: does a training run, will it go on, and if not, what happened to it?
 
-check.py gathers (queue, users, files, ends) and judge.py decides, which is pure.
+check.py gathers the facts (queue, users, files, ends). judge.py decides, and is pure.
 """
 
 from sentinel.checks.job.check import JobCheck

@@ -1,4 +1,6 @@
-"""Whether a training that no longer runs has finished."""
+"""Decides whether a training that no longer runs has finished."""
+
+import re
 
 from sentinel.checks.job.ends import is_completed, recency_key
 from sentinel.checks.job.files import JobFiles
@@ -9,40 +11,41 @@ from sentinel.core.errors import CannotTell
 from sentinel.core.text import shortened, visible
 from sentinel.user_files.whose import Whose
 
-MAX_LOG_TAIL_BYTES = 2**20  # bytes of the log in which the line is looked for
+MAX_LOG_TAIL_BYTES = 2**20  # bytes of the log's end that are searched for the line
 
 
 def find_proof_of_finish(when: DoneWhen, memory: Memory, files: JobFiles, *, one_shot: bool) -> str:
-    """What proves that it has finished, or "" when nothing does. Raises CannotTell."""
+    """The proof that the training has finished, or "" if there is none. Raises CannotTell."""
     if when.file:
         there = files.path_exists(when.file, get_proof_viewer(memory))
         return f"{visible(when.file)} is there" if there else ""
     if when.log:
-        return _find_log_line(
-            when, files.read_tail(when.log, MAX_LOG_TAIL_BYTES, get_proof_viewer(memory)) or ""
-        )
+        text = files.read_tail(when.log, MAX_LOG_TAIL_BYTES, get_proof_viewer(memory)) or ""
+        line = files.reader.ask(when.log, find_last_match, str, text, when.pattern)
+        return f"its log says {shortened(visible(line.strip()), 120)!r}" if line else ""
     return _describe_success(last_run(memory), one_shot)
 
 
 def get_proof_viewer(memory: Memory) -> Whose:
-    """The operator wrote the path out; the user of the last job is told what it holds."""
+    """The user with whose rights the proof is read: the user of the last job. The operator wrote
+    the path, so nobody else may see the content."""
     last = last_run(memory)
     return Whose(user=last.seen.user if last else "", literal=True)
 
 
 def find_proof_of_success(memory: Memory) -> str:
-    """As `find_proof_of_finish` where nobody has said what proves it: the last job COMPLETED.
+    """Like `find_proof_of_finish` without `done_when`: the proof is that the last job COMPLETED.
 
-    Raises CannotTell while it is not known of every job how it ended.
+    Raises CannotTell while the end of any job is not known.
     """
     unknown = next((g for g in memory.gone if not g.asked), None)
     return _describe_success(unknown or last_run(memory), one_shot=False)
 
 
 def seems_finished(memory: Memory) -> bool:
-    """Whether all that was seen says so where nobody has said what proves it: the last job COMPLETED
-    with exit code 0, its output shows progress and no trouble, and no end of this kind was ever
-    followed by another job."""
+    """Whether everything looks like a finished training, without `done_when`. The last job
+    COMPLETED with exit code 0, its output shows progress and no problem, and no other job ever
+    followed such an end."""
     last = last_run(memory)
     if last is None or not is_completed(last) or not last.clean_output:
         return False
@@ -52,7 +55,7 @@ def seems_finished(memory: Memory) -> bool:
 
 
 def _may_have_led_to(one: GoneJob, last: GoneJob) -> bool:
-    """Whether the last job came after this one, and this one may have ended well, too."""
+    """Whether the last job came after this one, and this one may have ended well too."""
     if one is last or not one.has_run or (one.end is not None and not is_completed(one)):
         return False
     ended = one.end.ended if one.end else None
@@ -60,8 +63,8 @@ def _may_have_led_to(one: GoneJob, last: GoneJob) -> bool:
 
 
 def last_run(memory: Memory) -> GoneJob | None:
-    """Of the jobs that are gone, the one that began last; of an array whose elements ran side by
-    side one that failed, if any did."""
+    """The job that started last among those that ended. If several elements of an array ran side by
+    side, one that failed counts."""
     ran = [g for g in memory.gone if g.has_run]
     last = max(ran, key=recency_key, default=None)
     if last is None or not is_completed(last):
@@ -71,16 +74,15 @@ def last_run(memory: Memory) -> GoneJob | None:
 
 
 def _ran_side_by_side(one: GoneJob, last: GoneJob) -> bool:
-    """Whether both are of one array, and it had not ended before the last one began."""
+    """Whether both jobs are elements of one array, and the first ran until after the last one
+    started."""
     ended = one.end.ended if one.end else None
     return one.seen.array_id == last.seen.array_id and (ended or 0) > (last.started_at_s or 0)
 
 
-def _find_log_line(when: DoneWhen, text: str) -> str:
-    for line in reversed(text.splitlines()):
-        if when.pattern and when.pattern.search(line):
-            return f"its log says {shortened(visible(line.strip()), 120)!r}"
-    return ""
+def find_last_match(text: str, pattern: "re.Pattern[str]") -> str:
+    """The last line that matches the pattern. Empty if none does."""
+    return next((one for one in reversed(text.splitlines()) if pattern.search(one)), "")
 
 
 def _describe_success(last: GoneJob | None, one_shot: bool) -> str:

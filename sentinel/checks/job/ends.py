@@ -1,4 +1,4 @@
-"""What happened to a job that left the queue, in the words a person would use."""
+"""Describes how a job ended, in plain words."""
 
 import signal
 
@@ -6,12 +6,12 @@ from sentinel.checks.job.memory import GoneJob
 from sentinel.core.clock import SECOND, Instant, shift_instant
 from sentinel.core.cluster import JobEnd
 from sentinel.core.text import shortened, visible
-from sentinel.core.values import duration_text
+from sentinel.core.values import clock_text, duration_text
 from sentinel.slurm.job_states import state_meaning
 from sentinel.slurm.pending_reasons import explain_reason
 
 OUT_OF_MEMORY_SIGNAL = 125
-"""The signal that nobody sent: SIG_OOM, "exit status reported as 0:125" (slurm/slurm.h)."""
+"""Not a real signal: Slurm's SIG_OOM, "exit status reported as 0:125" (slurm/slurm.h)."""
 
 SLURMD_ERROR_BY_SIGNAL = {
     42: "slurmd could not write its batch script",
@@ -21,54 +21,59 @@ SLURMD_ERROR_BY_SIGNAL = {
     53: "slurmd could not open its output or enter its directory",
     54: "a prolog failed",
 }
-"""Signals that nobody sent: where slurmd itself could not begin a job, its error 40xx
-(slurm/slurm_errno.h) is kept as if it were a wait status, and the low seven bits of that are shown
-as a signal: `4021 & 127` is 53 (github.com/SckyzO/slurm_exporter/issues/171)."""
+"""Signals that were never sent. If slurmd cannot start a job, Slurm stores its error 40xx
+(slurm/slurm_errno.h) like a wait status. The low seven bits then look like a signal: `4021 & 127`
+is 53 (github.com/SckyzO/slurm_exporter/issues/171)."""
 
 _SLURMD_ERROR_OFFSET = 4000 - 32
 
 NOT_STARTED_REASONS = ("JobLaunchFailure", "SystemFailure")
-"""Reasons that tell the end; others may be left over from when it was pending."""
+"""Reasons that explain an end. Other reasons may be left over from when the job was pending."""
 
 
 def is_completed(gone: GoneJob) -> bool:
-    """Whether Slurm says that it ended by itself with exit code 0 and no signal, and no step of it
-    failed: the exit code of a script is that of its last command."""
+    """Whether Slurm says that the job ended with exit code 0 and without a signal, and that none of
+    its steps failed. The exit code of a script is only that of its last command."""
     end = gone.end
     failed = bool(end and (end.exit_code or end.signal or end.step_failed))
     return bool(end and end.state == "COMPLETED" and not failed)
 
 
 def recency_key(gone: GoneJob) -> tuple[bool, int, int, bool, int]:
-    """Sorts the newest run last. Slurm counts whole seconds: of runs that began and ended in the same
-    one, the one that failed counts as newer, then an array's later element."""
+    """A sort key: the newest run sorts last.
+
+    Slurm counts whole seconds. If two runs began and ended in the same second, the failed one
+    counts as newer, then the later element of an array.
+    """
     ended = (gone.end.ended if gone.end else None) or gone.at.wall // SECOND
     task = int(gone.seen.task) if gone.seen.task.isdecimal() else 0
     return gone.has_run, gone.started_at_s or 0, ended, not is_completed(gone), task
 
 
 def get_end_instant(gone: GoneJob, now: Instant) -> Instant:
-    """When it ended, by Slurm's clock; where that does not say, when that was noticed."""
+    """When the job ended, by Slurm's clock. If Slurm does not say, the time when sentinel
+    noticed."""
     if gone.end is None or gone.end.ended is None:
         return gone.at
     return shift_instant(now, gone.end.ended - now.wall / SECOND)
 
 
 def get_run_seconds(gone: GoneJob, now: Instant) -> float | None:
-    """Seconds for which its last run ran; None where its start is not known."""
+    """How many seconds its last run took. None if its start is not known."""
     if gone.started_at_s is None:
         return None
     return max(0.0, get_end_instant(gone, now).wall / SECOND - gone.started_at_s)
 
 
 def describe_end(gone: GoneJob, now: Instant) -> str:
-    """One sentence about its end: `4711 FAILED with exit code 1 12m ago after running for 5h 03m`."""
+    """One sentence about the end: `4711 FAILED with exit code 1 at 07:55 UTC after running for 5h
+    03m`."""
     seen, end = gone.seen, gone.end
     head = f"job {visible(seen.id)}"
     if gone.lost is not None:
-        since = duration_text(max(0.0, now.wall / SECOND - gone.lost))
+        since = clock_text(gone.lost, now.wall / SECOND)
         return (
-            f"{head} is gone: slurmctld started anew {since} ago and has lost its memory of it "
+            f"{head} is gone: slurmctld started anew {since} and has lost its memory of it "
             "(StateSaveLocation gone, or started with -c); what still ran is ended by the nodes"
         )
     if end is None and gone.runaway:
@@ -78,12 +83,29 @@ def describe_end(gone: GoneJob, now: Instant) -> str:
         )
     if end is None:
         what = "left the queue while pending" if not seen.has_run else "is gone"
-        known = "Slurm does not remember how it ended" if gone.asked else "how is not known yet"
+        known = (
+            "neither squeue nor sacct said how it ended" if gone.asked else "how is not known yet"
+        )
         return f"{head} {what} ({known})"
     if not gone.has_run and end.state == "FAILED":
         why = f": {explain_reason(end.reason).meaning}" if end.reason else ""
         return f"{head} was refused by Slurm before it had nodes{why}{_describe_end_time(gone, end, now)}"
-    return f"{head} {_describe_state(end)}{_describe_end_nodes(gone, end)}{_describe_end_time(gone, end, now)}"
+    state, nodes = _describe_state(end), _describe_end_nodes(gone, end)
+    # Name the job's nodes only if no failed node is named, because not all of them failed.
+    many = end.state.startswith("NODE_FAIL") and not end.failed_node
+    words = f"{nodes} {state}" if many else f" {state}{nodes}"
+    return f"{head}{words}{_describe_end_time(gone, end, now)}"
+
+
+def name_cause(gone: GoneJob) -> str:
+    """How the job ended, in the first words of a message. Empty if its state says only that it
+    ended."""
+    end = gone.end
+    if end is None:
+        return ""
+    if end.state == "FAILED" and gone.has_run:
+        return f"failed{_describe_exit_code(end)}"
+    return state_meaning(end.state).cause
 
 
 def _describe_state(end: JobEnd) -> str:
@@ -92,7 +114,7 @@ def _describe_state(end: JobEnd) -> str:
     words = state_meaning(end.state).words
     if not words:
         return (f"ended as {word}" if word else "ended") + _describe_exit_code(end)
-    state = "" if words == word else f" ({word})"
+    state = "" if words.split(" ")[0].upper() == word else f" ({word})"
     return f"{words}{by}{state}{_describe_exit_code(end)}"
 
 
@@ -130,7 +152,7 @@ def _describe_end_nodes(gone: GoneJob, end: JobEnd) -> str:
 def _describe_end_time(gone: GoneJob, end: JobEnd, now: Instant) -> str:
     if end.ended is None:
         return ""
-    ago = f" {duration_text(max(0.0, now.wall / SECOND - end.ended))} ago"
+    at = f" {clock_text(end.ended, now.wall / SECOND)}"
     if not gone.has_run or gone.started_at_s is None or gone.started_at_s > end.ended:
-        return ago
-    return f"{ago} after running for {duration_text(end.ended - gone.started_at_s)}"
+        return at
+    return f"{at} after running for {duration_text(end.ended - gone.started_at_s)}"

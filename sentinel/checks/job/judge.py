@@ -1,34 +1,40 @@
-"""The judgement: a pure function of what was gathered. Worst first, one finding."""
+"""Judges a training: a pure function of the gathered facts. It makes one finding, with the worst
+problem first."""
 
 import os
 import shlex
-import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import structs
 
 from sentinel.checks.job import rules, words
 from sentinel.checks.job.done import last_run, seems_finished
-from sentinel.checks.job.ends import describe_end, is_completed
+from sentinel.checks.job.ends import describe_end, get_end_instant, is_completed, name_cause
+from sentinel.checks.job.guidance import guide_death, guide_wait
 from sentinel.checks.job.memory import GoneJob, Memory
 from sentinel.checks.job.output import find_error_line, find_last_step, get_stdout_path
-from sentinel.checks.job.queue import JobQueue, TrainingView, count_elements
+from sentinel.checks.job.queue import JobQueue, count_elements
 from sentinel.checks.job.rhythm import (
     PLANNED_GAP_S,
     SECOND_LOOK_S,
     SuccessorWait,
     explain_wait,
-    find_wait,
     render_wait,
     suggest_gap_line,
 )
 from sentinel.checks.job.settings import JobSettings
-from sentinel.checks.job.succession import is_cancelled_by_owner
-from sentinel.core.clock import get_elapsed_s
+from sentinel.checks.job.shared_nodes import describe_shared_node, find_shared_node
+from sentinel.checks.job.similar_jobs import find_similar_jobs
+from sentinel.checks.job.succession import find_wait_since_death, is_cancelled_by_owner
+from sentinel.checks.job.view import TrainingView
+from sentinel.checks.users import names_one_user
+from sentinel.checks.wishes import is_owner_muted
+from sentinel.core.clock import SECOND, Instant, get_elapsed_s
 from sentinel.core.cluster import Job
+from sentinel.core.guidance import NO_GUIDANCE
 from sentinel.core.model import Finding, Status, Value
-from sentinel.core.text import shortened, visible
-from sentinel.core.values import duration_text
+from sentinel.core.text import hide_controls, shortened, show_end_command, visible
+from sentinel.core.values import clock_text, duration_text
 from sentinel.slurm.job_states import find_unknown_state
 from sentinel.slurm.pending_reasons import explain_reason
 from sentinel.slurm.submission import resubmit_shell
@@ -46,7 +52,7 @@ def judge_training(settings: JobSettings, view: TrainingView) -> Finding:
 
 
 def make_unknown_finding(settings: JobSettings, view: TrainingView, why: str) -> Finding:
-    """The finding where the one thing that decides cannot be seen."""
+    """The finding if the decisive fact is not known."""
     return _make_finding(settings, view, Status.UNKNOWN, why)
 
 
@@ -58,16 +64,17 @@ def _judge_alive(settings: JobSettings, view: TrainingView) -> Finding:
     if rules.find_slow_end(settings, view) and not (
         view.finished or view.queue.coming or view.queue.paused
     ):
-        status = Status.CRITICAL  # nothing runs, and nothing will
+        status = Status.CRITICAL  # nothing runs, and nothing will start
     if status is Status.OK and (why := _describe_unclear_jobs(view.queue)):
         return make_unknown_finding(settings, view, visible(why))
-    return _make_finding(
+    found = _make_finding(
         settings, view, status, "; ".join([*troubles, _describe_queue(view), *done])
     )
+    return structs.replace(found, guidance=guide_wait(view.queue)) if status.bad else found
 
 
 def _describe_unclear_jobs(queue: JobQueue) -> str:
-    """Why nobody can tell what becomes of it, where all there is has a state that is not known."""
+    """Why the future of the training is unclear: all its jobs have unknown states."""
     known = queue.alive or queue.waiting or queue.paused or queue.ending
     return "" if known else find_unknown_state(queue.unclear)
 
@@ -85,7 +92,7 @@ def _describe_queue(view: TrainingView) -> str:
 
 
 def _describe_gap(view: TrainingView) -> str:
-    """What went before, where it is remembered: the gap between two jobs is no death."""
+    """The end before this one, if it is remembered. The gap between two jobs is not a death."""
     last = last_run(view.memory)
     return f"{describe_end(last, view.now)}, next is " if last and view.memory.alive else ""
 
@@ -100,16 +107,15 @@ def _judge_dead(settings: JobSettings, view: TrainingView) -> Finding:
     if note := _describe_owner_cancel(view):
         return _make_finding(settings, view, Status.OK, note)
     if queue.held:
-        verb = "needs" if count_elements(queue.held) == 1 else "need"
-        text = (
-            f"not running, and what is queued {verb} a person: {words.describe_stuck(queue.held)}"
-        )
+        text = f"not running, and what is queued waits for a person: {words.describe_stuck(queue.held)}"
         text += f"; {describe_end(_get_main_job(view.memory), view.now)}" if gone else ""
     elif informs:
         text = f"it may have finished, and nothing is queued: {describe_end(_get_main_job(view.memory), view.now)}"
     elif gone:
         main = _get_main_job(view.memory)
-        text = f"not running and nothing is queued{_describe_stopped_work(main)}: {describe_end(main, view.now)}"
+        cause = name_cause(main)
+        text = f"{cause}{_name_owner(settings, main)}; " if cause else ""
+        text += f"not running and nothing is queued{_describe_stopped_work(main)}: {describe_end(main, view.now)}"
         text += _describe_last_seen(main, view)
     else:
         text = "not running and nothing is queued; no such job has been seen"
@@ -136,8 +142,12 @@ def _judge_dead(settings: JobSettings, view: TrainingView) -> Finding:
             **dict(_iterate_wait_reasons(settings, view)),
         },
         began=_get_last_end_s(view),
+        guidance=NO_GUIDANCE if informs else guide_death(queue.held, view.memory),
     )
 
+
+_MIN_JOB_AGE_S = 300.0
+"""Seconds for which Slurm remembers a job that ended, where MinJobAge is not set (slurm.conf)."""
 
 _SAY_WHAT_FINISHED_MEANS = (
     "this is told once; say in the check what finished means: `done_when: {state: completed}`, or"
@@ -146,29 +156,37 @@ _SAY_WHAT_FINISHED_MEANS = (
 
 
 def _is_for_information(settings: JobSettings, view: TrainingView) -> bool:
-    """Whether its end is told once, for information: where the file does not say what finishes it, and
-    all that was seen of it looks as if it had."""
+    """Whether the end is reported once, as information: nothing says what finishes the training,
+    but everything looks finished."""
     if settings.queued or settings.done_when or view.queue.held:
         return False
     return seems_finished(view.memory)
 
 
 def _get_last_end_s(view: TrainingView) -> int | None:
-    """When the job that ended last did so, epoch seconds."""
+    """When the job that ended last did so, in epoch seconds."""
     end = _get_main_job(view.memory).end if view.memory.gone else None
     return end.ended if end else None
 
 
 def _describe_last_seen(gone: GoneJob, view: TrainingView) -> str:
-    """Since when at most it is gone, where nobody says when it ended."""
+    """Since when it is gone at the latest, if nobody says when it ended."""
     alive = view.memory.alive
     if gone.end or gone.lost is not None or not gone.has_run or alive is None:
         return ""
-    return f"; it was last seen running {duration_text(get_elapsed_s(alive, view.now))} ago"
+    at = (view.now.wall / SECOND) - get_elapsed_s(alive, view.now)
+    return f"; it was last seen running {clock_text(at, view.now.wall / SECOND)}"
+
+
+def _name_owner(settings: JobSettings, gone: GoneJob) -> str:
+    """Whose job it was, where several users are watched and the subject does not say it: `
+    (job of alice)`."""
+    said = settings.many or names_one_user(settings.whose)
+    return "" if said else f" (job of {visible(gone.seen.user)})"
 
 
 def _describe_stopped_work(gone: GoneJob) -> str:
-    """Whom it stops, and how much of the cluster that is: ` (alice, 64 GPUs on 8 nodes)`."""
+    """Whose work stops, and how much of the cluster it used: ` (alice, 64 GPUs on 8 nodes)`."""
     how = gone.how
     if how is None or not gone.has_run:
         return ""
@@ -178,8 +196,8 @@ def _describe_stopped_work(gone: GoneJob) -> str:
 
 
 def _iterate_circumstances(view: TrainingView) -> Iterator[tuple[str, Value]]:
-    """What people ask first of a death; then what it costs, and where it wrote: by these alerts find
-    their place and their cause (alerting.incidents)."""
+    """The answers to what people ask first about a death, then its cost, and where it wrote. By
+    these, alerts find their cause (alerting.incidents)."""
     last = last_run(view.memory)
     if last and (why := find_error_line(last.tail or "")):
         yield "cause", why
@@ -197,15 +215,15 @@ def _iterate_circumstances(view: TrainingView) -> Iterator[tuple[str, Value]]:
 
 
 def _iterate_wait_reasons(settings: JobSettings, view: TrainingView) -> Iterator[tuple[str, str]]:
-    """Why it is told when it is."""
+    """Why it is reported at this time."""
     if view.memory.gone and not view.queue.held and view.for_ is None:
         why = explain_wait(_get_main_job(view.memory), view.memory, settings.gap)
         yield from [("why_now", why)] if why else []
 
 
 def _describe_owner_cancel(view: TrainingView) -> str:
-    """Its own user has cancelled it and holds what is left: they know. A note, and no alarm; but
-    what sentinel has cancelled in their name nobody knows."""
+    """Whether its own user has cancelled it and holds the rest. The user knows this, so it is a
+    note and no alarm. A job that sentinel has cancelled in the user's name does not count."""
     queue, gone = view.queue, view.memory.gone
     if not gone or view.ours or not is_cancelled_by_owner(_get_main_job(view.memory)):
         return ""
@@ -216,20 +234,20 @@ def _describe_owner_cancel(view: TrainingView) -> str:
 
 
 def _get_wait(settings: JobSettings, view: TrainingView) -> SuccessorWait:
-    """How long it has to last before it is told: what is held is asked for twice."""
+    """How long it has to last before it is reported. A held job must be seen twice."""
     if view.for_ is not None:
         return SuccessorWait(view.for_, f"`for: {duration_text(view.for_)}` in the file says so")
     if view.queue.held:
-        # Between two jobs of an account its limit is free for a moment.
+        # Between two jobs of an account, its limit is free for a moment.
         shared = all(explain_reason(job.reason).shared for job in view.queue.held)
         return SuccessorWait(PLANNED_GAP_S if shared else SECOND_LOOK_S)
     if not view.memory.gone:
         return SuccessorWait(0.0)
-    return find_wait(_get_main_job(view.memory), view.memory, settings.gap)
+    return find_wait_since_death(view.memory, settings.gap)
 
 
 def _is_held_by_user(held: Sequence[Job]) -> bool:
-    """Whether whose job it is holds it, and so knows."""
+    """Whether the job's own user holds it, and so knows of it."""
     return bool(held) and all(explain_reason(job.reason).code == "JobHeldUser" for job in held)
 
 
@@ -253,6 +271,7 @@ def _make_finding(
         details=_make_details(settings, view, status),
         commands=_suggest_job_commands(view),
         labels=_make_labels(settings, view),
+        owner_muted=_is_owner_muted(view),
     )
 
 
@@ -274,6 +293,8 @@ def _make_details(settings: JobSettings, view: TrainingView, status: Status) -> 
         lines += [] if view.many else find_similar_jobs(settings, view)
         main = _get_main_job(view.memory) if view.memory.gone else None
         lines += [describe_end(gone, view.now) for gone in view.memory.gone if gone is not main]
+        if shared := find_shared_node(view.ended):
+            lines.append(describe_shared_node(shared))
         last = last_run(view.memory)
         if main and settings.gap is None and (line := suggest_gap_line(main, view.memory)):
             lines.append(line)
@@ -284,39 +305,96 @@ def _make_details(settings: JobSettings, view: TrainingView, status: Status) -> 
     return "\n".join(lines)
 
 
+_USUAL_SACCT_FIELDS = "JobID,State,ExitCode,DerivedExitCode,End,NodeList"
+_SACCT_FIELDS = {
+    "CANCELLED": "JobID,State%30,ExitCode,End,NodeList",  # the state has who cancelled it
+    "OUT_OF_MEMORY": "JobID,State,ReqMem,MaxRSS,End,NodeList",
+}
+
+
 def _suggest_job_commands(view: TrainingView) -> tuple[str, ...]:
     queue = view.queue
     rows = queue.alive + queue.paused + queue.ending + queue.held + queue.coming
     if rows:
-        return words.suggest_queue_commands(rows)
+        shown = words.suggest_queue_commands(rows)
+        return (*shown, *_suggest_end_commands(view)) if _is_all_held(view) else shown
+    how = last.how if (last := last_run(view.memory)) else None
+    # otherwise its script is forgotten too
+    kept = bool(how and (how.command or (last and last.end)))
+    again = resubmit_shell(how, find_culprit_node(view), reader=view.reader) if how and kept else ""
+    # last, because whoever pastes the first line should look before anything is submitted
+    return (*_suggest_end_commands(view), *([again] if again.isprintable() and again else []))
+
+
+def _is_all_held(view: TrainingView) -> bool:
+    """Whether nothing runs, and what is queued waits for a person: often because the last one failed."""
+    return bool(view.queue.held) and not view.queue.alive and bool(last_run(view.memory))
+
+
+def _suggest_end_commands(view: TrainingView) -> tuple[str, ...]:
+    """What shows how the last job ended, and its log."""
     last = last_run(view.memory)
     told_of = [last] if last else view.memory.gone[:1]
     ids = [g.seen.job_id for g in told_of if g.seen.job_id.isdigit()]
     path = get_stdout_path(last) if last else ""
     how = last.how if last else None
     books = bool(how and how.accounting) or any(g.end and g.end.source == "sacct" for g in told_of)
-    asked = ids if books else []
-    kept = bool(how and (how.command or (last and last.end)))  # else its script is forgotten, too
-    again = resubmit_shell(how, find_culprit_node(view)) if how and kept else ""
+    forgotten = {g.seen.job_id for g in told_of if g.asked and g.end is None}
+    forgotten |= {g.seen.job_id for g in told_of if _is_past_min_job_age(g, view.now)}
+    asked = ids if books or (forgotten and how is None) else []  # `how` knows of no accounting
+    state = last.end.state.partition(" ")[0] if last and last.end else ""
+    fields = _SACCT_FIELDS.get(state, _USUAL_SACCT_FIELDS)
     return (
-        *([again] if again.isprintable() and again else []),
+        *(_find_failed_node(last) if last else ()),
+        *(_sacct_command(i, fields, where=not path) for i in asked),
+        *(hide_controls(f"scontrol show job {i}") for i in ids if i not in forgotten),
         *(
-            f"sacct -j {i} --format=JobID,State,ExitCode,DerivedExitCode,End,NodeList"
-            for i in asked
-        ),
-        *(f"scontrol show job {i}" for i in ids),
-        *(
-            [f"tail -n 50 {shlex.quote(path)}"]
+            [
+                show_end_command(
+                    shlex.quote(path), last is not None and last.seen.user == view.reader
+                )
+            ]
             if path.startswith("/") and path.isprintable()
             else []
         ),
     )
 
 
-def _make_labels(settings: JobSettings, view: TrainingView) -> Mapping[str, str]:
-    queue = view.queue
+def _find_failed_node(gone: GoneJob) -> tuple[str, ...]:
+    """What names the node whose failure ended the job, where Slurm did not say it."""
+    end = gone.end
+    nodes = (end.nodes or gone.seen.nodes) if end else ""
+    if not (end and end.state == "NODE_FAIL" and nodes) or end.failed_node:
+        return ()
+    return (f"sinfo -R -n {shlex.quote(visible(nodes))}",)
+
+
+def _sacct_command(number: str, fields: str, *, where: bool) -> str:
+    """`where`: also the directory, in which its log lies by default."""
+    command = f"sacct -j {number} --format={fields}"
+    return hide_controls(f"{command},WorkDir%-80") if where else command
+
+
+def _is_past_min_job_age(gone: GoneJob, now: Instant) -> bool:
+    """Whether slurmctld has forgotten the job, by Slurm's default of MinJobAge."""
+    return get_elapsed_s(get_end_instant(gone, now), now) > _MIN_JOB_AGE_S
+
+
+def _get_first_row(queue: JobQueue) -> Job | None:
     rows = (*queue.alive, *queue.coming, *queue.paused, *queue.ending, *queue.held)
-    row: Job | None = rows[0] if rows else None
+    return rows[0] if rows else None
+
+
+def _is_owner_muted(view: TrainingView) -> bool:
+    """Whether the owner wants no messages about the job that the labels name."""
+    row, memory = _get_first_row(view.queue), view.memory
+    if row is not None:
+        return is_owner_muted(row)
+    return bool(memory.gone) and _get_main_job(memory).seen.owner_muted
+
+
+def _make_labels(settings: JobSettings, view: TrainingView) -> Mapping[str, str]:
+    row = _get_first_row(view.queue)
     seen = row or (_get_main_job(view.memory).seen if view.memory.gone else None)
     labels = {
         "job": seen.name if seen else settings.name or "",
@@ -339,36 +417,3 @@ def find_culprit_node(view: TrainingView) -> str:
     if end is None or end.failed_node or end.state != "NODE_FAIL":
         return (end.failed_node or "") if end else ""
     return seen.nodes if "[" not in seen.nodes and "," not in seen.nodes else ""
-
-
-# Why a job that is there may not be the one that is looked for.
-
-
-_MAX_HINTS = 5
-
-
-def find_similar_jobs(settings: JobSettings, view: TrainingView) -> list[str]:
-    """Jobs in the queue that are nearly the one: renamed, moved, other user, other spelling."""
-    gone = {g.seen.job_id for g in view.memory.gone}
-    known = {job.id for job in view.queue.held}
-    known |= {f"{job.id.partition('+')[0]}+0" for job in view.queue.held}
-    lines = [
-        _describe_similarity(job, settings, gone) for job in view.others if job.id not in known
-    ]
-    return [line for line in lines if line][:_MAX_HINTS]
-
-
-def _describe_similarity(job: Job, settings: JobSettings, gone: set[str]) -> str:
-    where = f"job {visible(job.id)} of {visible(job.user)} in {visible(job.partition)}"
-    name = shortened(visible(job.name), 100)
-    if job.job_id in gone:
-        return f"{where} is still there, now named {name!r}"
-    if settings.is_watched_name(job.name):
-        return f"{where} has that name; `users` or `partition` leave it out"
-    if settings.name and _normalise_name(job.name) == _normalise_name(settings.name):
-        return f"{where} has nearly that name: {name!r}"
-    return ""
-
-
-def _normalise_name(name: str) -> str:
-    return " ".join(unicodedata.normalize("NFKC", name).casefold().split())

@@ -1,4 +1,4 @@
-"""What a job check remembers from run to run: plain data, bounded in size."""
+"""What a job check remembers between runs: plain data of limited size."""
 
 from collections.abc import Container, Mapping, Sequence
 from typing import Any, TypeVar
@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import Struct, structs
 
+from sentinel.checks.wishes import is_owner_muted
 from sentinel.core.clock import SECOND, Instant, get_elapsed_s
 from sentinel.core.cluster import Job, JobEnd, Submission
 from sentinel.core.stored_memory import decode_memory
@@ -13,38 +14,48 @@ from sentinel.proc import StuckProcess
 from sentinel.slurm.job_states import Phase, state_phase
 from sentinel.slurm.pending_reasons import explain_reason
 
-MAX_JOBS = 200  # rows remembered; with more, restarts are not counted
-MAX_GONE_JOBS = 4  # jobs that left the queue and are still talked about
+MAX_JOBS = 200  # jobs that are remembered; if there are more, restarts are not counted
+MAX_NODES_CHARS = 200  # of a host list that is remembered; a longer one is cut
+MAX_GONE_JOBS = 4  # jobs that left the queue and may still be reported
 
 
 class SeenJob(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A job as last seen. `first`: when first seen; `since`: in this state for this reason.
+    """A job as it was last seen.
 
-    `waited`: seconds between its submission and `first`, by Slurm's clock. `how` it was submitted,
-    asked while it runs: between two passes that are far apart Slurm forgets it.
+    first: When it was first seen.
+    since: Since when it has had this state and reason.
+    waited: Seconds between its submission and `first`, by Slurm's clock.
+    how: How it was submitted. This is asked while it runs, because Slurm may forget it between two
+        runs.
+    owner_muted: Its owner wants no messages about it.
     """
 
-    id: str
-    job_id: str
-    array_id: str = ""
-    task: str = ""
-    name: str
-    user: str
-    partition: str
-    nodes: str
-    workdir: str = ""
-    state: str
-    reason: str
-    started: int | None
+    id: str  # Id as squeue prints it.
+    job_id: str  # Id for scancel.
+    array_id: str = ""  # Id of the array.
+    task: str = ""  # Index in the array.
+    name: str  # Name of the job.
+    user: str  # Its owner.
+    partition: str  # Its partition.
+    nodes: str  # Host list of its nodes.
+    workdir: str = ""  # Its working directory.
+    state: str  # Its state.
+    reason: str  # Why it is pending.
+    started: int | None  # When it started, epoch seconds.
     first: Instant
     since: Instant
     waited: float
     how: Submission | None = None
+    gpus: int | None = None  # How many GPUs it has. None: Slurm was not asked yet.
+    owner_muted: bool = False
 
     @property
     def has_run(self) -> bool:
-        """Whether it had begun: a pending job's `started` is only an estimate, and one that is over
-        had nodes if it ever ran (a refused or cancelled submission has none)."""
+        """Whether it has ever run.
+
+        For a pending job, `started` is only an estimate. A job that is over had nodes if it ever
+        ran. A submission that was refused or cancelled had none.
+        """
         where = state_phase(self.state)
         if where is Phase.OVER:
             return bool(self.nodes)
@@ -52,21 +63,24 @@ class SeenJob(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class GoneJob(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A job that left the queue: when that was noticed, how it ended, its last lines.
+    """A job that left the queue.
 
-    `asked`: Slurm has answered; `end` None then means that nothing remembers the job.
-    `lost`: slurmctld has lost its memory of it, and when it started, epoch seconds. `followed`:
-    what was submitted after it has been counted. `how`: it was submitted. `runaway`: the state in
-    which accounting still has it, while slurmctld does not know it. `clean_output`: its output was
-    read, shows progress and nothing that went wrong.
+    asked: Slurm has answered. If `end` is None then, neither slurmctld nor accounting knows the
+        job.
+    end: How it ended.
+    lost: When slurmctld started (epoch seconds), if it has lost its memory of the job.
+    followed: Whether the job that was submitted after it has been counted.
+    how: How it was submitted.
+    runaway: Its state in accounting, if slurmctld does not know the job.
+    clean_output: Its output was read and shows progress and no problem.
     """
 
-    seen: SeenJob
-    at: Instant
+    seen: SeenJob  # The job as it was last seen.
+    at: Instant  # When it was noticed.
     asked: bool = False
     end: JobEnd | None = None
     lost: int | None = None
-    tail: str | None = None
+    tail: str | None = None  # Last lines of its output; None: not read yet.
     followed: bool = False
     how: Submission | None = None
     runaway: str = ""
@@ -74,88 +88,118 @@ class GoneJob(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def has_run(self) -> bool:
-        """Whether it ever had nodes: it may have begun and ended between two looks."""
+        """Whether it ever had nodes. It may have started and ended between two runs of the check."""
         return self.seen.has_run or bool(self.end and self.end.nodes)
 
     @property
     def started_at_s(self) -> int | None:
-        """When its last run began, by Slurm's clock."""
+        """When its last run started, by Slurm's clock."""
         return (self.end.started if self.end else None) or self.seen.started
 
 
-class SubmitDelay(Struct, frozen=True):
-    """Seconds between an end and the submission of the next job, which was `at` (epoch seconds).
+class EndedRun(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
+    """A run that is over, for what interrupted runs share (shared_nodes.py)."""
 
-    `prompted`: somebody had been told of the end before. `automatic`: it cannot have been a hand.
+    job: str  # Id for scancel.
+    started: int  # When it started, epoch seconds.
+    ended: int  # When it ended, epoch seconds.
+    user: str  # Its owner.
+    training: str  # The subject of its training.
+    nodes: str  # Host list of its nodes.
+    is_interrupted: bool = False  # Nobody had planned its end.
+
+
+class SubmitDelay(Struct, frozen=True):
+    """The delay between an end and the submission of the next job.
+
+    at: When the next job was submitted, epoch seconds.
+    prompted: The end had been reported before, so the job may be a person's reaction.
+    automatic: No person can have submitted it.
+    told_at: When the end was reported, epoch seconds. 0 if it was not.
     """
 
-    seconds: float
+    seconds: float  # Seconds from the end to the submission.
     at: int
     prompted: bool = False
     automatic: bool = False
+    told_at: int = 0
 
 
 class JobRevival(Struct, frozen=True):
-    """A job for which another one was asked for, when, and the step at which it died."""
+    """A job for which sentinel requested another submission."""
 
-    job: str
-    at: Instant
-    step: str
+    job: str  # Id of the job that died.
+    at: Instant  # When the submission was requested.
+    step: str  # Step at which it died.
 
 
 class Memory(Struct, frozen=True, kw_only=True):
-    """All of it. `alive`: when last something ran; `vacant`: starts that would be restarts.
+    """The memory of one training.
 
-    `asked`: what was to be held, by target, with the restart that was the newest then. `looked`:
-    when it was last looked at; `recalled`: when a second look was last taken. `delays`: how soon
-    the next job came after its last ends, by their kind. `dead`: since when nothing of it runs
-    and nothing will start. `revived`: what was to be submitted again. `away`: the id of
-    its newest job, where another cluster of the federation has that.
+    alive: When one of its jobs last ran.
+    vacant: Starts that would be restarts.
+    asked: Holds that were requested, by target, each with the newest restart at that time.
+    looked: When it was last checked.
+    recalled: When Slurm was last asked again whether it is really gone.
+    delays: The delays until the next job after its last ends, by the kind of end.
+    dead: Since when none of its jobs runs and none will start.
+    revived: Jobs that were requested to be submitted again.
+    ended: Runs that are over. A check on many trainings stores them once for all.
+    away: Id of its newest job, if another cluster of the federation has it.
     """
 
-    seen: tuple[SeenJob, ...] = ()
-    gone: tuple[GoneJob, ...] = ()
+    seen: tuple[SeenJob, ...] = ()  # Jobs in the queue at the last run.
+    gone: tuple[GoneJob, ...] = ()  # Jobs that have left it.
     alive: Instant | None = None
     vacant: int = 0
-    restarts: tuple[Instant, ...] = ()
+    restarts: tuple[Instant, ...] = ()  # When jobs were restarted.
     asked: dict[str, Instant] = {}
     looked: Instant | None = None
     recalled: Instant | None = None
-    stuck: dict[str, StuckProcess] = {}
+    stuck: dict[str, StuckProcess] = {}  # Child processes that hang, by path.
     delays: dict[str, tuple[SubmitDelay, ...]] = {}
     dead: Instant | None = None
     revived: tuple[JobRevival, ...] = ()
     away: str = ""
+    ended: tuple[EndedRun, ...] = ()
 
     def without_stuck(self) -> "Memory":
-        """Where what hangs is remembered once for many."""
+        """The memory without `stuck`. A check on many trainings stores it once for all of them."""
         return structs.replace(self, stuck={}) if self.stuck else self
 
     def get_seen_job(self, job: Job) -> SeenJob | None:
-        """What is remembered of a job; a waiting array keeps its id while its row changes."""
+        """What is remembered about a job. A waiting array keeps its id, although its row changes."""
         return next((s for s in self.seen if s.job_id == job.job_id), None)
 
 
 class TrainingsMemory(Struct, frozen=True, kw_only=True):
-    """The memory of a check on many trainings, by subject. `ever`: there was one once; `delays`:
-    those of trainings that are not spoken of any more."""
+    """What a check on many trainings remembers.
 
-    trainings: dict[str, Memory] = {}
+    ever: Whether there ever was a training.
+    delays: Those of trainings that are no longer reported.
+    swept: When Slurm was last asked for trainings that started and died between two runs.
+    late: Trainings whose files were not read, for lack of time.
+    """
+
+    trainings: dict[str, Memory] = {}  # Memory of each training, by subject.
     delays: dict[str, dict[str, tuple[SubmitDelay, ...]]] = {}
     ever: bool = False
-    stuck: dict[str, StuckProcess] = {}
+    stuck: dict[str, StuckProcess] = {}  # Child processes that hang, by path.
+    swept: Instant | None = None
+    late: list[str] = []
+    ended: tuple[EndedRun, ...] = ()  # Runs that are over, of all trainings.
 
 
 Kept = TypeVar("Kept", Memory, TrainingsMemory)
 
 
 def load_memory(stored: Mapping[str, Any], kind: type[Kept]) -> Kept:
-    """The memory as stored; what an older or damaged state holds is started anew."""
+    """The stored memory. If it is damaged or from an older version, a new one is begun."""
     return decode_memory(stored, kind) or kind()
 
 
 def dump_memory(memory: Memory | TrainingsMemory) -> Mapping[str, Any]:
-    """As plain data for the store: what comes back from JSON is the same."""
+    """The memory as plain data for the store. JSON does not change it."""
     plain: Mapping[str, Any] = msgspec.json.decode(msgspec.json.encode(memory))
     return plain
 
@@ -169,9 +213,9 @@ def update_memory(
     elsewhere: Container[str] = (),
     rows: int = MAX_JOBS,
 ) -> Memory:
-    """The memory after this look at the queue; restarts older than `window` are dropped.
+    """The memory after reading the queue. Restarts older than `window` seconds are dropped.
 
-    `elsewhere`: ids of jobs that are in the queue as something else by now, and not gone.
+    `elsewhere` are ids of jobs that belong to another training by now. They are not gone.
     """
     seen = tuple(
         _remember_job(job, before.get_seen_job(job), now)
@@ -205,7 +249,7 @@ def _remember_job(job: Job, before: SeenJob | None, now: Instant) -> SeenJob:
         name=job.name,
         user=job.user,
         partition=job.partition,
-        nodes=job.nodes[:200],
+        nodes=job.nodes[:MAX_NODES_CHARS],
         workdir=job.workdir,
         state=job.state,
         reason=reason,
@@ -214,11 +258,13 @@ def _remember_job(job: Job, before: SeenJob | None, now: Instant) -> SeenJob:
         since=before.since if before and same else now,
         waited=before.waited if before else _get_queued_s(job, now),
         how=before.how if before else None,
+        gpus=before.gpus if before and before.started == job.started else None,
+        owner_muted=is_owner_muted(job),
     )
 
 
 def with_submission(memory: Memory, job: SeenJob, how: Submission) -> Memory:
-    """The memory with how one of the jobs that are there was submitted."""
+    """The memory, with the submission of one of the jobs in the queue."""
     rows = (structs.replace(s, how=how) if s is job else s for s in memory.seen)
     return structs.replace(memory, seen=tuple(rows))
 
@@ -228,8 +274,11 @@ def _get_queued_s(job: Job, now: Instant) -> float:
 
 
 def _update_gone_jobs(before: Memory, jobs: Sequence[Job], now: Instant) -> tuple[GoneJob, ...]:
-    """Newly gone jobs first, those that ran before those that never did, latest start first. Of
-    those that are too many, what never ran is forgotten first."""
+    """The jobs that left the queue, newest first.
+
+    Those that ran come first, the latest start before the others. If there are too many, those that
+    never ran are dropped first.
+    """
     present = {job.job_id for job in jobs}
     left = [s for s in before.seen if s.job_id not in present]
     left.sort(key=lambda s: (s.has_run, s.started or 0), reverse=True)
@@ -242,11 +291,11 @@ def _update_gone_jobs(before: Memory, jobs: Sequence[Job], now: Instant) -> tupl
 def _count_restarts(
     before: Memory, seen: Sequence[SeenJob], now: Instant
 ) -> tuple[int, tuple[Instant, ...]]:
-    """A start is a restart when something that ran has stopped before it.
+    """Count restarts. A start counts if a run of the training has stopped before it.
 
-    Runs are told apart by (job id, start time): a requeued job keeps its id. Jobs that run
-    side by side are no restarts of one another, and a suspended run goes on. A job that is
-    still configuring has no start time yet: Slurm sets it anew when the nodes are ready.
+    A run is identified by job id and start time, because a requeued job keeps its id. Jobs that run
+    side by side are not restarts of one another. A suspended run continues. A job that is still
+    configuring has no start time yet, because Slurm sets it when the nodes are ready.
     """
     was, runs = _get_run_keys(before.seen), _get_run_keys(seen)
     vacant = min(before.vacant + len(was - runs), MAX_JOBS)

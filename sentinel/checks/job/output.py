@@ -1,31 +1,45 @@
-"""Where the job that is gone wrote its output, and what of its end people are shown."""
+"""Finds where a job that is gone wrote its output, and selects the lines of its end for people."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
+
 from sentinel.checks.job.memory import GoneJob, SeenJob
 from sentinel.core.cluster import Job
+from sentinel.core.text import shortened, visible_lines
 from sentinel.slurm.filename_patterns import job_output_path
+from sentinel.slurm.step_messages import HOUSEKEEPING_ERROR_REGEX
 
 if TYPE_CHECKING:
     from sentinel.checks.log.recognition import LogRecognition
 
+MAX_END_CHARS = 2**17
+"""Of an output, this many characters at its end are read."""
+
+MAX_STEPS_AFTER = 6
+"""How many steps other ranks may make after one of them has died."""
+
 MIN_FOLLOWER_LINES = 5
-"""Lines of one kind, from which on they are followers: one rank fails, and thousands say so."""
+"""From this number on, lines of one kind are followers: one rank fails, and thousands report it."""
 
 _NUMBER_PATTERN = re.compile(r"0x[0-9a-fA-F]+|\d+")
 _TROUBLE_PATTERN = re.compile(
     r"(?i)error|exception|traceback|fatal|abort|killed|fail|signal|oom|out of memory"
 )
 _HARMLESS_PATTERN = re.compile(
-    r"(?<=\w)Warning: |\bWARN(?:ING)?\b|slurmstepd: error: couldn't chdir"
+    r"(?<=\w)Warning: |\bWARN(?:ING)?\b|\b(?:raise|except) [A-Za-z(]|" + HOUSEKEEPING_ERROR_REGEX
 )
 _CAUSE_PATTERN = re.compile(
     r"\b[A-Z]\w*(?:Error|Exception|Interrupt)\b|\bCUDA error|Segmentation fault|Bus error|"
-    r"oom[-_ ]kill|Out of memory|^Killed|slurmstepd: error|\bXid\b|[Nn]o space left"
+    r"oom[-_ ]kill|Out of memory|(?m:^Killed)|slurmstepd: error|\bXid\b|[Nn]o space left"
 )
+_FRAME_PATTERN = re.compile(r"[^\n]{0,120}?(?:[\])|:] ?)?\s{2}|\s*$")
+MAX_TRACEBACK_CHARS = 2**14
+"""How much text above an exception is searched for its traceback."""
+
 _STEP_PATTERN = re.compile(
     r"(?i)(?<![\w/-])(?<!optimization )(?<!nan )(?<!skipped )(?<!number of )(?<!@ )"
     r"((?:global[_ ])?(?:step|iteration|iter|batch)s?)\b['\"]?[ =:#(\[]{1,8}"
@@ -37,23 +51,27 @@ steps that are to come or went wrong (`number of nan iterations: 0`), none that 
 (`global_step=3.2e+4`), and no measure (`ms/batch 4.5`)."""
 
 _STOPPED_PATTERN = re.compile(r"(?<![\w-])(?<!early )stopping: \S", re.I)
-"""What a training prints that a `sentinel.training.Guard` stops (docs/training.md): it exits with 0, and
-has not finished. Early stopping is an end that the trainer wants."""
+"""Lines of a training that a `sentinel.training.Guard` stops (docs/training.md). It exits with 0,
+and has not finished. Early stopping is an end that the trainer wants."""
 
 
 SAME, LONGEST = 100, 1000
-"""Characters by which two lines are the same, and of one that are looked at."""
+"""Lines with the same first characters (the first number) count as equal. Of a line, this many
+characters are read (the second)."""
 
 _BAR_END_PATTERN = re.compile(r"\A[^\[\]\n]{0,900}\]")
-"""A bar ends no line: whoever speaks next does so behind it."""
+"""A bar does not end its line, so the next text follows it on the same line."""
 
 
 def condense_lines(lines: Sequence[str]) -> list[str]:
-    """Without followers. Of many lines that differ in nothing but numbers: of a trouble the first one
-    and how many more there were, of anything else the last ones."""
-    kinds: dict[str, list[int]] = {}
+    """The lines without followers. Of many lines that differ only in numbers, the last ones are
+    kept. If they are about a problem, only the first one is kept, with the number of the others."""
+    kinds, same = dict[str, list[int]](), dict[str, list[int]]()
     for at, line in enumerate(lines):
-        kinds.setdefault(_NUMBER_PATTERN.sub("0", line), []).append(at)
+        if (places := same.get(line)) is None:
+            form = " ".join(_NUMBER_PATTERN.sub("0", line).split())  # numbers may be padded
+            places = same[line] = kinds.setdefault(form, [])
+        places.append(at)
     kept: dict[int, str] = {}
     for places in kinds.values():
         kept |= {at: lines[at] for at in places[-MIN_FOLLOWER_LINES:]}
@@ -66,8 +84,8 @@ def condense_lines(lines: Sequence[str]) -> list[str]:
 
 
 def make_excerpt(lines: Sequence[str], most: int) -> str:
-    """The end of them, and what it came from where that is further up: the last step, and the cause. Of
-    a large job the last lines are what the launchers say, a screen or two after both."""
+    """The end of the lines, and their cause if it is further up: the last step, and the error. In a
+    large job, the last lines are those of the launchers, a screen or two after both."""
     kept = condense_lines(lines)
     shown, text = kept[-most:], "\n".join(kept)
     steps = _locate_steps(text)[-1:]
@@ -77,44 +95,98 @@ def make_excerpt(lines: Sequence[str], most: int) -> str:
     return "\n".join([*above, "…", *shown[len(above) + 1 :]] if above else shown)
 
 
+class OutputEnd(Struct, frozen=True):
+    """The end of an output."""
+
+    excerpt: str  # the last lines, for people
+    clean: bool  # see `is_clean`
+
+
+def summarize_end(text: str, most: int, width: int) -> OutputEnd:
+    """The end of an output: at most this many lines, of at most this width."""
+    lines = [shortened(line, width) for line in visible_lines(text).splitlines()]
+    return OutputEnd(make_excerpt(lines, most), is_clean("\n".join(lines)))
+
+
 def find_error_line(text: str) -> str:
-    """The line by which the others followed, after the last step; empty where none names an error."""
+    """The line that caused the others, after the last step. Empty if no line names an error. It reads the last
+    MAX_END_CHARS.
+
+    If all that follows the last step was caused by something else, the cause may stand before it: other ranks make a
+    step or two more when one of them dies.
+    """
+    text = text[-MAX_END_CHARS:]
     steps = _locate_steps(text)
     rest = text[steps[-1][1] :] if steps else ""
-    return _select_error_line(_BAR_END_PATTERN.sub("", rest, 1)) or _select_error_line(text)
+    told, known = _select_error_line(_BAR_END_PATTERN.sub("", rest, 1))
+    if told and not known:
+        before, known = _select_error_line(text[steps[-MAX_STEPS_AFTER:][0][1] :])
+        told = before if known else told
+    return told or _select_error_line(text)[0]
 
 
-def _select_error_line(text: str) -> str:
-    """What nothing else brings about, else what is named first, else an echo."""
+def _select_error_line(text: str) -> tuple[str, bool]:
+    """The line with an error that nothing else causes. If there is none, the first one that is
+    named, and then a consequence. And whether it is no consequence. The name of an exception without its traceback
+    counts where no error is known, since the end of an output may begin within the traceback."""
     try:
-        from sentinel.checks.log.known_troubles import EXCEPTION
+        from sentinel.checks.log.last_words import is_error_line
         from sentinel.checks.log.losses import find_lost_line
-        from sentinel.checks.log.ranking import CAUSE, find_first_cause, rank_trouble
-        from sentinel.checks.log.troubles import HANDLED_PATTERN, TroubleFinder, is_setting
+        from sentinel.checks.log.printed_settings import is_setting
+        from sentinel.checks.log.ranking import (
+            CAUSE,
+            LATE_KINDS,
+            find_first_cause,
+            rank_trouble,
+        )
+        from sentinel.checks.log.trouble_kind import EXCEPTION, LAST_WORDS_KIND
+        from sentinel.checks.log.troubles import HANDLED_PATTERN, TroubleFinder
     except ModuleNotFoundError:  # the kind `log` was taken out
-        return next((line.strip() for line in text.splitlines() if _CAUSE_PATTERN.search(line)), "")
+        lines = (line.strip() for line in text.splitlines() if _CAUSE_PATTERN.search(line))
+        return next(lines, ""), True
     found = TroubleFinder({}, []).find_troubles(text)
-    told = [(at, trouble.kind, trouble.line) for at, trouble in found]
-    known = {trouble.line[:SAME] for _, trouble in found}
-    lines = ((one, _CAUSE_PATTERN.search(one[0])) for one in re.finditer("[^\n]+", text))
-    named = (
-        (one.start(), EXCEPTION, one[0].strip())
-        for one, word in lines
-        if word
-        and not (_HARMLESS_PATTERN.search(one[0]) or HANDLED_PATTERN.search(one[0][:LONGEST]))
-        and not is_setting(text, one.start() + word.start())
-        and one[0].strip()[:SAME] not in known
-    )
-    causes = sorted([*told, *islice(named, 1)], key=lambda one: one[0])
+    causes = [(at, trouble.kind, trouble.line) for at, trouble in found]
     first = find_first_cause([kind for _, kind, _ in causes])
-    echo = first is None or rank_trouble(causes[first][1]) > CAUSE
-    lost = find_lost_line(text) if echo else ""
-    return lost or ("" if first is None else causes[first][2])
+    if first is None or rank_trouble(causes[first][1]) > CAUSE or causes[first][1] in LATE_KINDS:
+        known = {trouble.line[:SAME] for _, trouble in found if trouble.kind != LAST_WORDS_KIND}
+        named = (
+            (begin, EXCEPTION, line.strip())
+            for begin, at, line in _find_cause_lines(text)
+            if is_error_line(line)
+            and not (_HARMLESS_PATTERN.search(line) or HANDLED_PATTERN.search(line[:LONGEST]))
+            and not is_setting(text, at)
+            and line.strip()[:SAME] not in known
+            and not _ends_traceback(text, begin)
+        )
+        causes = sorted([*causes, *islice(named, 1)], key=lambda one: one[0])
+        first = find_first_cause([kind for _, kind, _ in causes])
+    if first is None or rank_trouble(causes[first][1]) > CAUSE:
+        return find_lost_line(text) or ("" if first is None else causes[first][2]), False
+    return causes[first][2], causes[first][1] not in LATE_KINDS
+
+
+def _ends_traceback(text: str, begin: int) -> bool:
+    """Whether this line is the exception below the frames of a traceback, which has been judged as a whole."""
+    head = text.rfind("Traceback (most recent", max(0, begin - MAX_TRACEBACK_CHARS), begin)
+    between = text[head:begin].splitlines()[1:] if head >= 0 else []
+    return bool(between) and all(_FRAME_PATTERN.match(line) for line in between)
+
+
+def _find_cause_lines(text: str) -> Iterator[tuple[int, int, str]]:
+    """Each line that names an error: where the line begins, where the first such word begins, and
+    the line."""
+    end = -1
+    for word in _CAUSE_PATTERN.finditer(text):
+        if word.start() > end:
+            begin = text.rfind("\n", 0, word.start()) + 1
+            end = text.find("\n", word.start())
+            end = len(text) if end < 0 else end
+            yield begin, word.start(), text[begin:end]
 
 
 def is_clean(text: str) -> bool:
-    """Whether these lines tell progress, and neither an error nor that it was stopped early; after
-    the last step no word of trouble either, such as of a launcher."""
+    """Whether these lines show progress, no error, and no early stop. After the last step there
+    must also be no word about a problem, such as of a launcher."""
     steps = _locate_steps(text)
     if not steps or _STOPPED_PATTERN.search(text) or find_error_line(text):
         return False
@@ -125,12 +197,12 @@ def is_clean(text: str) -> bool:
 
 
 def find_last_step(text: str) -> str:
-    """The last step that the lines tell, such as `iteration 79400`; empty where they tell none."""
+    """The last step in the lines, such as `iteration 79400`. Empty if there is none."""
     return next((told for _, _, told in _locate_steps(text)[-1:]), "")
 
 
 def _locate_steps(text: str) -> list[tuple[int, int, str]]:
-    """From where to where a step is told, and which: by the lines of the trainer, where that is known."""
+    """The positions and texts of steps, by the lines of the trainer if it is known."""
     known = _recognise_trainer(text)
     if known and known.number and known.first_trainer not in ("", "tqdm"):
         own = re.finditer(known.number.pattern, text, re.M)
@@ -152,14 +224,15 @@ def _recognise_trainer(text: str) -> "LogRecognition | None":
 
 
 def get_stdout_path(gone: GoneJob) -> str:
-    """The absolute path of its standard output, or "" where it is not known."""
+    """The absolute path of its standard output. Empty if it is not known."""
     how = gone.how or gone.seen.how
     told = (gone.end.stdout if gone.end else "") or (how.stdout if how else "")
     return job_output_path(told, _make_job(gone.seen)) if told else ""
 
 
 def _make_job(seen: SeenJob) -> Job:
-    """What a file name can depend on; the rest is not remembered, and no symbol stands for it."""
+    """A Job with the facts that a file name can depend on. Others are not remembered, and no symbol
+    stands for them."""
     known = {f: getattr(seen, f) for f in Job.__struct_fields__ if f in SeenJob.__struct_fields__}
     gone: dict[str, Any] = dict.fromkeys(("submitted", "ends", "time_limit"))
     return Job(**known, **gone, node_count=0, dependency="")

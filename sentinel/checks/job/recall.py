@@ -1,19 +1,20 @@
-"""A second look before a training is said not to run: what Slurm remembers of its jobs.
-
-A list of jobs may be cut where nobody sees it, and a job may have begun and died between two
-looks. So Slurm is asked once more, about all jobs that are missing and all names in one question.
-"""
+"""Asks Slurm again before a training is reported as not running. A list of jobs may be incomplete
+without any sign of it, and a job may have started and died between two runs. So Slurm is asked once
+more, for all missing jobs and all names in one question."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+from itertools import chain
 
 from msgspec import Struct, structs
 
 from sentinel.checks.job.ends import is_completed, recency_key
 from sentinel.checks.job.memory import MAX_GONE_JOBS, GoneJob, Memory, SeenJob
-from sentinel.checks.job.rhythm import SECOND_LOOK_S
+from sentinel.checks.job.past_runs import group_runs
+from sentinel.checks.job.rhythm import EARLY_LOOK_SHARE
 from sentinel.checks.job.settings import JobSettings
+from sentinel.checks.job.succession import find_wait_since_death
 from sentinel.core.clock import SECOND, Instant, get_elapsed_s
 from sentinel.core.cluster import Job, JobPast, JobRun
 from sentinel.core.errors import CannotTell
@@ -22,30 +23,39 @@ from sentinel.core.text import visible
 from sentinel.slurm.job_states import AWAY, REVOKED, Phase, state_phase
 
 NAME_LOOKBACK_S = 86400.0
-"""Seconds that accounting is searched for a name of which nothing was seen before."""
+"""How many seconds of accounting are searched for a name that was never seen."""
 
 RECALL_PERIOD_S = 240.0
-"""Seconds after which one that is dead is looked for by name again: slurmctld forgets a job that
-is over after 300 (slurm.conf(5), MinJobAge)."""
+"""Seconds until a dead training is searched by name again. slurmctld forgets an ended job after 300
+(slurm.conf(5), MinJobAge)."""
 
-CLOSE_LOOK_AGE_S = SECOND_LOOK_S - 6.0
-"""Seconds after a death from which on it is looked for by name too, until it may be told: what came
-after it may have died between two looks."""
+CLOSE_LOOK_LEAD_S = 6.0
+"""This many seconds before a death may be reported, it is searched by name too. A later job may
+have died between two runs."""
+
+SWEEP_PERIOD_S = 100.0
+"""Seconds between two searches for trainings that started and died between two runs. They are
+reported within two minutes."""
+
+MAX_CLOCK_SKEW_S = 30.0
+"""Seconds by which the clocks of slurmctld's host and this host may differ."""
 
 ACCOUNTING_LAG_S = 60.0
-"""Seconds after which accounting is believed that has no row of a job, or says that it runs, while
-slurmctld does not know it."""
+"""Seconds after which accounting is believed about a job that slurmctld does not know, if it has no
+row of it, or says that it runs."""
 
 END_RECORD_LAG_S = 120.0
-"""Seconds in which accounting may come to know of an end: slurmctld sends its records on later."""
+"""Seconds until accounting may learn of an end, because slurmctld sends its records with a delay.
+"""
 
 
 class RecalledMemories(Struct, frozen=True):
-    """The memories with what Slurm remembers; and why of some it cannot be said that they are
-    gone."""
+    """The memories, with what Slurm remembers. `doubts` says why some trainings cannot be called
+    gone. `swept` says whether all that Slurm remembers was searched."""
 
-    memories: dict[str, Memory]
-    doubts: dict[str, str] = {}
+    memories: dict[str, Memory]  # What is remembered, by subject.
+    doubts: dict[str, str] = {}  # Why it cannot be called gone, by subject.
+    swept: bool = False
 
 
 def recall_memories(
@@ -56,93 +66,121 @@ def recall_memories(
     ctx: Context,
     *,
     first: bool = False,
+    swept: Instant | None = None,
 ) -> RecalledMemories:
-    """The second look. `alive`: the subjects of which something is in the queue; `users`: whose
-    jobs are meant, None: everybody's; `first`: nothing that is meant was ever seen.
+    """Ask Slurm about jobs that are missing from the queue.
 
-    A question that fails is asked again in the next run; until then nothing is said to be gone
-    that was there before, and what two runs have not seen is believed to be gone.
-    """
+    `alive` are subjects with jobs in the queue. `users` are those whose jobs are meant, or None.
+    `first`: no such job was ever seen. `swept`: when trainings that started and died between two
+    runs were last searched for, or None.
+
+    If Slurm does not answer, the next run asks again, and until then nothing is called gone. But a
+    job that two runs did not see is believed to be gone."""
     now = ctx.now
-    asks = {s for s, memory in memories.items() if _needs_recall(memory, s not in alive, now)}
+    back = {s for s, memory in memories.items() if s in alive and _has_come_back(memory, now)}
+    asks = back | _find_due_subjects(memories, alive, settings, ctx)
     looked = {s: _with_look_time(memory, s in alive, now) for s, memory in memories.items()}
-    if not (asks or first):
-        return RecalledMemories(
-            looked, {s: _describe_elsewhere(m.away) for s, m in looked.items() if m.away}
-        )
+    sweeps = swept is not None and get_elapsed_s(swept, now) >= SWEEP_PERIOD_S
+    if not (asks or first or sweeps):
+        return RecalledMemories(looked, _describe_all_elsewhere(looked))
     dead = {s for s in asks if s not in alive}
     try:
         past = _read_past_jobs(
-            [memories[s] for s in asks], [memories[s] for s in dead], settings, ctx
+            [memories[s] for s in asks],
+            [memories[s] for s in dead | back],
+            settings,
+            ctx,
+            failed_within=get_elapsed_s(swept, now) + END_RECORD_LAG_S if swept else 0.0,
         )
     except CannotTell as error:
-        new = (s for s in dead if _is_newly_missing(memories[s], now))
-        doubtful = [settings.subject] if first and not asks else new
+        new = [s for s in dead if _is_newly_missing(memories[s], now)]
+        doubtful = new if asks or not first else [settings.subject]
         return RecalledMemories(looked, dict.fromkeys(doubtful, f"{error}; {_MISSING_REASON}"))
-    runs = _group_runs(past.runs, settings, users)
+    runs = group_runs(past.runs, settings, users)
     doubts = {s: why for s in dead if (why := _describe_still_alive(memories[s], runs.get(s, ())))}
-    if (
-        first
-        and not dead
-        and (away := _find_job_elsewhere(Memory(), [r for some in runs.values() for r in some]))
-    ):
+    if first and not dead and (away := _find_job_elsewhere(Memory(), [*chain(*runs.values())])):
         doubts[settings.subject] = _describe_elsewhere(away)
     for subject in asks - set(doubts):
-        away = (
-            _find_job_elsewhere(memories[subject], runs.get(subject, ())) if subject in dead else ""
-        )
-        memory = structs.replace(memories[subject], away=away)
-        known = _with_known_ends(memory, past, now)
-        found = _find_unseen_ends(known, runs.get(subject, ()), now) if subject in dead else ()
-        looked[subject] = structs.replace(
-            known,
-            gone=_merge_gone_jobs(known.gone, found),
-            looked=now,
-            recalled=memory.recalled if past.unasked else now,
-        )
-    doubts |= {s: _describe_elsewhere(m.away) for s, m in looked.items() if m.away}
+        some = runs.get(subject, ()) if subject in dead | back else ()
+        found = _recall_memory(memories[subject], some, past, now)
+        looked[subject] = structs.replace(found, away="") if subject in alive else found
+    doubts |= _describe_all_elsewhere(looked)
     if settings.many:
-        looked |= _find_unseen_trainings(
-            memories, {s: r for s, r in runs.items() if s not in alive}, now
-        )
-    return RecalledMemories(looked, doubts)
+        looked |= _find_unseen_trainings(memories, alive, runs, now, swept)
+    return RecalledMemories(looked, doubts, swept=True)
+
+
+def _find_due_subjects(
+    memories: Mapping[str, Memory], alive: Container[str], settings: JobSettings, ctx: Context
+) -> set[str]:
+    """The subjects whose past is asked for in this run."""
+    return {s for s, m in memories.items() if _needs_recall(m, s not in alive, settings, ctx)}
+
+
+def _recall_memory(memory: Memory, runs: Sequence[JobRun], past: JobPast, now: Instant) -> Memory:
+    """The memory, with Slurm's answers about the past. `runs` are the runs with its name, if they
+    were asked for."""
+    away = _find_job_elsewhere(memory, runs)
+    known = _with_known_ends(structs.replace(memory, away=away), past, now)
+    found = _find_unseen_ends(known, runs, now)
+    return structs.replace(
+        known,
+        gone=_merge_gone_jobs(known.gone, found),
+        looked=now,
+        recalled=now if past.was_asked(*(g.seen.name for g in memory.gone)) else memory.recalled,
+    )
 
 
 def is_any_in_queue(jobs: Iterable[Job]) -> bool:
-    """Whether any of them is not over."""
+    """Whether any of the jobs is not over."""
     return any(state_phase(job.state) is not Phase.OVER for job in jobs)
 
 
 _MISSING_REASON = "that its jobs are not in the list alone is not believed the first time"
 
 
-def _needs_recall(memory: Memory, dead: bool, now: Instant) -> bool:
-    due = memory.recalled is None or get_elapsed_s(memory.recalled, now) >= RECALL_PERIOD_S
-    due = due or any(_needs_closer_look(gone, memory.recalled, now) for gone in memory.gone)
+def _needs_recall(memory: Memory, dead: bool, settings: JobSettings, ctx: Context) -> bool:
+    recalled, now = memory.recalled, ctx.now
+    due = recalled is None or get_elapsed_s(recalled, now) >= RECALL_PERIOD_S
+    due = due or _needs_closer_look(memory, settings.gap if ctx.for_ is None else ctx.for_, now)
     return any(_is_end_open(gone, now) for gone in memory.gone) or (dead and due)
 
 
-def _needs_closer_look(gone: GoneJob, recalled: Instant | None, now: Instant) -> bool:
-    """Whether this death may be told now, and was not looked for since it may be."""
-    before = get_elapsed_s(gone.at, recalled) if recalled else 0.0
-    return get_elapsed_s(gone.at, now) >= CLOSE_LOOK_AGE_S and before < SECOND_LOOK_S
+def _needs_closer_look(memory: Memory, gap: float | None, now: Instant) -> bool:
+    """Whether the death may be reported now and was not searched for since then."""
+    if memory.dead is None or memory.recalled is None:
+        return False
+    wait = find_wait_since_death(memory, gap).seconds
+    between = get_elapsed_s(memory.looked, now) if memory.looked else 0.0
+    lead = max(CLOSE_LOOK_LEAD_S, EARLY_LOOK_SHARE * min(between, wait))
+    near = get_elapsed_s(memory.dead, now) >= wait - lead
+    return near and get_elapsed_s(memory.dead, memory.recalled) < wait
+
+
+def _has_come_back(memory: Memory, now: Instant) -> bool:
+    """Whether a job has appeared after a death. Another may have come and gone before it."""
+    return memory.dead is not None and any(one.first == now for one in memory.seen)
 
 
 def _is_end_open(gone: GoneJob, now: Instant) -> bool:
-    """Whether something about its end is not known yet: accounting, which alone knows who has
-    cancelled it, is behind slurmctld by some seconds."""
+    """Whether its end is not fully known. Accounting, which is late, knows who cancelled it."""
     end = gone.end
     unsaid = end is not None and end.state == "CANCELLED" and not end.cancelled_by
     return not gone.asked or (unsaid and get_elapsed_s(gone.at, now) < END_RECORD_LAG_S)
 
 
 def _is_newly_missing(memory: Memory, now: Instant) -> bool:
-    """Whether it was not seen to be missing before this run."""
+    """Whether a job was first found missing in this run, or no run has looked before."""
     return memory.looked is None or any(gone.at == now for gone in memory.gone)
 
 
 def _read_past_jobs(
-    asks: Sequence[Memory], dead: Sequence[Memory], settings: JobSettings, ctx: Context
+    asks: Sequence[Memory],
+    dead: Sequence[Memory],
+    settings: JobSettings,
+    ctx: Context,
+    *,
+    failed_within: float,
 ) -> JobPast:
     ids = {
         gone.seen.job_id for memory in asks for gone in memory.gone if _is_end_open(gone, ctx.now)
@@ -151,7 +189,7 @@ def _read_past_jobs(
     if settings.name and dead:
         names.add(settings.name)
     since = max((_get_lookback_s(memory, ctx.now) for memory in dead), default=NAME_LOOKBACK_S)
-    return ctx.slurm.past(ids, names, since)
+    return ctx.slurm.past(ids, names, since, failed_within=failed_within)
 
 
 def _get_lookback_s(memory: Memory, now: Instant) -> float:
@@ -162,25 +200,12 @@ def _get_lookback_s(memory: Memory, now: Instant) -> float:
     )
 
 
-def _group_runs(
-    runs: Iterable[JobRun], settings: JobSettings, users: Collection[str] | None
-) -> dict[str, list[JobRun]]:
-    """The runs that the check means, as it would have meant them in the queue. A size cannot be
-    judged of a job that is over: what is found by name alone may be another one."""
-    found: dict[str, list[JobRun]] = {}
-    for run in () if settings.has_size_limit else runs:
-        if (
-            settings.is_watched_name(run.name)
-            and run.id.partition("+")[2] in ("", "0")
-            and (users is None or run.user in users)
-            and (settings.partition in (None, *run.partition.split(",")))
-        ):
-            found.setdefault(settings.subject_of(run.user, run.name), []).append(run)
-    return found
-
-
 def _with_look_time(memory: Memory, alive: bool, now: Instant) -> Memory:
     return structs.replace(memory, looked=now, away="" if alive else memory.away)
+
+
+def _describe_all_elsewhere(memories: Mapping[str, Memory]) -> dict[str, str]:
+    return {s: _describe_elsewhere(memory.away) for s, memory in memories.items() if memory.away}
 
 
 def _describe_elsewhere(job_id: str) -> str:
@@ -188,9 +213,9 @@ def _describe_elsewhere(job_id: str) -> str:
 
 
 def _find_job_elsewhere(memory: Memory, runs: Sequence[JobRun]) -> str:
-    """The newest job, where another cluster of the federation has it. A cluster that is not its
-    origin lists it only among all states, and forgets it soon (seen on 26.05): what was found
-    once stays until a newer job is found."""
+    """The id of the newest job, if another cluster of the federation has it. A cluster that is not
+    the job's origin lists it only with `--states=all`, and soon forgets it (seen on 26.05). So an
+    id that was found stays until a newer job is found."""
     if not runs:
         return memory.away
     newest = max(reversed(runs), key=lambda run: run.submitted or 0)
@@ -199,12 +224,12 @@ def _find_job_elsewhere(memory: Memory, runs: Sequence[JobRun]) -> str:
 
 
 def _describe_still_alive(memory: Memory, runs: Sequence[JobRun]) -> str:
-    """Why the list of jobs is not believed: one that is missing there is alive."""
+    """Why the list of jobs is not believed: a job that is missing in it is alive."""
     gone = {one.seen.job_id for one in memory.gone}
     for run in runs:
         where = _get_run_phase(run)
         alive = where not in (Phase.OVER, Phase.UNCLEAR)
-        # What accounting alone has may be a run whose end never came there.
+        # A run that only accounting knows may have ended without a record of the end.
         if alive and run.source == "squeue" and (run.job_id in gone or not memory.seen):
             return (
                 f"squeue's list leaves out job {visible(run.id)}, which is {visible(run.state)} "
@@ -218,7 +243,7 @@ def _get_run_phase(run: JobRun) -> Phase:
 
 
 def _with_known_ends(memory: Memory, past: JobPast, now: Instant) -> Memory:
-    """With the ends of the jobs that were seen."""
+    """The memory, with the ends of jobs that were seen."""
     gone = tuple(
         _with_end(g, memory, past, now) if _is_end_open(g, now) else g for g in memory.gone
     )
@@ -235,10 +260,13 @@ def _with_end(gone: GoneJob, memory: Memory, past: JobPast, now: Instant) -> Gon
     late = past.accounting and get_elapsed_s(gone.at, now) < ACCOUNTING_LAG_S
     if newest is None:
         return structs.replace(
-            gone, asked=not (past.unasked or late) or lost is not None, lost=lost
+            gone,
+            asked=(past.was_asked(gone.seen.job_id) and not late) or lost is not None,
+            lost=lost,
         )
     if _get_run_phase(newest) is not Phase.OVER or _is_older(newest, gone.seen):
-        # slurmctld does not know it: what accounting alone says to live is a runaway job.
+        # slurmctld does not know the job. If accounting alone says that it runs, it is a runaway
+        # job.
         runaway = newest.source == "sacct" and _is_live_run(newest) and past.accounting and not late
         return structs.replace(
             gone, asked=lost is not None or runaway, lost=lost, runaway=newest.state * runaway
@@ -253,39 +281,38 @@ def _is_live_run(run: JobRun) -> bool:
 
 
 def _with_run_identity(seen: SeenJob, run: JobRun) -> SeenJob:
-    """The row of an array that waits has the id of the element that begins last."""
+    """The job with the run's id. A waiting array has the id of its last element to start."""
     if not run.id or run.id == seen.id:
         return seen
     return structs.replace(seen, id=run.id, task=run.id.partition("_")[2][:20])
 
 
 def _is_same_job(seen: SeenJob, run: JobRun) -> bool:
-    """Whether it is that very job: ids are given anew once slurmctld has lost its memory."""
+    """Whether the run belongs to this job. The same id may belong to another job, if slurmctld has
+    lost its memory and started counting again."""
     begun = seen.started is not None and run.started == seen.started
     named = run.name in ("", seen.name) or begun
     return run.job_id == seen.job_id and named and _same_user(run.user, seen.user)
 
 
 def _same_user(one: str, other: str) -> bool:
-    """Whether two names may be one person's: a host that cannot look a uid up prints `nobody`, or
-    the number."""
+    """Whether both names may mean one person. For an unknown uid a host prints `nobody` or a
+    number."""
     unknown = ("", "nobody", "nfsnobody")
     return one == other or any(name in unknown or name.isdigit() for name in (one, other))
 
 
 def _is_older(run: JobRun, seen: SeenJob) -> bool:
-    """Whether it is the run before a requeue: accounting is behind at times, slurmctld never."""
+    """Whether it is the run before a requeue. Only accounting can be behind, slurmctld never is."""
     return run.source == "sacct" and bool(
         seen.has_run and seen.started and run.started and run.started < seen.started
     )
 
 
 def _find_memory_loss_s(seen: SeenJob, memory: Memory, past: JobPast, now: Instant) -> int | None:
-    """When slurmctld started, if it has lost its memory of the job; else None.
-
-    It was started after the job was last seen in the queue, and either gives ids again that it
-    had given, or does not know what it would still have to remember (slurmctld(8), -c).
-    """
+    """When slurmctld started, if it has lost its memory of the job; otherwise None. It was started
+    after the job was last seen in the queue. It also gives out ids again that it gave before, or it
+    does not know a job that it should still remember (slurmctld(8), -c)."""
     looked, booted = memory.looked, past.booted
     if looked is None or booted is None or booted * SECOND < looked.wall - SECOND:
         return None
@@ -294,9 +321,9 @@ def _find_memory_loss_s(seen: SeenJob, memory: Memory, past: JobPast, now: Insta
 
 
 def _find_unseen_ends(memory: Memory, runs: Sequence[JobRun], now: Instant) -> tuple[GoneJob, ...]:
-    """Those that began and died between two looks, or before the first; and of an array that is
-    gone the elements that were never seen."""
-    known = {one.seen.job_id for one in memory.gone}
+    """Jobs that started and died between two runs, or before the first run. If an array is gone,
+    also its elements that were never seen."""
+    known = {one.job_id for one in (*memory.seen, *(gone.seen for gone in memory.gone))}
     newest = max((one.started_at_s or 0 for one in memory.gone if one.has_run), default=0)
     arrays = {one.seen.array_id for one in memory.gone}
     return tuple(
@@ -309,20 +336,24 @@ def _find_unseen_ends(memory: Memory, runs: Sequence[JobRun], now: Instant) -> t
 
 
 def _find_unseen_trainings(
-    memories: Mapping[str, Memory], runs: Mapping[str, Sequence[JobRun]], now: Instant
+    memories: Mapping[str, Memory],
+    alive: Container[str],
+    runs: Mapping[str, Sequence[JobRun]],
+    now: Instant,
+    swept: Instant | None,
 ) -> dict[str, Memory]:
-    """The trainings that began and failed since the last look: each is a subject of its own. What
-    never had nodes is none: sbatch, or who cancelled it, has told its owner."""
-    looked = max((m.looked.wall // SECOND for m in memories.values() if m.looked), default=0)
-    known = {one.seen.job_id for m in memories.values() for one in m.gone}  # by another name
+    """Trainings that started and failed since the last run, each as a subject. Jobs that never had
+    nodes are left out. Their owner knows already, from sbatch or because somebody cancelled them.
+    """
+    known = {one.seen.job_id for m in memories.values() for one in m.gone}  # under another name
     found = {
         subject: _find_unseen_ends(
             Memory(),
-            [run for run in some if (run.ended or 0) >= looked and run.job_id not in known],
+            [r for r in some if r.job_id not in known and _ended_since(r, swept, now)],
             now,
         )
         for subject, some in runs.items()
-        if subject not in memories
+        if subject not in memories and subject not in alive
     }
     failed = {
         subject: gone
@@ -333,6 +364,16 @@ def _find_unseen_trainings(
         s: Memory(gone=_merge_gone_jobs((), gone), looked=now, recalled=now)
         for s, gone in failed.items()
     }
+
+
+def _ended_since(run: JobRun, swept: Instant | None, now: Instant) -> bool:
+    """Whether it may have ended since then. Accounting learns of an end with a delay, and may not
+    know the name of a job that has just ended: it shows `allocation` (seen on 22.05)."""
+    booked = run.source == "sacct"
+    if booked and (run.ended or 0) > now.wall / SECOND - ACCOUNTING_LAG_S:
+        return False
+    lag = END_RECORD_LAG_S if booked else MAX_CLOCK_SKEW_S
+    return swept is None or (run.ended or 0) >= swept.wall / SECOND - lag
 
 
 def _make_seen_job(run: JobRun, at: Instant) -> SeenJob:
@@ -356,7 +397,7 @@ def _make_seen_job(run: JobRun, at: Instant) -> SeenJob:
 
 
 def _merge_gone_jobs(known: Sequence[GoneJob], found: Sequence[GoneJob]) -> tuple[GoneJob, ...]:
-    """What began last comes first; too many completed elements push no failed one out."""
+    """Both lists, the latest start first. Completed jobs do not push out failed ones."""
     if not found:
         return tuple(known)
     every = sorted((*known, *found), key=recency_key, reverse=True)

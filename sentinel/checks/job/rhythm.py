@@ -1,7 +1,8 @@
-"""How long an end may be followed by nothing before it is told, by what followed such ends. Pure.
+"""Decides how long to wait for the next job after an end, before the end is reported. Pure.
 
-A hand that reacts to a message is no automation: what one person once did delays no later death. A
-rhythm is what cannot be a hand, or what came three times alike.
+The wait is learned from the jobs that followed similar ends. A person's reaction to a message is
+not automation, so one such reaction delays no later report. A rhythm is either one submission that
+no person can have made, or three with similar delays.
 """
 
 from __future__ import annotations
@@ -18,65 +19,84 @@ from sentinel.core.values import duration_text
 from sentinel.slurm.job_states import state_meaning
 
 SECOND_LOOK_S = 30.0
-"""After it Slurm is asked again before a death is told: epilogs and launchers have submitted by
-then, and a cut list is whole again."""
+"""Seconds until Slurm is asked again before a death is reported. By then epilogs and launchers have
+submitted jobs, and an incomplete list is complete again."""
 
 PLANNED_GAP_S = 600.0
-"""A gap after an end that may be somebody's plan, of which nothing is known."""
+"""Seconds to wait after an end that may be planned, if nothing has been learned."""
 
 CANCELLED_GAP_S, MAX_CANCELLED_GAP_S = 4 * 3600.0, 11 * 3600.0
-"""A gap after a `scancel` of which nobody knows whose it was, once another job has followed one:
-people edit and test before they submit again. No more than that many times as long as the longest
-(`LONGEST_DELAY_FACTOR`)."""
+"""Seconds to wait after a `scancel` by an unknown user, if another job has ever followed one.
+People edit and test before they submit again. The wait is also limited to `LONGEST_DELAY_FACTOR`
+times the longest delay."""
 LONGEST_DELAY_FACTOR = 4.0
 
 MAX_DEATH_GAP_S = 900.0
-"""A death is told after it, whatever was learned; a longer gap is for `gap` in the file."""
+"""A death is reported after this many seconds at the latest. The exception: the last jobs came
+later, but with the precision of a program."""
+
+MAX_RHYTHM_GAP_S, RHYTHM_SLACK = 3600.0, 0.1
+"""In this case the wait is the longest of these delays plus this share, but never more than this
+many seconds. For a longer wait, users set `gap`."""
 
 MAX_PLANNED_GAP_S = 4 * 3600.0
-"""The same for an end that may be somebody's plan."""
+"""The same limit for an end that may be planned."""
 
 ALIKE, ALIKE_S, SIMILAR_DELAYS = 0.2, 5.0, 3
-"""Delays are alike that differ by no more than this part of the middle one, or by so many seconds;
-so many of them are a rhythm."""
+"""Delays are similar if they differ from the median by at most this share, or this many seconds.
+This many similar delays are a rhythm."""
 
-ALIKE_OVER_KINDS_SHARE = 0.05
-"""The same, over ends of several kinds: only a program is so punctual."""
+PUNCTUAL_SHARE = 0.05
+"""The share for ends of several kinds, or for long delays. Only a program is this precise."""
 
 RHYTHM_WAIT_FACTOR = 2.0
-"""A rhythm is waited for twice as long as its longest delay: launchers look from time to time."""
+"""The wait for a rhythm is this many times its longest delay, because launchers check only from
+time to time."""
+
+AUTOMATIC_WAIT_S = 120.0
+"""The minimum wait, in seconds, if a job has followed automatically once (by a requeue, or from the
+job's own trap). One delay says little about the next one."""
 
 CLOCK_PERIODS_S = (300, 600, 900, 1200, 1800, 3600)
 CLOCK_JITTER_S, CLOCK_MARGIN_S = 20.0, 60.0
-"""Seconds by which cron's jobs begin apart, and for which one more is waited for."""
+"""Jobs from cron may start this many seconds apart. The wait for the next one is longer by the
+second value."""
 
 FORGOTTEN_KIND = "forgotten"
-"""The kind of an end that nobody remembers."""
+"""The kind of an end that Slurm has forgotten."""
 
 LONGER_THAN_A_LOOK_S = 60.0
 
+EARLY_LOOK_SHARE = 0.1
+"""A run of the check that is early by this share also reports a death (state_machine.EARLY_SHARE).
+"""
+
 
 class SuccessorWait(Struct, frozen=True):
-    """Seconds that nothing of a training may be there before that is told, and why so long."""
+    """Seconds to wait for the next job before an end is reported, and why."""
 
-    seconds: float
-    why: str = ""
+    seconds: float  # Seconds to wait.
+    why: str = ""  # The reason, for people.
 
 
 def get_end_kind(gone: GoneJob) -> str:
-    """Ends that are alike: what followed one says something of the other."""
+    """The kind of an end. Jobs that followed one end help to predict those after others of the same
+    kind."""
     word = get_end_state(gone)
     return "CANCELLED by somebody else" if word == "CANCELLED" and is_death(gone) else word
 
 
 def get_end_state(gone: GoneJob) -> str:
-    """The state in which it ended, without more."""
+    """The state in which the job ended, without details."""
     return gone.end.state.split(" ")[0] if gone.end else FORGOTTEN_KIND
 
 
 def is_death(gone: GoneJob) -> bool:
-    """What no plan of a job's owner is: it failed, or somebody else has cancelled it. What Slurm
-    has forgotten is over for MinJobAge at least, and nothing has come since."""
+    """Whether the end was not planned by the job's owner: it failed, or somebody else cancelled it.
+
+    A job that Slurm has forgotten ended at least MinJobAge ago, and no job has followed, so it
+    counts as dead.
+    """
     if gone.end is None:
         return gone.asked
     if get_end_state(gone) == "CANCELLED":
@@ -85,7 +105,7 @@ def is_death(gone: GoneJob) -> bool:
 
 
 def find_wait(last: GoneJob | None, memory: Memory, gap: float | None = None) -> SuccessorWait:
-    """How long nothing may follow this end. `gap`: as the file says, in seconds."""
+    """How long to wait for the next job after this end. `gap` is the configured value in seconds."""
     if last is None:
         return SuccessorWait(0.0)
     if gap is not None:
@@ -93,7 +113,7 @@ def find_wait(last: GoneJob | None, memory: Memory, gap: float | None = None) ->
     delays, death = find_delays_after(last, memory), is_death(last)
     if get_end_state(last) == "CANCELLED" and not death:
         return _wait_after_scancel(delays)
-    learned = _learn_wait(last, memory, MAX_DEATH_GAP_S if death else MAX_PLANNED_GAP_S)
+    learned = _learn_wait(last, memory)
     if learned is not None and (death or learned.seconds > PLANNED_GAP_S):
         return learned
     if death:
@@ -102,18 +122,20 @@ def find_wait(last: GoneJob | None, memory: Memory, gap: float | None = None) ->
 
 
 def explain_wait(last: GoneJob, memory: Memory, gap: float | None = None) -> str:
-    """Why an end is told when it is, for people; empty where there is nothing to say."""
+    """Why an end is reported at this time, for people. Empty if there is nothing to say."""
     wait, delays = find_wait(last, memory, gap), find_delays_after(last, memory)
     if wait.why:
-        return f"{wait.why}: this is told when nothing has come for {duration_text(wait.seconds)}"
+        return f"{wait.why}; sentinel waited {duration_text(wait.seconds)} for a new job, and none came"
     if not delays:
-        return "" if last.lost else "no job has followed such an end of this training before"
-    return f"jobs have followed such ends after {_join_words(delays)}: no rhythm to wait for"
+        return ""
+    return f"sentinel did not wait: new jobs came {_join_words(delays)} after such ends, with no rhythm"
 
 
 def suggest_gap_line(last: GoneJob, memory: Memory) -> str:
-    """The line for the file that makes such an end wait, where jobs came soon after the last one
-    and no rhythm is known; else empty."""
+    """The configuration line that would make such an end wait.
+
+    Empty unless a job came soon after the last such end, and no rhythm is known.
+    """
     delays = find_delays_after(last, memory)
     quick = [one.seconds for one in delays[-1:] if SECOND_LOOK_S < one.seconds <= MAX_DEATH_GAP_S]
     if not quick or find_wait(last, memory).why:
@@ -128,10 +150,13 @@ def suggest_gap_line(last: GoneJob, memory: Memory) -> str:
 def render_wait(
     wait: SuccessorWait, since: Instant, now: Instant, zone: tzinfo | None = None
 ) -> str:
-    """`waits until 23:05, because …`; empty once that has come, or where it is a second look."""
+    """`waits until 23:05, because …`. Empty if that time has come, or if Slurm is only asked again."""
     left = wait.seconds - get_elapsed_s(since, now)
-    # A look that comes a little earlier tells it too (state_machine.EARLY_SHARE).
-    if not wait.why or left <= 0.1 * wait.seconds or wait.seconds <= LONGER_THAN_A_LOOK_S:
+    if (
+        not wait.why
+        or left <= EARLY_LOOK_SHARE * wait.seconds
+        or wait.seconds <= LONGER_THAN_A_LOOK_S
+    ):
         return ""
     until = datetime.fromtimestamp(now.wall / SECOND + left, tz=zone).astimezone(zone)
     today = datetime.fromtimestamp(now.wall / SECOND, tz=zone).astimezone(zone)
@@ -140,83 +165,162 @@ def render_wait(
 
 
 def find_delays_after(last: GoneJob, memory: Memory) -> tuple[SubmitDelay, ...]:
-    """The delays after ends of this kind, the oldest first. An end that nobody remembers may have
-    been of any kind."""
+    """The delays after ends of this kind, oldest first. A forgotten end may have been of any kind."""
     forgotten = get_end_state(last) == FORGOTTEN_KIND
     kinds = list(memory.delays) if forgotten else [get_end_kind(last), FORGOTTEN_KIND]
     every = (one for kind in kinds for one in memory.delays.get(kind, ()))
     return tuple(sorted(every, key=lambda one: one.at))
 
 
-def _learn_wait(last: GoneJob, memory: Memory, limit: float) -> SuccessorWait | None:
-    """The rhythm after ends of this kind; else that after ends of at least two other kinds: what
-    submits does not care then how the job ended."""
-    own = predict_wait(last, find_delays_after(last, memory), limit)
-    if own is not None:
-        return own
-    every = sorted((one for some in memory.delays.values() for one in some), key=lambda d: d.at)
-    found = predict_wait(last, every, limit, ALIKE_OVER_KINDS_SHARE)
-    kinds = [
-        kind
-        for kind, some in memory.delays.items()
-        if found and any(one.seconds <= found.seconds for one in some)
-    ]
-    return found if len(kinds) > 1 else None
+class Rhythm(Struct, frozen=True):
+    """What earlier delays say about the next one."""
+
+    wait: SuccessorWait  # How long to wait for the next job.
+    delays: Sequence[SubmitDelay]  # The delays that show it.
 
 
-def predict_wait(
-    last: GoneJob, delays: Sequence[SubmitDelay], limit: float, share: float = ALIKE
-) -> SuccessorWait | None:
-    """What the delays say of the next one; None where that is nothing, or longer than `limit`.
-    `share`: by how much of the middle one alike delays may differ from it."""
-    hands_off = [one.seconds for one in delays if one.automatic]
-    alike = [*_select_alike_delays([one.seconds for one in delays], share), *hands_off]
-    fitting = [seconds for seconds in alike if seconds <= limit]
-    if fitting:
-        longest = max(fitting)
-        count = len([one for one in delays if one.seconds <= longest])
-        often = "once by itself" if count == 1 else f"{count} times"
-        wait = min(limit, max(SECOND_LOOK_S, RHYTHM_WAIT_FACTOR * longest))
-        return SuccessorWait(wait, f"a job has followed such an end {often}, after up to "
-                    f"{duration_text(longest)}")  # fmt: skip
-    return _predict_by_clock(last, delays, limit)
+def _learn_wait(last: GoneJob, memory: Memory) -> SuccessorWait | None:
+    """The rhythm after ends of this kind. If there is none, a rhythm after ends of at least two
+    kinds.
+
+    A launcher often does not care how the job ended. If several rhythms fit, the longest wait is
+    used.
+    """
+    fitting = find_rhythms(last, find_delays_after(last, memory))
+    if not fitting:
+        kinds = memory.delays.values()
+        every = sorted((one for some in kinds for one in some), key=lambda one: one.at)
+        fitting = [
+            rhythm
+            for rhythm in find_rhythms(last, every, PUNCTUAL_SHARE)
+            if sum(any(one in rhythm.delays for one in some) for some in kinds) > 1
+        ]
+    return max((one.wait for one in fitting), key=lambda wait: wait.seconds, default=None)
 
 
-def _select_alike_delays(delays: Sequence[float], share: float) -> list[float]:
-    """The delays of which three or more are alike."""
-    ordered, found = sorted(delays), set[float]()
-    for at in range(len(ordered) - SIMILAR_DELAYS + 1):
-        some = ordered[at : at + SIMILAR_DELAYS]
-        middle = some[len(some) // 2]
-        if all(abs(one - middle) <= max(share * middle, ALIKE_S) for one in some):
-            found.update(some)
-    return sorted(found)
+def find_rhythms(
+    last: GoneJob, delays: Sequence[SubmitDelay], share: float = ALIKE
+) -> list[Rhythm]:
+    """The rhythms that fit the earlier delays. `share` is how much similar delays may differ from
+    their median."""
+    death = is_death(last)
+    found = (
+        _find_rhythm_of_length(delays, MAX_DEATH_GAP_S if death else MAX_PLANNED_GAP_S, share),
+        _find_rhythm_of_last_three(delays) if death else None,
+        _find_rhythm_of_clock(last, delays, MAX_RHYTHM_GAP_S if death else MAX_PLANNED_GAP_S),
+    )
+    return [one for one in found if one is not None]
 
 
-def _predict_by_clock(
-    last: GoneJob, delays: Sequence[SubmitDelay], limit: float
-) -> SuccessorWait | None:
-    """The next time of a launcher under cron: the last three came at the same minutes."""
-    newest = delays[-SIMILAR_DELAYS:]
-    if len(newest) < SIMILAR_DELAYS:
+def _find_rhythm_of_length(
+    delays: Sequence[SubmitDelay], limit: float, share: float
+) -> Rhythm | None:
+    """A rhythm of similar delays, or of jobs that no person submitted."""
+    alike = _select_alike_delays(delays, share)
+    fitting = [d for d in delays if d.seconds <= limit and (d.automatic or d in alike)]
+    if not fitting:
         return None
-    for period in CLOCK_PERIODS_S:
-        apart = [(b.at - a.at + period / 2) % period - period / 2 for a, b in pairwise(newest)]
+    longest = max(one.seconds for one in fitting)
+    least = AUTOMATIC_WAIT_S if any(one.automatic for one in fitting) else SECOND_LOOK_S
+    count = len([one for one in delays if one.seconds <= longest])
+    often = "once by itself" if count == 1 else f"{count} times"
+    wait = min(limit, max(least, RHYTHM_WAIT_FACTOR * longest))
+    why = f"a job has followed such an end {often}, after up to {duration_text(longest)}"
+    near = [
+        d
+        for d in delays
+        if any(abs(d.seconds - f.seconds) <= max(share * f.seconds, ALIKE_S) for f in fitting)
+    ]
+    return Rhythm(SuccessorWait(wait, why), near)
+
+
+def _find_rhythm_of_last_three(delays: Sequence[SubmitDelay]) -> Rhythm | None:
+    """A rhythm of the last three delays, if they are long, but closer together than a person's
+    reactions would be by chance. Similar delays before them are included."""
+    newest = delays[-SIMILAR_DELAYS:]
+    seconds = [one.seconds for one in newest]
+    if not _are_alike(newest, PUNCTUAL_SHARE) or min(seconds) <= MAX_DEATH_GAP_S:
+        return None
+    margin = PUNCTUAL_SHARE * max(seconds)
+    fitting = [d for d in delays if min(seconds) - margin <= d.seconds <= max(seconds) + margin]
+    longest = max(one.seconds for one in fitting)
+    wait = (1 + RHYTHM_SLACK) * longest
+    why = f"the last jobs after such ends came after up to {duration_text(longest)}"
+    return Rhythm(SuccessorWait(wait, why), fitting) if wait <= MAX_RHYTHM_GAP_S else None
+
+
+def _select_alike_delays(delays: Sequence[SubmitDelay], share: float) -> list[SubmitDelay]:
+    """The delays that belong to a group of at least three similar ones.
+
+    Among ten reactions of a person, three are often similar by chance. So if each job of a group
+    came after a report, the group counts only if it is the last three.
+    """
+    ordered = sorted(delays, key=lambda one: one.seconds)
+    groups = [ordered[at : at + SIMILAR_DELAYS] for at in range(len(ordered) - SIMILAR_DELAYS + 1)]
+    trusted = [some for some in groups if not all(one.prompted for one in some)]
+    trusted.append(list(delays[-SIMILAR_DELAYS:]))
+    return [one for some in trusted if _are_alike(some, share) for one in some]
+
+
+def _are_alike(delays: Sequence[SubmitDelay], share: float) -> bool:
+    """Whether there are enough delays, and none is far from the median."""
+    seconds = sorted(one.seconds for one in delays)
+    if len(seconds) < SIMILAR_DELAYS:
+        return False
+    middle = seconds[len(seconds) // 2]
+    return all(abs(one - middle) <= max(share * middle, ALIKE_S) for one in seconds)
+
+
+def _find_rhythm_of_clock(
+    last: GoneJob, delays: Sequence[SubmitDelay], limit: float
+) -> Rhythm | None:
+    """The rhythm of a launcher under cron: the last three or more jobs came at the same minutes.
+
+    Jobs that come every 10 minutes also fit a period of 5. So the longest period that fits all of
+    them is used.
+    """
+    newest = _select_punctual_delays([one for one in delays if not one.automatic])
+    if _are_answers_to_punctual_messages(newest):
+        return None
+    for period in reversed(CLOCK_PERIODS_S) if len(newest) >= SIMILAR_DELAYS else ():
         soon = all(one.seconds <= period + CLOCK_MARGIN_S for one in newest)
-        if soon and all(abs(seconds) <= CLOCK_JITTER_S for seconds in apart):
+        if soon and all(_are_same_minute(a.at, b.at, period) for a, b in pairwise(newest)):
             noticed = last.at.wall // SECOND
             ended = (last.end.ended if last.end else None) or noticed
             due = ended + (newest[-1].at - ended) % period + CLOCK_MARGIN_S
             wait = max(SECOND_LOOK_S, due - noticed)
             why = f"jobs have followed such ends every {duration_text(period)} by the clock"
-            return SuccessorWait(wait, why) if due - ended <= limit else None
+            return Rhythm(SuccessorWait(wait, why), newest) if due - ended <= limit else None
     return None
+
+
+def _select_punctual_delays(delays: Sequence[SubmitDelay]) -> Sequence[SubmitDelay]:
+    """The newest delays whose jobs came at the same minutes of the shortest period, oldest first."""
+    for at in range(len(delays) - 1, 0, -1):
+        if not _are_same_minute(delays[at - 1].at, delays[at].at, CLOCK_PERIODS_S[0]):
+            return delays[at:]
+    return delays
+
+
+def _are_answers_to_punctual_messages(delays: Sequence[SubmitDelay]) -> bool:
+    """Whether each job came after a report, and the reports also came at the same minutes. A person
+    may have reacted to the passes of a cron entry."""
+    times = [one.told_at for one in delays]
+    return all(times) and all(
+        _are_same_minute(a, b, CLOCK_PERIODS_S[0]) for a, b in pairwise(times)
+    )
+
+
+def _are_same_minute(one: int, other: int, period: float) -> bool:
+    """Whether both times are at the same minute of a period. The period is in seconds."""
+    apart = (other - one + period / 2) % period - period / 2
+    return abs(apart) <= CLOCK_JITTER_S
 
 
 def _wait_after_scancel(delays: Sequence[SubmitDelay]) -> SuccessorWait:
     if not delays:
         return SuccessorWait(
-            PLANNED_GAP_S, "nobody knows who cancelled it, and it may be its owner"
+            PLANNED_GAP_S, "its owner may have cancelled it (squeue does not say who did)"
         )
     longest = max(one.seconds for one in delays)
     wait = min(MAX_CANCELLED_GAP_S, max(CANCELLED_GAP_S, LONGEST_DELAY_FACTOR * longest))

@@ -1,25 +1,29 @@
-"""The rules about a training that is alive or on its way: each finds one trouble or none."""
+"""Rules about a training that is running or queued. Each rule finds one problem or none."""
 
 import re
 
 from sentinel.checks.job import words
 from sentinel.checks.job.memory import Memory
-from sentinel.checks.job.queue import JobQueue, TrainingView, count_elements
+from sentinel.checks.job.queue import JobQueue, count_elements
 from sentinel.checks.job.settings import JobSettings
+from sentinel.checks.job.view import TrainingView
 from sentinel.core.clock import get_elapsed_s
 from sentinel.core.cluster import Job
 from sentinel.core.text import visible
 from sentinel.core.values import duration_text
 
-HANDOVER_S = 600.0  # seconds without a running job that a change of jobs may take
-MAX_STARTING_S = 1800.0  # seconds nodes may take to become ready: a reboot with memory tests
-MAX_ENDING_S = 600.0  # seconds a job may complete: KillWait, UnkillableStepTimeout, epilog
+HANDOVER_S = 600.0  # seconds without a running job that a handover to the next job may take
+# seconds that nodes may take to become ready, e.g. a reboot with memory tests
+MAX_STARTING_S = 1800.0
+# seconds that a job may be completing: KillWait, UnkillableStepTimeout, epilog
+MAX_ENDING_S = 600.0
 
 _AFTER_END_PATTERN = re.compile(r"after(?:ok|any|notok|corr):(\d+)")
 
 
 def find_too_few(settings: JobSettings, view: TrainingView) -> str:
-    """Fewer than `queued` will start behind what runs; those that need a person do not count."""
+    """Fewer than `queued` jobs will start after the running one. Jobs that need a person do not
+    count."""
     behind = count_elements(view.queue.coming)
     if not view.queue.alive or behind >= settings.queued:
         return ""
@@ -27,7 +31,7 @@ def find_too_few(settings: JobSettings, view: TrainingView) -> str:
 
 
 def find_handover_gap(settings: JobSettings, view: TrainingView) -> str:
-    """The last running job reaches its time limit well before anything can take over."""
+    """The last running job reaches its time limit long before another job can take over."""
     ends = [job.ends for job in view.queue.alive if job.ends is not None]
     starts = [
         (s, j) for j in view.queue.coming if (s := _get_earliest_start_s(j, view)) is not None
@@ -44,10 +48,10 @@ def find_handover_gap(settings: JobSettings, view: TrainingView) -> str:
 
 
 def _get_earliest_start_s(job: Job, view: TrainingView) -> float | None:
-    """Epoch seconds before which it is not expected to start; None: nobody says.
+    """The time (epoch seconds) before which it is not expected to start. None if it is not known.
 
-    Where Slurm has no estimate, a job that waits for the end of running ones can start when
-    the last of these reaches its time limit.
+    Without an estimate from Slurm, a job that waits for running jobs can start when the last of
+    them reaches its time limit.
     """
     if words.get_expected_wait_s(job, view.now) is not None:
         return job.started
@@ -59,7 +63,7 @@ def _get_earliest_start_s(job: Job, view: TrainingView) -> float | None:
 
 
 def find_restart_storm(settings: JobSettings, view: TrainingView) -> str:
-    """It was started again as often as `restarts` says, within that time."""
+    """The training was restarted at least as often within a time as `restarts` says."""
     often = settings.parse_restarts()
     seen = len(view.memory.restarts)
     if often is None or seen < often.count:
@@ -70,7 +74,7 @@ def find_restart_storm(settings: JobSettings, view: TrainingView) -> str:
 
 
 def find_kill_switch(settings: JobSettings, view: TrainingView) -> str:
-    """The kill switch is there while jobs are queued: each would start and stop at once."""
+    """The kill switch exists while jobs are queued. Each of them would start and stop at once."""
     if not view.kill_switch or not view.queue.pending:
         return ""
     return (
@@ -80,9 +84,9 @@ def find_kill_switch(settings: JobSettings, view: TrainingView) -> str:
 
 
 def find_late_start(settings: JobSettings, view: TrainingView) -> str:
-    """Nothing runs and nothing is expected to start within `starts_within`.
+    """Nothing runs, and nothing is expected to start within `starts_within`.
 
-    A job without an estimate (N/A, as dependents have) is judged by how long it has waited
+    Jobs with dependencies have no estimate (N/A). They are judged by how long they have waited
     while nothing ran.
     """
     limit = settings.starts_within
@@ -110,7 +114,7 @@ def get_waited_s(job: Job, memory: Memory, view: TrainingView) -> float:
 
 
 def find_slow_start(settings: JobSettings, view: TrainingView) -> str:
-    """All that is alive has had its nodes for long and they are still not ready."""
+    """All live jobs have had their nodes for long, and the nodes are still not ready."""
     queue = view.queue
     if queue.running or not queue.starting:
         return ""
@@ -119,7 +123,7 @@ def find_slow_start(settings: JobSettings, view: TrainingView) -> str:
 
 
 def find_slow_end(settings: JobSettings, view: TrainingView) -> str:
-    """Nothing is alive and a job does not finish ending: a process or epilog that hangs."""
+    """Nothing is alive, and a job stays in the state COMPLETING, because a process or epilog hangs."""
     queue = view.queue
     if queue.alive or not queue.ending:
         return ""
@@ -128,7 +132,7 @@ def find_slow_end(settings: JobSettings, view: TrainingView) -> str:
 
 
 def find_paused(settings: JobSettings, view: TrainingView) -> str:
-    """Nothing is alive and a job has its nodes but is suspended or stopped."""
+    """Nothing is alive, and a job has its nodes but is suspended or stopped."""
     queue: JobQueue = view.queue
     if queue.alive or not queue.paused:
         return ""
@@ -143,13 +147,13 @@ def _get_state_age_s(job: Job, view: TrainingView) -> float:
 
 
 def find_future_troubles(settings: JobSettings, view: TrainingView) -> list[str]:
-    """Troubles that are none once the training has finished: nothing has to come any more."""
+    """Problems that no longer count when the training has finished, because no job has to follow."""
     found = (rule(settings, view) for rule in (find_too_few, find_handover_gap, find_late_start))
     return [text for text in found if text]
 
 
 def find_present_troubles(settings: JobSettings, view: TrainingView) -> list[str]:
-    """Troubles in any case."""
+    """Problems that count in any case."""
     found = (
         rule(settings, view)
         for rule in (

@@ -1,4 +1,4 @@
-"""The keys of a `job` check and what they may hold."""
+"""The keys of a `job` check and their values."""
 
 import os
 import re
@@ -19,14 +19,14 @@ _RESTART_LIMIT_PATTERN = re.compile(r"([1-9]\d*)\s+in\s+(\S.*)")
 
 
 class RestartLimit(Struct, frozen=True):
-    """So many times within so many seconds. Written `3 in 1h`."""
+    """The number of restarts within a time that is too many. It is written as `3 in 1h`."""
 
-    count: int
-    window: float
+    count: int  # Number of restarts.
+    window: float  # Time in seconds.
 
     @classmethod
     def parse_limit(cls, text: str) -> "RestartLimit":
-        """Raises Invalid with the form that is understood."""
+        """Parse a limit. Raises Invalid with the correct form."""
         match = _RESTART_LIMIT_PATTERN.fullmatch(text.strip())
         if not match:
             raise Invalid(f"{text!r} is no frequency; write it like '3 in 1h'")
@@ -78,6 +78,9 @@ class JobSettings(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     gap: How long nothing of it may be there after an end before that is told; unset, by what is learned.
     kill_switch: A file that makes the training stop; a warning when it is there while jobs are queued.
     pulse_log: A file that gets one line per run.
+    node_warnings: Whether a warning comes when a node of a running job is drained for its hardware,
+        is rebooted, or is reserved before the job's end.
+    hidden_reasons: Beginnings of reasons of drained nodes that users are not told.
     """
 
     name: str | None = None
@@ -97,6 +100,8 @@ class JobSettings(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     gap: Duration | None = None
     kill_switch: FilePath | None = None
     pulse_log: FilePath | None = None
+    node_warnings: bool = False
+    hidden_reasons: list[str] = []
 
     def __post_init__(self) -> None:
         self._check_who()
@@ -109,9 +114,11 @@ class JobSettings(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         self._check_pulse_log()
 
     def unused(self) -> Iterator[tuple[str, str]]:
-        """Settings that change nothing as it is configured, and why."""
+        """Settings that have no effect in this configuration, with the reason."""
         if not self.many:
             yield "forget_after", "a training that is named is never forgotten"
+        if not self.node_warnings:
+            yield "hidden_reasons", "reasons are in messages of `node_warnings`"
 
     def _check_who(self) -> None:
         if self.name and self.match:
@@ -139,35 +146,37 @@ class JobSettings(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
             raise Invalid("is also `done_when.log`: the pulse would speak for the job", "pulse_log")
 
     def parse_restarts(self) -> RestartLimit | None:
-        """`restarts`, parsed."""
+        """The parsed `restarts`."""
         return RestartLimit.parse_limit(self.restarts) if self.restarts is not None else None
 
     @property
     def has_size_limit(self) -> bool:
-        """Whether only jobs of some size are meant."""
+        """Whether only jobs of some size are watched."""
         return bool(self.min_gpus or self.min_nodes)
 
     @property
     def whose(self) -> list[str]:
-        """`users`, or everybody where nothing but a size says which jobs are meant."""
+        """`users`, or everybody if only a size says which jobs are watched."""
         return self.users if self.users or self.name or self.match else [EVERYBODY]
 
     @property
     def many(self) -> bool:
-        """Whether each training that is found is a subject; else one configured name is."""
+        """Whether each training that is found is a subject. Otherwise the one configured name is
+        the subject."""
         return not self.name or EVERYBODY in self.users
 
     @property
     def subject(self) -> str:
-        """What the alert is about, or where there are many what they are found by."""
+        """The subject of the alert. If many trainings are watched, it is the pattern that finds
+        them."""
         return self.name or (self.match.pattern if self.match else "")
 
     def subject_of(self, user: str, name: str) -> str:
-        """The subject of a training: never a job id, and of any two users not the same."""
+        """The subject of a training. It is never a job id, and differs between users."""
         if not self.many:
             return self.subject
         return training_subject(self.whose, user, name)
 
     def is_watched_name(self, name: str) -> bool:
-        """Whether a job of that name is meant: the whole name counts."""
+        """Whether a job with this name is watched. The whole name must match."""
         return is_meant_job(self.name, self.match, name)

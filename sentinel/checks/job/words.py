@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Sequence
 
-from sentinel.checks.job.queue import JobQueue, count_elements, has_dependency
+from sentinel.checks.job.dependencies import has_dependency
+from sentinel.checks.job.queue import JobQueue, count_elements
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.cluster import Job
-from sentinel.core.text import shortened, visible
+from sentinel.core.text import hide_controls, shortened, visible
 from sentinel.core.values import duration_text
-from sentinel.slurm.pending_reasons import ReasonEnd, explain_job_reason, explain_reason
+from sentinel.slurm.pending_reason_row import ReasonEnd
+from sentinel.slurm.pending_reasons import explain_job_reason, explain_reason
 
 MAX_JOBS_SHOWN = 3  # jobs named one by one; the rest is counted
 MAX_ESTIMATE_AGE_S = 600.0  # seconds after which an estimate that did not come true is none
@@ -32,14 +34,17 @@ def describe_pending(jobs: Sequence[Job], queue: JobQueue, now: Instant) -> str:
 
 
 def describe_stuck(jobs: Sequence[Job]) -> str:
-    """`4711 (JobHeldUser: held …)` for each that only a person can let go."""
-    return _join_some(jobs, lambda job: f"{_short_job_id(job)} ({_explain_stuck(job)})")
+    """`job 4711 (JobHeldUser: held …)` for each that only a person can let go."""
+    return _join_some(jobs, lambda job: f"job {_short_job_id(job)} ({_explain_stuck(job)})")
 
 
 def _explain_stuck(job: Job) -> str:
     if explain_reason(job.reason).shared and job.state == "PENDING":
+        code = explain_reason(job.reason).code
+        if code == "Licenses":  # these are the cluster's, not an account's
+            return "Licenses: it has waited for a day: it may ask for more licences than there are"
         return (
-            f"{explain_reason(job.reason).code}: it has waited for a day, and nothing of its account runs:"
+            f"{code}: it has waited for a day, and nothing of its account runs:"
             " it may ask for more than the limit"
         )
     if not has_dependency(job):
@@ -56,7 +61,7 @@ def describe_resting(jobs: Sequence[Job]) -> str:
 
 
 def describe_reason(job: Job) -> str:
-    """The reason as Slurm has it and what it means; for held states the state."""
+    """Slurm's reason and its meaning. For held states, the state."""
     text = shortened(visible(job.reason.strip()), 160)
     if job.state != "PENDING":
         text = f"{visible(job.state)}, {text}" if text not in ("", "None") else visible(job.state)
@@ -71,12 +76,13 @@ def describe_reason(job: Job) -> str:
 
 
 def suggest_queue_commands(jobs: Sequence[Job]) -> tuple[str, ...]:
-    """What to run next about jobs that are in the queue."""
+    """What shows jobs that are in the queue. None of it changes them: commands are pasted together."""
     lines = [
-        f"scontrol show job {job.job_id}" for job in jobs[:MAX_JOBS_SHOWN] if job.job_id.isdigit()
+        hide_controls(f"scontrol show job {job.job_id}")
+        for job in jobs[:MAX_JOBS_SHOWN]
+        if job.job_id.isdigit()
     ]
-    held = [j for j in jobs if explain_reason(j.reason).held and j.job_id.isdigit()]
-    return (*lines, *(f"scontrol release {job.job_id}" for job in held[:MAX_JOBS_SHOWN]))
+    return tuple(lines)
 
 
 def get_expected_wait_s(job: Job, now: Instant) -> float | None:

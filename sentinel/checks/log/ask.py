@@ -1,11 +1,11 @@
-"""Asking the second witnesses: the job's nodes, and its heartbeat files."""
+"""Asks the second witnesses: the job's nodes, and its heartbeat files."""
 
-import os
 from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
 from sentinel.checks.log.files import LogFiles
+from sentinel.checks.log.peers import is_numeric_address, parse_getent_hosts, resolve_peer
 from sentinel.checks.log.witness import Testimony, judge_witnesses
 from sentinel.core.clock import SECOND, Instant, get_elapsed_s
 from sentinel.core.cluster import Job, process_job_ids
@@ -14,13 +14,14 @@ from sentinel.core.node_answers import Remote
 from sentinel.core.text import visible
 from sentinel.core.values import duration_text
 from sentinel.nodes.script import cgroups
+from sentinel.proc.own_package import read_program_file
 from sentinel.user_files.whose import Whose
 
-WITNESS_SCRIPT_NAME = "witness.sh"
 MAX_ASKED_NODES = 32
-"""Nodes that are asked: evenly spread over a large job, whose nodes all wait alike."""
+"""How many nodes are asked. In a large job they are spread evenly, because all nodes wait in the
+same way."""
 CPU_SAMPLE_PAUSE_S = 3
-"""Seconds between two looks at processor time."""
+"""Seconds between the two measurements of processor time."""
 WITNESS_LIMIT_S = 20.0
 """Seconds for all nodes together."""
 
@@ -28,10 +29,10 @@ _WITNESS_ARGV = ("/bin/sh", "-c", 'text=$(cat); eval "$text"', "sentinel")
 
 
 class HeartbeatFile(Struct, frozen=True, kw_only=True):
-    """The newest heartbeat file as it was seen, and since when it has been so."""
+    """The newest heartbeat file, and since when it has been unchanged."""
 
-    mark: str
-    since: Instant
+    mark: str  # Changes with each writing of the file.
+    since: Instant  # Since when it has been unchanged.
 
 
 def ask_node_witnesses(
@@ -43,11 +44,12 @@ def ask_node_witnesses(
     phase: bool,
     limit: float,
 ) -> Testimony:
-    """What the nodes of a job say; nothing where there is no way to them. `sluids`: job ids by
-    SLUID, as far as they are known."""
+    """The testimony of a job's nodes, of at most MAX_ASKED_NODES of them. Empty if they cannot be
+    reached. `sluids` has the job ids by SLUID, as far as they are known."""
     step = -(-len(nodes) // MAX_ASKED_NODES) or 1
     chosen = list(nodes)[::step]
-    argv = [*_WITNESS_ARGV, *join_job_names(job, sluids), str(CPU_SAMPLE_PAUSE_S)]
+    names = join_job_names(job, sluids)
+    argv = [*_WITNESS_ARGV, *names, str(CPU_SAMPLE_PAUSE_S), job.user]
     try:
         answers = remote.run(
             chosen, argv, limit=min(WITNESS_LIMIT_S, limit), stdin=read_witness_script()
@@ -58,8 +60,8 @@ def ask_node_witnesses(
 
 
 def ask_flight_recorder(log: str, job: Job, quiet: float, now: Instant, limit: float) -> Testimony:
-    """What PyTorch's flight recorder left beside the log since the last advance; nothing where
-    there is none."""
+    """The testimony of the dumps that PyTorch's flight recorder has written beside the log since
+    the last advance. Empty if there are none."""
     try:
         from sentinel.stacks.recordings import RecordingsOrder, prefixes_beside, read_recordings
     except ModuleNotFoundError:
@@ -82,7 +84,8 @@ def ask_flight_recorder(log: str, job: Job, quiet: float, now: Instant, limit: f
 
 
 def join_job_names(job: Job, sluids: Mapping[str, str]) -> tuple[str, str]:
-    """What the kernel may call it on a node, and what its processes may carry, with commas."""
+    """Names of the job, separated by commas: those that the kernel may use on a node, and those
+    that its processes may have."""
     counted = [job.job_id, *(sluid for sluid, of in sluids.items() if of == job.job_id)]
     return ",".join(counted), ",".join(sorted(process_job_ids(job)))
 
@@ -90,10 +93,8 @@ def join_job_names(job: Job, sluids: Mapping[str, str]) -> tuple[str, str]:
 def find_heartbeat(
     files: LogFiles, pattern: str, whose: Whose, before: HeartbeatFile | None, now: Instant
 ) -> HeartbeatFile | None:
-    """The newest file that fits, compared with what was remembered; None where there is none.
-
-    Raises CannotTell.
-    """
+    """The newest file that matches, compared with the remembered one. None if there is none. Raises
+    CannotTell."""
     path = files.find_newest_log(pattern, whose)
     look = files.stat_files([path], whose).get(path) if path else None
     if look is None:
@@ -105,7 +106,8 @@ def find_heartbeat(
 def judge_heartbeat(
     beat: HeartbeatFile | None, known: bool, now: Instant, limit: float
 ) -> Testimony:
-    """`known`: it was looked at before, so that its age is a fact."""
+    """The testimony of the heartbeat. `known` means that an earlier run has read it, so its age is
+    certain."""
     if beat is None:
         return Testimony(words="no heartbeat file")
     ago = get_elapsed_s(beat.since, now)
@@ -119,9 +121,8 @@ def judge_heartbeat(
 def resolve_peer_nodes(
     files: LogFiles, addresses: Sequence[str], nodes: Sequence[str]
 ) -> dict[str, str]:
-    """The node (or else the host's name) behind each address that NCCL complained about."""
-    from sentinel.checks.log.peers import is_numeric_address, parse_getent_hosts, resolve_peer
-
+    """The node for each address that NCCL complained about. If it is none of these nodes, the name
+    of the host; empty if that is not known either."""
     if not addresses:
         return {}
     wanted = [one for one in addresses if is_numeric_address(one)]
@@ -134,9 +135,7 @@ def resolve_peer_nodes(
 
 
 def read_witness_script() -> bytes:
-    path = os.path.join(os.path.dirname(__file__), WITNESS_SCRIPT_NAME)
     try:
-        with open(path, "rb") as file:
-            return cgroups().encode("ascii") + file.read()
+        return (cgroups() + read_program_file("checks/log/witness.sh")).encode("ascii")
     except OSError as error:
-        raise CannotTell(f"{path} cannot be read: {error}") from error
+        raise CannotTell(f"the script for the nodes cannot be read: {error}") from error

@@ -1,10 +1,10 @@
-"""How long a training is quiet while it is well: learned, and turned into a limit. Pure.
+"""Learns how long a training is quiet while it is well, and derives a limit from it. Pure.
 
-Watched time is cut into windows of which only the longest quiet is kept. One window may be an
-accident (a file system that stood still); what belongs to the training is in two. Longer pauses
-are kept one by one (pauses.py), phases by their name. As far as an earlier job of the same name
-got, its quiets are believed from the first minute: of 3,600 real runs (benchmarks/real) nearly
-all paused as the run before them did.
+Watched time is divided into windows. Only the longest quiet time of each window is kept. If a long
+quiet time is in only one window, it may be an accident, such as a file system that hung. What
+belongs to the training occurs in two. Longer pauses are stored one by one (pauses.py), and phases
+by their name. As far as an earlier job of the same name got, its quiet times are used from the
+first minute: among 3,600 real runs (benchmarks/real), nearly all paused as the run before them did.
 """
 
 from collections.abc import Sequence
@@ -17,37 +17,41 @@ from sentinel.checks.log.pauses import PauseRhythm, TrainingPause
 from sentinel.checks.log.slowdown import StepTimeTrend
 from sentinel.core.values import duration_text
 
-WINDOW_S = 3 * 3600.0  # seconds watched
-KEPT_WINDOWS = 16  # windows: two days
-UNKNOWN_LIMIT_S = 1200.0  # seconds of quiet while nothing is known: what people write by hand
-CAREFUL_LIMIT_S = UNKNOWN_LIMIT_S / 2  # seconds below which no limit goes before it is sure
-MIN_KNOWN_WINDOWS = 2  # whole windows before anything is concluded without an earlier job
-MIN_SURE_WINDOWS = 8  # windows before it is sure
-MAX_KEPT_JOBS = 8  # jobs of which it is kept how far they got
-MIN_OUTLIER_WINDOWS = 8  # windows from which on the very longest quiet may have been an accident
-OUTLIER_FACTOR = 2.5  # times the second longest that it then has to be
-MAX_LOOK_SPACING_S = 300.0  # seconds between two looks that count as watched, at most
-BROAD_MARGIN_S = 300.0  # seconds of margin, beyond which a quarter of the usual quiet is enough
-MIN_OCCASIONS = 3  # times a phase was seen before it may be short
-MIN_TRUSTED_OCCASIONS = 8  # times a phase was seen before its lengths are believed
-SPREAD_FACTOR = 3  # times the difference between the longest and an ordinary one
-PAUSE_SPACING_FACTOR = 1.5  # looks without a change from which on a quiet is a pause
-BRIEF_QUIET_S = 90.0  # seconds for which a quiet is none, however often one looks
-MAX_WINDOW_PAUSES = 8  # pauses in a window that are none: the training is simply that slow
+WINDOW_S = 3 * 3600.0  # length of a window in watched seconds
+KEPT_WINDOWS = 16  # number of windows: two days
+UNKNOWN_LIMIT_S = 1200.0  # limit in seconds while nothing is known, as people set it by hand
+# minimum for the limit in seconds until there are MIN_SURE_WINDOWS
+CAREFUL_LIMIT_S = UNKNOWN_LIMIT_S / 2
+MIN_KNOWN_WINDOWS = 2  # whole windows before the quiet times are used without an earlier job
+MIN_SURE_WINDOWS = 8  # windows before they count as certain
+MAX_KEPT_JOBS = 8  # jobs for which the reached time is stored
+# with this many windows, the longest quiet time may be taken for an accident
+MIN_OUTLIER_WINDOWS = 8
+OUTLIER_FACTOR = 2.5  # it must exceed the second longest by this factor
+MAX_LOOK_SPACING_S = 300.0  # at most this many seconds between two runs count as watched
+BROAD_MARGIN_S = 300.0  # margin in seconds; above it, a quarter of the usual quiet time is enough
+MIN_OCCASIONS = 3  # a phase must occur this often before its limit may be short
+MIN_TRUSTED_OCCASIONS = 8  # a phase must occur this often before its lengths are trusted
+SPREAD_FACTOR = 3  # factor for the difference between the longest and the median phase
+PAUSE_SPACING_FACTOR = 1.5  # runs without a change after which a quiet time is a pause
+BRIEF_QUIET_S = 90.0  # a shorter time in seconds is no pause, however often the check runs
+MAX_WINDOW_PAUSES = 8  # if a window has more pauses, the training is simply that slow
 
 
 class Cadence(Struct, frozen=True, kw_only=True):
-    """Quiet of one number, in seconds: the longest short one of each window (the newest last
-    and still open), and the pauses with the rhythms in them; up to `bar` a quiet is short.
-    `watched`: in the open window; `total`: ever.
+    """The quiet times of one number, in seconds.
+
+    `longest` has the longest short quiet time of each window. The newest window is last and still
+    open. `pauses` are the longer ones, and `rhythms` are found in them. Quiet times up to `bar`
+    count as short. `watched` is the watched time of the open window, `total` that of all.
     """
 
-    longest: tuple[float, ...] = (0.0,)
+    longest: tuple[float, ...] = (0.0,)  # Longest short quiet of each window, seconds.
     watched: float = 0.0
     total: float = 0.0
     bar: float = 0.0
-    pauses: tuple[TrainingPause, ...] = ()
-    rhythms: tuple[PauseRhythm, ...] = ()
+    pauses: tuple[TrainingPause, ...] = ()  # Pauses that were seen.
+    rhythms: tuple[PauseRhythm, ...] = ()  # Rhythms in these pauses.
 
     @property
     def is_known(self) -> bool:
@@ -56,7 +60,11 @@ class Cadence(Struct, frozen=True, kw_only=True):
 
     @property
     def usual_quiet_s(self) -> float:
-        """Seconds of quiet that may come at any time to a training that is well."""
+        """The longest quiet time in seconds that a healthy training may have at any number.
+
+        If it is far longer than all others, it may be an accident. Then the second longest is
+        returned.
+        """
         short = sorted(self.longest, reverse=True)
         recent = pauses.select_recent_pauses(self.pauses, self.total)
         odd = pauses.list_unexplained_pauses(recent, self.rhythms)
@@ -68,27 +76,26 @@ class Cadence(Struct, frozen=True, kw_only=True):
 
     @property
     def median_quiet_s(self) -> float:
-        """Seconds of the longest quiet of an ordinary window: half of the windows had a longer."""
+        """The median of the windows' longest quiet times, in seconds."""
         whole = sorted(self.longest[:-1] or self.longest)
         return whole[len(whole) // 2]
 
     def find_due_pause_s(self, number: float) -> float:
-        """Seconds of the pause that is due at this number; 0: none is."""
+        """Length in seconds of the pause that is due at this number. 0 if none is due."""
         return max((r.longest for r in self.rhythms if r.is_pause_due(number)), default=0.0)
 
 
 class QuietObservation(Struct, frozen=True, kw_only=True):
-    """A look at a number: the quiet that has ended with it (0: none), the number before, the
-    seconds since the last look, how exactly the number is known (0: not)."""
+    """One observation of a number."""
 
-    seconds: float
-    at: float
-    spacing: float
-    blur: float = 0.0
+    seconds: float  # Length in seconds of the quiet time that has ended. 0: none has.
+    at: float  # The number before the quiet time.
+    spacing: float  # Seconds since the last observation.
+    blur: float = 0.0  # How exactly the number is known. 0: not at all.
 
 
 def add_quiet(cadence: Cadence, quiet: QuietObservation) -> Cadence:
-    """After one more look."""
+    """The quiet times after one more observation."""
     seconds = min(quiet.spacing, MAX_LOOK_SPACING_S)
     long = quiet.seconds > max(cadence.bar, PAUSE_SPACING_FACTOR * quiet.spacing, BRIEF_QUIET_S)
     longest = cadence.longest if long else _raise_last_quiet(cadence.longest, quiet.seconds)
@@ -110,7 +117,7 @@ def _add_pause(cadence: Cadence, quiet: QuietObservation) -> Cadence:
 
 
 def _raise_short_bar(cadence: Cadence) -> Cadence:
-    """Where pauses are many, most of them are how the training goes."""
+    """Raise `bar` if there are many pauses, because then most of them are normal for the training."""
     recent = [p.seconds for p in cadence.pauses if cadence.total - p.watched < WINDOW_S]
     if len(recent) <= MAX_WINDOW_PAUSES:
         return cadence
@@ -125,67 +132,74 @@ def _raise_short_bar(cadence: Cadence) -> Cadence:
 
 
 class TrainingBaseline(Struct, frozen=True, kw_only=True):
-    """What is kept of a training from job to job: quiets by name of the number, the lengths of
-    phases by name, and rates (see speed) by name of the number. `starts`: seconds from a job's
-    start to its first advance; `jobs`: seconds from each one's first advance to its last;
-    `pace`: its step times.
+    """What is stored of a training from job to job.
+
+    `quiets` and `rates` (see progress_speed) are stored by the name of the number, `phases` by
+    their name. `starts` are the seconds from a job's start to its first advance. `jobs` are the
+    seconds from each job's first advance to its last. `pace` are its step times.
     """
 
-    quiets: dict[str, Cadence] = {}
-    phases: dict[str, tuple[float, ...]] = {}
-    rates: dict[str, tuple[float, ...]] = {}
+    quiets: dict[str, Cadence] = {}  # Quiet times, by name of the number.
+    phases: dict[str, tuple[float, ...]] = {}  # Lengths in seconds, by name of the phase.
+    rates: dict[str, tuple[float, ...]] = {}  # Rates per second, by name of the number.
     starts: tuple[float, ...] = ()
     jobs: dict[str, float] = {}
     pace: StepTimeTrend = StepTimeTrend()
 
     def has_job_as_far(self, job: str) -> bool:
-        """Whether another job got as far as this one has."""
+        """Whether another job got as far as this one."""
         reached = self.jobs.get(job, 0.0)
         return any(far >= reached for other, far in self.jobs.items() if other != job)
 
 
 def record_quiet(learned: TrainingBaseline, name: str, quiet: QuietObservation) -> TrainingBaseline:
-    """One look at one number."""
+    """The baseline after one observation of one number."""
     cadence = add_quiet(learned.quiets.get(name, Cadence()), quiet)
     return replace(learned, quiets={**learned.quiets, name: cadence})
 
 
 def record_phase(learned: TrainingBaseline, name: str, seconds: float) -> TrainingBaseline:
-    """A phase that has ended."""
+    """The baseline after the end of a phase."""
     seen = (*learned.phases.get(name, ()), seconds)[-KEPT_WINDOWS:]
     return replace(learned, phases={**learned.phases, name: seen})
 
 
 def record_job_advance(learned: TrainingBaseline, job: str, seconds: float) -> TrainingBaseline:
-    """The job has advanced once more, so many seconds after the time before."""
+    """The baseline after the job has advanced, this many seconds after the last advance."""
     far = learned.jobs.get(job, 0.0) + seconds
     others = [(other, got) for other, got in learned.jobs.items() if other != job]
     return replace(learned, jobs=dict([*others, (job, far)][-MAX_KEPT_JOBS:]))
 
 
 def record_start(learned: TrainingBaseline, seconds: float) -> TrainingBaseline:
-    """A job's number has advanced for the first time, so long after the job's start."""
+    """The baseline after a job's first advance, this many seconds after its start."""
     return replace(learned, starts=(*learned.starts, seconds)[-KEPT_WINDOWS:])
 
 
 class QuietLimit(Struct, frozen=True):
-    """Seconds of quiet from which on it is a hang, and what that rests on, for people."""
+    """A training that is quiet for this many seconds counts as hung."""
 
-    seconds: float
-    why: str
+    seconds: float  # Seconds of quiet.
+    why: str  # Where the limit comes from, for people.
 
 
 class LimitBounds(Struct, frozen=True, kw_only=True):
-    """`auto` never goes below the floor nor above the ceiling."""
+    """The limit of `auto` is never below `floor` and never above `ceiling`."""
 
-    floor: float
-    ceiling: float
+    floor: float  # Seconds, at least.
+    ceiling: float  # Seconds, at most.
 
     def compute_limit_s(self, usual: float, margin: float, spacing: float) -> float:
-        """The longest usual quiet, a margin of at least half of it and at least a look, and the
-        look between; three looks at least. Half a look earlier, so that the look itself does not
-        come a second too soon. Long quiets vary less: a quarter is enough beyond ten minutes (in
-        MLPerf's training results v4.0 none beyond two was longer than 1.14 times those before)."""
+        """The limit for this usual quiet time, in seconds. `spacing` is the time between two runs
+        of the check.
+
+        It is the usual quiet time, plus a margin, plus `spacing`, and at least three times
+        `spacing`. Half of `spacing` is subtracted, so that a run of the check does not miss the
+        limit by a second. The margin is at least `spacing`, at least a quarter of the usual quiet
+        time, and at least half of it or BROAD_MARGIN_S, whichever is less. Long quiet times vary
+        less. In MLPerf's training results v4.0, no quiet time beyond two was longer than 1.14 times
+        the earlier ones.
+        """
         margin = max(margin, min(usual / 2, BROAD_MARGIN_S), usual / 4, spacing)
         wished = max(3 * spacing, usual + margin + spacing) - spacing / 2
         return min(self.ceiling, max(self.floor, wished))
@@ -199,7 +213,7 @@ def compute_quiet_limit(
     bounds: LimitBounds,
     job: str = "",
 ) -> QuietLimit:
-    """For a number outside all phases, in this job."""
+    """The limit for a number outside of all phases, in this job."""
     cadence = learned.quiets.get(name, Cadence())
     due, usual = cadence.find_due_pause_s(number), cadence.usual_quiet_s
     hours = duration_text(cadence.total)
@@ -214,15 +228,18 @@ def compute_quiet_limit(
         return QuietLimit(
             seconds if sure else _clamp_limit_s(seconds, CAREFUL_LIMIT_S, bounds), told
         )
-    none = f"auto: {hours} watched, and no earlier job got as far"
+    none = f"auto: still learning, {hours} watched"
     return QuietLimit(_clamp_limit_s(seconds, UNKNOWN_LIMIT_S, bounds), none)
 
 
 def compute_start_limit(
     learned: TrainingBaseline, startup: float, spacing: float, bounds: LimitBounds
 ) -> QuietLimit | None:
-    """From a job's start to its first advance; None: no earlier job has shown it. A cold cache
-    or a new image makes the same start slow: until several were seen it is `startup` at least."""
+    """The limit from a job's start to its first advance. None if no earlier job was seen to start.
+
+    A cold cache or a new image delays a start. So until several starts were seen, the limit is at
+    least `startup`.
+    """
     if not learned.starts:
         return None
     longest, times = max(learned.starts), len(learned.starts)
@@ -237,9 +254,13 @@ def compute_start_limit(
 def compute_phase_limit(
     learned: TrainingBaseline, name: str, spacing: float, bounds: LimitBounds
 ) -> QuietLimit:
-    """Within a phase nobody gave an allowance; no shorter than outside of it, since its end may
-    wait in a buffer. Evaluations of Stable Diffusion (MLPerf training v5.0) take 18 minutes, a few seconds
-    more or less, and are most of a run: twice as long was too much."""
+    """The limit within a phase that has no configured `allow`.
+
+    If the limit outside of the phase is longer, find_quiet_limit takes that one, because the line
+    that ends the phase may wait in a buffer. Evaluations of Stable Diffusion (MLPerf training v5.0)
+    take 18 minutes with little variation, and are most of a run. A limit of twice that length was
+    too long.
+    """
     seen = learned.phases.get(name, ())
     longest = max(seen, default=0.0)
     seconds = bounds.compute_limit_s(longest, _compute_margin_s(seen), spacing)
@@ -251,8 +272,11 @@ def compute_phase_limit(
 
 
 def _compute_margin_s(seen: Sequence[float]) -> float:
-    """Seconds that it may last longer than ever: as long again. Once it was seen often only where it is
-    brief, or where its lengths differ that much."""
+    """How many seconds longer than before a phase may take: at most as long again.
+
+    A phase that was seen often may take that much longer only if it is short, or if its lengths
+    vary that much.
+    """
     longest = max(seen, default=0.0)
     differs = (
         longest - sorted(seen)[len(seen) // 2] if len(seen) >= MIN_TRUSTED_OCCASIONS else longest

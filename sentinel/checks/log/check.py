@@ -1,4 +1,4 @@
-"""The `log` check: which files, what do they show, how bad is it."""
+"""The `log` check: which files are read, what they show, and how bad that is."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,12 +9,13 @@ from msgspec.structs import replace
 
 from sentinel.checks.log.cadence import LimitBounds
 from sentinel.checks.log.gather import LogSource
-from sentinel.checks.log.judge import StaleRules
+from sentinel.checks.log.judge import UNSEEN_LINE, UNSEEN_METRICS, StaleRules
 from sentinel.checks.log.memory import Memory, load_memory
+from sentinel.checks.log.plan import LogPlan
 from sentinel.checks.log.reader import LogReader
 from sentinel.checks.log.requests import ActionParams
 from sentinel.checks.log.requests import make_multiline_regex as by_line_text
-from sentinel.checks.log.run import LogPass, LogPlan
+from sentinel.checks.log.run import LogPass
 from sentinel.checks.log.scan import LogPatterns, list_allowances, merge_phases
 from sentinel.checks.log.settings import (
     Auto,
@@ -38,10 +39,14 @@ from sentinel.core.model import Finding, Report, Status
 from sentinel.core.patterns import compile_by_line
 from sentinel.core.ports import Context
 from sentinel.core.settings import FilePath
+from sentinel.core.shown import Column
 from sentinel.core.text import visible
 from sentinel.core.values import Duration, Share
 from sentinel.plugin import Check
 from sentinel.slurm.filename_patterns import has_symbols
+
+READ_SHARE = 0.9
+"""The share of the run's time limit for reading logs. The rest is for storing the result."""
 
 
 class Log(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -64,6 +69,8 @@ class Log(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     progress: A regular expression whose first group captures a number that has to advance, or
         several: growth alone does not count then. `auto`: found out from the log, which has to
         grow where there is none; `growth`: it has to grow.
+    metrics: Files of TensorBoard or W&B, or JSON lines, whose step has to advance; symbols and
+        patterns as in `path`. `auto` then searches no number in the log.
     phases: Stretches by name in which no progress is normal.
     loss: A regular expression that captures the loss; unset, the lines of known trainers.
     nan_after: Critical when the loss is NaN or infinite so many times in a row.
@@ -87,6 +94,16 @@ class Log(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     TIMEOUT: ClassVar[float] = 60
     METRICS = TRAINING
     PANEL: ClassVar[Panel] = "jobs"
+    COLUMNS = (
+        Column("training", "subject"),
+        Column("step", "progress", "count"),
+        Column("a minute", "progress", "rate"),
+        Column("loss", "loss_curve", "curve"),
+        Column("quiet", "quiet_seconds", "time", optional=True),
+        Column("trainer", "trainer", optional=True),
+        Column("status", "status", "status"),
+        Column("last line", "last_line", "line"),
+    )
     SOURCES = (
         "The end of the log, read by a child process that is given up where it hangs.",
         "squeue of slurmctld for the job and the path of its output.",
@@ -107,6 +124,7 @@ class Log(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     startup: Duration = Duration(1800)
     joining: Duration = Duration(600)
     progress: ProgressSetting = "auto"
+    metrics: list[FilePath] = []
     phases: dict[str, PhaseSettings] = {}
     loss: re.Pattern[str] | None = None
     nan_after: int = 3
@@ -127,6 +145,7 @@ class Log(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def __post_init__(self) -> None:
         self._refuse_jobs()
         self._refuse_path()
+        self._refuse_metrics()
         name_patterns(self.progress)
         if self.loss and not self.loss.groups:
             raise Invalid("captures nothing; put the loss in a group", "loss")
@@ -142,7 +161,7 @@ class Log(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
             raise Invalid("names the file that a hang makes; an absolute path", "killswitch")
 
     def unused(self) -> Iterator[tuple[str, str]]:
-        """Settings that change nothing as it is configured, and why."""
+        """Settings that have no effect in this configuration, with the reason."""
         if not self.job:
             yield "learn_from", "they are of earlier jobs of that name; name the `job`"
         if not self.is_job_log:
@@ -167,9 +186,11 @@ class Log(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
                 yield key, f"it is for `on_stale: [{action}]`"
 
     def run(self, ctx: Context) -> Report:
-        """One finding about the job's name (where there are many: about each training) or the path,
-        and one about each further topic once there was something to say. Raises CannotTell when
-        the queue cannot be read.
+        """One finding about the job's name or the path, or one about each training if there are
+        many.
+
+        Also one about each further topic that was ever reported. Raises CannotTell if the queue
+        cannot be read.
         """
         logs = {} if self.has_many_subjects else load_memory(ctx.memory).logs
         jobs = (
@@ -177,54 +198,59 @@ class Log(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
             if self.is_job_log
             else []
         )
-        with LogReader(in_child=not ctx.one_shot) as reader:
+        with LogReader(in_child=not ctx.one_shot, total_s=ctx.limit * READ_SHARE) as reader:
             if self.has_many_subjects:
                 theirs = jobs_by_subject(self.watched_users, jobs)
                 look = partial(self._observe_logs, reader)
                 return look_at_each(
                     ctx, theirs, look, self._make_idle_finding(self.alert_subject), "logs"
                 )
-            if jobs and not ctx.one_shot:  # one of the name is no proof that the list is whole
+            # one job with this name does not prove that the list is complete
+            if jobs and not ctx.one_shot:
                 refuse_cut(ctx, logs)
             return self._observe_logs(reader, ctx, self.alert_subject, jobs)
 
     def jobs_of(self) -> frozenset[str] | None:
-        """The users squeue has to be asked for; None: everybody. Raises CannotTell."""
+        """The users whose jobs squeue is asked for. None means everybody. Raises CannotTell."""
         return watched_users(self.watched_users) if self.is_job_log else frozenset()
 
     def watched_logs(self) -> list[str]:
-        """Paths and patterns of the logs that nothing but the job may write into."""
-        return [self.path] if self.path else []
+        """Paths and patterns of the logs that only the job may write to."""
+        return [*([self.path] if self.path else []), *self.metrics]
 
     def grants(self) -> Mapping[str, Limits | None]:
-        """Naming an action in `on_stale` switches it on, within its own limits."""
+        """The actions that `on_stale` allows. To name an action there switches it on, within its
+        own limits."""
         return dict.fromkeys(map(str, self.on_stale))
 
     @property
     def may_ask(self) -> bool:
-        """Whether it ever asks for an action, as it is configured."""
+        """Whether this configuration can request any action."""
         return bool(self.on_stale)
 
     @property
     def alert_subject(self) -> str:
-        """What the alert is about: the job's configured name, else the path; where there are many
-        what they are found by."""
+        """The subject of the alert: the job's configured name, or the path.
+
+        If many trainings are watched, it is the pattern that finds them.
+        """
         found = self.match.pattern if self.match else ""
         return visible(str(self.job or found or ("" if self.is_job_log else self.path)))
 
     @property
     def is_job_log(self) -> bool:
-        """Whether the log is that of a job."""
+        """Whether the log belongs to a job."""
         return bool(self.job or self.match or self.min_gpus or self.min_nodes)
 
     @property
     def has_many_subjects(self) -> bool:
-        """Whether each training that is found is a subject; else one name or path is."""
+        """Whether each training that is found is a subject. Otherwise the configured name or path
+        is the subject."""
         return self.is_job_log and (not self.job or EVERYBODY in self.users)
 
     @property
     def watched_users(self) -> list[str]:
-        """`users`, or everybody where nothing but a size says which jobs are meant."""
+        """`users`, or everybody if only a size says which jobs are watched."""
         return self.users if self.users or self.job or self.match else [EVERYBODY]
 
     def _list_running_jobs(self, ctx: Context, *, before: bool) -> list[Job]:
@@ -241,7 +267,7 @@ class Log(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def _observe_logs(
         self, reader: LogReader, ctx: Context, subject: str, jobs: Sequence[Job]
     ) -> Report:
-        """At the logs of one training, or at the path."""
+        """Read the logs of one training, or of the path."""
         memory = Memory() if ctx.one_shot else load_memory(ctx.memory)
         one = LogPass(ctx, replace(self._make_plan(ctx, reader), subject=subject), memory)
         if self.is_job_log and not jobs:
@@ -270,6 +296,19 @@ class Log(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         if path and not self.is_job_log and not path.startswith("/"):
             raise Invalid(f"{path!r} is no absolute path; begin it with /", "path")
 
+    def _refuse_metrics(self) -> None:
+        for number, path in enumerate(self.metrics):
+            if not path.startswith("/"):
+                raise Invalid(f"{path!r} is no absolute path; begin it with /", "metrics", number)
+            if has_symbols(path) and not self.is_job_log:
+                raise Invalid(f"{path!r} depends on a job; name the `job`", "metrics", number)
+            if self.is_job_log and not self.job and not has_symbols(path):
+                raise Invalid(
+                    f"{path!r} is of one of many trainings; write %x or %j in it", "metrics", number
+                )
+        if self.metrics and self.progress == "growth":
+            raise Invalid("tell a step, and `progress: growth` looks at none", "metrics")
+
     def _make_plan(self, ctx: Context, reader: LogReader) -> LogPlan:
         known = merge_phases(self.phases)
         numbers = name_patterns(self.progress)
@@ -285,19 +324,23 @@ class Log(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
                 path=str(self.path) if self.path else None,
                 patterns=LogPatterns(numbers, known, loss, finder, course=self.loss_spikes),
                 by_number=bool(numbers),
-                auto=self.progress == "auto",
+                auto=self.progress == "auto" and not self.metrics,
+                metrics=tuple(map(str, self.metrics)),
                 reader=reader,
             ),
             rules=StaleRules(
                 stale_after=None if self.stale_after == "auto" else self.stale_after,
                 startup=self.startup,
-                by_number=bool(numbers),
+                by_number=bool(numbers or self.metrics),
+                unseen=UNSEEN_METRICS if self.metrics else UNSEEN_LINE,
                 allow=list_allowances(known),
                 bounds=LimitBounds(floor=self.floor, ceiling=self.ceiling),
                 joining=self.joining,
                 one_look=ctx.one_shot,
             ),
-            wishes=Thresholds(nan_after=self.nan_after, slower_than=self.slower_than),
+            wishes=Thresholds(
+                nan_after=self.nan_after, slower_than=self.slower_than, one_look=ctx.one_shot
+            ),
             heartbeat=str(self.heartbeat or ""),
             ask_nodes=self.ask_nodes,
             looks=self.looks,

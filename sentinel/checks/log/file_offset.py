@@ -1,8 +1,8 @@
-"""Where in a growing file one has read to, and what of it is new. Pure.
+"""The position up to which a growing file was read, and the new part after it. Pure.
 
-A file is the same file while device, inode and the bytes just before that place are the same
-and it is no shorter. Anything else (rotation, copytruncate, a rewritten heartbeat, an inode
-that was used again) is read from its beginning.
+It is the same file if device, inode and the bytes just before that position are the same, and if it
+is not shorter. In any other case (rotation, copytruncate, a rewritten heartbeat, a reused inode) it
+is read from its beginning.
 """
 
 import re
@@ -13,29 +13,29 @@ from msgspec import Struct
 from sentinel.core.logtext import decode_log
 
 MAX_READ_BYTES = 2**20
-"""Bytes that one look reads at most: of more, the newest."""
+"""How many bytes a run reads at most. If there are more, the newest."""
 
 SEAM_BYTES = 64
-"""Bytes before the place that have to be the same."""
+"""How many bytes before the position must be the same."""
 
 MAX_LINE_BYTES = 2**16
-"""Bytes without an end of line that are taken for a line all the same."""
+"""This many bytes without a line end count as a whole line."""
 
 
 class FileStat(Struct, frozen=True, kw_only=True):
-    """A regular file as it was found. `mtime` in seconds of the file server's clock."""
+    """A regular file, as it was found. `mtime` is in seconds of the file server's clock."""
 
-    size: int
-    inode: str
+    size: int  # Size in bytes.
+    inode: str  # Device and inode.
     mtime: float
 
 
 class ReadPosition(Struct, frozen=True, kw_only=True):
-    """All before `offset` was read; `seam` is a checksum of the last bytes before it."""
+    """Everything before `offset` was read. `seam` is a checksum of the last bytes before it."""
 
-    inode: str = ""
-    size: int = -1
-    mtime: float = 0.0
+    inode: str = ""  # Device and inode of the file.
+    size: int = -1  # Size in bytes. -1: never seen.
+    mtime: float = 0.0  # Time of the file in seconds.
     offset: int = 0
     seam: int = 0
 
@@ -45,7 +45,7 @@ class ReadPosition(Struct, frozen=True, kw_only=True):
 
 
 class ByteRange(Struct, frozen=True):
-    """Bytes to read: from `start` on, `size` of them, of which `known` were read before."""
+    """The bytes to read: `size` bytes from `start` on. `known` of them were read before."""
 
     start: int
     size: int
@@ -53,7 +53,7 @@ class ByteRange(Struct, frozen=True):
 
 
 def select_new_range(place: ReadPosition | None, look: FileStat) -> ByteRange:
-    """What to read of a file that looks like this now."""
+    """The part of a file in this state that has to be read."""
     if place is None or place.inode != look.inode or look.size < place.offset:
         return select_whole_range(look)
     start = max(place.offset - SEAM_BYTES, 0)
@@ -63,27 +63,28 @@ def select_new_range(place: ReadPosition | None, look: FileStat) -> ByteRange:
 
 
 def select_whole_range(look: FileStat) -> ByteRange:
-    """All of it, or its end where it is long."""
+    """The whole file, or its end if it is long."""
     return select_tail_range(look, MAX_READ_BYTES)
 
 
 def select_tail_range(look: FileStat, most: int) -> ByteRange:
-    """The last bytes of it."""
+    """The last bytes of the file."""
     start = max(0, look.size - most)
     return ByteRange(start, look.size - start, 0)
 
 
 def is_continuation(place: ReadPosition | None, span: ByteRange, data: bytes) -> bool:
-    """Whether these bytes follow what was read before; False: read from the beginning."""
+    """Whether these bytes follow what was read before. If not, the file is read from the beginning."""
     if place is None or not span.known:
         return True
     return len(data) >= span.known and crc32(data[: span.known]) == place.seam
 
 
 def decode_new_lines(look: FileStat, span: ByteRange, data: bytes) -> tuple[ReadPosition, str]:
-    """The place after what was read, and the whole lines in it.
+    """The position after the text that was read, and the complete lines in it.
 
-    A line without an end waits for it, unless it is all there is (a heartbeat file) or long.
+    A line without an end is read later when its end is there. The exceptions are the only line of a
+    file (a heartbeat), and a very long line.
     """
     new = data[span.known :]
     ended = max(new.rfind(b"\n"), new.rfind(b"\r")) + 1
@@ -102,5 +103,5 @@ def decode_new_lines(look: FileStat, span: ByteRange, data: bytes) -> tuple[Read
 
 
 def _drop_partial_line(span: ByteRange, data: bytes) -> bytes:
-    """Half a line at the beginning could hold half a number."""
+    """Drop the half line at the beginning, because it may contain half a number."""
     return re.split(b"[\r\n]", data, maxsplit=1)[-1] if span.start and not span.known else data

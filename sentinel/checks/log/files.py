@@ -1,11 +1,11 @@
-"""Looking at logs that may lie on a mount that hangs: always in a child with a limit."""
+"""Reads logs that may lie on a mount that hangs, always in a child process with a time limit."""
 
-import os
 from collections.abc import Collection, Sequence
 
 from sentinel.checks.log.file_offset import MAX_READ_BYTES, ByteRange, FileStat
 from sentinel.checks.log.settings import COMPRESSED_SUFFIXES
 from sentinel.core.errors import CannotTell
+from sentinel.core.long_lines import decode_lines
 from sentinel.core.text import visible
 from sentinel.user_files.files import FileFacts
 from sentinel.user_files.files import UserFiles as UserFiles
@@ -19,19 +19,19 @@ class LogFiles(UserFiles):
     MAX_OUTPUT = 4 * MAX_READ_BYTES
 
     def stat_files(self, paths: Sequence[str], whose: Whose) -> dict[str, FileStat]:
-        """Those of the files that are there, links followed.
+        """The status of the files that exist. Links are followed.
 
-        Raises CannotTell for what is no regular file, may not be looked at, or does not answer.
+        Raises CannotTell if one is no regular file, may not be examined, or does not answer.
         """
         with shared_reader():
             found = {path: self.file_status(path, whose) for path in paths}
         return {path: _make_file_stat(path, one, whose) for path, one in found.items() if one}
 
     def read_range(self, path: str, span: ByteRange, whose: Whose, inode: str = "") -> bytes:
-        """That part of the file, or less where it has become shorter; raises CannotTell. `inode`: of
-        the file that is meant.
+        """Read this part of the file, or less if it has become shorter. Raises CannotTell.
 
-        At least a byte is tried, so that an empty file that may not be read is noticed.
+        `inode` identifies the file. At least one byte is tried, so that a missing right to read an
+        empty file is noticed.
         """
         _, data = self.read_file(path, span.start, max(1, span.size), whose, inode)
         if data[:2] == b"\x1f\x8b" and not span.start:
@@ -39,17 +39,17 @@ class LogFiles(UserFiles):
         return data
 
     def find_newest_log(self, pattern: str, whose: Whose, but: Collection[str] = ()) -> str:
-        """The file that fits a shell pattern in its last part and was written last, `but` for
-        those; or empty.
+        """The newest file that matches a shell pattern in its last part. Files in `but` are left
+        out. Empty if there is none.
 
-        Compressed leftovers do not count. Raises CannotTell.
+        Compressed old logs do not count. Raises CannotTell.
         """
         return self.find_newest(pattern, whose, but, COMPRESSED_SUFFIXES)
 
     def resolve_hosts(self, hosts: Sequence[str]) -> str:
-        """What getent(1) knows of addresses or names, a line each; empty where it fails."""
+        """The answer of getent(1) about addresses or names, one line each. Empty if it fails."""
         try:
-            return os.fsdecode(self.ask_command(["getent", "hosts", *hosts], "getent hosts").out)
+            return decode_lines(self.ask_command(["getent", "hosts", *hosts], "getent hosts").out)
         except CannotTell:
             return ""
 

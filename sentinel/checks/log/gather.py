@@ -1,4 +1,4 @@
-"""From a job to what its log shows now: which files, what is new in them, what that says."""
+"""Finds the log of a job, its files and their new text, and what the text means."""
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -18,14 +18,17 @@ from sentinel.checks.log.file_offset import (
     select_whole_range,
 )
 from sentinel.checks.log.files import LogFiles
-from sentinel.checks.log.progress import LogObservation, LogState
+from sentinel.checks.log.log_state import LogObservation, LogState
 from sentinel.checks.log.reader import LogReader
 from sentinel.checks.log.recognition import NEWEST_CHARS, LogRecognition
 from sentinel.checks.log.scan import LogEvent, LogPatterns
+from sentinel.checks.log.wish_number import WishNumber
+from sentinel.checks.log.wish_watch import find_followed_wish
 from sentinel.core import hostlist
 from sentinel.core.cluster import Job
 from sentinel.core.errors import CannotTell, Invalid
-from sentinel.core.logtext import count_cut_lines, decode_log
+from sentinel.core.logtext import decode_log
+from sentinel.core.long_lines import count_cut_lines
 from sentinel.core.patterns import compile_by_line
 from sentinel.core.ports import Context
 from sentinel.core.text import visible
@@ -33,27 +36,33 @@ from sentinel.slurm.filename_patterns import fill_symbols, is_glob, job_output_p
 from sentinel.user_files.whose import Whose
 
 MAX_JOB_FILES = 256
-"""Files of one job: one per node of most trainings."""
+"""How many files of one job are read: one per node of most trainings."""
 
 HEAD_BYTES = 2**16
-"""Bytes of the beginning of a long log."""
+"""How many bytes at the beginning of a long log are read."""
 
 
 class LogSource(Struct, frozen=True, kw_only=True):
-    """Where logs are, and how they are read. `path` None: the job's own output. `auto`: the
-    number that advances is found out. `reader`: who finds out what a text says."""
+    """Which logs are read, and how.
+
+    path: None means the job's own output.
+    auto: Whether the number that advances is found automatically.
+    reader: The reader that interprets a text.
+    metrics: Files of metrics, maybe patterns: their step has to advance.
+    """
 
     path: str | None
-    patterns: LogPatterns
-    by_number: bool
+    patterns: LogPatterns  # The patterns for the lines.
+    by_number: bool  # Whether numbers have to advance. Otherwise the file has to grow.
     auto: bool = False
     reader: LogReader = LogReader(in_child=False)
+    metrics: tuple[str, ...] = ()
 
 
 def observe_log(
     ctx: Context, job: Job | None, seen: LogState | None, source: LogSource, files: LogFiles
 ) -> LogObservation:
-    """One log now; what keeps it from being seen is told in `error`."""
+    """The observation of one log. `error` says why it could not be seen."""
     whose = choose_log_rights(job, source)
     now = LogObservation(
         path=seen.path if seen else source.path or "", at=ctx.now, job=job, whose=whose
@@ -70,15 +79,17 @@ def observe_log(
 
 
 def choose_log_rights(job: Job | None, source: LogSource) -> Whose:
-    """A job names its output itself: that has to be its user's own file too, for without root that
-    alone keeps a link from leading to what only sentinel may read."""
+    """The user with whose rights the log is read. A job chooses the path of its output. So the file
+    must belong to the job's user. Otherwise a link could lead to a file that only sentinel may
+    read."""
     if source.path or job is None:
         return whose_path(source.path or "", job)
     return Whose(user=job.user, owned=True)
 
 
 def find_log_path(ctx: Context, job: Job | None, seen: LogState | None, source: LogSource) -> str:
-    """What this run of the job is remembered by: its output, or `path` with symbols filled in."""
+    """The path for the LogState of this run of the job: its output, or `path` with the symbols
+    filled in. Raises CannotTell if Slurm does not tell the output."""
     if source.path:
         return fill_symbols(source.path, job) if job else source.path
     if job is None or (seen and seen.path and seen.started == job.started):
@@ -90,7 +101,7 @@ def find_log_path(ctx: Context, job: Job | None, seen: LogState | None, source: 
 
 
 def list_job_nodes(job: Job | None) -> tuple[str, ...]:
-    """The names of its nodes; none where Slurm's list cannot be read."""
+    """The names of its nodes. Empty if Slurm's list cannot be parsed."""
     try:
         return hostlist.expand_printed(job.nodes) if job and job.nodes else ()
     except Invalid:
@@ -100,7 +111,7 @@ def list_job_nodes(job: Job | None) -> tuple[str, ...]:
 def _list_log_files(
     path: str, job: Job | None, source: LogSource, files: LogFiles, whose: Whose
 ) -> dict[str, str]:
-    """Files with the node that writes each (empty: any)."""
+    """The files, each with the node that writes it. Empty means any node."""
     if source.path and job and job.node_count > 1 and "%" in source.path:
         per_node = {
             fill_symbols(source.path, replace(job, nodes=node)): node
@@ -121,11 +132,13 @@ def _read_new_events(
     source: LogSource,
     files: LogFiles,
 ) -> LogObservation:
-    """With what is new in each file. A log that only has to grow need not be readable."""
+    """The observation with what is new in each file. A log that only has to grow need not be
+    readable."""
     places, reading = (seen.places, seen.reading) if seen else ({}, None)
     events: list[LogEvent] = []
     after: dict[str, ReadPosition] = {}
     unread, cut_lines = "", 0
+    texts: dict[str, str] = {}
     for path, look in now.looks.items():
         place = places.get(path)
         if place and place.is_unchanged(look):
@@ -148,6 +161,7 @@ def _read_new_events(
             )
             patterns = add_number_pattern(patterns, reading)
         events += source.reader.scan_text(text, patterns, path, paths.get(path, ""))
+        texts[path] = text
     return replace(
         now,
         places=after,
@@ -155,7 +169,22 @@ def _read_new_events(
         unread=unread,
         reading=reading,
         cut_lines=cut_lines,
+        wished=_search_wish(now, texts, seen, source),
     )
+
+
+def _search_wish(
+    now: LogObservation, texts: Mapping[str, str], seen: LogState | None, source: LogSource
+) -> WishNumber:
+    """What the owner's own pattern finds in the new text of the job's output, after the check has read
+    all of it."""
+    wish, found = find_followed_wish(now, seen), WishNumber()
+    if not wish.progress or now.job is None or source.path or not source.reader.in_child:
+        return found
+    for path, text in texts.items():
+        one = source.reader.find_wish_number(path, text, wish.progress, now.job.user)
+        found = one if one.value is not None else replace(one, value=found.value)
+    return found
 
 
 def _update_recognition(
@@ -167,9 +196,12 @@ def _update_recognition(
     whose: Whose,
     reader: LogReader,
 ) -> LogRecognition:
-    """What the log is now. Of a long one that is seen for the first time the beginning is read:
-    there a trainer introduces itself; where nothing was found, all again when twice as much is
-    there: the lines of one look may be few."""
+    """The log's format as it is known now.
+
+    When a long log is seen for the first time, its beginning is read too, because trainers
+    introduce themselves there. If nothing was found, the search is repeated when the log has
+    doubled, because one run may read few lines.
+    """
     head = ""
     if before is None and look.size > MAX_READ_BYTES:
         head = decode_log(files.read_range(path, ByteRange(0, HEAD_BYTES, 0), whose, look.inode))
@@ -193,7 +225,8 @@ def _check_missing_number(
     whose: Whose,
     reader: LogReader,
 ) -> LogRecognition:
-    """A log that goes on without its number: asked anew whenever twice as much has come since."""
+    """Handle a log that goes on without its number. It is recognised again each time its text has
+    doubled."""
     since, asked = look.size - known.last, known.size - known.last
     if not known.number or known.mixed or since < max(1, 2 * asked):
         return known
@@ -202,7 +235,7 @@ def _check_missing_number(
     )
     now = reader.reconsider_number(path, known, newest)
     if now.number and now.number != known.number and not reader.has_number(path, now, text):
-        now = known  # its next line, which is told then, decides
+        now = known  # its next line will decide
     last = known.last if now.number == known.number else look.size
     return replace(now, size=look.size, last=last)
 
@@ -210,8 +243,11 @@ def _check_missing_number(
 def read_earlier_logs(
     source: LogSource, logs: Sequence[str], own: Collection[str], files: LogFiles, whose: Whose
 ) -> Iterator[tuple[str, str, LogPatterns, bool]]:
-    """Each log of an earlier job: its path, its text, how it is read, and whether that is all of it: of a pattern of the newest, and none that is `own`.
-    What is not there or cannot be read is left out."""
+    """The logs of an earlier job: path, text, patterns, and whether the text is complete.
+
+    Of a pattern, the newest file is read, unless it is one of the job's `own`. Files that are
+    missing or unreadable are left out.
+    """
     for path in logs:
         try:
             found = files.find_newest_log(path, whose, own) if is_glob(path) else path
@@ -231,7 +267,7 @@ def read_earlier_logs(
 
 
 def add_number_pattern(patterns: LogPatterns, reading: LogRecognition) -> LogPatterns:
-    """Those of a log that is this."""
+    """The patterns for a log with this format."""
     if reading.number is None:
         return patterns
     number = compile_by_line(re.compile(reading.number.pattern))
@@ -241,7 +277,7 @@ def add_number_pattern(patterns: LogPatterns, reading: LogRecognition) -> LogPat
 def read_new_text(
     path: str, look: FileStat, place: ReadPosition | None, files: LogFiles, whose: Whose
 ) -> tuple[ReadPosition, str]:
-    """Whole lines that were written since, and where reading goes on; raises CannotTell."""
+    """The complete lines that were written after `place`, and the new position. Raises CannotTell."""
     span = select_new_range(place, look)
     data = files.read_range(path, span, whose, look.inode)
     if not is_continuation(place, span, data):

@@ -1,4 +1,4 @@
-"""From what a log shows now, and what it showed before, to a verdict. Pure."""
+"""Judges a log by its present and its remembered state. Pure."""
 
 from collections.abc import Mapping
 
@@ -13,8 +13,9 @@ from sentinel.checks.log.cadence import (
     compute_quiet_limit,
     compute_start_limit,
 )
-from sentinel.checks.log.progress import GROWTH_NAME, LogObservation, LogState, ProgressMark
-from sentinel.checks.log.scan import MAX_RANKS as MOST_RANKS
+from sentinel.checks.log.joined_ranks import MAX_RANKS as MOST_RANKS
+from sentinel.checks.log.log_state import GROWTH_NAME, LogObservation, LogState, ProgressMark
+from sentinel.checks.log.metric_text import SHOWN_NAMES
 from sentinel.core.clock import SECOND, get_elapsed_s
 from sentinel.core.model import Status, Value
 from sentinel.core.text import visible
@@ -23,36 +24,45 @@ from sentinel.core.values import duration_text
 EMPTY_BASELINE = TrainingBaseline()
 
 MAX_NODES_CHARS = 4096
-"""Characters of a hostlist that is kept with what was seen."""
+"""The longest host list that is stored, in characters."""
+
+
+UNSEEN_LINE = "no line matches `progress`"
+UNSEEN_METRICS = "no step is in the files of `metrics`"
 
 
 class StaleRules(Struct, frozen=True, kw_only=True):
-    """The settings that a verdict needs, in seconds. `stale_after` None: learned.
+    """The settings for a verdict. Times are in seconds. If `stale_after` is None, the limit is
+    learned.
 
-    `allow` by phase; `joining`: for all ranks to announce themselves. `one_look`: there is no
-    memory, so that only the file's own time tells.
+    `allow` is the limit of each phase. `joining` is the time for all ranks to announce themselves.
+    With `one_look` there is no memory, so only the file's own time counts. `unseen` is said while no
+    number was seen.
     """
 
     stale_after: float | None
-    startup: float
-    by_number: bool
+    startup: float  # Seconds after the start without an alarm.
+    by_number: bool  # Whether numbers have to advance. Otherwise the file has to grow.
     allow: Mapping[str, float] = {}
     bounds: LimitBounds = LimitBounds(floor=120, ceiling=3600)
+    """The smallest and the largest limit that may be learned."""
     joining: float = 600
     one_look: bool = False
+    unseen: str = UNSEEN_LINE
 
 
 class LogVerdict(Struct, frozen=True, kw_only=True):
-    """How bad, in words, since how many seconds, and what limit that was held against.
+    """The status, the text, the seconds of quiet, and the limit.
 
-    `name`: the number that stood still for longest. `hung`: progress has stopped, which is what
-    second witnesses and actions are asked about. `early`: by a closer look, before the limit.
+    `name` is the number that stood still for longest. `hung` means that progress has stopped. Then
+    second witnesses are asked and actions requested. `early` means that a closer look found it
+    before the limit.
     """
 
-    status: Status
-    summary: str
-    quiet: float = 0.0
-    limit: QuietLimit | None = None
+    status: Status  # How bad it is.
+    summary: str  # One line for people.
+    quiet: float = 0.0  # Seconds without progress.
+    limit: QuietLimit | None = None  # The limit for the quiet time.
     name: str = GROWTH_NAME
     hung: bool = False
     early: bool = False
@@ -64,7 +74,8 @@ def judge_log(
     rules: StaleRules,
     learned: TrainingBaseline = EMPTY_BASELINE,
 ) -> LogVerdict:
-    """Stale, missing, starting or moving; `seen` is what is remembered after this look."""
+    """The verdict: stale, missing, starting or moving. `seen` is the LogState after this run of the
+    check."""
     if sight.error:
         return LogVerdict(status=Status.UNKNOWN, summary=sight.error)
     if not sight.looks:
@@ -72,14 +83,16 @@ def judge_log(
     if stuck := _judge_missing_ranks(sight, seen, rules):
         return stuck
     name, quiet, limit = _find_worst_number(sight, seen, rules, learned)
-    told = _describe_progress(sight, seen, name, quiet, rules)
-    if begin := _find_start_limit(sight, seen, rules, learned):
-        limit = begin
-        told = f"job {_format_job_id(sight)} started {duration_text(sight.job_age_s)} ago; {told}"
-    elif sight.job_age_s < rules.startup and not (rules.by_number and seen.has_advanced):
-        started = f"job {_format_job_id(sight)} started {duration_text(sight.job_age_s)} ago"
-        return LogVerdict(status=Status.OK, summary=f"{started}; {told}", quiet=quiet, limit=limit)
-    if quiet < limit.seconds:
+    begin = _find_start_limit(sight, seen, rules, learned)
+    limit = begin or limit
+    started = f"job {_format_job_id(sight)} started {duration_text(sight.job_age_s)} ago"
+    grace = sight.job_age_s < rules.startup and not (rules.by_number and seen.has_advanced)
+    starting = grace and not begin
+    hung = quiet >= limit.seconds and not starting
+    told = _describe_progress(sight, seen, name, quiet, rules, hung=hung)
+    if begin or starting:
+        told = f"{started}; {told}"
+    if not hung:
         return LogVerdict(status=Status.OK, summary=told, quiet=quiet, limit=limit)
     return LogVerdict(
         status=Status.CRITICAL,
@@ -94,7 +107,9 @@ def judge_log(
 def _find_start_limit(
     sight: LogObservation, seen: LogState, rules: StaleRules, learned: TrainingBaseline
 ) -> QuietLimit | None:
-    """Before the first advance of a job whose like was seen to begin, `startup` is known."""
+    """The learned limit before the first advance. None if the training has advanced or is in a
+    phase, if nothing is learned, or if no earlier job like this one was seen to start. Then
+    `startup` counts."""
     learning = rules.by_number and rules.stale_after is None and not rules.one_look
     if not learning or seen.has_advanced or seen.phase or sight.job is None:
         return None
@@ -104,7 +119,7 @@ def _find_start_limit(
 def find_quiet_limit(
     name: str, seen: LogState, rules: StaleRules, learned: TrainingBaseline
 ) -> QuietLimit:
-    """How long this number may stand still just now."""
+    """How long this number may stand still at present."""
     phase = seen.phase.name if seen.phase else ""
     if phase in rules.allow:
         return QuietLimit(rules.allow[phase], "")
@@ -123,7 +138,7 @@ def find_quiet_limit(
 
 
 def list_log_values(sight: LogObservation, seen: LogState, verdict: LogVerdict) -> dict[str, Value]:
-    """What `check` prints as JSON."""
+    """The values that `check` prints as JSON."""
     counted = {n: m.value for n, m in seen.marks.items() if n != GROWTH_NAME}
     first = next(iter(counted.values()), None)
     more = {visible(name): value for name, value in counted.items() if name != "progress"}
@@ -138,6 +153,7 @@ def list_log_values(sight: LogObservation, seen: LogState, verdict: LogVerdict) 
         "nodes": visible(sight.job.nodes)
         if sight.job and len(sight.job.nodes) < MAX_NODES_CHARS
         else None,
+        **{e.name: e.value for e in sight.events if e.what == "value" and e.name in SHOWN_NAMES},
         "trainer": (seen.reading.first_trainer or "unknown") if seen.reading else None,
         "unseen": ", ".join(seen.reading.missing_values) or None if seen.reading else None,
         **more,
@@ -168,7 +184,8 @@ def _judge_missing_log(
 def _judge_missing_ranks(
     sight: LogObservation, seen: LogState, rules: StaleRules
 ) -> LogVerdict | None:
-    """Some ranks announced themselves, and nothing at all came after."""
+    """The verdict if only some ranks have announced themselves and nothing came for `joining`
+    seconds. None otherwise."""
     waiting = 1 < seen.world.size <= MOST_RANKS and not seen.ready and not seen.has_advanced
     quiet = _measure_silence_s(sight, seen, rules)
     if not waiting or len(seen.world.ranks) >= seen.world.size or quiet < rules.joining:
@@ -192,7 +209,8 @@ def _measure_silence_s(sight: LogObservation, seen: LogState, rules: StaleRules)
 def _find_worst_number(
     sight: LogObservation, seen: LogState, rules: StaleRules, learned: TrainingBaseline
 ) -> tuple[str, float, QuietLimit]:
-    """The number that has stood still for the longest part of what it may."""
+    """The number that has used the largest part of its limit, its quiet time in seconds, and its
+    limit."""
     if rules.one_look or not seen.marks:
         name = next(iter(seen.marks), GROWTH_NAME)
         silent = (
@@ -209,32 +227,34 @@ def _find_worst_number(
 
 
 def _measure_quiet_s(sight: LogObservation, seen: LogState, mark: ProgressMark) -> float:
-    """From the last advance or the beginning of a phase, whichever is later."""
+    """Seconds since the last advance or the beginning of a phase, whichever is later."""
     quiet = get_elapsed_s(mark.since, sight.at)
     return min(quiet, get_elapsed_s(seen.phase.since, sight.at)) if seen.phase else quiet
 
 
 def _describe_limit(seen: LogState, limit: QuietLimit) -> str:
-    what = f"in {visible(seen.phase.name)}: stale" if seen.phase else "stale"
+    what = f"limit in {visible(seen.phase.name)}" if seen.phase else "limit"
     why = f"; {limit.why}" if limit.why else ""
-    return f" ({what} after {duration_text(limit.seconds)}{why})"
+    return f" ({what} {duration_text(limit.seconds)}{why})"
 
 
 def _describe_progress(
-    sight: LogObservation, seen: LogState, name: str, quiet: float, rules: StaleRules
+    sight: LogObservation, seen: LogState, name: str, quiet: float, rules: StaleRules, *, hung: bool
 ) -> str:
     ago = duration_text(quiet)
-    number = f"{visible(name)} at {seen.marks[name].value:.15g}" if seen.marks and name else ""
+    number = f"{visible(name)} {seen.marks[name].value:.15g}" if seen.marks and name else ""
     if rules.one_look:
-        none = "no line matches `progress`, " if rules.by_number and not number else ""
-        number = f"{number}, " if number else ""
+        none = f"{rules.unseen}, " if rules.by_number and not number else ""
+        number = f"at {number}, " if number else ""
         what = f"; {seen.reading.summary_text}" if seen.reading else ""
         return f"{none}{number}last written {ago} ago (one look: by its modification time){what}"
     if rules.by_number and not number:
-        return f"no line matches `progress`, for {ago} now"
+        return f"{rules.unseen}, for {ago} now"
     phase = f", in {visible(seen.phase.name)}" if seen.phase else ""
+    if rules.by_number and hung:
+        return f"no progress for {ago}, still at {number}{phase}"
     if rules.by_number:
-        return f"{number} for {ago}{phase}"
+        return f"at {number}{f' for {ago}' if quiet >= 1 else ', advancing'}{phase}"
     return f"has not grown for {ago}{phase}" if quiet else f"grows ({visible(sight.shown_path)})"
 
 

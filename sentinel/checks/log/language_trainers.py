@@ -1,57 +1,16 @@
-"""How trainers of language models write their logs, as data: one row a trainer.
+"""How trainers of language models write their logs, as a table with one row per trainer.
 
-`source` is the file that prints the form, in the trainer's repository. The first row that claims a
-line has it, so a fork stands before what it is made from.
+`source` is the file in the trainer's repository that prints the line. The first row that fits a
+line is used. So a fork stands before the trainer that it is based on.
 """
 
-from collections.abc import Mapping
-from typing import Literal
-
-from msgspec import Struct
-
-TrainerTier = Literal["trainer", "library", "bar"]
-"""Who speaks where several do: a training loop before a library below it, both before a bar."""
-
-BAR_REGEX = r"\d{1,3}%(?:\|[^|\n]{0,200}\|)? *"
-"""tqdm's percentage and bar, which is left out where the line is narrow; the count follows: tqdm/std.py,
-`format_meter`."""
-
-BARE_BAR_REGEX = rf"(?:^|\]:|\| ) *{BAR_REGEX}(\d+)/\d+ \["
-"""A bar that nobody described."""
-
-CHECKPOINT, EVALUATION = "checkpoint", "evaluation"
-
-
-class Trainer(Struct, frozen=True, kw_only=True):
-    """One row.
-
-    name: What it is called.
-    source: The repository's file that prints the line, or several.
-    words: Words of which one is in any of its lines that count: looking for them costs little.
-    numbers: What advances, by its name: a pattern whose group captures it; the finest first.
-    loss, norm: What its loss and gradient norm are called in its lines; empty: it prints none.
-    seconds: A pattern that captures the time of one step, and what one of its units is in seconds.
-    needs: A pattern that has to be somewhere in the log, where the line alone does not tell.
-    variants: Patterns elsewhere in the log that give it a further name.
-    covers: Rows that its own lines would also look like, or that it is made from.
-    done: A line that says that the training has reached its end.
-    phases: Lines that begin and end a stretch without progress.
-    """
-
-    name: str
-    source: str
-    words: tuple[str, ...]
-    numbers: Mapping[str, str] = {}
-    loss: str = ""
-    norm: str = ""
-    seconds: tuple[str, float] | None = None
-    tier: TrainerTier = "trainer"
-    needs: str = ""
-    variants: Mapping[str, str] = {}
-    covers: tuple[str, ...] = ()
-    done: str = ""
-    phases: Mapping[str, tuple[str, str]] = {}
-
+from sentinel.checks.log.trainer_row import (
+    BAR_REGEX,
+    BARE_BAR_REGEX,
+    CHECKPOINT,
+    EVALUATION,
+    Trainer,
+)
 
 _MEGATRON_PHASES = {
     CHECKPOINT: (r"saving checkpoint at iteration", r"successfully saved checkpoint"),
@@ -330,6 +289,7 @@ LANGUAGE_TRAINERS = (
         numbers={
             "step": BARE_BAR_REGEX,
             "global step": r"'global_step/max_steps': '(\d+)/",
+            "global_step": r"\{[^{}\n]{0,600}'loss': [^{}\n]{0,1500}'global_step': (\d+)",
             "epoch": r"\{[^{}\n]{0,600}'(?:loss|eval_loss)': [^{}\n]{0,1500}'epoch': '?([\d.]+)",
         },
         needs=r"\{[^{}\n]{0,600}'(?:loss|eval_loss|train_loss|train_runtime)': [^{}\n]{0,1500}"
@@ -408,7 +368,10 @@ FALLBACK_TRAINERS = (
         source="references/classification/utils.py of pytorch/vision; util/misc.py of"
         " facebookresearch/detr and utils.py of facebookresearch/deit, dino and mae; dinov2/logging/helpers.py",
         words=("  eta: ",),
-        numbers={"batch": r"(?:\[\d+(?:/\d+)?\]|\bTraining) +\[ *(\d+)/\d+\] +eta: "},
+        numbers={
+            "batch": r"(?:\[\d+(?:/\d+)?\]|\bTraining) +\[ *(\d+)/\d+\] +eta: ",
+            "epoch": r"(?i:epoch|train):? +\[(\d+)(?:/\d+)?\] +\[ *\d+/\d+\] +eta: ",
+        },
         tier="library",
         loss="loss",
         norm="grad_norm",

@@ -1,21 +1,27 @@
-"""From verdicts to findings: what a person reads, and what routes and machines get."""
+"""Turns verdicts into findings, for people, routes and machines."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from shlex import quote
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from sentinel.checks.log.files import LogFiles
 from sentinel.checks.log.judge import LogVerdict, list_log_values
-from sentinel.checks.log.progress import GROWTH_NAME, LogObservation, LogState
+from sentinel.checks.log.log_state import GROWTH_NAME, LogObservation, LogState
 from sentinel.checks.log.topics import EXTRA_TOPICS, TopicAnswer, describe_cause, format_troubles
+from sentinel.checks.log.wish_watch import FollowedWish
 from sentinel.checks.log.witness import Testimony
+from sentinel.checks.users import own_user_name
+from sentinel.checks.wishes import is_owner_muted, limit_letters, list_refusals
 from sentinel.core.clock import SECOND
 from sentinel.core.cluster import Job
 from sentinel.core.errors import CannotTell
-from sentinel.core.logtext import describe_cut_lines
+from sentinel.core.guidance import NO_GUIDANCE, Guidance
+from sentinel.core.letters import Letter
+from sentinel.core.long_lines import describe_cut_lines
 from sentinel.core.model import Finding, Sample, Status
-from sentinel.core.text import shortened, visible, visible_lines
+from sentinel.core.text import hide_controls, shortened, show_end_command, visible, visible_lines
 from sentinel.core.values import duration_text
 
 MAX_TAIL_BYTES = 8192  # bytes of the end that a bad finding quotes from
@@ -31,22 +37,22 @@ class WatchedLog(Struct, frozen=True, kw_only=True):
     goes on without the culprit.
     """
 
-    sight: LogObservation
-    seen: LogState
-    verdict: LogVerdict
-    testimony: Testimony = Testimony()
-    asides: tuple[TopicAnswer, ...] = ()
-    peers: Mapping[str, str] = {}
+    sight: LogObservation  # What was seen now.
+    seen: LogState  # What is remembered.
+    verdict: LogVerdict  # What that means.
+    testimony: Testimony = Testimony()  # What the witnesses say.
+    asides: tuple[TopicAnswer, ...] = ()  # Answers about losses, errors and speed.
+    peers: Mapping[str, str] = {}  # Names of nodes, by the address in an error.
     at_risk: str = ""
     slower: str = ""
     asked_early: bool = False
     onward: tuple[str, ...] = ()
+    wish: FollowedWish = FollowedWish()  # What the owner's own wish leads to.
 
 
 def apply_testimony(verdict: LogVerdict, testimony: Testimony) -> LogVerdict:
-    """With what the second witnesses say. One that contradicts makes a warning of it, for as
-    long again as the limit: a log may be buffered, but not for ever.
-    """
+    """The verdict after the second witnesses. A witness that contradicts makes it a warning, for as
+    long again as the limit: a log may be buffered, but not for ever."""
     if not verdict.hung or not (testimony.words or testimony.culprit):
         return verdict
     said = (testimony.culprit, verdict.summary, testimony.words)
@@ -72,7 +78,7 @@ def make_findings(
 
 
 def make_samples(subject: str, watched: Sequence[WatchedLog]) -> tuple[Sample, ...]:
-    """The numbers worth a history, where one log stands for the subject."""
+    """The numbers whose history is stored. Empty unless the subject has exactly one log."""
     if len(watched) != 1:
         return ()
     marks = watched[0].seen.marks.items()
@@ -85,9 +91,17 @@ def make_samples(subject: str, watched: Sequence[WatchedLog]) -> tuple[Sample, .
     return tuple(Sample(subject, name, float(n)) for name, n in found.items() if n is not None)
 
 
+def list_letters(subject: str, watched: Sequence[WatchedLog]) -> tuple[Letter, ...]:
+    """Messages to the owners of these jobs about their own wishes."""
+    jobs = (one.sight.job for one in watched if one.sight.job)
+    heard = (one for one in watched if not is_owner_muted(one.sight.job))
+    followed = (letter for one in heard for letter in one.wish.letters)
+    return limit_letters([*followed, *list_refusals(jobs, lambda _: subject)])
+
+
 def read_last_lines(one: WatchedLog, files: LogFiles) -> str:
-    """The end of the log as it may be quoted, or why it cannot be read."""
-    newest = max(one.sight.looks.items(), key=lambda pair: pair[1].mtime, default=None)
+    """The end of the log in a form that may be quoted, or the reason why it cannot be read."""
+    newest = max(one.sight.texts.items(), key=lambda pair: pair[1].mtime, default=None)
     if newest is None:
         return ""
     try:
@@ -100,7 +114,7 @@ def read_last_lines(one: WatchedLog, files: LogFiles) -> str:
 
 
 def _make_progress_finding(subject: str, watched: Sequence[WatchedLog], files: LogFiles) -> Finding:
-    """The worst log speaks; how many others are not well is added."""
+    """The finding about the worst log. Its summary adds how many others are not well."""
     worst, *others = sorted(watched, key=lambda one: one.verdict.status.rank, reverse=True)
     unwell = sum(one.verdict.status is not Status.OK for one in others)
     more = f"; {unwell} more of {len(watched)} running jobs likewise" if unwell else ""
@@ -116,6 +130,8 @@ def _make_progress_finding(subject: str, watched: Sequence[WatchedLog], files: L
         else (),
         labels=_make_job_labels(worst.sight.job),
         began=int(worst.sight.at.wall / SECOND - worst.verdict.quiet) if bad else None,
+        guidance=_guide_progress(worst) if bad else NO_GUIDANCE,
+        owner_muted=worst.wish.own or is_owner_muted(worst.sight.job),
     )
 
 
@@ -148,9 +164,83 @@ def _make_topic_finding(subject: str, topic: str, watched: Sequence[WatchedLog])
         summary=aside.summary,
         values=aside.values,
         details=aside.details,
-        commands=_suggest_log_commands(one.sight) if aside.status.bad else (),
+        commands=_suggest_topic_commands(topic, aside.status, one.sight)
+        if aside.status.bad
+        else (),
         labels=_make_job_labels(one.sight.job),
+        guidance=_guide_topic(topic, aside.status, one.sight.job),
+        owner_muted=is_owner_muted(one.sight.job),
     )
+
+
+def _guide_progress(one: WatchedLog) -> Guidance:
+    """The guidance for a log that does not go on. It does not say that the job holds GPUs, because
+    that is known only on its nodes."""
+    job = one.sight.job
+    if job is None:
+        return Guidance(
+            impact="If the program that writes it hangs, it stands still until somebody ends it.",
+            todo=f"{_FIND_OWNER} If that user's program still runs (`squeue -u USER`), it probably"
+            " hangs: its owner ends it (a job by `scancel JOB`), then starts it again from its last"
+            " checkpoint. If it has ended, see in the last lines whether it finished.",
+        )
+    where = "`sentinel stacks` below shows" if one.verdict.hung else "See"
+    return Guidance(
+        impact="If it hangs, it holds its nodes and does no work until somebody or its time limit"
+        " ends it.",
+        todo=f"{where} where its processes stand. If nothing moves, {_end_first(job)}from its last"
+        " checkpoint.",
+    )
+
+
+def _guide_topic(topic: str, status: Status, job: Job | None) -> Guidance:
+    if topic == "loss" and status is Status.WARNING:
+        return _SPIKE_GUIDANCE
+    found = _TOPIC_GUIDANCE.get(topic, NO_GUIDANCE) if status.bad else NO_GUIDANCE
+    if "{0}" not in found.todo:
+        return found
+    mend = "mends the cause of the error, " if topic == "errors" else ""
+    owner = "" if job else f" {_FIND_OWNER}"
+    return replace(found, todo=found.todo.format(_end_first(job, mend)) + owner)
+
+
+def _end_first(job: Job | None, mend: str = "") -> str:
+    """Two jobs of one training would write the same checkpoints."""
+    owner = visible(job.user) if job else "its owner"
+    number = visible(job.job_id) if job else "JOB"
+    return f"{owner} cancels the job (`scancel {number}`), {mend}then submits it again "
+
+
+_FIND_OWNER = "The job is not known; `ls` below shows who owns the log."
+_SPIKE_GUIDANCE = Guidance(
+    impact="If it does not come down by itself, the steps since then are wasted.",
+    todo="Watch the next values; if it stays high, go on from a checkpoint before it rose.",
+)
+_TOPIC_GUIDANCE = {
+    "loss": Guidance(
+        impact="A training seldom recovers from this: its steps are wasted, and its new checkpoints may"
+        " replace the last good one.",
+        todo="`tail` below shows the newest lines, `grep` the first NaN or infinity. If the next values"
+        " are no numbers either, {0}from a checkpoint that is older than the first NaN.",
+    ),
+    "errors": Guidance(
+        impact="The job probably does not go on by itself; it may hold its nodes until its time limit.",
+        todo="If the log does not go on, {0}from its last checkpoint.",
+    ),
+    "restarts": Guidance(
+        impact="It holds its nodes, makes the same steps again and again, and gets no further.",
+        todo="Mend what the errors name, or leave out the node that they share, before it starts again;"
+        " if they name none, go on from an older checkpoint.",
+    ),
+    "speed": Guidance(
+        impact="It goes on, and takes longer.",
+        todo="See whether its nodes, its file system or its data have become slow.",
+    ),
+    "step time": Guidance(
+        impact="It goes on, and takes longer.",
+        todo="See whether one of its nodes has become slow.",
+    ),
+}
 
 
 def _make_empty_finding(subject: str, topic: str) -> Finding:
@@ -160,13 +250,24 @@ def _make_empty_finding(subject: str, topic: str) -> Finding:
 def _suggest_log_commands(
     sight: LogObservation, onward: Sequence[str] = (), *, hung: bool = False
 ) -> tuple[str, ...]:
-    """What to run next; where every rank stands comes first when it hangs."""
-    from shlex import quote
-
+    """The commands to run next. If the training hangs, the one that shows where every rank stands
+    comes first."""
     job = sight.job
     stacks = (f"sentinel stacks {quote(visible(job.job_id))}",) if job and hung else ()
-    asked = (f"scontrol show job {quote(visible(job.job_id))}",) if job else ()
-    return (*stacks, *onward, *asked, f"tail -n 50 {quote(visible(sight.shown_path))}")
+    asked = (hide_controls(f"scontrol show job {quote(visible(job.job_id))}"),) if job else ()
+    own = job is not None and job.user == own_user_name()
+    name = quote(visible(sight.shown_path))
+    owner = () if job else (hide_controls(f"ls -l {name}"),)
+    return (*stacks, *onward, *asked, show_end_command(name, own), *owner)
+
+
+def _suggest_topic_commands(topic: str, status: Status, sight: LogObservation) -> tuple[str, ...]:
+    """Where the loss is no number: where that began, too."""
+    shown = _suggest_log_commands(sight)
+    if topic != "loss" or status is Status.WARNING:
+        return shown
+    name = quote(visible(sight.shown_path))
+    return (*shown, hide_controls(f"grep -n -m 1 -wE 'nan|NaN|inf|Infinity' {name}"))
 
 
 def _make_job_labels(job: Job | None) -> dict[str, str]:

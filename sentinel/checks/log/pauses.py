@@ -1,7 +1,8 @@
-"""Pauses that come at regular numbers: every 500 iterations an evaluation that nobody announces.
+"""Finds pauses that come at regular numbers, e.g. an evaluation every 500 iterations without a line
+about it.
 
-A pause is a quiet of several looks. Where pauses lie a fixed number of steps apart, the next
-one is due there and only there: elsewhere the training may be told to hang much sooner. Pure.
+A pause is a quiet time that lasts several runs of the check. If pauses are a fixed number of steps
+apart, the next one is expected only there. Anywhere else, a hang can be reported much sooner. Pure.
 """
 
 from collections.abc import Sequence
@@ -11,38 +12,39 @@ from msgspec import Struct
 MAX_KEPT_PAUSES = 48
 """Pauses that are remembered."""
 PAUSE_MEMORY_S = 48 * 3600.0
-"""Seconds of watching after which a pause is forgotten."""
+"""Seconds of watched time after which a pause is forgotten."""
 MIN_RHYTHM_PAUSES = 3
-"""Pauses that make a rhythm."""
+"""How many pauses make a rhythm."""
 MIN_PERIOD_BLURS = 20
-"""Times the blur that a period has to be: what is due everywhere says nothing."""
+"""A period must be at least this many times the blur. With a shorter period, a pause would be due
+everywhere, which says nothing."""
 MIN_KEPT_SHARE = 0.25
-"""Share of its turns at which a rhythm has to have paused: jobs end, checkpoints coincide, and
-a pause shorter than usual is none."""
+"""A rhythm must have had a pause at this share of its turns. Jobs end, checkpoints coincide, and a
+short pause may be missed."""
 MIN_CHANCE_FACTOR = 3
-"""Times what chance explains that a rhythm has to, beyond ENOUGH."""
+"""A rhythm must explain more pauses than chance would, by this factor."""
 MAX_RHYTHMS = 3
-"""Rhythms that are told apart: evaluations, checkpoints, and one more."""
+"""How many rhythms are kept: evaluations, checkpoints, and one more."""
 
 
 class TrainingPause(Struct, frozen=True):
-    """A quiet that has ended: at which number, for how many seconds, after how much watching."""
+    """A quiet time that has ended: its number, its seconds, and the watched time before it."""
 
-    at: float
-    seconds: float
-    watched: float
+    at: float  # The number at which it occurred.
+    seconds: float  # Its length in seconds.
+    watched: float  # Seconds of watched time before it.
 
 
 class PauseRhythm(Struct, frozen=True):
-    """Pauses at `anchor` and every `period` from there, give or take `blur`; the longest."""
+    """Pauses at `anchor` and then at every `period`, within `blur`. Also the longest of them."""
 
     anchor: float
     period: float
     blur: float
-    longest: float
+    longest: float  # Seconds of its longest pause.
 
     def is_pause_due(self, number: float) -> bool:
-        """Whether a pause is to be expected at this number."""
+        """Whether a pause is expected at this number."""
         off = (number - self.anchor) % self.period
         return min(off, self.period - off) <= self.blur
 
@@ -50,17 +52,20 @@ class PauseRhythm(Struct, frozen=True):
 def append_pause(
     pauses: Sequence[TrainingPause], pause: TrainingPause
 ) -> tuple[TrainingPause, ...]:
-    """With one more, without those of long ago."""
+    """The pauses with one more, and without old ones."""
     return (*select_recent_pauses(pauses, pause.watched), pause)[-MAX_KEPT_PAUSES:]
 
 
 def select_recent_pauses(pauses: Sequence[TrainingPause], watched: float) -> list[TrainingPause]:
-    """Those that still count after so many seconds of watching."""
+    """The pauses that still count after this many seconds of watched time."""
     return [pause for pause in pauses if watched - pause.watched < PAUSE_MEMORY_S]
 
 
 def find_rhythms(pauses: Sequence[TrainingPause], blur: float) -> tuple[PauseRhythm, ...]:
-    """The fewest rhythms that explain most pauses; `blur`: how exactly numbers are known."""
+    """At most MAX_RHYTHMS rhythms. Each is the one that explains most of the pauses that are left.
+
+    `blur` says how exactly the numbers are known. If it is 0, no rhythm is found.
+    """
     found: list[PauseRhythm] = []
     left = list(pauses)
     while len(left) >= MIN_RHYTHM_PAUSES and len(found) < MAX_RHYTHMS and blur > 0:
@@ -76,13 +81,13 @@ def find_rhythms(pauses: Sequence[TrainingPause], blur: float) -> tuple[PauseRhy
 def list_unexplained_pauses(
     pauses: Sequence[TrainingPause], known: Sequence[PauseRhythm]
 ) -> list[float]:
-    """Seconds of those that no rhythm explains, the longest first."""
+    """The lengths of the pauses that no rhythm explains, in seconds, the longest first."""
     odd = (p.seconds for p in pauses if not any(rhythm.is_pause_due(p.at) for rhythm in known))
     return sorted(odd, reverse=True)
 
 
 def _guess_rhythms(pauses: Sequence[TrainingPause], blur: float) -> list[tuple[float, float]]:
-    """Anchors with periods: the distances of each to the next few."""
+    """Possible anchors and periods: the distances from each pause to the next few."""
     return [
         (one.at, abs(other.at - one.at))
         for n, one in enumerate(pauses)
@@ -94,8 +99,12 @@ def _guess_rhythms(pauses: Sequence[TrainingPause], blur: float) -> list[tuple[f
 def _fit_rhythm(
     pauses: Sequence[TrainingPause], anchor: float, period: float, blur: float
 ) -> tuple[int, PauseRhythm]:
-    """How many it explains: none where chance would explain as many, or where most of its turns
-    went by without a pause."""
+    """How many pauses the rhythm explains, and the rhythm, refined.
+
+    The number is 0 if fewer than MIN_RHYTHM_PAUSES of its turns had a pause, or less than
+    MIN_KEPT_SHARE of them. It is also 0 if the rhythm does not explain MIN_CHANCE_FACTOR times as
+    many pauses as chance would, and MIN_RHYTHM_PAUSES more.
+    """
     rhythm = PauseRhythm(anchor, period, blur, 0.0)
     held = [pause for pause in pauses if rhythm.is_pause_due(pause.at)]
     turns = {round((pause.at - anchor) / period) for pause in held}
@@ -109,8 +118,8 @@ def _fit_rhythm(
 
 
 def _refine_rhythm(held: Sequence[TrainingPause], guess: PauseRhythm) -> PauseRhythm:
-    """The line of least squares through turns and numbers: a guess between two pauses is off by
-    more with each turn."""
+    """Fit the rhythm's anchor and period by least squares. A guess from two pauses gets less exact
+    with each turn."""
     turns = [round((pause.at - guess.anchor) / guess.period) for pause in held]
     middle, mean = sum(turns) / len(held), sum(pause.at for pause in held) / len(held)
     spread = sum((turn - middle) ** 2 for turn in turns)

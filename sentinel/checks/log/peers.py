@@ -1,4 +1,5 @@
-"""The other side that NCCL complains about: its address in a line, and which node that is. Pure."""
+"""Finds the peer that NCCL complains about: its address in a line, and the node with that address.
+Pure."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -13,24 +14,25 @@ _PEER_LINE_PATTERNS = (
 _FABRIC_SUFFIX_PATTERN = re.compile(
     r"[-_.]?(?:ib|ipoib|opa|hsn|roce|bond|eth|en|mgmt)\d*$", re.IGNORECASE
 )
-"""What sites append to a node's name for its other networks: node-3-ib0, node3.hsn1."""
+"""Suffixes that sites add to a node's name for its other networks: node-3-ib0, node3.hsn1."""
 
 
 def find_peer_address(line: str) -> str:
-    """The peer's address or name in a line of NCCL, or empty."""
+    """The peer's address or name in a line of NCCL. Empty if there is none."""
     match = next((m for m in (p.search(line) for p in _PEER_LINE_PATTERNS) if m), None)
     return match["peer"].strip(":").removeprefix("ffff:") if match else ""
 
 
 def is_numeric_address(peer: str) -> bool:
-    """Whether it is an address, not a name."""
+    """Whether it is an address, and not a name."""
     return bool(re.fullmatch(r"\d+\.\d+\.\d+\.\d+|[0-9A-Fa-f]*:[0-9A-Fa-f:.]+", peer))
 
 
 def match_host_to_node(names: Iterable[str], nodes: Iterable[str]) -> str:
-    """Which of the nodes a host of these names is; empty where none of them is one.
+    """The node that has one of these host names. Empty if none does.
 
-    `node-3`, `node-3.example.org`, `node-3-ib0`, `node-3.ib0.example.org`: NodeName node-3.
+    `node-3`, `node-3.example.org`, `node-3-ib0`, `node-3.ib0.example.org` all mean the NodeName
+    node-3.
     """
     known = {node.lower(): node for node in nodes}
     for name in names:
@@ -41,7 +43,7 @@ def match_host_to_node(names: Iterable[str], nodes: Iterable[str]) -> str:
 
 
 def parse_getent_hosts(hosts: str) -> dict[str, list[str]]:
-    """Lines of getent(1) `hosts`: address to all its names."""
+    """Parse lines of getent(1) `hosts`: from address to all its names."""
     found: dict[str, list[str]] = {}
     for line in hosts.splitlines():
         first, *names = line.split()
@@ -50,7 +52,7 @@ def parse_getent_hosts(hosts: str) -> dict[str, list[str]]:
 
 
 def resolve_peer(peer: str, names: Mapping[str, Iterable[str]], nodes: Iterable[str]) -> str:
-    """The node that an address or name stands for, or empty."""
+    """The node for an address or name. Empty if it is not known."""
     return match_host_to_node(
         [peer] if not is_numeric_address(peer) else names.get(peer, ()), list(nodes)
     )

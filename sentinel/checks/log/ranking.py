@@ -1,42 +1,45 @@
-"""Which of several troubles is told first, and what is only printed. Pure.
+"""Decides which of several errors is reported first, and which text is only printed. Pure.
 
-One rank fails, and all others say so: what nothing else brings about comes before what follows.
+One rank fails, and then all others report errors. So an error that no other error causes comes
+before its consequences.
 """
 
 from collections.abc import Sequence
 
-from sentinel.checks.log.known_troubles import (
-    ECHO_KIND_NAMES,
+from sentinel.checks.log.trouble_kind import (
     EXCEPTION,
+    LAST_WORDS_KIND,
     NETWORK_EXCEPTION_KIND,
-    ROOT_KIND_NAMES,
     TRACEBACK,
 )
+from sentinel.checks.log.trouble_roles import ECHO_KIND_NAMES, ROOT_KIND_NAMES
 
 LATE_KINDS = frozenset((
     NETWORK_EXCEPTION_KIND, "collective timeout of another rank", "NCCL timeout", "NCCL heartbeat", "NCCL connection",
     "NCCL error", "Gloo connection", "rendezvous", "JAX coordination",
 ))  # fmt: skip
-"""What ranks say of one that is late or gone: a watchdog speaks minutes after the exception that it waits for."""
+"""Errors that ranks print about a rank that is late or gone. A watchdog prints its error minutes
+after the exception that it waits for."""
 
 NCCL_HEARTBEAT_KIND = "NCCL heartbeat"
-"""A watchdog that is stuck itself: it waits for the collective that timed out."""
+"""A watchdog that is stuck itself, because it waits for the collective that timed out."""
 
 ROOT, CAUSE, ECHO, BARE = range(4)
-"""Nothing else brings it about; a cause; it follows; a traceback of which no more is known."""
+"""The ranks: an error that nothing else causes; a cause; a consequence; a traceback without a known
+exception."""
 
 
 def rank_trouble(kind: str) -> int:
-    """How near to the cause a kind of trouble is: the least is worth most."""
+    """How close an error is to the cause. The smallest value is the closest."""
     if kind in ROOT_KIND_NAMES:
         return ROOT
     if kind == TRACEBACK:
         return BARE
-    return ECHO if kind in ECHO_KIND_NAMES else CAUSE
+    return ECHO if kind in ECHO_KIND_NAMES or kind == LAST_WORDS_KIND else CAUSE
 
 
 def find_first_cause(kinds: Sequence[str]) -> int | None:
-    """Which of these, in the order in which they came, is the one by which the others followed."""
+    """The index of the error that caused the others. The errors are in the order of the log."""
     first = min(range(len(kinds)), key=lambda at: rank_trouble(kinds[at]), default=None)
     if first is None or kinds[first] not in LATE_KINDS:
         return first

@@ -1,7 +1,7 @@
-"""Which trainer wrote a log, and which number in it advances. Pure.
+"""Finds out which trainer wrote a log, and which number in it advances. Pure.
 
-Only lines of a shape that one trainer alone prints count; of a log that nobody in the table wrote
-the number is looked for, and used only where there is one.
+A line counts only if its shape belongs to one trainer alone. In the log of an unknown trainer a
+number is searched for. It is used only if there is exactly one.
 """
 
 import re
@@ -12,26 +12,32 @@ from itertools import pairwise
 from msgspec import Struct
 from msgspec.structs import replace
 
+from sentinel.checks.log.advancing_numbers import (
+    FEW_LINES,
+    LINES,
+    MAX_SEARCHED_CHARS,
+    find_advancing_numbers,
+)
 from sentinel.checks.log.bars import (
-    NO_TRAINING_PATTERN,
-    SCALE_FACTORS,
     find_bars,
     find_training_bar,
     parse_scaled_number,
     remove_bars,
 )
-from sentinel.checks.log.language_trainers import BARE_BAR_REGEX, Trainer
 from sentinel.checks.log.losses import has_loss
+from sentinel.checks.log.progress_words import PROGRESS_WORD_PATTERN
+from sentinel.checks.log.trainer_row import BARE_BAR_REGEX, Trainer
 from sentinel.checks.log.trainers import TRAINERS
 
 MAX_RECOGNISED_CHARS = 2**19
-"""Characters that are looked at: the newest of a text, and as many of the log's beginning."""
+"""How many characters are searched: the newest, and as many at the log's beginning."""
+
+MIN_PART_CHARS = 500
+"""The smallest part of a log's end that is searched alone, in characters."""
 
 NEWEST_CHARS = 2**17
-"""Characters of its end in which it is looked for what its lines tell."""
+"""How many characters at the end of a log show what its lines contain."""
 
-LINES, FEW_LINES = 5, 2
-"""Of one shape, before a number is found by looking; and where the number before it has ended."""
 
 WANDB_MARK_PATTERN = re.compile(
     r"^wandb: (?:Tracking run|Currently logged in|Syncing run|Run |🚀|⭐|View )", re.M
@@ -39,23 +45,24 @@ WANDB_MARK_PATTERN = re.compile(
 
 
 class AdvancingNumber(Struct, frozen=True):
-    """A number that advances: what people call it, and a pattern whose group captures it."""
+    """A number that advances."""
 
-    name: str
-    pattern: str
+    name: str  # Its name for people.
+    pattern: str  # Pattern whose group captures it.
 
 
 class LogRecognition(Struct, frozen=True, kw_only=True):
-    """What a log is.
+    """What is known about a log's format.
 
-    trainers: Who wrote it, the one that trains first, then libraries and bars; none: unknown.
-    number: What advances, where that is beyond doubt.
-    offered: What may advance, for people to choose from: nothing relies on it.
+    trainers: Who wrote it. First the one that trains, then libraries and bars. Empty if it is not
+        known.
+    number: The number that advances, if it is certain.
+    offered: Numbers that may advance, for people to choose from. sentinel does not rely on them.
     changed: The trainer that wrote the lines before.
-    mixed: Two training loops write at once, so that no number stands for the log.
-    loss, norm, seconds: Whether its lines tell the loss, a gradient norm, the time of a step.
-    size: Bytes of the file when that was found out.
-    last: Bytes of the file when the number was found last.
+    mixed: Two training loops write at once, so no single number shows the progress.
+    loss, norm, seconds: Whether its lines contain the loss, a gradient norm, the time of a step.
+    size: Bytes of the file when this was found out.
+    last: Bytes of the file when the number was last found.
     """
 
     trainers: tuple[str, ...] = ()
@@ -64,14 +71,15 @@ class LogRecognition(Struct, frozen=True, kw_only=True):
     changed: str = ""
     mixed: tuple[str, ...] = ()
     loss: bool = False
-    norm: bool = False
-    seconds: bool = False
+    norm: bool = False  # Whether its lines contain a gradient norm.
+    seconds: bool = False  # Whether its lines contain the time of a step.
     size: int = 0
     last: int = 0
 
     @property
     def is_trainer_number(self) -> bool:
-        """Whether the number is one of a trainer's own lines: no bar, and not found by looking."""
+        """Whether the number is in a trainer's own lines. It is then no bar, and was not found by
+        search."""
         return (
             self.number is not None
             and self.first_trainer not in ("", "tqdm")
@@ -80,12 +88,12 @@ class LogRecognition(Struct, frozen=True, kw_only=True):
 
     @property
     def first_trainer(self) -> str:
-        """The first name, or empty."""
+        """The first trainer's name. Empty if there is none."""
         return self.trainers[0] if self.trainers else ""
 
     @property
     def missing_values(self) -> tuple[str, ...]:
-        """What cannot be seen in this log, for people."""
+        """The values that this log lacks, in words for people."""
         lacking = {
             "no number that advances": self.number,
             "no loss": self.loss,
@@ -96,7 +104,7 @@ class LogRecognition(Struct, frozen=True, kw_only=True):
 
     @property
     def summary_text(self) -> str:
-        """One sentence: `log of Megatron-LM, iteration advances; no gradient norm in it`."""
+        """For example `log of Megatron-LM, iteration advances; no gradient norm in it`."""
         who = " and ".join(self.trainers)
         told = f"log of {who}" if who else "log of an unknown trainer"
         if self.mixed:
@@ -121,20 +129,22 @@ class LogRecognition(Struct, frozen=True, kw_only=True):
 
 
 class _TrainerMatch(Struct):
-    """A row whose lines are there: from where to where, and by which of its numbers."""
+    """A row of the table whose lines are in the log: their positions, and the number that was
+    found."""
 
-    row: Trainer
-    number: AdvancingNumber | None
-    first: int
-    last: int
+    row: Trainer  # The trainer.
+    number: AdvancingNumber | None  # The number that was found.
+    first: int  # Where its first line begins.
+    last: int  # Where its last line begins.
 
 
 def recognise_log(text: str, head: str = "", lines: int = LINES) -> LogRecognition:
-    """What wrote this text, `head` being the beginning of the log where the text is its end.
-    `lines`: how many of one shape it takes to find a number by looking.
+    """Find out what wrote this text.
 
-    Both are text as `core.logtext.decode_log` gives it. Never raises; for a text that fits no row of
-    the table `trainers` is empty, and `number` is one that was seen to advance, if only one was.
+    If the text is the end of a log, `head` is its beginning. `lines` is how many lines of one shape
+    are needed to find a number. Both texts are as `core.logtext.decode_log` returns them. Never
+    raises. If the text fits no row of the table, `trainers` is empty. Then `number` is set only if
+    exactly one number was seen to advance.
     """
     text, head = text[-MAX_RECOGNISED_CHARS:], head[:MAX_RECOGNISED_CHARS]
     found = [*_find_trainers(text, head)]
@@ -151,14 +161,17 @@ def recognise_log(text: str, head: str = "", lines: int = LINES) -> LogRecogniti
     known = _detect_other_values(known, text[-NEWEST_CHARS:], first.row if first else None)
     if first and first.row.name == "tqdm" and find_bars(text):
         return _recognise_by_bars(known, text, lines)
-    return known if known.number or mixed else _search_number(known, text, lines)
+    if known.number and not mixed:
+        return _find_later_number(known, text, lines) or known
+    return known if mixed else _search_number(known, text, lines, head)
 
 
 def follow_lines(known: LogRecognition | None, text: str, head: str = "") -> LogRecognition:
-    """What a log is after these further lines of it: asked anew where they do not hold its number.
+    """What is known of a log after these further lines. The search is repeated if they do not
+    contain its number.
 
-    A log that goes back and forth between two trainers is mixed, and stays it. A number is given up
-    here for one of a trainer's own lines only: for others see `reconsider_number`.
+    If a log changes back and forth between two trainers, it is mixed and stays so. A number is
+    replaced here only by one in a trainer's own lines. For other numbers see `reconsider_number`.
     """
     if known is None or not text:
         return recognise_log(text, head) if text else known or LogRecognition()
@@ -180,17 +193,18 @@ def follow_lines(known: LogRecognition | None, text: str, head: str = "") -> Log
 
 
 def has_number(known: LogRecognition, text: str) -> bool:
-    """Whether the text tells its number, and is not the end of a bar."""
+    """Whether the text contains the log's number, and the last place that has it is not the end of
+    a bar."""
     last = _find_last_match(known, text)
     return last is not None and not _is_bar_end(last)
 
 
 def reconsider_number(known: LogRecognition, text: str) -> LogRecognition:
-    """What a log is whose number has not come for a while though it goes on, by its newest `text`.
+    """What is known of a log that goes on without its number, judged by its newest `text`.
 
-    A bar that has reached its total is given up, whatever else there is. What was only found by
-    looking, or is a bar, is given up for a number that advances since. A trainer's own number
-    stays: a training that hangs may write other lines.
+    A bar that has reached its total is given up in any case. A number from a bar or a search is
+    given up for a number that has advanced since. A trainer's own number stays, because a training
+    that hangs may write other lines.
     """
     last = _find_last_match(known, text)
     ended = last is not None and _is_bar_end(last)
@@ -232,12 +246,20 @@ def _has_match(pattern: str, head: str) -> bool:
 
 
 def _match_trainer(row: Trainer, text: str) -> _TrainerMatch | None:
-    """By the number that is found most often; a bar that stands still counts as well."""
+    """The lines of this trainer in the text. None if there are none.
+
+    The number is the first of the row, unless a later one is found more than twice as often, or it is the
+    same on all of many lines: only the end of each epoch is told. A bar that stands still counts too.
+    """
     best: tuple[int, AdvancingNumber, int, int] | None = None
+    restless = False
     for name, pattern in row.numbers.items():
-        at = [match.start() for match in re.finditer(pattern, text, re.M)]
-        if at and (best is None or len(at) > 2 * best[0]):
+        found = [(match.start(), match[1]) for match in re.finditer(pattern, text, re.M)]
+        at = [start for start, _ in found]
+        if at and (best is None or len(at) > 2 * best[0] or restless):
             best = (len(at), AdvancingNumber(name, _pin_bar_pattern(pattern, text)), at[0], at[-1])
+            values = [parse_scaled_number(value) for _, value in found]
+            restless = _begins_anew_at_once(values) or (len(at) >= LINES and len({*values}) == 1)
     if best:
         return _TrainerMatch(row, best[1], best[2], best[3])
     mark = re.search(WANDB_MARK_PATTERN, text) if row.name == "W&B" else None
@@ -245,8 +267,16 @@ def _match_trainer(row: Trainer, text: str) -> _TrainerMatch | None:
     return _TrainerMatch(row, None, only, only) if only >= 0 else None
 
 
+def _begins_anew_at_once(values: Sequence[float]) -> bool:
+    """Whether they fall about as often as they grow: an epoch of few steps, each of which tells two."""
+    steps = [b - a for a, b in pairwise(values)]
+    falls, ups = sum(step < 0 for step in steps), sum(step > 0 for step in steps)
+    return falls > 2 and ups < 2 * falls
+
+
 def _pin_bar_pattern(pattern: str, text: str) -> str:
-    """Where a trainer's bar has no words before it, its total tells it from an evaluation's."""
+    """The bar's pattern with its total. If no words stand before the bar, the total distinguishes
+    it from an evaluation's bar."""
     if pattern != BARE_BAR_REGEX:
         return pattern
     bare = [bar for bar in find_bars(text) if not bar.description]
@@ -257,17 +287,23 @@ def _pin_bar_pattern(pattern: str, text: str) -> str:
 
 
 def _recognise_by_bars(known: LogRecognition, text: str, lines: int) -> LogRecognition:
-    """The bar that counts steps, else a number in other lines, else whichever bar goes on."""
+    """Use the bar that counts steps. If there is none, use a number in other lines, or any bar that
+    goes on."""
     bars = find_bars(text)
-    if bar := find_training_bar(bars):
-        return replace(known, number=AdvancingNumber("count", bar.count_pattern))
+    bar = find_training_bar(bars)
+    counted = replace(known, number=AdvancingNumber("count", bar.count_pattern)) if bar else None
+    if bar and counted and not bar.transfers and not bar.tells_only_ends:
+        return counted
     looked = _search_number(replace(known, number=None), remove_bars(text), lines)
     going_on = any(not bar.is_finished for bar in bars)
-    return looked if looked.number or not going_on else known
+    copied = bar is not None and bar.transfers and bar.is_finished
+    if looked.number or copied or not (counted or going_on):
+        return looked
+    return counted or known
 
 
 def _are_interleaved(order: list[_TrainerMatch]) -> bool:
-    """Whether the lines of two loops lie between each other's."""
+    """Whether the lines of two training loops are interleaved."""
     return len(order) > 1 and order[0].first < order[1].last
 
 
@@ -301,110 +337,33 @@ def _detect_other_values(known: LogRecognition, text: str, row: Trainer | None) 
     )
 
 
-def _search_number(known: LogRecognition, text: str, lines: int) -> LogRecognition:
-    sure, offered = find_advancing_numbers(text, lines)
+def _find_later_number(known: LogRecognition, text: str, lines: int) -> LogRecognition | None:
+    """The number of another training behind one that is over: the last line of the first tells its total."""
+    last = _find_last_match(known, text)
+    total = re.search(r"(?<![\w.])(\d+)/(\d+)$", last[0]) if last else None
+    if last is None or total is None or total[1] != total[2]:
+        return None
+    later = _search_number(replace(known, number=None), text[last.end() :], lines)
+    named = later.number and _has_word((later.number.name, later.number.pattern))
+    return later if named else None
+
+
+def _has_word(number: tuple[str, str]) -> bool:
+    """Whether the text has a word for progress at this number, not only a place in a row."""
+    name, pattern = number
+    return PROGRESS_WORD_PATTERN.fullmatch(name) is not None and not pattern.startswith("^")
+
+
+def _search_number(known: LogRecognition, text: str, lines: int, head: str = "") -> LogRecognition:
+    """Search the whole text, and if nothing in it is certain, ever smaller parts of its end: a log may hold several
+    runs, or an evaluation between two parts of a training. There only a word for progress counts."""
+    sure, offered = find_advancing_numbers(text, lines, head)
+    size = min(len(text), MAX_SEARCHED_CHARS) // 2
+    while not (sure and _has_word(offered[0])) and size >= MIN_PART_CHARS:
+        part = text[text.find("\n", len(text) - size - 1) :]
+        found, named = find_advancing_numbers(part, lines)
+        if found and _has_word(named[0]):
+            sure, offered = found, named
+        size //= 2
     numbers = tuple(AdvancingNumber(name, pattern) for name, pattern in offered)
     return replace(known, number=numbers[0] if sure else None, offered=numbers)
-
-
-# A number that advances in a log of any shape, found by looking. Pure.
-#
-# Lines that differ in nothing but their numbers have one shape. In a shape that comes several
-# times, a whole number that only ever grows may be the progress; it is where a word for it stands
-# before it. A count of every epoch begins anew now and then.
-
-
-MAX_SEARCHED_CHARS = 2**17
-"""Characters of the end that are looked at."""
-
-MAX_SHAPE_LINE_CHARS = 1000
-"""Characters of a line."""
-
-MAX_CHARS_BEFORE = 40
-"""Characters before a number that say what it counts."""
-
-MIN_STEPS_PER_RESTART = 4
-"""Times that a number grows for each time it begins anew, on average."""
-
-_NUMBER_PATTERN = re.compile(
-    r"(?:(?<![\w.:/-])|(?<=[^\W\d]:)|(?<=[^\W\d]['\"]:))\d{1,15}(?![\w:.-]{0,40}\d|[\w-])"
-)
-_DIGITS_PATTERN = re.compile(r"\d[\d.,:e+-]*")
-_WORD_PATTERN = re.compile(r"(?<![\w-])([^\W\d_][^\W\d]*)['\"]?[ =:\[(|#]{0,8}$")
-_PROGRESS_WORD_PATTERN = re.compile(
-    r"(?i)(?!(?:skip|nan|eval|val|test|warm|bad|max|overflow|lost|fail|retr))(?:\w{1,24}_)?"
-    r"(?:steps?|iter|iters|iterations?|it|updates?|batch|epoch|samples?|tokens?|round|episode|trial)"
-)
-
-
-def find_advancing_numbers(text: str, lines: int = LINES) -> tuple[bool, list[tuple[str, str]]]:
-    """Numbers that only ever grow, as (name, pattern), the likeliest first, and whether the first
-    is beyond doubt: a word for progress stands before it, and before no other one."""
-    found: dict[tuple[str, str], int] = {}
-    beside: set[tuple[str, str]] = set()
-    for shape in _group_by_shape(text[-MAX_SEARCHED_CHARS:], lines):
-        for word, name, pattern in _find_growing_columns(shape, lines):
-            found[name, pattern] = found.get((name, pattern), 0) + len(shape)
-            beside |= (
-                {(name, pattern)} if NO_TRAINING_PATTERN.search(word[-MAX_CHARS_BEFORE:]) else set()
-            )
-    clear = [
-        one
-        for one in found
-        if _PROGRESS_WORD_PATTERN.fullmatch(one[0])
-        and one not in beside
-        and _is_growing_throughout(one[1], text)
-    ]
-    finest = _select_finest(clear, text)
-    rest = sorted((one for one in found if one not in finest), key=lambda one: -found[one])
-    return len(finest) == 1, [*finest, *rest][:3]
-
-
-def _group_by_shape(text: str, least: int) -> Iterator[list[str]]:
-    shapes: dict[str, list[str]] = {}
-    for line in text.splitlines()[1:]:
-        if len(line) <= MAX_SHAPE_LINE_CHARS and any(c.isdigit() for c in line):
-            shapes.setdefault(_DIGITS_PATTERN.sub("0", line), []).append(line)
-    yield from (lines for lines in shapes.values() if len(lines) >= least)
-
-
-def _find_growing_columns(lines: list[str], least: int) -> Iterator[tuple[str, str, str]]:
-    """The text before each number that grows, the word before it, and a pattern for it."""
-    rows = [[*_NUMBER_PATTERN.finditer(line)] for line in lines]
-    if len({len(row) for row in rows}) != 1:
-        return
-    for column in zip(*rows, strict=True):
-        values = [int(match[0]) for match in column]
-        word = _WORD_PATTERN.search(column[0].string[: column[0].start()])
-        if word and _is_growing(values) and len({*values}) >= least:
-            yield word.string[: word.start()], word[1], _make_number_pattern(word)
-
-
-def _is_growing(values: Sequence[float]) -> bool:
-    """Whether they only ever grow, or fall back to where they began after several steps."""
-    steps = [b - a for a, b in pairwise(values)]
-    ups = sum(step > 0 for step in steps)
-    falls = [b for a, b in pairwise(values) if b < a]
-    near = min(values, default=0) + max((step for step in steps if step > 0), default=0)
-    return len(falls) * MIN_STEPS_PER_RESTART <= ups and all(value <= near for value in falls)
-
-
-def _make_number_pattern(word: "re.Match[str]") -> str:
-    between = r"\s*".join(["", *map(re.escape, word[0][len(word[1]) :].strip()), ""])
-    return rf"(?<![\w-]){word[1]}{between}(\d+(?:\.\d+)?(?:[{''.join(SCALE_FACTORS)}](?!\w))?)"
-
-
-def _is_growing_throughout(pattern: str, text: str) -> bool:
-    """Whether all that the pattern finds in the text grows, whatever line it is in."""
-    return _is_growing(
-        [parse_scaled_number(value) for value in re.findall(pattern, text[-MAX_SEARCHED_CHARS:])]
-    )
-
-
-def _select_finest(clear: list[tuple[str, str]], text: str) -> list[tuple[str, str]]:
-    """Of several on the same lines (epoch, step, samples) the first that moves with every line."""
-    moves = {one: len({*re.findall(one[1], text[-MAX_SEARCHED_CHARS:])}) for one in clear}
-    most = max(moves.values(), default=0)
-    lively = [one for one in clear if moves[one] >= 0.9 * most]
-    together = {len(re.findall(one[1], text[-MAX_SEARCHED_CHARS:])) for one in lively}
-    return lively[:1] if len(together) == 1 else lively

@@ -1,4 +1,4 @@
-"""What is asked for when a training hangs, and when. Pure."""
+"""Decides which actions are requested when a training hangs, and when. Pure."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -14,33 +14,33 @@ from sentinel.core.cluster import Job
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import ActionRequest, Status
 from sentinel.core.text import visible
-from sentinel.slurm.filename_patterns import fill_symbols
+from sentinel.slurm.filename_patterns import fill_symbols, whose_path
 
 REQUEST_AGAIN_AFTER_S = 1800.0
-"""Seconds after which what was asked for is asked for again, while it still hangs."""
+"""Seconds until an action is requested again, while the training still hangs."""
 
 HARMLESS_ACTIONS = ("stacks",)
-"""What may be asked for though a witness contradicts, or the log still grows."""
+"""Actions that may be requested even if a witness contradicts, or the log still grows."""
 
 PEER_KINDS = ("NCCL connection", "NCCL network")
-"""Troubles whose address is that of the node at fault, and not of the one that complains."""
+"""Errors that contain the address of the node at fault, not of the node that reports it."""
 
 MAX_WAITING_JOBS = 8
-"""Jobs that a node is kept from at once: no more than one hour's actions."""
+"""How many waiting jobs are kept from a node at once: not more than one hour's limit of actions."""
 
 
 class ActionRequests(Struct, frozen=True, kw_only=True):
-    """The requests about one job, and when they were made. `early`: before the limit, which counts
-    for itself."""
+    """The requests about one job, and when they were made. `early` means before the limit. Such
+    requests count separately."""
 
-    job: str
-    requests: tuple[ActionRequest, ...] = ()
-    asked: Instant | None = None
+    job: str  # Id of the job.
+    requests: tuple[ActionRequest, ...] = ()  # The requests.
+    asked: Instant | None = None  # When they were made.
     early: bool = False
 
 
 def is_request_due(one: WatchedLog, now: Instant) -> bool:
-    """Once per hang, and again after a while."""
+    """Whether a request is due: once per hang, and again after some time."""
     if not one.verdict.hung or one.sight.job is None:
         return False
     if one.verdict.early:
@@ -49,26 +49,35 @@ def is_request_due(one: WatchedLog, now: Instant) -> bool:
 
 
 class ActionParams(Struct, frozen=True, kw_only=True):
-    """The actions that are wished for when it hangs, and what they need to be told.
+    """The actions for a training that hangs, with their parameters.
 
-    `patterns`: those of `progress` by name; `file` the kill-switch file; `signal` for cancel.
+    patterns: Patterns of `progress`, by name.
+    file: The kill-switch file.
+    signal: The signal for `cancel`.
     """
 
-    names: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()  # Names of the actions.
     patterns: Mapping[str, str] = {}
     file: str = ""
     signal: str = ""
 
     def list_params(self, name: str, job: Job) -> dict[str, str]:
-        """What is this action's own."""
+        """The parameters of this action alone."""
         own = {
-            "killswitch": {"file": self._fill_file_path(job)} if self.file else {},
+            "killswitch": self._list_file_params(job) if self.file else {},
             "cancel": {"signal": self.signal} if self.signal else {},
         }
         return own.get(name, {})
 
+    def _list_file_params(self, job: Job) -> dict[str, str]:
+        """The file, and whether the operator wrote its whole name: a job's name must not decide what is
+        created with root's rights."""
+        literal = {"literal": "yes"} if whose_path(self.file, job).literal else {}
+        return {"file": self._fill_file_path(job), **literal}
+
     def _fill_file_path(self, job: Job) -> str:
-        """Empty, which the action refuses, where the job's name would lead elsewhere."""
+        """The path with the job's name filled in. Empty, which the action refuses, if the name
+        would lead to another directory."""
         try:
             return fill_symbols(self.file, job)
         except CannotTell:
@@ -76,20 +85,21 @@ class ActionParams(Struct, frozen=True, kw_only=True):
 
 
 class HangContext(Struct, frozen=True, kw_only=True):
-    """What requests tell besides: the alert's subject, the log's last lines, and the jobs that
-    wait to go on after the one that hangs."""
+    """Further facts for requests: the alert's subject, the log's last lines, and the jobs that wait
+    for the hanging one."""
 
-    subject: str
-    tail: str = ""
-    waiting: tuple[Job, ...] = ()
+    subject: str  # What the alert is about.
+    tail: str = ""  # Last lines of the log.
+    waiting: tuple[Job, ...] = ()  # Jobs that wait for the end of the hanging job.
 
 
 def make_requests(
     one: WatchedLog, means: ActionParams, hang: HangContext, now: Instant
 ) -> ActionRequests:
-    """One per action, stacks first, and one per waiting job that a node is kept from.
+    """One request per action, stacks first, and one per waiting job that is kept from a node.
 
-    A job that still works according to a witness is looked at and not touched.
+    The job is only examined, not changed, before the limit, if the hang is not proven, or if a
+    witness says that the job still works.
     """
     job = one.sight.job
     if job is None or not one.verdict.hung:
@@ -106,7 +116,10 @@ def make_requests(
             if name == "exclude"
             else _make_sighting(one, {**means.patterns, **_list_found_patterns(one)}),
             params=params,
-            evidence=_collect_evidence(one, hang.tail),
+            evidence={
+                **_collect_evidence(one, hang.tail),
+                **(_count_left_jobs(hang.waiting) if name == "exclude" else {}),
+            },
         )
         for name in sorted(means.names, key=_rank_action)
         if sure or name in HARMLESS_ACTIONS
@@ -117,9 +130,12 @@ def make_requests(
 
 
 def _is_proven_hang(one: WatchedLog, now: Instant) -> bool:
-    """Whether it was watched standing still. After a file system that hung for all it may go on
-    just now, like the jobs; and a number that never advanced in a log that grows may be none that
-    does: `progress` may be wrong. These are alarms, and no reasons to end a job."""
+    """Whether the training was observed to stand still.
+
+    If the whole file system hung, the training may just go on, as other jobs do. If a number never
+    advanced in a growing log, `progress` may be wrong. Both are reasons for an alarm, but not for
+    ending a job.
+    """
     seen, limit = one.seen, one.verdict.limit.seconds if one.verdict.limit else 0.0
     mark = seen.marks.get(one.verdict.name)
     counts = bool(mark and mark.moves) or get_elapsed_s(seen.grown, now) >= limit
@@ -127,8 +143,11 @@ def _is_proven_hang(one: WatchedLog, now: Instant) -> bool:
 
 
 def find_culprit_node(one: WatchedLog) -> str:
-    """The one node of the job that witnesses and NCCL's errors name; empty where they name none
-    or several: then it is the network or a file system, and no node is to blame."""
+    """The one node of the job that witnesses and NCCL errors name.
+
+    Empty if they name none or several. Then the network or a file system is at fault, and not a
+    node.
+    """
     peers = (one.peers.get(t.peer, "") for t in one.seen.troubles if t.kind in PEER_KINDS)
     named = {*one.testimony.nodes, *filter(None, peers)}
     job = one.sight.job
@@ -139,7 +158,7 @@ def find_culprit_node(one: WatchedLog) -> str:
 def _list_targets(
     name: str, one: WatchedLog, job: Job, means: ActionParams, waiting: Sequence[Job]
 ) -> list[tuple[Job, dict[str, str]]]:
-    """The jobs that an action is about, with what it needs to be told."""
+    """The jobs that an action is about, with its parameters."""
     if name != "exclude":
         return [(job, means.list_params(name, job))]
     node = find_culprit_node(one)
@@ -150,8 +169,15 @@ def _list_targets(
     ]
 
 
+def _count_left_jobs(waiting: Sequence[Job]) -> dict[str, str]:
+    """An item of evidence: how many waiting jobs are not kept from the node."""
+    left = len(waiting) - MAX_WAITING_JOBS
+    return {"other waiting jobs": f"{left} more may start on the node"} if left > 0 else {}
+
+
 def _rank_action(name: str) -> int:
-    """Looking comes first; then what waits is kept from the node, before it may start there."""
+    """The order of actions: first those that only examine. Then waiting jobs are kept from the
+    node, before they can start there."""
     order = ("stacks", "exclude")
     return order.index(name) if name in order else len(order)
 
@@ -169,14 +195,14 @@ def _collect_evidence(one: WatchedLog, tail: str) -> dict[str, str]:
 
 
 def _list_found_patterns(one: WatchedLog) -> dict[str, str]:
-    """The pattern of a number that was found out."""
+    """The pattern of a number that was found automatically."""
     number = one.seen.reading.number if one.seen.reading else None
     return {number.name: make_multiline_regex(number.pattern)} if number else {}
 
 
 def _make_sighting(one: WatchedLog, patterns: Mapping[str, str]) -> StillLogSighting | None:
-    """What is read again right before anything is done: the number that stood still, where one
-    file has it, else the size of the file that was written last."""
+    """What is read again directly before an action: the number that stood still, if it is in one
+    file. Otherwise the size of the newest file."""
     path, look = max(one.sight.looks.items(), key=lambda p: p[1].mtime, default=("", None))
     if look is None:
         return None
@@ -188,7 +214,7 @@ def _make_sighting(one: WatchedLog, patterns: Mapping[str, str]) -> StillLogSigh
 
 
 def make_multiline_regex(pattern: str) -> str:
-    """The text of a pattern in which `^` and `$` mean lines, its own leading flags kept."""
+    """The text of a pattern in which `^` and `$` match at lines. Its own leading flags are kept."""
     flags = re.match(r"\(\?([aiLmsux]+)\)", pattern)
     rest = pattern[flags.end() :] if flags else pattern
     return f"(?m{flags[1].replace('m', '') if flags else ''}){rest}"

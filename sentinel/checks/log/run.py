@@ -1,18 +1,16 @@
-"""One run of the check: every running job's log looked at, remembered, judged and told."""
+"""One run of the check. It reads the log of every running job, remembers, judges and reports."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from math import inf
-from shlex import quote
 from typing import Any
 
-from msgspec import Struct, to_builtins
+from msgspec import to_builtins
 from msgspec.structs import replace
 
-from sentinel.actions.job_requests import make_exclude_command, make_job_target
 from sentinel.checks.log import log_findings, slowdown
 from sentinel.checks.log.ask import (
     HeartbeatFile,
@@ -23,77 +21,61 @@ from sentinel.checks.log.ask import (
     resolve_peer_nodes,
 )
 from sentinel.checks.log.cadence import TrainingBaseline
-from sentinel.checks.log.closer_look_state import (
+from sentinel.checks.log.closer_look import (
     LOOK_LIMIT_SHARE,
-    CloserLookState,
     apply_closer_look,
-    compute_due_in_s,
     may_look_at_nodes,
+    take_closer_look,
+)
+from sentinel.checks.log.closer_look_state import (
+    CloserLookState,
+    compute_due_in_s,
     measure_quiet_s,
     record_log_look,
-    take_closer_look,
 )
 from sentinel.checks.log.file_offset import ReadPosition
 from sentinel.checks.log.files import LogFiles
-from sentinel.checks.log.gather import (
-    MAX_JOB_FILES,
-    LogSource,
-    list_job_nodes,
-    observe_log,
-    read_earlier_logs,
-)
+from sentinel.checks.log.gather import list_job_nodes, read_earlier_logs
 from sentinel.checks.log.judge import LogVerdict, StaleRules, judge_log
+from sentinel.checks.log.ledger_rows import track_runs
+from sentinel.checks.log.log_cells import show_log
+from sentinel.checks.log.log_coverage import compute_coverage, make_job_key, make_size_key
 from sentinel.checks.log.log_findings import WatchedLog
+from sentinel.checks.log.log_state import LogObservation, LogState
 from sentinel.checks.log.memory import MAX_KEPT_POSITIONS, MAX_KEPT_SIZES, Memory
-from sentinel.checks.log.progress import LogObservation, LogState, begin_state, update_state
+from sentinel.checks.log.metric_files import observe_sources
+from sentinel.checks.log.plan import LogPlan
+from sentinel.checks.log.progress import begin_state, update_state
 from sentinel.checks.log.requests import (
-    ActionParams,
     ActionRequests,
     HangContext,
     find_culprit_node,
     is_request_due,
     make_requests,
 )
-from sentinel.checks.log.settings import CloserLookMode
-from sentinel.checks.log.topics import Thresholds, judge_topics
+from sentinel.checks.log.resume_commands import list_resume_commands
+from sentinel.checks.log.topics import judge_topics
+from sentinel.checks.log.wish_watch import follow_wish
 from sentinel.checks.log.witness import Testimony, merge_testimonies
-from sentinel.checks.users import own_user_name
-from sentinel.core.checkpoints import CheckpointPlace
+from sentinel.checks.turns import take_turns
 from sentinel.core.clock import shift_instant
-from sentinel.core.cluster import Job, Submission
+from sentinel.core.cluster import Job
 from sentinel.core.errors import CannotTell
-from sentinel.core.model import Coverage, Finding, Report, Status, covered
+from sentinel.core.model import Coverage, Finding, Report, Status
 from sentinel.core.ports import Context
-from sentinel.core.text import shortened, visible
+from sentinel.core.shown import SubjectCells
+from sentinel.slurm.filename_patterns import fill_symbols, whose_path
 from sentinel.slurm.job_states import is_leader
-from sentinel.slurm.submission import resubmit_shell
 from sentinel.user_files.whose import Whose
 
 LOOKUP_LIMIT_S = 5.0  # seconds for one question to a file system
 RISK_LIMIT_S = 10.0  # seconds for all questions about checkpoints
-ABSENT_EXCUSE = f"not there, or beyond the {MAX_JOB_FILES} files of a job that are looked at"
-FILES_LIMIT_SHARE = 0.7  # of the run's limit that looking at files may take
-MIN_RERUN_S = 5.0  # seconds at least between two runs of which the second looks closer
-
-
-class LogPlan(Struct, frozen=True, kw_only=True):
-    """The check's settings in the form that a run needs."""
-
-    subject: str
-    source: LogSource
-    rules: StaleRules
-    wishes: Thresholds
-    heartbeat: str = ""
-    ask_nodes: bool = True
-    looks: CloserLookMode = "off"
-    trial: float = 0.0
-    checkpoints: CheckpointPlace | None = None
-    learn_from: Sequence[str] = ()
-    means: ActionParams = ActionParams()
+FILES_LIMIT_SHARE = 0.7  # share of the run's time limit for reading files
+MIN_RERUN_S = 5.0  # seconds at least until an extra run that looks closer
 
 
 class LogPass:
-    """One run. `memory` is what was remembered before; the report carries what is now."""
+    """One run of the check. `memory` is the former memory. The report contains the new one."""
 
     def __init__(self, ctx: Context, plan: LogPlan, memory: Memory) -> None:
         self._ctx, self._plan, self._memory = ctx, plan, memory
@@ -107,10 +89,11 @@ class LogPass:
         self._suspicions: dict[str, CloserLookState] = {}
         self._wishes = replace(plan.wishes, silent=self._trial.is_silent(ctx.now))
         self._beats: dict[str, HeartbeatFile] = {}
-        self._again = inf  # of time.monotonic
+        self._again = inf  # a value of time.monotonic
 
     def report_idle(self, finding: Finding) -> Report:
-        """No job runs: what was learned stays, and so do the places in logs that go on."""
+        """The report if no job runs. What was learned is kept, with read positions."""
+        tracked = track_runs(self._ctx, self._plan.subject, self._memory, ())
         rest = replace(
             self._memory,
             logs={},
@@ -120,17 +103,22 @@ class LogPass:
             trial=self._trial,
             suspicions={},
             early=self._early,
+            tracked=tracked.memory,
         )
         none = Coverage(of="logs", meant=0, excused="no such job is running")
-        return Report(findings=(finding,), coverage=none, memory=self._export_memory(rest))
+        memory = self._export_memory(rest)
+        return Report(findings=(finding,), coverage=none, memory=memory, ledger=tracked.rows)
 
     def report_jobs(self, jobs: Sequence[Job | None]) -> Report:
-        """All of them: the worst speaks for the subject, and for each further topic."""
-        seen = [self._watch_job(job) for job in jobs]
+        """The report about all jobs. The worst finding stands for the subject or a topic."""
+        watched = {make_job_key(job): self._watch_job(job) for job in self._order_by_turns(jobs)}
+        seen = [watched[make_job_key(job)] for job in jobs]
+        tracked = track_runs(self._ctx, self._plan.subject, self._memory, seen)
+        seen = tracked.add_topics(seen)
         findings, told = log_findings.make_findings(
             self._plan.subject, seen, self._memory.told, self._files
         )
-        logs = {_make_job_key(one.sight.job): one.seen for one in seen}
+        logs = {make_job_key(one.sight.job): one.seen for one in seen}
         wishes = [self._request_actions(one) for one in seen]
         for made in wishes:
             logs[made.job] = replace(logs[made.job], asked=made.asked)
@@ -147,21 +135,43 @@ class LogPass:
             trial=self._trial,
             suspicions=self._suspicions,
             early=self._early,
+            tracked=tracked.memory,
         )
         return Report(
             findings=findings,
-            coverage=_compute_coverage(seen),
+            ledger=tracked.rows,
+            coverage=compute_coverage(seen),
+            watched_jobs=tuple(job.job_id for job in jobs if job),
             requests=tuple(request for made in wishes for request in made.requests),
             samples=log_findings.make_samples(self._plan.subject, seen),
+            shown=self._show_logs(seen),
             memory=self._export_memory(memory),
+            letters=()
+            if self._ctx.one_shot
+            else log_findings.list_letters(self._plan.subject, seen),
             again=max(1.0, self._again - time.monotonic()) if self._again < inf else None,
         )
 
+    def _show_logs(self, seen: Sequence[WatchedLog]) -> dict[str, SubjectCells]:
+        """Show the cells of the logs, for a command that checks once."""
+        if not self._ctx.one_shot or len(seen) != 1:
+            return {}
+        return {self._plan.subject: show_log(seen[0], self._plan.source.patterns, self._files)}
+
+    def _order_by_turns(self, jobs: Sequence[Job | None]) -> Iterator[Job | None]:
+        """Users take turns. For each user, the log that was read longest ago comes first."""
+
+        def last_look(job: Job | None) -> int:
+            before = self._memory.logs.get(make_job_key(job))
+            return before.looked.wall if before else 0
+
+        return take_turns(sorted(jobs, key=last_look), lambda job: job.user if job else "")
+
     def _watch_job(self, job: Job | None) -> WatchedLog:
-        before = self._memory.logs.get(_make_job_key(job)) or self._inherit_positions(job)
-        look = observe_log(self._ctx, job, before, self._plan.source, self._files)
+        before = self._memory.logs.get(make_job_key(job)) or self._inherit_positions(job)
+        look = observe_sources(self._ctx, job, before, self._plan.source, self._files)
         before = begin_state(look, before)
-        rules, size = self._select_rules(look), _make_size_key(job)
+        rules, size = self._select_rules(look), make_size_key(job)
         learned = self._learned.get(size) or self._learn_from_earlier(look)
         seen, learned = update_state(look, before, learned, rules.by_number, self._ctx.due)
         self._learned = {**{k: v for k, v in self._learned.items() if k != size}, size: learned}
@@ -180,9 +190,13 @@ class LogPass:
         names = resolve_peer_nodes(
             self._files, sorted({t.peer for t in seen.troubles} - {""}), nodes
         )
+        own = not self._plan.source.path
+        wish = follow_wish(self._plan.subject, look, seen, rules, learned, own_output=own)
+        seen = replace(seen, wish=wish.state)
         one = WatchedLog(
             sight=look,
             seen=seen,
+            wish=wish,
             verdict=log_findings.apply_testimony(verdict, testimony),
             testimony=testimony if verdict.hung else Testimony(),
             asides=tuple(judge_topics(seen, learned, self._wishes, names)),
@@ -194,23 +208,23 @@ class LogPass:
         return replace(one, onward=self._find_resume_commands(one, doubt))
 
     def _find_resume_commands(self, one: WatchedLog, doubt: CloserLookState) -> tuple[str, ...]:
-        """What continues without the culprit; how it was submitted is asked once a hang."""
+        """Commands to continue without the culprit. Slurm is asked once per hang."""
         job, node = one.sight.job, find_culprit_node(one)
         if not (job and node and one.verdict.hung and one.verdict.status is Status.CRITICAL):
             return ()
         if doubt.how is None:
             with suppress(CannotTell):
                 doubt = replace(doubt, how=self._ctx.slurm.submission(job.id))
-            self._suspicions[_make_job_key(job)] = doubt
+            self._suspicions[make_job_key(job)] = doubt
         waiting = self._list_waiting_jobs(job)
         return list_resume_commands(
             job, node, doubt.how, waiting, doubt.fault if node in doubt.nodes else ""
         )
 
     def _learn_from_earlier(self, look: LogObservation) -> TrainingBaseline:
-        """What logs of earlier jobs show, before anything was learned; asked once."""
+        """Learn from the logs of earlier jobs, before anything was learned. This is done once."""
         learned, plan = TrainingBaseline(), self._plan
-        whose = Whose(literal=True)  # of whichever user; only how long things took is taken over
+        whose = Whose(literal=True)  # of any user, because only durations are taken from it
         texts = read_earlier_logs(plan.source, plan.learn_from, look.looks, self._files, whose)
         reader = plan.source.reader
         for path, text, reads, whole in texts:
@@ -222,9 +236,9 @@ class LogPass:
     def _look_closer(
         self, look: LogObservation, seen: LogState, before: LogState, learned: TrainingBaseline
     ) -> CloserLookState:
-        """A closer look, where the log is quiet for unusually long; nobody is woken by it. The next one
-        does not wait for the next run in its time: a hang has to be told within two minutes."""
-        ctx, job, key = self._ctx, look.job, _make_job_key(look.job)
+        """Take a closer look if the log is quiet for unusually long. This notifies nobody. The next
+        look comes before the next scheduled run: a hang is reported within two minutes."""
+        ctx, job, key = self._ctx, look.job, make_job_key(look.job)
         doubt = self._suspicions[key] = self._memory.suspicions.get(key, CloserLookState())
         if job is None or look.error or ctx.one_shot or not look.looks:
             return doubt
@@ -243,11 +257,12 @@ class LogPass:
                 learned,
                 remote=remote,
                 nodes=list_job_nodes(job),
-                again=lambda: observe_log(ctx, job, seen, self._plan.source, self._files),
+                again=lambda: observe_sources(ctx, job, seen, self._plan.source, self._files),
                 limit=LOOK_LIMIT_SHARE * ctx.limit,
             )
             due = compute_due_in_s(doubt, seen, learned, look.at)
-            if due > 0 or doubt is not before_it:  # who could not look now cannot in five seconds
+            # if the nodes did not answer now, they will not in five seconds either
+            if due > 0 or doubt is not before_it:
                 self._again = min(self._again, max(time.monotonic() + MIN_RERUN_S, began + due))
         self._suspicions[key] = doubt
         return doubt
@@ -255,8 +270,7 @@ class LogPass:
     def _apply_early_verdict(
         self, verdict: LogVerdict, doubt: CloserLookState, seen: LogState
     ) -> LogVerdict:
-        """While it is tried out it is only noted, and whether the limit said so too; what the limit
-        tells has its words already."""
+        """Apply the result of a closer look. During the trial it is only recorded."""
         now = self._ctx.now
         if doubt.told and self._early.is_silent(now):
             moved = max((mark.since for mark in seen.marks.values()), key=lambda at: at.wall)
@@ -268,7 +282,7 @@ class LogPass:
         return apply_closer_look(verdict, doubt, measure_quiet_s(doubt, seen, now))
 
     def _describe_slowdown(self, seen: LogState, learned: TrainingBaseline) -> str:
-        """While it is tried out it is only noted, then told once for all that it would have been."""
+        """Describe a slowdown. During the trial it is only recorded, and reported once after it."""
         pace, now = learned.pace, self._ctx.now
         told = slowdown.describe_slowdown(pace, now, seen.nodes) if pace.job == seen.run_key else ""
         if not self._trial.is_silent(now):
@@ -281,12 +295,12 @@ class LogPass:
         return ""
 
     def _select_rules(self, look: LogObservation) -> StaleRules:
-        """A log whose number was found out is judged by it."""
+        """The rules for this log. A number that was found automatically is judged."""
         found = bool(look.reading and look.reading.number)
         return replace(self._plan.rules, by_number=self._plan.rules.by_number or found)
 
     def _describe_work_at_risk(self, look: LogObservation, verdict: LogVerdict) -> str:
-        """Counted until it stood still: what a hung job does is no work."""
+        """The work at risk until the training stood still. A hanging job does no work."""
         where, left = self._plan.checkpoints, self._deadline - time.monotonic()
         if where is None or not verdict.hung:
             return ""
@@ -303,7 +317,7 @@ class LogPass:
         )
 
     def _inherit_positions(self, job: Job | None) -> LogState | None:
-        """For a job that is new here: how far its log was read when another one wrote it."""
+        """The read positions for a job that is new here, from another job with the same log."""
         now, path = self._ctx.now, self._plan.source.path
         if job is None or not path or not self._memory.places:
             return None
@@ -312,12 +326,10 @@ class LogPass:
         )
 
     def _check_heartbeat(self, job: Job | None, seen: LogState, limit: float) -> Testimony:
-        """The heartbeat is looked at each time: its age is only known from one look to the next."""
+        """Read the heartbeat in every run, so that its age is known."""
         if not self._plan.heartbeat:
             return Testimony()
-        from sentinel.slurm.filename_patterns import fill_symbols, whose_path
-
-        pattern, before = self._plan.heartbeat, self._memory.beats.get(_make_job_key(job))
+        pattern, before = self._plan.heartbeat, self._memory.beats.get(make_job_key(job))
         whose = whose_path(pattern, job)
         try:
             pattern = fill_symbols(pattern, job) if job else pattern
@@ -325,7 +337,7 @@ class LogPass:
         except CannotTell as error:
             return Testimony(words=str(error))
         if beat:
-            self._beats[_make_job_key(job)] = beat
+            self._beats[make_job_key(job)] = beat
         return judge_heartbeat(beat, before is not None, self._ctx.now, limit)
 
     def _question_recorder(self, look: LogObservation, quiet: float) -> Testimony:
@@ -349,14 +361,14 @@ class LogPass:
         )
 
     def _request_actions(self, one: WatchedLog) -> ActionRequests:
-        """Nothing for a one-shot: it changes nothing."""
+        """Request actions. A command that checks once requests none, because it changes nothing."""
         if (
             self._ctx.one_shot
             or not self._plan.means.names
             or not is_request_due(one, self._ctx.now)
         ):
             asked = one.seen.asked if one.verdict.hung else None
-            return ActionRequests(job=_make_job_key(one.sight.job), asked=asked)
+            return ActionRequests(job=make_job_key(one.sight.job), asked=asked)
         tail, waiting = (
             log_findings.read_last_lines(one, self._files),
             self._list_waiting_jobs(one.sight.job),
@@ -365,7 +377,7 @@ class LogPass:
         return make_requests(one, self._plan.means, about, self._ctx.now)
 
     def _list_waiting_jobs(self, job: Job | None) -> tuple[Job, ...]:
-        """What would start next: pending jobs of that name and user."""
+        """The pending jobs of the same name and user, which would start next."""
         if job is None:
             return ()
         return tuple(
@@ -376,13 +388,13 @@ class LogPass:
         )
 
     def _select_kept_baselines(self, jobs: Sequence[Job | None]) -> dict[str, TrainingBaseline]:
-        """What is known of every size that runs, and of the newest other ones."""
-        current = {_make_size_key(job) for job in jobs}
+        """The baselines of every running size, and of the newest other sizes."""
+        current = {make_size_key(job) for job in jobs}
         others = [size for size in self._learned if size not in current][-MAX_KEPT_SIZES:]
         return {s: one for s, one in self._learned.items() if s in current or s in others}
 
     def _merge_positions(self, logs: dict[str, LogState]) -> dict[str, ReadPosition]:
-        """How far each file was read, the newest last, of this pass and of those before."""
+        """How far each file was read, newest last, in this pass and the passes before."""
         earlier = {**self._memory.places}
         for seen in (*self._memory.logs.values(), *logs.values()):
             for path, place in seen.places.items():
@@ -392,62 +404,3 @@ class LogPass:
 
     def _export_memory(self, memory: Memory) -> dict[str, Any] | None:
         return None if self._ctx.one_shot else to_builtins(memory)
-
-
-def _compute_coverage(watched: Sequence[WatchedLog]) -> Coverage:
-    """A log that could be looked at was seen, be it missing; of one file per node those that are
-    there, since Slurm's own %N is the first node alone (sbatch(1))."""
-    meant, seen, excused = list[str](), list[str](), ABSENT_EXCUSE
-    for one in watched:
-        log, now = _make_job_key(one.sight.job) or one.sight.path, one.sight
-        files = now.meant if len(now.meant) > 1 and not now.error else (log,)
-        meant += files
-        seen += () if now.error else now.looks if len(files) > 1 and now.looks else files
-        excused = "" if now.error else excused
-    return covered("logs", meant, seen, excused)
-
-
-def _make_size_key(job: Job | None) -> str:
-    """Under which what was learned is kept: on more nodes it is another training."""
-    return str(job.node_count if job else 0)
-
-
-def _make_job_key(job: Job | None) -> str:
-    return job.job_id if job else ""
-
-
-# How a training that hangs goes on without the node that holds it up: commands for people. Pure.
-#
-# Only where one node is the culprit. Nothing here starts a second training beside the first: what
-# is submitted waits for the end of the job that hangs, and where a next one is queued none is
-# submitted.
-
-
-MAX_SHOWN_JOBS = 3
-"""Waiting jobs that are shown: an alert has room for few commands."""
-MAX_REASON_CHARS = 160
-"""Characters of a drain's reason."""
-
-_ADMIN_COMMENT = "  # for an administrator; if you are none, send them this line"
-
-
-def list_resume_commands(
-    job: Job, node: str, how: Submission | None, waiting: Sequence[Job], fault: str = ""
-) -> tuple[str, ...]:
-    """Commands in their order. `waiting`: jobs that go on after it; `fault`: what is wrong with the
-    node itself, without which nobody is asked to drain it."""
-    owner = "" if job.user == own_user_name() else f"  # as {visible(job.user)}"
-    if waiting:
-        lines = [
-            " ".join(map(quote, make_exclude_command(make_job_target(j), j.exclude, node)))
-            for j in waiting[:MAX_SHOWN_JOBS]
-        ]
-    else:
-        again = resubmit_shell(how, node, f"afterany:{job.id}") if how else ""
-        lines = [again] if again.isprintable() and again else []
-    if lines:
-        lines = [f"{line}{owner}" for line in (*lines, f"scancel {make_job_target(job)}")]
-    if fault:
-        why = quote(shortened(visible(f"job {job.id} hung: {fault}"), MAX_REASON_CHARS))
-        lines.append(f"scontrol update NodeName={node} State=DRAIN Reason={why}{_ADMIN_COMMENT}")
-    return tuple(lines)

@@ -1,6 +1,7 @@
-"""New text of a log to what happened in it, in order. Pure."""
+"""Finds the events in new text of a log, in their order. Pure."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from itertools import islice
 from math import isfinite
@@ -8,19 +9,23 @@ from typing import Literal
 
 from msgspec import Struct
 
-from sentinel.checks.log.bars import SCALE_FACTORS
+from sentinel.checks.log.bars import SCALE_FACTORS, THOUSANDS
+from sentinel.checks.log.joined_ranks import MAX_RANKS
+from sentinel.checks.log.log_trouble import LogTrouble
 from sentinel.checks.log.losses import (
     find_last_values,
     find_latest_values,
     find_losses,
     list_loss_values,
+    match_losses,
 )
 from sentinel.checks.log.settings import PhaseSettings
 from sentinel.checks.log.trainers import DONE_PATTERN, TRAINERS, list_trainer_phases
-from sentinel.checks.log.troubles import LogTrouble, TroubleFinder
+from sentinel.checks.log.trouble_kind import LAST_WORDS_KIND
+from sentinel.checks.log.troubles import TroubleFinder
 from sentinel.core.errors import CannotTell
 from sentinel.core.patterns import compile_by_line
-from sentinel.core.text import format_ranges, shortened, visible
+from sentinel.core.text import shortened, visible
 from sentinel.core.values import Duration
 
 EventKind = Literal[
@@ -47,7 +52,7 @@ _READY_PATTERN = re.compile(r"All distributed processes registered|Starting with
 
 KNOWN_PHASES = list_trainer_phases()
 _PHASE_WORDS = ("aving", "aved", "save", "alidation", "Running", "Sanity", "Evaluating", "eval_st")
-"""One of them is in every line that the patterns above find."""
+"""Every line that the patterns above find contains one of these."""
 
 
 _END_WORDS = ("run_stop", "stopped: `max", "'train_runtime'", "raining completed", "done training",
@@ -55,33 +60,36 @@ _END_WORDS = ("run_stop", "stopped: `max", "'train_runtime'", "raining completed
 
 
 class LogEvent(Struct, frozen=True):
-    """Something in the text; `name` of a number or phase, `value` of a number, loss or rank, or
-    the seconds of a step."""
+    """An event in the text.
 
-    at: int
-    what: EventKind
+    `name`: the name of the number, phase or loss. `value`: the number, the loss, or the seconds of
+    a step. For a rank that joins, `value` is the rank and `name` the number of ranks.
+    """
+
+    at: int  # Its position in the text.
+    what: EventKind  # The kind of event.
     name: str = ""
     value: float = 0.0
-    trouble: LogTrouble | None = None
+    trouble: LogTrouble | None = None  # The error, if it is one.
     rounded: bool = False
-    """Whether a number is told as `12K`: it may have advanced though it reads the same."""
+    """Whether a number is printed like `12K`. It may have advanced although it looks the same."""
     times: int = 1
-    """How many times in a row a loss was no number."""
+    """How many times in a row a loss was not a number."""
 
 
 class LogPatterns(Struct, frozen=True):
-    """All that is looked for, made once per check. `loss` None: the lines of known trainers.
-    `course`: whether every value of the loss counts."""
+    """All patterns of a check. If `loss` is None, the lines of known trainers are read. `course`
+    means that every value of the loss is an event."""
 
-    numbers: Mapping[str, re.Pattern[str]]
-    phases: Mapping[str, PhaseSettings]
+    numbers: Mapping[str, re.Pattern[str]]  # Patterns of the numbers, by name.
+    phases: Mapping[str, PhaseSettings]  # Phases, by name.
     loss: re.Pattern[str] | None
-    finder: TroubleFinder
+    finder: TroubleFinder  # Finds errors.
     course: bool = False
 
 
 def merge_phases(own: Mapping[str, PhaseSettings]) -> dict[str, PhaseSettings]:
-    """The configured phases, and those of well-known trainers that go by another name."""
+    """The configured phases, and those of well-known trainers that have other names."""
     known = {
         name: PhaseSettings(begin=re.compile(begin), end=re.compile(end))
         for name, (begin, end) in KNOWN_PHASES.items()
@@ -99,18 +107,18 @@ def merge_phases(own: Mapping[str, PhaseSettings]) -> dict[str, PhaseSettings]:
 
 
 def list_allowances(found: Mapping[str, PhaseSettings]) -> dict[str, Duration]:
-    """Seconds that people gave a phase, where they did."""
+    """The configured limit of each phase in seconds, by name."""
     return {name: phase.allow for name, phase in found.items() if phase.allow is not None}
 
 
 def scan_text(text: str, patterns: LogPatterns, path: str = "", node: str = "") -> list[LogEvent]:
-    """Everything in it, by position. CannotTell when what was captured is no number."""
+    """All events in the text, by position. Raises CannotTell if a captured text is no number."""
     if not text:
         return []
     events = [
         *_scan_numbers(text, patterns.numbers),
         *_scan_phases(text, patterns.phases),
-        *_scan_losses(text, patterns.loss),
+        *_scan_losses(text, patterns.loss, patterns.course),
         *(
             LogEvent(len(text), "value", n, v)
             for n, v in find_latest_values(text, patterns.loss).items()
@@ -119,17 +127,61 @@ def scan_text(text: str, patterns: LogPatterns, path: str = "", node: str = "") 
         *_scan_members(text),
         *_scan_ends(text),
     ]
-    if patterns.course:
-        every = list_loss_values(text, patterns.loss)
-        events += [LogEvent(len(text), "course", name, value) for name, value in every]
     found = patterns.finder.find_troubles(text, path, node)
-    events += [LogEvent(position, "trouble", trouble=one) for position, one in found]
+    last = _find_last_sure_number(events)
+    events += [
+        LogEvent(position, "trouble", trouble=one)
+        for position, one in found
+        if one.kind != LAST_WORDS_KIND or position > last
+    ]
     return sorted(events, key=lambda event: event.at)
 
 
-def _scan_losses(text: str, own: "re.Pattern[str] | None") -> Iterable[LogEvent]:
-    for (at, name, value), times in find_last_values(find_losses(text, own)):
+def _find_last_sure_number(events: Iterable[LogEvent]) -> int:
+    """The position of the last number but one, because a bar may write one more number after the
+    error that ended it. -1 if there are fewer than two."""
+    places = sorted(event.at for event in events if event.what == "number")
+    return places[-2] if len(places) > 1 else -1
+
+
+MAX_EVENTS = 5000
+"""How many events of one kind and name are kept from one text. The newest ones contain all that is
+remembered. A MiB of very short lines may have a hundred thousand events."""
+
+
+def limit_events(events: list[LogEvent]) -> list[LogEvent]:
+    """The newest events of each kind and name, in order. This limits the work and memory for them.
+
+    The number of dropped events is a multiple of ten. Losses are handled in batches of ten, so the
+    batches begin at the same losses as without the limit.
+    """
+    counts = Counter((event.what, event.name) for event in events)
+    dropped = {key: _count_dropped(count) for key, count in counts.items()}
+    if not any(dropped.values()):
+        return events
+    kept = []
+    for event in events:
+        key = (event.what, event.name)
+        if dropped[key] > 0:
+            dropped[key] -= 1
+        else:
+            kept.append(event)
+    return kept
+
+
+def _count_dropped(count: int) -> int:
+    """How many of this number of events are dropped."""
+    return max(0, (count - MAX_EVENTS) // 10 * 10)
+
+
+def _scan_losses(text: str, own: "re.Pattern[str] | None", course: bool) -> Iterable[LogEvent]:
+    matches = None if own else match_losses(text)
+    for (at, name, value), times in find_last_values(find_losses(text, own, matches)):
         yield LogEvent(at, "loss", name, value, times=times)
+    if course:
+        every = list_loss_values(text, own, matches)  # all with the same name
+        for name, value in every[_count_dropped(len(every)) :]:
+            yield LogEvent(len(text), "course", name, value)
 
 
 def _scan_numbers(text: str, numbers: "Mapping[str, re.Pattern[str]]") -> Iterable[LogEvent]:
@@ -141,14 +193,15 @@ def _scan_numbers(text: str, numbers: "Mapping[str, re.Pattern[str]]") -> Iterab
 
 
 def parse_progress_number(name: str, captured: str | None) -> float:
-    """What was captured, as a number: `1,234`, `1_000`, `1e3`, `1.2k` too. Raises CannotTell."""
-    digits = (captured or "").replace(",", "").replace("_", "")
+    """The captured text as a number. `1,234`, `1_000`, `1e3` and `1.2k` are also accepted. Raises
+    CannotTell."""
+    digits = (captured or "").translate(THOUSANDS)
     scale = SCALE_FACTORS.get(digits[-1:], 1.0)
     try:
         value = scale * float(digits if scale == 1 else digits[:-1])
     except ValueError:
         value = float("nan")
-    if not isfinite(value):  # NaN differs from itself: it would advance for ever
+    if not isfinite(value):  # NaN is never equal to itself, so it would seem to advance for ever
         shown = visible(shortened(captured or "", 60))
         raise CannotTell(f"`{visible(name)}` captured {shown!r}, which is no number")
     return value
@@ -170,7 +223,7 @@ def _scan_ends(text: str) -> Iterable[LogEvent]:
 
 
 def _scan_step_times(text: str) -> list[LogEvent]:
-    """Step times as one trainer prints them: a library's beside it would count them twice."""
+    """Step times of one trainer. If a library prints them too, they are not counted twice."""
     for known, pattern, unit in _STEP_TIME_PATTERNS:
         if any(word in text for word in known.words) and (found := [*pattern.finditer(text)]):
             values = [
@@ -183,7 +236,7 @@ def _scan_step_times(text: str) -> list[LogEvent]:
 
 
 def _is_step_time(captured: str) -> bool:
-    """Whether it is a time: `1.2.3`, a lone point and 0 are none."""
+    """Whether the text is a time. `1.2.3`, a single point and 0 are not."""
     return captured.count(".") <= 1 and any(digit in captured for digit in "123456789")
 
 
@@ -195,35 +248,3 @@ def _scan_members(text: str) -> Iterable[LogEvent]:
         )
     if " processes" in text:
         yield from (LogEvent(match.start(), "ready") for match in _READY_PATTERN.finditer(text))
-
-
-# Ranks that announce themselves before the first step: who is missing, who came twice. Pure.
-
-
-MAX_RANKS = 8192
-"""Ranks that are counted, and announcements that one look reads."""
-
-
-class JoinedRanks(Struct, frozen=True, kw_only=True):
-    """`ranks` of `size` that said they initialise; `again`: some said so more than once."""
-
-    size: int = 0
-    ranks: tuple[int, ...] = ()
-    again: bool = False
-
-    @property
-    def summary_text(self) -> str:
-        """`1 of 16 ranks joined (rank 0)`."""
-        few = f"{len(self.ranks)} of {self.size} ranks joined (rank {format_ranges(self.ranks)})"
-        if not self.again or len(self.ranks) >= self.size:
-            return few
-        return f"{few}, some more than once: a split world, see MASTER_ADDR and the number of tasks"
-
-
-def add_rank(world: JoinedRanks, rank: int, size: int) -> JoinedRanks:
-    """After one more announcement; another size is another start."""
-    if size != world.size:
-        world = JoinedRanks(size=size)
-    if rank in world.ranks or len(world.ranks) >= MAX_RANKS:
-        return JoinedRanks(size=size, ranks=world.ranks, again=True)
-    return JoinedRanks(size=size, ranks=(*world.ranks, rank), again=world.again)

@@ -1,4 +1,4 @@
-"""What a log check can be told: its own small settings beside `Log`."""
+"""Small settings of a log check, beside `Log`."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ GrowthMode = Literal["auto", "growth"]
 ProgressSetting = GrowthMode | re.Pattern[str] | list[re.Pattern[str]] | dict[str, re.Pattern[str]]
 
 COMPRESSED_SUFFIXES = (".gz", ".bz2", ".xz", ".zst", ".lz4", ".Z", ".zip", ".tgz")
-"""What logrotate(8) and people leave behind: never the log that is written now."""
+"""Endings of files that logrotate(8) and people leave behind. They are never the current log."""
 
 
 class PhaseSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -35,7 +35,8 @@ class PhaseSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 def name_patterns(progress: ProgressSetting) -> dict[str, re.Pattern[str]]:
-    """The patterns by name, `^` and `$` meaning lines; Invalid for one that captures nothing."""
+    """The patterns by name. `^` and `$` match at lines. Raises Invalid for a pattern without a
+    group."""
     if isinstance(progress, str):
         return {}
     found = _key_patterns(progress) if isinstance(progress, list | dict) else {"progress": progress}

@@ -1,9 +1,10 @@
-"""Whether a training has become a little slower, and since when: a change of its step time. Pure.
+"""Detects whether a training has become a little slower, and since when, from its step times. Pure.
 
-Step times come in batches, of which the median counts: a straggler or a checkpoint is no change.
-Batches that lie above the reference add up to a sum (CUSUM: E. S. Page, Continuous inspection
-schemes, Biometrika 41, 1954), which forgets what lies below; where it begins to rise for good, the
-change was. What is slow does not become the reference for a week, from job to job.
+Step times are grouped into batches, and the median of each batch counts. So a straggler or a
+checkpoint is no change. The excess of batches above the reference is summed up (CUSUM: E. S. Page,
+Continuous inspection schemes, Biometrika 41, 1954). Batches below the reference lower the sum, down
+to zero. The change is where the sum begins to rise for good. Slow batches do not become the
+reference for a week, across jobs.
 """
 
 from collections.abc import Iterable
@@ -17,28 +18,31 @@ from sentinel.core.errors import Invalid
 from sentinel.core.text import visible
 from sentinel.core.values import duration_text
 
-BATCH_STEPS = 10  # step times
+BATCH_STEPS = 10  # step times per batch
 MAX_KEPT_BATCHES = 256  # batches of the reference: 2560 step times
 MIN_KNOWN_BATCHES = 20  # batches before anything is compared: 200 step times
-MIN_SLOWDOWN_SHARE = 0.03  # of the step time: below it nothing is told
-WARNING_SHARE = 0.10  # from which on it is a warning, not only shown
-MIN_ALLOWED_SHARE = 0.015  # by which a batch may be slower for ever: half of LEAST
-NOISE_SPREADS = 2.0  # spreads of a batch that are noise, for however long: 95 % of Gauss
-MIN_SUM_LIMIT = 0.25  # of the sum, where nothing is noisy: eight batches of 5 %
-SUM_LIMIT_SPREADS = 10.0  # of a batch that the sum has to be, where it is noisy
-MIN_SLOW_BATCHES = 8  # that have to be slow: moments of four were seen in runs that are well
-MAX_BATCH_SHARE = 0.3  # most that one batch adds: an evaluation in it
-OTHER_CONFIG_FACTOR = 1.5  # times slower or faster from one job to the next: another configuration
-SLOWDOWN_MEMORY_S = 7 * 86400.0  # seconds after which slow is usual
-MAX_DETECT_BATCHES = 20  # batches within which a slowdown has to be told: 200 step times
+MIN_SLOWDOWN_SHARE = 0.03  # share of the step time; a smaller slowdown is not reported
+WARNING_SHARE = 0.10  # share from which a slowdown is a warning, not only shown
+# a batch may be slower by this share for ever: half of MIN_SLOWDOWN_SHARE
+MIN_ALLOWED_SHARE = 0.015
+NOISE_SPREADS = 2.0  # this many spreads of a batch count as noise: 95 % of a normal distribution
+MIN_SUM_LIMIT = 0.25  # limit of the sum without noise: eight batches of 5 %
+SUM_LIMIT_SPREADS = 10.0  # limit of the sum with noise, in spreads of a batch
+MIN_SLOW_BATCHES = 8  # batches that must be slow; healthy runs had four in a row
+MAX_BATCH_SHARE = 0.3  # the most that one batch adds, if e.g. an evaluation is in it
+# if a job is slower or faster by this factor, it has another configuration
+OTHER_CONFIG_FACTOR = 1.5
+SLOWDOWN_MEMORY_S = 7 * 86400.0  # an older slowdown counts as the normal speed
+MAX_DETECT_BATCHES = 20  # a slowdown must be found within this many batches: 200 step times
 
 
 class StepTimeTrend(Struct, frozen=True, kw_only=True):
-    """Step times of a training in seconds, from job to job.
+    """Step times of a training in seconds, across jobs.
 
-    `batch`: not yet a whole one; `fast`: medians of the reference, `nodes`: Slurm's list of those where its last was
-    measured; `total`: the sum, `slow`: medians since it left nothing, `since`: when that was;
-    `told`: it is slower; `job`: whose step times came last, of which the first batch is left out.
+    `batch` is the incomplete batch. `fast` are the medians of the reference. `nodes` is Slurm's
+    list of the nodes where the last of these was measured. `total` is the sum, `slow` are the
+    medians since it was last zero, and `since` is the time of that. `told` means that it is slower
+    now. `job` is the job of the newest step times. Its first batch is left out.
     """
 
     batch: tuple[float, ...] = ()
@@ -49,17 +53,20 @@ class StepTimeTrend(Struct, frozen=True, kw_only=True):
     told: bool = False
     nodes: str = ""
     job: str = ""
-    fresh: int = 0
+    fresh: int = 0  # Batches of this job, including the first, which is left out.
 
     @property
     def usual_s(self) -> float | None:
-        """Seconds a step; None while too few are known."""
+        """Seconds per step. None while too few are known."""
         return _compute_median(self.fast) if len(self.fast) >= MIN_KNOWN_BATCHES else None
 
     @property
     def spread_share(self) -> float:
-        """Of a batch, as a share of the usual: of Gauss, 90 % lie within 1.645 of it. Not the
-        median deviation, which would not see slow stretches that come and go."""
+        """The spread of a batch, as a share of the usual step time.
+
+        In a normal distribution, 90 % lie within 1.645 standard deviations. The median deviation is
+        not used, because it would not see slow periods that come and go.
+        """
         middle = _compute_median(self.fast)
         return (
             sorted(abs(one - middle) for one in self.fast)[-len(self.fast) // 10] / middle / 1.645
@@ -67,12 +74,12 @@ class StepTimeTrend(Struct, frozen=True, kw_only=True):
 
     @property
     def least_share(self) -> float:
-        """The least slowdown that is told within 200 step times, as a share."""
+        """The smallest slowdown, as a share, that is found within 200 step times."""
         return max(MIN_SLOWDOWN_SHARE, self._allowed_share + self._sum_limit / MAX_DETECT_BATCHES)
 
     @property
     def slowdown_share(self) -> float:
-        """By how much it is slower now, as a share of the usual; 0: it is not."""
+        """How much slower it is now, as a share of the usual step time. 0 if it is not slower."""
         return (
             _compute_median(self.slow[-MAX_DETECT_BATCHES:]) / _compute_median(self.fast) - 1
             if self.told
@@ -89,8 +96,8 @@ class StepTimeTrend(Struct, frozen=True, kw_only=True):
 
 
 def describe_slowdown(pace: StepTimeTrend, now: Instant, nodes: str) -> str:
-    """`step time 5.2% above its usual 4.01 s for 3h 10m; new since it was faster: node-7`; empty
-    while it is not."""
+    """`step time 5.2% above its usual 4.01 s for 3h 10m; new since it was faster: node-7`. Empty if
+    it is not slower."""
     if not pace.told or pace.since is None:
         return ""
     ago = duration_text(get_elapsed_s(pace.since, now))
@@ -119,7 +126,7 @@ def _describe_new_nodes(now: str, before: str) -> str:
 def add_step_times(
     pace: StepTimeTrend, seconds: Iterable[float], at: Instant, job: str, nodes: str
 ) -> StepTimeTrend:
-    """After some more step times of this job."""
+    """The trend after some more step times of this job."""
     if job != pace.job:
         pace = replace(pace, job=job, batch=(), fresh=0)
     for one in seconds:
@@ -138,7 +145,7 @@ def add_step_times(
 
 def _add_step_batch(pace: StepTimeTrend, middle: float, at: Instant, nodes: str) -> StepTimeTrend:
     if pace.fresh == 1:
-        return pace  # the first steps compile, fill caches, and prove nothing
+        return pace  # the first steps compile and fill caches, so they prove nothing
     if pace.usual_s is None:
         return replace(pace, fast=(*pace.fast, middle), nodes=nodes)
     off = middle / pace.usual_s - 1
@@ -159,7 +166,7 @@ def _add_step_batch(pace: StepTimeTrend, middle: float, at: Instant, nodes: str)
 
 
 def _end_slowdown(pace: StepTimeTrend, middle: float, nodes: str) -> StepTimeTrend:
-    """What came and went is part of how it goes, be it that it was told."""
+    """End a slowdown. Its batches become part of the reference, even if it was reported."""
     fast = (*pace.fast, *pace.slow, middle)[-MAX_KEPT_BATCHES:]
     return replace(pace, fast=fast, slow=(), total=0.0, since=None, told=False, nodes=nodes)
 
@@ -175,13 +182,13 @@ def _is_sure_slowdown(pace: StepTimeTrend) -> bool:
 
 
 def _is_slowdown_over(pace: StepTimeTrend, middle: float) -> bool:
-    """Whether a slowdown has ended: the last three lie in the lower half of it."""
+    """Whether a slowdown has ended: the last three batches are in its lower half."""
     lately = [*pace.slow[-2:], middle]
     return _compute_median(lately) < (1 + pace.slowdown_share / 2) * _compute_median(pace.fast)
 
 
 def _is_other_config(pace: StepTimeTrend) -> bool:
-    """A job that from its beginning takes other times is another configuration."""
+    """Whether a job had other step times from its beginning. Then it has another configuration."""
     begun = pace.fresh - 1 <= len(pace.slow) and len(pace.slow) >= MIN_SLOW_BATCHES
     return begun and _compute_median(pace.slow) > OTHER_CONFIG_FACTOR * _compute_median(pace.fast)
 

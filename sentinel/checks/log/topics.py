@@ -1,7 +1,7 @@
-"""What the same tail says besides: losses, errors, speed. Pure.
+"""Further topics of the same log: losses, errors, speed. Pure.
 
-Each has a subject of its own, so that it comes and goes by itself, and is reported from the
-first time it was seen: a training that never had trouble has one line.
+Each topic has a subject of its own, so that it starts and ends by itself. It is reported from its
+first problem on. So a training without problems has only one line.
 """
 
 from collections.abc import Mapping
@@ -10,22 +10,26 @@ from msgspec import Struct
 
 from sentinel.checks.log import spikes
 from sentinel.checks.log.cadence import TrainingBaseline
-from sentinel.checks.log.known_troubles import EXCEPTION, NETWORK_EXCEPTION_KIND
-from sentinel.checks.log.losses import (
+from sentinel.checks.log.counted_losses import (
     AT_MINIMUM_NAME,
     LEFT_OUT_NAME,
     NAN_ITERATIONS_NAME,
     OVERFLOWED_NAME,
     SKIPPED_NAME,
+    TOLD_NAME,
 )
-from sentinel.checks.log.progress import GROWTH_NAME, LogState, compute_usual_rate
+from sentinel.checks.log.known_troubles import OWN_WORDS_KIND_NAMES
+from sentinel.checks.log.log_state import GROWTH_NAME, LogState
+from sentinel.checks.log.log_trouble import LogTrouble
+from sentinel.checks.log.lost_rows import ALL_VALUES_NAME
+from sentinel.checks.log.progress_speed import compute_usual_rate
 from sentinel.checks.log.ranking import find_first_cause
 from sentinel.checks.log.slowdown import WARNING_SHARE, describe_slowdown
-from sentinel.checks.log.troubles import LogTrouble
+from sentinel.checks.log.trouble_kind import LAST_WORDS_KIND
 from sentinel.core.model import Status, Value
 from sentinel.core.text import shortened, visible
 
-EXTRA_TOPICS = ("loss", "errors", "speed", "step time")
+EXTRA_TOPICS = ("loss", "errors", "speed", "step time", "restarts")
 """The second words of the subjects."""
 
 
@@ -34,50 +38,58 @@ LOST_LOSS_TEXTS = {
     NAN_ITERATIONS_NAME: "the trainer counted iterations with a NaN loss on the last {bad} lines",
     AT_MINIMUM_NAME: "the last {bad} steps were skipped at the least loss scale: nothing is learned",
     OVERFLOWED_NAME: "the last {bad} steps were skipped: gradients overflow at every loss scale",
+    ALL_VALUES_NAME: "every value on the last {bad} lines that tell a step is NaN",
+    TOLD_NAME: "the log says {bad} times that the loss is NaN or infinite, and tells no other loss since",
     SKIPPED_NAME: "the last {bad} iterations were skipped: gradients overflow at every loss scale",
 }
-"""What is told of a loss that does not stand there as a NaN."""
+"""Messages about a loss that is missing or skipped, by its name."""
 
 MAX_SKIPPED_STEPS = 50
-"""Iterations in a row that may be skipped while the loss scale is found: from 2**32, where
+"""How many iterations in a row may be skipped while the loss scale is searched. From 2**32, where
 Megatron begins (megatron/training/arguments.py), to 1 are 32 halvings."""
 
 
 MAX_AT_MINIMUM_STEPS = 10
-"""Steps in a row that may be skipped at the least loss scale: after a few steps that went well the
+"""How many steps in a row may be skipped at the smallest loss scale. After a few good steps the
 scale is raised again."""
 
 
 MAX_SHOWN_CHARS = 120
-"""Characters of an exception that the summary quotes."""
+"""How many characters of an exception the summary quotes."""
 
 
 class TopicAnswer(Struct, frozen=True, kw_only=True):
-    """One answer about a topic."""
+    """The result for one topic."""
 
-    topic: str
-    status: Status
-    summary: str
-    details: str = ""
-    values: Mapping[str, Value] = {}
+    topic: str  # Which topic it is about.
+    status: Status  # How bad it is.
+    summary: str  # One line for people.
+    details: str = ""  # Further lines.
+    values: Mapping[str, Value] = {}  # Numbers for the result, by name.
 
 
 class Thresholds(Struct, frozen=True, kw_only=True):
-    """`nan_after` losses in a row; `slower_than` percent of the usual rate, None: never;
-    `silent`: what watches step times is tried out."""
+    """The thresholds of the topics.
+
+    `nan_after` is a number of bad losses in a row. `slower_than` is a percentage of the usual rate
+    (None: never). `silent` means that the check of step times is on trial. With `one_look` no later
+    run follows, so last words of the log are reported at once. Otherwise they are reported only
+    with a hang, because the log may go on.
+    """
 
     nan_after: int
     slower_than: float | None
     silent: bool = False
+    one_look: bool = False
 
 
 def judge_topics(
     seen: LogState, learned: TrainingBaseline, wishes: Thresholds, nodes: Mapping[str, str]
 ) -> list[TopicAnswer]:
-    """Everything there is to say; `nodes`: the node's name for an address in an error."""
+    """All results. `nodes` has the node's name for each address in an error."""
     said = [
         _judge_loss(seen, wishes),
-        _judge_errors(seen, nodes),
+        _judge_errors(_select_sure_troubles(seen.troubles, wishes), nodes),
         _judge_speed(seen, learned, wishes),
     ]
     said += [_judge_step_time(seen, learned, wishes), _judge_loss_spike(seen)]
@@ -85,13 +97,15 @@ def judge_topics(
 
 
 def format_troubles(troubles: tuple[LogTrouble, ...], nodes: Mapping[str, str]) -> str:
-    """Where each came from, and what it said."""
+    """The origin and the line of each error."""
     return "\n".join(f"{_format_origin(one, nodes)}{one.line}" for one in troubles)
 
 
 def describe_cause(troubles: tuple[LogTrouble, ...], nodes: Mapping[str, str]) -> str:
-    """The first trouble that nothing else brings about, else the first that is no echo of another, in
-    a few words: `NCCL connection on node-3, to node-7`."""
+    """The cause in a few words: `NCCL connection on node-3, to node-7`.
+
+    It is the first error that no other error causes, or else the first that is not an echo.
+    """
     at = find_first_cause([one.kind for one in troubles])
     if at is None:
         return ""
@@ -100,7 +114,7 @@ def describe_cause(troubles: tuple[LogTrouble, ...], nodes: Mapping[str, str]) -
     where = f" of {first.origin_text}" if first.rank else where
     peer = visible(nodes.get(first.peer) or first.peer)
     more = f" and {len(troubles) - 1} more" if len(troubles) > 1 else ""
-    own = first.kind in (EXCEPTION, NETWORK_EXCEPTION_KIND)
+    own = first.kind in OWN_WORDS_KIND_NAMES
     said = f" ({shortened(first.line, MAX_SHOWN_CHARS)})" if own else ""
     return f"{visible(first.kind)}{where}{f', peer {peer}' if peer else ''}{said}{more}"
 
@@ -113,7 +127,9 @@ def _judge_loss(seen: LogState, wishes: Thresholds) -> TopicAnswer | None:
     )
     numbers: dict[str, Value] = {"bad": bad, "name": visible(name)}
     if bad >= _get_max_bad_losses(name, wishes):
-        summary = LOST_LOSS_TEXTS.get(name, "{name} is NaN or infinite, the last {bad} times")
+        last = "the last {bad} values" if bad > 1 else "the last value"
+        verb = "are" if bad > 1 else "is"
+        summary = LOST_LOSS_TEXTS.get(name, f"{last} of {{name}} {verb} NaN or infinite")
         told = summary.format(name="the loss" if name == "loss" else visible(name), bad=bad)
         return TopicAnswer(topic="loss", status=Status.CRITICAL, summary=told, values=numbers)
     least = (
@@ -125,7 +141,7 @@ def _judge_loss(seen: LogState, wishes: Thresholds) -> TopicAnswer | None:
 
 
 def _judge_loss_spike(seen: LogState) -> TopicAnswer | None:
-    """A warning: a person decides whether to go back to a checkpoint."""
+    """A warning, because a person has to decide whether to return to a checkpoint."""
     told = spikes.describe_spike(seen.course)
     numbers: dict[str, Value] = (
         {"loss": seen.course.high[-1], "usual": seen.course.usual_loss} if told else {}
@@ -146,19 +162,25 @@ def _get_max_bad_losses(name: str, wishes: Thresholds) -> int:
     return own.get(name, wishes.nan_after)
 
 
-def _judge_errors(seen: LogState, nodes: Mapping[str, str]) -> TopicAnswer:
-    at = find_first_cause([one.kind for one in seen.troubles])
+def _select_sure_troubles(
+    troubles: tuple[LogTrouble, ...], wishes: Thresholds
+) -> tuple[LogTrouble, ...]:
+    return tuple(one for one in troubles if wishes.one_look or one.kind != LAST_WORDS_KIND)
+
+
+def _judge_errors(troubles: tuple[LogTrouble, ...], nodes: Mapping[str, str]) -> TopicAnswer:
+    at = find_first_cause([one.kind for one in troubles])
     if at is None:
         return TopicAnswer(topic="errors", status=Status.OK, summary="none since it last advanced")
-    peers = sorted({nodes.get(one.peer, "") for one in seen.troubles} - {""})
-    first = seen.troubles[at]
+    peers = sorted({nodes.get(one.peer, "") for one in troubles} - {""})
+    first = troubles[at]
     return TopicAnswer(
         topic="errors",
         status=Status.WARNING,
-        summary=describe_cause(seen.troubles, nodes) + ", and no progress since",
-        details=format_troubles(seen.troubles, nodes),
+        summary=describe_cause(troubles, nodes) + ", and no progress since",
+        details=format_troubles(troubles, nodes),
         values={
-            "count": len(seen.troubles),
+            "count": len(troubles),
             "rank": first.rank or None,
             "host": first.host or None,
             "peers": ",".join(peers) or None,
@@ -188,7 +210,8 @@ def _judge_speed(
 def _judge_step_time(
     seen: LogState, learned: TrainingBaseline, wishes: Thresholds
 ) -> TopicAnswer | None:
-    """A warning from a tenth on, or from where people asked for it."""
+    """A warning from WARNING_SHARE or the configured share on, whichever is less. None during the
+    trial, or while the usual step time is not known."""
     pace, asked = learned.pace, wishes.slower_than
     if not pace.usual_s or pace.job != seen.run_key or wishes.silent:
         return None

@@ -1,22 +1,18 @@
-"""How well-known trainers write their logs, as data: one row a trainer.
+"""How well-known trainers write their logs, as a table with one row per trainer.
 
-Those of language models have a file of their own; here are those of vision, speech, translation and
-reinforcement learning, and all of them together. Where a batch is counted anew in every epoch, it is
-the batch that tells soonest that nothing moves.
+Trainers of language models have a file of their own. This file has those for vision, speech,
+translation and reinforcement learning, and the list of all. If batches are counted from 0 in each
+epoch, the batch is used, because it shows a hang soonest.
 """
 
 import re
 from collections.abc import Mapping
 
-from sentinel.checks.log.language_trainers import (
-    BAR_REGEX,
-    FALLBACK_TRAINERS,
-    LANGUAGE_TRAINERS,
-    Trainer,
-)
+from sentinel.checks.log.language_trainers import FALLBACK_TRAINERS, LANGUAGE_TRAINERS
+from sentinel.checks.log.trainer_row import BAR_REGEX, Trainer
 
 _LOSS_REGEX = r"[-+\d.naife]+"
-"""A number, or one that is none."""
+"""A number, or a word for NaN or infinity."""
 
 OTHER_TRAINERS = (
     Trainer(
@@ -63,11 +59,11 @@ OTHER_TRAINERS = (
         name="Keras", source="keras/src/utils/progbar.py of keras-team/keras, Progbar.update",
         words=(" - loss: ", "/step - ", "Epoch "),
         numbers={
-            "batch": r"^ *(\d+)/(?:\d+|Unknown)[ \t]+(?:\[[=>.]{20,40}\]|[━╺╸─]{10,40})[^\n]{0,80} - (?:\w+: |ETA)",
+            "batch": r"^ *(\d+)/(?:\d+|Unknown)[ \t]+(?:\[[=>.]{20,40}\]|[━╺╸─=]{10,40})[^\n]{0,80} - (?:\w+: |ETA)",
             "batch of many": r"^ *(\d+)/Unknown +- \d+m?s [^\n]{0,80} - \w+: ",
             "epoch": r"^Epoch (\d+)/\d+$",
         },
-        needs=r"^ *\d+/(?:\d+|Unknown)[ \t]+(?:\[[=>.]{20,40}\] - |[━╺╸─]{10,40} |- \d+m?s )", loss="loss",
+        needs=r"^ *\d+/(?:\d+|Unknown)[ \t]+(?:\[[=>.]{20,40}\] - |[━╺╸─=]{10,40} |- \d+m?s )", loss="loss",
     ),
     Trainer(
         name="PaddlePaddle", source="tools/program.py of PaddlePaddle/PaddleOCR; ppdet/engine/callbacks.py of"
@@ -212,6 +208,15 @@ OTHER_TRAINERS = (
         words=("total_timesteps",), numbers={"total_timesteps": r"\| +total_timesteps +\| (\d+) +\|"}, loss="loss",
     ),
     Trainer(
+        name="CatBoost", source="catboost/libs/loggers/logger.h of catboost/catboost", words=("learn: ",),
+        numbers={"iteration": r"^(\d+):[ \t]+learn: "}, loss="learn",
+    ),
+    Trainer(
+        name="XGBoost or LightGBM", source="python-package/xgboost/callback.py of dmlc/xgboost; python-package/lightgbm/callback.py of"
+        " microsoft/LightGBM", words=("]\ttrain",),
+        numbers={"round": r"^(?:\[[\d:]{8}\] )?\[(\d+)\]\ttrain[\w' -]{1,40}: ?[-+\d.n]"},
+    ),
+    Trainer(
         name="Pax", source="paxml/summary_utils.py of google/paxml", words=("step_i: ",),
         numbers={"step": r"step_i: (\d+), (?:training )?loss: "}, loss="loss",
     ),
@@ -221,11 +226,11 @@ TRAINERS = (*LANGUAGE_TRAINERS, *OTHER_TRAINERS, *FALLBACK_TRAINERS)
 
 
 DONE_PATTERN = re.compile("|".join(row.done for row in TRAINERS if row.done))
-"""That a training has reached its end, in the words of any trainer."""
+"""Lines that say that a training has reached its end, of any trainer."""
 
 
 def list_trainer_phases() -> Mapping[str, tuple[str, str]]:
-    """Every phase by its name: the patterns of all lines that begin it, and that end it."""
+    """Every phase by its name, with the patterns of all lines that begin and end it."""
     begins: dict[str, dict[str, None]] = {}
     ends: dict[str, dict[str, None]] = {}
     for row in TRAINERS:

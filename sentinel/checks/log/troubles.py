@@ -1,204 +1,136 @@
-"""Lines that say that something has gone wrong: which of the known ones, from whom. Pure."""
+"""Finds lines that say that something has gone wrong: which known error it is, and which rank it is
+from. Pure."""
 
 import re
 from bisect import bisect_left
+from operator import itemgetter
 
-from msgspec import Struct
+from msgspec.structs import replace
 
-from sentinel.checks.log.known_troubles import (
+from sentinel.checks.log.known_troubles import GATE_WORDS, TROUBLE_KINDS
+from sentinel.checks.log.last_words import MAX_CHARS, cut_last_words, find_last_words
+from sentinel.checks.log.line_origin import MAX_PREFIX_CHARS, LineOrigin, find_line_origin
+from sentinel.checks.log.log_trouble import LogTrouble
+from sentinel.checks.log.peers import find_peer_address
+from sentinel.checks.log.printed_settings import is_setting
+from sentinel.checks.log.ranking import CAUSE, rank_trouble
+from sentinel.checks.log.run_beginnings import find_last_beginning
+from sentinel.checks.log.survived_exceptions import lower_survived
+from sentinel.checks.log.tracebacks import TracebackEnd, find_traceback_end
+from sentinel.checks.log.trouble_kind import (
     EXCEPTION,
-    GATE_WORDS,
+    LAST_WORDS_KIND,
     MAX_CHARS_AFTER,
     NETWORK_EXCEPTION_KIND,
+    NOT_STARTED_KIND,
     TRACEBACK,
-    TROUBLE_KINDS,
     TroubleKind,
 )
-from sentinel.checks.log.tracebacks import TracebackEnd, find_traceback_end
 from sentinel.core.text import shortened, visible
 
-# Which node and rank a line comes from, by the marks that launchers put before lines. Pure.
-
-
-_TIME_PATTERN = re.compile(r"^\[?\d{4}[-/]\d\d[-/]\d\d[T ][\d:.,]{8,18}Z?\]?:? ")
-"""As container runtimes and loggers put before lines that have marks of their own."""
-
-_MARK_PATTERNS = (
-    # `[node-3:17]: text`, and `[17]: text` as pdsh and ompi do
-    re.compile(r"^\[(?P<host>[A-Za-z][\w.-]*)[:,](?P<rank>\d{1,6})\](?=:)"),
-    # Open MPI and UCX: a process of a host
-    re.compile(
-        r"^(?:\[\d{9,11}\.\d{3,6}\] )?\[(?P<host>[A-Za-z][\w.-]*):\d+ *(?::[\da-f]{1,9}){0,2}\] "
-    ),
-    re.compile(r"^\[(?P<rank>\d{1,6})\]:? "),
-    # Open MPI, --tag-output
-    re.compile(r"^\[\d{1,6},(?P<rank>\d{1,6})\]<std(?:out|err)>: ?"),
-    # Ray, of a worker
-    re.compile(r"^\((?:[\w.]+ )?pid=\d+(?:, ip=(?P<host>[\w.:-]+))?\) "),
-    # torchrun --tee, and PyTorch's own distributed messages
-    re.compile(r"^\[(?:default|rank|Rank )(?P<rank>\d{1,6})\]"),
-    re.compile(r"^\[\w+ Rank (?P<rank>\d{1,6})\]"),
-    # NCCL: host:pid:thread [device]
-    re.compile(r"^(?P<host>[A-Za-z][\w.-]*):\d+:\d+ \[-?\d+\] "),
-)
-_PLAIN_MARK_PATTERNS = (
-    # srun --label
-    re.compile(r"^ {0,5}(?P<rank>\d{1,6}): "),
-    # pdsh, clush
-    re.compile(
-        r"^(?P<host>(?!\S{0,200}(?:Error|Exception|Warning|Exit):)(?=[A-Za-z][A-Za-z_.-]*\d)[\w.-]+|\d{1,3}(?:\.\d{1,3}){3}): "
-    ),
-)
-"""After a time they would be anything: a logger's name, a count."""
-
-MAX_PREFIX_CHARS = 300  # characters in which marks are looked for
-_LOCAL_RANK_PATTERN = re.compile(r"^\[default\d")
-_WITHIN_LINE_PATTERN = re.compile(r"\[rank(\d{1,6})\]:")
-
-
-class LineOrigin(Struct, frozen=True):
-    """Either may be empty: not told. `rank` is "local N" where only that is known."""
-
-    host: str = ""
-    rank: str = ""
-
-    @property
-    def shown_text(self) -> str:
-        """`rank 17 on node-3`."""
-        rank = f"rank {self.rank}" if self.rank and not self.rank.startswith("local") else ""
-        rank = rank or (self.rank.replace("local", "local rank") if self.rank else "")
-        return " on ".join(part for part in (rank, self.host) if part)
-
-
-def find_line_origin(line: str, node: str = "", at: int = 0) -> LineOrigin:
-    """By the prefixes of the line, which may stand one after the other; `node` wrote the file. `at`: where
-    in the line somebody speaks: a progress bar may stand before it, which ends no line."""
-    host = rank = local = ""
-    rest = line[:MAX_PREFIX_CHARS]
-    for _ in range(4):
-        if time := _TIME_PATTERN.match(rest):
-            rest = rest[time.end() :]
-        marks = _MARK_PATTERNS if time else (*_MARK_PATTERNS, *_PLAIN_MARK_PATTERNS)
-        match = next((m for m in (mark.match(rest) for mark in marks) if m), None)
-        if match is None:
-            break
-        found = match.groupdict()
-        host = host or found.get("host") or ""
-        if _LOCAL_RANK_PATTERN.match(rest):
-            local = local or f"local {found['rank']}"
-        else:
-            rank = rank or found.get("rank") or ""
-        rest = rest[match.end() :].lstrip(": ")
-    if not rank and not local:
-        rank = next(
-            iter(_WITHIN_LINE_PATTERN.findall(line[max(0, at - MAX_PREFIX_CHARS) : at + 1])[-1:]),
-            "",
-        )
-    return LineOrigin(host=host or node, rank=rank or local)
-
-
 MAX_JUDGED_CHARS = 1000
-"""Characters of a line that are looked at on each side of what was found there: nobody's line
-shall cost its length squared."""
+"""How many characters on each side of a match are read. Without a limit, the time would grow with
+the square of the line's length."""
 
 SHOWN_CHARS_BEFORE = 150
-"""Characters that are shown before it: structured logs write lines of many thousands."""
+"""How many characters before a match are shown. Structured logs have lines of many thousands."""
 
 MAX_TROUBLES_PER_KIND = 20
-"""Troubles that one look keeps: the first ones are the causes, the rest are their echo."""
+"""How many errors of one kind a run keeps. The first ones are the causes, the rest are
+consequences."""
 
+
+MAX_LINES_AFTER_NO_START = 60  # lines after a program that did not start
+
+MAX_STOPS = 20  # before how many consequences the last words of the text are searched
 
 MAX_READ_TRACEBACKS = 300
-"""Tracebacks of one look whose exceptions are looked for, each on many lines: of further ones only
-the first line is judged."""
+"""For how many tracebacks in a run the exception is searched, over many lines each. Of further
+ones, only the first line is judged."""
 
 DIAGNOSTIC_PATTERN = re.compile(
     r"UCX +(?:DIAG|DEBUG|INFO)\b|^(?:\[\w+\]:)?[VIW]\d{4} \d\d:[\d:.]+ [^\n]{0,200}\] Traceback "
     r"|\bsysctl: |/(?:proc|sys)/\S{1,200}: Read-only file system|Read-only file system: '/(?:proc|sys)/"
 )
-"""Errors of system calls that UCX gets over by itself (src/ucs/debug/log.c of openucx/ucx),
-tracebacks that a warning of PyTorch shows, as torch.compile does (torch/_logging/_internal.py), and the
-kernel's settings, which a container may not write (45 of MLPerf's v3.1 logs: `vm.drop_caches`)."""
+"""Lines that only look like errors: errors of system calls that UCX handles itself
+(src/ucs/debug/log.c of openucx/ucx), tracebacks in a warning of PyTorch, e.g. from torch.compile
+(torch/_logging/_internal.py), and kernel settings that a container may not write (45 of MLPerf's
+v3.1 logs: `vm.drop_caches`)."""
 
 
 HANDLED_PATTERN = re.compile(
     r"(?i)batch[ _]?size (?:will be|was|is|has been) (?:de|re)|(?:decreas|reduc|halv|lower)ing (?:the )?(?:micro)?_?(?:batch|chunk)"
     r"|(?:retry|try)ing (?:again )?with|\btry again with|autotun|benchmark choice|skipp?ing (?:this )?(?:batch|config|sample)"
-    r"|will (?:be )?retr(?:y|ied)|recovered from"
+    r"|(?:will|is) (?:be )?(?:retr(?:y|ied)|run again|resubmitted)|recovered from"
 )
-"""A program that says of an error what it does about it: composer/trainer/trainer.py halves the microbatch,
-torch/_inductor/select_algorithm.py and XLA's autotuner leave out a kernel, batch size finders go on with less."""
+"""Lines in which a program says how it handles an error: composer/trainer/trainer.py halves the
+microbatch, torch/_inductor/select_algorithm.py and XLA's autotuner leave out a kernel, batch size
+finders continue with less."""
 
-FATAL_KINDS = ("CUDA error", "GPU memory error", "GPU lost")
-"""What no program gets over, whatever it says."""
-
-_VARIABLE_PATTERN = re.compile(r"[A-Z][A-Z0-9_]{2,60}=")
-_SETTING_PATTERN = re.compile(r"(?:\b[\w.-]{1,60}|^)(?:=|['\"] ?: ?)['\"]?$")
-_MESSAGE_KEY_PATTERN = re.compile(
-    r"(?i)err|msg|message|exc|reason|detail|text|log|what|cause|event|status|trace|output"
-)
-
-
-def is_setting(text: str, at: int) -> bool:
-    """Whether what stands there is the value or the name of a setting that somebody printed, such as
-    `mode=oom_killer` or `CUDA_ERROR_LEVEL=50`. What is called a message or an error is none."""
-    begin = text.rfind("\n", 0, at) + 1
-    if _VARIABLE_PATTERN.match(text, at) or _VARIABLE_PATTERN.match(text, begin, begin + 64):
-        return True
-    key = _SETTING_PATTERN.search(text[max(begin, at - 70) : at])
-    return key is not None and key.end() > 1 and not _MESSAGE_KEY_PATTERN.search(key[0])
-
+FATAL_KINDS = ("CUDA error", "GPU memory error", "GPU lost", "fatal check")
+"""Errors that no program survives, whatever it prints. A fatal check in an autotuner's file also
+ends the process."""
 
 _SURVIVED_PATTERN = re.compile(
-    r"^[^\n]{0,200}(?:Exception ignored (?:in|on|while)\b[^\n]*|Retry attempt failed:|--- Logging error ---)\s*\Z",
-    re.M,
+    r"Exception ignored (?:in|on|while)\b|(?:Retry attempt failed:|--- Logging error ---)$"
 )
-_CHAINED_PATTERN = re.compile(r"(?:another exception occurred|the following exception):\s*\Z")
-"""The line before a traceback that says that the program goes on: finalizers of CPython (PyErr_WriteUnraisable;
-those of DataLoader's iterators in many trainings), W&B's retries, and logging's own errors."""
+"""The line before a traceback says that the program continues: finalizers of CPython
+(PyErr_WriteUnraisable; those of DataLoader's iterators in many trainings), W&B's retries, and
+logging's own errors."""
 
-
-_THREAD_PATTERN = re.compile(r"Exception in thread [^\n]{0,200}\s*\Z")
+MAX_LINK_CHARS = 150
+"""How many characters above a traceback are searched for the note that it arose while another one
+was handled."""
+_HANDLED_END = "another exception occurred:"
+_CHAINED_ENDS = (_HANDLED_END, "the following exception:")
 _TRACKER_PATTERN = re.compile(r"/(?:wandb|mlflow|comet_ml|neptune|clearml|swanlab|trackio|aim)/")
 MAX_FRAMES_CHARS = 8000
-"""Characters of a traceback in which it is looked for whose code it is."""
+"""How many characters of a traceback are searched to find out whose code it is."""
 
 
-def _is_survived(before: str, traceback: str) -> bool:
-    """Whether the line before a traceback says that the program gets over it, or it is a thread of what
-    only tracks the training. (A thread of the training itself may be why it hangs.)"""
-    last = before.rstrip().rpartition("\n")[2]
-    own = (
-        _THREAD_PATTERN.search(before) is not None
-        and _TRACKER_PATTERN.search(traceback) is not None
-    )
-    return bool(own or _SURVIVED_PATTERN.search(before) or HANDLED_PATTERN.search(last))
-
-
-class LogTrouble(Struct, frozen=True, kw_only=True):
-    """One line that was found; `line` is made visible and short. `peer`: an address in it."""
-
-    kind: str
-    line: str
-    host: str = ""
-    rank: str = ""
-    peer: str = ""
-    path: str = ""
-
-    @property
-    def origin_text(self) -> str:
-        """`rank 17 on node-3`, or empty."""
-        return LineOrigin(host=self.host, rank=self.rank).shown_text
+def _is_survived(last: str, traceback: str) -> bool:
+    """Whether the program survives the traceback: the line before says so, or it is from a thread
+    that only tracks the training. A thread of the training itself does not count, because it may be
+    why the training hangs."""
+    own = "Exception in thread " in last and _TRACKER_PATTERN.search(traceback) is not None
+    return bool(own or _SURVIVED_PATTERN.search(last) or HANDLED_PATTERN.search(last))
 
 
 _TroubleMatch = tuple[int, str, TroubleKind | None]
-"""Where something stands, what it is called, and which of the known kinds it is."""
+"""The position, name and kind of a match."""
+
+
+_LOADER_PATTERN = re.compile(r"shared libraries: |(?:lookup|relocation) error: |\(required by ")
+
+
+def _weigh_exception(
+    text: str, begin: int, found: list[tuple[int, LogTrouble]], one: LogTrouble
+) -> LogTrouble:
+    """The exception of a traceback that begins here, after the errors before it were weighed.
+
+    One that was caught says less than the one that arose while it was handled: its rank is lowered. One directly
+    below a program whose libraries are not there only misses what that program would have made.
+    """
+    if not found:
+        return one
+    at, last = found[-1]
+    handled = _HANDLED_END in text[max(0, begin - MAX_LINK_CHARS) : begin]
+    if handled and last.kind in (EXCEPTION, NETWORK_EXCEPTION_KIND) and last.rank == one.rank:
+        found[-1] = (at, replace(last, kind=TRACEBACK))
+    direct = _LOADER_PATTERN.search(last.line) and _find_line_bounds(text, at)[1] + 1 >= begin
+    return replace(one, kind=TRACEBACK) if direct else one
+
+
+def _ends_soon(text: str, position: int) -> bool:
+    """Whether hardly anything follows. A script goes on when one of its commands is not there, unless it was told otherwise."""
+    return text.count("\n", position) <= MAX_LINES_AFTER_NO_START
 
 
 class TroubleFinder:
-    """Looks for all kinds at once, and for a user's own patterns, which are told by their name.
+    """Searches for all kinds of errors at once, and for a user's own patterns, which are reported
+    by their name.
 
-    Lines that match `ignore` are no trouble.
+    Lines that match `ignore` are not errors.
     """
 
     def __init__(
@@ -213,51 +145,96 @@ class TroubleFinder:
     def find_troubles(
         self, text: str, path: str = "", node: str = ""
     ) -> list[tuple[int, LogTrouble]]:
-        """With the position of each; one of a line, and at most MOST of a kind."""
+        """The errors with their positions, one per line, and at most MAX_TROUBLES_PER_KIND of a
+        kind.
+
+        If none is a cause, the last words before each of them and those of the text are added. They
+        are not added if the program recovered from an error in the last MAX_CHARS characters.
+        """
+        found, spared = self._find_known(text, path, node)
+        found = [
+            one for one in found if one[1].kind != NOT_STARTED_KIND or _ends_soon(text, one[0])
+        ]
+        found = lower_survived(text, found)
+        known = any(rank_trouble(one.kind) <= CAUSE for _, one in found)
+        own = [at for at, one in found if rank_trouble(one.kind) <= CAUSE and not one.rank]
+        if begin := find_last_beginning(text, own):
+            return [one for one in found if one[0] >= begin]
+        if not self._known or known or spared >= max(0, len(text) - MAX_CHARS):
+            return found
+        places = {_find_line_bounds(text, at) for at, _ in found}
+        ends = [*(_find_line_bounds(text, at)[0] for at, _ in found[:MAX_STOPS]), len(text)]
+        last = [one for end in ends for one in self._find_last_words(text, end, path, node)]
+        more = {one[0]: one for one in last if _find_line_bounds(text, one[0]) not in places}
+        return sorted([*found, *more.values()], key=lambda one: one[0])
+
+    def _find_known(
+        self, text: str, path: str, node: str
+    ) -> tuple[list[tuple[int, LogTrouble]], int]:
+        """The known errors, and the last position where the program recovered from an error, or -1."""
         found: list[tuple[int, LogTrouble]] = []
         counts: dict[str, int] = {}
-        end, hits, survived, read = -1, self._find_matches(text), False, 0
+        end, hits, survived, read, spared = -1, self._find_matches(text), False, 0, -1
+        said = range(0)
         for number, first in enumerate(hits):
-            if first[0] <= end:
+            if first[0] <= end or (first[1] == NOT_STARTED_KIND and first[0] in said):
                 continue
             begin, end = _find_line_bounds(text, first[0])
             position, name, kind = _select_worst_match(hits, number, end)
             if counts.get(name, 0) == MAX_TROUBLES_PER_KIND:
                 continue
             if name == TRACEBACK and kind:
-                before = text[max(0, begin - MAX_JUDGED_CHARS) : begin]
-                survived = _is_survived(before, text[begin : begin + MAX_FRAMES_CHARS]) or bool(
-                    survived and _CHAINED_PATTERN.search(before)
+                above = text[max(0, begin - MAX_JUDGED_CHARS) : begin].rstrip()
+                last = above.rpartition("\n")[2]
+                survived = _is_survived(last, text[begin : begin + MAX_FRAMES_CHARS]) or (
+                    survived and last.endswith(_CHAINED_ENDS)
                 )
                 if survived:
+                    spared = position
                     continue
                 read += 1
             follow = name == TRACEBACK and kind and read <= MAX_READ_TRACEBACKS
             ended = _find_exception(text, position, hits) if follow else None
             if self._is_ignored(text, position) or (ended and self._is_ignored(text, ended.start)):
+                spared = position
                 continue
             if kind and (
                 is_setting(text, position) or self._is_handled(text, position, ended, kind)
             ):
+                spared = position
                 continue
             counts[name] = counts.get(name, 0) + 1
             if ended:
+                said = range(ended.start, ended.end)
                 name = NETWORK_EXCEPTION_KIND if ended.network else EXCEPTION
-            begin = told = ended.start if ended else position
-            begin = begin if ended else _find_line_bounds(text, position)[0]
-            near = (
-                text[told : ended.end][:MAX_JUDGED_CHARS] if ended else _cut_line_near(text, told)
+            one = _show_trouble(text, position, ended, kind, name, path, node)
+            if ended:
+                one = _weigh_exception(text, begin, found, one)
+            found.append((position, one))
+        return found, spared
+
+    def _find_last_words(
+        self, text: str, stop: int, path: str, node: str
+    ) -> list[tuple[int, LogTrouble]]:
+        found = find_last_words(text, stop)
+        if found is None or self._is_ignored(text, found[0]):
+            return []
+        line = text[found[0] : found[1]][:MAX_JUDGED_CHARS]
+        if HANDLED_PATTERN.search(line):
+            return []
+        source = find_line_origin(line, node)
+        return [
+            (
+                found[0],
+                _make_trouble(
+                    LAST_WORDS_KIND,
+                    _shorten_line(cut_last_words(_drop_marks(line)), 0),
+                    source,
+                    line,
+                    path,
+                ),
             )
-            shown = _shorten_line(near, min(MAX_JUDGED_CHARS, told - begin))
-            source = _find_named_origin(
-                kind, text[max(begin, told - SHOWN_CHARS_BEFORE) : told + MAX_CHARS_AFTER]
-            ) or find_line_origin(
-                _cut_line_head(text, _find_line_bounds(text, begin)[0]),
-                node,
-                MAX_PREFIX_CHARS if ended else told - begin,
-            )
-            found.append((position, _make_trouble(name, shown, source, near, path)))
-        return found
+        ]
 
     def _is_ignored(self, text: str, position: int) -> bool:
         parts = {
@@ -269,56 +246,115 @@ class TroubleFinder:
     def _is_handled(
         self, text: str, position: int, ended: "TracebackEnd | None", kind: TroubleKind
     ) -> bool:
-        """Whether the program says on that line, or of that exception, that it goes on."""
+        """Whether the program says, on that line or about that exception, that it continues."""
         if kind.name in FATAL_KINDS:
             return False
         places = [position, *([ended.start] if ended else [])]
         return any(HANDLED_PATTERN.search(_cut_line_near(text, at)) for at in places)
 
     def _find_matches(self, text: str) -> "list[_TroubleMatch]":
-        """By position; of two on one place the more specific kind, which stands first."""
-        hits = [(m.start(), name, None) for name, p in self._own.items() for m in p.finditer(text)]
+        """The matches by position. If there are two at one position, the more specific kind comes
+        first and counts."""
+        hits: list[_TroubleMatch] = [
+            (m.start(), name, None) for name, p in self._own.items() for m in p.finditer(text)
+        ]
         suspect = self._known if any(gate in text for gate in GATE_WORDS) else ()
-        known = [hit for kind in suspect for hit in kind.find_matches(text)]
-        every = [*hits, *((at, kind.name, kind) for at, kind in known)]
-        return sorted(every, key=lambda hit: hit[0])
+        for kind in suspect:
+            hits += [(at, kind.name, kind) for at, kind in kind.find_matches(text)]
+        return sorted(hits, key=itemgetter(0))
 
 
 def _select_worst_match(hits: "list[_TroubleMatch]", number: int, end: int) -> "_TroubleMatch":
-    """Of those on one line the one that says most: what nothing else brings about, then what is no echo.
-    What a user asked for stays."""
-    line = [one for one in hits[number : number + 9] if one[0] < max(end, hits[number][0] + 1)]
+    """The match on a line that says most: an error that nothing else causes, then other known
+    errors, then general ones, then echoes. If the first one is of a user's own pattern, it stays.
+    """
+    end = max(end, hits[number][0] + 1)
+    if number + 1 == len(hits) or hits[number + 1][0] >= end:
+        return hits[number]  # one of many similar lines
+    line = [one for one in hits[number : number + 9] if one[0] < end]
     if line[0][2] is None:
         return line[0]
     return max(
         line,
-        key=lambda one: 2 if one[2] and one[2].root else 1 if one[2] and not one[2].echo else 0,
+        key=lambda one: _rank_match(one[2]),
     )
 
 
+def _rank_match(kind: TroubleKind | None) -> int:
+    if kind is None or kind.echo:
+        return 0
+    return 3 if kind.root else 1 if kind.general else 2
+
+
 def _find_exception(text: str, position: int, hits: "list[_TroubleMatch]") -> "TracebackEnd | None":
-    """The exception of the traceback there, if it is the cause, and nothing known."""
+    """The exception of the traceback. None if it is a consequence, or if it contains a known error."""
     said = find_traceback_end(text, position)
     if said is None:
         return None
     following = bisect_left(hits, said.start, key=lambda hit: hit[0])
-    known = following < len(hits) and hits[following][0] < said.end
+    known = (
+        following < len(hits)
+        and hits[following][0] < said.end
+        and hits[following][1] != NOT_STARTED_KIND
+    )
     return None if known else said
 
 
 def _find_named_origin(kind: TroubleKind | None, near: str) -> LineOrigin | None:
-    """Who is named by what is said, rather than by the line's own marks."""
+    """The rank and node that the message itself names. None if it names none."""
     match = re.search(kind.names, near) if kind and kind.names else None
     if not match:
         return None
-    said = {name.rstrip("23456"): value for name, value in match.groupdict().items() if value}
+    said = {name.rstrip("234567"): value for name, value in match.groupdict().items() if value}
     local = f"local {said['local']}" if "local" in said else ""
     return LineOrigin(host=said.get("host", ""), rank=said.get("rank", local))
 
 
-def _make_trouble(name: str, shown: str, source: LineOrigin, near: str, path: str) -> LogTrouble:
-    from sentinel.checks.log.peers import find_peer_address
+_LAST_ERROR_PATTERN = re.compile(r"\bLast error:[^\n]{0,20}\n([^\n]{1,400})")
 
+
+def _find_last_error(text: str, position: int) -> str:
+    """NCCL's last error, which PyTorch repeats below its exception
+    (torch/csrc/distributed/c10d/NCCLUtils.cpp)."""
+    found = _LAST_ERROR_PATTERN.search(text, position, position + MAX_JUDGED_CHARS)
+    return "\n" + found[1] if found else ""
+
+
+def _show_trouble(
+    text: str,
+    position: int,
+    ended: "TracebackEnd | None",
+    kind: TroubleKind | None,
+    name: str,
+    path: str,
+    node: str,
+) -> LogTrouble:
+    """The error at this position, with its line and origin.
+
+    `ended` is the exception at the end of a traceback. It is shown in place of the traceback.
+    """
+    line_begin, line_end = _find_line_bounds(text, position)
+    begin = line_begin
+    told = ended.start if ended else position
+    exact = ended or (kind and kind.says_where)
+    if exact:
+        near, begin = text[told : ended.end if ended else line_end][:MAX_JUDGED_CHARS], told
+    else:
+        near = _cut_line_near(text, told)
+    more = f" {ended.below}" if ended and ended.below else ""
+    shown = _shorten_line(near.rstrip() + more, min(MAX_JUDGED_CHARS, told - begin))
+    source = _find_named_origin(
+        kind, text[max(line_begin, told - SHOWN_CHARS_BEFORE) : told + MAX_CHARS_AFTER]
+    ) or find_line_origin(
+        _cut_line_head(text, _find_line_bounds(text, begin)[0]),
+        node,
+        MAX_PREFIX_CHARS if exact else told - begin,
+    )
+    peers = near + _find_last_error(text, position) if name == "NCCL error" else near
+    return _make_trouble(name, shown, source, peers, path)
+
+
+def _make_trouble(name: str, shown: str, source: LineOrigin, near: str, path: str) -> LogTrouble:
     return LogTrouble(
         kind=name,
         line=shown,
@@ -329,24 +365,30 @@ def _make_trouble(name: str, shown: str, source: LineOrigin, near: str, path: st
     )
 
 
+def _drop_marks(line: str) -> str:
+    """A long line without the marks of loggers before the text."""
+    marks = line.rfind("] ", 0, SHOWN_CHARS_BEFORE) if len(line) > SHOWN_CHARS_BEFORE else -1
+    return f"…{line[marks + 2 :]}" if marks >= 0 else line
+
+
 def _shorten_line(line: str, at: int) -> str:
-    """From its beginning, or from a little before what was found in it."""
+    """The line from its beginning, or from a little before the match."""
     start = at - SHOWN_CHARS_BEFORE if at > 2 * SHOWN_CHARS_BEFORE else 0
     return ("…" if start else "") + shortened(visible(line[start:].strip()), 300)
 
 
 def _cut_line_head(text: str, begin: int) -> str:
-    """What is looked at of the line that begins there."""
+    """The part of a line that is searched, from its beginning."""
     return text[begin : min(_find_line_bounds(text, begin)[1], begin + MAX_JUDGED_CHARS)]
 
 
 def _cut_line_near(text: str, position: int) -> str:
-    """That part of the line around a position which is looked at."""
+    """The part of the line around a position that is searched."""
     begin, end = _find_line_bounds(text, position)
     return text[max(begin, position - MAX_JUDGED_CHARS) : min(end, position + MAX_JUDGED_CHARS)]
 
 
 def _find_line_bounds(text: str, position: int) -> tuple[int, int]:
-    """Where the line around a position begins and ends."""
+    """Beginning and end of the line around a position."""
     end = text.find("\n", position)
     return text.rfind("\n", 0, position) + 1, end if end >= 0 else len(text)

@@ -1,8 +1,9 @@
-"""Second witnesses of a hang: the GPUs, the processor time of the tasks, a heartbeat. Pure.
+"""The second witnesses of a hang: the GPUs, the processor time of the tasks, and a heartbeat. Pure.
 
-A collective that waits keeps its GPUs at 100% by spinning, at little power. So does a
-checkpoint, so power counts outside phases only. A spinning process burns processor time too:
-tasks that stand still confirm a hang, tasks that do not clear nobody.
+A collective operation that waits keeps its GPUs busy at 100% by spinning, at little power. A
+checkpoint looks the same, so power counts only outside of phases. A spinning process also uses
+processor time. So tasks that stand still confirm a hang, but tasks that use processor time do not
+disprove it.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,42 +20,44 @@ from sentinel.core.gpu_power import (
 from sentinel.core.node_answers import Answer, Answered, Partial, TimedOut, Unreachable
 from sentinel.core.text import visible
 
-STILL_CORES = 0.02  # cores per process
-MAX_NAMED_NODES = 4  # nodes that are named before they are only counted
+STILL_CORES = 0.02  # cores per process below which it stands still
+MAX_NAMED_NODES = 4  # nodes that are named; if there are more, only their number is given
 
 
 class NodeTasks(Struct, frozen=True):
-    """The job's processes on a node: how many, in state D, cores used; `sure` that it saw all."""
+    """The job's processes on a node: how many, how many in state D, and the cores they use. `sure`
+    means that all were seen."""
 
-    count: int
-    blocked: int
-    cores: float
+    count: int  # Number of processes.
+    blocked: int  # How many are in state D.
+    cores: float  # Processors that they use.
     sure: bool
 
 
 class WitnessAnswer(Struct, frozen=True):
-    """What a node answered; both empty where it could not tell."""
+    """The answer of a node. Both fields are empty if it could not be determined."""
 
-    gpus: tuple[GpuLoad, ...] = ()
-    tasks: NodeTasks | None = None
+    gpus: tuple[GpuLoad, ...] = ()  # Load of each GPU of the node.
+    tasks: NodeTasks | None = None  # Processes of the job there.
 
 
 class Testimony(Struct, frozen=True, kw_only=True):
-    """What the witnesses say together; neither: nothing that would change the verdict.
+    """The result of all witnesses. If they neither confirm nor contradict, they do not change the
+    verdict.
 
-    `culprit`: whom the others wait for; it is told first. `nodes`: those on which something is odd,
-    however many.
+    culprit: The rank that the others wait for. It is named first.
+    nodes: All nodes on which something is wrong.
     """
 
-    words: str = ""
+    words: str = ""  # What they say, for people.
     culprit: str = ""
     nodes: tuple[str, ...] = ()
-    confirms: bool = False
-    contradicts: bool = False
+    confirms: bool = False  # Whether they say that the training hangs.
+    contradicts: bool = False  # Whether they say that the training goes on.
 
 
 def parse_witness_answer(out: bytes, user: str) -> WitnessAnswer:
-    """A node's answer; lines that are not as they should be count nothing."""
+    """Parse a node's answer. Malformed lines are ignored."""
     gpus: list[GpuLoad] = []
     tasks, unsure = None, False
     for line in out.decode("ascii", "replace").splitlines():
@@ -65,15 +68,16 @@ def parse_witness_answer(out: bytes, user: str) -> WitnessAnswer:
             tasks = _parse_tasks(rest.split(), user)
         elif word in ("unmapped", "cut"):
             unsure = True
-    # Whose processes there are is not known, or the search of them did not reach its end: nobody
-    # can say that none is left.
+    # If it is not known whose processes these are, or the search was not complete, nobody can say
+    # that none is left.
     if tasks and unsure:
         tasks = structs.replace(tasks, sure=False)
     return WitnessAnswer(tuple(gpus), tasks)
 
 
 def judge_witnesses(answers: Mapping[str, Answer], user: str, phase: bool) -> Testimony:
-    """All nodes together. `phase`: a checkpoint or so runs, in which GPUs may wait."""
+    """The result of all nodes together. `phase` says whether a checkpoint or another phase runs. In
+    a phase GPUs may wait."""
     nodes = {
         name: parse_witness_answer(answer.out, user)
         for name, answer in answers.items()
@@ -100,7 +104,7 @@ def judge_witnesses(answers: Mapping[str, Answer], user: str, phase: bool) -> Te
 
 
 def merge_testimonies(first: Testimony, second: Testimony) -> Testimony:
-    """Of two that disagree neither decides."""
+    """Merge two results. If they contradict each other, neither counts."""
     odds = (first.confirms or second.confirms) and (first.contradicts or second.contradicts)
     return Testimony(
         words="; ".join(words for words in (first.words, second.words) if words),
@@ -138,7 +142,8 @@ def _parse_float(text: str) -> float | None:
 
 
 def _judge_gpu_power(gpus: list[GpuLoad], phase: bool) -> list[tuple[str, bool | None]]:
-    """Words, and whether they confirm (True), contradict (False) or neither."""
+    """A text, and whether the load of the GPUs confirms a hang (True), contradicts it (False), or
+    neither."""
     if not gpus:
         return []
     busy = sum(gpu.busy for gpu in gpus) / len(gpus)
@@ -168,7 +173,8 @@ def _judge_cpu_time(nodes: Mapping[str, WitnessAnswer]) -> list[tuple[str, bool 
 
 
 def _list_empty_nodes(nodes: Mapping[str, WitnessAnswer]) -> list[str]:
-    """Only where it is sure, and others have some: a witness that sees nothing is blind."""
+    """Nodes that certainly have no task of the job. Empty if no other node has one, because a
+    witness that sees nothing may be blind."""
     empty = [
         n for n, node in nodes.items() if node.tasks and node.tasks.sure and not node.tasks.count
     ]

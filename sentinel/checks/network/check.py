@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from shlex import quote
 from typing import TYPE_CHECKING, ClassVar
 
 from msgspec import Struct, to_builtins
@@ -30,6 +31,7 @@ from sentinel.checks.nodes_asked import (
 from sentinel.checks.trial import WEEK_S, SilentTrial
 from sentinel.core.clock import SECOND
 from sentinel.core.declared import Metric, Panel
+from sentinel.core.guidance import Guidance, avoid_node, drain_node, list_drain_commands
 from sentinel.core.model import Finding, Report, Status, get_worst_status
 from sentinel.core.stored_memory import decode_memory
 from sentinel.core.text import shortened, visible
@@ -44,24 +46,25 @@ if TYPE_CHECKING:
 PROBE_SECTIONS: tuple[Section, ...] = ("infiniband", "network", "nvlink", "kernel")
 _RATE_PATTERN = re.compile(r"([0-9]+(?:\.[0-9]+)?) Gb/sec(?: \(([0-9]+)X)?")
 OPTIONAL_SECTIONS = {"infiniband": ("missing",), "nvlink": ("missing", "failed")}
-"""As what a part is unread that a node need not have."""
+"""Reasons for which a section may be unread, since a node need not have such links."""
 
 MAX_LINKS = 256
-"""Of one node; a node with more of them shows virtual ones."""
+"""Links of one node at most; a node with more of them shows virtual ones."""
 
 
 class NodeLinksPast(Struct, kw_only=True, omit_defaults=True):
     """What is kept of a node. `said`: what its drivers said last, by card, and when (epoch)."""
 
-    links: dict[str, LinkPast] = {}
+    links: dict[str, LinkPast] = {}  # What is stored about each link, by name.
     said: dict[str, tuple[float, Status, str]] = {}
-    cursor: Cursor | None = None
+    cursor: Cursor | None = None  # Where reading of the log stopped.
 
 
 class Memory(Struct, kw_only=True, omit_defaults=True):
-    """Of all nodes; `bad`: the subjects seen as bad by the last run; `trial`: that of the whole check."""
+    """What is remembered of all nodes. `bad`: subjects that the last run saw as bad. `trial`: the
+    trial of the whole check."""
 
-    nodes: dict[str, NodeLinksPast] = {}
+    nodes: dict[str, NodeLinksPast] = {}  # What is stored about each node, by name.
     bad: list[str] = []
     trial: SilentTrial | None = None
 
@@ -99,17 +102,18 @@ class NetworkCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True)
         judge_choice(self.nodes, "")
 
     def jobs_of(self) -> frozenset[str] | None:
-        """No jobs are needed."""
+        """No users: this check needs no jobs."""
         return frozenset()
 
     @property
     def looks_into_nodes(self) -> bool:
-        """With `nodes`."""
+        """Whether the check looks at other nodes: if `nodes` is set."""
         return bool(self.nodes)
 
     def run(self, ctx: Context) -> Report:
-        """A finding for each node, and one for each link that is bad or was at the last run. Raises
-        CannotTell where there is no way to nodes, or Slurm has to be asked and is blind."""
+        """A finding for each node, and one for each link that is bad now or was at the last run.
+        Raises CannotTell if there is no way to nodes, or if Slurm has to be asked and does not
+        answer."""
         memory = decode_memory(ctx.memory, Memory) or Memory()
         trial = memory.trial or SilentTrial(began=None if ctx.one_shot or memory.nodes else ctx.now)
         memory.trial = replace(trial, lasts=float(self.trial))
@@ -160,7 +164,7 @@ class NetworkCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True)
             custom = usual.get(link.name)
             if link.name.startswith("nvlink/"):
                 custom = custom if custom and custom.up else siblings
-                # a former version kept NVLinks without counters as up
+                # An earlier version stored NVLinks without counters as up.
                 before = before if before.counters or before.down else replace(before, up=False)
             problems, note, kept = judge_link(
                 link, before, custom, now, boot, self.settle, self.flaps
@@ -189,7 +193,7 @@ class NetworkCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True)
     ) -> Iterator[Finding]:
         for name in [n for n in past.links if n not in there]:
             if name.startswith("nvlink/"):
-                del past.links[name]  # whether a GPU is there, the kind `gpu` tells
+                del past.links[name]  # the kind `gpu` reports missing GPUs
                 continue
             problem, kept = (
                 (None, None)
@@ -203,7 +207,7 @@ class NetworkCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 
 def list_links(probe: NodeProbe) -> list[NetworkLink]:
-    """Ports, interfaces, NVLinks and PCIe links of a node, by what could be read."""
+    """Ports, interfaces, NVLinks and PCIe links of a node, from the sections that could be read."""
     found = (
         [_make_port_link(port) for port in probe.infiniband]
         if isinstance(probe.infiniband, tuple)
@@ -220,7 +224,7 @@ def list_links(probe: NodeProbe) -> list[NetworkLink]:
             found.append(
                 NetworkLink(
                     name=f"pcie/{pci.name or pci.address}",
-                    # A GPU at rest lowers the generation of its link, never its width.
+                    # An idle GPU reduces the speed of its link, but never the width.
                     rate=None if pci.gpu else pci.speed,
                     lanes=pci.width,
                     counters={f"aer {n}": v for n, v in pci.errors.items()},
@@ -252,8 +256,8 @@ def _make_port_link(port: Port) -> NetworkLink:
 def _collect_driver_errors(
     probe: NodeProbe, past: NodeLinksPast, now: float
 ) -> dict[str, list[tuple[float, Status, str]]]:
-    """What drivers said, by the PCIe link of the card: the worst of the last while. A first look
-    goes no further back than what was said stays told."""
+    """Errors that drivers logged, by the PCIe link of the card: the worst of the last HOLD_S
+    seconds. A first look goes back no further than that."""
     if isinstance(probe.kernel, KernelLog):
         up = 0.0 if isinstance(probe.identity, Unread) else probe.identity.uptime
         since = -1.0 if past.cursor is not None else up - HOLD_S
@@ -274,8 +278,8 @@ def _name_pcie_link(probe: NodeProbe, address: str) -> str:
 
 
 def _is_fully_read(probe: NodeProbe) -> bool:
-    """Everything that was asked for was read; a node without InfiniBand has none to read, and
-    nvidia-smi complains in words of its own where GPUs have no NVLink."""
+    """Whether everything in question was read. A node without InfiniBand has nothing to read, and
+    nvidia-smi has various complaints if GPUs have no NVLink."""
     parts = {name: part for name, part in probe.unread_parts.items() if name in PROBE_SECTIONS}
     return all(part.kind in OPTIONAL_SECTIONS.get(name, ()) for name, part in parts.items())
 
@@ -283,21 +287,41 @@ def _is_fully_read(probe: NodeProbe) -> bool:
 def _make_link_finding(node: str, name: str, problems: list[LinkProblem]) -> Finding:
     status = get_worst_status(status for status, _ in problems)
     texts = [text for _, text in sorted(problems, key=lambda p: -p[0].rank)]
-    device = name.rpartition("/")[2] if name.startswith("pcie/") else name.partition("/")[0]
-    look_at = f"ibstat {device}" if "/" in name and not name.startswith("pcie/") else ""
-    if name.startswith("pcie/"):
-        look_at = "dmesg | tail -n 100"
-    if name.startswith("nvlink/"):
-        look_at = f"nvidia-smi nvlink -e -i {name.removeprefix('nvlink/gpu')}"
     return Finding(
         subject=f"{node}/{name}",
         status=status,
-        summary=visible(shortened(f"{name}: {'; '.join(texts)}", 400)),
-        details="Look at cable, transceiver and switch port; then reseat the card."
-        if status is Status.CRITICAL
-        else "",
+        summary=visible(shortened("; ".join(texts), 400)),
+        guidance=_guide_link(node, name, texts[0], status) if status.bad else Guidance(),
         labels={"node": node},
-        commands=(f"ssh {node} {look_at or f'ethtool {device}'}",),
+        commands=(
+            f"ssh {node} {_suggest_link_command(name)}",
+            *(list_drain_commands(node, f"{name}: {texts[0]}") if status.bad else ()),
+        ),
+    )
+
+
+def _suggest_link_command(name: str) -> str:
+    """What shows the link as it is now. Its files need no tool on the node: state, rate with the
+    number of lanes, and counters of errors."""
+    if name.startswith("pcie/"):
+        return "dmesg | tail -n 100"
+    if name.startswith("nvlink/"):
+        return f"nvidia-smi nvlink -e -i {name.removeprefix('nvlink/gpu')}"
+    device, _, port = name.partition("/")
+    if port.isdecimal():
+        files = f"/sys/class/infiniband/{device}/ports/{port}"
+        return quote(f"cd {quote(files)} && grep -s . *state rate counters/*")
+    return f"ethtool {quote(port or device)}"
+
+
+def _guide_link(node: str, name: str, text: str, status: Status) -> Guidance:
+    slow = f"A job on {node} that uses it runs as slowly as this link, on all of its nodes."
+    dead = f"A job on {node} that needs it hangs or fails as a whole; jobs that do not use {node} go on."
+    return Guidance(
+        impact=dead if status is Status.CRITICAL else slow,
+        todo=f"{avoid_node(node, hangs=status is Status.CRITICAL)} {drain_node()} Then look at cable,"
+        " transceiver, switch port and card.",
+        ask=f"look at the network link {name} of {node}: {visible(shortened(text, 200))}",
     )
 
 
@@ -308,7 +332,7 @@ def _make_node_finding(
     if isinstance(probe.nvlink, Unread) and probe.nvlink.kind == "failed":
         parts.append(f"nvlink not read: {probe.nvlink.why}")
     blind = [
-        f"{n} not read ({p.kind}): {p.why}"
+        f"{n} not read ({p.kind_words}): {p.why}"
         for n, p in probe.unread_parts.items()
         if n in PROBE_SECTIONS
     ]

@@ -1,9 +1,9 @@
-"""What drivers of network cards and PCIe say in the kernel's log. Pure.
+"""Judges what drivers of network cards and PCIe write into the kernel's log. Pure.
 
-Each row has its source in Linux (drivers/…): the text is the driver's own, the meaning ours. A
-link that goes down and comes back is not here: the counters tell it, with its recovery. An error of
-a driver that is in no row is a warning with the driver's own words: what is unknown is not mild.
-"""
+Each row names its source in Linux (drivers/…): the text is the driver's, the meaning is ours. A
+link that goes down and comes back is not here, since the counters show that and its recovery. An
+error that is in no row is a warning with the driver's own words: an unknown error is never
+harmless."""
 
 from __future__ import annotations
 
@@ -12,7 +12,12 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
-from sentinel.core.kernel_lines import PCI_ADDRESS_REGEX, is_trouble_line, parse_card_line
+from sentinel.core.kernel_lines import (
+    NETWORK_DRIVERS,
+    PCI_ADDRESS_REGEX,
+    is_trouble_line,
+    parse_card_line,
+)
 from sentinel.core.model import Status
 from sentinel.core.text import shortened, visible
 from sentinel.nodes.probe import KernelLine
@@ -23,13 +28,13 @@ _MLX5_SOURCE = "drivers/net/ethernet/mellanox/mlx5/core"
 class DriverMessage(Struct, frozen=True):
     """A text of a driver, how bad it is, and what it means."""
 
-    drivers: tuple[str, ...]
+    drivers: tuple[str, ...]  # Names of the drivers that print it.
     pattern: str
-    """From the beginning of the driver's words on, whatever their capitals."""
+    """Matches from the beginning of the driver's words, in upper or lower case."""
     status: Status | None
-    """None: it is no trouble of the card."""
-    meaning: str
-    source: str
+    """None: the message is not about a trouble of the card."""
+    meaning: str  # What it means, for people.
+    source: str  # The driver's source file.
 
 
 MLX5, EFA, BNXT, ICE = (
@@ -84,7 +89,10 @@ DRIVER_MESSAGES = (
     ),
     DriverMessage(
         MLX5,
-        r".{0,120}\b(?:failed, status (?:bad|limits exceeded|not supported)|dump(?: error |_)cqe)",
+        # The MLX5_CMD_STAT_* codes that a program's wrong request causes. Left out on purpose:
+        # 0x1 (internal error), 0x4 (bad system state) and every number that is not known.
+        r".{0,120}\b(?:failed, status [a-z ]{1,40}\(0x(?:[235689af]|10|30|40|50|51)\)"
+        r"|failed, status not supported|dump(?: error |_)cqe)",
         None,
         "the answer to a wrong request of a program",
         f"{_MLX5_SOURCE}/cmd.c",
@@ -104,6 +112,15 @@ DRIVER_MESSAGES = (
         "drivers/net/ethernet/broadcom/bnxt/bnxt.c",
     ),
     DriverMessage(
+        BNXT,
+        # The HWRM_ERR_CODE_* codes that a program's wrong request causes. Left out on purpose:
+        # 0x1 (fail), 0xa and 0xb (hot reset), 0xf, 0x12, 0x13 and every number that is not known.
+        r"hwrm req_type 0x[0-9a-f]{1,8} seq id 0x[0-9a-f]{1,8} error 0x0{0,3}(?:[2-9cde]|1[01]|ffff)\b",
+        None,
+        "the answer to a wrong request of a program",
+        "drivers/net/ethernet/broadcom/bnxt/bnxt_hwrm.c",
+    ),
+    DriverMessage(
         ICE,
         r".{0,80}\b(?:PCI error|Firmware has entered recovery mode)",
         Status.WARNING,
@@ -120,13 +137,22 @@ DRIVER_MESSAGES = (
     ),
     DriverMessage(
         EFA,
-        r"Failed to (?:register mr|create|reg(?:ister)?_?mr|process command (?:CREATE|REG|ALLOC))",
+        # EFA_ADMIN_*: 6 means "unknown error"; 0 means that the device did not answer in time.
+        r"Failed to (?:register mr|create|reg(?:ister)?_?mr"
+        r"|process command \w{1,40} \(opcode [0-9]{1,5}\) comp_status [123457] err )",
         None,
         "the answer to a wrong request of a program",
         "drivers/infiniband/hw/efa/efa_verbs.c",
     ),
     DriverMessage(
-        (*MLX5, *BNXT, *ICE, *EFA),
+        NETWORK_DRIVERS,
+        r".{0,120}\bsufficient for optimal performance|.{0,120}\binsufficient for optimal performance",
+        None,
+        "a slot that is slower than the card, said at each start",
+        "drivers/net/ethernet/intel/i40e/i40e_main.c",
+    ),
+    DriverMessage(
+        NETWORK_DRIVERS,
         r"(?:NIC )?Link (?:is )?(?:down|up)\b",
         None,
         "the state of a link, which is read itself",
@@ -135,40 +161,54 @@ DRIVER_MESSAGES = (
 )
 
 _COMPILED_MESSAGES = [(row, re.compile(row.pattern, re.IGNORECASE)) for row in DRIVER_MESSAGES]
-_JUDGED_DRIVERS = frozenset(driver for row in DRIVER_MESSAGES for driver in row.drivers)
 
 UNKNOWN_ERROR_TEXT = "the driver reports an error that is not known here"
 
 _INFINIBAND_PATTERN = re.compile(
     r"infiniband ((?:mlx5|efa|rdmap|bnxt_re|irdma|rocep|ibp)[\w-]{0,40}): (.*)"
 )
-"""dev_printk() of an RDMA device that is not registered yet, or not any more."""
+"""Matches lines that dev_printk() writes about an RDMA device that is not registered yet, or no
+longer."""
 _DRIVERS_BY_PREFIX = {"mlx5": MLX5, "efa": EFA, "rdmap": EFA, "bnxt_re": BNXT, "irdma": ICE}
-"""Whose an RDMA device is, by how its name begins; other names are given by udev."""
+"""Drivers of an RDMA device by the beginning of its name; udev gives other names."""
 
 _MLX5_PART_PATTERN = re.compile(
     rf"mlx5_(?:core|ib)\.[a-z]{{1,20}} (mlx5_core\.[a-z]{{1,20}}\.[0-9]{{1,9}}): (.*)"
     rf"|mlx5_core: (?=probe of ({PCI_ADDRESS_REGEX}) failed)(.*)"
 )
-"""mlx5's parts on the auxiliary bus, and a card for which the driver could not start."""
+"""Matches lines about mlx5's parts on the auxiliary bus, and about a card for which the driver
+could not start."""
 
 _PCIE_ERROR_PATTERN = re.compile(
     rf"[a-z][\w-]{{1,30}} ({PCI_ADDRESS_REGEX}): (?:AER: )?(?:"
     r"PCIe Bus Error: severity=Uncorrect(?:ed|able) \(Fatal\)"
-    r"|(?:Multiple )?Uncorrect(?:ed|able) \(Fatal\) error)"
+    r"|(?:Multiple )?Uncorrect(?:ed|able) \(Fatal\) error"
+    r"|device recovery failed|DPC: containment event)"
 )
-"""Whatever driver has the device: what follows its address is the kernel's own text alone."""
+"""Matches lines of any driver, because the text after the address is written by the kernel
+itself."""
 PCIE_MEANING = "a PCIe link has failed; reseat the card, look at slot and riser"
-"""drivers/pci/pcie/aer.c."""
+"""drivers/pci/pcie/aer.c, err.c and dpc.c."""
+
+_QUEUE_PATTERN = re.compile(
+    rf"(?:[a-z][\w-]{{1,30}} ({PCI_ADDRESS_REGEX}) [^\s:()]{{1,63}}: NETDEV WATCHDOG: CPU: [0-9]{{1,5}}: "
+    r"|NETDEV WATCHDOG: ([^\s:()]{1,63}) \([^\s()]{1,31}\): )transmit queue [0-9]{1,5} timed out"
+)
+"""Matches for any driver: dev_watchdog() in net/sched/sch_generic.c, before Linux 6.8 without the
+card."""
+QUEUE_MEANING = "the card sent nothing for seconds; its driver resets it"
 
 
 def find_driver_errors(lines: Iterable[KernelLine]) -> Iterator[tuple[str, Status, str]]:
-    """For each record that tells of trouble: the card's PCI address, or the name of its RDMA
-    device, how bad it is, and why."""
+    """For each record about a trouble: the card's PCI address, or the name of its RDMA device, the
+    status, and the reason."""
     for line in lines:
         first = line.text.partition("\n")[0]
         if found := _PCIE_ERROR_PATTERN.match(first):
             yield found[1], Status.WARNING, _format_driver_error(PCIE_MEANING, first)
+        elif found := _QUEUE_PATTERN.match(first):
+            card = found[1] or found[2]
+            yield card, Status.WARNING, _format_driver_error(QUEUE_MEANING, first)
         elif speaker := _parse_driver_line(first):
             card, drivers, said = speaker
             if (judged := _judge_driver_line(drivers, said, line.level)) is not None:
@@ -176,17 +216,17 @@ def find_driver_errors(lines: Iterable[KernelLine]) -> Iterator[tuple[str, Statu
 
 
 def _parse_driver_line(text: str) -> tuple[str, tuple[str, ...], str] | None:
-    """Card, the drivers that it may have, and their words."""
+    """The card, its possible drivers, and their words; None for any other line."""
     if found := parse_card_line(text):
         driver, card, said = found
-        return (card, (driver,), said) if driver in _JUDGED_DRIVERS else None
+        return card, (driver,), said
     if other := _MLX5_PART_PATTERN.match(text):
         return other[1] or other[3], MLX5, other[2] or other[4]
     if found_name := _INFINIBAND_PATTERN.match(text):
         name = found_name[1]
         drivers = next(
             (d for head, d in _DRIVERS_BY_PREFIX.items() if name.startswith(head)),
-            tuple(_JUDGED_DRIVERS),
+            NETWORK_DRIVERS,
         )
         return name, drivers, found_name[2]
     return None

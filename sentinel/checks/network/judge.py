@@ -1,6 +1,7 @@
-"""What is wrong with a link: state, rate and width against its own past and its peers, counters as
-rates. Pure. Only what is known to be a fault is critical; everything else warns with its numbers.
-"""
+"""Judges a link: state, rate and width by its own past and its peers, counters by their rates.
+Pure.
+
+Only known faults are critical; everything else is a warning with its numbers."""
 
 from __future__ import annotations
 
@@ -11,16 +12,17 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from sentinel.core.model import Status
-from sentinel.core.values import Rate, duration_text
+from sentinel.core.values import Rate, duration_text, since_text
 
 LinkProblem = tuple[Status, str]
 
 MINUTE, HOUR = 60.0, 3600.0
 HOLD_S = HOUR
-"""Seconds that a problem of a counter stays told after its last rise: errors come in bursts."""
+"""How many seconds after its last rise a problem of a counter is reported. Errors come in
+bursts."""
 
 BAD_LOOKS = 2
-"""Looks in a row over a limit before a rising counter is told."""
+"""A counter is reported after this number of consecutive runs above its limit."""
 
 MAX_RATES_PER_S: Mapping[str, float] = {
     "symbol_error": 10,
@@ -65,41 +67,37 @@ LINK_LOSS_COUNTERS: Mapping[str, int] = {"link_downed": 1, "carrier_changes": 2}
 (sysfs-class-infiniband, sysfs-class-net)."""
 
 PEERS, MOST = 4, 0.75
-"""Nodes with a link of that name, and the share of them that makes a custom."""
+"""The usual state of a link is known if at least this number of nodes have a link of that name, and
+this share of them agrees."""
 
 FORGOTTEN_AFTER_S = 7 * 24 * HOUR
-"""Seconds after which a link that is not there any more is forgotten: it was taken out."""
+"""How many seconds after it went missing a link is forgotten. It was taken out then."""
 
 
 class NetworkLink(Struct, frozen=True, kw_only=True):
-    """A port, interface or PCIe link as it was just seen. `rate` in Gb/s (PCIe: GT/s), `lanes` its
-    width; None where they are not told. A PCIe link has no state of its own: it is up."""
+    """A port, interface, NVLink or PCIe link at this look. A PCIe link has no state itself, so it
+    counts as up."""
 
-    name: str
-    up: bool = True
-    state: str = ""
-    rate: float | None = None
-    lanes: int | None = None
-    counters: Mapping[str, int] = {}
+    name: str  # Name of the link.
+    up: bool = True  # Whether it works.
+    state: str = ""  # Its state in the kernel's words.
+    rate: float | None = None  # Gb/s, for PCIe GT/s; None if it is not known
+    lanes: int | None = None  # its width; None if it is not known
+    counters: Mapping[str, int] = {}  # Every counter by its name.
 
 
 class LinkPast(Struct, kw_only=True, omit_defaults=True):
-    """What is kept of a link; moments in epoch seconds.
+    """The stored facts about a link. Times are in epoch seconds."""
 
-    `up`: it was seen up at all. `rate`, `lanes`: the best seen. `down`, `gone`: since when.
-    `flaps`: when it was lost. `over`: looks in a row over a counter's limit; `told`: when a counter
-    that has been told was last over it, with what it showed.
-    """
-
-    at: float = 0
-    boot: str = ""
-    up: bool = False
-    rate: float = 0
-    lanes: int = 0
-    down: float = 0
-    gone: float = 0
-    flaps: list[float] = []
-    counters: dict[str, int] = {}
+    at: float = 0  # When it was last seen.
+    boot: str = ""  # Id of the boot then.
+    up: bool = False  # whether it was ever seen up
+    rate: float = 0  # the highest rate seen
+    lanes: int = 0  # the greatest width seen
+    down: float = 0  # since when it is down; 0 if it is not
+    gone: float = 0  # since when it is missing; 0 if it is not
+    flaps: list[float] = []  # when it was lost
+    counters: dict[str, int] = {}  # Counters at that time.
     over: dict[str, int] = {}
     told: dict[str, tuple[float, str]] = {}
 
@@ -116,7 +114,7 @@ def find_usual_links(nodes: Iterable[Iterable[NetworkLink]]) -> Mapping[str, Net
 
 
 def find_usual_nvlink(links: Iterable[NetworkLink]) -> NetworkLink | None:
-    """What most GPUs of one node have as NVLinks: those of one GPU may all be inactive from its
+    """The NVLinks that most GPUs of one node have. All NVLinks of one GPU may be inactive from its
     first look on, whatever other nodes have."""
     ones = [link for link in links if link.name.startswith("nvlink/")]
     if len(ones) < PEERS:
@@ -151,10 +149,8 @@ def judge_link(
     settle: float,
     flaps: Rate,
 ) -> tuple[list[LinkProblem], str, LinkPast]:
-    """Problems of a link, what else is worth a word, and what is kept of it.
-
-    `settle`: seconds that a link may be down before it is told.
-    """
+    """The problems of a link, a note about it, and what is remembered of it. `settle`: seconds that
+    a link may be down before it is reported."""
     kept = LinkPast(
         at=now,
         boot=boot,
@@ -174,7 +170,7 @@ def judge_link(
     note = ""
     if not link.up:
         kept.down = past.down or now
-        told = _judge_down_link(link, past, custom, now - kept.down, settle)
+        told = _judge_down_link(link, past, custom, kept.down, now, settle)
         problems += told
         if past.up and not told:
             note = f"{_describe_down_state(link)} for {duration_text(now - kept.down)}; told after {duration_text(settle)}"
@@ -192,14 +188,16 @@ def judge_link(
 def judge_missing_link(
     past: LinkPast, now: float, *, told: bool
 ) -> tuple[LinkProblem | None, LinkPast | None]:
-    """A link that was there and is not now: told from its second look on, and at once where it was
-    down before or was `told` already, since to be gone is not to be well; forgotten in the end."""
+    """The problem of a link that is missing, and what is remembered of it (None: it is forgotten).
+
+    It is reported from the second look on; at once if it was down before or is reported already
+    (`told`), because a missing link is not a repaired one."""
     past.gone = past.gone or now
     if now - past.gone > FORGOTTEN_AFTER_S or not past.up:
         return None, None
     if now == past.gone and not (told or past.down):
         return None, past
-    return (Status.CRITICAL, f"is not there any more, for {duration_text(now - past.gone)}"), past
+    return (Status.CRITICAL, f"is not there any more, {since_text(past.gone, now)}"), past
 
 
 def _describe_down_state(link: NetworkLink) -> str:
@@ -207,39 +205,45 @@ def _describe_down_state(link: NetworkLink) -> str:
 
 
 def _judge_down_link(
-    link: NetworkLink, past: LinkPast, custom: NetworkLink | None, since: float, settle: float
+    link: NetworkLink,
+    past: LinkPast,
+    custom: NetworkLink | None,
+    down: float,
+    now: float,
+    settle: float,
 ) -> list[LinkProblem]:
     if past.up:
-        text = f"{_describe_down_state(link)} for {duration_text(since)}"
-        return [(Status.CRITICAL, text)] if past.down and since >= settle else []
+        text = f"link is {_describe_down_state(link)} {since_text(down, now)}"
+        return [(Status.CRITICAL, text)] if past.down and now - down >= settle else []
     if custom is not None and custom.up:
         others = custom.state or "on most other nodes it is up"
-        return [(Status.WARNING, f"{_describe_down_state(link)}; {others}")]
-    return []  # never seen up, here or elsewhere: not in use
+        return [(Status.WARNING, f"link is {_describe_down_state(link)}; {others}")]
+    return []  # it was never up, neither here nor on other nodes, so it is not in use
 
 
 def _find_slow_problems(
     link: NetworkLink, past: LinkPast, custom: NetworkLink | None
 ) -> Iterator[LinkProblem]:
-    """Against its own best, else against what most nodes have."""
+    """Rate and width compared with the link's own best, else with those of most nodes."""
     unit = " GT/s" if link.name.startswith("pcie/") else " Gb/s"
-    for what, is_now, best, usual, of in (
-        ("width", link.lanes, past.lanes, custom and custom.lanes, " lanes"),
-        ("rate", link.rate, past.rate, custom and custom.rate, unit),
+    for is_now, best, usual, of in (
+        (link.lanes, past.lanes, custom and custom.lanes, " lane" if link.lanes == 1 else " lanes"),
+        (link.rate, past.rate, custom and custom.rate, unit),
     ):
         if is_now is None:
             continue
         if is_now < best:
-            yield Status.WARNING, f"{what} {is_now:g}{of}; it had {best:g}"
+            yield Status.WARNING, f"runs with {is_now:g}{of}; it had {best:g}"
         elif usual and is_now < usual:
-            yield Status.WARNING, f"{what} {is_now:g}{of}; most other nodes have {usual:g}"
+            yield Status.WARNING, f"runs with {is_now:g}{of}; most other nodes have {usual:g}"
         else:
             continue
         return
 
 
 def _iterate_rises(link: NetworkLink, past: LinkPast, boot: str) -> Iterator[tuple[str, int]]:
-    """Counters begin anew with a boot, and with a reset or a wrap: then nothing is known."""
+    """Counters that have risen, and by how much. After a boot, a reset or a wrap a counter begins
+    anew, and nothing is known."""
     if past.boot == boot:
         for name, value in link.counters.items():
             before = past.counters.get(name)
@@ -248,7 +252,8 @@ def _iterate_rises(link: NetworkLink, past: LinkPast, boot: str) -> Iterator[tup
 
 
 def _list_counted_losses(link: NetworkLink, past: LinkPast, now: float, boot: str) -> list[float]:
-    """One for each loss that only the counters saw; a link that is down now is one such."""
+    """A time for each loss of the link that only the counters saw, including that of a link which
+    is down now."""
     rises = dict(_iterate_rises(link, past, boot))
     lost = max((rises.get(name, 0) // per for name, per in LINK_LOSS_COUNTERS.items()), default=0)
     return [now] * min(lost, 100)

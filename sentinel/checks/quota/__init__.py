@@ -1,1 +1,1 @@
-"""Quotas and storage targets: which tool is asked, and what its answer means."""
+"""Asks for quotas and storage targets: chooses the tool and reads its answer."""

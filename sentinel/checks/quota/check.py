@@ -1,4 +1,4 @@
-"""The `quota` check: what of a file system somebody may use, and its targets."""
+"""The `quota` check: how much of a file system somebody may use, and its storage targets."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -10,11 +10,13 @@ from sentinel.checks.filesystems.limits import DOWNWARDS, UPWARDS, SpaceLimits, 
 from sentinel.checks.filesystems.report import deadline_of, report_questions
 from sentinel.checks.quota.judge import GRACE
 from sentinel.checks.quota.questions import QuotaQuestions, QuotaWanted
+from sentinel.checks.quota.tools.command import refuse, tells_shares_alone
 from sentinel.core.declared import FILESYSTEM, Panel
 from sentinel.core.errors import Invalid
 from sentinel.core.model import Report
 from sentinel.core.ports import Context
 from sentinel.core.settings import FilePath, refuse_reversed
+from sentinel.core.shown import Column
 from sentinel.core.values import Duration
 from sentinel.plugin import Check
 
@@ -41,7 +43,7 @@ class QuotaCriticalLimits(SpaceLimits, frozen=True, kw_only=True, forbid_unknown
 
 
 class QuotaSettings(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What `QuotaCheck` explains, and what of it goes together."""
+    """The settings that `QuotaCheck` explains, and the rules for combining them."""
 
     paths: list[FilePath]
     tool: Tool = "auto"
@@ -59,15 +61,11 @@ class QuotaSettings(Check, frozen=True, kw_only=True, forbid_unknown_fields=True
         judge_headroom(self.headroom)
         _judge_quotas(self.quotas)
         if self.pattern is not None:
-            from sentinel.checks.quota.tools.command import refuse
-
             refuse(self.pattern)
             self._refuse_bytes_of_shares(self.pattern)
 
     def _refuse_bytes_of_shares(self, pattern: re.Pattern[str]) -> None:
-        """Raises Invalid for a limit in bytes where the tool tells a percentage alone."""
-        from sentinel.checks.quota.tools.command import tells_shares_alone
-
+        """Raise Invalid for a limit in bytes if the tool reports only a percentage."""
         wanted = {
             "headroom": bool(self.headroom),
             "warn": self.warn.free is not None or self.warn.full_in is not None,
@@ -118,9 +116,25 @@ class QuotaCheck(QuotaSettings, frozen=True, kw_only=True, forbid_unknown_fields
     """
 
     EVERY: ClassVar[float] = 60
+    TELLS_HOST: ClassVar[bool] = True
     TIMEOUT: ClassVar[float] = 10
     METRICS = FILESYSTEM
     PANEL: ClassVar[Panel] = "disks"
+    COLUMNS = (
+        Column("quota", "subject"),
+        Column("used of limit", "used_percent", "bar"),
+        Column("used", "used_bytes", "size"),
+        Column("soft", "soft_bytes", "size", optional=True),
+        Column("limit", "size_bytes", "size"),
+        Column("files", "inodes_used_percent", "share"),
+        Column("grace", "grace_seconds", "time"),
+        Column("files' grace", "entries_grace_seconds", "time"),
+        Column("targets", "targets", "count", optional=True),
+        Column("fullest", "fullest_used_percent", "bar"),
+        Column("last week", "used_percent", "week", optional=True),
+        Column("full in", "full_in_s", "full", optional=True),
+        Column("status", "status", "status"),
+    )
     SOURCES = (
         "The quota tool that fits the mount (quota, lfs, mmlsquota, beegfs-ctl, getfattr, zfs, btrfs), "
         "or the command that is configured; lfs df and beegfs-df for targets.",
@@ -128,8 +142,8 @@ class QuotaCheck(QuotaSettings, frozen=True, kw_only=True, forbid_unknown_fields
     RUNBOOK = "docs/quota.md"
 
     def run(self, ctx: Context) -> Report:
-        """A finding per quota and for a file system's targets; unknown where one cannot be
-        asked. Raises CannotTell without a mount table."""
+        """A finding for each quota and for a file system's targets; UNKNOWN if it cannot be asked.
+        Raises CannotTell without a mount table."""
         wishes = QuotaWanted(
             measure="command" if self.command else {"auto": "quota"}.get(self.tool, self.tool),
             quotas=self.quotas,

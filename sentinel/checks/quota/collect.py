@@ -1,13 +1,15 @@
-"""What is asked about quotas and targets: which tool, how, and what its answer says.
+"""Asks tools about quotas and targets, and reads their answers.
 
-Each tool is asked for raw units with LC_ALL=C, by a child that can be abandoned. A tool that is
-missing, fails, hangs or prints something new raises CannotTell: no quota is never concluded from
-no answer.
-"""
+Each tool is asked for raw units with LC_ALL=C, in a child that can be abandoned. A tool that is
+missing, fails, hangs or prints an unknown form raises CannotTell: without an answer, nothing is
+concluded about a quota."""
 
 from __future__ import annotations
 
+import grp
 import os
+import pwd
+import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 
@@ -15,14 +17,17 @@ from msgspec import Struct
 
 from sentinel import proc
 from sentinel.checks.quota.always import ALWAYS
-from sentinel.checks.quota.tools.quota import QuotaRow, StorageTarget, UnexpectedQuotaOutput
+from sentinel.checks.quota.tools import beegfs, gpfs, linux, lustre, trees
+from sentinel.checks.quota.tools.quota import QuotaRow, UnexpectedQuotaOutput
+from sentinel.checks.quota.tools.targets import StorageTarget
 from sentinel.core.errors import CannotTell
+from sentinel.core.long_lines import cut_long_lines, decode_document, decode_lines
 from sentinel.core.mounts import Mount
 from sentinel.core.text import shortened, visible
 from sentinel.proc.mounts import read_mounts
 
 MOST = 4 << 20
-"""Bytes of a tool's answer: a hundred thousand users."""
+"""How many bytes the answer of a tool may have: enough for a hundred thousand users."""
 
 BY_TYPE = {
     "lustre": "lustre",
@@ -39,15 +44,15 @@ BY_TYPE = {
     "nfs": "quota",
     "nfs4": "quota",
 }
-"""The tool for a mount's type, for `measure: quota`."""
+"""The tool for each type of mount, for `measure: quota`."""
 
 TARGETS = frozenset({"lustre", "beegfs"})
 PLACES = "/usr/sbin:/sbin:/usr/local/sbin:/usr/lpp/mmfs/bin"
-"""Where such tools are, and what ordinary users and cron have not in their PATH."""
+"""Directories with such tools that are not in the PATH of ordinary users and cron."""
 
 CEPH_COUNTS = ("ceph.dir.rbytes", "ceph.dir.rentries")
 NO_ATTRIBUTE = "No such attribute"
-"""What getfattr(1) says of an attribute that is not set, in strerror(3)'s words for ENODATA."""
+"""The message of getfattr(1) for an attribute that is not set: strerror(3) of ENODATA."""
 
 
 _LINUX = ("user", "group", "project")
@@ -62,23 +67,23 @@ WHOSE = {
     "zfs": ("dataset", *_LINUX),
     "btrfs": ("qgroup",),
 }
-"""What each tool has quotas of."""
+"""The kinds of owners for which each tool knows quotas."""
 
 
 class QuotaQuestion(Struct, frozen=True, kw_only=True):
-    """One quota to ask about: where, whose, by when, and what time it is (s UTC)."""
+    """A question about one quota."""
 
-    path: str
-    mount: Mount
-    kind: str
-    name: str
-    limit: float
-    now: float
+    path: str  # Path that the quota applies to.
+    mount: Mount  # The mount that the path is on.
+    kind: str  # Whose quota: user, group or project.
+    name: str  # Name of the user, group or project.
+    limit: float  # Time limit of the question in seconds.
+    now: float  # Epoch seconds.
 
     @property
     def owner_name(self) -> str:
-        """The name, or who runs this: numbers are understood by all tools. Raises CannotTell
-        where nobody is meant."""
+        """The owner's name, or the number of the user who runs this; all tools understand numbers.
+        Raises CannotTell if no owner is given and there is no default."""
         own = {"user": os.getuid, "group": os.getgid}
         if self.name or self.kind in own:
             return self.name or str(own[self.kind]())
@@ -86,10 +91,8 @@ class QuotaQuestion(Struct, frozen=True, kw_only=True):
 
     @property
     def owner_number(self) -> int:
-        """Of that user or group. Raises CannotTell where this machine knows no such name."""
-        import grp
-        import pwd
-
+        """The number of that user or group. Raises CannotTell if this machine does not know the
+        name."""
         if self.owner_name.isdigit():
             return int(self.owner_name)
         try:
@@ -101,7 +104,7 @@ class QuotaQuestion(Struct, frozen=True, kw_only=True):
 
 
 def choose_tool(measure: str, mount: Mount) -> str:
-    """What to ask about that mount; empty: statfs alone. Raises CannotTell where nothing fits."""
+    """The tool for that mount. Empty if statfs is enough. Raises CannotTell if no tool fits."""
     kind = BY_TYPE.get(mount.type, "")
     if measure == "auto":
         return kind if kind in ALWAYS else ""
@@ -113,7 +116,7 @@ def choose_tool(measure: str, mount: Mount) -> str:
 
 
 def ask_quotas(tool: str, question: QuotaQuestion) -> list[QuotaRow]:
-    """What the tool says; empty where there is no quota. Raises CannotTell."""
+    """The tool's answer; empty if there is no quota. Raises CannotTell."""
     if question.kind not in WHOSE[tool]:
         known = ", ".join(WHOSE[tool])
         raise CannotTell(f"{tool} knows quotas of a {known}, not of a {question.kind}")
@@ -124,33 +127,33 @@ def ask_quotas(tool: str, question: QuotaQuestion) -> list[QuotaRow]:
 
 
 def tool_output(argv: Sequence[str], limit: float) -> str:
-    """What a command prints; raises CannotTell where it ends otherwise than well."""
+    """The output of a command. Raises CannotTell if it fails."""
     done = run_quota_tool(argv, limit)
     if done.code:
         raise CannotTell(f"{argv[0]}: {_why_failed(done)}")
-    return os.fsdecode(done.out)
+    text = decode_document(done.out, "surrogateescape")
+    return text if text.lstrip()[:1] in ("{", "[") else cut_long_lines(text)
 
 
 def run_quota_tool(argv: Sequence[str], limit: float) -> proc.Done:
-    """The end of a command, in no language, found where tools of administrators are."""
+    """Run a command with English messages, and with the directories of administrators' tools in its
+    PATH."""
     path = f"{os.environ.get('PATH', os.defpath)}:{PLACES}"
     env = {**proc.english_environment(), "PATH": path}
     return proc.run(argv, limit=max(0.1, limit), env=env, max_output=MOST)
 
 
 def _why_failed(done: proc.Done) -> str:
-    text = " ".join(os.fsdecode(done.err or done.out).split())
+    text = " ".join(decode_lines(done.err or done.out).split())
     return shortened(visible(text), 300) or f"exit code {done.code}"
 
 
 def _ask_quota(q: QuotaQuestion) -> list[QuotaRow]:
-    """quota(1) exits 1 where somebody is over quota, too, and where a server did not answer it
-    leaves that file system out: only what it printed tells."""
-    from sentinel.checks.quota.tools import linux
-
+    """The answer of quota(1). It exits with 1 also if somebody is over quota, and leaves out a file
+    system whose server does not answer. So only its output counts."""
     argv = ["quota", "--raw-grace", "--no-wrap", "--hide-device", "--show-mntpoint"]
     done = run_quota_tool([*argv, f"--{q.kind}", "--", q.owner_name], q.limit)
-    text = os.fsdecode(done.out)
+    text = decode_lines(done.out, "surrogateescape")
     if done.code not in (0, 1) or "Disk quotas for" not in text:
         why = f": {_why_failed(done)}" if done.err else ""
         raise CannotTell(
@@ -166,7 +169,7 @@ def _ask_quota(q: QuotaQuestion) -> list[QuotaRow]:
 
 
 def _mount_points(q: QuotaQuestion) -> Iterator[str]:
-    """Where the same file system is mounted: quota(1) names one place of several."""
+    """All places where the same file system is mounted, since quota(1) names only one of them."""
     try:
         yield from read_mounts().list_mount_points(q.mount.device)
     except (OSError, ValueError):
@@ -174,16 +177,13 @@ def _mount_points(q: QuotaQuestion) -> Iterator[str]:
 
 
 def _only_enforced(found: list[QuotaRow], q: QuotaQuestion) -> list[QuotaRow]:
-    """XFS counts without holding anybody to a limit where it is mounted so (xfs(5), uqnoenforce)."""
-    from sentinel.checks.quota.tools import linux
-
+    """The quotas without limits if XFS is mounted so that it only counts (xfs(5), uqnoenforce);
+    else unchanged."""
     counted = {"qnoenforce", f"{q.kind[0]}qnoenforce"} & {*q.mount.options, *q.mount.super_options}
     return [linux.unlimited_quota(one) for one in found] if counted else found
 
 
 def _ask_repquota(q: QuotaQuestion) -> list[QuotaRow]:
-    from sentinel.checks.quota.tools import linux
-
     numbers = ["--no-names"] if q.name.isdigit() else []
     argv = ["repquota", "--raw-grace", "--output=csv", f"--{q.kind}", *numbers]
     found = linux.read_repquota(tool_output([*argv, "--", q.mount.point], q.limit), q.kind, q.now)
@@ -193,12 +193,10 @@ def _ask_repquota(q: QuotaQuestion) -> list[QuotaRow]:
 
 
 def _ask_xfs(q: QuotaQuestion) -> list[QuotaRow]:
-    from sentinel.checks.quota.tools import linux
-
     numbers = "-n" if q.name.isdigit() or not q.name else ""
     report = f"report -{q.kind[0]} -N -b -i {numbers}".strip()
     text = tool_output(["xfs_quota", "-x", "-c", report, "--", q.mount.point], q.limit)
-    if not text.strip():  # it exits 0 whatever goes wrong
+    if not text.strip():  # its exit code is 0 after any error
         raise CannotTell("xfs_quota: it printed nothing; it needs root, and quotas switched on")
     return _choose_named(
         _only_enforced(linux.apply_xfs_defaults(linux.read_xfs_quota(text, q.kind)), q), q
@@ -206,8 +204,6 @@ def _ask_xfs(q: QuotaQuestion) -> list[QuotaRow]:
 
 
 def _ask_lustre(q: QuotaQuestion) -> list[QuotaRow]:
-    from sentinel.checks.quota.tools import lustre
-
     name = q.name or (_lustre_project(q) if q.kind == "project" else q.owner_name)
     text = tool_output(["lfs", "quota", f"-{q.kind[0]}", name, q.mount.point], q.limit)
     default = _lustre_default(q) if lustre.limits_by_default(text) else ""
@@ -215,7 +211,8 @@ def _ask_lustre(q: QuotaQuestion) -> list[QuotaRow]:
 
 
 def _lustre_default(q: QuotaQuestion) -> str:
-    """What holds for those without limits of their own; on most systems only root may ask."""
+    """The default quota, which holds for owners without limits of their own; on most systems only
+    root may ask for it. Raises CannotTell."""
     option = f"-{q.kind[0].upper()}"
     try:
         return tool_output(["lfs", "quota", option, q.mount.point], q.limit)
@@ -233,8 +230,6 @@ def _lustre_project(q: QuotaQuestion) -> str:
 
 
 def _ask_gpfs(q: QuotaQuestion) -> list[QuotaRow]:
-    from sentinel.checks.quota.tools import gpfs
-
     option = {"user": "-u", "group": "-g", "fileset": "-j"}[q.kind]
     device = q.mount.source.rpartition("/")[2]
     return gpfs.read_gpfs_quota(
@@ -243,24 +238,20 @@ def _ask_gpfs(q: QuotaQuestion) -> list[QuotaRow]:
 
 
 def _ask_beegfs(q: QuotaQuestion) -> list[QuotaRow]:
-    from sentinel.checks.quota.tools import beegfs
-
     who = ["--uid" if q.kind == "user" else "--gid", q.owner_name]
     argv = ["beegfs-ctl", "--getquota", "--csv", f"--mount={q.mount.point}", *who]
     try:
         return beegfs.read_beegfs_quota(tool_output(argv, q.limit), q.kind)
     except proc.CommandNotFound:
         number = q.owner_number
-        ids = str(number) if os.geteuid() == 0 else "current"  # only root may name one
+        ids = str(number) if os.geteuid() == 0 else "current"  # only root may give another id
         argv = [*beegfs.USAGE, f"--{q.kind[0]}ids={ids}"]
         return beegfs.read_beegfs_usage(tool_output(argv, q.limit), q.kind, number)
 
 
 def ask_targets(tool: str, point: str, left: Callable[[], float]) -> list[StorageTarget]:
-    """What the file system consists of, by `lustre` or `beegfs`; `left` is what is left of the time (s).
-    Raises CannotTell."""
-    from sentinel.checks.quota.tools import beegfs, lustre
-
+    """The storage targets of a file system, by `lustre` or `beegfs`. `left` returns the seconds
+    that are left. Raises CannotTell."""
     if tool == "lustre":
         return lustre.read_lfs_df(_lfs_df([point], left()), _lfs_df(["-i", point], left()))
     try:
@@ -270,24 +261,22 @@ def ask_targets(tool: str, point: str, left: Callable[[], float]) -> list[Storag
 
 
 def _lfs_df(words: Sequence[str], limit: float) -> str:
-    """The report of lfs-df(1). It goes on behind a target that does not answer, and ends with that
-    error's number (mntdf() in lustre/utils/lfs.c): a report with its summary is whole."""
-    from sentinel.checks.quota.tools import lustre
-
+    """The report of lfs-df(1). After a target that does not answer, the report goes on and ends
+    with that error's number (mntdf() in lustre/utils/lfs.c). So a report with its summary is
+    complete."""
     done = run_quota_tool(["lfs", "df", *words], limit)
-    text = os.fsdecode(done.out)
+    text = decode_lines(done.out, "surrogateescape")
     if done.code and not lustre.is_whole_report(text):
         raise CannotTell(f"lfs: {_why_failed(done)}")
     return text
 
 
 def _ask_ceph(q: QuotaQuestion) -> list[QuotaRow]:
-    from sentinel.checks.quota.tools import trees
-
     deadline = time.monotonic() + q.limit
     found: list[QuotaRow] = []
-    for path in _path_and_above(q.path, q.mount.point):  # the quotas of all parents hold
-        # Virtual attributes are not listed: each is asked for by its name.
+    # the quotas of all parent directories apply too
+    for path in _path_and_above(q.path, q.mount.point):
+        # Virtual attributes are not listed, so each is requested by its name.
         values = _ceph_some(trees.CEPH[2:], path, deadline)
         if values or path == q.path:
             values |= _ceph_some(trees.CEPH[:2], path, deadline)
@@ -296,7 +285,7 @@ def _ask_ceph(q: QuotaQuestion) -> list[QuotaRow]:
 
 
 def _path_and_above(path: str, point: str) -> Iterator[str]:
-    """The path and its parents, as far as they are on that mount."""
+    """The path and its parents on the same mount."""
     while True:
         yield path
         if path in (point, "/") or not path.startswith(point.rstrip("/") + "/"):
@@ -312,18 +301,17 @@ def _ceph_some(names: Sequence[str], path: str, deadline: float) -> dict[str, st
 
 
 def _ceph_one(name: str, path: str, limit: float) -> dict[str, str]:
-    """What it says; nothing where it is not set, which for a limit is none."""
+    """The value of an attribute; empty if it is not set, which for a limit means none. Raises
+    CannotTell."""
     done = run_quota_tool(["getfattr", "--absolute-names", "-n", name, "--", path], limit)
-    if done.code == 1 and NO_ATTRIBUTE in os.fsdecode(done.err):
+    if done.code == 1 and NO_ATTRIBUTE in decode_lines(done.err):
         return {}
     if done.code:
         raise CannotTell(f"getfattr: {_why_failed(done)}")
-    return {name: _attribute_value(os.fsdecode(done.out), name)}
+    return {name: _attribute_value(decode_lines(done.out), name)}
 
 
 def _attribute_value(text: str, name: str) -> str:
-    import re
-
     found = re.search(rf'^{re.escape(name)}="(\d+)"$', text, re.M)
     if not found:
         raise UnexpectedQuotaOutput(text)
@@ -331,8 +319,6 @@ def _attribute_value(text: str, name: str) -> str:
 
 
 def _ask_zfs(q: QuotaQuestion) -> list[QuotaRow]:
-    from sentinel.checks.quota.tools import trees
-
     person = q.kind != "dataset"
     dataset = q.mount.source if person else q.name or q.mount.source
     properties = ",".join(trees.zfs_properties(q.kind, q.owner_name if person else ""))
@@ -344,9 +330,8 @@ def _ask_zfs(q: QuotaQuestion) -> list[QuotaRow]:
 
 
 def _zfs_default(one: QuotaRow, q: QuotaQuestion, dataset: str) -> QuotaRow:
-    """Before OpenZFS 2.4 there is no such property, and no default quota."""
-    from sentinel.checks.quota.tools import trees
-
+    """The quota with the default limits applied. Before OpenZFS 2.4 there is no such property, and
+    no default quota."""
     properties = ",".join(trees.zfs_defaults(q.kind))
     done = run_quota_tool(
         ["zfs", "get", "-Hp", "-o", "property,value", properties, "--", dataset], q.limit
@@ -355,26 +340,27 @@ def _zfs_default(one: QuotaRow, q: QuotaQuestion, dataset: str) -> QuotaRow:
         if b"invalid property" in done.err:
             return one
         raise CannotTell(f"zfs: {_why_failed(done)}")
-    return trees.apply_zfs_defaults(one, os.fsdecode(done.out), q.kind)
+    return trees.apply_zfs_defaults(one, decode_lines(done.out), q.kind)
 
 
 def _ask_btrfs(q: QuotaQuestion) -> list[QuotaRow]:
-    from sentinel.checks.quota.tools import trees
-
-    only = [] if q.name else ["-F"]  # the subvolume's own, and those that it belongs to
+    only = [] if q.name else ["-F"]  # the subvolume's own qgroup, and those that contain it
     done = run_quota_tool(["btrfs", "qgroup", "show", "--raw", "-re", *only, q.path], q.limit)
     if done.code:
         raise CannotTell(f"btrfs: {_why_failed(done)}")
-    trees.refuse_stale(os.fsdecode(done.err))
-    found = trees.read_btrfs_quota(os.fsdecode(done.out))
+    trees.refuse_stale(decode_lines(done.err))
+    found = trees.read_btrfs_quota(decode_lines(done.out, "surrogateescape"))
     return _choose_named(found, q) or found[:1]
 
 
 def _choose_named(found: list[QuotaRow], q: QuotaQuestion) -> list[QuotaRow]:
-    """Of a report about all the one that was named, and else those that have a limit."""
+    """The quota with the requested name; without a name, all quotas that have a limit. Raises
+    CannotTell."""
     if not q.name:
         return [
-            one for one in found if one.space.hard_end or (one.entries and one.entries.hard_end)
+            one
+            for one in found
+            if one.unread or one.space.hard_end or (one.entries and one.entries.hard_end)
         ]
     mine = [one for one in found if one.name == q.name]
     if not mine:

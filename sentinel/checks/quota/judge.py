@@ -1,4 +1,4 @@
-"""From quotas and targets to findings. Pure."""
+"""Makes findings from quotas and targets. Pure."""
 
 from __future__ import annotations
 
@@ -7,21 +7,22 @@ from collections.abc import Callable, Sequence
 from msgspec.structs import replace
 
 from sentinel.checks.filesystems.limits import FileSystemUsage, SpaceLimits, judge_usage
-from sentinel.checks.quota.tools.quota import (
-    QuotaAmount,
-    QuotaRow,
-    StorageTarget,
-    fullest_target,
-    median_percent,
+from sentinel.checks.filesystems.remedies import (
+    INODES_MEANING,
+    is_short_of_inodes,
+    list_usage_commands,
 )
+from sentinel.checks.quota.tools.quota import QuotaAmount, QuotaRow
+from sentinel.checks.quota.tools.targets import StorageTarget, fullest_target, median_percent
 from sentinel.core.forecast.words import format_moment
+from sentinel.core.guidance import Guidance
 from sentinel.core.model import Finding, Status, Value, get_worst_status
 from sentinel.core.text import visible
 from sentinel.core.values import duration_text, format_percent, size_text
 
 Problem = tuple[Status, str]
 GRACE = 86_400.0
-"""Seconds of grace left below which it is critical, unless configured."""
+"""With fewer seconds of grace left than this a quota is critical, unless configured."""
 
 _KINDS = {"data": "storage", "metadata": "metadata"}
 
@@ -34,14 +35,20 @@ def quota_finding(
     now: float,
     grace: float = GRACE,
 ) -> Finding:
-    """What a quota says by the limits of the check; `now` in s UTC, `grace` in seconds."""
+    """The finding about a quota, by the limits of the check. `now` in s UTC, `grace` in seconds."""
+    if quota.unread:
+        return Finding(
+            subject=visible(f"{path} {quota.row_title}"),
+            status=Status.UNKNOWN,
+            summary=visible(f"its row is not understood: {quota.unread}"),
+        )
     if quota.share is None:
         problems = _space_problems(quota.space, quota.entries, warn, crit)
     else:
         problems = _share_problems(quota.share, warn, crit)
     problems += _soft_problems(quota.space, "", grace, now, size_text)
     if quota.entries:
-        problems += _soft_problems(quota.entries, " of files", grace, now, str)
+        problems += _soft_problems(quota.entries, " of inodes", grace, now, str)
     status = get_worst_status(status for status, _ in problems)
     told = [text for degree, text in problems if degree is not Status.OK] or [problems[0][1]]
     return Finding(
@@ -49,13 +56,52 @@ def quota_finding(
         status=status,
         summary="; ".join(told),
         values=_quota_values(quota),
+        commands=_suggest_usage_commands(path, quota, _is_short_of_files(quota, warn, crit))
+        if status.bad
+        else (),
+        guidance=_guide_quota(visible(path), quota, _is_short_of_files(quota, warn, crit))
+        if status.bad
+        else Guidance(),
     )
+
+
+def _guide_quota(path: str, quota: QuotaRow, files: bool) -> Guidance:
+    whose = f" of {visible(f'{quota.kind} {quota.name}')}" if quota.name else ""
+    usage = quota_as_usage(quota)
+    full = (bool(usage.size) and not usage.free) or (bool(usage.inodes) and not usage.inodes_free)
+    soft = quota.space.over_soft or bool(quota.entries and quota.entries.over_soft)
+    when = "When its grace has ended" if soft else "At the limit"
+    return Guidance(
+        impact=f"{'Now' if full else when} every write of its owner there fails: jobs lose logs and"
+        " checkpoints.",
+        todo="Its owner removes or moves what is no longer needed there; `du` below shows what is"
+        f" largest.{INODES_MEANING if files else ''}",
+        ask=f"raise the quota{whose} on {path}, or say where else the data may go",
+    )
+
+
+def _suggest_usage_commands(path: str, quota: QuotaRow, files: bool) -> tuple[str, ...]:
+    """Commands that show where the space is used; where the files are first, if their number is the
+    trouble. Of a user only their own directory is read, not everybody's."""
+    own = (
+        f"/{quota.name}"
+        if quota.kind == "user" and quota.name not in ("", *path.split("/"))
+        else ""
+    )
+    return list_usage_commands(path.rstrip("/") + own or "/", inodes=files)
+
+
+def _is_short_of_files(quota: QuotaRow, warn: SpaceLimits, crit: SpaceLimits) -> bool:
+    """Whether a limit on files is crossed."""
+    over = is_short_of_inodes(quota_as_usage(quota), warn, crit)
+    return over or bool(quota.entries and quota.entries.over_soft)
 
 
 def targets_finding(
     path: str, targets: Sequence[StorageTarget], warn: SpaceLimits, crit: SpaceLimits
 ) -> Finding:
-    """The fullest storage and metadata target decide: a file that lies there can grow no more."""
+    """The finding about targets. The fullest storage target and metadata target decide: a file that
+    lies there cannot grow."""
     problems = [p for kind in _KINDS for p in _fullest_problems(targets, kind, warn, crit)]
     away = [t for t in targets if t.trouble]
     if away:
@@ -74,7 +120,7 @@ def targets_finding(
 
 
 def quota_as_usage(quota: QuotaRow) -> FileSystemUsage:
-    """A quota as a file system of its own, as large as it may become."""
+    """A quota in the form of a file system whose size is the quota's limit."""
     space, entries = quota.space, quota.entries or QuotaAmount(used=0)
     return FileSystemUsage(
         size=space.hard_end,
@@ -89,7 +135,7 @@ def quota_as_usage(quota: QuotaRow) -> FileSystemUsage:
 def _space_problems(
     space: QuotaAmount, entries: QuotaAmount | None, warn: SpaceLimits, crit: SpaceLimits
 ) -> list[Problem]:
-    """Shares are of the hard limit, or the soft one where there is no other."""
+    """Problems of space. Shares are of the hard limit, or of the soft one if there is no other."""
     usage = quota_as_usage(QuotaRow(kind="", name="", space=space, entries=entries))
     if space.hard_end:
         return [judge_usage(usage, warn, crit)]
@@ -100,7 +146,7 @@ def _space_problems(
 
 
 def _share_problems(share: float, warn: SpaceLimits, crit: SpaceLimits) -> list[Problem]:
-    """Where the tool tells a percentage and no bytes."""
+    """Problems if the tool reports a percentage and no bytes."""
     text = f"{format_percent(share)} used"
     if warn.free is not None or crit.free is not None:
         blind = (Status.UNKNOWN, "the tool tells no bytes, so `free` cannot be judged")
@@ -112,14 +158,14 @@ def _share_problems(share: float, warn: SpaceLimits, crit: SpaceLimits) -> list[
 
 
 def _files_problems(usage: FileSystemUsage, warn: SpaceLimits, crit: SpaceLimits) -> list[Problem]:
-    """Where only the number of files is limited."""
+    """Problems if only the number of files is limited."""
     share = usage.inodes_used_percent
     if share is None:
         return []
     for status, limits in ((Status.CRITICAL, crit), (Status.WARNING, warn)):
         if limits.inodes_used is not None and share >= limits.inodes_used:
             text = (
-                f"{format_percent(share)} of files used ({status.value} from {limits.inodes_used})"
+                f"{format_percent(share)} of inodes used ({status.value} from {limits.inodes_used})"
             )
             return [(status, text)]
     return []
@@ -128,7 +174,7 @@ def _files_problems(usage: FileSystemUsage, warn: SpaceLimits, crit: SpaceLimits
 def _soft_problems(
     amount: QuotaAmount, what: str, least: float, now: float, text: Callable[[float], str]
 ) -> list[Problem]:
-    """Over the soft limit: until when that is borne."""
+    """The problem of an amount over its soft limit, with the end of its grace."""
     if not amount.over_soft:
         return []
     over = f"over the soft limit{what} of {text(amount.soft)}"
@@ -199,7 +245,7 @@ def _target_values(targets: Sequence[StorageTarget]) -> dict[str, Value]:
 
 
 def _targets_table(targets: Sequence[StorageTarget]) -> str:
-    """The ten fullest."""
+    """A table of the ten fullest targets."""
     measured = (t for t in targets if t.used_percent is not None)
     known = sorted(measured, key=lambda t: -(t.used_percent or 0.0))
     rows = (

@@ -1,4 +1,4 @@
-"""What is asked about quotas and targets. Each subject has its finding."""
+"""The questions about quotas and targets. Each subject has one finding."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from sentinel.checks.filesystems.report import PathQuestions, blind_finding, rea
 from sentinel.checks.filesystems.verdict import PathObservation
 from sentinel.checks.quota import collect
 from sentinel.checks.quota.judge import GRACE, quota_finding, targets_finding
+from sentinel.checks.quota.tools import command
 from sentinel.checks.quota.tools.quota import QuotaRow
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import Finding, Status
@@ -26,26 +27,27 @@ if TYPE_CHECKING:
 
 
 class QuotaWanted(Struct, frozen=True, kw_only=True):
-    """What is asked: `measure` is a tool, or `auto`, `quota`, `statfs` or `command`; `grace` in
-    seconds, below which what is left of a quota's is critical."""
+    """What to ask. `measure` is a tool, or `auto`, `quota`, `statfs` or `command`. If a grace
+    period has fewer than `grace` seconds left, that is critical."""
 
     measure: str = "auto"
-    warn: SpaceLimits = SpaceLimits()
-    crit: SpaceLimits = SpaceLimits()
+    warn: SpaceLimits = SpaceLimits()  # Limits of a warning.
+    crit: SpaceLimits = SpaceLimits()  # Limits of a critical alert.
     grace: float = GRACE
-    quotas: Sequence[str] = ()
+    quotas: Sequence[str] = ()  # The quotas to ask for.
     command: Sequence[str] = ()
-    pattern: re.Pattern[str] | None = None
+    pattern: re.Pattern[str] | None = None  # Pattern for the answer of a command.
 
 
 class QuotaQuestions(PathQuestions):
-    """Quotas and targets, by tools or the command of the site."""
+    """Asks about quotas and targets, by tools or by the site's command."""
 
     def __init__(self, fs: QuotaWanted, ctx: Context, deadline: float) -> None:
         super().__init__(ctx, deadline)
         self._fs = fs
         self._shares = complete_limits(replace(fs.warn, free=None), replace(fs.crit, free=None))
-        # So many bytes free are meant of a file system, not of a quota that nobody asked about.
+        # A limit on free bytes is for a file system. It does not apply to a quota that was not
+        # configured.
         asked = fs.measure != "auto"
         self._warn, self._crit = complete_limits(fs.warn, fs.crit) if asked else self._shares
         self._now = ctx.now.wall / 1e6
@@ -78,7 +80,8 @@ class QuotaQuestions(PathQuestions):
             )
 
     def _quota_owners(self, tool: str) -> list[tuple[str, str]]:
-        """What is configured, or what such file systems have: people, or the tree itself."""
+        """Kind and name of the owners: as configured, else those that such file systems have
+        (users, or the tree itself)."""
         trees = {"ceph": "directory", "zfs": "dataset", "btrfs": "qgroup"}
         given = self._fs.quotas or [trees.get(tool, "user")]
         pairs = [text.partition(":") for text in given]
@@ -111,8 +114,6 @@ class QuotaQuestions(PathQuestions):
         return targets_finding(sight.path, found, *self._shares)
 
     def _command_question(self, path: str) -> list[Finding]:
-        from sentinel.checks.quota.tools import command
-
         argv = [word.replace("{path}", path) for word in self._fs.command]
         text = collect.tool_output(argv, self.run_seconds_left())
         pattern = self._fs.pattern
@@ -125,7 +126,8 @@ class QuotaQuestions(PathQuestions):
         ]
 
     def _names_before(self, path: str) -> list[str]:
-        """Whose quotas the command told in the run before."""
+        """The names of the quotas that the command reported in the last run of the check that had
+        an answer."""
         prefix = f"{visible(path)} command:"
         subjects = self.ctx.memory.get(ASKED, {}).get(visible(path), [])
         return [one.removeprefix(prefix) for one in subjects if one.startswith(prefix)]

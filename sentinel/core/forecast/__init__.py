@@ -1,1 +1,1 @@
-"""When a level reaches its limit, in numbers, words and a picture. Pure."""
+"""Forecasts when a level reaches its limit, in numbers, words and a picture. Pure."""

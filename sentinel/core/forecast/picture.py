@@ -1,8 +1,9 @@
-"""History and forecast to look at: a sparkline for terminals, an SVG for everything else. Pure."""
+"""Draws history and forecast: a sparkline for terminals, an SVG for everything else. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from html import escape
 
 from msgspec import Struct
 
@@ -16,19 +17,20 @@ WIDTH, HEIGHT, LEFT, TOP, RIGHT, BOTTOM = 760, 240, 52, 42, 20, 28
 
 
 class ForecastSeries(Struct, frozen=True, kw_only=True):
-    """A share used (percent) over time, and what is expected of it. `now` in s UTC."""
+    """A share used (percent) over time, and its forecast. `now` is in seconds UTC."""
 
-    title: str
-    subtitle: str
-    points: tuple[Point, ...]
+    title: str  # Heading of the picture.
+    subtitle: str  # Line below the heading.
+    points: tuple[Point, ...]  # Time (s UTC) and percent used.
     now: float
-    forecast: Forecast | None = None
+    forecast: Forecast | None = None  # The forecast. None: there is none.
 
 
 def render_sparkline(points: Sequence[Point], now: float, span: float, width: int = 10) -> str:
-    """Shares from 0 to 100 percent over the last `span` seconds; a blank where nothing is known.
+    """A line of small bars for shares from 0 to 100 percent over the last `span` seconds. Unknown
+    times are blank.
 
-    Not stretched to its own smallest and largest: a level that hardly moves looks like one.
+    The scale always goes from 0 to 100. So a value that hardly changes looks constant.
     """
     cells: list[float | None] = [None] * width
     for at, share in points:
@@ -43,8 +45,9 @@ def _get_bar_char(share: float) -> str:
 
 
 def render_forecast_svg(series: Sequence[ForecastSeries]) -> str:
-    """One picture a series, below one another: the past as a line, the future as a band between
-    early and late. Text is escaped; nothing in it is a link, a script or a font from elsewhere."""
+    """A picture with one panel for each series, one below the other. The past is a line, and the
+    future is a band between early and late. Text is escaped. No link, script or font from elsewhere
+    is in it."""
     height = HEIGHT * max(1, len(series))
     parts = [_render_panel(one, HEIGHT * number) for number, one in enumerate(series)]
     return (
@@ -55,7 +58,7 @@ def render_forecast_svg(series: Sequence[ForecastSeries]) -> str:
 
 
 class _Scale:
-    """Where a moment and a share stand in a panel."""
+    """Converts a moment and a share to coordinates in a panel."""
 
     def __init__(self, one: ForecastSeries, top: float) -> None:
         self.begin = min((at for at, _ in one.points), default=one.now - 86_400)
@@ -73,7 +76,7 @@ class _Scale:
 
 
 def _get_shown_future_s(one: ForecastSeries) -> float:
-    """Seconds of the future worth showing: not so many that the past shrinks to a corner."""
+    """Seconds of the future to show: few enough that the past does not shrink to a corner."""
     if one.forecast is None:
         return 0.0
     past = one.now - min((at for at, _ in one.points), default=one.now)
@@ -111,13 +114,14 @@ def _render_history(one: ForecastSeries, scale: _Scale) -> str:
 
 
 def _render_band(one: ForecastSeries, scale: _Scale) -> str:
-    """From now to full: early, late and in the middle."""
+    """SVG of the band from now to full, between early and late, with a dashed line in the
+    middle."""
     found, level = one.forecast, one.points[-1][1] if one.points else 0.0
     if found is None or found.early is None:
         return ""
     x, y, full = scale.time_to_x(one.now), scale.share_to_y(level), scale.share_to_y(100)
     early = scale.time_to_x(one.now + found.early)
-    if found.late is None:  # perhaps never: the band is open to the right
+    if found.late is None:  # it may never be full, so the band has no right end
         far = (
             f"{scale.time_to_x(scale.end):.1f},{full:.1f} {scale.time_to_x(scale.end):.1f},{y:.1f}"
         )
@@ -161,8 +165,6 @@ def _format_date(at: float, now: float, span: float) -> str:
 def _render_text(
     x: float, y: float, text: str, colour: str, weight: str = "400", anchor: str = "start"
 ) -> str:
-    from html import escape
-
     return (
         f'<text x="{x:.1f}" y="{y:.1f}" fill="{colour}" font-weight="{weight}" '
         f'text-anchor="{anchor}">{escape(text)}</text>\n'

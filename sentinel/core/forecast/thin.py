@@ -1,4 +1,4 @@
-"""Fewer points that tell the same: minutes for days, hours for months."""
+"""Thins out a series: fewer points with the same shape."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ Point = tuple[float, float]
 
 
 def keep_last_per_bucket(points: Sequence[Point], seconds: float) -> list[Point]:
-    """The last point of every span of so many seconds."""
+    """The last point of every span of `seconds` seconds."""
     kept: dict[int, Point] = {}
     for point in points:
         kept[int(point[0] // seconds)] = point
@@ -17,8 +17,9 @@ def keep_last_per_bucket(points: Sequence[Point], seconds: float) -> list[Point]
 
 
 def interpolate_hourly(points: Sequence[Point], now: float, hours: int) -> list[float]:
-    """The value at the end of each of the last hours, the oldest first; interpolated where
-    nothing was measured, and shorter where the history is."""
+    """The value at the end of each of the last `hours` hours, the oldest first.
+
+    Values between two points are interpolated. If the history is shorter, so is the list."""
     if not points:
         return []
     first = max(0, int((now - points[0][0]) // 3600))

@@ -1,7 +1,9 @@
-"""Forecasts and checkpoints in words a person believes. Pure but for the host's time zone."""
+"""Describes forecasts in words, and parses the setting `headroom`. Pure but for the host's time
+zone."""
 
 from __future__ import annotations
 
+import re
 import time
 
 from sentinel.core.errors import Invalid
@@ -27,7 +29,7 @@ def format_moment(at: float, now: float) -> str:
 def describe_forecast(found: Forecast, now: float, what: str = "full", unit: str = "") -> str:
     """`full on Saturday 03:10 (between Friday 22:00 and Saturday 11:00) at 2.3 TB every 3h`.
 
-    `unit`: what the level counts where it is not bytes (`% of inodes`).
+    `unit`: the unit of the level if it is not in bytes (`% of inodes`).
     """
     if found.full_in is None:
         early = f" (at the earliest {format_moment(now + found.early, now)})" if found.early else ""
@@ -55,17 +57,15 @@ def _describe_pace(found: Forecast, unit: str) -> str:
 
 
 def _format_rounded(seconds: float) -> str:
-    """To a sixth of an hour: a pace is no stop watch."""
+    """The duration as text, rounded to ten minutes (at least that): a pace is not exact."""
     return duration_text(max(600.0, round(seconds / 600) * 600))
 
 
 def parse_headroom(text: str) -> tuple[int, int | None]:
-    """`8 checkpoints of 2.3TB`, or `8 checkpoints` of the size that is learned (None).
+    """Parse `8 checkpoints of 2.3TB` to a count and bytes; bytes are None without a size.
 
-    Raises Invalid with the form that is understood.
+    Raises Invalid, which names the form that is understood.
     """
-    import re
-
     match = re.fullmatch(r"\s*(\d{1,4})\s+checkpoints?(?:\s+of\s+(\S.*))?\s*", text)
     if not match or not int(match[1]):
         raise Invalid(

@@ -1,4 +1,4 @@
-"""`dcgmi diag`, of DCGM 2.x to 4.x, as JSON or as a table: documents, and what they prove."""
+"""Reads `dcgmi diag` of DCGM 2.x to 4.x, as JSON or as a table, and judges what it proves."""
 
 from sentinel.gpu.dcgm.model import Document, Fault, Result
 from sentinel.gpu.dcgm.read import parse

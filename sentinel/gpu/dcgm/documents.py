@@ -1,9 +1,8 @@
-"""JSON of `dcgmi diag -j`, decoded, into a Document. Pure.
+"""Makes a Document from the JSON of `dcgmi diag -j`. Pure.
 
-There is no published schema (docs.nvidia.com/datacenter/dcgm: pin your parser per release), so
-the walk is strict: what is not of a known shape is Unreadable, never passed over. The shapes are
-those of dcgmi/Diag.cpp and nvvs/include/NvvsJsonStrings.h from 2.1 to 4.6.
-"""
+There is no published schema (docs.nvidia.com/datacenter/dcgm: pin your parser per release). So the
+parser is strict: an unknown shape is Unreadable and never skipped. The known shapes are those of
+dcgmi/Diag.cpp and nvvs/include/NvvsJsonStrings.h from 2.1 to 4.6."""
 
 from __future__ import annotations
 
@@ -31,7 +30,7 @@ _SHOWN = 3
 
 
 def document(found: Sequence[dict[str, Any]]) -> Document:
-    """All JSON objects of one output as one document; raises Unreadable."""
+    """All JSON objects of one output as one Document. Raises Unreadable."""
     parts = [part for value in found for part in _iterations(value)]
     roots = [(part, _root(part)) for part in parts]
     tests = [result for _, root in roots for result in _results(root)]
@@ -58,7 +57,7 @@ def document(found: Sequence[dict[str, Any]]) -> Document:
 
 
 def _iterations(value: Any) -> Iterator[dict[str, Any]]:
-    """`--iterations` wraps whole documents in a list."""
+    """The documents within an output: `--iterations` puts whole documents into a list."""
     outer = _mapping(value, "document")
     if "iterations" not in outer:
         yield outer
@@ -95,7 +94,8 @@ def _test(test: Mapping[str, Any], category: str) -> Iterator[Result]:
     yield from found
     summary = _mapping(test.get("test_summary") or {}, "test_summary")
     status = _status(summary) if summary else "other"
-    # Since 4.5 the summary repeats every warning of the devices: it counts where they are silent.
+    # Since 4.5 the summary repeats every warning of the devices. So it counts only if the devices
+    # have none.
     told = _result(summary, name, category)
     known = {(f.error_id, f.text) for r in found for f in r.faults}
     silent = status == "fail" and all(r.status != "fail" for r in found)
@@ -127,7 +127,8 @@ def _entity(entry: Mapping[str, Any]) -> str:
 
 
 def _ids(entry: Mapping[str, Any]) -> tuple[int, ...]:
-    """`gpu_ids: "0,1"` to 3.2, `gpu_id: "0"` or 0 in 3.3, `entity_id: 0` since 4."""
+    """Device numbers of an entry: `gpu_ids: "0,1"` up to 3.2, `gpu_id: "0"` or 0 in 3.3,
+    `entity_id: 0` since 4."""
     for key in ("entity_id", "gpu_id", "gpu_ids", "cpu_id"):
         value = entry.get(key)
         if isinstance(value, int) and not isinstance(value, bool):
@@ -151,7 +152,8 @@ def _faults(entry: Mapping[str, Any]) -> Iterator[Fault]:
 
 
 def _fault(warning: Mapping[str, Any]) -> Fault:
-    """3.3 calls the text of a Deployment test's warning `warnings`: a slip of its own."""
+    """The fault in a warning. 3.3 has the text of a Deployment test's warning under the key
+    `warnings`, by mistake."""
     said = warning.get("warning", warning.get("warnings", ""))
     return Fault(
         text=_text(said if isinstance(said, str) else ""),
@@ -162,7 +164,7 @@ def _fault(warning: Mapping[str, Any]) -> Fault:
 
 
 def _serials(part: Mapping[str, Any], root: Mapping[str, Any]) -> dict[int, str]:
-    """Of each GPU by its DCGM id; what is hidden (`<<<NOT_SUPPORTED>>>`) is left out."""
+    """Serial numbers by DCGM id; hidden ones (`<<<NOT_SUPPORTED>>>`) are left out."""
     old = root.get("GPU Device Serials")
     found: dict[int, str] = {}
     if isinstance(old, dict):
@@ -181,7 +183,7 @@ def _serials(part: Mapping[str, Any], root: Mapping[str, Any]) -> dict[int, str]
 
 
 def _gpus(part: Mapping[str, Any], root: Mapping[str, Any]) -> set[int]:
-    """Those that the run was about: since 4 by their ids, before by how many there were."""
+    """DCGM ids of the GPUs in the run: since 4 by their ids, before by their number."""
     old = root.get("GPU Device IDs")
     counted = range(len(old)) if isinstance(old, list) else ()
     return {*counted, *(number for number, _ in _entities(part))}
@@ -209,7 +211,8 @@ def _says_failed(value: Any) -> bool:
 
 
 def _failed(value: Any) -> Iterator[dict[str, Any]]:
-    """Whatever has a `status` anywhere that says so: a net below the walk."""
+    """Every object at any depth whose `status` says that it failed; a safety net below the
+    parser."""
     stack = [value]
     while stack:
         one = stack.pop()
@@ -223,8 +226,8 @@ def _failed(value: Any) -> Iterator[dict[str, Any]]:
 
 
 def salvage(found: Sequence[dict[str, Any]]) -> str:
-    """What a document of an unknown shape says all the same, in words: its version, and what
-    failed. Empty where it says neither."""
+    """What can be read from a document of unknown form, in words: its version, and what failed.
+    Empty if nothing can."""
     version = next(filter(None, map(_version, found)), "")
     bad = [one for value in found for one in _failed(value)]
     words = dict.fromkeys(w for one in bad for f in _loose(one) if (w := f.text))

@@ -1,10 +1,10 @@
-"""Which tests belong to `dcgmi diag -r LEVEL`, and which of them ran on every GPU: data, and pure.
+"""The tests of each level of `dcgmi diag -r LEVEL`, and which of them ran on every GPU. Pure.
 
-Levels: FillTestVectors in nvvs/src/NvidiaValidationSuite.cpp of DCGM 2.1.4 to 4.6.0. What DCGM
-may rightly leave out: nvvs/diag-skus.yaml.in (`is_allowed`, by GPU model), which plugins have no
-source in nvvs/plugin_src (packages of their own), and what that function asks for (root).
-https://docs.nvidia.com/datacenter/dcgm/latest/reference/diagnostics/plugins/index.html
-"""
+Levels: FillTestVectors in nvvs/src/NvidiaValidationSuite.cpp of DCGM 2.1.4 to 4.6.0. Tests that
+DCGM may leave out: nvvs/diag-skus.yaml.in (`is_allowed`, by GPU model), plugins without source in
+nvvs/plugin_src (they are packages of their own), and tests that need root.
+
+https://docs.nvidia.com/datacenter/dcgm/latest/reference/diagnostics/plugins/index.html"""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ NEWEST = 4
 
 
 class Test(Struct, frozen=True, kw_only=True):
-    """A test by its plugin's name. `absent`, `skipped`: why a sound run may lack or skip it;
-    empty where none may."""
+    """A test by its plugin's name. `absent`, `skipped`: why a complete run may lack or skip it;
+    empty if it may not."""
 
     name: str
     level: int
@@ -41,7 +41,7 @@ TESTS: tuple[Test, ...] = (
     Test(name="diagnostic", level=3),
     Test(name="targeted_stress", level=3),
     Test(name="targeted_power", level=3),
-    # Allowed for every model since Volta.
+    # DCGM runs these on every model since Volta.
     Test(name="memory_bandwidth", level=3, absent=_PACKAGE),
     # 2.1 to 3.0 only.
     Test(name="sm_stress", level=3, absent=_PACKAGE, skipped=_MODEL),
@@ -62,13 +62,14 @@ _ALIASES = {"gpu_memory": "memory", "eud_test": "eud", "cpu_eud_test": "cpu_eud"
 
 
 def too_new(version: str) -> bool:
-    """Whether a major version of DCGM is newer than what is known here."""
+    """Whether the major version of DCGM is newer than NEWEST."""
     found = re.match(r"v?([0-9]{1,4})\.", version)
     return found is not None and int(found[1]) > NEWEST
 
 
 def unrun(found: Document, level: int) -> str:
-    """Which test of the level did not run, and where; empty where all that had to ran."""
+    """Which test of the level did not run, and on which GPU, in words; empty if all necessary ones
+    ran."""
     due = gpus(found)
     for test in TESTS:
         if test.level > level:
@@ -86,19 +87,19 @@ def unrun(found: Document, level: int) -> str:
 
 
 def left_out(found: Document) -> tuple[str, ...]:
-    """Tests of which the document says that they ran nowhere, in its order."""
+    """Tests that ran nowhere by the document, in its order."""
     names = dict.fromkeys(name_of(r) for r in found.results)
     return tuple(n for n in names if not _ran([r for r in found.results if name_of(r) == n]))
 
 
 def gpus(found: Document) -> set[int]:
-    """Every GPU of which the document speaks."""
+    """Every GPU that the document mentions."""
     return {i for r in found.results if r.entity == "GPU" for i in r.ids} | set(found.gpus)
 
 
 def name_of(result: Result) -> str:
-    """By plugin: tables and JSON of DCGM 2 and 3 call `memory` "GPU Memory", and have a row for
-    each part of `software`."""
+    """The plugin's name of a test: tables and JSON of DCGM 2 and 3 call `memory` "GPU Memory", and
+    have a row for each part of `software`."""
     if result.category.lower().startswith(SOFTWARE):
         return "software"
     name = re.sub("[ _-]+", "_", result.test.strip().lower())
@@ -118,7 +119,7 @@ def _lacking(results: Sequence[Result], due: set[int]) -> str:
 
 
 def _why(results: Sequence[Result]) -> str:
-    """DCGM's own words on it, if it has any."""
+    """DCGM's own reason in brackets; empty if it has none."""
     said = next(_words(results), "")
     return f" ({said})" if said else ""
 

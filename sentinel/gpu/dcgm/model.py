@@ -1,4 +1,4 @@
-"""A diagnostic's document, whatever version printed it."""
+"""The result of a diagnostic run, whatever version of DCGM printed it."""
 
 from __future__ import annotations
 

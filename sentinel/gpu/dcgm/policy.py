@@ -76,19 +76,19 @@ RULES: dict[int, Rule] = {
     # settings
     **dict.fromkeys((12, 18, 22, 23, 28, 29, 55, 60, 61, 72, 89, 90, 96, 108), _CONFIG),
     **dict.fromkeys((112, 122, 123, 124), _CONFIG),
-    # somebody else is on the GPU, or DCGM could not do its work
+    # another program uses the GPU, or DCGM could not do its work
     **dict.fromkeys((11, 17, 19, 21, 24, 25, 26, 27, 32, 37, 44, 47, 48, 49, 53), _ENVIRONMENT),
     **dict.fromkeys((56, 64, 67, 68, 69, 73, 74, 75, 76, 77, 78, 82), _ENVIRONMENT),
     **dict.fromkeys((91, 92, 93, 94, 97), _ENVIRONMENT),
-    # no fault: the test was skipped, or is to be run once more
+    # no fault: the test was skipped, or has to be run once more
     **dict.fromkeys((117, 130), Rule("none", Advice.MONITOR)),
-    # a call to the device failed: the device, its driver or a program, nobody can say
+    # a call to the device failed: because of the device, its driver or a program
     **dict.fromkeys((1, 2, 51, 54, 59, 65, 66), UNKNOWN),
-    # what they are about stands in the message alone
+    # only the message shows what these are about
     **dict.fromkeys((33, 34, 35, 36, 38, 39, 101, 129), UNKNOWN),
 }
 
-# Messages without a number that is known, by the words they have had since 2.1.
+# Texts for messages with an unknown number. They have been the same since 2.1.
 _WORDS: tuple[tuple[str, int], ...] = (
     (r"persistence mode.{0,60}(disabled|off|not enabled)", 29),
     (r"graphics processes|is in use by|in use by another", 25),
@@ -116,9 +116,9 @@ _WORDS: tuple[tuple[str, int], ...] = (
     (r"host engine|already running|aborted|signal|interrupted|timed out", 47),
 )
 
-# What CUDA says of a call that failed (cudaError_t in the CUDA Runtime API), where DCGM's number tells
-# only that one did. 802: the fabric manager does not run; 803 and 35: the driver does not fit; 46: somebody
-# else has the GPU; 214: its memory.
+# CUDA's numbers for failed calls (cudaError_t in the CUDA Runtime API), if DCGM only says that a
+# call failed. 802: the fabric manager is not running. 803 and 35: the driver does not fit. 46:
+# another process has the GPU. 214: its memory.
 # https://docs.nvidia.com/cuda/cuda-runtime-api/group__CUDART__TYPES.html
 _CUDA: tuple[tuple[str, int], ...] = (
     (r"system not yet initialized", 108),
@@ -138,7 +138,7 @@ _CALLS, _PATTERNS = _compiled(_CUDA), _compiled((*_CUDA, *_WORDS))
 
 
 _FIELDS = (33, 34, 35, 36, 38, 39)
-"""Numbers that say only that the field in the message is not as it should be."""
+"""Numbers which say only that the field in the message has a bad value."""
 
 _COUNTERS = re.compile(
     r"ecc|[ds]be|retired_|row_remap|uncorrectable|pcie_replay|nvlink\w{0,40}_(error|crc|replay|recovery)",
@@ -147,7 +147,7 @@ _COUNTERS = re.compile(
 """Names of fields (dcgm_fields.c) that count errors of the hardware."""
 
 _BUSY = re.compile(r"copy utili[sz]ation", re.IGNORECASE)
-"""What such a message is about where somebody else used the GPU during the test."""
+"""The field of such a message if somebody else used the GPU during the test."""
 
 _XIDS, _RECORDED = 101, 63
 _XID = re.compile(r"\bXID[ _:=]{0,3}([0-9]{1,4})\b|\b([0-9]{1,4}) XID_?ERRORS?\b", re.IGNORECASE)
@@ -158,34 +158,35 @@ _NO_SEVERITY, _MONITOR, _ISOLATE, _TRIAGE, _CONFIGURABLE, _RESETTABLE = 0, 1, 2,
 _SOFTWARE_CONFIG, _INTERNAL = 3, 16
 _CATEGORIES = range(1, 17)
 _SOFTWARE = (4, 6, 8)
-"""Libraries, CUDA, other: the hardware, its driver or a program, nobody can say."""
+"""Libraries, CUDA, other: the hardware, its driver or a program may be the cause."""
 _GRAVE = {_ISOLATE: _DIAGNOSE, _TRIAGE: _DIAGNOSE, _RESETTABLE: _RESET}
 
 
 def rule(
     error_id: int | None, text: str, severity: int | None = None, category: int | None = None
 ) -> Rule:
-    """What a fault means: the mildest of what its severity and category say and of what its number
-    says; where the number is not told (none, or 0 to 2), the words of the message stand for it."""
+    """The meaning of a fault: the milder one of what its severity and category say and what its
+    number says. If the number is missing or 0 to 2, the words of the message count in its place."""
     return min(_numbered(error_id, text), _classed(severity, category), key=_weight)
 
 
 def is_note(error_id: int | None, severity: int | None, category: int | None) -> bool:
-    """Whether DCGM says itself that the device does its work, by values that are known here: what
-    is printed above a `Pass` in that case is a remark."""
+    """Whether DCGM itself says that the device works, by values that are known here. Then a warning
+    above a `Pass` is only a remark."""
     known = error_id in RULES and category in _CATEGORIES
     return known and severity in (_NO_SEVERITY, _MONITOR)
 
 
 def _weight(rule: Rule) -> int:
-    """How much of a proof against the hardware it is."""
+    """How strong the rule is as a proof against the hardware: 0 to 3."""
     if rule.kind == "hardware":
         return 3 if rule.advice.hardware else 2
     return 1 if rule.kind == "unknown" else 0
 
 
 def _numbered(error_id: int | None, text: str) -> Rule:
-    """By the number, or the words that have had it since 2.1; a number of later is not known."""
+    """The rule for the number, or for words that have had that number since 2.1; UNKNOWN for a
+    newer number."""
     if error_id is not None and error_id not in RULES and error_id != 0:
         return UNKNOWN
     number = error_id if error_id is not None and error_id > 2 else _worded(_PATTERNS, text)
@@ -206,8 +207,9 @@ def _worded(patterns: tuple[tuple[re.Pattern[str], int], ...], text: str) -> int
 
 
 def _of_xid(text: str) -> Rule:
-    """By the Xid in the message: one that is a program's, or that takes more than its number to be
-    judged (NVLink 5; a recorded row remapping, with which programs go on), proves nothing."""
+    """The rule for the Xid in the message. An Xid that a program can cause, or that needs more than
+    its number to be judged (NVLink 5; a recorded row remapping, after which programs go on), proves
+    nothing."""
     found = _XID.search(text)
     code = int(found[1] or found[2]) if found else 0
     advice = xid_table.row(code).advice
@@ -216,7 +218,7 @@ def _of_xid(text: str) -> Rule:
 
 
 def _classed(severity: int | None, category: int | None) -> Rule:
-    """By severity and category; what neither of them says is left to the number."""
+    """The rule for severity and category. If neither decides, the number does."""
     strange = severity is not None and severity not in (_MONITOR, _CONFIGURABLE, *_GRAVE)
     if strange or (category is not None and category not in _CATEGORIES):
         return UNKNOWN

@@ -1,4 +1,4 @@
-"""The output of `dcgmi diag` into a Document: finds JSON in it, else a table. Pure."""
+"""Makes a Document from the output of `dcgmi diag`: from JSON in it, else from a table. Pure."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _ROOT = re.compile(
 
 
 def parse(text: str) -> Document:
-    """Raises Unreadable, and nothing else, for whatever is not one whole output.
+    """The document in the output. Raises Unreadable, and nothing else, unless the text is one
+    complete output.
 
     Text may precede and follow the JSON: DCGM's own tests cut from the first `{` to the last `}`.
-    Several documents in one output count together.
-    """
+    Several documents in one output count together."""
     if len(text) > LONGEST:
         raise Unreadable("dcgmi diag printed more than 64 MB")
     found = list(_jsons(text)) or _stranger(text)
@@ -53,7 +53,7 @@ def _jsons(text: str) -> Iterator[dict[str, Any]]:
 
 
 def _stranger(text: str) -> list[dict[str, Any]]:
-    """A document that begins in a way that no known version does."""
+    """A document that begins in a way that no known version does; empty if there is none."""
     if '"DCGM ' not in text:
         return []
     try:
@@ -64,7 +64,8 @@ def _stranger(text: str) -> list[dict[str, Any]]:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A key that comes twice could hide a failure behind a pass."""
+    """The object of these pairs. Raises ValueError for a key that comes twice, which could hide a
+    failure behind a pass."""
     found = dict(pairs)
     if len(found) != len(pairs):
         raise ValueError("a key comes twice in one object")

@@ -1,8 +1,7 @@
-"""The table of `dcgmi diag` without -j into a Document. Pure.
+"""Makes a Document from the table of `dcgmi diag` without -j. Pure.
 
-Messages are cut hard every 45 characters, within words (DATA_INFO_TAG_LEN in dcgmi/Diag.cpp).
-"Successfully ran diagnostic for group." stands above failures too and says nothing.
-"""
+Messages are cut every 45 characters, within words (DATA_INFO_TAG_LEN in dcgmi/Diag.cpp). The line
+"Successfully ran diagnostic for group." comes after failures too and means nothing."""
 
 from __future__ import annotations
 
@@ -25,13 +24,13 @@ _STATUS = re.compile(
 _SAYS = re.compile(r"(Warning|Error|Info)\b", re.IGNORECASE)
 _WIDTH = 45
 _ROWS = 100
-"""Of a test at most: since 4 there is one for each GPU."""
+"""Rows of a test at most: since 4 there is one for each GPU."""
 
 LONGEST = 4000
 
 
 class _Cell(Struct):
-    """A row with those that continue it."""
+    """A row, joined with the rows that continue it."""
 
     name: str
     text: str
@@ -39,12 +38,13 @@ class _Cell(Struct):
 
 
 def looks_like(text: str) -> bool:
-    """Whether any line has the table's two columns: excerpts begin and end anywhere."""
+    """Whether any line has the table's two columns; the text may be an excerpt that begins and ends
+    anywhere."""
     return any(_ROW.match(line) for line in text.split("\n", 2000)[:2000])
 
 
 def document(text: str) -> Document:
-    """Raises Unreadable for a table without any test."""
+    """The document of a table. Raises Unreadable for a table without any test."""
     lines = [line.rstrip() for line in text.split("\n")]
     cells = _cells(lines)
     results = _results([cell for cell in cells if cell.section != "Metadata"])
@@ -63,18 +63,19 @@ def document(text: str) -> Document:
 
 
 def _gpus(ids: str) -> tuple[int, ...]:
-    """`20b2,20b2`: the PCI device id of each, so only how many there are."""
+    """Numbers of the GPUs: `20b2,20b2` lists only the PCI device id of each, so they are just
+    counted."""
     return tuple(range(len(re.findall(r"[0-9a-fA-F]{4}\b", ids))))
 
 
 def _ends(lines: list[str]) -> bool:
-    """The closing rule is the last line of the table."""
+    """Whether the closing rule is the last line of the table."""
     table = [line for line in lines if line.startswith(("|", "+"))]
     return bool(table) and END.match(table[-1]) is not None and RULE in "\n".join(table)
 
 
 def _cells(lines: list[str]) -> list[_Cell]:
-    """Rows with their continuations joined; the header of the table is none."""
+    """Rows with their continuations joined; without the table's header."""
     cells: list[_Cell] = []
     section = ""
     for line in lines:
@@ -94,7 +95,8 @@ def _cells(lines: list[str]) -> list[_Cell]:
 
 
 def _said(right: str) -> str:
-    """The 45 characters of text: one blank before them, the frame after them."""
+    """The text of a row's right column, 45 characters: a blank is before it, and the frame after
+    it."""
     right = right[:-1] if right.endswith("|") else right
     return right[1 : 1 + _WIDTH]
 
@@ -111,7 +113,7 @@ def _results(cells: list[_Cell]) -> list[Result]:
             if cell.name:
                 test, overall = cell.name, not status[3]
             elif status[1] and overall and results and results[-1].test == test:
-                results.pop()  # 4.x: a row for all, then one for each GPU
+                results.pop()  # 4.x prints a row for all GPUs, then one for each
                 overall = False
             results.append(_row(test, cell, status))
         elif cell.name:
@@ -133,7 +135,7 @@ def _row(test: str, cell: _Cell, status: re.Match[str]) -> Result:
 
 
 def _attach(results: list[Result], cell: _Cell, kind: str) -> None:
-    """A message belongs to the test above it; an error above all tests to its section."""
+    """Add a message to the test above it; an error above all tests belongs to its section."""
     text = shortened(cell.text, LONGEST)
     last = results[-1] if results and results[-1].category == cell.section else None
     if kind == "info":
@@ -152,9 +154,9 @@ def _attach(results: list[Result], cell: _Cell, kind: str) -> None:
 
 
 def _about(results: list[Result], cell: _Cell, test: str) -> int | None:
-    """The row of that test that a message is about: of the GPU it names, or of all; a failed one
-    before one that was skipped, that before one that passed. To 3.x all rows of a test stand above
-    all of its messages (HelperDisplayGpuResults in dcgmi/Diag.cpp)."""
+    """The index of the row that a message is about: that of the GPU it names, or one for all GPUs.
+    A failed row comes before a skipped one, that before a passed one. Up to 3.x, all rows of a test
+    are above all of its messages (HelperDisplayGpuResults in dcgmi/Diag.cpp)."""
     rows = [
         at
         for at, one in enumerate(results[-_ROWS:], max(0, len(results) - _ROWS))

@@ -1,13 +1,13 @@
-"""What a run of `dcgmi diag` proves: pass, fail, or inconclusive. Pure.
+"""Judges a run of `dcgmi diag`: pass, fail, or inconclusive. Pure.
 
-Only a document in which the tests of the level (levels.py) ran and passed on every GPU, none of
-them with more than a remark (severity MONITOR), is a pass. Only a test that failed by a fault of the
-hardware (policy.py) is a failure. A setting (such as persistence mode) is no broken GPU, and nothing
-that did not run, or that is not known here, proves anything.
-"""
+A run passes only if the tests of the level (levels.py) ran and passed on every GPU, with no more
+than remarks (severity MONITOR). It fails only by a test that failed with a fault of the hardware
+(policy.py). A setting (such as persistence mode) is not a broken GPU. Tests that did not run, and
+faults that are not known here, prove nothing."""
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
@@ -23,7 +23,10 @@ Outcome = Literal["pass", "fail", "inconclusive"]
 
 # 256 minus dcgmReturn_t (dcgmi/main_dcgmi.cpp, dcgmlib/dcgm_structs.h).
 RAN = (0, 205, 226)
-"""0: no error, also where all was skipped. 226 and 205: a test failed. Else it did not run."""
+"""Exit codes after which the tests ran. 0: no error, also if all were skipped. 226 and 205: a test
+failed."""
+SHELL_SIGNAL_BASE = 128
+"""A shell's exit code is this much above the number of the signal that ended the program."""
 LOST = 238
 CODES = {
     124: "it was ended for taking too long",
@@ -84,13 +87,13 @@ class Blame(Struct, frozen=True, kw_only=True):
 
     @property
     def counts(self) -> bool:
-        """Whether it makes the run a failure: only a failed test does, and only by the hardware."""
+        """Whether it makes the run a failure: only a failed test with a hardware fault does."""
         return self.failed and self.kind == "hardware" and self.advice.hardware
 
     @property
     def needs_a_person(self) -> bool:
-        """Whether somebody has to look at it although nothing is proven: a setting, a fault that
-        nobody knows, or one that stands above a test that did not fail."""
+        """Whether a person has to look at it although nothing is proven: a setting, an unknown
+        fault, or a fault of a test that did not fail."""
         return not self.note and self.kind in ("config", "unknown", "hardware")
 
 
@@ -109,7 +112,7 @@ class Verdict(Struct, frozen=True, kw_only=True):
 
     @property
     def confirmed(self) -> bool:
-        """A fault of the hardware is proven."""
+        """Whether a fault of the hardware is proven."""
         return self.outcome == "fail"
 
     @property
@@ -119,7 +122,7 @@ class Verdict(Struct, frozen=True, kw_only=True):
 
 
 def judge(ran: Ran) -> Verdict:
-    """Never raises: what cannot be read is inconclusive."""
+    """The verdict about a run. Never raises: an output that cannot be read is inconclusive."""
     try:
         found = parse(ran.out)
     except Unreadable as error:
@@ -155,7 +158,7 @@ def _decide(found: Document, ran: Ran, blames: Sequence[Blame]) -> tuple[Outcome
 
 
 def _doubt(found: Document, ran: Ran, blames: Sequence[Blame]) -> str:
-    """Why it is no pass although no fault of the hardware was seen; empty where it is one."""
+    """Why the run is not a pass although no hardware fault was seen; empty if it is one."""
     if faults := [b for b in blames if not b.note]:
         return f"{_class(faults)}: {_told(faults)}"
     if found.error:
@@ -164,7 +167,7 @@ def _doubt(found: Document, ran: Ran, blames: Sequence[Blame]) -> str:
         return unfinished
     if not found.whole:
         return "its output ends before the table does"
-    if ran.code in (205, 226) and not blames:  # notes make it end with them too
+    if ran.code in (205, 226) and not blames:  # with notes alone, dcgmi ends with these codes too
         return f"exit code {ran.code} says that a test failed, its output does not"
     if found.failing or any(r.status == "other" for r in found.results):
         return "a test ended in a way that is not known"
@@ -190,7 +193,17 @@ def _unfinished(ran: Ran) -> str:
         return "timed out: it was ended from outside"
     if ran.code is None or ran.code in RAN:
         return ""
-    return CODES.get(ran.code, f"dcgmi ended with exit code {ran.code}")
+    crash = _signal_words(ran.code - SHELL_SIGNAL_BASE)
+    ended = f"dcgmi ended with exit code {ran.code}"
+    return CODES.get(ran.code, f"dcgmi crashed: {crash} (exit code {ran.code})" if crash else ended)
+
+
+def _signal_words(number: int) -> str:
+    """`segmentation fault` of 11. Empty if there is no such signal."""
+    try:
+        return (signal.strsignal(number) or "").lower()
+    except ValueError:
+        return ""
 
 
 def _untested(found: Document, ran: Ran) -> str:
@@ -203,7 +216,7 @@ def _untested(found: Document, ran: Ran) -> str:
 
 
 def _blames(found: Document) -> Iterator[Blame]:
-    """Faults of failed tests, and warnings of others: DCGM prints `Pass` above some of them."""
+    """Faults of failed tests, and warnings of others: DCGM prints `Pass` above some warnings."""
     for result in found.results:
         for index, fault in _blamed(result):
             note = result.status == "pass" and _is_note(fault)
@@ -223,7 +236,8 @@ def _blames(found: Document) -> Iterator[Blame]:
 
 
 def _blamed(result: Result) -> Iterator[tuple[int | None, Fault]]:
-    """Each fault with its device: of a test of several that one which the words name, else all."""
+    """Each fault with its device. If the test is about several devices, the one that the words
+    name, else all of them."""
     faults, told = list(_faults(result)), set[int | None]()
     for fault in faults:
         for index in _named(fault, result) or result.ids or (None,):
@@ -243,7 +257,8 @@ def _named(fault: Fault, result: Result) -> tuple[int, ...]:
 
 
 def _faults(result: Result) -> Iterable[Fault]:
-    """A test that was skipped has only reasons, unless they name the hardware."""
+    """Faults of a result. Those of a skipped test are only reasons for skipping, unless they name
+    the hardware."""
     if result.status == "skip":
         return [f for f in result.faults if _rule(f).kind in ("hardware", "unknown")]
     if result.status == "fail":
@@ -260,7 +275,7 @@ def _is_note(fault: Fault) -> bool:
 
 
 def _told(blames: Sequence[Blame]) -> str:
-    """The first fault in words, and how many more."""
+    """The first fault in words, and how many more devices there are."""
     first = blames[0]
     where = f"{first.entity} {first.index}" if first.index is not None else first.entity
     devices = {(b.entity, b.index) for b in blames}
@@ -269,6 +284,6 @@ def _told(blames: Sequence[Blame]) -> str:
 
 
 def _spoken(text: str) -> str:
-    """What dcgmi says in words when it cannot begin."""
+    """The meaning of what dcgmi prints if it cannot begin; empty if it is not known."""
     low = text[:20_000].lower()
     return next((meaning for phrase, meaning in _PHRASES if phrase in low), "")

@@ -1,4 +1,4 @@
-"""What a probe of a node tells, and the pure parsers of its output."""
+"""Parses the output of a node's probe. Pure."""
 
 from sentinel.core.node_probe import (
     ALL_PARTS_REQUEST,
@@ -17,6 +17,7 @@ from sentinel.core.node_probe import (
     NodeMount,
     NodeProbe,
     NodeProcess,
+    NodeTraffic,
     PciLink,
     Port,
     ProbeRequest,
@@ -49,6 +50,7 @@ __all__ = [
     "NodeMount",
     "NodeProbe",
     "NodeProcess",
+    "NodeTraffic",
     "PciLink",
     "Port",
     "ProbeRequest",

@@ -18,20 +18,21 @@ import re
 from collections.abc import Iterable, Iterator
 
 from msgspec import DecodeError, Struct
-from msgspec.json import decode
 
-from sentinel.core.node_probe import Cursor, KernelLine, KernelLog, StrangeLine
+from sentinel.core.node_probe import Cursor, KernelLine, KernelLog
+from sentinel.core.section_lines import StrangeLine
+from sentinel.core.struct_types import decode_json
 
 KERN, OTHER = 0, -1
-"""The facility of the kernel, LOG_KERN of syslog(3), and one that is another's."""
+"""The facility of the kernel (LOG_KERN of syslog(3)), and a number for any other facility."""
 
 MAX_RECORDS = 5000
-"""Of one look; those before them are left out."""
+"""Records of one look; older ones are left out."""
 
 # https://www.kernel.org/doc/Documentation/ABI/testing/dev-kmsg
 _KMSG = re.compile(r"([0-9]{1,9}),([0-9]{1,19}),([0-9]{1,19}),([^;]*);(.*)")
-# `dmesg -x` begins with facility and level. The second bracket is who printed it, where the kernel
-# has PRINTK_CALLER: "[    T1]".
+# A line of `dmesg -x` begins with facility and level. If the kernel has PRINTK_CALLER, a second
+# bracket names the caller: "[    T1]".
 _STAMPED = re.compile(
     r"(?:([a-z0-9]{1,8}) *:([a-z]{1,8}) *: )?\[ *([0-9]{1,12})\.([0-9]{1,9})\]"
     r"(?:\[ *[TC][0-9]{1,9}\])? (.*)"
@@ -39,7 +40,7 @@ _STAMPED = re.compile(
 _JOURNAL = re.compile(r"\S+ kernel: ")
 _ESCAPE = re.compile(r"\\x([0-9a-fA-F]{2})")
 _MEANT = {"0a": "\n", "09": "\t", "5c": "\\"}
-"""Escapes that are undone; any other, also a broken one, stays as it is written."""
+"""Escapes that are decoded; any other, also a broken one, stays as it is."""
 
 _LEVELS = ("emerg", "alert", "crit", "err", "warn", "notice", "info", "debug")
 
@@ -48,12 +49,12 @@ _DRIVERS = re.compile(
     r"|nvidia-nvswitch[0-9]+: SXid \("
     r"|(?:amdgpu|mlx5_core|efa|ice|irdma|bnxt_en) [0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]"
 )
-"""How lines begin that only a driver prints: more than the 15 bytes of a process's name."""
+"""Beginnings of lines that only a driver prints: longer than the 15 bytes of a process's name."""
 
 
 class _Record(Struct):
-    """One record; `at` in µs since boot, facility and level None where the source tells none; `text` is
-    its first line."""
+    """One record. `at` is in µs since boot. Facility and level are None if the source does not show
+    them. `text` is its first line."""
 
     at: int
     facility: int | None
@@ -63,7 +64,8 @@ class _Record(Struct):
 
 
 def log(lines: list[str], boot: str, since: Cursor | None) -> KernelLog:
-    """The log with a cursor for the next call: the first line names the source. Raises StrangeLine."""
+    """Read the log, whose first line names the source, and make a cursor for the next call. Raises
+    StrangeLine."""
     source = lines[0] if lines else ""
     if source == "kmsg":
         return _numbered(lines[1:], boot, since)
@@ -73,11 +75,9 @@ def log(lines: list[str], boot: str, since: Cursor | None) -> KernelLog:
 
 
 def has_stamps(lines: Iterable[str]) -> bool:
-    """Whether dmesg shows any record with its time (none with printk.time=0, or when cleared)."""
+    """Whether dmesg shows any record with its time. It does not with printk.time=0, or after the
+    log was cleared."""
     return any(_STAMPED.match(line) for line in lines)
-
-
-# -- /dev/kmsg -------------------------------------------------------------------------------
 
 
 def _numbered(lines: list[str], boot: str, since: Cursor | None) -> KernelLog:
@@ -96,7 +96,7 @@ def _numbered(lines: list[str], boot: str, since: Cursor | None) -> KernelLog:
         text = _ESCAPE.sub(lambda m: _MEANT.get(m[1].lower(), m[0]), match[5])
         if match[4][:1] not in ("c", "+"):
             records.append(_Record(at, priority >> 3, priority & 7, text))
-        elif records:  # a piece of a line: how it begins says nothing of who speaks
+        elif records:  # this is only a part of a line, and its beginning does not show who wrote it
             records[-1].later_lines.append(text)
     lost = None
     if before is not None:
@@ -105,9 +105,6 @@ def _numbered(lines: list[str], boot: str, since: Cursor | None) -> KernelLog:
     position = max((int(match[2]) for match in found), default=last)
     cursor = Cursor(boot=boot, source="kmsg", position=position)
     return KernelLog(source="kmsg", lines=_of_kernel(records), cursor=cursor, lost=lost)
-
-
-# -- dmesg and journalctl --------------------------------------------------------------------
 
 
 class _JsonRecord(Struct):
@@ -122,9 +119,9 @@ class _Json(Struct):
 
 
 def log_of_json(text: str, boot: str, since: Cursor | None) -> KernelLog:
-    """The same from `dmesg -x --json` (util-linux from 2.38 on). Raises StrangeLine."""
+    """Read the log from `dmesg -x --json` (util-linux from 2.38 on). Raises StrangeLine."""
     try:
-        found = decode(text, type=_Json).dmesg
+        found = decode_json(text, _Json).dmesg
     except (DecodeError, RecursionError) as error:
         raise StrangeLine(f"dmesg's JSON: {error}") from error
     records = [_Record(round(r.time * 1e6), *_priority(r.fac, str(r.pri)), r.msg) for r in found]
@@ -132,13 +129,14 @@ def log_of_json(text: str, boot: str, since: Cursor | None) -> KernelLog:
 
 
 def _priority(facility: str, level: str) -> tuple[int | None, int | None]:
-    """Of dmesg's names; None for one that is not told."""
+    """Facility and level from dmesg's names; None for a name that is missing or not known."""
     number = (KERN if facility == "kern" else OTHER) if facility else None
     return number, _LEVELS.index(level) if level in _LEVELS else None
 
 
 def _stamped(lines: Iterable[str], source: str) -> Iterator[_Record]:
-    """Of text as dmesg and journalctl print it. Raises StrangeLine where no line has a stamp."""
+    """Records from text as dmesg and journalctl print it. Raises StrangeLine if no line has a
+    stamp."""
     records: list[_Record] = []
     cut: list[str] = []
     """Lines of a record whose first line is not here."""
@@ -161,7 +159,7 @@ def _stamped(lines: Iterable[str], source: str) -> Iterator[_Record]:
 
 
 def _record(line: str, source: str) -> _Record | None:
-    """None for a line that has no stamp of its own."""
+    """The record that begins with this line. None if the line has no time stamp."""
     match = _STAMPED.fullmatch(line)
     if match is None:
         return None
@@ -183,17 +181,15 @@ def _continues(before: _Record, record: _Record, source: str) -> bool:
 
 
 def _timed(source: str, records: list[_Record], boot: str, since: Cursor | None) -> KernelLog:
-    """The records after the cursor; they have no numbers, only times."""
+    """The log after the cursor, for sources whose records have times and no numbers."""
     before = _before(source, boot, since)
     position = max((r.at for r in records), default=-1)
     position = max(position, -1 if before is None else before)
     newer = [r for r in records if before is None or r.at > before]
     cursor = Cursor(boot=boot, source=source, position=position)
     lines = _of_kernel(newer[-MAX_RECORDS:])
-    return KernelLog(source=source, lines=lines, cursor=cursor, lost=None)
-
-
-# -- all of them -----------------------------------------------------------------------------
+    left_out = 0 if before is None else max(0, len(newer) - MAX_RECORDS)
+    return KernelLog(source=source, lines=lines, cursor=cursor, lost=left_out or None)
 
 
 def _of_kernel(records: Iterable[_Record]) -> tuple[KernelLine, ...]:
@@ -205,6 +201,6 @@ def _of_kernel(records: Iterable[_Record]) -> tuple[KernelLine, ...]:
 
 
 def _before(source: str, boot: str, since: Cursor | None) -> int | None:
-    """Where the reader stopped, if it was in this very log."""
+    """The position where the last reader stopped; None if it read another log or boot."""
     same = since is not None and (since.boot, since.source) == (boot, source)
     return since.position if since is not None and same else None

@@ -1,8 +1,7 @@
-"""The output of probe.sh into nouns: first the frame, then each section by itself. Pure.
+"""Parses the output of probe.sh: first the frame, then each section separately. Pure.
 
-The frame is strict: only what stands between a begin and an end with this call's mark was
-said by the script. A section that is not of its known form is Unread, never half a list.
-"""
+The frame is strict: only text between a begin and an end with this call's mark was printed by the
+script. A section that has not its known form becomes Unread as a whole, never half a list."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -11,9 +10,10 @@ from typing import Any
 from msgspec import Struct
 
 from sentinel.core.errors import SentinelError
+from sentinel.core.long_lines import decode_lines
 from sentinel.core.node_probe import NodeProbe, ProbeRequest, Unread, Unseen
 from sentinel.core.text import shortened, visible
-from sentinel.nodes.probe import kernel, sections
+from sentinel.nodes.probe import activity, host, kernel, sections
 
 VERSION = "1"
 
@@ -35,23 +35,32 @@ _PARSERS: Mapping[str, Callable[[list[str]], Any]] = {
     "steps": sections.steps,
     "gpu_processes": sections.gpu_processes,
     "gpus": sections.gpus,
+    "gpu_use": activity.gpu_use,
     "nvlink": sections.nvlink,
     "infiniband": sections.infiniband,
     "network": sections.network,
+    "traffic": activity.traffic,
     "hwmon": sections.hwmon,
     "ipmi": sections.ipmi,
     "memory": sections.memory,
     "disk": sections.disk,
     "waits": sections.waits,
+    "hardware": host.hardware,
+    "smart": host.smart,
+    "stalled": host.stalled,
+    "clock": host.clock,
+    "gpu_memory": host.gpu_memory,
+    "dcgm": host.dcgm,
 }
 
 
 class NoProbe(SentinelError):
-    """The script did not speak: this is not a probe's output at all."""
+    """The output is not that of a probe: the script did not run."""
 
 
 class CutShort(SentinelError):
-    """The script began and its end is missing; `seen` is what was whole until then."""
+    """The script began, and its end is missing. `seen`: the sections that were complete until
+    then."""
 
     def __init__(self, message: str, seen: NodeProbe) -> None:
         super().__init__(message)
@@ -59,7 +68,7 @@ class CutShort(SentinelError):
 
 
 class _Part(Struct):
-    """A section as it came: its header's words and the lines that followed."""
+    """A section of the output: the words of its header, and its lines."""
 
     name: str
     state: str
@@ -69,15 +78,15 @@ class _Part(Struct):
 
 
 def parse(out: bytes, mark: str, wants: ProbeRequest) -> NodeProbe:
-    """The probe; raises NoProbe or CutShort and nothing else, whatever `out` is."""
-    said = out.decode("utf-8", "backslashreplace").split("\n")
+    """Parse a probe. Raises NoProbe or CutShort and nothing else, whatever `out` is."""
+    said = decode_lines(out).split("\n")
     begin = f"{mark} begin "
     start = next((i for i, line in enumerate(said) if line.startswith(begin)), None)
     if start is None:
         raise NoProbe(f"no probe answered, but: {_shown(next(filter(str.strip, said), 'nothing'))}")
     if said[start] != begin + VERSION:
         raise NoProbe(f"a probe of another version answered: {_shown(said[start][len(begin) :])}")
-    # What follows the last newline is not a whole line, be it the end mark itself.
+    # Text after the last newline is not a whole line, even if it is the end mark.
     whole = said[start + 1 : -1]
     end = next((i for i, line in enumerate(whole) if line == f"{mark} end"), None)
     probe = _probe(_parts(whole[:end], mark), wants)
@@ -118,6 +127,9 @@ def _probe(parts: Mapping[str, _Part], wants: ProbeRequest) -> NodeProbe:
     commands = told.pop("commands", None)
     if isinstance(commands, dict):
         told["processes"] = sections.named(told["processes"], commands)
+    on_gpus, known = told.get("gpu_processes"), told.get("processes")
+    if isinstance(on_gpus, tuple) and isinstance(known, tuple):
+        told["gpu_processes"] = sections.named_gpu_processes(on_gpus, known)
     disks = {path: told.pop(f"disk.{i}") for i, path in enumerate(wants.disks, 1)}
     return NodeProbe(
         **told,

@@ -1,4 +1,4 @@
-"""The sections of a probe, each from its lines; all raise Strange for what they do not know."""
+"""Parses each section of a probe. A parser raises StrangeLine for lines that it does not know."""
 
 import re
 from calendar import timegm
@@ -26,11 +26,11 @@ from sentinel.core.node_probe import (
     SensorReading,
     StepProcess,
     StepTraces,
-    StrangeLine,
     UninterruptibleThread,
     Unread,
-    match_line,
 )
+from sentinel.core.section_lines import StrangeLine, match_line
+from sentinel.core.text import shortened, visible
 
 __all__ = ["StrangeLine"]
 
@@ -56,7 +56,7 @@ _CGROUP = lazy_pattern(
 _ENVIRONMENT = lazy_pattern(r"environment ([0-9]{1,10}) ([0-9]{1,10})")
 _SAW = ("saw daemons", "saw cgroups", "saw environments")
 _GPU_PROCESS = lazy_pattern(
-    r"((?:GPU|MIG)-[0-9A-Za-z/-]+), ([0-9]{1,10}), ([0-9]{1,12}|\[.*?\]), (.*)"
+    r"((?:GPU|MIG)-[0-9A-Za-z/-]+), ([0-9]{1,10}), ([0-9]{1,12}|\[.*?\])(?:, (.*))?"
 )
 _NVLINK_GPU = lazy_pattern(r"GPU ([0-9]{1,3}): ")
 _NVLINK = lazy_pattern(r"Link [0-9]{1,3}: ([A-Za-z ]{1,40}): ([0-9]{1,18})")
@@ -72,12 +72,13 @@ _READING = lazy_pattern(
 )
 _DISK = lazy_pattern(" ".join([r"([0-9]{1,20})"] * 6) + " (.*)")
 _MEGABYTE = 2**20
+MAX_BOARD_CHARS = 1000  # Characters of one reading or event of a board's controller.
 _KERNEL = 2
-"""The pid of kthreadd, parent of every thread of the kernel."""
+"""The pid of kthreadd, the parent of every kernel thread."""
 
 
 def identity(lines: list[str]) -> NodeIdentity:
-    """Host name, kernel, boot, uptime, clock, and as whom the probe ran; a line each."""
+    """Host name, kernel, boot, uptime, clock and user of the probe, from one line each."""
     if len(lines) != 6:
         raise StrangeLine(f"{len(lines)} lines in place of 6")
     return NodeIdentity(
@@ -91,7 +92,7 @@ def identity(lines: list[str]) -> NodeIdentity:
 
 
 def processes(lines: list[str]) -> tuple[NodeProcess, ...]:
-    """Every process by what the kernel knows; a node without any is not believed."""
+    """Every process that the kernel lists. An empty list is treated as an error."""
     if not lines:
         raise StrangeLine("not even one process")
     return tuple(_process(match_line(_PROCESS, line)) for line in lines)
@@ -121,7 +122,7 @@ def commands(lines: list[str]) -> dict[int, tuple[str, str]]:
 def named(
     found: tuple[NodeProcess, ...] | Unread, names: dict[int, tuple[str, str]]
 ) -> tuple[NodeProcess, ...] | Unread:
-    """The processes with their users and command lines, where both lists have them."""
+    """The processes with their users and command lines, if both lists could be read."""
     if isinstance(found, Unread):
         return found
     return tuple(_named(p, *names.get(p.pid, ("", ""))) for p in found)
@@ -145,13 +146,13 @@ def _blocked(match: re.Match[str]) -> UninterruptibleThread:
 
 
 def waits(lines: list[str]) -> tuple[FileWait, ...]:
-    """For what tasks in state D wait, one line each."""
+    """The files that tasks in state D wait for, from one line each."""
     found = (match_line(_WAITS, line) for line in lines)
     return tuple(FileWait(pid=int(m[1]), doing=m[2], path=m[3].strip()) for m in found)
 
 
 def mounts(lines: list[str]) -> tuple[NodeMount, ...]:
-    """The mount table; a node without one is not believed."""
+    """The mount table. An empty table is treated as an error."""
     if not lines:
         raise StrangeLine("not even one mount")
     return tuple(_mount(match_line(_MOUNT, line)) for line in lines)
@@ -163,7 +164,7 @@ def _mount(match: re.Match[str]) -> NodeMount:
 
 
 def steps(lines: list[str]) -> StepTraces:
-    """What each witness saw; one that did not speak is blind, and named."""
+    """The processes that each witness saw. A witness that did not answer is listed as blind."""
     found, heard, blind = [], set(), []
     for line in lines:
         if line.startswith("saw "):
@@ -188,20 +189,31 @@ def _step(line: str) -> StepProcess:
 
 
 def gpu_processes(lines: list[str]) -> tuple[GpuProcess, ...]:
-    """nvidia-smi's compute processes; memory comes in MiB, or as a word in brackets."""
+    """Compute processes by nvidia-smi. Memory is in MiB, or a word in brackets."""
     return tuple(_gpu_process(match_line(_GPU_PROCESS, line)) for line in lines)
 
 
 def _gpu_process(match: re.Match[str]) -> GpuProcess:
     memory = int(match[3]) * _MEGABYTE if match[3].isdigit() else None
-    return GpuProcess(gpu=match[1], pid=int(match[2]), memory=memory, name=match[4])
+    return GpuProcess(gpu=match[1], pid=int(match[2]), memory=memory, name=match[4] or "")
+
+
+def named_gpu_processes(
+    found: tuple[GpuProcess, ...], known: tuple[NodeProcess, ...]
+) -> tuple[GpuProcess, ...]:
+    """With the commands by ps: the driver is not asked for names, which could forge rows."""
+    commands = {process.pid: process.command for process in known}
+    return tuple(
+        replace(one, name=commands[one.pid]) if not one.name and one.pid in commands else one
+        for one in found
+    )
 
 
 def gpus(lines: list[str]) -> str:
-    """The XML of `nvidia-smi -q -x`, as it came."""
+    """The XML of `nvidia-smi -q -x`, unchanged."""
     text = "\n".join(lines)
     if "<nvidia_smi_log>" not in text or "</nvidia_smi_log>" not in text:
-        raise StrangeLine(f"no page of nvidia-smi: {lines[0] if lines else 'nothing'}")
+        raise StrangeLine(f"nvidia-smi -q -x printed no XML: {lines[0] if lines else 'nothing'}")
     return text
 
 
@@ -278,7 +290,7 @@ def _interface(name: str, told: dict[str, str], slaves: Sequence[str]) -> Interf
 def _pci(address: str, told: dict[str, str]) -> PciLink:
     def lanes(what: str) -> int | None:
         value = told.get(what, "")
-        # 255 and 0: a device that has gone, or a link that is off (drivers/pci/pci-sysfs.c).
+        # 255 and 0 mean that the device is gone or the link is off (drivers/pci/pci-sysfs.c).
         return int(value) if _NUMBER.fullmatch(value) and 0 < int(value) < 255 else None
 
     def speed(what: str) -> float | None:
@@ -299,7 +311,7 @@ def _pci(address: str, told: dict[str, str]) -> PciLink:
 
 
 def hwmon(lines: list[str]) -> Hwmon:
-    """Sensors by device and label; those of one number are one sensor."""
+    """Sensors by device and label; lines with the same number are about one sensor."""
     found: dict[tuple[str, str], dict[str, str]] = {}
     throttled: dict[str, int] = {}
     for line in lines:
@@ -318,7 +330,8 @@ def hwmon(lines: list[str]) -> Hwmon:
 
 
 def _apart(names: Sequence[str], marks: Sequence[str]) -> list[str]:
-    """Names that several bear, each with its mark: of two power supplies one may be dead."""
+    """The names; the mark is added to names that occur twice: one of two power supplies may be
+    dead."""
     often = Counter(names)
     return [f"{n} ({m})" if often[n] > 1 else n for n, m in zip(names, marks, strict=True)]
 
@@ -340,23 +353,30 @@ def _sensor(name: str, told: dict[str, str]) -> Sensor:
 
 
 def ipmi(lines: list[str]) -> Ipmi:
-    """The readings of a management controller; one that has none is not believed. A line of another
-    form between them is text of the tool; at the end it is a sensor that was cut."""
-    events = tuple(e.removeprefix("event ").strip() for e in lines if e.startswith("event "))
+    """The readings of a management controller. No readings are an error. Another line between
+    readings is text of the tool. At the end it means that the answer is incomplete."""
+    events = tuple(
+        visible(shortened(e.removeprefix("event ").strip(), MAX_BOARD_CHARS))
+        for e in lines
+        if e.startswith("event ")
+    )
     told = [line for line in lines if line.strip() and not line.startswith("event ")]
     rows = [row for line in told if (row := _READING.fullmatch(line))]
-    if not rows or not _READING.fullmatch(told[-1]):
+    if not rows:
         raise StrangeLine(f"no sensor: {told[-1]}" if told else "not even one sensor")
     names = _apart([m[1] for m in rows], [m[2] for m in rows])
     readings = (
-        SensorReading(name=n, status=m[3], text=m[4].strip())
+        SensorReading(
+            name=visible(n), status=m[3], text=visible(shortened(m[4].strip(), MAX_BOARD_CHARS))
+        )
         for n, m in zip(names, rows, strict=True)
     )
-    return Ipmi(readings=tuple(readings), events=events)
+    cut = "" if _READING.fullmatch(told[-1]) else told[-1].strip()
+    return Ipmi(readings=tuple(readings), events=events, cut=cut)
 
 
 def memory(lines: list[str]) -> NodeMemory:
-    """/proc/meminfo (in kB), and oom_kill of /proc/vmstat (Linux 4.13)."""
+    """Memory from /proc/meminfo (in kB), and oom_kill of /proc/vmstat (Linux 4.13)."""
     values: dict[str, int] = {}
     for line in lines:
         name, _, rest = line.partition(":")
@@ -376,7 +396,7 @@ def memory(lines: list[str]) -> NodeMemory:
 
 
 def disk(lines: list[str]) -> Disk:
-    """One line of stat(1) -f: block size, blocks, free, available, inodes, free, type."""
+    """Space from a line of `stat -f`: block size, blocks, free, available, inodes, free inodes, type."""
     if len(lines) != 1:
         raise StrangeLine(f"{len(lines)} lines in place of 1")
     match = match_line(_DISK, lines[0])

@@ -1,6 +1,6 @@
-"""Where every process of a job stands: nouns, reading, grouping, wording. Pure.
+"""Parses, groups and words the stacks of all processes of a job. Pure.
 
-sentinel.stacks asks the nodes; what it got back is understood here.
+sentinel.stacks asks the nodes. This package interprets the answers.
 """
 
 from sentinel.stacks.parse.group import RankGroup, group_ranks

@@ -1,7 +1,7 @@
-"""What GPUs and kernels of a job's nodes say while it is quiet, as facts of verdict.RULE. Pure.
+"""Finds facts of verdict.RULE in the output of the GPUs and kernels of a quiet job's nodes. Pure.
 
-They advise: nobody has tried them here on GPUs. Lines of the kernel are read as dmesg(1) prints them
-with facility and level (-x).
+They only advise, because nobody has tried them here on GPUs. The kernel's lines are as dmesg(1)
+prints them with facility and level (-x).
 """
 
 from __future__ import annotations
@@ -13,31 +13,31 @@ from msgspec import Struct
 
 from sentinel.core.gpu_power import BUSY_PERCENT, IDLE_PERCENT, GpuLoad
 from sentinel.core.kernel_lines import parse_card_line
-from sentinel.core.node_probe import StrangeLine
+from sentinel.core.section_lines import StrangeLine
 from sentinel.core.text import shortened, visible
 from sentinel.nodes.probe import KernelLine, kernel
-from sentinel.stacks.parse.group import RankSeat, find_seats
 from sentinel.stacks.parse.model import NodeStacks, StacksDump
+from sentinel.stacks.parse.seats import RankSeat, find_seats
 from sentinel.stacks.parse.verdict import WitnessFact
 
 BEFORE = 60.0
-"""Seconds before the last advance from which on the kernel's lines count: what stops a step may come
-while the one before is still being logged."""
+"""The kernel's lines count from this many seconds before the last advance, because the event that
+stops a step may come while the step before is still being logged."""
 FEW = 8
-"""Of so many GPUs one may differ from all others; of fewer one as well."""
+"""One GPU in this many may differ from all others, and in any case one."""
 LEAST = 3
-"""GPUs below which there are no "all others"."""
+"""With fewer GPUs, none is compared with the others."""
 WORDS = 120
 
-# Each begins at the beginning of the record. oom_kill.c of Linux (`Out of memory: Killed process`,
-# `Memory cgroup out of memory: …`), and what drivers of network cards print (mlx5_core: `Link down`;
-# igb, ixgbe, ice: `NIC Link is Down`).
+# Each pattern matches at the beginning of the record. The texts are from Linux's oom_kill.c (`Out
+# of memory: Killed process`, `Memory cgroup out of memory: …`) and from drivers of network cards
+# (mlx5_core: `Link down`; igb, ixgbe, ice: `NIC Link is Down`).
 _KILLED = re.compile(r"(?:Out|Memory cgroup out) of memory: Killed process (\d{1,9}) \(")
 _DOWN = re.compile(r"(?:\S{1,40}: )?(?:\S{1,20} )?(?:NIC )?link (?:is )?down\b", re.IGNORECASE)
 
 
 class OwnedGpu(Struct, frozen=True):
-    """A GPU as nvidia-smi counts it on its node, and the rank that has it."""
+    """A GPU with its number and bus on its node, and the rank that uses it."""
 
     seat: RankSeat
     index: str
@@ -46,8 +46,8 @@ class OwnedGpu(Struct, frozen=True):
 
 
 def kernel_facts(dump: StacksDump, quiet: float) -> tuple[WitnessFact, ...]:
-    """What the kernels told since the last advance, `quiet` seconds ago; whose it is, by the process or
-    the GPU that is named. A node whose clock or whose log was not to be had tells nothing."""
+    """The facts in the kernels' logs since the last advance, `quiet` seconds ago. The process or
+    GPU in a line shows the rank. A node without a clock or log has no facts."""
     sitting = find_seats(dump)
     by_pid = {(s.node, s.process.pid): s.rank for s in sitting if s.process}
     found = dict[WitnessFact, None]()
@@ -64,23 +64,30 @@ def kernel_facts(dump: StacksDump, quiet: float) -> tuple[WitnessFact, ...]:
 
 
 def _recent_lines(node: NodeStacks, age: float) -> list[KernelLine]:
-    """The kernel's records of so many seconds, by the node's own clock."""
+    """The kernel's records of the last `age` seconds, by the node's own clock."""
     up = max((p.spent.at for p in node.processes if p.spent), default=None)
     if up is None:
         return []
     try:
-        log = kernel.log(["dmesg", *node.kernel.splitlines()], "", None)
+        log = kernel.log(["dmesg", *_split_lines(node.kernel)], "", None)
     except StrangeLine:
         return []
     return [line for line in log.lines if line.at >= up - age]
 
 
+def _split_lines(text: str) -> list[str]:
+    """Split at LF only, because a name in a line may contain characters at which str.splitlines
+    also splits."""
+    return text.removesuffix("\n").split("\n")
+
+
 Told = tuple[str, int, str, str]
-"""A sign, the process and the GPU's bus id where they are named, and the words."""
+"""A sign, the pid (0: none) and the GPU's bus id (empty: none) in the line, and the words."""
 
 
 def _xid_words(lines: Sequence[KernelLine]) -> Iterator[Told]:
-    """What only says that a program was ended is an effect, and left out."""
+    """The Xids in these lines. An Xid that only says that a program was ended is an effect, so it
+    is left out."""
     try:
         from sentinel.gpu.advice import Advice
         from sentinel.gpu.xid import read
@@ -113,8 +120,9 @@ _KINDS: tuple[tuple[str, Callable[[GpuLoad], bool], Callable[[GpuLoad], bool], s
 
 
 def gpu_facts(dump: StacksDump) -> tuple[WitnessFact, ...]:
-    """The few GPUs that do otherwise than all others: one that computes while they spin is behind, one
-    that idles while they spin is dead. Whose a GPU is, is known on nodes with one for each rank."""
+    """The few GPUs that differ from all others. A GPU that computes while the others spin is
+    behind. A GPU that idles while the others are busy is dead. The rank of a GPU is known on nodes
+    with one GPU for each rank."""
     sitting = find_seats(dump)
     owned = [one for node in dump.nodes for one in _match_gpus(node, sitting)]
     most = max(1, len(owned) // FEW)
@@ -136,9 +144,10 @@ def gpu_facts(dump: StacksDump) -> tuple[WitnessFact, ...]:
 
 
 def _match_gpus(node: NodeStacks, sitting: Sequence[RankSeat]) -> list[OwnedGpu]:
-    """The GPUs in their order with the node's ranks in theirs; none where their numbers differ."""
+    """The node's GPUs in their order, with its ranks in their order. Empty if there are not as many
+    GPUs as ranks."""
     mine = sorted((s for s in sitting if s.node == node.node), key=lambda s: s.rank or 0)
-    rows = [[field.strip() for field in line.split(",")] for line in node.gpus.splitlines()[1:]]
+    rows = [[field.strip() for field in line.split(",")] for line in _split_lines(node.gpus)[1:]]
     if len(rows) != len(mine):
         return []
     found = []

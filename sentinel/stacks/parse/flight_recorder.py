@@ -1,8 +1,8 @@
-"""What PyTorch's flight recorder wrote for one rank, read without running any of it. Pure.
+"""Reads the dump of PyTorch's flight recorder for one rank, without running any code in it. Pure.
 
-The form: torch/csrc/distributed/c10d/FlightRecorder.hpp (constants) and FlightRecorderDetail.hpp
-(`dump`: pickle; `dump_json`). `state` may stay "scheduled" for all its life, since events on a GPU
-are only asked for where timing is on; `retired` and `pg_status` tell what has ended.
+The format: torch/csrc/distributed/c10d/FlightRecorder.hpp (constants) and FlightRecorderDetail.hpp
+(`dump`: pickle; `dump_json`). `state` may stay "scheduled" for ever, because events on a GPU are
+only asked for if timing is on. `retired` and `pg_status` show what has ended.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from sentinel.core.text import shorten_to_line
 MOST = 32 * 2**20
 """Bytes of one dump. A full buffer (2000 entries, with stacks) has a few MiB."""
 KEPT = 512
-"""Operations of one dump that are kept: those that have not ended, the oldest first."""
+"""How many of the operations in a dump that have not ended are kept. The oldest are kept."""
 LAST = 32
-"""Operations that have ended, of each dump."""
+"""How many of the ended operations in a dump are kept. The newest are kept."""
 LONGEST = 100
-"""Characters of a name in it."""
+"""How many characters a name in the dump may have."""
 
 _PEER = re.compile(r"(?:^|[:_ ])(send|recv) (\d{1,7})(?:->|<-)(\d{1,7})$")
 _NUMBER = re.compile(r"-?[0-9]{1,18}")
@@ -36,9 +36,13 @@ _FOREIGN = ("/torch/", "site-packages/", "dist-packages/", "/lib/python", "<froz
 
 
 class PendingOp(Struct, frozen=True, kw_only=True):
-    """An operation that had not ended. `seq` counts the group's collectives; `peer`: of a send or
-    recv, the other's place in the group; `shape`: elements and type of what goes in; `place`: the
-    line that called it, where the dump holds stacks."""
+    """An operation of a rank.
+
+    `seq`: the number of the collective in its group.
+    `peer`: for a send or receive, the position of the other rank in the group.
+    `shape`: number of elements and type of the input.
+    `place`: the line that called it. Empty if the dump has no stacks.
+    """
 
     group: str
     seq: int
@@ -51,9 +55,13 @@ class PendingOp(Struct, frozen=True, kw_only=True):
 
 
 class GroupMembership(Struct, frozen=True, kw_only=True):
-    """A group as this rank sees it: its global ranks (none: the dump does not tell), the last
-    collective that this rank has enqueued and the last that has ended (None: likewise); `pairs`:
-    it sends and receives in it."""
+    """A group as one rank sees it.
+
+    `ranks`: its global ranks. Empty if the dump does not name them.
+    `enqueued`, `completed`: the last collective that this rank has enqueued, and the last that has
+        ended. None: the dump does not say it.
+    `pairs`: whether the rank sends and receives in it.
+    """
 
     ranks: tuple[int, ...] = ()
     desc: str = ""
@@ -63,8 +71,8 @@ class GroupMembership(Struct, frozen=True, kw_only=True):
 
 
 class Recording(Struct, frozen=True, kw_only=True):
-    """The dump of one rank; groups by name. `ops` have not ended; `ended`: the last that have, or
-    have failed."""
+    """The dump of one rank, with its groups by name. `ops` have not ended. `ended` are the last
+    that have ended or failed."""
 
     rank: int
     groups: Mapping[str, GroupMembership]
@@ -73,9 +81,9 @@ class Recording(Struct, frozen=True, kw_only=True):
 
 
 class _PlainUnpickler(pickle.Unpickler):
-    """Dicts, lists, tuples, texts and numbers: nothing in a dump needs more. A pickle that names
-    a class or a function is a program (docs.python.org/3/library/pickle.html, Restricting Globals).
-    """
+    """Unpickles dicts, lists, tuples, texts and numbers. A dump needs nothing else. A pickle that
+    names a class or a function is a program (docs.python.org/3/library/pickle.html, Restricting
+    Globals)."""
 
     def find_class(self, module_name: str, global_name: str, /) -> Any:
         raise pickle.UnpicklingError(f"it would run {module_name}.{global_name}")
@@ -85,10 +93,10 @@ class _PlainUnpickler(pickle.Unpickler):
 
 
 def read_recording(data: bytes, rank: int) -> Recording:
-    """One dump, pickle or JSON; CannotTell for what is none, would run something, or is too long.
+    """One dump, pickle or JSON. Raises CannotTell if it is none, would run code, or is too long.
 
-    Who may be hostile: memory is bounded by the caller (a pickle of a few bytes can ask for
-    gigabytes).
+    The dump may be hostile. The caller limits the memory, because a pickle of a few bytes can ask
+    for gigabytes.
     """
     if len(data) > MOST:
         raise CannotTell(f"longer than {MOST // 2**20} MiB")
@@ -123,7 +131,7 @@ def _make_recording(raw: Any, rank: int) -> Recording:
     groups = {_bounded_text(name): _read_group(found) for name, found in raw["pg_config"].items()}
     if any(groups) and not any(rank in group.ranks for group in groups.values()):
         raise ValueError(f"rank {rank} of its name is in none of its groups")
-    groups.pop("", None)  # gloo has all its groups under this one, and the last one's ranks
+    groups.pop("", None)  # gloo puts all its groups under this name, with the ranks of the last one
     groups |= {
         name: GroupMembership(desc=_group_description(own[0]))
         for name, own in by_group.items()
@@ -143,7 +151,7 @@ def _make_recording(raw: Any, rank: int) -> Recording:
 
 
 def _read_group(found: Mapping[str, Any]) -> GroupMembership:
-    """Ranks are the text of a list."""
+    """Read a group. Its ranks are printed as the text of a list."""
     return GroupMembership(
         ranks=_parse_rank_list(str(found["ranks"])), desc=_bounded_text(found.get("desc") or "")
     )
@@ -157,9 +165,9 @@ def _parse_rank_list(text: str) -> tuple[int, ...]:
 def _count_group(
     group: GroupMembership, status: Mapping[str, Any] | None, own: list[Any]
 ) -> GroupMembership:
-    """`pg_status` counts sends and receives in the same places as collectives, with numbers of
-    their own, so for a group that has both only its entries tell. Each carries the number of
-    collectives until then."""
+    """The group with its counters. `pg_status` counts sends and receives in the same fields as
+    collectives, with numbers of their own. So for a group that has both, only its entries count.
+    Each entry has the number of collectives until then."""
     pairs = any(_is_send_or_recv(entry) for entry in own)
     seen = [_parse_int(entry["collective_seq_id"]) for entry in own]
     ended = [
@@ -178,8 +186,11 @@ def _count_group(
 def _group_status(
     told: Any, groups: Mapping[str, GroupMembership], entries: Iterable[Any]
 ) -> dict[str, Any]:
-    """By name of the group: `pg_status` has the rank's own numbers. An entry holds both; the others
-    follow in the order in which the groups were made, where that fits every entry."""
+    """The status of each group, by its name.
+
+    `pg_status` has the rank's own numbers, and an entry has both. The other groups follow in the
+    order in which they were made, if that fits every entry.
+    """
     if not isinstance(told, dict):
         return {}
     known = {str(entry["pg_id"]): _group_name(entry) for entry in entries if "pg_id" in entry}
@@ -225,7 +236,7 @@ def _user_frame(frames: Any) -> str:
 
 
 def _has_ended(entry: Mapping[str, Any]) -> bool:
-    """`retired` since torch 2.3; before it, `state`."""
+    """Whether the operation has ended: `retired` since torch 2.3, before that `state`."""
     retired = entry.get("retired")
     return retired is True or entry.get("state") == "completed"
 
@@ -235,7 +246,7 @@ def _is_send_or_recv(entry: Mapping[str, Any]) -> bool:
 
 
 def _group_name(entry: Mapping[str, Any]) -> str:
-    """`process_group` is (name, description)."""
+    """The name of the group. `process_group` is (name, description)."""
     return _bounded_text(entry["process_group"][0])
 
 
@@ -245,7 +256,7 @@ def _group_description(entry: Mapping[str, Any]) -> str:
 
 
 def _parse_int(value: Any) -> int:
-    """Some numbers of the JSON form are texts."""
+    """The number. Some numbers of the JSON form are texts."""
     if isinstance(value, str) and _NUMBER.fullmatch(value):
         return int(value)
     if isinstance(value, bool) or not isinstance(value, int) or abs(value) >= 2**63:

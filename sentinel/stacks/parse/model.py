@@ -1,4 +1,4 @@
-"""What a look at the processes of a job finds, as plain data."""
+"""The data about the processes of a job."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from msgspec import Struct
 
 
 class StandKind(str, Enum):
-    """Why a process stands where it stands, as far as it can be known.
+    """The kind of a process's place, as far as it is known.
 
-    blocked: in the kernel, state D, not traced. gone: its rank has no process any more.
+    blocked: in the kernel in state D, and not traced. gone: the rank has no process any more.
     """
 
     PYTHON = "python"
@@ -25,7 +25,7 @@ class StandKind(str, Enum):
 
     @property
     def is_trouble(self) -> bool:
-        """Odd by itself, whatever the others do; those come first."""
+        """Whether it is odd by itself, whatever the other ranks do. Such groups come first."""
         return self in _TROUBLE
 
 
@@ -35,8 +35,8 @@ _TROUBLE = frozenset(
 
 
 class StackFrame(Struct, frozen=True):
-    """A function that has not returned. `file` is short (below site-packages or its name),
-    `path` whole; `line` 0 where unknown."""
+    """A function that has not returned. `file` is short (below site-packages, or the name alone),
+    `path` is complete. `line` is 0 if it is not known."""
 
     function: str
     file: str
@@ -45,7 +45,7 @@ class StackFrame(Struct, frozen=True):
 
 
 class ThreadStack(Struct, frozen=True, kw_only=True):
-    """A thread, its innermost frame first. `active` and `gil` as py-spy saw them."""
+    """A thread, its innermost frame first. `active` and `gil` are what py-spy has seen."""
 
     name: str
     id: int
@@ -55,7 +55,8 @@ class ThreadStack(Struct, frozen=True, kw_only=True):
 
 
 class BlockedThread(Struct, frozen=True, kw_only=True):
-    """A thread in state D: the kernel function, what it does, and the path it does it to."""
+    """A thread in state D: the kernel function in which it waits, what it does, and the path on
+    which it does it."""
 
     thread: int
     wchan: str = ""
@@ -65,20 +66,19 @@ class BlockedThread(Struct, frozen=True, kw_only=True):
 
 
 class ProcessUsage(Struct, frozen=True, kw_only=True):
-    """Seconds of processor time, and bytes read and written (None: not to be read), of a process
-    until `at`, in seconds of its node's own clock."""
+    """The processor time and data of a process since its start."""
 
-    cpu: float
-    at: float
-    moved: int | None = None
+    cpu: float  # seconds of processor time
+    at: float  # when it was read, in seconds of its node's own clock
+    moved: int | None = None  # bytes read and written; None if they could not be read
 
 
 class JobProcess(Struct, frozen=True, kw_only=True):
     """A process of the job on its node. `state` is the letter of proc(5).
 
-    `task` is Slurm's global number where it leads a task; `env` what the launcher told it.
-    `why` says in words why there is no stack, where there is none. `doing` and `path`: the system
-    call on a file that its main thread, or the one in state D, is in.
+    `task`: Slurm's global number of the task that it leads. `env`: what the launcher told it.
+    `why`: why there is no stack, in words; empty if there is one. `doing` and `path`: the system
+    call on a file in which its main thread is, or the thread in state D.
     """
 
     node: str
@@ -101,15 +101,19 @@ class JobProcess(Struct, frozen=True, kw_only=True):
 
     @property
     def main_thread(self) -> ThreadStack | None:
-        """The thread that the program began with: its number is the process's own."""
+        """The thread with which the program began. Its number is that of the process."""
         named = [t for t in self.threads if t.id == self.pid or t.name == "MainThread"]
         return next(iter([*named, *self.threads]), None)
 
 
 class NodeStacks(Struct, frozen=True, kw_only=True):
-    """What one node told. `tool` is py-spy's version, `no_tool` why there is none; `uid` and
-    `user` asked there; `witness`: who named the processes (slurmd, or their environment); `ras`:
-    what NCCL's RAS answered there, as it came; `kernel`, `gpus`: the end of its kernel's log, and what nvidia-smi says."""
+    """The answer of one node.
+
+    `tool` is py-spy's version, `no_tool` says why there is none. `uid` and `user` are those of the
+    asking process there. `witness` is the source of the list of processes (slurmd, or their
+    environment). `ras` is the raw answer of NCCL's RAS. `kernel` is the end of the kernel's log,
+    `gpus` the output of nvidia-smi.
+    """
 
     node: str
     processes: tuple[JobProcess, ...] = ()
@@ -124,20 +128,21 @@ class NodeStacks(Struct, frozen=True, kw_only=True):
     gpus: str = ""
 
     def can_see(self, user: str) -> bool:
-        """Whether a process of that user that is not listed is not there."""
+        """Whether all processes of that user are visible, so that one that is not listed does not
+        exist."""
         return self.witness == "slurmd" or self.uid == "0" or self.user == user
 
 
 class MissedNode(Struct, frozen=True):
-    """A node that did not tell, and why."""
+    """A node without an answer, and the reason."""
 
     node: str
     why: str
 
 
 class StacksDump(Struct, frozen=True, kw_only=True):
-    """One look at all nodes of a job. `job` is the id as asked for; `ended`: the state in which
-    the job was found afterwards if it no longer runs."""
+    """One look at all nodes of a job. `job` is the requested id. `ended` is the job's state
+    afterwards, if it no longer runs."""
 
     job: str
     name: str = ""

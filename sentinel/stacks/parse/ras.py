@@ -1,7 +1,9 @@
-"""What NCCL's RAS answers for a whole job: text (from 2.24 on) or JSON (from 2.28.7 on). Pure.
+"""Reads the answer of NCCL's RAS for a whole job: text (from 2.24 on) or JSON (from 2.28.7 on).
+Pure.
 
-The forms: src/ras/client_support.cc of NCCL (rasOutAppend, jsonWrite…). A communicator of one rank
-waits for nobody. Who answers may be hostile: anything that is not of these forms is refused.
+The formats: src/ras/client_support.cc of NCCL (rasOutAppend, jsonWrite…). A communicator of one
+rank waits for nobody. The program that answers may be hostile, so an answer in another format is
+refused.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from sentinel.core.errors import CannotTell
 from sentinel.core.text import shortened, visible
 
 MOST = 100_000
-"""Ranks and lines that are taken from one answer."""
+"""How many ranks and lines of one answer are read."""
 
 # Some releases leave out the comma after a list or number.
 _NO_COMMA = re.compile(r'([\]}0-9"el])([ \t]*\r?\n[ \t]*")(?=[a-zA-Z_]+":)')
@@ -34,8 +36,12 @@ _LOST = re.compile(r"Process (\d{1,9}) on node (\S{1,255}) managing GPUs? (\S{1,
 
 
 class OddProcess(Struct, frozen=True, kw_only=True):
-    """A process that RAS names. `operation`: the collective that it has launched `launched` times
-    while most have `most`; empty: RAS does not reach it. `rank`: in that communicator; -1 unknown."""
+    """A process that RAS names.
+
+    `operation`: the collective that it has launched `launched` times while most ranks have launched
+    it `most` times. Empty: RAS does not reach the process. `rank`: its rank in that communicator,
+    -1 if it is not known.
+    """
 
     communicator: str
     pid: int
@@ -55,15 +61,18 @@ class OddProcess(Struct, frozen=True, kw_only=True):
 
 
 class RasAnswer(Struct, frozen=True, kw_only=True):
-    """Who is odd, and how many operations each communicator of several ranks has launched in all
-    (of text: where they differ)."""
+    """The odd processes, and how many operations each communicator of several ranks has launched in
+    all. In the text form, only communicators are counted whose ranks differ."""
 
     odd: tuple[OddProcess, ...] = ()
     launched: Mapping[str, int] = {}
 
     def find_behind(self, before: Mapping[str, int]) -> tuple[OddProcess, ...]:
-        """Those that lag in a communicator that was seen counting: `before` has its earlier sum.
-        Releases that never count say 0 of all, or stay where they were at the start."""
+        """The ranks that are behind in a communicator whose counters are known to work. `before`
+        has its earlier sum.
+
+        Some releases never count: they report 0 for all ranks, or stay at the first value.
+        """
         return tuple(
             odd
             for odd in self.odd
@@ -74,12 +83,12 @@ class RasAnswer(Struct, frozen=True, kw_only=True):
 
     @property
     def lost_processes(self) -> tuple[OddProcess, ...]:
-        """Whom RAS does not reach."""
+        """The ranks that RAS does not reach."""
         return tuple(odd for odd in self.odd if not odd.operation)
 
 
 def read_ras(text: str) -> RasAnswer:
-    """Raises CannotTell for what is no answer of RAS, or for one that was cut off."""
+    """Parse the answer. Raises CannotTell if it is no answer of RAS, or was cut off."""
     lines = text.replace("\r\n", "\n").split("\n")
     if not lines[0].startswith("SERVER PROTOCOL "):
         raise CannotTell(f"what listens there is not RAS: {shortened(visible(text), 60)!r}")
@@ -137,7 +146,8 @@ def _read_odd(name: str, rank: Mapping[str, Any], **more: Any) -> OddProcess:
 
 
 def _ranks_behind(name: str, ranks: Any, counts: list[dict[str, int]]) -> Iterator[OddProcess]:
-    """Those with fewer of an operation than most have; of two halves the lower one."""
+    """The ranks that have launched an operation less often than most. Of two equal halves, the
+    lower one is behind."""
     for operation in sorted({op for count in counts for op in count}):
         usual = Counter(count.get(operation, 0) for count in counts)
         most = max(usual, key=lambda n: (usual[n], n))
@@ -148,7 +158,7 @@ def _ranks_behind(name: str, ranks: Any, counts: list[dict[str, int]]) -> Iterat
 
 
 class _TextReader:
-    """The sections of a text, line by line."""
+    """Reads the sections of the text form, line by line."""
 
     def __init__(self) -> None:
         self.odd: list[OddProcess] = []
@@ -171,7 +181,7 @@ class _TextReader:
             )
 
     def _count_launched(self, line: str) -> None:
-        """How many ranks have launched how much, until an empty line."""
+        """Read how many ranks have launched how many operations, until an empty line."""
         if one := _MANY.search(line):
             self._groups.append((int(one[1]), int(one[2] or 0), []))
         elif one := _RANK.search(line):

@@ -1,7 +1,7 @@
-"""What stacks.sh printed on a node, understood. Pure.
+"""Parses the output of stacks.sh on a node. Pure.
 
-Names, paths and environments are users' own: the script keeps them on their lines, and
-nothing here takes them for anything but text.
+Names, paths and environments are chosen by users. The script keeps each on one line, and nothing
+here takes them for anything but text.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from sentinel.core.errors import CannotTell
+from sentinel.core.long_lines import decode_document, decode_lines
 from sentinel.core.text import shortened, visible
 from sentinel.stacks.parse.model import (
     BlockedThread,
@@ -29,7 +30,7 @@ from sentinel.stacks.parse.model import (
 )
 
 MOST = 64 * 2**20
-"""Bytes that one node's answer may unfold to."""
+"""How many bytes the answer of one node may have when it is unpacked."""
 
 _DENIED = ("permission denied", "operation not permitted", "elevated permissions")
 _GONE = ("no such file or directory", "no such process", "failed to get process executable")
@@ -41,7 +42,8 @@ _ABOUT_PROCESSES = frozenset(
 
 
 def packed_by_node(out: bytes, mark: str) -> dict[str, bytes]:
-    """What nodes whose answer is whole sent, by name; lines from elsewhere are skipped."""
+    """The packed answers of the nodes whose answer is complete, by name. Lines from other sources
+    are skipped."""
     pieces: dict[str, dict[str, bytes]] = {}
     for line in out.split(b"\n"):
         head, _, rest = line.partition(b" ")
@@ -53,8 +55,9 @@ def packed_by_node(out: bytes, mark: str) -> dict[str, bytes]:
 
 
 def unpack_node(data: bytes) -> str:
-    """The text of one node, whole; CannotTell, since a process that is cut off would be taken for
-    gone. One at a time: all together are gigabytes of a large job."""
+    """The text of one node. Raises CannotTell if it is not complete, because a process that is cut
+    off would be taken for gone. Unpack one node at a time: in a large job, all together are
+    gigabytes."""
     packed = zlib.decompressobj(wbits=31)
     try:
         raw = packed.decompress(b64decode(data, validate=True), MOST)
@@ -62,7 +65,7 @@ def unpack_node(data: bytes) -> str:
         raise CannotTell(f"its answer was damaged on the way: {error}") from None
     if not packed.eof:
         raise CannotTell("its answer was cut off on the way, or is longer than 64 MiB")
-    return raw.decode("utf-8", "backslashreplace")
+    return decode_document(raw)
 
 
 def _join_parts(parts: Mapping[str, bytes]) -> bytes:
@@ -73,7 +76,7 @@ def _join_parts(parts: Mapping[str, bytes]) -> bytes:
 
 
 def read_node(text: str, node: str) -> NodeStacks:
-    """One node's processes; CannotTell where the answer has another form."""
+    """The processes of one node. Raises CannotTell if the answer has another form."""
     found: dict[str, dict[str, Any]] = {}
     about: dict[str, str] = {}
     try:
@@ -109,7 +112,7 @@ def _about_node(node: str, about: Mapping[str, str]) -> NodeStacks:
 
 def _decode_base64_text(packed: str) -> str:
     try:
-        return b64decode(packed, validate=True).decode("utf-8", "backslashreplace")
+        return decode_lines(b64decode(packed, validate=True))
     except NotBase64:
         return ""
 
@@ -195,12 +198,11 @@ def _make_thread(raw: Mapping[str, Any]) -> ThreadStack:
     )
 
 
-# The ranks of a large job, their workers and threads stand at a handful of places: told once each.
-
-
 @lru_cache(maxsize=50_000)
 def _make_frame(function: str, path: str, short: str, line: int) -> StackFrame:
-    if _ADDRESS.fullmatch(function):  # differs from process to process, and tells nobody anything
+    """Make a frame. The ranks of a large job, their workers and threads stand at few places, so
+    each frame is made once."""
+    if _ADDRESS.fullmatch(function):  # an address differs between processes, and helps nobody
         function = "??"
     return StackFrame(visible(function), visible(short or path), line, visible(path))
 
@@ -238,7 +240,7 @@ def _why_no_stack(entry: Mapping[str, Any], told: NodeStacks) -> str:
 
 
 def _py_spy_complaint(code: str, said: str, told: NodeStacks) -> str:
-    """py-spy's complaint in one line of ours; its back traces help nobody."""
+    """py-spy's error in one line. Its back traces help nobody."""
     low = said.lower()
     if any(words in low for words in _DENIED):
         return f"no permission to read it as uid {told.uid}{_ptrace_scope_words(told.scope)}"
@@ -251,7 +253,8 @@ def _py_spy_complaint(code: str, said: str, told: NodeStacks) -> str:
 
 
 def _ptrace_scope_words(scope: str) -> str:
-    """https://docs.kernel.org/admin-guide/LSM/Yama.html"""
+    """The setting of Yama on the node, in words:
+    https://docs.kernel.org/admin-guide/LSM/Yama.html"""
     if scope.strip() in ("", "0"):
         return ""
     return f" (kernel.yama.ptrace_scope={visible(scope.strip())} there)"

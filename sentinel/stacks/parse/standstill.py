@@ -1,8 +1,9 @@
-"""Whom the collectives of a job wait for, from the dumps of its ranks. Pure.
+"""Finds the ranks that the collectives of a job wait for, from the dumps of its ranks. Pure.
 
-A rank waits for whoever has not enqueued what it has; that one may itself wait for others in
-another group. Who is waited for and waits for nobody is the culprit. And a collective that has
-ended for one rank ends for all whose GPUs work, so one for which it has not is a culprit too.
+A rank waits for every rank that has not enqueued the same operation. That rank may itself wait for
+others in another group. The culprit is a rank that others wait for, and that waits for nobody. A
+collective that has ended for one rank ends for all ranks with working GPUs. So a rank for which it
+has not ended is also a culprit.
 """
 
 from __future__ import annotations
@@ -14,28 +15,30 @@ from enum import Enum
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sentinel.core.text import format_ranges, shortened
 from sentinel.stacks.parse.flight_recorder import GroupMembership, PendingOp, Recording
 
 _Key = tuple[str, int, str]
 _Row = tuple[str, tuple[int, ...]]
 _Place = tuple[str, tuple[int, ...], int]
-"""A collective: the group's name and ranks, its number; a send or receive by its name too."""
+"""A collective: the name and ranks of its group, and its number."""
 
-SHOWN = 4
-"""Culprits that are told one by one."""
 SILENT = 0.5
-"""Share of the ranks without a dump from which on that says nothing of them."""
+"""If this share of the ranks has no dump, a missing dump proves nothing."""
 
-# They may end for one rank before the others have begun (torch.distributed's documentation of
-# broadcast, reduce, gather and scatter: one side only sends).
+# In these, one rank may finish before others have begun, because one side only sends
+# (torch.distributed's documentation of broadcast, reduce, gather and scatter).
 _ONE_SIDED = ("broadcast", "reduce", "gather", "scatter", "send", "recv", "coalesced")
 
 
 class CulpritReason(str, Enum):
-    """absent: others are in a collective that it has not enqueued. unfinished: it has enqueued
-    what has ended for others. odd: it is in another collective than the others of its group.
-    silent: others wait in a collective with it, and it left no dump."""
+    """Why others wait for a rank.
+
+    absent: Others are in a collective that it has not enqueued.
+    unfinished: It has enqueued a collective that has ended for others, and it has not ended for
+        this rank.
+    odd: It is in another collective than the others of its group.
+    silent: Others wait in a collective with it, and it left no dump.
+    """
 
     ABSENT = "absent"
     UNFINISHED = "unfinished"
@@ -44,8 +47,11 @@ class CulpritReason(str, Enum):
 
 
 class Culprit(Struct, frozen=True, kw_only=True):
-    """Ranks for which others wait, with the collective: its number in its group, the group's
-    description, how many others stand in it, and the line that called it."""
+    """Ranks for which others wait, and the collective.
+
+    `seq`: its number in its group. `group`: the description of the group. `waiting`: how many
+    others wait in it. `place`: the line that called it.
+    """
 
     ranks: tuple[int, ...]
     why: CulpritReason
@@ -57,8 +63,11 @@ class Culprit(Struct, frozen=True, kw_only=True):
 
 
 class Standstill(Struct, frozen=True, kw_only=True):
-    """What all dumps say together. `circle`: those named wait for each other; `silent`: ranks of
-    the job without a dump; `open`: ranks in something that has not ended."""
+    """The result of all dumps together.
+
+    `circle`: the culprits wait for each other. `silent`: ranks of the job without a dump. `open`:
+    how many ranks are in an operation that has not ended.
+    """
 
     culprits: tuple[Culprit, ...] = ()
     ranks: int = 0
@@ -68,13 +77,13 @@ class Standstill(Struct, frozen=True, kw_only=True):
 
     @property
     def culprit_ranks(self) -> tuple[int, ...]:
-        """The culprits' ranks."""
+        """The ranks of all culprits."""
         return tuple(sorted({rank for one in self.culprits for rank in one.ranks}))
 
 
 class _PendingWait(Struct, frozen=True):
-    """An operation that has not ended; `lacks` those who have not enqueued it, `silent` those who
-    may not have: they left no dump."""
+    """An operation that has not ended. `lacks` are the ranks that have not enqueued it. `silent`
+    are those that left no dump, so they may not have enqueued it."""
 
     rank: int
     op: PendingOp
@@ -83,8 +92,8 @@ class _PendingWait(Struct, frozen=True):
 
 
 def find_standstill(recordings: Iterable[Recording]) -> Standstill:
-    """Who holds up the others. It means something only for a job that stands still: in one that
-    runs, ranks are always a few operations apart."""
+    """The ranks that hold up the others. The result counts only for a job that stands still: in a
+    running one, ranks are always a few operations apart."""
     by_rank = _add_group_ranks({one.rank: one for one in recordings})
     world = sorted({r for one in by_rank.values() for g in one.groups.values() for r in g.ranks})
     waits = _pending_waits(by_rank)
@@ -107,8 +116,8 @@ def find_standstill(recordings: Iterable[Recording]) -> Standstill:
 
 
 def _add_group_ranks(by_rank: Mapping[int, Recording]) -> dict[int, Recording]:
-    """gloo does not tell who is in a group: whoever has it in their dump, and in the first group
-    all."""
+    """gloo does not say which ranks are in a group. So a rank is in it if the group is in its dump.
+    All ranks are in the first group."""
     known: dict[str, list[int]] = defaultdict(list)
     for rank in sorted(by_rank):
         for name, group in by_rank[rank].groups.items():
@@ -127,12 +136,14 @@ def _add_group_ranks(by_rank: Mapping[int, Recording]) -> dict[int, Recording]:
 
 
 def _group_identity(recording: Recording, group: str) -> tuple[str, tuple[int, ...]]:
-    """Ranks that make groups by themselves may use one name for several."""
+    """The identity of a group: its name and ranks. Ranks that make groups by themselves may use one
+    name for several groups."""
     return group, recording.groups[group].ranks
 
 
 def _pending_waits(by_rank: Mapping[int, Recording]) -> list[_PendingWait]:
-    """For each rank and group the oldest operation that somebody lacks, else the oldest."""
+    """For each rank and group, the oldest operation that another rank lacks. If there is none, the
+    oldest."""
     enqueued = {
         (*_group_identity(one, name), rank): group.enqueued
         for rank, one in by_rank.items()
@@ -176,7 +187,7 @@ def _posted_pairs(recordings: Iterable[Recording]) -> set[tuple[str, int, int, b
 def _missing_peer(
     one: Recording, op: PendingOp, posted: set[tuple[str, int, int, bool]]
 ) -> frozenset[int]:
-    """The other side of a send or receive, where it has not begun its own."""
+    """The other side of a send or receive, if it has not begun its own operation."""
     ranks = one.groups[op.group].ranks
     if op.peer is None or op.peer >= len(ranks):
         return frozenset()
@@ -192,15 +203,15 @@ def _absent_culprits(waits: Sequence[_PendingWait]) -> list[Culprit]:
 
 
 def _merge_absent(absent: list[Culprit], unfinished: list[Culprit]) -> list[Culprit]:
-    """Whoever is absent is not told a second time for the work of its GPU."""
+    """Do not report an absent rank again for the work of its GPU."""
     told = {rank for one in absent for rank in one.ranks}
     rest = [(one, [r for r in one.ranks if r not in told]) for one in unfinished]
     return [*absent, *(replace(one, ranks=tuple(ranks)) for one, ranks in rest if ranks)]
 
 
 def _culprits_once(waits: Sequence[_PendingWait], ranks: frozenset[int]) -> list[Culprit]:
-    """Each rank once, with the operation in which most wait for it: a collective rather than a
-    send or receive, which waits in its wake."""
+    """Each of these ranks once, with the operation in which most ranks wait for it. A collective is
+    preferred to a send or receive, which may only wait as a consequence."""
     found: dict[int, Counter[_Key]] = defaultdict(Counter)
     of: dict[_Key, list[_PendingWait]] = defaultdict(list)
     for wait in waits:
@@ -221,8 +232,12 @@ def _culprits_once(waits: Sequence[_PendingWait], ranks: frozenset[int]) -> list
 
 
 def _unfinished_culprits(by_rank: Mapping[int, Recording]) -> list[Culprit]:
-    """Only of groups without sends and receives, whose numbers are one row. Where a rank has not
-    enqueued it nobody can have finished it: for those who say so it has failed."""
+    """The ranks for which a collective has not ended that has ended for others. Only groups without
+    sends and receives count, because their numbers are consecutive.
+
+    If one rank has not enqueued an operation, no rank can have finished it. So ranks that say so
+    have an operation that failed.
+    """
     members: dict[_Row, list[GroupMembership]] = defaultdict(list)
     for one in by_rank.values():
         for name, group in one.groups.items():
@@ -245,15 +260,16 @@ def _unfinished_culprits(by_rank: Mapping[int, Recording]) -> list[Culprit]:
 
 
 def _is_one_sided(name: str) -> bool:
-    """`reduce_scatter` and `all_gather` are not."""
+    """Whether in this operation one rank may finish before others begin. `reduce_scatter` and
+    `all_gather` are not one-sided."""
     bare = name.strip("_")
     both = bare.startswith(("all", "reduce_scatter")) or "barrier" in bare
     return not both and bare.startswith(_ONE_SIDED)
 
 
 def _odd_culprits(by_rank: Mapping[int, Recording]) -> list[Culprit]:
-    """Where a group's ranks are in different collectives under one number, the fewer are odd; all
-    of them where they are as many."""
+    """Ranks of a group that are in another collective than most others, with the same number. If no
+    set of ranks is the largest, all are odd."""
     found: dict[_Place, dict[tuple[str, str], list[tuple[int, PendingOp]]]] = {}
     for rank, one in sorted(by_rank.items()):
         for op in (*one.ops, *one.ended):
@@ -278,7 +294,7 @@ def _odd_culprits(by_rank: Mapping[int, Recording]) -> list[Culprit]:
 
 
 def _silent_culprits(waits: Sequence[_PendingWait]) -> list[Culprit]:
-    """Nobody who left a dump is missing where others wait, and somebody left none."""
+    """The smallest sets of ranks without a dump for which others wait."""
     found: dict[frozenset[int], list[_PendingWait]] = defaultdict(list)
     for wait in waits:
         if wait.silent:
@@ -300,7 +316,8 @@ def _make_culprit(
     waiting: int,
     waits: Sequence[_PendingWait],
 ) -> Culprit:
-    """`waits`: whose calls tell the line, where it is not the culprit's own."""
+    """Make a culprit. The line comes from the calls of `waits`. If there are none, it is the line
+    of `op`."""
     places = [wait.op.place for wait in waits if wait.op.place]
     return Culprit(
         ranks=tuple(sorted(ranks)),
@@ -311,57 +328,3 @@ def _make_culprit(
         waiting=waiting,
         place=next(iter(places), "" if waits else op.place),
     )
-
-
-# -- in words ------------------------------------------------------------------------------
-
-
-def describe_standstill(found: Standstill) -> str:
-    """In one line, the culprits first."""
-    parts = [_culprit_line(one, found.circle) for one in found.culprits[:SHOWN]]
-    if more := found.culprits[SHOWN:]:
-        parts.append(f"{sum(len(one.ranks) for one in more)} more ranks likewise")
-    if not found.culprits:
-        parts.append(_describe_nobody(found))
-    if found.silent and not any(one.why is CulpritReason.SILENT for one in found.culprits):
-        parts.append(f"no dump of {_show_ranks(found.silent)} of {found.ranks}")
-    return "; ".join(parts)
-
-
-def _describe_nobody(found: Standstill) -> str:
-    if not found.open:
-        return "no rank waits in a collective"
-    if len(found.silent) >= SILENT * found.ranks:
-        return f"{found.open} ranks wait in collectives, too few dumps to tell for whom"
-    return (
-        f"{found.open} ranks wait in collectives that all of them have joined: look at the network"
-        " or at one GPU"
-    )
-
-
-def _culprit_line(one: Culprit, circle: bool) -> str:
-    several = len(one.ranks) > 1
-    who, what = _show_ranks(one.ranks), _describe_collective(one)
-    others = f"{one.waiting} other{'s' if one.waiting != 1 else ''}"
-    wait = "wait" if one.waiting != 1 else "waits"
-    if one.why is CulpritReason.UNFINISHED:
-        have = f"{'have' if several else 'has'} not finished {what}, as {others} did"
-        return f"{who} {have}: look at {'their GPUs' if several else 'its GPU'}"
-    if one.why is CulpritReason.ODD:
-        rest = f", {others} of the group in another collective" if one.waiting else ""
-        return f"{who} {'are' if several else 'is'} in {what}{rest}: the program differs there"
-    if one.why is CulpritReason.SILENT:
-        return (
-            f"{who} left no dump, and {others} {wait} with {'them' if several else 'it'} in {what}"
-        )
-    kept = " (they wait for each other)" if circle else ""
-    return f"{who} {'are' if several else 'is'} not in {what}, in which {others} {wait}{kept}"
-
-
-def _describe_collective(one: Culprit) -> str:
-    place = f" ({one.place})" if one.place else ""
-    return f"the {one.collective}{place} number {one.seq} of {one.group}"
-
-
-def _show_ranks(ranks: Sequence[int]) -> str:
-    return shortened(f"{'rank' if len(ranks) == 1 else 'ranks'} {format_ranges(ranks)}", 160)

@@ -1,7 +1,8 @@
-"""Two looks at all ranks of a job, some seconds apart, and what they show together. Pure.
+"""Compares two looks at all ranks of a job, some seconds apart. Pure.
 
-One look proves nothing: healthy ranks stand in a collective at any moment. What stands at the same
-line at both while its counters stand too, and what has moved, are the signs of verdict.RULE.
+One look proves nothing, because healthy ranks are in a collective at any moment. So the ranks'
+stacks, processor time and bytes of both looks are compared. This finds the signs of verdict.RULE
+that come from /proc and stacks.
 """
 
 from __future__ import annotations
@@ -12,31 +13,31 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
-from sentinel.stacks.parse.group import RankSeat, find_seats
 from sentinel.stacks.parse.model import JobProcess, StackFrame, StacksDump
-from sentinel.stacks.parse.ras import OddProcess
-from sentinel.stacks.parse.standstill import Standstill
-from sentinel.stacks.parse.standstill import describe_standstill as recorded
+from sentinel.stacks.parse.seats import RankSeat, find_seats
 from sentinel.stacks.parse.verdict import WitnessFact
 from sentinel.stacks.parse.words import frame_place
 
 STILL = 0.03
-"""Cores below which a process computes nothing: threads that only watch wake up now and then."""
+"""With fewer cores, a process computes nothing. Threads that only watch wake up now and then."""
 BUSY = 0.3
-"""Cores from which on it does."""
+"""A rank that uses this many cores counts as busy."""
 MOVED = 2**20
-"""Bytes between two looks from which on a rank reads or writes files: heartbeats are less."""
+"""A rank that reads or writes this many bytes between two looks uses files. Heartbeats are smaller.
+"""
 QUIET = 2**16
-"""Bytes between two looks below which a call on a file has not gone on: threads beside it write."""
+"""If fewer bytes moved between two looks, a call on a file has not gone on. Threads beside it may
+write."""
 APART = 1.0
-"""Seconds between two looks below which they are one."""
+"""If fewer seconds are between two looks, they count as one."""
 LEAST = 2
-"""Ranks up to which none is alone: either may be wrong."""
+"""Up to this many ranks, none is alone, because any of them may be wrong."""
 DEPTH = 12
-"""Innermost frames in which a collective is looked for: wrappers and hooks stand around it."""
+"""How many innermost frames are searched for a collective, because wrappers and hooks are around
+it."""
 
-# Functions that wait for other ranks or for one's own GPU, and the modules in which all do
-# (torch/distributed/distributed_c10d.py, torch/cuda/__init__.py).
+# Functions that wait for other ranks or for the rank's own GPU, and modules in which all functions
+# do (torch/distributed/distributed_c10d.py, torch/cuda/__init__.py).
 _WAITS = re.compile(
     r"_*(all_?reduce|all_?gather|reduce_scatter|all_?to_?all|broadcast|barrier|monitored_barrier"
     r"|gather|scatter|reduce|batch_isend_irecv|i?send|i?recv|synchronize|item|_engine_run_backward)"
@@ -47,15 +48,16 @@ _MODULES = re.compile(
     r"(^|/)torch/(distributed/(?!checkpoint|elastic|run)|cuda/)|(^|/)(horovod|mpi4py)/"
     r"|(^|/)torch/autograd/graph\.py"
 )
-# A data loader and a queue send and receive too, to nobody's rank.
+# Data loaders and queues also have functions to send and receive, but not to another rank.
 _PIPES = re.compile(r"(^|/)(multiprocessing|asyncio)/|(^|/)(socket|ssl|queue|threading)\.py")
-# Where ranks may stand apart though all is right: between the stages of a pipeline, and on their own
-# GPU, behind which any collective may be.
+# Places where healthy ranks may differ: between the stages of a pipeline, and while waiting for
+# their own GPU, which may run any collective.
 _PAIRED = re.compile(r"send|recv|synchronize|item|backward pass")
-# Functions of work that takes long and is no step, by their names and those of their files. A class may
-# stand before the function: py-spy 0.4 tells qualified names from Python 3.11 on (`Trainer.evaluate`).
-# Not what trains as well (`train_and_test`), nor what a model does at every step (`predict_noise`,
-# `importance_sampling`), nor `sample`: a data loader's functions are called so. One that hangs has to be told.
+# Functions for long work that is not a training step, by their names and the names of their files.
+# A class may stand before the function, because py-spy 0.4 prints qualified names since Python 3.11
+# (`Trainer.evaluate`). Excluded are functions that also train (`train_and_test`), that a model runs
+# at every step (`predict_noise`, `importance_sampling`), and `sample`: data loaders have functions
+# with this name, and one that hangs has to be reported.
 _PHASES = re.compile(
     r"(?!(\w+\.)*_*((pre|run_?)?train|fit)(_|$))(.*[_.])?(sav(e|es|ing)|load_state\w*|checkpoint(s|ing)?|ckpt"
     r"|serialization|restore|upload(?!_batch)\w*|push_to_hub|eval|evaluat(e|es|ing|ion|or)|val|(?<!is_)(?<!check_)valid"
@@ -68,12 +70,13 @@ _PHASE_FILES = re.compile(
     r"|_inductor/runtime/triton_heuristics\.py:.*(precompile|benchmark|autotune_))"
     r"|/triton/(compiler|testing\.py|runtime/autotuner\.py:.*bench)"
 )
-# What sounds like that and is around every step: activations that are computed anew
-# (torch/utils/checkpoint.py, tensor_parallel/random.py of Megatron-LM, which was mpu/random.py, its
-# `checkpoint_handler` and what it calls of Transformer Engine, DeepSpeed's activation_checkpointing/
-# checkpointing.py, fairseq's checkpoint_activations.py, fairscale's and FSDP's checkpoint_wrapper.py, timm's
-# `checkpoint_seq`, diffusers' `_gradient_checkpointing_func`), and the call of what was compiled before
-# (torch/_dynamo/eval_frame.py: `compile_wrapper`). Seen on torch 2.13: its frames in tests/stacks.
+# Names that look like such work, but occur around every step: activations that are recomputed
+# (torch/utils/checkpoint.py, tensor_parallel/random.py of Megatron-LM, formerly mpu/random.py, its
+# `checkpoint_handler` and the functions of Transformer Engine that it calls, DeepSpeed's
+# activation_checkpointing/ checkpointing.py, fairseq's checkpoint_activations.py,
+# checkpoint_wrapper.py of fairscale and FSDP, timm's `checkpoint_seq`, diffusers'
+# `_gradient_checkpointing_func`), and calls of compiled code (torch/_dynamo/eval_frame.py:
+# `compile_wrapper`). Seen on torch 2.13; its frames are in tests/stacks.
 _STEPS = re.compile(
     r"(^|/)torch/(_dynamo/eval_frame|utils/checkpoint)\.py|/(tensor_parallel|mpu)/random\.py"
     r"|/(checkpoint_wrapper|checkpoint_activations|activation_checkpoint|activation_checkpointing/checkpointing)\.py"
@@ -85,7 +88,7 @@ _DATA = re.compile(r"(^|/)torch/utils/data/|(^|/)(dataloader|dataset)\w*\.py")
 
 
 class RankPair(Struct, frozen=True, kw_only=True):
-    """One rank at both looks; `below`: a worker of it that waits for a file at both."""
+    """One rank in both looks. `below` is a worker of it that waits for a file in both looks."""
 
     seat: RankSeat
     before: JobProcess
@@ -98,13 +101,14 @@ class RankPair(Struct, frozen=True, kw_only=True):
 
     @property
     def same_stack(self) -> bool:
-        """The same stack, line by line, at both looks."""
+        """Whether the stacks of both looks are the same, line by line."""
         before = self.before.main_thread.frames if self.before.main_thread else ()
         return bool(self.latest_frames) and before == self.latest_frames
 
     @property
     def is_looping(self) -> bool:
-        """The same functions, and of the innermost one any line: so does a loop without a call."""
+        """Whether both looks show the same functions. In the innermost one, the line may differ, as
+        in a loop without a call."""
         before = self.before.main_thread.frames if self.before.main_thread else ()
         inner = [(f.function, f.path) for f in (*before[:1], *self.latest_frames[:1])]
         return (
@@ -113,26 +117,27 @@ class RankPair(Struct, frozen=True, kw_only=True):
 
     @property
     def is_computing(self) -> bool:
-        """It burns its processor, or wants to at both looks: others may have it."""
+        """Whether it computes. If it is ready to run in both looks, little processor time is
+        enough, because other processes may have the processor."""
         wants = self.before.state == self.now.state == "R"
         return self.cores_used is not None and self.cores_used >= (STILL if wants else BUSY)
 
     @property
     def cores_used(self) -> float | None:
-        """Used between the looks; None where nobody could see it."""
+        """The cores that were used between the looks. None if that could not be seen."""
         a, b = self.before.spent, self.now.spent
         return (b.cpu - a.cpu) / (b.at - a.at) if a and b and b.at - a.at >= APART else None
 
     @property
     def bytes_moved(self) -> int | None:
-        """Bytes read and written between the looks."""
+        """Bytes read and written between the looks. None if that could not be seen."""
         a, b = self.before.spent, self.now.spent
         none = a is None or b is None or a.moved is None or b.moved is None
         return None if none else b.moved - a.moved  # type: ignore[union-attr, operator]
 
     @property
     def waiting_function(self) -> str:
-        """The outermost function in which it waits for others; empty: it is elsewhere."""
+        """The outermost function in which it waits for others. Empty if it does not."""
         inner = self.latest_frames[:DEPTH]
         waits = [(f, name) for f in inner if _WAITS.fullmatch(name := _plain_function(f.function))]
         at = [name for f, name in waits if _MODULES.search(f.path or f.file)]
@@ -142,18 +147,19 @@ class RankPair(Struct, frozen=True, kw_only=True):
 
 
 def _plain_function(function: str) -> str:
-    """Its own name, without the class or function around it; a comprehension is part of its function."""
+    """The name of the function, without the class or function around it. A comprehension counts as
+    its function."""
     return _INSIDE.sub("", function).rpartition(".")[2]
 
 
 def _backward_name(function: str) -> str:
-    """What PyTorch's engine runs on its own threads has no frame of its own."""
+    """A name for work on the threads of PyTorch's engine, which have no Python frames."""
     return "backward pass" if function == "_engine_run_backward" else function.strip("_")
 
 
 def stack_facts(first: StacksDump, second: StacksDump) -> tuple[WitnessFact, ...]:
-    """What was seen of all ranks; of one that was not read at both looks nothing is told, and a
-    torn stack is not seen."""
+    """The facts about all ranks. Ranks that were not read in both looks are left out. A stack that
+    changed while it was read counts as not seen."""
     ranks, gone = _pair_ranks(first, second)
     odd = [r for r in ranks if not _waits_in_collective(r)]
     waiting = [r for r in ranks if _waits_in_collective(r)]
@@ -165,12 +171,12 @@ def stack_facts(first: StacksDump, second: StacksDump) -> tuple[WitnessFact, ...
             found.append(fact)
     if waiting and not (odd or gone or first.missed or second.missed):
         found.append(_all_wait_fact(waiting))
-    return _merge_facts(found)
+    return merge_facts(found)
 
 
 def is_partial_look(first: StacksDump, second: StacksDump) -> bool:
-    """Whether a look lacks what the other has, of a process that was there at both: one more pair may
-    show all. What nobody can read at either is no reason."""
+    """Whether one look lacks something that the other has about a process that exists in both. Then
+    one more pair may show all. It is False if neither look could read it."""
     if {m.node for m in first.missed} != {m.node for m in second.missed}:
         return True
     before = {(p.node, p.pid): p for n in first.nodes for p in n.processes}
@@ -186,8 +192,8 @@ def is_partial_look(first: StacksDump, second: StacksDump) -> bool:
 
 
 def _pair_ranks(first: StacksDump, second: StacksDump) -> tuple[list[RankPair], list[RankSeat]]:
-    """Ranks that were seen twice, and those whose process is gone at the second look, on nodes that
-    answered."""
+    """The ranks that were seen in both looks, and those without a process at the second look on
+    nodes that answered."""
     before = {(s.step, s.rank, s.node): s.process for s in find_seats(first) if s.process}
     below = _waiting_workers(first, second)
     missed = {m.node for m in second.missed}
@@ -205,7 +211,8 @@ def _pair_ranks(first: StacksDump, second: StacksDump) -> tuple[list[RankPair], 
 
 
 def _waiting_workers(first: StacksDump, second: StacksDump) -> Mapping[tuple[str, int], JobProcess]:
-    """Children that wait for the same file at both looks, by node and parent: a loader's."""
+    """Children that wait for the same file in both looks, by node and parent, such as those of a
+    data loader."""
     before = {(p.node, p.pid): p for n in first.nodes for p in n.processes}
     return {
         (p.node, p.parent): p
@@ -222,7 +229,8 @@ def _is_stuck_on_file(was: JobProcess, now: JobProcess) -> bool:
 
 
 def _counters_stood(was: JobProcess, now: JobProcess) -> bool:
-    """Whether its counters were seen to stand: who writes much is in state D at most looks."""
+    """Whether its counters were seen to stand. A process that writes much is in state D at most
+    looks, so the state alone is not enough."""
     a, b = was.spent, now.spent
     if a is None or b is None or b.at - a.at < APART:
         return False
@@ -231,7 +239,8 @@ def _counters_stood(was: JobProcess, now: JobProcess) -> bool:
 
 
 def _waits_in_collective(rank: RankPair) -> bool:
-    """In a collective at both looks. A backward pass that uses its processor computes."""
+    """Whether it is in a collective in both looks. A backward pass that uses its processor
+    computes."""
     before = RankPair(seat=rank.seat, before=rank.before, now=rank.before)
     if rank.now.state in ("T", "t", "D") or not (rank.waiting_function and before.waiting_function):
         return False
@@ -239,7 +248,8 @@ def _waits_in_collective(rank: RankPair) -> bool:
 
 
 def _rank_fact(rank: RankPair, what: str, waiting: int, *, few: bool) -> WitnessFact | None:
-    """The one sign that tells most of a rank that is not with the others."""
+    """The fact with the most important sign of a rank that does not wait with the others. None if
+    there is no sign."""
     sign, words = _rank_sign(rank, waiting if few else 0)
     if not sign:
         return None
@@ -255,7 +265,8 @@ def _rank_fact(rank: RankPair, what: str, waiting: int, *, few: bool) -> Witness
 
 
 def _rank_sign(rank: RankPair, waiting: int) -> tuple[str, str]:
-    """What the kernel knows comes before what the stack shows."""
+    """The most important sign and its words. Signs from the kernel come before those of the
+    stack."""
     before, now = rank.before.state, rank.now.state
     if now == "t" or any(_DEBUGGER.search(f.path or f.file) for f in rank.latest_frames):
         return "debugged", "somebody holds it in a debugger"
@@ -276,7 +287,7 @@ def _rank_sign(rank: RankPair, waiting: int) -> tuple[str, str]:
 
 
 def _elsewhere_sign(rank: RankPair) -> tuple[str, str]:
-    """It stands, burns its processor or moves where others wait for it."""
+    """The sign of a rank for which others wait: it stands, burns its processor, or moves."""
     if not rank.latest_frames or rank.cores_used is None:
         return "", ""
     at = f"in {_place_line(rank.latest_frames)}"
@@ -291,9 +302,9 @@ def _elsewhere_sign(rank: RankPair) -> tuple[str, str]:
 
 
 def _phase_function(frames: Sequence[StackFrame]) -> str:
-    """The function that says that this is no step."""
+    """The function that shows that this is no training step. Empty if there is none."""
     for frame in frames:
-        # Who made a function may have ended long ago.
+        # The function that created this one may have ended long ago.
         own = frame.function.rpartition("<locals>.")[2]
         where = f"{frame.path or frame.file}:{own}"
         if not _STEPS.search(where) and (_PHASES.match(own) or _PHASE_FILES.search(where)):
@@ -314,9 +325,10 @@ def _gone_fact(seat: RankSeat, what: str, waiting: int) -> WitnessFact:
 
 
 def _all_wait_fact(waiting: Sequence[RankPair]) -> WitnessFact:
-    """All wait. Those few that wait elsewhere are named in words: in a pipeline many places are
-    right at once, so they are no culprits for that. One that is alone in a collective that is none
-    of a pipeline's is: none of its own group is with it."""
+    """The fact if all ranks wait. The few that wait in another collective are named in words. In a
+    pipeline many places are right at once, so these ranks are no culprits. One rank that is alone
+    in a collective is a culprit if no function of a pipeline is in the stacks, because none of its
+    own group is with it."""
     places = Counter(r.waiting_function for r in waiting)
     most = places.most_common(1)[0][0]
     few = sorted(r.seat.rank or 0 for r in waiting if r.waiting_function != most)
@@ -339,8 +351,8 @@ def _all_wait_fact(waiting: Sequence[RankPair]) -> WitnessFact:
     return WitnessFact(sign="idle" if idle else "together", words=told, collective=most, line=place)
 
 
-def _merge_facts(found: Iterable[WitnessFact]) -> tuple[WitnessFact, ...]:
-    """Ranks with the same sign and words as one fact."""
+def merge_facts(found: Iterable[WitnessFact]) -> tuple[WitnessFact, ...]:
+    """Join the facts about ranks with the same sign and words."""
     kept: dict[tuple[str, str], WitnessFact] = {}
     for fact in found:
         key = (fact.sign, fact.words)
@@ -356,37 +368,3 @@ def _merge_facts(found: Iterable[WitnessFact]) -> tuple[WitnessFact, ...]:
 
 def _place_line(frames: Sequence[StackFrame]) -> str:
     return frame_place(frames) if frames else ""
-
-
-# -- other witnesses -----------------------------------------------------------------------
-
-
-def recorder_facts(found: Standstill) -> tuple[WitnessFact, ...]:
-    """What the flight recorder's dumps say."""
-    return tuple(
-        WitnessFact(
-            sign="recorded",
-            words=recorded(Standstill(culprits=(one,), ranks=found.ranks, circle=found.circle)),
-            ranks=one.ranks,
-            collective=one.collective,
-            waiting=one.waiting,
-            line=one.place,
-        )
-        for one in found.culprits
-    )
-
-
-def ras_facts(odd: Iterable[OddProcess], dump: StacksDump) -> tuple[WitnessFact, ...]:
-    """By the number of the process, where only one has it: RAS counts ranks in each communicator, not
-    in the job."""
-    sitting = [s for s in find_seats(dump) if s.process]
-    times = Counter(s.process.pid for s in sitting if s.process)
-    by_pid = {s.process.pid: s for s in sitting if s.process and times[s.process.pid] == 1}
-    found = []
-    for one in odd:
-        seat = by_pid.get(one.pid)
-        rank = (seat.rank,) if seat and seat.rank is not None else ()
-        node = (seat.node,) if seat else (one.host,)
-        sign = "behind" if one.operation else "lost"
-        found.append(WitnessFact(sign=sign, words=one.odd_words, ranks=rank, nodes=node))
-    return _merge_facts(found)

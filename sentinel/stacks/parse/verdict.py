@@ -1,6 +1,6 @@
-"""What witnesses say of a training that is quiet, joined by one rule. Pure.
+"""Joins the facts about a quiet training from all witnesses by one rule. Pure.
 
-RULE is the whole rule: what each sign proves, and what it does not. `join_facts` only counts.
+RULE is the whole rule: what each sign proves, and what it does not prove. `join_facts` only counts.
 """
 
 from __future__ import annotations
@@ -12,19 +12,18 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sentinel.core.hostlist import fold_for_people
-from sentinel.core.text import format_ranges, shortened
+from sentinel.core.text import shortened
 
 Witness = Literal["/proc", "stacks", "flight recorder", "RAS", "GPU", "kernel"]
 
 SHOWN = 160
 """Characters of a list of ranks or nodes."""
 TOLD = 3
-"""Things that GPUs and kernels say which are told."""
+"""How many facts about GPUs and kernels are reported."""
 
 
 class TrainingState(str, Enum):
-    """What the training does."""
+    """The state of the training."""
 
     HUNG = "hung"
     SLOW = "slow"
@@ -34,11 +33,13 @@ class TrainingState(str, Enum):
 
 
 class WitnessSign(Struct, frozen=True, kw_only=True):
-    """One thing that a witness can see. `decides`: it is enough; else it is only told.
+    """One sign that a witness can see. If it `decides`, it is enough alone. Otherwise it is only
+    reported.
 
-    It counts once the number has stood still for `patience` times its usual quiet and for `least`
-    seconds. `yields` to another verdict about the same ranks: it sees the effect, the other one the
-    reason. `node`: whoever runs there next is hit too, so it is a reason to drain it.
+    It counts when the number has stood still for `patience` times its usual quiet time, and for
+    `least` seconds. If it `yields`, it may be an effect: it does not count beside a sign of another
+    state about the same ranks, which is then the cause. `node`: the next job on the node would be
+    affected too, so it is a reason to drain the node.
     """
 
     witness: Witness
@@ -210,8 +211,8 @@ RULE: Mapping[str, WitnessSign] = {
 
 
 class WitnessFact(Struct, frozen=True, kw_only=True):
-    """A sign that was seen (a key of RULE). `ranks`: the odd ones; `collective`: in which `waiting`
-    others wait for them, at `line`; `words`: as it is told."""
+    """A sign that was seen (a key of RULE). `ranks` are the odd ones. `collective` is where
+    `waiting` others wait for them, called at `line`. `words` are for people."""
 
     sign: str
     words: str
@@ -223,8 +224,9 @@ class WitnessFact(Struct, frozen=True, kw_only=True):
 
 
 class ProgressNumber(Struct, frozen=True, kw_only=True):
-    """The number that has to advance: seconds for which it has stood still and for which it usually
-    does; `moved`: it has advanced since the first look; `phase`: a known one, by the log."""
+    """The number that has to advance. `quiet`: for how many seconds it has stood still. `usual`:
+    for how many it usually does. `moved`: it has advanced meanwhile. `phase`: the name of a known
+    phase, empty if there is none."""
 
     quiet: float
     usual: float
@@ -233,10 +235,8 @@ class ProgressNumber(Struct, frozen=True, kw_only=True):
 
 
 class HangVerdict(Struct, frozen=True, kw_only=True):
-    """What it is, who is the cause as far as it is known, and what that rests on.
-
-    `disagreement`: which witnesses contradict each other.
-    """
+    """The state of the training, the ranks that cause it as far as they are known, and the facts.
+    `disagreement`: the witnesses that contradict each other, in words."""
 
     kind: TrainingState
     ranks: tuple[int, ...] = ()
@@ -249,23 +249,25 @@ class HangVerdict(Struct, frozen=True, kw_only=True):
 
     @property
     def is_sure(self) -> bool:
-        """Whether it stands still for a reason that was seen, so that people may be told."""
+        """Whether it stands still for a reason that was seen. Then people may be notified."""
         return self.kind in (TrainingState.HUNG, TrainingState.FILES)
 
     @property
     def proven_nodes(self) -> tuple[str, ...]:
-        """The nodes of its culprits, where no witness contradicts that."""
+        """The nodes of the ranks that cause it. Empty if that is not sure, or if witnesses
+        disagree."""
         return self.nodes if self.is_sure and not self.disagreement else ()
 
     @property
     def node_fault(self) -> str:
-        """What is wrong with the culprit's node itself; empty where it may as well be the program."""
+        """The problem of the culprit's node itself. Empty if the program may be at fault."""
         mine = [f for f in self.evidence if RULE[f.sign].node and {*f.nodes} & {*self.proven_nodes}]
         return mine[0].words if mine and len(self.proven_nodes) == 1 else ""
 
 
 def join_facts(facts: Iterable[WitnessFact], number: ProgressNumber) -> HangVerdict:
-    """The verdict of all witnesses together; whoever moves is not hung, whatever they say."""
+    """The verdict of all witnesses together. A training whose number has moved does not hang,
+    whatever they say."""
     facts = tuple(facts)
     if number.moved:
         slow = [f for f in facts if f.ranks and f.sign in ("works", "stands", "spins")]
@@ -285,7 +287,8 @@ def join_facts(facts: Iterable[WitnessFact], number: ProgressNumber) -> HangVerd
 
 
 def narrow_verdict(verdict: HangVerdict, ranks: tuple[int, ...]) -> HangVerdict:
-    """The same of these of its ranks alone; their nodes, where no fact has others beside them."""
+    """The same verdict about only these of its ranks. Their nodes are kept only if no fact includes
+    other ranks beside them."""
     mine = [f for f in verdict.evidence if {*f.ranks} & {*ranks}]
     alone = all({*f.ranks} <= {*ranks} for f in mine)
     nodes = tuple(dict.fromkeys(n for f in mine for n in f.nodes)) if alone else ()
@@ -293,8 +296,8 @@ def narrow_verdict(verdict: HangVerdict, ranks: tuple[int, ...]) -> HangVerdict:
 
 
 def decides_after_s(facts: Iterable[WitnessFact], number: ProgressNumber) -> float:
-    """Seconds of quiet from which on these facts decide, if they stay so; 0: they do already, or
-    never will."""
+    """The quiet time in seconds from which these facts decide, if they do not change. 0: they
+    decide already, or never."""
     facts = tuple(facts)
     times = {_least_quiet_s(RULE[f.sign], number) for f in facts if RULE[f.sign].decides}
     later = sorted(at for at in times if at > number.quiet)
@@ -310,8 +313,8 @@ def _least_quiet_s(sign: WitnessSign, number: ProgressNumber) -> float:
 
 
 def _is_effect(fact: WitnessFact, others: Sequence[WitnessFact]) -> bool:
-    """Whether another fact gives the reason for what this one sees: of the same ranks, or of some
-    where this one names none."""
+    """Whether another fact is the cause of this one: it is a sign of another state, and its ranks
+    include all ranks of this one. A fact without ranks is the effect of any such sign."""
     mine, says = {*fact.ranks}, RULE[fact.sign].says
     return RULE[fact.sign].yields and any(
         RULE[o.sign].says is not says
@@ -347,8 +350,8 @@ def _make_verdict(
 
 
 def _agreed_ranks(deciding: Sequence[WitnessFact]) -> tuple[tuple[int, ...], str]:
-    """The ranks that every witness who names any agrees on; where they share none nobody is
-    named."""
+    """The ranks on which all witnesses agree that name any, and the disagreement in words. If they
+    have no rank in common, none is named."""
     by: dict[str, set[int]] = {}
     for fact in deciding:
         if fact.ranks:
@@ -364,55 +367,3 @@ def _agreed_ranks(deciding: Sequence[WitnessFact]) -> tuple[tuple[int, ...], str
 def _disagreement_words(facts: Sequence[WitnessFact]) -> str:
     told = dict.fromkeys(f"{RULE[f.sign].witness}: {f.words}" for f in facts)
     return shortened("witnesses disagree: " + "; but ".join(told), 400)
-
-
-# -- in words ------------------------------------------------------------------------------
-
-
-def describe_verdict(verdict: HangVerdict, since: str = "") -> str:
-    """`hung since 03:12 at step 79500: rank 17 on node-3 is not in the all_reduce in which 255
-    others wait`. `since`: what stands between."""
-    head = f"{verdict.kind.value}{since}"
-    if verdict.ranks:
-        return (
-            f"{head}: {_describe_culprits(verdict)}"
-            + _node_advice(verdict)
-            + _describe_doubts(verdict)
-        )
-    first = next((f.words for f in verdict.evidence if RULE[f.sign].says is verdict.kind), "")
-    return (
-        (f"{head}: {first}" if first else head) + _node_advice(verdict) + _describe_doubts(verdict)
-    )
-
-
-def _node_advice(verdict: HangVerdict) -> str:
-    """What GPUs and kernels say of the same ranks or nodes; of any where nobody is named."""
-    said = [
-        f"{fold_for_people(f.nodes)}: {f.words}"
-        for f in verdict.evidence
-        if RULE[f.sign].witness in ("GPU", "kernel")
-        and (not verdict.nodes or _concerns_same(f, verdict))
-    ]
-    return "".join(f"; {words}" for words in dict.fromkeys(said[:TOLD]))
-
-
-def _concerns_same(fact: WitnessFact, verdict: HangVerdict) -> bool:
-    return bool({*fact.ranks} & {*verdict.ranks} or {*fact.nodes} & {*verdict.nodes})
-
-
-def _describe_culprits(verdict: HangVerdict) -> str:
-    several = len(verdict.ranks) > 1
-    who = shortened(f"rank{'s' if several else ''} {format_ranges(verdict.ranks)}", SHOWN)
-    where = f" on {shortened(fold_for_people(verdict.nodes), SHOWN)}" if verdict.nodes else ""
-    own = next((f for f in verdict.evidence if {*f.ranks} & {*verdict.ranks}), None)
-    why = f" ({own.words})" if own and own.words else ""
-    if not verdict.collective:
-        return f"{who}{where}{why}"
-    others = f"{verdict.waiting} other{'s' if verdict.waiting != 1 else ''}"
-    wait = "wait" if verdict.waiting != 1 else "waits"
-    is_not = "are not" if several else "is not"
-    return f"{who}{where} {is_not} in the {verdict.collective} in which {others} {wait}{why}"
-
-
-def _describe_doubts(verdict: HangVerdict) -> str:
-    return f"; {verdict.disagreement}" if verdict.disagreement else ""

@@ -1,4 +1,4 @@
-"""Groups of ranks in words: one line for an alert, and all of it for a terminal. Pure."""
+"""Describes groups of ranks in words: one line for an alert, and all of it for a terminal. Pure."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from sentinel.stacks.parse.group import RankGroup, group_ranks
 from sentinel.stacks.parse.model import StackFrame, StacksDump, StandKind
 
 MOST_GROUPS = 5
-"""Groups that the headline names before it only counts them."""
+"""How many groups the headline names. Further ones are only counted."""
 NAMED = 16
-"""Ranks of a group whose nodes are named; larger ones are counted."""
+"""Up to this many ranks, a group is named with its ranks and nodes. Larger groups are only
+counted."""
 LONGEST = 160
 """Characters of one line of ranks or nodes."""
 
@@ -39,7 +40,7 @@ def dump_headline(dump: StacksDump) -> str:
 
 
 def interpret_dump(dump: StacksDump) -> str:
-    """What to make of it, in one line; empty where nothing more can be said."""
+    """The interpretation in one line. Empty if there is none."""
     groups = group_ranks(dump)
     if any(g.kind.is_trouble or len(groups) > 1 for g in groups):
         return ""
@@ -58,15 +59,15 @@ def dump_lines(dump: StacksDump) -> list[str]:
 
 
 def _install_lines(dump: StacksDump) -> list[str]:
-    """How to get py-spy to the nodes that have none; /proc was read all the same."""
+    """How to get py-spy to the nodes that have none. What /proc shows is reported all the same."""
     bare = [n.node for n in dump.nodes if n.no_tool and any(p.python for p in n.processes)]
     if not bare:
         return []
     return [
         "",
         f"No py-spy on {_node_words(bare)}, so the lines of Python are not known there. Install it where",
-        "the nodes see it: pip install py-spy into the training's own environment, or anywhere on a",
-        "shared file system and name it: --py-spy PATH, or `remote: {py_spy: PATH}`.",
+        "the nodes see it: pip install py-spy into the training's own environment (root never runs that",
+        "one), or anywhere on a shared file system and name it: --py-spy PATH, or `remote: {py_spy: PATH}`.",
     ]
 
 
@@ -88,7 +89,7 @@ def _group_line(group: RankGroup, *, alone: bool = False) -> str:
 
 
 def frame_place(frames: Sequence[StackFrame]) -> str:
-    """The innermost frame, and the nearest one of the user's own code where that is another."""
+    """The innermost frame, and the nearest one of the user's own code if that is another."""
     inner = frames[0]
     own = next((f for f in frames if not _is_foreign_frame(f)), None)
     if own is None or own == inner:

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from sentinel.channels.format.blocks import ChatContent, MessageBlock, fit_blocks, make_chat
+from sentinel.core.command_places import SETUP_PLACE
 from sentinel.core.model import Notification, Status
 from tests.channels.samples import notification
 
@@ -21,13 +22,13 @@ def test_one_alert_in_the_order_of_reading() -> None:
         ("line", "not running: job 4242 FAILED (exit 1)"),
         (
             "dim",
-            "since 2026-09-30 03:12:05 +02:00 (25m ago) · exit code 1 · idle 25m"
-            " · user alice · node r12n07",
+            "since: 2026-09-30 03:12:05 +02:00 (25m before this message) · exit code: 1"
+            " · idle: 25m · node: r12n07 · user: alice",
         ),
         ("line", "Runbook: Call https://wiki.example.org/oncall"),
-        ("code", "scontrol show job 4242"),
-        ("code", "rank 0: NCCL WARN"),
-        ("code", "sentinel explain 01J9"),
+        ("code", "# on a login node, as yourself"),
+        ("code", "| rank 0: NCCL WARN"),
+        ("code", f"# {SETUP_PLACE}"),
     ]
 
 
@@ -61,8 +62,8 @@ def test_several_alerts_in_a_line_each_the_worst_first() -> None:
     message = make_chat([good, mild, notification(subject="a")])
     assert message.title == "3 alerts on h100-prod: 1 critical, 1 warning, 1 resolved"
     assert [b.text for b in message.blocks] == [
-        "🔴 CRITICAL training a: not running: job 4242 FAILED (exit 1) (since 03:12)",
-        "🟠 WARNING training c: not running: job 4242 FAILED (exit 1) (since 03:12)",
+        "🔴 CRITICAL training a: not running: job 4242 FAILED (exit 1) (since 03:12 +02:00)",
+        "🟠 WARNING training c: not running: job 4242 FAILED (exit 1) (since 03:12 +02:00)",
         "🟢 RESOLVED training b: not running: job 4242 FAILED (exit 1) (after 25m)",
     ]
 
@@ -109,8 +110,8 @@ def test_a_runbook_stands_below_all_and_takes_little_room() -> None:
 
 GOING = [
     (600, ["rank 0: last", "scontrol", "Runbook", "explain", "since"]),
-    (255, ["scontrol", "Runbook", "explain", "since"]),
-    (240, ["Runbook", "explain", "since"]),
+    (280, ["scontrol", "Runbook", "explain", "since"]),
+    (255, ["Runbook", "explain", "since"]),
     (200, ["Runbook", "since"]),
     (100, ["Runbook"]),
     (50, []),
@@ -130,12 +131,12 @@ def test_what_goes_first_in_little_room(room: int, kept: list[str]) -> None:
 
 
 def test_a_log_loses_its_first_lines_first() -> None:
-    """The end says why it ended."""
+    """The end says why it ended; a mark stands for what is gone."""
     message = ChatContent(
         title="",
         tone="ok",
         blocks=(MessageBlock("line", "x"), MessageBlock("code", "one\ntwo\nthree", 1)),
     )
-    assert [b.text for b in fit_blocks(message, 13)] == ["x", "two\nthree"]
-    assert [b.text for b in fit_blocks(message, 8)] == ["x", "three"]
-    assert [b.text for b in fit_blocks(message, 7)] == ["x"]
+    assert [b.text for b in fit_blocks(message, 14)] == ["x", "…\ntwo\nthree"]
+    assert [b.text for b in fit_blocks(message, 13)] == ["x", "…\nthree"]
+    assert [b.text for b in fit_blocks(message, 9)] == ["x"]

@@ -1,24 +1,30 @@
 """What people read: every fact is there, every foreign text is inert, at every size."""
 
+import subprocess
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
+from sentinel.channels.format.facts import MAX_FACTS, format_fact
 from sentinel.channels.format.html import render_html
 from sentinel.channels.format.text import (
     COMMANDS,
-    FACTS,
     FULL,
     LINES,
     LISTED,
-    format_fact,
+    SUBJECT,
+    SUBJECT_OF_ONE,
     last_lines,
     make_card,
     render_text,
+    sort_worst_first,
     subject_line,
 )
+from sentinel.channels.record import make_inert
 from sentinel.core.model import Notification, Status, Value
 from sentinel.core.text import visible
 from tests.channels.samples import FORBIDDEN, HOSTILE, HUGE, hostile, notification
@@ -64,44 +70,43 @@ def read(page: str) -> str:
 SUBJECTS = {
     "firing": (
         {},
-        "CRITICAL h100-prod training tr11-176B: not running: job 4242 FAILED (exit 1) "
-        "(since 03:12)",
+        "CRITICAL h100-prod training tr11-176B: not running: job 4242 FAILED (exit 1)",
     ),
     "warning": (
         {"severity": Status.WARNING},
-        "WARNING h100-prod training tr11-176B: not running: job 4242 FAILED (exit 1) (since 03:12)",
+        "WARNING h100-prod training tr11-176B: not running: job 4242 FAILED (exit 1)",
     ),
     "blind": (
         {"status": Status.UNKNOWN, "subject": "", "summary": "squeue did not answer"},
-        "UNKNOWN h100-prod training: squeue did not answer (since 03:12)",
+        "UNKNOWN h100-prod training: squeue did not answer (since 03:12 +02:00)",
     ),
     "worse": (
         {"reason": "worse", "summary": "96% used"},
-        "CRITICAL (worse) h100-prod training tr11-176B: 96% used (since 03:12)",
+        "CRITICAL (worse) h100-prod training tr11-176B: 96% used (since 03:12 +02:00)",
     ),
     "a repeat of another day": (
         {"reason": "repeat", "summary": "96% used", "since": "2026-09-28T03:12:05+02:00"},
-        "CRITICAL (repeat) h100-prod training tr11-176B: 96% used (since 09-28 03:12)",
+        "CRITICAL (repeat) h100-prod training tr11-176B: 96% used",
     ),
     "resolved": (
         {"reason": "resolved", "status": Status.OK, "summary": "running: job 4243"},
         "RESOLVED h100-prod training tr11-176B: running: job 4243 (after 25m)",
     ),
     "gone": (
-        {"reason": "gone", "summary": "no longer reported"},
-        "GONE h100-prod training tr11-176B: no longer reported (after 25m)",
+        {"reason": "gone", "summary": "its check no longer finds it"},
+        "OVER h100-prod training tr11-176B: its check no longer finds it (after 25m)",
     ),
     "test": (
         {"reason": "test", "check": "test", "subject": "", "summary": "hello"},
-        "TEST h100-prod test: hello (since 03:12)",
+        "TEST h100-prod test: hello (since 03:12 +02:00)",
     ),
     "a reason of the future": (
         {"reason": "flapping", "summary": "up and down"},
-        "CRITICAL (flapping) h100-prod training tr11-176B: up and down (since 03:12)",
+        "CRITICAL (flapping) h100-prod training tr11-176B: up and down",
     ),
     "dry run": (
         {"dry_run": True, "summary": "x", "subject": ""},
-        "[dry run] CRITICAL h100-prod training: x (since 03:12)",
+        "[dry run] CRITICAL h100-prod training: x (since 03:12 +02:00)",
     ),
     "no cluster, no times": (
         {"cluster": "", "since": "", "at": "", "summary": "x"},
@@ -111,18 +116,57 @@ SUBJECTS = {
 
 
 @pytest.mark.parametrize(("changes", "expected"), SUBJECTS.values(), ids=SUBJECTS.keys())
-def test_a_subject_says_how_bad_where_what_and_since_when(
+def test_a_subject_says_how_bad_where_what_and_with_room_since_when(
     changes: dict[str, object], expected: str
 ) -> None:
     """In this order: a phone shows the first forty letters."""
     assert subject_line([notification(**changes)]) == expected
 
 
-def test_a_subject_is_cut_in_the_middle() -> None:
-    """What is cut is the summary, not since when."""
-    long = subject_line([notification(summary="word " * 200)])
-    assert len(long) == 180
-    assert long.endswith("… (since 03:12)")
+@pytest.mark.parametrize(
+    ("summary", "expected"),
+    [
+        ("word " * 200, "word word word word word word word …"),
+        (
+            "not saved for 2h (limit 30m, of all); the newest is old",
+            "not saved for 2h (limit 30m, of all) …",
+        ),
+        ("0 RPM (says the BMC, the board's own controller)", "0 RPM …"),
+        ("x" * 200, "x" * 40 + "…"),
+    ],
+)
+def test_a_long_subject_keeps_whole_clauses_within_80_characters(
+    summary: str, expected: str
+) -> None:
+    """Phones and lists of mails show no more; an ellipsis says that the mail says more."""
+    line = subject_line([notification(summary=summary)])
+    assert line.removesuffix(" (since 03:12 +02:00)").endswith(f": {expected}")
+    assert len(line) <= SUBJECT_OF_ONE
+
+
+def test_long_names_leave_room_for_what_happened() -> None:
+    """The subject is longer then, and never longer than 180 characters."""
+    line = subject_line([notification(subject="n" * 80, summary="word " * 200)])
+    assert line.endswith("word word word word word …")
+    assert len(subject_line([notification(subject="n" * 80, check="c" * 80)])) == SUBJECT
+
+
+def test_a_gpu_is_called_by_its_node_and_slot() -> None:
+    """Its UUID stands among the facts, once."""
+    gpu = notification(
+        check="gpu",
+        kind="gpu",
+        subject="GPU-1b",
+        summary="the GPU has fallen off the bus",
+        labels={"node": "n1"},
+        values={"slot": "00000000:18:00.0"},
+    )
+    card = make_card(gpu)
+    assert card.title == "gpu n1 slot 18:00.0"
+    assert dict(card.facts)["GPU"] == "GPU-1b"
+    unplaced = make_card(replace(gpu, values={}, labels={}))
+    assert unplaced.title == "gpu GPU-1b"
+    assert "GPU" not in dict(unplaced.facts)
 
 
 def test_the_subject_of_several_counts_them_and_starts_with_the_worst() -> None:
@@ -153,7 +197,7 @@ def test_a_body_has_what_a_person_needs_at_night(body: str) -> None:
         "CRITICAL",
         "training tr11-176B",
         "not running: job 4242 FAILED (exit 1)",
-        "2026-09-30 03:12:05 +02:00 (25m ago)",
+        "2026-09-30 03:12:05 +02:00 (25m before this message)",
         "h100-prod",
         "exit code",
         "idle",
@@ -266,14 +310,18 @@ def test_megabytes_become_a_page() -> None:
         summary="Ω" * HUGE,
         details="x\n" * HUGE,
         subject="y" * HUGE,
-        commands=("z" * HUGE,) * 99,
+        commands=("z" * HUGE, *("z" * 900,) * 99),
         labels={f"label{i}": "v" * 999 for i in range(999)},
         runbook="r" * HUGE,
     )
-    assert len(subject_line([huge])) == 180
+    assert len(subject_line([huge])) <= SUBJECT
     assert all(len(body) < 30_000 for body in bodies(huge))
     shown = make_card(huge)
-    assert (len(shown.lines), len(shown.commands), len(shown.facts)) == (LINES + 1, COMMANDS, FACTS)
+    assert (len(shown.lines), len(shown.commands), len(shown.facts)) == (
+        LINES + 1,
+        COMMANDS,
+        MAX_FACTS,
+    )
 
 
 @pytest.mark.parametrize("hurt", HOSTILE.values(), ids=HOSTILE.keys())
@@ -337,7 +385,7 @@ def test_what_has_settled_well_is_an_end() -> None:
 
 
 def test_an_action_is_of_this_moment() -> None:
-    """`node is idle again (since 03:12)` would say when the trouble began, as if it were the end."""
+    """`node is idle again (since 03:12 +02:00)` would say when the trouble began, as if it were the end."""
     done = notification(reason="action", status=Status.OK, summary="node is idle again")
     assert subject_line([done]).endswith("node is idle again")
 
@@ -354,6 +402,17 @@ def test_the_worst_stands_first() -> None:
     for body in (render_text(many), render_html(many)):
         assert body.index("worst") < body.index("mild")
     assert subject_line(many).startswith("CRITICAL 26 alerts")
+
+
+def test_of_many_trainings_that_stand_still_each_user_s_first_is_shown_in_full() -> None:
+    """222 of mallory's come before alice's one."""
+    hers = [
+        notification(kind="job", subject=f"mallory/{n}", labels={"user": "mallory"})
+        for n in range(222)
+    ]
+    mine = notification(kind="job", subject="alice/train", labels={"user": "alice"})
+    shown = sort_worst_first([*hers, mine])
+    assert [n.subject for n in shown[:3]] == ["mallory/0", "alice/train", "mallory/1"]
 
 
 def test_of_a_digest_alike_alerts_share_a_card() -> None:
@@ -388,3 +447,31 @@ def test_what_people_need_first_comes_first() -> None:
               "since ", "Call bob", n.commands[0], "a log line", "sentinel explain")  # fmt: skip
     places = [body.index(part) for part in wanted]
     assert places == sorted(places)
+
+
+def test_a_command_is_told_whole_or_not_at_all(tmp_path: Path) -> None:
+    """Cut, its quote stays open; a shell that gets all of them would run the next one's path."""
+    owned = tmp_path / "owned"
+    long = f"cd '{'x ' * 2500}' && sbatch train.sh"
+    bait = f"echo '/home/mallory/;touch {owned};#'"
+    told = notification(commands=(long, bait, "echo whole"))
+    text = render_text([told]).partition("\nCommands:\n")[2]
+    pasted = text.partition("\nDetails:\n")[0]
+    said = subprocess.run(["sh"], input=pasted, capture_output=True, text=True, check=False)
+    assert not owned.exists()
+    assert said.stdout.endswith("whole\n")
+    assert make_card(told).commands == make_inert(told).commands == (bait, "echo whole")
+
+
+def test_two_moments_are_two_rows() -> None:
+    """When it began, where that is known, and when it was noticed; the same moment is said once."""
+    began, later = "2026-09-30T03:12:05+02:00", "2026-09-30T03:20:00+02:00"
+    both = render_text([notification(since=began, noticed=later)]).splitlines()
+    assert "began      2026-09-30 03:12:05 +02:00 (25m before this message)" in both
+    assert "noticed    2026-09-30 03:20:00 +02:00" in both
+    once = render_text([notification(since=began, noticed=began)])
+    assert "noticed    2026-09-30 03:12:05 +02:00 (25m before this message)" in once
+    assert "began" not in once
+    over = render_text([notification(reason="resolved", status=Status.OK, noticed=later)])
+    assert "since 2026-09-30 03:12:05 +02:00" in over
+    assert "noticed" not in over

@@ -1,19 +1,31 @@
 """Kinds that ask nodes, and this machine's own tools."""
 
 import re
+import time
 from collections.abc import Callable
+
+from msgspec import to_builtins
 
 from sentinel.alerting.observations import RunOutcome
 from sentinel.checks.fs import FsCheck
 from sentinel.checks.gpu import GpuCheck
+from sentinel.checks.host import HostCheck
+from sentinel.checks.host.check import HostPast
+from sentinel.checks.host.check import Memory as HostMemory
+from sentinel.checks.host.judge import StalledPast
+from sentinel.checks.idle import IdleCheck
+from sentinel.checks.idle.check import IdleMemory
+from sentinel.checks.idle.job_watch import JobWatch, NodeCounter
 from sentinel.checks.memory import MemoryCheck
 from sentinel.checks.network import NetworkCheck
 from sentinel.checks.sensors import SensorsCheck
 from sentinel.checks.service import ServiceCheck
+from sentinel.clock import SystemClock
+from sentinel.core.clock import shift_instant
 from sentinel.core.settings import FilePath
 from sentinel.core.values import Duration
-from tests.checks.cannot_tell.probes import FALLEN, GPUS, MEMINFO, probe, section
-from tests.checks.cannot_tell.slurm_cases import nodes, queue, slurm, training_runs
+from tests.checks.cannot_tell.probes import FALLEN, GPUS, IDENTITY, MEMINFO, probe, section
+from tests.checks.cannot_tell.slurm_cases import BUSY, job, nodes, queue, slurm, training_runs
 from tests.checks.cannot_tell.world import (
     DENIED,
     EMPTY,
@@ -28,7 +40,13 @@ from tests.checks.cannot_tell.world import (
     World,
     spoilt,
 )
+from tests.checks.idle.world import use_text
+from tests.lab.gpus import gpus_of
+from tests.slurm.answers import row
 
+USE = use_text({gpu.address: 0.0 for gpu in gpus_of(1)})
+STEPS = "daemon 7 15.batch\nsaw daemons\ncgroup 8 15 /step_0\nsaw cgroups\nsaw environments\n"
+TRAFFIC = "net eth0 rx_bytes 5000\ndisk vmstat pgpgin 100\n"
 VERSION_2 = "MARK begin 2\nMARK end\n"
 HOT = GPUS.replace("<gpu_temp>41 C", "<gpu_temp>99 C")
 LOST = GPUS.replace("<attached_gpus>8", "<attached_gpus>7")
@@ -87,7 +105,9 @@ def gpu_here(world: World) -> RunOutcome:
 
 def kernel_here(world: World) -> RunOutcome:
     world.says("nvidia-smi", GPUS, newer="")
-    log = f"[    1.000000] eth0: up\n[    2.000000] {FALLEN.partition(';')[2]}\n"
+    # What is older than a day is past, and the host may have been up for longer.
+    up = time.clock_gettime(time.CLOCK_BOOTTIME)
+    log = f"[    1.000000] eth0: up\n[{up - 9:12.6f}] {FALLEN.partition(';')[2]}\n"
     world.says("dmesg", log, newer="{1.0} eth0: up\n")
     return world.look("gpu", GpuCheck())
 
@@ -160,12 +180,12 @@ def fs_here(world: World) -> RunOutcome:
     return world.look("fs", FsCheck(paths=[FilePath(str(world.home))]))
 
 
-PS = "    1 S systemd\n   77 Z munged\n"
+PS = "    1     0 S systemd\n   77     0 Z munged\n"
 UNIT = "Id=sssd.service\nLoadState=loaded\nActiveState=failed\nSubState=failed\nResult=exit-code\n"
 
 
 def service_ps(world: World) -> RunOutcome:
-    world.says("ps", PS, newer="    1 S systemd\n   77 Q munged\n")
+    world.says("ps", PS, newer="    1     0 S systemd\n   77     0 Q munged\n")
     return world.look("service", ServiceCheck(processes=["munged"]))
 
 
@@ -195,6 +215,7 @@ def failed_jobs(world: World) -> RunOutcome:
 NO_MARK = (
     "dmesg has no end mark; what was cut off is newer than what was seen, and read at the next look"
 )
+NO_TOOL = "a node need not have this tool; the check says that it has none"
 PORT = """\
 mlx5_0 1 state {state}
 mlx5_0 1 phys_state {phys}
@@ -270,7 +291,98 @@ def sensors(world: World) -> RunOutcome:
     return world.look("sensors", check)
 
 
+ARRAYS = "memory mc0 ce_count 0\nmemory mc0 ue_count 0\nraid md0 array_state clean\nraid md0 degraded {}\nend\n"
+GPU_SECTIONS = ("gpu_memory", "gpu_processes")
+ERROR_OF_MEMORY = "3,2,2,-;EDAC MC0: 1 UE memory read error on CPU0 (channel:0 page:0x1)\n"
+STUCK = "7 8 900 41 nfs_wait_bit_killable python\nall 1\n"
+
+
+def host(world: World) -> RunOutcome:
+    """One of its sources shows a trouble: an error of memory, a mirror without a drive, a drive that can
+    only be read, a clock that nothing keeps in step, a GPU that holds memory, a daemon that leaks, or a task that did not run for an hour."""
+    parts = (
+        ("hardware", ARRAYS.format(int(world.target == "hardware")), "md0: degraded\n"),
+        (
+            "smart",
+            "nvme0 0x8\nend\n" if world.target == "smart" else "nvme0 0\nend\n",
+            "nvme0: 8\n",
+        ),
+        (
+            "clock",
+            f"chrony {'Not synchronised' if world.target == 'clock' else 'Normal'}\nend\n",
+            "chrony: Odd\n",
+        ),
+        (
+            "gpu_memory",
+            f"GPU-1, {9000 if world.target in GPU_SECTIONS else 4}\nend\n",
+            "GPU-1: 9000\n",
+        ),
+        ("gpu_processes", "", "GPU-1: none\n"),
+        ("dcgm", f"engine 9 {9 * 2**20 if world.target == 'dcgm' else 9000}\nend\n", "engine: 9\n"),
+        ("stalled", STUCK if world.target == "stalled" else "all 0\n", "python: D\n"),
+        (
+            "kernel",
+            f"kmsg\n6,1,1,-;eth0: up\n{ERROR_OF_MEMORY if world.target in ('kernel', 'ssh') else ''}",
+            "ebpf\n<6>{1}: eth0: up\n",
+        ),
+    )
+    whole = "".join(in_words_of_the_probe(world, *part) for part in parts)
+    world.node(probe().replace("MARK end", f"{whole}MARK end"), newer=VERSION_2)
+    task = StalledPast(since=SystemClock().now().wall / 1e6 - 3600, started=900, switches=41)
+    past = HostPast(boot=IDENTITY[2], off=1, held=1, stalled={"7/8": task})
+    world.memory = to_builtins(HostMemory(nodes={"n1": past}))
+    slurm(world)
+    world.says("scontrol", nodes("IDLE"), when="show node", newer=nodes("ASLEEP"))
+    return world.look("host", HostCheck(nodes="n1", trial=Duration(0), offset=Duration(10**9)))
+
+
+def idle(world: World) -> RunOutcome:
+    """A job has not used its GPUs for two hours; the last look was five minutes ago."""
+    training_runs(world)
+    other = row(state=b"RUNNING", user=b"root", nodes=b"n2", id=b"14", job=b"14", name=b"other")
+    mine, new = (job(state, started=b"1790000000") for state in (b"RUNNING", b"HIBERNATING"))
+    whole, newer = queue(other, mine), queue(other, new)
+    world.says("squeue", whole, when="%o", newer=newer, record="§.\n")
+    sizes = ["15", "cpu=8,gres/gpu=8", "N/A", "N/A", "N/A", "1", "1"]
+    world.says("squeue", "§|".join(sizes) + "§.\n", when="tres-alloc", newer=BUSY, record="§.\n")
+    parts = (
+        ("gpus", GPUS, GPUS.replace("gpu_util", "gpu_use")),
+        ("gpu_use", USE, USE.replace("GPU 0000", "Device 0000")),
+        ("steps", STEPS, STEPS.replace("cgroup 8", "scope 8")),
+        ("traffic", TRAFFIC, "net.eth0.rx=5000\n"),
+    )
+    shown = "".join(in_words_of_the_probe(world, *part) for part in parts)
+    world.node(probe().replace("MARK end", f"{shown}MARK end"), newer=VERSION_2)
+    now = SystemClock().now()
+    before = shift_instant(now, -7200)
+    watch = JobWatch(
+        started=1790000000,
+        looked=shift_instant(now, -300),
+        quiet=before,
+        used={gpu.uuid: before for gpu in gpus_of(1)},
+        counters={"n1": NodeCounter(boot=IDENTITY[2], moved_bytes=0)},
+        is_batch=True,
+    )
+    world.memory = to_builtins(IdleMemory(jobs={"15": watch}))
+    return world.look("idle", IdleCheck(users=["root"], trial=Duration(0)))
+
+
 CASES = [
+    Case(kind="host", source=0, asked="ssh", truth="memory lost data", look=host),
+    Case(kind="host", source=0, asked="kernel", truth="memory lost data", look=host),
+    Case(kind="host", source=0, asked="hardware", truth="a mirror lost a drive", look=host),
+    Case(kind="host", source=0, asked="smart", truth="a drive can only be read", look=host, believed={NOTHING: NO_TOOL}),
+    Case(kind="host", source=0, asked="gpu_memory", truth="a GPU at rest holds memory", look=host, believed={NOTHING: NO_TOOL}),
+    Case(kind="host", source=0, asked="dcgm", truth="nv-hostengine leaks", look=host),
+    Case(kind="host", source=0, asked="clock", truth="nothing keeps the clock in step", look=host, believed={NOTHING: NO_TOOL}),
+    Case(kind="host", source=0, asked="stalled", truth="a task does not run", look=host),
+    Case(kind="idle", source=0, asked="squeue %o", truth="GPUs are not used", look=idle),
+    Case(kind="idle", source=0, asked="squeue tres-alloc", truth="GPUs are not used", look=idle),
+    Case(kind="idle", source=1, asked="ssh", truth="GPUs are not used", look=idle),
+    Case(kind="idle", source=1, asked="gpus", truth="GPUs are not used", look=idle),
+    Case(kind="idle", source=1, asked="gpu_use", truth="GPUs are not used", look=idle),
+    Case(kind="idle", source=1, asked="steps", truth="GPUs are not used", look=idle),
+    Case(kind="idle", source=1, asked="traffic", truth="GPUs are not used", look=idle),
     Case(kind="gpu", source=0, asked="ssh", truth="a GPU has fallen off the bus", look=gpu_node),
     Case(kind="gpu", source=0, asked="kernel", truth="a GPU has fallen off the bus", look=gpu_node),
     Case(kind="gpu", source=0, asked="gpus", truth="a GPU at 99 degrees", look=gpu_hot),

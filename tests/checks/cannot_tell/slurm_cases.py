@@ -30,7 +30,7 @@ SlurmUser               = slurm(64030)
 SlurmctldHost[0]        = ctl
 SLURM_VERSION           = 25.05.1
 """
-FIELDS = "JobIDRaw JobID State ExitCode Start End NodeList Reason JobName User Partition Submit FailedNode\n"
+FIELDS = "JobIDRaw JobID State ExitCode Start End NodeList Reason JobName User Partition Submit NNodes AllocTRES FailedNode\n"
 PARTITIONS = "PartitionName=main TotalNodes={count} Nodes=n[1-{count}] State=UP\n"
 BUSY = "RECORD_OF_A_NEW_FORM§.\n"
 
@@ -41,8 +41,9 @@ def queue(*rows: bytes) -> str:
 
 def runs(*rows: str) -> str:
     """What `squeue -O` prints: the header, then a row for each."""
-    header = "§|".join(["JOBID"] + ["X"] * 15) + "§.\n"
-    fields = ([*row.split()[:-1], "0:0", row.split()[-1]] for row in rows)  # DerivedEC
+    header = "§|".join(["JOBID"] + ["X"] * 21) + "§.\n"
+    more = ("0:0", "1", "1", "cpu=8", "N/A", "N/A", "N/A")  # DerivedEC, and the size
+    fields = ([*row.split()[:-1], *more, row.split()[-1]] for row in rows)
     return header + "".join("§|".join(one) + "§.\n" for one in fields)
 
 
@@ -124,7 +125,10 @@ def job_failed(world: World) -> RunOutcome:
             "root",
             "main",
             "1790000000",
-            "n1",
+            "1",
+            "cpu=1",
+            "",
+            "15",
         ]
     )
     if world.target.startswith("sacct"):

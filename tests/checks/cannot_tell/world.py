@@ -35,11 +35,13 @@ sixth and the hang."""
 NOBODY = 65534
 SAYS = "error: Unable to contact the server (connect failure)\n"
 
-# `§` in an answer becomes the nonce of the call: the end of -o's and -O's value, or sacct's.
+# `§` in an answer becomes the nonce of the call: the end of squeue's format, or sacct's.
 PROGRAM = """\
 #!/bin/sh
 PATH=/usr/bin:/bin
+set -- "$@" "$SQUEUE_FORMAT$SQUEUE_FORMAT2"
 for word; do case $word in *%o*) mark=${{word##*%o}};; *STDOUT:*) mark=${{word##*STDOUT:}};; \
+*NumTasks:*) mark=${{word##*NumTasks:}};; \
 --delimiter=*) mark=${{word#--delimiter=}}.;; esac; done
 case "$*" in
 {answers}esac

@@ -14,6 +14,7 @@ from sentinel.core.cluster import Job
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import Status
 from sentinel.core.settings import FilePath
+from sentinel.core.values import clock_text
 from sentinel.testing import START, FixedSlurm, context
 
 CHAIN = Chain(name="s", every=600, command=("sentinel",), revision="r")
@@ -48,29 +49,40 @@ def found(place: ChainFolder, *jobs: Job) -> dict[str, tuple[Status, str]]:
         ((job("s-a"), *REST), Status.OK, "3 waiting, 0 at work"),
         ((job("s-a", "RUNNING"), *REST), Status.OK, "2 waiting, 1 at work"),
         ((job("s-a", "CONFIGURING"), *REST), Status.OK, "2 waiting, 1 at work"),
-        ((*REST, job("other")), Status.WARNING, "no link of s-a is in the queue"),
-        ((job("s-a", reason="JobHeldUser", number=9), *REST), Status.WARNING, "held: 9"),
-        ((job("other"),), Status.CRITICAL, "nothing runs sentinel any more"),
+        ((*REST, job("other")), Status.WARNING, "no job named s-a is in the queue"),
+        (
+            (job("s-a", reason="JobHeldUser", number=9), *REST),
+            Status.WARNING,
+            "is held and will not start: job 9; the chain's other jobs go on",
+        ),
+        ((job("other"),), Status.CRITICAL, "none of the Slurm jobs that run sentinel is queued"),
     ],
 )
 def test_links(place: ChainFolder, jobs: tuple[Job, ...], status: Status, said: str) -> None:
     """One missing warns, none at all is critical."""
-    seen = found(place, *jobs)["links"]
+    seen = found(place, *jobs)["next jobs"]
     assert (seen[0], said in seen[1]) == (status, True)
 
 
 def test_a_relay_without_a_successor_would_end_with_its_link(place: ChainFolder) -> None:
     """Told while there is somebody to tell it."""
     place.install_files(replace(CHAIN, mode="relay", strands=1, time_limit=86400), "")
-    seen = found(place, job("s-a", "RUNNING"))["links"]
-    assert seen == (Status.WARNING, "no successor waits behind the link at work")
-    assert found(place, job("s-a", "RUNNING"), job("s-a", number=2))["links"][0] is Status.OK
+    seen = found(place, job("s-a", "RUNNING"))["next jobs"]
+    text = "no next job waits behind the one that runs: watching stops when the present job ends"
+    assert seen == (Status.WARNING, text)
+    last = replace(job("s-a", "RUNNING"), ends=int(NOW) + 3600)
+    until = f", {clock_text(NOW + 3600, NOW)} at the latest"
+    assert found(place, last)["next jobs"] == (Status.WARNING, text + until)
+    held = job("s-a", reason="JobHeldUser", number=9)
+    assert found(place, last, held)["next jobs"][1].endswith(until)
+    assert found(place, held)["next jobs"][1].endswith("until somebody releases it")
+    assert found(place, job("s-a", "RUNNING"), job("s-a", number=2))["next jobs"][0] is Status.OK
 
 
 @pytest.mark.parametrize(
     ("ago", "status", "said"),
     [
-        ([600, 0], Status.OK, "2 of 2 slots run"),
+        ([600, 0], Status.OK, "passes: 2 of 2 ran"),
         ([6000, 0], Status.WARNING, "nothing was watched for 1h 30m"),
         ([6000, 4000], Status.CRITICAL, "no pass for"),
         ([], Status.OK, "no pass yet"),

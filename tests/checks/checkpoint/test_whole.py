@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 
 from sentinel.checks.checkpoint import CheckpointPlace, CheckpointRule, describe_work_at_risk
+from sentinel.checks.checkpoint.files import MAX_FILES
 from sentinel.core.checkpoint_names import find_missing_part, is_staging, parse_step_numbers
 from sentinel.core.clock import shift_instant
 from sentinel.core.model import Status
 from sentinel.core.settings import FilePath
-from sentinel.testing import START
+from sentinel.testing import START, FixedSlurm, context
 from tests.checks.checkpoint.test_checkpoint import HOUR, NOW, check, only, run
 
 DCP = {f"__{rank}_0.distcp": "x" * 1000 for rank in range(4)} | {".metadata": "m"}
@@ -125,7 +126,8 @@ def pointed(folder: Path, name: str, text: str, age: float) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "step-2", "step-2\n", "2", "0002", "/where/it/ran/step-2", "s3://b/run/step-2?version=9",
+        "step-2", "step-2\n", "2", "0002", "2.0", "'2'\n", "global_step: 2.0\n", "loss: 3.0\nstep: 2.0",
+        "/where/it/ran/step-2", "s3://b/run/step-2?version=9",
         '{"latest": "step-2"}', '{"last_step": 2}', 'path: "step-2"\nall: "step-1"\nall: "step-3"\n',
     ],
 )  # fmt: skip
@@ -216,7 +218,7 @@ def test_it_says_where_no_name_fits(tmp_path: Path) -> None:
     [("tmpfs_run_3", False), ("zero_stage_3", False), ("model_part_0.pt", False),
      ("template_3", False), ("attempt-3", False), ("step-3.bak", False),
      ("checkpoint_1000.tmp-1699", True), ("m.ckpt-1.data-00000-of-00001.tempstate12", True),
-     ("checkpoint_tmpa8s7d", True), ("step_100.tmp.pt", True), ("tmp_17.checkpoint_001", True)],
+     ("checkpoint_tmpa8s7d", True), ("step_100.tmp.pt", True), ("step_100.tmpdir", True), ("step_100.dir", False), ("tmp_17.checkpoint_001", True)],
 )  # fmt: skip
 def test_names_of_unfinished_saves(name: str, staging: bool) -> None:
     """One list for `checkpoint` and `clean`."""
@@ -228,3 +230,18 @@ def test_numbers_of_ranks_are_no_steps() -> None:
     assert parse_step_numbers("model.ckpt-7.data-00000-of-00002") == (7,)
     assert find_missing_part(["a-rank8", "a-rank9"]) == ""
     assert find_missing_part(["__0_0.distcp", "__2_0.distcp"]) == ""
+
+
+@pytest.mark.parametrize(("count", "seen"), [(MAX_FILES, "yes, by its bytes"), (3, "yes")])
+def test_what_has_too_many_files_is_told_to_be_judged_by_its_bytes(
+    tmp_path: Path, count: int, seen: str
+) -> None:
+    """Nobody looked whether one is missing."""
+    folder = tmp_path / "step_1"
+    write(folder, {"shard.pt": "x" * 1000}, HOUR)
+    for number in range(count - 1):
+        (folder / f"part_{number}").touch()
+        os.utime(folder / f"part_{number}", (NOW - HOUR, NOW - HOUR))
+    asked = check(tmp_path)
+    [shown] = asked.run(context(FixedSlurm(), START, limit=60.0, one_shot=True)).shown.values()
+    assert [row["complete"] for row in shown.rows] == [seen]

@@ -4,15 +4,19 @@ import os
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from sentinel.chain.script_book import CronBook, write_book
 from sentinel.chain.script_history import ScriptRecord, SubmittedRun
 from sentinel.checks.cron import CronCheck
+from sentinel.checks.cron_remedies import format_slot
 from sentinel.core.clock import SECOND
+from sentinel.core.errors import CannotTell
 from sentinel.core.model import Finding, Status
 from sentinel.core.settings import FilePath
 from sentinel.core.values import Duration
 from sentinel.testing import START, context
+from tests.user_files.places import ALICE, MALLORY, file_of, folder_of, shared_folder
 
 NOW = START.wall / SECOND
 KEY = "cron.daily/x"
@@ -69,9 +73,32 @@ def test_a_failed_run_is_told_with_the_end_of_its_log(tmp_path: Path) -> None:
     log.write_text("the disk\nis on fire\n")
     found = findings(tmp_path, records={KEY: ran(log)})[1]
     assert (found.subject, found.status) == (KEY, Status.WARNING)
-    assert found.summary.startswith("job 7 FAILED with exit code 1, slot ")
-    assert found.details == "the disk\nis on fire"
-    assert found.commands == (f"less '{log}'",)
+    assert found.summary.endswith("failed with exit code 1 (Slurm job 7)")
+    assert found.details == "last lines of a b.log:\nthe disk\nis on fire"
+    assert f"less '{log}'" in found.commands
+    assert "sacct -j 7 " in found.commands[-1]
+
+
+def test_how_bad_a_failure_is_can_be_judged(tmp_path: Path) -> None:
+    """When it runs again, when it last ended well, and which file it is."""
+    record = ran(tmp_path / "x.log")
+    good = replace(record.runs[0], slot=int(NOW) - 86400, job="6", state="COMPLETED", code=0)
+    known = replace(record, runs=(*record.runs, good), next_slot=int(NOW) + 86400)
+    found = findings(tmp_path, records={KEY: known})[1]
+    assert format_slot(NOW + 86400) in found.guidance.impact
+    assert f"Its last good run was that of {format_slot(NOW - 86400)}." in found.guidance.impact
+    assert f"head -n 20 {tmp_path}/{KEY}" in found.commands[0]
+    never = findings(tmp_path, records={KEY: record})[1].guidance.impact
+    assert "at its next time" in never
+    assert "No good run of it is known." in never
+
+
+def test_what_may_be_a_pipe_is_not_read(tmp_path: Path) -> None:
+    """`head` would wait for a writer."""
+    (_, pipe) = findings(tmp_path, refused={KEY: "is no regular file"})
+    (_, unsafe) = findings(tmp_path, refused={KEY: "its group may write to it (chmod g-w)"})
+    assert [c.split()[0] for c in pipe.commands] == ["ls"]
+    assert [c.split()[0] for c in unsafe.commands] == ["ls", "head", "chmod"]
 
 
 @pytest.mark.parametrize("what", ["link", "pipe", "directory"])
@@ -88,6 +115,32 @@ def test_only_a_log_is_shown(tmp_path: Path, what: str) -> None:
     assert findings(tmp_path, records={KEY: ran(log)})[1].details == ""
 
 
+@pytest.mark.root
+def test_whose_book_it_is_decides_what_is_read(tmp_path: Path) -> None:
+    """Root looks at a directory of mallory's: her book names a file that she may not read. One of a
+    stranger is not believed at all."""
+    with shared_folder() as folder:
+        base = folder_of(MALLORY, folder / "cron")
+        own = file_of(MALLORY, folder / "own.log", "it burns\n")
+        secret = file_of(0, folder / "secret")
+        for log, told in ((own, "last lines of own.log:\nit burns"), (secret, "")):
+            findings(base, records={KEY: ran(log)})
+            os.chown(base / ".sentinel" / "cron.json", MALLORY, MALLORY)
+            check = CronCheck(base=FilePath(str(base)))
+            assert check.run(context()).findings[1].details == told
+        os.chown(base / ".sentinel" / "cron.json", ALICE, ALICE)
+        with pytest.raises(CannotTell, match=f"belongs to uid {ALICE}, whom `trust` does not name"):
+            check.run(context())
+
+
+def test_a_pipe_in_place_of_the_book_is_none(tmp_path: Path) -> None:
+    """Opening it would wait for ever."""
+    (tmp_path / ".sentinel").mkdir()
+    os.mkfifo(tmp_path / ".sentinel" / "cron.json")
+    with pytest.raises(CannotTell, match="is no book"):
+        CronCheck(base=FilePath(str(tmp_path))).run(context())
+
+
 @pytest.mark.parametrize("refused", [KEY, "cron.daily"])
 def test_what_is_refused_is_told_once(tmp_path: Path, refused: str) -> None:
     """Its past says nothing about it now."""
@@ -95,23 +148,23 @@ def test_what_is_refused_is_told_once(tmp_path: Path, refused: str) -> None:
         tmp_path, records={KEY: ran(tmp_path)}, refused={refused: "is no regular file"}
     )
     assert [(f.subject, f.summary) for f in found[1:]] == [
-        (refused, "is not run: is no regular file")
+        (refused, "is skipped: is no regular file")
     ]
 
 
 @pytest.mark.parametrize(
     ("record", "status", "said"),
     [
-        (ScriptRecord(handled=NOW), Status.OK, "waits for its first slot"),
+        (ScriptRecord(handled=NOW), Status.OK, "not due yet"),
         (
             ScriptRecord(handled=NOW, trouble="sbatch: no"),
             Status.WARNING,
             "not submitted: sbatch: no",
         ),
-        (ScriptRecord(handled=NOW, missed=2), Status.WARNING, "2 slots missed while nothing ran"),
-        (ScriptRecord(handled=NOW, skipped=1), Status.OK, "waits"),
-        (ScriptRecord(handled=NOW, skipped=2), Status.WARNING, "2 slots skipped"),
-        (ran(Path("/x"), state="COMPLETED", code=0), Status.OK, "job 7 COMPLETED"),
+        (ScriptRecord(handled=NOW, missed=2), Status.WARNING, "2 runs missed"),
+        (ScriptRecord(handled=NOW, skipped=1), Status.OK, "not due yet"),
+        (ScriptRecord(handled=NOW, skipped=2), Status.WARNING, "2 runs skipped"),
+        (ran(Path("/x"), state="COMPLETED", code=0), Status.OK, "completed: job 7"),
         (
             ran(Path("/x"), state="LOST", code=None),
             Status.UNKNOWN,

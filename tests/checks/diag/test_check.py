@@ -93,7 +93,7 @@ def test_idle_nodes_are_asked_once(tmp_path: Path) -> None:
         site.end(first, name, dcgmi_json("4"))
     report = site.look()
     assert {f.status for f in report.findings} == {Status.OK}
-    assert "dcgmi diag -r 2 passed 0s ago" in of(report, "n0").summary
+    assert "dcgmi diag -r 2 passed at " in of(report, "n0").summary
     assert site.asked(site.look(11 * HOUR)) == []
     assert len(site.asked(site.look(HOUR))) == 4
 
@@ -299,7 +299,7 @@ def test_what_proves_nothing(
 
 @pytest.mark.parametrize(
     ("state", "words"),
-    [("TIMEOUT", "timed out"), ("DEADLINE", "missed its deadline"), ("NODE_FAIL", "lost a node"),
+    [("TIMEOUT", "timed out"), ("DEADLINE", "missed its deadline"), ("NODE_FAIL", "ended because one of its nodes failed"),
      ("OUT_OF_BREATH", "OUT_OF_BREATH")],
 )  # fmt: skip
 def test_a_job_that_left_nothing(tmp_path: Path, state: str, words: str) -> None:
@@ -362,6 +362,17 @@ def test_a_blind_queue_changes_nothing(tmp_path: Path) -> None:
     site.jobs = []
     site.end(first, "n1", dcgmi_json("4"))
     assert "passed" in of(site.look(), "n1").summary
+
+
+@pytest.mark.parametrize(("user", "shown"), [("root", "running"), ("mallory", "never came into")])
+def test_a_job_of_another_user_is_no_test_whatever_its_name(
+    tmp_path: Path, user: str, shown: str
+) -> None:
+    """Everybody reads the name in the queue: a job that waits for ever would keep a node from its test."""
+    site = Site(tmp_path)
+    site.queue(site.look())
+    site.jobs = [replace(job, user=user) for job in site.jobs or []]
+    assert shown in of(site.look(600), "n1").summary
 
 
 def test_a_run_is_not_given_up_while_nobody_can_see_the_queue(tmp_path: Path) -> None:

@@ -118,7 +118,7 @@ def test_a_wave_a_failure_and_the_same_gpu_under_another_name(site: Site) -> Non
     site.tick()
     (alert,) = [a for a in site.alerts() if a["subject"] == f"{bad.uuid}@node-3"]
     assert (alert["status"], alert["reason"]) == ("critical", "firing")
-    assert "turned up here; it was on node-2" in alert["summary"]
+    assert "turned up here; it left node-2 slot" in alert["summary"]
     site.tick()
     assert "DRAIN" in site.lab.node("node-3")["State"]
     boot = f"{SENTINEL} gpus check --list {exported}"

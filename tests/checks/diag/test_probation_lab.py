@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from sentinel.actions.action_rules import ActionRules
 from sentinel.actions.diag import DiagAction as DiagAction
 from sentinel.actions.drain import DrainAction
-from sentinel.actions.executor import ActionExecutor, ActionRules
+from sentinel.actions.executor import ActionExecutor
 from sentinel.actions.probation import ProbationAction, ReleaseAction
 from sentinel.actions.service import ActionService
 from sentinel.alerting.slurm_maintenance import maintenance_changes

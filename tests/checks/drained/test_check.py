@@ -16,7 +16,7 @@ from sentinel.core.errors import CannotTell, Invalid
 from sentinel.core.model import Finding, Report, Status
 from sentinel.core.node_answers import Answered, Unreachable, Unreached
 from sentinel.core.settings import FilePath
-from sentinel.core.values import Duration
+from sentinel.core.values import Duration, since_text
 from sentinel.nodes.probe import (
     FileWait,
     NodeIdentity,
@@ -99,6 +99,13 @@ def only(report: Report) -> Finding:
     return finding
 
 
+def test_a_node_that_is_drained_for_another_reason_is_not_said_to_work() -> None:
+    """Somebody else drained it; this check has nothing to say of it."""
+    other = run(nodes=[replace(NODE, reason="bad dimm")])
+    assert other.coverage.calm.startswith("1 node is drained for other reasons")
+    assert run(nodes=[Node(name="n1", state="IDLE")]).coverage.calm == "no node is drained"
+
+
 def test_a_clean_node_is_asked_back_and_nobody_is_woken() -> None:
     """The request is tied to the reason that was seen, demands an idle node, and holds the proof."""
     report = run()
@@ -113,7 +120,7 @@ def test_a_clean_node_is_asked_back_and_nobody_is_woken() -> None:
     assert request.evidence["gpus"] == "+ 2 of 2 there"
     assert len(request.evidence) == 10
     assert (only(report).status, only(report).subject) == (Status.OK, "n1")
-    assert only(report).summary.endswith("clean by 10 proofs, is given back")
+    assert only(report).summary.startswith("clean by 10 proofs, is given back; ")
 
 
 def test_by_default_it_only_tells() -> None:
@@ -169,20 +176,21 @@ def test_what_is_not_clean_is_told_by_its_most_telling_item() -> None:
     report = run(probe=probe)
     assert report.requests == ()
     assert only(report).summary == (
-        "drained for 5m (Kill task failed): not clean: "
-        "in state D: cat(7) in request_wait_answer (and 1 more)"
+        "processes hang in the kernel (state D): cat (pid 7) in request_wait_answer (FUSE) (1 more check"
+        f" failed, see below); it cannot take jobs again; drained {since_text(DRAINED_AT, NOW)}"
+        " (Kill task failed: Slurm could not end a job's processes)"
     )
-    assert "- steps: alive: job 12: cat(7) of root" in only(report).details
-    assert "+ gpus: 2 of 2 there" in only(report).details
+    assert "- jobs: processes left by job 12: cat (pid 7) of root" in only(report).details
+    assert "GPUs" in only(report).details
 
 
 def test_what_is_not_known_is_told_by_what_will_not_pass_by_itself() -> None:
     """State D of this moment comes last."""
     late = Unread(kind="late", why="no answer within 5 s")
     probe = replace(CLEAN, blocked=(blocked(9),), gpu_processes=late)
-    assert "proven clean: gpu processes: not read, late" in only(run(probe=probe)).summary
+    assert "gpu processes: not read, took too long" in only(run(probe=probe)).summary
     alone = only(run(probe=replace(CLEAN, blocked=(blocked(9),))))
-    assert "proven clean: blocked: in state D for this moment" in alone.summary
+    assert "hanging: in state D for this moment" in alone.summary
 
 
 def test_state_d_of_one_look_wakes_nobody() -> None:
@@ -198,7 +206,7 @@ def test_state_d_of_one_look_wakes_nobody() -> None:
     assert only(run(memory=second.memory)).status is Status.WARNING
     proofs = run(DrainedCheck(undrain=True, proofs={"nhc": ["/usr/sbin/nhc"]}), probe=doubt)
     assert only(proofs).patience > 0  # a proof that waits for the others is no doubt of its own
-    assert "clean: blocked: in state D for this moment" in only(proofs).summary
+    assert "hanging: in state D for this moment" in only(proofs).summary
     known = run(probe=stuck, memory=first.memory)
     assert only(known).patience == 0
     assert only(run(probe=doubt, memory=known.memory)).patience == 0
@@ -210,7 +218,7 @@ def test_what_is_not_known_is_no_proof(more: dict[str, Any]) -> None:
     report = run(**more)
     assert report.requests == ()
     assert (only(report).status, only(report).values["clean"]) == (Status.WARNING, False)
-    assert "cannot be proven clean: " in only(report).summary
+    assert "; not known whether it can take jobs again; drained" in only(report).summary
 
 
 def test_a_log_that_somebody_named_has_to_be_read(tmp_path: Path) -> None:
@@ -219,9 +227,16 @@ def test_a_log_that_somebody_named_has_to_be_read(tmp_path: Path) -> None:
     check = DrainedCheck(undrain=True, slurmctld_log=FilePath(str(log)))
     report = run(check)
     assert report.requests == ()
-    assert "history: slurmctld's log: tail: cannot open" in only(report).summary
+    assert "why it was drained: slurmctld's log: tail: cannot open" in only(report).summary
     log.write_text("[2026-11-21T04:10:00.000] update_node: node n1 reason set to: RMA GPU3\n")
     assert "its reason replaced another one: 'RMA GPU3'" in only(run(check)).summary
+    log.write_text(
+        "[2026-11-21T04:10:00.001] update_node: node n1 reason set to: RMA GPU3\n"
+        "[2026-11-21T04:11:00.001] _update_job: setting comment to x\n"
+        "[2026-11-21T04:11:00.000] sched: Allocate JobId=9 NodeList=n1 #CPUs=1 Partition=p\n"
+    )
+    report = run(check)
+    assert (report.requests, "its times go back" in only(report).summary) == ((), True)
     log.write_text("")
     assert len(run(check).requests) == 1
 
@@ -244,7 +259,7 @@ def test_a_node_whose_name_looks_like_an_option_blinds_nobody_else() -> None:
 def test_no_way_to_nodes() -> None:
     """Each node says so."""
     report = UNDRAIN.run(context(FixedSlurm(nodes=[NODE]), now=AT, logbook=Book()))
-    assert "responds: it was not asked" in only(report).summary
+    assert "the node could not be asked: it was not asked" in only(report).summary
 
 
 def test_without_slurm_it_cannot_tell() -> None:
@@ -294,7 +309,7 @@ def record(outcome: ActionOutcome, at: int = NOW - 10, **more: Any) -> ActionRec
 def test_an_undrain_that_came_to_nothing_is_told(last: ActionRecord, told: str) -> None:
     """In the guard's or Slurm's words; what was before this drain is no news."""
     report = run(logbook=Book([last]))
-    assert only(report).summary.endswith(told)
+    assert f"{told}; drained since" in only(report).summary
     assert (only(report).status is Status.OK) is (told == "is given back")
     assert len(report.requests) == 1
 
@@ -410,7 +425,7 @@ def test_a_cgroup_that_nobody_can_map_is_not_clean(strange: str) -> None:
     probe = replace(CLEAN, steps=StepTraces(processes=(step(50, strange, "cgroup"),)))
     report = run(probe=probe)
     assert report.requests == ()
-    assert f"? steps: alive: job {strange}: process 50" in only(report).details
+    assert f"? jobs: processes left by job {strange}: process 50" in only(report).details
     stuck = replace(STUCK, steps=probe.steps)
     assert run(REBOOT, probe=STUCK).requests
     assert run(REBOOT, probe=stuck).requests == ()
@@ -550,6 +565,8 @@ def test_no_reboot_without_the_proof_of_an_undrain(more: dict[str, Any]) -> None
         ({"reasons": [""]}, "reasons"),
         ({"reasons": ["Kill task failed", "   "]}, "reasons"),
         ({"reasons": ["Kil"]}, "reasons"),
+        ({"reasons": ["Kill task failed", "k8s: Pod not ready"]}, "reasons"),
+        ({"reasons": ["[node_problem] gpu"]}, "reasons"),
         ({"reasons": []}, "reasons"),
         ({"proofs": {"nhc": []}}, "proofs"),
         ({"proofs": {"nhc": ["nhc"]}}, "proofs"),
@@ -572,7 +589,8 @@ def test_a_job_that_is_expediting_on_it_needs_a_person_after_minutes(
     node = replace(NODE, flags=frozenset({"DRAIN"}), reason_time=NOW - 60 * minutes)
     report = run(nodes=(node,), jobs=(waits,))
     assert report.requests == ()
-    assert "not clean: job 7 is EXPEDITING there" in only(report).summary
+    assert only(report).summary.startswith("job 7 is EXPEDITING there")
+    assert "; it cannot take jobs again; drained" in only(report).summary
     assert ("needs a person" in only(report).summary) is person
 
 
@@ -603,8 +621,8 @@ def test_a_node_that_does_not_end_a_job_is_a_finding_of_its_own() -> None:
     told = only(completing())
     assert (told.subject, told.status) == ("n1", Status.WARNING)
     assert told.summary == (
-        "completing for 11m 40s: not clean: in state D: job 12: cat(7) of root in request_wait_answer, "
-        "reading /data/x (nfs4 at /data)"
+        "processes hang in the kernel (state D): job 12: cat (pid 7) of root in request_wait_answer, "
+        "reading /data/x (nfs4 at /data); completing for 11m 40s"
     )
     assert completing(check=replace(ENDS, completing=Duration(3600))).findings == ()
 

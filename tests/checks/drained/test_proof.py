@@ -10,6 +10,7 @@ from sentinel.checks.drained.node_evidence import NodeEvidence, ProofItem, Proof
 from sentinel.checks.drained.proof import (
     can_ask_node,
     get_expected_gpus,
+    is_momentary,
     is_proven,
     prove_by_commands,
     prove_by_node,
@@ -26,11 +27,13 @@ from sentinel.core.node_answers import (
     Unreachable,
 )
 from sentinel.nodes.probe import GpuProcess, NodeProbe, StepTraces, Unread
+from sentinel.slurm.job_states import EXPEDITED
 from tests.checks.drained.nodes import (
     CLEAN,
     GPUS,
     LEFT_SERVICE,
     NODE,
+    NOW,
     RULES,
     blocked,
     kernel,
@@ -74,22 +77,42 @@ def test_a_clean_node_is_proven() -> None:
 
 
 SPOILT = [
-    ({"blocked": (blocked(),)}, "blocked", "in state D: cat(7) in request_wait_answer"),
-    ({"steps": StepTraces(processes=(step(7),))}, "steps", "alive: job 12: cat(7) of root"),
-    ({"steps": StepTraces(processes=(step(1),))}, "steps", "alive: job 12: init(1) of root"),
-    ({"processes": (ALICE,)}, "users", "left there: python3(50) of alice"),
-    ({"processes": (process(50, 1000, ""),)}, "users", "left there: python3(50) of 1000"),
+    (
+        {"blocked": (blocked(),)},
+        "blocked",
+        "processes hang in the kernel (state D): cat (pid 7) in request_wait_answer (FUSE)",
+    ),
+    (
+        {"steps": StepTraces(processes=(step(7),))},
+        "steps",
+        "processes left by job 12: cat (pid 7) of root",
+    ),
+    (
+        {"steps": StepTraces(processes=(step(1),))},
+        "steps",
+        "processes left by job 12: init (pid 1) of root",
+    ),
+    ({"processes": (ALICE,)}, "users", "processes of users are left: python3 (pid 50) of alice"),
+    (
+        {"processes": (process(50, 1000, ""),)},
+        "users",
+        "processes of users are left: python3 (pid 50) of 1000",
+    ),
     (
         {"gpu_processes": (GpuProcess(gpu="GPU-1", pid=9, memory=1, name="python"),)},
         "gpu processes",
-        "python(9) on GPU-1",
+        "python (pid 9) on GPU-1",
     ),
     (
         {"processes": (process(50, command="/usr/libexec/datacenter-gpu-manager/nvvs -s"),)},
         "gpu processes",
-        "a diagnostic(50)",
+        "a diagnostic (pid 50)",
     ),
-    ({"processes": (process(50, command="dcgmi diag -r 4"),)}, "gpu processes", "a diagnostic(50)"),
+    (
+        {"processes": (process(50, command="dcgmi diag -r 4"),)},
+        "gpu processes",
+        "a diagnostic (pid 50)",
+    ),
     ({"gpus": nvidia_smi(GPUS[:1])}, "gpus", "1 of 2 there"),
     ({"kernel": kernel((-3599, XID.format(79)))}, "xids", "1 errors, the last: NVRM: Xid"),
     ({"kernel": kernel((60, FELL_OFF))}, "xids", "1 errors, the last: NVRM: GPU 0000:29"),
@@ -137,7 +160,7 @@ def test_state_d_of_this_moment_is_looked_at_again(pid: int) -> None:
     """It may be the probe's own ps: no proof, and no hang either."""
     bad = one(spoilt(blocked=(blocked(pid),)))
     assert (bad.name, bad.good) == ("blocked", None)
-    assert "to be looked at again: cat(" in bad.text
+    assert "to be looked at again: cat (pid " in bad.text
     assert one(spoilt(blocked=(blocked(pid), blocked(7)))).good is False
 
 
@@ -200,6 +223,8 @@ def test_nodes_that_differ_behind_the_first_dot() -> None:
     for name, good in (("n1.east", True), ("n1", True), ("n1.west", False)):
         probe = replace(CLEAN, identity=replace(told, hostname=name))
         assert items(sight(node, answer=probe), rules)["responds"].good is good
+        more = replace(rules, names=rules.names | {"n9"})  # which has no part in it
+        assert items(sight(node, answer=probe), more)["responds"].good is good
     # Of another boot, what both names begin with may be the other one's.
     for name, good in (("n1", False), ("n1.west.site", False), ("n1.east.site", True)):
         probe = replace(CLEAN, identity=replace(told, hostname=name, uptime=5_000.0))
@@ -238,7 +263,7 @@ def test_a_maintenance_reservation_and_a_missing_ledger() -> None:
     assert items(reserved)["reservation"].good is False
     assert not can_ask_node(reserved)
     assert one(sight(readings=None)) == ProofItem(
-        name="history", good=None, text="no ledger of reasons here"
+        name="history", good=None, text="unknown: this command does not read the service's records"
     )
 
 
@@ -427,3 +452,161 @@ def test_a_configured_proof(answer: object, good: bool | None, text: str) -> Non
     seen = sight(ran={} if answer is None else {"nhc": answer})
     wanted = ProofItem(name="nhc", good=good, text=text, moment=answer is None)
     assert prove_by_commands(seen, rules) == [wanted]
+
+
+@pytest.mark.parametrize(("number", "good"), [(13, 1), (31, 1), (43, 1), (45, 1), (48, 0), (79, 0)])
+def test_which_xids_are_of_a_program(number: int, good: int) -> None:
+    """Its own faults, and its being killed; all others are the device's."""
+    found = items(spoilt(kernel=kernel((5, XID.format(number)))))["xids"]
+    assert found.good is bool(good)
+
+
+@pytest.mark.parametrize(("begins", "good"), [(0.0, True), (60.0, True), (60.5, None)])
+def test_a_log_that_begins_with_the_boot_is_whole(begins: float, good: bool | None) -> None:
+    """Within its first minute; the node booted shortly before it was drained."""
+    assert CLEAN.identity is not None
+    young = replace(CLEAN.identity, uptime=1000.0)  # type: ignore[type-var]
+    log = kernel()
+    log = replace(log, lines=(replace(log.lines[0], at=begins),))
+    assert items(spoilt(kernel=log, identity=young))["xids"].good is good
+
+
+def test_how_many_gpus_are_sick_is_told() -> None:
+    """The first by its words, the others by their number."""
+    sick = [dataclass_replace(gpu, failed=True) for gpu in GPUS]
+    assert items(spoilt(gpus=nvidia_smi(sick)))["gpus"].text.endswith("(and 1 more)")
+    one_of_them = items(spoilt(gpus=nvidia_smi([GPUS[0], sick[1]])))["gpus"]
+    assert one_of_them.good is False
+    assert "more)" not in one_of_them.text
+
+
+@pytest.mark.parametrize(
+    ("since", "person"),
+    [
+        (None, False),
+        (NOW + 10**9, False),
+        (NOW - int(EXPEDITED) + 1, False),
+        (NOW - int(EXPEDITED), True),
+        (0, True),
+    ],
+)
+def test_a_job_that_expedites_there_keeps_it_out(since: int | None, person: bool) -> None:
+    """After a while it needs a person; where nobody knows since when it is only said."""
+    node = replace(NODE, reason_time=since)
+    found = items(sight(node, expediting=("7", "8")))["drained"]
+    assert (found.good, "it needs a person" in found.text) == (False, person)
+    assert found.text.startswith("job 7, 8 is EXPEDITING there")
+
+
+def test_an_sxid_of_which_nobody_knows_how_bad_it_is_counts() -> None:
+    """What is not told to be harmless is not."""
+    found = items(spoilt(kernel=kernel((5, SXID.format("99999, Something new")))))["xids"]
+    assert found.good is False
+
+
+GOOD, BAD = ProofItem(name="a", good=True, text=""), ProofItem(name="b", good=False, text="")
+SOON = ProofItem(name="c", good=None, text="", moment=True)
+
+
+@pytest.mark.parametrize(
+    ("found", "momentary"),
+    [([GOOD], False), ([GOOD, SOON], True), ([SOON, BAD], False), ([BAD], False)],
+)
+def test_what_the_next_look_may_prove(found: list[ProofItem], momentary: bool) -> None:
+    """Only where all that is missing is of this moment."""
+    assert is_momentary(found) is momentary
+
+
+@pytest.mark.parametrize(
+    ("state", "flag", "may"),
+    [("IDLE", "DRAIN", True), ("DOWN", "DRAIN", False), ("IDLE", "NOT_RESPONDING", False)],
+)
+def test_who_can_be_asked(state: str, flag: str, may: bool) -> None:
+    assert can_ask_node(sight(replace(NODE, state=state, flags=frozenset({flag})))) is may
+
+
+def test_of_many_five_are_named_and_the_rest_is_counted() -> None:
+    many = tuple(GpuProcess(gpu="G", pid=n, memory=1, name="") for n in range(7))
+    named = ", ".join(f"a process (pid {n}) on G" for n in range(5))
+    assert one(spoilt(gpu_processes=many)).text == named
+    pids = range(100, 107)
+    tasks = tuple(blocked(pid) for pid in pids)
+    for count, more in ((5, ""), (6, " and 1 more"), (7, " and 2 more")):
+        old = (*CLEAN.processes, *(process(pid) for pid in pids))  # type: ignore[misc]
+        text = one(spoilt(processes=old, blocked=tasks[:count])).text
+        assert text.count("cat (pid ") == 5
+        assert text.endswith(f"in request_wait_answer (FUSE){more}")
+
+
+@pytest.mark.parametrize("part", ["processes", "identity"])
+def test_a_task_in_state_d_of_unknown_age_hangs(part: str) -> None:
+    """Where nobody knows how old it is, it is not taken for the probe's own."""
+    found = items(spoilt(blocked=(blocked(8),), **{part: LATE}))
+    assert found["blocked"].good is False
+
+
+@pytest.mark.parametrize(
+    ("off", "same"), [(0, True), (119, True), (-119, True), (120, False), (-120, False)]
+)
+def test_an_alias_is_known_by_its_boot_to_two_minutes(off: int, same: bool) -> None:
+    """slurmd and the node do not count it to the second; a node without a boot time has no alias."""
+    told = CLEAN.identity
+    assert not isinstance(told, Unread)
+    alias = replace(told, hostname="alias", uptime=told.uptime + off)
+    assert items(spoilt(identity=alias))["responds"].good is same
+    unbooted = sight(replace(NODE, boot_time=None), answer=replace(CLEAN, identity=alias))
+    assert items(unbooted)["responds"].good is False
+
+
+def test_an_xid_of_an_hour_before_the_drain_counts() -> None:
+    """To the second; where the drain's time is unknown nobody knows since when to look."""
+    assert one(spoilt(kernel=kernel((-3600, XID.format(79))))).good is False
+    undated = items(sight(replace(NODE, reason_time=None)))["xids"]
+    assert (undated.good, undated.text) == (None, "nobody knows since when to look")
+    unknown = items(spoilt(identity=LATE))["xids"]
+    assert (unknown.good, unknown.text) == (None, "nobody knows since when to look")
+
+
+def test_a_log_that_begins_an_hour_before_the_drain_is_whole() -> None:
+    for begins, good in ((-3600.0, True), (-3599.0, None)):
+        log = kernel((begins, "eth0: link up"))
+        short = replace(log, lines=log.lines[1:])
+        assert items(spoilt(kernel=short))["xids"].good is good
+
+
+def test_why_no_xid_was_looked_for_is_said() -> None:
+    assert items(sight(), replace(RULES, xids=False))["xids"].text == "switched off"
+    assert items(sight(replace(NODE, gres="")))["xids"].text == "not asked for"
+
+
+def test_long_lines_are_cut() -> None:
+    """Of the kernel at 160 characters, of a command at 200, of its last line."""
+    long = XID.format(79) + "x" * 500
+    told = one(spoilt(kernel=kernel((5, long)))).text.removeprefix("1 errors, the last: ")
+    assert len(told) == 160
+    seen = sight(ran={"nhc": Answered(code=1, out=b"first\n" + b"y" * 500)})
+    [item] = prove_by_commands(seen, replace(RULES, proofs=("nhc",)))
+    assert len(item.text.removeprefix("exit code 1: ")) == 200
+
+
+@pytest.mark.parametrize(("field", "text"), [("remapped", "a row"), ("retired", "a page")])
+def test_what_waits_for_a_reset_keeps_the_node_out(field: str, text: str) -> None:
+    """An idle node can have the reset now; the ends of pending repairs are good."""
+    page = nvidia_smi([GPUS[0], dataclass_replace(GPUS[1], pending=True)])
+    if field == "retired":
+        rows = page[page.rindex("<remapped_rows>") : page.rindex("</remapped_rows>")]
+        old = "<pending_retirement>Yes</pending_retirement>"
+        pages = f"<retired_pages>{old}</retired_pages><remapped_rows>N/A"
+        page = page.replace(rows, pages)
+    bad = one(spoilt(gpus=page))
+    assert (bad.name, bad.good) == ("gpus", False)
+    assert text in bad.text
+
+
+def test_a_node_that_ends_a_job_has_no_reason_to_lose() -> None:
+    """Drained as well, its reason counts as that of every other."""
+    other = {"reason": "RMA", "reason_user": "alice"}
+    undrained = replace(NODE, flags=frozenset({"COMPLETING"}), **other)
+    assert items(sight(undrained, completing=700.0))["history"].good
+    assert items(sight(undrained))["history"].good is False
+    assert items(sight(replace(NODE, **other), completing=700.0))["history"].good is False

@@ -55,6 +55,29 @@ def test_a_reason(reason: str, fit: bool, job: str, note: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "reason",
+    [
+        "slurm-operator: Pod is terminating",
+        "slurm-operator:Kill task failed",
+        "k8s: node is cordoned",
+        "[node_problem] gpu_health: Kill task failed",
+        "[user_problem] alloc_gpus_busy",
+        "[hardware_problem] ib",
+        "[software_problem] nvidia_libraries: libcuda.so.1: file too short [hc_program]",
+        "[compute_maintenance] node reboot process",
+        "[HC] All reduce perf nccl failed",
+        "Soperator auto-healing: node reboot process",
+    ],
+)
+def test_a_drain_of_an_operator_of_kubernetes_is_never_ours_to_undo(reason: str) -> None:
+    """Whatever prefix was configured, and also where Slurm's own reason has replaced it since."""
+    whole = [reason, reason[:4], reason[:9]]
+    assert not has_prefix(reason, [*whole, KILL])
+    assert find_hidden_reason([reading(KILL), reading(reason)], [], [*whole, KILL]) == reason
+    assert has_prefix(f"a {reason}", [f"a {reason[:4]}"])
+
+
+@pytest.mark.parametrize(
     ("reason", "prefix", "note"),
     [
         ("Prolog error", "Prolog error", ""),

@@ -5,6 +5,8 @@ import pwd
 from pathlib import Path
 from typing import Any
 
+from msgspec import structs
+
 from sentinel.checks.du.check import DuCheck
 from sentinel.checks.du.settings import DuSettings
 from sentinel.checks.du.tree import TreeSizes, tree_finding
@@ -54,6 +56,21 @@ def test_a_tree_that_could_not_be_read_everywhere_is_never_called_well(tmp_path:
     assert (found.status, "at least 10 B" in found.summary) == (Status.UNKNOWN, True)
     assert tree_finding("/x", tree, DuSettings(), warn, crit).status is Status.OK
     assert tree_finding("/x", tree, DuSettings(size=Size(10)), warn, crit).status is Status.CRITICAL
+
+
+def test_what_is_too_deep_is_a_warning_and_blinds_nothing(tmp_path: Path) -> None:
+    """Anybody can make such a folder: the rest is still judged, and its growth is kept."""
+    tree = TreeSizes(
+        apparent=10, allocated=10, entries=2, complete=True, unread=0, deep=1,
+        errors={"/x/y": "it is too deep"}, calls=1, dirs={}, owners={},
+    )  # fmt: skip
+    warn, crit = SpaceLimits(used=Share(85)), SpaceLimits(used=Share(95))
+    found = tree_finding("/x", tree, DuSettings(size=Size(1000)), warn, crit)
+    assert (found.status, "at least 10 B" in found.summary) == (Status.WARNING, True)
+    assert "not read: /x/y: it is too deep" in found.details
+    assert tree_finding("/x", tree, DuSettings(size=Size(10)), warn, crit).status is Status.CRITICAL
+    assert tree_finding("/x", structs.replace(tree, deep=0), DuSettings(size=Size(1000)), warn,
+                        crit).status is Status.OK  # fmt: skip
 
 
 def test_names_in_no_encoding_are_told(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Rules of the fast du: the very numbers of GNU du, on trees made to be counted wrong."""
 
 import errno
+import itertools
 import json
 import os
 import subprocess
@@ -208,6 +209,28 @@ def test_a_path_longer_than_the_kernel_takes(tmp_path: Path) -> None:
     subprocess.run(["rm", "-rf", str(tmp_path / ("n" * 200))], check=True)
 
 
+def test_a_folder_that_is_too_deep_costs_the_rest_nothing(tmp_path: Path) -> None:
+    """Anybody makes 8,000 levels in a second. Their sums took more than a minute, and there was no
+    answer for the whole tree; 300 levels are counted."""
+    (tmp_path / "alice").mkdir()
+    (tmp_path / "alice" / "x").write_bytes(b"x" * 5000)
+    for name, levels in (("usual", 300), ("deep", 1000)):
+        (tmp_path / name).mkdir()
+        at = os.open(tmp_path / name, os.O_RDONLY)
+        for _ in range(levels):
+            os.mkdir("d", dir_fd=at)
+            below = os.open("d", os.O_RDONLY, dir_fd=at)
+            os.close(at)
+            at = below
+        os.close(at)
+    told = walked(tmp_path, within=20)
+    subprocess.run(["rm", "-rf", str(tmp_path / "deep")], check=True)
+    assert (told["apparent"], told["complete"], told["unread"], told["deep"]) == (5000, True, 0, 1)
+    assert told["entries"] == 5 + 300 + 399
+    ((path, why),) = told["errors"].items()
+    assert (path.startswith(f"{tmp_path}/deep/d/d/"), why) == (True, "it is too deep")
+
+
 def test_a_partial_answer_says_so(tree: Path) -> None:
     """Half of it in the time there was is at least that much."""
     told = walked(tree, within=0.3, calls=20_000, processes=1)
@@ -265,6 +288,29 @@ def test_a_folder_swapped_for_a_link_is_not_followed(tmp_path: Path) -> None:
     assert walker.list_names((real, found.st_dev, found.st_ino + 1)) == []
     assert list(walker.sums.errors) == [link, real]
     assert walker.sums.errors[real] == "was replaced while it was walked"
+
+
+def test_a_listing_without_end_takes_no_memory(fuse: Fuse) -> None:
+    """A user's own file system can list names as fast as they are read."""
+    fuse.list_without_end()
+    told = walked(fuse.point, "prlimit", "--as=120000000", within=5, threads=1, processes=1)
+    assert (told["complete"], told["entries"]) == (False, 1)
+    assert told["calls"] > 1000
+
+
+def test_of_a_listing_without_end_names_are_kept_up_to_a_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from sentinel.checks.du.walk import walk
+    from sentinel.checks.du.walk.sums import CallPace, WalkOrder
+
+    monkeypatch.setattr(walk, "MAX_NAMES", 1000)
+    for within, least, left in ((60, 1000, 1), (-1, 1, 1)):
+        order = WalkOrder(json.dumps(ORDER | {"path": str(tmp_path), "within": within}))
+        walker = walk.TreeWalker(order, 0, CallPace(0, order.deadline), lambda unit: None, {})
+        assert least <= len(walker.take_names(map(str, itertools.count()))) < 2000
+        assert walker.sums.left == left
+        assert walker.take_names(iter(["a"])) == ["a"]
 
 
 def test_a_root_that_is_gone_is_an_error(tmp_path: Path) -> None:

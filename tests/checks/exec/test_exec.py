@@ -10,13 +10,14 @@ from hypothesis import strategies as st
 from msgspec import convert
 
 from sentinel import proc
-from sentinel.checks.exec import MAX_NUMBERS, ExecCheck, parse_output, parse_perfdata
+from sentinel.checks.exec import MAX_NUMBERS, NO_ANSWER, ExecCheck, parse_output, parse_perfdata
 from sentinel.core.errors import CannotTell, Invalid
 from sentinel.core.model import Finding, Report, Status
 from sentinel.proc import CommandNotFound, TimedOut, TooMuchOutput
 from sentinel.testing import context
 from tests.lab import needs
 from tests.lab.fuse import Fuse
+from tests.lab.waiting import HANG_LIMIT_S
 
 
 def run(*command: str, memory: Any = None, limit: float = 20.0, **settings: Any) -> Report:
@@ -44,10 +45,13 @@ def test_the_exit_code_is_the_status_and_the_first_line_the_summary(
 @pytest.mark.parametrize(
     ("script", "summary"),
     [
-        ("exit 4", "sh ended with code 4, which is no plugin's answer"),
-        ("echo hm; exit 255", "sh ended with code 255, which is no plugin's answer: hm"),
+        ("exit 4", f"the command sh ended with exit code 4, {NO_ANSWER}"),
+        ("echo hm; exit 255", f"the command sh ended with exit code 255, {NO_ANSWER}; it said: hm"),
         ("echo hm; kill -SEGV $$", "sh was ended by signal 11 (SIGSEGV): hm"),
-        ("exec no-such-thing", "code 127, which is no plugin's answer: sh: 1: exec: no-such-thing"),
+        (
+            "exec no-such-thing",
+            f"exit code 127, {NO_ANSWER}; it said: sh: 1: exec: no-such-thing",
+        ),
     ],
 )
 def test_what_is_no_answer_of_a_plugin_is_unknown(script: str, summary: str) -> None:
@@ -59,7 +63,7 @@ def test_what_is_no_answer_of_a_plugin_is_unknown(script: str, summary: str) -> 
 
 def test_a_silent_command_is_judged_by_its_code_alone() -> None:
     """`test -e FILE` is a check too; stderr is told where there is no output."""
-    assert sh("exit 0").summary == "sh ended with code 0 and said nothing"
+    assert sh("exit 0").summary == "the command sh ended with exit code 0 and said nothing"
     assert sh("echo oops >&2; exit 2").summary == "oops"
 
 
@@ -128,7 +132,9 @@ def test_a_megabyte_of_anything_is_read_in_one_pass(word: str) -> None:
 
 def test_a_flood_of_numbers_is_cut() -> None:
     """Each is a sample in the state, run after run; what is infinite cannot even be stored."""
-    assert len(parse_perfdata(" ".join(f"n{i}={i}" for i in range(10_000)))) == MAX_NUMBERS
+    flood = parse_output("OK | " + " ".join(f"n{i}={i}" for i in range(10_000)))
+    assert len(flood.numbers) == MAX_NUMBERS
+    assert flood.details == "9500 of 10000 numbers of performance data are not kept"
     assert parse_perfdata("a=1e999 b=-1e999 c=1") == {"c": 1}
 
 
@@ -198,7 +204,7 @@ def test_a_plugin_of_debian_runs_as_it_stands() -> None:
 def test_no_second_plugin_is_started_while_one_hangs_in_the_kernel(fuse: Fuse) -> None:
     """The one that even SIGKILL does not end is remembered; later it runs again."""
     fuse.hold("statfs")
-    stuck = run("stat", "-f", str(fuse.point), limit=0.5)
+    stuck = run("stat", "-f", str(fuse.point), limit=HANG_LIMIT_S)
     assert stuck.findings[0].status is Status.UNKNOWN
     assert "does not go away" in stuck.findings[0].summary
     with pytest.raises(CannotTell, match=r"an earlier run hangs: process .* no other is started"):

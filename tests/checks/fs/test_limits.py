@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from sentinel.checks.filesystems.limits import (
     CRIT,
@@ -35,6 +36,13 @@ def test_the_share_used_leaves_the_reserve_of_root_out() -> None:
     assert (seen.size, seen.used, seen.free) == (4096000, 2457600, 1228800)
     assert seen.used_percent == 66.67
     assert seen.inodes_used_percent == 50.0
+
+
+def test_what_is_over_its_limit_is_more_than_all_of_it() -> None:
+    """A quota of 1000 of which 1010 are used; what is exactly full is 100%."""
+    over = FileSystemUsage(size=1000, used=1010, free=0, inodes=0, inodes_free=0, type="")
+    assert over.used_percent == 101.0
+    assert replace(over, used=1000).used_percent == 100.0
 
 
 def test_an_exhausted_reserve_is_full() -> None:
@@ -106,7 +114,7 @@ def test_shares_are_shares_whatever_a_server_says(a: int, b: int, c: int, d: int
             NONE,
             SpaceLimits(used=Share(95), free=Size(10)),
             Status.CRITICAL,
-            "97% used, 3 B free (critical from 95% and below 10 B)",
+            "97% used, 3 B free (critical from 95% or below 10 B)",
             id="both crossed, both named",
         ),
         pytest.param(

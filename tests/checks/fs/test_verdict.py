@@ -8,7 +8,9 @@ from msgspec.structs import replace
 
 from sentinel.checks.filesystems.limits import CRIT, WARN, FileSystemUsage
 from sentinel.checks.filesystems.probe import PathAnswer, probe_all
+from sentinel.checks.filesystems.remedies import guide_full, guide_hang
 from sentinel.checks.filesystems.verdict import (
+    DO_NOT_LOOK,
     KEPT,
     PathObservation,
     PathState,
@@ -69,7 +71,7 @@ def test_a_hang_is_counted_from_its_first_sight() -> None:
     assert since.hangs_since == START
     assert path_finding(
         sight(PathAnswer(hung=True)), PathState(hangs_since=START), RULES
-    ).summary == ("still hangs, since 2h: statfs does not answer")
+    ).summary == (f"still hangs, since 2h; {DO_NOT_LOOK}")
 
 
 def test_an_answer_ends_the_hang_and_forgets_its_probe() -> None:
@@ -117,13 +119,29 @@ def on(answer: PathAnswer, mount: Mount | None = DISK) -> PathObservation:
     return PathObservation(path="/x", answer=answer, mount=mount, at=START)
 
 
+@pytest.mark.parametrize("kind", ["nfs4", "lustre"])
+def test_nobody_is_told_to_walk_all_of_a_shared_file_system(kind: str) -> None:
+    """A du of it burdens the servers that everybody waits for."""
+    answer = PathAnswer(usage=FULL, real="/x")
+    told = path_finding(on(answer, replace(DISK, type=kind)), PathState(mounted=True), RULES)
+    assert told.commands == ("df -h /x",)
+    assert "your directories" in told.guidance.todo
+
+
+def test_a_lost_mount_is_looked_at_before_it_is_mounted() -> None:
+    """What is pasted whole must not hide what was written meanwhile."""
+    told = path_finding(on(HERE, mount(BOTH, "/", "ext4")), PathState(mounted=True), RULES)
+    assert told.commands == ("ls -la /x | cat -v", "findmnt --fstab --mountpoint /x")
+    assert "move it to another disk. Then `mount /x`" in told.guidance.todo
+
+
 def test_what_is_told_of_a_full_file_system() -> None:
     """All of it: words, numbers, commands."""
     told = path_finding(on(PathAnswer(usage=FULL, real="/x")), PathState(mounted=True), RULES)
     assert told == Finding(
         subject="/x",
         status=Status.CRITICAL,
-        summary="97% used, 3 B free, 98% of inodes used (critical from 95% and from 95% of inodes)",
+        summary="97% used, 3 B free, 98% of inodes used (critical from 95% or from 95% of inodes)",
         values={
             "used_percent": 97.0,
             "free_bytes": 3,
@@ -138,7 +156,11 @@ def test_what_is_told_of_a_full_file_system() -> None:
             "warn_percent": 85.0,
             "critical_percent": 95.0,
         },
-        commands=("df -h /x", "df -i /x"),
+        commands=(
+            "du -x --inodes -d 1 /x | sort -n | tail | cat -v",
+            "du -xah -d 1 /x | sort -h | tail | cat -v",
+        ),
+        guidance=guide_full("/x", inodes=True),
     )
     assert [(s.subject, s.name, s.value) for s in told.samples(KEPT)] == [
         ("/x", "used_percent", 97.0),
@@ -177,12 +199,13 @@ def test_what_is_told_of_a_hang() -> None:
     assert told == Finding(
         subject="/x",
         status=Status.CRITICAL,
-        summary="hangs: statfs did not answer within 5s",
-        commands=("grep -F /x /proc/mounts", "ps -eo stat,pid,wchan:32,args | grep ^D"),
+        summary=f"hangs: no answer within 5s; {DO_NOT_LOOK}",
+        commands=("grep -F /x /proc/mounts | cat -v", "ps -eo stat,pid,wchan:32,comm | grep ^D"),
+        guidance=guide_hang("/x"),
     )
     stuck = PathAnswer(hung=True, stuck=StuckProcess(17, 2, "b"))
     assert path_finding(on(stuck), PathState(hangs_since=START), RULES).summary == (
-        "still hangs, since 0s (probe 17 is stuck; no other is sent)"
+        f"still hangs, since 0s (probe 17 is stuck; no other is sent); {DO_NOT_LOOK}"
     )
 
 
@@ -204,7 +227,7 @@ def test_a_lost_mount_has_no_numbers() -> None:
     lost = on(HERE, below)
     told = path_finding(lost, PathState(mounted=True), RULES)
     assert (told.status, told.values) == (Status.CRITICAL, {})
-    assert told.summary == "is not mounted: it lies on / (ext4)"
+    assert told.summary == "is not mounted: what is written there goes to / (ext4)"
     assert path_finding(on(HERE, None), PathState(mounted=True), RULES).summary == "is not mounted"
     assert not is_measured(lost, PathState(mounted=True), RULES)
     assert is_measured(lost, PathState(), RULES)

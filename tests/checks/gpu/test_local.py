@@ -42,7 +42,7 @@ def test_fewer_than_there_have_to_be(smi: Path) -> None:
     put(smi, nvidia_smi(gpus_of(0, 7)))
     report = GpuCheck(expect=8).run(context(limit=20.0))
     (bad,) = [f for f in report.findings if f.status.bad]
-    assert (bad.subject, bad.summary[:11]) == (local.name(), "7 of 8 GPUs")
+    assert (bad.subject, bad.summary[:22]) == (local.name(), "1 missing: 7 of 8 GPUs")
 
 
 def test_a_driver_without_devices_is_bad(smi: Path) -> None:

@@ -11,6 +11,7 @@ from sentinel.checks.gpu import recorder
 from sentinel.checks.gpu.recorder import Busy
 from sentinel.core.model import Finding, Status
 from sentinel.core.values import Duration, Share
+from tests.user_files.places import ALICE, MALLORY, file_of, folder_of, shared_folder
 
 HEAD = "#Date Time gpu pwr gtemp sm mem rxpci txpci\n#YYYYMMDD HH:MM:SS Idx W C % % MB/s MB/s\n"
 SLURM = Path(__file__).parents[3] / "slurm"
@@ -59,6 +60,48 @@ def test_files_beyond_those_that_are_read_are_unseen(tmp_path: Path) -> None:
     assert len(others) == recorder.MOST
 
 
+def test_what_others_lay_beside_the_files_hides_none(tmp_path: Path) -> None:
+    """Everybody who records may write there: a link to itself, a pipe and a folder."""
+    (tmp_path / "dmon-0.log").symlink_to("dmon-0.log")
+    (tmp_path / "dmon-1.log").symlink_to(tmp_path / "dmon-7-n1.log")
+    os.mkfifo(tmp_path / "dmon-2.log")
+    (tmp_path / "dmon-3.log").mkdir()
+    found = judged(tmp_path, HEAD + line(0))
+    assert (found.subject, found.status) == ("dmon-7-n1.log", Status.OK)
+
+
+def test_a_folder_that_cannot_be_read_is_unknown_and_the_others_are_not(tmp_path: Path) -> None:
+    """What is known of GPUs does not go with it."""
+    (tmp_path / "dmon-7-n1.log").write_text(HEAD + line(0))
+    missing = tmp_path / "gone"
+    first, second = recorder.look([f"{missing}/dmon-*", f"{tmp_path}/dmon-*"], USUAL, 10)
+    assert (first.status, first.subject) == (Status.UNKNOWN, "dmon-*")
+    assert "No such file" in first.summary
+    assert second.status is Status.OK
+
+
+@pytest.mark.root
+def test_one_user_s_many_files_push_out_nobody_else_s(tmp_path: Path) -> None:
+    """By their names they come first."""
+    with shared_folder() as base:
+        for number in range(recorder.MOST + 1):
+            file_of(MALLORY, base / f"dmon-{number:03}.log", HEAD + line(0))
+        file_of(ALICE, base / "dmon-zz.log", HEAD + line(0, sm=5) * 9)
+        found = {f.subject: f.status for f in recorder.look([f"{base}/dmon-*"], USUAL, 60)}
+    assert found["dmon-zz.log"] is Status.WARNING
+
+
+@pytest.mark.root
+def test_a_file_is_read_with_its_owner_s_rights(tmp_path: Path) -> None:
+    """Root would read through whatever takes its place meanwhile."""
+    with shared_folder() as base:
+        folder = folder_of(ALICE, base / "private", 0o700)
+        file_of(ALICE, folder / "dmon-1.log", HEAD + line(0))
+        file_of(MALLORY, folder / "dmon-2.log", HEAD + line(0))
+        found = {f.subject: f.status for f in recorder.look([f"{folder}/dmon-*"], USUAL, 60)}
+    assert found == {"dmon-1.log": Status.OK, "dmon-2.log": Status.UNKNOWN}
+
+
 def test_what_is_no_work_can_be_set(tmp_path: Path) -> None:
     """By what the cluster's trainings do."""
     text = HEAD + line(0, sm=80, rx=15_000) * 120
@@ -102,3 +145,9 @@ def test_the_recorder_writes_what_is_read(tmp_path: Path) -> None:
     assert (tmp_path / "args").read_text() == "dmon -s put -o DT -d 15\n"
     (found,) = recorder.look([str(file)], Busy(), 10)
     assert found.status is Status.OK
+    victim = tmp_path / "victim"
+    file.rename(victim)
+    before = victim.read_text()
+    file.symlink_to(victim)
+    done = subprocess.run([str(SLURM / "sentinel-dmon.sh"), str(tmp_path)], env=env, check=False)
+    assert (done.returncode, victim.read_text()) == (73, before)

@@ -100,7 +100,7 @@ def test_an_unknown_word_is_told_and_the_other_fields_are_judged(
     found = world(text).bad()
     notes = [k for k in found if k.startswith("nvidia-smi")]
     assert any(field in note for note in notes), notes
-    assert "86°C (warning from 85)" in found[gpus_of(0)[0].uuid].summary
+    assert "86°C (warning from 85°C)" in found[gpus_of(0)[0].uuid].summary
 
 
 def test_a_known_page_has_no_note() -> None:

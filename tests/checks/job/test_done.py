@@ -14,6 +14,7 @@ from sentinel.core.cluster import JobEnd
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import Finding, Status
 from sentinel.core.settings import FilePath
+from sentinel.core.values import clock_text
 from tests.checks.job import making
 from tests.checks.job.making import Watch, check, ended, glance, job, pending
 
@@ -110,7 +111,8 @@ def test_a_job_that_ran_between_two_looks_was_the_last_one() -> None:
     dead = watch.look(ends=[ended("11", exit_code=1)])
     assert dead.status is CRITICAL
     assert (
-        "job 11 FAILED with exit code 1 on node-[0-3] 5m ago after running for 1h" in dead.summary
+        f"job 11 FAILED with exit code 1 on node-[0-3] {clock_text(making.NOW - 300, making.NOW)} after running for 1h"
+        in dead.summary
     )
 
 
@@ -159,7 +161,7 @@ def test_who_has_finished_needs_nothing_queued(tmp_path: Path) -> None:
     assert glance(one, job()).findings[0].status is OK
     rest = glance(one, pending(reason="JobHeldUser")).findings[0]
     assert rest.status is OK
-    assert "still queued: 11 (JobHeldUser" in rest.summary
+    assert "still queued: job 11 (JobHeldUser" in rest.summary
 
 
 def test_a_file_that_cannot_be_looked_at_decides_nothing(tmp_path: Path) -> None:

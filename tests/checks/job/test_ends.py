@@ -10,6 +10,7 @@ from msgspec import structs
 from sentinel.core.cluster import JobEnd, JobPast, Submission
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import Status
+from sentinel.core.values import clock_text
 from sentinel.testing import FixedSlurm
 from tests.checks.job.making import NOW, Watch, check, ended, glance, job, pending
 
@@ -34,18 +35,27 @@ from tests.checks.job.making import NOW, Watch, check, ended, glance, job, pendi
         (ended(exit_code=None, reason="AssocGrpGRES"), "job 10 FAILED on node-[0-3]"),
         (ended(exit_code=0, signal=125), "FAILED, out of memory (told as signal 125)"),
         (ended(state="OUT_OF_MEMORY", exit_code=0, signal=125), "(OUT_OF_MEMORY) on node-[0-3]"),
-        (ended(state="COMPLETED", exit_code=0), "ended by itself (COMPLETED)"),
+        (ended(state="COMPLETED", exit_code=0), "completed with exit code 0"),
         (ended(state="CANCELLED", cancelled_by="bob"), "was cancelled by bob (CANCELLED)"),
         (ended(state="CANCELLED by 1000"), "was cancelled (CANCELLED)"),
         (ended(state="TIMEOUT"), "reached its time limit (TIMEOUT)"),
         (ended(state="OUT_OF_MEMORY", exit_code=0, signal=9), "ran out of memory (OUT_OF_MEMORY)"),
-        (ended(state="NODE_FAIL", failed_node="node-2"), "lost a node (NODE_FAIL): node-2 5m ago"),
-        (ended(state="NODE_FAIL"), "lost a node (NODE_FAIL) on node-[0-3] 5m ago"),
+        (
+            ended(state="NODE_FAIL", failed_node="node-2"),
+            f"ended because one of its nodes failed (NODE_FAIL): node-2 {clock_text(NOW - 300, NOW)}",
+        ),
+        (
+            ended(state="NODE_FAIL"),
+            f"on node-[0-3] ended because one of its nodes failed (NODE_FAIL) {clock_text(NOW - 300, NOW)}",
+        ),
         (ended(state="PREEMPTED"), "was preempted (PREEMPTED)"),
         (ended(state="BOOT_FAIL"), "did not boot (BOOT_FAIL)"),
         (ended(state="DEADLINE"), "missed its deadline (DEADLINE)"),
         (ended(state="LAUNCH_FAILED"), "could not be launched (LAUNCH_FAILED)"),
-        (ended(started=NOW - 7500, ended=NOW - 300), "5m ago after running for 2h"),
+        (
+            ended(started=NOW - 7500, ended=NOW - 300),
+            f"{clock_text(NOW - 300, NOW)} after running for 2h",
+        ),
     ],
 )
 def test_how_it_ended_is_said(end: JobEnd, words: str) -> None:
@@ -76,7 +86,7 @@ def test_what_nothing_remembers_is_said_so() -> None:
     watch.look(job())
     finding = watch.look()
     assert finding.status is Status.CRITICAL
-    assert "Slurm does not remember how it ended" in finding.summary
+    assert "neither squeue nor sacct said how it ended" in finding.summary
 
 
 def test_the_end_is_asked_for_once_and_kept() -> None:
@@ -91,7 +101,7 @@ def test_a_question_about_the_end_that_fails_is_asked_again() -> None:
     """One list of jobs alone is not believed; that two have left it out is told meanwhile."""
 
     class Silent(FixedSlurm):
-        def past(self, job_ids: object, names: object, since: float) -> JobPast:
+        def past(self, job_ids: object, names: object, since: float, **_: object) -> JobPast:
             raise CannotTell("Socket timed out")
 
     watch = Watch(check())
@@ -119,7 +129,7 @@ def test_a_job_cancelled_while_pending_has_no_nodes_and_no_duration() -> None:
     watch.look(pending("11"))
     end = ended("11", "CANCELLED", cancelled_by="bob", started=NOW - 300, nodes="")
     summary = watch.look(ends=[end]).summary
-    assert "job 11 was cancelled by bob (CANCELLED) 5m ago" in summary
+    assert f"job 11 was cancelled by bob (CANCELLED) {clock_text(NOW - 300, NOW)}" in summary
     assert "after" not in summary
 
 
@@ -133,11 +143,13 @@ def test_the_one_that_ran_is_told_before_the_ones_that_waited() -> None:
 
 
 def test_next_steps_are_given_as_commands() -> None:
-    """A person at night pastes them; the path of the log is quoted for the shell."""
+    """A person at night pastes them; the path of the log is quoted for the shell, and no terminal
+    obeys what another user wrote there."""
     watch = Watch(check())
     watch.look(job())
     commands = watch.look(ends=[ended(stdout="/logs/a b.out")]).commands
-    assert commands == ("scontrol show job 10", "tail -n 50 '/logs/a b.out'")
+    log = "tail -c 5000 '/logs/a b.out' | cat -v"
+    assert commands == ("scontrol show job 10 | cat -v", log)
 
 
 def test_sacct_is_named_only_where_it_knows_something() -> None:
@@ -150,20 +162,21 @@ def test_sacct_is_named_only_where_it_knows_something() -> None:
 
 def test_the_first_line_says_whom_it_stops_and_the_first_command_submits_it_again() -> None:
     """With what the job was submitted with, and without the node that failed."""
-    how = Submission(id="10", name="train", user="alice", workdir="/work/a", nodes=8, gpus=64,
-                     command="/work/train.sh big.yaml", options=("--nodes=8",), accounting=True)  # fmt: skip
+    how = Submission(id="10", name="train", user="alice", workdir="/proj/a", nodes=8, gpus=64,
+                     command="/proj/train.sh big.yaml", options=("--nodes=8",), accounting=True)  # fmt: skip
     watch = Watch(check())
     watch.look(job())
     end = ended("10", "NODE_FAIL", failed_node="node-7")
     slurm = FixedSlurm(jobs=[], ends={"10": end}, submissions={"10": how})
     finding = watch.see(slurm)
-    start = "not running and nothing is queued (alice, 64 GPUs on 8 nodes): job 10 lost a node"
+    start = "node failed; not running and nothing is queued (alice, 64 GPUs on 8 nodes): job 10 ended because one of its nodes failed"
     assert finding.summary.startswith(start)
-    again = "cd /work/a && sbatch --nodes=8 --exclude=node-7 /work/train.sh big.yaml"
-    assert finding.commands[0] == again
-    assert finding.commands[1].startswith("sacct -j 10 ")
+    again = "cd /proj/a && sbatch --nodes=8 --exclude=node-7 /proj/train.sh big.yaml"
+    again = f'[ "$(id -un)" = alice ] && {again}'
+    assert finding.commands[0].startswith("sacct -j 10 "), "first look, then submit"
+    assert finding.commands[-1] == again
     assert finding.began == end.ended
-    assert watch.see(FixedSlurm(jobs=[])).commands[0] == again, "it is remembered"
+    assert watch.see(FixedSlurm(jobs=[])).commands[-1] == again, "it is remembered"
 
 
 def test_what_slurm_forgets_between_two_passes_was_asked_while_it_ran(tmp_path: Path) -> None:
@@ -172,7 +185,7 @@ def test_what_slurm_forgets_between_two_passes_was_asked_while_it_ran(tmp_path: 
     user = getpass.getuser()
     log = tmp_path / "10.out"
     log.write_text("step 100\nRuntimeError: boom\n")
-    how = Submission(id="10", name="train", user=user, workdir="/work", command="/work/train.sh",
+    how = Submission(id="10", name="train", user=user, workdir="/proj", command="/proj/train.sh",
                      options=("--nodes=8",), stdout=f"{tmp_path}/%j.out", gpus=64, nodes=8)  # fmt: skip
     watch = Watch(check(users=[user]))
     running = job(user=user, started=None)
@@ -180,12 +193,12 @@ def test_what_slurm_forgets_between_two_passes_was_asked_while_it_ran(tmp_path: 
     watch.clock.advance(600)
     finding = watch.see(FixedSlurm(jobs=[]))
     assert "64 GPUs on 8 nodes" in finding.summary
-    assert "it was last seen running 10m ago" in finding.summary
+    assert f"it was last seen running {clock_text(NOW, NOW + 600)}" in finding.summary
     assert (finding.values["last_step"], finding.values["cause"]) == (
         "step 100",
         "RuntimeError: boom",
     )
-    assert finding.commands[0] == "cd /work && sbatch --nodes=8 /work/train.sh"
+    assert finding.commands[-1] == "cd /proj && sbatch --nodes=8 /proj/train.sh"
     piped = structs.replace(how, command="")
     watch = Watch(check(users=[user]))
     watch.see(FixedSlurm(jobs=[running], submissions={"10": piped}))

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from sentinel import proc
+from sentinel.checks import text_child
 from sentinel.checks.job.files import JobFiles
 from sentinel.checks.job.settings import DoneWhen
 from sentinel.core.cluster import Job
@@ -22,6 +23,21 @@ from tests.lab.fuse import Fuse
 
 ME = pwd.getpwuid(os.geteuid()).pw_name
 CHOSEN = Whose(literal=True)
+
+
+def test_an_output_that_takes_too_long_is_said_and_the_death_is_told_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is read by the child that reads logs, with its limits, and not by the service."""
+    out = tmp_path / "evil.log"
+    out.write_text("RuntimeError: CUDA error\n" * 4000)
+    monkeypatch.setattr(text_child, "READ_LIMIT_S", 0.001)
+    finding = dead(out)
+    monkeypatch.undo()
+    text_child._resting.clear()
+    assert finding.status is Status.CRITICAL
+    assert f"its last lines: {out} could not be read within" in finding.details
+    assert "CUDA error" in dead(out).details
 
 
 def dead(path: Any, user: str = ME, *, written: bool = True) -> Finding:
@@ -267,6 +283,6 @@ def test_the_cause_is_the_first_line_that_names_an_error(tmp_path: Path) -> None
 )
 def test_a_path_is_what_a_pattern_stands_for(path: str, pattern: str, same: bool) -> None:
     """The last one, as a regular expression, found no end."""
-    from sentinel.checks.job.check import _may_be_same_path
+    from sentinel.checks.job.pulse import _may_be_same_path
 
     assert _may_be_same_path(path, pattern) is same

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from sentinel.checks.job.words import describe_stuck
 from sentinel.core.cluster import Job
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import Status
@@ -12,7 +13,7 @@ from sentinel.core.values import Duration
 from sentinel.testing import FixedSlurm, context
 from tests.checks.job.making import DAY, HOUR, NOW, Watch, check, glance, job, pending
 
-OK, WARNING, CRITICAL = Status.OK, Status.WARNING, Status.CRITICAL
+OK, WARNING, CRITICAL, UNKNOWN = Status.OK, Status.WARNING, Status.CRITICAL, Status.UNKNOWN
 
 
 @pytest.mark.parametrize(
@@ -23,20 +24,24 @@ OK, WARNING, CRITICAL = Status.OK, Status.WARNING, Status.CRITICAL
         ([job(ends=None)], OK, "running: job 10 on 4 nodes (node-[0-3]) for 1h"),
         ([job(), job("12")], OK, "running 2 jobs: job 10 on"),
         ([job(), pending("11_[4-9%1]", elements=6)], OK, "6 queued behind it"),
-        ([job(), pending(reason="JobHeldUser")], OK, "1 more will not start: 11 (JobHeldUser"),
+        ([job(), pending(reason="JobHeldUser")], OK, "1 more will not start: job 11 (JobHeldUser"),
         ([pending()], OK, "pending: job 11 waits 2h for 4 nodes (Priority: jobs of higher"),
         ([pending(started=NOW + 3 * HOUR)], OK, "expected start in 3h"),
         ([pending(reason="SomethingNew")], OK, "SomethingNew: a reason that sentinel does not"),
         ([pending(reason="JobArrayTaskLimit")], OK, "as many tasks of its array run"),
-        ([pending(reason="JobHeldUser"), pending("12")], OK, "1 more will not start: 11"),
+        ([pending(reason="JobHeldUser"), pending("12")], OK, "1 more will not start: job 11"),
         ([job(state="COMPLETING")], OK, "ending: job 10 is COMPLETING on 4 nodes"),
         ([job(state="COMPLETING"), pending("12")], OK, "pending: job 12"),
         ([job(state="CONFIGURING")], OK, "starting: job 10 (CONFIGURING)"),
         ([job(state="SUSPENDED")], WARNING, "not running: job 10 is SUSPENDED on 4 nodes"),
         ([job(state="SUSPENDED"), job("12")], OK, "running: job 12"),
         ([], CRITICAL, "not running and nothing is queued; no such job has been seen"),
-        ([pending(reason="DependencyNeverSatisfied")], CRITICAL, "needs a person: 11 (Depend"),
-        ([pending(reason="JobHeldUser", elements=3)], CRITICAL, "is queued need a person"),
+        (
+            [pending(reason="DependencyNeverSatisfied")],
+            CRITICAL,
+            "waits for a person: job 11 (Depend",
+        ),
+        ([pending(reason="JobHeldUser", elements=3)], CRITICAL, "is queued waits for a person"),
         ([job(state="REQUEUE_HOLD", reason="job requeued in held state")], CRITICAL, "was requ"),
         ([job(name="train-2")], CRITICAL, "no such job"),
         ([job(user="bob")], CRITICAL, "no such job"),
@@ -83,8 +88,9 @@ def test_how_long_a_job_may_still_run_is_told_where_it_has_a_limit(
     ],
 )
 def test_which_jobs_are_meant(settings: dict[str, Any], jobs: list[Job], meant: bool) -> None:
-    """Name, users and partition all have to fit."""
-    assert glance(check(**settings), *jobs).findings[0].status is (OK if meant else CRITICAL)
+    """Name, users and partition all have to fit; a pattern that fits nothing waits for its first job."""
+    missing = UNKNOWN if settings.get("match") else CRITICAL
+    assert glance(check(**settings), *jobs).findings[0].status is (OK if meant else missing)
 
 
 def test_a_queue_that_cannot_be_read_is_never_an_empty_one() -> None:
@@ -307,13 +313,16 @@ def test_numbers_are_given_as_values() -> None:
 
 
 def test_what_to_run_next_about_jobs_in_the_queue() -> None:
-    """Release only what is held: a dependency that never comes is not released."""
-    held = glance(check(), pending(reason="JobHeldUser")).findings[0]
-    assert held.commands == ("scontrol show job 11", "scontrol release 11")
-    failed = pending(reason="launch failed requeued held")
-    assert "scontrol release 11" in glance(check(), failed).findings[0].commands
-    never = glance(check(), pending(reason="DependencyNeverSatisfied")).findings[0]
-    assert never.commands == ("scontrol show job 11",)
+    """Release only what is held: a dependency that never comes is not released. No command releases
+    when all are pasted: its owner is asked first."""
+    for reason, release in (
+        ("JobHeldUser", True),
+        ("launch failed requeued held", True),
+        ("DependencyNeverSatisfied", False),
+    ):
+        found = glance(check(), pending(reason=reason)).findings[0]
+        assert found.commands == ("scontrol show job 11 | cat -v",)
+        assert ("`scontrol release 11`" in found.guidance.todo) is release
 
 
 def test_a_heterogeneous_job_is_one_job() -> None:
@@ -407,3 +416,17 @@ def test_jobs_that_wait_for_each_other_are_not_waited_for_for_ever() -> None:
         pending("12", "Dependency", dependency="afterany:11(unfulfilled)"),
     ]
     assert glance(check(), *ring).findings[0].status is OK
+
+
+@pytest.mark.parametrize(
+    ("reason", "words"),
+    [
+        ("Licenses", "it may ask for more licences than there are"),
+        ("AssocGrpGRES", "nothing of its account runs"),
+    ],
+)
+def test_what_waits_for_a_day_is_said_to_ask_for_too_much_of_what_it_waits_for(
+    reason: str, words: str
+) -> None:
+    """Licences are the cluster's: an account has nothing to do with them."""
+    assert words in describe_stuck([pending(reason=reason)])

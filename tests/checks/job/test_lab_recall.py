@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sentinel.core.model import Status
+from sentinel.core.model import Finding, Status
 from tests.checks.job.test_lab import SLEEP, Live
 from tests.lab.cluster import Lab
 from tests.lab.needs import SLURM_BIN
@@ -103,3 +103,38 @@ def test_what_slurmctld_has_forgotten_accounting_knows_by_name(
     behind(live, tmp_path, FORGETFUL)
     finding = live.look()
     assert f"job {job} FAILED with exit code 6" in finding.summary
+
+
+def look_twice(live: Live, lab: Lab, between: str, window_s: float) -> dict[str, Finding]:
+    """A look so many seconds ago, then jobs of several sizes that fail at once, then a look."""
+    live.look(earlier_s=window_s)
+    jobs = [lab.sbatch("exit 3", name=f"{between}-{n}", nodes=n, gres="gpu:8") for n in (1, 2)]
+    lab.wait_state(jobs[0], "FAILED")
+    lab.wait_state(jobs[1], "FAILED")
+    live.look()
+    return {f.subject: f for f in live.findings}
+
+
+def test_a_large_job_that_began_and_died_between_two_looks(fresh: Lab) -> None:
+    """By its size alone; the smaller one is not meant."""
+    for size in ({"min_nodes": 2}, {"min_gpus": 16}):
+        name = "-".join(size)
+        found = look_twice(Live(fresh, name=None, users=[], **size), fresh, name, 200)
+        assert {s for s in found if name in s} == {f"root/{name}-2"}
+        assert "FAILED with exit code 3 on node-" in found[f"root/{name}-2"].summary
+
+
+@pytest.mark.long
+def test_a_large_job_that_slurmctld_has_forgotten_accounting_knows(
+    fresh_accounting: Lab, tmp_path: Path
+) -> None:
+    """The looks are farther apart than MinJobAge."""
+    live = Live(fresh_accounting, name=None, users=[], min_nodes=2)
+    behind(live, tmp_path, FORGETFUL)
+    assert look_twice(live, fresh_accounting, "big", 900) == {}  # accounting may be behind
+    asked = ["sacct", "-n", "-X", "-P", "-a", "--name=big-2", "-o", "State"]
+    wait_until(lambda: "FAILED" in fresh_accounting.ask(asked), "accounting", 30)
+    live.look(earlier_s=-320)
+    found = {f.subject: f for f in live.findings}
+    assert set(found) == {"root/big-2"}
+    assert "FAILED with exit code 3" in found["root/big-2"].summary

@@ -102,3 +102,11 @@ def test_last_step_and_cause_are_shown_also_where_launchers_say_much_after_them(
     assert text.splitlines() == [step, why, "…", *frames[-17:]]
     assert (find_last_step(text), find_error_line(text)) == ("iteration 7", why)
     assert make_excerpt([step, why], 20).splitlines() == [step, why]
+
+
+def test_lines_that_differ_only_in_padded_numbers_are_of_one_form() -> None:
+    """`iteration      9` and `iteration     10` (Megatron's training_log pads with %8d): the quoted
+    lines would jump from 9 to the last ones without a word."""
+    lines = [f"iteration {n:8d}/  100000 | lm loss {6 / (n + 1):.4f}" for n in range(120)]
+    assert make_excerpt(lines, 20).splitlines() == lines[-5:]
+    assert make_excerpt([*lines, "done"], 20).splitlines() == [*lines[-5:], "done"]

@@ -9,7 +9,8 @@ import pytest
 from sentinel.checks.job.settings import DoneWhen
 from sentinel.core.cluster import Job, JobPast, JobRun
 from sentinel.core.errors import CannotTell
-from sentinel.core.model import Status
+from sentinel.core.model import Finding, Status
+from sentinel.core.values import clock_text
 from sentinel.testing import FixedSlurm, context
 from tests.checks.job.making import NOW, Watch, check, ended, job, pending
 from tests.checks.job.test_trainings import Watch as Trainings
@@ -42,16 +43,32 @@ class Slurm(FixedSlurm):
     def __init__(self, *jobs: Job, runs: Collection[JobRun] = (), **more: Any) -> None:
         super().__init__(jobs=jobs)
         self.told, self.asked = JobPast(runs=tuple(runs), **more), list[tuple[set[str], set[str]]]()
+        self.windows = list[float]()
 
-    def past(self, job_ids: Collection[str], names: Collection[str], since: float) -> JobPast:
+    def past(
+        self,
+        job_ids: Collection[str],
+        names: Collection[str],
+        since: float,
+        *,
+        failed_within: float = 0.0,
+    ) -> JobPast:
         self.asked.append((set(job_ids), set(names)))
+        self.windows.append(failed_within)
         return self.told
 
 
 class Slow(FixedSlurm):
     """A Slurm that is too slow for a second question."""
 
-    def past(self, job_ids: Collection[str], names: Collection[str], since: float) -> JobPast:
+    def past(
+        self,
+        job_ids: Collection[str],
+        names: Collection[str],
+        since: float,
+        *,
+        failed_within: float = 0.0,
+    ) -> JobPast:
         raise CannotTell("squeue took 9s: slurmctld is not asked a second time")
 
 
@@ -123,7 +140,7 @@ def test_a_job_that_began_and_died_between_two_looks_is_found_by_name() -> None:
     finding = watch.see(Slurm(runs=[run(exit_code=1), young]))
     assert "job 11 FAILED with exit code 7" in finding.summary
     assert "job 10 FAILED with exit code 1" in finding.details
-    assert finding.commands[0] == "scontrol show job 11"
+    assert finding.commands[0] == "scontrol show job 11 | cat -v"
 
 
 @pytest.mark.parametrize(
@@ -240,8 +257,9 @@ def test_a_controller_that_has_lost_its_memory_is_said_to_have() -> None:
         watch.clock.advance(60)
         finding = watch.see(Slurm(booted=NOW + 30, **more))
         assert finding.status is Status.CRITICAL
-        assert "job 10 is gone: slurmctld started anew 30s ago and has lost its memory" in (
-            finding.summary
+        assert (
+            f"job 10 is gone: slurmctld started anew {clock_text(NOW, NOW)} and has lost its memory"
+            in (finding.summary)
         )
 
 
@@ -262,7 +280,7 @@ def test_what_a_controller_forgets_in_time_is_no_lost_memory(
     watch.look(job())
     watch.clock.advance(60)
     finding = watch.see(Slurm(booted=booted, **more))
-    assert "Slurm does not remember how it ended" in finding.summary
+    assert "neither squeue nor sacct said how it ended" in finding.summary
 
 
 def test_what_accounting_could_not_be_asked_is_asked_again() -> None:
@@ -286,7 +304,8 @@ def test_one_list_of_a_slow_controller_is_not_believed_and_two_are() -> None:
 
 
 def test_all_names_are_in_one_question() -> None:
-    """What is known is not asked for again, and names before that is told, or slurmctld forgets."""
+    """What is known is not asked for again, and names before that is told, or slurmctld forgets; in
+    between only what began and died unseen."""
     watch = Trainings(match=re.compile("flagship-.*"), users=["*"])
     rows = [job(str(n), name=f"flagship-{n}") for n in range(10, 40)]
     watch.look(*rows)
@@ -297,7 +316,7 @@ def test_all_names_are_in_one_question() -> None:
     assert {f.status for f in found.values()} == {Status.CRITICAL}
     for after in (20, 10, 60, 100):
         watch.look(slurm=slurm, after=after)
-    assert slurm.asked[1:] == [(set(), {r.name for r in rows})]
+    assert slurm.asked[1:] == [(set(), {r.name for r in rows}), (set(), set())]
 
 
 def test_a_training_that_nobody_ever_saw_is_found_by_a_pattern() -> None:
@@ -312,3 +331,70 @@ def test_an_end_is_told_from_what_a_test_gives() -> None:
     watch = Watch(check())
     watch.look(job())
     assert "exit code 5" in watch.look(ends=[ended(exit_code=5)]).summary
+
+
+def young(number: str, **more: Any) -> JobRun:
+    """A run that began and died in the last minute before the third look."""
+    size = {"node_count": 16, "gpus": 128, "name": "llama"}
+    return run(number, **{"started": NOW + 150, "ended": NOW + 170, **size, **more})
+
+
+def look_at_sizes(*runs: JobRun, **settings: Any) -> tuple[dict[str, Finding], Slurm]:
+    """Looks a minute apart at a cluster on which another such training runs all along; the last two
+    find the runs over."""
+    watch = Trainings(**{"match": None, "min_nodes": 8, "min_gpus": 64, **settings})
+    other = job("20", name="other", node_count=16)
+    calm, dead = Slurm(other), Slurm(other, runs=runs)
+    calm._gpus = dead._gpus = {"20": 128}
+    for slurm in (calm, calm, dead):
+        watch.look(slurm=slurm)
+    return watch.look(slurm=dead), dead
+
+
+def test_a_job_of_the_size_that_is_watched_is_told_though_no_look_saw_it_run() -> None:
+    """It began and died between two looks; the parts of a heterogeneous one count together."""
+    parts = [
+        young("31", id="31+0", node_count=4, gpus=32, name="two"),
+        young("32", id="31+1", node_count=4, gpus=32, name="two"),
+    ]
+    found, slurm = look_at_sizes(young("30", exit_code=2), *parts)
+    assert {s: f.status for s, f in found.items()} == {
+        "alice/other": Status.OK,
+        "alice/llama": Status.CRITICAL,
+        "alice/two": Status.CRITICAL,
+    }
+    assert "job 30 FAILED with exit code 2" in found["alice/llama"].summary
+    assert slurm.windows == [240.0, 180.0]
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"node_count": 7},
+        {"gpus": 8},
+        {"node_count": None},
+        {"gpus": None},
+        {"state": "COMPLETED", "exit_code": 0},
+        {"ended": NOW - 900, "started": NOW - 950},
+        {"nodes": ""},
+    ],
+    ids=["nodes", "gpus", "no node count", "no gpu count", "completed", "old", "never began"],
+)
+def test_no_other_job_is_told_in_its_place(more: dict[str, Any]) -> None:
+    """A smaller one, one whose size nobody tells, one that is well, one of before the first look,
+    and one that never had nodes."""
+    found, _ = look_at_sizes(young("30", **more))
+    assert set(found) == {"alice/other"}
+
+
+def test_with_a_pattern_too_while_another_one_runs() -> None:
+    found, _ = look_at_sizes(young("30"), match=re.compile("llama|other"), min_gpus=0, min_nodes=0)
+    assert found["alice/llama"].status is Status.CRITICAL
+
+
+def test_accounting_is_believed_a_minute_after_the_end() -> None:
+    """Of a job that ends at once it says `allocation` in place of the name at first (22.05)."""
+    early = young("30", source="sacct", name="allocation", ended=NOW + 200)
+    assert set(look_at_sizes(early)[0]) == {"alice/other"}
+    late = young("30", source="sacct", ended=NOW + 120)
+    assert set(look_at_sizes(late)[0]) == {"alice/other", "alice/llama"}

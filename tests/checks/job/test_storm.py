@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from sentinel.actions.service import may_request_actions
+from sentinel.actions.runner import may_request_actions
 from sentinel.checks.job.memory import Memory, dump_memory
 from sentinel.core.actions import ActionOutcome
 from sentinel.core.cluster import Job

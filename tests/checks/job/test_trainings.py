@@ -1,13 +1,14 @@
 """Many trainings in one check: each is a subject of its own, and is forgotten in time."""
 
 import re
+import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
 from sentinel.checks.job import JobCheck
-from sentinel.checks.job.check import MAX_TRAININGS
+from sentinel.checks.job.trainings_round import MAX_TRAININGS
 from sentinel.core.cluster import Job, JobEnd
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import Coverage, Finding, Report, Status
@@ -25,6 +26,7 @@ class Watch:
         self.check = JobCheck(**{"match": re.compile("flagship-.*"), "users": ["*"], **settings})
         self.clock = ManualClock()
         self.memory: Mapping[str, Any] = {}
+        self.limit = 10.0
         self.report = Report(findings=(), coverage=Coverage(of="trainings", meant=0))
 
     def look(
@@ -39,7 +41,8 @@ class Watch:
         now = self.clock.advance(after)
         known = {end.job_id: end for end in ends}
         source = slurm or FixedSlurm(jobs=jobs, ends=known, gpus=gpus)
-        self.report = self.check.run(context(source, now, memory=self.memory))
+        ctx = context(source, now, memory=self.memory, limit=self.limit)
+        self.report = self.check.run(ctx)
         self.memory = self.report.memory or {}
         assert len({f.subject for f in self.report.findings}) == len(self.report.findings)
         return {f.subject: f for f in self.report.findings}
@@ -177,11 +180,11 @@ def test_a_job_that_is_renamed_has_not_died() -> None:
 
 
 def test_a_pattern_that_nothing_ever_fitted_is_told() -> None:
-    """It may be a mistake; what comes and ends well is none afterwards."""
+    """It waits for its first job, or is a mistake: nothing died, so nobody is paged; what comes and ends well is none afterwards."""
     watch = Watch()
     found = watch.look(job("10", name="Flagship-a"))
-    assert found["flagship-.*"].status is CRITICAL
-    assert "no such job has been seen" in found["flagship-.*"].summary
+    assert found["flagship-.*"].status is UNKNOWN
+    assert "waits for its first job" in found["flagship-.*"].summary
     watch.look(flagship("10", "a"))
     watch.look(ends=[ended("10", "COMPLETED")])
     assert watch.look() == {}
@@ -228,6 +231,14 @@ def test_a_size_that_is_not_told_is_unknown() -> None:
         watch.look(job(), gpus={})
 
 
+def test_a_job_that_ended_between_two_questions_blinds_nobody() -> None:
+    """Anybody can submit and cancel jobs all the time: one that squeue listed has no GPUs a moment
+    later. The others are seen."""
+    watch = Watch(match=None, users=[], min_gpus=64)
+    short = job("11", name="short", user="mallory")
+    assert [*watch.look(job(), short, gpus={"10": 64})] == ["alice/train"]
+
+
 def test_no_large_job_is_no_alarm() -> None:
     """Nobody said that there has to be one."""
     watch = Watch(match=None, users=[], min_nodes=64)
@@ -251,6 +262,44 @@ def test_the_memory_of_thousands_is_bounded_and_the_rest_is_said() -> None:
         MAX_TRAININGS + 10,
     )
     assert len(watch.memory["trainings"]) == MAX_TRAININGS
+
+
+def test_where_there_are_too_many_each_user_has_as_many_as_another() -> None:
+    """Large jobs of mallory, known for long; alice's small one is new, and is watched."""
+    hers = [job(str(n), name=f"m-{n}", user="mallory", node_count=9)
+            for n in range(10, MAX_TRAININGS + 20)]  # fmt: skip
+    watch = Watch(match=None)
+    watch.look(*hers)
+    found = watch.look(*hers, job("9", name="train", user="alice", node_count=1))
+    assert found["alice/train"].status is OK
+    assert len(watch.memory["trainings"]) == MAX_TRAININGS
+
+
+class SlowSubmissions(FixedSlurm):
+    """How a job was submitted takes 0.2 s to ask; whose jobs were asked about is kept."""
+
+    asked: ClassVar[list[str]] = []
+
+    def submission(self, job_id: str) -> None:
+        time.sleep(0.2)
+        self.asked.append(job_id)
+
+
+def test_many_deaths_of_one_user_cost_another_user_no_question() -> None:
+    """Sixty of mallory's die together with alice's one, and there is time for a few questions: alice's
+    is asked for, and all are told as dead."""
+    watch = Watch(match=None)
+    watch.limit = 2.0
+    hers = [job(str(n), name=f"m-{n}", user="mallory") for n in range(10, 70)]
+    watch.look(*hers, job("99", name="train", user="alice"))
+    ends = [JobEnd(job_id=str(n), state="FAILED", exit_code=3) for n in (*range(10, 70), 99)]
+    known = {end.job_id: end for end in ends}
+    began = time.monotonic()
+    found = watch.look(slurm=SlowSubmissions(jobs=(), ends=known))
+    assert time.monotonic() - began < 4.0
+    assert "99" in SlowSubmissions.asked
+    assert len(SlowSubmissions.asked) < 20
+    assert {finding.status for finding in found.values()} == {CRITICAL}
 
 
 def test_forgetting_takes_a_time_that_can_be_set() -> None:

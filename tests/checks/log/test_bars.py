@@ -69,3 +69,12 @@ def test_numbers_of_bars_and_a_text_without_bars() -> None:
 def test_no_text_takes_long(piece: str) -> None:
     """One line of a megabyte of it."""
     find_bars(piece * (2**19 // len(piece)))
+
+
+def test_a_finished_bar_is_the_training_s_if_it_tells_a_loss() -> None:
+    """A training that has ended, or validates: its bar stands at its total."""
+    finished = bar("Train: ", 2703, *range(0, 2704, 300), 2703)
+    told = find_training_bar(find_bars(finished.replace("it/s]", "it/s, loss=0.31]")))
+    assert told is not None
+    assert told.value == 2703
+    assert find_training_bar(find_bars(finished)) is None

@@ -179,7 +179,7 @@ def test_what_an_earlier_job_showed_is_known_from_the_first_minute_as_far_as_it_
     )
     further = record_job_advance(record_job_advance(learned, "second", 3000), "second", 601)
     beyond = compute_quiet_limit(further, "n", 0, 60, BOUNDS, "second")
-    assert (beyond.seconds, beyond.why) == (1200, "auto: 1h watched, and no earlier job got as far")
+    assert (beyond.seconds, beyond.why) == (1200, "auto: still learning, 1h watched")
     assert compute_quiet_limit(learned, "n", 0, 60, BOUNDS, "first").seconds == 1200
 
 

@@ -20,10 +20,14 @@ from sentinel.checks.log.files import LogFiles
 from sentinel.checks.log.gather import MAX_JOB_FILES
 from sentinel.checks.log.judge import LogVerdict
 from sentinel.checks.log.log_findings import WatchedLog
+from sentinel.checks.log.log_state import LogObservation, LogState
+from sentinel.checks.log.log_trouble import LogTrouble
 from sentinel.checks.log.memory import MAX_KEPT_SIZES
-from sentinel.checks.log.progress import LogObservation, LogState
-from sentinel.checks.log.requests import find_culprit_node, make_multiline_regex
-from sentinel.checks.log.troubles import LogTrouble
+from sentinel.checks.log.requests import (
+    MAX_WAITING_JOBS,
+    find_culprit_node,
+    make_multiline_regex,
+)
 from sentinel.checks.log.witness import Testimony
 from sentinel.clock import SystemClock
 from sentinel.core.clock import SECOND, shift_instant
@@ -90,10 +94,10 @@ def test_a_file_that_stops_growing_is_stale_and_quoted(tmp_path: Path) -> None:
     stale = watch.look(10)
     assert (stale.status, stale.summary) == (
         Status.CRITICAL,
-        "has not grown for 10m (stale after 10m)",
+        "has not grown for 10m (limit 10m)",
     )
     assert stale.details == "one\ntwo\nthree \\x1b]0;evil\\x07"
-    assert stale.commands == (f"tail -n 50 {log}",)
+    assert stale.commands == (f"tail -c 5000 {log} | cat -v", f"ls -l {log} | cat -v")
     assert (stale.subject, type(stale.subject)) == (str(log), str)
 
 
@@ -105,7 +109,7 @@ def test_a_number_that_stops_is_stale_though_the_file_grows(tmp_path: Path) -> N
     assert watch.look().values["progress"] == 5
     with log.open("a") as file:
         file.write("PULSE still there\n")
-    assert watch.look(10).summary == "progress at 5 for 10m (stale after 10m)"
+    assert watch.look(10).summary == "no progress for 10m, still at progress 5 (limit 10m)"
     with log.open("a") as file:
         file.write("iteration 6\n")
     report = watch.report(1)
@@ -348,7 +352,7 @@ def test_second_witnesses_are_asked_only_when_it_seems_to_hang(tmp_path: Path) -
     found = watch.look(0.1, remote=nodes)
     assert (found.status, found.summary) == (
         Status.CRITICAL,
-        "progress at 2 for 10m (stale after 10m); GPUs 100% busy at 110 of 700 W: "
+        "no progress for 10m, still at progress 2 (limit 10m); GPUs 100% busy at 110 of 700 W: "
         "they wait, and compute nothing",
     )
     assert hung(tmp_path, ask_nodes=False).look(10, remote=nodes).status is Status.CRITICAL
@@ -371,7 +375,10 @@ def test_dumps_beside_the_log_name_the_rank_for_which_the_others_wait(
         "rank 2 is not in the all_reduce (train.py:88) number 5 of default_pg, "
         "in which 3 others wait; "
     )
-    assert found.summary == said * (minutes > 1) + "progress at 2 for 10m (stale after 10m)"
+    assert (
+        found.summary
+        == said * (minutes > 1) + "no progress for 10m, still at progress 2 (limit 10m)"
+    )
 
 
 def test_gpus_at_full_power_make_a_warning_of_it_for_a_while(tmp_path: Path) -> None:
@@ -400,7 +407,7 @@ def test_a_hang_asks_for_its_actions_once_and_again_after_half_an_hour(tmp_path:
     }
     assert {r.subject for r in first} == {"train"}
     assert first[0].evidence["last lines"] == "iteration 1\niteration 2"
-    assert first[0].evidence["finding"] == "progress at 2 for 10m (stale after 10m)"
+    assert first[0].evidence["finding"] == "no progress for 10m, still at progress 2 (limit 10m)"
     assert watch.report(29.9).requests == ()
     assert len(watch.report(0.1).requests) == 2
 
@@ -498,8 +505,12 @@ def test_actions_are_told_what_they_need(tmp_path: Path) -> None:
     watch = hung(tmp_path, on_stale=["cancel", "killswitch", "requeue"], **settings)
     made = {r.action: dict(r.params) for r in watch.report(10).requests}
     assert made["killswitch"]["file"] == f"{tmp_path}/kill-7"
+    assert "literal" not in made["killswitch"]  # the job decides its name
     assert made["cancel"]["signal"] == "USR1"
     assert not {"file", "signal"} & {*made["requeue"]}
+    watch = hung(tmp_path, on_stale=["killswitch"], killswitch=FilePath(f"{tmp_path}/stop"))
+    (stop,) = (r for r in watch.report(10).requests if r.action == "killswitch")
+    assert stop.params["literal"] == "yes"
 
 
 @pytest.mark.parametrize(
@@ -517,7 +528,7 @@ def test_a_pattern_without_an_end_blinds_the_check_and_is_named(tmp_path: Path) 
     (tmp_path / "log").write_text("a" * 100 + "c\n")
     evil = compile_pattern("(a|aa)+$(1)", where="sentinel.yaml:7")
     watch = Watch(mine(), job="train", path=FilePath(tmp_path / "log"), progress=evil)
-    finding = watch.look()
+    finding = watch.look(limit=60.0)
     assert finding.status is Status.UNKNOWN
     assert "'(a|aa)+$(1)' (sentinel.yaml:7) found no end" in finding.summary
 
@@ -563,6 +574,23 @@ def test_a_successor_is_kept_from_the_one_node_that_is_named(tmp_path: Path) -> 
         "started": str(START.wall // SECOND - 3600),
     }
     assert asked["exclude 8"].subject == "train"
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_waiting_jobs_beyond_those_that_are_kept_from_a_node_are_counted(
+    tmp_path: Path, more: int
+) -> None:
+    """Each of those that are has it in its evidence; nothing else is about them."""
+    watch = hung(tmp_path, on_stale=["requeue", "exclude"])
+    waiting = [str(8 + n) for n in range(MAX_WAITING_JOBS + more)]
+    others = (mine(id=n, job_id=n, state="PENDING") for n in waiting)
+    watch.jobs = (mine(nodes="node-[0-1]", node_count=2), *others)
+    watch.report(1)
+    asked = watch.report(10, remote=Silent("node-1")).requests
+    kept = [r for r in asked if r.action == "exclude"]
+    assert [r.target for r in kept] == waiting[:MAX_WAITING_JOBS]
+    told = {r.action: r.evidence.get("other waiting jobs", "") for r in asked}
+    assert told == {"exclude": "1 more may start on the node" if more else "", "requeue": ""}
 
 
 @pytest.mark.parametrize(
@@ -620,7 +648,7 @@ def test_a_hang_says_what_it_costs_and_nothing_else_does(tmp_path: Path) -> None
     assert "at risk" not in watch.look(9.9).summary
     found = watch.look(0.1)
     assert found.summary == (
-        "progress at 2 for 10m (stale after 10m); 31m of work since checkpoint step_5 at risk"
+        "no progress for 10m, still at progress 2 (limit 10m); 31m of work since checkpoint step_5 at risk"
     )
     shutil.rmtree(saves)
     found = watch.look(1)
@@ -726,7 +754,7 @@ def test_a_pattern_is_one_log_whichever_file_is_newest(tmp_path: Path) -> None:
         os.utime(log, (START.wall // SECOND + turn,) * 2)
         assert watch.look(1).status is Status.OK
     assert watch.look(9.9).status is Status.OK
-    assert watch.look(0.1).summary == "progress at 3 for 10m (stale after 10m)"
+    assert watch.look(0.1).summary == "no progress for 10m, still at progress 3 (limit 10m)"
 
 
 def test_a_look_that_fails_forgets_nothing(tmp_path: Path) -> None:
@@ -835,7 +863,7 @@ def test_the_cause_in_the_log_is_told_with_the_hang(tmp_path: Path) -> None:
         file.write("[rank3]: Watchdog caught collective operation timeout: WorkNCCL(\n")
     found, errors = watch.report(10).findings
     assert errors.status is Status.WARNING
-    assert found.summary.endswith("(stale after 10m); before that: NCCL timeout of rank 3")
+    assert found.summary.endswith("(limit 10m); before that: NCCL timeout of rank 3")
     assert found.details.startswith("[rank 3] [rank3]: Watchdog caught")
 
 
@@ -859,10 +887,10 @@ def test_a_log_on_a_mount_that_hangs_is_unknown_and_not_asked_twice(fuse: Fuse) 
     """One child waits there, however often the check runs."""
     fuse.hold("lookup")
     watch = Watch(path=FilePath(fuse.point / "data"))
-    first = watch.look(limit=2.0)
+    first = watch.look(limit=8.0)
     assert first.status is Status.UNKNOWN
     assert first.summary.startswith(f"{fuse.point}/data hangs: no answer within")
-    assert "still waits for it" in watch.look(1, limit=2.0).summary
+    assert "still waits for it" in watch.look(1, limit=8.0).summary
     assert fuse.withheld() <= 1
     fuse.release()
 
@@ -914,7 +942,7 @@ def test_without_progress_the_trainers_own_number_has_to_advance(tmp_path: Path)
     log.write_text(log.read_text() + "waiting for rank 3\n")
     finding = watch.look(10)
     assert (finding.status, finding.values["unseen"]) == (Status.CRITICAL, "no step time")
-    assert finding.summary == "step at 8 for 10m (stale after 10m)"
+    assert finding.summary == "no progress for 10m, still at step 8 (limit 10m)"
 
 
 @pytest.mark.parametrize(
@@ -939,7 +967,8 @@ def test_a_log_that_is_only_a_bar_or_in_utf_16_hangs_like_any_other(
     assert watch.look(1).values[name] == 9
     assert watch.look(9).status is Status.OK
     finding = watch.look(1)
-    assert (finding.status, finding.summary.split(" for ")[0]) == (Status.CRITICAL, f"{name} at 9")
+    assert finding.status is Status.CRITICAL
+    assert f"still at {name} 9 (" in finding.summary
 
 
 def test_growth_alone_counts_where_that_is_asked_for(tmp_path: Path) -> None:
@@ -951,7 +980,7 @@ def test_growth_alone_counts_where_that_is_asked_for(tmp_path: Path) -> None:
         watch.look()
         log.write_text(log.read_text() + "waiting\n")
         assert watch.look(10).status is Status.OK
-        assert watch.look(10).summary == "has not grown for 10m (stale after 10m)"
+        assert watch.look(10).summary == "has not grown for 10m (limit 10m)"
 
 
 def test_a_log_that_changes_its_trainer_is_judged_by_the_new_one(tmp_path: Path) -> None:
@@ -963,7 +992,7 @@ def test_a_log_that_changes_its_trainer_is_judged_by_the_new_one(tmp_path: Path)
     for minute in range(15):
         log.write_text(log.read_text() + TITAN.format(minute))
         assert watch.look(1).status is Status.OK
-    assert watch.look(10).summary == "step at 14 for 10m (stale after 10m)"
+    assert watch.look(10).summary == "no progress for 10m, still at step 14 (limit 10m)"
     assert watch.memory["logs"][""]["reading"]["changed"] == "Megatron-LM"
 
 

@@ -19,27 +19,21 @@ from msgspec.structs import replace
 
 from sentinel.checks.log import Log
 from sentinel.checks.log.cadence import TrainingBaseline
+from sentinel.checks.log.closer_look import may_look_at_nodes
 from sentinel.checks.log.closer_look_state import (
     MAX_DAILY_LOOKS,
     PAIR_LOOKS,
     CloserLookState,
     compute_due_in_s,
     count_looks_left,
-    may_look_at_nodes,
     measure_quiet_s,
     record_log_look,
     record_node_looks,
 )
 from sentinel.checks.log.file_offset import FileStat, ReadPosition
-from sentinel.checks.log.progress import (
-    LogObservation,
-    LogState,
-    OpenPhase,
-    ProgressMark,
-    begin_state,
-    update_state,
-)
-from sentinel.checks.log.run import list_resume_commands
+from sentinel.checks.log.log_state import LogObservation, LogState, OpenPhase, ProgressMark
+from sentinel.checks.log.progress import begin_state, update_state
+from sentinel.checks.log.resume_commands import list_resume_commands
 from sentinel.checks.log.scan import LogEvent
 from sentinel.checks.log.settings import PhaseSettings
 from sentinel.checks.users import own_user_name
@@ -390,8 +384,9 @@ def test_an_xid_of_the_culprits_node_is_told_and_drains_it(tmp_path: Path) -> No
 def test_an_administrator_is_asked_where_the_node_itself_is_at_fault(tmp_path: Path) -> None:
     """Somebody else's job is theirs to submit again; no line is one that a shell reads otherwise."""
     theirs = job(id="7_3", array_id="7", user="alice")
-    how = replace(HOW, id="7_3", options=("--array=3",))
+    how = replace(HOW, id="7_3", user="alice", options=("--array=3",))
     again, end, drain = list_resume_commands(theirs, "node-0", how, (), "state D in `nv'\n$(x)")
+    assert again.startswith('[ "$(id -un)" = alice ] && cd /work && sbatch ')
     assert again.endswith("'--exclude=node-[0,9]' /work/train.sh  # as alice")
     assert "--array=3 --dependency=afterany:7_3" in again
     assert end == "scancel 7_3  # as alice"

@@ -4,6 +4,7 @@ told by itself."""
 import os
 import pwd
 import re
+import time
 from pathlib import Path
 from typing import Any
 
@@ -161,3 +162,25 @@ def test_what_cannot_be_meant_is_refused(tmp_path: Path) -> None:
         Log(job="a", min_gpus=-1)
     with pytest.raises(Invalid, match="name the `job`, or `match` it"):
         Log(min_gpus=64, on_stale=["cancel"])
+
+
+def test_many_logs_of_one_user_cost_another_user_no_look(tmp_path: Path) -> None:
+    """One subject for the jobs of a team: forty of BOB's with 256 KiB each stand before ANN's, and there
+    is time for some of them. The next run goes on with those that nobody has looked at."""
+    line = "[rank1]: iteration 12/1000 | loss: 1.0 | grad norm: 0.1 | Error: x CUDA error: y\n"
+    jobs = [job(id=str(n), job_id=str(n), user=BOB) for n in range(100, 140)]
+    for one in jobs:
+        (tmp_path / f"{one.id}.log").write_text(line * (2**18 // len(line)))
+    (tmp_path / "99.log").write_text("iteration 1\n")
+    mine = job(id="99", job_id="99", user=ANN)
+    path = FilePath(tmp_path / "%j.log")
+    watch = Watch(*jobs, mine, path=path, job="train", users=[ANN, BOB], ask_nodes=False)
+    began = time.monotonic()
+    Watch(*jobs[:4], path=path, job="train", users=[BOB], ask_nodes=False).report(0, limit=60)
+    limit = 5 * (time.monotonic() - began)  # for twenty of forty, however busy the machine is
+    first = watch.report(0, limit=limit)
+    assert 0 < len(first.coverage.unseen) < 40
+    assert "99" not in first.coverage.unseen
+    second = watch.report(1, limit=limit)
+    assert "99" not in second.coverage.unseen
+    assert set(first.coverage.unseen) - set(second.coverage.unseen)

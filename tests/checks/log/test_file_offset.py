@@ -15,7 +15,8 @@ from sentinel.checks.log.file_offset import (
     select_new_range,
     select_whole_range,
 )
-from sentinel.core.logtext import count_cut_lines, decode_log
+from sentinel.core.logtext import decode_log
+from sentinel.core.long_lines import count_cut_lines
 
 
 class Reader:

@@ -8,19 +8,15 @@ from msgspec.structs import replace
 
 from sentinel.checks.log.cadence import Cadence, LimitBounds, TrainingBaseline
 from sentinel.checks.log.file_offset import FileStat, ReadPosition
+from sentinel.checks.log.joined_ranks import MAX_RANKS as MOST_RANKS
 from sentinel.checks.log.judge import EMPTY_BASELINE, StaleRules, judge_log
-from sentinel.checks.log.known_troubles import ECHO_KIND_NAMES
-from sentinel.checks.log.progress import (
-    LogObservation,
-    LogState,
-    ProgressMark,
-    _StateUpdate,
-    update_state,
-)
-from sentinel.checks.log.scan import MAX_RANKS as MOST_RANKS
+from sentinel.checks.log.log_state import LogObservation, LogState, ProgressMark
+from sentinel.checks.log.log_trouble import LogTrouble
+from sentinel.checks.log.progress import _StateUpdate, update_state
 from sentinel.checks.log.scan import LogEvent, LogPatterns, merge_phases, scan_text
 from sentinel.checks.log.settings import PhaseSettings
-from sentinel.checks.log.troubles import LogTrouble, TroubleFinder
+from sentinel.checks.log.trouble_roles import ECHO_KIND_NAMES
+from sentinel.checks.log.troubles import TroubleFinder
 from sentinel.core.clock import SECOND, shift_instant
 from sentinel.core.model import Status
 from sentinel.core.values import Duration
@@ -90,7 +86,7 @@ def test_a_log_that_does_not_grow_is_stale_from_the_limit_on() -> None:
     assert story(GROWTH, sight(0), sight(19.9), sight(20), sight(21, size=11)) == [
         (Status.OK, "grows (/l)"),
         (Status.OK, "has not grown for 19m 54s"),
-        (Status.CRITICAL, "has not grown for 20m (stale after 20m)"),
+        (Status.CRITICAL, "has not grown for 20m (limit 20m)"),
         (Status.OK, "grows (/l)"),
     ]
 
@@ -113,7 +109,7 @@ def test_with_a_number_growth_alone_does_not_count() -> None:
     looks = [sight(n * 10, size=n, text=at(7)) for n in range(3)]
     assert story(NUMBER, *looks)[-1] == (
         Status.CRITICAL,
-        "progress at 7 for 20m (stale after 20m)",
+        "no progress for 20m, still at progress 7 (limit 20m)",
     )
 
 
@@ -122,7 +118,7 @@ def test_a_number_that_changes_has_moved(number: int) -> None:
     """A lower one too: the training went back to a checkpoint."""
     assert story(NUMBER, sight(0, text=at(7)), sight(30, text=at(number)))[-1] == (
         Status.OK,
-        f"progress at {number:g} for 0s",
+        f"at progress {number:g}, advancing",
     )
 
 
@@ -135,7 +131,7 @@ def test_a_log_without_any_number_is_stale_in_time() -> None:
     """A wrong pattern must not stay silent for ever."""
     assert story(NUMBER, sight(0), sight(20)) == [
         (Status.OK, "no line matches `progress`, for 0s now"),
-        (Status.CRITICAL, "no line matches `progress`, for 20m now (stale after 20m)"),
+        (Status.CRITICAL, "no line matches `progress`, for 20m now (limit 20m)"),
     ]
 
 
@@ -175,7 +171,7 @@ def test_once_it_has_advanced_startup_protects_no_longer() -> None:
     looks = [sight(0, job=young, text=at(0)), sight(2, job=young)]
     assert story(strict, *looks)[-1] == (
         Status.OK,
-        "job 7 started 2m ago; progress at 0 for 2m",
+        "job 7 started 2m ago; at progress 0 for 2m",
     )
     looks = [sight(0, job=young, text=at(0, 1)), sight(1, job=young)]
     assert story(strict, *looks)[-1][0] is Status.CRITICAL
@@ -225,7 +221,7 @@ def test_a_look_that_failed_changes_no_memory() -> None:
         (Status.OK, "grows (/l)"),
         (Status.UNKNOWN, "/l hangs"),
         (Status.OK, "has not grown for 19m"),
-        (Status.CRITICAL, "has not grown for 20m (stale after 20m)"),
+        (Status.CRITICAL, "has not grown for 20m (limit 20m)"),
     ]
 
 
@@ -242,10 +238,10 @@ def test_one_look_judges_by_the_files_own_time_and_says_so() -> None:
     written = START.wall // SECOND - 1200
     words = "(one look: by its modification time)"
     assert story(one, sight(mtime=written)) == [
-        (Status.CRITICAL, f"last written 20m ago {words} (stale after 20m)")
+        (Status.CRITICAL, f"last written 20m ago {words} (limit 20m)")
     ]
     assert story(replace(one, by_number=True), sight(mtime=written + 1, text=at(12))) == [
-        (Status.OK, f"progress at 12, last written 19m 59s ago {words}")
+        (Status.OK, f"at progress 12, last written 19m 59s ago {words}")
     ]
 
 
@@ -254,7 +250,7 @@ def test_one_look_learns_nothing_and_says_so() -> None:
     one = replace(GROWTH, stale_after=None, one_look=True)
     written = START.wall // SECOND - 1200
     assert story(one, sight(mtime=written))[0][1].endswith(
-        "(stale after 20m; auto: one look learns nothing)"
+        "(limit 20m; auto: one look learns nothing)"
     )
     assert story(one, sight(mtime=written + 1))[0][0] is Status.OK
 
@@ -280,15 +276,15 @@ def test_a_phase_has_its_own_allowance_from_its_first_line_on() -> None:
         sight(61),
     ]
     assert story(WITH_PHASES, *looks)[1:] == [
-        (Status.OK, "progress at 2 for 0s, in checkpoint"),
-        (Status.OK, "progress at 2 for 29m 54s, in checkpoint"),
+        (Status.OK, "at progress 2, advancing, in checkpoint"),
+        (Status.OK, "at progress 2 for 29m 54s, in checkpoint"),
         (
             Status.CRITICAL,
-            "progress at 2 for 30m, in checkpoint (in checkpoint: stale after 30m)",
+            "no progress for 30m, still at progress 2, in checkpoint (limit in checkpoint 30m)",
         ),
-        (Status.OK, "progress at 2 for 0s"),
-        (Status.OK, "progress at 2 for 19m 54s"),
-        (Status.CRITICAL, "progress at 2 for 20m (stale after 20m)"),
+        (Status.OK, "at progress 2, advancing"),
+        (Status.OK, "at progress 2 for 19m 54s"),
+        (Status.CRITICAL, "no progress for 20m, still at progress 2 (limit 20m)"),
     ]
 
 
@@ -319,7 +315,7 @@ def test_every_number_that_was_seen_has_to_advance() -> None:
     ]
     assert story(NUMBER, *looks)[-1] == (
         Status.CRITICAL,
-        "samples at 5 for 20m (stale after 20m)",
+        "no progress for 20m, still at samples 5 (limit 20m)",
     )
 
 
@@ -390,9 +386,7 @@ def test_auto_is_what_people_write_by_hand_until_it_has_watched_long_enough() ->
     looks = [sight(0, text=at(1, 2)), sight(19.9), sight(20)]
     answers = story(AUTO, *looks)
     assert [status for status, _ in answers] == [Status.OK, Status.OK, Status.CRITICAL]
-    assert answers[-1][1].endswith(
-        "(stale after 20m; auto: 5m 06s watched, and no earlier job got as far)"
-    )
+    assert answers[-1][1].endswith("(limit 20m; auto: still learning, 5m 06s watched)")
 
 
 def test_auto_follows_what_was_learned() -> None:
@@ -401,7 +395,7 @@ def test_auto_follows_what_was_learned() -> None:
     answers = story(AUTO, *looks, learned=WATCHED)
     assert [status for status, _ in answers].index(Status.CRITICAL) == 6
     assert answers[-1][1] == (
-        "progress at 3 for 3m (stale after 2m 30s; auto: usually quiet for 1m at most, over 1d 3h)"
+        "no progress for 3m, still at progress 3 (limit 2m 30s; auto: usually quiet for 1m at most, over 1d 3h)"
     )
 
 
@@ -531,7 +525,7 @@ def test_auto_knows_a_job_by_the_one_before() -> None:
     assert answer(until=9.9)[0] is Status.OK
     status, words = answer(until=10)
     assert status is Status.CRITICAL
-    assert words.endswith("(stale after 10m; auto: earlier jobs took 2m at most to begin)")
+    assert words.endswith("(limit 10m; auto: earlier jobs took 2m at most to begin)")
     assert answer(1, 2, 3, until=12.9)[0] is Status.OK
     assert answer(1, 2, 3, until=13)[0] is Status.CRITICAL
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from sentinel.checks.log import Log
-from sentinel.checks.log.run import list_resume_commands
+from sentinel.checks.log.resume_commands import list_resume_commands
 from sentinel.clock import SystemClock
 from sentinel.core.clock import shift_instant
 from sentinel.core.cluster import Job

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from sentinel.checks.log import reader as module
+from sentinel.checks import text_child as module
 from sentinel.checks.log.reader import LogReader
 from sentinel.checks.log.scan import LogPatterns, merge_phases, scan_text
 from sentinel.checks.log.troubles import TroubleFinder
@@ -26,7 +26,7 @@ def patterns(*own: str) -> LogPatterns:
 
 @pytest.fixture(autouse=True)
 def _nothing_rests() -> None:
-    module._resting_until_s.clear()
+    module._resting.clear()
 
 
 def test_a_child_finds_what_is_found_here() -> None:
@@ -63,6 +63,17 @@ def test_a_log_that_exceeds_the_limit_is_unknown_by_its_name_and_rests(
         assert time.monotonic() - began < 1
         monkeypatch.setattr(module, "READ_LIMIT_S", 60.0)
         assert reader.scan_text(LOG, patterns(), "/logs/good", "")  # by another child
+
+
+def test_all_questions_of_a_run_have_a_limit_together() -> None:
+    """What there was no time for is unknown by its name, and is asked for in the next run."""
+    with LogReader(in_child=True, total_s=0.5) as reader:
+        assert reader.scan_text(LOG, patterns(), "/logs/a", "")
+        time.sleep(0.5)
+        with pytest.raises(CannotTell, match=r"/logs/b was not read: other logs took all the time"):
+            reader.scan_text(LOG, patterns(), "/logs/b", "")
+    with LogReader(in_child=True) as reader:
+        assert reader.scan_text(LOG, patterns(), "/logs/b", "")
 
 
 def test_memory_has_a_limit() -> None:

@@ -253,6 +253,8 @@ FORMS = {
         "|    total_timesteps      | {n}       |\n| loss | 0.1 |",
         "total_timesteps",
     ),
+    "CatBoost": ("{n}:\tlearn: 0.1234829\ttotal: 6m 47s\tremaining: 1m 16s", "iteration"),
+    "XGBoost or LightGBM": ("[{n}]\ttrain-logloss:0.34521\teval-logloss:0.40120", "round"),
     "LeRobot": (
         "INFO 2026-03-08 03:12:05 ot/train.py:232 step:{n}K smpl:96K ep:9 epch:0.2 loss:0.9"
         " grdn:4.482 lr:1.8e-06 updt_s:0.201 data_s:0.001",

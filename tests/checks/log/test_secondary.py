@@ -6,20 +6,20 @@ import pytest
 from msgspec.structs import replace
 
 from sentinel.checks.log.cadence import TrainingBaseline
-from sentinel.checks.log.progress import (
+from sentinel.checks.log.log_state import LogObservation, LogState
+from sentinel.checks.log.log_trouble import LogTrouble
+from sentinel.checks.log.progress import update_state
+from sentinel.checks.log.progress_speed import (
     MAX_KEPT_RATES,
     SPEED_SPAN_S,
-    LogObservation,
-    LogState,
     ProgressSpeed,
     append_rate,
     compute_usual_rate,
     measure_speed,
-    update_state,
 )
 from sentinel.checks.log.scan import LogPatterns, scan_text
 from sentinel.checks.log.topics import Thresholds, TopicAnswer, describe_cause, judge_topics
-from sentinel.checks.log.troubles import LogTrouble, TroubleFinder
+from sentinel.checks.log.troubles import TroubleFinder
 from sentinel.core.clock import shift_instant
 from sentinel.core.model import Status
 from sentinel.testing import START
@@ -56,7 +56,7 @@ def said(topic: str, *sights: LogObservation, by_number: bool = True) -> tuple[S
         (
             ["2.3", "nan", "inf", "nan"],
             Status.CRITICAL,
-            "the loss is NaN or infinite, the last 3 times",
+            "the last 3 values of the loss are NaN or infinite",
         ),
         (["nan", "nan", "nan", "2.3"], Status.OK, "finite"),
     ],
@@ -204,7 +204,7 @@ def test_a_finite_loss_of_another_name_does_not_make_up_for_a_nan() -> None:
     looks = [look(n, "train_loss=nan.0, val_loss=1.2]\nval_loss=1.1\n") for n in range(3)]
     assert said("loss", *looks) == (
         Status.CRITICAL,
-        "train_loss is NaN or infinite, the last 3 times",
+        "the last 3 values of train_loss are NaN or infinite",
     )
     assert said("loss", *looks, look(4, "train_loss=2.0\n"))[0] is Status.OK
 
@@ -223,6 +223,8 @@ def test_what_breaks_when_a_finished_training_is_taken_apart_is_no_trouble() -> 
     assert (
         said("errors", look(1, end + "[Errno 28] No space left on device\n"))[0] is Status.WARNING
     )
+    failed = 'Traceback (most recent call last):\n  File "t.py", line 3, in f\nOSError: no model\n'
+    assert said("errors", look(1, end + failed))[0] is Status.WARNING
     again = "step 10\nsrun: error: node-1: task 3: Killed\n"
     assert said("errors", look(1, end), look(2, again))[0] is Status.WARNING
 

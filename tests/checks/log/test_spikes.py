@@ -7,7 +7,8 @@ import pytest
 from msgspec.structs import replace
 
 from sentinel.checks.log.cadence import TrainingBaseline
-from sentinel.checks.log.progress import LogState, update_state
+from sentinel.checks.log.log_state import LogState
+from sentinel.checks.log.progress import update_state
 from sentinel.checks.log.scan import LogPatterns, scan_text
 from sentinel.checks.log.spikes import (
     BATCH_LOSSES,

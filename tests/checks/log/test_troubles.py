@@ -4,13 +4,15 @@ import re
 
 import pytest
 
-from sentinel.checks.log.known_troubles import EXCEPTION, GATE_WORDS, TRACEBACK, TROUBLE_KINDS
+from sentinel.checks.log.known_troubles import GATE_WORDS, TROUBLE_KINDS
 from sentinel.checks.log.peers import (
     find_peer_address,
     match_host_to_node,
     parse_getent_hosts,
     resolve_peer,
 )
+from sentinel.checks.log.ranking import find_first_cause
+from sentinel.checks.log.trouble_kind import EXCEPTION, LAST_WORDS_KIND, TRACEBACK
 from sentinel.checks.log.troubles import (
     MAX_TROUBLES_PER_KIND,
     LineOrigin,
@@ -116,7 +118,7 @@ CLOSED = "gpu-2:1:2 [0] NCCL WARN socketProgress: Connection closed by remote pe
         ("_pickle.UnpicklingError: pickle data was truncated", "checkpoint file"),
         ("zipfile.BadZipFile: File is not a zip file", "checkpoint file"),
         ("srun: error: Application launch failed: Communication connection failure", "step launch"),
-        ("slurmstepd: error: pyxis: container start failed with error code: 1", "step launch"),
+        ("slurmstepd: error: pyxis: container start failed with error code: 1", "container start"),
         ("Loss is nan, stopping training", "NaN loss"),
         ("NanLossDuringTrainingError: NaN loss during training.", "NaN loss"),
         (
@@ -581,8 +583,28 @@ def test_a_traceback_whose_exception_is_not_known_is_a_cause_with_that_exception
         )
     ]
     assert kinds == [TRACEBACK, "disk"]
-    ((_, one),) = TroubleFinder({}, []).find_troubles(text.format("EOFError"))
-    assert one.kind == TRACEBACK
+    kinds = [one.kind for _, one in TroubleFinder({}, []).find_troubles(text.format("EOFError"))]
+    assert kinds == [TRACEBACK, LAST_WORDS_KIND]
+
+
+@pytest.mark.parametrize(
+    ("link", "told"),
+    [
+        ("During handling of the above exception, another exception occurred:", "ValueError: b"),
+        ("The above exception was the direct cause of the following exception:", "KeyError: a"),
+    ],
+)
+@pytest.mark.parametrize("mark", ["", "[rank3]: "])
+def test_of_a_chain_the_exception_that_ended_the_program_is_told(
+    link: str, told: str, mark: str
+) -> None:
+    """One that was caught did not; a direct cause did. Other ranks are not asked."""
+    frame = "Traceback (most recent call last):\n  f()\n"
+    lines = f"{frame}KeyError: a\n\n{link}\n\n{frame}ValueError: b\n".splitlines()
+    found = TroubleFinder({}, []).find_troubles("".join(f"{mark}{line}\n" for line in lines))
+    at = find_first_cause([one.kind for _, one in found])
+    assert at is not None
+    assert found[at][1].line == f"{mark}{told}"
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from sentinel.checks.log.ask import (
     HeartbeatFile,
@@ -181,7 +182,7 @@ def ask(job: str) -> Testimony:
 
 def seen(job: Job, sluids: dict[str, str]) -> WitnessAnswer:
     """What the script says of this host."""
-    argv = ["/bin/sh", "-s", *join_job_names(job, sluids), "0"]
+    argv = ["/bin/sh", "-s", *join_job_names(job, sluids), "0", job.user]
     done = subprocess.run(
         argv, input=read_witness_script(), capture_output=True, timeout=60, check=True
     )
@@ -195,6 +196,23 @@ def test_real_processes_that_wait_stand_still() -> None:
         found = ask(job)
     assert found.words.startswith("the processor time of its tasks stands still")
     assert found.confirms
+
+
+@pytest.mark.root
+def test_an_id_alone_proves_nothing_of_another_user() -> None:
+    """Anybody may export it. Where the node does not know the job's user, nobody is sure."""
+    job = str(4_200_000 + os.getpid())
+    with task(job, "import time; time.sleep(60)"):
+        own, strange, unknown = (
+            seen(structs.replace(named(job), user=user), {}).tasks
+            for user in ("root", "nobody", "no-such-user")
+        )
+    assert own is not None
+    assert strange is not None
+    assert unknown is not None
+    assert (own.count, own.sure) == (1, True)
+    assert (strange.count, strange.sure) == (0, True)
+    assert (unknown.count, unknown.sure) == (0, False)
 
 
 @pytest.fixture

@@ -55,19 +55,45 @@ def judged(text: str, level: int | None = 3) -> list[tuple[str, Status]]:
         ("ice 0000:18:00.0: PCI error detected, state 2", "0000:18:00.0", WARNING),
         ("nvme 0000:3b:00.0: PCIe Bus Error: severity=Uncorrectable (Fatal), type=Transaction Layer", "0000:3b:00.0", WARNING),
         ("pcieport 0000:3a:00.0: AER: Uncorrectable (Fatal) error message received from 0000:3b:00.0", "0000:3a:00.0", WARNING),
+        ("ixgbe 0000:01:00.0 eth0: initiating reset due to tx timeout", "0000:01:00.0", WARNING),
+        ("NETDEV WATCHDOG: ib0 (mlx5_core): transmit queue 3 timed out", "ib0", WARNING),
+        (MLX5 + "mlx5_cmd_out_err:838:(pid 7): QUERY_HCA_CAP(0x100) op_mod(0x1) failed, status internal error(0x1)", "0000:5e:00.0", WARNING),
+        (EFA + "Failed to process command DESTROY_QP (opcode 4) comp_status 0 err -62", "0000:1e:00.0", WARNING),
+        (EFA + "Failed to process command CREATE_QP (opcode 1) comp_status 6 err -22", "0000:1e:00.0", WARNING),
+        (EFA + "Failed to process command CREATE_QP (opcode 1) comp_status 9 err -22", "0000:1e:00.0", WARNING),
+        (EFA + "Failed to process command CREATE_QP (opcode 1) comp_status 5 err -22", "", None),
+        (MLX5 + "mlx5_cmd_out_err:838:(pid 7): CREATE_QP(0x500) op_mod(0x0) failed, status a word of the future(0x60), syndrome (0x1), err(-5)", "0000:5e:00.0", WARNING),
+        (MLX5 + "mlx5_cmd_out_err:838:(pid 7): CREATE_QP(0x500) op_mod(0x0) failed, status bad system state(0x4), syndrome (0x1), err(-5)", "0000:5e:00.0", WARNING),
+        (MLX5 + "mlx5_cmd_out_err:838:(pid 7): CREATE_QP(0x500) op_mod(0x0) failed, status limits exceeded(0x8), syndrome (0x1), err(-12)", "", None),
+        ("bnxt_en 0000:18:00.0 ens1f0np0: hwrm req_type 0x90 seq id 0x3 error 0xb", "0000:18:00.0", WARNING),
+        ("bnxt_en 0000:18:00.0 ens1f0np0: hwrm req_type 0x90 seq id 0x3 error 0x77", "0000:18:00.0", WARNING),
+        ("bnxt_en 0000:18:00.0 ens1f0np0: hwrm req_type 0x90 seq id 0x3 error 0x2", "", None),
+        ("bnxt_en 0000:18:00.0 ens1f0np0: Error (timeout: 5000) msg {0x15 0x8d} len:0", "0000:18:00.0", WARNING),
         # healthy controls: answers to programs, details, states of links, other drivers
         (MLX5 + "mlx5_cmd_out_err:838:(pid 7): ACCESS_REG(0x805) op_mod(0x1) failed, status bad parameter(0x3), syndrome (0x6c4d48), err(-22)", "", None),
         (MLX5 + "print_health_info:459:(pid 0): synd 0x8: unrecoverable hardware error", "", None),
         ("mlx5_core 0000:5e:00.0 mlx5_0: dump_cqe:278:(pid 7): dump error cqe", "", None),
         ("bnxt_en 0000:18:00.0 ens1f0np0: NIC Link is Down", "", None),
         (EFA + "Failed to register mr [-12]", "", None),
-        ("ixgbe 0000:01:00.0 eth0: initiating reset due to tx timeout", "", None),
+        ("ixgbe 0000:01:00.0 eth0: NIC Link is Down", "", None),
+        ("i40e 0000:01:00.0: PCI-Express bandwidth available for this device may be insufficient for optimal performance.", "", None),
+        ("igb 0000:02:00.0: added PHC on eth0", None, None),
+        ("e1000e 0000:00:1f.6: Interrupt Throttling Rate (ints/sec) set to dynamic conservative mode", None, None),
+        ("tg3 0000:02:00.0 eth0: attached PHY is 5720C (10/100/1000Base-T Ethernet) (WireSpeed[1], EEE[1])", None, None),
+        ("ena 0000:00:05.0: ENA device version: 0.10", None, None),
+        ("nvme 0000:3b:00.0: Identify Descriptors failed", "", None),
+        ("pcieport 0000:3a:00.0: AER: device recovery successful", "", None),
+        ("xhci_hcd 0000:97:00.0: AER: can't recover (no error_detected callback)", "", None),
     ],
 )  # fmt: skip
-def test_what_drivers_say(text: str, card: str, status: Status | None, level: int | None) -> None:
+def test_what_drivers_say(
+    text: str, card: str | None, status: Status | None, level: int | None
+) -> None:
     """Also where the log tells no level: then its words decide."""
     if status is None and "severity(4)" in text:
         level = 4
+    if card is None:  # said at each start, as information
+        level = level and 6
     assert judged(text, level) == ([(card, status)] if status else [])
 
 

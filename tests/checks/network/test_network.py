@@ -1,5 +1,6 @@
 """Links over time: what is told once, what only settles, and what is never told."""
 
+import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -7,10 +8,10 @@ import pytest
 from msgspec.structs import replace
 
 from sentinel.checks.network.check import MAX_LINKS, NetworkCheck
-from sentinel.core.clock import shift_instant
+from sentinel.core.clock import SECOND, shift_instant
 from sentinel.core.model import Finding, Report, Status
 from sentinel.core.node_answers import Answer, Unreachable, Unreached
-from sentinel.core.values import Duration
+from sentinel.core.values import Duration, since_text
 from sentinel.nodes.probe import (
     Cursor,
     Interface,
@@ -122,8 +123,15 @@ def test_a_link_that_stays_down_is_told_once_and_ends() -> None:
     assert of(second, "n1").summary == (
         "0 of 1 links up; mlx5_0/1 down (DOWN, Polling) for 0s; told after 1m"
     )
-    assert bad(third) == {"n1/mlx5_0/1": ("critical", "mlx5_0/1: down (DOWN, Polling) for 1m")}
-    assert of(third, "n1/mlx5_0/1").commands == ("ssh n1 ibstat mlx5_0",)
+    at = START.wall / SECOND + 60
+    down = f"link is down (DOWN, Polling) {since_text(at, at)}"
+    assert bad(third) == {"n1/mlx5_0/1": ("critical", down)}
+    files = "/sys/class/infiniband/mlx5_0/ports/1"
+    look = f"ssh n1 'cd {files} && grep -s . *state rate counters/*'"
+    shown, jobs, drain = of(third, "n1/mlx5_0/1").commands
+    assert (shown, jobs) == (look, "squeue -w n1 | cat -v")
+    assert shlex.split(drain)[:5] == ["sentinel", "nodes", "drain", "n1", "--reason"]
+    assert drain.endswith(" --dry-run")
     assert of(fourth, "n1/mlx5_0/1").status is Status.OK
     assert [f.subject for f in fifth.findings] == ["n1"]
 
@@ -134,19 +142,17 @@ def test_a_flap_between_two_looks_has_settled() -> None:
     reports = nights(*map(probe, flapped))
     assert [bad(r) for r in reports[:3]] == [{}, {}, {}]
     assert of(reports[1], "n1").summary == "1 of 1 links up; mlx5_0/1 lost its link 0s ago, settled"
-    assert bad(reports[3]) == {
-        "n1/mlx5_0/1": ("warning", "mlx5_0/1: lost its link 3 times (3 in 1h)")
-    }
+    assert bad(reports[3]) == {"n1/mlx5_0/1": ("warning", "lost its link 3 times (3 in 1h)")}
 
 
 @pytest.mark.parametrize(
     ("now", "words"),
     [
-        (probe(replace(WELL, rate="200 Gb/sec (2X NDR)")), "width 2 lanes; it had 4"),
-        (probe(replace(WELL, rate="200 Gb/sec (4X HDR)")), "rate 200 Gb/s; it had 400"),
-        (probe(WELL, pci=[replace(NIC, width=8)]), "width 8 lanes; it had 16"),
-        (probe(WELL, pci=[replace(NIC, speed=16.0)]), "rate 16 GT/s; it had 32"),
-        (probe(WELL, nets=[replace(ETH, speed=10_000)]), "rate 10 Gb/s; it had 100"),
+        (probe(replace(WELL, rate="200 Gb/sec (2X NDR)")), "runs with 2 lanes; it had 4"),
+        (probe(replace(WELL, rate="200 Gb/sec (4X HDR)")), "runs with 200 Gb/s; it had 400"),
+        (probe(WELL, pci=[replace(NIC, width=8)]), "runs with 8 lanes; it had 16"),
+        (probe(WELL, pci=[replace(NIC, speed=16.0)]), "runs with 16 GT/s; it had 32"),
+        (probe(WELL, nets=[replace(ETH, speed=10_000)]), "runs with 10 Gb/s; it had 100"),
     ],
 )
 def test_slower_than_it_was(now: NodeProbe, words: str) -> None:
@@ -169,7 +175,7 @@ def test_against_its_peers_where_it_was_never_better() -> None:
     others = {f"n{n}": probe(WELL) for n in range(2, 9)}
     (report,) = nights({"n1": slow, **others})
     assert bad(report) == {
-        "n1/mlx5_0/1": ("warning", "mlx5_0/1: rate 200 Gb/s; most other nodes have 400")
+        "n1/mlx5_0/1": ("warning", "runs with 200 Gb/s; most other nodes have 400")
     }
     (report,) = nights({"n1": probe(DOWN), **others})
     assert bad(report)["n1/mlx5_0/1"][1].endswith(
@@ -199,7 +205,7 @@ def test_errors_are_judged_as_rates() -> None:
     reports = nights(*map(probe, fast))
     assert [bool(bad(r)) for r in reports] == [False, False, True, True]
     assert bad(reports[2])["n1/mlx5_0/1"] == (
-        "warning", "mlx5_0/1: symbol_error +900 in 1m",
+        "warning", "symbol_error +900 in 1m",
     )  # fmt: skip
     assert not any(map(bad, nights(*map(probe, map(errors, (10_000, 100, 700, 1300))))))
     rebooted = nights(
@@ -270,7 +276,7 @@ def test_a_link_that_is_not_seen_any_more_is_not_well() -> None:
     reports = nights(probe(WELL), probe(DOWN), probe(DOWN), blind, probe(WELL))
     assert bad(reports[2]).keys() == {"n1/mlx5_0/1"}
     assert [f.subject for f in reports[3].findings] == ["n1"]
-    assert of(reports[4], "n1/mlx5_0/1").summary == "mlx5_0/1: well again"
+    assert of(reports[4], "n1/mlx5_0/1").summary == "well again"
 
 
 def test_in_its_first_week_it_wakes_nobody() -> None:
@@ -279,7 +285,7 @@ def test_in_its_first_week_it_wakes_nobody() -> None:
     *_, last = nights(*looks, trial=Duration(7 * 86400))
     assert bad(last) == {}
     assert "on trial for another 6d" in of(last, "n1/mlx5_0/1").summary
-    assert "critical: mlx5_0/1: down" in of(last, "n1/mlx5_0/1").summary
+    assert "critical: link is down" in of(last, "n1/mlx5_0/1").summary
     *_, last = nights(*looks, trial=Duration(180))
     assert "n1/mlx5_0/1" in bad(last)
 
@@ -327,7 +333,7 @@ def test_nvlinks_that_are_all_inactive() -> None:
     assert bad(first) == {
         "n1/nvlink/gpu7": (
             "warning",
-            "nvlink/gpu7: down (all links are inactive); most other GPUs of this node have theirs",
+            "link is down (all links are inactive); most other GPUs of this node have theirs",
         )
     }
     *_, last = nights(gpus(True, True), *[gpus(True, False)] * 4)

@@ -8,10 +8,11 @@ from sentinel.checks.nodes import NodesCheck, group_by_reason, is_available, jud
 from sentinel.core.cluster import Node
 from sentinel.core.errors import CannotTell, Invalid
 from sentinel.core.model import Finding, Report, Status
-from sentinel.core.values import Rate, Share
+from sentinel.core.values import Rate, Share, since_text
 from sentinel.testing import START, FixedSlurm, context, shift_instant
 
 NOW = START.wall // 1_000_000
+SINCE = since_text(NOW - 7200, NOW)
 
 
 def node(number: int, state: str = "IDLE", *flags: str, **more: Any) -> Node:
@@ -78,16 +79,16 @@ def test_a_name_that_only_slurm_takes_ends_no_check() -> None:
 
 
 def test_the_message_says_what_is_out_and_why() -> None:
-    """By reason, the largest group first, with how long it has been so."""
+    """By reason, the largest group first, and since when it has been so."""
     nodes = [node(1), node(2), node(3, "IDLE", "DRAIN", reason="Kill task failed")]
     nodes += [node(i, "DOWN", reason="Not responding") for i in (4, 5)]
     told = by_subject(run(NodesCheck(partition="prod", need=3), nodes))["prod"]
     assert told.status is Status.CRITICAL
     assert told.summary == (
         "2 of 5 nodes can work, 3 are needed; "
-        "out: n[4-5]: Not responding (DOWN) for 2h and 1 more reasons"
+        f"out of service: n[4-5]: Not responding (DOWN) {SINCE} and 1 more reasons"
     )
-    assert told.details.splitlines()[1] == "n3: Kill task failed (IDLE+DRAIN) for 2h"
+    assert told.details.splitlines()[1] == f"n3: Kill task failed (IDLE+DRAIN) {SINCE}"
     assert told.values == {"available": 2, "nodes": 5, "need": 3}
 
 
@@ -133,7 +134,7 @@ def test_without_need_each_node_that_is_out_is_an_alert() -> None:
         Status.OK,
         Status.OK,
     ]
-    assert told["n2"].summary == "is out: bad dimm (IDLE+DRAIN) for 2h"
+    assert told["n2"].summary == f"out of service: bad dimm (IDLE+DRAIN) {SINCE}"
     assert set(by_subject(run(NodesCheck(each=False), nodes))) == {"all nodes"}
     assert len(run(NodesCheck(need=1, each=True), nodes).findings) == 5
     assert len(run(NodesCheck(need=1), nodes).findings) == 1
@@ -169,7 +170,7 @@ def test_reasons_are_grouped() -> None:
     nodes = [node(i, "DOWN") for i in (1, 2)] + [node(3, "IDLE", "DRAIN", reason="x\x1b[31m")]
     assert group_by_reason(nodes, NOW) == [
         "n[1-2]: DOWN (DOWN)",
-        "n3: x\\x1b[31m (IDLE+DRAIN) for 2h",
+        f"n3: x\\x1b[31m (IDLE+DRAIN) {SINCE}",
     ]
 
 

@@ -98,9 +98,17 @@ def test_what_is_wrong_stays_wrong(state: Node) -> None:
 @pytest.mark.parametrize(
     ("state", "limit", "says"),
     [
-        (WAKING, 600, "is out: waking for 11m, longer than ResumeTimeout allows (10m)"),
-        (BOOTING, 600, "is out: rebooting for 11m, longer than ResumeTimeout allows (10m)"),
-        (LEAVING, 120, "is out: powering down for 3m, longer than SuspendTimeout allows (2m 30s)"),
+        (WAKING, 600, "out of service: waking for 11m, longer than ResumeTimeout allows (10m)"),
+        (
+            BOOTING,
+            600,
+            "out of service: rebooting for 11m, longer than ResumeTimeout allows (10m)",
+        ),
+        (
+            LEAVING,
+            120,
+            "out of service: powering down for 3m, longer than SuspendTimeout allows (2m 30s)",
+        ),
     ],
 )
 def test_longer_than_slurm_allows_is_out_once(state: Node, limit: int, says: str) -> None:
@@ -248,7 +256,7 @@ def test_a_node_that_ends_a_job_counts_until_it_takes_too_long() -> None:
 def test_a_node_that_does_not_end_a_job_is_told_with_the_task_and_its_file_system() -> None:
     """From Slurm 25.11.7 on nobody else says so: no reason, no drain."""
     assert told_of(HANGS) == (
-        "in state D: job 7: cat(33) of alice in request_wait_answer, "
+        "processes hang in the kernel (state D): job 7: cat (pid 33) of alice in request_wait_answer, "
         "opening /data/model.pt (fuse.x at /data)"
     )
 
@@ -261,9 +269,9 @@ def test_a_job_is_told_by_its_id_where_the_kernel_counts_it_by_its_sluid() -> No
     by_kernel = StepProcess(pid=33, job=sluid, step="batch", witness="cgroup")
     inherits = StepProcess(pid=33, job="8", step="", witness="environment")
     hangs = replace(HANGS, steps=StepTraces(processes=(by_kernel, inherits)))
-    assert "job 7: cat(33)" in told_of(hangs, sluids={sluid: "7"})
-    assert f"job {sluid}: cat(33)" in told_of(hangs, sluids={})
-    assert f"job {sluid}: cat(33)" in told_of(hangs)
+    assert "job 7: cat (pid 33)" in told_of(hangs, sluids={sluid: "7"})
+    assert f"job {sluid}: cat (pid 33)" in told_of(hangs, sluids={})
+    assert f"job {sluid}: cat (pid 33)" in told_of(hangs)
 
 
 @pytest.mark.parametrize(
@@ -271,7 +279,7 @@ def test_a_job_is_told_by_its_id_where_the_kernel_counts_it_by_its_sluid() -> No
     [
         ({"waits": Unread(kind="denied")}, "which file system it waits for is not known"),
         ({"waits": ()}, "which file system it waits for is not known"),
-        ({"blocked": ()}, "no task is in state D; alive: job 7: cat(33) of alice"),
+        ({"blocked": ()}, "no task is in state D; alive: job 7: cat (pid 33) of alice"),
         ({"blocked": (), "steps": StepTraces(processes=())}, "look at slurmd there"),
         ({"blocked": (), "steps": None}, "whether processes of a job are left was not seen"),
         ({"blocked": Unread(kind="denied", why="hidepid")}, "not known: hidepid"),

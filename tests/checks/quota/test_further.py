@@ -20,6 +20,7 @@ from sentinel.core.model import Finding, Report, Status
 from sentinel.core.settings import FilePath
 from sentinel.core.values import Share
 from sentinel.testing import context
+from tests.lab import needs
 from tests.lab.fuse import Fuse
 
 MIB = 2**20
@@ -55,7 +56,8 @@ def btrfs(tmp_path: Path, as_root: None) -> Iterator[Path]:
     image, point = tmp_path / "image", tmp_path / "btrfs"
     with open(image, "wb") as file:
         file.truncate(150 * MIB)
-    subprocess.run(["mkfs.btrfs", "-q", str(image)], check=True, capture_output=True)
+    make = needs.require_program("mkfs.btrfs", "btrfs-progs")
+    subprocess.run([make, "-q", str(image)], check=True, capture_output=True)
     with mounted("-o", "loop", str(image), point=point):
         run("btrfs", "quota", "enable", str(point))
         run("btrfs", "subvolume", "create", str(point / "proj"))

@@ -233,8 +233,8 @@ def test_a_part_that_was_not_read_is_unknown() -> None:
 
 KILLS = [
     (["boot-1", 3], Status.OK, "none since"),
-    (["boot-1", 2], Status.WARNING, "the kernel killed 1 process for want of memory"),
-    (["boot-1", 1], Status.WARNING, "the kernel killed 2 processes for want of memory"),
+    (["boot-1", 2], Status.WARNING, "the kernel killed 1 process because memory ran out"),
+    (["boot-1", 1], Status.WARNING, "the kernel killed 2 processes because memory ran out"),
     (["boot-0", 1], Status.OK, "another boot began anew"),
     (["boot-1", 9], Status.OK, "a counter does not run backwards"),
     (None, Status.OK, "the first look knows no before"),
@@ -275,7 +275,7 @@ DISKS = [
     (Unread(kind="failed", why="stat: '/tmp': No such file or directory"), Status.CRITICAL, "does not exist"),
     (Unread(kind="failed", why="stat: '/tmp': Stale file handle"), Status.CRITICAL, "Stale file handle"),
     (Unread(kind="failed", why="stat: '/tmp': Permission denied"), Status.UNKNOWN, "Permission denied"),
-    (Unread(kind="garbage", why="2 lines"), Status.UNKNOWN, "garbage"),
+    (Unread(kind="garbage", why="2 lines"), Status.UNKNOWN, "not understood"),
     (Unread(kind="cut", why="broke off"), Status.UNKNOWN, "cut"),
 ]  # fmt: skip
 
@@ -286,7 +286,7 @@ def test_what_a_path_may_answer(disk: Unread, status: Status, says: str) -> None
     finding = only(look(fs(), {"n1": replace(WELL, disks={"/tmp": disk})}))
     assert finding.status is status
     assert says in finding.summary
-    first = "grep -F /tmp /proc/mounts" if says == "hangs" else "df -h /tmp"
+    first = "grep -F /tmp /proc/mounts | cat -v"
     assert finding.commands[:1] == ((f"ssh n1 '{first}'",) if status is Status.CRITICAL else ())
 
 
@@ -296,6 +296,8 @@ def test_what_was_a_mount_has_to_stay_one() -> None:
     bare = replace(WELL, mounts=())
     lost = only(look(fs(), {"n1": bare}, memory=report.memory))
     assert (lost.status, lost.summary, lost.values) == (Status.CRITICAL, "is not mounted", {})
+    assert lost.commands[0] == "ssh n1 'ls -la /tmp | cat -v'"
+    assert "move it to another disk. Then `mount" in lost.guidance.todo
     assert only(look(fs(), {"n1": bare})).status is Status.OK
     assert only(look(fs(mounted=True), {"n1": bare})).status is Status.CRITICAL
     unknown = replace(WELL, mounts=Unread(kind="late"))
@@ -305,7 +307,9 @@ def test_what_was_a_mount_has_to_stay_one() -> None:
 def test_read_only_is_bad() -> None:
     """As on this host."""
     mounts = (NodeMount(device="d", point="/tmp", type="ext4", options=frozenset({"ro"})),)
-    assert only(look(fs(), {"n1": replace(WELL, mounts=mounts)})).status is Status.CRITICAL
+    found = only(look(fs(), {"n1": replace(WELL, mounts=mounts)}))
+    assert found.status is Status.CRITICAL
+    assert found.guidance.todo == "Write to another disk meanwhile."
 
 
 BAD = [

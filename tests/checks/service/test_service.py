@@ -44,8 +44,14 @@ def test_a_process_that_lives_and_one_that_does_not(daemon: "subprocess.Popen[by
     daemon.kill()
     os.waitid(os.P_PID, daemon.pid, os.WEXITED | os.WNOWAIT)  # dead, and nobody has reaped it
     dead = look(check)
-    assert (dead.status, dead.summary) == (Status.CRITICAL, "does not run")
-    assert dead.commands == (f"pgrep -a -x {NAME[:15]}",)
+    assert (dead.status, dead.summary) == (
+        Status.CRITICAL,
+        "is not running: no process has this name",
+    )
+    assert dead.commands == (
+        f"systemctl status {NAME}",
+        f"journalctl -n 50 _COMM={NAME[:15]}",
+    )
 
 
 def test_a_process_that_hangs_in_the_kernel_is_not_alive_enough(tmp_path: Path, fuse: Fuse) -> None:
@@ -66,26 +72,56 @@ def test_a_process_that_hangs_in_the_kernel_is_not_alive_enough(tmp_path: Path, 
 @pytest.mark.parametrize(
     ("listed", "status"),
     [
-        ("2 S munged\n", Status.OK),
-        ("2 Ss munged\n 3 D munged\n", Status.OK),
-        ("2 D munged\n", Status.WARNING),
-        ("2 T munged\n", Status.WARNING),
-        ("2 T munged\n3 D munged\n", Status.WARNING),
-        ("2 Z munged\n", Status.CRITICAL),
-        ("2 S mungedx\n3 S xmunged\n4 S a munged\n", Status.CRITICAL),
+        ("2 0 S munged\n", Status.OK),
+        ("2 0 Ss munged\n 3 0 D munged\n", Status.OK),
+        ("2 0 D munged\n", Status.WARNING),
+        ("2 0 T munged\n", Status.WARNING),
+        ("2 0 T munged\n3 0 D munged\n", Status.WARNING),
+        ("2 0 Z munged\n", Status.CRITICAL),
+        ("2 0 S mungedx\n3 0 S xmunged\n4 0 S a munged\n", Status.CRITICAL),
         ("", Status.CRITICAL),
         (CannotTell("no route"), Status.UNKNOWN),
     ],
 )
 def test_states_of_a_process(listed: Any, status: Status) -> None:
     """One that works is enough; silence says nothing."""
-    said = f"    1 S init\n{listed}" if isinstance(listed, str) else listed
+    said = f"    1 0 S init\n{listed}" if isinstance(listed, str) else listed
     assert judge_process("", "munged", said).status is status
+
+
+@pytest.mark.parametrize(
+    ("uid", "users", "status"),
+    [
+        (0, [], Status.OK),
+        (999, [], Status.OK),
+        (1000, [], Status.UNKNOWN),
+        (64030, [], Status.OK),
+        (65534, [], Status.OK),
+        (65535, [], Status.UNKNOWN),
+        (54321, ["54321"], Status.OK),
+        (54321, ["54322"], Status.UNKNOWN),
+    ],
+)
+def test_a_process_of_an_ordinary_user_is_no_service(
+    uid: int, users: list[str], status: Status
+) -> None:
+    """Anybody may call one munged while the real one is dead."""
+    listed = f"1 0 S init\n2 {uid} S munged\n3 0 Z munged\n"
+    hosts = Changing(listed.encode(), listed.encode())
+    found = look(ServiceCheck(processes=["munged"], users=users, nodes="login1"), remote=hosts)
+    assert found.status is status
+    assert ("`users`" in found.summary) is (status is Status.UNKNOWN)
+
+
+def test_a_name_forges_no_row() -> None:
+    """Only a newline ends one."""
+    said = "1 0 S init\n2 1000 S x\x0b9 0 S munged\n"
+    assert judge_process("", "munged", said).status is Status.CRITICAL
 
 
 def test_where_others_processes_are_hidden_nobody_knows() -> None:
     """hidepid leaves only one's own in the list (proc(5)): munged is not dead for that."""
-    found = judge_process("", "munged", "812 S bash\n913 R ps\n")
+    found = judge_process("", "munged", "812 0 S bash\n913 0 R ps\n")
     assert (found.status, "hidepid" in found.summary) == (Status.UNKNOWN, True)
 
 
@@ -97,10 +133,10 @@ def test_a_stopped_process_is_not_alive_enough(daemon: "subprocess.Popen[bytes]"
 
 def test_a_moment_in_the_kernel_is_no_hang() -> None:
     """Whoever writes to a disk is in state D now and then; the host is asked once more."""
-    hosts = Changing(b"1 S init\n2 D munged\n", b"1 S init\n2 S munged\n")
+    hosts = Changing(b"1 0 S init\n2 0 D munged\n", b"1 0 S init\n2 0 S munged\n")
     check = ServiceCheck(processes=["munged"], nodes="login1")
     assert look(check, remote=hosts).status is Status.OK
-    hosts = Changing(b"1 S init\n2 D munged\n", b"1 S init\n2 D munged\n")
+    hosts = Changing(b"1 0 S init\n2 0 D munged\n", b"1 0 S init\n2 0 D munged\n")
     assert look(check, remote=hosts).status is Status.WARNING
 
 
@@ -127,6 +163,23 @@ def test_states_of_a_unit(told: tuple[str, ...], status: Status, says: str) -> N
     finding = judge_unit("", "sssd.service", shown("sssd.service", *told), ["sssd.service"])
     assert finding.status is status
     assert says in finding.summary
+
+
+@pytest.mark.parametrize(
+    ("unit", "impact"),
+    [
+        ("opensmd.service", "InfiniBand links that are up go on;"),
+        ("slurmdbd", "`sacct` and `sacctmgr` get no answer. Jobs start and go on;"),
+        ("raid-watch.service", "Whatever needs raid-watch.service on this host fails or waits"),
+    ],
+)
+def test_the_impact_is_what_stands_still(unit: str, impact: str) -> None:
+    """opensm(8) sweeps the subnet, slurmdbd(8) keeps accounting. Of another name nothing is made up."""
+    dead = judge_unit("", unit, shown(unit, "loaded", "failed", "failed"), [unit])
+    assert dead.guidance.impact.startswith(impact)
+    hidden = judge_unit("", unit, CannotTell("no systemd here"), [unit])
+    assert hidden.guidance.impact == "", "what is not known stops nothing"
+    assert "start it" not in hidden.guidance.todo
 
 
 def test_several_units_are_told_apart_by_their_order() -> None:
@@ -157,7 +210,7 @@ class Hosts:
     def run(
         self, nodes: Sequence[str], argv: Sequence[str], *, limit: float, stdin: bytes = b""
     ) -> Mapping[str, Any]:
-        answers = {"login1": Answered(code=0, out=b"1 S init\n2 S munged\n3 S sssd\n")}
+        answers = {"login1": Answered(code=0, out=b"1 0 S init\n2 0 S munged\n3 0 S sssd\n")}
         return {node: answers.get(node, Unreachable("no route to host")) for node in nodes}
 
 
@@ -171,7 +224,10 @@ def test_other_hosts_are_asked_and_silence_is_unknown() -> None:
         "login2 munged": Status.UNKNOWN,
         "login2 nscd": Status.UNKNOWN,
     }
-    assert findings[1].commands == ("ssh login1 pgrep -a -x nscd",)
+    assert findings[1].commands == (
+        "ssh login1 systemctl status nscd",
+        "ssh login1 journalctl -n 50 _COMM=nscd",
+    )
     assert findings[2].summary == "Unreachable: no route to host"
 
 

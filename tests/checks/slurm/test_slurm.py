@@ -14,6 +14,7 @@ from sentinel.core.model import Status
 from sentinel.core.values import Duration
 from sentinel.slurm.client import SlurmClient
 from sentinel.slurm.control import FIRST_HTTP, parse_release
+from sentinel.slurm.controllers import ControllerProbe
 from sentinel.slurm.snapshot import SlurmSnapshot
 from sentinel.testing import FixedSlurm, context
 from tests.lab.cluster import Lab
@@ -33,7 +34,7 @@ def look(controller: Controller, **settings: Any) -> list[tuple[str, Status, str
         pytest.param(WELL, [("ctl1", Status.OK, "slurmctld answers in 10ms")], id="up"),
         pytest.param(
             replace(WELL, latency=2.0),
-            [("ctl1", Status.WARNING, "slurmctld answers in 2s (warning from 2s)")],
+            [("ctl1", Status.WARNING, "slurmctld on ctl1 took 2s to answer (warning from 2s)")],
             id="slow from the limit on",
         ),
         pytest.param(
@@ -43,7 +44,7 @@ def look(controller: Controller, **settings: Any) -> list[tuple[str, Status, str
         ),
         pytest.param(
             replace(WELL, latency=10.0),
-            [("ctl1", Status.CRITICAL, "slurmctld answers in 10s (critical from 10s)")],
+            [("ctl1", Status.CRITICAL, "slurmctld on ctl1 took 10s to answer (critical from 10s)")],
             id="very slow",
         ),
         pytest.param(
@@ -63,7 +64,11 @@ def look(controller: Controller, **settings: Any) -> list[tuple[str, Status, str
         pytest.param(
             replace(WELL, primary_up=False, backups=(("ctl2", True),)),
             [
-                ("ctl1", Status.WARNING, "slurmctld does not answer; ctl2 answers in its place"),
+                (
+                    "ctl1",
+                    Status.WARNING,
+                    "slurmctld does not answer; the backup ctl2 answers in its place, jobs go on",
+                ),
                 ("ctl2", Status.OK, "the backup slurmctld answers"),
             ],
             id="a backup has taken over",
@@ -93,7 +98,7 @@ def look(controller: Controller, **settings: Any) -> list[tuple[str, Status, str
                 (
                     "ctl1",
                     Status.WARNING,
-                    f"slurmctld does not answer; ctl2 answers in its place: {MUNGE}",
+                    f"slurmctld does not answer; the backup ctl2 answers in its place, jobs go on: {MUNGE}",
                 ),
                 ("ctl2", Status.OK, "the backup slurmctld answers"),
             ],
@@ -166,8 +171,9 @@ def test_limits_can_be_set_and_have_to_be_in_order() -> None:
 
 
 def port(lab: Lab) -> SlurmSnapshot:
-    client = SlurmClient(environ=lab.env, limit=5.0)
-    return SlurmSnapshot(client, SystemClock(), users=None, max_age=0.0, readyz="http")
+    client, clock = SlurmClient(environ=lab.env, limit=5.0), SystemClock()
+    probe = ControllerProbe(client, clock, readyz="http")
+    return SlurmSnapshot(client, clock, users=None, max_age=0.0, controllers=probe)
 
 
 def itself(slurm: SlurmSnapshot) -> str:
@@ -196,7 +202,7 @@ def test_a_real_controller_that_hangs_is_critical(fresh: Lab) -> None:
     fresh.stop_controller()
     ((_, status, summary),) = asked(fresh)
     assert status is Status.CRITICAL
-    assert summary.startswith("slurmctld does not answer: scontrol: no answer within 5s")
+    assert summary.startswith("does not answer: scontrol: no answer within 5s")
 
 
 def test_a_real_munged_that_is_killed_is_told_as_munge(fresh: Lab) -> None:
@@ -238,4 +244,4 @@ def test_munge_is_not_blamed_for_a_controller_that_hangs(fresh: Lab) -> None:
     fresh.stop_controller()
     ((_, status, summary),) = asked(fresh, slurm)
     assert status is Status.CRITICAL
-    assert summary.startswith("slurmctld does not answer: scontrol: no answer within 5s")
+    assert summary.startswith("does not answer: scontrol: no answer within 5s")

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sentinel.core.forecast.forecast import Forecast, GrowthSteps, find_growth_steps, make_forecast
+from sentinel.core.forecast.forecast import Forecast, make_forecast
+from sentinel.core.forecast.growth_steps import GrowthSteps, find_growth_steps
 from sentinel.core.forecast.thin import interpolate_hourly, keep_last_per_bucket
 
 NOW, HOUR, DAY, TB = 1_800_000_000.0, 3600.0, 86_400.0, 1e12

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 import pytest
 
 from sentinel.core.errors import Invalid
-from sentinel.core.forecast.forecast import Forecast, GrowthSteps
+from sentinel.core.forecast.forecast import Forecast
+from sentinel.core.forecast.growth_steps import GrowthSteps
 from sentinel.core.forecast.words import describe_forecast, format_moment, parse_headroom
 
 # Thursday 2027-01-14 12:00:00 UTC

@@ -44,6 +44,8 @@ def world(kernel: Mapping[str, str] = {}, gpus: Mapping[str, str] = {}) -> Stack
         ("x[7]: segfault in Out of memory: Killed process 101 (python3)[4+1]", "", (), ""),
         ("NVRM: Xid (PCI:[7]: segfault in 0000:4e:00): 79, pid=101, name=x, lost[4+1]", "", (), ""),
         ("x[7]: segfault in y\nOut of memory: Killed process 101 (python3)", "", (), ""),
+        *((f"process '/home/x/{end}kern  :err   : [ {UP - 199:.6f}] NVRM: Xid (PCI:0000:4e:00): 79, pid=101, name=x, lost'"
+           " started with executable stack", "", (), "") for end in "\x0b\x0c\r\x1c\x85\u2028"),
     ],
 )  # fmt: skip
 def test_what_a_kernel_told_since_the_last_step(

@@ -7,15 +7,12 @@ from msgspec.structs import replace
 
 from sentinel.stacks.parse import JobProcess, StackFrame, StacksDump
 from sentinel.stacks.parse.model import ProcessUsage
+from sentinel.stacks.parse.other_witnesses import ras_facts, recorder_facts
 from sentinel.stacks.parse.ras import OddProcess
 from sentinel.stacks.parse.standstill import find_standstill
-from sentinel.stacks.parse.two_looks import is_partial_look, ras_facts, recorder_facts, stack_facts
-from sentinel.stacks.parse.verdict import (
-    ProgressNumber,
-    TrainingState,
-    describe_verdict,
-    join_facts,
-)
+from sentinel.stacks.parse.two_looks import is_partial_look, stack_facts
+from sentinel.stacks.parse.verdict import ProgressNumber, TrainingState, join_facts
+from sentinel.stacks.parse.verdict_words import describe_verdict
 from tests.stacks.parse.making import ODD, REST, dump, step
 from tests.stacks.parse.recorded import away, read, waiting
 

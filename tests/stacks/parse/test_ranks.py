@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from sentinel.stacks.parse import JobProcess
-from sentinel.stacks.parse.group import RankSeat, find_seats
+from sentinel.stacks.parse.seats import RankSeat, find_seats
 from tests.stacks.parse.making import ODD, dump, python, step, torchrun
 
 Seats = Sequence[RankSeat]

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from sentinel.stacks.parse.standstill import describe_standstill, find_standstill
+from sentinel.stacks.parse.standstill import find_standstill
+from sentinel.stacks.parse.standstill_words import describe_standstill
 from tests.stacks.parse.recorded import WORLD, away, entry, read, waiting, written
 
 ONE, OTHER = {**WORLD, "7": ("PAIR", (0, 1))}, {**WORLD, "8": ("OTHER", (2, 3))}

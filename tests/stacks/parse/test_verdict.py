@@ -10,10 +10,10 @@ from sentinel.stacks.parse.verdict import (
     TrainingState,
     WitnessFact,
     decides_after_s,
-    describe_verdict,
     join_facts,
     narrow_verdict,
 )
+from sentinel.stacks.parse.verdict_words import describe_verdict
 
 LONG = ProgressNumber(quiet=400, usual=10)
 SHORT = ProgressNumber(quiet=50, usual=10)
@@ -113,8 +113,8 @@ def test_every_sign_is_in_the_table() -> None:
 
 
 def test_the_page_says_of_each_sign_what_it_proves_and_what_not() -> None:
-    """docs/stacks.md holds the rule as it is."""
-    page = (Path(__file__).parents[3] / "docs/stacks.md").read_text()
+    """docs/stacks-verdict.md holds the rule as it is."""
+    page = (Path(__file__).parents[3] / "docs/stacks-verdict.md").read_text()
     for name, sign in RULE.items():
         says = sign.says.value if sign.decides else f"advises: {sign.says.value}"
         row = f"| {sign.witness} | {name} | {says} | {sign.proves} | {sign.proves_not} |"

@@ -1,8 +1,8 @@
-"""A fast du: a program of its own, since a directory on a mount that hangs cannot be given up,
-only left behind. Standard library only.
+"""A fast du. It is a program of its own, because reading a directory on a mount that hangs cannot
+be cancelled, only abandoned. Standard library only.
 
-A fast file system is walked by several processes, since there the interpreter takes the time; a
-slow one by threads, since there the waiting does. It stays on one file system, and nothing is
-opened through a symbolic link: a directory is opened with O_NOFOLLOW and has to be the very one
-(device and inode) that its parent named.
+On a fast file system, most of the time goes to the interpreter, so several processes walk. On a
+slow one, most of the time is waiting, so threads walk. The walk stays on one file system and never
+follows a symbolic link: a directory is opened with O_NOFOLLOW and must be the one (device and
+inode) that was found in its parent.
 """

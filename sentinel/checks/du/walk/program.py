@@ -1,45 +1,48 @@
-"""The program: an order in, one JSON object out."""
+"""The program: reads an order, and prints one JSON object."""
 
 from __future__ import annotations
 
 import json
-import marshal
-import mmap
 import os
-import select
 import sys
 import time
-from contextlib import suppress
+from _thread import start_new_thread
 from typing import Any, NoReturn
 
-from sentinel.checks.du.walk.sums import CallPace, WalkOrder, WalkSums
+from sentinel.checks.du.walk.shared import SharedWalk, has_child_ended, read_all
+from sentinel.checks.du.walk.sums import CallPace, WalkOrder, WalkSums, WalkTally
 from sentinel.checks.du.walk.threads import WalkThreads
 from sentinel.checks.du.walk.walk import NamesPiece, TreeWalker, Unit, mounted_names
+from sentinel.core.work import PROGRESS_PREFIX
 
 SLOW = 100e-6
-"""Seconds a call takes on average above which it is the waiting that costs."""
+"""If a call takes more seconds than this on average, most of the time is waiting."""
 
 WINDOW = 0.02
-"""Seconds over which that is judged: a busy machine takes the processor away for less."""
+"""Seconds over which the average is taken. On a busy machine, another process may get the processor
+for less than that."""
 
 ALONE = 0.03
-"""Seconds for which one process walks before others are worth their start."""
+"""Seconds for which one process walks before it is worth starting others."""
 
+
+TELL_EVERY_S = 0.5
 
 PATIENCE = 1.5
 HANGS = 3
-"""Seconds for the answer after the time is over; the exit code where there is none, since the
-process that is then printed hangs."""
+"""PATIENCE: seconds for the answer after the time is over. HANGS: the exit code if there is no
+answer. Then the pid of the process that hangs is printed."""
 
 
 class CallSpeed:
-    """Whether calls are slow here, by the latest ones."""
+    """Judges by the latest calls whether the file system is slow."""
 
     def __init__(self) -> None:
         self._calls, self._seconds = 0, 0.0
 
     def is_slow(self, calls: int, seconds: float) -> bool:
-        """These calls took so long; is it the waiting that costs?"""
+        """Add calls and the seconds that they took. Returns whether the calls are slow, so that
+        waiting takes the time."""
         self._calls += calls
         self._seconds += seconds
         if self._seconds < WINDOW:
@@ -50,7 +53,8 @@ class CallSpeed:
 
 
 def walk_order(order: WalkOrder) -> tuple[WalkSums, int]:
-    """The whole tree, as fast as the order allows; the sums and the number of calls."""
+    """Walk the whole tree, as fast as the order allows. Returns the sums and the number of
+    calls."""
     root = os.stat(order.path, follow_symlinks=False)
     stack: list[Unit] = [(order.path, root.st_dev, root.st_ino)]
     pace, others = CallPace(order.rate, order.deadline), mounted_names(root.st_dev)
@@ -76,22 +80,32 @@ def walk_order(order: WalkOrder) -> tuple[WalkSums, int]:
 
 
 def sum_below(sums: WalkSums, root: bytes) -> dict[bytes, list[int]]:
-    """Each directory with all that is below it."""
-    whole: dict[bytes, list[int]] = {}
+    """The sums of each directory with everything below it. The deepest ones come first and each is
+    added once, to the one above: anybody can make a directory of 10,000 levels in a second."""
+    waiting: dict[int, dict[bytes, list[int]]] = {}
     for folder, row in sums.dirs.items():
-        at = folder
-        while True:
-            sum_ = whole.setdefault(at, [0, 0, 0])
+        waiting.setdefault(_depth(folder), {})[folder] = [*row]
+    whole: dict[bytes, list[int]] = {}
+    for depth in range(max(waiting, default=0), _depth(root) - 1, -1):
+        level = waiting.pop(depth, {})
+        whole |= level
+        if depth == _depth(root):
+            break
+        for folder, row in level.items():
+            above = folder.rpartition(b"/")[0] or b"/"
+            sum_ = waiting.setdefault(depth - 1, {}).setdefault(above, [0, 0, 0])
             for column in range(3):
                 sum_[column] += row[column]
-            if at == root:
-                break
-            at = at.rpartition(b"/")[0] or b"/"
     return whole
 
 
+def _depth(folder: bytes) -> int:
+    return folder.count(b"/") if folder != b"/" else 0
+
+
 def largest_subtrees(whole: dict[bytes, list[int]], root: bytes, count: int) -> list[bytes]:
-    """The subtrees that say most: not those nine tenths of which lie in one below them."""
+    """The largest subtrees. A subtree is left out if one subtree below it has nine tenths of its
+    bytes on disk."""
     inner: dict[bytes, int] = {}
     for folder, row in whole.items():
         if folder != root:
@@ -102,7 +116,7 @@ def largest_subtrees(whole: dict[bytes, list[int]], root: bytes, count: int) -> 
 
 
 def answer_data(order: WalkOrder, sums: WalkSums, calls: int) -> dict[str, Any]:
-    """What is printed."""
+    """The object that is printed."""
     sums.settle_links()
     whole = sum_below(sums, order.path)
     shown = list(whole) if order.all else largest_subtrees(whole, order.path, order.top)
@@ -111,6 +125,7 @@ def answer_data(order: WalkOrder, sums: WalkSums, calls: int) -> dict[str, Any]:
         **_row_fields(whole[order.path]),
         "complete": not sums.left,
         "unread": sums.unread,
+        "deep": sums.deep,
         "stuck": sums.stuck,
         "errors": {_show_path(path): text for path, text in sums.errors.items()},
         "calls": calls,
@@ -120,7 +135,7 @@ def answer_data(order: WalkOrder, sums: WalkSums, calls: int) -> dict[str, Any]:
 
 
 def _show_path(path: bytes) -> str:
-    """A name that is in no encoding has to be one in JSON."""
+    """The path as text that JSON can hold. Bytes that are not UTF-8 are shown escaped."""
     return path.decode("utf-8", "backslashreplace")
 
 
@@ -133,7 +148,8 @@ def _is_never_slow(calls: int, seconds: float) -> bool:
 
 
 def main() -> None:
-    """Print the answer. The walk is a child's: one that hangs is left behind, and named."""
+    """Walk in a child, and print its answer. A child that hangs is left behind, and its pid is
+    printed."""
     order = WalkOrder(sys.argv[1])
     out, into = os.pipe()
     pid = os.fork()
@@ -141,6 +157,8 @@ def main() -> None:
         os.close(out)
         _walk_for(order, into)
     os.close(into)
+    if order.tally is not None:
+        start_new_thread(_tell_progress, (order.tally,))
     said = read_all(out, order.deadline + PATIENCE)
     stuck = 0 if has_child_ended(pid) else pid
     if not said and stuck:
@@ -153,8 +171,17 @@ def main() -> None:
     print(json.dumps({**found, "stuck": stuck or found["stuck"]}), flush=True)  # noqa: T201
 
 
+def _tell_progress(tally: WalkTally) -> None:
+    """Print a line at intervals until this process ends: entries, their total (0: not known),
+    bytes."""
+    while True:
+        time.sleep(TELL_EVERY_S)
+        line = f"{PROGRESS_PREFIX}{tally.total_entries()} 0 {tally.total_bytes()}\n"
+        os.write(2, line.encode())
+
+
 def _walk_for(order: WalkOrder, into: int) -> NoReturn:
-    """In the child: it lets go of the output before it ends, which it perhaps never does."""
+    """Walk in the child. It closes the standard streams first, because it may never end."""
     try:
         null = os.open(os.devnull, os.O_RDWR)
         for stream in range(3):
@@ -167,171 +194,3 @@ def _walk_for(order: WalkOrder, into: int) -> NoReturn:
             file.write(json.dumps(said))
     finally:
         os._exit(0)
-
-
-# A fast file system: several processes that give each other directories.
-
-
-LONGEST = 8000
-GIVEN = 16
-AFTER = 1.0
-"""Seconds that the others have to tell what they found when the time is over."""
-
-_IDLE, _SENT, _TAKEN, _STOP = 0, 1, 2, 3
-
-
-class WalkBoard:
-    """What every process writes of itself and all may read: idle, units sent and taken.
-
-    Each number has one writer, so nothing is ever locked. All is done when all are idle and
-    nothing that was sent has not been taken, twice in a row with the same numbers.
-    """
-
-    def __init__(self, count: int) -> None:
-        self._count = count
-        self._cells = memoryview(mmap.mmap(-1, max(4096, 32 * count))).cast("q")
-
-    def put_number(self, who: int, what: int, value: int) -> None:
-        self._cells[4 * who + what] = value
-
-    def count_one(self, who: int, what: int) -> None:
-        self._cells[4 * who + what] += 1
-
-    def is_someone_idle(self) -> bool:
-        return any(self._cells[4 * who + _IDLE] for who in range(self._count))
-
-    def is_stopped(self) -> bool:
-        return bool(self._cells[_STOP])
-
-    def is_done(self) -> bool:
-        return self._is_calm() and self._is_calm()
-
-    def _is_calm(self) -> bool:
-        rows = [self._cells[4 * who : 4 * who + 3].tolist() for who in range(self._count)]
-        sent, taken = sum(r[_SENT] for r in rows), sum(r[_TAKEN] for r in rows)
-        return all(r[_IDLE] for r in rows) and sent == taken
-
-
-class SharedWalk:
-    """One walk by several processes; this one is number 0 and walks too."""
-
-    def __init__(self, walker: TreeWalker, stack: list[Unit], count: int) -> None:
-        import socket
-
-        self._walker, self._stack, self._count = walker, stack, count
-        self._board = WalkBoard(count)
-        self._give, self._take = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
-        self._give.setblocking(False)
-        self._take.setblocking(False)
-
-    def run_walk(self) -> tuple[WalkSums, int]:
-        """All that was found by all, and in how many calls."""
-        pipes = [self._fork_walker(who) for who in range(1, self._count)]
-        self._walk_until_idle(0)
-        self._board.put_number(0, _STOP, 1)
-        sums, calls = self._walker.sums, self._walker.pace.calls
-        for pid, pipe in pipes:
-            found = _read_child(pipe, self._walker.order.deadline + AFTER)
-            if found is None:
-                sums.left += 1
-                sums.stuck = sums.stuck if has_child_ended(pid, patience=0.0) else pid
-                continue
-            sums.merge_sums(found)
-            calls += found["calls"]
-        return sums, calls
-
-    def _fork_walker(self, who: int) -> tuple[int, int]:
-        out, into = os.pipe()
-        pid = os.fork()
-        if pid:
-            os.close(into)
-            return pid, out
-        try:
-            self._walker.sums, self._walker.pace.calls = WalkSums(), 0
-            self._stack.clear()
-            self._walk_until_idle(who)
-            found = {**vars(self._walker.sums), "calls": self._walker.pace.calls}
-            with os.fdopen(into, "wb") as file:
-                file.write(marshal.dumps(found))
-        finally:
-            os._exit(0)
-
-    def _walk_until_idle(self, who: int) -> None:
-        board, stack, walker = self._board, self._stack, self._walker
-        while not walker.order.is_late:
-            if not stack:
-                board.put_number(who, _IDLE, 1)
-                if not self._receive_work(who):
-                    break
-            if len(stack) > 1 and board.is_someone_idle():
-                self._share_work(who)
-            walker.walk_folder(stack.pop(), _has_no_files)
-        walker.sums.left += len(stack)
-
-    def _receive_work(self, who: int) -> bool:
-        """Wait for work; False when there will be none."""
-        while not self._walker.order.is_late and not self._board.is_stopped():
-            select.select([self._take], [], [], 0.001 if who == 0 else 0.01)
-            with suppress(BlockingIOError):
-                message = self._take.recv(LONGEST + 100)
-                self._board.put_number(who, _IDLE, 0)
-                self._board.count_one(who, _TAKEN)
-                self._stack += marshal.loads(message)  # noqa: S302 from our own processes
-                return True
-            if who == 0 and self._board.is_done():
-                return False
-        return False
-
-    def _share_work(self, who: int) -> None:
-        """The oldest directories are the highest, and so the largest."""
-        given = self._stack[: min(GIVEN, len(self._stack) // 2)]
-        message = marshal.dumps(given)
-        if len(message) > LONGEST:
-            given = given[:1]
-            message = marshal.dumps(given)
-        if len(message) > LONGEST:
-            return
-        self._board.count_one(who, _SENT)
-        try:
-            self._give.send(message)
-        except OSError:
-            self._board.count_one(who, _TAKEN)  # the way is full: it is still ours
-            return
-        del self._stack[: len(given)]
-
-
-def has_child_ended(pid: int, patience: float = 0.2) -> bool:
-    """Whether a child goes, by itself or else by force."""
-    for number, seconds in ((0, patience), (9, 0.1), (9, 0.1)):
-        with suppress(ProcessLookupError):
-            os.kill(pid, number)
-        until = time.monotonic() + seconds
-        while time.monotonic() <= until:
-            if os.waitpid(pid, os.WNOHANG)[0]:
-                return True
-            time.sleep(0.001)
-    return False
-
-
-def _has_no_files(calls: int, seconds: float) -> bool:
-    return False
-
-
-def _read_child(pipe: int, deadline: float) -> dict[str, Any] | None:
-    """What a child found; None when it ended without a word or hangs."""
-    said = read_all(pipe, deadline)
-    found: dict[str, Any] | None = marshal.loads(said) if said else None  # noqa: S302
-    return found
-
-
-def read_all(pipe: int, deadline: float) -> bytes:
-    """All that comes until the other end is closed; nothing when that is not in time."""
-    said = b""
-    while (left := deadline - time.monotonic()) > 0:
-        if not select.select([pipe], [], [], left)[0]:
-            return b""
-        piece = os.read(pipe, 1 << 20)
-        if not piece:
-            return said
-        said += piece
-    return b""

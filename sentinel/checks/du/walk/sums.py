@@ -1,8 +1,9 @@
-"""What is asked of a walk, how fast it may go, and what it adds up."""
+"""The order for a walk, its speed limit, and its sums."""
 
 from __future__ import annotations
 
 import json
+import mmap
 import os
 import time
 from _thread import allocate_lock
@@ -12,9 +13,11 @@ MOST_ERRORS = 20
 
 
 class WalkOrder:
-    """What is asked, from JSON: path, seconds, threads, processes, calls a second (0: no cap).
+    """The request, from JSON: path, seconds, threads, processes, calls per second (0: no cap).
 
-    `all`: every directory is told, not only the largest; `slow`: known to be, no need to measure.
+    `all`: every directory is reported, not only the largest ones. `slow`: the file system is known
+    to be slow, so its speed is not measured. `tells`: the progress is written to standard error,
+    from `tally`.
     """
 
     def __init__(self, text: str) -> None:
@@ -27,17 +30,28 @@ class WalkOrder:
         self.top: int = asked["top"]
         self.all: bool = asked.get("all", False)
         self.slow: bool = asked.get("slow", False)
+        self.tally = WalkTally(self.processes) if asked.get("tells") else None
 
     @property
     def is_late(self) -> bool:
         return time.monotonic() > self.deadline
 
+    def count_progress(self, entries: int, blocks: int) -> None:
+        """Add to the progress, if somebody wants to see it."""
+        if self.tally is not None:
+            self.tally.add_counts(entries, blocks)
+
 
 class WalkSums:
-    """A row per directory (bytes, blocks, entries), one per owner, each file of many names.
+    """The sums of a walk.
 
-    `unread`: what could not be looked at, `errors` the first of them; `left`: work not begun;
-    `stuck`: a process that hangs and was left behind, 0 for none.
+    `dirs`: bytes, blocks and entries, by directory.
+    `owners`: blocks and entries, by uid.
+    `links`: files with several hard links. They are not counted before `settle_links`.
+    `unread`: how many paths could not be read. `errors` has the first of them.
+    `deep`: how many directories were too deep to be entered. `errors` has the first of them too.
+    `left`: how many pieces of work were not done.
+    `stuck`: the pid of a process that hangs and was left behind. 0 if there is none.
     """
 
     def __init__(self) -> None:
@@ -45,7 +59,7 @@ class WalkSums:
         self.owners: dict[int, list[int]] = {}
         self.links: dict[tuple[int, int], tuple[bytes, int, int, int]] = {}
         self.errors: dict[bytes, str] = {}
-        self.unread = self.left = self.stuck = 0
+        self.unread = self.deep = self.left = self.stuck = 0
 
     def add_entries(self, folder: bytes, size: int, blocks: int, entries: int) -> None:
         row = self.dirs.setdefault(folder, [0, 0, 0])
@@ -59,8 +73,8 @@ class WalkSums:
         row[1] += entries
 
     def add_link(self, key: tuple[int, int], where: tuple[bytes, int, int, int]) -> None:
-        """Of several names the one in the first directory by name counts, in whatever order
-        they were met."""
+        """Note a file with several hard links. It counts in the directory that comes first by name,
+        whatever the order in which its names are found."""
         old = self.links.get(key)
         if old is None or where[0] < old[0]:
             self.links[key] = where
@@ -70,8 +84,13 @@ class WalkSums:
         if len(self.errors) < MOST_ERRORS:
             self.errors[path] = error.strerror or str(error)
 
+    def note_deep(self, path: bytes) -> None:
+        self.deep += 1
+        if len(self.errors) < MOST_ERRORS:
+            self.errors[path] = "it is too deep"
+
     def merge_sums(self, other: dict[str, Any]) -> None:
-        """Add what `vars` of another says."""
+        """Add the counts of another walk's sums, given as the dict of its attributes (`vars`)."""
         for folder, row in other["dirs"].items():
             self.add_entries(folder, *row)
         for uid, row in other["owners"].items():
@@ -81,26 +100,49 @@ class WalkSums:
         for path in [*other["errors"]][: MOST_ERRORS - len(self.errors)]:
             self.errors[path] = other["errors"][path]
         self.unread += other["unread"]
+        self.deep += other["deep"]
         self.left += other["left"]
         self.stuck = self.stuck or other["stuck"]
 
     def settle_links(self) -> None:
-        """Count every file of many names once, where it belongs."""
+        """Count every file with several hard links once, in its directory."""
         for folder, size, blocks, uid in self.links.values():
             self.add_entries(folder, size, blocks, 1)
             self.add_owner(uid, blocks, 1)
         self.links = {}
 
 
+class WalkTally:
+    """The progress of all processes of a walk: entries and blocks. Each number has one writer;
+    threads of one process may lose a count."""
+
+    def __init__(self, processes: int) -> None:
+        self._cells = memoryview(mmap.mmap(-1, max(4096, 16 * processes))).cast("q")
+        self.place = 0  # index of this process
+
+    def add_counts(self, entries: int, blocks: int) -> None:
+        """Add what this process has found."""
+        self._cells[2 * self.place] += entries
+        self._cells[2 * self.place + 1] += blocks
+
+    def total_entries(self) -> int:
+        """Entries that all processes have found."""
+        return sum(self._cells[::2].tolist())
+
+    def total_bytes(self) -> int:
+        """Bytes on disk that all processes have found."""
+        return 512 * sum(self._cells[1::2].tolist())
+
+
 class CallPace:
-    """At most so many calls a second, all threads of this process together."""
+    """Limits the calls per second of all threads of this process together."""
 
     def __init__(self, rate: float, deadline: float) -> None:
         self.calls, self._rate, self._deadline = 0, rate, deadline
         self._began, self._lock = time.monotonic(), allocate_lock()
 
     def take_calls(self, calls: int) -> None:
-        """Wait until so many more are allowed, or it is late."""
+        """Wait until this number of further calls is allowed, or the time is over."""
         with self._lock:
             allowed = self._began + self.calls / self._rate if self._rate else 0.0
             self.calls += calls

@@ -1,4 +1,4 @@
-"""A slow file system: many threads over one heap of work."""
+"""Walks a slow file system: many threads share one list of work."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from sentinel.checks.du.walk.sums import WalkSums
 from sentinel.checks.du.walk.walk import NamesPiece, TreeWalker, Unit
 
 AFTER = 0.3
-"""Seconds that threads have to come back when it is late; those that hang are left behind."""
+"""Seconds that threads have to end after the time is over; those that hang are left behind."""
 
 
 class WalkThreads:
-    """Takes over from a walker that found its file system slow, with what is left to do."""
+    """Continues the walk of a walker that found its file system slow, with threads."""
 
     def __init__(self, walker: TreeWalker, work: list[Unit | NamesPiece]) -> None:
         self._first, self._work = walker, work
@@ -23,7 +23,8 @@ class WalkThreads:
         self._sums: list[WalkSums] = []
 
     def run_threads(self) -> None:
-        """Until all is done or it is late; then the first walker's sums hold everything."""
+        """Work until all is done or the time is over. Then the sums of the first walker include
+        those of all."""
         order = self._first.order
         for _ in range(order.threads):
             first = self._first
@@ -34,7 +35,7 @@ class WalkThreads:
             time.sleep(0.002)
         self._first.sums.left += self._open
         for sums in self._sums:
-            with suppress(RuntimeError):  # a thread that came back late changes it just now
+            with suppress(RuntimeError):  # a late thread may change the dict during the copy
                 self._first.sums.merge_sums(vars(sums))
 
     def _push_work(self, work: Unit | NamesPiece) -> None:

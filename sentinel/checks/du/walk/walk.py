@@ -1,4 +1,4 @@
-"""One walker: adds up directories of one file system."""
+"""Adds up the directories of one file system."""
 
 from __future__ import annotations
 
@@ -7,24 +7,33 @@ import os
 import re
 import time
 from _thread import allocate_lock
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import islice
 from typing import Any
 
 from sentinel.checks.du.walk.sums import CallPace, WalkOrder, WalkSums
 
 CHUNK = 64
 SLICE = 512
+MAX_NAMES = 2_000_000
+"""Names of one directory that are kept at once, which takes about 200 MB. A user's own file system
+can list names without end."""
+
+MAX_LEVELS, MAX_PATH_BYTES = 400, 8000
+"""What is deeper below the tree, or has a longer path, is not entered, and told. Paths take memory, and
+each is opened by all of its steps: anybody can make a directory of 10,000 levels in a second."""
+
 OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 _DIR, _TYPE = 0o040000, 0o170000
 _SIZED = (0o100000, 0o120000)
-"""Regular files and symbolic links: the sizes of others are no bytes of anybody."""
+"""Regular files and symbolic links: only their sizes count."""
 Unit = tuple[bytes, int, int]
 """A directory: path, device, inode."""
 
 
 class HeldFolder:
-    """An open directory that several pieces of work need; closed with the last."""
+    """An open directory that several pieces of work need. The last one to release it closes it."""
 
     def __init__(self, fd: int, pieces: int) -> None:
         self.fd, self._pieces, self._lock = fd, pieces, allocate_lock()
@@ -45,10 +54,10 @@ class NamesPiece:
 
 
 class TreeWalker:
-    """Adds up directories of one device; those below them go to `push`.
+    """Adds up directories of one device. The directories below them are given to `push`.
 
-    `others`: names by directory at which other file systems are mounted. They are not even looked
-    at, since one of them may hang.
+    `others`: names at which other file systems are mounted, by directory. They are not even
+    examined, because one of them may hang.
     """
 
     def __init__(
@@ -63,8 +72,8 @@ class TreeWalker:
         self.others, self.sums = others, WalkSums()
 
     def walk_folder(self, unit: Unit, slow: Callable[[int, float], bool]) -> list[NamesPiece]:
-        """One directory, as suits a fast file system. As soon as `slow` says of calls and seconds
-        that this is none, the rest of it is returned."""
+        """Add up one directory, in the way for a fast file system. As soon as `slow` (given calls
+        and seconds) is true, the names that are left are returned as pieces."""
         self.pace.take_calls(3)
         began = time.monotonic()
         fd = self.open_unit_folder(unit)
@@ -72,21 +81,24 @@ class TreeWalker:
             return []
         held, calls = HeldFolder(fd, 1), 3
         try:
-            with os.scandir(fd) as found:
-                entries = list(found)
-            if skipped := self.others.get(unit[0]):
-                entries = [e for e in entries if e.name not in skipped]
-            spent = time.monotonic() - began
-            for at in range(0, max(1, len(entries)), SLICE):
-                some = entries[at : at + SLICE]
-                self.pace.take_calls(len(some))
-                began = time.monotonic()
-                calls += self.count_entries(unit[0], some, _stat_entry)
-                spent += time.monotonic() - began
-                if slow(calls, spent):
-                    held, rest = HeldFolder(-1, 0), [e.name for e in entries[at + SLICE :]]
-                    return cut_pieces(unit[0], fd, rest)
-                calls, spent = 0, 0.0
+            skipped = self.others.get(unit[0], ())
+            with os.scandir(fd) as listing:
+                found = (e for e in listing if e.name not in skipped) if skipped else listing
+                more = True
+                while more:
+                    more = not self.order.is_late
+                    some = list(islice(found, SLICE))
+                    more = more and len(some) == SLICE
+                    spent = time.monotonic() - began
+                    self.pace.take_calls(len(some))
+                    began = time.monotonic()
+                    calls += self.count_entries(unit[0], some, _stat_entry)
+                    spent += time.monotonic() - began
+                    if slow(calls, spent):
+                        rest = self.take_names(e.name for e in found)
+                        held = HeldFolder(-1, 0)
+                        return cut_pieces(unit[0], fd, rest)
+                    calls, began = 0, time.monotonic()
         except OSError as error:
             self.sums.note_error(unit[0], error)
         finally:
@@ -95,21 +107,33 @@ class TreeWalker:
         return []
 
     def list_names(self, unit: Unit) -> list[NamesPiece]:
-        """One directory, as suits a slow file system: opened and listed, nothing counted yet."""
+        """Open and list one directory, in the way for a slow file system. Nothing is counted yet."""
         self.pace.take_calls(3)
         fd = self.open_unit_folder(unit)
         if fd < 0:
             return []
         try:
             skipped = self.others.get(unit[0], ())
-            names = [n for n in os.listdir(fd) if n not in skipped]
+            with os.scandir(fd) as found:
+                names = self.take_names(e.name for e in found if e.name not in skipped)
         except OSError as error:
             self.sums.note_error(unit[0], error)
             names = []
         return cut_pieces(unit[0], fd, names)
 
+    def take_names(self, found: Iterator[str]) -> list[str]:
+        """The names of one directory, as many as the time and MAX_NAMES allow. What is left counts
+        as not done."""
+        names: list[str] = []
+        while some := list(islice(found, SLICE)):
+            names += some
+            if self.order.is_late or len(names) >= MAX_NAMES:
+                self.sums.left += 1
+                break
+        return names
+
     def add_piece(self, piece: NamesPiece) -> None:
-        """Add up some names, other threads running while it waits."""
+        """Add up the entries of some names. While it waits, other threads run."""
         fd = piece.held.fd
 
         def stat_name(name: str) -> os.stat_result:
@@ -120,7 +144,8 @@ class TreeWalker:
         piece.held.release_folder()
 
     def open_unit_folder(self, unit: Unit) -> int:
-        """The very directory that was meant; -1, and the reason noted, where it is none."""
+        """Open the directory if it is still the same one. Returns the descriptor, or -1 after
+        noting the reason."""
         path, *identity = unit
         try:
             fd = _open_long_path(path)
@@ -135,16 +160,16 @@ class TreeWalker:
         return fd
 
     def note_missed(self, path: bytes, error: OSError) -> None:
-        """Note what could not be looked at; what somebody removes meanwhile weighs nothing."""
+        """Record a path that could not be read, unless it was removed meanwhile."""
         if error.errno != errno.ENOENT or path == self.order.path:
             self.sums.note_error(path, error)
 
     def count_entries(
         self, folder: bytes, entries: Iterable[Any], look: Callable[[Any], os.stat_result]
     ) -> int:
-        """Add up entries of one directory; how many calls that took. One loop without calls of
-        its own: all that the tree holds passes through it."""
-        sums, push, device = self.sums, self.push, self.device
+        """Add up entries of one directory. Returns the number of calls. It is one loop without
+        function calls for files, since every one of the tree passes through it."""
+        sums, device = self.sums, self.device
         total = blocks = number = calls = mine = files = 0
         owner = -1
         if self.order.is_late:
@@ -162,10 +187,7 @@ class TreeWalker:
             size = size if kind in _SIZED else 0
             if kind == _DIR:
                 if dev == device:
-                    path = _join_path(folder, entry)
-                    push((path, dev, inode))
-                    sums.add_entries(path, 0, allocated, 1)
-                    sums.add_owner(uid, allocated, 1)
+                    self.add_folder(_join_path(folder, entry), dev, inode, allocated, uid)
                 continue
             if links > 1:
                 sums.add_link((dev, inode), (folder, size, allocated, uid))
@@ -182,12 +204,23 @@ class TreeWalker:
         if files:
             sums.add_owner(owner, mine, files)
         sums.add_entries(folder, total, blocks, number)
+        self.order.count_progress(calls, blocks)
         return calls
+
+    def add_folder(self, path: bytes, device: int, inode: int, blocks: int, uid: int) -> None:
+        """Count a directory and have it walked, if it is not too deep."""
+        levels = path.count(b"/") - self.order.path.count(b"/")
+        if levels > MAX_LEVELS or len(path) > MAX_PATH_BYTES:
+            self.sums.note_deep(path)
+            return
+        self.push((path, device, inode))
+        self.sums.add_entries(path, 0, blocks, 1)
+        self.sums.add_owner(uid, blocks, 1)
 
 
 def mounted_names(device: int) -> dict[bytes, set[str]]:
-    """Where other devices are mounted: names by the directory they lie in (proc_pid_mountinfo(5)).
-    Nothing where there is no such table."""
+    """Names at which other devices are mounted, by directory (proc_pid_mountinfo(5)). Empty if
+    there is no mount table."""
     found: dict[bytes, set[str]] = {}
     mine = b"%d:%d" % (os.major(device), os.minor(device))
     with suppress(OSError, ValueError), open("/proc/self/mountinfo", "rb") as table:
@@ -204,14 +237,15 @@ def _decode_octal(match: re.Match[bytes]) -> bytes:
 
 
 def cut_pieces(folder: bytes, fd: int, names: Sequence[str]) -> list[NamesPiece]:
-    """Pieces of a size that threads can share; they close the directory."""
+    """Pieces of a size that threads can share. The last one to be worked on closes the directory."""
     starts = range(0, max(1, len(names)), CHUNK)
     held = HeldFolder(fd, len(starts))
     return [NamesPiece(folder, held, names[at : at + CHUNK]) for at in starts]
 
 
 def _stat_entry(entry: os.DirEntry[str]) -> os.stat_result:
-    """Holds the interpreter's lock: right where no thread waits for it."""
+    """The stat result. This holds the interpreter's lock, which is fine while no other thread waits
+    for it."""
     return entry.stat(follow_symlinks=False)
 
 
@@ -221,7 +255,8 @@ def _join_path(folder: bytes, entry: os.DirEntry[str] | str) -> bytes:
 
 
 def _open_long_path(path: bytes) -> int:
-    """Also a path that is longer than the kernel takes in one piece."""
+    """Open a directory, even if its path is longer than the kernel accepts at once. Returns the
+    descriptor."""
     try:
         return os.open(path, OPEN)
     except OSError as error:

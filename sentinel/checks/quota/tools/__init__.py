@@ -1,1 +1,1 @@
-"""What each quota tool prints, understood: one file a tool. Pure."""
+"""Reads the output of each quota tool, one module for each. Pure."""

@@ -19,11 +19,12 @@ from msgspec import Struct
 from sentinel.checks.quota.tools.quota import (
     QuotaAmount,
     QuotaRow,
-    StorageTarget,
     UnexpectedQuotaOutput,
     parse_quota_bytes,
     parse_quota_count,
 )
+from sentinel.checks.quota.tools.targets import StorageTarget
+from sentinel.core.struct_types import decode_json
 
 _HEADER = "name,id,size,hard,files,hard"
 _POOL = "Quota information for storage pool"
@@ -36,10 +37,11 @@ _SECTIONS = {"METADATA SERVERS:": "metadata", "STORAGE TARGETS:": "data"}
 USAGE = ("beegfs", "quota", "list-usage", "--raw", "--output=ndjson")
 LIST = ("beegfs", "target", "list", "--state", "--capacity", "--raw", "--output=ndjson")
 _NODES: dict[int | str, str] = {2: "metadata", 3: "data", "meta": "metadata", "storage": "data"}
-"""NodeType in common/beegfs/nodetype.go, which its JSON has as a number."""
+"""NodeType in common/beegfs/nodetype.go, which the JSON has as a number."""
 
+NOT_UNDERSTOOD = "its row is not understood"
 _NEVER = 2**63 - 1
-"""How `set-limits` writes `unlimited`."""
+"""The number that `set-limits` writes for `unlimited`."""
 
 
 class _BeegfsUsage(Struct, frozen=True):
@@ -62,12 +64,15 @@ class _BeegfsTarget(Struct, frozen=True):
     inodes_free: str
 
 
+MAX_TARGETS = 20_000
+"""Rows of a list at most; no system has more targets, and each unreadable row is reported."""
+
 Row = TypeVar("Row", _BeegfsUsage, _BeegfsTarget)
 
 
 def read_beegfs_quota(text: str, kind: str) -> list[QuotaRow]:
-    """Of `beegfs-ctl --getquota --csv`: bytes, once for each storage pool; BeeGFS has no soft
-    limits and no grace."""
+    """Quotas from `beegfs-ctl --getquota --csv`: bytes, one row for each storage pool. BeeGFS has
+    no soft limits and no grace."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if _HEADER not in lines:
         raise UnexpectedQuotaOutput(text)
@@ -80,20 +85,21 @@ def read_beegfs_quota(text: str, kind: str) -> list[QuotaRow]:
 
 
 def read_beegfs_targets(text: str) -> list[StorageTarget]:
-    """Of `beegfs-df`: sizes are rounded there to a tenth of their unit."""
+    """Targets from `beegfs-df`, which rounds sizes to a tenth of their unit."""
     found, kind = list[StorageTarget](), ""
     for line in filter(None, map(str.strip, text.splitlines())):
         if line in _SECTIONS:
             kind = _SECTIONS[line]
         elif not line.startswith(("TargetID", "====")):
             found.append(_beegfs_target(line, kind))
-    if not found:
+    if all(target.trouble == NOT_UNDERSTOOD for target in found):
         raise UnexpectedQuotaOutput(text)
     return found
 
 
 def read_beegfs_usage(text: str, kind: str, number: int) -> list[QuotaRow]:
-    """Of `USAGE`, that user or group by its number: bytes, once for each storage pool."""
+    """The quotas of one user or group (by number) from `USAGE`: bytes, one row for each storage
+    pool."""
     found = [row for row in _json_rows(text, _BeegfsUsage) if (row.type, row.id) == (kind, number)]
     if not found:
         raise UnexpectedQuotaOutput(
@@ -103,15 +109,33 @@ def read_beegfs_usage(text: str, kind: str, number: int) -> list[QuotaRow]:
 
 
 def read_beegfs_list(text: str) -> list[StorageTarget]:
-    """Of `LIST`: bytes, and what the management thinks of each."""
-    if not (found := _json_rows(text, _BeegfsTarget)):
+    """Targets from `LIST`: bytes, and the state of each by the management."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    if len(lines) > MAX_TARGETS:
         raise UnexpectedQuotaOutput(text)
-    return [_listed_target(row) for row in found]
+    found = [_listed_line(line) for line in lines]
+    if all(target.trouble == NOT_UNDERSTOOD for target in found):
+        raise UnexpectedQuotaOutput(text)
+    return found
+
+
+def _listed_line(line: str) -> StorageTarget:
+    """The target of a row. If the row cannot be read, the target is in trouble; other rows are not
+    affected."""
+    try:
+        (row,) = _json_rows(line, _BeegfsTarget)
+        return _listed_target(row)
+    except UnexpectedQuotaOutput:
+        name = re.search(r'"alias":\s?"([^"]{1,100})"', line)
+        return StorageTarget(
+            name=name[1] if name else "a target", kind="data", trouble=NOT_UNDERSTOOD
+        )
 
 
 def _file_counts(used: str, most: str) -> QuotaAmount | None:
-    """None where they are not counted. Raises UnexpectedQuotaOutput where only some are, and that is not
-    enough to say: fewer than the limit may be more."""
+    """The number of files and its limit; None if files are not counted. Raises
+    UnexpectedQuotaOutput if only some servers count them and the count is below the limit, since
+    the real number may be higher."""
     limit = parse_quota_bytes(most)
     if used == "-":
         return None
@@ -135,8 +159,10 @@ def _beegfs_quota(line: str, kind: str) -> QuotaRow:
 
 def _beegfs_target(line: str, kind: str) -> StorageTarget:
     match = _ROW.fullmatch(line)
-    if not match or not kind:
+    if not kind or not line.split()[0].isdigit():
         raise UnexpectedQuotaOutput(line)
+    if not match:
+        return StorageTarget(name=line.split()[0], kind=kind, trouble=NOT_UNDERSTOOD)
     name, pool, *sizes = match.groups()
     total, free = _scale_size(sizes[0], sizes[1], _UNITS), _scale_size(sizes[2], sizes[3], _UNITS)
     inodes, left = (
@@ -150,7 +176,7 @@ def _beegfs_target(line: str, kind: str) -> StorageTarget:
 def _make_target(
     name: str, kind: str, sizes: tuple[int, int, int, int], trouble: str
 ) -> StorageTarget:
-    """`sizes`: bytes in all and free, inodes in all and free."""
+    """A target. `sizes`: bytes in all and free, inodes in all and free."""
     total, free, inodes, left = sizes
     return StorageTarget(
         name=name,
@@ -179,17 +205,13 @@ def _beegfs_usage(row: _BeegfsUsage) -> QuotaRow:
 
 def _json_rows(text: str, kind: type[Row]) -> list[Row]:
     try:
-        return [
-            msgspec.json.decode(line.encode(), type=kind)
-            for line in text.splitlines()
-            if line.strip()
-        ]
+        return [decode_json(line.encode(), kind) for line in text.splitlines() if line.strip()]
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
         raise UnexpectedQuotaOutput(text) from error
 
 
 def _known_amount(pair: str) -> QuotaAmount | None:
-    """Of `used/limit`; None where nothing is known that could end writing."""
+    """The amount in `used/limit`; None if neither is known and nothing limits writing."""
     used, slash, most = pair.partition("/")
     if used == "?" and most in ("?", "∞"):
         return None

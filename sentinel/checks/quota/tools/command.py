@@ -1,9 +1,11 @@
-"""Numbers of a site's own tool (idrquota, VAST, Weka, NetApp): JSON, or a pattern with names."""
+"""Reads the output of a site's own tool (idrquota, VAST, Weka, NetApp): JSON, or by a pattern with
+named groups."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -13,45 +15,82 @@ from sentinel.checks.quota.tools.quota import (
     QuotaAmount,
     QuotaRow,
     UnexpectedQuotaOutput,
+    unread_row,
 )
 from sentinel.core.errors import Invalid
+from sentinel.core.struct_types import convert_value
 from sentinel.core.values import Size
 
 GROUPS = ("name", "used", "limit", "soft", "entries", "entries_limit", "percent")
-"""Names a pattern may give its groups; sizes with or without a unit, bytes where it has none."""
+"""Names that the groups of a pattern may have. Sizes may have a unit; without one they are
+bytes."""
 
 
 class CommandRow(Struct, frozen=True, kw_only=True):
-    """One object of the JSON form; unknown keys are ignored, so that it may say more."""
+    """One object of the JSON form. Unknown keys are ignored, so the tool may print more."""
 
     used_bytes: int
-    limit_bytes: int = 0
-    soft_bytes: int = 0
+    """Bytes."""
+    limit_bytes: int | None = 0
+    """Bytes; null, 0 and -1 are no limit."""
+    soft_bytes: int | None = 0
+    """Bytes, as `limit_bytes`."""
     grace_seconds: float | None = None
+    """Seconds until the soft limit becomes a hard one."""
     entries: int | None = None
-    entries_limit: int = 0
-    name: str = ""
+    """Files and directories."""
+    entries_limit: int | None = 0
+    """How many of them, as `limit_bytes`."""
+    name: str | None = ""
+    """The user, group or project of the quota."""
 
 
 def from_json(text: str) -> list[QuotaRow]:
-    """One object or a list of them, as `CommandRow` describes; raises UnexpectedQuotaOutput."""
+    """The quotas in the JSON: one object or a list of them, as `CommandRow` describes. Raises
+    UnexpectedQuotaOutput if none can be read; a single bad one becomes an unread row."""
     try:
-        rows = msgspec.json.decode(text.encode(), type=CommandRow | list[CommandRow])
+        given = msgspec.json.decode(text.encode(), type=dict[str, Any] | list[dict[str, Any]])
+        rows = given if isinstance(given, list) else [given]
+        found = [_json_row(row) for row in rows]
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
         raise UnexpectedQuotaOutput(f"{text.strip()[:120]} ({error})") from None
-    return [_quota(row) for row in (rows if isinstance(rows, list) else [rows])]
-
-
-def from_text(text: str, pattern: re.Pattern[str]) -> list[QuotaRow]:
-    """Every match of the pattern; none at all raises UnexpectedQuotaOutput, since that is no answer."""
-    found = [_matched(match) for match in pattern.finditer(text)]
-    if not found:
-        raise UnexpectedQuotaOutput(text or "nothing at all")
+    if all(row.unread for row in found) and found:
+        raise UnexpectedQuotaOutput(f"{text.strip()[:120]} ({found[0].unread})")
     return found
 
 
+def _json_row(row: Mapping[str, Any]) -> QuotaRow:
+    """The quota in an object. Whole numbers may be written as floats (9.6e12)."""
+    try:
+        whole = {
+            key: int(value) if isinstance(value, float) and value.is_integer() else value
+            for key, value in row.items()
+        }
+        return _quota(convert_value(whole, CommandRow))
+    except (msgspec.ValidationError, UnexpectedQuotaOutput) as error:
+        name = row.get("name")
+        return unread_row("command", name if isinstance(name, str) else "", str(error))
+
+
+def from_text(text: str, pattern: re.Pattern[str]) -> list[QuotaRow]:
+    """A quota for every match of the pattern. Raises UnexpectedQuotaOutput if none can be read; a
+    single bad one becomes an unread row."""
+    found = [_text_row(match) for match in pattern.finditer(text)]
+    if all(row.unread for row in found):
+        raise UnexpectedQuotaOutput(found[0].unread if found else text or "nothing at all")
+    return found
+
+
+def _text_row(match: re.Match[str]) -> QuotaRow:
+    try:
+        return _matched(match)
+    except UnexpectedQuotaOutput:
+        name = (match.groupdict().get("name") or "").strip()
+        return unread_row("command", name, match[0])
+
+
 def refuse(pattern: re.Pattern[str]) -> None:
-    """Raises Invalid for a pattern without the numbers that are needed."""
+    """Raise Invalid for a pattern that lacks the necessary groups."""
     names = set(pattern.groupindex)
     if unknown := sorted(names - set(GROUPS)):
         known = ", ".join(GROUPS)
@@ -61,14 +100,28 @@ def refuse(pattern: re.Pattern[str]) -> None:
 
 
 def _quota(row: CommandRow) -> QuotaRow:
-    numbers = (row.used_bytes, row.limit_bytes, row.soft_bytes, row.entries or 0, row.entries_limit)
-    if min(numbers) < 0:
-        raise UnexpectedQuotaOutput(f"a negative number: {numbers}")
+    if min(row.used_bytes, row.entries or 0) < 0:  # tools print -1 for an unknown value
+        raise UnexpectedQuotaOutput(f"a negative number: {row.used_bytes}, {row.entries}")
     space = QuotaAmount(
-        used=row.used_bytes, soft=row.soft_bytes, hard=row.limit_bytes, grace=row.grace_seconds
+        used=row.used_bytes,
+        soft=_json_limit(row.soft_bytes),
+        hard=_json_limit(row.limit_bytes),
+        grace=row.grace_seconds,
     )
-    files = None if row.entries is None else QuotaAmount(used=row.entries, hard=row.entries_limit)
-    return QuotaRow(kind="command", name=row.name, space=space, entries=files)
+    files = None
+    if row.entries is not None:
+        files = QuotaAmount(used=row.entries, hard=_json_limit(row.entries_limit))
+    return QuotaRow(kind="command", name=row.name or "", space=space, entries=files)
+
+
+def _json_limit(number: int | None) -> int:
+    """The limit; 0 (none) for null and -1. Raises UnexpectedQuotaOutput for another negative
+    number."""
+    if number in (None, -1):
+        return 0
+    if number is None or number < 0:
+        raise UnexpectedQuotaOutput(f"a negative limit: {number}")
+    return number
 
 
 def _matched(match: re.Match[str]) -> QuotaRow:
@@ -92,14 +145,14 @@ def tells_shares_alone(pattern: re.Pattern[str]) -> bool:
 
 
 def missing_rows(text: str, names: Iterable[str], found: Sequence[QuotaRow]) -> list[str]:
-    """Names that the text still holds as a word, of which the pattern finds no row any more."""
+    """Names that are still in the text as a word, but for which the pattern finds no row."""
     there = {quota.name for quota in found}
     gone = [name for name in names if name and name not in there]
     return [name for name in gone if re.search(rf"(?<!\S){re.escape(name)}(?!\S)", text)]
 
 
 def _limit(words: Mapping[str, str], name: str) -> int:
-    """`unlimited`, `none` and `-` are no limit, as in the tools that are known."""
+    """The limit; `unlimited`, `none` and `-` mean no limit, as in the known tools."""
     word = words.get(name, "0")
     return 0 if word.lower() in UNLIMITED else _bytes(word)
 
@@ -109,14 +162,15 @@ def _percentage(word: str) -> float:
         share = float(word.removesuffix("*").removesuffix("%"))
     except ValueError:
         raise UnexpectedQuotaOutput(word) from None
-    if not 0 <= share < 1e6:  # nan and inf too
+    if not 0 <= share < 1e6:  # this also excludes nan and inf
         raise UnexpectedQuotaOutput(word)
     return share
 
 
 def _bytes(word: str) -> int:
-    """Plain digits, or with a unit: `2.3TB`, `40T` and `40TiB` (a letter alone is 2^10n). A comma
-    parts thousands; where it cannot, it may be a decimal one, and is not guessed at."""
+    """Bytes of a number, plain or with a unit: `2.3TB`, `40T` and `40TiB` (a letter alone is
+    2^10n). A comma separates thousands; if it cannot, it may be a decimal one, so the number is
+    refused."""
     if "," in word and not re.fullmatch(r"\d{1,3}(,\d{3})+(\.\d+)?\D*", word):
         raise UnexpectedQuotaOutput(word)
     clean = word.replace(",", "").strip().removesuffix("*")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from sentinel.checks.quota.tools.quota import (
@@ -10,37 +11,60 @@ from sentinel.checks.quota.tools.quota import (
     UnexpectedQuotaOutput,
     parse_grace,
     parse_quota_count,
+    unread_row,
 )
 
 _KIB = 1024
 _KINDS = {"USR": "user", "GRP": "group", "FILESET": "fileset"}
-_NEEDED = ("quotaType", "name", "blockUsage", "blockQuota", "blockLimit", "blockInDoubt")
+_NEEDED = (
+    "quotaType",
+    "name",
+    "blockUsage",
+    "blockQuota",
+    "blockLimit",
+    "blockInDoubt",
+    "blockGrace",
+)
+_NEEDED_OF_FILES = ("filesQuota", "filesLimit", "filesGrace")
+"""Columns that must be there if `filesUsage` is."""
 
 
 def read_gpfs_quota(text: str) -> list[QuotaRow]:
-    """Columns by the names in the HEADER line, KiB. What is in doubt counts as used: it counts
-    against the hard limit (mmlsquota(1), "Checking quotas"). Default limits are in the row (its
-    remarks say d or d_fset). Where people have a quota in each
-    fileset, they are named with it.
+    """Quotas from `mmlsquota -Y`; columns have the names in the HEADER line, and sizes are KiB.
 
-    A heading alone is no answer: nothing documents that it means that there is no quota, and what
-    is not in the list may be left out of it."""
+    Space in doubt counts as used, since it counts against the hard limit (mmlsquota(1), "Checking
+    quotas"). Default limits are in the row (its remarks say d or d_fset). If users have a quota in
+    each fileset, the name contains the fileset.
+
+    A heading without rows is not an answer: no documentation says that it means no quota, and a row
+    may have been left out."""
     columns, found = list[str](), list[QuotaRow]()
     for line in filter(None, map(str.strip, text.splitlines())):
+        if line.startswith(("mmlsquota: [W]", "mmlsquota: [I]")):
+            continue  # a remark, not a row
         words = line.split(":")
         if len(words) < 8 or words[0] != "mmlsquota":
             raise UnexpectedQuotaOutput(line)
         if words[2] == "HEADER":
-            columns = words
+            columns = [*words]
+            while columns[-1] == "":
+                columns.pop()
             continue
-        found.append(_quota_row(dict(zip(columns, map(_unescape_name, words), strict=False)), line))
-    if not found:
-        raise UnexpectedQuotaOutput(text or "nothing at all")
+        row = dict(zip(columns, map(_unescape_name, words), strict=False))
+        try:
+            if len(words) < len(columns):  # the line was cut, maybe in the middle of a number
+                raise UnexpectedQuotaOutput(line)
+            found.append(_quota_row(row, line))
+        except UnexpectedQuotaOutput:
+            found.append(unread_row(row.get("quotaType", "").lower(), row.get("name", ""), line))
+    if all(row.unread for row in found):
+        raise UnexpectedQuotaOutput(found[0].unread if found else text or "nothing at all")
     return found
 
 
 def _quota_row(row: Mapping[str, str], line: str) -> QuotaRow:
-    if any(name not in row for name in _NEEDED) or row["quotaType"] not in _KINDS:
+    needed = (*_NEEDED, *(_NEEDED_OF_FILES if "filesUsage" in row else ()))
+    if any(name not in row for name in needed) or row["quotaType"] not in _KINDS:
         raise UnexpectedQuotaOutput(line)
     kind, fileset = _KINDS[row["quotaType"]], row.get("filesetname", "")
     apart = kind != "fileset" and row["name"] and fileset not in ("", "root")
@@ -63,7 +87,5 @@ def _gpfs_amount(row: Mapping[str, str], what: str, unit: int) -> QuotaAmount:
 
 
 def _unescape_name(word: str) -> str:
-    """-Y output writes `:` and `%` of names as %3A and %25."""
-    import re
-
+    """The name with %3A and %25 replaced by `:` and `%`, as -Y output writes them."""
     return re.sub(r"%([0-9A-Fa-f]{2})", lambda m: chr(int(m[1], 16)), word)

@@ -16,11 +16,11 @@ from msgspec.structs import replace
 from sentinel.checks.quota.tools.quota import (
     QuotaAmount,
     QuotaRow,
-    StorageTarget,
     UnexpectedQuotaOutput,
     parse_grace,
     parse_quota_count,
 )
+from sentinel.checks.quota.tools.targets import StorageTarget
 
 _KIB = 1024
 _NEVER = 100 * 365 * 86_400.0
@@ -43,10 +43,12 @@ _SUMMARY = ("filesystem summary", "filesystem_summary")
 
 
 def read_lustre_quota(text: str, kind: str, name: str, default: str = "") -> list[QuotaRow]:
-    """Of `lfs quota`: KiB, rows that may be wrapped, the grace as what is left of it. `default`:
-    of `lfs quota -U`, -G or -P, where `limits_by_default` says that it is needed.
+    """Parse the output of `lfs quota`: KiB, rows that may be wrapped, and the rest of the grace
+    period.
 
-    Raises UnexpectedQuotaOutput also where lfs itself calls its numbers inaccurate (a target is away).
+    `default` is the output of `lfs quota -U`, -G or -P, if `limits_by_default` says that it is
+    needed. Raises UnexpectedQuotaOutput, also if lfs itself calls its numbers inaccurate (a target
+    is away).
     """
     words = _row_words(text, 8)
     space, files = _lustre_amount(words[:4], _KIB), _lustre_amount(words[4:], 1)
@@ -60,7 +62,8 @@ def read_lustre_quota(text: str, kind: str, name: str, default: str = "") -> lis
 
 
 def limits_by_default(text: str) -> frozenset[str]:
-    """Of what (`block`, `file`) `lfs quota` gives no limit although the default's holds."""
+    """Which of `block` and `file` have no limit in `lfs quota` although the default limit
+    applies."""
     words = _row_words(text, 8)
     own = {"block": words[1:3], "file": words[5:7]}
     return frozenset(
@@ -69,7 +72,7 @@ def limits_by_default(text: str) -> frozenset[str]:
 
 
 def _row_words(text: str, count: int) -> list[str]:
-    """Of the one row, after its mount point."""
+    """The words of the only row, after its mount point. Raises UnexpectedQuotaOutput."""
     if _INACCURATE in text or re.search(r"\[\d+\]", text):
         raise UnexpectedQuotaOutput("[numbers in brackets]: some targets did not answer")
     rows = re.findall(rf"^[ \t]*(?:/\S*|\.)((?:\s+\S+){{{count}}})\s*$", text, re.M)
@@ -84,14 +87,14 @@ def _held_amount(own: QuotaAmount, limits: Sequence[str], unit: int) -> QuotaAmo
 
 
 def read_lfs_df(space: str, inodes: str) -> list[StorageTarget]:
-    """Of `lfs df` and `lfs df -i`, both of one path. A target that is away is in the result."""
+    """Targets from `lfs df` and `lfs df -i` of the same path, including those that are away."""
     seen = {target.name: target for target in _read_targets(space)}
     if not seen:
         raise UnexpectedQuotaOutput(space)
     for target in _read_targets(inodes):
         if target.size and target.name in seen:
             old = seen[target.name]
-            # inodes are in the columns in which the other report has KiB
+            # In this report, the inodes are in the columns where the other report has KiB.
             seen[target.name] = replace(
                 old, inodes=target.size // _KIB, inodes_used=target.used // _KIB
             )
@@ -99,7 +102,7 @@ def read_lfs_df(space: str, inodes: str) -> list[StorageTarget]:
 
 
 def is_whole_report(text: str) -> bool:
-    """Whether a report of `lfs df` reached its end, the summary of each file system."""
+    """Whether a report of `lfs df` is complete: it ends with the summary of each file system."""
     last = text.strip().rpartition("\n")[2]
     return last.startswith(_SUMMARY)
 

@@ -1,4 +1,4 @@
-"""Quotas of trees rather than of people: CephFS directories, ZFS datasets, Btrfs subvolumes."""
+"""Reads quotas of trees instead of users: CephFS directories, ZFS datasets, Btrfs subvolumes."""
 
 from __future__ import annotations
 
@@ -19,17 +19,16 @@ CEPH = ("ceph.dir.rbytes", "ceph.dir.rentries", "ceph.quota.max_bytes", "ceph.qu
 """Extended attributes of a directory: https://docs.ceph.com/en/latest/cephfs/quota/."""
 
 ZFS = ("used", "available", "quota", "refquota", "referenced")
-"""zfsprops(7); with userused@NAME and its like for people."""
+"""Properties of a dataset (zfsprops(7)). For users there are userused@NAME and similar ones."""
 
 _NONE = 2**64 - 1
 
 
 def read_ceph_quota(values: Mapping[str, str], name: str) -> list[QuotaRow]:
-    """Values by the names in CEPH; an attribute that is missing there is no limit of this very
-    directory: those of its parents hold as well.
+    """The quota from values by the names in CEPH. A missing attribute means that this directory
+    itself has no limit; those of its parents apply too.
 
-    Recursive counts lag by seconds, more under load: clients propagate them lazily.
-    """
+    Recursive counts lag by seconds, more under load, since clients propagate them lazily."""
     if CEPH[0] not in values or CEPH[1] not in values:
         raise UnexpectedQuotaOutput("no ceph.dir.rbytes: this is no directory of CephFS")
     used, entries, limit, most = (parse_quota_count(values.get(name) or "0") for name in CEPH)
@@ -38,14 +37,15 @@ def read_ceph_quota(values: Mapping[str, str], name: str) -> list[QuotaRow]:
 
 
 def fuller_share(one: QuotaRow) -> float:
-    """How full the fuller half of a quota is; 0 without a limit."""
+    """The larger of the used shares of space and files; 0 without a limit."""
     halves = [one.space, *filter(None, [one.entries])]
     return max(half.used / half.hard if half.hard else 0.0 for half in halves)
 
 
 def read_zfs_quota(text: str, kind: str, name: str) -> list[QuotaRow]:
-    """Of `zfs get -Hp -o property,value`: bytes. A dataset is held by its quota (descendants
-    and snapshots count) or by its refquota (they do not), whichever leaves less."""
+    """The quota from `zfs get -Hp -o property,value`, in bytes. A dataset is limited by its quota
+    (which counts descendants and snapshots) or its refquota (which does not), whichever leaves
+    less."""
     values = dict(re.findall(r"^(\S+)\t(\S+)$", text, re.M))
     try:
         if kind != "dataset":
@@ -63,19 +63,21 @@ def read_zfs_quota(text: str, kind: str, name: str) -> list[QuotaRow]:
 
 
 def zfs_properties(kind: str, name: str) -> tuple[str, ...]:
-    """What to ask of a dataset, or of a user, group or project in it."""
+    """The properties to request for a dataset, or for a user, group or project in it."""
     if kind == "dataset":
         return ZFS
     return tuple(f"{kind}{what}@{name}" for what in ("used", "quota", "objused", "objquota"))
 
 
 def zfs_defaults(kind: str) -> tuple[str, ...]:
-    """What holds for those without a quota of their own, since OpenZFS 2.4 (zfsprops(7))."""
+    """The properties with default quotas for owners without one of their own, since OpenZFS 2.4
+    (zfsprops(7))."""
     return (f"default{kind}quota", f"default{kind}objquota")
 
 
 def apply_zfs_defaults(one: QuotaRow, text: str, kind: str) -> QuotaRow:
-    """With the default limits, of `zfs get -Hp -o property,value`, where it has none."""
+    """The quota, with default limits from `zfs get -Hp -o property,value` for those that it
+    lacks."""
     values = dict(re.findall(r"^(\S+)\t(\S+)$", text, re.M))
     try:
         space, entries = (parse_quota_bytes(values[name]) for name in zfs_defaults(kind))
@@ -102,22 +104,24 @@ def _zfs_person_quota(values: Mapping[str, str], kind: str, name: str) -> QuotaR
 _STALE = re.compile(
     r"quota disabled|rescan is running|qgroup data inconsistent|may be (?:out of date|incorrect)"
 )
-"""print_status_flag_warning in cmds/qgroup.c of btrfs-progs, printed with exit code 0."""
+"""Warnings of print_status_flag_warning in cmds/qgroup.c of btrfs-progs, which come with exit code
+0."""
 
 
 def refuse_stale(complaint: str) -> None:
-    """Raises UnexpectedQuotaOutput where btrfs says that its numbers are not right now."""
+    """Raise UnexpectedQuotaOutput if btrfs says that its numbers are not correct now."""
     if _STALE.search(complaint):
         raise UnexpectedQuotaOutput(complaint)
 
 
 def read_btrfs_quota(text: str) -> list[QuotaRow]:
-    """Of `btrfs qgroup show --raw -re`: bytes; both limits hold, the tighter one is told.
+    """Quotas from `btrfs qgroup show --raw -re`, in bytes. Both limits apply, and the tighter one
+    is reported.
 
-    https://btrfs.readthedocs.io/en/latest/btrfs-qgroup.html. Columns after the fifth are names.
-    """
+    https://btrfs.readthedocs.io/en/latest/btrfs-qgroup.html. Columns after the fifth are names."""
     rows = [line.split() for line in text.splitlines() if re.match(r"\s*\d+/\d+\s", line)]
-    if not rows or any(len(row) < 5 for row in rows):
+    cells = 6 if re.search(r"(?i)\sPath\s*$", text.partition("\n")[0]) else 5
+    if not rows or any(len(row) < cells for row in rows):
         raise UnexpectedQuotaOutput(text)
     return [_qgroup_quota(*row[:5]) for row in rows]
 

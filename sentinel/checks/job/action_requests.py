@@ -1,0 +1,129 @@
+"""The actions that `job` requests: to hold a job that restarts too often, and to submit a dead job
+again. Pure."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from msgspec import structs
+
+from sentinel.actions.job_requests import make_job_request
+from sentinel.checks.job.done import (
+    last_run,
+)
+from sentinel.checks.job.memory import (
+    MAX_JOBS,
+    GoneJob,
+    JobRevival,
+    Memory,
+)
+from sentinel.checks.job.output import (
+    find_error_line,
+    find_last_step,
+)
+from sentinel.checks.job.rules import find_restart_storm
+from sentinel.checks.job.settings import DAY_S, JobSettings
+from sentinel.checks.job.view import TrainingView
+from sentinel.core.clock import get_elapsed_s
+from sentinel.core.model import ActionRequest, Finding, Status
+from sentinel.slurm.job_states import state_meaning
+from sentinel.slurm.submission import resubmit_argv
+
+
+def request_holds(
+    settings: JobSettings, view: TrainingView, finding: Finding
+) -> tuple[tuple[ActionRequest, ...], Memory]:
+    """Request a hold of the job that would start next, once per restart. Also returns the memory of
+    it.
+
+    If a person releases the job, it is left alone until the training has died once more.
+    """
+    text, memory = find_restart_storm(settings, view), view.memory
+    if not text or not memory.restarts or view.finished or "hold" not in settings.on_storm:
+        return (), structs.replace(memory, asked={})
+    wishes = {
+        wish.target: wish
+        for wish in (
+            make_job_request(
+                "hold",
+                job,
+                f"restart storm: {text}",
+                subject=view.subject,
+                evidence={"finding": finding.summary, "restarts": text},
+            )
+            for job in view.queue.coming[:MAX_JOBS]
+        )
+    }
+    newest = memory.restarts[-1]
+    fresh = tuple(w for target, w in wishes.items() if memory.asked.get(target) != newest)
+    asked = {**memory.asked, **dict.fromkeys(wishes, newest)}
+    return fresh, structs.replace(memory, asked=dict(list(asked.items())[-MAX_JOBS:]))
+
+
+MAX_REVIVALS_PER_DAY = 3
+"""How often a training is submitted again per day. A training that dies more often needs a
+person."""
+
+MAX_REVIVALS_KEPT = 20
+
+_PROGRAM_ERROR_PATTERN = re.compile(
+    r"(?i)\bImportError|ModuleNotFoundError|AssertionError|\bAssertion\b(?:(?!\bAssertion\b).)*failed|MemoryError|"
+    r"out ?of ?memory|oom[-_ ]?kill"
+)
+
+_SIGKILL_NUMBER = 9
+
+
+def request_revival(
+    settings: JobSettings, view: TrainingView, finding: Finding, node: str
+) -> tuple[tuple[ActionRequest, ...], Memory]:
+    """The request to submit the dead job again (empty if anything speaks against it), and the
+    memory of it. `node` is the node that caused the death."""
+    memory, last = view.memory, last_run(view.memory)
+    if "resubmit" not in settings.on_death or finding.status is not Status.CRITICAL or last is None:
+        return (), memory
+    step = find_last_step(last.tail or "")
+    words = resubmit_argv(last.how, node, "singleton") if last.how else ()
+    waits = get_elapsed_s(last.at, view.now) < finding.patience or view.kill_switch is not False
+    if (
+        waits
+        or view.queue.held
+        or not words
+        or not _may_succeed_again(last)
+        or _was_revived_in_vain(view, step)
+    ):
+        return (), memory
+    told = JobRevival(job=last.seen.id, at=view.now, step=step)
+    wish = ActionRequest(
+        action="resubmit",
+        target=last.seen.id,
+        reason=f"it died at {step or 'a step that is not known'}",
+        subject=view.subject,
+        params={"user": last.seen.user, "workdir": last.how.workdir if last.how else "",
+                "words": json.dumps(words)},
+        evidence={"finding": finding.summary},
+    )  # fmt: skip
+    return (wish,), structs.replace(memory, revived=(*memory.revived, told)[-MAX_REVIVALS_KEPT:])
+
+
+def _may_succeed_again(last: GoneJob) -> bool:
+    """Whether the same job may succeed next time. A bug in the program or too little memory would
+    kill it again."""
+    end = last.end
+    if end is None or not state_meaning(end.state).may_resubmit or end.signal == _SIGKILL_NUMBER:
+        return False
+    if end.exit_code == 128 + _SIGKILL_NUMBER or _PROGRAM_ERROR_PATTERN.search(last.tail or ""):
+        return False
+    told = find_last_step(last.tail or "") or find_error_line(last.tail or "")
+    # after a failure, the job's output must have been seen
+    return end.state != "FAILED" or bool(told)
+
+
+def _was_revived_in_vain(view: TrainingView, step: str) -> bool:
+    """Whether it was already submitted again for this death, at this step, or as often as one day
+    allows."""
+    before, last = view.memory.revived, last_run(view.memory)
+    today = [one for one in before if get_elapsed_s(one.at, view.now) < DAY_S]
+    again_here = any(one.step == step or (last and one.job == last.seen.id) for one in before)
+    return again_here or len(today) >= MAX_REVIVALS_PER_DAY

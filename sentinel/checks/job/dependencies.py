@@ -1,0 +1,63 @@
+"""Finds jobs that wait for a job that only a person can release. Slurm's reason for them is just
+Dependency. Pure.
+
+The form of a dependency: `_depend_list2str()` in src/slurmctld/job_scheduler.c, since 20.11.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+
+from sentinel.core.cluster import Job
+from sentinel.slurm.pending_reasons import explain_reason
+
+_DEPENDENCY_PATTERN = re.compile(
+    r"(?P<kind>singleton|after\w*)(?::(?P<job>\d+(?:_\d+)?)(?:_\*)?(?:\+\d+)?)?(?:\((?P<state>\w+)\))?"
+)
+
+
+def has_dependency(job: Job) -> bool:
+    """Whether the job waits for other jobs."""
+    return job.state == "PENDING" and explain_reason(job.reason).code == "Dependency"
+
+
+def find_chained_jobs(jobs: Sequence[Job], held: Callable[[Job], bool]) -> frozenset[str]:
+    """The ids of jobs that wait, directly or through other jobs, for one of `jobs` that is `held`."""
+    stuck = _StuckJobs(job for job in jobs if held(job))
+    waiting = sorted(filter(has_dependency, jobs), key=lambda job: int(job.job_id))
+    found: set[str] = set()
+    while more := [job for job in waiting if job.id not in found and stuck.is_holding_up(job)]:
+        found.update(job.id for job in more)
+    return frozenset(found)
+
+
+class _StuckJobs:
+    """Jobs that will not start, by the names that a dependency may use for them."""
+
+    def __init__(self, jobs: Iterable[Job]) -> None:
+        self._names: set[str] = set()
+        self._oldest: dict[tuple[str, str], int] = {}
+        for job in jobs:
+            self._add_job(job)
+
+    def is_holding_up(self, job: Job) -> bool:
+        """Whether the job waits for one of them. If so, it is added to them."""
+        every = any if "?" not in job.dependency else all
+        if not every(
+            [self._is_term_for_stuck(term, job) for term in re.split("[,?]", job.dependency)]
+        ):
+            return False
+        self._add_job(job)
+        return True
+
+    def _add_job(self, job: Job) -> None:
+        self._names |= {job.id, job.job_id, job.array_id}
+        whose, number = (job.user, job.name), int(job.job_id)
+        self._oldest[whose] = min(number, self._oldest.get(whose, number))
+
+    def _is_term_for_stuck(self, term: str, job: Job) -> bool:
+        match = _DEPENDENCY_PATTERN.fullmatch(term)
+        if match is None or match["state"] not in (None, "unfulfilled"):
+            return False
+        if match["kind"] == "singleton":
+            return self._oldest.get((job.user, job.name), int(job.job_id)) < int(job.job_id)
+        return match["kind"] != "aftercorr" and match["job"] in self._names

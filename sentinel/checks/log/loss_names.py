@@ -1,0 +1,48 @@
+"""The name of a loss: one word before its own, and whether the line tells an evaluation. Pure."""
+
+import re
+from functools import lru_cache
+
+MAX_NAME_CHARS = 24
+"""How many characters before a value may contain its name."""
+
+MAX_PHASE_CHARS = 80
+"""How many characters before it may say that an evaluation tells it."""
+
+_NAME_END_CHARS = "|│┃,;:={}[]()'\"\t\n"
+_PHASE_PATTERN = re.compile(
+    r"(?i)(?<![\w./-])(?:(train(?:ing)?)|(val(?:id(?:ation)?)?|eval(?:uation)?|test(?:ing)?|dev))(?!\w)"
+)
+
+
+def find_loss_name(text: str, match: "re.Match[str]") -> str:
+    """The name of a value, with one word before it."""
+    start = match.start()
+    begin = max(0, start - MAX_NAME_CHARS)
+    return _join_loss_name(text[begin : match.end(1)], start - begin)
+
+
+def find_phase_name(text: str, match: "re.Match[str]") -> str:
+    """The name, with the word for an evaluation that stands before it on its line: `Valid Epoch: 3 Loss` is
+    another loss than `Train Epoch: 3 Loss`."""
+    start = match.start()
+    begin = max(0, start - MAX_PHASE_CHARS)
+    begin = max(begin, text.rfind("\n", begin, start) + 1)
+    return _join_phase_name(text[begin : match.end(1)], start - begin)
+
+
+@lru_cache(maxsize=4096)
+def _join_phase_name(near: str, at: int) -> str:
+    begin = max(0, at - MAX_NAME_CHARS)
+    name = _join_loss_name(near[begin:], at - begin)
+    told = [phase[2] for phase in _PHASE_PATTERN.finditer(near[:at])]
+    word = told[-1] if told else None  # a later word for a training takes it back
+    return f"{word} {name}" if word and not name.startswith(word) else name
+
+
+@lru_cache(maxsize=4096)
+def _join_loss_name(near: str, at: int) -> str:
+    before, told = near[:at], near[at:]
+    *_, word, attached = ["", *before[max(map(before.rfind, _NAME_END_CHARS)) + 1 :].split(" ")]
+    own = attached + told
+    return f"{word} {own}" if word.replace("/", "").isidentifier() else own

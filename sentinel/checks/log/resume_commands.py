@@ -1,0 +1,47 @@
+"""Commands for people to continue a hanging training without the node that holds it up. Pure.
+
+They are given only if one node is at fault. They never start a second training beside the first: a
+submitted job waits for the end of the hanging one. If a next job is queued already, none is
+submitted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from shlex import quote
+
+from sentinel.actions.job_requests import make_exclude_command, make_job_target
+from sentinel.checks.users import own_user_name
+from sentinel.core.cluster import Job, Submission
+from sentinel.core.text import shortened, visible
+from sentinel.slurm.submission import resubmit_shell
+
+MAX_SHOWN_JOBS = 3
+"""How many waiting jobs are shown. An alert has room for few commands."""
+MAX_REASON_CHARS = 160
+"""The longest reason for a drain, in characters."""
+
+_ADMIN_COMMENT = "  # for an administrator; if you are none, send them this line"
+
+
+def list_resume_commands(
+    job: Job, node: str, how: Submission | None, waiting: Sequence[Job], fault: str = ""
+) -> tuple[str, ...]:
+    """The commands in their order. `waiting` are jobs that follow the hanging one. `fault` is the
+    fault of the node itself. Without it, nobody is asked to drain the node."""
+    owner = "" if job.user == own_user_name() else f"  # as {visible(job.user)}"
+    if waiting:
+        lines = [
+            " ".join(map(quote, make_exclude_command(make_job_target(j), j.exclude, node)))
+            for j in waiting[:MAX_SHOWN_JOBS]
+        ]
+    else:
+        wait = f"afterany:{job.id}"
+        again = resubmit_shell(how, node, wait, reader=own_user_name()) if how else ""
+        lines = [again] if again.isprintable() and again else []
+    if lines:
+        lines = [f"{line}{owner}" for line in (*lines, f"scancel {make_job_target(job)}")]
+    if fault:
+        why = quote(shortened(visible(f"job {job.id} hung: {fault}"), MAX_REASON_CHARS))
+        lines.append(f"scontrol update NodeName={node} State=DRAIN Reason={why}{_ADMIN_COMMENT}")
+    return tuple(lines)

@@ -1,0 +1,56 @@
+"""Which cause of an interruption a known error stands for."""
+
+from collections.abc import Iterable, Mapping
+
+from sentinel.checks.log.log_trouble import LogTrouble
+from sentinel.core.run_ledger import InterruptionCause
+
+_KINDS: Mapping[InterruptionCause, tuple[str, ...]] = {
+    "gpu": (
+        "GPU memory error",
+        "GPU lost",
+        "fabric manager not ready",
+        "ROCm error",
+        "CUDA error",
+        "NVIDIA driver",
+        "TPU",
+        "Gaudi or Ascend",
+    ),
+    "network": (
+        "NCCL connection",
+        "NCCL network",
+        "Gloo connection",
+        "MPI connection",
+        "UCX error",
+        "rendezvous",
+        "ssh to another node",
+    ),
+    "memory": ("host out of memory", "shared memory (/dev/shm)"),
+    "node": ("node failure",),
+    "file_system": ("disk", "file system", "checkpoint file"),
+    "preemption": ("preemption",),
+    "person": ("cancelled", "cancelled step", "signal to the launcher"),
+    "slurm": ("requeue", "time limit", "step launch", "job that was not submitted", "licence"),
+    # What other ranks say of the one that failed names no cause.
+    "unknown": (
+        "collective timeout of another rank",
+        "collective mismatch",
+        "NCCL timeout",
+        "NCCL heartbeat",
+        "NCCL flight recorder",
+        "NCCL error",
+        "NCCL abort",
+        "MPI error",
+        "JAX coordination",
+        "rank without a heartbeat",
+        "rank died",
+    ),
+}
+_CAUSES = {kind: cause for cause, kinds in _KINDS.items() for kind in kinds}
+
+
+def find_interruption_cause(troubles: Iterable[LogTrouble]) -> InterruptionCause | None:
+    """The cause that the errors name. An error that no row of the table names is one of the
+    program. None without errors."""
+    found = [_CAUSES.get(trouble.kind, "software") for trouble in troubles]
+    return next((cause for cause in found if cause != "unknown"), found[0] if found else None)

@@ -1,0 +1,80 @@
+"""Describes the remedy for a sensor's trouble, by the part of the machine that the sensor is
+about."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from sentinel.core.guidance import DRAIN_STEP, Guidance, drain_node, list_drain_commands
+from sentinel.core.text import shortened, visible
+
+_DRAIN = drain_node()
+REMEDIES: Mapping[str, tuple[str, str]] = {
+    "fan": (
+        "The node gets hotter under load, slows down, and may switch itself off.",
+        f"Administrators: have the fan looked at. If the temperatures below rise, {DRAIN_STEP}.",
+    ),
+    "temp": (
+        "The node slows down, and switches itself off if it gets hotter: its jobs end then.",
+        "Owners of jobs there (`squeue` below): save a checkpoint now and move the job to another node."
+        f" {_DRAIN} Then look at fans, air flow and room.",
+    ),
+    "power": (
+        "The node runs on its other power supplies; if they fail too, its jobs end.",
+        "Administrators: look at the power supply, its cable and the feed behind it.",
+    ),
+    "memory": (
+        "Jobs on the node may end or compute wrongly.",
+        f"{_DRAIN} Then test its memory; the BMC's log names the module.",
+    ),
+    "board": (
+        "Nobody can tell from this whether the node goes on.",
+        f"{_DRAIN} Then look at the BMC's log.",
+    ),
+}
+"""The consequences if nobody acts, and the remedy, by the part that a sensor is about
+(`find_affected_part`)."""
+
+_PARTS = (
+    ("fan", r"fan"),
+    ("power", r"\bps(u|[0-9])|power|ac lost|redundan|\bps_"),
+    ("memory", r"dimm|memory|\becc\b"),
+    ("temp", r"temp|heat|therm|hot|°c|degrees|throttl"),
+)
+
+
+def find_affected_part(name: str, text: str) -> str:
+    words = f"{name} {text}".lower()
+    return next((part for part, known in _PARTS if re.search(known, words)), "board")
+
+
+_PACKAGE = re.compile(r"coretemp\S{0,40} Package id (\d+)")
+"""The name of a processor in the driver of Intel's processors."""
+
+
+def name_processor(sensor: str) -> str:
+    """`CPU 0` if the sensor is that of a processor. Otherwise empty."""
+    found = _PACKAGE.search(sensor)
+    return f"CPU {found[1]}" if found else ""
+
+
+def guide_sensor(node: str, name: str, text: str) -> Guidance:
+    """Guidance for the part of the machine that the sensor is about."""
+    impact, todo = REMEDIES[find_affected_part(name, text)]
+    called = _PACKAGE.sub(r"\g<0> (CPU \1)", name)
+    ask = visible(f"look at {called} of {node}: {shortened(text, 200)}")
+    return Guidance(impact=impact, todo=todo, ask=ask)
+
+
+def suggest_commands(node: str, name: str, text: str, *, has_bmc: bool) -> tuple[str, ...]:
+    """Commands to run next: the present readings of the BMC if heat is the problem, otherwise its
+    log; and those of a drain, where one helps."""
+    part = find_affected_part(name, text)
+    drain = () if part == "power" else list_drain_commands(node, f"{name}: {text}")
+    if not has_bmc:
+        return f"ssh {node} sensors", *drain
+    ipmi = f"ssh -t {node} sudo ipmitool"  # -t: sudo may ask for a password
+    if part in ("fan", "temp"):
+        return f"{ipmi} sdr type Fan", f"{ipmi} sdr type Temperature", *drain
+    return f"{ipmi} sel elist last 20", *drain

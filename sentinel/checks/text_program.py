@@ -1,0 +1,48 @@
+"""The child of `text_child`. It calls functions with texts that users wrote, within limits of its
+own."""
+
+from __future__ import annotations
+
+import pickle
+import resource
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from sentinel.core.errors import CannotTell
+from sentinel.proc.conversation import LENGTH_BYTES
+
+READ_LIMIT_S = 10.0
+"""Limit for one question about one text. A MiB of a usual log takes 0.1 s."""
+
+
+def main() -> None:
+    """Answer requests until the input ends."""
+    most = int(sys.argv[1])
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
+    resource.setrlimit(
+        resource.RLIMIT_CORE, (0, 0)
+    )  # a core file would contain text of users' logs
+    while head := sys.stdin.buffer.read(LENGTH_BYTES):
+        request = sys.stdin.buffer.read(int.from_bytes(head, "big"))
+        _limit_cpu_time()
+        answer = _run_request(*pickle.loads(request))  # noqa: S301 - from the parent
+        sys.stdout.buffer.write(len(answer).to_bytes(LENGTH_BYTES, "big") + answer)
+        sys.stdout.buffer.flush()
+
+
+def _limit_cpu_time() -> None:
+    """Limit the processor time of this process, so that it ends even if its parent is gone and
+    cannot end it."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    end = int(used.ru_utime + used.ru_stime + READ_LIMIT_S) + 2
+    resource.setrlimit(resource.RLIMIT_CPU, (end, resource.RLIM_INFINITY))
+
+
+def _run_request(function: Callable[..., Any], args: tuple[Any, ...]) -> bytes:
+    try:
+        return b"=" + msgspec.msgpack.encode(function(*args))
+    except CannotTell as error:
+        return b"!" + str(error).encode()

@@ -1,0 +1,16 @@
+"""The commands of an alert for a terminal, with where and as whom they are run."""
+
+from sentinel.alerting.owners import OWNER_LABEL
+from sentinel.core.command_places import comment_places, group_by_place
+from sentinel.core.model import Alert
+from sentinel.core.text import visible
+from sentinel.homes import describe_setup_place
+
+
+def place_commands(alert: Alert, mark: str = "", limit: int | None = None) -> tuple[str, ...]:
+    """The commands, at most `limit`, each after `mark`, and where and as whom they are run. Whoever
+    reads this is where those of sentinel are run."""
+    host, owner = str(alert.values.get("host") or ""), alert.labels.get(OWNER_LABEL, "")
+    commands = (visible(command) for command in alert.commands[:limit])
+    places = group_by_place(commands, host, owner, describe_setup_place())
+    return tuple(comment_places(places, mark))

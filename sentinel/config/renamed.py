@@ -1,0 +1,51 @@
+"""Keys of the file that have another name now: read with a warning for two minor releases."""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from sentinel.config.nodes import TableEntry, TableNode
+from sentinel.config.problems import Path, ProblemCollector
+
+
+class RenamedKey(Struct, frozen=True):
+    """A renamed key. `kind` is the name of its settings class. `since` is the release that renamed
+    it."""
+
+    kind: str
+    old: str  # Its old name.
+    new: str  # Its new name.
+    since: str
+
+
+RENAMED_KEYS: Sequence[RenamedKey] = ()
+"""A row stays for two minor releases after `since`; docs/policy.md promises that."""
+
+
+def rename_keys(
+    table: TableNode,
+    kind: str,
+    path: Path,
+    collector: ProblemCollector,
+    renamed: Sequence[RenamedKey],
+) -> TableNode:
+    """The table with the key names of this version. If both names are given, this is an error,
+    because it is unclear which one counts."""
+    rows = {row.old: row for row in renamed if row.kind == kind and row.old in table.entries}
+    if not rows:
+        return table
+    entries: dict[str, TableEntry] = {}
+    for key, entry in table.entries.items():
+        row = rows.get(key)
+        if row is None:
+            entries[key] = entry
+        elif row.new in table.entries:
+            collector.add_error(
+                entry.line, (*path, key), f"is the old name of {row.new}, which is there too"
+            )
+        else:
+            collector.add_warning(
+                entry.line, (*path, key), f"is called {row.new} since {row.since}; rename it"
+            )
+            entries[row.new] = TableEntry(row.new, entry.line, entry.value)
+    return TableNode(entries, table.line)

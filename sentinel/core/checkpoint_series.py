@@ -1,0 +1,159 @@
+"""Finds files that one step lacks and the other steps of its folder have. Pure, standard library
+only.
+
+A form is a name with `#` in place of its numbers. The files of one form count ranks or shards, if their
+numbers leave no hole: `state_#_#.bin` of llm.c, `iter_#_#_local.pt`. `clean` and `checkpoint` both use this.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from sentinel.core.checkpoint_names import is_log, name_form
+
+MAX_FORMS = 200
+"""A step whose files have more forms than this is not compared: each file has its own form."""
+
+MIN_ALIKE_STEPS = 2
+"""If more steps than this have the same files, such a step counts as complete."""
+
+MAX_COMPARED_STEPS = 4
+"""With how many complete steps before it a step is compared. They are few, because the files that
+trainers write change."""
+
+SAVE_SLACK_S = 120.0
+"""A file that was written more seconds after the large files is no part of the save: an evaluation,
+an export."""
+
+_NUMBER_PATTERN = re.compile("([0-9]+)")
+
+# A number behind one of these words names a training, or a place in one training, and not a part of
+# a step.
+_NO_PART_PATTERN = re.compile(
+    r"(?:seed|fold|trial|run|exp|version|epoch|ep|iter|step|lr|wd|bs|batch|dim|layers?|heads?|(?<![a-z])[vs])"
+    r"[-_=.]?(?:[0-9]+[.e-]+)*$",
+    re.IGNORECASE,
+)
+# Names that state their own number of parts, and files that a rank writes only if it has something
+# to write.
+_NO_SERIES_PATTERN = re.compile(r"#-of-#|__#_#\.distcp")
+
+
+@dataclass(frozen=True)
+class FileSeries:
+    """The files of one form in one step."""
+
+    count: int
+    is_dense: bool = True  # whether the numbers leave no hole
+    is_from_start: bool = True  # whether they begin at 0 or 1
+    are_parts: bool = True  # whether the numbers may count ranks or shards
+    numbers: frozenset[tuple[int, ...]] = frozenset()  # those that differ, of each file
+
+
+def find_series(names: Iterable[str]) -> dict[str, FileSeries]:
+    """The files of one step by their form."""
+    by_form = dict[str, list[str]]()
+    for name in names:
+        by_form.setdefault(name_form(name), []).append(name)
+    return {form: _read_series(form, found) for form, found in by_form.items()}
+
+
+def find_saved_series(files: Sequence[tuple[str, int, float]]) -> dict[str, FileSeries]:
+    """The series of the files that the save itself wrote, by form; empty if there are too many
+    forms.
+
+    `files`: path, bytes and time of change (s UTC) of each file of the step."""
+    largest = max((size for _, size, _ in files), default=0)
+    end = max((at for _, size, at in files if size * 2 >= largest), default=0.0) + SAVE_SLACK_S
+    found = find_series(path for path, _, at in files if at <= end)
+    return found if len(found) <= MAX_FORMS else {}
+
+
+def count_series(series: Mapping[str, FileSeries]) -> dict[str, int]:
+    """How many files there are of each form."""
+    return {form: one.count for form, one in series.items()}
+
+
+def find_missing_beside(
+    mine: Mapping[str, FileSeries], others: Sequence[Mapping[str, int]], *, is_smaller: bool = False
+) -> str:
+    """Describe files that the last complete steps all have and this step lacks; empty if it lacks
+    none.
+
+    After a restart on fewer ranks the first ranks are there, with as many bytes in all. So fewer
+    files count as missing only if exactly one is missing, the numbers have a gap, or the step
+    `is_smaller`.
+    """
+    others = others[-MAX_COMPARED_STEPS:]
+    if not (mine and others) or (len(others) < MIN_ALIKE_STEPS and not is_smaller):
+        return ""
+    for form in sorted(others[0]):
+        least = min(one.get(form, 0) for one in others)
+        found = mine.get(form, FileSeries(0))
+        if found.count >= least or (is_log(form) and not is_smaller):
+            continue
+        if not found.count:
+            return f"it has no {form}, and the others have {least}"
+        is_stable = least == max(one[form] for one in others) and found.are_parts
+        is_cut = found.count == least - 1 or not (found.is_dense and found.is_from_start)
+        if is_smaller or (is_stable and is_cut):
+            return f"it has fewer files than the others: {found.count} of {least} {form or 'it'}"
+    return ""
+
+
+def find_part_forms(steps: Sequence[Mapping[str, FileSeries]]) -> set[str]:
+    """Forms whose numbers name the parts of a step.
+
+    In most of the steps the numbers leave no hole, or are the same ones, such as the rates of two
+    averages."""
+    several = dict[str, list[FileSeries]]()
+    for step in steps:
+        for form, one in step.items():
+            if one.count > 1 and one.are_parts:
+                several.setdefault(form, []).append(one)
+    return {
+        form
+        for form, found in several.items()
+        if 2 * max(sum(s.is_dense for s in found), *Counter(s.numbers for s in found).values())
+        > len(found)
+    }
+
+
+def find_missing_in_order(steps: Sequence[Mapping[str, FileSeries]]) -> list[str]:
+    """For each step, oldest first: what it lacks that the complete steps before it have, in words.
+    Empty if it lacks nothing."""
+    parts = find_part_forms(steps)
+    plain = [
+        {form: one if form in parts else FileSeries(1) for form, one in step.items()}
+        for step in steps
+    ]
+    counts = [count_series(step) for step in plain]
+    alike = Counter(frozenset(count.items()) for count in counts)
+    complete, missing = list[Mapping[str, int]](), list[str]()
+    for mine, count in zip(plain, counts, strict=True):
+        is_usual = alike[frozenset(count.items())] > MIN_ALIKE_STEPS
+        why = "" if is_usual else find_missing_beside(mine, complete[-MAX_COMPARED_STEPS:])
+        missing.append(why)
+        if not why:
+            complete.append(count)
+    return missing
+
+
+def _read_series(form: str, names: Sequence[str]) -> FileSeries:
+    if len(names) == 1:
+        return FileSeries(1, are_parts=not _NO_SERIES_PATTERN.search(form))
+    split = [_NUMBER_PATTERN.split(name) for name in names]
+    places, from_start, varying = 1, True, list[int]()
+    are_parts = not _NO_SERIES_PATTERN.search(form)
+    for at in range(1, len(split[0]), 2):
+        numbers = {int(words[at]) for words in split}
+        if len(numbers) > 1:
+            varying.append(at)
+            places *= max(numbers) - min(numbers) + 1
+            from_start = from_start and min(numbers) <= 1
+            are_parts = are_parts and not _NO_PART_PATTERN.search("".join(split[0][:at]))
+    found = frozenset(tuple(int(words[at]) for at in varying) for words in split)
+    return FileSeries(len(names), places == len(names), from_start, are_parts, found)

@@ -1,0 +1,114 @@
+"""Finds the script and a few options in the words of an sbatch command line, as sbatch(1) reads
+them. Pure."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+
+from msgspec import Struct
+
+from sentinel.core.wishes import script_head
+
+SHORT_WITH_VALUE = frozenset("AaBbcCdDeFGiJLmMnNopqStwx")
+"""Short options that take a value: in the same word, or the next one."""
+
+LONG_WITHOUT_VALUE = frozenset(
+    [
+        "contiguous",
+        "exclusive",
+        "get-user-env",
+        "help",
+        "hold",
+        "ignore-pbs",
+        "no-kill",
+        "nice",
+        "no-requeue",
+        "overcommit",
+        "oversubscribe",
+        "parsable",
+        "propagate",
+        "quiet",
+        "reboot",
+        "requeue",
+        "resv-ports",
+        "share",
+        "spread-job",
+        "stepmgr",
+        "test-only",
+        "usage",
+        "use-min-nodes",
+        "verbose",
+        "version",
+        "wait",
+    ]
+)
+"""Long options whose next word is not theirs. A value can only follow with `=`."""
+
+_SHORT_NAMES = {"J": "job-name"}
+_READ_NAMES = ("job-name", "comment", "wrap", "signal")
+_MIN_ABBREVIATION = 3
+_SCRIPT_MARK = "#SBATCH"
+
+
+class SbatchCall(Struct, frozen=True):
+    """What a command line says, None where it does not."""
+
+    script: str | None = None  # Path of the batch script; None: standard input, or --wrap.
+    job_name: str | None = None
+    comment: str | None = None
+    wrap: str | None = None  # The command of --wrap.
+    signal: str | None = None  # The signal before the time limit, as `B:USR1@120`.
+
+
+def read_sbatch_call(words: Sequence[str]) -> SbatchCall:
+    """The script and the options before it. The words behind the script are its own."""
+    found: dict[str, str] = {}
+    script = None
+    rest = iter(words)
+    for word in rest:
+        if word == "--":
+            script = next(rest, None)
+            break
+        if not word.startswith("-") or word == "-":
+            script = word
+            break
+        found |= _read_option(word, rest)
+    return SbatchCall(script, *(found.get(name) for name in _READ_NAMES))
+
+
+def read_script_options(script: bytes) -> SbatchCall:
+    """The options in the `#SBATCH` lines of a batch script."""
+    found: dict[str, str] = {}
+    for line in script_head(script):
+        if line.startswith((f"{_SCRIPT_MARK} ", f"{_SCRIPT_MARK}\t")):
+            with suppress(ValueError):  # sbatch itself will report a quote that is not closed
+                rest = iter(shlex.split(line[len(_SCRIPT_MARK) :], comments=True))
+                for word in rest:
+                    found |= _read_option(word, rest)
+    return SbatchCall(None, *(found.get(name) for name in _READ_NAMES))
+
+
+def _read_option(word: str, rest: Iterator[str]) -> dict[str, str]:
+    """The option's value by its long name, if it is one that is read. Takes the value from `rest` if
+    it is a word of its own."""
+    if word.startswith("--"):
+        name, equals, value = word[2:].partition("=")
+        if not equals and name not in LONG_WITHOUT_VALUE:
+            value = next(rest, "")
+        full = next((n for n in _READ_NAMES if _is_abbreviation(name, n)), "")
+        return {full: value} if full else {}
+    letters = word[1:]
+    for at, letter in enumerate(letters):
+        if letter in SHORT_WITH_VALUE:
+            value = letters[at + 1 :] or next(rest, "")
+            return {_SHORT_NAMES[letter]: value} if letter in _SHORT_NAMES else {}
+        if letter in "ks":  # an optional value stands in the same word
+            break
+    return {}
+
+
+def _is_abbreviation(name: str, full: str) -> bool:
+    """Whether getopt_long(3) takes `name` for this option."""
+    return len(name) >= _MIN_ABBREVIATION and full.startswith(name)

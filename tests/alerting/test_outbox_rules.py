@@ -1,0 +1,210 @@
+"""Who tells an end, what is not needed any more, how much fits into an hour, who stands in."""
+
+import pytest
+from msgspec.structs import replace
+
+from sentinel.alerting.outbox import (
+    FALLBACK_AFTER_S,
+    GIVE_UP_S,
+    REDIRECTED_MARK,
+    EndDuty,
+    RefusedRows,
+    after_failure,
+    bundle_messages,
+    decide_end_duty,
+    due_rows,
+    expired_rows,
+    hourly_cap_reopens,
+    hourly_room,
+    is_answerable,
+    is_beginning,
+    is_due,
+    is_ending,
+    next_wait,
+    redirect_row,
+    undelivered_rows,
+)
+from sentinel.core.clock import Instant, shift_instant
+from sentinel.core.errors import ChannelError
+from sentinel.core.holds import MessageGroup
+from sentinel.core.model import Outgoing, Status
+from sentinel.testing import START
+from tests.alerting.test_outbox import ended, refused, row
+
+
+def of(reason: str, seq: int = 1, alert: str = "a", **more: object) -> Outgoing:
+    base = row(seq, alert, **more)
+    return replace(base, notification=replace(base.notification, reason=reason))
+
+
+@pytest.mark.parametrize(
+    ("reason", "begins", "ends", "answerable"),
+    [
+        ("firing", True, False, True),
+        ("flapping", True, False, True),
+        ("repeat", False, False, True),
+        ("settled", False, False, True),
+        ("resolved", False, True, False),
+        ("gone", False, True, False),
+        ("action", False, False, False),
+        ("test", False, False, False),
+        ("digest", False, False, False),
+    ],
+)
+def test_what_a_message_is(reason: str, begins: bool, ends: bool, answerable: bool) -> None:
+    """By its reason; what has settled ends where all is good."""
+    n = of(reason).notification
+    assert (is_beginning(n), is_ending(n), is_answerable(n)) == (begins, ends, answerable)
+    good = replace(n, status=Status.OK)
+    assert is_ending(good) is (ends or reason == "settled")
+    assert not is_answerable(replace(n, alert=""))
+
+
+def test_refused_rows_go_when_a_newer_one_was_taken() -> None:
+    """Of the same subject, and older; an action takes nothing away. What is newer stays."""
+    rows = RefusedRows([refused(1), refused(2, "b"), refused(5)])
+    assert rows.overtaken_by([of("action", 6)]) == []
+    assert [r.seq for r in rows.overtaken_by([row(4)])] == [1]
+    assert [r.seq for r in rows.overtaken_by([row(4)])] == []
+    assert [r.seq for r in rows.overtaken_by([row(6), row(7, "b")])] == [5, 2]
+
+
+def test_an_end_is_held_back_after_its_beginning_was_refused_just_now() -> None:
+    """Until something newer was taken; an end that was refused holds nothing back."""
+    rows = RefusedRows([refused(1)])
+    assert not rows.hold_back(ended(2))
+    rows.add_refused([refused(3), ended(4, "b")])
+    assert rows.hold_back(ended(5))
+    assert not rows.hold_back(row(5))
+    assert not rows.hold_back(ended(5, "b"))
+    assert not rows.hold_back(ended(5, channel="chat"))
+    assert [r.seq for r in rows.overtaken_by([row(6)])] == [1, 3]
+    assert not rows.hold_back(ended(7))
+
+
+def test_whose_it_is_to_tell_an_end() -> None:
+    """The fallback's where it has told the beginning, and its alone where the own one never did."""
+    end = ended(9)
+    mine, sent = row(1), shift_instant(START, 1)
+    at_fallback = replace(row(2, channel="desk"), notification=mine.notification)
+    stands_in, told = (mine, None, REDIRECTED_MARK), (at_fallback, sent, "")
+    assert decide_end_duty(end, [], "desk") == EndDuty(False, False)
+    assert decide_end_duty(end, [(mine, sent, "")], "desk") == EndDuty(False, False)
+    assert decide_end_duty(end, [(mine, None, "gave up"), told], "desk") == EndDuty(False, False)
+    assert decide_end_duty(end, [stands_in], "desk") == EndDuty(False, False)
+    assert decide_end_duty(end, [stands_in, told], "desk") == EndDuty(True, True)
+    other = (row(3), sent, "")
+    assert decide_end_duty(end, [stands_in, told, other], "desk") == EndDuty(True, False)
+    elsewhere = (row(3, channel="chat"), sent, "")
+    assert decide_end_duty(end, [stands_in, told, elsewhere], "desk") == EndDuty(True, True)
+    own = (end, sent, "")  # of itself nothing is learnt
+    assert decide_end_duty(end, [stands_in, told, own], "desk") == EndDuty(True, True)
+    there = (replace(end, channel="desk"), sent, "")
+    assert decide_end_duty(end, [stands_in, told, there], "desk") == EndDuty(False, True)
+
+
+@pytest.mark.parametrize(
+    ("ages", "per_hour", "room", "reopens"),
+    [
+        ([], 0, None, None),
+        ([1.0] * 9, 0, None, None),
+        ([], 2, 2, 0.0),
+        ([10.0], 2, 1, 0.0),
+        ([10.0, 3599.0], 2, 0, 1.0),
+        ([10.0, 3600.0], 2, 1, 0.0),
+        ([10.0, 20.0, 30.0], 2, 0, 3580.0),
+        ([30.0, 10.0], 1, 0, 3590.0),
+    ],
+)
+def test_how_much_fits_into_an_hour(
+    ages: list[float], per_hour: int, room: int | None, reopens: float | None
+) -> None:
+    """0 is no cap; a full hour has room again when the oldest that still counts is an hour old."""
+    sent = [shift_instant(START, -age) for age in ages]
+    assert hourly_room(sent, per_hour, START) == room
+    if reopens is not None:
+        assert hourly_cap_reopens(sent, per_hour, START) == reopens
+
+
+def test_who_stands_in_for_a_channel_that_does_not_deliver() -> None:
+    """After five minutes of trying, or at once for what was refused; never for what waits."""
+    assert FALLBACK_AFTER_S == 300
+    tried, later = row(1, attempts=1, tried=START, wait=2.0), shift_instant(START, 300)
+    fallbacks = {"mail": "desk", "chat": ""}
+
+    def undelivered(one: Outgoing, now: Instant) -> bool:
+        return undelivered_rows([one], fallbacks, now) == [one]
+
+    assert undelivered(tried, later)
+    assert not undelivered(tried, shift_instant(START, 299))
+    assert undelivered(replace(tried, permanent=True), START)
+    assert not undelivered(replace(tried, attempts=0), later)
+    assert not undelivered(replace(tried, channel="chat"), later)
+    assert not undelivered(replace(tried, channel="other"), later)
+
+
+def test_a_row_that_goes_another_way_says_why() -> None:
+    """Its own note stays before that; it is new there, and nobody's own any more."""
+    lost = row(1, error="no route", attempts=3, wait=9.0, bundle=MessageGroup("g", owner="ann"))
+    sent = redirect_row(lost, "desk", shift_instant(START, 5))
+    why = "sent here because mail does not deliver: no route"
+    assert sent.notification == replace(lost.notification, note=why)
+    assert (sent.channel, sent.created, sent.attempts) == ("desk", shift_instant(START, 5), 0)
+    assert sent.bundle == MessageGroup("g")
+    noted = replace(lost, notification=replace(lost.notification, note="muted before"))
+    assert redirect_row(noted, "desk", START).notification.note == f"muted before; {why}"
+
+
+def test_the_bounds_of_waiting() -> None:
+    """A wait ends at its second; of a group it is gathered until then, but never once tried."""
+    later = shift_instant(START, 30)
+    held = row(1, bundle=MessageGroup("g"), hold=30.0)
+    assert not is_due(held, shift_instant(START, 29.9))
+    assert is_due(held, later)
+    assert is_due(replace(held, attempts=1, tried=START, wait=5.0), shift_instant(START, 5))
+    assert not is_due(replace(held, attempts=1, tried=START, wait=5.0), shift_instant(START, 4.9))
+    assert next_wait([row(1, attempts=1, tried=START, wait=5.0)], shift_instant(START, 2)) == 3.0
+    before = Instant(wall=START.wall - 10**6, boot="other", mono=0)
+    assert is_due(held, before)  # made in what is now the future: nobody waits for a clock
+
+
+def test_a_refused_beginning_is_tried_again_when_its_end_has_come() -> None:
+    """Once: what was tried after the end was made is not."""
+    end = ended(2, created=shift_instant(START, 60))
+    now = shift_instant(START, 61)
+    assert [r.seq for r in due_rows([refused(1), end], now)] == [1, 2]
+    again = replace(refused(1), tried=shift_instant(START, 60))
+    assert due_rows([again, end], now) == []
+    rebooted = ended(2, created=Instant(wall=START.wall + 1, boot="boot-2", mono=0))
+    assert [r.seq for r in due_rows([refused(1), rebooted], now)] == [1, 2]
+    earlier = ended(2, created=Instant(wall=START.wall - 1, boot="boot-2", mono=10**12))
+    assert due_rows([refused(1), earlier], now) == []
+
+
+def test_two_groups_of_one_channel_wait_each_for_itself() -> None:
+    """The first of a group that has waited enough opens it for all."""
+    one = row(1, "a", bundle=MessageGroup("g"), hold=30.0)
+    two = row(2, "b", bundle=MessageGroup("g"), hold=5.0, created=shift_instant(START, 1))
+    assert [r.seq for r in due_rows([one, two], shift_instant(START, 6))] == [1, 2]
+    assert due_rows([one, two], shift_instant(START, 5)) == []
+    assert [len(m) for m in bundle_messages([row(1, "a", bundle=MessageGroup(""))])] == [1]
+
+
+def test_failures_are_counted() -> None:
+    """With their words and their moment; the wait grows no more after twenty."""
+    failed = after_failure(row(1, attempts=40), ChannelError("down"), shift_instant(START, 7))
+    assert (failed.attempts, failed.error, failed.tried) == (41, "down", shift_instant(START, 7))
+    assert (failed.wait, failed.permanent) == (300.0, False)
+    assert after_failure(row(1), ChannelError("no", permanent=True), START).permanent
+
+
+def test_what_is_given_up_is_old_and_was_tried() -> None:
+    """A week; the end of a beginning that goes is that of the same episode on the same channel."""
+    assert GIVE_UP_S == 7 * 86_400
+    week = shift_instant(START, GIVE_UP_S + 1)
+    old = replace(refused(1), tried=week)
+    others = [ended(2, "b", created=week), ended(3, channel="chat", created=week), row(4)]
+    assert expired_rows([old, *others]) == [old]
+    assert expired_rows([replace(of("repeat"), tried=week), ended(2, created=week)]) == [
+        replace(of("repeat"), tried=week)
+    ]

@@ -1,0 +1,1 @@
+"""Every command on machines that have next to nothing: `python -m tests.bare` (as root)."""

@@ -1,0 +1,115 @@
+"""One alert has one id and one age wherever it is shown: status, list, explain, page, mail, JSON."""
+
+from datetime import timezone
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from sentinel.alerting.notifications import NotificationPlan, make_notification
+from sentinel.alerting.state_machine import announce_again
+from sentinel.channels.format.text import SUBJECT_OF_ONE, make_card, subject_line
+from sentinel.checks import KINDS
+from sentinel.cli import alerts, status
+from sentinel.cli.panels import render_alerts, render_one_alert
+from sentinel.cli.placed_commands import place_commands
+from sentinel.cli.screen import render_to_lines
+from sentinel.core.clock import shift_instant
+from sentinel.core.command_places import comment_places
+from sentinel.core.model import Key
+from sentinel.homes import describe_setup_place
+from sentinel.status.collect import read_status_inputs
+from sentinel.status.folding import fold_singly
+from sentinel.status.view_model import build_facts
+from sentinel.testing import START
+from sentinel.web import views
+from sentinel.web.render import PageRenderer
+from tests.web.scenery import alert, around, store
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_every_face_shows_the_same_id_and_age(
+    kind: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Seen bad 3 minutes ago, but bad for two hours by its own word: a job's end, a file's age."""
+    monkeypatch.delenv("COLUMNS", raising=False)  # asks for a table, as a terminal does
+    key = Key("h100-prod", kind, "thing")
+    one = alert(2, "thing", key=key, kind=kind, labels={}, began=shift_instant(START, -7200))
+    state: Any = SimpleNamespace(now=START, zone=timezone.utc)
+
+    inputs = read_status_inputs(store([one], 0), around({kind: kind}), START)
+    facts = build_facts(inputs)
+    shown = status._build_status_alert(facts.alerts[0])
+    listed = alerts._build_alert_row(one, None, state)
+    for row in (shown, listed):
+        assert (row["id"], row["for_s"], row["subject"]) == ("00000002", 7200, "thing")
+
+    alerts._print_alert_table([listed])
+    assert "00000002\tcritical\t" in (said := capsys.readouterr().out)
+    assert "\t2h\t" in said
+
+    more = {
+        **dict.fromkeys(("headline", "calm", "strip"), ""),
+        **dict.fromkeys(("out", "tones", "checks", "strips"), ()),
+        "sure": True,
+        "pending": 0,
+        "quiet": 0,
+        "blind": 0,
+    }
+    pages, rows = PageRenderer(timezone.utc), fold_singly(facts.alerts)
+    page = pages.render_page("overview.html", facts, "/", shown=rows, **more)
+    assert 'href="/alerts/00000002"' in page
+    assert ">2h</time>" in page
+
+    told, transition = announce_again(one, "firing", START)
+    plan = NotificationPlan(cluster="h100-prod", policies={}, channels=())
+    mail = make_notification(told, transition, plan)
+    assert (mail.alert, make_card(mail).age) == ("00000002", "2h")
+    assert mail.since == listed["since"]
+    since = f" (since {make_card(mail).clock})"
+    line = subject_line([mail])
+    assert line.endswith(since) or len(line + since) > SUBJECT_OF_ONE
+
+
+def test_every_face_says_where_and_as_whom_a_command_is_run() -> None:
+    """Of a trouble of this host, and of one that has no host."""
+    here = describe_setup_place()
+    commands = ("findmnt /x", "sentinel nodes list")
+    for values, place in (({"host": "login1"}, "on login1"), ({}, "on a login node")):
+        one = alert(2, "thing", labels={}, values=values, commands=commands)
+        wanted = (f"# {place}, as yourself", "findmnt /x", f"# {here}", "sentinel nodes list")
+        assert place_commands(one) == wanted
+
+        (fact,) = build_facts(read_status_inputs(store([one], 0), around({}), START)).alerts
+        assert tuple(comment_places(views._place_commands(fact))) == wanted
+        empty: Any = SimpleNamespace(alerts=())
+        panel: Any = render_one_alert(fact, empty, timezone.utc)
+        shown = [str(text) for text in panel.renderables]
+        begin = shown.index("look closer:")
+        assert shown[begin + 1 : begin + 5] == [f"  {line}" for line in wanted]
+
+        told, transition = announce_again(one, "firing", START)
+        plan = NotificationPlan(cluster="c", policies={}, channels=(), setup_place=here)
+        card = make_card(make_notification(told, transition, plan))
+        assert tuple(comment_places(card.command_groups)) == wanted
+
+
+def test_a_gpu_is_listed_with_its_node(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody knows a UUID by heart. A pipe and JSON have it whole."""
+    uuid = "GPU-5f3ab21c-0f4e-4c2a-9d1b-0123456789ab"
+    one = alert(2, uuid, key=Key("c", "gpus", uuid), kind="gpu", labels={"node": "node-3"})
+    state: Any = SimpleNamespace(now=START, zone=timezone.utc)
+    row = alerts._build_alert_row(one, None, state)
+    assert (row["subject"], row["labels"]) == (uuid, {"node": "node-3"})
+    for columns, wanted in (("160", "gpus node-3 GPU-5f3ab21c "), (None, f"\tgpus {uuid}\t")):
+        if columns:
+            monkeypatch.setenv("COLUMNS", columns)
+        else:
+            monkeypatch.delenv("COLUMNS")
+        alerts._print_alert_table([row])
+        assert wanted in capsys.readouterr().out
+    facts = build_facts(read_status_inputs(store([one], 0), around({}), START)).alerts
+    lines = render_to_lines(render_alerts(fold_singly(facts), 0.0), 160, colour=False)
+    assert any("gpus node-3 GPU-5f3ab21c " in line for line in lines)
