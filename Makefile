@@ -11,12 +11,14 @@ unexport PYTHONDONTWRITEBYTECODE
 PYTHON ?= python3
 BIN := .venv/bin
 SOURCES := sentinel tests benchmarks docs packaging
+# The same versions each time, so that no release of a tool decides whether work lands. NEWEST=1: without.
+INSTALL = $(BIN)/python -m pip install --quiet $(if $(NEWEST),--upgrade,--constraint .ci/constraints.txt)
 # What the tests start for real. Debian and Ubuntu share the names.
 TEST_PACKAGES := slurm-wlm slurmdbd mariadb-server munge openssh-server iproute2 fuse3 procps \
             monitoring-plugins-basic postgresql gcc libc6-dev prometheus-alertmanager busybox cron shellcheck \
             prometheus chromium wrk btrfs-progs mawk gawk original-awk
 
-.PHONY: help run test test-long mutants torture hostile bare check house format lab demo bench docs pictures pyz service need-systemd install-files clean packages release test-packages test-life first-mail
+.PHONY: help run test test-long test-nightly nightly check-newest constraints install-all mutants torture hostile bare check house format lab demo bench docs pictures pyz service need-systemd install-files clean packages release test-packages test-life first-mail
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -27,11 +29,18 @@ run: .venv/.run ## set everything up and start the service on its embedded defau
 
 test: .venv/.dev test-packages ## set everything up (Debian packages too, as root) and run the tests but for the long ones
 	@# 6 on two cores: most of a test on the cluster is waiting for it.
-	$(BIN)/pytest -n 6 --dist worksteal -m 'not long' $(ARGS)
+	@$(BIN)/python -m tests.gate.hearing test -n 6 --dist worksteal -m 'not long and not nightly' $(ARGS)
 
 test-long: .venv/.dev test-packages ## the long ones, which CI runs too
-	@# A file at a time: some wait for a minute of a cron daemon, of which a host has one. 5: none is marked so.
-	$(BIN)/pytest -n 4 --dist loadfile -m long $(ARGS) || [ $$? = 5 ]
+	@# A file at a time; 7: most of it is waiting.
+	@$(BIN)/python -m tests.gate.hearing long -n 7 --dist loadfile -m long $(ARGS)
+
+test-nightly: .venv/.dev test-packages ## the longest ones, which make nightly runs
+	@# A file at a time: some wait for a minute of a cron daemon, of which a host has one.
+	@$(BIN)/python -m tests.gate.hearing nightly -n 4 --dist loadfile -m nightly $(ARGS)
+
+nightly: ## as root: all that takes too long for each commit; about two hours
+	@.ci/nightly
 
 mutants: .venv/.dev ## plant faults in what judges, deletes or tells; show what no test notices
 	@$(BIN)/python -m tests.mutants $(ARGS)
@@ -52,6 +61,17 @@ check: .venv/.dev ## formatter, linter, strict types, layers
 	$(BIN)/mypy
 	$(BIN)/mypy --strict tests/lab tests/conftest.py benchmarks
 	$(BIN)/lint-imports --no-logo
+
+check-newest: .venv/.dev ## the same with the newest versions of all tools; once a week, by hand
+	$(PYTHON) -m venv build/newest
+	build/newest/bin/python -m pip install --quiet --upgrade --editable . --group dev
+	@$(MAKE) --no-print-directory check BIN=build/newest/bin
+
+constraints: .venv/.packages ## make .ci/constraints.txt anew, with the newest versions of everything
+	@{ echo "# What the tests and tools run with, of $$(date -u +%F). Made by \`make constraints\`."; \
+	   $(BIN)/uv pip compile --quiet --universal --python-version 3.10 --all-extras --group dev --group docs \
+	     --group packages --no-header --no-annotate pyproject.toml; } >build/constraints.txt
+	mv build/constraints.txt .ci/constraints.txt
 
 house: .venv/.dev ## counters of the source beside their limits: names, imports, lengths
 	@$(BIN)/python -m tests.house
@@ -89,7 +109,7 @@ test-life: .venv/.dev ## as root: the life of each package in dist/ on clean Deb
 	@.ci/packages mmdebstrap
 	$(BIN)/python packaging/clean_systems.py dist
 	@# 7: a life is most of the time a wait for a minute without changes.
-	$(BIN)/pytest -n 7 -m long tests/packaging/test_life.py $(ARGS)
+	$(BIN)/pytest -n 7 -m nightly tests/packaging/test_life.py $(ARGS)
 
 first-mail: .venv/.dev ## as root: time the way from a package in dist/ to the first mail, on clean Debians with a Slurm
 	@.ci/packages mmdebstrap
@@ -166,23 +186,25 @@ endef
 	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
 	@touch $@
 
-.venv/.run: pyproject.toml | .venv/.made
+.venv/.run: pyproject.toml .ci/constraints.txt | .venv/.made
 	@echo "2 of 2: installing sentinel and what it needs into it (about a minute)" >&2
-	$(BIN)/python -m pip install --quiet --editable .
+	$(INSTALL) --editable .
 	@touch $@
 
-.venv/.dev: pyproject.toml | .venv/.run
+.venv/.dev: pyproject.toml .ci/constraints.txt | .venv/.run
 	@echo "installing what the tests need (about two minutes)" >&2
-	$(BIN)/python -m pip install --quiet --group dev
+	$(INSTALL) --group dev
 	@touch $@
 
-.venv/.docs: pyproject.toml | .venv/.made
-	$(BIN)/python -m pip install --quiet --group docs
+.venv/.docs: pyproject.toml .ci/constraints.txt | .venv/.made
+	$(INSTALL) --group docs
 	@touch $@
 
-.venv/.packages: pyproject.toml | .venv/.run
-	$(BIN)/python -m pip install --quiet --group packages
+.venv/.packages: pyproject.toml .ci/constraints.txt | .venv/.run
+	$(INSTALL) --group packages
 	@touch $@
+
+install-all: .venv/.dev .venv/.docs test-packages
 
 test-packages:
 	@if [ $$(id -u) = 0 ]; then .ci/packages $(TEST_PACKAGES); \

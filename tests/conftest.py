@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from tests.gate.outcomes import LEFT_ON_MACHINE
 from tests.lab import machine, needs
 from tests.lab.alertmanager import Alertmanager, why_no_alertmanager
 from tests.lab.cgroups import Cgroups, cgroup_tree
@@ -36,6 +37,7 @@ settings.register_profile("sentinel", deadline=None)  # a busy machine is no fau
 settings.load_profile("sentinel")
 
 HERE = Path(__file__).resolve().parent
+SHOWN_CHANGES = 5
 BEFORE = pytest.StashKey[machine.Facts]()
 
 
@@ -57,15 +59,20 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     shutil.rmtree(os.environ["XDG_RUNTIME_DIR"], ignore_errors=True)
     if reader := sys.modules.get("sentinel.checks.text_child"):
         reader.close_idle_children()  # the child of the log check, which the end of this process would end
-    mine, unclear = machine.changes(before, os.environ[machine.RUN])
+    config: Any = session.config
+    folder = config._tmp_path_factory.getbasetemp()
+    mine, others = machine.changes(before, os.environ[machine.RUN], folder)
     out: Any = session.config.pluginmanager.get_plugin("terminalreporter")
     for line in mine:
         out.write_line(f"LEFT ON THIS MACHINE: {line}", red=True)
-    for line in unclear:
-        out.write_line(f"changed while others ran tests here too: {line}")
+    for line in others[:SHOWN_CHANGES]:
+        out.write_line(f"changed meanwhile, not known to be of this run: {line}")
+    if len(others) > SHOWN_CHANGES:
+        out.write_line(f"and {len(others) - SHOWN_CHANGES} more such changes")
+    session.config.stash[LEFT_ON_MACHINE] = mine
     if mine and session.exitstatus == pytest.ExitCode.OK:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
-    if not (mine or unclear):
+    if not (mine or others):
         out.write_line("this machine is as it was before the run")
 
 
@@ -102,7 +109,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """A fixture gives its mark to each test that asks for it, by way of others too. What is long by
     itself has longer before it is given up."""
     for item in items:
-        if item.get_closest_marker("long") and not item.get_closest_marker("timeout"):
+        is_long = item.get_closest_marker("long") or item.get_closest_marker("nightly")
+        if is_long and not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(300))
         names = set(getattr(item, "fixturenames", ()))
         if names & LAB_FIXTURES:

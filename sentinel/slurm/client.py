@@ -99,6 +99,9 @@ _NOT_THERE = 127
 FORMAT_VARIABLES = {"-o": "SQUEUE_FORMAT", "-O": "SQUEUE_FORMAT2"}
 """The variable that squeue takes in place of each option (squeue(1), 20.11 to 26.05)."""
 
+_WORDS_OF_SQUEUE = lazy_pattern(r"(?m)^(squeue: |slurm_load_)")
+"""How squeue's own errors begin; a wrapper that fails by itself speaks otherwise."""
+
 _NO_INPUT = 95
 _TAKE_FORMAT = f'IFS= read -r format || exit {_NO_INPUT}; export "$1=$format"; shift; exec "$@"'
 
@@ -140,6 +143,7 @@ class SlurmClient:
         self._prefix = self.prefix = tuple(prefix)
         self._conf, self._environ = conf, environ
         self._passes_input = True  # whether the prefix gives the input to the command
+        self._reads_variable = True  # whether squeue takes its format from the environment
         self._lock = allocate_lock()
         self._hanging = proc.HangingChildren()
 
@@ -180,7 +184,20 @@ class SlurmClient:
         return done
 
     def _start_command(self, argv: Sequence[str], limit: float) -> proc.Done:
-        secret, value, rest = hide_format(argv)
+        """Run the command. A wrapper of squeue that loses its environment (sudo, a cache) gets the
+        format as an argument, from the first question that it answers in another form."""
+        secret, value, rest = hide_format(argv) if self._reads_variable else ("", "", argv)
+        done = self._start_with_format(argv, limit, secret, value, rest)
+        if secret and lost_format(done, value):
+            by_argument = self._start_with_format(argv, limit, "", "", argv)
+            if by_argument.code == 0 and not lost_format(by_argument, value):
+                self._reads_variable = False
+                return by_argument
+        return done
+
+    def _start_with_format(
+        self, argv: Sequence[str], limit: float, secret: str, value: str, rest: Sequence[str]
+    ) -> proc.Done:
         asked, stdin = argv, b""
         env = neutral_environment(
             os.environ if self._environ is None else self._environ, self._conf
@@ -194,7 +211,7 @@ class SlurmClient:
         done = proc.run(words, limit=limit, env=env, stdin=stdin, max_output=self._max_output)
         if done.code == _NO_INPUT and stdin:
             self._passes_input = False
-            return self._start_command(argv, limit)
+            return self._start_with_format(argv, limit, "", "", argv)
         if done.code == _NOT_THERE and self._prefix:
             raise proc.CommandNotFound(describe_stderr(done.err))
         return done
@@ -232,6 +249,15 @@ def hide_format(argv: Sequence[str]) -> tuple[str, str, Sequence[str]]:
     if argv[0] != "squeue" or not at:
         return "", "", argv
     return FORMAT_VARIABLES[argv[at]], argv[at + 1], (*argv[:at], *argv[at + 2 :])
+
+
+def lost_format(done: proc.Done, value: str) -> bool:
+    """Whether the command never saw its format: the answer has not the mark at its end, or the command
+    failed in words that are not squeue's."""
+    if done.code:
+        return not _WORDS_OF_SQUEUE.search(done.err.decode(errors="replace"))
+    mark = value[value.rfind("%") + 2 :] if "%" in value else value[value.rfind(":") + 1 :]
+    return bool(done.out.strip()) and not mark.isdecimal() and mark.encode() not in done.out
 
 
 def neutral_environment(environ: Mapping[str, str], conf: str = "") -> dict[str, str]:

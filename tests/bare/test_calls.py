@@ -16,7 +16,7 @@ HERE = Path(__file__).parent
 
 
 @pytest.mark.root
-@pytest.mark.long
+@pytest.mark.nightly
 @pytest.mark.timeout(900)
 def test_every_command_answers_in_words_where_no_program_is(tmp_path: Path) -> None:
     """As it is meant and wrongly, in a PATH that is empty: no Slurm, no ps, no ssh, no crontab."""

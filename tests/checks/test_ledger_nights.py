@@ -8,7 +8,7 @@ from sentinel.user_files.session import shared_reader
 from tests.checks.ledger_nights import Night, find_errors
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 @pytest.mark.parametrize("seed", range(20))
 def test_each_part_of_a_night_is_right(seed: int, tmp_path: Path) -> None:
     """To 5 %, or to one look for each change of what the time was spent on. What was held is exact,

@@ -14,7 +14,7 @@ from sentinel.report.gpu_time import CLASSES
 from tests.lab.cluster import Lab
 from tests.lab.waiting import wait_until
 
-pytestmark = [pytest.mark.lab, pytest.mark.long]
+pytestmark = [pytest.mark.lab, pytest.mark.nightly]
 
 TRAINER = """\
 export TZ=UTC

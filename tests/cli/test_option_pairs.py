@@ -33,7 +33,7 @@ def test_no_option_is_ignored_by_some_commands(world: World, command: Command) -
     assert find_ignored(world, command) == []
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
 def test_no_option_is_ignored(world: World, command: Command) -> None:
     assert find_ignored(world, command) == []

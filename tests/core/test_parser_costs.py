@@ -64,7 +64,7 @@ def _find_dear(parsers: list[OurParser], plain: float | None) -> list[str]:
     return dear
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("part", range(PARTS))
 def test_no_text_is_dear_to_a_parser(part: int) -> None:
@@ -79,7 +79,7 @@ def test_no_text_is_dear_to_a_parser(part: int) -> None:
     assert dear == []
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("number", range(LOG_PARSERS))
 def test_no_line_of_a_log_is_dear(number: int) -> None:
@@ -87,7 +87,7 @@ def test_no_line_of_a_log_is_dear(number: int) -> None:
     assert _find_dear([find_parsers()[0][number - LOG_PARSERS]], None) == []
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 @pytest.mark.timeout(900)
 def test_the_measure_finds_a_dear_one() -> None:
     """One that looks again for what it found already, and one that never ends."""

@@ -81,6 +81,7 @@ def _readers() -> tuple[Reader, ...]:
 PARTS = 8
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("part", range(PARTS))
 def test_a_reader_looks_through_a_text_once(part: int) -> None:
     dear = []
@@ -104,6 +105,7 @@ def test_a_page_gets_further_than_its_first_line() -> None:
         calls[name]("word")
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("call", "bad"),
     [

@@ -160,7 +160,7 @@ DISKS = {"quota": "subvolume", "aborted": "ext4"}
 SPANS = [
     pytest.param((16, 4, 12), id="8 passes"),
     pytest.param(
-        (120, 10, 110), id="100 passes", marks=[pytest.mark.long, pytest.mark.timeout(900)]
+        (120, 10, 110), id="100 passes", marks=[pytest.mark.nightly, pytest.mark.timeout(900)]
     ),
 ]
 """Passes of the story, and between which of them the state fails."""
@@ -367,7 +367,7 @@ def let_go(url: str) -> None:
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(
-    "seed", [0, 1, *(pytest.param(n, marks=pytest.mark.long) for n in range(2, 30))]
+    "seed", [0, 1, *(pytest.param(n, marks=pytest.mark.nightly) for n in range(2, 30))]
 )
 def test_kills(disk: Disk, tmp_path: Path, seed: int) -> None:
     """Each pass is killed somewhere and made once more. What was told may be repeated, under the

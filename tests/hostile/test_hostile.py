@@ -9,7 +9,7 @@ from tests.hostile.__main__ import ROWS
 from tests.lab import paths
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 @pytest.mark.lab
 @pytest.mark.timeout(1200)
 def test_an_ordinary_user_of_the_cluster_achieves_nothing() -> None:

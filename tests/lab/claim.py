@@ -6,6 +6,9 @@ from pathlib import Path
 
 from tests.lab.paths import BASE, INDEXES
 
+RUN = "SENTINEL_TEST_RUN"
+"""In the environment of whatever a run of the tests starts: by it a process that was left behind is known."""
+
 
 class Taken(Exception):
     """Another process holds the index."""
@@ -16,6 +19,8 @@ def claim(index: int | None = None) -> tuple[int, int]:
     for candidate in INDEXES if index is None else [index]:
         held = try_claim(candidate)
         if held is not None:
+            os.ftruncate(held, 0)
+            os.write(held, os.environ.get(RUN, "").encode())
             return candidate, held
     raise Taken(f"lab {'' if index is None else index} is in use: see {BASE}")
 
@@ -44,6 +49,12 @@ def left_over() -> list[int]:
     if not BASE.is_dir():
         return []
     return sorted(int(path.name) for path in BASE.iterdir() if path.name.isdigit())
+
+
+def last_holder(index: int) -> str:
+    """The run of the tests that claimed the index last, "" where none has."""
+    lock_file = _lock_file(index)
+    return lock_file.read_text() if lock_file.exists() else ""
 
 
 def _lock_file(index: int) -> Path:

@@ -16,8 +16,7 @@ from pathlib import Path
 
 from tests.lab import claim, needs, paths
 
-RUN = "SENTINEL_TEST_RUN"
-"""In the environment of whatever a run starts: by it a process that was left behind is known."""
+RUN = claim.RUN
 
 HOST = Path(f"/proc/{os.getpid()}/fd/{os.open('/', os.O_PATH)}")
 """What everybody else sees, whatever is mounted over it from now on: for the process that imports this
@@ -33,7 +32,7 @@ VOLATILE = re.compile(
 
 BACKUPS = re.compile(r"(passwd|group|shadow|gshadow|subuid|subgid)-|\.pwd\.lock|ld\.so\.cache")
 LAB = re.compile(rf"\bslab(\d+)|{paths.BASE}/(\d+)")
-"""What bears the number of a lab. One that was there before, and is gone, somebody else has taken down."""
+"""What bears the number of a lab."""
 
 MADE_BY_TOOLS = {
     ".pytest_cache",
@@ -106,29 +105,36 @@ def facts() -> Facts:
     }
 
 
-def changes(before: Facts, run: str, patience: float = 20.0) -> tuple[list[str], list[str]]:
-    """What this run left behind, and what changed while others ran tests here too, so that nobody
-    knows whose it is. Who is just cleaning up (the labs' reapers) has a moment."""
+def changes(
+    before: Facts, run: str, folder: Path, patience: float = 20.0
+) -> tuple[list[str], list[str]]:
+    """What this run left behind, and what else changed meanwhile: this machine is not the run's alone,
+    so it left only what bears its mark: its name, a lab of its own, or `folder`, where its tests have
+    their temporary files. Who is just cleaning up (the labs' reapers) has a moment."""
     deadline = time.monotonic() + patience
-    while (found := _compared(before, run))[0] and time.monotonic() < deadline:
+    while (found := _compared(before, run, folder))[0] and time.monotonic() < deadline:
         time.sleep(0.2)
     return found
 
 
-def _compared(before: Facts, run: str) -> tuple[list[str], list[str]]:
+def _compared(before: Facts, run: str, folder: Path) -> tuple[list[str], list[str]]:
     mine = [f"process: {words}" for words in _processes(run)]
-    shared, after = [], facts()
+    others: list[str] = []
+    after = facts()
     for what, were in before.items():
-        shared += [f"{what}: new: {one}" for one in after[what] - were if not _labs(one)]
+        for one in sorted(after[what] - were):
+            (mine if _bears_mark(one, run, folder) else others).append(f"{what}: new: {one}")
         if what != "written into the kernel log":  # it is a ring
-            shared += [f"{what}: gone: {one}" for one in were - after[what] if not LAB.search(one)]
-    shared.sort()
-    return (mine, shared) if _others(run) else (mine + shared, [])
+            others += [f"{what}: gone: {one}" for one in sorted(were - after[what])]
+    return mine, others
 
 
-def _labs(text: str) -> bool:
-    """Whether it is of a lab that somebody holds."""
-    return any(_held(int(a or b)) for a, b in LAB.findall(text))
+def _bears_mark(text: str, run: str, folder: Path) -> bool:
+    """Whether it names the run, its folder, or a lab that the run claimed last and holds no more."""
+    if run in text or f"{folder}/" in text:
+        return True
+    labs = {int(a or b) for a, b in LAB.findall(text)}
+    return any(claim.last_holder(lab) == run and not _held(lab) for lab in labs)
 
 
 def _held(index: int) -> bool:
@@ -136,23 +142,6 @@ def _held(index: int) -> bool:
     if lock is not None:
         os.close(lock)
     return lock is None
-
-
-def _others(run: str) -> bool:
-    """Whether somebody else runs tests on this machine."""
-    mine = set(_ancestors(os.getpid()))
-    return any(
-        b"pytest" in words and f"{RUN}={run}".encode() not in environment and pid not in mine
-        for pid, words, environment in _all_processes()
-    )
-
-
-def _ancestors(pid: int) -> Iterator[int]:
-    """Itself, whoever started it, and so on."""
-    while pid > 0:
-        yield pid
-        stat = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2]
-        pid = int(stat.split()[1])
 
 
 def _processes(run: str) -> Iterator[str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.lab import machine, paths
+from tests.lab import claim, machine, paths
 from tests.lab.waiting import begun
 
 ALONE = """
@@ -103,14 +103,52 @@ def test_a_python_that_others_cannot_reach_is_open_to_them_in_the_run(tmp_path: 
 
 
 @pytest.mark.root
-def test_what_is_left_behind_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A process by its run, everything else by comparison: sysctls, files, mounts."""
+def test_what_a_run_left_behind_is_named(tmp_path: Path) -> None:
+    """A process by its environment; what is compared by its name and its folder."""
     before = machine.facts()
-    none: machine.Facts = {**before, "sysctl": before["sysctl"] - {*before["sysctl"]}}
     with subprocess.Popen(["sleep", "60"], env={**os.environ, machine.RUN: "some-run"}) as left:
         begun(left)
-        mine, unclear = machine.changes(none, "some-run", patience=0)
+        (tmp_path / "mount").mkdir()
+        subprocess.run(["mount", "-t", "tmpfs", "tmpfs", tmp_path / "mount"], check=True)
+        mine, _ = machine.changes(before, "some-run", tmp_path, patience=0)
+        subprocess.run(["umount", tmp_path / "mount"], check=True)
         left.kill()
     assert any(line == f"process: {left.pid} sleep 60 " for line in mine)
-    assert any("sysctl: new: kernel/panic = " in line for line in mine + unclear)
-    assert not [line for line in mine if line.startswith("file of /etc")]
+    assert any(line.startswith("mount: new: ") and str(tmp_path / "mount") in line for line in mine)
+    assert len(mine) == 2
+
+
+@pytest.mark.root
+def test_what_changes_on_the_machine_meanwhile_is_not_the_runs(tmp_path: Path) -> None:
+    """Two network namespaces that somebody else made failed a run of 13,459 passed tests."""
+    now = machine.facts()
+    somebodys = "somebodys-namespace"
+    before = {
+        **now,
+        "sysctl": now["sysctl"] - {*list(now["sysctl"])[:1]},
+        "network namespace": now["network namespace"] | {somebodys},
+        "file of /etc": frozenset[str](),
+    }
+    mine, others = machine.changes(before, "some-run", tmp_path, patience=0)
+    assert mine == []
+    assert f"network namespace: gone: {somebodys}" in others
+    assert any(line.startswith("sysctl: new: ") for line in others)
+    assert any(line.startswith("file of /etc: new: ") for line in others)
+
+
+@pytest.mark.root
+@pytest.mark.parametrize(("holder", "is_mine"), [("some-run", True), ("another-run", False)])
+def test_a_lab_is_of_the_run_that_claimed_it_last(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, holder: str, is_mine: bool
+) -> None:
+    monkeypatch.setenv(machine.RUN, holder)
+    index, lock = claim.claim()
+    os.close(lock)
+    now = machine.facts()
+    left = f"{paths.prefix(index)}n0"
+    before = {**now, "network namespace": now["network namespace"] - {left}}
+    subprocess.run(["ip", "netns", "add", left], check=True)
+    mine, others = machine.changes(before, "some-run", tmp_path, patience=0)
+    subprocess.run(["ip", "netns", "del", left], check=True)
+    line = f"network namespace: new: {left}"
+    assert (line in mine, line in others) == (is_mine, not is_mine)

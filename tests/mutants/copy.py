@@ -31,7 +31,16 @@ from tests.mutants.watch import SeenTest, Watch
 FORK = multiprocessing.get_context("fork")
 LOADED = "ignore::pytest.PytestAssertRewriteWarning"
 LEFT_OUT = shutil.ignore_patterns(".*", "pictures", "build", "dist", "node_modules", "*.egg-info")
-OPTIONS = ("-x", "-q", "-m", "not lab and not long", "-p", "no:cacheprovider", "-W", LOADED)
+OPTIONS = (
+    "-x",
+    "-q",
+    "-m",
+    "not lab and not long and not nightly",
+    "-p",
+    "no:cacheprovider",
+    "-W",
+    LOADED,
+)
 NOT_PATCHED = 99
 """Exit code of a child that could not give the function its new code."""
 

@@ -88,12 +88,12 @@ def _is_opening(pid: int) -> bool:
     return Path(f"/proc/{pid}/wchan").read_text().startswith(("wait_for_partner", "fifo_open"))
 
 
-def _mark_long(column: Column) -> Any:
-    marks = () if column in USUAL_COLUMNS else (pytest.mark.long,)
+def _mark_nightly(column: Column) -> Any:
+    marks = () if column in USUAL_COLUMNS else (pytest.mark.nightly,)
     return pytest.param(column, id=str(column), marks=marks)
 
 
-@pytest.fixture(params=[_mark_long(column) for column in COLUMNS])
+@pytest.fixture(params=[_mark_nightly(column) for column in COLUMNS])
 def tools(request: pytest.FixtureRequest, german: Path, tmp_path: Path) -> Tools:
     """Every column."""
     folder = tmp_path / "bin"

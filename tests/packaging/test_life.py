@@ -38,7 +38,7 @@ SHARED = (
     "zsh/*/_sentinel",
 )
 """What is not Python, below share/."""
-pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.nightly, pytest.mark.timeout(900)]
 
 
 @dataclass(frozen=True)

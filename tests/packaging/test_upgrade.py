@@ -159,7 +159,7 @@ def start_service(site: Site, folder: Path) -> "subprocess.Popen[bytes]":
     )  # fmt: skip
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 @pytest.mark.timeout(300)
 def test_an_upgrade_silences_nobody(
     service: "subprocess.Popen[bytes]", site: Site, tmp_path: Path, wheels: dict[str, Path]

@@ -51,7 +51,7 @@ NOT_DONE = ("withdrawn", "error")
 """Ends of a removal after which the next pass goes on: it was not tried after all, or its program met
 half of the new files."""
 
-pytestmark = [pytest.mark.long, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.nightly, pytest.mark.timeout(1800)]
 
 
 @pytest.fixture(scope="module")

@@ -47,7 +47,7 @@ channels:
 
 
 @pytest.mark.timeout(120 + 4 * KILLS)
-@pytest.mark.parametrize("kills", [12, pytest.param(KILLS, marks=pytest.mark.long)])
+@pytest.mark.parametrize("kills", [12, pytest.param(KILLS, marks=pytest.mark.nightly)])
 def test_kill_9_loses_no_notification_and_forgets_no_alert(
     kills: int, tmp_path: Path, service: Callable[..., Service], smtp: SmtpServer
 ) -> None:

@@ -16,7 +16,7 @@ from tests.lab.smtp import Mail, SmtpServer
 from tests.lab.waiting import wait_until
 from tests.stacks.training import as_user
 
-pytestmark = [pytest.mark.long, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.nightly, pytest.mark.timeout(400)]
 
 TWO_MINUTES = 120.0
 TRAINING = """\

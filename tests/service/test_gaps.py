@@ -109,7 +109,7 @@ class Training:
             self.submit()
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 @pytest.mark.timeout(120 + 90 * GAPS)
 def test_no_gap_is_told_once_its_rhythm_is_known(
     night: Watch, fresh: Lab, smtp: SmtpServer

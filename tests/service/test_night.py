@@ -89,7 +89,7 @@ def test_what_its_own_user_has_cancelled_is_a_note_and_no_mail(
     assert smtp.mails == []
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_by_default_a_death_is_mailed_by_the_pass_that_finds_it(
     night: Watch, fresh: Lab, smtp: SmtpServer
 ) -> None:

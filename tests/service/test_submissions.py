@@ -101,7 +101,7 @@ def cluster(tmp_path: Path, service: Start, smtp: SmtpServer) -> Iterator[Cluste
 
 
 @pytest.mark.lab
-@pytest.mark.long
+@pytest.mark.nightly
 @pytest.mark.timeout(1500)
 def test_each_submission_is_followed_within_two_passes_or_its_author_was_told(
     cluster: Cluster,

@@ -160,7 +160,7 @@ def wait_for_scripts(service: Service, night: Watch) -> None:
 
 
 @pytest.mark.lab
-@pytest.mark.long
+@pytest.mark.nightly
 @pytest.mark.timeout(1200)
 def test_each_wish_is_followed_or_refused_and_nobody_else_is_disturbed(cluster: Cluster) -> None:
     """32 users who submit by `sentinel submit`, and one with 200 hostile jobs: who dies is in the operator's

@@ -286,6 +286,54 @@ def test_a_prefix_that_passes_no_input_gets_the_format_as_an_argument(stand_ins:
     assert client.counts["squeue"].requests == 2
 
 
+LOSES_ENVIRONMENT = """\
+#!/bin/sh
+# As sudo and caches of squeue do: the environment is lost, a failure is told in their own words.
+echo asked >>{folder}/asked
+case "$*" in
+    *"-o "*) echo "JOBID x.$*" ;;
+    *) {default} ;;
+esac
+"""
+
+
+@pytest.mark.parametrize(
+    "default", ["echo 'JOBID PARTITION NAME'", "echo 'Traceback: no format' >&2; exit 1"]
+)
+def test_a_wrapper_that_loses_the_environment_gets_the_format_as_an_argument(
+    stand_ins: StandIns, tmp_path: Path, default: str
+) -> None:
+    """The wrapper worked before the format was hidden. It is found out once."""
+    stand_ins.script("squeue", LOSES_ENVIRONMENT.format(folder=tmp_path, default=default))
+    client = SlurmClient(environ=stand_ins.env)
+    for _ in range(2):
+        assert client.ask_slurm("squeue", "-o", "%ix.") == b"JOBID x.-o %ix.\n"
+    assert (tmp_path / "asked").read_text().count("asked") == 3
+
+
+def test_an_error_of_squeue_itself_is_not_asked_about_twice(
+    stand_ins: StandIns, tmp_path: Path
+) -> None:
+    """slurmctld is ill already."""
+    error = "slurm_load_jobs error: Unable to contact slurm controller (connect failure)"
+    stand_ins.script(
+        "squeue", f"#!/bin/sh\necho asked >>{tmp_path}/asked\necho '{error}' >&2\nexit 1\n"
+    )
+    with pytest.raises(CannotTell, match="Unable to contact"):
+        SlurmClient(environ=stand_ins.env).ask_slurm("squeue", "-o", "%ix.")
+    assert (tmp_path / "asked").read_text() == "asked\n"
+
+
+@pytest.mark.parametrize("said", ["", "9001 x.", "\n"])
+def test_an_answer_in_the_form_asked_for_is_asked_for_once(
+    stand_ins: StandIns, tmp_path: Path, said: str
+) -> None:
+    """An empty list too."""
+    stand_ins.script("squeue", f"#!/bin/sh\necho asked >>{tmp_path}/asked\nprintf '{said}'\n")
+    SlurmClient(environ=stand_ins.env).ask_slurm("squeue", "-h", "-o", "%ix.")
+    assert (tmp_path / "asked").read_text() == "asked\n"
+
+
 def test_options_of_other_commands_stay(stand_ins: StandIns) -> None:
     """`scontrol -o` is another option."""
     stand_ins.says("scontrol", "fine")

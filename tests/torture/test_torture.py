@@ -31,7 +31,7 @@ def test_processes_are_counted_by_all_their_arguments() -> None:
             one.kill()
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 @pytest.mark.lab
 @pytest.mark.timeout(400)
 @pytest.mark.parametrize("name", PLANTED)

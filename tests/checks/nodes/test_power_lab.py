@@ -126,7 +126,7 @@ class Cloud:
 
 
 @pytest.mark.lab
-@pytest.mark.long
+@pytest.mark.nightly
 @pytest.mark.timeout(600)
 def test_twenty_cycles_of_sleep_and_wake_and_one_that_never_wakes() -> None:
     """Nodes that are really gone and boot again: no alarm; the one that does not: one, once its

@@ -1,0 +1,126 @@
+"""A failing test is heard again; the last screen says why a step failed."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.lab.paths import ROOT
+
+PASSES = "def test_passes():\n    pass\n"
+FAILS = "def test_fails():\n    wanted = 2\n    assert 1 + 2 == wanted, 'sums'\n"
+UNSTEADY = """
+import pathlib, pytest
+@pytest.mark.parametrize("number", range({count}))
+def test_unsteady(number):
+    seen = pathlib.Path(f"seen-{{number}}")
+    is_first = not seen.exists()
+    seen.touch()
+    assert not is_first, "lost a race"
+"""
+
+
+def _hear(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(ROOT),
+        # Of all plugins the needed one: the others cost a second at each start.
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+        "PYTEST_ADDOPTS": "-p xdist.plugin -p no:cacheprovider",
+    }
+    return subprocess.run(
+        [sys.executable, "-m", "tests.gate.hearing", "test", *words],
+        cwd=folder, env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+def _table(folder: Path, steps: str) -> subprocess.CompletedProcess[str]:
+    gate = folder / "build/gate"
+    gate.mkdir(parents=True, exist_ok=True)
+    (gate / "steps").write_text(steps)
+    return subprocess.run(
+        [sys.executable, "-m", "tests.gate.table", str(gate)],
+        cwd=ROOT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+def test_what_passes_is_not_heard_again(tmp_path: Path) -> None:
+    (tmp_path / "test_here.py").write_text(PASSES)
+    done = _hear(tmp_path)
+    assert done.returncode == 0, done.stdout
+    assert "again, alone" not in done.stdout
+
+
+@pytest.mark.parametrize("workers", [[], ["-n", "2"]])
+def test_a_failing_test_fails_and_is_shown_with_its_reason(
+    tmp_path: Path, workers: list[str]
+) -> None:
+    (tmp_path / "test_here.py").write_text(PASSES + FAILS)
+    done = _hear(tmp_path, *workers)
+    assert done.returncode == 1
+    assert done.stdout.rstrip().splitlines()[-1] == "FAILED test_here.py::test_fails"
+    said = _table(tmp_path, "check 3 0\ntest 12 1\n")
+    assert said.returncode == 1
+    assert "FAILED in test: test_here.py::test_fails" in said.stdout
+    assert "AssertionError: sums" in said.stdout
+    assert "test_here.py:5: AssertionError" in said.stdout.rstrip().splitlines()[-1]
+
+
+def test_an_unsteady_test_is_named_and_fails_nothing(tmp_path: Path) -> None:
+    (tmp_path / "test_here.py").write_text(PASSES + UNSTEADY.format(count=1))
+    done = _hear(tmp_path, "-n", "2")
+    assert done.returncode == 0, done.stdout
+    assert "1 unsteady" in done.stdout
+    said = _table(tmp_path, "test 12 0\n")
+    assert said.returncode == 0
+    assert "unsteady in test: test_here.py::test_unsteady[0]" in said.stdout
+    assert "lost a race" in said.stdout
+
+
+def test_six_unsteady_tests_fail_the_run(tmp_path: Path) -> None:
+    (tmp_path / "test_here.py").write_text(UNSTEADY.format(count=6))
+    done = _hear(tmp_path)
+    assert done.returncode == 1
+    assert "more than 5 unsteady tests fail the run" in done.stdout
+
+
+def test_more_than_ten_failing_tests_are_not_heard_again(tmp_path: Path) -> None:
+    (tmp_path / "test_here.py").write_text(UNSTEADY.format(count=11))
+    done = _hear(tmp_path)
+    assert done.returncode == 1
+    assert "again, alone" not in done.stdout
+    outcomes = json.loads((tmp_path / "build/gate/test.json").read_text())
+    assert len(outcomes["failed"]) == 11
+
+
+def test_a_file_that_cannot_be_imported_fails(tmp_path: Path) -> None:
+    (tmp_path / "test_here.py").write_text("import no_such_module\n")
+    (tmp_path / "test_there.py").write_text(PASSES)
+    done = _hear(tmp_path, "-n", "2")
+    assert done.returncode != 0
+    said = _table(tmp_path, f"test 12 {done.returncode}\n")
+    assert "no_such_module" in said.stdout
+
+
+@pytest.mark.parametrize("words", [["-x"], ["--maxfail=1", "-n", "2"]])
+def test_a_run_that_was_cut_short_never_passes(tmp_path: Path, words: list[str]) -> None:
+    """The tests after the unsteady one have not run."""
+    (tmp_path / "test_here.py").write_text(UNSTEADY.format(count=1) + FAILS)
+    assert _hear(tmp_path, *words).returncode != 0
+
+
+def test_words_that_pytest_does_not_know_are_no_failed_test(tmp_path: Path) -> None:
+    assert _hear(tmp_path, "--no-such-option").returncode == int(pytest.ExitCode.USAGE_ERROR)
+
+
+def test_a_step_without_tests_is_shown_by_its_last_lines(tmp_path: Path) -> None:
+    gate = tmp_path / "build/gate"
+    gate.mkdir(parents=True)
+    (gate / "install.log").write_text("\n".join(f"line {n}" for n in range(30)) + "\nno network\n")
+    said = _table(tmp_path, "install 5 2\n")
+    assert said.returncode == 1
+    assert said.stdout.rstrip().endswith("no network")
+    assert "line 5\n" not in said.stdout
