@@ -99,7 +99,7 @@ _NOT_THERE = 127
 FORMAT_VARIABLES = {"-o": "SQUEUE_FORMAT", "-O": "SQUEUE_FORMAT2"}
 """The variable that squeue takes in place of each option (squeue(1), 20.11 to 26.05)."""
 
-_WORDS_OF_SQUEUE = lazy_pattern(r"(?m)^(squeue: |slurm_load_)")
+_WORDS_OF_SQUEUE = ("squeue: ", "slurm_load_")
 """How squeue's own errors begin; a wrapper that fails by itself speaks otherwise."""
 
 _NO_INPUT = 95
@@ -255,7 +255,7 @@ def lost_format(done: proc.Done, value: str) -> bool:
     """Whether the command never saw its format: the answer has not the mark at its end, or the command
     failed in words that are not squeue's."""
     if done.code:
-        return not _WORDS_OF_SQUEUE.search(done.err.decode(errors="replace"))
+        return not any(line.startswith(_WORDS_OF_SQUEUE) for line in stderr_lines(done.err))
     mark = value[value.rfind("%") + 2 :] if "%" in value else value[value.rfind(":") + 1 :]
     return bool(done.out.strip()) and not mark.isdecimal() and mark.encode() not in done.out
 
