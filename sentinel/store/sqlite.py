@@ -30,6 +30,8 @@ _JOURNAL_MODE_PRAGMAS = {
     "wal": "PRAGMA journal_mode = wal",
     "delete": "PRAGMA journal_mode = delete",
 }
+_SQUASHED_UID = 65534
+"""The owner of what root writes on a network file system that takes root's rights away: exports(5)."""
 _MIN_FREE_BYTES = 1 << 20  # with less free space in bytes, SQLite's shared memory may not fit
 
 
@@ -63,6 +65,7 @@ class SqliteBackend:
 
     def open_connection(self) -> Connection:
         self.prepare_place()
+        _require_known_owners(self.place)
         self._require_not_cut()
         self._is_new = self._is_new or not os.path.exists(self.place)
         _restrict_mode(self.place)
@@ -222,6 +225,20 @@ class InMemoryBackend(SqliteBackend):
 
     def _set_pragmas(self, cursor: sqlite3.Cursor) -> None:
         """Do nothing: no file is written."""
+
+
+def _require_known_owners(place: str) -> None:
+    """Raise StateRefused if somebody else has put the database there, or one of the files beside it
+    from which SQLite reads changes: where others may write, they can replace each of them."""
+    directory = os.path.dirname(place) or "."
+    known = {*get_trusted_uids(), os.stat(directory).st_uid, _SQUASHED_UID}
+    for path in (place, *(place + suffix for suffix in _SIDE_FILE_SUFFIXES)):
+        with suppress(FileNotFoundError):
+            if (owner := os.lstat(path).st_uid) not in known:
+                raise StateRefused(
+                    f"{path}: belongs to uid {owner}, who may have replaced it, so it is not used; "
+                    f"remove it, and let nobody else write there: chmod go-w {directory}"
+                )
 
 
 # Python has the name of an error only since 3.11. Before that, and for an incomplete schema, only

@@ -1,11 +1,14 @@
-"""Who takes the name of the directory for the spare journal keeps nobody from writing it."""
+"""Who takes the name of the directory for the spare journal keeps nobody from writing it. A database of
+somebody else in the place of the own one is not used."""
 
 import os
 from pathlib import Path
 
 import pytest
 
+from sentinel.store.errors import StateRefused
 from sentinel.store.spare_journals import JournalDir
+from sentinel.store.sqlite import DATABASE_FILE, SqliteBackend
 from tests.user_files.places import MALLORY, folder_of, shared_folder
 
 pytestmark = pytest.mark.root
@@ -52,3 +55,35 @@ def test_where_nobody_sits_nothing_changes() -> None:
         one.find_earlier_folder()
         one.require_folder()
         assert (one.folder, one.squatter) == (str(usual(folder)), "")
+
+
+def open_once(folder: Path) -> None:
+    SqliteBackend(str(folder)).open_connection().driver.close()
+
+
+@pytest.mark.parametrize("suffix", ["", "-wal", "-journal"])
+@pytest.mark.parametrize("is_link", [False, True])
+def test_a_database_of_somebody_else_is_not_used(suffix: str, is_link: bool) -> None:
+    """Where everybody may write, its alerts, silences and actions would be theirs."""
+    with shared_folder() as folder:
+        state = folder / "state"
+        state.mkdir(mode=0o777)
+        open_once(state)
+        placed = Path(f"{state / DATABASE_FILE}{suffix}")
+        placed.unlink(missing_ok=True)
+        placed.symlink_to(folder / "elsewhere") if is_link else placed.touch()
+        os.lchown(placed, MALLORY, MALLORY)
+        with pytest.raises(
+            StateRefused, match=f"{placed}: (belongs to uid {MALLORY}|is a link of)"
+        ):
+            open_once(state)
+        assert not (folder / "elsewhere").exists()
+
+
+def test_root_reads_the_state_of_the_user_whose_directory_it_is() -> None:
+    """As `sudo sentinel status` does where a service runs as a user of its own."""
+    with shared_folder() as folder:
+        open_once(folder / "state")
+        for path in (folder / "state", *(folder / "state").iterdir()):
+            os.chown(path, MALLORY, MALLORY)
+        open_once(folder / "state")

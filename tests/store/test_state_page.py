@@ -51,6 +51,10 @@ BOUND: dict[str, str | tuple[str, str]] = {
     "Once an hour a service or `tick` forgets": ("engine/test_housekeeping.py", "ticks_forget"),
     "SQLite uses the freed space again": ("store/test_state_page.py", "freed_space_is_used_again"),
     "Only their owner can read them": (SQLITE, "its_files_are_its_owners_alone"),
+    "A database that belongs to somebody": (
+        "store/test_squatters.py",
+        "a_database_of_somebody_else_is_not_used",
+    ),
     "| `sentinel.db`, with": (SQLITE, "the_journal_follows_the_file_system"),
     "| `lock` | held by": (LOCK, "one_holds_it_and_is_named"),
     "| `journal` | 2 MB": (JOURNAL, "what_is_reserved_is_empty_and_private"),
