@@ -51,7 +51,8 @@ judged() {
         login = ""; daemon = ""
         for (at = pid; at > 1 && hops++ < 100; at = parent[at]) {
             if (step[at] != "" && daemon == "") daemon = step[at]
-            if (name[at] ~ /^(sshd|sshd-session|login)$/ && login == "") login = name[at]
+            # Anybody may call a process so; one of those above a login is that of root.
+            if (name[at] ~ /^(sshd|sshd-session|login)$/ && uid[at] == 0) login = name[at]
         }
         return cgroup[pid] != "" ? cgroup[pid] : daemon
     }

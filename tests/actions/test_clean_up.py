@@ -3,6 +3,7 @@
 import os
 import pwd
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -199,6 +200,26 @@ def test_what_one_process_inherited_tells_nothing_of_another(sleeper: Any) -> No
     sleeper(uid=UID + 1, job=f"{JOB}0 {forged}\n{forged}")
     assert end() == (0, set())
     assert victim.poll() is None
+
+
+@pytest.mark.parametrize(("uid", "verdict"), [(UID, "may"), (0, "kept")])
+def test_a_login_is_below_a_process_of_root(uid: int, verdict: str) -> None:
+    """Anybody may call a process sshd, and would keep what a job left behind."""
+    become = f"setpriv --reuid={UID} --regid={UID} --clear-groups" if uid == 0 else ""
+    run = f"env SLURM_JOB_ID={JOB} {become} sleep 60 & echo $!; wait"
+    argv = ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups", "bash", "-c"]
+    with subprocess.Popen(
+        [*argv, f"exec -a sshd sh -c '{run}'"], stdout=subprocess.PIPE, start_new_session=True
+    ) as parent:
+        assert parent.stdout is not None
+        child = int(parent.stdout.readline())
+        try:
+            comm = Path(f"/proc/{child}/comm")
+            wait_until(lambda: comm.read_text() == "sleep\n", "the child sleeps")
+            told = end("list")[1]
+        finally:
+            os.killpg(parent.pid, signal.SIGKILL)
+    assert told == {(verdict, str(child))}
 
 
 REPEATED = """import ctypes
