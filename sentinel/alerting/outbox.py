@@ -257,6 +257,23 @@ def after_failure(row: Outgoing, error: ChannelError, now: Instant) -> Outgoing:
     )
 
 
+def find_early_retries(rows: Iterable[Outgoing]) -> list[Outgoing]:
+    """The rows that were refused for good, with the wait of other failed rows.
+
+    For a start of the service: the configuration may be mended now. A service that starts again
+    and again tries them no more often than once in MAX_WAIT_S. A wait that the channel has asked
+    for (Retry-After) stays.
+    """
+    return [replace(r, wait=MAX_WAIT_S) for r in rows if r.permanent and r.wait > MAX_WAIT_S]
+
+
+def find_next_attempt(row: Outgoing, now: Instant) -> float | None:
+    """Seconds until the row is tried again; 0 if it is due, None if it was never tried."""
+    if row.tried is None:
+        return None
+    return 0.0 if is_due(row, now) else max(0.0, row.wait - get_elapsed_s(row.tried, now))
+
+
 def expired_rows(rows: Sequence[Outgoing]) -> list[Outgoing]:
     """Rows to give up, because they were tried for more than GIVE_UP_S.
 

@@ -23,7 +23,15 @@ from sentinel.homes import describe_setup_place
 from sentinel.status import folding
 from sentinel.status.folding import AlertFold
 from sentinel.status.node_states import OUT_OF_SERVICE_STATES
-from sentinel.status.types import AlertFact, CheckFact, DiskFact, Facts, JobFact, NodesFact
+from sentinel.status.types import (
+    AlertFact,
+    CheckFact,
+    DiskFact,
+    Facts,
+    JobFact,
+    NodesFact,
+    UnsentFact,
+)
 
 WIDE, SAID = 260, 160
 TRAININGS, UNSENT, OTHERS = 20, 5, 10
@@ -319,10 +327,19 @@ def render_unsent(f: Facts) -> Iterable[Text]:
     if len(f.unsent) > UNSENT:
         yield Text(f"{len(f.unsent)} messages are unsent; the oldest:")
     for u in f.unsent[:UNSENT]:
-        tried = f"{u.attempts} attempts: {u.error}" if u.attempts else "not tried yet"
+        tried = "not tried yet"
+        if u.attempts:
+            times = "1 attempt" if u.attempts == 1 else f"{u.attempts} attempts"
+            tried = f"{times}, {_describe_next_attempt(u, f)}: {u.error}"
         yield Text(
             f"unsent for {duration_text(u.waiting_s)}: {u.reason} {u.alert} to {u.channel} ({tried})"
         )
+
+
+def _describe_next_attempt(u: UnsentFact, f: Facts) -> str:
+    if u.next_attempt is None or u.next_attempt <= f.at:
+        return "due now"
+    return f"next in {duration_text(u.next_attempt - f.at)}"
 
 
 def format_moment(seconds: float, zone: tzinfo) -> str:

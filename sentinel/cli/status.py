@@ -4,15 +4,16 @@ import argparse
 import json
 from collections import Counter
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, tzinfo
 from typing import Any
 
 from msgspec import to_builtins
 from msgspec.structs import replace
 
+from sentinel.alerting.outbox import find_next_attempt
 from sentinel.cli import add_config_option, add_json_option
 from sentinel.cli.state import OpenState
-from sentinel.core.clock import Instant, get_elapsed_s
+from sentinel.core.clock import SECOND, Instant, get_elapsed_s
 from sentinel.core.model import Outgoing, Status
 from sentinel.core.script_memory import SCRIPTS_KEY, count_scripts, describe_scripts
 from sentinel.core.text import shortened, visible
@@ -97,7 +98,7 @@ def _build_status_document(state: OpenState, found: Any) -> dict[str, Any]:
         "notices": list(found.notices),
         "alerts": [_build_status_alert(a) for a in found.alerts],
         "checks": [_build_status_check(c, found.at, state.zone) for c in found.checks],
-        "unsent": [_build_unsent_row(row, now) for row in store.read_outbox()],
+        "unsent": [_build_unsent_row(row, now, state.zone) for row in store.read_outbox()],
         "scripts": to_builtins(count_scripts(store.read_memory(SCRIPTS_KEY))),
         **{name: told[name] for name in DOCUMENT_FIELDS},
         "actions": told["actions"][:MAX_ROWS],
@@ -134,7 +135,7 @@ def _build_status_check(c: Any, now: float, zone: Any) -> dict[str, Any]:
     }
 
 
-def _build_unsent_row(row: Outgoing, now: Instant) -> dict[str, Any]:
+def _build_unsent_row(row: Outgoing, now: Instant, zone: tzinfo) -> dict[str, Any]:
     return {
         "channel": row.channel,
         "alert": row.notification.alert,
@@ -142,7 +143,15 @@ def _build_unsent_row(row: Outgoing, now: Instant) -> dict[str, Any]:
         "attempts": row.attempts,
         "waiting_s": round(get_elapsed_s(row.created, now)),
         "error": visible(row.error),
+        "next_attempt": _format_next_attempt(row, now, zone),
     }
+
+
+def _format_next_attempt(row: Outgoing, now: Instant, zone: tzinfo) -> str | None:
+    wait = find_next_attempt(row, now)
+    if wait is None:
+        return None
+    return datetime.fromtimestamp(now.wall / SECOND + wait, zone).isoformat(timespec="seconds")
 
 
 def print_status(f: Any, state: OpenState) -> None:

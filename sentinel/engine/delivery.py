@@ -22,6 +22,7 @@ from sentinel.alerting.outbox import (
     decide_end_duty,
     due_rows,
     expired_rows,
+    find_early_retries,
     hourly_cap_reopens,
     hourly_room,
     is_answerable,
@@ -149,6 +150,11 @@ class Delivery:
             later = [*full.values(), *spent.values()]
             waits = [next_wait(idle, now, self._told), *later]
             return min((w for w in waits if w is not None), default=None)
+
+    async def retry_refused(self) -> None:
+        """See outbox.find_early_retries."""
+        if rows := find_early_retries(await self._call(self._store.read_outbox)):
+            await self._call(self._store.failed, rows)
 
     async def end_waits(self) -> None:
         """Make failed rows due now. They may have failed only from another host."""

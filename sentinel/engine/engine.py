@@ -218,6 +218,10 @@ class Engine:
         self.committed.clear()
         return await self._delivery.begin_sending()
 
+    async def retry_refused_messages(self) -> None:
+        """See Delivery.retry_refused."""
+        await self._delivery.retry_refused()
+
     async def end_delivery_waits(self) -> None:
         """See Delivery.end_waits."""
         await self._delivery.end_waits()

@@ -56,6 +56,7 @@ class SentinelService:
         self._schedule.start_scheduler()
         self._watching = True
         self._offset = time.time() - time.monotonic()
+        await self._engine.retry_refused_messages()
         for step in (
             self._deliver_and_wait,
             self._check_and_prune,

@@ -275,6 +275,8 @@ class UnsentFact(Struct, frozen=True, kw_only=True):
     attempts: int
     waiting_s: float
     error: str = ""
+    next_attempt: float | None = None
+    """When it is tried again, in seconds since 1970 UTC. None if it was not tried yet."""
 
 
 class SilenceFact(Struct, frozen=True, kw_only=True):

@@ -12,6 +12,7 @@ from msgspec.structs import astuple, replace
 
 from sentinel.alerting.incidents import rank_alert
 from sentinel.alerting.notifications import describe_hold
+from sentinel.alerting.outbox import find_next_attempt
 from sentinel.alerting.silences import Silence, find_silence, window_silences
 from sentinel.core.actions import ActionRecord
 from sentinel.core.clock import SECOND, Instant, get_elapsed_s
@@ -305,6 +306,7 @@ def make_action_fact(r: ActionRecord) -> ActionFact:
 
 
 def _make_unsent_fact(row: Outgoing, now: Instant) -> UnsentFact:
+    wait = find_next_attempt(row, now)
     return UnsentFact(
         channel=visible(row.channel),
         alert=row.notification.alert,
@@ -312,6 +314,7 @@ def _make_unsent_fact(row: Outgoing, now: Instant) -> UnsentFact:
         attempts=row.attempts,
         waiting_s=round(get_elapsed_s(row.created, now), 1),
         error=visible(row.error),
+        next_attempt=None if wait is None else round(now.wall / SECOND + wait, 1),
     )
 
 

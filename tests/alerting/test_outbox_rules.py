@@ -14,6 +14,8 @@ from sentinel.alerting.outbox import (
     decide_end_duty,
     due_rows,
     expired_rows,
+    find_early_retries,
+    find_next_attempt,
     hourly_cap_reopens,
     hourly_room,
     is_answerable,
@@ -208,3 +210,26 @@ def test_what_is_given_up_is_old_and_was_tried() -> None:
     assert expired_rows([replace(of("repeat"), tried=week), ended(2, created=week)]) == [
         replace(of("repeat"), tried=week)
     ]
+
+
+REFUSED = ChannelError("535 wrong password", permanent=True)
+BUSY = ChannelError("429 too many requests", retry_after=900.0)
+
+
+def test_a_start_tries_what_was_refused_after_five_minutes() -> None:
+    """The password may be mended now. What the channel has asked for, and what waits less, stays."""
+    rejected, asked, failed = (
+        after_failure(row(number), error, START)
+        for number, error in enumerate((REFUSED, BUSY, ChannelError("no connection")))
+    )
+    assert rejected.wait == 3600.0
+    early = find_early_retries([rejected, asked, failed, row(9)])
+    assert early == [replace(rejected, wait=300.0)]
+    assert find_early_retries(early) == []
+
+
+@pytest.mark.parametrize(("seconds", "left"), [(0, 900.0), (600, 300.0), (900, 0.0), (5000, 0.0)])
+def test_when_a_message_is_tried_again(seconds: float, left: float) -> None:
+    failed = after_failure(row(1), BUSY, START)
+    assert find_next_attempt(failed, shift_instant(START, seconds)) == left
+    assert find_next_attempt(row(1), shift_instant(START, seconds)) is None

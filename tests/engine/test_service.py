@@ -12,7 +12,7 @@ from threading import Event
 import pytest
 from msgspec.structs import replace
 
-from sentinel.core.errors import Fenced, SentinelError
+from sentinel.core.errors import ChannelError, Fenced, SentinelError
 from sentinel.core.model import Batch, Status
 from sentinel.engine.engine import Engine
 from sentinel.engine.runtime import RuntimeConfig
@@ -226,3 +226,35 @@ def test_a_heartbeat_that_comes_with_a_reload_is_heard_at_once(systemd: Systemd)
         await running
 
     serve(story, reload)
+
+
+@pytest.mark.parametrize(("stopped_for", "is_sent"), [(301.0, True), (60.0, False)])
+def test_a_start_sends_what_was_refused(
+    systemd: Systemd, stopped_for: float, is_sent: bool
+) -> None:
+    """The remedy for a refusal is a new configuration and a restart; who is left to wait an hour takes
+    it for a failure. A service that crashes and starts again hammers nobody."""
+    store, clock, book = MemoryStore(), ManualClock(), Book()
+    a_world = world({"disk": Says(Status.CRITICAL)}, {"book": book})
+    book.error = ChannelError("535 wrong password", permanent=True)
+
+    async def main() -> None:
+        before = Engine(a_world, store, clock)
+        await before.start_leading("before")
+        await before.run_check("disk")
+        await before.deliver_due()
+        await before.close()
+        clock.advance(stopped_for)
+        book.error = None
+        engine = Engine(a_world, store, clock)
+        service = SentinelService(engine, lambda: a_world)
+        running = await started(service, engine, systemd)
+        await engine.run_check("disk")
+        if is_sent:
+            while not book.reasons:
+                await asyncio.sleep(0.01)
+        service.request_stop()
+        await running
+
+    asyncio.run(asyncio.wait_for(main(), PATIENCE))
+    assert book.reasons == (["firing"] if is_sent else [])
