@@ -5,10 +5,12 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from fcntl import LOCK_EX, LOCK_NB, flock
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
 from sentinel.chain.journal import JournalEntry
+from sentinel.chain.marks import LinkMark
 from sentinel.chain.model import STRAND_LETTERS, Chain
 from sentinel.core.errors import Invalid, SentinelError
 from sentinel.core.text import visible
@@ -18,6 +20,8 @@ from sentinel.trust import UntrustedFile, find_path_fault, get_trusted_uids
 
 MAX_JOURNAL_LINES = 5000
 """Lines of the journal. At one slot in ten minutes this is a month."""
+
+_Line = TypeVar("_Line", JournalEntry, LinkMark)
 
 
 class ChainNotInstalled(SentinelError):
@@ -35,8 +39,8 @@ class BadChainFolder(SentinelError):
 
 
 class ChainFolder:
-    """`DIR/chain.json`, `DIR/link.sh`, `DIR/links.jsonl`, `DIR/proofs.json`,
-    `DIR/link-a.log`."""
+    """`DIR/chain.json`, `DIR/link.sh`, `DIR/links.jsonl`, `DIR/submitted.jsonl`,
+    `DIR/proofs.json`, `DIR/link-a.log`."""
 
     def __init__(self, folder: str, patience: float = 0.0) -> None:
         """`patience`: seconds for one access to the folder. While one access hangs, no other is
@@ -48,6 +52,11 @@ class ChainFolder:
     def script_path(self) -> str:
         """The path of the script that is given to sbatch."""
         return os.path.join(self.folder, "link.sh")
+
+    @property
+    def marks_path(self) -> str:
+        """The path of the marks, to which the script of a link adds too."""
+        return self._file_path("submitted.jsonl")
 
     def strand_output(self, strand: str) -> str:
         """The output file of a strand. Each link overwrites it, so there is one file per strand."""
@@ -98,7 +107,8 @@ class ChainFolder:
     def remove_files(self) -> None:
         """Remove all that `install_files` and the links wrote. Does nothing if nothing is there."""
         logs = (f"link-{letter}.log" for letter in STRAND_LETTERS)
-        for name in ("chain.json", "link.sh", "links.jsonl", "proofs.json", "slot.lock", *logs):
+        files = ("chain.json", "link.sh", "links.jsonl", "submitted.jsonl", "proofs.json")
+        for name in (*files, "slot.lock", *logs):
             with suppress(FileNotFoundError):
                 os.unlink(self._file_path(name))
         with suppress(OSError):
@@ -122,7 +132,7 @@ class ChainFolder:
         """The journal, oldest entry first. A line that a crash cut off is left out. Raises
         BadChainFolder."""
         try:
-            return list(_decode_entries(self._read_bytes("links.jsonl").splitlines()))
+            return _decode_lines(self._read_bytes("links.jsonl"), JournalEntry)
         except FileNotFoundError:
             return []
         except OSError as error:
@@ -134,10 +144,23 @@ class ChainFolder:
         """Append one line by a single write(2). Errors are ignored, because a pass needs no
         journal."""
         with suppress(OSError):
-            self._do(lambda: self._append_line(msgspec.json.encode(entry) + b"\n"))
+            self._do(lambda: self._append_line("links.jsonl", msgspec.json.encode(entry) + b"\n"))
 
-    def _append_line(self, line: bytes) -> None:
-        path = self._file_path("links.jsonl")
+    def read_marks(self) -> list[LinkMark]:
+        """The marks, oldest first. Empty if they cannot be read: then the links are known by their
+        names."""
+        with suppress(OSError):
+            return _decode_lines(self._read_bytes("submitted.jsonl"), LinkMark)
+        return []
+
+    def append_mark(self, mark: LinkMark) -> None:
+        """Append one mark. Errors are ignored: a full disk must not end a chain."""
+        with suppress(OSError):
+            line = msgspec.json.encode(mark) + b"\n"
+            self._do(lambda: self._append_line("submitted.jsonl", line))
+
+    def _append_line(self, name: str, line: bytes) -> None:
+        path = self._file_path(name)
         fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             size = os.fstat(fd).st_size
@@ -159,13 +182,17 @@ class ChainFolder:
         self._do(lambda: replace_whole_file(self._file_path("proofs.json"), data))
 
     def trim_journal(self) -> None:
-        """Keep only the newest lines. The caller is the running link, so only one process does
-        this."""
-        with suppress(OSError):
-            lines = self._read_bytes("links.jsonl").splitlines(keepends=True)
-            if len(lines) > 2 * MAX_JOURNAL_LINES:
-                kept = b"".join(lines[-MAX_JOURNAL_LINES:])
-                self._do(lambda: replace_whole_file(self._file_path("links.jsonl"), kept))
+        """Keep only the newest lines, also of the marks. The caller is the running link, so only one
+        process does this."""
+        for name in ("links.jsonl", "submitted.jsonl"):
+            with suppress(OSError):
+                self._trim_lines(name)
+
+    def _trim_lines(self, name: str) -> None:
+        lines = self._read_bytes(name).splitlines(keepends=True)
+        if len(lines) > 2 * MAX_JOURNAL_LINES:
+            kept = b"".join(lines[-MAX_JOURNAL_LINES:])
+            self._do(lambda: replace_whole_file(self._file_path(name), kept))
 
     def lock_install(self) -> AbstractContextManager[bool]:
         """Yield whether no other process installs or mends here. The lock saves work; it is no
@@ -235,7 +262,10 @@ def _open_locked(path: str, flags: int) -> tuple[int, bool]:
     return fd, True
 
 
-def _decode_entries(lines: list[bytes]) -> Iterator[JournalEntry]:
-    for line in lines:
+def _decode_lines(text: bytes, kind: type[_Line]) -> list[_Line]:
+    """The lines that can be read."""
+    found: list[_Line] = []
+    for line in text.splitlines():
         with suppress(msgspec.DecodeError, RecursionError):
-            yield msgspec.json.decode(line, type=JournalEntry)
+            found.append(msgspec.json.decode(line, type=kind))
+    return found

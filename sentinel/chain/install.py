@@ -86,8 +86,10 @@ for wait in 5 30 120 600 1800; do
         [ -n "$waiting" ] && exit "$code"
         now=$(date +%s)
         slot=$((((now - turn) / {period} + 1) * {period} + turn))
-        if sbatch --job-name="$SLURM_JOB_NAME" --comment="sentinel $slot {revision}" \\
-            --begin="now+$((slot - now))" \\
+        # What the job is for stands in the folder before it is submitted, as sentinel does it.
+        printf '\\n{{"name":"%s","slot":%s,"revision":"{revision}","at":%s}}\\n' \\
+            "$SLURM_JOB_NAME" "$slot" "$now" | timeout -k 5 20 tee -a {marks} >/dev/null
+        if sbatch --job-name="$SLURM_JOB_NAME" --begin="now+$((slot - now))" \\
             {again} "$0"; then
             exit "$code"
         fi
@@ -109,6 +111,7 @@ def link_script(chain: Chain, place: ChainFolder, submission: list[str]) -> str:
         command=shlex.join(chain.command),
         folder=shlex.quote(place.folder),
         log=shlex.quote(f"{place.folder}/link-"),
+        marks=shlex.quote(place.marks_path),
         mount=shlex.quote(chain.mount or mount_point(place.folder)),
         bound=chain.time_limit - min(60, chain.time_limit // 8),
         restarts=RESTARTS,
@@ -123,7 +126,7 @@ def link_script(chain: Chain, place: ChainFolder, submission: list[str]) -> str:
 
 def _repeated_options(submission: list[str]) -> list[str]:
     """The sbatch options that all links have in common."""
-    varying = ("sbatch", "--job-name=", "--comment=", "--begin=", "--parsable")
+    varying = ("sbatch", "--job-name=", "--begin=", "--parsable")
     return [word for word in submission[:-1] if not word.startswith(varying)]
 
 

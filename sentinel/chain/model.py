@@ -82,8 +82,8 @@ class Chain(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 class ChainLink(Struct, frozen=True, kw_only=True):
     """A job of the chain.
 
-    If its comment does not have them, `slot` is 0 and `revision` is empty. `ends` (epoch seconds)
-    is the end of its time limit, None while it waits.
+    `slot` is 0 and `revision` is empty if they are not known. `submitted` and `ends` are epoch
+    seconds. `ends` is the end of its time limit, None while it waits.
     """
 
     job: str
@@ -93,6 +93,7 @@ class ChainLink(Struct, frozen=True, kw_only=True):
     partition: str = ""
     slot: int = 0
     revision: str = ""
+    submitted: int | None = None
     ends: int | None = None
 
     @property

@@ -1,13 +1,20 @@
-"""Lists, submits, releases and cancels the links of a chain in Slurm's queue."""
+"""Lists, submits, releases and cancels the links of a chain in Slurm's queue.
+
+What a link is for is written into the folder of the chain before it is submitted. sbatch gets no
+comment: that of the user stays, and a site that demands or refuses comments is no obstacle.
+"""
 
 from __future__ import annotations
 
 import math
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+
+from msgspec.structs import replace
 
 from sentinel.chain.folder import ChainFolder
+from sentinel.chain.marks import LinkMark, recognise_links
 from sentinel.chain.mend import (
     MendStep,
     MoveLink,
@@ -29,8 +36,9 @@ MAX_MEND_ROUNDS = 4
 next round."""
 
 COMMENT_MARK = "sentinel"
+"""The first word of the comments that 0.1.0 wrote. Slot and revision follow."""
 
-COLUMNS = ("%A", "%j", "%T", "%e", "%k", "%r", "%P")
+COLUMNS = ("%A", "%j", "%T", "%e", "%k", "%r", "%P", "%V")
 """The columns of squeue that are read for each link."""
 
 SQUEUE_COLUMNS = ("squeue", "-h", "-a")
@@ -57,14 +65,21 @@ class ChainQueue:
         self._chain, self._place, self._client, self._now = chain, place, client, now
         # names by job id, submitted since the queue was last listed
         self._submitted: dict[str, str] = {}
+        # marks of this process; the folder may not take them
+        self._marks: list[LinkMark] = []
 
     def list_links(self) -> list[ChainLink]:
         """All links in the queue, also those of older installations of this chain."""
+        return self._look_up_links()[0]
+
+    def _look_up_links(self) -> tuple[list[ChainLink], list[LinkMark]]:
+        """The links, and marks for those whose ids never came back."""
         mark = make_nonce()
         names = [f"{self._chain.name}-{letter}" for letter in STRAND_LETTERS]
         columns = mark.join(COLUMNS) + mark
         mine = ("-u", str(os.getuid()), "-n", ",".join(names))
-        return read_links(self._client.ask_slurm(*SQUEUE_COLUMNS, *mine, "-o", columns), mark)
+        links = read_links(self._client.ask_slurm(*SQUEUE_COLUMNS, *mine, "-o", columns), mark)
+        return recognise_links(self._chain, links, [*self._place.read_marks(), *self._marks])
 
     def mend_chain(self, me: str = "") -> tuple[bool, list[str]]:
         """Carry out the steps that are needed. Returns whether every strand goes on, and what was
@@ -75,12 +90,15 @@ class ChainQueue:
         done: list[str] = []
         tried: set[str] = set()
         for _ in range(MAX_MEND_ROUNDS):
-            links = self.list_links()
+            links, adopted = self._look_up_links()
+            for mark in adopted:
+                self._write_mark(mark)
             self._require_seen(links)
             wanted = plan_mending(self._chain, links, self._now(), me=me, tried=tried)
             if not wanted:
                 return has_successors(self._chain, links, me), done
-            done += [self._do_step(step) for step in wanted]
+            names = {link.job: link.name for link in links}
+            done += [self._do_step(step, names) for step in wanted]
             tried |= {step.job for step in wanted if isinstance(step, ReleaseLink | MoveLink)}
         return has_successors(self._chain, self.list_links(), me), done
 
@@ -96,7 +114,7 @@ class ChainQueue:
         self._client.run_command("scontrol", "requeue", job)
 
     def submission_argv(self, step: SubmitLink) -> list[str]:
-        """The sbatch command. The comment carries the slot.
+        """The sbatch command.
 
         The start is given as `now+SECONDS`, because a local time of day comes twice when summer
         time ends.
@@ -105,7 +123,6 @@ class ChainQueue:
             "sbatch",
             "--parsable",
             f"--job-name={step.name}",
-            f"--comment={self._link_comment(step)}",
             f"--begin=now+{self._seconds_to_slot(step)}",
             *(["--dependency=singleton"] if self._chain.mode == "chain" else []),
             "--requeue",
@@ -141,7 +158,7 @@ class ChainQueue:
             return False
         return job in decode_lines(self._client.believe_output("squeue", done)).split()
 
-    def _do_step(self, step: MendStep) -> str:
+    def _do_step(self, step: MendStep, names: Mapping[str, str]) -> str:
         if isinstance(step, SubmitLink):
             job = self._submit_link(step)
             self._submitted[job] = step.name
@@ -150,30 +167,37 @@ class ChainQueue:
             done = self._client.run_command("scontrol", "release", step.job)
             return _describe_step(f"released {step.job}, which was held", done.code, done.err)
         if isinstance(step, MoveLink):
-            return self._move_link(step)
+            return self._move_link(step, names[step.job])
         self._client.run_command("scancel", step.job)
         return f"cancelled {step.job}: {step.why}"
 
-    def _move_link(self, step: MoveLink) -> str:
-        done = self._client.run_command(
-            "scontrol", "update", f"jobid={step.job}", f"starttime=now+{self._seconds_to_slot(step)}",
-            f"comment={self._link_comment(step)}",
-        )  # fmt: skip
+    def _move_link(self, step: MoveLink, name: str) -> str:
+        start = f"starttime=now+{self._seconds_to_slot(step)}"
+        done = self._client.run_command("scontrol", "update", f"jobid={step.job}", start)
+        if not done.code:
+            self._write_mark(replace(self._make_mark(name, step.slot), job=step.job))
         said = f"moved {step.job}, which was requeued, to {_clock_text(step.slot)}"
         return _describe_step(said, done.code, done.err)
 
-    def _link_comment(self, step: SubmitLink | MoveLink) -> str:
-        return f"{COMMENT_MARK} {step.slot} {self._chain.revision}"
+    def _make_mark(self, name: str, slot: int) -> LinkMark:
+        return LinkMark(name=name, slot=slot, revision=self._chain.revision, at=self._now())
+
+    def _write_mark(self, mark: LinkMark) -> None:
+        self._marks.append(mark)
+        self._place.append_mark(mark)
 
     def _seconds_to_slot(self, step: SubmitLink | MoveLink) -> int:
         return max(0, math.ceil(step.slot - self._now()))
 
     def _submit_link(self, step: SubmitLink) -> str:
+        mark = self._make_mark(step.name, step.slot)
+        self._write_mark(mark)
         done = self._client.run_command(*self.submission_argv(step))
         said = describe_stderr(done.err)
         job = submitted_job(done.out)
         if done.code or not job:
             raise submission_refusal(said, done.code)
+        self._write_mark(replace(mark, job=job))
         return job
 
 
@@ -196,7 +220,7 @@ def read_links(out: bytes, mark: str) -> list[ChainLink]:
 
 
 def _read_link(row: Sequence[str]) -> ChainLink:
-    job, name, state, ends, comment, reason, partition = row
+    job, name, state, ends, comment, reason, partition, submitted = row
     words = comment.split(" ")
     slot = (
         int(words[1]) if words[0] == COMMENT_MARK and len(words) > 1 and words[1].isdigit() else 0
@@ -209,6 +233,7 @@ def _read_link(row: Sequence[str]) -> ChainLink:
         partition=partition,
         slot=slot,
         revision=words[2] if slot and len(words) > 2 else "",
+        submitted=parse_epoch(submitted.encode()),
         ends=parse_epoch(ends.encode()) if state == "RUNNING" else None,
     )
 

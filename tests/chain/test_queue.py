@@ -1,8 +1,10 @@
 """The links of a chain in a queue that is not what it should be: programs stand in for Slurm's."""
 
+import os
 import re
 import subprocess
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ from msgspec.structs import replace
 
 from sentinel.chain.folder import ChainFolder
 from sentinel.chain.install import link_script
+from sentinel.chain.marks import LinkMark
 from sentinel.chain.mend import SubmitLink
 from sentinel.chain.model import Chain
 from sentinel.chain.queue import ChainQueue, SubmissionRefused
@@ -38,9 +41,9 @@ def slurm(tmp_path: Path) -> Callable[..., Path]:
     return put
 
 
-def queue(folder: Path) -> ChainQueue:
+def queue(folder: Path, chain: Chain = CHAIN) -> ChainQueue:
     client = SlurmClient(limit=10, environ={"PATH": f"{folder}:/usr/bin:/bin"})
-    return ChainQueue(CHAIN, ChainFolder(str(folder / "chain")), client, now=lambda: 6000.0)
+    return ChainQueue(chain, ChainFolder(str(folder / "chain")), client, now=lambda: 6000.0)
 
 
 def test_a_queue_that_hides_links_is_not_filled(tmp_path: Path, slurm: Callable[..., Path]) -> None:
@@ -93,9 +96,75 @@ def test_without_sentinel_the_script_of_a_link_submits_the_next_of_its_strand(
         f"--output=/dev/null --time=120 --ntasks=1 --cpus-per-task=1 {place.script_path}"
     )
     assert "goes on without it" in (tmp_path / f"chain of mine/link-{name[-1]}.log").read_text()
-    slot = re.search(f"--job-name={name} --comment=sentinel (\\d+) r ", submitted)
-    assert slot
-    assert int(slot[1]) % 1800 == turn
+    (mark,) = place.read_marks()
+    assert (mark.name, mark.revision, mark.job, mark.slot % 1800) == (name, "r", "", turn)
+    assert 0 < mark.slot - mark.at <= 1800
+
+
+STATEFUL = """\
+[[ "$*" == *--test-only* ]] && exit
+[[ " $* " == *" --comment=ProjA "* && "$*" != *--comment=*--comment=* ]] || { echo "give your project" >&2; exit 1; }
+for word in "$@"; do case $word in --job-name=*) name=${word#*=} ;; esac; done
+job=$(($(cat "$HERE/jobs" 2>/dev/null | wc -l) + 1))
+echo "$job $name" >>"$HERE/jobs"
+"""
+SHOWN = """\
+while read -r job name; do
+    line=${SQUEUE_FORMAT//%A/$job}; line=${line//%j/$name}; line=${line//%T/PENDING}
+    line=${line//%e/N\\/A}; line=${line//%k/ProjA}; line=${line//%r/BeginTime}; line=${line//%P/main}
+    echo "${line//%V/5990}"
+done <"$HERE/jobs"
+"""
+"""A site that takes only jobs with the comment of their project, and a queue that keeps them."""
+
+
+@pytest.mark.parametrize("answer", ["echo $job", "exit 1", "kill -9 $PPID"])
+def test_a_site_that_demands_a_comment_has_one_link_of_each_strand(
+    tmp_path: Path, slurm: Callable[..., Path], answer: str
+) -> None:
+    """The user's comment is the only one. Nothing is cancelled or submitted again at the next pass,
+    also where sbatch took a job and did not say so."""
+    calls = slurm(sbatch=STATEFUL + answer, squeue=SHOWN, scancel="exit 0")
+    (tmp_path / "jobs").touch()
+    place = ChainFolder(str(tmp_path / "chain"))
+    chain = replace(CHAIN, options=("--comment=ProjA",), installed=6000)
+    place.install_files(chain, "")
+    for _ in range(4):  # one more than the strands: each pass may end at its first submission
+        child = os.fork()
+        if not child:
+            with suppress(SubmissionRefused):
+                queue(tmp_path, chain).mend_chain()
+            os._exit(0)
+        os.waitpid(child, 0)
+    assert (tmp_path / "jobs").read_text() == "1 s-c\n2 s-a\n3 s-b\n"
+    assert queue(tmp_path, chain).mend_chain() == (True, [])
+    assert "scancel" not in calls.read_text()
+    assert [(m.job, m.slot) for m in place.read_marks() if m.job] == [
+        ("1", 6600), ("2", 7200), ("3", 7800),
+    ]  # fmt: skip
+
+
+def test_the_script_of_a_link_has_the_comment_of_the_user(tmp_path: Path) -> None:
+    """As the links that sentinel submits, and no other."""
+    chain = replace(CHAIN, options=("--comment=Proj A",))
+    words = queue(tmp_path, chain).submission_argv(SubmitLink("s-a", 0))
+    script = link_script(chain, ChainFolder(str(tmp_path / "chain")), words)
+    assert script.count("--comment") == 1
+    assert "'--comment=Proj A'" in script
+
+
+def test_a_link_that_is_moved_keeps_its_comment(tmp_path: Path, slurm: Callable[..., Path]) -> None:
+    """Its new turn is written down."""
+    (tmp_path / "jobs").write_text("1 s-a\n2 s-b\n3 s-c\n")
+    place = ChainFolder(str(tmp_path / "chain"))
+    place.install_files(CHAIN, "")
+    for job, name, slot in (("1", "s-a", 3600), ("2", "s-b", 7800), ("3", "s-c", 6600)):
+        place.append_mark(LinkMark(name=name, slot=slot, revision="r", at=3000.0, job=job))
+    calls = slurm(squeue=SHOWN, scontrol="exit 0")
+    assert queue(tmp_path).mend_chain()[0]
+    (asked,) = re.findall("^scontrol .*", calls.read_text(), re.M)
+    assert asked == "scontrol update jobid=1 starttime=now+1200"
+    assert place.read_marks()[-1].slot == 7200
 
 
 def test_links_in_hidden_partitions_are_asked_for(

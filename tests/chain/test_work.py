@@ -42,7 +42,7 @@ def test_a_relay_submits_what_is_due_beside_its_service(
         name="s", every=600, command=(str(called),), mode="relay", strands=1, time_limit=86400,
         config=str(config), revision="r",
     )  # fmt: skip
-    row = f"s/%A/5/; s/%j/{chain.strand_names[0]}/; s/%T/PENDING/; s/%e/N\\/A/; s/%k/sentinel 1 r/; s/%r/x/"
+    row = f"s/%A/5/; s/%j/{chain.strand_names[0]}/; s/%T/PENDING/; s/%e/N\\/A/; s/%k/sentinel 1 r/; s/%r/x/; s/%V/1/"
     program(
         tmp_path / "squeue",
         f"[ -e {tmp_path}/taken ] || exit 0; echo \"$SQUEUE_FORMAT\" | sed '{row}'",
