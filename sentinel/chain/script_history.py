@@ -22,7 +22,8 @@ class SubmittedRun(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A run: its slot, its job, and its end as soon as that is known.
 
     `state` is Slurm's word (COMPLETED, FAILED, TIMEOUT, …). It is `LOST` if neither slurmctld nor
-    accounting knows the job any more.
+    accounting knows the job any more. `job` is empty if nobody knows whether there was one.
+    `elements` says how many elements of a job array ended badly, and how.
     """
 
     slot: int
@@ -32,6 +33,7 @@ class SubmittedRun(Struct, frozen=True, kw_only=True, omit_defaults=True):
     state: str = ""
     code: int | None = None
     ended: int | None = None
+    elements: str = ""
 
     @property
     def is_over(self) -> bool:
@@ -43,6 +45,8 @@ class ScriptRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The past of a script. All slots up to `handled` (epoch seconds) have been dealt with.
 
     `next_slot` is the next one, by the `schedule` in words. Both are empty if they are not known.
+    `begun_slot` is a slot whose submission began at `begun_at` (epoch seconds) and whose job id never
+    came back. `begun_refused` says that sbatch itself said no.
     """
 
     handled: float
@@ -52,6 +56,9 @@ class ScriptRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     trouble: str = ""
     schedule: str = ""
     next_slot: int = 0
+    begun_slot: int = 0
+    begun_at: float = 0.0
+    begun_refused: bool = False
 
     @property
     def open_runs(self) -> tuple[SubmittedRun, ...]:
@@ -111,7 +118,24 @@ def record_submitted(
         missed=due.missed if due.run or due.missed else record.missed,
         skipped=record.skipped + due.skipped if due.skipped else 0 if due.run else record.skipped,
         trouble="",
+        begun_slot=0,
+        begun_at=0.0,
+        begun_refused=False,
     )
+
+
+def record_begun(
+    record: ScriptRecord, submitted: Sequence[SubmittedRun], slot: int, now: float, why: str
+) -> ScriptRecord:
+    """The record while a slot is being submitted, after those in `submitted`."""
+    return replace(record_failed(record, submitted, why), begun_slot=slot, begun_at=now)
+
+
+def record_settled(record: ScriptRecord, run: SubmittedRun | None) -> ScriptRecord:
+    """The record after it was found out what became of the submission that had begun: a run, or
+    None if there was none."""
+    runs = record.runs if run is None else record_failed(record, (run,), "").runs
+    return replace(record, runs=runs, begun_slot=0, begun_at=0.0, begun_refused=False)
 
 
 def record_failed(

@@ -16,14 +16,17 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from sentinel.chain import script_book, script_logs
+from sentinel.chain.queue import SubmissionRefused
 from sentinel.chain.script import CronScript
-from sentinel.chain.script_book import CronBook
+from sentinel.chain.script_book import BadCronBook, CronBook
 from sentinel.chain.script_history import (
     DueSlots,
     ScriptRecord,
     SubmittedRun,
     due_slots,
+    record_begun,
     record_failed,
+    record_settled,
     record_submitted,
     update_next_slot,
     update_record,
@@ -107,18 +110,26 @@ class _PassWorker:
     def run_script(self, one: FoundScript, script: CronScript) -> None:
         """Submit the due runs of one script. Raises BadCronBook."""
         before = self._records.get(one.key)
-        runs = self._submitter.refresh_ends(before.runs) if before else ()
-        record = update_record(before, runs, self._now)
+        try:
+            settled = before and self._settle_begun(one, before)
+        except SentinelError as error:
+            self._record_failure(one, self._records[one.key], error)
+            return
+        runs = self._submitter.refresh_ends(settled.runs) if settled else ()
+        record = update_record(settled, runs, self._now)
         wanted = due_slots(script, record, self._now, self._zone)
         submitted: list[SubmittedRun] = []
-        if wanted.run:
-            self._records[one.key] = record_failed(record, (), UNDER_WAY_STATE)
-            self.save_book()
+        begun = record
         try:
             for slot in wanted.run:
-                submitted.append(self._submit_slot(one, record, slot))
+                begun = record_begun(record, submitted, slot, self._now, UNDER_WAY_STATE)
+                self._records[one.key] = begun
+                self.save_book()
+                submitted.append(self._submit_slot(one, slot))
+        except BadCronBook:
+            raise
         except SentinelError as error:
-            self._records[one.key] = self._record_failure(one, record, submitted, str(error))
+            self._record_failure(one, begun, error)
         else:
             self._records[one.key] = _settle_record(record, wanted, submitted, self._now)
         self._records[one.key] = update_next_slot(
@@ -133,18 +144,30 @@ class _PassWorker:
             self._base, CronBook(at=self._now, records=self._records, refused=self.refused)
         )
 
-    def _submit_slot(self, one: FoundScript, record: ScriptRecord, slot: int) -> SubmittedRun:
-        there = self._submitter.find_earlier_job(one, slot, self._now) if record.trouble else None
-        done = there or self._submitter.submit_script(one, slot, self._now)
+    def _settle_begun(self, one: FoundScript, record: ScriptRecord) -> ScriptRecord:
+        """Find out what became of a submission whose job id never came back. Raises CannotTell."""
+        if record.begun_slot:
+            there = self._submitter.find_begun_job(one, record, self._now)
+        elif record.trouble:
+            there = self._submitter.find_commented_job(one, record)
+        else:
+            return record
+        if there and there.job:
+            self.lines.append(f"{visible(one.key)}: submitted as job {there.job}")
+        return record_settled(record, there)
+
+    def _submit_slot(self, one: FoundScript, slot: int) -> SubmittedRun:
+        done = self._submitter.submit_script(one, slot, self._now)
         self.lines.append(f"{visible(one.key)}: submitted as job {done.job}")
         return done
 
-    def _record_failure(
-        self, one: FoundScript, record: ScriptRecord, done: Sequence[SubmittedRun], why: str
-    ) -> ScriptRecord:
+    def _record_failure(self, one: FoundScript, record: ScriptRecord, error: SentinelError) -> None:
         self.failures += 1
-        self.lines.append(f"{visible(one.key)}: not submitted: {why}")
-        return record_failed(record, done, why)
+        self.lines.append(f"{visible(one.key)}: not submitted: {error}")
+        refused = record.begun_refused or isinstance(error, SubmissionRefused)
+        self._records[one.key] = replace(
+            record_failed(record, (), str(error)), begun_refused=refused
+        )
 
 
 def _settle_record(

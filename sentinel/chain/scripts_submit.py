@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 
 from msgspec.structs import replace
 
 from sentinel import proc
 from sentinel.chain import script_logs
+from sentinel.chain.marks import CLOCKS_DIFFER_S, may_be_submission
 from sentinel.chain.queue import SQUEUE_COLUMNS, SubmissionRefused, submission_refusal
-from sentinel.chain.script_history import (
-    SubmittedRun,
-)
+from sentinel.chain.script_history import ScriptRecord, SubmittedRun
 from sentinel.chain.scripts import FoundScript
 from sentinel.core.errors import CannotTell
 from sentinel.core.long_lines import decode_lines
@@ -23,7 +22,7 @@ from sentinel.slurm.complaints import describe_stderr
 from sentinel.slurm.ends import LIVE
 from sentinel.slurm.snapshot import SlurmSnapshot
 from sentinel.slurm.submission import submitted_job
-from sentinel.slurm.words import decode_text, make_nonce
+from sentinel.slurm.words import decode_text, make_nonce, parse_epoch
 
 LOST_STATE = "LOST"
 """The state of a job that neither slurmctld nor accounting knows any more."""
@@ -65,25 +64,68 @@ class ScriptSubmitter:
             "--parsable",
             *self._options,
             f"--job-name={_job_name(found.key)}",
-            f"--comment={_comment_mark(slot)}",
             f"--output={script_logs.log_pattern(self._base, found.key, slot)}",
             *(["--dependency=singleton"] if queue else []),
         ]
 
-    def find_earlier_job(self, found: FoundScript, slot: int, now: float) -> SubmittedRun | None:
-        """The job of an earlier attempt that seemed to fail. Raises CannotTell.
+    def find_begun_job(
+        self, found: FoundScript, record: ScriptRecord, now: float
+    ) -> SubmittedRun | None:
+        """What became of the submission that had begun in this record; None if there was none.
+        Raises CannotTell if Slurm does not answer.
 
-        A submission that timed out may still succeed, because Slurm reads the request later.
+        A submission that timed out may still succeed, because Slurm reads the request later. Its job
+        is known by its name, its owner and its time of submission. The run is LOST if nothing can
+        tell: slurmctld forgets a job, and there may be no accounting.
         """
-        mark = make_nonce()
-        mine = ("-u", str(os.getuid()), "-n", _job_name(found.key), "-t", "all")
-        out = self._client.ask_slurm(*SQUEUE_COLUMNS, *mine, "-o", f"%A{mark}%k{mark}")
-        fields = [decode_text(part).strip("\n") for part in out.split(mark.encode())]
-        jobs = dict(zip(fields[1::2], fields[0::2], strict=False))
-        job = jobs.get(_comment_mark(slot))
+        slot, began = record.begun_slot, record.begun_at
+        known = {run.job for run in record.runs}
+        times = [(job, at) for job, at, _ in self._ask_jobs(found.key)]
+        job = _nearest_job(times, began, known)
+        if job is None and now - began >= self._snapshot.config().min_job_age:
+            since = now - began + CLOCKS_DIFFER_S  # sacct reads it by the clock of its host
+            booked = self._snapshot.booked_runs(_job_name(found.key), since)
+            if booked is not None and booked.unasked:
+                raise CannotTell(booked.unasked)
+            if booked is None and not record.begun_refused:
+                return SubmittedRun(slot=slot, job="", at=began, state=LOST_STATE)
+            runs = booked.runs if booked else ()
+            past = [(run.array_id or run.job_id, run.submitted) for run in runs]
+            job = _nearest_job(past, began, known)
         if job is None:
             return None
-        return SubmittedRun(slot=slot, job=job, at=now, log=self._log_path(found, slot, job))
+        return SubmittedRun(slot=slot, job=job, at=began, log=self._log_path(found, slot, job))
+
+    def find_commented_job(self, found: FoundScript, record: ScriptRecord) -> SubmittedRun | None:
+        """The same for a record of 0.1.0, which did not keep the begin but wrote the slot into the
+        job's comment. Raises CannotTell."""
+        known = {run.job for run in record.runs}
+        for job, at, comment in self._ask_jobs(found.key):
+            slot = comment.removeprefix("sentinel cron ")
+            if (
+                job not in known
+                and slot != comment
+                and slot.isdecimal()
+                and record.handled < int(slot)
+            ):
+                log = self._log_path(found, int(slot), job)
+                return SubmittedRun(slot=int(slot), job=job, at=at or record.handled, log=log)
+        return None
+
+    def _ask_jobs(self, key: str) -> list[tuple[str, int | None, str]]:
+        """This user's jobs with the script's name that slurmctld remembers: id, time of submission
+        and comment. An array has one id. Raises CannotTell."""
+        mark = make_nonce()
+        mine = ("-u", str(os.getuid()), "-n", _job_name(key), "-t", "all")
+        out = self._client.ask_slurm(*SQUEUE_COLUMNS, *mine, "-o", f"%F{mark}%V{mark}%k{mark}")
+        fields = [part.strip(b"\n") for part in out.split(mark.encode())]
+        rows = zip(fields[0::3], fields[1::3], fields[2::3], strict=False)
+        try:
+            return [
+                (decode_text(job), parse_epoch(at), decode_text(text)) for job, at, text in rows
+            ]
+        except ValueError as error:
+            raise CannotTell(f"squeue prints what cannot be read: {error}") from error
 
     def refresh_ends(self, runs: Sequence[SubmittedRun]) -> list[SubmittedRun]:
         """The runs, with the ends that are known by now."""
@@ -109,14 +151,19 @@ class ScriptSubmitter:
 
     def _refresh_end(self, run: SubmittedRun) -> SubmittedRun:
         try:
-            end = self._snapshot.job_end(run.job)
+            found = self._snapshot.submission_end(run.job)
         except CannotTell:
             return run
-        if end is None:
+        if found is None:
             return replace(run, state=LOST_STATE)
+        end = found.end
         if end.state in LIVE:
             return run
-        return replace(run, state=end.state, code=end.exit_code, ended=end.ended)
+        done = replace(run, state=end.state, code=end.exit_code, ended=end.ended)
+        if not found.elements:
+            return done
+        log = run.log.replace(f"-{run.job}.log", f"-{end.job_id}.log")  # that of the bad element
+        return replace(done, elements=found.elements, log=log)
 
     def _log_path(self, found: FoundScript, slot: int, job: str) -> str:
         written = script_logs.log_pattern(self._base, found.key, slot)
@@ -135,5 +182,13 @@ def _job_name(key: str) -> str:
     return key.replace("/", ".")
 
 
-def _comment_mark(slot: int) -> str:
-    return f"sentinel cron {slot}"
+def _nearest_job(
+    jobs: Sequence[tuple[str, int | None]], began: float, known: Collection[str]
+) -> str | None:
+    """The job that was submitted nearest to that time, out of those that are not known yet."""
+    near = [
+        (abs(at - began), job)
+        for job, at in jobs
+        if at is not None and job not in known and may_be_submission(began, at)
+    ]
+    return min(near)[1] if near else None

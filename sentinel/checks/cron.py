@@ -159,6 +159,18 @@ def _judge_script(base: str, key: str, record: ScriptRecord, keeper: int, now: f
 def _script_status(record: ScriptRecord, newest: SubmittedRun | None) -> tuple[str, Status]:
     if record.trouble:
         return f"not submitted: {record.trouble}", Status.WARNING
+    if newest and newest.state == "LOST" and not newest.job:
+        return (
+            f"whether the run of {format_slot(newest.slot)} was submitted is not known: its pass was "
+            "ended, and nothing remembers a job of it (no accounting)",
+            Status.UNKNOWN,
+        )
+    if newest and newest.elements:
+        return (
+            f"the run of {format_slot(newest.slot)} ended badly in {newest.elements} "
+            f"(Slurm job array {newest.job})",
+            Status.WARNING,
+        )
     if newest and newest.state == "LOST":
         return (
             f"job {newest.job}: nothing remembers how it ended (no accounting, and more than "

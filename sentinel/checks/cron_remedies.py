@@ -69,7 +69,7 @@ def _show_run(record: ScriptRecord, newest: SubmittedRun | None) -> Iterator[str
         yield f"less {quote(run.log)}"
     if waits_for:
         yield hide_controls(f"squeue -j {quote(visible(waits_for[0].job))}")
-    elif run and run.is_over:
+    elif run and run.is_over and run.job:
         yield f"sacct -j {quote(visible(run.job))} --format=JobID,State,ExitCode,End,NodeList"
     if record.missed and not (run and run.is_over and run.state != "COMPLETED"):
         yield "sentinel cron status"

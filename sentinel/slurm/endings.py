@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from _thread import allocate_lock
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -17,6 +18,7 @@ from sentinel.core.ports import Clock
 from sentinel.core.values import duration_text
 from sentinel.slurm import control, ends
 from sentinel.slurm.answer import CachedAnswer, FailurePause
+from sentinel.slurm.array_ends import SubmissionEnd, end_of_array, is_array
 from sentinel.slurm.client import AskTimedOut, SlurmClient
 from sentinel.slurm.words import decode_text, make_nonce, split_arguments
 
@@ -33,6 +35,7 @@ second and clocks differ."""
 _UNKNOWN_JOB = b"Invalid job id specified"  # ESLURM_INVALID_JOB_ID, src/common/slurm_errno.c
 # only accounting knows who cancelled it, and which node failed
 WORTH_A_LOOK = ("CANCELLED", "NODE_FAIL")
+_Answer = TypeVar("_Answer")
 
 Piece = tuple[str, tuple[str, ...], tuple[str, ...]]
 """A question to sacct: an option, the words of its value, and the arguments behind it."""
@@ -79,6 +82,16 @@ class JobEndings:
         finally:
             self._lock.release()
 
+    def find_submission_end(self, job_id: str) -> SubmissionEnd | None:
+        """Like `find_end` for what sbatch returned: an array counts with all its elements. Nothing
+        is remembered. Raises CannotTell."""
+        if not self._lock.acquire(timeout=self._patience):
+            raise CannotTell("Slurm is being asked about another job, and has not answered yet")
+        try:
+            return self._ask_unless_paused(lambda: self._ask_submission(job_id))
+        finally:
+            self._lock.release()
+
     def forget_ends(self, jobs: Iterable[Job]) -> None:
         """Forget how these jobs ended, since their ids are in the queue again: requeued, or given
         again by a slurmctld that had lost its state."""
@@ -87,16 +100,20 @@ class JobEndings:
                 self._known.pop(job.job_id, None)
 
     def _learn_end(self, job_id: str) -> JobEnd | None:
+        end = self._ask_unless_paused(lambda: self._ask_end(job_id))
+        if end and end.state not in ends.LIVE:
+            self._remember_end(job_id, end)
+        return end
+
+    def _ask_unless_paused(self, ask: Callable[[], _Answer]) -> _Answer:
         self._pause.raise_while_paused(self._clock.now())
         try:
-            end = self._ask_end(job_id)
+            answer = ask()
         except CannotTell as error:
             self._pause.record_failure(self._clock.now(), error)
             raise
         self._pause.record_success()
-        if end and end.state not in ends.LIVE:
-            self._remember_end(job_id, end)
-        return end
+        return answer
 
     def _remember_end(self, job_id: str, end: JobEnd) -> None:
         if len(self._known) >= MOST_REMEMBERED:
@@ -104,7 +121,21 @@ class JobEndings:
         self._known[job_id] = end
 
     def _ask_end(self, job_id: str) -> JobEnd | None:
-        end = self._from_slurmctld(job_id)
+        return self._end_of_rows(job_id, self._from_slurmctld(job_id))
+
+    def _ask_submission(self, job_id: str) -> SubmissionEnd | None:
+        rows = self._from_slurmctld(job_id)
+        if rows and not is_array(rows, job_id):
+            end = self._end_of_rows(job_id, rows)
+            return SubmissionEnd(end) if end else None
+        booked = self._ask_sacct("-j", job_id)
+        if is_array((*rows, *booked), job_id):
+            return end_of_array(merge_runs(rows, booked), job_id)
+        end = self._name_end(ends.choose_end(booked, job_id))
+        return SubmissionEnd(end) if end else None
+
+    def _end_of_rows(self, job_id: str, rows: Sequence[JobRun]) -> JobEnd | None:
+        end = ends.choose_end(rows, job_id)
         if end is None:
             return self._name_end(self._from_accounting(job_id))
         if end.state not in WORTH_A_LOOK:
@@ -115,16 +146,15 @@ class JobEndings:
             return end
         return self._name_end(_merge_end(end, booked))
 
-    def _from_slurmctld(self, job_id: str) -> JobEnd | None:
+    def _from_slurmctld(self, job_id: str) -> tuple[JobRun, ...]:
         mark = make_nonce()
         columns = ends.squeue_columns(mark)
         done = self._client.run_command(
             "squeue", "-h", "-a", "-t", "all", "-j", job_id, "-O", columns
         )
         if _UNKNOWN_JOB in done.err:
-            return None
-        out = self._client.believe_output("squeue", done)
-        return ends.choose_end(ends.read_squeue(out, mark), job_id)
+            return ()
+        return ends.read_squeue(self._client.believe_output("squeue", done), mark)
 
     def _from_accounting(self, job_id: str) -> JobEnd | None:
         return ends.choose_end(self._ask_sacct("-j", job_id), job_id)

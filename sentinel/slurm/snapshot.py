@@ -3,6 +3,7 @@ it fails."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -35,10 +36,17 @@ from sentinel.slurm import (
     topology,
 )
 from sentinel.slurm.answer import CachedAnswer
+from sentinel.slurm.array_ends import SubmissionEnd
 from sentinel.slurm.client import SlurmClient
 from sentinel.slurm.complaints import describe_stderr
 from sentinel.slurm.controllers import SETTLED_S, ControllerProbe
-from sentinel.slurm.endings import SLOW_ANSWER_S, WORTH_A_LOOK, JobEndings, merge_runs
+from sentinel.slurm.endings import (
+    SLOW_ANSWER_S,
+    WORTH_A_LOOK,
+    BookedRuns,
+    JobEndings,
+    merge_runs,
+)
 from sentinel.slurm.job import job_rows
 from sentinel.slurm.job_index import QueuedJobs
 from sentinel.slurm.rights import QueueRights, ask_user, find_rights, refusal_reason
@@ -132,6 +140,18 @@ class SlurmSnapshot:
         """How a job ended; None if nothing remembers it. A job that has not ended has a live
         state."""
         return self._endings.find_end(job_id)
+
+    def submission_end(self, job_id: str) -> SubmissionEnd | None:
+        """How what sbatch returned this id for ended, an array with all its elements; None if
+        nothing remembers it. Raises CannotTell."""
+        return self._endings.find_submission_end(job_id)
+
+    def booked_runs(self, name: str, since: float) -> BookedRuns | None:
+        """Accounting's runs of this user's jobs of that name in the last `since` seconds; None
+        without accounting. Raises CannotTell."""
+        if not self._config.get_answer().accounting:
+            return None
+        return self._endings.accounted_runs((), {name}, since, ("-u", str(os.getuid())))
 
     def past(
         self,

@@ -40,7 +40,7 @@ for word in "$@"; do
     case $word in --comment=*) comment=${word#*=} ;; --job-name=*) name=${word#*=} ;; esac
 done
 job=$(($(wc -l <QUEUE) + 1))
-echo "$job $name $comment" >>QUEUE
+echo "$job $name $(cat CLOCK) $comment" >>QUEUE
 env >ENVIRONMENT
 THEN
 echo $job
@@ -56,8 +56,9 @@ case ${SQUEUE_FORMAT2:+columns} in columns)  # about one job, by names of column
     echo
     exit
 esac
-while read -r job name comment; do
-    line=$SQUEUE_FORMAT; line=${line//%A/$job}; line=${line//%F/$job}; echo "${line//%k/$comment}"
+while read -r job name at comment; do
+    line=$SQUEUE_FORMAT; line=${line//%A/$job}; line=${line//%F/$job}; line=${line//%V/$at}
+    echo "${line//%k/$comment}"
 done <QUEUE
 """
 
@@ -75,7 +76,7 @@ class Site:
     def slurm(self, then: str = "", squeue: str = SQUEUE) -> None:
         """sbatch does that once it has taken the job."""
         for name, text in (("sbatch", SBATCH.replace("THEN", then)), ("squeue", squeue)):
-            for word in ("QUEUE", "CALLS", "ENVIRONMENT"):
+            for word in ("QUEUE", "CALLS", "ENVIRONMENT", "CLOCK"):
                 text = re.sub(rf"\b{word}\b", str(self.folder / word), text)
             (self.folder / name).write_text(text)
             (self.folder / name).chmod(0o755)
@@ -87,6 +88,7 @@ class Site:
         return path
 
     def run(self, now: float, options: Mapping[str, str] | None = None) -> CronPass:
+        (self.folder / "CLOCK").write_text(str(int(now)))
         snapshot = SlurmSnapshot(SlurmClient(limit=10), SystemClock(), users=[], max_age=60)
         directory = CronDirectory(
             base=str(self.base), trusted=frozenset({0, os.geteuid()}), log_age=1e9, log_count=2
@@ -104,21 +106,97 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
     return Site(tmp_path, monkeypatch)
 
 
-def test_a_pass_that_is_killed_submits_nothing_twice(site: Site) -> None:
-    """Between sbatch and the book: the next pass finds the job by its name and slot."""
-    site.script("one")
-    site.run(T0)
-    site.slurm(then="kill -9 $PPID")
+def submit_and_die(site: Site, now: float, sbatch: str = "kill -9 $PPID") -> None:
+    """A pass that ends between sbatch and the book."""
+    site.slurm(then=sbatch)
     child = os.fork()
     if not child:
-        site.run(T0 + 3600)
+        site.run(now)
         os._exit(0)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -9
+    os.waitpid(child, 0)
     site.slurm()
+
+
+@pytest.mark.parametrize("sbatch", ["kill -9 $PPID", "exit 1"])
+@pytest.mark.parametrize("later", [60, 3600])
+def test_a_pass_that_is_killed_submits_nothing_twice(site: Site, sbatch: str, later: int) -> None:
+    """Between sbatch and the book, or told that it failed: the next pass finds the job by its name
+    and time, also at the next slot, which it skips."""
+    site.script("one")
+    site.run(T0)
+    submit_and_die(site, T0 + 3600, sbatch)
+    site.run(T0 + 3600 + later)
+    assert site.queue() == ["cron.hourly.one"]
+    record = script_book.read_book(str(site.base)).records["cron.hourly/one"]
+    assert [(run.job, run.slot) for run in record.runs] == [("1", T0 + 3600)]
+    assert (record.trouble, record.begun_slot, record.skipped) == ("", 0, later // 3600)
+
+
+CONFIG = """\
+#!/bin/sh
+cat <<'END'
+Configuration data as of 2027-01-15T08:00:00
+AccountingStorageType   = accounting_storage/none
+ClusterName             = c
+SLURM_VERSION           = 25.05.1
+SlurmUser               = slurm(64030)
+MinJobAge               = 300 sec
+END
+"""
+FORGOTTEN = "#!/bin/sh\nexit 0\n"
+
+
+@pytest.mark.parametrize(
+    ("sbatch", "later", "jobs", "said"),
+    [
+        ("kill -9 $PPID", 60, 2, []),
+        ("kill -9 $PPID", 600, 1, [("", "LOST", T0 + 3600)]),
+        ("exit 1", 600, 2, []),
+    ],
+    ids=["slurmctld would know it", "nothing can tell", "sbatch said no"],
+)
+def test_a_job_that_nothing_remembers(
+    site: Site, sbatch: str, later: int, jobs: int, said: list[tuple[str, str, int]]
+) -> None:
+    """Without accounting: it is submitted again only if it is certain that there was none."""
+    site.script("one")
+    site.run(T0)
+    submit_and_die(site, T0 + 3600, sbatch)
+    (site.folder / "scontrol").write_text(CONFIG)
+    (site.folder / "scontrol").chmod(0o755)
+    site.slurm(squeue=FORGOTTEN)
+    site.run(T0 + 3600 + later)
+    assert len(site.queue()) == jobs
+    runs = script_book.read_book(str(site.base)).records["cron.hourly/one"].runs
+    assert [(r.job, r.state, r.slot) for r in runs if r.is_over] == said
+
+
+def test_what_the_version_before_submitted_is_known_by_its_comment(site: Site) -> None:
+    """It died between sbatch and the book, which has no begin of it."""
+    site.script("one")
+    site.run(T0)
+    book = script_book.read_book(str(site.base))
+    died = {key: replace(r, trouble="was ended") for key, r in book.records.items()}
+    script_book.write_book(str(site.base), replace(book, records=died))
+    line = f"1 cron.hourly.one {T0 + 3600} sentinel cron {T0 + 3600}\n"
+    (site.folder / "QUEUE").write_text(line)
     site.run(T0 + 3660)
     assert site.queue() == ["cron.hourly.one"]
     (submitted,) = script_book.read_book(str(site.base)).records["cron.hourly/one"].runs
     assert (submitted.job, submitted.slot) == ("1", T0 + 3600)
+
+
+@pytest.mark.parametrize("options", [{}, {"comment": "ProjA"}])
+def test_the_comment_of_a_script_is_its_authors(site: Site, options: dict[str, str]) -> None:
+    """sbatch gets none but that of the settings, which win over `#SBATCH --comment`."""
+    site.script("one", "#!/bin/sh\n#SBATCH --comment=mine\n")
+    site.slurm(then='echo "$@" >>CALLS')
+    site.run(T0)
+    site.run(T0 + 3600, options)
+    words = (site.folder / "CALLS").read_text().split()
+    assert [w for w in words if w.startswith("--comment")] == [
+        f"--comment={text}" for text in options.values()
+    ]
 
 
 def test_a_book_that_cannot_be_written_submits_nothing(

@@ -36,6 +36,9 @@ def ran(log: Path, **more: object) -> ScriptRecord:
     )
 
 
+NOBODY_KNOWS = SubmittedRun(slot=int(NOW), job="", at=NOW, state="LOST")
+
+
 @pytest.mark.parametrize(
     ("at", "status"),
     [
@@ -169,6 +172,16 @@ def test_what_is_refused_is_told_once(tmp_path: Path, refused: str) -> None:
             ran(Path("/x"), state="LOST", code=None),
             Status.UNKNOWN,
             "nothing remembers how it ended",
+        ),
+        (
+            replace(ran(Path("/x"), state="LOST", code=None), runs=(NOBODY_KNOWS,)),
+            Status.UNKNOWN,
+            "was submitted is not known",
+        ),
+        (
+            ran(Path("/x"), state="FAILED", elements="2 of 3 elements: 2 FAILED"),
+            Status.WARNING,
+            "ended badly in 2 of 3 elements: 2 FAILED (Slurm job array 7)",
         ),
     ],
 )
