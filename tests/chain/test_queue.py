@@ -144,6 +144,22 @@ def test_a_site_that_demands_a_comment_has_one_link_of_each_strand(
     ]  # fmt: skip
 
 
+def test_a_chain_of_the_version_before_goes_on(tmp_path: Path, slurm: Callable[..., Path]) -> None:
+    """Its links are known by their comments: nothing is cancelled, moved or submitted. One that is
+    missing comes back as it is made today."""
+    (tmp_path / "jobs").write_text("1 s-a\n2 s-b\n3 s-c\n")
+    place = ChainFolder(str(tmp_path / "chain"))
+    chain = replace(CHAIN, installed=90_000)
+    place.install_files(chain, "")
+    shown = SHOWN.replace("ProjA", "sentinel 6600 r")
+    calls = slurm(sbatch=STATEFUL + "echo $job", squeue=shown)
+    assert queue(tmp_path, chain).mend_chain() == (True, [])
+    (tmp_path / "jobs").write_text("1 s-a\n2 s-b\n")
+    chain = replace(chain, options=("--comment=ProjA",))
+    assert len(queue(tmp_path, chain).mend_chain()[1]) == 1
+    assert re.findall("^(?!squeue).*", calls.read_text(), re.M)[0].startswith("sbatch ")
+
+
 def test_the_script_of_a_link_has_the_comment_of_the_user(tmp_path: Path) -> None:
     """As the links that sentinel submits, and no other."""
     chain = replace(CHAIN, options=("--comment=Proj A",))

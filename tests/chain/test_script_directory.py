@@ -171,6 +171,43 @@ def test_a_job_that_nothing_remembers(
     assert [(r.job, r.state, r.slot) for r in runs if r.is_over] == said
 
 
+SACCT = """\
+#!/bin/bash
+case "$*" in --helpformat | *DerivedExitCode*) exit ;; esac
+for word in "$@"; do case $word in --delimiter=*) mark=${word#*=} ;; esac; done
+printf "%s$mark" 7 7 COMPLETED 0:0 AT AT n1 None cron.hourly.one root main AT 7
+echo
+"""
+
+
+@pytest.mark.parametrize(
+    ("submitted", "jobs", "runs"),
+    [
+        (T0 + 3605, 1, [("7", "COMPLETED", T0 + 3600)]),
+        (T0, 2, [("2", "", T0 + 3600)]),
+    ],
+    ids=["of that submission", "of an hour before"],
+)
+def test_accounting_knows_what_slurmctld_forgot(
+    site: Site, submitted: int, jobs: int, runs: list[tuple[str, str, int]]
+) -> None:
+    """A job that ended long before the next pass is found there, by its time of submission."""
+    site.script("one")
+    site.run(T0)
+    submit_and_die(site, T0 + 3600)
+    for name, text in (
+        ("scontrol", CONFIG.replace("storage/none", "storage/slurmdbd")),
+        ("sacct", SACCT.replace("AT", str(submitted))),
+    ):
+        (site.folder / name).write_text(text)
+        (site.folder / name).chmod(0o755)
+    site.slurm(squeue=FORGOTTEN)
+    site.run(T0 + 4200)
+    assert len(site.queue()) == jobs
+    record = script_book.read_book(str(site.base)).records["cron.hourly/one"]
+    assert [(run.job, run.state, run.slot) for run in record.runs] == runs
+
+
 def test_what_the_version_before_submitted_is_known_by_its_comment(site: Site) -> None:
     """It died between sbatch and the book, which has no begin of it."""
     site.script("one")

@@ -37,9 +37,9 @@ class Folder:
         path.write_text(f"#!/bin/sh\n{text}\n")
         return path
 
-    def begin(self) -> None:
+    def begin(self, *options: str) -> None:
         script = str(ROOT / f"slurm/cron-{self._word}.slurm")
-        done = self._lab.run(["sbatch", script], env={"CRON_BASE": str(self._base)})
+        done = self._lab.run(["sbatch", *options, script], env={"CRON_BASE": str(self._base)})
         assert done.returncode == 0, done.stderr
 
     def seen(self) -> dict[str, str]:
@@ -92,6 +92,18 @@ def test_what_is_submitted_has_its_own_limits_and_old_logs_go(fresh: Lab, tmp_pa
     folder.settled(3)
     assert folder.seen()["step"] == "step\n"
     assert (folder.logs.parent / "training.log").exists()
+
+
+def test_a_site_that_demands_a_comment_gets_it_from_each_job(fresh: Lab, tmp_path: Path) -> None:
+    """Successors and programs have that of the first job; a script keeps its own."""
+    folder = Folder(fresh, tmp_path, "hourly")
+    folder.script("one.slurm", "#SBATCH --comment=mine\necho one")
+    folder.begin("--comment=Proj A")
+    folder.settled(2)
+    rows = fresh.ask(["squeue", "-h", "-t", "all", "-o", "%j:%k"]).splitlines()
+    assert sorted(row for row in rows if not row.endswith(":(null)")) == [
+        "cron-hourly:Proj A", "cron-hourly:Proj A", "it's two:Proj A", "one.slurm:mine",
+    ]  # fmt: skip
 
 
 def test_both_say_the_same() -> None:
