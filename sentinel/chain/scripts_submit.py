@@ -131,23 +131,32 @@ class ScriptSubmitter:
         """The runs, with the ends that are known by now."""
         if all(run.is_over for run in runs) or self._queued_jobs is None:
             return list(runs)
-        return [
-            run if run.is_over or run.job in self._queued_jobs else self._refresh_end(run)
-            for run in runs
-        ]
+        return [run if self._needs_no_look(run) else self._refresh_end(run) for run in runs]
+
+    def _needs_no_look(self, run: SubmittedRun) -> bool:
+        """Whether nothing new can be known of a run. slurmctld forgets the elements of an array one
+        by one, so without accounting an array is looked at while it is in the queue."""
+        if run.is_over or self._queued_jobs is None:
+            return True
+        live, arrays = self._queued_jobs
+        if run.job in arrays:
+            return self._snapshot.config().accounting
+        return run.job in live
 
     @cached_property
-    def _queued_jobs(self) -> frozenset[str] | None:
-        """This user's jobs that have not ended. Arrays are also listed under their own id. None if
+    def _queued_jobs(self) -> tuple[frozenset[str], frozenset[str]] | None:
+        """This user's jobs that have not ended, and the arrays among them by their own ids. None if
         Slurm does not answer.
 
         Slurm is asked only once.
         """
         try:
-            out = self._client.ask_slurm(*SQUEUE_COLUMNS, "-u", str(os.getuid()), "-o", "%A %F")
+            out = self._client.ask_slurm(*SQUEUE_COLUMNS, "-u", str(os.getuid()), "-o", "%A %F %K")
         except CannotTell:
             return None
-        return frozenset(decode_lines(out).split())
+        rows = [line.split() for line in decode_lines(out).splitlines()]
+        arrays = frozenset(row[1] for row in rows if len(row) > 2 and row[2] != "N/A")
+        return frozenset(row[0] for row in rows if row) | arrays, arrays
 
     def _refresh_end(self, run: SubmittedRun) -> SubmittedRun:
         try:
@@ -156,14 +165,14 @@ class ScriptSubmitter:
             return run
         if found is None:
             return replace(run, state=LOST_STATE)
-        end = found.end
+        end, bad = found.end, found.elements or run.elements
         if end.state in LIVE:
-            return run
+            return replace(run, elements=bad)
+        log = run.log
+        if found.elements:  # that of the element that ended badly
+            log = log.replace(f"-{run.job}.log", f"-{end.job_id}.log")
         done = replace(run, state=end.state, code=end.exit_code, ended=end.ended)
-        if not found.elements:
-            return done
-        log = run.log.replace(f"-{run.job}.log", f"-{end.job_id}.log")  # that of the bad element
-        return replace(done, elements=found.elements, log=log)
+        return replace(done, elements=bad, log=log)
 
     def _log_path(self, found: FoundScript, slot: int, job: str) -> str:
         written = script_logs.log_pattern(self._base, found.key, slot)

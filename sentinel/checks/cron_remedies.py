@@ -37,7 +37,7 @@ def guide_script(
         )
     if newest and newest.state == "LOST":
         return Guidance(todo="See at the end of its log (`less` below) whether it ended well.")
-    if newest and (newest.state != "COMPLETED" or newest.code):
+    if newest and (newest.state != "COMPLETED" or newest.code or newest.elements):
         return Guidance(
             impact=f"The script runs again {_describe_next(record, now)}, and fails again if nothing"
             f" changes. {past}{_PURPOSE}",
@@ -109,7 +109,8 @@ def _describe_next(record: ScriptRecord | None, now: float) -> str:
 
 def _describe_last_success(record: ScriptRecord) -> str:
     over = [run for run in record.runs if run.is_over]
-    good = next((run for run in over if run.state == "COMPLETED" and not run.code), None)
+    fine = (run for run in over if run.state == "COMPLETED" and not (run.code or run.elements))
+    good = next(fine, None)
     if good:
         return f"Its last good run was that of {format_slot(good.slot)}. "
     return "No good run of it is known. " if over else ""

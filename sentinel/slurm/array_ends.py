@@ -10,8 +10,9 @@ from sentinel.slurm.ends import LIVE
 
 
 class SubmissionEnd(Struct, frozen=True):
-    """The end of a job, or the worst one of an array's elements. `elements` says in words how many
-    ended badly, e.g. `3 of 4 elements: 2 FAILED, 1 OUT_OF_MEMORY`. It is empty if none did."""
+    """The end of a job, or the worst one of an array's elements; a live state if one is live.
+    `elements` says in words how many ended badly so far, e.g. `3 elements: 2 FAILED, 1
+    OUT_OF_MEMORY`. It is empty if none did."""
 
     end: JobEnd
     elements: str = ""
@@ -30,9 +31,11 @@ def end_of_array(rows: Sequence[JobRun], array_id: str) -> SubmissionEnd | None:
         return None
     runs = list(newest.values())
     live = next((run for run in runs if run.state in LIVE), None)
-    bad = [run for run in runs if run.state != "COMPLETED" or run.exit_code]
-    if live or not bad:
+    over = [run for run in runs if run.state not in LIVE]
+    bad = [run for run in over if run.state != "COMPLETED" or run.exit_code]
+    if not bad:
         return SubmissionEnd((live or runs[-1]).run_end)
     words = Counter(run.state if run.state != "COMPLETED" else "FAILED" for run in bad)
     said = ", ".join(f"{count} {word}" for word, count in words.items())
-    return SubmissionEnd(bad[0].run_end, f"{len(bad)} of {len(runs)} elements: {said}")
+    many = "1 element" if len(bad) == 1 else f"{len(bad)} elements"
+    return SubmissionEnd((live or bad[0]).run_end, f"{many}: {said}")

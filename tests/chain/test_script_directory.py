@@ -58,6 +58,7 @@ case ${SQUEUE_FORMAT2:+columns} in columns)  # about one job, by names of column
 esac
 while read -r job name at comment; do
     line=$SQUEUE_FORMAT; line=${line//%A/$job}; line=${line//%F/$job}; line=${line//%V/$at}
+    line=${line//%K/N\\/A}
     echo "${line//%k/$comment}"
 done <QUEUE
 """
@@ -206,6 +207,42 @@ def test_accounting_knows_what_slurmctld_forgot(
     assert len(site.queue()) == jobs
     record = script_book.read_book(str(site.base)).records["cron.hourly/one"]
     assert [(run.job, run.state, run.slot) for run in record.runs] == runs
+
+
+ARRAY = """\
+#!/bin/bash
+element() {  # id, task, state, exit
+    for field in ${SQUEUE_FORMAT2//,/ }; do
+        case $field in
+            JobID:*) word=$1 ;; JobArrayID:*) word=1_$2 ;; ArrayJobID:*) word=1 ;;
+            State:*) word=$3 ;; exit_code:*) word=$4 ;; *) word=N/A ;;
+        esac
+        printf '%s%s' "$word" "${field#*:}"
+    done
+    echo
+}
+case ${SQUEUE_FORMAT2:+columns} in "") echo "QUEUED" ;; *)
+    ROWS
+esac
+"""
+
+
+def test_a_bad_element_that_slurmctld_forgot_is_told(site: Site) -> None:
+    """Without accounting an array is looked at while it runs; at its end the first are forgotten."""
+    site.script("one")
+    site.run(T0)
+    site.run(T0 + 3600)
+    (site.folder / "scontrol").write_text(CONFIG)
+    (site.folder / "scontrol").chmod(0o755)
+    runs, ended = "element 2 0 FAILED 1:0; element 1 1 RUNNING 0:0", "element 1 1 COMPLETED 0:0"
+    site.slurm(squeue=ARRAY.replace("QUEUED", "1 1 1").replace("ROWS", runs))
+    site.run(T0 + 3660)
+    (run,) = script_book.read_book(str(site.base)).records["cron.hourly/one"].runs
+    assert (run.is_over, run.elements) == (False, "1 element: 1 FAILED")
+    site.slurm(squeue=ARRAY.replace("QUEUED", "").replace("ROWS", ended))
+    site.run(T0 + 5400)
+    (run,) = script_book.read_book(str(site.base)).records["cron.hourly/one"].runs
+    assert (run.is_over, run.elements) == (True, "1 element: 1 FAILED")
 
 
 def test_what_the_version_before_submitted_is_known_by_its_comment(site: Site) -> None:

@@ -22,10 +22,14 @@ GOOD = [element(0), element(1), element(2, job=9001)]
         (
             [element(0, "FAILED", 1), element(1, "OUT_OF_MEMORY", 0), *GOOD[2:]],
             "FAILED",
-            "2 of 3 elements: 1 FAILED, 1 OUT_OF_MEMORY",
+            "2 elements: 1 FAILED, 1 OUT_OF_MEMORY",
         ),
         ([element(0, "FAILED", 1), element(0)], "COMPLETED", ""),
-        ([element(0, "FAILED", 1), element("[1-3]", "PENDING", None)], "PENDING", ""),
+        (
+            [element(0, "FAILED", 1), element("[1-3]", "PENDING", None)],
+            "PENDING",
+            "1 element: 1 FAILED",
+        ),
     ],
     ids=["all well", "that of the array's own number did well", "requeued, then well", "not over"],
 )

@@ -179,9 +179,9 @@ def test_what_is_refused_is_told_once(tmp_path: Path, refused: str) -> None:
             "was submitted is not known",
         ),
         (
-            ran(Path("/x"), state="FAILED", elements="2 of 3 elements: 2 FAILED"),
+            ran(Path("/x"), state="FAILED", elements="2 elements: 2 FAILED"),
             Status.WARNING,
-            "ended badly in 2 of 3 elements: 2 FAILED (Slurm job array 7)",
+            "ended badly in 2 elements: 2 FAILED (Slurm job array 7)",
         ),
     ],
 )
