@@ -225,10 +225,9 @@ def install_chain(chain: Chain, folder: str, client: SlurmClient, *, show_only: 
         return _install_entry(chain, place, client)
     try_submission(chain, folder, client)
     _leave_other_mode(chain, place, client)
+    chain = replace(chain, installed=int(time.time()))
     with place.lock_install():
-        place.install_files(
-            replace(chain, installed=int(time.time())), _chain_script(chain, place, client)
-        )
+        place.install_files(chain, _chain_script(chain, place, client))
         done = _begin_chain(chain, place, client)
     return [*done, f"installed in {place.folder}; look at it with: {chain.command_line('status')}"]
 

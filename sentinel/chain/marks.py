@@ -35,7 +35,8 @@ def recognise_links(
     back.
 
     `links` have what their comments say, as 0.1.0 wrote it. It counts only for a
-    job without a mark. Without that as well, a job belongs to this installation unless it is older.
+    job without a mark. Without that as well, a job belongs to this installation unless it is older,
+    and while a submission of that name is unanswered: nothing is cancelled because a clock is wrong.
     """
     by_job = {(mark.job, mark.name): mark for mark in marks if mark.job}
     answered = {(mark.name, mark.slot, mark.at) for mark in marks if mark.job}
@@ -49,7 +50,11 @@ def recognise_links(
             unanswered.remove(found)
             mark = replace(found, job=link.job)
             adopted.append(mark)
-        known.append(_fill_link(chain, link, mark))
+        if mark:
+            link = replace(link, slot=mark.slot, revision=mark.revision)
+        elif not link.revision and not _is_older(chain, link, unanswered):
+            link = replace(link, revision=chain.revision)
+        known.append(link)
     return known, adopted
 
 
@@ -69,9 +74,9 @@ def _find_unanswered(link: ChainLink, marks: Sequence[LinkMark]) -> LinkMark | N
     return min(near, key=lambda mark: abs(mark.at - submitted), default=None)
 
 
-def _fill_link(chain: Chain, link: ChainLink, mark: LinkMark | None) -> ChainLink:
-    if mark:
-        return replace(link, slot=mark.slot, revision=mark.revision)
-    if link.revision or (link.submitted or chain.installed) < chain.installed - CLOCKS_DIFFER_S:
-        return link
-    return replace(link, revision=chain.revision)
+def _is_older(chain: Chain, link: ChainLink, unanswered: Sequence[LinkMark]) -> bool:
+    """Whether a job that nothing is known of was submitted before this installation."""
+    if any(mark.name == link.name and mark.revision == chain.revision for mark in unanswered):
+        return False
+    submitted = chain.installed if link.submitted is None else link.submitted
+    return submitted < chain.installed - CLOCKS_DIFFER_S

@@ -47,6 +47,8 @@ OTHER = {"slot": 1200, "revision": "old"}
         ([link(7, **OTHER)], [mark()], [("7", 1200, "old")]),
         ([link(7, slot=6600, revision="new", submitted=60)], [], [("7", 6600, "new")]),
         ([link(7, submitted=60)], [], [("7", 0, "")]),
+        ([link(7, submitted=60)], [mark()], [("7", 0, "new")]),
+        ([link(7, submitted=60)], [mark(name=B), mark(**OTHER)], [("7", 0, "")]),
         ([link(7, submitted=None)], [], [("7", 0, "new")]),
     ],
     ids=[
@@ -65,6 +67,8 @@ OTHER = {"slot": 1200, "revision": "old"}
         "of the version before, of an older installation",
         "of the version before",
         "unknown, and older than the installation",
+        "a clock is wrong, and a submission has no answer",
+        "another strand or installation has none",
         "unknown: by its name",
     ],
 )

@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from sentinel.chain.folder import ChainFolder
-from sentinel.chain.install import link_script
+from sentinel.chain.install import ensure_chain, install_chain, link_script
 from sentinel.chain.marks import LinkMark
 from sentinel.chain.mend import SubmitLink
 from sentinel.chain.model import Chain
@@ -158,6 +158,27 @@ def test_a_chain_of_the_version_before_goes_on(tmp_path: Path, slurm: Callable[.
     chain = replace(chain, options=("--comment=ProjA",))
     assert len(queue(tmp_path, chain).mend_chain()[1]) == 1
     assert re.findall("^(?!squeue).*", calls.read_text(), re.M)[0].startswith("sbatch ")
+
+
+def test_after_a_lost_state_the_installation_replaces_the_links_once(
+    tmp_path: Path, slurm: Callable[..., Path]
+) -> None:
+    """Nothing is known of them but their names, and that they are older. The next pass has nothing to
+    do."""
+    (tmp_path / "jobs").write_text("1 s-a\n2 s-b\n3 s-c\n")
+    gone = 'grep -v "^$1 " "$HERE/jobs" >"$HERE/left"; mv "$HERE/left" "$HERE/jobs"'
+    calls = slurm(sbatch=STATEFUL + "echo $job", squeue=SHOWN, scancel=gone)
+    text = (tmp_path / "sbatch").read_text().replace("wc -l) + 1", "wc -l) + 7")
+    (tmp_path / "sbatch").write_text(text)
+    client = SlurmClient(limit=10, environ={"PATH": f"{tmp_path}:/usr/bin:/bin"})
+    chain = replace(CHAIN, options=("--comment=ProjA",))
+    folder = str(tmp_path / "chain")
+    done = install_chain(chain, folder, client, show_only=False)
+    assert [line.split(" ")[0] for line in done[:-1]] == ["cancelled", "submitted"] * 3
+    assert len((tmp_path / "jobs").read_text().splitlines()) == 3
+    before = calls.read_text()
+    assert ensure_chain(folder, client) == []
+    assert re.findall("^(sbatch|scancel) ", calls.read_text().removeprefix(before), re.M) == []
 
 
 def test_the_script_of_a_link_has_the_comment_of_the_user(tmp_path: Path) -> None:
