@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -26,6 +27,16 @@ from sentinel.slurm.words import decode_text, make_nonce, parse_epoch
 
 LOST_STATE = "LOST"
 """The state of a job that neither slurmctld nor accounting knows any more."""
+
+
+class _NamedJob(NamedTuple):
+    """A job with the name of a script. `job` is the id of an array as a whole. `submitted` is epoch
+    seconds."""
+
+    job: str
+    submitted: int | None
+    state: str
+    comment: str
 
 
 class ScriptSubmitter:
@@ -80,8 +91,10 @@ class ScriptSubmitter:
         """
         slot, began = record.begun_slot, record.begun_at
         known = {run.job for run in record.runs}
-        times = [(job, at) for job, at, _ in self._ask_jobs(found.key)]
-        job = _nearest_job(times, began, known)
+        rows = self._ask_jobs(found.key)
+        job = _nearest_job([(row.job, row.submitted) for row in rows], began, known)
+        if job is None:
+            _refuse_unknown_job(rows, known)
         if job is None and now - began >= self._snapshot.config().min_job_age:
             since = now - began + CLOCKS_DIFFER_S  # sacct reads it by the clock of its host
             booked = self._snapshot.booked_runs(_job_name(found.key), since)
@@ -100,7 +113,7 @@ class ScriptSubmitter:
         """The same for a record of 0.1.0, which did not keep the begin but wrote the slot into the
         job's comment. Raises CannotTell."""
         known = {run.job for run in record.runs}
-        for job, at, comment in self._ask_jobs(found.key):
+        for job, at, _state, comment in self._ask_jobs(found.key):
             slot = comment.removeprefix("sentinel cron ")
             if (
                 job not in known
@@ -112,17 +125,18 @@ class ScriptSubmitter:
                 return SubmittedRun(slot=int(slot), job=job, at=at or record.handled, log=log)
         return None
 
-    def _ask_jobs(self, key: str) -> list[tuple[str, int | None, str]]:
-        """This user's jobs with the script's name that slurmctld remembers: id, time of submission
-        and comment. An array has one id. Raises CannotTell."""
+    def _ask_jobs(self, key: str) -> list[_NamedJob]:
+        """This user's jobs with the script's name that slurmctld remembers. Raises CannotTell."""
         mark = make_nonce()
         mine = ("-u", str(os.getuid()), "-n", _job_name(key), "-t", "all")
-        out = self._client.ask_slurm(*SQUEUE_COLUMNS, *mine, "-o", f"%F{mark}%V{mark}%k{mark}")
+        columns = "".join(f"{letter}{mark}" for letter in ("%F", "%V", "%T", "%k"))
+        out = self._client.ask_slurm(*SQUEUE_COLUMNS, *mine, "-o", columns)
         fields = [part.strip(b"\n") for part in out.split(mark.encode())]
-        rows = zip(fields[0::3], fields[1::3], fields[2::3], strict=False)
+        rows = zip(fields[0::4], fields[1::4], fields[2::4], fields[3::4], strict=False)
         try:
             return [
-                (decode_text(job), parse_epoch(at), decode_text(text)) for job, at, text in rows
+                _NamedJob(decode_text(job), parse_epoch(at), decode_text(state), decode_text(text))
+                for job, at, state, text in rows
             ]
         except ValueError as error:
             raise CannotTell(f"squeue prints what cannot be read: {error}") from error
@@ -189,6 +203,16 @@ def _script_environment() -> dict[str, str]:
 
 def _job_name(key: str) -> str:
     return key.replace("/", ".")
+
+
+def _refuse_unknown_job(rows: Sequence[_NamedJob], known: Collection[str]) -> None:
+    """Raise CannotTell if a job of this name is alive that no pass knows: it may be the one that was
+    submitted, where a clock is wrong."""
+    for row in rows:
+        if row.job not in known and row.state in LIVE:
+            raise CannotTell(
+                f"job {row.job} has this name and may be of the submission that failed; it has to end first"
+            )
 
 
 def _nearest_job(

@@ -58,7 +58,7 @@ case ${SQUEUE_FORMAT2:+columns} in columns)  # about one job, by names of column
 esac
 while read -r job name at comment; do
     line=$SQUEUE_FORMAT; line=${line//%A/$job}; line=${line//%F/$job}; line=${line//%V/$at}
-    line=${line//%K/N\\/A}
+    line=${line//%K/N\\/A}; line=${line//%T/RUNNING}
     echo "${line//%k/$comment}"
 done <QUEUE
 """
@@ -131,6 +131,17 @@ def test_a_pass_that_is_killed_submits_nothing_twice(site: Site, sbatch: str, la
     record = script_book.read_book(str(site.base)).records["cron.hourly/one"]
     assert [(run.job, run.slot) for run in record.runs] == [("1", T0 + 3600)]
     assert (record.trouble, record.begun_slot, record.skipped) == ("", 0, later // 3600)
+
+
+def test_beside_an_unknown_job_of_its_name_nothing_is_submitted(site: Site) -> None:
+    """Its time does not fit, as where a clock is wrong: that is told until it is over."""
+    site.script("one")
+    site.run(T0)
+    submit_and_die(site, T0 + 3600)
+    (site.folder / "QUEUE").write_text("1 cron.hourly.one 60\n")
+    done = site.run(T0 + 3660)
+    assert (done.failures, len(site.queue())) == (1, 1)
+    assert "job 1 has this name and may be of the submission that failed" in done.lines[0]
 
 
 CONFIG = """\
