@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from sentinel.core.action_limits import Limits
 from sentinel.core.actions import Answer, Look, Reply
-from sentinel.core.cluster import Node, has_processes, process_job_ids
+from sentinel.core.cluster import COMPLETING, Node, may_have_processes, process_job_ids
 from sentinel.core.errors import CannotTell
 from sentinel.core.long_lines import decode_lines
 from sentinel.core.model import ActionRequest
@@ -112,9 +112,10 @@ def _explain_running_job(request: ActionRequest, view: View) -> str:
     wanted = set(request.params["jobs"].split(","))
     names = {name for _, name in _parse_sole_users(request)}
     for job in ask(request.target):
-        if has_processes(job) and process_job_ids(job) & wanted:
-            return f"job {visible(job.id)} runs there"
-        if has_processes(job) and job.user in names:
+        if may_have_processes(job) and process_job_ids(job) & wanted:
+            does = "is being ended" if job.state == COMPLETING else "runs"
+            return f"job {visible(job.id)} {does} there"
+        if may_have_processes(job) and job.user in names:
             return f"{visible(job.user)} has job {visible(job.id)} there"
     return ""
 

@@ -10,6 +10,7 @@ from sentinel.core.cluster import ControllerLogEntry, Node
 from sentinel.core.model import ActionRequest
 from sentinel.core.ports import View
 from sentinel.plugin import Action
+from sentinel.slurm.node_notes import describe_new_note
 from sentinel.slurm.node_states import (
     describe_changes,
     describe_node,
@@ -31,8 +32,8 @@ class UndrainAction(Action, frozen=True):
     returns: ClassVar[bool] = True
 
     def look(self, request: ActionRequest, view: View) -> Look:
-        """DRAIN must be set, the node must be up, and its reason must be the one that was seen.
-        Done when DRAIN is not set."""
+        """DRAIN must be set, the node must be up, and its reason must be the one that was seen,
+        without a note that somebody wrote since. Done when DRAIN is not set."""
         node = view.node(request.target)
         if node is None:
             return Look(text="unknown to Slurm", not_ready="Slurm knows no such node")
@@ -58,4 +59,4 @@ def _explain_undrain_refusal(request: ActionRequest, node: Node) -> str:
         return f"it is {why}"
     if request.params.get("idle") == "yes" and node.state != "IDLE":
         return f"jobs still run there ({node.state})"
-    return describe_changes(request.params, node)
+    return describe_changes(request.params, node) or describe_new_note(request.params, node)

@@ -14,6 +14,9 @@ WISH_MARK = "sentinel:"
 
 MAX_WISH_CHARS = 1024
 
+COMPLETING = "COMPLETING"
+"""The state of a job that Slurm ends on its nodes."""
+
 
 class Job(Struct, frozen=True, gc=False):
     """A row of squeue. Times are epoch seconds UTC or None; texts are as Slurm has them.
@@ -23,6 +26,7 @@ class Job(Struct, frozen=True, gc=False):
     array_id: `%F`: the id of the array itself.
     elements: How many array elements the row stands for.
     time_limit: Seconds; None: without a limit.
+    overdue: It is COMPLETING, and Slurm has had all the time that it may take to end a job.
     """
 
     # The fields may be given by position. The garbage collector does not track the objects, because
@@ -51,12 +55,20 @@ class Job(Struct, frozen=True, gc=False):
     command: str = ""  # Its script, as Slurm shows it.
     wish: str = ""  # Its owner's wish, from the comment, else from the script (core/wishes.py).
     wish_trouble: str = ""  # Why the wish in its script is not known.
+    overdue: bool = False
 
 
 def has_processes(job: Job) -> bool:
-    """Whether the job has processes by right. A pending job has none yet; those of a completing job
-    are leftovers."""
-    return bool(job.nodes) and job.state not in ("PENDING", "COMPLETING")
+    """Whether the job runs, so that it has processes. A pending job has none yet, and a completing
+    job has none for long."""
+    return bool(job.nodes) and job.state not in ("PENDING", COMPLETING)
+
+
+def may_have_processes(job: Job) -> bool:
+    """Whether processes of the job are there by right. Those of a completing job got SIGTERM, may save
+    something until KillWait, and are followed by the epilog; only then are they leftovers."""
+    ending = bool(job.nodes) and job.state == COMPLETING and not job.overdue
+    return ending or has_processes(job)
 
 
 def process_job_ids(job: Job) -> set[str]:
@@ -71,6 +83,7 @@ class JobEnd(Struct, frozen=True, kw_only=True):
     """How a job ended, from slurmctld while it remembers the job, else from accounting.
 
     exit_code, signal: As Slurm keeps them.
+    or_exit_code: Another exit code that accounting prints as `exit_code`, so it may be that one.
     state: A word of squeue: FAILED, TIMEOUT, NODE_FAIL, …
     cancelled_by: A user name or uid.
     failed_node: The node that failed, if it is known.
@@ -80,6 +93,7 @@ class JobEnd(Struct, frozen=True, kw_only=True):
     job_id: str  # The job's id for scancel.
     state: str
     exit_code: int | None = None
+    or_exit_code: int | None = None
     signal: int | None = None
     cancelled_by: str = ""
     reason: str = ""  # Why it ended, as Slurm writes it.
@@ -145,7 +159,7 @@ class Node(Struct, frozen=True, kw_only=True):
 
     state: The base word of the state.
     flags: All other words of the state.
-    comment: An administrator's free text.
+    comment, extra: Free text of administrators and of other programs.
     """
 
     name: str  # The node's name.
@@ -162,6 +176,7 @@ class Node(Struct, frozen=True, kw_only=True):
     version: str = ""  # The version of its slurmd.
     address: str = ""  # Its address, as Slurm reaches it.
     comment: str = ""
+    extra: str = ""
 
 
 class Reservation(Struct, frozen=True, kw_only=True):

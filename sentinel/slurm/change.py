@@ -100,9 +100,8 @@ class SlurmHands:
     def jobs_on(self, node: str) -> Sequence[Job]:
         """Ask Slurm for the jobs of all users on a node. Raises CannotTell."""
         mark = make_nonce()
-        return read_queue(
-            self._client.ask_slurm("squeue", "-a", "-o", squeue_format(mark), "-w", node), mark
-        )
+        asked = ("squeue", "-a", "-o", squeue_format(mark), "-w", node)
+        return self._snapshot.mark_overdue(read_queue(self._client.ask_slurm(*asked), mark))
 
     def waiting(self) -> Sequence[Job]:
         if refused := refusal_reason(self._snapshot.rights(), None):

@@ -26,6 +26,15 @@ HEALTH = (
 )
 """The requested paths, and the meaning of the answer 204 to each."""
 
+KILL_WAIT_S = 30
+"""KillWait in seconds, where Slurm does not say it: its default."""
+MESSAGES_S = 30
+"""Seconds for the messages between slurmctld and the nodes."""
+EPILOG_S = 600
+"""Seconds that an epilog may take, if nothing limits it."""
+NO_LIMIT = 65534
+"""What scontrol prints for a time-out of 16 bits that is not set: NO_VAL16 of slurm/slurm.h."""
+
 FOREVER = 10**9
 """Seconds that represent Slurm's INFINITE."""
 
@@ -43,7 +52,8 @@ class SlurmConfig(Struct, frozen=True, kw_only=True):
     none is set. `resume_timeout` and `suspend_timeout` are in seconds. `log` is slurmctld's log on
     its own host. `listens` is the primary's address and port, as in a URL. `booted` is when
     slurmctld started, in epoch seconds. `next_job_id` is the next id that it gives. `min_job_age`
-    is how many seconds it remembers an ended job.
+    is how many seconds it remembers an ended job. `end_timeout` is how many seconds it may take to
+    end a job on its nodes.
     """
 
     cluster: str  # ClusterName.
@@ -61,6 +71,7 @@ class SlurmConfig(Struct, frozen=True, kw_only=True):
     booted: int | None = None
     next_job_id: int | None = None
     min_job_age: int = 0
+    end_timeout: int = 0
 
 
 def parse_release(version: str) -> tuple[int, int]:
@@ -102,6 +113,7 @@ def read_config(out: bytes) -> SlurmConfig:
         booted=parse_span_s(pairs.get("BOOT_TIME", "")),
         next_job_id=parse_span_s(pairs.get("NEXT_JOB_ID", "")),
         min_job_age=parse_span_s(pairs.get("MinJobAge", "")) or 0,
+        end_timeout=_end_timeout_s(pairs),
     )
 
 
@@ -127,6 +139,20 @@ def _listen_address(pairs: Mapping[str, str]) -> str:
     if not (port.isascii() and port.isdigit() and re.fullmatch(r"[\w.:-]+", at, re.ASCII)):
         return ""
     return f"[{at}]:{port}" if ":" in at else f"{at}:{port}"
+
+
+def _end_timeout_s(pairs: Mapping[str, str]) -> int:
+    """Seconds from SIGTERM until a job's epilogs have ended: KillWait until SIGKILL (slurm.conf(5)),
+    and the time of the epilog, if there is one."""
+    kill_wait = parse_span_s(pairs.get("KillWait", ""))
+    seconds = MESSAGES_S + (KILL_WAIT_S if kill_wait is None else kill_wait)
+    programs = (value for key, value in pairs.items() if re.fullmatch(r"Epilog(\[\d+\])?", key))
+    if not any(_split_words(value) for value in programs):
+        return seconds
+    limit = pairs.get("EpilogTimeout", pairs.get("PrologEpilogTimeout", ""))
+    epilog = parse_span_s(limit)
+    endless = epilog is None or epilog >= NO_LIMIT
+    return seconds + (EPILOG_S if epilog is None or endless else epilog)
 
 
 def _split_words(value: str) -> list[str]:

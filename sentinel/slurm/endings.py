@@ -41,6 +41,13 @@ Piece = tuple[str, tuple[str, ...], tuple[str, ...]]
 """A question to sacct: an option, the words of its value, and the arguments behind it."""
 
 
+class SacctForm(Struct, frozen=True):
+    """How the sacct of this host is asked, and how it answers."""
+
+    columns: tuple[str, ...] = ()  # The fields to ask for; none without accounting.
+    whole_codes: bool = True  # Exit codes above 127 are printed as they are.
+
+
 class BookedRuns(Struct, frozen=True):
     """What accounting answered. `left_out` has the ids and names that it was not asked about, and
     `unasked` says why."""
@@ -63,9 +70,7 @@ class JobEndings:
     ) -> None:
         self._client, self._clock, self._config = client, clock, config
         self._patience = 4 * client.limit
-        self._columns = CachedAnswer(
-            self._ask_columns, clock, max_age=settled, patience=self._patience
-        )
+        self._form = CachedAnswer(self._ask_form, clock, max_age=settled, patience=self._patience)
         self._lock = allocate_lock()
         self._known: dict[str, JobEnd] = {}
         self._names: dict[str, str] = {}
@@ -171,7 +176,7 @@ class JobEndings:
         seconds, and of all jobs that failed in the last `failed_within` seconds.
 
         Raises CannotTell if no question is answered, also while slurmdbd is slow."""
-        if not (job_ids or names or failed_within) or not self._columns.get_answer():
+        if not (job_ids or names or failed_within) or not self._form.get_answer().columns:
             return BookedRuns()
         now = self._clock.now()
         self._books.raise_while_paused(now)
@@ -223,6 +228,7 @@ class JobEndings:
         """The runs with the worst exit code of their steps, for those that COMPLETED. Unchanged
         where sacct does not answer."""
         codes: dict[str, bytes] = {}
+        whole = self._form.get_answer().whole_codes
         ids = {run.job_id for run in runs if run.state == "COMPLETED"}
         for some in split_arguments(ids)[:MOST_PIECES]:
             mark = make_nonce()
@@ -234,7 +240,7 @@ class JobEndings:
             fields = [field.strip() for field in out.split(mark.encode())]
             codes |= dict(zip(map(decode_text, fields[::2]), fields[1::2], strict=False))
         return tuple(
-            replace(run, step_failed=ends.failed_step(codes[run.job_id]))
+            replace(run, step_failed=ends.failed_step(codes[run.job_id], whole=whole))
             if run.state == "COMPLETED" and run.job_id in codes
             else run
             for run in runs
@@ -255,20 +261,36 @@ class JobEndings:
         return replace(run, cancelled_by=self._user_name(run.cancelled_by))
 
     def _ask_sacct(self, *which: str) -> tuple[JobRun, ...]:
-        columns = self._columns.get_answer()
+        dialect = self._form.get_answer()
+        columns = dialect.columns
         if not columns:
             return ()
         mark = ends.sacct_mark(make_nonce())
         form = ("-n", "-p", "-X", "-D", f"--delimiter={mark}", "-o", ends.sacct_format(columns))
-        return ends.read_sacct(self._client.ask_slurm("sacct", *form, *which), mark, columns)
+        out = self._client.ask_slurm("sacct", *form, *which)
+        runs = ends.read_sacct(out, mark, columns)
+        return runs if dialect.whole_codes else tuple(map(ends.with_other_code, runs))
 
-    def _ask_columns(self) -> tuple[str, ...]:
-        """The fields to ask this sacct for; none if there is no accounting."""
-        if not self._config.get_answer().accounting:
-            return ()
-        return ends.sacct_columns(
+    def _ask_form(self) -> SacctForm:
+        """How this sacct is asked and answers; no columns if there is no accounting."""
+        config = self._config.get_answer()
+        if not config.accounting:
+            return SacctForm()
+        columns = ends.sacct_columns(
             decode_lines(self._client.ask_slurm("sacct", "--helpformat")).split()
         )
+        return SacctForm(columns, self._prints_whole_codes(config.version))
+
+    def _prints_whole_codes(self, version: str) -> bool:
+        """Whether sacct prints exit codes above 127 as they are. slurmctld talks to clients of its own
+        release and to older ones, so only a new one leaves open which sacct this is."""
+        if control.parse_release(version) < ends.FIRST_WHOLE_CODES:
+            return False
+        try:
+            said = decode_lines(self._client.ask_slurm("sacct", "--version"))
+        except CannotTell:
+            return True
+        return control.parse_release(said.rpartition(" ")[2]) >= ends.FIRST_WHOLE_CODES
 
     def _name_end(self, end: JobEnd | None) -> JobEnd | None:
         """The end with the user's name in place of the uid that sacct gives for who cancelled the

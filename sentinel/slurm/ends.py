@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
+from msgspec.structs import replace
+
 from sentinel.core.cluster import JobEnd, JobRun
 from sentinel.core.errors import CannotTell
 from sentinel.core.long_lines import decode_document
@@ -33,6 +35,14 @@ LIVE = frozenset(s for s, m in JOB_STATES.items() if m.phase not in (Phase.OVER,
 # a reason about its exit (job_reason_string(), src/common/slurm_protocol_defs.c).
 HANGUP = 1
 _BY_ITSELF = ("NonZeroExitCode", "RaisedSignal", "None")
+
+FIRST_WHOLE_CODES = (25, 11)
+"""The first sacct that prints exit codes above 127 as they are. An older one prints them less 128
+(PRINT_EXITCODE and PRINT_DERIVED_EC in src/sacct/print.c): `9:0` is 9 or 137, which is what a shell
+returns for a child that was killed by signal 9. squeue never does so."""
+_OWN_CODES, _SIGNALS_END = 3, 32
+"""Exit codes up to the first are nearly always a program's own (1: an error, 2: wrong usage), so an
+old sacct's `1:0` stays 1. From the second on, a code stands for no signal that a shell would report."""
 
 _SQUEUE = [
     "JobID",
@@ -158,13 +168,28 @@ def exit_status(raw: bytes) -> tuple[int | None, int | None]:
     return int(code), int(signal) or None
 
 
-def failed_step(raw: bytes) -> str:
-    """DerivedExitCode as `1:0` if a step failed; empty if none did or the text is not a number."""
+def other_exit_code(code: int | None, signal: int | None) -> int | None:
+    """The exit code that a sacct before 25.11 prints as `code` too, if a signal would explain it."""
+    killed = code is not None and not signal and _OWN_CODES < code < _SIGNALS_END
+    return code + 128 if killed and code is not None else None
+
+
+def with_other_code(run: JobRun) -> JobRun:
+    """The run as a sacct before 25.11 printed it, with what its exit code may be as well."""
+    other = other_exit_code(run.exit_code, run.signal)
+    return run if other is None else replace(run, or_exit_code=other)
+
+
+def failed_step(raw: bytes, *, whole: bool = True) -> str:
+    """DerivedExitCode as `1:0` if a step failed; empty if none did or the text is not a number.
+    `137:0 or 9:0` where sacct does not print it `whole` and it may be either."""
     try:
         code, signal = exit_status(b"" if raw in (b"N/A", b"(null)") else raw.strip())
     except ValueError:
         return ""
-    return f"{code or 0}:{signal or 0}" if code or signal else ""
+    other = None if whole else other_exit_code(code, signal)
+    either = f"{other}:0 or " if other else ""
+    return f"{either}{code or 0}:{signal or 0}" if code or signal else ""
 
 
 def _parse_records(

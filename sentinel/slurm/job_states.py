@@ -8,8 +8,9 @@ from collections.abc import Iterable
 from enum import Enum
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from sentinel.core.cluster import Job
+from sentinel.core.cluster import COMPLETING, Job
 from sentinel.core.run_ledger import EndCause
 
 
@@ -176,6 +177,17 @@ def find_unknown_state(jobs: Iterable[Job]) -> str:
         if job.state not in JOB_STATES:
             return f"job {job.id} is {job.state}, a state that is not known here"
     return ""
+
+
+def mark_overdue(jobs: Iterable[Job], end_timeout: float, now: float) -> tuple[Job, ...]:
+    """The jobs, of which those are marked that are COMPLETING for more than `end_timeout` seconds at
+    `now` (epoch seconds). The time at which its end began is not known of every job."""
+    return tuple(
+        replace(job, overdue=True)
+        if job.state == COMPLETING and job.ends is not None and now - job.ends > end_timeout
+        else job
+        for job in jobs
+    )
 
 
 def is_leader(job: Job) -> bool:

@@ -116,7 +116,8 @@ def _read_node(line: str) -> Iterator[Node]:
             boot_time=parse_epoch(fields.get("BootTime", "").encode()),
             version=fields.get("Version", ""),
             address=fields.get("NodeAddr", ""),
-            comment=cut_line(_split_comment(line, state.end())),
+            comment=cut_line(_split_free_text(line, "Comment", state.end())),
+            extra=cut_line(_split_free_text(line, "Extra", state.end())),
         )
 
 
@@ -138,11 +139,12 @@ def _split_reason(line: str, start: int) -> tuple[str, str, str, int | None]:
     return head, reason, stamp[1], parse_epoch(stamp[2].encode())
 
 
-def _split_comment(line: str, start: int) -> str:
-    """The last comment of the line. A reason may hold ` Comment=`, so an empty comment may be read
+def _split_free_text(line: str, field: str, start: int) -> str:
+    """The last such field of the line. A reason may hold ` Comment=`, so an empty comment may be read
     as not empty, but never the other way round."""
-    found = line.rfind(" Comment=", start)
-    told = "" if found < 0 else _before_free_text(line[found + len(" Comment=") :])
+    mark = f" {field}="
+    found = line.rfind(mark, start)
+    told = "" if found < 0 else _before_free_text(line[found + len(mark) :])
     return "" if told == "(null)" else told
 
 

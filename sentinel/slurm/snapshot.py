@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from sentinel.core.clock import Instant
+from sentinel.core.clock import SECOND, Instant
 from sentinel.core.cluster import (
+    COMPLETING,
     Controller,
     Job,
     JobEnd,
@@ -27,6 +28,7 @@ from sentinel.core.values import duration_text
 from sentinel.slurm import (
     control,
     ends,
+    job_states,
     nodes,
     partitions,
     queue,
@@ -80,7 +82,7 @@ class SlurmSnapshot:
     ) -> None:
         self.client, self._racks = client, racks or {}
         self._controllers = controllers or ControllerProbe(client, clock)
-        self._config = self._controllers.config
+        self._config, self._clock = self._controllers.config, clock
         self._users = users
         self._script_wishes: Mapping[str, KnownScript] = {}
         wait = 4 * client.limit  # the first list of jobs may need four commands
@@ -255,6 +257,17 @@ class SlurmSnapshot:
         """The words of PrivateData in the running slurm.conf, at most an hour old."""
         return self._config.get_answer().private
 
+    def mark_overdue(self, jobs: Sequence[Job]) -> tuple[Job, ...]:
+        """The jobs, of which those are marked that Slurm should have ended by now. No job is marked if
+        Slurm does not say how long it may take."""
+        if all(job.state != COMPLETING for job in jobs):
+            return tuple(jobs)
+        try:
+            end_timeout = self._config.get_answer().end_timeout
+        except CannotTell:
+            return tuple(jobs)
+        return job_states.mark_overdue(jobs, end_timeout, self._clock.now().wall / SECOND)
+
     def rights(self) -> QueueRights:
         """The user as whom Slurm is asked and what that user may see, at most an hour old."""
         return self._rights.get_answer()
@@ -295,7 +308,7 @@ class SlurmSnapshot:
 
             jobs = attach_wishes(jobs, self._script_wishes)
         self._endings.forget_ends(jobs)
-        return QueuedJobs(jobs)
+        return QueuedJobs(self.mark_overdue(jobs))
 
     def _ask_gpus(self) -> Mapping[str, int]:
         mark = make_nonce()

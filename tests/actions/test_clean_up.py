@@ -422,8 +422,10 @@ class Fresh(Hands):
         (listed("12+1"), "job 12+1 runs there"),
         (listed("99", user="alice"), "alice has job 99 there"),
         (listed("12", "SUSPENDED"), "job 12 runs there"),
-        (listed("12", "COMPLETING"), ""),
-        (listed("99", "COMPLETING", "alice"), ""),
+        (listed("12", "COMPLETING"), "job 12 is being ended there"),
+        (listed("99", "COMPLETING", "alice"), "alice has job 99 there"),
+        (replace(listed("12", "COMPLETING"), overdue=True), ""),
+        (replace(listed("99", "COMPLETING", "alice"), overdue=True), ""),
         (listed("99"), ""),
     ],
 )

@@ -14,6 +14,7 @@ SCRIPT = """\
 #!/bin/sh
 echo "$0 $*" >> {log}
 [ "$1" = --helpformat ] && echo NNodes AllocTRES && exit
+case "$0 $1" in *"/sacct --version") echo "slurm {release}"; exit;; esac
 set -- "$@" "$SQUEUE_FORMAT$SQUEUE_FORMAT2"
 for word; do case $word in *%o*) mark=${{word##*%o}};; *STDOUT:*) mark=${{word##*STDOUT:}};; \
 --delimiter=*) mark=${{word#--delimiter=}}.;; esac; done
@@ -32,12 +33,14 @@ class StandIns:
         self._log.touch()
         self.env = {"PATH": f"{folder}:{os.environ['PATH']}"}
 
-    def says(self, name: str, out: bytes | str = b"", *, err: str = "", code: int = 0) -> None:
-        """From now on the command prints this and exits so."""
+    def says(
+        self, name: str, out: bytes | str = b"", *, err: str = "", code: int = 0, release: str = ""
+    ) -> None:
+        """From now on the command prints this and exits so; `release` is that of sacct."""
         files = {"out": self._folder / f"{name}.out", "err": self._folder / f"{name}.err"}
         files["out"].write_bytes(out.encode() if isinstance(out, str) else out)
         files["err"].write_text(err)
-        self.script(name, SCRIPT.format(log=self._log, code=code, **files))
+        self.script(name, SCRIPT.format(log=self._log, code=code, release=release, **files))
 
     def script(self, name: str, text: str) -> Path:
         """A program of that name; returns where it is."""

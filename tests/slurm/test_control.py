@@ -46,6 +46,24 @@ def test_where_the_primary_listens(host: str, port: str, listens: str) -> None:
     assert read_config(text.encode()).listens == listens
 
 
+# As scontrol prints them from 20.11 to 26.05 (src/api/config_info.c); EpilogTimeout since 24.11.
+@pytest.mark.parametrize(
+    ("lines", "seconds"),
+    [
+        ((), 60),
+        (("KillWait = 600 sec",), 630),
+        (("KillWait = 0 sec", "Epilog = (null)", "PrologEpilogTimeout = 300"), 30),
+        (("KillWait = 30 sec", "Epilog = /etc/e.sh", "PrologEpilogTimeout = 300"), 360),
+        (("KillWait = 30 sec", "Epilog[0] = /etc/e.sh", "EpilogTimeout = 120 sec"), 180),
+        (("Epilog = /etc/e.sh", "PrologEpilogTimeout = 65534"), 660),
+        (("EpilogSlurmctld = /etc/e.sh", "PrologEpilogTimeout = 300"), 60),
+    ],
+)
+def test_how_long_a_job_may_take_to_end(lines: tuple[str, ...], seconds: int) -> None:
+    """KillWait from SIGTERM to SIGKILL, then the epilog of the nodes, if there is one."""
+    assert read_config("\n".join([*lines, CONFIG]).encode()).end_timeout == seconds
+
+
 @pytest.mark.parametrize(
     ("info", "socket"),
     [

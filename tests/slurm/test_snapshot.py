@@ -4,7 +4,8 @@ import time
 
 import pytest
 
-from sentinel.core.cluster import Controller
+from sentinel.core.clock import SECOND
+from sentinel.core.cluster import Controller, may_have_processes
 from sentinel.core.errors import CannotAsk, CannotTell
 from sentinel.core.settings import SlurmSettings
 from sentinel.slurm.client import SlurmClient
@@ -85,6 +86,33 @@ def test_only_the_watched_users_are_asked_for(world: World) -> None:
     world.snapshot("carol", "alice").jobs()
     [asked] = world.stand_ins.told("squeue")
     assert asked == "-a -u alice,carol"
+
+
+def test_a_job_is_overdue_when_slurm_has_had_its_time_to_end_it(world: World) -> None:
+    """COMPLETING within KillWait is saving (NVIDIA/deepops#1318). An end that nobody dates, and a
+    slurmctld that does not say how long it takes, leave the job its processes."""
+    world.stand_ins.says("id", ROOT_ID)
+    world.scontrol(config=f"KillWait = 600 sec\n{CONFIG}")
+    now = world.clock.now().wall // SECOND
+    ends = {"1": now - 620, "2": now - 640, "3": None, "4": now + 5}
+    world.stand_ins.says(
+        "squeue",
+        unmarked(
+            listed(
+                *(
+                    row(id=i.encode(), job=i.encode(), state=b"COMPLETING", nodes=b"n1",
+                        ends=b"N/A" if at is None else str(at).encode())
+                    for i, at in ends.items()
+                ),
+                row(id=b"5", job=b"5", state=b"RUNNING", nodes=b"n1", ends=str(now - 9000).encode()),
+            )
+        ),
+    )  # fmt: skip
+    jobs = world.snapshot(everybody=True).jobs()
+    assert [job.job_id for job in jobs if job.overdue] == ["2"]
+    assert [job.job_id for job in jobs if not may_have_processes(job)] == ["2"]
+    world.scontrol(config="")
+    assert not any(job.overdue for job in world.snapshot(everybody=True).jobs())
 
 
 def test_nobody_watched_is_no_question(world: World) -> None:
@@ -333,6 +361,34 @@ def test_what_slurmctld_forgot_accounting_knows(world: World) -> None:
     assert asked.startswith("-n -p -X -D --delimiter=x")
     assert " -o JobIDRaw,JobID,State,ExitCode,Start,End,NodeList,Reason,JobName," in asked
     assert asked.endswith(" -j 15")
+
+
+# What each sacct prints for a job that a shell ended with 137: src/sacct/print.c, PRINT_EXITCODE.
+@pytest.mark.parametrize(
+    ("slurmctld", "sacct", "printed", "codes"),
+    [
+        ("24.05.8", "", b"9:0", (9, 137)),
+        ("24.05.8", "", b"1:0", (1, None)),  # an error of its own: 129 would be a lost terminal
+        ("24.05.8", "", b"2:0", (2, None)),
+        ("24.05.8", "", b"0:9", (0, None)),  # a signal is one
+        ("24.05.8", "", b"64:0", (64, None)),
+        ("25.11.0", "25.11.0", b"9:0", (9, None)),
+        ("25.11.0", "25.11.0", b"137:0", (137, None)),
+        ("26.05.1", "25.05.2", b"11:0", (11, 139)),  # an older client on this host
+    ],
+)
+def test_an_exit_code_is_read_as_its_sacct_prints_it(
+    world: World, slurmctld: str, sacct: str, printed: bytes, codes: tuple[int, int | None]
+) -> None:
+    """Before 25.11 it prints codes above 127 less 128."""
+    world.scontrol(config=ACCOUNTING.replace("22.05.8", slurmctld))
+    world.stand_ins.says("squeue", err=FORGOTTEN, code=1)
+    said = unmarked(booked(state=b"FAILED", exit=printed))
+    world.stand_ins.says("sacct", said, release=sacct)
+    end = world.snapshot("alice").job_end("15")
+    assert end is not None
+    assert (end.exit_code, end.or_exit_code) == codes
+    assert ("--version" in world.stand_ins.told("sacct")) is bool(sacct)
 
 
 def test_accounting_says_who_cancelled_a_job_slurmctld_remembers(world: World) -> None:

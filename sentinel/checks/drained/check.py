@@ -28,6 +28,7 @@ from sentinel.core.stored_memory import decode_memory
 from sentinel.core.values import Duration
 from sentinel.plugin import Check
 from sentinel.slurm.drain_reasons import KILL, OPERATOR_PREFIXES
+from sentinel.slurm.node_notes import describe_new_note, read_notes
 
 if TYPE_CHECKING:
     from sentinel.core.cluster import Node
@@ -43,6 +44,8 @@ class DrainedMemory(Struct, frozen=True, kw_only=True):
     told: tuple[str, ...] = ()  # Nodes that were reported.
     moment: tuple[str, ...] = ()  # Nodes that could not be judged, but soon can be.
     passing: dict[str, PassingNode] = {}  # Nodes in the state COMPLETING.
+    # Comment and Extra of each drained node, as they were when it was first seen drained.
+    notes: dict[str, dict[str, str]] = {}
 
 
 class DrainedCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -141,7 +144,15 @@ class DrainedCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True)
         known = ctx.slurm.nodes()
         rules = self._make_proof_rules(frozenset(node.name.lower() for node in known))
         past = decode_memory(ctx.memory, DrainedMemory) or DrainedMemory()
-        past = replace(past, passing=_find_completing_nodes(past, known, ctx))
+        past = replace(
+            past,
+            passing=_find_completing_nodes(past, known, ctx),
+            notes={
+                node.name: past.notes.get(node.name, read_notes(node))
+                for node in known
+                if "DRAIN" in node.flags
+            },
+        )
         stuck = self._find_stuck_nodes(past, ctx)
         sights = gather_evidence(
             [node for node in known if self._is_concerned(node) or node.name in stuck],
@@ -151,6 +162,10 @@ class DrainedCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True)
             slurmctld_log=self.slurmctld_log,
             slurmd_log=self.slurmd_log,
         )
+        sights = [
+            replace(s, note=describe_new_note(past.notes.get(s.node.name, {}), s.node))
+            for s in sights
+        ]
         items = {s.node.name: self._prove_node(s, rules) for s in sights}
         sights, items = self._add_command_proofs(sights, items, rules, ctx)
         findings = tuple(self._judge_drained_node(s, items[s.node.name], past) for s in sights)
@@ -191,6 +206,7 @@ class DrainedCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True)
             told=tuple(f.subject for f in findings if f.status is not Status.OK and not f.patience),
             moment=tuple(name for name, those in items.items() if proof.is_momentary(those)),
             passing=past.passing,
+            notes=past.notes,
         )
 
     def _is_concerned(self, node: Node) -> bool:

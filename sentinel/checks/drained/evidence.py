@@ -22,7 +22,7 @@ from sentinel.checks.drained.node_evidence import (
 from sentinel.checks.drained.proof import can_ask_node
 from sentinel.core import hostlist
 from sentinel.core.clock import SECOND
-from sentinel.core.cluster import has_processes, process_job_ids
+from sentinel.core.cluster import may_have_processes, process_job_ids
 from sentinel.core.errors import CannotTell, Invalid
 from sentinel.core.long_lines import decode_lines
 from sentinel.core.node_answers import Answered
@@ -130,11 +130,12 @@ def _add_node_answer(
 
 
 def _find_running_jobs(nodes: Sequence[Node], ctx: Context) -> dict[str, RunningJobs]:
-    """The jobs that Slurm has on each node. A job that is completing is over. Raises CannotTell."""
+    """The jobs that Slurm has on each node. A job that it should have ended by now is over. Raises
+    CannotTell."""
     jobs: dict[str, set[str]] = {node.name: set() for node in nodes}
     users: dict[str, set[str]] = {node.name: set() for node in nodes}
     anywhere = set[str]()
-    for job in filter(has_processes, ctx.slurm.jobs()):
+    for job in filter(may_have_processes, ctx.slurm.jobs()):
         anywhere |= process_job_ids(job)
         for node in jobs.keys() & set(_expand_job_nodes(job.nodes)):
             jobs[node] |= process_job_ids(job)

@@ -263,16 +263,8 @@ def _prove_reasons(sight: NodeEvidence, rules: ProofRules) -> ProofItem:
     """All reasons of this absence from service must be allowed. Earlier absences do not count."""
     if sight.completing is not None and "DRAIN" not in sight.node.flags:
         return ProofItem(name="history", good=True, text="it is not drained, no reason can be lost")
-    if not has_prefix(sight.node.reason, rules.reasons):
-        return _make_bad_item(
-            "history", f"it is drained for another reason: '{visible(sight.node.reason)}'"
-        )
-    if giver := find_reason_author(sight.node):
-        return _make_bad_item("history", f"its reason was given by {visible(giver)}, not by Slurm")
-    if note := find_note(sight.node.reason, rules.reasons):
-        return _make_bad_item(
-            "history", f"its reason goes on with somebody's note: '{visible(note)}'"
-        )
+    if objection := _find_persons_objection(sight, rules):
+        return _make_bad_item("history", objection)
     if sight.readings is None:
         return ProofItem(
             name="history",
@@ -290,6 +282,19 @@ def _prove_reasons(sight: NodeEvidence, rules: ProofRules) -> ProofItem:
     if not (is_absence_watched(sight.readings) or sight.history.whole):
         return ProofItem(name="history", good=None, text=_NOT_WATCHED_TEXT)
     return ProofItem(name="history", good=True, text="no other reason since it left service")
+
+
+def _find_persons_objection(sight: NodeEvidence, rules: ProofRules) -> str:
+    """What shows that a person keeps the node out of service, by what Slurm has of it now. Empty if
+    nothing does."""
+    node = sight.node
+    if not has_prefix(node.reason, rules.reasons):
+        return f"it is drained for another reason: '{visible(node.reason)}'"
+    if giver := find_reason_author(node):
+        return f"its reason was given by {visible(giver)}, not by Slurm"
+    if note := find_note(node.reason, rules.reasons):
+        return f"its reason goes on with somebody's note: '{visible(note)}'"
+    return f"somebody left a note since it was drained: {sight.note}" if sight.note else ""
 
 
 def _prove_responds(sight: NodeEvidence, probe: NodeProbe, rules: ProofRules) -> ProofItem:

@@ -15,6 +15,7 @@ from sentinel.core.model import ActionRequest, Finding, Status
 from sentinel.core.text import shortened, visible
 from sentinel.core.values import Duration, duration_text, since_text
 from sentinel.nodes.probe import NodeIdentity
+from sentinel.slurm.node_notes import read_notes
 from sentinel.slurm.node_states import format_state, reason_params, unfit_flags
 
 _ITEM_MARKS = {True: "+", False: "-", None: "?"}
@@ -156,7 +157,7 @@ def request_undrain(sight: NodeEvidence, items: Sequence[ProofItem]) -> ActionRe
         action="undrain",
         target=sight.node.name,
         reason=f"proven clean after: {sight.node.reason}",
-        params={**reason_params(sight.node), "idle": "yes"},
+        params={**reason_params(sight.node), **read_notes(sight.node), "idle": "yes"},
         evidence=format_evidence(sight, items),
     )
 

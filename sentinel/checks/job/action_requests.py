@@ -19,7 +19,7 @@ from sentinel.checks.job.memory import (
     Memory,
 )
 from sentinel.checks.job.output import (
-    find_error_line,
+    find_error,
     find_last_step,
 )
 from sentinel.checks.job.rules import find_restart_storm
@@ -68,11 +68,11 @@ person."""
 MAX_REVIVALS_KEPT = 20
 
 _PROGRAM_ERROR_PATTERN = re.compile(
-    r"(?i)\bImportError|ModuleNotFoundError|AssertionError|\bAssertion\b(?:(?!\bAssertion\b).)*failed|MemoryError|"
-    r"out ?of ?memory|oom[-_ ]?kill"
+    r"(?i)\bImportError|ModuleNotFoundError|AssertionError|\bAssertion\b(?:(?!\bAssertion\b).)*failed"
 )
 
 _SIGKILL_NUMBER = 9
+_STEP_NUMBER_PATTERN = re.compile(r"(.*) ([\d,]+)")
 
 
 def request_revival(
@@ -113,17 +113,53 @@ def _may_succeed_again(last: GoneJob) -> bool:
     end = last.end
     if end is None or not state_meaning(end.state).may_resubmit or end.signal == _SIGKILL_NUMBER:
         return False
-    if end.exit_code == 128 + _SIGKILL_NUMBER or _PROGRAM_ERROR_PATTERN.search(last.tail or ""):
+    tail = last.tail or ""
+    if 128 + _SIGKILL_NUMBER in (end.exit_code, end.or_exit_code):
         return False
-    told = find_last_step(last.tail or "") or find_error_line(last.tail or "")
+    if _PROGRAM_ERROR_PATTERN.search(tail) or _lacked_memory(tail):
+        return False
+    told = find_last_step(tail) or find_error(tail).line
     # after a failure, the job's output must have been seen
     return end.state != "FAILED" or bool(told)
 
 
+def _lacked_memory(tail: str) -> bool:
+    """Whether the output names the lack of memory as its error, by the rules of `log`. True if they
+    were taken out, since then nothing can tell."""
+    try:
+        from sentinel.checks.log.trouble_cause import NO_MEMORY_KIND_NAMES
+    except ModuleNotFoundError:  # the kind `log` was taken out
+        return True
+    return find_error(tail).kind in NO_MEMORY_KIND_NAMES
+
+
+def _has_passing_cause(last: GoneJob) -> bool:
+    """Whether it is known that the cause lies outside the program: by its state, or by its output."""
+    if last.end and last.end.state != "FAILED":
+        return True
+    try:
+        from sentinel.checks.log.trouble_cause import PASSING_CAUSES, find_kind_cause
+    except ModuleNotFoundError:  # the kind `log` was taken out
+        return False
+    kind = find_error(last.tail or "").kind
+    return kind is not None and find_kind_cause(kind) in PASSING_CAUSES
+
+
 def _was_revived_in_vain(view: TrainingView, step: str) -> bool:
     """Whether it was already submitted again for this death, at this step, or as often as one day
-    allows."""
+    allows. After an unknown cause also if its step has not moved beyond that of an earlier time."""
     before, last = view.memory.revived, last_run(view.memory)
     today = [one for one in before if get_elapsed_s(one.at, view.now) < DAY_S]
     again_here = any(one.step == step or (last and one.job == last.seen.id) for one in before)
-    return again_here or len(today) >= MAX_REVIVALS_PER_DAY
+    if again_here or len(today) >= MAX_REVIVALS_PER_DAY:
+        return True
+    known = last is not None and _has_passing_cause(last)
+    return not known and any(not _has_moved(one.step, step) for one in before)
+
+
+def _has_moved(before: str, now: str) -> bool:
+    """Whether the second step is a later one of the same kind: `iteration 20` after `iteration 10`."""
+    first, second = _STEP_NUMBER_PATTERN.fullmatch(before), _STEP_NUMBER_PATTERN.fullmatch(now)
+    if first is None or second is None or first[1] != second[1]:
+        return False
+    return int(second[2].replace(",", "")) > int(first[2].replace(",", ""))

@@ -131,8 +131,14 @@ def _describe_exit_code(end: JobEnd) -> str:
     if not end.exit_code:
         unstarted = end.state == "FAILED" and end.reason in NOT_STARTED_REASONS
         return f" before it began: Slurm could not start it ({end.reason})" if unstarted else ""
-    hint = f" (128 + {_signal_text(end.exit_code - 128)})" if 128 < end.exit_code < 193 else ""
-    return f" with exit code {end.exit_code}{hint}"
+    if end.or_exit_code:  # an older sacct prints both alike
+        return f" with exit code {_exit_code_text(end.or_exit_code)} or {end.exit_code}"
+    return f" with exit code {_exit_code_text(end.exit_code)}"
+
+
+def _exit_code_text(code: int) -> str:
+    """The code, with the signal that a shell returns it for."""
+    return f"{code} (128 + {_signal_text(code - 128)})" if 128 < code < 193 else str(code)
 
 
 def _signal_text(number: int) -> str:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import Struct
 
@@ -108,9 +108,22 @@ def summarize_end(text: str, most: int, width: int) -> OutputEnd:
     return OutputEnd(make_excerpt(lines, most), is_clean("\n".join(lines)))
 
 
+class OutputError(NamedTuple):
+    """The error that an output names. `known`: it is no consequence of another one. `kind` is its name among the
+    errors that `log` knows; empty for none, None if the kind `log` was taken out."""
+
+    line: str
+    known: bool
+    kind: str | None
+
+
 def find_error_line(text: str) -> str:
-    """The line that caused the others, after the last step. Empty if no line names an error. It reads the last
-    MAX_END_CHARS.
+    """The line of `find_error`. Empty if no line names an error."""
+    return find_error(text).line
+
+
+def find_error(text: str) -> OutputError:
+    """The error that caused the others, after the last step. It reads the last MAX_END_CHARS.
 
     If all that follows the last step was caused by something else, the cause may stand before it: other ranks make a
     step or two more when one of them dies.
@@ -118,16 +131,16 @@ def find_error_line(text: str) -> str:
     text = text[-MAX_END_CHARS:]
     steps = _locate_steps(text)
     rest = text[steps[-1][1] :] if steps else ""
-    told, known = _select_error_line(_BAR_END_PATTERN.sub("", rest, 1))
-    if told and not known:
-        before, known = _select_error_line(text[steps[-MAX_STEPS_AFTER:][0][1] :])
-        told = before if known else told
-    return told or _select_error_line(text)[0]
+    told = _select_error(_BAR_END_PATTERN.sub("", rest, 1))
+    if told.line and not told.known:
+        before = _select_error(text[steps[-MAX_STEPS_AFTER:][0][1] :])
+        told = before if before.known else told
+    return told if told.line else _select_error(text)
 
 
-def _select_error_line(text: str) -> tuple[str, bool]:
-    """The line with an error that nothing else causes. If there is none, the first one that is
-    named, and then a consequence. And whether it is no consequence. The name of an exception without its traceback
+def _select_error(text: str) -> OutputError:
+    """The error that nothing else causes. If there is none, the first one that is
+    named, and then a consequence. The name of an exception without its traceback
     counts where no error is known, since the end of an output may begin within the traceback."""
     try:
         from sentinel.checks.log.last_words import is_error_line
@@ -143,7 +156,7 @@ def _select_error_line(text: str) -> tuple[str, bool]:
         from sentinel.checks.log.troubles import HANDLED_PATTERN, TroubleFinder
     except ModuleNotFoundError:  # the kind `log` was taken out
         lines = (line.strip() for line in text.splitlines() if _CAUSE_PATTERN.search(line))
-        return next(lines, ""), True
+        return OutputError(next(lines, ""), True, None)
     found = TroubleFinder({}, []).find_troubles(text)
     causes = [(at, trouble.kind, trouble.line) for at, trouble in found]
     first = find_first_cause([kind for _, kind, _ in causes])
@@ -161,8 +174,10 @@ def _select_error_line(text: str) -> tuple[str, bool]:
         causes = sorted([*causes, *islice(named, 1)], key=lambda one: one[0])
         first = find_first_cause([kind for _, kind, _ in causes])
     if first is None or rank_trouble(causes[first][1]) > CAUSE:
-        return find_lost_line(text) or ("" if first is None else causes[first][2]), False
-    return causes[first][2], causes[first][1] not in LATE_KINDS
+        kind, line = causes[first][1:] if first is not None else ("", "")
+        return OutputError(find_lost_line(text) or line, False, kind)
+    _, kind, line = causes[first]
+    return OutputError(line, kind not in LATE_KINDS, kind)
 
 
 def _ends_traceback(text: str, begin: int) -> bool:

@@ -46,11 +46,24 @@ _KINDS: Mapping[InterruptionCause, tuple[str, ...]] = {
         "rank died",
     ),
 }
+NO_MEMORY_KIND_NAMES = frozenset((*_KINDS["memory"], "CUDA out of memory"))
+"""Errors of a program that asked for more memory than there is. It will ask for as much again."""
+
+PASSING_CAUSES: frozenset[InterruptionCause] = frozenset(
+    ("gpu", "network", "node", "file_system", "preemption", "slurm")
+)
+"""Causes that lie outside the program, so that the same job may succeed next time."""
+
 _CAUSES = {kind: cause for cause, kinds in _KINDS.items() for kind in kinds}
 
 
 def find_interruption_cause(troubles: Iterable[LogTrouble]) -> InterruptionCause | None:
     """The cause that the errors name. An error that no row of the table names is one of the
     program. None without errors."""
-    found = [_CAUSES.get(trouble.kind, "software") for trouble in troubles]
+    found = [find_kind_cause(trouble.kind) for trouble in troubles]
     return next((cause for cause in found if cause != "unknown"), found[0] if found else None)
+
+
+def find_kind_cause(kind: str) -> InterruptionCause:
+    """The cause that an error of this kind stands for: `software` if no row of the table names it."""
+    return _CAUSES.get(kind, "software")

@@ -20,6 +20,10 @@ from tests.checks.job.making import NOW, Watch, check, ended, glance, job, pendi
     [
         (ended(exit_code=1), "job 10 FAILED with exit code 1 on node-[0-3]"),
         (ended(exit_code=137), "FAILED with exit code 137 (128 + signal 9 (SIGKILL))"),
+        (
+            ended(exit_code=9, or_exit_code=137),
+            "FAILED with exit code 137 (128 + signal 9 (SIGKILL)) or 9",
+        ),
         (ended(exit_code=0, signal=9), "FAILED, killed by signal 9 (SIGKILL)"),
         (ended(exit_code=0, signal=99), "FAILED, killed by signal 99"),
         (

@@ -85,6 +85,16 @@ NEVER = [
     ("AssertionError: batch", "FAILED", {}),
     ("torch.cuda.OutOfMemoryError: CUDA out of memory.", "FAILED", {}),
     ("slurmstepd: error: Detected 1 oom_kill event", "FAILED", {}),
+    # The host's memory in other words: facebookresearch/Mask2Former#185, ziyewang/COMEBin#18.
+    (
+        "step: 7\nRuntimeError: [enforce fail at alloc_cpu.cpp:118] err == 0. DefaultCPUAllocator: can't"
+        " allocate memory: you tried to allocate 77309411328 bytes.",
+        "FAILED",
+        {},
+    ),
+    ("step: 7\nOSError: [Errno 12] Cannot allocate memory", "FAILED", {}),
+    ("step: 7\nterminate called after throwing an instance of 'std::bad_alloc'", "FAILED", {}),
+    ("step: 7\nValueError: x", "FAILED", {"exit_code": 9, "or_exit_code": 137}),
     ("iteration 7", "OUT_OF_MEMORY", {}),
     ("iteration 7", "CANCELLED", {}),
     ("iteration 7", "CANCELLED", {"cancelled_by": "admin"}),
@@ -94,6 +104,23 @@ NEVER = [
     ("", "FAILED", {"exit_code": 1}),
     ("it said nothing of what went wrong", "FAILED", {"exit_code": 1}),
 ]
+
+
+def test_an_unknown_cause_has_one_try_until_a_step_has_moved(tmp_path: Path) -> None:
+    """It starts from the same checkpoint again, and dies some steps earlier or later."""
+    dying, said = Dying(tmp_path), "iteration {step} loss 2.1\nRuntimeError: bad magic\n"
+    steps = [105, 103, 104, 205]
+    assert [bool(dying.dies(said.format(step=step))) for step in steps] == [
+        True,
+        False,
+        False,
+        True,
+    ]
+    dying.watch.clock.advance(48 * HOUR)
+    assert dying.dies(said.format(step=204)) == []
+    other = Dying(tmp_path)
+    lost = "iteration {step} loss 2.1\n[rank3]: RuntimeError: CUDA error: uncorrectable ECC error\n"
+    assert [bool(other.dies(lost.format(step=step))) for step in (105, 103)] == [True, True]
 
 
 @pytest.mark.parametrize(("said", "state", "end"), NEVER)
