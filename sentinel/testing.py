@@ -92,6 +92,7 @@ class FixedSlurm:
         submissions: Mapping[str, Submission] | None = None,
         topology: Mapping[str, str] | None = None,
         partitions: Mapping[str, int] | None = None,
+        partition_states: Mapping[str, str] | None = None,
         private: Collection[str] = (),
     ) -> None:
         self._jobs, self._nodes, self._ends = jobs, nodes, ends or {}
@@ -99,6 +100,7 @@ class FixedSlurm:
         self._sluids, self._reservations = sluids, reservations
         self._submissions, self._topology = submissions or {}, topology
         self._partitions, self._private = partitions, private
+        self._partition_states = partition_states
 
     def jobs(self) -> Sequence[Job]:
         return _require_given(self._jobs)
@@ -140,6 +142,10 @@ class FixedSlurm:
 
     def partitions(self) -> Mapping[str, int]:
         return _require_given(self._partitions)
+
+    def partition_states(self) -> Mapping[str, str]:
+        """Every partition is UP that was not given."""
+        return self._partition_states or {}
 
     def private(self) -> Collection[str]:
         return self._private

@@ -11,6 +11,7 @@ from msgspec import Meta, Struct, to_builtins
 from msgspec.structs import replace
 
 from sentinel.checks import hanging, passing
+from sentinel.checks.closed_partitions import ClosedPartitions, find_closed_partitions
 from sentinel.checks.node_remedies import guide_count, guide_node, list_node_commands
 from sentinel.checks.passing import NodePassage, PassingNode
 from sentinel.checks.racks import find_racks_out, label_rack, make_rack_finding, shorten_names
@@ -111,16 +112,19 @@ class NodesCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         past = _note_leavers(before, nodes, out, ctx.now.wall, self.flapping.window)
         past = replace(past, passing=now, boots=boots)
         lost = out.union(name for name, passage in passages.items() if passage.verdict == "stuck")
-        fit = [node for node in nodes if is_available(node) and node.name not in lost]
+        able = [node for node in nodes if is_available(node) and node.name not in lost]
         subject = visible(self.partition or ALL)
         each = self.need is None if self.each is None else self.each
         shown = [n for n in nodes if each or self._leaves_often(n, past) or _is_stuck(n, passages)]
         failed = {n.name for n in shown if self._node_status(n, passages.get(n.name)).bad}
         racks = find_racks_out(shown, out & failed, ctx)
         hangs = _find_hangs([n.name for n in shown if _is_stuck(n, passages)], ctx)
+        closed = find_closed_partitions(nodes, self.partition, ctx)
+        fit = [node for node in able if not closed.is_shut(node)]
+        together = self._judge_together(subject, nodes, able, closed, ctx)
         return Report(
             findings=(
-                self._judge_together(subject, nodes, fit, ctx),
+                together,
                 *(make_rack_finding(rack, names) for rack, names in racks.items() if each),
                 *(
                     label_rack(self._judge_node(n, past, passages.get(n.name), hangs, ctx), racks)
@@ -196,13 +200,22 @@ class NodesCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
             return False
 
     def _judge_together(
-        self, subject: str, nodes: Sequence[Node], fit: Sequence[Node], ctx: Context
+        self,
+        subject: str,
+        nodes: Sequence[Node],
+        well: Sequence[Node],
+        closed: ClosedPartitions,
+        ctx: Context,
     ) -> Finding:
-        able = {n.name for n in fit}
+        able = {n.name for n in well}
+        fit = [node for node in well if not closed.is_shut(node)]
         odd = [n for n in nodes if n.name not in able and can_work(n) is None and not is_out(n)]
         status, why = judge_count(len(fit), self.need, self.spare)
         if odd and judge_count(len(fit) + len(odd), self.need, self.spare)[0] is not status:
             status, why = Status.UNKNOWN, f"{why}; {_describe_strange(odd)}"
+        if status is Status.OK:
+            status = closed.status
+        why += closed.text
         groups = group_by_reason([n for n in nodes if n.name not in able], ctx.now.wall // SECOND)
         out = f"; out of service: {groups[0]}" if groups else ""
         more = f" and {len(groups) - 1} more reasons" if len(groups) > 1 else ""

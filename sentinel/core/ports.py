@@ -90,6 +90,9 @@ class Slurm(Protocol):
     def partitions(self) -> Mapping[str, int]:
         """The number of nodes of each partition, also if it is 0."""
 
+    def partition_states(self) -> Mapping[str, str]:
+        """The state of each partition, as Slurm writes it: UP, DOWN, DRAIN, INACTIVE."""
+
     def topology(self) -> Mapping[str, str]:
         """Leaf switches or blocks with their nodes as host lists. Empty if Slurm has none."""
 

@@ -10,7 +10,7 @@ from enum import Enum
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sentinel.core.cluster import COMPLETING, Job
+from sentinel.core.cluster import COMPLETING, Job, JobEnd
 from sentinel.core.run_ledger import EndCause
 
 
@@ -148,6 +148,42 @@ def state_meaning(state: str) -> JobState:
     """The meaning of a state word, also in the form of accounting (`CANCELLED by 1000`). A word
     that no known Slurm prints is UNCLEAR and not a death, so nothing is done for it."""
     return JOB_STATES.get(state.partition(" ")[0], _UNKNOWN)
+
+
+PARTITION_DOWN = "PartitionDown"
+"""Why slurmctld ended a job whose partition was taken out of slurm.conf or deleted: it ends as NODE_FAIL,
+although no node failed (kill_job_by_part_name() in src/slurmctld/job_mgr.c, 20.11 to 26.05). Accounting
+has the reason for which the job waited last, so its word proves nothing."""
+
+_PARTITION_GONE = JobState(
+    Phase.OVER,
+    "ended because its partition is gone",
+    is_death=True,
+    cause="partition gone",
+    first_step="{owner} submits it again to another partition (`sinfo` shows them), from its last checkpoint:"
+    " its own was taken away by an administrator. No node failed.",
+)
+
+
+def lost_partition(end: JobEnd) -> bool:
+    """Whether the job ended because its partition went, so that its nodes are not to blame."""
+    word = end.state.partition(" ")[0]
+    return word == "NODE_FAIL" and end.reason == PARTITION_DOWN and end.source != "sacct"
+
+
+def is_node_failure(end: JobEnd) -> bool:
+    """Whether the job ended because one of its nodes failed."""
+    return end.state.partition(" ")[0] == "NODE_FAIL" and not lost_partition(end)
+
+
+def end_meaning(end: JobEnd) -> JobState:
+    """The meaning of an end. Its state alone may not say it."""
+    return _PARTITION_GONE if lost_partition(end) else state_meaning(end.state)
+
+
+def find_state_cause(end: JobEnd) -> EndCause | None:
+    """Why the job ended, where its state and reason say it."""
+    return "slurm" if lost_partition(end) else END_CAUSES.get(end.state.partition(" ")[0])
 
 
 END_CAUSES: dict[str, EndCause] = {

@@ -1,5 +1,5 @@
-"""Reads `scontrol show partition`: how many nodes a partition has, and how long they may take to
-wake and to go to sleep."""
+"""Reads `scontrol show partition`: how many nodes a partition has, whether it takes and starts jobs,
+and how long its nodes may take to wake and to go to sleep."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ PARTITIONS_QUESTION = ("scontrol", "-o", "-a", "show", "partition")
 
 _PARTITION_NAME = lazy_pattern(r"^PartitionName=(\S+) ", re.MULTILINE)
 _TOTAL = lazy_pattern(r" TotalNodes=(\d+)")
+_STATE = lazy_pattern(r" State=(\S+)")
 _OWN = lazy_pattern(r" (Resume|Suspend)Timeout=(\S+)")
 
 
@@ -29,6 +30,18 @@ def read_node_counts(out: bytes) -> dict[str, int]:
         if total:
             sizes[name[1]] = parse_count(total[1])
     return sizes
+
+
+def read_partition_states(out: bytes) -> dict[str, str]:
+    """The state of each partition: UP, DOWN, DRAIN or INACTIVE. Raises CannotTell."""
+    states = {}
+    for line in decode_lines(out).splitlines():
+        name, state = _PARTITION_NAME.match(line), _STATE.search(line)
+        if name is None:
+            raise CannotTell(f"scontrol's answer about partitions is not understood: {line[:80]!r}")
+        if state:
+            states[name[1]] = state[1]
+    return states
 
 
 def read_node_timeouts(config: SlurmConfig, out: bytes) -> Timeouts:

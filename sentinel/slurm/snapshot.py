@@ -246,7 +246,11 @@ class SlurmSnapshot:
 
     def partitions(self) -> Mapping[str, int]:
         """The number of nodes of each partition, also if it is 0."""
-        return self._partitions.get_answer()
+        return partitions.read_node_counts(self._partitions.get_answer())
+
+    def partition_states(self) -> Mapping[str, str]:
+        """The state of each partition."""
+        return partitions.read_partition_states(self._partitions.get_answer())
 
     def topology(self) -> Mapping[str, str]:
         """Racks with their nodes as hostlists: those of the settings; else Slurm's leaf switches or
@@ -277,8 +281,8 @@ class SlurmSnapshot:
             self._config.get_answer(), self.client.ask_slurm(*partitions.PARTITIONS_QUESTION)
         )
 
-    def _ask_partitions(self) -> Mapping[str, int]:
-        return partitions.read_node_counts(self.client.ask_slurm(*partitions.PARTITIONS_QUESTION))
+    def _ask_partitions(self) -> bytes:
+        return self.client.ask_slurm(*partitions.PARTITIONS_QUESTION)
 
     def _ask_rights(self) -> QueueRights:
         return find_rights(self.client, self._me.get_answer(), self._config.get_answer)

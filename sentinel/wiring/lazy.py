@@ -128,6 +128,10 @@ class LazySlurm:
         """See `SlurmSnapshot`."""
         return self.get_snapshot().partitions()
 
+    def partition_states(self) -> Mapping[str, str]:
+        """See `SlurmSnapshot`."""
+        return self.get_snapshot().partition_states()
+
     def topology(self) -> Mapping[str, str]:
         """See `SlurmSnapshot`."""
         return self.get_snapshot().topology()

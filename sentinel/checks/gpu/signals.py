@@ -18,6 +18,7 @@ from sentinel.core.gpu_ledger import NODE_PREFIX, GpuEvent
 from sentinel.core.hostlist import expand_printed
 from sentinel.core.lemon_policy import DAY_S
 from sentinel.core.text import shortened, visible
+from sentinel.slurm.job_states import is_node_failure
 
 ASKED = 20
 """Ended jobs that one run asks about; the next run asks about the others."""
@@ -92,7 +93,7 @@ def failures(
     there = {job.job_id for job in jobs}
     for one in [b for b in before if b.job_id not in there][:ASKED]:
         end = _end(end_of, one.job_id)
-        if end is None or end.state != "NODE_FAIL":
+        if end is None or not is_node_failure(end):
             continue
         names = _names(end.failed_node) or (_names(one.nodes) if one.count == 1 else ())
         what = "node fail alone" if one.count == 1 else "node fail"

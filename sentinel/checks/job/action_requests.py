@@ -27,7 +27,7 @@ from sentinel.checks.job.settings import DAY_S, JobSettings
 from sentinel.checks.job.view import TrainingView
 from sentinel.core.clock import get_elapsed_s
 from sentinel.core.model import ActionRequest, Finding, Status
-from sentinel.slurm.job_states import state_meaning
+from sentinel.slurm.job_states import end_meaning
 from sentinel.slurm.submission import resubmit_argv
 
 
@@ -111,7 +111,7 @@ def _may_succeed_again(last: GoneJob) -> bool:
     """Whether the same job may succeed next time. A bug in the program or too little memory would
     kill it again."""
     end = last.end
-    if end is None or not state_meaning(end.state).may_resubmit or end.signal == _SIGKILL_NUMBER:
+    if end is None or not end_meaning(end).may_resubmit or end.signal == _SIGKILL_NUMBER:
         return False
     tail = last.tail or ""
     if 128 + _SIGKILL_NUMBER in (end.exit_code, end.or_exit_code):

@@ -7,7 +7,7 @@ from sentinel.core.clock import SECOND, Instant, shift_instant
 from sentinel.core.cluster import JobEnd
 from sentinel.core.text import shortened, visible
 from sentinel.core.values import clock_text, duration_text
-from sentinel.slurm.job_states import state_meaning
+from sentinel.slurm.job_states import end_meaning, is_node_failure, lost_partition
 from sentinel.slurm.pending_reasons import explain_reason
 
 OUT_OF_MEMORY_SIGNAL = 125
@@ -92,7 +92,7 @@ def describe_end(gone: GoneJob, now: Instant) -> str:
         return f"{head} was refused by Slurm before it had nodes{why}{_describe_end_time(gone, end, now)}"
     state, nodes = _describe_state(end), _describe_end_nodes(gone, end)
     # Name the job's nodes only if no failed node is named, because not all of them failed.
-    many = end.state.startswith("NODE_FAIL") and not end.failed_node
+    many = is_node_failure(end) and not end.failed_node
     words = f"{nodes} {state}" if many else f" {state}{nodes}"
     return f"{head}{words}{_describe_end_time(gone, end, now)}"
 
@@ -105,13 +105,13 @@ def name_cause(gone: GoneJob) -> str:
         return ""
     if end.state == "FAILED" and gone.has_run:
         return f"failed{_describe_exit_code(end)}"
-    return state_meaning(end.state).cause
+    return end_meaning(end).cause
 
 
 def _describe_state(end: JobEnd) -> str:
     by = f" by {visible(end.cancelled_by)}" if end.cancelled_by else ""
     word = visible(end.state.split(" ")[0])
-    words = state_meaning(end.state).words
+    words = end_meaning(end).words
     if not words:
         return (f"ended as {word}" if word else "ended") + _describe_exit_code(end)
     state = "" if words.split(" ")[0].upper() == word else f" ({word})"
@@ -149,6 +149,8 @@ def _signal_text(number: int) -> str:
 
 
 def _describe_end_nodes(gone: GoneJob, end: JobEnd) -> str:
+    if lost_partition(end):
+        return f": {shortened(visible(gone.seen.partition), 80)}"
     if end.failed_node:
         return f": {shortened(visible(end.failed_node), 80)}"
     nodes = end.nodes or gone.seen.nodes

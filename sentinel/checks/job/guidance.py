@@ -9,7 +9,7 @@ from sentinel.checks.job.queue import JobQueue
 from sentinel.core.cluster import Job
 from sentinel.core.guidance import Guidance
 from sentinel.core.text import visible
-from sentinel.slurm.job_states import state_meaning
+from sentinel.slurm.job_states import end_meaning
 from sentinel.slurm.pending_reasons import explain_reason
 
 _STANDS_STILL = "The training stands still until somebody submits it again."
@@ -34,7 +34,7 @@ def guide_death(held: Sequence[Job], memory: Memory) -> Guidance:
         return Guidance(impact="It does not run until somebody submits it.", todo="Submit it.")
     owner, known = visible(gone.seen.user) or "its owner", gone.end is not None or gone.runaway
     path = get_stdout_path(gone)
-    step = state_meaning(gone.end.state).first_step if gone.end else ""
+    step = end_meaning(gone.end).first_step if gone.end else ""
     if not step:
         step = _READ_THE_LOG if known else _SEE_WHETHER_FINISHED
         step += "" if path else _FIND_THE_LOG

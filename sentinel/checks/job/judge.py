@@ -35,7 +35,7 @@ from sentinel.core.guidance import NO_GUIDANCE
 from sentinel.core.model import Finding, Status, Value
 from sentinel.core.text import hide_controls, shortened, show_end_command, visible
 from sentinel.core.values import clock_text, duration_text
-from sentinel.slurm.job_states import find_unknown_state
+from sentinel.slurm.job_states import find_unknown_state, is_node_failure, lost_partition
 from sentinel.slurm.pending_reasons import explain_reason
 from sentinel.slurm.submission import resubmit_shell
 
@@ -321,6 +321,7 @@ def _suggest_job_commands(view: TrainingView) -> tuple[str, ...]:
     how = last.how if (last := last_run(view.memory)) else None
     # otherwise its script is forgotten too
     kept = bool(how and (how.command or (last and last.end)))
+    kept = kept and not (last and last.end and lost_partition(last.end))  # nothing would take it
     again = resubmit_shell(how, find_culprit_node(view), reader=view.reader) if how and kept else ""
     # last, because whoever pastes the first line should look before anything is submitted
     return (*_suggest_end_commands(view), *([again] if again.isprintable() and again else []))
@@ -364,7 +365,7 @@ def _find_failed_node(gone: GoneJob) -> tuple[str, ...]:
     """What names the node whose failure ended the job, where Slurm did not say it."""
     end = gone.end
     nodes = (end.nodes or gone.seen.nodes) if end else ""
-    if not (end and end.state == "NODE_FAIL" and nodes) or end.failed_node:
+    if not (end and is_node_failure(end) and nodes) or end.failed_node:
         return ()
     return (f"sinfo -R -n {shlex.quote(visible(nodes))}",)
 
@@ -414,6 +415,8 @@ def find_culprit_node(view: TrainingView) -> str:
         return ""
     last = _get_main_job(view.memory)
     end, seen = last.end, last.seen
-    if end is None or end.failed_node or end.state != "NODE_FAIL":
-        return (end.failed_node or "") if end else ""
+    if end is None or lost_partition(end):
+        return ""
+    if end.failed_node or not is_node_failure(end):
+        return end.failed_node
     return seen.nodes if "[" not in seen.nodes and "," not in seen.nodes else ""

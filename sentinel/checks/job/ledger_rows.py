@@ -17,7 +17,7 @@ from sentinel.core.cluster import Job
 from sentinel.core.errors import CannotTell
 from sentinel.core.ports import Context
 from sentinel.core.run_ledger import EndCause, LedgerRow
-from sentinel.slurm.job_states import END_CAUSES, Phase, state_phase
+from sentinel.slurm.job_states import Phase, find_state_cause, lost_partition, state_phase
 
 MAINTENANCE_REASON = "ReqNodeNotAvail, Reserved for maintenance"
 """Why a job waits, in Slurm's words, if it is a maintenance that keeps it from its nodes."""
@@ -130,7 +130,8 @@ def _list_ended(run: str, gone: GoneJob, before: Memory) -> Iterator[LedgerRow]:
     if not ended:
         return
     row = _make_held_row(run, seen, ended, find_end_cause(gone))
-    failed = gone.end.failed_node if gone.end else ""
+    blamed = gone.end and not lost_partition(gone.end)
+    failed = gone.end.failed_node if gone.end and blamed else ""
     yield replace(row, nodes=failed or row.nodes)
     yield from _list_queue_rows(run, seen)
 
@@ -151,9 +152,8 @@ def find_end_cause(gone: GoneJob) -> EndCause:
         return "unknown" if gone.asked else ""
     if is_completed(gone):
         return "completed"
-    state = gone.end.state.partition(" ")[0]
-    if state in END_CAUSES:
-        return END_CAUSES[state]
+    if cause := find_state_cause(gone.end):
+        return cause
     return _find_error_cause(gone.tail or "") or ("software" if gone.end.exit_code else "unknown")
 
 

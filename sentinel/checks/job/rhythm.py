@@ -16,7 +16,7 @@ from msgspec import Struct
 from sentinel.checks.job.memory import GoneJob, Memory, SubmitDelay
 from sentinel.core.clock import SECOND, Instant, get_elapsed_s
 from sentinel.core.values import duration_text
-from sentinel.slurm.job_states import state_meaning
+from sentinel.slurm.job_states import end_meaning
 
 SECOND_LOOK_S = 30.0
 """Seconds until Slurm is asked again before a death is reported. By then epilogs and launchers have
@@ -101,7 +101,7 @@ def is_death(gone: GoneJob) -> bool:
         return gone.asked
     if get_end_state(gone) == "CANCELLED":
         return gone.end.cancelled_by not in ("", gone.seen.user)
-    return gone.asked and state_meaning(gone.end.state).is_death
+    return gone.asked and end_meaning(gone.end).is_death
 
 
 def find_wait(last: GoneJob | None, memory: Memory, gap: float | None = None) -> SuccessorWait:

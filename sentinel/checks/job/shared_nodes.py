@@ -20,7 +20,7 @@ from sentinel.core.guidance import Guidance
 from sentinel.core.hostlist import expand_printed
 from sentinel.core.model import Finding, Status
 from sentinel.core.text import visible
-from sentinel.slurm.job_states import END_CAUSES
+from sentinel.slurm.job_states import find_state_cause, lost_partition
 
 MAX_CHANCE = 0.01
 """Nothing is said of a node that luck explains with this chance or more, over all nodes."""
@@ -74,7 +74,7 @@ def _make_ended_run(training: str, gone: GoneJob) -> EndedRun | None:
     nodes = end.nodes or gone.seen.nodes
     if not nodes or (not end.nodes and len(nodes) >= MAX_NODES_CHARS):
         return None
-    state = end.state.partition(" ")[0]
+    planned = lost_partition(end) or find_state_cause(end) in _PLANNED
     return EndedRun(
         job=gone.seen.job_id,
         started=gone.started_at_s or 0,
@@ -82,7 +82,7 @@ def _make_ended_run(training: str, gone: GoneJob) -> EndedRun | None:
         user=gone.seen.user,
         training=training,
         nodes=nodes,
-        is_interrupted=not is_completed(gone) and END_CAUSES.get(state) not in _PLANNED,
+        is_interrupted=not (planned or is_completed(gone)),
     )
 
 

@@ -11,6 +11,7 @@ from sentinel.core.cluster import JobEnd, JobPast, Submission
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import Status
 from sentinel.core.values import clock_text
+from sentinel.slurm.job_states import is_node_failure
 from sentinel.testing import FixedSlurm
 from tests.checks.job.making import NOW, Watch, check, ended, glance, job, pending
 
@@ -82,6 +83,22 @@ def test_the_failed_node_is_a_label() -> None:
         "partition": "prod",
         "node": "node-2",
     }
+
+
+def test_a_partition_that_went_is_no_node_that_failed() -> None:
+    """kill_job_by_part_name() in src/slurmctld/job_mgr.c. In accounting the same word is why the job
+    waited once."""
+    watch = Watch(check())
+    watch.look(job(nodes="n7", node_count=1))
+    over = ended(state="NODE_FAIL", reason="PartitionDown", nodes="n7", source="squeue")
+    finding = watch.look(ends=[over])
+    assert finding.status is Status.CRITICAL
+    assert finding.summary.startswith("partition gone; ")
+    assert "ended because its partition is gone (NODE_FAIL): prod" in finding.summary
+    assert "node" not in finding.labels
+    assert not any("n7" in command for command in finding.commands)
+    assert "another partition" in finding.guidance.todo
+    assert is_node_failure(structs.replace(over, source="sacct"))
 
 
 def test_what_nothing_remembers_is_said_so() -> None:

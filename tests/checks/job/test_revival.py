@@ -101,6 +101,7 @@ NEVER = [
     ("iteration 7", "COMPLETED", {"exit_code": 0}),
     ("iteration 7", "FAILED", {"signal": 9}),
     ("iteration 7", "FAILED", {"exit_code": 137}),
+    ("iteration 7", "NODE_FAIL", {"reason": "PartitionDown", "source": "squeue"}),
     ("", "FAILED", {"exit_code": 1}),
     ("it said nothing of what went wrong", "FAILED", {"exit_code": 1}),
 ]

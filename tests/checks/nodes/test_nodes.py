@@ -92,6 +92,50 @@ def test_the_message_says_what_is_out_and_why() -> None:
     assert told.values == {"available": 2, "nodes": 5, "need": 3}
 
 
+# slurm.conf(5), State of a partition. AWS ParallelCluster sets INACTIVE in its protected mode.
+@pytest.mark.parametrize(
+    ("check", "states", "status", "words"),
+    [
+        (NodesCheck(partition="prod", need=2), {"prod": "UP"}, Status.OK, "2 of 2 nodes"),
+        (
+            NodesCheck(partition="prod", need=2),
+            {"prod": "INACTIVE"},
+            Status.CRITICAL,
+            "0 of 2 nodes can work, 2 are needed; partition prod is INACTIVE: no job starts there",
+        ),
+        (NodesCheck(partition="prod"), {"prod": "DOWN"}, Status.CRITICAL, "prod is DOWN"),
+        (NodesCheck(partition="prod"), {"prod": "DRAIN"}, Status.WARNING, "takes no new job"),
+        (NodesCheck(partition="prod"), {"prod": "NEW"}, Status.UNKNOWN, "is NEW"),
+        (NodesCheck(partition="prod"), {"debug": "DOWN"}, Status.OK, "2 of 2 nodes"),
+        # of all nodes those count that have no other partition
+        (NodesCheck(need=2), {"prod": "DOWN"}, Status.CRITICAL, "1 of 2 nodes"),
+        (NodesCheck(need=2), {"debug": "DOWN"}, Status.OK, "2 of 2 nodes can work (2 needed)"),
+    ],
+)
+def test_a_partition_that_starts_no_job_has_no_node_that_can_work(
+    check: NodesCheck, states: dict[str, str], status: Status, words: str
+) -> None:
+    """Its nodes are idle all the while."""
+    nodes = [node(1), node(2, partitions=("prod", "debug"))]
+    slurm = FixedSlurm(nodes=nodes, partition_states=states)
+    found = check.run(context(slurm)).findings[0]
+    assert (found.status, words in found.summary) == (status, True), found.summary
+
+
+def test_a_partition_whose_state_nobody_tells_is_unknown() -> None:
+    """The nodes alone do not say that jobs start there."""
+
+    class Silent(FixedSlurm):
+        def partition_states(self) -> dict[str, str]:
+            raise CannotTell("Socket timed out")
+
+    slurm = Silent(nodes=[node(1), node(2)])
+    found = NodesCheck(partition="prod", need=2).run(context(slurm)).findings[0]
+    assert (found.status, "Socket timed out" in found.summary) == (Status.UNKNOWN, True)
+    few = NodesCheck(partition="prod", need=3).run(context(slurm)).findings[0]
+    assert few.status is Status.CRITICAL
+
+
 def test_nodes_by_name_and_by_partition() -> None:
     """Others do not count."""
     nodes = [node(1), node(2), node(3, partitions=("debug",)), node(4, partitions=("debug",))]
