@@ -322,10 +322,27 @@ def _window_options(seconds: float) -> tuple[str, ...]:
 def merge_runs(runs: Sequence[JobRun], booked: Sequence[JobRun]) -> tuple[JobRun, ...]:
     """All runs, the oldest first: those of slurmctld, completed from accounting (who cancelled the
     job, which node failed), and those that only accounting has."""
-    of = {(run.job_id, run.started): run for run in booked}
-    there = {(run.job_id, run.started) for run in runs}
-    known = [_add_accounting(run, of.get((run.job_id, run.started))) for run in runs]
-    return (*(run for run in booked if (run.job_id, run.started) not in there), *known)
+    by_id: dict[str, list[JobRun]] = {}
+    for run in booked:
+        by_id.setdefault(run.job_id, []).append(run)
+    known, same = list[JobRun](), set[int]()
+    for run in runs:
+        mine = [one for one in by_id.get(run.job_id, ()) if is_same_run(run, one)]
+        same.update(map(id, mine))
+        known.append(_add_accounting(run, mine[-1] if mine else None))
+    return (*(run for run in booked if id(run) not in same), *known)
+
+
+def is_same_run(run: JobRun, booked: JobRun) -> bool:
+    """Whether accounting's record is about this run of slurmctld's: by its start, else by its submission,
+    since a requeued job keeps its id and is submitted anew. For one that was cancelled while it waited
+    slurmctld gives the end as the start, and accounting gives none."""
+    if run.job_id != booked.job_id:
+        return False
+    if run.started is not None and booked.started is not None:
+        return run.started == booked.started
+    waited = run.started in (None, run.ended) and booked.started is None
+    return waited and run.submitted is not None and run.submitted == booked.submitted
 
 
 def _add_accounting(run: JobRun, booked: JobRun | None) -> JobRun:

@@ -251,8 +251,9 @@ def _with_known_ends(memory: Memory, past: JobPast, now: Instant) -> Memory:
 
 
 def _with_end(gone: GoneJob, memory: Memory, past: JobPast, now: Instant) -> GoneJob:
-    runs = [run for run in past.runs if _is_same_job(gone.seen, run)]
-    newest = max(runs, key=lambda run: (run.started or 0, run.submitted or 0), default=None)
+    # accounting's REQUEUED is a run that is over; the one after it has a record of its own
+    runs = [r for r in past.runs if _is_same_job(gone.seen, r) and not _was_requeued(r)]
+    newest = max(runs, key=_age_key, default=None)
     if gone.asked and not (newest and newest.cancelled_by):
         return gone
     known = newest is not None and newest.source == "squeue"
@@ -274,6 +275,16 @@ def _with_end(gone: GoneJob, memory: Memory, past: JobPast, now: Instant) -> Gon
     return structs.replace(
         gone, seen=_with_run_identity(gone.seen, newest), asked=True, end=newest.run_end, lost=lost
     )
+
+
+def _was_requeued(run: JobRun) -> bool:
+    return run.source == "sacct" and run.state == "REQUEUED"
+
+
+def _age_key(run: JobRun) -> tuple[int, int]:
+    """Sorts the runs of a job by age. Each requeue gives it a new time of submission, but one that never
+    started has no start."""
+    return run.submitted or run.started or 0, run.started or 0
 
 
 def _is_live_run(run: JobRun) -> bool:

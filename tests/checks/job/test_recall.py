@@ -193,6 +193,32 @@ def test_a_run_before_the_requeue_is_not_the_end(later: list[JobRun]) -> None:
     assert "exit code 2" in watch.see(Slurm(runs=[run(exit_code=2)])).summary
 
 
+# as_mysql_job.c sets no time_start at the end of a job that waited; slurmctld gives the end as its start
+@pytest.mark.parametrize("source", ["squeue", "sacct"])
+def test_a_job_that_was_requeued_and_then_cancelled_ended_by_that(source: str) -> None:
+    """Its first run is REQUEUED in accounting, and has a start; the second has none."""
+    cut, end = NOW - 300, NOW - 90
+    watch = Watch(check())
+    watch.look(job())
+    watch.look(pending("10", reason="BeginTime", submitted=cut + 1))
+    first = run(state="REQUEUED", ended=None, source="sacct")
+    second = run(
+        state="CANCELLED", submitted=cut + 1, started=None, ended=end, nodes="",
+        cancelled_by="alice", source=source,
+    )  # fmt: skip
+    for _ in range(3):
+        watch.clock.advance(60)
+        finding = watch.see(Slurm(runs=[first, second]))
+    assert finding.status is Status.OK
+    assert finding.summary.startswith("stopped by its own user")
+    lost = Watch(check())
+    lost.look(job())
+    for _ in range(3):
+        lost.clock.advance(60)
+        finding = lost.see(Slurm(runs=[first], accounting=True))
+    assert (finding.status, "runaway" in finding.summary) == (Status.CRITICAL, False)
+
+
 def test_of_an_array_a_failed_element_is_told() -> None:
     """One COMPLETED, and those behind it failed between two looks."""
     watch = Watch(check(done_when=DoneWhen(state="completed")))
