@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
+from sentinel.clean.replacing import StepContent, find_irreplaceable
 from sentinel.clean.rules import TWO, UNPROVEN, DirectoryEntry, RetentionRules
 from sentinel.clean.weight import TOO_MANY
 from sentinel.core.checkpoint_names import (
@@ -21,18 +22,11 @@ from sentinel.core.checkpoint_names import (
 )
 from sentinel.core.checkpoint_series import find_missing_in_order, find_saved_series
 
-WHOLE_SHARE = 0.95
-"""Steps of one run are of the same size. A step with a smaller share of the bytes of the largest
-one is not taken for one of the two newest steps that are kept in any case."""
-
-CUT_SHARE = 0.5
-"""If it has a smaller share of the usual size, a warning says that it may be cut."""
-
 
 class CheckpointStep:
     """The entries of one number, which are removed together."""
 
-    __slots__ = ("at", "complete", "held", "named", "number", "owner", "parts")
+    __slots__ = ("at", "complete", "held", "named", "number", "owner", "parts", "unfinished")
 
     def __init__(self, parts: Sequence[DirectoryEntry], number: int | None) -> None:
         self.parts = tuple(sorted(parts, key=lambda e: e.name))
@@ -46,9 +40,10 @@ class CheckpointStep:
         self.owner = owners.pop() if len(owners) == 1 else None  # uid; None: several
         if self.owner is None:
             self.held = self.held or "its parts belong to several users"
+        self.unfinished = any(e.unfinished for e in parts)  # a name says that it was not ended
         self.complete = (
             any(e.complete for e in parts)
-            and not any(e.unfinished for e in parts)
+            and not self.unfinished
             and not find_missing_part([e.name for e in parts])
             and not any(e.lacks for e in parts)
         )
@@ -67,11 +62,6 @@ class CheckpointStep:
     def entry_count(self) -> int:
         """Files and directories that its removal deletes."""
         return sum(e.entries for e in self.parts)
-
-    @property
-    def content_bytes(self) -> int:
-        """Bytes of all its files."""
-        return sum(e.content for e in self.parts)
 
     @property
     def marker_bytes(self) -> int | None:
@@ -126,7 +116,8 @@ def removable_steps(
     """The steps that may be removed, oldest first. In doubt, a step is kept.
 
     The newest steps are kept by number and by time, because a run that was started again counts
-    from 1. They are kept for each owner. Otherwise, in a folder that several users write and root
+    from 1. So is each step that two newer ones do not replace (`replacing`). All are kept for each
+    owner. Otherwise, in a folder that several users write and root
     cleans, the new steps of one user would make those of another user old.
     """
     going = {s for own in _split_by_owner(steps) for s in _removable_of_owner(own, rules, now)}
@@ -148,26 +139,48 @@ def _removable_of_owner(
     spared = kept_count(ordered, rules)
     if len(whole) <= spared:
         return []
-    largest = max(whole, key=lambda s: s.content_bytes)
-    full = [s for s in whole if s.is_log or not is_short_save(s, largest)]
-    safe = {s.first_name for s in (*_newest_steps(whole, spared), *_newest_steps(full, TWO))}
+    alone = [s for s in _irreplaceable_steps(ordered, rules) if not s.held]
+    safe = {s.first_name for s in (*_newest_steps(whole, spared), *alone)}
     older = ordered[: ordered.index(whole[-spared])]
     return [s for s in older if s.first_name not in safe and _may_go(s, rules, now)]
+
+
+def _irreplaceable_steps(
+    ordered: Sequence[CheckpointStep], rules: RetentionRules
+) -> list[CheckpointStep]:
+    """The steps that two newer ones do not replace, be it by number or by time. Logs and what its name
+    says was not ended are none: nobody goes on from them."""
+    asked = [s for s in ordered if not (s.is_log or s.unfinished)]
+    contents = {s.first_name: _read_content(s) for s in asked}
+    if (
+        rules.complete
+    ):  # what holds the marker is whole, so a note in one step is nothing that others lack
+        counted = Counter(form for one in contents.values() if one for form in one.forms)
+        for one in contents.values():
+            if one:
+                one.drop_notes(counted)
+    staying = list[CheckpointStep]()
+    for newest_first in (asked[::-1], sorted(asked, key=lambda s: (s.at, s.first_name))[::-1]):
+        found = find_irreplaceable(
+            [contents[s.first_name] for s in newest_first],
+            [not s.complete for s in newest_first],
+            TWO,
+        )
+        staying += [newest_first[at] for at in found]
+    return staying
+
+
+def _read_content(step: CheckpointStep) -> StepContent | None:
+    """What the step holds. None if it has too many files to know."""
+    if any(e.lacks == TOO_MANY for e in step.parts):
+        return None
+    return StepContent(step.list_files())
 
 
 def kept_count(steps: Sequence[CheckpointStep], rules: RetentionRules) -> int:
     """How many complete steps are kept. It is more if nothing shows which steps are complete."""
     unproven = not rules.complete and not all(s.is_log for s in steps)
     return max(TWO, rules.keep_last) + (UNPROVEN if unproven else 0)
-
-
-def is_short_save(
-    step: CheckpointStep, largest: CheckpointStep, share: float = WHOLE_SHARE
-) -> bool:
-    """Whether a save seems to have ended early, or ranks seem to be missing: it has less than
-    `share` of the bytes of the largest one. A run on fewer ranks writes fewer files, but as many
-    bytes."""
-    return step.content_bytes < share * largest.content_bytes
 
 
 def still_removable(
@@ -280,11 +293,26 @@ def describe_doubts(steps: Sequence[CheckpointStep], rules: RetentionRules) -> l
             f"{len(uncounted)} hold {TOO_MANY}, too many to compare, and count as incomplete, such as "
             f"{max(uncounted, key=lambda s: s.at).first_name}"
         )
-    largest = max(whole, key=lambda s: s.content_bytes, default=None)
-    short = [s for s in whole if largest and is_short_save(s, largest, CUT_SHARE)]
-    if short and largest:
+    alone = _find_spared_for_content(checkpoints, rules)
+    if alone:
         doubts.append(
-            f"{len(short)} have less than half the bytes of {largest.first_name} and may be cut, such as "
-            f"{max(short, key=lambda s: s.at).first_name}; two that are not stay"
+            f"for {len(alone)} older no two newer ones hold as much under the same names, so they stay, "
+            f"such as {alone[-1].first_name}"
         )
     return doubts
+
+
+def _find_spared_for_content(
+    steps: Sequence[CheckpointStep], rules: RetentionRules
+) -> list[CheckpointStep]:
+    """The steps older than those that `keep_last` keeps which stay for their content only."""
+    found = list[CheckpointStep]()
+    for own in _split_by_owner(steps):
+        ordered = _order_steps(own)
+        whole = [s for s in ordered if s.complete]
+        if len(whole) > (spared := kept_count(ordered, rules)):
+            newest = {s.first_name for s in _newest_steps(whole, spared)}
+            older = ordered[: ordered.index(whole[-spared])]
+            alone = {s.first_name for s in _irreplaceable_steps(ordered, rules)} - newest
+            found += [s for s in older if s.first_name in alone and not s.named]
+    return found

@@ -30,10 +30,17 @@ an export."""
 
 _NUMBER_PATTERN = re.compile("([0-9]+)")
 
+_TRAINING_WORDS = "seed|fold|trial|run|exp|version"
+
+TRAINING_NUMBER_PATTERN = re.compile(
+    rf"(?<![a-z])(?:{_TRAINING_WORDS})[-_=.]?[0-9]+", re.IGNORECASE
+)
+"""`seed1`, `run-7`: which of several trainings a name belongs to."""
+
 # A number behind one of these words names a training, or a place in one training, and not a part of
 # a step.
 _NO_PART_PATTERN = re.compile(
-    r"(?:seed|fold|trial|run|exp|version|epoch|ep|iter|step|lr|wd|bs|batch|dim|layers?|heads?|(?<![a-z])[vs])"
+    rf"(?:{_TRAINING_WORDS}|epoch|ep|iter|step|lr|wd|bs|batch|dim|layers?|heads?|(?<![a-z])[vs])"
     r"[-_=.]?(?:[0-9]+[.e-]+)*$",
     re.IGNORECASE,
 )

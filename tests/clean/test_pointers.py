@@ -483,14 +483,15 @@ def test_a_checkpoint_that_is_called_latest_is_no_pointer(root: Path) -> None:
 @pytest.mark.parametrize("name", ["last.ckpt", "step=9-last", "checkpoint_best.pt", "last-v9.ckpt"])
 def test_what_is_resumed_by_its_own_name_stays(root: Path, name: str) -> None:
     """However old it is; a word that only holds it is none."""
-    for other in (name, "lasting", "bestiary"):
+    words = [f"lasting{n}" for n in (11, 12, 13)] + [f"bestiary{n}" for n in (21, 22, 23)]
+    for other in (name, *words):
         (root / other).write_text("x" * 100)
     renewed(root)
     left = may_go(
         root,
-        RetentionRules(r"step\d|last.*|bestiary|step=9-last|checkpoint_best\.pt", complete="*"),
+        RetentionRules(r"step\d|last.*|bestiary\d+|step=9-last|checkpoint_best\.pt", complete="*"),
     )
-    assert sorted(left) == ["bestiary", "lasting", "step1", "step2", "step3"]
+    assert sorted(left) == ["bestiary21", "lasting11", "step1", "step2", "step3"]
 
 
 @pytest.mark.parametrize("marker", ["step5-unfinished", "step5.orbax-checkpoint-tmp-17"])

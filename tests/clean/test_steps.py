@@ -159,7 +159,10 @@ def test_a_marker_without_a_byte_marks_nothing_where_it_has_content(
     assert [
         f"step{n}" for n in going(root, RetentionRules(r"step(\d+)", complete="state.json"))
     ] == left
-    assert going(root, RetentionRules(r"step(\d+)", complete="done")) == [1, 2, 3]
+    # What is marked and yet holds an empty file replaces none of those that hold a filled one.
+    kept = {2, 3} if text and empty_ones else set()
+    left_by_done = going(root, RetentionRules(r"step(\d+)", complete="done"))
+    assert left_by_done == [n for n in (1, 2, 3) if n not in kept]
 
 
 def test_a_part_that_cannot_be_renamed_gives_the_others_their_names_back(flat: Path) -> None:
