@@ -202,10 +202,11 @@ def test_what_one_process_inherited_tells_nothing_of_another(sleeper: Any) -> No
     assert victim.poll() is None
 
 
-@pytest.mark.parametrize(("uid", "verdict"), [(UID, "may"), (0, "kept")])
-def test_a_login_is_below_a_process_of_root(uid: int, verdict: str) -> None:
+@pytest.mark.parametrize(("is_root", "verdict"), [(False, "may"), (True, "kept")])
+def test_a_login_is_below_a_process_of_root(is_root: bool, verdict: str) -> None:
     """Anybody may call a process sshd, and would keep what a job left behind."""
-    become = f"setpriv --reuid={UID} --regid={UID} --clear-groups" if uid == 0 else ""
+    uid = 0 if is_root else UID
+    become = f"setpriv --reuid={UID} --regid={UID} --clear-groups" if is_root else ""
     run = f"env SLURM_JOB_ID={JOB} {become} sleep 60 & echo $!; wait"
     argv = ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups", "bash", "-c"]
     with subprocess.Popen(
