@@ -68,7 +68,7 @@ class DirectoryEntry:
         self.marker: int | None = None  # bytes of the file that `complete` names
         # Path below it, bytes and time of each file in it.
         self.files: list[tuple[str, int, float]] = [("", size, at)]
-        self.lacks = ""  # a part that is missing, although the numbers of the others include it
+        self.lacks = ""  # why its files cannot be compared
 
 
 class RetentionRules:

@@ -13,13 +13,13 @@ from sentinel.clean.replacing import StepContent, find_irreplaceable
 from sentinel.clean.rules import TWO, UNPROVEN, DirectoryEntry, RetentionRules
 from sentinel.clean.weight import TOO_MANY
 from sentinel.core.checkpoint_names import (
-    find_missing_part,
     is_log,
     is_part_number,
     is_staging,
     needs_content,
     parse_step_numbers,
 )
+from sentinel.core.checkpoint_parts import find_missing_part
 from sentinel.core.checkpoint_series import find_missing_in_order, find_saved_series
 
 
@@ -44,7 +44,7 @@ class CheckpointStep:
         self.complete = (
             any(e.complete for e in parts)
             and not self.unfinished
-            and not find_missing_part([e.name for e in parts])
+            and not find_missing_part(path for path, _, _ in self.list_files())
             and not any(e.lacks for e in parts)
         )
 

@@ -31,7 +31,6 @@ from sentinel.clean.steps import CheckpointStep, group_steps
 from sentinel.clean.trackers import OURS, NamedThings, UnclearPointer
 from sentinel.clean.weight import EntryWeight, changed_at, identity_of
 from sentinel.core.checkpoint_names import (
-    find_missing_part,
     get_unfinished_marker_name,
     is_staging,
 )
@@ -320,7 +319,6 @@ class CheckpointRoot:
         """Measure an open directory with its content. What vanishes meanwhile counts nothing."""
         weight = self._stat_weight(os.fstat(fd))
         names = [name for name in os.listdir(fd) if name != gone_marks.GONE_MARK]
-        weight.lacks = find_missing_part(names)
         weight.held = "" if is_writable(fd) else "it may not be changed by who runs this"
         weight.renamable = is_renamable_only(self._found, os.fstat(fd))
         weight.leads = named_inside(fd, os.readlink(f"/proc/self/fd/{fd}"))

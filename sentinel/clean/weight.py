@@ -25,9 +25,7 @@ class EntryWeight:
         self.renamable = False  # others may rename it, but not remove all that is in it
         # Path below the entry, bytes and time of each file in it.
         self.files = [("", found.st_size, found.st_mtime)] if stat.S_ISREG(found.st_mode) else []
-        self.lacks = (
-            ""  # a part that is missing, although the numbers of the others include it, or TOO_MANY
-        )
+        self.lacks = ""  # TOO_MANY if it has more files than are compared
         self.named = False  # a pointer leads into it
         self.leads = set[tuple[int, int]]()  # targets of the links in it
         self.at = changed_at(found)  # when anything in it was last changed (seconds UTC)

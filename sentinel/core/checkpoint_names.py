@@ -7,7 +7,7 @@ with which they number the parts of one step. `clean` and `checkpoint` both use 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 
 # Each line is one habit of writing under another name until the save is whole:
 # - Orbax, MaxText, paxml: `1000.orbax-checkpoint-tmp`, `….orbax-checkpoint-tmp-17`
@@ -54,8 +54,6 @@ _PART_PATTERN = re.compile(
 _BEFORE_PART_PATTERN = re.compile(
     r"(?:^|[^a-z])(?:rank|shard|part|worker|process|proc|of)[-_.=]?$", re.IGNORECASE
 )
-_PART_OF_PATTERN = re.compile(r"(?<!\d)(\d{1,12})-of-(\d+)")
-_RANK_PATTERN = re.compile(r"rank[-_.=]?(\d+)", re.IGNORECASE)
 
 # Words that say which of several an entry is, or that it is not complete. `best` is not among them:
 # several entries may be the best one.
@@ -139,35 +137,3 @@ def parse_step_numbers(name: str) -> tuple[int, ...]:
 def is_part_number(name: str, start: int) -> bool:
     """Whether the number that begins at `start` counts ranks or shards, and no steps."""
     return _BEFORE_PART_PATTERN.search(name[:start]) is not None
-
-
-def find_missing_part(names: Iterable[str]) -> str:
-    """Describe the first shard or rank that is missing; empty if none is.
-
-    `2-of-4` says how many shards there are. Ranks have no gap between them, but need not begin at
-    0: the disk of a node may hold the ranks of that node alone.
-
-    The files of torch DCP (`__3_0.distcp`) prove nothing: a rank that has nothing to write has none.
-    """
-    shards = dict[tuple[str, int], set[int]]()
-    ranks = dict[str, set[int]]()
-    for name in names:
-        if found := _PART_OF_PATTERN.search(name):
-            form = f"{name[: found.start()]}/{name[found.end() :]}"
-            shards.setdefault((form, int(found[2])), set()).add(int(found[1]))
-        elif found := _RANK_PATTERN.search(name):
-            form = f"{name[: found.start()]}/{name[found.end() :]}"
-            ranks.setdefault(form, set()).add(int(found[1]))
-    for (_, count), there in shards.items():
-        first = 0 if 0 in there else 1  # TensorFlow counts from 0, Hugging Face from 1
-        if (gap := _find_first_gap(there, first, first + count)) is not None:
-            return f"part {gap} of {count}"
-    for there in ranks.values():
-        if (gap := _find_first_gap(there, min(there), max(there))) is not None:
-            return f"rank {gap}"
-    return ""
-
-
-def _find_first_gap(there: Collection[int], first: int, end: int) -> int | None:
-    """The first number from `first` to before `end` that is not there."""
-    return next((number for number in range(first, end) if number not in there), None)

@@ -14,11 +14,11 @@ from sentinel.checks.checkpoint.pointer import CheckpointPointer
 from sentinel.core.checkpoint_names import (
     drop_words,
     find_demanded_words,
-    find_missing_part,
     get_unfinished_marker_name,
     is_staging,
     name_form,
 )
+from sentinel.core.checkpoint_parts import find_missing_part
 from sentinel.core.checkpoint_series import (
     FileSeries,
     find_missing_in_order,
@@ -258,17 +258,11 @@ def find_neighbours(entries: Sequence[CheckpointEntry]) -> dict[str, list[str]]:
 def find_missing_files(files: Sequence[tuple[str, int, float]]) -> str:
     """A text about a file of weights that is empty, or about a file that is missing by the numbers
     in the names of the others. Empty if there is neither."""
-    folders = dict[str, list[str]]()
     for path, size, _ in files:
         if size == 0 and _WEIGHTS_FILE_PATTERN.fullmatch(path):
             return f"{visible(path)} has no byte"
-        folders.setdefault(os.path.dirname(path), []).append(os.path.basename(path))
-    if len(files) >= MAX_FILES:
-        return ""
-    for names in folders.values():
-        if gap := find_missing_part(names):
-            return f"{gap} is missing"
-    return ""
+    gap = find_missing_part(path for path, _, _ in files) if len(files) < MAX_FILES else ""
+    return f"{gap} is missing" if gap else ""
 
 
 _WEIGHTS_FILE_PATTERN = re.compile(

@@ -10,7 +10,8 @@ import pytest
 
 from sentinel.checks.checkpoint import CheckpointPlace, CheckpointRule, describe_work_at_risk
 from sentinel.checks.checkpoint.files import MAX_FILES
-from sentinel.core.checkpoint_names import find_missing_part, is_staging, parse_step_numbers
+from sentinel.core.checkpoint_names import is_staging, parse_step_numbers
+from sentinel.core.checkpoint_parts import find_missing_part
 from sentinel.core.clock import shift_instant
 from sentinel.core.model import Status
 from sentinel.core.settings import FilePath

@@ -1,0 +1,78 @@
+"""Parts that are numbered along several axes: each set that is whole, and the same with one file less.
+
+nanotron: https://github.com/huggingface/nanotron/blob/main/src/nanotron/serialize/utils.py; ranks' shards:
+https://github.com/pytorch/pytorch/blob/main/torch/distributed/checkpoint/hf_storage.py; neuronx:
+https://awsdocs-neuron.readthedocs-hosted.com, neuronx_distributed.trainer.checkpoint.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+
+from sentinel.core.checkpoint_parts import find_missing_part
+
+TWO = (0, 1)
+NANOTRON = [
+    *(
+        f"model/decoder/{layer}/{module}/w_pp-rank-{layer // 2}-of-2_tp-rank-{tp}-of-2.safetensors"
+        for layer, module, tp in product(range(4), ("attn", "mlp"), TWO)
+    ),
+    *(f"model/embedding/w_pp-rank-0-of-2_tp-rank-{tp}-of-2.safetensors" for tp in TWO),
+    *(f"optimizer/o_pp-{p}-of-2_dp-{d}-of-2_tp-{t}-of-2.pt" for p, d, t in product(TWO, TWO, TWO)),
+    "lr_scheduler/lr_scheduler_pp-0-of-2_dp-0-of-2_tp-0-of-2.pt",
+]
+EXPERTS = [f"optimizer/o_pp-0-of-1_dp-{n}-of-4_tp-0-of-1_exp-{n}-of-4.pt" for n in range(4)]
+RANK_SHARDS = [
+    f"model/shard-0000{rank}-model-0000{file}-of-00004.safetensors"
+    for rank, file in [*product((1, 2), (1, 2)), *product((3, 4), (3, 4))]
+]
+NODES = [f"node{rank % 2}/zero_pp_rank_{rank}_mp_rank_00_optim_states.pt" for rank in range(8)]
+TWO_MODELS = [f"{m}/model-0000{n}-of-00002.bin" for m, n in product(("actor", "critic"), (1, 2))]
+TENSOR_FOLDERS = [f"tp{t}/model-{n}-of-3.bin" for t, n in product(TWO, (1, 2, 3))]
+NEURONX = [f"dp_rank_00_tp_rank_0{t}_pp_rank_0{p}.pt" for t, p in product(range(3), TWO)]
+
+
+@pytest.mark.parametrize(
+    ("whole", "lost", "says"),
+    [
+        (NANOTRON, "optimizer/o_pp-1-of-2_dp-1-of-2_tp-1-of-2.pt", "part 1 of 2"),
+        (
+            NANOTRON,
+            "model/decoder/3/mlp/w_pp-rank-1-of-2_tp-rank-0-of-2.safetensors",
+            "part 0 of 2",
+        ),
+        (EXPERTS, EXPERTS[2], "part 2 of 4"),
+        (TWO_MODELS, TWO_MODELS[3], "part 2 of 2"),
+        (TENSOR_FOLDERS, TENSOR_FOLDERS[4], "part 2 of 3"),
+        (NODES, NODES[3], "rank 3"),
+        (NEURONX, NEURONX[2], "rank 1"),
+    ],
+)
+def test_a_set_is_whole_over_all_folders(whole: list[str], lost: str, says: str) -> None:
+    assert find_missing_part(whole) == ""
+    told = find_missing_part(path for path in whole if path != lost)
+    assert told.split()[0] == says.split()[0]
+    assert told
+
+
+def test_the_files_of_a_stage_are_in_the_folders_of_its_ranks() -> None:
+    assert find_missing_part(RANK_SHARDS) == ""
+    assert find_missing_part(p for p in RANK_SHARDS if "model-00004" not in p) == "part 4 of 4"
+
+
+@pytest.mark.parametrize(
+    "paths",
+    [
+        ["a-2-of-3.pt", "a-3-of-3.pt"],
+        ["rank_0/w.pt", "rank_2/w.pt"],
+        ["step_1-rank0.pt", "step_1-rank2.pt"],
+    ],
+)
+def test_a_part_that_no_folder_has_is_missing(paths: list[str]) -> None:
+    assert "1" in find_missing_part(paths)
+
+
+def test_ranks_of_the_second_node_are_all_of_them() -> None:
+    assert find_missing_part(f"ckpt_rank{rank}.pt" for rank in range(8, 16)) == ""
