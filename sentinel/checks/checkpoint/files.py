@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -20,6 +20,7 @@ from sentinel.core.checkpoint_names import (
 )
 from sentinel.core.checkpoint_parts import find_missing_part
 from sentinel.core.checkpoint_series import (
+    MIN_ALIKE_STEPS,
     FileSeries,
     find_missing_in_order,
     find_part_forms,
@@ -74,6 +75,8 @@ class CheckpointContents(Struct, frozen=True, kw_only=True):
     files: tuple[tuple[str, int, float], ...] = ()  # path, bytes, time of change
     # a file that is missing or empty, although the names of others show that it belongs here
     lacks: str = ""
+    # files of weights without a byte, if nothing in the checkpoint says whether that is right
+    empty: tuple[str, ...] = ()
 
 
 class CheckpointFolder:
@@ -127,6 +130,7 @@ class CheckpointFolder:
             size, changed, files = self._files.sum_sizes(path, self._whose, MAX_FILES)
         except FileAbsent:
             size, changed, files = 0, None, []
+        empty, lacks = self._judge_empty_files(path, files)
         marker, marked = (1, None) if not rule.marker else self._read_marker(path, rule.marker)
         return CheckpointContents(
             size=size,
@@ -134,7 +138,8 @@ class CheckpointFolder:
             marker=marker,
             marked=marked,
             files=tuple(files),
-            lacks=find_missing_files(files) or self._find_missing_by_index(path, files),
+            lacks=lacks or find_missing_files(files) or self._find_missing_by_index(path, files),
+            empty=tuple(empty),
         )
 
     def read_pointer(self, name: str) -> CheckpointPointer | None:
@@ -192,6 +197,40 @@ class CheckpointFolder:
             if end.rstrip()[-1:] not in (b"}", b"]"):
                 return 0, found.mtime
         return found.size if found.regular else 1, found.mtime
+
+    def _judge_empty_files(
+        self, path: str, files: Sequence[tuple[str, int, float]]
+    ) -> tuple[list[str], str]:
+        """The files of weights without a byte of which nothing is known, and a text about one that
+        ought to have content.
+
+        A rank of torch DCP without items writes an empty file, and the metadata names the others
+        (torch/distributed/checkpoint/filesystem.py, write_data). Metadata that names none says nothing.
+        """
+        sizes, unknown = {name: size for name, size, _ in files}, list[str]()
+        filled = dict[str, set[str]]()  # the files that the metadata of a folder names
+        for name, size in sizes.items():
+            if size or not _WEIGHTS_FILE_PATTERN.fullmatch(name):
+                continue
+            folder, own = os.path.split(name)
+            if folder not in filled:
+                at = os.path.join(folder, ".metadata")
+                filled[folder] = self._read_named_files(path, at, sizes.get(at, 0))
+            if own in filled[folder]:
+                return [], f"{visible(name)} has no byte"
+            if not filled[folder]:
+                unknown.append(name)
+        return unknown, ""
+
+    def _read_named_files(self, path: str, metadata: str, size: int) -> set[str]:
+        """The names of torch DCP's files that stand in its metadata, which is a pickle."""
+        if not 0 < size <= _MAX_INDEX_BYTES:
+            return set()
+        try:
+            _, data = self._files.read_file(os.path.join(path, metadata), 0, size, self._whose)
+        except FileAbsent:
+            return set()
+        return {name.decode() for name in re.findall(rb"__[0-9]+_[0-9]+\.distcp", data)}
 
     def _find_missing_by_index(self, path: str, files: Sequence[tuple[str, int, float]]) -> str:
         """A text about the first file that does not exist although an index in the form of Hugging
@@ -256,13 +295,23 @@ def find_neighbours(entries: Sequence[CheckpointEntry]) -> dict[str, list[str]]:
 
 
 def find_missing_files(files: Sequence[tuple[str, int, float]]) -> str:
-    """A text about a file of weights that is empty, or about a file that is missing by the numbers
-    in the names of the others. Empty if there is neither."""
-    for path, size, _ in files:
-        if size == 0 and _WEIGHTS_FILE_PATTERN.fullmatch(path):
-            return f"{visible(path)} has no byte"
+    """A text about a file that is missing by the numbers in the names of the others. Empty if there
+    is none."""
     gap = find_missing_part(path for path, _, _ in files) if len(files) < MAX_FILES else ""
     return f"{gap} is missing" if gap else ""
+
+
+def find_alike_empty(
+    mine: Collection[str], others: Sequence[tuple[Collection[str], Collection[str]]]
+) -> set[str]:
+    """Those of the empty files `mine` that have no byte in any other checkpoint either, and lie in two
+    at least. `others` are the empty files and all files of each."""
+    return {
+        path
+        for path in mine
+        if sum(path in empty for empty, _ in others) >= MIN_ALIKE_STEPS
+        and not any(path in files and path not in empty for empty, files in others)
+    }
 
 
 _WEIGHTS_FILE_PATTERN = re.compile(

@@ -31,6 +31,7 @@ class CompleteCheckpoint(Struct, frozen=True, kw_only=True):
     written: float = 0.0  # when its newest file was written, by that clock
     marker: int = 0  # bytes of its marker
     forms: Mapping[str, int] = {}  # number of files for each form of name
+    empty: Sequence[str] = ()  # its files of weights without a byte, which is right
 
 
 class UnfinishedCheckpoint(Struct, frozen=True, kw_only=True):
@@ -85,6 +86,7 @@ class ComparedCheckpoints(Struct, frozen=True, kw_only=True):
     # forms of names in all other checkpoints that were examined
     looked: Collection[Mapping[str, int]] = ()
     sizes: Collection[int] = ()  # bytes of those whose names have the same form
+    alike_empty: Collection[str] = ()  # files that have no byte in the others either
     older_sizes: Collection[int] = ()  # bytes of the complete ones that were saved before it
 
 
@@ -120,6 +122,9 @@ def explain_incomplete(
         return f"it has {size_text(inside.size)}"
     if not (rule.marker or rule.latest) and quiet < rule.settled:
         return f"it changed {duration_text(quiet)} ago"
+    for path in inside.empty:
+        if path not in known.alike_empty:
+            return f"{visible(path)} has no byte"
     return inside.lacks or _explain_fewer_files(inside, known) or _explain_cut(inside.size, known)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from msgspec import Struct
 
@@ -13,6 +13,7 @@ from sentinel.checks.checkpoint.files import (
     CheckpointContents,
     CheckpointEntry,
     CheckpointFolder,
+    find_alike_empty,
     find_neighbours,
 )
 from sentinel.checks.checkpoint.judge import (
@@ -198,6 +199,7 @@ class CheckpointLook:
                 if self._name_forms[n] == self._name_forms[name]
             ],
             looked=[*(f for n, f in self._forms.items() if n != name), *unseen],
+            alike_empty=self._find_alike_empty(name) if inside.empty else (),
             sizes=[self._inside[n].size for n in near if n in self._inside],
             older_sizes=[
                 self._complete[n].size
@@ -219,7 +221,25 @@ class CheckpointLook:
             written=inside.changed,
             marker=inside.marker or 0,
             forms=self._forms[name],
+            empty=inside.empty,
         )
+
+    def _find_alike_empty(self, name: str) -> set[str]:
+        """The empty files of that checkpoint that have no byte in those with a name of its form. Of those
+        that were not looked into again only the empty files are known. The others count as filled."""
+        form, looked = self._name_forms[name], self._inside
+        mine = looked[name].empty
+        others: list[tuple[Collection[str], Collection[str]]] = [
+            (one.empty, {path for path, _, _ in one.files})
+            for n, one in looked.items()
+            if n != name and self._name_forms[n] == form
+        ]
+        others += [
+            (one.empty, mine)
+            for n, one in self._before.complete.items()
+            if n not in looked and self._name_forms.get(n) == form
+        ]
+        return find_alike_empty(mine, others)
 
     def _is_untouched(self, entry: CheckpointEntry) -> bool:
         """Whether the entry is known to be complete and was not changed since, such as by a

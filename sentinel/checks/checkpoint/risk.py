@@ -3,10 +3,16 @@ training ended now."""
 
 from __future__ import annotations
 
-from collections.abc import MutableMapping
+from collections.abc import Collection, MutableMapping, Sequence
 
 from sentinel import proc
-from sentinel.checks.checkpoint.files import MAX_LOOKS, CheckpointFolder
+from sentinel.checks.checkpoint.files import (
+    MAX_LOOKS,
+    CheckpointContents,
+    CheckpointEntry,
+    CheckpointFolder,
+    find_alike_empty,
+)
 from sentinel.checks.checkpoint.judge import (
     ComparedCheckpoints,
     CompleteCheckpoint,
@@ -14,7 +20,7 @@ from sentinel.checks.checkpoint.judge import (
     find_last_change,
     render_risk,
 )
-from sentinel.core.checkpoints import CheckpointPlace
+from sentinel.core.checkpoints import CheckpointPlace, CheckpointRule
 from sentinel.core.clock import Instant, get_elapsed_s
 from sentinel.core.errors import CannotTell
 from sentinel.user_files.files import UserFiles
@@ -67,7 +73,24 @@ def _find_complete(
             pointer=pointer.first_line_text if pointer else "",
             highest=highest,
             pointed=pointer.written if pointer else None,
+            alike_empty=_find_alike_empty(folder, inside, order[count + 1 : count + 3], rule),
         )
         if not explain_incomplete(entry, inside, rule, known, get_elapsed_s(since, now)):
             return {entry.name: CompleteCheckpoint(step=entry.step, size=inside.size, since=since)}
     return {}
+
+
+def _find_alike_empty(
+    folder: CheckpointFolder,
+    inside: CheckpointContents,
+    beside: Sequence[CheckpointEntry],
+    rule: CheckpointRule,
+) -> set[str]:
+    """Its empty files that have no byte in the next older ones either. Those are only read if it has
+    such files and there is time."""
+    others = list[tuple[Collection[str], Collection[str]]]()
+    for entry in beside if inside.empty else ():
+        if not folder.is_short_of_time:
+            other = folder.look_into(entry, rule)
+            others.append((other.empty, {path for path, _, _ in other.files}))
+    return find_alike_empty(inside.empty, others)

@@ -84,6 +84,35 @@ def test_what_lacks_a_part_is_not_complete(
     assert step_found(tmp_path, marker=marker) == 3
 
 
+def test_a_rank_that_has_nothing_to_save_writes_an_empty_file(tmp_path: Path) -> None:
+    """It is right where it is so in each step, also at later looks, and wrong where it was filled."""
+    idle = DCP | {"__4_0.distcp": ""}
+    for step in (1, 2, 3):
+        write(tmp_path / f"step-{step}", idle, (9 - step) * HOUR)
+    assert step_found(tmp_path, marker=".metadata") == 3
+    where = CheckpointPlace(path=FilePath(tmp_path), complete=CheckpointRule(marker=".metadata"))
+    told = describe_work_at_risk(where, START, None, user="root", limit=20.0)
+    assert "since checkpoint step-3" in told
+    checked = check(tmp_path, complete=CheckpointRule(marker=".metadata"))
+    first = run(checked)
+    write(tmp_path / "step-4", idle, 0)
+    assert only(run(checked, now=shift_instant(START, 300), before=first)).values["step"] == 4
+    write(tmp_path / "step-5", DCP | {"__3_0.distcp": ""}, 0)
+    assert step_found(tmp_path, marker=".metadata") == 4
+
+
+@pytest.mark.parametrize(("named", "step"), [((0, 1, 2, 3), 2), ((0, 1, 2, 3, 4), None)])
+def test_the_metadata_says_which_file_has_content(
+    tmp_path: Path, named: tuple[int, ...], step: int | None
+) -> None:
+    """In torch's pickle the names stand as they are."""
+    text = " ".join(f"__{rank}_0.distcp" for rank in named)
+    for number in (1, 2):
+        files = DCP | {"__4_0.distcp": "", ".metadata": text}
+        write(tmp_path / f"step-{number}", files, (9 - number) * HOUR)
+    assert step_found(tmp_path, marker=".metadata") == step
+
+
 def test_a_run_on_fewer_ranks_is_complete(tmp_path: Path) -> None:
     """Fewer files of as many bytes."""
     write(tmp_path / "step-1", DCP, 5 * HOUR)
