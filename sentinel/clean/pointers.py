@@ -12,6 +12,7 @@ from sentinel.clean.mentions import is_about_checkpoints, is_pointing
 from sentinel.clean.rules import RetentionRules
 from sentinel.clean.trackers import (
     OURS,
+    STATE,
     NamedThings,
     UnclearPointer,
     UnreadablePointer,
@@ -20,6 +21,7 @@ from sentinel.clean.trackers import (
     is_tracker,
     leads_nowhere,
     pointer_status,
+    read_ignored,
     read_possible_hint,
     read_possible_pointer,
 )
@@ -35,6 +37,8 @@ def find_named(fd: int, path: str, rules: RetentionRules) -> NamedThings:
     found, hints = NamedThings(), list[str]()
     for name, link in _possible_pointers(fd, rules):
         if rules.is_ignored(name):
+            if link or (is_tracker(name) and name != STATE):
+                found.add_named(read_ignored(fd, path, name, link=link))
             continue
         if not link and not _is_pointer_name(name, rules):
             hints.append(name)

@@ -154,6 +154,23 @@ def read_possible_hint(fd: int, path: str, name: str, rules: RetentionRules) -> 
     return NamedThings()
 
 
+def read_ignored(fd: int, path: str, name: str, *, link: bool) -> NamedThings:
+    """The entries whose names or numbers stand in a link or tracker that `ignore` names. Empty if it
+    cannot be read. Whoever follows the advice of a message loses nothing by it."""
+    pointer = os.path.join(path, name)
+    with _announce_pointer(pointer), suppress(UnclearPointer, OSError):
+        raw = os.fsencode(os.readlink(name, dir_fd=fd)) if link else b""
+        if not link and stat.S_ISREG(pointer_status(fd, pointer).st_mode):
+            raw = _read_at_most(fd, pointer, MAX_POINTER_BYTES)
+        if is_text(raw) and len(raw) <= MAX_POINTER_BYTES:
+            text, there = (
+                raw.decode("utf-8", "replace"),
+                frozenset(names_in(f"/proc/self/fd/{fd}", pointer)),
+            )
+            return NamedThings(mentions_in_json(text, there) or mentions_in_text(text, there))
+    return NamedThings()
+
+
 def identity_lineage(path: str) -> set[tuple[int, int]]:
     """The identities of the path's target and of every directory above it. Raises OSError."""
     real = os.path.realpath(path, strict=True)

@@ -339,6 +339,22 @@ def test_what_is_named_like_a_pointer_and_not_understood_stops_everything(
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("text", ["mnt/run/step2/w", "old/step_2", "gone/2", "step2\nstep9"])
+@pytest.mark.parametrize("link", [False, True])
+def test_the_advice_to_ignore_a_pointer_removes_nothing_that_it_names(
+    root: Path, text: str, link: bool
+) -> None:
+    """It cannot be followed from here, and yet says a name or a number."""
+    if link:
+        (root / "latest").symlink_to(text)
+    else:
+        (root / "latest").write_text(text)
+    ignoring = RetentionRules(r"step(\d+)", complete=WHOLE, ignore=["latest"])
+    assert "step2" not in may_go(root, ignoring)
+    (root / "latest").unlink()
+    assert "step2" in may_go(root, ignoring)
+
+
 def _fifo(root: Path) -> None:
     os.mkfifo(root / "latest")
 
