@@ -44,8 +44,10 @@ class DrainedMemory(Struct, frozen=True, kw_only=True):
     told: tuple[str, ...] = ()  # Nodes that were reported.
     moment: tuple[str, ...] = ()  # Nodes that could not be judged, but soon can be.
     passing: dict[str, PassingNode] = {}  # Nodes in the state COMPLETING.
-    # Comment and Extra of each drained node, as they were when it was first seen drained.
+    # Comment and Extra of each drained node, as they were before, else when it was first seen drained.
+    # Of the others those that are not empty, if they are all `noted`.
     notes: dict[str, dict[str, str]] = {}
+    noted: bool = False
 
 
 class DrainedCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -147,12 +149,8 @@ class DrainedCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True)
         past = replace(
             past,
             passing=_find_completing_nodes(past, known, ctx),
-            notes={
-                node.name: past.notes.get(node.name, read_notes(node))
-                for node in known
-                if "DRAIN" in node.flags
-            },
         )
+        past = _with_notes(past, known)
         stuck = self._find_stuck_nodes(past, ctx)
         sights = gather_evidence(
             [node for node in known if self._is_concerned(node) or node.name in stuck],
@@ -207,6 +205,7 @@ class DrainedCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True)
             moment=tuple(name for name, those in items.items() if proof.is_momentary(those)),
             passing=past.passing,
             notes=past.notes,
+            noted=past.noted,
         )
 
     def _is_concerned(self, node: Node) -> bool:
@@ -272,6 +271,25 @@ class DrainedCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True)
             verdict.request_reboot(sight, items, rules, self.reboot_after) if self.reboot else None,
         ]
         return [wish for wish in wishes if wish][:1]
+
+
+MAX_NOTED_CHARS = 200_000
+"""How many characters of the Comments and Extras of nodes in service are remembered. If there are more,
+none of them are, and only what comes after a drain was seen is a note."""
+
+
+def _with_notes(past: DrainedMemory, known: Sequence[Node]) -> DrainedMemory:
+    """The memory, with what stands beside the reasons of all nodes."""
+    drained, others = dict[str, dict[str, str]](), dict[str, dict[str, str]]()
+    for node in known:
+        now = read_notes(node)
+        if "DRAIN" in node.flags:
+            before = dict.fromkeys(now, "") if past.noted else now
+            drained[node.name] = past.notes.get(node.name, before)
+        elif any(now.values()):
+            others[node.name] = now
+    noted = sum(len(text) for one in others.values() for text in one.values()) <= MAX_NOTED_CHARS
+    return replace(past, notes={**drained, **(others if noted else {})}, noted=noted)
 
 
 def _find_completing_nodes(

@@ -422,6 +422,23 @@ def test_a_note_beside_the_reason_stops_the_way_back(now: dict[str, str], gives_
     assert bool(UndrainAction().look(wish, noted).not_ready) is not gives_back
 
 
+@pytest.mark.parametrize(
+    ("before", "now", "gives_back"),
+    [("", "do not resume", False), ("rack 12", "rack 12", True), ("rack 12", "rack 12 RMA", False)],
+)
+def test_a_note_that_came_together_with_the_drain_is_one(
+    before: str, now: str, gives_back: bool
+) -> None:
+    """The node was seen in service before, so what stood there then is known."""
+    works = replace(NODE, flags=frozenset(), reason="", reason_user="", comment=before)
+    first = run(nodes=[works])
+    later = run(nodes=[replace(NODE, comment=now)], memory=first.memory)
+    assert [r.action for r in later.requests] == ["undrain"] * gives_back
+    many = run(nodes=[replace(works, comment="x" * 200_001)])
+    told = run(nodes=[replace(NODE, comment=now)], memory=many.memory)
+    assert [r.action for r in told.requests] == ["undrain"], "more than is remembered"
+
+
 def test_sentinels_own_mark_is_no_note() -> None:
     """`guard: {mark: true}` writes it right before the node is given back."""
     wish = run().requests[0]
