@@ -307,8 +307,8 @@ def _describe_newest(last: tuple[str, CompleteCheckpoint], now: Instant) -> str:
     name, one = last
     age = get_elapsed_s(one.since, now)
     at = clock_text(now.wall / SECOND - age, now.wall / SECOND)
-    words = f"was complete {at} ({duration_text(age)} old, {size_text(one.size)})"
-    return f"the newest complete checkpoint, {visible(name)}, {words}"
+    words = f"complete {at} ({duration_text(age)} old, {size_text(one.size)})"
+    return f"newest {visible(name)}, {words}"
 
 
 def _make_values(sight: FolderObservation) -> dict[str, Value]:

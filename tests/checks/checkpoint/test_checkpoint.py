@@ -81,7 +81,7 @@ def test_the_newest_complete_one_is_told_with_age_size_and_number(tmp_path: Path
     finding = only(run(check(tmp_path)))
     assert finding.status is Status.OK
     assert finding.summary == (
-        "the newest complete checkpoint, global_step200, was complete "
+        "newest global_step200, complete "
         f"{clock_text(NOW - HOUR, NOW)} (1h old, 5 kB)"
     )
     assert finding.values == {
@@ -138,7 +138,7 @@ def test_a_late_one_is_critical_and_says_what_is_at_risk(
     assert finding.status == status
     if status == "critical":
         assert (
-            "4h of work is not saved (limit 4h); the newest complete checkpoint, step_100, was"
+            "4h of work is not saved (limit 4h); newest step_100, complete"
             in finding.summary
         )
 

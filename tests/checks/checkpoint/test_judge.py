@@ -301,7 +301,7 @@ def test_what_is_said_of_it() -> None:
     told = judge_checkpoints(sight, 100.0, 2).summary.split("; ")
     assert told[0] == "110s of work is not saved (limit 100s)"
     assert told[1] == "1 complete checkpoint, at least 2 expected"
-    assert told[2].startswith("the newest complete checkpoint, s1, was complete ")
+    assert told[2].startswith("newest s1, complete ")
     assert told[2].endswith("(2m old, 100 B)")
     assert told[3:] == [
         "the job has run for 110s since it started",
