@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pwd
+from collections.abc import Sequence
 from typing import ClassVar
 
 from sentinel.actions.jobs import find_job, run_commands
@@ -35,15 +36,26 @@ class ResubmitAction(Action, frozen=True):
     leaves_no_trace: ClassVar[bool] = True
 
     def look(self, request: ActionRequest, view: JobView) -> Look:
-        """Only a job that is over and belongs to the user who runs sentinel may be submitted again."""
+        """Only a job that is over and belongs to the user who runs sentinel may be submitted again.
+
+        Done when a job of its name was submitted since the request: so it is found out what became of
+        a submission that timed out. Nothing is submitted where nobody could tell.
+        """
         job = find_job(request, view)
         over = job is None or state_phase(job.state) is Phase.OVER
         state = "gone from Slurm" if job is None else visible(job.state)
         why = "" if over else f"it is {state}, and not over"
+        again = _find_submitted(request, view)
+        if again is None:
+            doubt = "nobody can tell whether it was submitted: slurmctld forgets jobs, and there is no accounting"
+            return Look(text=doubt, not_ready=doubt, mark="not known")
+        new = f"job {', '.join(map(visible, again[:3]))} of its name was submitted since"
         return Look(
-            text=state,
+            text=new if again else state,
+            done=bool(again),
+            unneeded=new if again else "",
             not_ready=why or _explain_foreign_user(request.params.get("user", "")),
-            mark=state,
+            mark="over" if over else state,
         )
 
     def commands(self, request: ActionRequest) -> tuple[tuple[str, ...], ...]:
@@ -54,6 +66,15 @@ class ResubmitAction(Action, frozen=True):
     def perform(self, request: ActionRequest, hands: JobHands) -> Reply:
         """Run the command. There are no processes to examine."""
         return run_commands(hands, self.commands(request))
+
+
+def _find_submitted(request: ActionRequest, view: JobView) -> Sequence[str] | None:
+    """The ids of other jobs of this name since the request. None if nobody can tell."""
+    name, since = request.params.get("name", ""), request.params.get("since", "")
+    if not (name and since.isdecimal()):
+        return ()
+    found = view.submitted_since(name, int(since))
+    return None if found is None else [job for job in found if job != request.target]
 
 
 def _explain_foreign_user(user: str) -> str:

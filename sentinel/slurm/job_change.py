@@ -43,6 +43,11 @@ class WorkingHands(SlurmHands):
         except SentinelError as error:
             raise CannotTell(str(error)) from error
 
+    def submitted_since(self, name: str, since: float) -> Sequence[str] | None:
+        """The ids of jobs of this user with this name: slurmctld knows them for MinJobAge after their
+        end, then accounting does. Raises CannotTell."""
+        return self._snapshot.submitted_since(name, since)
+
     def size(self, path: str, user: str) -> int | None:
         """Bytes of the file at this path. Links are followed. None if there is no file."""
         found = self._user_files().file_status(path, _path_whose(user))

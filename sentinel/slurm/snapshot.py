@@ -45,8 +45,13 @@ from sentinel.slurm.controllers import SETTLED_S, ControllerProbe
 from sentinel.slurm.endings import (
     SLOW_ANSWER_S,
     WORTH_A_LOOK,
+<<<<<<< HEAD
     BookedRuns,
     JobEndings,
+=======
+    JobEndings,
+    is_askable_name,
+>>>>>>> 66713e40 (A resubmission that timed out is looked for in slurmctld, and then in accounting)
     merge_runs,
 )
 from sentinel.slurm.job import job_rows
@@ -58,6 +63,8 @@ if TYPE_CHECKING:
     from sentinel.core.script_memory import KnownScript
 
 PLANNED = 30.0
+CLOCKS_DIFFER_S = 60.0
+"""Seconds by which the clocks of slurmctld and of this host may differ."""
 FIRST_SLUIDS = (25, 11)  # the first version whose squeue prints them (src/squeue/opts.c)
 
 
@@ -197,6 +204,26 @@ class SlurmSnapshot:
             left_out=booked.left_out,
             accounting=books,
         )
+
+    def submitted_since(self, name: str, since: float) -> Sequence[str] | None:
+        """The ids of jobs of this user with this name that were submitted at `since` or later, as far as
+        the clocks agree. Slurm is asked each time. None if slurmctld may have forgotten one and nobody else knows. Raises
+        CannotTell."""
+        me, mark = self._me.get_answer().name, make_nonce()
+        mine = ("-u", me, "-t", "all", "-O", ends.squeue_columns(mark))
+        out = self.client.ask_slurm("squeue", "-a", *mine)
+        runs = ends.read_squeue(out, mark, queue.header_end(out, mark))
+        first = since - CLOCKS_DIFFER_S
+        found = [r.job_id for r in runs if r.name == name and (r.submitted or 0) >= first]
+        config, age = self._config.get_answer(), self._clock.now().wall / SECOND - since
+        if found or age < config.min_job_age:
+            return found
+        if not config.accounting or not is_askable_name(name):
+            return None
+        booked = self._endings.accounted_runs((), {name}, age + CLOCKS_DIFFER_S, ("-u", me))
+        if booked.unasked:
+            raise CannotTell(booked.unasked)
+        return [r.job_id for r in booked.runs if (r.submitted or 0) >= first]
 
     def submission(self, job_id: str) -> Submission | None:
         """How a job was submitted. Slurm is asked each time. None if slurmctld does not remember

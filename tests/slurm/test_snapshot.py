@@ -363,6 +363,32 @@ def test_what_slurmctld_forgot_accounting_knows(world: World) -> None:
     assert asked.endswith(" -j 15")
 
 
+@pytest.mark.parametrize(
+    ("shown", "config", "booked_at", "found"),
+    [
+        (10, CONFIG, None, ["15"]),  # slurmctld has it
+        (-900, CONFIG, None, None),  # it may have forgotten a newer one, and nobody else knows
+        (-900, f"MinJobAge = 300 sec\n{CONFIG}", None, []),  # it would still know it
+        (-900, ACCOUNTING, 20, ["15"]),
+        (-900, ACCOUNTING, -900, []),
+    ],
+)
+def test_a_submission_is_looked_for_in_slurmctld_and_then_in_accounting(
+    world: World, shown: int, config: str, booked_at: int | None, found: list[str] | None
+) -> None:
+    """By its name and its time. None: neither can say."""
+    since = world.clock.now().wall / SECOND
+    told = {"submitted": str(int(since) + shown).encode()}
+    header = b"JOBID" + NONCE.encode() + b".\n"
+    world.stand_ins.says("squeue", unmarked(header + remembered(**told)))
+    world.scontrol(config=config)
+    if booked_at is not None:
+        at = str(int(since) + booked_at).encode()
+        world.stand_ins.says("sacct", unmarked(booked(submitted=at)))
+    world.clock.advance(200)
+    assert world.snapshot("alice").submitted_since("train", since) == found
+
+
 # What each sacct prints for a job that a shell ended with 137: src/sacct/print.c, PRINT_EXITCODE.
 @pytest.mark.parametrize(
     ("slurmctld", "sacct", "printed", "codes"),

@@ -25,7 +25,7 @@ from sentinel.checks.job.output import (
 from sentinel.checks.job.rules import find_restart_storm
 from sentinel.checks.job.settings import DAY_S, JobSettings
 from sentinel.checks.job.view import TrainingView
-from sentinel.core.clock import get_elapsed_s
+from sentinel.core.clock import SECOND, get_elapsed_s
 from sentinel.core.model import ActionRequest, Finding, Status
 from sentinel.slurm.job_states import end_meaning
 from sentinel.slurm.submission import resubmit_argv
@@ -101,7 +101,8 @@ def request_revival(
         reason=f"it died at {step or 'a step that is not known'}",
         subject=view.subject,
         params={"user": last.seen.user, "workdir": last.how.workdir if last.how else "",
-                "words": json.dumps(words)},
+                "words": json.dumps(words), "name": last.seen.name,
+                "since": str(view.now.wall // SECOND)},
         evidence={"finding": finding.summary},
     )  # fmt: skip
     return (wish,), structs.replace(memory, revived=(*memory.revived, told)[-MAX_REVIVALS_KEPT:])
