@@ -97,10 +97,9 @@ def faults_of_a_diagnostic(count: int) -> str:
 
 def kernel_records(count: int) -> str:
     """Of a source without numbers, since the look before."""
-    lines = [f"kern  :err   : [{n + 10}.000000] line {n}" for n in range(count)]
+    lines = [f"<3>[{n + 10}.000000] line {n}" for n in range(count)]
     since = Cursor(boot="b", source="dmesg", position=1_000_000)
-    records = [kernel._record(line, "dmesg") for line in lines]
-    log = kernel._timed("dmesg", [r for r in records if r], "b", since)
+    log = kernel.log(["syslog", *lines], "b", since)
     return f"{log.lost} lost" if log.lost else ""
 
 

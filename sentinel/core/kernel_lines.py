@@ -3,6 +3,8 @@
 A line counts only if a driver wrote it. Users can put text into the kernel's log: many records
 begin with the name of a process (15 bytes), or contain the name of a file. So every pattern matches
 from the beginning of the record, and first of all more than 15 bytes that only the driver prints.
+A line without the address of a device counts only if its level is known and that of a warning or
+worse.
 """
 
 from __future__ import annotations
@@ -35,6 +37,15 @@ def parse_card_line(text: str) -> tuple[str, str, str] | None:
 
 ERROR_LEVEL = 3
 """KERN_ERR; emergency, alert and critical are below it."""
+WARNING_LEVEL = 4
+"""KERN_WARNING. The kernel reports a process that crashes with KERN_INFO, with its name first and
+its file behind. What it warns of by a process's name goes on in words of the kernel alone."""
+
+
+def is_warning(level: int | None) -> bool:
+    """Whether the kernel wrote the line as a warning or worse. False if its level is not known."""
+    return level is not None and level <= WARNING_LEVEL
+
 
 _TROUBLE_PATTERN = re.compile(
     r"(?<![a-z])(?:err(?:or)?s?|fail(?:s|ed|ure|ures|ing)?|fatal|time(?:d ?|-)?out|hung|stuck|dead|lost"

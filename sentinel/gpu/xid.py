@@ -17,7 +17,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from sentinel.core.kernel_lines import is_trouble_line
+from sentinel.core.kernel_lines import ERROR_LEVEL, is_trouble_line, is_warning
 from sentinel.core.text import shortened, visible
 from sentinel.gpu import xid_table
 from sentinel.gpu.advice import Advice, recovery
@@ -27,8 +27,6 @@ from sentinel.gpu.nvlink_errors import NVLINK_5, decoded
 _BUS = r"(?:PCI:)?[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.[0-7])?"
 _OLD_BUS = r"[0-9a-fA-F]{4}:[0-9a-fA-F]{2}"
 """The address without a domain, which drivers before 2010 printed."""
-_HEADER = re.compile(r"\A\[[^\]\n]{1,40}\] ")
-"""A time stamp that was left before the record."""
 
 # Each pattern matches only at the beginning of the record (re.match). It begins with more text than
 # a process's name can contain.
@@ -45,7 +43,8 @@ _LOST = re.compile(
 _LOST_HEAD = re.compile(rf"NVRM: The NVIDIA GPU ({_BUS})(?= |$)")
 _LOST_TAIL = re.compile(
     rf"NVRM: (?:The NVIDIA GPU {_BUS} )?(?:\(PCI ID: [0-9a-f:]{{1,12}}\) )?"
-    r"(?:(?:installed in this )?system has )?fallen off the bus\b"
+    r"(?:(?:installed in this )?system has )?fallen off the bus"
+    r"(?: and is not(?: responding(?: to commands)?)?)?\.?$"
 )
 _LOST_LINES = 3
 _INACCESSIBLE = re.compile(
@@ -54,30 +53,40 @@ _INACCESSIBLE = re.compile(
 """The kernel's own message about a device that is gone: pci_power_up() in drivers/pci/pci.c of
 Linux."""
 _WATCHDOG = re.compile(
-    r"NVRM: (?:GPU[0-9]{1,3} )?(?:krcWatchdog\w{0,20}: )?(RC watchdog: GPU is probably locked.*)$"
+    r"NVRM: (?:GPU[0-9]{1,3} )?(?:krcWatchdog\w{0,20}: )?"
+    r"(RC watchdog: GPU is probably locked!? {0,4}(?:Notify Timeout Seconds: [0-9]{1,6})?)$"
 )
 """krcWatchdog_IMPL() in src/nvidia/src/kernel/gpu/rc/kernel_rc_watchdog.c: an Xid need not follow
 it."""
+_INIT_CODE = re.compile(r" ?(?:\(0x[0-9a-fA-Fx:]{1,40}\))?")
 _INIT = re.compile(rf"NVRM: (?:GPU[- ](?:at )?({_BUS}): )?RmInitAdapter failed!?(.*)$")
 _AMD = re.compile(
     rf"(?:amdgpu ({_BUS}):(?: amdgpu:)? ?|\[drm:[a-z0-9_.]{{1,80}} \[amdgpu\]\] \*ERROR\* )"
     r"((?:\{[0-9]{1,20}\})?.*)$"
 )
-_AMD_NAMELESS = re.compile(r"amdgpu: (\[powerplay\] )?(.*)$")
-"""A line without a device. It begins with fewer than 15 bytes of the driver's own. So it counts
-only if its level is that of an error, which no line with a process's name has, or with more of the
-driver's own words."""
-_AMD_INIT = re.compile(
+_AMD_NAMELESS = re.compile(r"amdgpu: (?:\[powerplay\] )?(.*)$")
+"""A line without a device. It begins with fewer than 15 bytes of the driver's own."""
+_INIT_WORDS = (
     r"Fatal error during GPU init|GPU reset end with ret = -[0-9]+|GPU reset\([0-9]+\) failed"
-    r"|GPU Recovery Failed: -[0-9]+|.*\bGPU will not be initialized",
-    re.IGNORECASE,
+    r"|GPU Recovery Failed: -[0-9]+"
 )
+_AMD_INIT = re.compile(rf"{_INIT_WORDS}|.*\bGPU will not be initialized", re.IGNORECASE)
+_AMD_INIT_WHOLE = re.compile(rf"(?:{_INIT_WORDS})\.?", re.IGNORECASE)
 _RAS = re.compile(
     r".{0,120}?\b([1-9][0-9]{0,9}) (?:new )?"
     r"((?:uncorrectable|deferred|correctable) hardware errors|poison consumption) detected"
     r"(?! in total)(.*)$",
     re.IGNORECASE,
 )
+_RAS_WHOLE = re.compile(
+    r"(?:\{[0-9]{1,20}\})? ?(?:socket: [0-9]{1,4},? (?:die: [0-9]{1,4},? )?)?"
+    r"[1-9][0-9]{0,9} (?:new )?(?:uncorrectable|deferred) hardware errors detected"
+    r" in [a-z0-9_]{1,20} block",
+    re.IGNORECASE,
+)
+"""All of the line, with nothing in it that a user may have written."""
+_NAMED = re.compile(r".{1,15}?(?:\[[0-9]|/[0-9]| ?\([0-9])")
+"""What the kernel says of a process: its name and its number."""
 _RAS_FATAL = re.compile(
     r".{0,80}?\b(Uncorrectable hardware error(?!s)[^!]{0,200}detected.*)$", re.IGNORECASE
 )
@@ -205,16 +214,17 @@ def read(records: Iterable[str], levels: Sequence[int | None] = ()) -> Told:
     uuids: dict[str, str] = {}
     head = ("", 0)
     for number, record in enumerate(records):
-        text = _HEADER.sub("", record, count=1)
-        if not text.startswith(_MARKS):
+        if not record.startswith(_MARKS):
             continue
-        line, _, more = text.partition("\n")
+        line, _, more = record.partition("\n")
         line = line.rstrip()
         if found := _UUID.match(line):
             uuids[bus_id(found[1])] = found[2]
         if found := _LOST_HEAD.match(line):
             head = (bus_id(found[1]), number)
-            line = " ".join([line, *(one.removeprefix("NVRM: ") for one in more.split("\n"))])
+            line = " ".join(
+                [line, *(one.removeprefix("NVRM: ") for one in more.split("\n"))]
+            ).rstrip()
         if found := _AMD_MENDED.match(line):
             events = [e for e in events if not _is_mended(e, bus_id(found[1]), number)]
         level = levels[number] if number < len(levels) else None
@@ -248,21 +258,48 @@ def _is_mended(event: Event, bus: str, number: int) -> bool:
 def _event(line: str, number: int, level: int | None) -> Event | None:
     if found := _XID.match(line):
         return _xid(found, number)
-    if found := _LOST.match(line):
-        return _lost(bus_id(found[1]), number)
+    if (found := _LOST.match(line)) and (found[1].count(":") > 1 or is_warning(level)):
+        return _lost(bus_id(found[1]), number)  # without a domain a name is as long
     if found := _INACCESSIBLE.match(line):
         return _lost(bus_id(found[1]), number)
+    if (found := _INIT.match(line)) and found[1]:
+        return _init(found[1], f"RmInitAdapter failed{found[2]}", number)
+    if (found := _AMD.match(line)) and found[1]:
+        return _amd(found[1], found[2], number, level)
+    return _sxid(line, number) or _nameless_event(line, number, level)
+
+
+def _nameless_event(line: str, number: int, level: int | None) -> Event | None:
+    """The event of a line that names no device. A user may have put together such a line, so it
+    counts only at the level of its driver, and only if all of it is the driver's. NVIDIA's driver
+    gives no level, so its lines have the kernel's default, KERN_WARNING: nv_printf() in
+    kernel-open/nvidia/os-interface.c."""
+    if level is None or not is_warning(level):
+        return None
     if found := _WATCHDOG.match(line):
         return Event(kind="driver", code=0, bus="", text=_plain(found[1]), line=number)
     if _LOST_TAIL.match(line):  # the line that names the program is missing
         return _lost("", number)
-    if found := _INIT.match(line):
-        return _init(found[1] or "", f"RmInitAdapter failed{found[2]}", number)
+    if (found := _INIT.match(line)) and _INIT_CODE.fullmatch(found[2]):
+        return _init("", f"RmInitAdapter failed{found[2]}", number)
     if found := _AMD.match(line):
-        return _amd(found[1] or "", found[2], number, level)
-    if (found := _AMD_NAMELESS.match(line)) and (found[1] or level is not None):
-        return _amd("", found[2], number, level)
-    return _sxid(line, number)
+        return _nameless_amd(found[2], number, level)
+    if (found := _AMD_NAMELESS.match(line)) and not _NAMED.match(line):
+        return _nameless_amd(found[1], number, level)
+    return None
+
+
+def _nameless_amd(text: str, number: int, level: int) -> Event | None:
+    """amdgpu tells its errors with KERN_ERR."""
+    if level > ERROR_LEVEL:
+        return None
+    if _AMD_INIT_WHOLE.fullmatch(text):
+        return _init("", text, number)
+    if _RAS_WHOLE.fullmatch(text):
+        return _ras("", text, number)
+    if _AMD_KNOWN.match(text) or not is_trouble_line(level, text):
+        return None
+    return Event(kind="driver", code=0, bus="", text=_plain(text), line=number)
 
 
 def _init(bus: str, text: str, number: int) -> Event:

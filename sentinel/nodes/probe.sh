@@ -237,11 +237,11 @@ section_nvlink() {
     exec nvidia-smi nvlink -e
 }
 
-# The kernel's log: exact from /dev/kmsg, else by time from dmesg, else what journald shows.
+# The kernel's log: exact from /dev/kmsg, else by time from syslog(2), else what journald shows.
 section_kernel() {
     read -r boot <"$proc/sys/kernel/random/boot_id"
     [ "$boot" = "$since_boot" ] || since=-1 since_source=
-    kernel_kmsg || kernel_dmesg || kernel_journal ||
+    kernel_kmsg || kernel_syslog || kernel_journal ||
         denied "the kernel's log is closed to this user (kernel.dmesg_restrict), or was cleared"
 }
 
@@ -254,30 +254,34 @@ kernel_kmsg() {
     awk -F '[,;]' -v since="$since" '/^[0-9]+,[0-9]+,/ && $2 + 0 > since + 0' "$work/kmsg" | last
 }
 
-# With facility and level where dmesg knows them (not busybox's); without /dev/kmsg it prints each
-# line of a record with the stamp of the record.
-kernel_dmesg() {
-    dmesg -x >"$work/dmesg" 2>/dev/null || dmesg >"$work/dmesg" 2>/dev/null || return 1
-    grep -q '^[a-z0-9: ]*\[ *[0-9]' "$work/dmesg" || return 1
-    echo dmesg
-    by_time dmesg <"$work/dmesg" | last
+# By syslog(2), where each line begins with the stamp of its record. In the text of an old dmesg a
+# newline in the name of a file begins a record. busybox knows no other way, and no -S.
+kernel_syslog() {
+    dmesg -S -r >"$work/syslog" 2>"$work/syslog.err" ||
+        { grep -q BusyBox "$work/syslog.err" && dmesg -r >"$work/syslog" 2>/dev/null; } || return 1
+    grep -q '^<[0-9]*>\[ *[0-9]' "$work/syslog" || return 1
+    echo syslog
+    [ "$since_source" = dmesg ] || since=-1
+    # A record of several lines has one stamp.
+    awk -v since="$since" '/^<[0-9]+>\[ *[0-9]+\.[0-9]+\]/ { split($0, part, /[][ ]+/)
+            newer = part[2] * 1000000 > since + 0.5 } newer' "$work/syslog" | last
 }
 
 # What programs have written to /dev/kmsg has the transport of the kernel, but not its facility.
 kernel_journal() {
-    journalctl -b -a -q --no-pager -o short-monotonic _TRANSPORT=kernel SYSLOG_FACILITY=0 \
-        >"$work/journal" 2>/dev/null || return 1
+    journal_json --output-fields=MESSAGE,PRIORITY,SYSLOG_FACILITY,_SOURCE_MONOTONIC_TIMESTAMP ||
+        journal_json || return 1 # systemd before 236 prints all fields
     [ -s "$work/journal" ] || return 1
     echo journal
-    by_time journal <"$work/journal" | last
+    [ "$since_source" = journal ] || since=-1
+    awk -v since="$since" 'match($0, /"__MONOTONIC_TIMESTAMP" *: *"[0-9]+"/) {
+            at = substr($0, RSTART, RLENGTH); gsub(/[^0-9]/, "", at)
+            if (at + 0 > since + 0) print }' "$work/journal" | last
 }
 
-by_time() {
-    [ "$since_source" = "$1" ] || since=-1
-    # A record of several lines has one stamp, on its first line.
-    awk -v since="$since" '{ head = $0; sub(/^[a-z0-9]+ *:[a-z]+ *: /, "", head) }
-        head ~ /^\[ *[0-9]+\.[0-9]+\]/ { split(head, part, /[][ ]+/)
-            newer = part[2] * 1000000 > since + 0.5 } newer'
+journal_json() {
+    journalctl -b -a -q --no-pager -o json "$@" _TRANSPORT=kernel SYSLOG_FACILITY=0 \
+        >"$work/journal" 2>/dev/null
 }
 
 last() { tail -n 5000; }

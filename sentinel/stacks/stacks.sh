@@ -229,10 +229,29 @@ listens() {
     find "/proc/$1/fd" -type l -exec readlink {} + 2>/dev/null | grep -q -x -F "$sockets"
 }
 
+# The last records of the kernel from warnings on, whole ones, as syslog(2) tells them: each line
+# begins with the stamp of its record. busybox knows no other way, and no -S.
+kernel_end() {
+    timeout -k 1 3 dmesg -S -r >"$work/dmesg" 2>"$work/dmesg.err" ||
+        { grep -q BusyBox "$work/dmesg.err" && timeout -k 1 3 dmesg -r >"$work/dmesg"; } ||
+        { cat "$work/dmesg.err"; return; }
+    awk 'function stamp(line) { return substr(line, 1, index(line, "]")) }
+        /^<[0-4]>\[/ { said[++n] = $0 }
+        END {
+            first = n + 1
+            for (i = n; i > 0 && n - i < 200; i--) {
+                size += length(said[i]) + 1
+                if (size > 32768) break
+                if (stamp(said[i]) != stamp(said[i - 1])) first = i
+            }
+            for (i = first; i <= n; i++) print said[i]
+        }' "$work/dmesg"
+}
+
 # What a reboot or a reset would take away: the end of the kernel's log, and the GPUs' own numbers.
 # No processes: their command lines are nobody's business.
 lasting() {
-    told kernel "$(timeout -k 1 3 dmesg -x --facility=kern --level=emerg,alert,crit,err,warn 2>&1 | tail -n 200 | tail -c 32768 | packed)"
+    told kernel "$(kernel_end | packed)"
     command -v nvidia-smi >/dev/null || return 0
     told gpus "$(timeout -k 1 6 nvidia-smi --format=csv --query-gpu=index,uuid,pci.bus_id,utilization.gpu,power.draw,power.limit,temperature.gpu,memory.used,clocks_throttle_reasons.active,ecc.errors.uncorrected.volatile.total 2>&1 | head -c 32768 | packed)"
 }

@@ -1,8 +1,6 @@
 """The output of a probe: what is read, and that nothing cut, forged or strange passes for whole."""
 
-import re
-import subprocess
-from importlib.resources import files
+import json
 from pathlib import Path
 from typing import Any
 
@@ -222,20 +220,30 @@ def test_lines_that_were_overwritten_are_counted(since: Cursor | None, lost: int
     assert (log.lines[1].level, log.lines[1].text[:9]) == (3, "NVRM: Xid")
 
 
+def journaled(
+    text: str | list[int], *, at: int = 1_500_000, level: str = "6", facility: str = "0"
+) -> str:
+    """A line of `journalctl -o json`; journald noted it 2 ms after the kernel."""
+    record = {"__MONOTONIC_TIMESTAMP": f"{at + 2000}", "_SOURCE_MONOTONIC_TIMESTAMP": f"{at}"}
+    record |= {"PRIORITY": level, "SYSLOG_FACILITY": facility}
+    return json.dumps({**record, "MESSAGE": text, "_TRANSPORT": "kernel"})
+
+
 @pytest.mark.parametrize(
     ("source", "line", "text"),
     [
-        ("dmesg", "[ 3987.203252] NVRM: Xid", "NVRM: Xid"),
-        ("dmesg", "[ 3987.203252][   T17] NVRM: Xid", "NVRM: Xid"),
-        ("dmesg", "[ 3987.203252] [12] NVRM: Xid", "[12] NVRM: Xid"),
-        ("journal", "[ 3987.203252] node-0 kernel: NVRM: Xid", "NVRM: Xid"),
+        ("syslog", "<4>[ 3987.203252] NVRM: Xid", "NVRM: Xid"),
+        ("syslog", "<4>[ 3987.203252][   T17] NVRM: Xid", "NVRM: Xid"),
+        ("syslog", "<4>[ 3987.203252] [12] NVRM: Xid", "[12] NVRM: Xid"),
+        ("syslog", "<4>[ 3987.203252] <3>[ 3987.203252] NVRM: Xid", "<3>[ 3987.203252] NVRM: Xid"),
+        ("journal", journaled("NVRM: Xid", at=3987203252, level="4"), "NVRM: Xid"),
     ],
 )
 def test_logs_without_numbers_go_by_time(source: str, line: str, text: str) -> None:
     """Microseconds since boot are the cursor; what was lost cannot be known."""
     log = section("kernel", source, line).kernel
     assert isinstance(log, KernelLog)
-    assert (log.lines[0].text, log.lines[0].at, log.lines[0].level) == (text, 3987.203252, None)
+    assert (log.lines[0].text, log.lines[0].at, log.lines[0].level) == (text, 3987.203252, 4)
     assert (log.cursor.position, log.lost) == (3987203252, None)
 
 
@@ -250,25 +258,16 @@ LOST = (
     ("source", "lines"),
     [
         ("kmsg", ("3,7,1500000,-;" + r"\x0a".join(LOST), "6,8,1600000,-;eth0: up")),
-        ("dmesg", ("[    1.500000] " + LOST[0], *LOST[1:], "[    1.600000] eth0: up")),
-        ("dmesg", (*(f"[    1.500000] {one}" for one in LOST), "[    1.600000] eth0: up")),
+        ("syslog", (*(f"<4>[    1.500000] {one}" for one in LOST), "<6>[    1.600000] eth0: up")),
         (
-            "dmesg",
+            "indented",
             (
-                "kern  :err   : [    1.500000] " + LOST[0],
-                LOST[1],
-                f"[    1.550000] {LOST[2]}",
-                "kern  :info  : [    1.600000] eth0: up",
+                "[    1.500000] " + LOST[0],
+                *(f"{'':15}{one}" for one in LOST[1:]),
+                "[ 1.6] eth0: up",
             ),
         ),
-        (
-            "journal",
-            (
-                "[    1.500000] n1 kernel: " + LOST[0],
-                *(f"{'':26}{more}" for more in LOST[1:]),
-                "[    1.600000] n1 kernel: eth0: up",
-            ),
-        ),
+        ("journal", (journaled("\n".join(LOST)), journaled("eth0: up", at=1_600_000))),
     ],
 )
 def test_a_record_of_several_lines(source: str, lines: tuple[str, ...]) -> None:
@@ -311,11 +310,12 @@ FALLEN = "NVRM: Xid (PCI:0000:10:1c): 79, GPU has fallen off the bus."
         ("kmsg", (f"12,7,15,-;{FALLEN}", "6,8,16,-;eth0: up")),
         # daemon, and level 3 of local7
         ("kmsg", (f"30,7,15,-;{FALLEN}", f"187,8,15,-;{FALLEN}", "6,9,16,-;eth0: up")),
-        ("dmesg", (f"user  :warn  : [ 1.5] {FALLEN}", "kern  :info  : [ 1.6] eth0: up")),
-        ("dmesg", (f"local7:err   : [ 1.5] {FALLEN}", "kern  :info  : [ 1.6] eth0: up")),
-        # a logger under another name
-        ("journal", (f"[ 1.5] n1 systemd[1]: {FALLEN}", "[ 1.6] n1 kernel: eth0: up")),
-        ("journal", (f"[ 1.5] n1 NVRM[1]: x kernel: {FALLEN}", "[ 1.6] n1 kernel: eth0: up")),
+        ("syslog", (f"<12>[ 1.5] {FALLEN}", "<6>[ 1.6] eth0: up")),
+        ("syslog", (f"<187>[ 1.5] {FALLEN}", "<6>[ 1.6] eth0: up")),
+        ("syslog", (f"<12>[ 1.6] {FALLEN}", "<6>[ 1.6] eth0: up")),
+        ("journal", (journaled(FALLEN, facility="1"), journaled("eth0: up", at=1_600_000))),
+        # without any facility
+        ("journal", (journaled(FALLEN, facility=""), journaled("eth0: up", at=1_600_000))),
     ],
 )
 def test_only_what_the_kernel_said_counts(source: str, lines: tuple[str, ...]) -> None:
@@ -334,13 +334,16 @@ def test_only_what_the_kernel_said_counts(source: str, lines: tuple[str, ...]) -
     [
         ("kmsg", (f"3,7,15,-;{FALLEN}",), 3),
         ("kmsg", (f"6,7,15,-,caller=T12;{FALLEN}",), 6),
-        ("dmesg", (f"kern  :err   : [    1.500000] {FALLEN}",), 3),
-        ("dmesg", (f"kern  :emerg : [    1.500000][   T12] {FALLEN}",), 0),
-        ("dmesg", (f"[    1.500000] {FALLEN}",), None),
-        ("dmesg", (f"[    1.400000] eth0: up\n[    1.500000] {FALLEN}".split("\n")), None),
-        # two records of the driver in one microsecond
-        ("dmesg", (f"[ 1.5] {FALLEN}", f"[ 1.5] {FALLEN}"), None),
-        ("journal", (f"[    1.500000] n1 kernel: {FALLEN}",), None),
+        ("syslog", (f"<3>[    1.500000] {FALLEN}",), 3),
+        ("syslog", (f"<0>[    1.500000][   T12] {FALLEN}",), 0),
+        ("syslog", ("<6>[    1.400000] eth0: up", f"<4>[    1.500000] {FALLEN}"), 4),
+        # two records in one microsecond: of the driver, and at two levels
+        ("syslog", (f"<4>[ 1.5] {FALLEN}", f"<4>[ 1.5] {FALLEN}"), 4),
+        ("syslog", ("<6>[ 1.5] eth0: up", f"<4>[ 1.5] {FALLEN}"), 4),
+        ("indented", (f"[    1.500000] {FALLEN}",), None),
+        ("journal", (journaled(FALLEN, level="3"),), 3),
+        ("journal", (journaled(list(FALLEN.encode()), level="3"),), 3),
+        ("journal", (journaled(FALLEN, level=""),), None),
     ],
 )
 def test_the_drivers_own_record_is_its_own(
@@ -358,12 +361,13 @@ def test_the_drivers_own_record_is_its_own(
         ("kmsg", (f"4,7,15,-;process 'x\\x0a{FALLEN}' started with executable stack",)),
         ("kmsg", ("4,7,15,-;oom-kill:cpuset=", f"4,8,15,c;{FALLEN}", f"4,9,15,+;{FALLEN}")),
         ("kmsg", (f"4,8,15,c;{FALLEN}", "6,9,15,-;eth0: up")),
-        ("dmesg", ("[ 1.5] overlayfs: x", f"[ 1.5] {FALLEN}")),
-        ("dmesg", ("[ 1.5] NVRM: x[7]: segfault in x", f"[ 1.5] {FALLEN}[1+1]")),
-        ("dmesg", ("kern  :warn  : [ 1.5] overlayfs: x", FALLEN)),
-        ("dmesg", ("kern  :warn  : [ 1.5] overlayfs: x", f"[ 1.6] {FALLEN}")),
-        ("dmesg", ("kern  :warn  : [ 1.5] overlayfs: x", f"  kern  :err   : [ 1.6] {FALLEN}")),
-        ("journal", ("[ 1.5] n1 kernel: overlayfs: x", f"     [ 1.6] n1 kernel: {FALLEN}")),
+        ("syslog", ("<4>[ 1.5] overlayfs: x", f"<4>[ 1.5] {FALLEN}")),
+        ("syslog", ("<6>[ 1.5] NVRM: x[7]: segfault in x", f"<6>[ 1.5] {FALLEN}[1+1]")),
+        ("syslog", ("<6>[ 1.5] x[7]: segfault in ", f"<6>[ 1.5] <3>[ 1.6] {FALLEN}[1+1]")),
+        ("indented", ("[ 1.5] overlayfs: x", f"     {FALLEN}")),
+        ("indented", ("[ 1.5] overlayfs: x", f"     [ 1.6] {FALLEN}")),
+        ("journal", (journaled(f"overlayfs: x\n{FALLEN}"),)),
+        ("journal", (journaled(f'x", "MESSAGE":"{FALLEN}'),)),
     ],
 )
 def test_a_newline_in_a_name_begins_no_record(source: str, lines: tuple[str, ...]) -> None:
@@ -409,27 +413,38 @@ def test_dmesgs_json_keeps_a_record_whole() -> None:
         kernel.log_of_json(text[:200], BOOT, None)
 
 
-def test_a_record_whose_first_line_was_cut_off_has_the_time_of_the_next() -> None:
-    """Only the last lines of a long log come."""
-    log = section("kernel", "dmesg", LOST[2], "[    1.600000] eth0: up").kernel
-    assert isinstance(log, KernelLog)
-    cut = "\n" + LOST[2]  # how it begins is not known, so nobody is believed to have said it
-    assert [(line.at, line.text) for line in log.lines] == [(1.6, cut), (1.6, "eth0: up")]
-    assert section("kernel", "dmesg", *LOST).unread_parts["kernel"].kind == "garbage"
+@pytest.mark.parametrize(
+    ("source", "lines"),
+    [
+        ("dmesg", ("[ 1.5] x[7]: segfault in ", f"[ 1.6] {FALLEN}")),
+        ("dmesg", ("kern  :info  : [ 1.5] x[7]: segfault in ", f"kern  :err   : [ 1.6] {FALLEN}")),
+        ("dmesg", (f"<4>[ 1.6] {FALLEN}",)),
+        ("journal", ("[ 1.5] n1 kernel: x[7]: segfault in ", f"[ 1.6] n1 kernel: {FALLEN}")),
+        ("journal", (journaled("eth0: up"), "[ 1.6] n1 kernel: eth1: up")),
+        ("syslog", ("<6>[ 1.5] x[7]: segfault in ", f"[ 1.6] {FALLEN}")),
+        ("syslog", ("<6>[ 1.5] x[7]: segfault in ", FALLEN)),
+    ],
+)
+def test_text_for_people_is_unknown(source: str, lines: tuple[str, ...]) -> None:
+    """An old dmesg begins a record at a newline in the name of a file, with any time and level."""
+    assert section("kernel", source, *lines).unread_parts["kernel"].kind == "garbage"
 
 
-@pytest.mark.parametrize("decoded", ["", "kern  :err   : "])
-@pytest.mark.parametrize(("since", "shown"), [("-1", 4), ("1400000", 4), ("1500000", 1)])
-def test_the_probe_passes_on_all_lines_of_a_record(since: str, shown: int, decoded: str) -> None:
-    """Its own function, in a real shell: what has no stamp belongs to the stamp above it."""
-    script = Path(str(files("sentinel.nodes") / "probe.sh")).read_text()
-    function = re.search(r"^by_time\(\) \{.*?^\}", script, re.M | re.S)
-    assert function
-    text = f"{LOST[1]}\n{decoded}[    1.500000] " + "\n".join(LOST)
-    text += f"\n{decoded}[    1.600000] eth0: up\n"
-    run = f"since_source=dmesg since={since}\n{function[0]}\nby_time dmesg"
-    done = subprocess.run(["sh", "-c", run], input=text, capture_output=True, text=True, timeout=30)
-    assert done.stdout.splitlines() == text.splitlines()[-shown:]
+def test_nobody_said_the_first_line_of_a_log_that_was_cut() -> None:
+    """Only the last lines of a long log come, and that one may be a later line of its record."""
+    lines = [f"<4>[ 1.5] {FALLEN}", *(f"<6>[{n}.0] eth0: up" for n in range(2, 5001))]
+    (cut, *rest) = kernel.log(["syslog", *lines], BOOT, None).lines
+    assert (cut.at, cut.text, len(rest)) == (1.5, f"\n{FALLEN}", 4999)
+    assert kernel.log(["syslog", *lines[:-1]], BOOT, None).lines[0].text == FALLEN
+
+
+def test_a_cursor_of_former_versions_goes_on() -> None:
+    """It named dmesg, and its position is the time that syslog(2) tells: nothing is told twice."""
+    since = Cursor(boot=BOOT, source="dmesg", position=1_500_000)
+    lines = ["syslog", f"<4>[    1.500000] {FALLEN}", "<6>[    1.600000] eth0: up"]
+    log = kernel.log(lines, BOOT, since)
+    assert [line.text for line in log.lines] == ["eth0: up"]
+    assert log.cursor == Cursor(boot=BOOT, source="dmesg", position=1_600_000)
 
 
 def test_a_quiet_kernel_keeps_the_cursor() -> None:

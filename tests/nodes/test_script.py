@@ -1,5 +1,6 @@
 """probe.sh itself, on this machine: every shell it may meet, and what it does when things hang."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -17,6 +18,7 @@ from sentinel.core.host_parts import ClockSync, HostEngine, StalledThreads
 from sentinel.nodes import script
 from sentinel.nodes.probe import (
     ALL_PARTS_REQUEST,
+    Cursor,
     Disk,
     FileWait,
     Hwmon,
@@ -141,7 +143,15 @@ def test_a_tool_that_fails_makes_nothing_empty(host: Host, tool: str, words: str
 
 @pytest.mark.parametrize(
     ("dmesg", "source"),
-    [("echo '[    1.500000] hello'", "dmesg"), ("echo hello", ""), (":", ""), ("exit 1", "")],
+    [
+        ("[ \"$*\" = '-S -r' ] || exit 1; echo '<6>[    1.500000] hello'", "dmesg"),
+        ("echo BusyBox >&2; [ \"$*\" = -r ] || exit 1; echo '<6>[    1.500000] hello'", "dmesg"),
+        ("[ \"$*\" = -r ] || exit 1; echo '<6>[    1.500000] hello'", ""),
+        ("echo '[    1.500000] hello'", ""),
+        ("echo '<6>hello'", ""),
+        (":", ""),
+        ("exit 1", ""),
+    ],
 )
 def test_a_kernel_log_that_shows_nothing_is_not_believed(
     host: Host, dmesg: str, source: str
@@ -152,6 +162,49 @@ def test_a_kernel_log_that_shows_nothing_is_not_believed(
     log = host.probe(ProbeRequest(parts=("kernel",))).kernel
     assert isinstance(log, KernelLog if source else Unread)
     assert getattr(log, "source", "") == source
+
+
+@pytest.mark.parametrize("since", [None, 1_500_000, 1_600_000])
+def test_what_journald_says_of_the_kernel(host: Host, since: int | None) -> None:
+    """In JSON, where a newline begins no record; by the time that the kernel noted."""
+    rows = [
+        {"MESSAGE": "x[7]: segfault in \nNVRM: Xid", "PRIORITY": "6", "SYSLOG_FACILITY": "0",
+         "__MONOTONIC_TIMESTAMP": "1510000", "_SOURCE_MONOTONIC_TIMESTAMP": "1500000"},
+        {"MESSAGE": '"__MONOTONIC_TIMESTAMP":"1"', "PRIORITY": "4", "SYSLOG_FACILITY": "0",
+         "__MONOTONIC_TIMESTAMP": "1620000", "_SOURCE_MONOTONIC_TIMESTAMP": "1600000"},
+        {"MESSAGE": [120, 255], "PRIORITY": "3", "SYSLOG_FACILITY": "0",
+         "__MONOTONIC_TIMESTAMP": "1700000"},
+    ]  # fmt: skip
+    text = "\n".join(json.dumps(row, separators=(",", ":")) for row in rows)
+    (host.folder / "rows").write_text(f"{text}\n")
+    for tool in ("dd", "dmesg"):
+        host.tool(tool, "exit 1")
+    host.tool("journalctl", f"case $* in *--output-fields*) exit 1 ;; esac; cat {host.folder}/rows")
+    boot = proc.boot_id()
+    cursor = Cursor(boot=boot, source="journal", position=since) if since else None
+    log = host.probe(ProbeRequest(parts=("kernel",), since=cursor)).kernel
+    assert isinstance(log, KernelLog)
+    told = [(line.at, line.level) for line in log.lines]
+    assert told == [(1.5, 6), (1.6, 4), (1.7, 3)][{None: 0, 1_500_000: 1}.get(since, 2) :]
+    assert log.cursor == Cursor(boot=boot, source="journal", position=1_700_000)
+
+
+@pytest.mark.parametrize(
+    ("since", "shown"), [(None, 3), (1_400_000, 3), (1_500_000, 2), (1_550_000, 1)]
+)
+def test_the_probe_passes_on_all_lines_of_a_record(
+    host: Host, since: int | None, shown: int
+) -> None:
+    """After a cursor of former versions too, whose source was dmesg: nothing is told twice."""
+    text = "<4>[    1.500000] NVRM: a\n<4>[    1.500000] b\n<6>[    1.550000] c\n<6>[    1.6] d\n"
+    (host.folder / "rows").write_text(text)
+    for tool, does in (("dd", "exit 1"), ("journalctl", "exit 1"), ("dmesg", "cat $0.rows")):
+        host.tool(tool, does.replace("$0.rows", f"{host.folder}/rows"))
+    cursor = Cursor(boot=proc.boot_id(), source="dmesg", position=since) if since else None
+    log = host.probe(ProbeRequest(parts=("kernel",), since=cursor)).kernel
+    assert isinstance(log, KernelLog)
+    assert [line.text for line in log.lines] == ["NVRM: a\nb", "c", "d"][-shown:]
+    assert log.cursor.position == 1_600_000
 
 
 def test_the_mark_is_in_no_list_of_processes(host: Host) -> None:

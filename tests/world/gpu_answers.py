@@ -44,7 +44,7 @@ def of_four(form: str) -> dict[int | str, str]:
 
 def advice(*records: str) -> str:
     """What the worst of these lines of the kernel asks of the device, or MILD."""
-    found = worst([event.advice for event in xid.read(records).events])
+    found = worst([event.advice for event in xid.read(records, [3] * len(records)).events])
     return found.value if found.hardware else MILD
 
 

@@ -17,7 +17,7 @@ LINUX = "Linux 6.12, "
 COST = "A host that loses data takes jobs, or somebody is woken for one that does not."
 
 
-def said(*texts: str, level: int | None = None) -> dict[str, str]:
+def said(*texts: str, level: int | None = 4) -> dict[str, str]:
     """By part, the worst of what the kernel said; `ok` is an error that was corrected."""
     worst: dict[str, Status] = {}
     for word in find_said_words([KernelLine(at=1.0, level=level, text=text) for text in texts]):
@@ -258,6 +258,16 @@ FORGED = (
     "x\nEDAC MC0: 1 UE memory read error on CPU_SrcID#0 (channel:0)",
     "audit: mce: Uncorrected hardware memory error in user-access at af34214200",
 )
+
+
+def test_only_what_the_kernel_warns_of_is_a_trouble() -> None:
+    """A level of information, or none that is known, is none of its errors; a storm is a notice."""
+    lost = "EDAC MC0: 1 UE memory read error on CPU_SrcID#0_MC#0 (channel:2 slot:0 page:0xbf8 grain:32)"
+    assert [said(lost, level=level) for level in (4, 6, None)] == [{"memory": "critical"}, {}, {}]
+    storm = "mce: CMCI storm detected: switching to poll mode"
+    assert said(storm, level=5) == {"processor": "warning"}
+    logged = "mce: [Hardware Error]: Machine check events logged"
+    assert said(logged, level=6) == {"processor": "ok"}
 
 
 def test_a_process_cannot_speak_for_the_hardware() -> None:

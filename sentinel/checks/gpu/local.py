@@ -89,30 +89,35 @@ WHOLE = b"temporarily unavailable"
 
 def _kernel(limit: float, cursor: Cursor | None) -> KernelLog | Unread:
     """The kernel's log, from dmesg's JSON. If dmesg is older (util-linux before 2.38), /dev/kmsg is
-    read, because in the text of an old dmesg a newline within a file name begins a line. If neither
-    can be read (busybox), the text counts."""
+    read, and if that cannot be read, syslog(2). In the text of an old dmesg a newline within a file
+    name begins a record."""
     try:
         found = _dmesg(limit / 4, "-x", "--json")
         if isinstance(found, str) and found.startswith("{"):
             return kernel_text.log_of_json(found, proc.boot_id(), cursor)
-        if isinstance(found, Unread):
-            found = _dmesg(limit / 4, "-x")
-            numbered = _kmsg(limit / 4) if isinstance(found, str) else []
-            if numbered:
-                return kernel_text.log(["kmsg", *numbered], proc.boot_id(), cursor)
-        if isinstance(found, Unread):
-            found = _dmesg(limit / 4)
-        if isinstance(found, Unread):
-            return found
-        lines = found.rstrip("\n").split("\n")
-        if not kernel_text.has_stamps(lines):
-            why = "dmesg shows no lines with times (cleared, printk.time?)"
-            return Unread(kind="failed", why=why)
-        return kernel_text.log(["dmesg", *lines], proc.boot_id(), cursor)
+        if isinstance(found, str):  # It knows --json, so it is new, and indents what is no record.
+            return _of_text("indented", found, cursor)
+        if numbered := _kmsg(limit / 4):
+            return kernel_text.log(["kmsg", *numbered], proc.boot_id(), cursor)
+        found = _dmesg(limit / 4, "-S", "-r")
+        if (
+            isinstance(found, Unread) and "BusyBox" in found.why
+        ):  # It knows no other way, and no -S.
+            found = _dmesg(limit / 4, "-r")
+        return found if isinstance(found, Unread) else _of_text("syslog", found, cursor)
     except (proc.CommandNotFound, proc.TimedOut, proc.TooMuchOutput, CannotTell) as error:
         return Unread(kind="failed", why=str(error))
     except StrangeLine as error:
         return Unread(kind="garbage", why=str(error))
+
+
+def _of_text(source: str, text: str, cursor: Cursor | None) -> KernelLog | Unread:
+    """Raises StrangeLine."""
+    lines = text.rstrip("\n").split("\n")
+    if not kernel_text.has_stamps(lines):
+        why = "dmesg shows no lines with times (cleared, printk.time?)"
+        return Unread(kind="failed", why=why)
+    return kernel_text.log([source, *lines], proc.boot_id(), cursor)
 
 
 def _dmesg(limit: float, *options: str) -> str | Unread:

@@ -2,7 +2,8 @@
 
 Each row names its source in Linux: the text is the kernel's, the meaning is ours. A row has to match
 the whole first line of a record, from text that only the kernel prints and that is longer than the
-name of a process. Users can make the kernel print such names, see `sentinel.core.kernel_lines`."""
+name of a process. Users can make the kernel print such names, see `sentinel.core.kernel_lines`. So a
+line is a trouble only if the kernel wrote it as a warning or worse."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from sentinel.core.kernel_lines import ERROR_LEVEL
+from sentinel.core.kernel_lines import ERROR_LEVEL, is_warning
 from sentinel.core.model import Status
 from sentinel.core.text import shortened, visible
 from sentinel.nodes.probe import KernelLine
@@ -51,6 +52,12 @@ _BROKEN = "the processor could not correct an error"
 _DRIVE = r"(nvme[0-9]{1,6})"
 _BLOCK = r"((?:sd|vd|nvme|md)[a-z0-9]{1,16})"
 _REQUEST = r"(?:blk_update_request: |print_req_error: |end_request: )?"
+
+_STORM_REGEX = (
+    r"(?:mce: )?CMCI storm detected: switching to poll mode"
+    r"|mce: CPU[0-9]{1,5} BANK[0-9]{1,3} CMCI storm detected"
+)
+"""A notice, of which each byte is the kernel's own."""
 
 KERNEL_WORDS = (
     KernelWord(
@@ -121,8 +128,7 @@ KERNEL_WORDS = (
         "drivers/edac/mce_amd.c",
     ),
     KernelWord(
-        r"(?:mce: )?CMCI storm detected: switching to poll mode"
-        r"|mce: CPU[0-9]{1,5} BANK[0-9]{1,3} CMCI storm detected",
+        _STORM_REGEX,
         "processor",
         Status.WARNING,
         "so many errors are corrected that the kernel only samples them",
@@ -203,6 +209,7 @@ KERNEL_WORDS = (
     ),
 )
 
+_STORM_PATTERN = re.compile(_STORM_REGEX)
 _COMPILED_WORDS = [(row, re.compile(row.pattern)) for row in KERNEL_WORDS]
 
 _LOGGED = "mce: [Hardware Error]: Machine check events logged"
@@ -260,7 +267,9 @@ def find_said_words(lines: Sequence[KernelLine]) -> Iterator[SaidWord]:
         )
         hot = hot or bool(_HEAT_PATTERN.fullmatch(first))
         part, status, meaning = judged or ("", IGNORED, "")
-        if status is not None:
+        if status is not None and (
+            status is COUNTED or is_warning(line.level) or _STORM_PATTERN.fullmatch(first)
+        ):
             corrected += part == "processor" and status is COUNTED
             yield SaidWord(
                 at=line.at,

@@ -16,6 +16,7 @@ from sentinel.core.kernel_lines import (
     NETWORK_DRIVERS,
     PCI_ADDRESS_REGEX,
     is_trouble_line,
+    is_warning,
     parse_card_line,
 )
 from sentinel.core.model import Status
@@ -180,18 +181,18 @@ _MLX5_PART_PATTERN = re.compile(
 could not start."""
 
 _PCIE_ERROR_PATTERN = re.compile(
-    rf"[a-z][\w-]{{1,30}} ({PCI_ADDRESS_REGEX}): (?:AER: )?(?:"
+    rf"[a-z][\w-]{{2,30}} ({PCI_ADDRESS_REGEX}): (?:AER: )?(?:"
     r"PCIe Bus Error: severity=Uncorrect(?:ed|able) \(Fatal\)"
     r"|(?:Multiple )?Uncorrect(?:ed|able) \(Fatal\) error"
     r"|device recovery failed|DPC: containment event)"
 )
-"""Matches lines of any driver, because the text after the address is written by the kernel
-itself."""
+"""Matches lines of any driver, because the text after the address is written by the kernel itself.
+With a name of three letters driver and address are longer than a process's name."""
 PCIE_MEANING = "a PCIe link has failed; reseat the card, look at slot and riser"
 """drivers/pci/pcie/aer.c, err.c and dpc.c."""
 
 _QUEUE_PATTERN = re.compile(
-    rf"(?:[a-z][\w-]{{1,30}} ({PCI_ADDRESS_REGEX}) [^\s:()]{{1,63}}: NETDEV WATCHDOG: CPU: [0-9]{{1,5}}: "
+    rf"(?:[a-z][\w-]{{2,30}} ({PCI_ADDRESS_REGEX}) [^\s:()]{{1,63}}: NETDEV WATCHDOG: CPU: [0-9]{{1,5}}: "
     r"|NETDEV WATCHDOG: ([^\s:()]{1,63}) \([^\s()]{1,31}\): )transmit queue [0-9]{1,5} timed out"
 )
 """Matches for any driver: dev_watchdog() in net/sched/sch_generic.c, before Linux 6.8 without the
@@ -208,9 +209,13 @@ def find_driver_errors(lines: Iterable[KernelLine]) -> Iterator[tuple[str, Statu
             yield found[1], Status.WARNING, _format_driver_error(PCIE_MEANING, first)
         elif found := _QUEUE_PATTERN.match(first):
             card = found[1] or found[2]
+            if not found[1] and not is_warning(line.level):
+                continue
             yield card, Status.WARNING, _format_driver_error(QUEUE_MEANING, first)
         elif speaker := _parse_driver_line(first):
             card, drivers, said = speaker
+            if not re.fullmatch(PCI_ADDRESS_REGEX, card) and not is_warning(line.level):
+                continue
             if (judged := _judge_driver_line(drivers, said, line.level)) is not None:
                 yield card, judged[0], _format_driver_error(judged[1], first)
 

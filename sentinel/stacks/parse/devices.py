@@ -1,7 +1,7 @@
 """Finds facts of verdict.RULE in the output of the GPUs and kernels of a quiet job's nodes. Pure.
 
-They only advise, because nobody has tried them here on GPUs. The kernel's lines are as dmesg(1)
-prints them with facility and level (-x).
+They only advise, because nobody has tried them here on GPUs. The kernel's lines are as
+syslog(2) tells them, each with priority and time.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def _recent_lines(node: NodeStacks, age: float) -> list[KernelLine]:
     if up is None:
         return []
     try:
-        log = kernel.log(["dmesg", *_split_lines(node.kernel)], "", None)
+        log = kernel.log(["syslog", *_split_lines(node.kernel)], "", None)
     except StrangeLine:
         return []
     return [line for line in log.lines if line.at >= up - age]

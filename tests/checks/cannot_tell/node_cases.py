@@ -99,7 +99,7 @@ def gpu_hot(world: World) -> RunOutcome:
 def gpu_here(world: World) -> RunOutcome:
     new = re.sub("gpu_temp>", "gpu_heat>", HOT.replace("device_v13", "device_v99"))
     world.says("nvidia-smi", HOT, newer=new)
-    world.says("dmesg", "[    1.000000] eth0: up\n", newer="")
+    world.says("dmesg", "<6>[    1.000000] eth0: up\n", newer="")
     return world.look("gpu", GpuCheck())
 
 
@@ -107,7 +107,7 @@ def kernel_here(world: World) -> RunOutcome:
     world.says("nvidia-smi", GPUS, newer="")
     # What is older than a day is past, and the host may have been up for longer.
     up = time.clock_gettime(time.CLOCK_BOOTTIME)
-    log = f"[    1.000000] eth0: up\n[{up - 9:12.6f}] {FALLEN.partition(';')[2]}\n"
+    log = f"<6>[    1.000000] eth0: up\n<3>[{up - 9:12.6f}] {FALLEN.partition(';')[2]}\n"
     world.says("dmesg", log, newer="{1.0} eth0: up\n")
     return world.look("gpu", GpuCheck())
 
@@ -117,7 +117,7 @@ def amd_here(world: World) -> RunOutcome:
         '[\n{"gpu": 0, "bdf": "0000:05:00.0", "uuid": "aaff74a1-0000-1000-8000-000000000001"}\n]\n'
     )
     metric = '[\n{"gpu": 0, "temperature": {"hotspot": 120}, "ecc": {"total_uncorrectable_count": 2}}\n]\n'
-    world.says("dmesg", "[    1.000000] eth0: up\n", newer="")
+    world.says("dmesg", "<6>[    1.000000] eth0: up\n", newer="")
     world.says("amd-smi", listing, when="list", newer='{"gpus": {"0": {}}}\n')
     world.says(
         "amd-smi", metric, when="metric", newer='[{"gpu": 0, "heat": {"hotspot": {"K": 393}}}]\n'

@@ -111,6 +111,9 @@ FALLEN = "NVRM: Xid (PCI:0000:50:00): 79, GPU has fallen off the bus."
 def kernel_of(smi: Path, script: str) -> KernelLog | Unread:
     """The log by a stand-in for dmesg, whose options are in `$*`."""
     (smi.parent / "dmesg").write_text(f"#!/bin/sh\n{script}\n")
+    if not (smi.parent / "dd").exists():  # A test need not have the log of its machine.
+        (smi.parent / "dd").write_text("#!/bin/sh\nexit 1\n")
+        (smi.parent / "dd").chmod(0o755)
     found = local.log(10.0, None).kernel
     assert isinstance(found, (KernelLog, Unread))
     return found
@@ -130,10 +133,20 @@ def test_dmesgs_json_is_asked_first(smi: Path) -> None:
     assert [event.line for event in xid.read(line.text for line in log.lines).events] == [1]
 
 
+def test_dmesgs_json_without_kmsg_has_a_record_for_each_line(smi: Path) -> None:
+    """Where /dev/kmsg cannot be read dmesg takes the lines of syslog(2). Two of a driver in one
+    microsecond are two."""
+    said = [(1.5, "overlayfs: x"), (1.5, FALLEN), (1.6, FALLEN), (1.6, FALLEN)]
+    records = [{"fac": "kern", "pri": "warn", "time": at, "msg": text} for at, text in said]
+    log = kernel_of(smi, f"cat <<'E'\n{json.dumps({'dmesg': records})}\nE")
+    assert isinstance(log, KernelLog)
+    assert [line.text for line in log.lines] == [f"overlayfs: x\n{FALLEN}", FALLEN, FALLEN]
+
+
 def test_an_older_dmesg_is_no_judge_of_newlines(smi: Path) -> None:
     """Before util-linux 2.38: then /dev/kmsg itself is read, which is exact; where it cannot be read,
-    the text."""
-    text = f"kern  :err   : [    1.5] {FALLEN}\n"
+    syslog(2)."""
+    text = f"<6>[    1.5] x[7]: segfault in\n<6>[    1.5] {FALLEN}[1+1]\n<3>[    1.6] {FALLEN}\n"
     (smi.parent / "dd").write_text(
         "#!/bin/sh\ncat <<'E'\n"
         f"4,7,1500000,-;overlayfs: x\\x0akern  :err   : [ 1.5] {FALLEN}\n"
@@ -142,7 +155,7 @@ def test_an_older_dmesg_is_no_judge_of_newlines(smi: Path) -> None:
         "echo \"dd: error reading '/dev/kmsg': Resource temporarily unavailable\" >&2; exit 1\n"
     )
     (smi.parent / "dd").chmod(0o755)
-    script = f"case $* in *--json*) exit 1 ;; esac\nprintf '%s' '{text}'"
+    script = f"[ \"$*\" = '-S -r' ] || exit 1\nprintf '%s' '{text}'"
     log = kernel_of(smi, script)
     assert isinstance(log, KernelLog)
     assert (log.source, [line.at for line in log.lines]) == ("kmsg", [1.5, 1.7])
@@ -153,12 +166,30 @@ def test_an_older_dmesg_is_no_judge_of_newlines(smi: Path) -> None:
     (smi.parent / "dd").write_text("#!/bin/sh\nexit 1\n")
     log = kernel_of(smi, script)
     assert isinstance(log, KernelLog)
-    assert (log.source, [line.level for line in log.lines]) == ("dmesg", [3])
+    assert (log.source, [(line.at, line.level) for line in log.lines]) == (
+        "dmesg",
+        [(1.5, 6), (1.6, 3)],
+    )
+    assert [e.line for e in xid.read(line.text for line in log.lines).events] == [1]
+    forged = f"[    1.5] x[7]: segfault in \n[    1.6] {FALLEN}"
+    found = kernel_of(smi, f"case $* in *--json*) exit 1;; esac\nprintf '%s\\n' '{forged}'")
+    assert isinstance(found, Unread)
+    assert found.kind == "garbage"
 
 
-def test_busybox_has_neither_facility_nor_level(smi: Path) -> None:
-    """It knows no -x; what it shows counts."""
-    log = kernel_of(smi, f"[ $# = 0 ] || exit 1\necho '[    1.5] {FALLEN}'")
+def test_a_site_whose_dmesg_takes_no_options_is_read_without_levels(smi: Path) -> None:
+    """It is new, since it did not refuse --json, and indents later lines."""
+    lines = f"[    1.5] x[7]: segfault in\n            {FALLEN}[1+1]\n[    1.6] {FALLEN}"
+    log = kernel_of(smi, f"printf '%s\\n' '{lines}'")
     assert isinstance(log, KernelLog)
-    assert [(line.level, line.text) for line in log.lines] == [(None, FALLEN)]
+    assert [(line.at, line.level) for line in log.lines] == [(1.5, None), (1.6, None)]
+    assert [e.line for e in xid.read(line.text for line in log.lines).events] == [1]
+
+
+def test_busybox_prints_the_lines_of_syslog(smi: Path) -> None:
+    """It knows only -r, and tells so with its name."""
+    usage = "echo 'BusyBox v1.36.1 multi-call binary.' >&2; exit 1"
+    log = kernel_of(smi, f"[ \"$*\" = -r ] || {{ {usage}; }}\necho '<4>[    1.5] {FALLEN}'")
+    assert isinstance(log, KernelLog)
+    assert [(line.level, line.text) for line in log.lines] == [(4, FALLEN)]
     assert isinstance(kernel_of(smi, "exit 1"), Unread)

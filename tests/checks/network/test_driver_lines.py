@@ -1,5 +1,7 @@
 """What drivers of cards say: by their own prefix alone, and what is unknown is not mild."""
 
+import re
+
 import pytest
 
 from sentinel.checks.network.driver_lines import (
@@ -89,12 +91,34 @@ def judged(text: str, level: int | None = 3) -> list[tuple[str, Status]]:
 def test_what_drivers_say(
     text: str, card: str | None, status: Status | None, level: int | None
 ) -> None:
-    """Also where the log tells no level: then its words decide."""
+    """Also where the log tells no level: then its words decide, if a card's address is in it."""
     if status is None and "severity(4)" in text:
         level = 4
     if card is None:  # said at each start, as information
         level = level and 6
-    assert judged(text, level) == ([(card, status)] if status else [])
+    counts = status and (level is not None or re.search(r"[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]", text))
+    assert judged(text, level) == ([(card, status)] if counts else [])
+
+
+@pytest.mark.parametrize(
+    ("line", "card", "real"),
+    [
+        ("NETDEV WATCHDOG: ib0 (mlx5_core): transmit queue 3 timed out", "ib0", 4),
+        ("infiniband rdmap30s0: Wait for completion (polling) timeout", "rdmap30s0", 3),
+        ("infiniband mlx5: mlx5_ib_dev_res_init failed", "mlx5", 3),
+    ],
+)
+def test_a_line_without_an_address_counts_by_its_level(line: str, card: str, real: int) -> None:
+    """`infiniband mlx5` is as long as the name of a process may be."""
+    assert judged(line, real) == [(card, WARNING)]
+    assert judged(line, 6) == judged(line, None) == []
+
+
+def test_a_driver_and_an_address_are_longer_than_a_name() -> None:
+    """15 bytes of a name hold two letters and an address."""
+    said = "0000:3b:00.0: PCIe Bus Error: severity=Uncorrectable (Fatal), type=x"
+    assert judged(f"aa {said}") == []
+    assert judged(f"ice {said}") == [("0000:3b:00.0", WARNING)]
 
 
 def test_an_unknown_line_is_judged_by_its_level() -> None:

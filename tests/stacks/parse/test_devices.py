@@ -1,4 +1,4 @@
-"""What kernels and GPUs of a job's nodes say, in the forms of dmesg(1) and nvidia-smi(1)."""
+"""What kernels and GPUs of a job's nodes say, in the forms of syslog(2) and nvidia-smi(1)."""
 
 from collections.abc import Mapping
 
@@ -44,7 +44,7 @@ def world(kernel: Mapping[str, str] = {}, gpus: Mapping[str, str] = {}) -> Stack
         ("x[7]: segfault in Out of memory: Killed process 101 (python3)[4+1]", "", (), ""),
         ("NVRM: Xid (PCI:[7]: segfault in 0000:4e:00): 79, pid=101, name=x, lost[4+1]", "", (), ""),
         ("x[7]: segfault in y\nOut of memory: Killed process 101 (python3)", "", (), ""),
-        *((f"process '/home/x/{end}kern  :err   : [ {UP - 199:.6f}] NVRM: Xid (PCI:0000:4e:00): 79, pid=101, name=x, lost'"
+        *((f"process '/home/x/{end}<3>[ {UP - 199:.6f}] NVRM: Xid (PCI:0000:4e:00): 79, pid=101, name=x, lost'"
            " started with executable stack", "", (), "") for end in "\x0b\x0c\r\x1c\x85\u2028"),
     ],
 )  # fmt: skip
@@ -52,18 +52,25 @@ def test_what_a_kernel_told_since_the_last_step(
     line: str, sign: str, ranks: tuple[int, ...], words: str
 ) -> None:
     """Whose process it names is its rank; what was told an hour before the last step is history."""
-    for head in ("", "kern  :err   : "):
-        found = kernel_facts(world({"node-0": f"{head}[ {UP - 200:.6f}] {line}"}), quiet=300.0)
+
+    def said(at: float, priority: int) -> StacksDump:
+        told = line.split("\n")
+        return world({"node-0": "".join(f"<{priority}>[ {at:.6f}] {one}\n" for one in told)})
+
+    for level in (3, 4):
+        found = kernel_facts(said(UP - 200, level), quiet=300.0)
         assert [(f.sign, f.ranks, f.nodes) for f in found] == ([(sign, ranks, ("node-0",))] if sign else [])  # fmt: skip
-    assert kernel_facts(world({"node-0": f"user  :err   : [ {UP - 200:.6f}] {line}"}), 300.0) == ()
+    assert kernel_facts(said(UP - 200, 8 + 3), 300.0) == ()
     assert all(words in f.words for f in found)
-    assert kernel_facts(world({"node-0": f"[ {UP - 3600:.6f}] {line}"}), quiet=300.0) == ()
+    assert kernel_facts(said(UP - 3600, 3), quiet=300.0) == ()
+    text = world({"node-0": f"kern  :err   : [ {UP - 200:.6f}] {line}"})
+    assert kernel_facts(text, 300.0) == ()  # an old dmesg's text has records of a user
     assert kernel_facts(world({"node-0": line}), quiet=300.0) == ()
 
 
 def test_lines_count_by_their_own_nodes_clock() -> None:
     """One that nobody told counts none of them."""
-    told = world({"node-0": f"[ {UP:.6f}] mlx5_core 0000:3b:00.0 eth2: Link down"})
+    told = world({"node-0": f"<3>[ {UP:.6f}] mlx5_core 0000:3b:00.0 eth2: Link down"})
     nodes = [replace(n, processes=tuple(replace(p, spent=None) for p in n.processes)) for n in told.nodes]  # fmt: skip
     assert kernel_facts(told, quiet=60.0)
     assert kernel_facts(replace(told, nodes=tuple(nodes)), quiet=60.0) == ()
@@ -77,7 +84,7 @@ def smi(first: str, second: str) -> str:
 def test_a_gpu_that_is_lost_is_the_ranks_that_has_it() -> None:
     """The driver knows no process any more; nvidia-smi's bus ids tell whose it was, on a node that is
     the job's alone."""
-    line = f"[ {UP:.6f}] NVRM: Xid (PCI:0000:5e:00): 79, pid='<unknown>', name=<unknown>, lost"
+    line = f"<4>[ {UP:.6f}] NVRM: Xid (PCI:0000:5e:00): 79, pid='<unknown>', name=<unknown>, lost"
     told = world({"node-2": line}, {"node-2": smi(SPINS, SPINS)})
     (fact,) = kernel_facts(told, quiet=60.0)
     assert (fact.sign, fact.ranks, fact.nodes) == ("device", (5,), ("node-2",))
