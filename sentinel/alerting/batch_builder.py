@@ -36,6 +36,7 @@ from sentinel.alerting.silences import (
 )
 from sentinel.alerting.state_machine import AlertPolicy, advance_alert, announce_again
 from sentinel.core.clock import Instant, get_elapsed_s
+from sentinel.core.deaths import describe_deaths, list_untold_deaths, mark_told, recent_events
 from sentinel.core.holds import Held, HeldKind, MessageGroup
 from sentinel.core.model import (
     Alert,
@@ -223,7 +224,9 @@ class BatchBuilder:
         acked = alert.id in self._orders.acks
         if acked and not alert.acked:
             alert = self._notify_ack(alert, heard)
+        alert = self._notify_deaths(key, alert, heard)
         quiet = acked or alert.tell_once
+        first = not alert.told
         for reason, names in due_notifications(alert, heard, self._now, acked=quiet).items():
             transition = self._fresh.get(key)
             if transition is None and waited and reason == "firing":
@@ -235,7 +238,28 @@ class BatchBuilder:
                 alert, transition = announce_again(alert, reason, self._now)
                 self._transitions.append(transition)
             alert = self._queue_message(alert, transition, names, heard)
+            if first or reason in ("worse", "repeat"):
+                alert = replace(alert, deaths=mark_told(alert.deaths, self._now))
         return alert
+
+    def _notify_deaths(self, key: Key, alert: Alert, heard: Mapping[str, Listener]) -> Alert:
+        """Report deaths that no message told yet to those who know of the alert, also if somebody
+        has acknowledged it. A death is no more of the same."""
+        names = [name for name in heard if name in alert.told]
+        settled = not alert.flapping and alert.clear_since is None and key not in self._fresh
+        new = list_untold_deaths(alert.deaths, alert.death_events, self._now)
+        if not (names and settled and new):
+            return alert
+        words = describe_deaths(new, alert.last_told)
+        alert, transition = announce_again(alert, "repeat", self._now)
+        transition = replace(transition, summary=f"{words}; {transition.summary}")
+        self._transitions.append(transition)
+        alert = self._queue_message(alert, transition, names, heard)
+        return replace(
+            alert,
+            deaths=mark_told(alert.deaths, self._now),
+            death_events=(*recent_events(alert.death_events, self._now), self._now.wall),
+        )
 
     def _notify_ack(self, alert: Alert, heard: Mapping[str, Listener]) -> Alert:
         """Report an acknowledgement once to those who know of the problem."""

@@ -7,6 +7,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from sentinel.core.clock import SECOND, Instant, get_elapsed_s
+from sentinel.core.deaths import merge_deaths
 from sentinel.core.digests import blake2b
 from sentinel.core.model import Alert, Finding, Key, Status, Transition, Value
 
@@ -231,6 +232,7 @@ def _update_alert(before: Alert, finding: Finding, policy: AlertPolicy, now: Ins
         guidance=finding.guidance,
         tell_once=finding.tell_once,
         owner_muted=finding.owner_muted,
+        deaths=merge_deaths(before.deaths, finding.deaths, before.last_told),
         labels={**finding.labels, **policy.labels},
         runbook=policy.runbook,
         last=now,

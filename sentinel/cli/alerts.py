@@ -19,6 +19,7 @@ from sentinel.cli.common import add_action_parser
 from sentinel.cli.plain_rows import format_check_subject, is_piped, print_rows, shorten_gpu
 from sentinel.cli.state import OpenState, select_named_alerts
 from sentinel.core.clock import SECOND, Instant, get_elapsed_s
+from sentinel.core.deaths import Death
 from sentinel.core.guidance import Guidance
 from sentinel.core.hostlist import fold_hostlist
 from sentinel.core.model import Alert, Status, Transition
@@ -190,6 +191,7 @@ def _build_alert_row(alert: Alert, ack: Ack | None, state: OpenState) -> dict[st
         "details": visible_lines(alert.details),
         "guidance": {k: visible(v) for k, v in to_builtins(alert.guidance).items()},
         "commands": [visible(c) for c in alert.commands],
+        "deaths": [_build_death_row(one, state) for one in alert.deaths],
         "told": {name: format_iso(told.at, state.zone) for name, told in alert.told.items()},
         "acknowledged_by": ack.who if ack else None,
         "ack_note": ack.note if ack else "",
@@ -199,6 +201,22 @@ def _build_alert_row(alert: Alert, ack: Ack | None, state: OpenState) -> dict[st
         "clear_since": format_iso(alert.clear_since, state.zone) if alert.clear_since else None,
         "runs": alert.runs,
     }
+
+
+def _build_death_row(death: Death, state: OpenState) -> dict[str, Any]:
+    return {
+        "job": visible(death.job),
+        "end": visible(death.end),
+        "exit": death.exit,
+        "ended": _format_end(death, state),
+        "told": format_iso(death.told, state.zone) if death.told else None,
+    }
+
+
+def _format_end(death: Death, state: OpenState) -> str | None:
+    if death.ended is None:
+        return None
+    return format_iso(Instant(wall=death.ended * SECOND), state.zone)
 
 
 def _describe_silence(silence: Silence, state: OpenState) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 from msgspec import UNSET, Struct, UnsetType
 
 from sentinel.core.clock import Instant
+from sentinel.core.deaths import Death
 from sentinel.core.guidance import NO_GUIDANCE, Guidance
 from sentinel.core.holds import Held, MessageGroup
 from sentinel.core.letters import Letter
@@ -64,6 +65,7 @@ class Finding(Struct, frozen=True, kw_only=True):
     began: When it began, epoch seconds, if that is known better than by the first sight of it.
     tell_once: It is information, and neither repeated nor escalated.
     owner_muted: The job's owner has asked for no message of it. Everybody else is told.
+    deaths: Jobs that ended badly. One that was found after the last message is a new event.
     """
 
     subject: str  # What the answer is about.
@@ -78,6 +80,7 @@ class Finding(Struct, frozen=True, kw_only=True):
     tell_once: bool = False
     owner_muted: bool = False
     guidance: Guidance = NO_GUIDANCE  # How urgent it is, and the first step.
+    deaths: tuple[Death, ...] = ()
 
     def samples(self, names: Iterable[str]) -> "tuple[Sample, ...]":
         """The values of these names that are numbers, for the history."""
@@ -235,6 +238,8 @@ class Alert(Struct, frozen=True, kw_only=True):
     incident: The id of the alert that is its cause, or its own.
     freed: Since when its cause is over, while nobody has been told of this alert.
     tell_once, owner_muted: As the finding says.
+    deaths: Jobs that ended badly, and which of them people were told of.
+    death_events: Wall clocks of the last messages about further deaths.
     """
 
     key: Key  # What it is about.
@@ -270,11 +275,18 @@ class Alert(Struct, frozen=True, kw_only=True):
     tell_once: bool = False
     owner_muted: bool = False
     guidance: Guidance = NO_GUIDANCE  # The guidance of the finding.
+    deaths: tuple[Death, ...] = ()
+    death_events: tuple[int, ...] = ()
 
     @property
     def shown_since(self) -> Instant:
         """Since when the subject is bad, in the form for people."""
         return self.began or self.since
+
+    @property
+    def last_told(self) -> Instant | None:
+        """When a channel was last given a message about it. None: no channel was."""
+        return max((one.at for one in self.told.values()), key=lambda at: at.wall, default=None)
 
 
 class Transition(Struct, frozen=True, kw_only=True):

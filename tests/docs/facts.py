@@ -255,7 +255,7 @@ FACTS: list[tuple[str, str, tuple[str | float, ...]]] = [
     ),
     (
         "job-deaths.md",
-        "looked for again every 4 minutes",
+        "looked for again at each look (at most each 25 seconds)",
         ("sentinel.checks.job.recall:RECALL_PERIOD_S",),
     ),
     (

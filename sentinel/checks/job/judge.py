@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from msgspec import structs
 
 from sentinel.checks.job import rules, words
+from sentinel.checks.job.deaths import list_deaths
 from sentinel.checks.job.done import last_run, seems_finished
 from sentinel.checks.job.ends import describe_end, get_end_instant, is_completed, name_cause
 from sentinel.checks.job.guidance import guide_death, guide_wait
@@ -143,6 +144,7 @@ def _judge_dead(settings: JobSettings, view: TrainingView) -> Finding:
         },
         began=_get_last_end_s(view),
         guidance=NO_GUIDANCE if informs else guide_death(queue.held, view.memory),
+        deaths=list_deaths(view.memory, wait),
     )
 
 

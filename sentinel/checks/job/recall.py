@@ -25,9 +25,13 @@ from sentinel.slurm.job_states import AWAY, REVOKED, Phase, state_phase
 NAME_LOOKBACK_S = 86400.0
 """How many seconds of accounting are searched for a name that was never seen."""
 
-RECALL_PERIOD_S = 240.0
-"""Seconds until a dead training is searched by name again. slurmctld forgets an ended job after 300
-(slurm.conf(5), MinJobAge)."""
+RECALL_PERIOD_S = 25.0
+"""Seconds until a dead training is searched by name again. Looks come each 30 to 60 s, so each of
+them finds the job that was submitted after a message and has died already."""
+
+LOOKBACK_S = 240.0
+"""Seconds before the last look in which accounting is searched too. Accounting learns of an end with
+a delay."""
 
 CLOSE_LOOK_LEAD_S = 6.0
 """This many seconds before a death may be reported, it is searched by name too. A later job may
@@ -122,6 +126,7 @@ def _recall_memory(memory: Memory, runs: Sequence[JobRun], past: JobPast, now: I
     were asked for."""
     away = _find_job_elsewhere(memory, runs)
     known = _with_known_ends(structs.replace(memory, away=away), past, now)
+    known = _with_unseen_restarts(known, runs, now)
     found = _find_unseen_ends(known, runs, now)
     return structs.replace(
         known,
@@ -193,11 +198,14 @@ def _read_past_jobs(
 
 
 def _get_lookback_s(memory: Memory, now: Instant) -> float:
-    return (
-        NAME_LOOKBACK_S
-        if memory.looked is None
-        else min(NAME_LOOKBACK_S, get_elapsed_s(memory.looked, now) + RECALL_PERIOD_S)
-    )
+    """Seconds of accounting to search: since it last answered about a dead training."""
+    answered = memory.looked
+    if memory.dead is not None:
+        times = (memory.dead, memory.recalled or memory.dead)
+        answered = max(times, key=lambda at: at.wall)
+    if answered is None:
+        return NAME_LOOKBACK_S
+    return min(NAME_LOOKBACK_S, get_elapsed_s(answered, now) + LOOKBACK_S)
 
 
 def _with_look_time(memory: Memory, alive: bool, now: Instant) -> Memory:
@@ -329,6 +337,31 @@ def _find_memory_loss_s(seen: SeenJob, memory: Memory, past: JobPast, now: Insta
         return None
     again = past.next_id is not None and seen.job_id.isdigit() and past.next_id <= int(seen.job_id)
     return booted if again or get_elapsed_s(looked, now) < past.keeps else None
+
+
+def _with_unseen_restarts(memory: Memory, runs: Sequence[JobRun], now: Instant) -> Memory:
+    """The memory, with the ends of jobs that were requeued, and ended again between two runs."""
+    gone = tuple(_with_unseen_restart(one, runs, now) for one in memory.gone)
+    return structs.replace(memory, gone=gone)
+
+
+def _with_unseen_restart(gone: GoneJob, runs: Sequence[JobRun], now: Instant) -> GoneJob:
+    before = gone.started_at_s
+    if gone.end is None or before is None:
+        return gone
+    later = [
+        run
+        for run in runs
+        if _is_same_job(gone.seen, run)
+        and run.id == gone.seen.id
+        and _get_run_phase(run) is Phase.OVER
+        and (run.started or 0) > before
+    ]
+    newest = max(later, key=lambda run: run.started or 0, default=None)
+    if newest is None:
+        return gone
+    seen = structs.replace(_make_seen_job(newest, now), how=gone.seen.how)
+    return GoneJob(seen=seen, at=now, asked=True, end=newest.run_end, how=gone.how)
 
 
 def _find_unseen_ends(memory: Memory, runs: Sequence[JobRun], now: Instant) -> tuple[GoneJob, ...]:

@@ -121,7 +121,11 @@ def learn_delays(
         requeued = SubmitDelay(get_elapsed_s(last.at, now), at, told_at > 0, True, told_at)
         return _with_delay(memory, last, requeued)
     unseen = sorted(_find_unseen_runs(before, memory, now), key=recency_key)
+    arrays = {_get_submission_id(last)} if last else set()
     for number, run in enumerate(unseen):
+        if _get_submission_id(run) in arrays:
+            continue  # it was submitted with the one before
+        arrays.add(_get_submission_id(run))
         starts = [(run.started_at_s or 0, None)]
         memory = _learn_delay(before, memory, unseen[number:], starts, told, host)
     return _learn_delay(before, memory, (), [(j.submitted or 0, j) for j in jobs], told, host)
@@ -180,6 +184,11 @@ def _find_unseen_runs(before: Memory, memory: Memory, now: Instant) -> list[Gone
     """Jobs that started and ended between this run and the one before."""
     known = {s.job_id for s in before.seen} | {g.seen.job_id for g in before.gone}
     return [g for g in memory.gone if g.has_run and g.at == now and g.seen.job_id not in known]
+
+
+def _get_submission_id(gone: GoneJob) -> str:
+    """What all elements of an array have in common."""
+    return gone.seen.array_id or gone.seen.job_id
 
 
 def _with_delay(memory: Memory, last: GoneJob, delay: SubmitDelay) -> Memory:

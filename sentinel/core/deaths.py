@@ -1,0 +1,107 @@
+"""Bad ends of the jobs of one training, and which of them people have been told of. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from sentinel.core.clock import SECOND, Instant
+from sentinel.core.text import shortened, visible
+from sentinel.core.values import duration_text
+
+MAX_DEATHS = 100
+"""Deaths that one alert remembers. The oldest told ones are dropped first."""
+
+EVENTS_PER_HOUR = 3
+"""Messages about further deaths under one alert within an hour. The next one waits until the hour
+is over, and then tells all that have died since."""
+
+HOUR_S = 3600
+
+
+class Death(Struct, frozen=True, kw_only=True):
+    """A run of a job that ended badly: no preemption, and no cancellation by its owner.
+
+    due: From when on it is told by itself, in epoch seconds. Later than its end if a launcher is
+        known to submit the next job by then.
+    told: When people were told. None: not yet.
+    """
+
+    job: str  # Id of the job, or of its array.
+    started: int | None  # When this run started, epoch seconds.
+    ended: int | None  # When it ended, epoch seconds.
+    end: str  # Its state in Slurm, as `FAILED`. Empty if its end is not known.
+    exit: int | None  # Its exit code.
+    noticed: Instant  # When a look found it.
+    due: int = 0
+    told: Instant | None = None
+
+    @property
+    def run(self) -> tuple[str, int | None]:
+        """What identifies a run. A requeued job keeps its id, and the elements of an array that
+        started together are one event."""
+        return self.job, self.started
+
+
+def merge_deaths(
+    known: Sequence[Death], found: Iterable[Death], last_told: Instant | None
+) -> tuple[Death, ...]:
+    """The deaths that are known after a look. What was found before the last message stood in it."""
+    runs = {one.run: one for one in known}
+    for one in found:
+        before = runs.get(one.run)
+        in_message = last_told is not None and one.noticed.wall <= last_told.wall
+        told = before.told if before else last_told if in_message else None
+        runs[one.run] = replace(one, told=told, noticed=before.noticed if before else one.noticed)
+    newest = sorted(runs.values(), key=lambda one: (one.told is None, one.noticed.wall))
+    return tuple(newest[-MAX_DEATHS:])
+
+
+def list_untold_deaths(
+    deaths: Iterable[Death], events: Sequence[int], now: Instant
+) -> tuple[Death, ...]:
+    """The deaths of which a message is due now. `events` are the wall clocks of such messages."""
+    if len(recent_events(events, now)) >= EVENTS_PER_HOUR:
+        return ()
+    return tuple(one for one in deaths if one.told is None and one.due <= now.wall / SECOND)
+
+
+def recent_events(events: Iterable[int], now: Instant) -> tuple[int, ...]:
+    """The messages of the last hour. One in the future counts: the clock was set back."""
+    return tuple(at for at in events if abs(now.wall - at) < HOUR_S * SECOND)
+
+
+def mark_told(deaths: Iterable[Death], now: Instant) -> tuple[Death, ...]:
+    """The deaths, after a message that shows all of them."""
+    return tuple(replace(one, told=now) if one.told is None else one for one in deaths)
+
+
+def describe_deaths(new: Sequence[Death], last_told: Instant | None) -> str:
+    """What has died since the last message: `job 12, started after that message, died too, after
+    37s`."""
+    if len(new) > 1:
+        jobs = dict.fromkeys(one.job for one in new)
+        names = shortened(visible(", ".join(jobs)), 120)
+        return f"dies at each start: {len(new)} more (job{'s' * (len(jobs) > 1)} {names}){_name_shared(new)}"
+    (one,) = new
+    after = last_told is not None and (one.started or 0) * SECOND > last_told.wall
+    when = ", started after that message," if after else ""
+    took = [f", after {text}" for text in [_describe_length(one)] if text]
+    return f"job {visible(one.job)}{when} died too{''.join(took)}"
+
+
+def _describe_length(one: Death) -> str:
+    if one.started is None or one.ended is None or one.ended < one.started:
+        return ""
+    return duration_text(one.ended - one.started)
+
+
+def _name_shared(new: Sequence[Death]) -> str:
+    """What all of them have in common."""
+    ends, codes = {one.end for one in new}, {one.exit for one in new}
+    if len(ends) > 1 or not (end := new[0].end):
+        return ""
+    code = f" with exit code {new[0].exit}" if len(codes) == 1 and new[0].exit else ""
+    return f", each {visible(end)}{code}"

@@ -1,0 +1,255 @@
+"""A death between two looks is told: of who obeys the mail, and whose new job dies at once."""
+
+import re
+from collections.abc import Collection
+from typing import Any
+
+import pytest
+
+from sentinel.alerting.notifications import NotificationPlan
+from sentinel.alerting.observations import RunOutcome
+from sentinel.alerting.processor import process_outcomes
+from sentinel.alerting.settings import Match
+from sentinel.alerting.silences import Ack, Orders, Silence
+from sentinel.alerting.state_machine import AlertPolicy
+from sentinel.checks.job.memory import Memory, SubmitDelay, dump_memory
+from sentinel.core.cluster import Job, JobPast, JobRun
+from sentinel.core.model import Alert, Coverage, Finding, Key, Report, Status
+from tests.checks.job.making import NOW, Watch, check, job
+from tests.checks.job.test_recall import Slurm, run
+
+SOURCES = pytest.mark.parametrize("source", ["squeue", "sacct"])
+
+
+class Night:
+    """A check on `train`, its alert and its messages. Each of `runs` is known to Slurm once it is
+    over, from slurmctld or from accounting."""
+
+    def __init__(self, *runs: JobRun, **settings: Any) -> None:
+        self.watch, self.runs = Watch(check(**settings)), list(runs)
+        self.orders = Orders()
+        self.alerts: dict[Key, Alert] = {}
+        self.messages: list[tuple[float, str, str]] = []
+        policies = {"training": AlertPolicy(kind="job")}
+        self.plan = NotificationPlan(cluster="lab", policies=policies, channels=["mail"])
+
+    @property
+    def at(self) -> float:
+        """Seconds since the first look."""
+        return self.watch.clock.now().wall / 1_000_000 - NOW
+
+    def look(self, at: float) -> Finding:
+        """A look so many seconds after the first one, with its messages."""
+        self.watch.clock.advance(at - self.at)
+        here = NOW + at
+        rows: list[Job] = [
+            job(one.id, submitted=one.submitted, started=one.started)
+            for one in self.runs
+            if (one.started or 0) <= here < (one.ended or 0)
+        ]
+        over = [one for one in self.runs if (one.ended or 0) <= here]
+        finding = self.watch.see(Slurm(*rows, runs=over, accounting=True))
+        good = Finding(subject="", status=Status.OK, summary="")
+        report = Report(findings=(finding,), coverage=Coverage(of="jobs", meant=1))
+        outcome = RunOutcome(check="training", kind="job", itself=good, report=report, seconds=0)
+        now = self.watch.clock.now()
+        batch = process_outcomes([outcome], self.alerts, self.plan, now, self.orders)
+        for key in batch.closed:
+            del self.alerts[key]
+        self.alerts |= {alert.key: alert for alert in batch.alerts}
+        said = [one.notification for one in batch.outbox]
+        self.messages += [(at, one.reason, one.summary) for one in said]
+        return finding
+
+    def play(self, until: float, every: float = 30) -> "Night":
+        """Looks at these intervals, in seconds."""
+        at = self.at
+        while at < until:
+            self.look(at := at + every)
+        return self
+
+    @property
+    def told(self) -> list[tuple[float, str]]:
+        """The messages: when, and the reason."""
+        return [(at, reason) for at, reason, _ in self.messages]
+
+
+def dies(number: int, begins: float, after: float, source: str = "squeue", **more: Any) -> JobRun:
+    """A run of job `number` that fails."""
+    times: dict[str, Any] = {"submitted": int(NOW + begins), "started": int(NOW + begins)}
+    ends: dict[str, Any] = {"ended": int(NOW + begins + after), "exit_code": 1, "source": source}
+    return run(str(number), **{**times, **ends, **more})
+
+
+def play_first_death(**settings: Any) -> Night:
+    """A job runs at the first look, dies after 20 s, and that is told."""
+    night = Night(dies(10, -600, 620), **settings)
+    night.look(0)
+    night.play(120)
+    assert [reason for _, reason in night.told] == ["firing"]
+    night.messages.clear()
+    return night
+
+
+@pytest.fixture(name="night")
+def night_fixture() -> Night:
+    """A training whose death was told."""
+    return play_first_death()
+
+
+@SOURCES
+@pytest.mark.parametrize("every", [30, 60, 600])
+def test_a_job_that_dies_between_two_looks_is_told_at_the_next(
+    night: Night, every: float, source: str
+) -> None:
+    """Submitted just after a look, dead 10 s later. The service looks each 30 to 60 s, a chain and a
+    crontab each 600 s."""
+    night.runs.append(dies(12, 130, 10, source))
+    night.play(120 + 3 * every, every)
+    ((at, reason, words),) = night.messages
+    assert (at, reason) == (120 + every, "repeat")
+    assert words.startswith("job 12, started after that message, died too, after 10s; ")
+
+
+def test_nobody_is_told_while_nothing_more_dies(night: Night) -> None:
+    """The healthy control: the message of the first death stays the only one."""
+    assert night.play(3600).messages == []
+
+
+@pytest.mark.parametrize(
+    ("state", "more"),
+    [
+        ("CANCELLED", {"cancelled_by": "alice"}),
+        ("PREEMPTED", {}),
+        ("COMPLETED", {"exit_code": 0}),
+    ],
+)
+def test_what_is_no_death_is_no_event(night: Night, state: str, more: dict[str, Any]) -> None:
+    """Its owner's scancel, a preemption and a good end are not told as a death."""
+    night.runs.append(dies(12, 130, 10, state=state, **more))
+    night.play(600)
+    assert not [words for _, _, words in night.messages if "died too" in words]
+
+
+@SOURCES
+def test_a_requeued_job_that_dies_again_is_told(night: Night, source: str) -> None:
+    """It keeps its number, and has a later start."""
+    night.runs.append(dies(10, 130, 7, source))
+    night.play(400)
+    assert night.told == [(150, "repeat")]
+    assert "job 10, started after that message, died too, after 7s" in night.messages[0][2]
+
+
+def test_an_array_is_one_event(night: Night) -> None:
+    """All its elements die between two looks, and one message tells it."""
+    night.runs += [dies(20 + n, 130 + n, 5, id=f"20_{n}", array_id="20") for n in range(1, 4)]
+    night.play(400)
+    assert night.told == [(150, "repeat")]
+    assert night.messages[0][2].startswith("job 20")
+
+
+def test_a_crash_loop_is_three_messages_an_hour_and_a_digest(night: Night) -> None:
+    """Nobody is called for each of ten; the fourth message tells what the rest share."""
+    drawn = [130, 185, 271, 406, 601, 872, 1217, 1662, 2227, 2932]  # no rhythm
+    night.runs += [dies(30 + n, at, 5) for n, at in enumerate(drawn)]
+    night.play(3600 * 2)
+    assert [reason for _, reason in night.told] == ["repeat"] * 4
+    at, _, words = night.messages[-1]
+    assert 3600 <= at - night.messages[0][0] <= 3630
+    assert words.startswith("dies at each start: 7 more (jobs 33, 34, 35, 36, 37, 38, 39)")
+    assert ", each FAILED with exit code 1; " in words
+
+
+def test_a_launcher_whose_rhythm_is_known_tells_nobody(night: Night) -> None:
+    """It submits 40 s after each end, as it always did. When it stops, its last job is told."""
+    delays = tuple(SubmitDelay(40, NOW - 86400 * n - 977 * n * n) for n in (3, 2, 1))
+    night.watch.memory = dict(night.watch.memory) | {
+        "delays": dump_memory(Memory(delays={"FAILED": delays}))["delays"]
+    }
+    night.runs += [dies(40 + n, 130 + 45 * n, 5) for n in range(5)]
+    night.play(300)
+    assert night.messages == []
+    night.play(900)
+    assert [reason for _, reason in night.told] == ["repeat"]
+
+
+def test_an_alert_of_an_older_state_tells_what_died_since_its_message(night: Night) -> None:
+    """It has no deaths stored. What its message told is not told again."""
+    ((key, alert),) = night.alerts.items()
+    import msgspec
+
+    night.alerts[key] = msgspec.structs.replace(alert, deaths=())
+    night.play(300)
+    assert night.messages == []
+    night.runs.append(dies(12, 310, 10))
+    night.play(600)
+    assert night.told == [(330, "repeat")]
+
+
+class BookedSlurm(Slurm):
+    """A Slurm whose accounting may not answer, and looks back no further than it is asked to."""
+
+    def __init__(self, now: float, *runs: JobRun, answers: bool) -> None:
+        super().__init__(runs=runs)
+        self.now, self.answers = now, answers
+
+    def past(
+        self,
+        job_ids: Collection[str],
+        names: Collection[str],
+        since: float,
+        *,
+        failed_within: float = 0.0,
+    ) -> JobPast:
+        if not self.answers:
+            return JobPast(runs=(), unasked="slurmdbd is down")
+        found = [one for one in self.told.runs if (one.ended or 0) >= self.now - since]
+        return JobPast(runs=tuple(found), accounting=True)
+
+
+def test_a_look_asks_what_happened_since_accounting_last_answered() -> None:
+    """It did not answer for half an hour, and the job died in its first minute."""
+    watch, first = Watch(check()), dies(10, -600, 620)
+    watch.look(job("10", started=NOW - 600))
+    watch.clock.advance(60)
+    watch.see(Slurm(runs=[first]))
+    for minute in range(30):
+        watch.clock.advance(60)
+        watch.see(BookedSlurm(NOW + 120 + 60 * minute, first, answers=False))
+    watch.clock.advance(60)
+    found = watch.see(BookedSlurm(NOW + 1920, first, dies(12, 70, 10, "sacct"), answers=True))
+    assert [one.job for one in found.deaths] == ["12", "10"]
+
+
+def test_a_check_on_many_trainings_tells_it_too() -> None:
+    """Each training has its own alert."""
+    night = play_first_death(name=None, match=re.compile("tr.*"))
+    night.runs.append(dies(12, 130, 10))
+    night.play(600)
+    assert night.told == [(150, "repeat")]
+
+
+def test_who_has_acknowledged_the_first_death_hears_of_the_next(night: Night) -> None:
+    """An acknowledgement stops repeats of what is known. A further death is not known."""
+    (alert,) = night.alerts.values()
+    ack = Ack(alert=alert.id, who="alice", note="", at=night.watch.clock.now())
+    night.orders = Orders(acks={alert.id: ack})
+    night.play(240)
+    night.messages.clear()
+    night.runs.append(dies(12, 250, 10))
+    night.play(600)
+    assert night.told == [(270, "repeat")]
+
+
+def test_what_dies_under_a_silence_is_told_after_it(night: Night) -> None:
+    """Nothing is told while it lasts, and nothing is lost."""
+    now = night.watch.clock.now()
+    ends = now.wall + 600_000_000
+    silence = Silence(id="s", match=Match(), starts=0, ends=ends)
+    night.orders = Orders(silences=(silence,))
+    night.runs += [dies(12, 130, 10), dies(13, 190, 10)]
+    night.play(690)
+    assert night.messages == []
+    night.play(900)
+    assert [reason for _, reason in night.told] == ["repeat"]
+    assert night.messages[0][2].startswith("dies at each start: 2 more (jobs 12, 13), each FAILED")
