@@ -45,13 +45,9 @@ from sentinel.slurm.controllers import SETTLED_S, ControllerProbe
 from sentinel.slurm.endings import (
     SLOW_ANSWER_S,
     WORTH_A_LOOK,
-<<<<<<< HEAD
     BookedRuns,
     JobEndings,
-=======
-    JobEndings,
     is_askable_name,
->>>>>>> 66713e40 (A resubmission that timed out is looked for in slurmctld, and then in accounting)
     merge_runs,
 )
 from sentinel.slurm.job import job_rows
