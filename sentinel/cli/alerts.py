@@ -19,10 +19,9 @@ from sentinel.cli.common import add_action_parser
 from sentinel.cli.plain_rows import format_check_subject, is_piped, print_rows, shorten_gpu
 from sentinel.cli.state import OpenState, select_named_alerts
 from sentinel.core.clock import SECOND, Instant, get_elapsed_s
-from sentinel.core.deaths import Death
 from sentinel.core.guidance import Guidance
 from sentinel.core.hostlist import fold_hostlist
-from sentinel.core.model import Alert, Status, Transition
+from sentinel.core.model import Alert, Death, Status, Transition
 from sentinel.core.text import shortened, visible, visible_lines
 from sentinel.core.values import duration_text
 from sentinel.status.silences import describe_match

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from sentinel.core.clock import SECOND, Instant
+from sentinel.core.model import Death
 from sentinel.core.text import shortened, visible
 from sentinel.core.values import duration_text
 
@@ -19,30 +19,6 @@ EVENTS_PER_HOUR = 3
 is over, and then tells all that have died since."""
 
 HOUR_S = 3600
-
-
-class Death(Struct, frozen=True, kw_only=True):
-    """A run of a job that ended badly: no preemption, and no cancellation by its owner.
-
-    due: From when on it is told by itself, in epoch seconds. Later than its end if a launcher is
-        known to submit the next job by then.
-    told: When people were told. None: not yet.
-    """
-
-    job: str  # Id of the job, or of its array.
-    started: int | None  # When this run started, epoch seconds.
-    ended: int | None  # When it ended, epoch seconds.
-    end: str  # Its state in Slurm, as `FAILED`. Empty if its end is not known.
-    exit: int | None  # Its exit code.
-    noticed: Instant  # When a look found it.
-    due: int = 0
-    told: Instant | None = None
-
-    @property
-    def run(self) -> tuple[str, int | None]:
-        """What identifies a run. A requeued job keeps its id, and the elements of an array that
-        started together are one event."""
-        return self.job, self.started
 
 
 def merge_deaths(

@@ -7,7 +7,6 @@ from typing import Any
 from msgspec import UNSET, Struct, UnsetType
 
 from sentinel.core.clock import Instant
-from sentinel.core.deaths import Death
 from sentinel.core.guidance import NO_GUIDANCE, Guidance
 from sentinel.core.holds import Held, MessageGroup
 from sentinel.core.letters import Letter
@@ -51,6 +50,30 @@ class Key(Struct, frozen=True, order=True):
     cluster: str  # Name of the cluster.
     check: str  # Name of the check in the file.
     subject: str = ""  # The path, node or training. Empty: the check itself.
+
+
+class Death(Struct, frozen=True, kw_only=True):
+    """A run of a job that ended badly: no preemption, and no cancellation by its owner.
+
+    due: From when on it is told by itself, in epoch seconds. Later than its end if a launcher is
+        known to submit the next job by then.
+    told: When people were told. None: not yet.
+    """
+
+    job: str  # Id of the job, or of its array.
+    started: int | None  # When this run started, epoch seconds.
+    ended: int | None  # When it ended, epoch seconds.
+    end: str  # Its state in Slurm, as `FAILED`. Empty if its end is not known.
+    exit: int | None  # Its exit code.
+    noticed: Instant  # When a look found it.
+    due: int = 0
+    told: Instant | None = None
+
+    @property
+    def run(self) -> tuple[str, int | None]:
+        """What identifies a run. A requeued job keeps its id, and the elements of an array that
+        started together are one event."""
+        return self.job, self.started
 
 
 class Finding(Struct, frozen=True, kw_only=True):

@@ -6,7 +6,7 @@ from sentinel.checks.job.done import last_run
 from sentinel.checks.job.memory import GoneJob, Memory
 from sentinel.checks.job.rhythm import SuccessorWait, get_end_state, is_death
 from sentinel.core.clock import SECOND
-from sentinel.core.deaths import Death
+from sentinel.core.model import Death
 
 
 def list_deaths(memory: Memory, wait: SuccessorWait) -> tuple[Death, ...]:

@@ -91,9 +91,9 @@ def test_what_slurmctld_has_forgotten_accounting_knows_by_name(
 ) -> None:
     """The name alone is known, and a job of another user has it too."""
     alice = fresh_accounting.user("alice")
-    job = fresh_accounting.sbatch("exit 6", name="train")
+    job = fresh_accounting.sbatch("exit 3", name="train")
     fresh_accounting.wait_state(job, "FAILED")
-    other = fresh_accounting.sbatch("exit 7", name="train", user=alice)
+    other = fresh_accounting.sbatch("exit 2", name="train", user=alice)
     fresh_accounting.wait_state(other, "FAILED")
     named = ["sacct", "-n", "-X", "-P", "-a", "--name=train", "-o", "JobID"]
     wait_until(  # of a job that ends at once slurmdbd learns the name seconds after the end
@@ -102,7 +102,7 @@ def test_what_slurmctld_has_forgotten_accounting_knows_by_name(
     live = Live(fresh_accounting)
     behind(live, tmp_path, FORGETFUL)
     finding = live.look()
-    assert f"job {job} FAILED with exit code 6" in finding.summary
+    assert f"job {job} FAILED with exit code 3" in finding.summary
 
 
 def look_twice(live: Live, lab: Lab, between: str, window_s: float) -> dict[str, Finding]:

@@ -375,7 +375,9 @@ def test_an_xid_of_the_culprits_node_is_told_and_drains_it(tmp_path: Path) -> No
         folder = tmp_path / node
         folder.mkdir()
         world = World(folder, sleeps(5), nodes=2).warm()
-        world.nodes.kernels = {node: "[   12.000000] NVRM: Xid (PCI:0000:4e:00): 79, pid=9, lost"}
+        world.nodes.kernels = {
+            node: "<4>[   12.000000] NVRM: Xid (PCI:0000:4e:00): 79, pid=9, lost"
+        }
         assert ("node-0: kernel: Xid 79" in world.early()) == kept
         drains = [line for line in world.finding.commands if "State=DRAIN" in line]
         assert [d.split()[2] for d in drains] == ["NodeName=node-0"] * kept
