@@ -117,8 +117,8 @@ def removable_steps(
 
     The newest steps are kept by number and by time, because a run that was started again counts
     from 1. So is each step that two newer ones do not replace (`replacing`). All are kept for each
-    owner. Otherwise, in a folder that several users write and root
-    cleans, the new steps of one user would make those of another user old.
+    owner. Otherwise, in a folder that several users write and root cleans, the new steps of one user
+    would make those of another user old.
     """
     going = {s for own in _split_by_owner(steps) for s in _removable_of_owner(own, rules, now)}
     return [s for s in _order_steps(steps) if s in going]
@@ -152,9 +152,8 @@ def _irreplaceable_steps(
     says was not ended are none: nobody goes on from them."""
     asked = [s for s in ordered if not (s.is_log or s.unfinished)]
     contents = {s.first_name: _read_content(s) for s in asked}
-    if (
-        rules.complete
-    ):  # what holds the marker is whole, so a note in one step is nothing that others lack
+    if rules.complete:
+        # What holds the marker is whole, so a note in one step is nothing that others lack.
         counted = Counter(form for one in contents.values() if one for form in one.forms)
         for one in contents.values():
             if one:

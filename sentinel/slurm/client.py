@@ -188,7 +188,8 @@ class SlurmClient:
         format as an argument, from the first question that it answers in another form."""
         secret, value, rest = hide_format(argv) if self._reads_variable else ("", "", argv)
         done = self._start_with_format(argv, limit, secret, value, rest)
-        if secret and lost_format(done, value):
+        # A prefix that fails (ssh) has its own words too, and is no wrapper of squeue.
+        if secret and not (done.code and self._prefix) and lost_format(done, value):
             by_argument = self._start_with_format(argv, limit, "", "", argv)
             if by_argument.code == 0 and not lost_format(by_argument, value):
                 self._reads_variable = False

@@ -202,9 +202,9 @@ class SlurmSnapshot:
         )
 
     def submitted_since(self, name: str, since: float) -> Sequence[str] | None:
-        """The ids of jobs of this user with this name that were submitted at `since` or later, as far as
-        the clocks agree. Slurm is asked each time. None if slurmctld may have forgotten one and nobody else knows. Raises
-        CannotTell."""
+        """The ids of jobs of this user with this name that were submitted at `since` (epoch
+        seconds) or later, as far as the clocks agree. Slurm is asked each time. None if slurmctld may
+        have forgotten one and nobody else knows. Raises CannotTell."""
         me, mark = self._me.get_answer().name, make_nonce()
         mine = ("-u", me, "-t", "all", "-O", ends.squeue_columns(mark))
         out = self.client.ask_slurm("squeue", "-a", *mine)

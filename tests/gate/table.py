@@ -2,7 +2,7 @@
 
 Needs nothing but Python: it also runs where the installation failed. Reads from FOLDER (build/gate) the
 file `steps` (name, seconds and exit code of each step, in a line), STEP.json where a step ran tests, and
-STEP.log, the output of each step. The exit code is 1 where a step failed.
+STEP.log, the output of each step. The exit code is 1 where a step failed, or none is noted.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ TAIL_LINES = 10
 
 
 def print_table(folder: Path) -> bool:
-    """Whether every step passed."""
+    """Whether there were steps, and every one passed."""
     steps = [line.split() for line in _read(folder / "steps").splitlines()]
     outcomes = {name: _outcomes(folder / f"{name}.json") for name, _, _ in steps}
     rows: list[tuple[str, ...]] = [("step", "seconds", "passed", "failed", "unsteady", "")]
@@ -51,7 +51,9 @@ def print_table(folder: Path) -> bool:
         if not of.get("failed") and not of.get("left"):
             print(f"\nFAILED: {name}; its last lines:")
             _print_lines(_read(folder / f"{name}.log").splitlines()[-TAIL_LINES:])
-    return not failed
+    if not steps:
+        print(f"\nFAILED: no step is noted in {folder / 'steps'} (is the disk full?)")
+    return bool(steps) and not failed
 
 
 def _print_lines(lines: list[str]) -> None:

@@ -116,6 +116,49 @@ def test_words_that_pytest_does_not_know_are_no_failed_test(tmp_path: Path) -> N
     assert _hear(tmp_path, "--no-such-option").returncode == int(pytest.ExitCode.USAGE_ERROR)
 
 
+def test_a_run_that_selects_no_test_fails(tmp_path: Path) -> None:
+    """A marker that is misspelled would make everything pass."""
+    (tmp_path / "test_here.py").write_text(PASSES)
+    done = _hear(tmp_path, "-k", "no_such_test")
+    assert done.returncode == int(pytest.ExitCode.NO_TESTS_COLLECTED)
+
+
+def test_no_step_is_no_success(tmp_path: Path) -> None:
+    """The disk was full, so nothing was noted."""
+    said = _table(tmp_path, "")
+    assert said.returncode == 1
+    assert "no step is noted" in said.stdout
+
+
+STEPS = """
+cd "$1" || exit
+source "$2/.ci/steps"
+python3() { (cd "$root" && command python3 "$@"); }
+root=$2 folder=$1/build/gate
+step well true
+{lose}
+step bad false
+{find}
+tell_steps
+"""
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("is_full", [False, True])
+def test_a_step_that_cannot_be_noted_fails_the_run(tmp_path: Path, is_full: bool) -> None:
+    """/dev/full stands for a disk on which nothing can be written while the bad step runs."""
+    gate = tmp_path / "build/gate"
+    lose = f"mv {gate}/steps {gate}/kept; ln -s /dev/full {gate}/steps" if is_full else ""
+    find = f"rm {gate}/steps; mv {gate}/kept {gate}/steps" if is_full else ""
+    script = STEPS.replace("{lose}", lose).replace("{find}", find)
+    done = subprocess.run(
+        ["bash", "-c", script, "bash", str(tmp_path), str(ROOT)],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "well" in done.stdout
+
+
 def test_a_step_without_tests_is_shown_by_its_last_lines(tmp_path: Path) -> None:
     gate = tmp_path / "build/gate"
     gate.mkdir(parents=True)

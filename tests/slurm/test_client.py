@@ -324,6 +324,18 @@ def test_an_error_of_squeue_itself_is_not_asked_about_twice(
     assert (tmp_path / "asked").read_text() == "asked\n"
 
 
+def test_a_prefix_that_fails_is_not_asked_twice(stand_ins: StandIns, tmp_path: Path) -> None:
+    """A login node that is down costs each pass one wait, not two."""
+    error = "ssh: connect to host login1: No route to host"
+    ssh = stand_ins.script(
+        "ssh", f"#!/bin/sh\necho asked >>{tmp_path}/asked\necho '{error}' >&2\nexit 255\n"
+    )
+    client = SlurmClient(environ=stand_ins.env, prefix=[str(ssh), "login1"])
+    with pytest.raises(CannotTell, match="No route to host"):
+        client.ask_slurm("squeue", "-o", "%ix.")
+    assert (tmp_path / "asked").read_text() == "asked\n"
+
+
 @pytest.mark.parametrize("said", ["", "9001 x.", "\n"])
 def test_an_answer_in_the_form_asked_for_is_asked_for_once(
     stand_ins: StandIns, tmp_path: Path, said: str

@@ -89,9 +89,9 @@ class NodeEvidence(Struct, frozen=True, kw_only=True):
     """A node, its past, and its answers.
 
     `expediting` are jobs that Slurm requeues at once, and that this node keeps from starting.
-    `completing` are the seconds for which it has not ended a job, if that is too long. `note` is what somebody wrote into its
-    Comment or Extra since it was drained, in words. `answer` is
-    None if the node was not asked. `readings` is None without a ledger. `here` is what Slurm has on
+    `completing` are the seconds for which it has not ended a job, if that is too long. `note` is
+    what somebody wrote into its Comment or Extra since it was drained, in words. `answer` is None if
+    the node was not asked. `readings` is None without a ledger. `here` is what Slurm has on
     the node, None if it was not asked. `sluids` are job ids by SLUID. `ran` are the answers to the
     configured proofs, by name. `history` are its reasons in slurmctld's log.
     """

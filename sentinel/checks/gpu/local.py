@@ -100,9 +100,8 @@ def _kernel(limit: float, cursor: Cursor | None) -> KernelLog | Unread:
         if numbered := _kmsg(limit / 4):
             return kernel_text.log(["kmsg", *numbered], proc.boot_id(), cursor)
         found = _dmesg(limit / 4, "-S", "-r")
-        if (
-            isinstance(found, Unread) and "BusyBox" in found.why
-        ):  # It knows no other way, and no -S.
+        if isinstance(found, Unread) and "BusyBox" in found.why:
+            # It knows no other way, and no -S.
             found = _dmesg(limit / 4, "-r")
         return found if isinstance(found, Unread) else _of_text("syslog", found, cursor)
     except (proc.CommandNotFound, proc.TimedOut, proc.TooMuchOutput, CannotTell) as error:
