@@ -289,7 +289,7 @@ class JobEndings:
         try:
             said = decode_lines(self._client.ask_slurm("sacct", "--version"))
         except CannotTell:
-            return True
+            return False  # then a code may be either
         return control.parse_release(said.rpartition(" ")[2]) >= ends.FIRST_WHOLE_CODES
 
     def _name_end(self, end: JobEnd | None) -> JobEnd | None:

@@ -42,6 +42,10 @@ class StandIns:
         files["err"].write_text(err)
         self.script(name, SCRIPT.format(log=self._log, code=code, release=release, **files))
 
+    def path(self, name: str) -> Path:
+        """Where the program of that name is."""
+        return self._folder / name
+
     def script(self, name: str, text: str) -> Path:
         """A program of that name; returns where it is."""
         path = self._folder / name

@@ -417,6 +417,19 @@ def test_an_exit_code_is_read_as_its_sacct_prints_it(
     assert ("--version" in world.stand_ins.told("sacct")) is bool(sacct)
 
 
+def test_a_sacct_that_tells_no_version_may_be_an_old_one(world: World) -> None:
+    """A job that was killed is not taken for one that ended with 9, and submitted again."""
+    world.scontrol(config=ACCOUNTING.replace("22.05.8", "25.11.0"))
+    world.stand_ins.says("squeue", err=FORGOTTEN, code=1)
+    world.stand_ins.says("sacct", unmarked(booked(state=b"FAILED", exit=b"9:0")))
+    sacct = world.stand_ins.path("sacct")
+    shy = '#!/bin/sh\n[ "$1" = --version ] && { echo "sacct: error: cannot load" >&2; exit 1; }\n'
+    sacct.write_text(shy + sacct.read_text().partition("\n")[2])
+    end = world.snapshot("alice").job_end("15")
+    assert end is not None
+    assert (end.exit_code, end.or_exit_code) == (9, 137)
+
+
 def test_accounting_says_who_cancelled_a_job_slurmctld_remembers(world: World) -> None:
     """Only there is it written down."""
     world.scontrol(config=ACCOUNTING)
