@@ -64,6 +64,7 @@ check: .venv/.dev ## formatter, linter, strict types, layers
 
 check-newest: .venv/.dev ## the same with the newest versions of all tools; once a week, by hand
 	$(PYTHON) -m venv build/newest
+	build/newest/bin/python -m pip install --quiet --upgrade 'pip>=25.1'
 	build/newest/bin/python -m pip install --quiet --upgrade --editable . --group dev
 	@$(MAKE) --no-print-directory check BIN=build/newest/bin
 
