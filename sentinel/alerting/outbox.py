@@ -136,6 +136,11 @@ HOUR_S = 3600.0
 BLOCKING_ATTEMPTS = 10
 """After this many failures, a row delays only its own alert, and no longer the whole channel."""
 
+NEWS_AFTER_S = 30.0
+"""Seconds after the last failure of a channel in which a message that was never tried waits too.
+Later it passes the failed ones: the channel may be well again, and their waits are up to
+MAX_WAIT_S."""
+
 Group = tuple[str, MessageGroup]
 """A channel and one of its groups."""
 
@@ -148,7 +153,8 @@ def due_rows(
     """The rows to send now, in order. No row is sent before an earlier one of its channel.
 
     There are exceptions: rows that were refused for good, or failed very often, do not delay
-    others. Newer rows about the same subject may be sent before a refused row (see
+    others. A row that was never tried waits for failed ones only NEWS_AFTER_S after the last
+    failure, or as long as the channel asked for (Retry-After). Newer rows about the same subject may be sent before a refused row (see
     `find_overtaken`). But an end is not sent before its beginning. `told` says when each channel
     last got a message about a group.
     """
@@ -250,11 +256,16 @@ def after_failure(row: Outgoing, error: ChannelError, now: Instant) -> Outgoing:
     attempts = row.attempts + 1
     if is_recipient_failure(row, error):
         attempts = max(attempts, BLOCKING_ATTEMPTS)
-    wait = min(MAX_WAIT_S, FIRST_WAIT_S * 2.0 ** min(attempts - 1, 20))
-    wait = REFUSED_WAIT_S if error.permanent else max(wait, min(error.retry_after or 0.0, 3600.0))
+    wait = max(_own_backoff(attempts), min(error.retry_after or 0.0, 3600.0))
+    wait = REFUSED_WAIT_S if error.permanent else wait
     return replace(
         row, attempts=attempts, tried=now, wait=wait, permanent=error.permanent, error=str(error)
     )
+
+
+def _own_backoff(attempts: int) -> float:
+    """Seconds after so many failures, if the channel asks for no other time."""
+    return min(MAX_WAIT_S, FIRST_WAIT_S * 2.0 ** min(attempts - 1, 20))
 
 
 def find_early_retries(rows: Iterable[Outgoing]) -> list[Outgoing]:
@@ -296,16 +307,18 @@ def _unblocked_rows(
     rows: Sequence[Outgoing], now: Instant, told: Mapping[Group, Instant]
 ) -> Iterator[Outgoing]:
     """The rows that no earlier row delays, due or not. Their `hold` is that of their group."""
-    held: set[tuple[str, ...]] = set()
+    held: set[Subject] = set()
+    paused: dict[str, float] = {}
     unheard: set[Subject] = set()
     opening, over = _group_openings(rows, now, told), _end_times(rows)
     for row in sorted(rows, key=lambda r: r.seq):
         about = row_subject(row)
-        if (row.channel,) in held or about in held:
+        if about in held or (row.channel in paused and row.attempts):
+            held.add(about)
             continue
         if about in unheard and is_ending(row.notification):
             continue
-        wait = opening[row.channel, row.bundle]
+        wait = max(opening[row.channel, row.bundle], paused.get(row.channel, 0.0))
         row = replace(row, hold=get_elapsed_s(row.created, now) + wait if wait > 0 else 0.0)
         row = replace(row, wait=0.0) if _is_worth_a_retry(row, over.get(about)) else row
         _track_refused(row, about, unheard, now)
@@ -313,7 +326,17 @@ def _unblocked_rows(
         if _is_gathering(row, now):
             held.add(about)
         elif not is_due(row, now) and not row.permanent:
-            held.add(about if row.attempts >= BLOCKING_ATTEMPTS else (row.channel,))
+            held.add(about)
+            if row.attempts < BLOCKING_ATTEMPTS and row.channel not in paused:
+                paused[row.channel] = _pause_of_news(rows, row, now)
+
+
+def _pause_of_news(rows: Iterable[Outgoing], failed: Outgoing, now: Instant) -> float:
+    """Seconds in which messages that were never tried wait behind this one."""
+    tries = [r.tried for r in rows if r.channel == failed.channel and not r.permanent and r.tried]
+    pause = max(_seconds_left(NEWS_AFTER_S, at, now) for at in tries)
+    left = _row_wait(failed, now)
+    return left if failed.wait > _own_backoff(failed.attempts) else min(pause, left)
 
 
 def _end_times(rows: Iterable[Outgoing]) -> dict[Subject, Instant]:

@@ -56,6 +56,30 @@ def test_a_row_that_failed_very_often_holds_up_only_its_own_alert() -> None:
         assert [r.seq for r in due_rows([stuck, row(2), row(3, "b")], START)] == passing
 
 
+def test_a_new_message_does_not_wait_behind_an_old_failure() -> None:
+    """Half a minute after the last failure it is tried, once: then it waits in its turn. What belongs
+    to the failed alert keeps its order, and a refused one delays nobody."""
+    failed = row(1, tried=START, wait=300.0, attempts=9)
+    rows = [failed, row(2, "b"), row(3), row(4, "c", channel="file")]
+    assert [r.seq for r in due_rows(rows, shift_instant(START, 29))] == [4]
+    assert next_wait(rows[:3], shift_instant(START, 29)) == 1.0
+    assert [r.seq for r in due_rows(rows, shift_instant(START, 30))] == [2, 4]
+    also = row(2, "b", tried=shift_instant(START, 30), wait=2.0, attempts=1)
+    later = [failed, also, row(5, "d"), row(6, "b")]
+    assert due_rows(later, shift_instant(START, 59)) == []
+    assert [r.seq for r in due_rows(later, shift_instant(START, 60))] == [5]
+    assert [r.seq for r in due_rows(later, shift_instant(START, 300))] == [1, 2, 5, 6]
+
+
+def test_a_new_message_waits_as_long_as_the_channel_has_asked() -> None:
+    """Retry-After is about the channel, not about one message."""
+    asked = after_failure(row(1), ChannelError("slow", retry_after=90), START)
+    rows = [asked, row(2, "b")]
+    assert due_rows(rows, shift_instant(START, 89)) == []
+    assert next_wait(rows, shift_instant(START, 60)) == 30.0
+    assert [r.seq for r in due_rows(rows, shift_instant(START, 90))] == [1, 2]
+
+
 def test_waits_double_up_to_a_bound_and_follow_the_server() -> None:
     """2 s, 4 s, … 300 s; Retry-After when longer; an hour after a refusal."""
     failed = row(1)
