@@ -55,7 +55,7 @@ def register(commands: Any) -> None:
     )
     add_action_parser(
         actions, "show", "one alert with all that is known of it", call_explain
-    ).add_argument("alert", metavar="ALERT")
+    ).add_argument("alert", nargs="+", metavar="ALERT")
     orders.register_orders(actions)
     explain = add_action_parser(
         commands,
@@ -64,7 +64,10 @@ def register(commands: Any) -> None:
         call_explain,
     )
     explain.add_argument(
-        "alert", metavar="ALERT|CHECK", help="the alert's id or name, or the name of a check"
+        "alert",
+        nargs="+",
+        metavar="ALERT|CHECK",
+        help="the alert's id or name, also with its check (disks /scratch), or the name of a check",
     )
 
 
@@ -118,16 +121,14 @@ def call_explain(args: argparse.Namespace) -> int:
     """Print one alert with its history and deliveries. It is named by its id, which may be
     shortened, a message's key, or its name. For a check without such an alert, print why it is
     silent."""
+    name = " ".join(args.alert)
     with OpenState(args.config) as state:
-        check = next((c for c in state.settings.checks if c.name == args.alert), None)
-        if (
-            check is not None
-            and len(select_named_alerts(state.list_current_alerts(), args.alert)) != 1
-        ):
+        check = next((c for c in state.settings.checks if c.name == name), None)
+        if check is not None and len(select_named_alerts(state.list_current_alerts(), name)) != 1:
             from sentinel.cli import explain
 
             return explain.explain_check(check, state, as_json=args.json)
-        alert = state.resolve_alert_id(args.alert)
+        alert = state.resolve_alert_id(name)
         from sentinel.cli.incidents import load_incident_facts
         from sentinel.status.incidents import build_timeline
 

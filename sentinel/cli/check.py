@@ -11,6 +11,7 @@ from sentinel.alerting.observations import RunOutcome
 from sentinel.cli import EXIT_USAGE, add_json_option, outcome_formats, startup
 from sentinel.cli.plain_rows import format_status_word
 from sentinel.config.near_misses import did_you_mean
+from sentinel.config.options import PLAIN_WORD
 from sentinel.core.declared import ANY
 from sentinel.core.errors import SentinelError
 from sentinel.core.model import Status
@@ -29,7 +30,7 @@ def register(commands: Any) -> None:
     parser = commands.add_parser(
         "check",
         help="run one check now; it sends nothing and changes nothing",
-        description="NAME is a configured check; KIND with options needs no configuration.",
+        description="NAME is a configured check; KIND with options or paths needs no configuration.",
         epilog="Options of a kind: sentinel check KIND --help. "
         "Exit codes: 0 ok, 1 warning, 2 critical, 3 unknown.",
         add_help=False,
@@ -178,7 +179,10 @@ def _parse_kind_options(words: Sequence[str]) -> dict[str, list[str]]:
     while queue:
         word = queue.pop(0)
         if not word.startswith("--"):
-            raise UsageError(f"unexpected argument {word!r}; options look like --path /scratch")
+            if word.startswith("-") and word != "-":
+                raise UsageError(f"there is no option {word!r}; options look like --path /scratch")
+            options.setdefault(PLAIN_WORD, []).append(word)
+            continue
         name, equals, value = word[2:].partition("=")
         if not equals:
             value = queue.pop(0) if queue and not queue[0].startswith("--") else ""

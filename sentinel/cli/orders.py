@@ -7,7 +7,14 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from sentinel.alerting.matchers import ALERT_FACTS, Matcher, is_matcher, is_wide, parse_matchers
+from sentinel.alerting.matchers import (
+    ALERT_FACTS,
+    Matcher,
+    is_matcher,
+    is_wide,
+    parse_matchers,
+    parse_word,
+)
 from sentinel.alerting.notifications import format_iso
 from sentinel.alerting.orders import (
     Author,
@@ -20,7 +27,7 @@ from sentinel.alerting.settings import Match
 from sentinel.alerting.silences import Silence, find_silence, match_exactly, parse_moment
 from sentinel.cli import add_config_option
 from sentinel.cli.common import get_invoking_user
-from sentinel.cli.state import OpenState
+from sentinel.cli.state import OpenState, select_named_alerts
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.errors import Invalid
 from sentinel.wiring.app import UsageError
@@ -35,14 +42,18 @@ def register_orders(actions: Any) -> None:
         call_ack,
     )
     ack.add_argument(
-        "alert", metavar="ALERT", help="the alert's id, or the name of its check or subject"
+        "alert",
+        nargs="+",
+        metavar="ALERT",
+        help="the alert's id, or the name of its check or subject, or both: disks /scratch",
     )
     ack.add_argument("--note", default="", metavar="TEXT", help="a note that others see")
     quiet = _add_order_parser(
         actions, "silence", "send nothing about matching alerts until a given time", call_silence
     )
     quiet.add_argument(
-        "what", nargs="+", metavar="ALERT|KEY=VALUE", help="an alert's id, a check's name, or check=, kind=, subject=, "
+        "what", nargs="+", metavar="ALERT|KEY=VALUE", help="an alert's id, a check's name, alone or with a subject "
+        "(drained node-2), or check=, kind=, subject=, "
         "severity=, node= (a host list), user=, partition=, job=, or a label; values may hold * and ?; "
         "!=, =~ and !~ as in Alertmanager"
     )  # fmt: skip
@@ -56,6 +67,7 @@ def register_orders(actions: Any) -> None:
     over = _add_order_parser(actions, "unsilence", "end a silence now", call_unsilence)
     over.add_argument(
         "silence",
+        nargs="+",
         metavar="SILENCE",
         help="the id of the silence, as `alerts silences` shows it, or the name of the check or alert "
         "that it silences",
@@ -66,7 +78,7 @@ def call_ack(args: argparse.Namespace) -> int:
     """Acknowledge an alert. Returns 0 if it is stored; the running sentinel knows it within
     seconds."""
     with OpenState(args.config, writing=True) as state:
-        alert = state.resolve_alert_id(args.alert)
+        alert = state.resolve_alert_id(" ".join(args.alert))
         said = Author(args.who or get_invoking_user(), "cli", args.note)
         ack = acknowledge_alert(state.store.read_alerts(), alert, said, state.now)
         state.store.put_ack(ack)
@@ -98,16 +110,15 @@ def call_unsilence(args: argparse.Namespace) -> int:
     """End one silence by its id, or all silences about a check or an alert by its name. Returns 0
     if they are ended."""
     with OpenState(args.config, writing=True) as state:
+        name = " ".join(args.silence)
         known = {s.id: s for s in state.list_manual_silences()}
-        one = known.get(args.silence)
-        orders = [one] if one else _select_named_silences(args.silence, known.values())
+        one = known.get(name)
+        orders = [one] if one else _select_named_silences(name, known.values())
         if not orders:
-            if args.silence in {s.id for s in state.list_silences()}:
-                raise UsageError(
-                    f"silence {args.silence} stands in the file: silences; end it there"
-                )
+            if name in {s.id for s in state.list_silences()}:
+                raise UsageError(f"silence {name} stands in the file: silences; end it there")
             have = ", ".join(known) or "none"
-            raise UsageError(f"no silence {args.silence!r} is in force; there are: {have}")
+            raise UsageError(f"no silence {name!r} is in force; there are: {have}")
         for order in orders:
             who = (
                 (args.who or get_invoking_user()) if order.is_planned else order.who
@@ -121,8 +132,11 @@ def _select_named_silences(name: str, known: Iterable[Silence]) -> list[Silence]
     """Silences that name this check, or an alert by its subject."""
 
     def is_about(silence: Silence) -> bool:
-        words = (silence.match.check, silence.match.subject)
-        return any(name in ([word] if isinstance(word, str) else word or ()) for word in words)
+        match = silence.match
+        checks, subjects = (
+            [w] if isinstance(w, str) else w or [] for w in (match.check, match.subject)
+        )
+        return name in {*checks, *subjects, *(f"{c} {s}" for c in checks for s in subjects)}
 
     return [s for s in known if is_about(s)]
 
@@ -149,12 +163,8 @@ def _parse_silence_end(args: argparse.Namespace, state: OpenState) -> int:
 
 
 def _parse_silence_match(words: Sequence[str], state: OpenState) -> Match:
-    if len(words) == 1 and not is_matcher(words[0]):
-        if words[0] in {c.name for c in state.settings.checks}:
-            return Match(check=[words[0]])
-        return match_exactly(
-            find_alert(state.store.read_alerts(), state.resolve_alert_id(words[0])).key
-        )
+    if not any(map(is_matcher, words)):
+        return _match_named(words, state)
     found = [one for text in words for one in _parse_matcher_words(text)]
     keys: dict[str, list[str]] = {}
     others = []
@@ -170,6 +180,25 @@ def _parse_silence_match(words: Sequence[str], state: OpenState) -> Match:
             f"{twice[0]}= is given twice; write {twice[0]}=~'this|that' for alternatives"
         )
     return Match(**own, labels={k: v[0] for k, v in labels.items()}, matchers=others)
+
+
+def _match_named(words: Sequence[str], state: OpenState) -> Match:
+    """The match for an alert's id or name, a check's name or kind, or a check and a subject, which
+    need have no alert now."""
+    name, head, subject = " ".join(words), words[0], " ".join(words[1:])
+    kinds = {c.name: c.common.kind for c in state.settings.checks}
+    is_check = head in kinds or head in kinds.values()
+    has_alert = bool(subject and select_named_alerts(state.list_current_alerts(), name))
+    if has_alert or not is_check:
+        found = state.resolve_alert_id(name)
+        return match_exactly(find_alert(state.store.read_alerts(), found).key)
+    try:
+        about = [subject] if subject and parse_word("subject", subject) else None
+    except Invalid as error:
+        raise UsageError(str(error)) from None
+    if head in kinds:
+        return Match(check=[head], subject=about)
+    return Match(kind=[head], subject=about)
 
 
 def _parse_matcher_words(text: str) -> list[Matcher]:

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Container, Mapping, Sequence
+from functools import partial
 from textwrap import wrap
 from typing import Any
 
@@ -26,23 +27,30 @@ from sentinel.config.sources import ConfigSources
 from sentinel.config.wording import describe_expected
 from sentinel.core.errors import Invalid
 
+PLAIN_WORD = ""
+"""In place of an option's name: a word that was typed without one. It is a path."""
+
 
 def settings_from_options(kind_class: Any, options: Mapping[str, Sequence[str]]) -> Any:
     """The settings object that the options describe, each with all its texts in order.
 
     `--warn used=85%` fills a mapping, repeated options fill a list, and a flag without a
-    value is the text '' or true. Raises BadOptions that names the option.
+    value is the text '' or true. PLAIN_WORD is `path` or `paths`. Raises BadOptions that names the
+    option as it was typed.
     """
-    collector = ProblemCollector(show=option_text, error=BadOptions)
+    typed: dict[str, str] = {}
+    collector = ProblemCollector(show=partial(_option_text, typed), error=BadOptions)
     converter = SettingsConverter(collector, ConfigSources(os.environ))
     entries: dict[str, TableEntry] = {}
     for option, texts in options.items():
         try:
             key = _key(kind_class, option)
+            typed.setdefault(key, option.lstrip("-") or "path")
             before = entries[key].value if key in entries else None
             entries[key] = TableEntry(key, 0, _node(kind_class, key, texts, before))
         except Invalid as error:
-            collector.add_error(0, (option.lstrip("-"),), str(error))
+            what = "" if option else f"unexpected argument {texts[0]!r}: "
+            collector.add_error(0, (option.lstrip("-"),), f"{what}{error}")
     collector.raise_if_errors()
     settings = converter.convert_record(TableNode(entries), kind_class, ())
     collector.raise_if_errors()
@@ -76,19 +84,26 @@ def help_lines(kind_class: Any, width: int) -> list[str]:
     return lines
 
 
-def option_text(path: Path) -> str:
-    """`--warn used` for the setting `warn.used`, `--paths` for any item of `paths`."""
-    steps = [str(step) for step in path if isinstance(step, str)]
-    return " ".join([f"--{_dashed(steps[0])}", ".".join(steps[1:])]).strip() if steps else ""
+def _option_text(typed: Mapping[str, str], path: Path) -> str:
+    """`--warn used` for the setting `warn.used`, and for any item of `paths` the option by which it
+    was typed, else `--path`."""
+    steps = [str(step) for step in path if isinstance(step, str) and step]
+    if not steps:
+        return ""
+    option = typed.get(steps[0]) or _dashed(_singular(steps[0]))
+    return f"--{option} {'.'.join(steps[1:])}".strip()
 
 
 def _key(kind_class: Any, option: str) -> str:
     word = option.lstrip("-").replace("-", "_")
     names = {_singular(key): key for key in list_keys(kind_class)}
     names |= {key: key for key in settings_fields(kind_class)}
+    word = word or "path"
     if word not in names:
         close = nearest_word(word, names)
         known = ", ".join(f"--{option}" for option, _, _ in kind_options(kind_class))
+        if option == PLAIN_WORD:
+            raise Invalid(f"a value needs its option; known: {known or 'none'}")
         hint = f" (did you mean --{_dashed(close)}?)" if close else f"; known: {known or 'none'}"
         raise Invalid(f"there is no such option{hint}")
     return names[word]

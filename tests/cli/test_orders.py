@@ -62,6 +62,7 @@ WRONG = [
     (["silence", "node=gpu-[16-01]", "--for", "1h"], "'gpu-[16-01]' is no list of nodes: the range 16-01 runs backwards; a pattern is written node=~ and a regular expression"),
     (["silence", "subject=gpu-[01-16]", "--for", "1h"], "'gpu-[01-16]': brackets stand for one character here, not for numbers; write node=gpu-[01-16] for nodes, or subject=~ and a regular expression"),
     (["silence", "node=~gpu-(", "--for", "1h"], "'gpu-(' is no regular expression: missing ), unterminated subpattern at position 4"),
+    (["silence", "bad", "nonsense[01-03]", "--for", "1h"], "'nonsense[01-03]': brackets stand for one character here, not for numbers; write node=nonsense[01-03] for nodes, or subject=~ and a regular expression"),
     (["silence", "check=bad", "nonsense", "--for", "1h"], "'nonsense' is neither an alert's id or name nor KEY=VALUE such as check=scratch"),
     (["silence", "gone", "--for", "1h"], "no alert has the id or name 'gone'; see: sentinel alerts list, sentinel alerts history"),
     (["ack", "gone"], "no alert has the id or name 'gone'; see: sentinel alerts list, sentinel alerts history"),
@@ -194,6 +195,29 @@ def test_alerts_are_called_by_name(say: Say, capsys: pytest.CaptureFixture[str])
     assert "silence " in said
     assert "firing critical: bad" in said
     assert say("ack", "nothing")[0] == 64
+
+
+def test_a_check_and_a_subject_name_an_alert_or_one_to_come(
+    say: Say, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As one would say it, without quotes: `silence drained node-2`, also before there is an alert, and
+    by the kind of the check. A list of nodes has a key of its own."""
+    config = CONFIG.replace("  bad:", "  disks: {kind: fs, paths: [/no/a, /no/b]}\n  bad:")
+    (tmp_path / "sentinel.yaml").write_text(config)
+    main(["tick", "--all", "-c", "sentinel.yaml"])
+    capsys.readouterr()
+    assert say("ack", "disks", "/no/a")[0] == 0
+    for words, fits in ((("disks", "/no/a"), True), (("fs", "/no/c"), False), (("fs",), True)):
+        code, said = say("silence", *words, "--for", "1h")
+        assert (code, "no current alert matches it" not in said) == (0, fits)
+    assert "check=disks cluster=lab subject=/no/a" in say("list")[1]
+    assert "kind=fs subject=/no/c" in say("list")[1]
+    assert say("unsilence", "disks", "/no/a")[1].endswith(": ended; you hear of what still fires")
+    assert main(["explain", "disks", "/no/b", "-c", "sentinel.yaml"]) == 0
+    assert capsys.readouterr().out.startswith("firing critical: disks /no/b for ")
+    code, said = say("silence", "fs", "n[01-03]", "--for", "1h")
+    assert (code, "write node=n[01-03] for nodes" in said) == (64, True)
+    assert say("ack", "nobody", "knows", "it")[0] == 64
 
 
 def test_a_name_with_several_alerts_asks_for_one(
