@@ -5,6 +5,7 @@ Whoever may write to a directory can rename and replace its entries. In a sticky
 owner of an entry (and of the directory) can do so: rename(2), inode(7).
 """
 
+import errno
 import grp
 import os
 import pwd
@@ -12,7 +13,8 @@ import shlex
 import stat
 import sys
 from collections.abc import Collection, Iterator
-from contextlib import suppress
+from contextlib import ExitStack, contextmanager, suppress
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -23,6 +25,8 @@ from sentinel.proc.mounts import read_mounts
 MAX_LINKS = 40
 """Links on one way: path_resolution(7)."""
 
+_LOOK_FLAGS = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
+
 
 class UntrustedFile(SentinelError):
     """It is there, and others could change it: it is not used."""
@@ -32,59 +36,171 @@ class UntrustedFile(SentinelError):
 
 
 class TrustFault(Struct, frozen=True):
-    """What is wrong on the way: `path` itself, why, and the command that mends it, if one does."""
+    """What is wrong on the way: `path` itself, why, and the command that mends it, if one does.
+
+    `gid`: the group that may write, if nobody else may.
+    """
 
     path: str
     why: str
     remedy: str = ""
+    gid: int | None = None
+
+    @property
+    def text(self) -> str:
+        """All of it for people, in one line."""
+        mend = f" ({self.remedy} {shlex.quote(visible(self.path))})" if self.remedy else ""
+        return f"{visible(self.path)} {self.why}{mend}"
+
+
+class SiteTrust(Struct, frozen=True):
+    """Whom `trust` and `trust_groups` of the configuration name, besides root and the caller."""
+
+    uids: frozenset[int] = frozenset()
+    gids: frozenset[int] = frozenset()
+
+
+_site = SiteTrust()
+
+
+def set_site_trust(site: SiteTrust) -> None:
+    """Take these users and groups from the configuration that this process uses."""
+    global _site
+    _site = site
 
 
 def get_trusted_uids() -> frozenset[int]:
-    """The uids that may change what this process runs: root, and the user of the process."""
-    return frozenset({0, os.geteuid()})
+    """The uids that may change what this process runs: root, the user of the process, and whom the
+    configuration names."""
+    return frozenset({0, os.geteuid()}) | _site.uids
+
+
+def get_trusted_gids() -> frozenset[int]:
+    """The groups that may do so by the configuration."""
+    return _site.gids
+
+
+def find_group_id(name: str) -> int | None:
+    """The id of the group with this name; None if this host knows no such group."""
+    try:
+        return grp.getgrnam(name).gr_gid
+    except KeyError:
+        return None
 
 
 def describe_trusted_users() -> str:
-    """The same for people."""
+    """The trusted users, for people."""
     return " and ".join(get_user_name(uid) for uid in sorted(get_trusted_uids()))
 
 
-def find_path_fault(path: str, trusted: Collection[int]) -> TrustFault | None:
-    """Why users other than the `trusted` uids could change the content of `path`, including links
-    and all directories above. None if nobody could. Raises OSError if something cannot be examined.
+def find_path_fault(
+    path: str, trusted: Collection[int], groups: Collection[int] = ()
+) -> TrustFault | None:
+    """Why users other than the `trusted` uids and the members of `groups` could change the content
+    of `path`, including links and all directories above. None if nobody could. Raises OSError if
+    something cannot be examined.
 
     If it is None, the caller may open the path: nobody can replace the file in between.
     """
-    place, device, links = "/", os.stat("/").st_dev, 0
+    with ExitStack() as held:
+        return next(
+            (fault for _, _, fault in _walk_way(path, trusted, groups, held) if fault), None
+        )
+
+
+class Opened(Struct, frozen=True):
+    """A file or directory that is open. `place`: its path without links. `faults`: all that is
+    wrong on the way to it, the outermost first."""
+
+    fd: int
+    place: str
+    faults: tuple[TrustFault, ...]
+
+
+@contextmanager
+def open_judged(
+    path: str, trusted: Collection[int], groups: Collection[int] = (), flags: int = os.O_RDONLY
+) -> Iterator[Opened]:
+    """Open the file or directory at `path` together with what `find_path_fault` says of this very
+    file. Raises OSError.
+
+    Each step is opened from the one before it, so nobody can put another file there in between,
+    even where a fault is only warned of.
+    """
+    with ExitStack() as held:
+        way = list(_walk_way(path, trusted, groups, held))
+        faults = dict.fromkeys(step.fault for step in way if step.fault)
+        fd = os.open(f"/proc/self/fd/{way[-1].fd}", flags | os.O_CLOEXEC | os.O_NOCTTY)
+    try:
+        yield Opened(fd, way[-1].place, tuple(faults))
+    finally:
+        os.close(fd)
+
+
+class _Step(NamedTuple):
+    """A descriptor without rights, its path without links, and what is wrong there."""
+
+    fd: int
+    place: str
+    fault: TrustFault | None
+
+
+def _walk_way(
+    path: str, trusted: Collection[int], groups: Collection[int], held: ExitStack
+) -> Iterator[_Step]:
+    """Each step of the way from `/`, and a fault. The last one is the end of the way."""
+
+    def hold(step: str, folder: int | None) -> int:
+        fd = _open_step(step, folder)
+        held.callback(os.close, fd)
+        return fd
+
+    judge, at = _Judge(trusted, groups), hold("/", None)
+    place, device, links = "/", os.fstat(at).st_dev, 0
     steps = _split_path_steps(os.path.join(os.getcwd(), path))
     while steps:
         step = steps.pop(0)
         if step == "..":
-            place = os.path.dirname(place)
+            place, at = os.path.dirname(place), hold(step, at)
             continue
         entry = os.path.join(place, step)
-        if wrong := _find_write_fault(place, os.stat(place), entry, trusted):
-            return wrong
-        seen = os.lstat(entry)
-        if wrong := _find_owner_fault(entry, seen, trusted) or _find_mount_fault(
-            entry, seen, device, trusted
-        ):
-            return wrong
+        try:
+            found = hold(step, at)
+        except FileNotFoundError:
+            yield _Step(at, place, judge.find_write_fault(place, at, missing=True))
+            raise
+        seen = os.fstat(found)
+        yield _Step(at, place, judge.find_write_fault(place, at, entry=True))
+        yield _Step(at, place, judge.find_owner_fault(entry, seen))
+        yield _Step(at, place, judge.find_mount_fault(entry, seen, device))
         if not stat.S_ISLNK(seen.st_mode):
-            place, device = entry, seen.st_dev
+            place, device, at = entry, seen.st_dev, found
             continue
         links += 1
         if links > MAX_LINKS:
-            return TrustFault(entry, "is a link without an end")
-        target = os.readlink(entry)
-        place = "/" if target.startswith("/") else place
+            yield _Step(at, place, TrustFault(entry, "is a link without an end"))
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
+        target = os.readlink("", dir_fd=found)
+        if target.startswith("/"):
+            place, at = "/", hold("/", None)
         steps = _split_path_steps(target) + steps
-    return _find_write_fault(place, os.stat(place), "", trusted)
+    yield _Step(at, place, judge.find_write_fault(place, at))
 
 
-def find_tree_fault(folder: str, trusted: Collection[int]) -> TrustFault | None:
+def _open_step(step: str, folder: int | None) -> int:
+    """Look at one entry, without rights. A directory that is mounted on demand is mounted: O_PATH
+    alone does not do it (open(2))."""
+    try:
+        return os.open(step, _LOOK_FLAGS | os.O_DIRECTORY, dir_fd=folder)
+    except NotADirectoryError:
+        return os.open(step, _LOOK_FLAGS, dir_fd=folder)
+
+
+def find_tree_fault(
+    folder: str, trusted: Collection[int], groups: Collection[int] = ()
+) -> TrustFault | None:
     """The same for a file, or a directory and all that lies in it: code may come from any of it."""
-    found = find_path_fault(folder, trusted)
+    found, judge = find_path_fault(folder, trusted, groups), _Judge(trusted, groups)
     for place, folders, files in (
         os.walk(folder, onerror=_raise_walk_error) if os.path.isdir(folder) else ()
     ):
@@ -92,13 +208,15 @@ def find_tree_fault(folder: str, trusted: Collection[int]) -> TrustFault | None:
             if found:
                 return found
             path = os.path.join(place, name)
-            seen = os.lstat(path)
-            if stat.S_ISLNK(seen.st_mode):
-                found = find_path_fault(path, trusted)
-            else:
-                found = _find_owner_fault(path, seen, trusted) or _find_write_fault(
-                    path, seen, "", trusted
+            entry = _open_step(path, None)
+            try:
+                found = (
+                    find_path_fault(path, trusted, groups)
+                    if stat.S_ISLNK(os.fstat(entry).st_mode)
+                    else judge.find_write_fault(path, entry)
                 )
+            finally:
+                os.close(entry)
     return found
 
 
@@ -151,61 +269,63 @@ def _split_path_steps(path: str) -> list[str]:
     return [step for step in path.split("/") if step not in ("", ".")]
 
 
-def _find_owner_fault(
-    path: str, seen: os.stat_result, trusted: Collection[int]
-) -> TrustFault | None:
-    if seen.st_uid in trusted:
+class _Judge(Struct, frozen=True):
+    """Judges one step of a way. `trusted`: uids. `groups`: those whose members are trusted too."""
+
+    trusted: Collection[int]
+    groups: Collection[int] = ()
+
+    def find_owner_fault(self, path: str, seen: os.stat_result) -> TrustFault | None:
+        """Whose it is, if not a trusted user's."""
+        if seen.st_uid in self.trusted:
+            return None
+        return TrustFault(path, f"belongs to {visible(get_user_name(seen.st_uid))}")
+
+    def find_write_fault(
+        self, path: str, fd: int, *, entry: bool = False, missing: bool = False
+    ) -> TrustFault | None:
+        """Why others could change the open file, or put something into the directory. With `entry`
+        one entry of it is meant, which is there: in a sticky directory that is its owner's alone."""
+        seen = os.fstat(fd)
+        if found := self.find_owner_fault(path, seen):
+            return found
+        bits = "".join(self._list_other_writers(fd, seen))
+        if not bits or (entry and seen.st_mode & stat.S_ISVTX):
+            return None
+        if missing and seen.st_mode & stat.S_ISVTX:
+            return TrustFault(path, "lets everybody put files there")
+        who = {"g": "its group", "o": "everybody", "go": "everybody"}[bits]
+        gid = seen.st_gid if bits == "g" else None
+        return TrustFault(path, f"may be written by {who}", f"chmod {bits}-w", gid)
+
+    def _list_other_writers(self, fd: int, seen: os.stat_result) -> Iterator[str]:
+        """`g` if the group may write, `o` if everybody may.
+
+        If the file has a POSIX access control list, the group's bit is the mask of that list.
+        Without the bit, no group and no named user can write. With it, the bit counts even if the
+        group is private (acl(5)).
+        """
+        if seen.st_mode & stat.S_IWGRP:
+            known = seen.st_gid in self.groups or is_private_group(seen)
+            if not known or _has_acl(f"/proc/self/fd/{fd}"):
+                yield "g"
+        if seen.st_mode & stat.S_IWOTH:
+            yield "o"
+
+    def find_mount_fault(self, path: str, seen: os.stat_result, device: int) -> TrustFault | None:
+        """A FUSE mount shows the owners that its server makes up; who runs it is in its options."""
+        if seen.st_dev == device:
+            return None
+        for uid in _list_mount_users(seen.st_dev):
+            if uid not in self.trusted:
+                return TrustFault(path, f"is mounted by {visible(get_user_name(uid))}")
         return None
-    return TrustFault(path, f"belongs to {visible(get_user_name(seen.st_uid))}")
-
-
-def _find_write_fault(
-    path: str, seen: os.stat_result, entry: str, trusted: Collection[int]
-) -> TrustFault | None:
-    """Why others could change an entry of this directory. `entry` is its name. In a sticky
-    directory it must exist already."""
-    if found := _find_owner_fault(path, seen, trusted):
-        return found
-    bits = "".join(_list_other_writers(path, seen))
-    if not bits:
-        return None
-    if entry and seen.st_mode & stat.S_ISVTX:
-        return (
-            None if os.path.lexists(entry) else TrustFault(path, "lets everybody put files there")
-        )
-    who = {"g": "its group", "o": "everybody", "go": "everybody"}[bits]
-    return TrustFault(path, f"may be written by {who}", f"chmod {bits}-w")
-
-
-def _list_other_writers(path: str, seen: os.stat_result) -> Iterator[str]:
-    """`g` if the group may write, `o` if everybody may.
-
-    If the file has a POSIX access control list, the group's bit is the mask of that list. Without
-    the bit, no group and no named user can write. With it, the bit counts even if the group is
-    private (acl(5)).
-    """
-    if seen.st_mode & stat.S_IWGRP and (not is_private_group(seen) or _has_acl(path)):
-        yield "g"
-    if seen.st_mode & stat.S_IWOTH:
-        yield "o"
 
 
 def _has_acl(path: str) -> bool:
     with suppress(OSError):
         return bool(os.getxattr(path, "system.posix_acl_access"))
     return False
-
-
-def _find_mount_fault(
-    path: str, seen: os.stat_result, device: int, trusted: Collection[int]
-) -> TrustFault | None:
-    """A FUSE mount shows the owners that its server makes up; who runs it is in its options."""
-    if seen.st_dev == device:
-        return None
-    for uid in _list_mount_users(seen.st_dev):
-        if uid not in trusted:
-            return TrustFault(path, f"is mounted by {visible(get_user_name(uid))}")
-    return None
 
 
 def _list_mount_users(device: int) -> Iterator[int]:

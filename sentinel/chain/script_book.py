@@ -12,6 +12,7 @@ from fcntl import LOCK_EX, LOCK_NB, flock
 import msgspec
 from msgspec import Struct
 
+from sentinel.chain.cron_trust import CronTrust, require_own_folder
 from sentinel.chain.script_history import ScriptRecord
 from sentinel.core.errors import SentinelError
 from sentinel.core.text import visible
@@ -66,9 +67,9 @@ def read_kept_book(base: str) -> tuple[CronBook, int]:
 
 
 @contextmanager
-def lock_book(base: str) -> Iterator[bool]:
+def lock_book(base: str, trust: CronTrust) -> Iterator[bool]:
     """Yield whether only this process runs the directory now. Raises BadCronBook if another user
-    runs it."""
+    runs it, or could have made the folder of the book."""
     folder = os.path.join(base, ".sentinel")
     try:
         os.makedirs(folder, mode=0o755, exist_ok=True)
@@ -79,6 +80,7 @@ def lock_book(base: str) -> Iterator[bool]:
         ) from error
     try:
         _require_own(folder, os.fstat(fd).st_uid)
+        _require_folder(base, trust)
         yield _try_lock(fd)
     finally:
         os.close(fd)
@@ -90,6 +92,13 @@ def write_book(base: str, book: CronBook) -> None:
         replace_whole_file(_book_path(base), msgspec.json.encode(book), 0o644)
     except OSError as error:
         raise BadCronBook(f"{visible(_book_path(base))}: {error.strerror}") from error
+
+
+def _require_folder(base: str, trust: CronTrust) -> None:
+    try:
+        require_own_folder(base, ".sentinel", trust)
+    except OSError as error:
+        raise BadCronBook(f"{visible(error.filename or base)}: {error.strerror}") from error
 
 
 def _require_own(folder: str, owner: int) -> None:

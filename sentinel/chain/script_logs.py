@@ -8,6 +8,8 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 
+from sentinel.chain.cron_trust import CronTrust, require_own_folder
+
 _LOG_NAME_PATTERN = re.compile(r"\d{4}-\d\d-\d\dT\d{4}-\d+\.log")
 
 
@@ -16,13 +18,15 @@ def log_folder(base: str, key: str) -> str:
     return os.path.join(base, "log", key)
 
 
-def log_pattern(base: str, key: str, slot: int) -> str:
-    """The value for sbatch's --output. Creates the directory. A `%` in the path is escaped.
+def make_log_folder(base: str, key: str, trust: CronTrust) -> None:
+    """Make the folder for the logs of a script. Raises OSError, also if somebody else could have
+    put it there: Slurm would write where a link of theirs leads."""
+    require_own_folder(base, os.path.join("log", key), trust)
 
-    Raises OSError.
-    """
+
+def log_pattern(base: str, key: str, slot: int) -> str:
+    """The value for sbatch's --output. A `%` in the path is escaped."""
     where = log_folder(base, key)
-    os.makedirs(where, exist_ok=True)
     moment = time.strftime("%Y-%m-%dT%H%M", time.localtime(slot))
     return f"{where.replace('%', '%%')}/{moment}-%j.log"
 

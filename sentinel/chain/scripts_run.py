@@ -6,7 +6,6 @@ A pass over a directory records which runs have ended, submits what is due, and 
 from __future__ import annotations
 
 import os
-import pwd
 import time
 from collections.abc import Mapping, Sequence
 from datetime import tzinfo
@@ -16,6 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from sentinel.chain import script_book, script_logs
+from sentinel.chain.cron_trust import CronTrust, make_cron_trust
 from sentinel.chain.queue import SubmissionRefused
 from sentinel.chain.script import CronScript
 from sentinel.chain.script_book import BadCronBook, CronBook
@@ -42,10 +42,10 @@ UNDER_WAY_STATE = "the pass that was about to submit it was ended"
 
 
 class CronDirectory(Struct, frozen=True, kw_only=True):
-    """A directory whose scripts are to be run. `trusted` are uids. `log_age` is in seconds."""
+    """A directory whose scripts are to be run. `log_age` is in seconds."""
 
     base: str
-    trusted: frozenset[int]
+    trust: CronTrust
     log_age: float
     log_count: int
 
@@ -69,10 +69,11 @@ def run_pass(
 
     Raises BadCronDirectory or BadCronBook if the directory as a whole cannot be run.
     """
-    scripts = find_scripts(directory.base, directory.trusted)
+    trust = directory.trust
+    scripts = find_scripts(directory.base, trust.uids, trust.gids)
     if dry_run:
         return _rehearse_pass(scripts, script_book.read_book(directory.base), zone, now)
-    with script_book.lock_book(directory.base) as alone:
+    with script_book.lock_book(directory.base, trust) as alone:
         if not alone:
             return CronPass((f"{visible(directory.base)}: another pass is at work",))
         worker = _PassWorker(directory.base, submitter, zone, now, scripts)
@@ -206,32 +207,14 @@ class NoCronDirectory(SentinelError):
     exit_code = 64
 
 
-class NoTrustedUser(SentinelError):
-    """`trust` names a user whom this host does not know."""
-
-    exit_code = 78
-
-
 def run_cron_check(kind: Any, snapshot: SlurmSnapshot, zone: tzinfo, *, dry_run: bool) -> CronPass:
     """Run one pass over the directory of a configured check of kind `cron`."""
     base = os.path.abspath(kind.base)
     directory = CronDirectory(
         base=base,
-        trusted=trusted_uids(kind.trust),
+        trust=make_cron_trust(kind.trust, kind.trust_groups),
         log_age=float(kind.logs.age),
         log_count=kind.logs.count,
     )
-    submitter = ScriptSubmitter(snapshot, base, kind.sbatch)
+    submitter = ScriptSubmitter(snapshot, base, kind.sbatch, directory.trust)
     return run_pass(directory, submitter, zone, time.time(), dry_run=dry_run)
-
-
-def trusted_uids(names: Sequence[str]) -> frozenset[int]:
-    """The uids of the named users, of this user, and of root, who can change everything anyway.
-    Raises NoTrustedUser."""
-    found = {0, os.geteuid()}
-    for name in names:
-        try:
-            found.add(pwd.getpwnam(name).pw_uid)
-        except KeyError:
-            raise NoTrustedUser(f"trust: there is no user {name!r} on this host") from None
-    return frozenset(found)

@@ -11,7 +11,9 @@ from msgspec.structs import replace
 
 from sentinel import proc
 from sentinel.chain import script_logs
+from sentinel.chain.cron_trust import CronTrust, make_cron_trust
 from sentinel.chain.marks import CLOCKS_DIFFER_S, may_be_submission
+from sentinel.chain.program_copies import keep_program
 from sentinel.chain.queue import SQUEUE_COLUMNS, SubmissionRefused, submission_refusal
 from sentinel.chain.script_history import ScriptRecord, SubmittedRun
 from sentinel.chain.scripts import FoundScript
@@ -42,23 +44,31 @@ class _NamedJob(NamedTuple):
 class ScriptSubmitter:
     """Submits the scripts of one pass over one cron directory. `options` override the script's own."""
 
-    def __init__(self, snapshot: SlurmSnapshot, base: str, options: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        snapshot: SlurmSnapshot,
+        base: str,
+        options: Mapping[str, str],
+        trust: CronTrust | None = None,
+    ) -> None:
         self._snapshot, self._client, self._base = snapshot, snapshot.client, base
+        self._trust = trust or make_cron_trust()
         self._options = [f"--{key}={value}" for key, value in options.items()]
 
     def submit_script(self, found: FoundScript, slot: int, now: float) -> SubmittedRun:
         """Submit a script. Raises SubmissionRefused with Slurm's words, or CannotTell if Slurm does
         not answer."""
         try:
-            argv = self.submission_argv(found, slot)
+            script_logs.make_log_folder(self._base, found.key, self._trust)
         except OSError as error:
             where = visible(script_logs.log_folder(self._base, found.key))
             raise SubmissionRefused(f"no place for its log: {where}: {error.strerror}") from error
+        text = keep_program(self._base, found, self._trust) if found.is_program else found.text
         done = proc.run(
-            build_argv(argv, self._client.prefix),
+            build_argv(self.submission_argv(found, slot), self._client.prefix),
             limit=self._client.limit,
             env=_script_environment(),
-            stdin=found.text,
+            stdin=text,
             cwd=self._base,
         )
         said, job = describe_stderr(done.err), submitted_job(done.out)

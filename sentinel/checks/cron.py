@@ -6,8 +6,8 @@ from typing import ClassVar
 from msgspec import Struct
 
 from sentinel.chain import script_book
+from sentinel.chain.cron_trust import make_cron_trust
 from sentinel.chain.script_history import ScriptRecord, SubmittedRun
-from sentinel.chain.scripts_run import trusted_uids
 from sentinel.checks.cron_remedies import (
     find_chmod,
     format_slot,
@@ -54,6 +54,7 @@ class CronCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     base: The directory that holds cron.hourly, cron.daily and so on.
     trust: Whose scripts run besides yours and root's.
+    trust_groups: Groups that may write scripts and their directories.
     sbatch: Options of sbatch(1) that win over a script's own #SBATCH lines.
     logs: Which logs of the scripts are kept.
     stale_after: Critical when no pass of `sentinel cron run` came by for so long.
@@ -66,6 +67,7 @@ class CronCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     base: FilePath
     trust: list[str] = []
+    trust_groups: list[str] = []
     sbatch: dict[str, str] = {}
     logs: LogRetention = LogRetention()
     stale_after: Duration = Duration(3600)
@@ -101,7 +103,7 @@ class CronCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         """Raise CannotTell if the book belongs to a user who is not trusted. If a group may write
         to the directory, each of its members could put one there."""
         try:
-            known = {*trusted_uids(self.trust), os.stat(base).st_uid}
+            known = {*make_cron_trust(self.trust).uids, os.stat(base).st_uid}
         except OSError as error:
             raise CannotTell(f"{visible(base)}: {error.strerror}") from error
         if keeper not in known:

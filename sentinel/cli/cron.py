@@ -53,6 +53,13 @@ def register(commands: Any) -> None:
     run.add_argument(
         "--trust", action="append", metavar="USER", help="run the scripts of this user too"
     )
+    run.add_argument(
+        "--trust-group",
+        action="append",
+        default=[],
+        metavar="GROUP",
+        help="run scripts that this group may write, too",
+    )
     run.add_argument("--dry-run", action="store_true", help="say what would be submitted")
     run.set_defaults(call=call_cron_run)
     link = sub.add_parser("link", help="make one pass; each link, timer or crontab line calls this")
@@ -172,7 +179,8 @@ def _select_cron_checks(args: argparse.Namespace, settings: Any) -> list[Any]:
     from sentinel.checks.cron import CronCheck
 
     if args.base:
-        return [CronCheck(base=FilePath(base), trust=args.trust or []) for base in args.base]
+        trusted = {"trust": args.trust or [], "trust_groups": args.trust_group}
+        return [CronCheck(base=FilePath(base), **trusted) for base in args.base]
     found = [c.plugin for c in settings.checks if c.common.kind == "cron"]
     if not found:
         raise NoCronDirectory(

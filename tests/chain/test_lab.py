@@ -438,7 +438,7 @@ def test_a_base_that_everybody_may_write_is_run_by_nobody(base: Base) -> None:
     base.path.chmod(0o777)
     done = base.world.sentinel("cron", "run")
     assert done.returncode == 66
-    assert "everybody may write to it (chmod o-w); nothing of it is run" in done.stderr
+    assert "everybody may write to it (chmod go-w); nothing of it is run" in done.stderr
 
 
 def test_sbatch_that_fails_for_a_while_delays_a_script(base: Base) -> None:

@@ -1,9 +1,12 @@
 """Passes over a cron directory; programs that keep a queue in a file stand in for Slurm's."""
 
 import errno
+import grp
 import os
 import pwd
 import re
+import shutil
+import subprocess
 import time
 from collections.abc import Mapping
 from datetime import timezone
@@ -14,12 +17,14 @@ import pytest
 from msgspec.structs import replace
 
 from sentinel.chain import script_book
+from sentinel.chain.cron_trust import NoTrustedUser, make_cron_trust
+from sentinel.chain.program_copies import keep_program
+from sentinel.chain.queue import SubmissionRefused
 from sentinel.chain.script_book import BadCronBook
-from sentinel.chain.scripts import BadCronDirectory
+from sentinel.chain.scripts import BadCronDirectory, find_scripts
 from sentinel.chain.scripts_run import (
     CronDirectory,
     CronPass,
-    NoTrustedUser,
     run_cron_check,
     run_pass,
 )
@@ -35,7 +40,7 @@ T0 = 1_800_000_000 // 3600 * 3600
 
 SBATCH = """\
 #!/bin/bash
-cat >/dev/null
+cat >SUBMITTED
 for word in "$@"; do
     case $word in --comment=*) comment=${word#*=} ;; --job-name=*) name=${word#*=} ;; esac
 done
@@ -77,7 +82,7 @@ class Site:
     def slurm(self, then: str = "", squeue: str = SQUEUE) -> None:
         """sbatch does that once it has taken the job."""
         for name, text in (("sbatch", SBATCH.replace("THEN", then)), ("squeue", squeue)):
-            for word in ("QUEUE", "CALLS", "ENVIRONMENT", "CLOCK"):
+            for word in ("QUEUE", "CALLS", "ENVIRONMENT", "CLOCK", "SUBMITTED"):
                 text = re.sub(rf"\b{word}\b", str(self.folder / word), text)
             (self.folder / name).write_text(text)
             (self.folder / name).chmod(0o755)
@@ -92,7 +97,7 @@ class Site:
         (self.folder / "CLOCK").write_text(str(int(now)))
         snapshot = SlurmSnapshot(SlurmClient(limit=10), SystemClock(), users=[], max_age=60)
         directory = CronDirectory(
-            base=str(self.base), trusted=frozenset({0, os.geteuid()}), log_age=1e9, log_count=2
+            base=str(self.base), trust=make_cron_trust(), log_age=1e9, log_count=2
         )
         submitter = ScriptSubmitter(snapshot, str(self.base), options or {})
         return run_pass(directory, submitter, timezone.utc, now)
@@ -407,7 +412,7 @@ def test_a_link_that_a_stranger_made_of_a_directory_is_refused(site: Site) -> No
     os.chown(site.base / "cron.every-5min", 12345, -1, follow_symlinks=False)
     site.script("one")
     assert site.run(T0).lines == (
-        "cron.every-5min: refused: the directory: is a link of uid 12345, whom `trust` does not name",
+        "cron.every-5min: refused: the directory: belongs to uid 12345, whom `trust` does not name",
     )
 
 
@@ -423,7 +428,7 @@ def test_root_runs_nothing_of_a_base_that_a_user_could_replace(site: Site) -> No
 
 @pytest.mark.root
 def test_a_program_that_a_group_could_replace_is_refused(site: Site) -> None:
-    """It runs from where it lies, hours after it was looked at. A script's own text was submitted."""
+    """Whoever is in the group chooses what runs. Scripts there are still run, and warned of."""
     (site.base / "cron.hourly/program").write_bytes(b"\x7fELF")
     (site.base / "cron.hourly/program").chmod(0o755)
     site.script("script")
@@ -431,6 +436,108 @@ def test_a_program_that_a_group_could_replace_is_refused(site: Site) -> None:
     (site.base / "cron.hourly").chmod(0o775)
     (line,) = site.run(T0).lines
     assert line.startswith("cron.hourly/program: refused: is a program in a directory that a group")
+
+
+@pytest.mark.root
+def test_a_group_that_is_named_may_write_a_directory(site: Site) -> None:
+    """Its members are trusted then, as `trust` does it with users. Another group is not."""
+    (site.base / "cron.hourly/program").write_bytes(b"\x7fELF")
+    (site.base / "cron.hourly/program").chmod(0o755)
+    os.chown(site.base / "cron.hourly", -1, grp.getgrnam("games").gr_gid)
+    (site.base / "cron.hourly").chmod(0o775)
+    snapshot = SlurmSnapshot(SlurmClient(limit=10), SystemClock(), users=[], max_age=60)
+
+    def lines(*groups: str) -> str:
+        check = CronCheck(base=FilePath(str(site.base)), trust_groups=[*groups])
+        return " ".join(run_cron_check(check, snapshot, timezone.utc, dry_run=True).lines)
+
+    assert "refused" not in lines("games")
+    assert "refused: is a program in a directory that a group may write" in lines("mail")
+    with pytest.raises(NoTrustedUser, match="no group 'nemo'"):
+        lines("nemo")
+
+
+def run_submitted(site: Site) -> subprocess.CompletedProcess[str]:
+    """What a node would do with what sbatch got last."""
+    script = site.folder / "SUBMITTED"
+    return subprocess.run(["sh", script], capture_output=True, text=True, timeout=30, check=False)
+
+
+def test_a_program_that_is_swapped_after_the_pass_is_not_run(site: Site) -> None:
+    """Its job may start hours later. It runs the copy that was checked, or nothing."""
+    program = site.base / "cron.hourly/program"
+    shutil.copy("/bin/echo", program)
+    site.run(T0)
+    site.run(T0 + 3600)
+    assert site.queue() == ["cron.hourly.program"]
+    shutil.copy("/bin/false", program)
+    done = run_submitted(site)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "\n", "")
+    (copy,) = (site.base / ".sentinel/programs").glob("*/program")
+    copy.chmod(0o755)
+    shutil.copy("/bin/false", copy)
+    done = run_submitted(site)
+    assert done.returncode == 126
+    assert "was changed after it was checked" in done.stderr
+
+
+@pytest.mark.root
+def test_a_program_that_changed_hands_during_the_pass_is_not_submitted(site: Site) -> None:
+    """It is checked at the moment of its submission too."""
+    program = site.base / "cron.hourly/program"
+    shutil.copy("/bin/echo", program)
+    (found,) = find_scripts(str(site.base), {0})
+    os.chown(program, 12345, -1)
+    with pytest.raises(SubmissionRefused, match="belongs to uid 12345"):
+        keep_program(str(site.base), found, make_cron_trust())
+
+
+def test_copies_that_nothing_was_submitted_of_for_long_are_removed(site: Site) -> None:
+    """The newest stays, as does what a waiting job may still run."""
+    program = site.base / "cron.hourly/program"
+    copies = []
+    for word in ("/bin/echo", "/bin/true", "/bin/false"):
+        shutil.copy(word, program)
+        (found,) = find_scripts(str(site.base), {0, os.geteuid()})
+        keep_program(str(site.base), found, make_cron_trust())
+        copies += set((site.base / ".sentinel/programs").iterdir()) - set(copies)
+        if word == "/bin/echo":
+            os.utime(copies[0], (1, 1))
+    assert sorted((site.base / ".sentinel/programs").iterdir()) == sorted(copies[1:])
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("name", [".sentinel", "log", "log/cron.hourly"])
+def test_no_link_of_somebody_else_is_followed_to_write(site: Site, name: str) -> None:
+    """Who may write the base, or a folder in it, could lead the book and the logs elsewhere."""
+    site.script("one")
+    elsewhere = site.folder / "elsewhere"
+    elsewhere.mkdir()
+    if "/" in name:
+        (site.base / "log").mkdir()
+    (site.base / name).symlink_to(elsewhere)
+    os.chown(site.base / name, 12345, -1, follow_symlinks=False)
+    try:
+        site.run(T0)
+        said = " ".join(site.run(T0 + 3600).lines)
+    except BadCronBook as error:
+        said = str(error)
+    assert "belongs to uid 12345" in said
+    assert not list(elsewhere.iterdir())
+    assert not site.queue()
+
+
+@pytest.mark.root
+def test_a_link_of_ones_own_is_followed(site: Site) -> None:
+    """Logs are often kept on another file system."""
+    site.script("one")
+    elsewhere = site.folder / "elsewhere"
+    elsewhere.mkdir()
+    (site.base / "log").symlink_to(elsewhere)
+    site.run(T0)
+    site.run(T0 + 3600)
+    assert site.queue() == ["cron.hourly.one"]
+    assert (elsewhere / "cron.hourly/one").is_dir()
 
 
 def test_a_program_of_any_size_is_run_by_a_script(site: Site) -> None:

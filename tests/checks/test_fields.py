@@ -405,6 +405,7 @@ ELSEWHERE: dict[str, str] = {
     "cron.sbatch": "chain/test_script_directory.py::test_a_configured_check_says_what_is_submitted_and_what_stays",
     "cron.stale_after": "checks/cron/test_check.py::test_how_long_passes_may_stay_away_can_be_set",
     "cron.trust": "chain/test_script_directory.py::test_whose_scripts_run_can_be_said",
+    "cron.trust_groups": "chain/test_script_directory.py::test_a_group_that_is_named_may_write_a_directory",
     "diag.keep": "checks/diag/test_probation_lab.py::test_a_node_that_comes_back_is_kept_tested_and_given_back",
     "diag.deepen": "checks/diag/test_check.py::test_suspects_need_not_be_tested_more_deeply",
     "drained.slurmd_log": "checks/drained/test_check.py::test_a_log_on_the_node_is_read_where_it_is_named",

@@ -111,7 +111,7 @@ MODULE_LIMITS = {
     "status": 170,
     "nodes list": 214,
     "diag list": 241,
-    "cron status": 177,
+    "cron status": 178,
     "tick": 198,
     "deliver": 198,
 }
