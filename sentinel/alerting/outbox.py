@@ -10,13 +10,16 @@ from sentinel.core.clock import Instant, get_elapsed_s
 from sentinel.core.errors import ChannelError
 from sentinel.core.holds import MessageGroup
 from sentinel.core.letters import WISH_REASON
-from sentinel.core.model import Notification, Outgoing, Status
+from sentinel.core.model import DOUBT_MARK, Notification, Outgoing, Status
 
 REDIRECTED_MARK = "given to the fallback"
 """The receipt in the history of a row that another channel sends instead."""
 
 _ASIDE_REASONS = ("action", "test", "digest", WISH_REASON)
 """Reasons of messages that tell no status of an alert."""
+
+_UNSHARED_REASONS = ("repeat", "test", WISH_REASON)
+"""Reasons of messages that only their own channel gets, whatever it answers."""
 
 Subject = tuple[str, str, str, str]
 Delivery = tuple[Outgoing, Instant | None, str]
@@ -129,6 +132,9 @@ GIVE_UP_S = 7 * 86400.0
 age at which a row is given up. A refusal may come from a mistake in the configuration, so a refused
 row is tried again, but only once an hour."""
 
+DOUBT_WAITS_S = (300.0, 3600.0)
+"""Seconds before a row is sent again after the first and the second doubtful answer."""
+
 FALLBACK_AFTER_S = 300.0
 """Seconds after which an undelivered row is given to the fallback channel."""
 
@@ -230,19 +236,63 @@ def undelivered_rows(
         for row in rows
         if row.attempts
         and not is_letter(row)
+        and not row.error.startswith(DOUBT_MARK)
         and fallbacks.get(row.channel)
         and (row.permanent or get_elapsed_s(row.created, now) >= FALLBACK_AFTER_S)
     ]
 
 
-def redirect_row(row: Outgoing, channel: str, now: Instant) -> Outgoing:
+def redirect_row(row: Outgoing, channel: str, now: Instant, doubt: str = "") -> Outgoing:
     """A copy of the row for another channel, with a note that says why it is sent there."""
     why = f"sent here because {row.channel} does not deliver: {row.error}"
+    if doubt:
+        why = f"sent here too: it is not known whether {row.channel} took it"
     message = replace(
         row.notification, note="; ".join(n for n in (row.notification.note, why) if n)
     )
     return Outgoing(
         channel=channel, notification=message, created=now, bundle=replace(row.bundle, owner=None)
+    )
+
+
+def share_doubtful(
+    row: Outgoing, past: Iterable[Delivery], fallback: str, others: Iterable[str]
+) -> tuple[list[str], bool]:
+    """Where a row is sent too, whose channel gave a doubtful answer; and whether somebody has it,
+    so that it counts as sent.
+
+    It goes to the fallback, else to the `others`; never twice to one channel, so that doubtful
+    channels do not send to each other for ever. An end goes where something of its alert went.
+    """
+    n, past = row.notification, [d for d in past if d[0].channel != row.channel]
+    if n.reason in _UNSHARED_REASONS:
+        return [], True
+    there = {told.channel for told, _, _ in past if told.notification.key == n.key}
+    heard = any(
+        told.notification.key == n.key
+        and (DOUBT_MARK not in said if at else not said and not told.attempts)
+        for told, at, said in past
+    )
+    others = [fallback] if fallback and fallback not in there else others
+    if is_ending(n):
+        others = [name for name in others if name in {told.channel for told, _, _ in past}]
+    to = [] if heard else [name for name in others if name not in there]
+    return to, heard or bool(to)
+
+
+def after_doubt(row: Outgoing, doubt: str, now: Instant) -> Outgoing | None:
+    """The row after a doubtful answer that nobody else has. It is sent twice more, and delays no
+    other. None after that: it may have arrived each time, so it counts as sent."""
+    before = row.wait if row.error.startswith(DOUBT_MARK) else None
+    if before is not None and before >= DOUBT_WAITS_S[-1]:
+        return None
+    return replace(
+        row,
+        attempts=row.attempts + 1,
+        tried=now,
+        wait=DOUBT_WAITS_S[before is not None],
+        permanent=True,
+        error=f"{DOUBT_MARK}{doubt}",
     )
 
 

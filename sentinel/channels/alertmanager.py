@@ -16,7 +16,8 @@ import msgspec
 from sentinel.channels.event import incident_move, severity_word
 from sentinel.channels.format.moments import parse_iso_time
 from sentinel.channels.format.text import make_card, more_commands
-from sentinel.channels.http import exchange_http, refused_status, submit_request
+from sentinel.channels.http import exchange_http, refused_status
+from sentinel.channels.http_channel import HttpChannel
 from sentinel.channels.http_request import HttpRequest, url_origin
 from sentinel.channels.markup import first_address
 from sentinel.channels.post import json_request, pretty_json, url_below
@@ -24,10 +25,9 @@ from sentinel.channels.settings import check_headers, check_timeout, check_url
 from sentinel.core.command_places import comment_places
 from sentinel.core.errors import ChannelError, Invalid
 from sentinel.core.model import Notification, Receipt
-from sentinel.core.settings import FilePath, Secret
+from sentinel.core.settings import ExpectedAnswer, FilePath, Secret
 from sentinel.core.text import shorten_to_line
 from sentinel.core.values import Duration, duration_text
-from sentinel.plugin import Channel
 
 _OURS = ("content-length", "content-type", "host", "transfer-encoding")
 _LABEL, _MOST = 200, 1 << 20
@@ -39,7 +39,7 @@ _KEY = ("cluster", "alertname", "subject")
 Labels = Mapping[str, str]
 
 
-class Alertmanager(Channel, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Alertmanager(HttpChannel, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Pushes alerts to every instance of a Prometheus Alertmanager, by its v2 API.
 
     An alert that is not repeated ends there after `expires`: it must be longer than the
@@ -47,6 +47,7 @@ class Alertmanager(Channel, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """
 
     groups: ClassVar[bool] = False
+    answers: ClassVar[tuple[ExpectedAnswer, ...]] = (ExpectedAnswer(status=200, body=r"\A\Z"),)
 
     urls: list[str]
     headers: dict[str, Secret] = {}
@@ -74,14 +75,18 @@ class Alertmanager(Channel, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         )
 
     async def send(self, notifications: Sequence[Notification]) -> Receipt:
-        """Send to all instances. As with Prometheus, success at one is enough."""
+        """Send to all instances. As with Prometheus, success at one is enough. There is a doubt if
+        no instance is beyond doubt."""
         tries = (self._tell_instance(url, notifications) for url in self.urls)
         results = await asyncio.gather(*tries, return_exceptions=True)
         errors = [r for r in results if isinstance(r, BaseException)]
         if len(errors) == len(self.urls):
             raise min(errors, key=lambda error: getattr(error, "permanent", False))
         failed = [u for u, r in zip(self.urls, results, strict=True) if r in errors]
-        return Receipt("; ".join(map(str, results)), tuple(map(url_origin, failed)))
+        taken = [r for r in results if isinstance(r, Receipt)]
+        said = "; ".join(r.text if isinstance(r, Receipt) else str(r) for r in results)
+        doubt = "" if any(not r.doubt for r in taken) else taken[0].doubt
+        return Receipt(said, tuple(map(url_origin, failed)), doubt)
 
     def preview(self, notifications: Sequence[Notification]) -> list[tuple[str, str]]:
         """The alerts in the form of the API."""
@@ -93,15 +98,15 @@ class Alertmanager(Channel, frozen=True, kw_only=True, forbid_unknown_fields=Tru
             )
         ]
 
-    async def _tell_instance(self, url: str, notifications: Sequence[Notification]) -> str:
+    async def _tell_instance(self, url: str, notifications: Sequence[Notification]) -> Receipt:
         now = datetime.now(timezone.utc)
-        said = "nothing to send: Alertmanager takes no notes"
+        requests = []
         for n in _alerts_only(notifications):
             own = api_alert(n, now, self.expires)
             known = [] if n.reason == "firing" else await self._known_alerts(url, own["labels"])
             posted = _replace_known(own, known, n, now)
-            said = await submit_request(self._make_request(url, "api/v2/alerts", posted))
-        return said
+            requests.append(self._make_request(url, "api/v2/alerts", posted))
+        return await self.submit(*requests, none="nothing to send: Alertmanager takes no notes")
 
     async def _known_alerts(self, url: str, labels: Labels) -> list[dict[str, Any]]:
         """The alerts about the same subject that Alertmanager has. Their labels may be older."""

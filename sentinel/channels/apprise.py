@@ -9,6 +9,7 @@ import asyncio
 import logging
 import re
 import threading
+from collections.abc import Iterable
 from html import escape
 from typing import Any, ClassVar
 
@@ -17,6 +18,7 @@ from sentinel.channels.chat import ChatChannel, ChatMessage
 from sentinel.channels.http import refused_status
 from sentinel.channels.http_request import HttpAnswer, HttpRequest
 from sentinel.core.errors import ChannelError, Invalid, describe_missing_extra
+from sentinel.core.model import Receipt
 from sentinel.core.settings import Secret
 from sentinel.core.text import shortened
 from sentinel.core.values import duration_text
@@ -59,11 +61,17 @@ class Apprise(ChatChannel, frozen=True, kw_only=True, forbid_unknown_fields=True
             raise Invalid("from 150 to 10000 characters", "length")
         _apprise_service(self.url)
 
-    async def deliver(self, message: ChatMessage) -> str:
+    def unused(self) -> Iterable[tuple[str, str]]:
+        """`expect`: Apprise shows no answers."""
+        if self.expect:
+            yield "expect", "Apprise judges the answers itself, and shows none"
+
+    async def deliver(self, message: ChatMessage) -> Receipt:
         """Send in a thread that can be left behind if it hangs. Two messages to one address are
         never sent at once."""
         try:
-            return await run_aside(self.url, lambda: self._notify_service(message), self.timeout)
+            said = await run_aside(self.url, lambda: self._notify_service(message), self.timeout)
+            return Receipt(said)
         except (asyncio.TimeoutError, TimeoutError):
             trouble = f"no answer within {duration_text(self.timeout)}"
         except StillOccupied:

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from sentinel.channels.event import incident_move
 from sentinel.channels.format.blocks import ChatContent, fit_blocks, make_chat
-from sentinel.channels.http import submit_request
+from sentinel.channels.http_channel import HttpChannel
 from sentinel.channels.http_request import HttpRequest
 from sentinel.channels.markup import PLAIN, Markup, first_address
 from sentinel.channels.settings import check_timeout
@@ -23,7 +23,6 @@ from sentinel.core.errors import ChannelError
 from sentinel.core.model import Notification, Receipt
 from sentinel.core.text import shortened
 from sentinel.core.values import Duration
-from sentinel.plugin import Channel
 
 PICTURE = 10.0
 """Seconds for sending a picture. Until then the message is not marked as sent."""
@@ -54,7 +53,7 @@ class ChatMessage(Struct, frozen=True, kw_only=True):
         return f"{title}\n{self.body_text(room - len(title) - 1)}"
 
 
-class ChatChannel(Channel, frozen=True, kw_only=True):
+class ChatChannel(HttpChannel, frozen=True, kw_only=True):
     """Base of the channels to chats. Subclasses make the request."""
 
     groups: ClassVar[bool] = True
@@ -76,15 +75,14 @@ class ChatChannel(Channel, frozen=True, kw_only=True):
         """
         message = self.message(notifications)
         try:
-            said = await self.deliver(message)
+            receipt = await self.deliver(message)
         except ChannelError as error:
             if not (message.words.is_templated and error.permanent and error.reason == "refused"):
                 raise
             message = replace(message, words=message.words.give_up_templates(error))
-            said = await self.deliver(message)
-        return message.words.note_in_receipt(
-            Receipt(said + await self._send_picture(notifications))
-        )
+            receipt = await self.deliver(message)
+        said = receipt.text + await self._send_picture(notifications)
+        return message.words.note_in_receipt(replace(receipt, text=said))
 
     def message(self, notifications: Sequence[Notification]) -> ChatMessage:
         """The message about the alerts."""
@@ -100,9 +98,9 @@ class ChatChannel(Channel, frozen=True, kw_only=True):
         """About how many characters a message may have."""
         return 4000
 
-    async def deliver(self, message: ChatMessage) -> str:
-        """Send it and return the service's answer. By default this is one request."""
-        return await submit_request(self.request(message))
+    async def deliver(self, message: ChatMessage) -> Receipt:
+        """Send it. By default this is one request."""
+        return await self.submit(self.request(message))
 
     def request(self, message: ChatMessage) -> HttpRequest:
         """The request that sends the message."""
@@ -119,10 +117,11 @@ class ChatChannel(Channel, frozen=True, kw_only=True):
         if not (picture and self.pictures):
             return ""
         try:
-            await submit_request(replace(self.upload(picture), timeout=min(self.timeout, PICTURE)))
+            request = replace(self.upload(picture), timeout=min(self.timeout, PICTURE))
+            doubt = (await self.submit(request)).doubt
         except ChannelError as error:
             return f"; its picture was not taken: {error}"
-        return "; with a picture"
+        return f"; its picture may be missing: {doubt}" if doubt else "; with a picture"
 
     def preview(self, notifications: Sequence[Notification]) -> list[tuple[str, str]]:
         """The named parts of the message, as they would be sent."""

@@ -28,6 +28,7 @@ class Console(Channel, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """
 
     groups: ClassVar[bool] = False
+    reaches: ClassVar[bool] = False
 
     timeout: Duration = Duration(10)
 

@@ -8,7 +8,7 @@ from sentinel.channels.http_request import HttpRequest
 from sentinel.channels.markup import DISCORD, Markup
 from sentinel.channels.post import form_request, json_request
 from sentinel.channels.settings import check_url
-from sentinel.core.settings import FilePath, Secret
+from sentinel.core.settings import ExpectedAnswer, FilePath, Secret
 from sentinel.core.text import shortened
 
 # https://discord.com/developers/docs/resources/message#embed-object-embed-limits
@@ -27,6 +27,10 @@ class Discord(ChatChannel, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     markup: ClassVar[Markup] = DISCORD
     pictures: ClassVar[bool] = True
+    answers: ClassVar[tuple[ExpectedAnswer, ...]] = (
+        ExpectedAnswer(status=200, json={"id": None}),
+        ExpectedAnswer(status=204),
+    )
 
     url: Secret
     ca_file: FilePath = FilePath("")

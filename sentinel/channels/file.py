@@ -26,6 +26,7 @@ class FileChannel(Channel, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     groups: ClassVar[bool] = False
     messages_at_once: ClassVar[int] = 100
+    reaches: ClassVar[bool] = False
 
     path: FilePath
     timeout: Duration = Duration(10)

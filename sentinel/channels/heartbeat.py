@@ -8,14 +8,18 @@ from collections.abc import Awaitable, Iterable, Sequence
 import msgspec
 
 from sentinel import proc
-from sentinel.channels.http import submit_to_program
-from sentinel.channels.http_request import HttpRequest
+from sentinel.channels.http import submit_request
+from sentinel.channels.http_request import HttpRequest, url_origin
 from sentinel.channels.post import url_below
 from sentinel.channels.redact import quote_redacted
 from sentinel.config.settings import HeartbeatSettings
 from sentinel.core.errors import CannotTell, ChannelError
 from sentinel.core.ports import Pulse
+from sentinel.core.settings import ExpectedAnswer
 from sentinel.core.text import visible
+
+HEALTHCHECKS_OK = ExpectedAnswer(status=200, body=r"\AOK\Z")
+"""https://healthchecks.io/docs/http_api/ (the other answers begin with "OK (")."""
 
 
 def make_pulse(settings: HeartbeatSettings) -> Pulse | None:
@@ -52,6 +56,7 @@ class WebPulse:
     def __init__(self, settings: HeartbeatSettings) -> None:
         self._url = settings.url.reveal() if settings.url else ""
         self._plain, self._timeout = settings.style == "plain", float(settings.timeout)
+        self._forms = settings.expect or ([] if self._plain else [HEALTHCHECKS_OK])
 
     async def announce_start(self) -> None:
         """Announce the start. Raises ChannelError if the service does not accept it."""
@@ -66,15 +71,15 @@ class WebPulse:
             await self._send_ping(url_below(self._url, "fail"), "POST", text)
 
     async def _send_ping(self, url: str, method: str, text: str) -> None:
-        await submit_to_program(
-            HttpRequest(
-                url=url,
-                method=method,
-                headers={"User-Agent": "sentinel"},
-                body=text.encode("utf-8", "replace")[:10_000],
-                timeout=self._timeout,
-            )
+        request = HttpRequest(
+            url=url,
+            method=method,
+            headers={"User-Agent": "sentinel"},
+            body=text.encode("utf-8", "replace")[:10_000],
+            timeout=self._timeout,
         )
+        if doubt := (await submit_request(request, self._forms, pages=True)).doubt:
+            raise ChannelError(f"{url_origin(url)}: {doubt}", reason="server")
 
 
 class FilePulse:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -16,7 +17,8 @@ from sentinel.channels.http_request import (
 )
 from sentinel.core.errors import ChannelError
 from sentinel.core.model import Receipt
-from sentinel.core.text import visible
+from sentinel.core.settings import ExpectedAnswer
+from sentinel.core.text import shorten_to_line, visible
 
 _ABOUT_THE_REQUEST = frozenset(
     (400, 401, 403, 404, 405, 406, 410, 411, 413, 414, 415, 422, 431, 451)
@@ -35,39 +37,62 @@ _FAILED_TEXTS = (
 in the text). Connectors of Teams: https://github.com/MicrosoftDocs/msteams-docs/issues/1810;
 Healthchecks: https://healthchecks.io/docs/http_api/."""
 _WEB_PAGE_PATTERN = re.compile(rb"\s*<(?:!doctype html|html)\b", re.IGNORECASE)
+_PAGE_TYPES = ("text/html", "application/xhtml+xml")
 
 PAGE_DOUBT = "it answered with a web page, as a login or a front page does"
 
 
-async def submit_request(request: HttpRequest) -> str:
-    """Send the request and return the answer's text.
+async def submit_request(
+    request: HttpRequest, forms: Sequence[ExpectedAnswer] = (), *, pages: bool = False
+) -> Receipt:
+    """Send the request. Success is an answer like one of `forms`; without forms it is any 2xx.
 
-    Raises ChannelError unless the status is 2xx, or if the body reports a failure. A web page is
-    also a failure: no service answers with one, so it is the login page of the network.
+    Another 2xx answer is a doubt in the receipt. Raises ChannelError if the status is not 2xx, or
+    if the body reports a failure. A web page is a failure too, since no service answers with one:
+    it is the login page of the network. With `pages` (a program of the user) it is a doubt.
     """
     answer = await exchange_http(request)
-    if (
-        200 <= answer.status < 300
-        and _WEB_PAGE_PATTERN.match(answer.body)
-        and _status_within(answer) is None
-    ):
-        answer = replace(answer, status=511)
-    return _read_success(request, answer)
+    status, doubt = answer.status, ""
+    if not 200 <= status < 300:
+        raise refused_status(request, answer)
+    if not any(_is_like(answer, form) for form in forms):
+        if (failure := _status_within(answer)) is not None:
+            raise refused_status(request, replace(answer, status=failure))
+        if _is_web_page(answer):
+            if not pages:
+                raise refused_status(request, replace(answer, status=511))
+            doubt = PAGE_DOUBT
+        doubt = doubt or (_describe_doubt(answer) if forms else "")
+    return Receipt(
+        f"{url_origin(request.url)} answered {status} {answer.said}".rstrip(), doubt=doubt
+    )
 
 
-async def submit_to_program(request: HttpRequest) -> Receipt:
-    """Send the request to a program of the user. Its answers are unknown, so a web page counts as
-    success, with a warning."""
-    answer = await exchange_http(request)
-    doubt = PAGE_DOUBT if _WEB_PAGE_PATTERN.match(answer.body) else ""
-    return Receipt(_read_success(request, answer), doubt=doubt)
+def _is_like(answer: HttpAnswer, form: ExpectedAnswer) -> bool:
+    text = answer.body.decode("utf-8", "replace").strip() if form.body else ""
+    fields = answer.json_fields if form.json else {}
+    return (
+        form.status in (None, answer.status)
+        and form.type.lower() in ("", answer.media_type)
+        and re.search(form.body, text, re.MULTILINE) is not None
+        and all(
+            fields.get(name) is not None if value is None else fields.get(name) == value
+            for name, value in form.json.items()
+        )
+    )
 
 
-def _read_success(request: HttpRequest, answer: HttpAnswer) -> str:
-    status = _status_within(answer) if 200 <= answer.status < 300 else answer.status
-    if status is not None:
-        raise refused_status(request, replace(answer, status=status))
-    return f"{url_origin(request.url)} answered {answer.status} {answer.said}".rstrip()
+def _is_web_page(answer: HttpAnswer) -> bool:
+    """Whether it is HTML. The type alone says nothing: Slack's "ok" is text/html too."""
+    marked = answer.media_type in _PAGE_TYPES and answer.body.lstrip().startswith(b"<")
+    return marked or _WEB_PAGE_PATTERN.match(answer.body) is not None
+
+
+def _describe_doubt(answer: HttpAnswer) -> str:
+    """Why it is not known whether the message was taken."""
+    said = shorten_to_line(answer.said, 120) or "an empty text"
+    what = " ".join(filter(None, (str(answer.status), answer.media_type)))
+    return f"its answer ({what}: {said}) is none that says so (see `expect`)"
 
 
 def _status_within(answer: HttpAnswer) -> int | None:

@@ -73,6 +73,7 @@ async def _send_request(request: HttpRequest) -> HttpAnswer:
             response.headers.get("Location", ""),
             retry_after_s(response.headers.get("Retry-After", ""), datetime.now(timezone.utc)),
             body,
+            response.headers.get("Content-Type", "").partition(";")[0].strip().lower(),
         )
 
 

@@ -66,14 +66,15 @@ class HttpRequest(Struct, frozen=True, kw_only=True):
 
 
 class HttpAnswer(Struct, frozen=True):
-    """An HTTP answer: status, the beginning of its text, the redirect target, and when to try
-    again."""
+    """An HTTP answer: status, the beginning of its text, the redirect target, when to try again,
+    and the media type."""
 
     status: int  # Status code.
     said: str  # Beginning of the answer, without control characters.
     location: str = ""  # Target of a redirect.
     retry_after: float | None = None  # Seconds until it may be tried again.
     body: bytes = b""  # The body, cut at the limit.
+    media_type: str = ""  # Lower case, without parameters; empty: none was named.
 
     @property
     def json_fields(self) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from sentinel.channels.http_request import HttpRequest
 from sentinel.channels.markup import MATTERMOST, Markup
 from sentinel.channels.post import json_request
 from sentinel.channels.settings import check_url
-from sentinel.core.settings import FilePath, Secret
+from sentinel.core.settings import ExpectedAnswer, FilePath, Secret
 
 _ROOM = 7500
 """Characters. A post may have 16,383, but nobody reads such a long one."""
@@ -18,6 +18,7 @@ class Mattermost(ChatChannel, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Messages in a Mattermost channel through an incoming webhook; nobody is mentioned."""
 
     markup: ClassVar[Markup] = MATTERMOST
+    answers: ClassVar[tuple[ExpectedAnswer, ...]] = (ExpectedAnswer(status=200, body=r"\Aok\Z"),)
 
     url: Secret
     channel: str = ""

@@ -13,7 +13,7 @@ from sentinel.channels.markup import PLAIN, Markup
 from sentinel.channels.post import json_request
 from sentinel.channels.settings import check_secret, check_url
 from sentinel.core.errors import Invalid
-from sentinel.core.settings import FilePath, Secret
+from sentinel.core.settings import ExpectedAnswer, FilePath, Secret
 
 _TOPIC = re.compile(r"[-_A-Za-z0-9]{1,64}")
 # Bytes. ntfy turns messages above 4,096 into attachments, and refuses titles above 1,024.
@@ -28,6 +28,9 @@ class Ntfy(ChatChannel, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """
 
     pictures: ClassVar[bool] = True
+    answers: ClassVar[tuple[ExpectedAnswer, ...]] = (
+        ExpectedAnswer(status=200, json={"id": None, "event": "message"}),
+    )
     markup: ClassVar[Markup] = replace(PLAIN, measure=lambda text: len(_encode_text(text)))
 
     url: Secret

@@ -7,23 +7,22 @@ from urllib.parse import quote
 from sentinel.channels.event import incident_key, incident_move, severity_word
 from sentinel.channels.format import text as render
 from sentinel.channels.format.text import make_card
-from sentinel.channels.http import submit_request
+from sentinel.channels.http_channel import HttpChannel
 from sentinel.channels.http_request import HttpRequest
 from sentinel.channels.post import json_request, pretty_json, url_below
 from sentinel.channels.settings import check_secret, check_timeout, check_url
 from sentinel.core.errors import Invalid
 from sentinel.core.model import Notification, Receipt
-from sentinel.core.settings import FilePath, Secret
+from sentinel.core.settings import ExpectedAnswer, FilePath, Secret
 from sentinel.core.text import shorten_to_line, shortened
 from sentinel.core.values import Duration
-from sentinel.plugin import Channel
 
 _PRIORITIES = {"critical": "P1", "unknown": "P2", "warning": "P3", "info": "P5"}
 # Limits in characters, from https://docs.opsgenie.com/docs/alert-api#create-alert
 _MESSAGE, _DESCRIPTION, _ENTITY, _TAG, _TAGS, _DETAIL = 130, 15_000, 500, 50, 20, 300
 
 
-class Opsgenie(Channel, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Opsgenie(HttpChannel, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One Opsgenie alert per alert: created, acknowledged and closed by its id as alias.
 
     `api_key` is that of an API integration; accounts in the EU set `api` to
@@ -31,6 +30,9 @@ class Opsgenie(Channel, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """
 
     groups: ClassVar[bool] = False
+    answers: ClassVar[tuple[ExpectedAnswer, ...]] = (
+        ExpectedAnswer(status=202, json={"requestId": None}),
+    )
 
     api_key: Secret
     api: str = "https://api.opsgenie.com"
@@ -49,11 +51,9 @@ class Opsgenie(Channel, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     async def send(self, notifications: Sequence[Notification]) -> Receipt:
         """Send one or two requests per alert. A test alert is closed at once."""
-        said = "nothing to send: Opsgenie has no alert for this"
-        for notification in notifications:
-            for method, path, body in self._api_calls(notification):
-                said = await submit_request(self._api_request(method, path, body))
-        return Receipt(said)
+        calls = (call for n in notifications for call in self._api_calls(n))
+        none = "nothing to send: Opsgenie has no alert for this"
+        return await self.submit(*(self._api_request(*call) for call in calls), none=none)
 
     def preview(self, notifications: Sequence[Notification]) -> list[tuple[str, str]]:
         """The requests, without the API key."""

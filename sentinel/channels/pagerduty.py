@@ -13,7 +13,8 @@ from sentinel.channels.event import incident_key, incident_move, severity_word
 from sentinel.channels.format import text as render
 from sentinel.channels.format.moments import parse_iso_time
 from sentinel.channels.format.text import AlertCard, make_card
-from sentinel.channels.http import exchange_http, refused_status, submit_request
+from sentinel.channels.http import exchange_http, refused_status
+from sentinel.channels.http_channel import HttpChannel
 from sentinel.channels.http_request import HttpRequest, url_origin
 from sentinel.channels.markup import first_address
 from sentinel.channels.post import json_request, pretty_json, url_below
@@ -21,10 +22,9 @@ from sentinel.channels.settings import check_secret, check_timeout, check_url
 from sentinel.core.command_places import comment_places
 from sentinel.core.errors import ChannelError
 from sentinel.core.model import Notification, Receipt
-from sentinel.core.settings import FilePath, Secret
+from sentinel.core.settings import ExpectedAnswer, FilePath, Secret
 from sentinel.core.text import shorten_to_line, shortened
 from sentinel.core.values import Duration
-from sentinel.plugin import Channel
 
 _MOST = 1 << 20
 _AT_ONCE = 4
@@ -101,7 +101,7 @@ _WORDS = 250
 _SUMMARY = 1024  # https://developer.pagerduty.com/docs/pd-cef
 
 
-class Pagerduty(Channel, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Pagerduty(HttpChannel, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One PagerDuty incident per alert: triggered, acknowledged and resolved.
 
     `routing_key` is that of an Events API v2 integration; accounts in the EU set `url` to
@@ -110,6 +110,9 @@ class Pagerduty(Channel, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """
 
     groups: ClassVar[bool] = False
+    answers: ClassVar[tuple[ExpectedAnswer, ...]] = (
+        ExpectedAnswer(status=202, json={"status": "success"}),
+    )
 
     routing_key: Secret
     url: str = "https://events.pagerduty.com/v2/enqueue"
@@ -128,11 +131,9 @@ class Pagerduty(Channel, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     async def send(self, notifications: Sequence[Notification]) -> Receipt:
         """Send one event per alert. A test is resolved at once, so that no incident stays open."""
-        said = "nothing to send: PagerDuty takes no notes"
-        for notification in notifications:
-            for event in _events_for(notification):
-                said = await submit_request(self._event_request(event))
-        return Receipt(said)
+        events = (event for n in notifications for event in _events_for(n))
+        none = "nothing to send: PagerDuty takes no notes"
+        return await self.submit(*map(self._event_request, events), none=none)
 
     @property
     def listens(self) -> bool:

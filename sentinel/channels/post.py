@@ -9,6 +9,9 @@ import msgspec
 
 from sentinel.channels.http_request import HttpRequest
 
+MAX_ANSWER = 1 << 18
+"""How many bytes of an answer are read. Some services answer with the whole message, escaped."""
+
 _FIELD = "Content-Disposition: form-data; "
 
 
@@ -21,7 +24,7 @@ def json_request(
     method: str = "POST",
     headers: Mapping[str, str] | None = None,
     hidden: tuple[str, ...] = (),
-    most: int = 4096,
+    most: int = MAX_ANSWER,
 ) -> HttpRequest:
     """The request. `hidden` are the secrets in the payload. Without a payload there is no body."""
     own = {"Content-Type": "application/json; charset=utf-8", "User-Agent": "sentinel"}
@@ -60,6 +63,7 @@ def form_request(
         timeout=timeout,
         ca_file=ca_file,
         hidden=hidden,
+        most=MAX_ANSWER,
     )
 
 

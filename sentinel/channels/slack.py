@@ -4,12 +4,12 @@ https://docs.slack.dev/messaging/sending-messages-using-incoming-webhooks and
 https://docs.slack.dev/reference/methods/chat.postMessage
 """
 
+from collections.abc import Iterable
 from typing import ClassVar
 
 from msgspec.structs import replace
 
 from sentinel.channels.chat import ChatChannel, ChatMessage
-from sentinel.channels.http import submit_request
 from sentinel.channels.http_request import HttpRequest
 from sentinel.channels.markup import PLAIN, Markup
 from sentinel.channels.post import json_request
@@ -17,7 +17,8 @@ from sentinel.channels.settings import check_secret, check_url
 from sentinel.channels.slack_blocks import escape_slack, slack_payload
 from sentinel.channels.slack_bot import SlackBot
 from sentinel.core.errors import Invalid
-from sentinel.core.settings import FilePath, Secret
+from sentinel.core.model import Receipt
+from sentinel.core.settings import ExpectedAnswer, FilePath, Secret
 
 
 class Slack(ChatChannel, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -28,6 +29,11 @@ class Slack(ChatChannel, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """
 
     markup: ClassVar[Markup] = replace(PLAIN, escape=escape_slack)
+    # Rocket.Chat takes the same form: API.v1.success() in its webhook integration.
+    answers: ClassVar[tuple[ExpectedAnswer, ...]] = (
+        ExpectedAnswer(status=200, body=r"\Aok\Z"),
+        ExpectedAnswer(status=200, json={"success": True}),
+    )
 
     url: Secret | None = None
     token: Secret | None = None
@@ -44,12 +50,17 @@ class Slack(ChatChannel, frozen=True, kw_only=True, forbid_unknown_fields=True):
         else:
             self._check_bot_settings()
 
-    async def deliver(self, message: ChatMessage) -> str:
+    def unused(self) -> Iterable[tuple[str, str]]:
+        """`expect`, for a bot: Slack's API says itself what it took."""
+        if self.token is not None and self.expect:
+            yield "expect", "Slack's API says itself what it took"
+
+    async def deliver(self, message: ChatMessage) -> Receipt:
         """Send through the webhook or as the bot."""
         if self.token is None:
-            return await submit_request(self.request(message))
+            return await self.submit(self.request(message))
         bot = SlackBot(self.token, self.channel, self.api, self.timeout, self.ca_file)
-        return await bot.post_message(message)
+        return Receipt(await bot.post_message(message))
 
     def request(self, message: ChatMessage) -> HttpRequest:
         """The request to the webhook."""

@@ -15,7 +15,7 @@ from sentinel.channels.http_request import HttpRequest
 from sentinel.channels.markup import PLAIN, Markup
 from sentinel.channels.post import json_request
 from sentinel.channels.settings import check_url
-from sentinel.core.settings import FilePath, Secret
+from sentinel.core.settings import ExpectedAnswer, FilePath, Secret
 from sentinel.core.text import shortened
 
 _ROOM, _LINE = 12_000, 120
@@ -38,6 +38,11 @@ class Teams(ChatChannel, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """
 
     markup: ClassVar[Markup] = PLAIN
+    # Workflows; and the connectors that they replace, which other services still imitate.
+    answers: ClassVar[tuple[ExpectedAnswer, ...]] = (
+        ExpectedAnswer(status=202, body=r"\A\Z"),
+        ExpectedAnswer(status=200, body=r"\A1\Z"),
+    )
 
     url: Secret
     ca_file: FilePath = FilePath("")

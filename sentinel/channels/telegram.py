@@ -8,7 +8,7 @@ from sentinel.channels.markup import HTML, Markup
 from sentinel.channels.post import form_request, json_request, url_below
 from sentinel.channels.settings import check_secret, check_url
 from sentinel.core.errors import Invalid
-from sentinel.core.settings import FilePath, Secret
+from sentinel.core.settings import ExpectedAnswer, FilePath, Secret
 
 _ROOM = 4000
 """Characters with markup. Telegram accepts 4,096 without markup."""
@@ -23,6 +23,7 @@ class Telegram(ChatChannel, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     markup: ClassVar[Markup] = HTML
     pictures: ClassVar[bool] = True
+    answers: ClassVar[tuple[ExpectedAnswer, ...]] = (ExpectedAnswer(status=200, json={"ok": True}),)
 
     token: Secret
     chat: str | int

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import ClassVar, Literal
 
-from sentinel.channels.http import submit_to_program
+from sentinel.channels.http import submit_request
+from sentinel.channels.http_channel import HttpChannel
 from sentinel.channels.http_request import HttpRequest
 from sentinel.channels.record import json_record
 from sentinel.channels.settings import check_headers, check_timeout, check_url
@@ -11,12 +12,11 @@ from sentinel.core.model import Notification, Receipt
 from sentinel.core.settings import FilePath, Secret
 from sentinel.core.text import shorten_to_line
 from sentinel.core.values import Duration
-from sentinel.plugin import Channel
 
 _OURS = ("content-length", "host", "transfer-encoding", "idempotency-key")
 
 
-class Webhook(Channel, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Webhook(HttpChannel, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Posts each alert as one JSON object, with its key as Idempotency-Key.
 
     Redirects are not followed: what is meant for one host goes to no other.
@@ -38,8 +38,8 @@ class Webhook(Channel, frozen=True, kw_only=True, forbid_unknown_fields=True):
     async def send(self, notifications: Sequence[Notification]) -> Receipt:
         """Send one request per alert."""
         receipt = Receipt("")
-        for notification in notifications:
-            receipt = await submit_to_program(self._webhook_request(notification))
+        for request in map(self._webhook_request, notifications):
+            receipt = await submit_request(request, self.forms, pages=True)
         return receipt
 
     def _webhook_request(self, notification: Notification) -> HttpRequest:

@@ -33,7 +33,8 @@ def register(commands: Any) -> None:
 
 
 def call_notify_test(args: argparse.Namespace) -> int:
-    """Send test messages. Returns 0 if every channel took its message, 1 if one did not."""
+    """Send test messages. Returns 0 if every channel took its message, 1 if one did not, or
+    answered so that this is not known."""
     settings = app.load_settings(args.config)
     chosen = _select_channels(args, settings)
     return EXIT_USAGE if chosen is None else _send_test_messages(chosen, settings)
@@ -78,7 +79,9 @@ def _send_test_messages(channels: dict[str, Any], settings: Any) -> int:
             if receipt.refused
             else ""
         )
-        failed += bool(receipt.refused)
-        doubt = f"; but {receipt.doubt}: see whether it arrived" if receipt.doubt else ""
-        print(f"{name}: ok: {visible(receipt.text)}{refused}{doubt}")
+        failed += bool(receipt.refused or receipt.doubt)
+        if receipt.doubt:
+            print(f"{name}: IN DOUBT: {visible(receipt.doubt)}: see whether it arrived{refused}")
+        else:
+            print(f"{name}: ok: {visible(receipt.text)}{refused}")
     return 1 if failed else 0

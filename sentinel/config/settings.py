@@ -13,6 +13,7 @@ from sentinel.core.settings import (
     ChannelConfig,
     CheckConfig,
     ClusterSettings,
+    ExpectedAnswer,
     FilePath,
     Secret,
     SlurmSettings,
@@ -34,6 +35,7 @@ class HeartbeatSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields
     every: Duration = Duration(300)
     style: Literal["plain", "healthchecks"] = "plain"
     timeout: Duration = Duration(20)
+    expect: list[ExpectedAnswer] = []
 
     def __post_init__(self) -> None:
         if self.url is None and not self.file and not self.peer:

@@ -125,12 +125,14 @@ class Channel(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     `groups`: it takes several notifications in one message. `links`: it is read by people, who
     may answer by a link (`Notification.links`). `pictures`: it shows `Notification.picture`.
     `messages_at_once`: a call of `send` may hold so many notifications that are a message each.
+    `reaches`: somebody hears of what it takes; a file is only read later.
     """
 
     groups: ClassVar[bool] = False
     messages_at_once: ClassVar[int] = 1
     links: ClassVar[bool] = False
     pictures: ClassVar[bool] = False
+    reaches: ClassVar[bool] = True
 
     async def send(self, notifications: Sequence[Notification]) -> Receipt:
         """Deliver the notifications. Returns what the other side answered, or raises ChannelError.

@@ -381,6 +381,11 @@ class Receipt(Struct, frozen=True):
     doubt: str = ""
 
 
+DOUBT_MARK = "in doubt: "
+"""Stands before the doubt in the answer of a row that counts as sent, and in the error of one that
+waits."""
+
+
 class Outgoing(Struct, frozen=True, kw_only=True):
     """An outbox row: one transition for one channel. It is unsent until `sent`.
 

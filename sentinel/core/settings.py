@@ -4,6 +4,7 @@ Field types with a meaning of their own: Duration, Size and Share (core.values),
 FilePath, and re.Pattern for regular expressions. The loader in config/ knows them all.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
@@ -93,6 +94,29 @@ class ChannelCommon(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     kind: str  # The kind of the channel.
     fallback: str = ""
     per_hour: int = 0
+
+
+class ExpectedAnswer(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An HTTP answer that says that a message was taken. A key that is not set allows anything.
+
+    status: The status code, from 200 to 299.
+    type: The media type, e.g. application/json.
+    body: A regular expression that is found in the text; ^ and $ mean lines.
+    json: Members of the JSON object in the body, with their values; null: any value but null.
+    """
+
+    status: int | None = None
+    type: str = ""
+    body: str = ""
+    json: dict[str, Any] = {}
+
+    def __post_init__(self) -> None:
+        if self.status is not None and not 200 <= self.status < 300:
+            raise Invalid("is no status of success: 200 to 299", "status")
+        try:
+            re.compile(self.body, re.MULTILINE)
+        except re.error as error:
+            raise Invalid(f"is no regular expression: {error}", "body") from None
 
 
 class ChannelConfig(Struct, frozen=True, kw_only=True):

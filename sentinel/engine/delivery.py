@@ -17,6 +17,7 @@ from sentinel.alerting.outbox import (
     REDIRECTED_MARK,
     Group,
     RefusedRows,
+    after_doubt,
     after_failure,
     bundle_messages,
     decide_end_duty,
@@ -32,6 +33,7 @@ from sentinel.alerting.outbox import (
     next_wait,
     redirect_row,
     row_subject,
+    share_doubtful,
     undelivered_rows,
 )
 from sentinel.alerting.owners import DAY_S
@@ -306,9 +308,37 @@ class Delivery:
         self._count_message(name, rows[0].bundle.owner, now)
         self._note_groups(name, {row.bundle for row in rows if row.interval}, now)
         self._record_acceptance(name, receipt)
-        await self._drop_overtaken(refused, rows)
-        await self._call(self._store.sent, rows, self._clock.now(), receipt)
+        if receipt.doubt:
+            rows = await self._share_doubtful_rows(rows, receipt.doubt, refused)
+        if rows:
+            await self._drop_overtaken(refused, rows)
+            await self._call(self._store.sent, rows, self._clock.now(), receipt)
         return None
+
+    async def _share_doubtful_rows(
+        self, rows: Sequence[Outgoing], doubt: str, refused: RefusedRows
+    ) -> list[Outgoing]:
+        """Give the rows to other channels too, because their own may not have taken them. Returns
+        the rows that count as sent; the others wait, since nobody else gets them."""
+        now = self._clock.now()
+        others = [n for n, c in self.channels.items() if c.reaches and not c.personal]
+        sent: list[Outgoing] = []
+        copies: list[Outgoing] = []
+        waiting: list[Outgoing] = []
+        for row in rows:
+            past = await self._call(self._store.read_deliveries, row.notification.alert)
+            own = row.channel
+            fallback, rest = self._get_fallback(own), [n for n in others if n != own]
+            to, heard = share_doubtful(row, past, fallback, rest)
+            copies += [redirect_row(row, name, now, doubt) for name in to]
+            later = None if heard else after_doubt(row, doubt, now)
+            (sent if later is None else waiting).append(later or row)
+        if copies:
+            await self._call(self._store.commit, Batch(at=now, outbox=tuple(copies)))
+        if waiting:
+            refused.add_refused(waiting)
+            await self._call(self._store.failed, waiting)
+        return sent
 
     def _note_groups(self, name: str, groups: Iterable[MessageGroup], now: Instant) -> None:
         """Record when each group was last sent. If there are very many, the oldest are forgotten."""

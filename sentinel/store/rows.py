@@ -17,7 +17,7 @@ from sentinel.alerting.silences import Ack, Orders, Remark, Silence
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.digests import blake2b
 from sentinel.core.holds import MessageGroup
-from sentinel.core.model import Alert, Batch, CheckRun, Key, Outgoing, Receipt, Sample
+from sentinel.core.model import DOUBT_MARK, Alert, Batch, CheckRun, Key, Outgoing, Receipt, Sample
 from sentinel.core.run_ledger import LedgerRow
 from sentinel.core.struct_types import convert_value, decode_json
 from sentinel.store.errors import Unstorable
@@ -222,7 +222,7 @@ def make_sent_outcome(rows: Sequence[Outgoing], now: Instant, receipt: Receipt) 
     """The outcome of rows that a channel took, with the recipients it refused."""
     refused = f"; refused: {', '.join(receipt.refused)}" if receipt.refused else ""
     first = min((row.seq for row in rows), default=0)
-    doubt = f"; but {receipt.doubt}" if receipt.doubt else ""
+    doubt = f"; {DOUBT_MARK}{receipt.doubt}" if receipt.doubt else ""
     return DeliveryOutcome(now, True, receipt.text + refused + doubt, first)
 
 

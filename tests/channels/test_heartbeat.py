@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from aiohttp import web
@@ -10,8 +11,8 @@ from aiohttp import web
 from sentinel.channels.heartbeat import WebPulse, make_pulse
 from sentinel.config.settings import HeartbeatSettings
 from sentinel.core.errors import ChannelError, Invalid
-from sentinel.core.settings import FilePath, Secret
-from tests.channels.web import Web
+from sentinel.core.settings import ExpectedAnswer, FilePath, Secret
+from tests.channels.web import Web, answers
 
 
 def beats(story: Callable[[str], Awaitable[None]], status: int = 200) -> list[tuple[str, str, str]]:
@@ -20,7 +21,7 @@ def beats(story: Callable[[str], Awaitable[None]], status: int = 200) -> list[tu
 
     async def answer(request: web.Request) -> web.Response:
         seen.append((request.method, request.path, await request.text()))
-        return web.Response(status=status)
+        return web.Response(status=status, text="OK")
 
     with Web(answer) as server:
         asyncio.run(story(f"http://127.0.0.1:{server.port}/uuid-1"))
@@ -86,6 +87,43 @@ def test_a_pass_that_begins_is_told_to_healthchecks() -> None:
         await WebPulse(HeartbeatSettings(url=Secret(url), style="healthchecks")).announce_start()
 
     assert beats(story) == [("GET", "/uuid-1/start", "")]
+
+
+@pytest.mark.parametrize(
+    ("style", "said", "sure"),
+    [
+        ("healthchecks", "OK", True),
+        ("healthchecks", "OK (not found)", False),
+        ("healthchecks", "", False),
+        ("healthchecks", "<html>login</html>", False),
+        ("plain", "", True),
+        ("plain", '{"ok":true}', True),
+        ("plain", '{"ok":false,"msg":"Monitor not found"}', False),
+        ("plain", "<html>login</html>", False),
+    ],
+)
+def test_a_sign_counts_by_its_answer(
+    style: Literal["plain", "healthchecks"], said: str, sure: bool
+) -> None:
+    """https://healthchecks.io/docs/http_api/; Uptime Kuma's push answers with `ok`."""
+    with Web(answers(200, said)) as server:
+        pulse = WebPulse(HeartbeatSettings(url=Secret(f"{server.url}/uuid-1"), style=style))
+        if sure:
+            asyncio.run(pulse.send_heartbeat(True, ""))
+            return
+        with pytest.raises(ChannelError) as caught:
+            asyncio.run(pulse.send_heartbeat(True, ""))
+    assert "uuid-1" not in str(caught.value)
+
+
+def test_expect_sets_what_counts_as_a_sign() -> None:
+    """Of another service that knows /start and /fail."""
+    with Web(answers(202, "Got it")) as server:
+        settings = HeartbeatSettings(
+            url=Secret(server.url), style="healthchecks", expect=[ExpectedAnswer(status=202)]
+        )
+        asyncio.run(WebPulse(settings).send_heartbeat(True, ""))
+    assert len(server.requests) == 1
 
 
 def test_ways_do_not_keep_each_other_from_the_sign(tmp_path: Path) -> None:

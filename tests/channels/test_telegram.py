@@ -191,7 +191,7 @@ def test_a_picture_follows_the_message(name: str) -> None:
     message."""
     make, field, fields = UPLOADS[name]
     some = [notification(), notification(picture=PNG)]
-    with Web(answers_json(200, {"ok": True})) as server:
+    with Web(answers_json(200, {"ok": True, "id": "1", "event": "message"})) as server:
         receipt = asyncio.run(make(server).send(some))
         assert len(server.requests) == 2
         assert told(server) == (PNG, fields)

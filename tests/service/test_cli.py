@@ -10,6 +10,7 @@ from typing import NoReturn
 
 import pytest
 
+from tests.channels.web import Web, answers
 from tests.lab.smtp import SmtpServer
 from tests.service.screen import Screen
 from tests.service.watch import Watch
@@ -304,6 +305,22 @@ def test_a_test_message_tells_what_the_server_answered(watch: Watch, smtp: SmtpS
     none = watch.say("notify", "test", "nobody")
     assert none.returncode == 64
     assert "channels: oncall, book" in none.stderr
+
+
+def test_a_test_message_in_doubt_fails_and_shows_the_answer(watch: Watch) -> None:
+    """Nobody knows whether a chat took it that answers so; `expect` settles it."""
+    chat = """\
+        channels:
+          chat: {{kind: mattermost, url: "http://localhost:{port}/hooks/x"{more}}}
+        """
+    with Web(answers(200, "queued for later")) as server:
+        watch.configure(chat, port=server.port, more="")
+        doubt = watch.say("notify", "test")
+        watch.configure(chat, port=server.port, more=", expect: [{body: queued}]")
+        sure = watch.say("notify", "test")
+    assert doubt.returncode == 1
+    assert doubt.stdout.startswith("chat: IN DOUBT: its answer (200 text/plain: queued for later)")
+    assert (sure.returncode, sure.stdout[:9]) == (0, "chat: ok:")
 
 
 def test_without_a_file_the_service_says_what_it_watches(watch: Watch) -> None:

@@ -23,9 +23,9 @@ PLANTED = {
     "lost": [
         (
             "channels/webhook.py",
-            "            receipt = await submit_to_program(self._webhook_request(notification))\n",
+            "            receipt = await submit_request(request, self.forms, pages=True)\n",
             "            try:\n"
-            "                receipt = await submit_to_program(self._webhook_request(notification))\n"
+            "                receipt = await submit_request(request, self.forms, pages=True)\n"
             "            except Exception:\n"
             "                receipt = Receipt('taken')\n",
         )
