@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from sentinel.checks import reading_notes
-from sentinel.checks.text_program import READ_LIMIT_S
+from sentinel.checks.text_program import READ_LIMIT_S, get_ready
 from sentinel.core.errors import CannotTell
 from sentinel.core.struct_types import decode_msgpack
 from sentinel.core.text import visible
@@ -33,6 +33,10 @@ MAX_MEMORY_BYTES = 2**30
 
 READ_AGAIN_AFTER_S = 900.0
 """A log that exceeded its limits is not read again for this many seconds."""
+
+START_LIMIT_S = 30.0
+"""Limit for the start of a child. On a node whose cores are all busy its imports take seconds, which
+say nothing about the log."""
 
 _MAX_ANSWER_BYTES = 2**28
 _SOURCE_ROOT = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
@@ -98,7 +102,8 @@ class TextReader:
         if left <= 0:
             raise CannotTell(f"{visible(path)} was not read: other logs took all the time")
         if self._child is None:
-            self._child = self._take_idle_child() or _start_child(self._max_memory_bytes)
+            self._child = self._take_idle_child() or self._start_child(path, function, left)
+            left = self._deadline - time.monotonic()
         try:
             with reading_notes.note_reading(path):
                 request = pickle.dumps((function, (text, *args)))
@@ -115,6 +120,16 @@ class TextReader:
             raise CannotTell(answer[1:].decode())
         found: Answer = decode_msgpack(answer[1:], kind)
         return found
+
+    def _start_child(self, path: str, function: Callable[..., Any], limit: float) -> Conversation:
+        child = _start_conversation(self._max_memory_bytes)
+        try:
+            child.ask_child(pickle.dumps((get_ready, (function,))), min(START_LIMIT_S, limit))
+        except CannotTell as error:
+            raise CannotTell(
+                f"{visible(path)} was not read: the program that reads logs did not start: {error}"
+            ) from error
+        return child
 
     def _take_idle_child(self) -> Conversation | None:
         while _idle_children and self._max_memory_bytes == MAX_MEMORY_BYTES:
@@ -159,7 +174,7 @@ def _describe_resting(path: str, why: str, seconds: float) -> str:
     )
 
 
-def _start_child(max_memory_bytes: int) -> Conversation:
+def _start_conversation(max_memory_bytes: int) -> Conversation:
     paths = msgspec.json.encode([_SOURCE_ROOT, *sys.path]).decode()
     argv = [sys.executable, "-I", "-S", "-c", _CHILD_START_CODE, paths, str(max_memory_bytes)]
     return Conversation(argv, _MAX_ANSWER_BYTES)

@@ -18,6 +18,10 @@ READ_LIMIT_S = 10.0
 """Limit for one question about one text. A MiB of a usual log takes 0.1 s."""
 
 
+def get_ready(function: Callable[..., Any]) -> None:
+    """Do nothing. The request for this imports the module of the function."""
+
+
 def main() -> None:
     """Answer requests until the input ends."""
     most = int(sys.argv[1])
