@@ -14,6 +14,7 @@ from sentinel.checks.log.file_offset import FileStat, ReadPosition
 from sentinel.checks.log.line_times import MAX_LINE_GAP_S, find_line_times
 from sentinel.checks.log.log_state import LogObservation, LogState
 from sentinel.checks.log.progress import update_state
+from sentinel.checks.log.rows import list_carriers
 from sentinel.checks.log.scan import LogPatterns, scan_text
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.cluster import Job
@@ -43,7 +44,9 @@ def learn_from_log(
             job=replace(job, started=started),
             looks={"": FileStat(size=size, inode="", mtime=at)},
             places={"": ReadPosition(size=size)},
-            events=tuple(scan_text(lines, patterns)),
+            events=tuple(
+                scan_text(lines, patterns, carriers=list_carriers(seen.rows) if seen else ())
+            ),
         )
         seen, learned = update_state(sight, seen, learned, bool(patterns.numbers))
     return learned

@@ -21,6 +21,7 @@ from sentinel.checks.log.files import LogFiles
 from sentinel.checks.log.log_state import LogObservation, LogState
 from sentinel.checks.log.reader import LogReader
 from sentinel.checks.log.recognition import NEWEST_CHARS, LogRecognition
+from sentinel.checks.log.rows import list_carriers
 from sentinel.checks.log.scan import LogEvent, LogPatterns
 from sentinel.checks.log.wish_number import WishNumber
 from sentinel.checks.log.wish_watch import find_followed_wish
@@ -135,6 +136,7 @@ def _read_new_events(
     """The observation with what is new in each file. A log that only has to grow need not be
     readable."""
     places, reading = (seen.places, seen.reading) if seen else ({}, None)
+    carriers = list_carriers(seen.rows) if seen else ()
     events: list[LogEvent] = []
     after: dict[str, ReadPosition] = {}
     unread, cut_lines = "", 0
@@ -160,7 +162,7 @@ def _read_new_events(
                 reading, path, look, text, files, now.whose, source.reader
             )
             patterns = add_number_pattern(patterns, reading)
-        events += source.reader.scan_text(text, patterns, path, paths.get(path, ""))
+        events += source.reader.scan_text(text, patterns, path, paths.get(path, ""), carriers)
         texts[path] = text
     return replace(
         now,

@@ -10,6 +10,7 @@ from sentinel.checks.log.joined_ranks import JoinedRanks
 from sentinel.checks.log.log_trouble import LogTrouble
 from sentinel.checks.log.progress_speed import ProgressSpeed
 from sentinel.checks.log.recognition import LogRecognition
+from sentinel.checks.log.rows import RowKind
 from sentinel.checks.log.scan import LogEvent
 from sentinel.checks.log.wish_number import WishNumber
 from sentinel.core.clock import SECOND, Instant
@@ -70,6 +71,7 @@ class LogState(Struct, frozen=True, kw_only=True):
     reading: The trainer and number of the log, if they are found out.
     done: Whether the trainer has said that it is done.
     wish: What is remembered of its owner's own wish.
+    rows: The kinds of its rows that carry a number.
     """
 
     path: str  # Path of the log, maybe a pattern.
@@ -95,6 +97,7 @@ class LogState(Struct, frozen=True, kw_only=True):
     reading: LogRecognition | None = None
     done: bool = False
     wish: WishState | None = None
+    rows: dict[str, RowKind] = {}
 
     @property
     def has_advanced(self) -> bool:

@@ -18,6 +18,7 @@ from sentinel.checks.log.closer_look_state import (
     record_ranks_behind,
 )
 from sentinel.checks.log.log_state import LogObservation, LogState
+from sentinel.checks.log.rows import add_rows
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.cluster import Job
 from sentinel.core.node_answers import Remote
@@ -61,8 +62,9 @@ def look_at_nodes(
         limit=limit,
         looks=count_looks_left(suspicion, sight.at),
     )
-    value = seen.marks[name].value
-    moved = any(e.what == "number" and e.name == name and e.value != value for e in again().events)
+    value, events = seen.marks[name].value, again().events
+    moved = any(e.what == "number" and e.name == name and e.value != value for e in events)
+    moved = moved or name in add_rows(seen.rows, [(e.name, e.rows) for e in events if e.rows])[1]
     number = ProgressNumber(
         quiet=still + time.monotonic() - began,
         usual=compute_usual_quiet_s(suspicion, seen, learned),

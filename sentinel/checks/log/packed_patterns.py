@@ -32,8 +32,10 @@ def _unpack_patterns(packed: bytes | LogPatterns) -> LogPatterns:
     return _unpacked_patterns[packed]
 
 
-def scan_packed(text: str, packed: bytes | LogPatterns, path: str, node: str) -> list[LogEvent]:
-    return limit_events(scan_text(text, _unpack_patterns(packed), path, node))
+def scan_packed(
+    text: str, packed: bytes | LogPatterns, path: str, node: str, carriers: tuple[str, ...]
+) -> list[LogEvent]:
+    return limit_events(scan_text(text, _unpack_patterns(packed), path, node, carriers))
 
 
 def learn_packed(

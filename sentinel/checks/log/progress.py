@@ -28,6 +28,7 @@ from sentinel.checks.log.losses import count_bad_losses
 from sentinel.checks.log.progress_speed import append_rate, measure_speed
 from sentinel.checks.log.ranking import rank_trouble
 from sentinel.checks.log.recognition import LogRecognition
+from sentinel.checks.log.rows import add_rows
 from sentinel.checks.log.scan import LogEvent
 from sentinel.checks.log.slowdown import add_step_times
 from sentinel.checks.log.trouble_kind import LAST_WORDS_KIND
@@ -84,6 +85,7 @@ def update_state(
     step.record_growth(sight, by_number)
     for event in sight.events:
         step.record_event(event)
+    step.record_rows(sight.events)
     step.learn_loss_trend(sight.events)
     return step.finish_update(sight, due)
 
@@ -96,7 +98,9 @@ def _apply_recognition(reading: LogRecognition | None, seen: LogState) -> LogSta
     number = reading.number.name if reading.number else GROWTH_NAME
     same = seen.reading is not None and reading.number == seen.reading.number
     marks = {n: m for n, m in seen.marks.items() if n == number and (same or n == GROWTH_NAME)}
-    return replace(seen, reading=reading, marks=marks, speed=seen.speed if marks else None)
+    kept = {k: row for k, row in seen.rows.items() if row.number in marks}
+    speed = seen.speed if marks else None
+    return replace(seen, reading=reading, marks=marks, speed=speed, rows=kept)
 
 
 class _StateUpdate:
@@ -152,6 +156,17 @@ class _StateUpdate:
             troubles = _select_troubles((*seen.troubles, event.trouble))
             self._seen = replace(seen, troubles=troubles, troubled=at, settled=0)
 
+    def record_rows(self, events: Iterable[LogEvent]) -> None:
+        """Record the rows. A number that stands still in rows that show life has moved, except that it
+        ends no phase: an evaluation may have rows of the same kind."""
+        found = [(event.name, event.rows) for event in events if event.rows]
+        rows, alive = add_rows(self._seen.rows, found)
+        self._seen = replace(self._seen, rows=rows)
+        for name in alive & self._seen.marks.keys():
+            mark = self._seen.marks[name]
+            if mark.since != self._at:
+                self._record_move(name, replace(mark, since=self._at, moves=mark.moves + 1))
+
     def learn_loss_trend(self, events: Iterable[LogEvent]) -> None:
         """Record the losses of one name. If another name appears now and then, its losses are not
         mixed with these."""
@@ -186,17 +201,22 @@ class _StateUpdate:
         before = seen.marks.get(name) or ProgressMark(value=value, since=self._at)
         grain = abs(value - before.value)
         moves = before.moves + moved
-        mark = replace(before, value=value, since=self._at, moves=moves, grain=grain)
-        settled = seen.settled + (name != GROWTH_NAME)
-        troubles = () if settled >= MIN_SURE_ADVANCES else seen.troubles
-        marks = {**seen.marks, name: mark}
-        done = seen.done and name == GROWTH_NAME
-        self._seen = replace(seen, marks=marks, settled=settled, troubles=troubles, done=done)
+        self._record_move(
+            name, replace(before, value=value, since=self._at, moves=moves, grain=grain)
+        )
         if seen.phase and name != GROWTH_NAME:
             phase = replace(seen.phase, advances=seen.phase.advances + 1)
             self._seen = replace(self._seen, phase=phase)
             if phase.advances >= MIN_SURE_ADVANCES:
                 self._end_phase()
+
+    def _record_move(self, name: str, mark: ProgressMark) -> None:
+        seen = self._seen
+        settled = seen.settled + (name != GROWTH_NAME)
+        troubles = () if settled >= MIN_SURE_ADVANCES else seen.troubles
+        marks = {**seen.marks, name: mark}
+        done = seen.done and name == GROWTH_NAME
+        self._seen = replace(seen, marks=marks, settled=settled, troubles=troubles, done=done)
 
     def _end_phase(self) -> None:
         phase = self._seen.phase

@@ -63,9 +63,17 @@ class LogReader(TextReader):
         """See recognition.recognise_log."""
         return self.ask(path, recognise_log, LogRecognition, text)
 
-    def scan_text(self, text: str, patterns: LogPatterns, path: str, node: str) -> list[LogEvent]:
+    def scan_text(
+        self,
+        text: str,
+        patterns: LogPatterns,
+        path: str,
+        node: str,
+        carriers: tuple[str, ...] = (),
+    ) -> list[LogEvent]:
         """See scan.scan_text."""
-        return self.ask(path, scan_packed, list[LogEvent], text, self._pack(patterns), path, node)
+        packed = self._pack(patterns)
+        return self.ask(path, scan_packed, list[LogEvent], text, packed, path, node, carriers)
 
     def read_metrics(self, path: str, data: bytes, start: int, is_cut: bool) -> MetricLines:
         """See metric_text.read_metrics."""

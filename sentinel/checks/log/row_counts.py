@@ -29,7 +29,8 @@ _MEASURE_PATTERN = re.compile(
 
 _RESOURCE_WORD_PATTERN = re.compile(
     r"(?i)(?:\w{0,30}_)?(?:elapsed|time|uptime|eta|secs?|seconds?|mins?|minutes?|hours?|mem|memory|rss|vram|bytes"
-    r"|usage|port|pid|seed|size|fps|ips|tps|qps|speed|rate|lr|temp|temperature|power|utili[sz]ation|heartbeat|alive)"
+    r"|usage|port|pid|seed|size|fps|ips|tps|qps|speed|rate|lr|temp|temperature|power|util\w{0,9}|heartbeat|alive"
+    r"|rank|node|worker|gpu|device|attempt|retry|remaining|left|alloc\w{0,6}|reserved|used|free)"
 )
 """Words at numbers that say nothing of how far a training is, though they may grow."""
 

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from itertools import islice
 from math import isfinite
 from typing import Literal
@@ -19,6 +19,7 @@ from sentinel.checks.log.losses import (
     list_loss_values,
     match_losses,
 )
+from sentinel.checks.log.rows import RowSpan, find_rows
 from sentinel.checks.log.settings import PhaseSettings
 from sentinel.checks.log.trainers import DONE_PATTERN, TRAINERS, list_trainer_phases
 from sentinel.checks.log.trouble_kind import LAST_WORDS_KIND
@@ -40,6 +41,7 @@ EventKind = Literal[
     "ready",
     "trouble",
     "done",
+    "rows",
 ]
 
 _STEP_TIME_PATTERNS = [
@@ -75,6 +77,7 @@ class LogEvent(Struct, frozen=True):
     """Whether a number is printed like `12K`. It may have advanced although it looks the same."""
     times: int = 1
     """How many times in a row a loss was not a number."""
+    rows: RowSpan | None = None  # Rows of the kind `name`, if they are the event.
 
 
 class LogPatterns(Struct, frozen=True):
@@ -111,12 +114,19 @@ def list_allowances(found: Mapping[str, PhaseSettings]) -> dict[str, Duration]:
     return {name: phase.allow for name, phase in found.items() if phase.allow is not None}
 
 
-def scan_text(text: str, patterns: LogPatterns, path: str = "", node: str = "") -> list[LogEvent]:
-    """All events in the text, by position. Raises CannotTell if a captured text is no number."""
+def scan_text(
+    text: str,
+    patterns: LogPatterns,
+    path: str = "",
+    node: str = "",
+    carriers: Collection[str] = (),
+) -> list[LogEvent]:
+    """All events in the text, by position. `carriers` are kinds of rows, see `rows.find_rows`. Raises CannotTell
+    if a captured text is no number."""
     if not text:
         return []
     events = [
-        *_scan_numbers(text, patterns.numbers),
+        *_scan_numbers(text, patterns.numbers, carriers),
         *_scan_phases(text, patterns.phases),
         *_scan_losses(text, patterns.loss, patterns.course),
         *(
@@ -184,12 +194,18 @@ def _scan_losses(text: str, own: "re.Pattern[str] | None", course: bool) -> Iter
             yield LogEvent(len(text), "course", name, value)
 
 
-def _scan_numbers(text: str, numbers: "Mapping[str, re.Pattern[str]]") -> Iterable[LogEvent]:
+def _scan_numbers(
+    text: str, numbers: "Mapping[str, re.Pattern[str]]", carriers: Collection[str]
+) -> Iterable[LogEvent]:
     for name, pattern in numbers.items():
+        told: list[tuple[int, str]] = []
         for match in pattern.finditer(text):
             value = parse_progress_number(name, match[1])
             rounded = (match[1] or "")[-1:] in SCALE_FACTORS
+            told.append((match.start(1), match[1]))
             yield LogEvent(match.start(), "number", name, value, rounded=rounded)
+        for kind, rows in find_rows(text, name, told, carriers):
+            yield LogEvent(len(text), "rows", kind, rows=rows)
 
 
 def parse_progress_number(name: str, captured: str | None) -> float:

@@ -412,7 +412,7 @@ def test_a_hang_asks_for_its_actions_once_and_again_after_half_an_hour(tmp_path:
     assert len(watch.report(0.1).requests) == 2
 
 
-@pytest.mark.parametrize("line", ["step 1/100", "iteration 0: step {}"])
+@pytest.mark.parametrize("line", ["step 1/100", "iteration 0\nalive since {}"])
 def test_a_wrong_pattern_ends_no_job_that_still_writes(tmp_path: Path, line: str) -> None:
     """A number that was never seen, or never to advance, is an alarm; stacks do no harm."""
     log = tmp_path / "log"

@@ -155,7 +155,7 @@ def test_known_phases_do_not_mistake_progress_for_a_phase() -> None:
     for shape in SHAPES:
         line = shape.text(1234, 2.5, Random(1)) + "\n"
         found = {event.what for event in scan_text(line, patterns(shape.progress))}
-        assert {"number", "loss", "value", "pace"} >= found >= {"number"}
+        assert {"number", "loss", "value", "pace", "rows"} >= found >= {"number", "rows"}
     assert set(KNOWN_PHASES) == {"checkpoint", "evaluation"}
 
 
