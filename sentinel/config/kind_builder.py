@@ -133,16 +133,30 @@ class KindBuilder:
         except BrokenKind as error:
             return entry, self._stand_in_for_broken(error, entry, registry, path)
         except UnknownKind as error:
+            if not self._strict and entry.value.text in registry:  # its file is not there
+                return entry, self._stand_in_for_broken(
+                    BrokenKind(str(error)), entry, registry, path
+                )
             self._collector.add_error(
                 entry.line, (*path, "kind"), _unknown_kind_error(error, entry, registry)
             )
             return entry, None
+        except (ImportError, SyntaxError) as error:
+            if self._strict:
+                raise
+            from sentinel.proc.installation import require_settled_package  # only if it is broken
+
+            require_settled_package()
+            broken = BrokenKind(
+                f"kind {entry.value.text!r} does not load: {error}; install sentinel again"
+            )
+            return entry, self._stand_in_for_broken(broken, entry, registry, path)
 
     def _stand_in_for_broken(
         self, error: BrokenKind, entry: TableEntry, registry: KindRegistry, path: Path
     ) -> Any:
-        """What stands for a kind that is there and does not load: its fault is its author's, and
-        must not cost the other checks."""
+        """What stands for a kind that does not load: the fault of its author, or of an installation
+        that is not whole, must not cost the other checks."""
         tell = self._collector.add_error if self._strict else self._collector.add_warning
         tell(entry.line, (*path, "kind"), str(error))
         return BROKEN[registry.base](str(error))

@@ -28,6 +28,7 @@ from sentinel.core.model import Alert, CheckRun
 from sentinel.core.ports import Clock, Context
 from sentinel.core.script_memory import SCRIPTS_KEY
 from sentinel.core.settings import CheckConfig
+from sentinel.core.text import visible
 from sentinel.engine import heartbeat, leader_election, pulse_log
 from sentinel.engine.closing import STATE_TIMEOUT_S, close_stores, wait_or_warn
 from sentinel.engine.delivery import Delivery
@@ -241,6 +242,14 @@ class Engine:
     def note_package(self, trouble: str) -> None:
         """Store the text about another installed version, for the self-check. Empty: there is none."""
         self._upkeep.package_trouble = trouble
+        self.troubled.set()
+
+    def note_unloaded(self, parts: Mapping[str, str]) -> None:
+        """Store what cannot be imported, for the self-check; see RuntimeConfig."""
+        for name, why in parts.items():
+            _LOG.error("%s cannot be loaded: %s", name, visible(why))
+        _LOG.info("all modules are loaded" if not parts else "all other modules are loaded")
+        self.world = replace(self.world, unloaded=parts)
         self.troubled.set()
 
     async def prune_state(self) -> None:

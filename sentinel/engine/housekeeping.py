@@ -16,6 +16,7 @@ from sentinel.alerting.state import Store
 from sentinel.alerting.state_machine import AlertPolicy
 from sentinel.core.clock import SECOND, Instant, get_elapsed_s
 from sentinel.core.errors import Fenced, StoreError
+from sentinel.core.guidance import Guidance
 from sentinel.core.model import Batch, Finding, Report, Status, covered
 from sentinel.core.ports import Clock
 from sentinel.core.text import visible
@@ -34,6 +35,9 @@ CONFIGURATION_SUBJECT = "configuration"
 
 PACKAGE_SUBJECT = "version"
 """The subject of problems with another installed version."""
+
+PARTS_SUBJECT = "installation"
+"""The subject of problems with parts that cannot be imported."""
 
 SELF_CHECK_POLICY = AlertPolicy(kind=SELF_CHECK_NAME)
 CHANNEL_PATIENCE_S = 300.0
@@ -151,6 +155,24 @@ def _judge_package(trouble: str) -> Finding:
     )
 
 
+def _judge_unloaded(parts: Mapping[str, str]) -> Finding:
+    """Judge what could be imported at the start. `parts`: why not, by `check NAME` or `channel
+    NAME`."""
+    if not parts:
+        return Finding(subject=PARTS_SUBJECT, status=Status.OK, summary="all parts are loaded")
+    which = "; ".join(f"{name}: {why}" for name, why in parts.items())
+    return Finding(
+        subject=PARTS_SUBJECT,
+        status=Status.WARNING,
+        summary=visible(f"cannot be loaded, while the rest runs: {which}"),
+        guidance=Guidance(
+            impact="What it would have seen or sent is missing.",
+            todo="Install sentinel again, and restart it. Each start tries it again.",
+        ),
+        commands=("sentinel config check",),
+    )
+
+
 def _judge_channel(
     name: str, channels: Mapping[str, ChannelTrouble | None], now: Instant
 ) -> Finding:
@@ -222,6 +244,8 @@ class SelfCheck:
         state = [*self._notices.get_current(now), *own, *explain_unwritten_state(self._store, now)]
         more, memory = ([peer.finding], peer.memory) if peer else ([], None)
         more = [*more, _judge_configuration(world.invalid)]
+        if world.unloaded is not None:
+            more.append(_judge_unloaded(world.unloaded))
         if self.package_trouble is not None:
             more.append(_judge_package(self.package_trouble))
         return make_self_outcome(state, channels, world.channels, now, more, memory)

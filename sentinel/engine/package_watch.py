@@ -15,6 +15,10 @@ from sentinel.proc.installation import Signature
 QUIET_S = 60.0
 """Seconds without a change after which an installation counts as done."""
 
+TELL_AFTER_S = 300.0
+"""Seconds after the first change in which people get no alert: they may be about to restart the
+service."""
+
 REPEAT_S = 3600.0
 """Seconds between two attempts to use a version that was refused, and between two lines of the log
 about it."""
@@ -24,13 +28,14 @@ class PackageVerdict(Struct, frozen=True):
     """The verdict about the installed files.
 
     `restart`: a new version is installed and was proven. `trouble`: why this process keeps its
-    version although another is installed. It is empty if nothing has changed, or if the
-    installation may still be running. `news`: it has to be reported now.
+    version although another is installed. It is empty if nothing has changed, and within
+    TELL_AFTER_S. `news`: the same for the log, once when it is found and then again in each
+    REPEAT_S.
     """
 
     restart: bool = False
     trouble: str = ""
-    news: bool = False
+    news: str = ""
 
 
 class PackageWatch:
@@ -50,6 +55,7 @@ class PackageWatch:
         self._begun, self._read, self._prove, self._monotonic = begun, read, prove, monotonic
         self._last: Signature | None = begun
         self._still_since = monotonic()
+        self._changed_at: float | None = None
         self._judged_at: float | None = None
         self._trouble = ""
 
@@ -57,14 +63,20 @@ class PackageWatch:
         """Check once. This includes the proof, which may take time."""
         now, files = self._monotonic(), self._read()
         if files == self._begun:
-            self._last, self._trouble, self._judged_at = files, "", None
+            self._last, self._trouble = files, ""
+            self._changed_at = self._judged_at = None
             return PackageVerdict()
+        if self._changed_at is None:
+            self._changed_at = now
         if files != self._last:
             self._last, self._still_since, self._judged_at = files, now, None
-        if now - self._still_since < QUIET_S:
-            return PackageVerdict(trouble=self._trouble)
-        if self._judged_at is not None and now - self._judged_at < REPEAT_S:
-            return PackageVerdict(trouble=self._trouble)
-        self._judged_at = now
-        self._trouble = "its package is gone" if files is None else self._prove()
-        return PackageVerdict(not self._trouble, self._trouble, bool(self._trouble))
+        news = ""
+        if now - self._still_since >= QUIET_S and (
+            self._judged_at is None or now - self._judged_at >= REPEAT_S
+        ):
+            self._judged_at = now
+            self._trouble = news = "its package is gone" if files is None else self._prove()
+            if not news:
+                return PackageVerdict(restart=True)
+        is_time = now - self._changed_at >= TELL_AFTER_S
+        return PackageVerdict(trouble=self._trouble if is_time else "", news=news)

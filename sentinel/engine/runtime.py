@@ -25,7 +25,8 @@ class RuntimeConfig(Struct, kw_only=True):
     """All objects that are made from a configuration. A reload replaces them together.
 
     `invalid`: the errors in the file, if these objects are from the last valid one. Then no action
-    is done. `clusters`: other clusters besides `slurm`, by name.
+    is done. `unloaded`: why a part cannot be imported, by `check NAME` or `channel NAME`
+    (None: nobody has tried). `clusters`: other clusters besides `slurm`, by name.
     """
 
     checks: Mapping[str, CheckConfig]  # Configured checks, by name.
@@ -46,3 +47,4 @@ class RuntimeConfig(Struct, kw_only=True):
     sight: ClusterPoller | None = None
     scripts: Mapping[str, ScriptSource] = {}  # Whose batch scripts are read, by cluster.
     invalid: str = ""
+    unloaded: Mapping[str, str] | None = None

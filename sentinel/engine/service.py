@@ -176,7 +176,7 @@ class SentinelService:
             self.is_outdated = True
             self.request_stop()
         if seen.news:
-            _LOG.warning("%s", seen.trouble)
+            _LOG.warning("%s", seen.news)
         if seen.trouble != self._package_trouble:
             self._package_trouble = seen.trouble
             self._engine.note_package(seen.trouble)

@@ -65,12 +65,13 @@ def run_service(path: str | None, *, dry_run: bool, standby: bool = False) -> No
             ),
         ):
             return
-        threads.run_in_thread("preload", lambda: preload(settings))
+        loading = asyncio.ensure_future(_load_all(engine, settings))
         page = await _start_web_server(engine, settings, clock)
         written = _start_metrics_writer(engine, settings, clock)
         try:
             await service.run()
         finally:
+            loading.cancel()
             if written is not None:
                 written.cancel()
             if page is not None:
@@ -100,7 +101,14 @@ def _reload_config(
     last_good.store_last_good(settings)
     if (settings.web, settings.metrics) != (begun.web, begun.metrics):
         print("sentinel: web, metrics: what is new is taken up by a restart", file=sys.stderr)
-    return build_runtime_config(settings, clock, dry_run, before.plan.cluster)
+    fresh = build_runtime_config(settings, clock, dry_run, before.plan.cluster)
+    return replace(fresh, unloaded=preload(settings))
+
+
+async def _load_all(engine: Engine, settings: Settings) -> None:
+    """Import all that the service may need, beside its first checks."""
+    missing = await asyncio.wrap_future(threads.run_in_thread("preload", lambda: preload(settings)))
+    engine.note_unloaded(missing)
 
 
 async def _start_web_server(

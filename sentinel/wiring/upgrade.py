@@ -40,12 +40,12 @@ def make_package_watch(settings: Settings) -> PackageWatch | None:
 def prove_new_version(settings: Settings) -> str:
     """Why the new version must not be used, in words. Empty if it may be."""
     version = visible(read_version_on_disk()) or "an unknown version"
-    told = f"sentinel {version} is installed, this process stays {__version__}"
+    told = f"sentinel {version} is installed, and this service still runs {__version__}"
     wrong = find_wrong_file()
     if wrong:
         return f"{told}: {wrong}"
     if not any(os.environ.get(name) for name in _SUPERVISED_BY):
-        return f"{told}: nothing would start it again; end it and start it"
+        return f"restart sentinel: {told}, because no supervisor starts it again"
     for words in _list_proofs(settings):
         failed = _run_new_version(words)
         if failed:

@@ -9,8 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sentinel.alerting.settings import Match, Route
+from sentinel.config.foreign import BrokenCheck
 from sentinel.config.loader import load_config
 from sentinel.config.problems import ConfigError
+from sentinel.config.registry import KindRegistry
 from sentinel.config.review import OWN
 from sentinel.config.settings import Settings
 from sentinel.core.settings import (
@@ -495,6 +497,33 @@ routes:
         "8: routes[0].to[0]: there is no channel 'x'; there are: m",
         "10: routes[2].to[0]: there is no channel 'y'; there are: m",
     ]
+
+
+def test_a_kind_whose_file_is_gone_or_cut_costs_itself_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The service starts without it, and it says why; the check of the file has it as an error."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "cut_kind.py").write_text("import (\n")
+    kinds = KindRegistry(
+        {
+            "disk": "tests.config.kinds:Disk",
+            "gone": "sentinel.no_such:Kind",
+            "cut": "cut_kind:Kind",
+        },
+        "",
+    )
+    path = tmp_path / "s.yaml"
+    path.write_text("checks: {a: {kind: disk}, b: {kind: gone, x: 1}, c: {kind: cut}}\n")
+    a, b, c = load_config(str(path), kinds, CHANNELS).settings.checks
+    assert isinstance(a.plugin, Disk)
+    assert isinstance(b.plugin, BrokenCheck)
+    assert "sentinel.no_such was taken out" in b.plugin.why
+    assert isinstance(c.plugin, BrokenCheck)
+    assert "install sentinel again" in c.plugin.why
+    path.write_text("checks: {b: {kind: gone}}\n")
+    with pytest.raises(ConfigError):
+        load_config(str(path), kinds, CHANNELS, strict=True)
 
 
 def test_an_error_object_has_the_parts_apart(tmp_path: Path) -> None:

@@ -32,3 +32,28 @@ def test_ticks_forget_once_an_hour() -> None:
         assert store.pruned == 3
 
     play(story, world({"fs": Says()}, {"book": Book()}), store)
+
+
+def test_what_cannot_be_loaded_is_told_by_the_channels_that_can() -> None:
+    """At the first look at itself, in one message; the next start, at which it loads, ends that."""
+    good = Book()
+    config = world({"fs": Says()}, {"good": good})
+
+    async def story(scene: Scene) -> None:
+        scene.engine.note_unloaded({"channel mail": "No module named 'aiosmtplib'"})
+        await scene.engine.check_self()
+        await scene.engine.deliver_due()
+        scene.engine.note_unloaded({})
+        await scene.engine.check_self()
+        await scene.engine.deliver_due()
+
+    play(story, config)
+    told = [(n.subject, n.reason, n.summary) for n in good.got]
+    assert told == [
+        (
+            "installation",
+            "firing",
+            "cannot be loaded, while the rest runs: channel mail: No module named 'aiosmtplib'",
+        ),
+        ("installation", "resolved", "all parts are loaded"),
+    ]

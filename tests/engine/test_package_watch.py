@@ -1,6 +1,13 @@
 """When another version under a running service counts, and what follows."""
 
-from sentinel.engine.package_watch import QUIET_S, REPEAT_S, PackageVerdict, PackageWatch, Signature
+from sentinel.engine.package_watch import (
+    QUIET_S,
+    REPEAT_S,
+    TELL_AFTER_S,
+    PackageVerdict,
+    PackageWatch,
+    Signature,
+)
 
 OLD: Signature = {"__init__.py": (10, 1), "a.py": (5, 1)}
 NEW: Signature = {"__init__.py": (10, 2), "a.py": (6, 2)}
@@ -53,15 +60,26 @@ def test_a_mount_that_blinks_is_no_change() -> None:
 
 
 def test_a_removal_is_said_and_survived() -> None:
-    """The process goes on with what it has loaded."""
+    """The process goes on with what it has loaded. The log has it at once, people after five minutes."""
     disk = Disk()
     disk.files = None
     disk.after(1)
     gone = "its package is gone"
-    assert disk.after(QUIET_S) == PackageVerdict(trouble=gone, news=True)
-    assert disk.after(15) == PackageVerdict(trouble=gone)
+    assert disk.after(QUIET_S) == PackageVerdict(news=gone)
+    assert disk.after(TELL_AFTER_S - QUIET_S - 1) == SAME
+    assert disk.after(1) == PackageVerdict(trouble=gone)
     disk.files = OLD
     assert disk.after(15) == SAME
+
+
+def test_nobody_is_told_of_an_upgrade_that_is_followed_by_a_restart() -> None:
+    """Five minutes count from the first change, also where the installation takes long."""
+    disk = Disk()
+    disk.files, disk.proof = NEW, "restart it"
+    assert [disk.after(100), disk.after(100)] == [SAME, PackageVerdict(news="restart it")]
+    disk.files = {**NEW, "a.py": (7, 3)}
+    assert disk.after(100) == SAME
+    assert disk.after(100) == PackageVerdict(trouble="restart it", news="restart it")
 
 
 def test_a_version_that_fails_its_proof_is_said_hourly() -> None:
@@ -69,10 +87,10 @@ def test_a_version_that_fails_its_proof_is_said_hourly() -> None:
     disk = Disk()
     disk.files, disk.proof = NEW, "config check: 3: unknown key"
     disk.after(1)
-    assert disk.after(QUIET_S) == PackageVerdict(trouble=disk.proof, news=True)
+    assert disk.after(TELL_AFTER_S) == PackageVerdict(trouble=disk.proof, news=disk.proof)
     quiet = [disk.after(60) for _ in range(59)]
     assert quiet == [PackageVerdict(trouble=disk.proof)] * 59
-    assert disk.after(60) == PackageVerdict(trouble=disk.proof, news=True)
+    assert disk.after(60) == PackageVerdict(trouble=disk.proof, news=disk.proof)
     assert disk.proofs == 2
     disk.proof = ""
     assert disk.after(REPEAT_S) == PackageVerdict(restart=True)
@@ -85,5 +103,5 @@ def test_another_attempt_at_once_when_files_change_again() -> None:
     disk.after(1)
     assert disk.after(QUIET_S).news
     disk.files, disk.proof = {**NEW, "a.py": (7, 3)}, ""
-    assert disk.after(1) == PackageVerdict(trouble="a.py is not as it was packed")
+    assert disk.after(1) == SAME
     assert disk.after(QUIET_S) == PackageVerdict(restart=True)

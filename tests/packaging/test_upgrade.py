@@ -105,7 +105,8 @@ def test_a_new_version_proves_itself(site: Site, wheels: dict[str, Path]) -> Non
             f"there is sentinel {NEXT} where sentinel {__version__} was started from"
         )
         assert proof == ""
-        assert "nothing would start it again; end it and start it" in alone.look()
+        assert "| restart sentinel: " in alone.look()
+        assert "no supervisor starts it again" in alone.look()
 
 
 def test_what_is_no_whole_version_is_not_taken(site: Site, wheels: dict[str, Path]) -> None:
