@@ -210,6 +210,8 @@ def _build_death_row(death: Death, state: OpenState) -> dict[str, Any]:
         "exit": death.exit,
         "ended": _format_end(death, state),
         "told": format_iso(death.told, state.zone) if death.told else None,
+        "submitted_by": visible(death.line),
+        "last_lines": visible_lines(death.last_lines),
     }
 
 
@@ -268,6 +270,7 @@ def _print_alert_story(facts: dict[str, Any], at: datetime, commands: Sequence[s
         _print_mute_reasons(now)
         for line in now["details"].splitlines():
             print(f"  | {line}")
+        _print_deaths(now["deaths"])
         for line in Guidance(**now["guidance"]).list_lines():
             _print_wrapped(line)
         if commands:
@@ -283,6 +286,18 @@ def _print_alert_story(facts: dict[str, Any], at: datetime, commands: Sequence[s
 
     for line in render_time_line(facts, at):
         _print_wrapped(line, indent="", hanging=" " * 6)
+
+
+def _print_deaths(deaths: list[dict[str, Any]]) -> None:
+    """Print how each job ended, the newest last. One death alone stands in the summary."""
+    for death in deaths if len(deaths) > 1 else ():
+        code = f" with exit code {death['exit']}" if death["exit"] else ""
+        ended = f", ended {death['ended'][:19].replace('T', ' ')}" if death["ended"] else ""
+        told = "" if death["told"] else ", not told yet"
+        by = f": {death['submitted_by']}" if death["submitted_by"] else ""
+        _print_wrapped(f"job {death['job']} {death['end'] or 'gone'}{code}{ended}{told}{by}")
+        for line in death["last_lines"].splitlines():
+            print(f"    | {line}")
 
 
 def _print_wrapped(sentences: str, indent: str = "  ", hanging: str = "") -> None:

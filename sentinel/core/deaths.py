@@ -30,8 +30,16 @@ def merge_deaths(
         before = runs.get(one.run)
         in_message = last_told is not None and one.noticed.wall <= last_told.wall
         told = before.told if before else last_told if in_message else None
-        runs[one.run] = replace(one, told=told, noticed=before.noticed if before else one.noticed)
-    newest = sorted(runs.values(), key=lambda one: (one.told is None, one.noticed.wall))
+        runs[one.run] = replace(
+            one,
+            told=told,
+            noticed=before.noticed if before else one.noticed,
+            line=one.line or (before.line if before else ""),
+            last_lines=one.last_lines or (before.last_lines if before else ""),
+        )
+    newest = sorted(
+        runs.values(), key=lambda one: (one.told is None, one.noticed.wall, one.started or 0)
+    )
     return tuple(newest[-MAX_DEATHS:])
 
 

@@ -58,6 +58,8 @@ class Death(Struct, frozen=True, kw_only=True):
     due: From when on it is told by itself, in epoch seconds. Later than its end if a launcher is
         known to submit the next job by then.
     told: When people were told. None: not yet.
+    line: The command that submitted it; empty if it is not known.
+    last_lines: The last lines of its output, as far as they could be read.
     """
 
     job: str  # Id of the job, or of its array.
@@ -68,6 +70,8 @@ class Death(Struct, frozen=True, kw_only=True):
     noticed: Instant  # When a look found it.
     due: int = 0
     told: Instant | None = None
+    line: str = ""
+    last_lines: str = ""
 
     @property
     def run(self) -> tuple[str, int | None]:

@@ -7,6 +7,7 @@ from sentinel.checks.job.memory import GoneJob, Memory
 from sentinel.checks.job.rhythm import SuccessorWait, get_end_state, is_death
 from sentinel.core.clock import SECOND
 from sentinel.core.model import Death
+from sentinel.core.text import shortened
 
 
 def list_deaths(memory: Memory, wait: SuccessorWait) -> tuple[Death, ...]:
@@ -26,6 +27,12 @@ def list_deaths(memory: Memory, wait: SuccessorWait) -> tuple[Death, ...]:
     return tuple(deaths.values())
 
 
+MAX_LINE_CHARS = 300
+"""Characters of the command, and of the last lines, that are kept of each death."""
+
+_LAST_LINES = 3
+
+
 def _make_death(gone: GoneJob, wait_s: float) -> Death:
     end = gone.end
     ended = end.ended if end else None
@@ -39,4 +46,11 @@ def _make_death(gone: GoneJob, wait_s: float) -> Death:
         exit=end.exit_code if end else None,
         noticed=gone.at,
         due=int(max(seen, ended or seen) + wait_s),
+        line=_get_submit_line(gone),
+        last_lines="\n".join((gone.tail or "").splitlines()[-_LAST_LINES:])[-MAX_LINE_CHARS:],
     )
+
+
+def _get_submit_line(gone: GoneJob) -> str:
+    how = gone.how or gone.seen.how
+    return shortened(how.line or how.command, MAX_LINE_CHARS) if how else ""

@@ -26,7 +26,7 @@ from sentinel.checks.job.recall import END_RECORD_LAG_S
 from sentinel.checks.job.settings import JobSettings
 from sentinel.checks.job.succession import find_maintenance, is_cancelled_by_owner
 from sentinel.checks.job.view import TrainingView
-from sentinel.checks.job.view_files import is_dead, with_files
+from sentinel.checks.job.view_files import is_dead, list_unread, with_files
 from sentinel.checks.text_child import TextReader
 from sentinel.checks.users import own_user_name
 from sentinel.core.clock import get_elapsed_s
@@ -213,7 +213,8 @@ class JobRound:
         last = last_run(view.memory)
         if last is None:
             return view
-        view = self._with_submission(view, last) if has_time else view
+        for gone in (last, *list_unread(view.memory, last)) if has_time else ():
+            view = self._with_submission(view, gone)
         try:
             where = find_maintenance(last, self._ctx.slurm.reservations(), view.now)
         except CannotTell:

@@ -12,11 +12,9 @@ from sentinel.checks.job.done import (
     get_proof_viewer,
     last_run,
 )
-from sentinel.checks.job.ends import get_end_instant, get_run_seconds
+from sentinel.checks.job.ends import get_end_instant, get_run_seconds, recency_key
 from sentinel.checks.job.files import JobFiles
-from sentinel.checks.job.memory import (
-    GoneJob,
-)
+from sentinel.checks.job.memory import GoneJob, Memory
 from sentinel.checks.job.output import (
     MAX_END_CHARS,
     OutputEnd,
@@ -24,6 +22,7 @@ from sentinel.checks.job.output import (
     summarize_end,
 )
 from sentinel.checks.job.queue import JobQueue
+from sentinel.checks.job.rhythm import is_death
 from sentinel.checks.job.settings import JobSettings
 from sentinel.checks.job.view import TrainingView
 from sentinel.core.errors import CannotTell
@@ -31,6 +30,9 @@ from sentinel.user_files.files import OlderThanAsked
 from sentinel.user_files.whose import Whose
 
 LINES, WIDTH = 20, 300  # limits for the output of a dead job
+
+MAX_UNREAD = 3
+"""How many runs that died between two looks are read of, beside the last one."""
 
 
 def with_files(
@@ -100,18 +102,30 @@ def _with_risk(settings: JobSettings, view: TrainingView, files: JobFiles) -> Tr
 
 
 def _with_tail(view: TrainingView, files: JobFiles) -> TrainingView:
+    """The view, with the last lines of its last run, and of those that came and went before it."""
     last = last_run(view.memory)
-    if last is None or last.tail is not None or not last.asked:
+    if last is None:
         return view
-    try:
-        text, clean = _read_output_tail(last, files)
-    except CannotTell as error:
-        return _with_note(view, f"its last lines: {error}")
-    kept = tuple(
-        structs.replace(g, tail=text, clean_output=clean) if g is last else g
-        for g in view.memory.gone
-    )
-    return structs.replace(view, memory=structs.replace(view.memory, gone=kept))
+    runs = [last, *list_unread(view.memory, last)]
+    kept = {id(gone): gone for gone in view.memory.gone}
+    for gone in runs:
+        if gone.tail is not None or not gone.asked:
+            continue
+        try:
+            text, clean = _read_output_tail(gone, files)
+        except CannotTell as error:
+            view = _with_note(view, f"its last lines: {error}") if gone is last else view
+            break  # what hangs must not cost the limit several times
+        kept[id(gone)] = structs.replace(gone, tail=text, clean_output=clean)
+    memory = structs.replace(view.memory, gone=tuple(kept.values()))
+    return structs.replace(view, memory=memory)
+
+
+def list_unread(memory: Memory, last: GoneJob) -> list[GoneJob]:
+    """The newest dead runs that were never the last one at a look, so that nobody has read of them
+    yet."""
+    runs = [g for g in memory.gone if g is not last and g.at == last.at and is_death(g)]
+    return sorted(runs, key=recency_key)[-MAX_UNREAD:]
 
 
 def _read_output_tail(last: GoneJob, files: JobFiles) -> tuple[str, bool]:

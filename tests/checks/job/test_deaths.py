@@ -1,10 +1,14 @@
 """A death between two looks is told: of who obeys the mail, and whose new job dies at once."""
 
+import os
+import pwd
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from sentinel.alerting.notifications import NotificationPlan
 from sentinel.alerting.observations import RunOutcome
@@ -13,12 +17,21 @@ from sentinel.alerting.settings import Match
 from sentinel.alerting.silences import Ack, Orders, Silence
 from sentinel.alerting.state_machine import AlertPolicy
 from sentinel.checks.job.memory import Memory, SubmitDelay, dump_memory
-from sentinel.core.cluster import Job, JobPast, JobRun
+from sentinel.core.cluster import Job, JobPast, JobRun, Submission
 from sentinel.core.model import Alert, Coverage, Finding, Key, Report, Status
 from tests.checks.job.making import NOW, Watch, check, job
 from tests.checks.job.test_recall import Slurm, run
 
 SOURCES = pytest.mark.parametrize("source", ["squeue", "sacct"])
+
+
+class Told(Slurm):
+    """The same, and it knows how jobs were submitted."""
+
+    submissions: Mapping[str, Submission] = {}
+
+    def submission(self, job_id: str) -> Submission | None:
+        return self.submissions.get(job_id)
 
 
 class Night:
@@ -28,6 +41,7 @@ class Night:
     def __init__(self, *runs: JobRun, **settings: Any) -> None:
         self.watch, self.runs = Watch(check(**settings)), list(runs)
         self.orders = Orders()
+        self.submissions: dict[str, Submission] = {}
         self.alerts: dict[Key, Alert] = {}
         self.messages: list[tuple[float, str, str]] = []
         policies = {"training": AlertPolicy(kind="job")}
@@ -43,12 +57,14 @@ class Night:
         self.watch.clock.advance(at - self.at)
         here = NOW + at
         rows: list[Job] = [
-            job(one.id, submitted=one.submitted, started=one.started)
+            job(one.id, submitted=one.submitted, started=one.started, user=one.user)
             for one in self.runs
             if (one.started or 0) <= here < (one.ended or 0)
         ]
         over = [one for one in self.runs if (one.ended or 0) <= here]
-        finding = self.watch.see(Slurm(*rows, runs=over, accounting=True))
+        slurm = Told(*rows, runs=over, accounting=True)
+        slurm.submissions = self.submissions
+        finding = self.watch.see(slurm)
         good = Finding(subject="", status=Status.OK, summary="")
         report = Report(findings=(finding,), coverage=Coverage(of="jobs", meant=1))
         outcome = RunOutcome(check="training", kind="job", itself=good, report=report, seconds=0)
@@ -109,6 +125,31 @@ def test_a_job_that_dies_between_two_looks_is_told_at_the_next(
     ((at, reason, words),) = night.messages
     assert (at, reason) == (120 + every, "repeat")
     assert words.startswith("job 12, started after that message, died too, after 10s; ")
+
+
+def test_each_death_keeps_its_command_and_its_last_lines(tmp_path: Path) -> None:
+    """Also of a job that came and went between two looks before another one did."""
+    user = pwd.getpwuid(os.geteuid()).pw_name
+    outs = {number: tmp_path / f"{number}.out" for number in (10, 12, 13)}
+    made = [dies(10, -600, 620), dies(12, 130, 10), dies(13, 160, 10)]
+    runs = [replace(one, user=user, stdout=str(outs[int(one.id)])) for one in made]
+    night = Night(runs[0], users=[user])
+    for number, out in outs.items():
+        out.write_text(f"{number} begins\nRuntimeError: {number}\n")
+        os.utime(out, (NOW + 200, NOW + 200))
+    night.submissions = {
+        one.id: Submission(
+            id=one.id, name="train", user=user, workdir="/", line=f"sbatch {one.id}.sh"
+        )
+        for one in runs
+    }
+    night.look(0)
+    night.play(120)
+    night.runs += runs[1:]
+    night.play(720, every=600)
+    (alert,) = night.alerts.values()
+    kept = [(one.job, one.line, one.last_lines.splitlines()[-1]) for one in alert.deaths]
+    assert kept == [(f"{n}", f"sbatch {n}.sh", f"RuntimeError: {n}") for n in outs]
 
 
 def test_nobody_is_told_while_nothing_more_dies(night: Night) -> None:
