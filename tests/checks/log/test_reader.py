@@ -87,7 +87,7 @@ def test_a_child_that_does_not_start_says_nothing_against_the_log(
     monkeypatch.setattr(module, "START_LIMIT_S", 0.001)
     module.close_idle_children()
     with module.TextReader(in_child=True) as reader:
-        with pytest.raises(CannotTell, match="/logs/good was not read: .* did not start"):
+        with pytest.raises(CannotTell, match=r"/logs/good was not read: .* did not start"):
             reader.ask("/logs/good", len, int, "12345")
         reader.refuse_resting_log("/logs/good")
         monkeypatch.undo()
@@ -96,12 +96,16 @@ def test_a_child_that_does_not_start_says_nothing_against_the_log(
 
 def test_all_questions_of_a_run_have_a_limit_together() -> None:
     """What there was no time for is unknown by its name, and is asked for in the next run."""
+
+    def read_for_ever(reader: LogReader) -> None:
+        while True:
+            reader.scan_text(LOG, patterns(), "/logs/b", "")
+
     with (
         LogReader(in_child=True, total_s=2.0) as reader,
         pytest.raises(CannotTell, match=r"/logs/b was not read( to its end)?: "),
     ):
-        while True:
-            reader.scan_text(LOG, patterns(), "/logs/b", "")
+        read_for_ever(reader)
     with (
         LogReader(in_child=True, total_s=0.0) as reader,
         pytest.raises(CannotTell, match=r"/logs/b was not read: other logs took all the time"),
