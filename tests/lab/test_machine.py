@@ -141,14 +141,16 @@ def test_what_changes_on_the_machine_meanwhile_is_not_the_runs(tmp_path: Path) -
 def test_a_lab_is_of_the_run_that_claimed_it_last(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, holder: str, is_mine: bool
 ) -> None:
+    index, lock = claim.claim()  # so that no lab of others gets this number meanwhile
     monkeypatch.setenv(machine.RUN, holder)
-    index, lock = claim.claim()
-    os.close(lock)
+    monkeypatch.setattr(claim, "BASE", tmp_path)
+    os.close(claim.claim(index)[1])
     now = machine.facts()
     left = f"{paths.prefix(index)}n0"
     before = {**now, "network namespace": now["network namespace"] - {left}}
     subprocess.run(["ip", "netns", "add", left], check=True)
     mine, others = machine.changes(before, "some-run", tmp_path, patience=0)
     subprocess.run(["ip", "netns", "del", left], check=True)
+    os.close(lock)
     line = f"network namespace: new: {left}"
     assert (line in mine, line in others) == (is_mine, not is_mine)
