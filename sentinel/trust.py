@@ -12,7 +12,7 @@ import pwd
 import shlex
 import stat
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from typing import NamedTuple
 
@@ -24,6 +24,9 @@ from sentinel.proc.mounts import read_mounts
 
 MAX_LINKS = 40
 """Links on one way: path_resolution(7)."""
+
+FIRST_USER_UID = 1000
+"""Accounts of the system have smaller ones: UID_MIN of login.defs(5)."""
 
 _LOOK_FLAGS = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -71,8 +74,9 @@ def set_site_trust(site: SiteTrust) -> None:
 
 def get_trusted_uids() -> frozenset[int]:
     """The uids that may change what this process runs: root, the user of the process, and whom the
-    configuration names."""
-    return frozenset({0, os.geteuid()}) | _site.uids
+    configuration names; the owner of `/` is in root's place in a user namespace
+    (user_namespaces(7))."""
+    return frozenset({0, os.geteuid(), os.stat("/").st_uid}) | _site.uids
 
 
 def get_trusted_gids() -> frozenset[int]:
@@ -194,6 +198,52 @@ def _open_step(step: str, folder: int | None) -> int:
         return os.open(step, _LOOK_FLAGS | os.O_DIRECTORY, dir_fd=folder)
     except NotADirectoryError:
         return os.open(step, _LOOK_FLAGS, dir_fd=folder)
+
+
+def find_site_fault(path: str) -> TrustFault | None:
+    """`find_path_fault` with whom this process trusts. Of a path that does not exist yet, the
+    nearest folder above counts. Raises OSError."""
+    path = os.path.abspath(path)
+    while not os.path.lexists(path):
+        path = os.path.dirname(path)
+    return find_path_fault(path, get_trusted_uids(), get_trusted_gids())
+
+
+def find_program_path(name: str) -> str:
+    """The file that a command of this name starts; empty if there is none."""
+    from shutil import which  # imports compression
+
+    return which(name) or ""
+
+
+def list_program_paths(command: Sequence[str]) -> list[str]:
+    """The program that the command starts, and what it names by absolute path and could start."""
+    named = [word for word in command[1:] if os.path.isabs(word) and os.access(word, os.X_OK)]
+    return [*filter(None, [find_program_path(command[0])]), *filter(os.path.isfile, named)]
+
+
+def require_trusted_program(name: str) -> None:
+    """Raise UntrustedFile if root is about to run a program that a user could have written. What a
+    group may write is only warned of, until the next release. Raises nothing for a program that
+    cannot be examined: it does not start."""
+    path = find_program_path(name) if os.geteuid() == 0 else ""
+    with suppress(OSError):
+        fault = find_site_fault(path) if path else None
+        if fault and fault.gid is None:
+            raise UntrustedFile(
+                f"{visible(name)} is not run by root: {fault.text}; `trust` in the configuration "
+                "names further users who may"
+            )
+
+
+def is_service_group(gid: int) -> bool:
+    """Whether the group is that of one account of the system, such as a daemon, and of nobody else."""
+    try:
+        group = grp.getgrgid(gid)
+        user = pwd.getpwnam(group.gr_name)
+    except KeyError:
+        return False
+    return 0 < user.pw_uid < FIRST_USER_UID and user.pw_gid == gid and not group.gr_mem
 
 
 def find_tree_fault(

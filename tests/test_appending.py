@@ -82,6 +82,21 @@ def test_a_link_on_a_user_s_mount_is_that_user_s(fuse: Fuse, tmp_path: Path) -> 
     assert _list_mount_users(os.stat(tmp_path).st_dev) == set()
 
 
+@pytest.mark.root
+def test_a_hard_link_in_a_folder_of_others_is_not_written(tmp_path: Path) -> None:
+    """It leads to another file as a symbolic one does; in one's own folder it is one's own."""
+    (tmp_path / "kept").write_text("kept\n")
+    open_folder = tmp_path / "open"
+    open_folder.mkdir()
+    (open_folder / "log").hardlink_to(tmp_path / "kept")
+    open_folder.chmod(0o777)
+    done = append_line(str(open_folder / "log"), b"x", limit=10)
+    assert (done.code, b"has a second name" in done.err) == (NEVER, True)
+    assert (tmp_path / "kept").read_text() == "kept\n"
+    open_folder.chmod(0o755)
+    assert append_line(str(open_folder / "log"), b"x", limit=10).code == 0
+
+
 def test_links_without_an_end_lead_nowhere(tmp_path: Path) -> None:
     """Retrying would not help."""
     (tmp_path / "loop").symlink_to("loop")

@@ -22,6 +22,7 @@ from sentinel.core.model import Notification, Receipt
 from sentinel.core.settings import FilePath, Secret
 from sentinel.core.values import Duration
 from sentinel.plugin import Channel
+from sentinel.trust import list_program_paths
 
 _PORTS = {"starttls": 587, "tls": 465, "none": 25}
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
@@ -79,6 +80,10 @@ class Email(Channel, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def personal(self) -> bool:
         """Whether each message goes only to the user whose alerts it contains."""
         return self.to == "owner"
+
+    def trusted_paths(self) -> list[str]:
+        """The program that takes the mail, if one does."""
+        return list_program_paths(self.sendmail) if self.sendmail else []
 
     async def send(self, notifications: Sequence[Notification]) -> Receipt:
         """Send one mail about all alerts.

@@ -14,6 +14,7 @@ from sentinel.core.model import Notification, Receipt, Status
 from sentinel.core.text import visible
 from sentinel.core.values import Duration
 from sentinel.plugin import Channel
+from sentinel.trust import list_program_paths
 
 # These exit codes mean a permanent refusal, as in https://www.qmail.org/man/man8/qmail-command.html
 # (named in sysexits.h). All others may be temporary.
@@ -40,6 +41,10 @@ class ExecChannel(Channel, frozen=True, kw_only=True, forbid_unknown_fields=True
             if "\0" in word:
                 raise Invalid("holds a NUL character", "command", i)
         check_timeout(self.timeout)
+
+    def trusted_paths(self) -> list[str]:
+        """The program, and programs among its arguments."""
+        return list_program_paths(self.command)
 
     async def send(self, notifications: Sequence[Notification]) -> Receipt:
         """Run the command once per alert. The last line of its output is the receipt."""

@@ -7,6 +7,7 @@ from sentinel import proc
 from sentinel.channels.redact import quote_redacted
 from sentinel.core.errors import ChannelError
 from sentinel.core.text import visible
+from sentinel.trust import UntrustedFile, require_trusted_program
 
 _OUTPUT = 1 << 20
 
@@ -18,11 +19,13 @@ def hand_to(
     final: Collection[int],
     env: Mapping[str, str] | None = None,
 ) -> str:
-    """Run the program and return its output in one line. Raises ChannelError unless it ends with 0.
+    """Run the program and return its output in one line. Raises ChannelError unless it ends with 0,
+    and if root would run what a user could have written.
 
     The exit codes in `final` mean a permanent refusal.
     """
     try:
+        require_trusted_program(argv[0])
         done = proc.run(
             argv,
             limit=limit,
@@ -32,7 +35,7 @@ def hand_to(
         )
     except proc.TimedOut as error:
         raise ChannelError(str(error), reason="timeout") from None
-    except (proc.CommandNotFound, proc.TooMuchOutput) as error:
+    except (proc.CommandNotFound, proc.TooMuchOutput, UntrustedFile) as error:
         raise ChannelError(str(error), reason="server") from None
     if done.code:
         raise _program_refusal(visible(argv[0]), done, permanent=done.code in final)

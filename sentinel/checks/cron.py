@@ -1,6 +1,7 @@
 """The `cron` kind: did the scripts of a cron directory run when they should, and end well."""
 
 import os
+from glob import escape, glob
 from typing import ClassVar
 
 from msgspec import Struct
@@ -71,6 +72,11 @@ class CronCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     sbatch: dict[str, str] = {}
     logs: LogRetention = LogRetention()
     stale_after: Duration = Duration(3600)
+
+    def trusted_paths(self) -> list[str]:
+        """The directories of scripts, and where the book and the logs are."""
+        base = os.path.abspath(self.base)
+        return [base, *sorted(glob(f"{escape(base)}/cron.*/")), f"{base}/.sentinel", f"{base}/log"]
 
     def run(self, ctx: Context) -> Report:
         """One finding per script, and one about the passes of `sentinel cron run`."""

@@ -26,6 +26,7 @@ from sentinel.core.ports import Context
 from sentinel.core.stored_memory import decode_memory
 from sentinel.core.text import shortened, visible, visible_lines
 from sentinel.plugin import Check
+from sentinel.trust import UntrustedFile, list_program_paths, require_trusted_program
 
 MAX_OUTPUT_BYTES = 1_000_000  # bytes; Nagios itself reads 8 KiB
 _MAX_SHOWN_CHARS = 4000
@@ -76,8 +77,16 @@ class ExecCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         if not self.command or not self.command[0]:
             raise Invalid("names no program; give it and its arguments as a list", "command")
 
+    def trusted_paths(self) -> list[str]:
+        """The program, and programs among its arguments."""
+        return list_program_paths(self.command)
+
     def run(self, ctx: Context) -> Report:
         """One finding about the check itself. Raises CannotTell if the plugin did not run."""
+        try:
+            require_trusted_program(self.command[0])
+        except UntrustedFile as error:
+            raise CannotTell(str(error)) from error
         before = decode_memory(ctx.memory.get("stuck"), proc.StuckProcess)
         hanging = proc.HangingChildren({"": before} if before else {})
         try:

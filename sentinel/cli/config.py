@@ -28,6 +28,7 @@ from sentinel.config.places import (
 from sentinel.config.problems import ConfigError
 from sentinel.config.route_preview import preview_routes, unheard_previews
 from sentinel.config.starter import make_folder, starter_text, write_new
+from sentinel.core.errors import CannotTell
 from sentinel.core.text import visible
 from sentinel.wiring import app
 
@@ -135,11 +136,15 @@ def call_config_check(args: argparse.Namespace) -> int:
     except ConfigError as error:
         print(error)
         return EXIT_CONFIG_ERRORS
+    doubts = _print_trust_doubts(loaded.settings)
     checks, channels = len(loaded.settings.checks), len(loaded.settings.channels)
     if args.json and not args.since:
         raise app.UsageError("--json is for --since: the other answers are lines of text")
     if not args.quiet and not args.json:
-        print(f"{path}: ok: {_format_count(checks, 'check')}, {_format_count(channels, 'channel')}")
+        told = f"; {_format_count(doubts, 'warning')}: others could change it" if doubts else ""
+        print(
+            f"{path}: ok: {_format_count(checks, 'check')}, {_format_count(channels, 'channel')}{told}"
+        )
     if args.routes:
         _print_routes(loaded.settings)
     if args.times:
@@ -154,6 +159,20 @@ def call_config_check(args: argparse.Namespace) -> int:
         wanted = app.add_chain_check(loaded.settings)
         return print_comparison(wanted, args.since, as_json=args.json)
     return 0
+
+
+def _print_trust_doubts(settings: Any) -> int:
+    """Print what others could change, a line each. Returns how many."""
+    from sentinel.wiring.trust_review import list_trust_doubts, take_site_trust
+
+    take_site_trust(settings)
+    try:
+        doubts = list_trust_doubts(settings, app.get_state_location(settings))
+    except CannotTell as error:
+        doubts = [str(error)]
+    for doubt in doubts:
+        print(f"warning: {doubt}", file=sys.stderr)
+    return len(doubts)
 
 
 def _print_times(settings: Any) -> None:

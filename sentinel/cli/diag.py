@@ -176,9 +176,9 @@ def _wait_for_results(
                 waiting.remove(run)
                 tracked.advance()
                 hide_work()
-            yield _record_verdict(settings, run)
-        if waiting:
-            time.sleep(POLL_INTERVAL_S)
+                yield _record_verdict(settings, run)
+            if waiting:
+                time.sleep(POLL_INTERVAL_S)
     for run in waiting:
         yield run_reports.make_lost_verdict(run, "it left no result in time", SystemClock().now())
 

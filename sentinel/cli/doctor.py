@@ -63,7 +63,17 @@ def call_doctor(args: argparse.Namespace) -> int:
 
 
 def _list_items(settings: Settings) -> Iterator[DoctorItem]:
-    from sentinel.doctor import channels, cron, host, make_ok_item, make_warning_item, nodes, slurm
+    from sentinel.doctor import (
+        channels,
+        cron,
+        host,
+        make_ok_item,
+        make_warning_item,
+        nodes,
+        slurm,
+        trust,
+    )
+    from sentinel.wiring.trust_review import list_trust_doubts
 
     source = settings.path
     yield (
@@ -76,6 +86,9 @@ def _list_items(settings: Settings) -> Iterator[DoctorItem]:
         )
     )
     yield host.check_state_dir(app.get_state_location(settings))
+    yield from trust.check_trust(
+        lambda: list_trust_doubts(settings, app.get_state_location(settings))
+    )
     yield host.check_time_zone(
         app.get_time_zone(settings), datetime.now(timezone.utc), app.explain_utc(settings)
     )

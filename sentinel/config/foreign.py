@@ -229,10 +229,17 @@ _ASKED: dict[type, Mapping[str, Any]] = {
         "grants": Mapping,
         "unused": Iterable,
         "watched_logs": Sequence,
+        "trusted_paths": Sequence,
         "controller_log": str,
         "jobs_of": Set | None,
     },
-    Channel: {"personal": bool, "per_day": int, "listens": bool, "unused": Iterable},
+    Channel: {
+        "personal": bool,
+        "per_day": int,
+        "listens": bool,
+        "unused": Iterable,
+        "trusted_paths": Sequence,
+    },
 }
 
 

@@ -133,13 +133,16 @@ class Settings(Struct, frozen=True, kw_only=True):
     `checks_from`: directories with kinds of checks in files of their own. `spare_state`: a
     directory for what cannot be written to the state. `clusters`: those that are asked beside the one
     at hand, by the name that their alerts bear. `evidence`: where that of jobs is kept; empty:
-    below the state, where its owner alone gets."""
+    below the state, where its owner alone gets. `trust`, `trust_groups`: users and groups, besides
+    root and who runs sentinel, that may change what it runs and believes."""
 
     path: str = ""  # Path of the file.
     cluster: str = ""
     state: str = ""  # Directory or URL of the state.
     spare_state: FilePath = FilePath("")
     evidence: FilePath = FilePath("")
+    trust: tuple[str, ...] = ()
+    trust_groups: tuple[str, ...] = ()
     timezone: str = ""
     checks_from: list[FilePath] = field(default_factory=list)
     slurm: SlurmSettings = SlurmSettings()  # How Slurm is asked.

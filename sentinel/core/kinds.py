@@ -110,6 +110,12 @@ class Check(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         nothing else may be configured to write there."""
         return ()
 
+    def trusted_paths(self) -> Sequence[str]:
+        """Files and directories that the settings name, and from which sentinel runs something,
+        takes something for true, or into which it writes: people are told if others could change
+        them."""
+        return ()
+
     def controller_log(self) -> str:
         """The path of slurmctld's log on this host. Empty if the settings name none."""
         return ""
@@ -169,6 +175,12 @@ class Channel(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def unused(self) -> Iterable[tuple[str, str]]:
         """Keys that have no effect as the channel is configured, each with the reason. A person who
         sets one of them, in the file or on the command line, is told."""
+        return ()
+
+    def trusted_paths(self) -> Sequence[str]:
+        """Files and directories that the settings name, and from which sentinel runs something,
+        takes something for true, or into which it writes: people are told if others could change
+        them."""
         return ()
 
     def judge_repeat(self, seconds: float) -> str:

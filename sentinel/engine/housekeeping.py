@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -15,7 +16,7 @@ from sentinel.alerting.observations import RunOutcome
 from sentinel.alerting.state import Store
 from sentinel.alerting.state_machine import AlertPolicy
 from sentinel.core.clock import SECOND, Instant, get_elapsed_s
-from sentinel.core.errors import Fenced, StoreError
+from sentinel.core.errors import CannotTell, Fenced, StoreError
 from sentinel.core.guidance import Guidance
 from sentinel.core.model import Batch, Finding, Report, Status, covered
 from sentinel.core.ports import Clock
@@ -38,6 +39,9 @@ PACKAGE_SUBJECT = "version"
 
 PARTS_SUBJECT = "installation"
 """The subject of problems with parts that cannot be imported."""
+
+TRUST_SUBJECT = "trust"
+"""The subject of what others could change."""
 
 SELF_CHECK_POLICY = AlertPolicy(kind=SELF_CHECK_NAME)
 CHANNEL_PATIENCE_S = 300.0
@@ -173,6 +177,31 @@ def _judge_unloaded(parts: Mapping[str, str]) -> Finding:
     )
 
 
+def _judge_trust(list_doubts: Callable[[], Sequence[str]]) -> Finding:
+    """Judge who could change what the configuration names."""
+    try:
+        doubts = list_doubts()
+    except CannotTell as error:
+        return Finding(subject=TRUST_SUBJECT, status=Status.UNKNOWN, summary=str(error))
+    if not doubts:
+        return Finding(
+            subject=TRUST_SUBJECT, status=Status.OK, summary="nobody else could change it"
+        )
+    more = f" (and {len(doubts) - 1} more)" if doubts[1:] else ""
+    return Finding(
+        subject=TRUST_SUBJECT,
+        status=Status.WARNING,
+        summary=f"others could change what sentinel runs, believes or writes: {doubts[0]}{more}",
+        details="\n".join(doubts),
+        commands=("sentinel doctor",),
+        guidance=Guidance(
+            impact="Whoever may write there acts through sentinel. The next release refuses such a place.",
+            todo="Take that right away, as the line in brackets does, or name the user in `trust` or the"
+            " group in `trust_groups` of the configuration. `sentinel doctor` below lists all of them.",
+        ),
+    )
+
+
 def _judge_channel(
     name: str, channels: Mapping[str, ChannelTrouble | None], now: Instant
 ) -> Finding:
@@ -246,6 +275,9 @@ class SelfCheck:
         more = [*more, _judge_configuration(world.invalid)]
         if world.unloaded is not None:
             more.append(_judge_unloaded(world.unloaded))
+        if world.doubts is not None:
+            looking = threads.run_in_thread("trust", partial(_judge_trust, world.doubts))
+            more.append(await asyncio.wrap_future(looking))
         if self.package_trouble is not None:
             more.append(_judge_package(self.package_trouble))
         return make_self_outcome(state, channels, world.channels, now, more, memory)

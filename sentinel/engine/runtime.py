@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import tzinfo
 from typing import TYPE_CHECKING
 
@@ -48,3 +48,5 @@ class RuntimeConfig(Struct, kw_only=True):
     scripts: Mapping[str, ScriptSource] = {}  # Whose batch scripts are read, by cluster.
     invalid: str = ""
     unloaded: Mapping[str, str] | None = None
+    # What others could change of that which the configuration names. May take some seconds.
+    doubts: Callable[[], Sequence[str]] | None = None

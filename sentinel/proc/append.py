@@ -45,7 +45,7 @@ def _open_file(path: str) -> int:
     while steps:
         step = steps.pop(0)
         try:
-            found = os.open(step, _LOOK_FLAGS, dir_fd=folder)
+            found = _look_at_step(step, folder)
         except FileNotFoundError:
             if steps:
                 raise
@@ -66,8 +66,26 @@ def _open_file(path: str) -> int:
         elif steps:
             folder = found
         elif stat.S_ISREG(seen.st_mode) or stat.S_ISDIR(seen.st_mode):  # which is refused in words
+            _refuse_second_name(seen, os.fstat(folder))
             return os.open(step, _OPEN_FLAGS, dir_fd=folder)
     raise NotAppendable("is not a regular file")
+
+
+def _look_at_step(step: str, folder: int) -> int:
+    """Look at an entry, without rights. A directory that is mounted on demand is mounted: O_PATH
+    alone does not do it (open(2))."""
+    try:
+        return os.open(step, _LOOK_FLAGS | os.O_DIRECTORY, dir_fd=folder)
+    except NotADirectoryError:
+        return os.open(step, _LOOK_FLAGS, dir_fd=folder)
+
+
+def _refuse_second_name(file: os.stat_result, folder: os.stat_result) -> None:
+    """A hard link that others made leads to another file as a symbolic one does, where the kernel
+    lets them (fs.protected_hardlinks of proc_sys_fs(5))."""
+    is_others = folder.st_uid not in (0, os.geteuid()) or folder.st_mode & 0o022
+    if is_others and stat.S_ISREG(file.st_mode) and file.st_nlink > 1:
+        raise NotAppendable("has a second name, in a folder that others may write: remove it")
 
 
 def _split_path(path: str) -> "list[str]":

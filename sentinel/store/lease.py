@@ -13,7 +13,7 @@ from msgspec import Struct
 from sentinel.core.clock import SECOND
 from sentinel.core.errors import StoreError
 from sentinel.core.text import visible
-from sentinel.store.errors import StateUnavailable
+from sentinel.store.errors import StateRefused, StateUnavailable
 from sentinel.store.rows import UnreadableRow, decode_stored, encode_stored
 
 LEASE_TERM_S = 30.0
@@ -141,10 +141,17 @@ class DirectoryLock:
 
     def _open_lock_file(self) -> int:
         try:
-            return os.open(self._path, _LOCK_FLAGS, 0o600)
+            file = os.open(self._path, _LOCK_FLAGS, 0o600)
         except OSError as error:
             if error.errno != errno.EROFS:
                 raise
+        else:
+            if os.fstat(file).st_nlink <= 1:
+                return file
+            os.close(file)
+            raise StateRefused(
+                f"{self._path}: has a second name, and its text is replaced: remove it"
+            )
         return os.open(
             self._path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
         )  # flock needs nothing more

@@ -17,6 +17,7 @@ from sentinel.engine.runtime import RuntimeConfig
 from sentinel.homes import describe_setup_place
 from sentinel.wiring import app
 from sentinel.wiring.lazy import LazyRemote, LazySlurm
+from sentinel.wiring.trust_review import list_trust_doubts
 
 if TYPE_CHECKING:
     from sentinel.actions.service import ActionService
@@ -54,6 +55,7 @@ def build_runtime_config(
         peer=_make_peer_watch(settings),
         gpus=_open_gpus_if_kept(settings),
         sight=ClusterPoller(slurm, asks=_needs_all_nodes(settings)),
+        doubts=lambda: list_trust_doubts(settings, app.get_state_location(settings)),
         pulse_every=settings.heartbeat.every if settings.heartbeat else 300.0,
     )
 

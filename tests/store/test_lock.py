@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sentinel.core.errors import StoreError
-from sentinel.store.errors import StateUnavailable
+from sentinel.store.errors import StateRefused, StateUnavailable
 from sentinel.store.lease import (
     LEASE_TERM_S,
     TRUSTED_TERM_SHARE,
@@ -36,6 +36,15 @@ def test_one_holds_it_and_is_named(tmp_path: Path) -> None:
     assert two.read_lease() == Lease()
     assert two.take_file_lock(Lease("other"))
     two.drop_file_lock()
+
+
+def test_a_hard_link_in_its_place_is_not_written(tmp_path: Path) -> None:
+    """Its text is replaced: where others may write, they could have any file of root's emptied."""
+    (tmp_path / "kept").write_text("kept\n")
+    (tmp_path / "lock").hardlink_to(tmp_path / "kept")
+    with pytest.raises(StateRefused, match="second name"):
+        DirectoryLock(str(tmp_path / "lock")).take_file_lock(LEASE)
+    assert (tmp_path / "kept").read_text() == "kept\n"
 
 
 def test_nobody_holds_what_was_never_taken(tmp_path: Path) -> None:

@@ -89,8 +89,11 @@ def find_finished_runs(paths: list[str]) -> set[str]:
 
 
 def read_diag_verdict(path: str, level: int, gpus: int = 0) -> tuple[Verdict, Inventory | None]:
-    """The verdict of a finished run, and the GPUs that were there (None: not known). Raises
-    CannotTell if the output cannot be read."""
+    """The verdict of a finished run, and the GPUs that were there (None: not known). It is
+    inconclusive where others could have renamed the output. Raises CannotTell if the output cannot
+    be read."""
+    if doubt := describe_open_archive(os.path.dirname(path)):
+        return Verdict(outcome="inconclusive", why=doubt), None
     code = _read_output(f"{path}.rc").strip()
     ran = Ran(
         out=_read_output(path) or _read_output(f"{path}.err"),
@@ -106,8 +109,9 @@ def read_diag_verdict(path: str, level: int, gpus: int = 0) -> tuple[Verdict, In
 
 
 def read_test_verdict(path: str) -> Verdict:
-    """The verdict of a finished node test, by its line and its exit code. Raises CannotTell if it
-    cannot be read."""
+    """The same of a finished node test, by its line and its exit code."""
+    if doubt := describe_open_archive(os.path.dirname(path)):
+        return Verdict(outcome="inconclusive", why=doubt)
     code, said = (
         _read_output(f"{path}.rc").strip(),
         shortened(visible(_read_output(path).strip()), 300),
@@ -146,25 +150,39 @@ def _read_output(path: str) -> str:
 def _list_owner_tests(directory: str) -> list[str]:
     """Tests of find(1) that select trusted files. In a directory that others may write, only files
     of this user, of root and of the directory's owner count: anybody could put an output there that
-    drains a node.
-
-    Raises CannotTell if the directory has no sticky bit: then others could rename an old output to
-    another node's."""
-    told = decode_lines(
-        _run_in_child(["stat", "-L", "-c", "%f %u %g", "--", directory]).out
-    ).split()
-    if len(told) != 3:
+    drains a node."""
+    seen = _look_at_directory(directory)
+    if seen is None or not lets_others_write(*seen):
         return []
-    mode, uid, gid = int(told[0], 16), int(told[1]), int(told[2])
-    if not lets_others_write(mode, uid, gid):
-        return []
-    if not mode & stat.S_ISVTX:
-        raise CannotTell(
-            f"{visible(directory)}: others may write there, so its outputs prove nothing; "
-            f"chmod go-w, or chmod +t, {visible(directory)}"
-        )
+    uid = seen[1]
     owners = [["-uid", str(one)] for one in sorted({0, os.geteuid(), uid})]
     return ["-type", "f", "(", *owners[0], *(w for o in owners[1:] for w in ("-o", *o)), ")"]
+
+
+def describe_open_archive(directory: str) -> str:
+    """Why no output in the directory proves anything; empty if they do. Others who may write there
+    could rename an old output to another node's, unless the directory has the sticky bit. Raises
+    CannotTell if it cannot be looked at."""
+    seen = _look_at_directory(directory)
+    if seen is None or not lets_others_write(*seen) or seen[0] & stat.S_ISVTX:
+        return ""
+    return (
+        f"{visible(directory)}: others may write there, so its outputs prove nothing; "
+        f"chmod go-w, or chmod +t, {visible(directory)}"
+    )
+
+
+def require_closed_archive(directory: str) -> None:
+    """Raise CannotTell if no output in the directory proves anything."""
+    if doubt := describe_open_archive(directory):
+        raise CannotTell(doubt)
+
+
+def _look_at_directory(directory: str) -> tuple[int, int, int] | None:
+    """Mode, uid and gid; None if there is no such directory."""
+    done = _run_in_child(["stat", "-L", "-c", "%f %u %g", "--", directory])
+    told = decode_lines(done.out).split()
+    return (int(told[0], 16), int(told[1]), int(told[2])) if len(told) == 3 else None
 
 
 def _run_in_child(argv: list[str]) -> proc.Done:

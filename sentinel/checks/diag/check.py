@@ -155,9 +155,14 @@ class DiagCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         """The directory of the outputs."""
         return str(self.archive) or archive.get_default_directory()
 
+    def trusted_paths(self) -> list[str]:
+        """The archive, whose outputs can drain nodes."""
+        return [self.archive_directory]
+
     def run(self, ctx: Context) -> Report:
         """One finding per tested node. A command that checks once reads only the archive. Raises
         CannotTell."""
+        archive.require_closed_archive(self.archive_directory)
         if ctx.one_shot:
             return self._report_archive(ctx)
         nodes = {n.name: n for n in ctx.slurm.nodes()}

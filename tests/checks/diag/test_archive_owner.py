@@ -56,9 +56,13 @@ def test_nothing_counts_where_others_may_rename_it(mode: int) -> None:
         (folder / NAME).write_text("{}")
         folder.chmod(mode)
         with pytest.raises(CannotTell, match="chmod go-w, or chmod \\+t"):
-            archive.list_outputs(str(folder))
-        with pytest.raises(CannotTell, match="prove nothing"):
-            archive.find_finished_runs([str(folder / NAME)])
+            archive.require_closed_archive(str(folder))
+        verdict, gpus = archive.read_diag_verdict(str(folder / NAME), 2)
+        assert (verdict.outcome, gpus) == ("inconclusive", None)
+        assert "prove nothing" in verdict.why
+        assert archive.read_test_verdict(str(folder / NAME)).outcome == "inconclusive"
+        file_of(MALLORY, folder / NAME.replace("node-0", "node-2"), "{}", 0o644)
+        assert [one.node for one in archive.list_outputs(str(folder))] == ["node-0"]
 
 
 def test_the_directory_s_owner_counts() -> None:
