@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -37,15 +39,16 @@ _UNSEEN = {
     "Not a directory": "is not a directory; give the directory that is to be watched",
     "Too many levels of symbolic links": "is a loop of symbolic links",
     "File name too long": "has too long a name",
-    "Required key not available": "may not be looked at without a ticket (Kerberos): none is there",
-    "Key has expired": "may not be looked at: the ticket (Kerberos) has expired",
     "Function not implemented": "tells nothing of its size: its driver knows no statfs",
     "Operation not supported": "tells nothing of its size: its driver knows no statfs",
     "Operation not permitted": "may not be looked at by who runs this",
-    "Too many open files": "could not be asked: this process has too many open files",
     "Too many open files in system": "could not be asked: this machine has too many open files",
+    "Too many open files": "could not be asked: this process has too many open files",
     "Cannot allocate memory": "could not be asked: this machine has no memory left",
 }
+_KEY_PATTERN = re.compile(r"\b(?:Required key|Key (?:has|was)) [^\n:]*")
+"""ENOKEY, EKEYEXPIRED, EKEYREVOKED and EKEYREJECTED: NFS, CIFS, AFS and fscrypt give them to whoever
+has no valid ticket or key (keyrings(7))."""
 DO_NOT_LOOK = "`ls` or `cd` there would hang too"
 KEPT = ("used_percent", "free_bytes", "inodes_used_percent", "write_seconds")
 LARGEST = 20
@@ -132,12 +135,15 @@ def _first_errors(sight: PathObservation, seen: PathState) -> tuple[int, int] | 
 def was_answered(sight: PathObservation) -> bool:
     """Whether the file system answered, if only by a hang or an error of its own."""
     answer = sight.answer
-    return answer is not None and not answer.blind and answer.error not in _UNSEEN
+    return answer is not None and not answer.blind and not explain_question(answer.error)
 
 
-def is_about_the_question(why: str) -> bool:
-    """Whether an error, in the C library's words, says nothing about the file system."""
-    return any(error in why for error in _UNSEEN)
+def explain_question(why: str) -> str:
+    """Why an error, in the C library's words, says nothing about the file system. Empty if it says
+    something."""
+    if key := _KEY_PATTERN.search(why):
+        return f"may not be looked at without a valid ticket (Kerberos) or key: {key[0].lower()}"
+    return next((words for error, words in _UNSEEN.items() if error in why), "")
 
 
 def is_measured(sight: PathObservation, seen: PathState, rules: VerdictSettings) -> bool:
@@ -278,8 +284,8 @@ def _describe_hang(answer: PathAnswer, seen: PathState, now: Instant) -> str:
 
 
 def _refused_problem(error: str) -> Problem:
-    if error in _UNSEEN:
-        return Status.UNKNOWN, _UNSEEN[error]
+    if question := explain_question(error):
+        return Status.UNKNOWN, question
     if error == GONE:
         return Status.CRITICAL, NOT_THERE
     return Status.CRITICAL, f"cannot be read: {error}"

@@ -27,7 +27,7 @@ from sentinel.checks.filesystems.remedies import (
 from sentinel.checks.filesystems.verdict import (
     DO_NOT_LOOK,
     VerdictSettings,
-    is_about_the_question,
+    explain_question,
 )
 from sentinel.checks.nodes_asked import ChosenNodes, probe_nodes, silent_finding, unread_finding
 from sentinel.core.guidance import Guidance
@@ -149,13 +149,13 @@ def _unread_path_finding(node: str, subject: str, disk: Unread, path: str) -> Fi
     """CRITICAL if the path hangs, does not exist or gives an error of its file system.
 
     UNKNOWN if it was not asked, or if the error says nothing about the file system
-    (is_about_the_question).
+    (explain_question).
     """
     if disk.kind in ("hung", "late"):
         text = visible(f"hangs: {disk.why}; {DO_NOT_LOOK}")
         hang = NodeRemedy(guide_hang(visible(path), node), list_mount_commands(path, hung=True))
         return _make_node_finding(node, subject, Status.CRITICAL, text, hang)
-    if disk.kind == "failed" and not is_about_the_question(disk.why):
+    if disk.kind == "failed" and not explain_question(disk.why):
         why = visible(NOT_THERE if GONE in disk.why else f"cannot be read: {disk.why}")
         guidance = guide_refusal(visible(path), why, node)
         refusal = NodeRemedy(guidance, list_mount_commands(path, hung=False))

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from sentinel import proc
+from sentinel.checks.filesystems.verdict import explain_question
 from sentinel.core.errors import CannotTell
 from sentinel.core.forecast.growth_steps import upper_median
 from sentinel.core.long_lines import decode_lines
@@ -22,18 +23,20 @@ LEAST = 0.5
 """A write is slow if it takes this many times the median of the last week, and at least this many
 seconds. A minimum number of measurements is needed."""
 
-_UNSEEN = ("Permission denied", "Operation not permitted")
-
 
 def write_probe_file(path: str, limit: float) -> tuple[Status, str, float | None]:
     """The status, the text, and the seconds that it took (None: it failed). Raises TimedOut if the
     child hangs."""
     argv = [sys.executable, "-I", "-S", "-c", read_program_file("checks/fs/tap.py"), path]
-    done = proc.run(argv, limit=limit, max_output=65536)
+    return judge_probe(proc.run(argv, limit=limit, max_output=65536))
+
+
+def judge_probe(done: proc.Done) -> tuple[Status, str, float | None]:
+    """The same of the child's answer. Raises CannotTell if it is none."""
     if done.code == 0:
         return Status.OK, "", float(done.out)
     why = visible(decode_lines(done.err).strip())
-    if why in _UNSEEN:
+    if explain_question(why):
         return Status.UNKNOWN, f"may not be written by who runs this: {why.lower()}", None
     if done.code == 1 and "\n" not in why:
         return Status.CRITICAL, f"cannot be written: {why}", None

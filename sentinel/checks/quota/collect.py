@@ -51,6 +51,10 @@ PLACES = "/usr/sbin:/sbin:/usr/local/sbin:/usr/lpp/mmfs/bin"
 """Directories with such tools that are not in the PATH of ordinary users and cron."""
 
 CEPH_COUNTS = ("ceph.dir.rbytes", "ceph.dir.rentries")
+_WITHOUT_ROWS = re.compile(r"Disk quotas for .*: no(?:ne|\b.*)")
+"""heading() of quota.c (quota-tools): a text behind the colon stands in place of rows. It is "none",
+or "no limited resources used"."""
+
 NO_ATTRIBUTE = "No such attribute"
 """The message of getfattr(1) for an attribute that is not set: strerror(3) of ENODATA."""
 
@@ -162,8 +166,8 @@ def _ask_quota(q: QuotaQuestion) -> list[QuotaRow]:
     found = linux.read_linux_quota(text, q.kind, q.name, {q.mount.point, *_mount_points(q)}, q.now)
     if done.err and not found:
         raise CannotTell(f"quota: {_why_failed(done)}")
-    last = text.rstrip().rpartition("\n")[2].split()
-    if last[0] in ("Disk", "Filesystem") and last[-1] != "none":
+    last = text.rstrip().rpartition("\n")[2]
+    if last.startswith(("Disk", "Filesystem")) and not _WITHOUT_ROWS.fullmatch(last):
         raise CannotTell("quota: its answer ends before the first file system, and not with none")
     return _only_enforced(found, q)
 

@@ -1,11 +1,14 @@
 """Rules of what an answer means, without any file system."""
 
+import errno
+import os
 import subprocess
 from collections.abc import Collection
 
 import pytest
 from msgspec.structs import replace
 
+from sentinel import proc
 from sentinel.checks.filesystems.limits import CRIT, WARN, FileSystemUsage
 from sentinel.checks.filesystems.probe import PathAnswer, probe_all
 from sentinel.checks.filesystems.remedies import guide_full, guide_hang
@@ -21,6 +24,7 @@ from sentinel.checks.filesystems.verdict import (
     path_values,
     was_answered,
 )
+from sentinel.checks.fs.write_probe import judge_probe
 from sentinel.core.clock import shift_instant
 from sentinel.core.model import Finding, Status
 from sentinel.core.mounts import Mount
@@ -40,11 +44,11 @@ def sight(answer: PathAnswer | None) -> PathObservation:
     ("answer", "status", "summary"),
     [
         (PathAnswer(error="Permission denied"), Status.UNKNOWN, "may not be looked at: permission"),
-        (
-            PathAnswer(error="Required key not available"),
-            Status.UNKNOWN,
-            "may not be looked at without",
+        *(
+            (PathAnswer(error=os.strerror(number)), Status.UNKNOWN, "may not be looked at without")
+            for number in (errno.ENOKEY, errno.EKEYEXPIRED, errno.EKEYREVOKED, errno.EKEYREJECTED)
         ),
+        (PathAnswer(error="No such device"), Status.CRITICAL, "cannot be read: No such device"),
         (
             PathAnswer(error="Stale file handle"),
             Status.CRITICAL,
@@ -322,3 +326,20 @@ def test_what_was_not_seen_is_neither_mounted_nor_remembered_as_writable() -> No
     assert not replace(sight(None), mount=known).is_mounted
     lost = replace(sight(PathAnswer(error="Stale file handle")), mount=known)
     assert next_path_state(lost, PathState()) == PathState()
+
+
+@pytest.mark.parametrize(
+    ("number", "status"),
+    [
+        (errno.EACCES, Status.UNKNOWN),
+        (errno.ENOKEY, Status.UNKNOWN),
+        (errno.EKEYREVOKED, Status.UNKNOWN),
+        (errno.EROFS, Status.CRITICAL),
+        (errno.EIO, Status.CRITICAL),
+        (errno.ENOSPC, Status.CRITICAL),
+    ],
+)
+def test_a_write_that_may_not_be_made_is_no_fault(number: int, status: Status) -> None:
+    """Of a directory that fscrypt or Kerberos has locked, nothing is known."""
+    failed = proc.Done(code=1, out=b"", err=os.strerror(number).encode(), seconds=0.1)
+    assert judge_probe(failed)[0] is status

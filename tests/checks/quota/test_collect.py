@@ -161,8 +161,13 @@ def test_the_tool_fits_the_mount(measure: str, kind: str, tool: str) -> None:
 
 def test_a_quota_server_that_is_silent_is_not_no_quota(tool: Any) -> None:
     """quota(1) complains on stderr, leaves the file system out and says `none`."""
-    tool("quota", "echo 'Disk quotas for user alice (uid 1000): none'")
-    assert ask("quota") == []
+    for words in ("none", "no limited resources used"):  # heading() of quota.c
+        tool("quota", f"echo 'Disk quotas for user alice (uid 1000): {words}'")
+        assert ask("quota") == []
+    for words in ("", "later"):
+        tool("quota", f"echo 'Disk quotas for user alice (uid 1000): {words}'")
+        with pytest.raises(CannotTell, match="ends before"):
+            ask("quota")
     complaint = "quota: error while getting quota from nfs1:/sc for alice: Connection refused"
     tool("quota", f"echo 'Disk quotas for user alice (uid 1000): none'; echo '{complaint}' >&2")
     with pytest.raises(CannotTell, match="Connection refused"):

@@ -4,7 +4,7 @@ named groups."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -18,6 +18,7 @@ from sentinel.checks.quota.tools.quota import (
     unread_row,
 )
 from sentinel.core.errors import Invalid
+from sentinel.core.patterns import compile_by_line
 from sentinel.core.struct_types import convert_value
 from sentinel.core.values import Size
 
@@ -73,12 +74,50 @@ def _json_row(row: Mapping[str, Any]) -> QuotaRow:
 
 
 def from_text(text: str, pattern: re.Pattern[str]) -> list[QuotaRow]:
-    """A quota for every match of the pattern. Raises UnexpectedQuotaOutput if none can be read; a
-    single bad one becomes an unread row."""
-    found = [_text_row(match) for match in pattern.finditer(text)]
+    """A quota for every match of the pattern, in which ^ and $ mean lines. Raises
+    UnexpectedQuotaOutput if none can be read; a single bad one becomes an unread row, and so does a
+    row like a matched one that does not match."""
+    by_line = compile_by_line(pattern)
+    matches = [*by_line.finditer(text)]
+    found = [_text_row(match) for match in matches]
     if all(row.unread for row in found):
         raise UnexpectedQuotaOutput(found[0].unread if found else text or "nothing at all")
-    return found
+    left = _rows_left_out(text, matches, by_line)
+    return [*found, *(unread_row("command", name, line) for name, line in left)]
+
+
+def _rows_left_out(
+    text: str, matches: Sequence[re.Match[str]], pattern: re.Pattern[str]
+) -> Iterator[tuple[str, str]]:
+    """Name and line of each row that is like a matched one, with numbers in the same columns, and
+    does not match. A row of another name that the pattern leaves out on purpose would match with
+    the name of the matched one."""
+    name = (matches[0].groupdict().get("name") or "").strip()
+    begin = text.rfind("\n", 0, matches[0].start()) + 1
+    sample = _columns(text[begin:].split("\n", 1)[0])
+    if name not in sample or "\n" in matches[0][0]:
+        return
+    at, numbers = sample.index(name), [i for i, word in enumerate(sample) if _is_number(word)]
+    covered = {m.start() for m in matches}
+    position = 0
+    for line in text.split("\n"):
+        words, span = _columns(line), range(position, position + len(line) + 1)
+        position = span.stop
+        if len(words) != len(sample) or not covered.isdisjoint(span):
+            continue
+        wrong = sum(not _is_number(words[i]) for i in numbers)
+        renamed = re.sub(rf"(?<!\S){re.escape(words[at])}(?!\S)", lambda _: name, line)
+        if wrong <= 1 and wrong < len(numbers) and not pattern.search(renamed):
+            yield words[at], line
+
+
+def _columns(line: str) -> list[str]:
+    """The words of a row, without marks that stand alone, such as a star."""
+    return [word for word in line.split() if re.search(r"\w|-", word)]
+
+
+def _is_number(word: str) -> bool:
+    return bool(re.fullmatch(r"\d[\d.,]*[A-Za-z%]{0,4}\W?", word)) or word.lower() in UNLIMITED
 
 
 def _text_row(match: re.Match[str]) -> QuotaRow:

@@ -113,3 +113,46 @@ def test_words_for_no_limit_in_a_table(word: str) -> None:
     assert found.space == QuotaAmount(used=12 * 2**40)
     with pytest.raises(UnexpectedQuotaOutput):
         from_text("none 1 2", pattern)
+
+
+TABLE = """\
+Project   ID     Used      Quota
+--------------------------------
+mmc       4328   140.7T*   80T
+car       4440   39.13T    50T
+tap       4570   595.7T    3P
+"""
+"""A site's own table, with a star behind what is above the quota (NatLabRockies/HPC issue 390)."""
+COLUMNS = r"^(?P<name>{name}) +\d+ +(?P<used>[\d.]+[KMGTP]){star} +(?P<limit>[\d.]+[KMGTP])$"
+
+
+def names(text: str, name: str = r"\w+", star: str = r"\*?") -> tuple[list[str], list[str]]:
+    """The names of the rows that are read, and of those that are not."""
+    found = from_text(text, re.compile(COLUMNS.format(name=name, star=star)))
+    return [q.name for q in found if not q.unread], [q.name for q in found if q.unread]
+
+
+def test_a_pattern_means_lines() -> None:
+    """^ and $ are the ends of a row."""
+    assert names(TABLE) == (["mmc", "car", "tap"], [])
+
+
+def test_a_row_that_does_not_fit_is_not_left_out() -> None:
+    """The pattern knows no star: exactly what is above its quota would not be seen."""
+    assert names(TABLE, star="") == (["car", "tap"], ["mmc"])
+    assert names(TABLE.replace("140.7T*", "140.7T *"), star="") == (["car", "tap"], ["mmc"])
+    assert names(TABLE.replace("39.13T", "N/A")) == (["mmc", "tap"], ["car"])
+
+
+def test_a_pattern_may_choose_some_names() -> None:
+    """The other rows would match with such a name, so they are left out on purpose."""
+    assert names(TABLE, name="t[a-z]+") == (["tap"], [])
+    assert names(TABLE, name="mmc|car") == (["mmc", "car"], [])
+
+
+@pytest.mark.parametrize(
+    "more", ["As of 2026-11-28 03:14\n", "Sum of projects: 3\n", "\n\n", "# x 1 y z\n"]
+)
+def test_other_lines_are_no_rows(more: str) -> None:
+    """Headings, dates, sums in another form."""
+    assert names(f"{more}{TABLE}{more}") == (["mmc", "car", "tap"], [])
