@@ -16,6 +16,7 @@ from sentinel.checks.drained.node_evidence import (
     RunningJobs,
     filter_log_lines,
     filter_node_lines,
+    find_lines_at_error,
     format_last_lines,
     parse_reason_histories,
 )
@@ -124,7 +125,7 @@ def _make_evidence(
 def _add_node_answer(
     sight: NodeEvidence, answer: NodeProbe | Unreached | None, log: str
 ) -> NodeEvidence:
-    text = format_last_lines(filter_log_lines(log))
+    text = format_last_lines(find_lines_at_error(log))
     more = {"slurmd": text} if text else {}
     return replace(sight, answer=answer, logs={**sight.logs, **more})
 

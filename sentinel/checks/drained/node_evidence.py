@@ -23,9 +23,10 @@ MAX_LINE_CHARS = 240
 
 # "state set to IDLE" proves nothing: a cancelled reboot logs it too, although the node stays
 # drained.
-_LOG_LINE_PATTERN = re.compile(
-    r"CANCELLED AT|NOT ENDING|UNKILLABLE|Kill task failed|reason set|state set"
-)
+_LOG_LINE_PATTERN = re.compile(r"\b(?:error|fatal): |reason set|state set")
+_ERROR_PATTERN = re.compile(r"\b(?:error|fatal): ")
+"""How Slurm's daemons mark an error, whatever stamp stands before it: log_msg() in
+src/common/log.c."""
 
 
 class ReasonHistory(Struct, frozen=True):
@@ -60,8 +61,16 @@ def parse_reason_histories(
 
 
 def filter_log_lines(log: str) -> Sequence[str]:
-    """The lines of a log that may be of interest."""
+    """The errors in slurmctld's log, and what was set of nodes."""
     return [line for line in log.splitlines() if _LOG_LINE_PATTERN.search(line)]
+
+
+def find_lines_at_error(log: str) -> Sequence[str]:
+    """The lines at the last error in slurmd's log: it, those before it, and one behind it. Empty if
+    there is no error."""
+    lines = log.splitlines()
+    last = max((i for i, line in enumerate(lines) if _ERROR_PATTERN.search(line)), default=None)
+    return [] if last is None else lines[max(0, last + 2 - MAX_LOG_LINES) : last + 2]
 
 
 def filter_node_lines(lines: Iterable[str], node: str) -> Sequence[str]:

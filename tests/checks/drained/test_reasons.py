@@ -4,7 +4,12 @@ import pytest
 from msgspec.structs import replace
 
 from sentinel.checks.drained import node_evidence
-from sentinel.checks.drained.node_evidence import UNTOLD, ReasonHistory, parse_reason_histories
+from sentinel.checks.drained.node_evidence import (
+    UNTOLD,
+    ReasonHistory,
+    find_lines_at_error,
+    parse_reason_histories,
+)
 from sentinel.checks.drained.reasons import (
     KILL,
     find_hidden_reason,
@@ -257,3 +262,17 @@ def test_lines_that_tell_something_of_a_node() -> None:
         node_evidence.format_last_lines(node_evidence.filter_log_lines("nothing of interest\n"))
         == ""
     )
+
+
+LAUNCH = "[2026-11-28T03:00:00] launch task StepId={n}.0 request from UID:1000"
+PYXIS = "[2026-11-28T03:09:01] spank-epilog: error: pyxis: mkdir: cannot create directory '/x'"
+EPILOG = "[2026-11-28T03:09:02] error: epilog for UID 1000 exited with status 1"
+
+
+def test_of_a_nodes_log_the_lines_at_its_last_error_are_shown() -> None:
+    """Whatever their words; what led to it stands before it (awslabs/awsome-distributed-ai #185)."""
+    before, after = ([LAUNCH.format(n=n) for n in range(first, first + 9)] for first in (0, 50))
+    shown = find_lines_at_error("\n".join([*before, PYXIS, EPILOG, *after]))
+    assert shown == [*before[-2:], PYXIS, EPILOG, after[0]]
+    assert find_lines_at_error("\n".join([PYXIS, EPILOG])) == [PYXIS, EPILOG]
+    assert find_lines_at_error("\n".join(before)) == find_lines_at_error("") == []
