@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 
 from sentinel.core.guidance import DRAIN_STEP, Guidance, drain_node, list_drain_commands
+from sentinel.core.model import Status
 from sentinel.core.text import shortened, visible
 
 _DRAIN = drain_node()
@@ -32,11 +33,20 @@ REMEDIES: Mapping[str, tuple[str, str]] = {
         "Nobody can tell from this whether the node goes on.",
         f"{_DRAIN} Then look at the BMC's log.",
     ),
+    "minor": (
+        "Jobs there go on; nobody can tell from this for how long.",
+        "Administrators: look at the BMC's log.",
+    ),
+    "log": (
+        "Jobs there go on. New events of the board are not recorded, so its next fault leaves no trace.",
+        "Administrators: save the BMC's log, then clear it (`ipmitool sel clear`) or switch it on again.",
+    ),
 }
 """The consequences if nobody acts, and the remedy, by the part that a sensor is about
 (`find_affected_part`)."""
 
 _PARTS = (
+    ("log", r"\blog (?:is )?(?:almost )?full\b|\blogging disabled\b|\bsel\b|\bevent[ _]?log"),
     ("fan", r"fan"),
     ("power", r"\bps(u|[0-9])|power|ac lost|redundan|\bps_"),
     ("memory", r"dimm|memory|\becc\b"),
@@ -44,9 +54,11 @@ _PARTS = (
 )
 
 
-def find_affected_part(name: str, text: str) -> str:
+def find_affected_part(name: str, text: str, status: Status) -> str:
+    """The row of REMEDIES. A part that is not known costs a node its jobs only if it is critical."""
     words = f"{name} {text}".lower()
-    return next((part for part, known in _PARTS if re.search(known, words)), "board")
+    unknown = "board" if status is Status.CRITICAL else "minor"
+    return next((part for part, known in _PARTS if re.search(known, words)), unknown)
 
 
 _PACKAGE = re.compile(r"coretemp\S{0,40} Package id (\d+)")
@@ -59,19 +71,23 @@ def name_processor(sensor: str) -> str:
     return f"CPU {found[1]}" if found else ""
 
 
-def guide_sensor(node: str, name: str, text: str) -> Guidance:
+def guide_sensor(node: str, name: str, text: str, status: Status) -> Guidance:
     """Guidance for the part of the machine that the sensor is about."""
-    impact, todo = REMEDIES[find_affected_part(name, text)]
+    impact, todo = REMEDIES[find_affected_part(name, text, status)]
     called = _PACKAGE.sub(r"\g<0> (CPU \1)", name)
     ask = visible(f"look at {called} of {node}: {shortened(text, 200)}")
     return Guidance(impact=impact, todo=todo, ask=ask)
 
 
-def suggest_commands(node: str, name: str, text: str, *, has_bmc: bool) -> tuple[str, ...]:
+def suggest_commands(
+    node: str, name: str, text: str, status: Status, *, has_bmc: bool
+) -> tuple[str, ...]:
     """Commands to run next: the present readings of the BMC if heat is the problem, otherwise its
     log; and those of a drain, where one helps."""
-    part = find_affected_part(name, text)
-    drain = () if part == "power" else list_drain_commands(node, f"{name}: {text}")
+    part = find_affected_part(name, text, status)
+    drain = (
+        () if part in ("power", "log", "minor") else list_drain_commands(node, f"{name}: {text}")
+    )
     if not has_bmc:
         return f"ssh {node} sensors", *drain
     ipmi = f"ssh -t {node} sudo ipmitool"  # -t: sudo may ask for a password

@@ -213,13 +213,21 @@ SENSOR_STATES: Mapping[str, Status] = {
 """The status by the words in lower case."""
 
 _CHANGES = ("firmware or software change detected", "firmware or software change success")
-_ASSERTED = "state asserted"
+_ASSERTED, _DEASSERTED = "state asserted", "state deasserted"
 _SOUNDS_BAD = re.compile(
     r"err|fault|fail|trip|hot|therm|over(?:temp|heat|volt|curr|load)|crit|alarm|alert|lost|uncorr|leak|throt"
     r"|water|flood|smoke|drip|mismatch|degrad|loss|missing",
     re.IGNORECASE,
 )
-"""If the only state of a sensor is "asserted", the sensor's name shows whether that is bad."""
+_SOUNDS_GOOD = re.compile(
+    r"(?:^|[_ .\d-]|pwr|power|ac|dc|vin|vr)ok(?![a-z])|good|pwrgd|(?<![a-z])pgd?(?![a-z])|healthy|normal",
+    re.IGNORECASE,
+)
+"""If the only state of a sensor is "asserted", the sensor's name shows whether that is bad. Some
+boards assert what is well, and others never do."""
+_ABSENT = re.compile(r"\babsent\b|not installed|not present", re.IGNORECASE)
+_PART_PATTERN = re.compile(r"([A-Za-z]+[ _-]?\d+)[ _.-]")
+"""The part that a sensor belongs to, by the beginning of its name: `PSU2` of PSU2_AC_OK."""
 
 _NUMBER_PATTERN = re.compile(r"-?[0-9]+(\.[0-9]+)?( [A-Za-z%/ *]+)?")
 _NOTHING = re.compile(
@@ -250,6 +258,26 @@ def judge_states(name: str, text: str) -> tuple[Status, list[str]]:
             continue
         worst = max(worst, status, key=lambda s: s.rank)
     return worst, unknown
+
+
+def find_good_but_deasserted(texts: Mapping[str, str]) -> set[str]:
+    """The sensors, by name, whose good state is deasserted: `PSU1_AC_OK`, on a board that asserts
+    that of others (Cisco UCS). A board on which none is asserted (Dell's `VCORE PG`) never does so.
+    A part such as `PSU2` of which another sensor says that it is absent has no good state."""
+    good = {n: t.lower() for n, t in texts.items() if _SOUNDS_GOOD.search(n)}
+    if _ASSERTED not in good.values():
+        return set()
+    absent = {_find_part(name) for name, text in texts.items() if _ABSENT.search(text)} - {""}
+    return {
+        name
+        for name, text in good.items()
+        if text == _DEASSERTED and not _SOUNDS_BAD.search(name) and _find_part(name) not in absent
+    }
+
+
+def _find_part(name: str) -> str:
+    found = _PART_PATTERN.match(name)
+    return found[1] if found else ""
 
 
 def _split_states(text: str) -> Iterator[str]:

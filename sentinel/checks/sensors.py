@@ -288,9 +288,13 @@ def _note_bmc(past: SensorsPast, part: Ipmi | Unread, now: float) -> None:
         past.unread = f"the BMC's answer is not whole: {shortened(part.cut, 120)}"
     else:
         past.told, past.unknown = {}, {}
+    texts = {r.name: r.text for r in part.readings if r.status not in NONE}
+    not_well = sensor_states.find_good_but_deasserted(texts)
     for reading in part.readings:
         if reading.status not in NONE:
             status, unknown = sensor_states.judge_states(reading.name, reading.text)
+            if reading.name in not_well:
+                status = Status.WARNING
             letters = SENSOR_LIMIT_WORDS.get(reading.status.removeprefix("l").removeprefix("u"))
             if letters is None:
                 unknown.append(reading.status)
@@ -388,7 +392,7 @@ def _sensor_finding(node: str, name: str, status: Status, text: str, past: Senso
         status=status,
         summary=visible(shortened(text, 400)),
         details="\n".join(visible(e) for e in past.events),
-        guidance=guide_sensor(node, name, text),
+        guidance=guide_sensor(node, name, text, status),
         labels={"node": node},
-        commands=suggest_commands(node, name, text, has_bmc=bool(past.told)),
+        commands=suggest_commands(node, name, text, status, has_bmc=bool(past.told)),
     )

@@ -60,6 +60,14 @@ _WATCHDOG = re.compile(
 it."""
 _INIT_CODE = re.compile(r" ?(?:\(0x[0-9a-fA-Fx:]{1,40}\))?")
 _INIT = re.compile(rf"NVRM: (?:GPU[- ](?:at )?({_BUS}): )?RmInitAdapter failed!?(.*)$")
+_PROBE = re.compile(
+    rf"(?:(nvidia|amdgpu) ({_BUS}): probe with driver \1|(nvidia|amdgpu): probe of ({_BUS}))"
+    r" (failed with error -[0-9]{1,5})$"
+)
+"""really_probe() in drivers/base/dd.c of Linux, from 6.10 on and before: the driver did not take
+the device, so it is in no list of the driver's."""
+_PROBE_COUNT = re.compile(r"NVRM: (The NVIDIA probe routine failed for [0-9]{1,3} device\(s\)\.)$")
+"""nvidia_init_module() in kernel-open/nvidia/nv.c, behind the lines of its devices."""
 _AMD = re.compile(
     rf"(?:amdgpu ({_BUS}):(?: amdgpu:)? ?|\[drm:[a-z0-9_.]{{1,80}} \[amdgpu\]\] \*ERROR\* )"
     r"((?:\{[0-9]{1,20}\})?.*)$"
@@ -236,13 +244,16 @@ def read(records: Iterable[str], levels: Sequence[int | None] = ()) -> Told:
     return Told(events=tuple(events), uuids=uuids)
 
 
-_MARKS = ("NVRM: ", "nvidia-nvswitch", "nvidia ", "amdgpu", "[drm:")
+_MARKS = ("NVRM: ", "nvidia-nvswitch", "nvidia ", "nvidia: probe of ", "amdgpu", "[drm:")
 """The beginnings of these drivers' records."""
 
 
 def _repeats(event: Event, before: Sequence[Event]) -> bool:
     """Whether the event is the Severity line of an SXid that was read already; lines of other
-    switches may be between them."""
+    switches may be between them. Or the driver's count of failed probes, just behind a line that
+    names a GPU."""
+    if event.kind == "init" and _PROBE_COUNT.match(f"NVRM: {event.text}"):
+        return any(e.bus and event.line - e.line <= _NEAR for e in before[-_NEAR:])
     if event.kind != "sxid" or not _SEVERITY.match(event.text):
         return False
     return any((e.kind, e.code, e.bus) == ("sxid", event.code, event.bus) for e in before[-_NEAR:])
@@ -264,6 +275,8 @@ def _event(line: str, number: int, level: int | None) -> Event | None:
         return _lost(bus_id(found[1]), number)
     if (found := _INIT.match(line)) and found[1]:
         return _init(found[1], f"RmInitAdapter failed{found[2]}", number)
+    if found := _PROBE.match(line):
+        return _init(found[2] or found[4], f"the driver's probe {found[5]}", number)
     if (found := _AMD.match(line)) and found[1]:
         return _amd(found[1], found[2], number, level)
     return _sxid(line, number) or _nameless_event(line, number, level)
@@ -282,6 +295,8 @@ def _nameless_event(line: str, number: int, level: int | None) -> Event | None:
         return _lost("", number)
     if (found := _INIT.match(line)) and _INIT_CODE.fullmatch(found[2]):
         return _init("", f"RmInitAdapter failed{found[2]}", number)
+    if found := _PROBE_COUNT.match(line):
+        return _init("", found[1], number)
     if found := _AMD.match(line):
         return _nameless_amd(found[2], number, level)
     if (found := _AMD_NAMELESS.match(line)) and not _NAMED.match(line):

@@ -264,6 +264,47 @@ def test_a_gpu_that_could_not_be_started(line: str, bus: str) -> None:
     assert event.text.startswith("RmInitAdapter failed")
 
 
+PROBE_COUNT = "NVRM: The NVIDIA probe routine failed for 1 device(s)."
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "nvidia 0000:9b:00.0: probe with driver nvidia failed with error -1",
+        "nvidia: probe of 0000:9b:00.0 failed with error -1",
+        "amdgpu 0000:9b:00.0: probe with driver amdgpu failed with error -22",
+        "amdgpu: probe of 0000:9b:00.0 failed with error -22",
+    ],
+)
+def test_a_gpu_that_its_driver_did_not_take(line: str) -> None:
+    """It is in no list of the driver's: really_probe() in drivers/base/dd.c. The count that follows
+    tells nothing more."""
+    (event,) = xid.read([line, PROBE_COUNT], [4, 4]).events
+    assert (event.kind, event.bus) == ("init", "00000000:9B:00.0")
+    assert "probe failed with error" in event.text
+
+
+def test_the_count_of_failed_probes_alone() -> None:
+    """Without a device, at the driver's level only."""
+    (event,) = xid.read([PROBE_COUNT], [4]).events
+    assert (event.kind, event.bus) == ("init", "")
+    assert xid.read([PROBE_COUNT], [6]).events == xid.read([PROBE_COUNT]).events == ()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "nvidia 0000:9b:00.0: enabling device (0000 -> 0003)",
+        "nvidia 0000:9b:00.0: probe with driver vfio-pci failed with error -22",
+        "nvidia: probe of nothing failed with error -1",
+        "nvidia: probe of 0000:9b:00.0 failed with error -1 it seems",
+    ],
+)
+def test_other_lines_about_a_probe_are_no_events(line: str) -> None:
+    """The control."""
+    assert xid.read([line], [4]).events == ()
+
+
 @pytest.mark.parametrize("name", ["amdgpu 0000:29:00.0:", "amdgpu 0000:29:00.0: amdgpu:"])
 @pytest.mark.parametrize("said", ["Fatal error during GPU init", "GPU reset end with ret = -110"])
 def test_an_amd_gpu_that_could_not_be_started_or_reset(name: str, said: str) -> None:

@@ -51,7 +51,7 @@ PLACES = "/usr/sbin:/sbin:/usr/local/sbin:/usr/lpp/mmfs/bin"
 """Directories with such tools that are not in the PATH of ordinary users and cron."""
 
 CEPH_COUNTS = ("ceph.dir.rbytes", "ceph.dir.rentries")
-_WITHOUT_ROWS = re.compile(r"Disk quotas for .*: no(?:ne|\b.*)")
+_WITHOUT_ROWS = re.compile(r"Disk quotas for .*: (?:none|no .*)")
 """heading() of quota.c (quota-tools): a text behind the colon stands in place of rows. It is "none",
 or "no limited resources used"."""
 
@@ -166,7 +166,7 @@ def _ask_quota(q: QuotaQuestion) -> list[QuotaRow]:
     found = linux.read_linux_quota(text, q.kind, q.name, {q.mount.point, *_mount_points(q)}, q.now)
     if done.err and not found:
         raise CannotTell(f"quota: {_why_failed(done)}")
-    last = text.rstrip().rpartition("\n")[2]
+    last = text.rstrip().rpartition("\n")[2].lstrip()
     if last.startswith(("Disk", "Filesystem")) and not _WITHOUT_ROWS.fullmatch(last):
         raise CannotTell("quota: its answer ends before the first file system, and not with none")
     return _only_enforced(found, q)

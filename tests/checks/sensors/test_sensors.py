@@ -208,6 +208,65 @@ def test_what_a_controller_says(reading: SensorReading, status: str | None) -> N
     assert told(report).get(f"n1/{reading.name}") == status
 
 
+UCS = {
+    "PSU1_STATUS": "Presence detected",
+    "PSU2_STATUS": "Presence detected",
+    **{f"PSU{n}_{what}": "State Asserted" for n in (1, 2) for what in ("AC_OK", "PWRGD")},
+    "CPU1_PROCHOT": "State Deasserted",
+}
+"""Cisco UCS: the good state of a power supply is asserted (thomas-krenn/check_ipmi_sensor_v3 #22)."""
+
+
+@pytest.mark.parametrize(
+    ("changes", "bad"),
+    [
+        ({}, set()),
+        ({"PSU1_AC_OK": "State Deasserted"}, {"PSU1_AC_OK"}),
+        (
+            {"PSU1_AC_OK": "State Deasserted", "PSU1_PWRGD": "State Deasserted"},
+            {"PSU1_AC_OK", "PSU1_PWRGD"},
+        ),
+        (
+            {
+                "PSU2_STATUS": "Device Absent",
+                "PSU2_AC_OK": "State Deasserted",
+                "PSU2_PWRGD": "State Deasserted",
+            },
+            set(),
+        ),
+        ({name: "State Deasserted" for name in UCS if name[-2:] in ("OK", "GD")}, set()),
+        ({"CPU1_PROCHOT": "State Asserted"}, {"CPU1_PROCHOT"}),
+    ],
+)
+def test_a_good_state_may_be_asserted(changes: dict[str, str], bad: set[str]) -> None:
+    """On a board that does so, deasserted is bad; not of a bay that is empty."""
+    readings = tuple(replace(PSU, name=n, text=t) for n, t in {**UCS, **changes}.items())
+    report = Night(ipmi=True).look(Way(hwmon(CPU), Ipmi(readings=readings)), one_shot=True)
+    assert told(report) == {f"n1/{name}": "warning" for name in bad}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "drains"),
+    [
+        ("SEL Fullness", "Log full", False),
+        ("Event Log", "Event logging disabled", False),
+        ("Drive 3", "Drive Present, In Critical Array", False),
+        ("BMC", "Management controller unavailable", False),
+        ("PSU1", "AC lost", False),
+        ("DIMM A1", "Uncorrectable ECC", True),
+        ("CPU0", "IERR", True),
+        ("CPU0 Temp", "Upper Critical going high", True),
+    ],
+)
+def test_a_remedy_fits_its_sensor(name: str, text: str, drains: bool) -> None:
+    """A full event log drains no node, nor does a part that is not known and not critical."""
+    reading = replace(PSU, name=name, text=text)
+    report = Night(ipmi=True).look(Way(hwmon(CPU), Ipmi(readings=(reading,))), one_shot=True)
+    found = of(report, f"n1/{name}")
+    assert any("drain" in command for command in found.commands) is drains
+    assert ("drain" in found.guidance.todo) is drains
+
+
 @pytest.mark.parametrize(
     ("reading", "word"),
     [
