@@ -359,7 +359,8 @@ class BatchBuilder:
         self._greeted.add(to)
         kinds = Counter(policy.kind for policy in self._plan.policies.values())
         watched = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
-        words = f"first pass ({watched}): this problem may be older"
+        began = bool(message.noticed) and message.since != message.noticed
+        words = f"first pass ({watched}){'' if began else ': this problem may be older'}"
         return replace(message, note="; ".join(filter(None, (words, message.note))))
 
     def _current_inhibition(self) -> Inhibition:

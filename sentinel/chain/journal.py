@@ -69,15 +69,16 @@ def find_run_job(entries: Sequence[JournalEntry], slot: int) -> str:
 
 
 def sum_journal(chain: Chain, entries: Sequence[JournalEntry], now: float) -> ChainStanding:
-    """Summarise a journal. The current slot does not count as missing yet."""
+    """Summarise a journal. The current slot counts once its outcome is known."""
     entries = _valid_entries(chain, entries, now)
     if not entries:
         return ChainStanding()
     runs = [e for e in entries if e.what == "ran"]
     done = _accounted_slots(entries)
     first = min(e.slot for e in entries)
-    slots = range(first, chain.slot_at(now) + 1, chain.every)
-    missing = [s for s in slots if s not in done and s != chain.slot_at(now)]
+    current = chain.slot_at(now)
+    slots = [s for s in range(first, current + 1, chain.every) if s in done or s != current]
+    missing = [s for s in slots if s not in done]
     began = {e.slot: e.at for e in reversed(entries) if e.what == "begin"}
     return ChainStanding(
         slots=len(slots),

@@ -12,12 +12,13 @@ from sentinel.config.display import ShownSettings
 from sentinel.config.route_preview import preview_routes
 from sentinel.config.yamltext import yaml_text
 from sentinel.core.clock import get_elapsed_s
-from sentinel.core.due import get_interval_s
+from sentinel.core.due import describe_pace, get_interval_s
 from sentinel.core.model import CheckRun
 from sentinel.core.settings import CheckConfig
 from sentinel.core.text import visible
 from sentinel.core.values import duration_text
 from sentinel.status.last_seen import decode_check_look, make_check_key
+from sentinel.wiring.status import read_pass_interval
 
 
 def explain_check(check: CheckConfig, state: OpenState, *, as_json: bool) -> int:
@@ -37,7 +38,7 @@ def _collect_check_facts(check: CheckConfig, state: OpenState) -> dict[str, Any]
         "status": run.status.value if run else None,
         "ran": format_iso(run.at, state.zone) if run else None,
         "ago": duration_text(get_elapsed_s(run.at, state.now)) if run else None,
-        "every": _describe_schedule(check),
+        "every": _describe_schedule(check, state),
         "summary": visible(run.summary) if run else "",
         "seen": [
             {"subject": visible(f.subject), "status": f.status.value, "summary": visible(f.summary)}
@@ -53,9 +54,13 @@ def _collect_check_facts(check: CheckConfig, state: OpenState) -> dict[str, Any]
     }
 
 
-def _describe_schedule(check: CheckConfig) -> str:
+def _describe_schedule(check: CheckConfig, state: OpenState) -> str:
+    """How often the check runs: not more often than the passes of a chain, if there is one."""
     if check.common.cron is not None:
         return f"cron: {check.common.cron}"
+    every = read_pass_interval(state.settings)
+    if every:
+        return describe_pace(max(every, -(-get_interval_s(check) // every) * every))
     return f"every {duration_text(get_interval_s(check))}"
 
 

@@ -15,6 +15,7 @@ from sentinel.cli.tables import (
     render_check_subject,
     render_share_bar,
 )
+from sentinel.core.due import PASS_LATE_S, describe_pace, get_next_pass
 from sentinel.core.model import Status
 from sentinel.core.text import shortened
 from sentinel.core.time_text import format_clock
@@ -37,9 +38,6 @@ WIDE, SAID = 260, 160
 TRAININGS, UNSENT, OTHERS = 20, 5, 10
 """Rows of trainings that stand still, of unsent messages, and of other alerts of an incident, if
 there is no room for all."""
-
-PASS_LATE_S = 60.0
-"""Seconds beyond two intervals after which a missing pass is shown in yellow."""
 
 STATE_STYLES = {"down": "bold red", "fail": "bold red", "drained": "yellow", "draining": "yellow"}
 
@@ -71,11 +69,10 @@ def render_watcher(f: Facts, zone: tzinfo | None = None) -> Text:
     before = "no pass yet" if last is None else f"last pass {format_clock(last, zone)}"
     if not f.pass_every:
         return Text(f"nothing runs sentinel now; {before}", style="bold yellow")
-    following = (f.at // f.pass_every + 1) * f.pass_every
-    every = duration_text(f.pass_every)
+    following = get_next_pass(last, f.at, f.pass_every)
     late = last is None or f.at - last > 2 * f.pass_every + PASS_LATE_S
     return Text(
-        f"{before}, next {format_clock(following, zone)} (a pass every {every})",
+        f"{before}, next {format_clock(following, zone)} ({describe_pace(f.pass_every)})",
         style="bold yellow" if late else "dim",
     )
 

@@ -173,9 +173,7 @@ def _render_other_tab(tab: str, first: int, f: Facts, zone: tzinfo) -> Renderabl
         ),
         "files": lambda: panels.render_disks(f.disks[_clamp_index(first, f.disks) :], f.at),
         "nodes": lambda: panels.render_nodes(f, f.nodes[_clamp_index(first, f.nodes) :]),
-        "gpus": lambda: (
-            panels.render_gpus(f) if f.gpus else Text("no GPU is under suspicion", style="dim")
-        ),
+        "gpus": lambda: panels.render_gpus(f) if f.gpus else Text(f.no_gpu_text, style="dim"),
         "actions": lambda: Group(panels.render_actions(f, zone, 50), *panels.render_unsent(f)),
     }
     return pages[tab]()

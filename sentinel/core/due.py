@@ -6,6 +6,7 @@ from datetime import datetime, timedelta, timezone, tzinfo
 from sentinel.core import cron
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.settings import CheckConfig
+from sentinel.core.values import duration_text
 
 _UNIX_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
@@ -36,6 +37,28 @@ def get_next_run(check: CheckConfig, last: Instant | None, now: Instant, zone: t
     if found is None:
         return datetime.max.replace(tzinfo=timezone.utc)
     return datetime.fromtimestamp(found, tz=timezone.utc)
+
+
+PASS_LATE_S = 60.0
+"""Seconds after its time in which a pass may still begin: its job waits for a node."""
+
+PASS_SLACK_S = 120.0
+"""Seconds between an event and its message, beside the time until the next pass: the pass begins late,
+looks a second time, and sends."""
+
+
+def get_next_pass(last: float | None, now: float, every: float) -> float:
+    """When the next pass comes, by the clock (epoch seconds). It is that of the current slot if none has
+    run in it and it may only be late. `last`: when the last one ran."""
+    slot = now // every * every
+    is_open = last is not None and last < slot and now - slot <= PASS_LATE_S
+    return slot if is_open else slot + every
+
+
+def describe_pace(every: float) -> str:
+    """How often passes come, and how late a message may therefore be."""
+    worst = duration_text(every + PASS_SLACK_S)
+    return f"every {duration_text(every)}, so a message comes at worst {worst} after the event"
 
 
 MAX_LATE_S = 300.0

@@ -17,9 +17,9 @@ from sentinel.chain.folder import ChainFolder
 from sentinel.chain.install import InstallRequest
 from sentinel.chain.model import Chain
 from sentinel.chain.timers import cron_runs
+from sentinel.core.due import describe_pace
 from sentinel.core.errors import CannotTell, SentinelError
 from sentinel.core.long_lines import decode_lines
-from sentinel.core.values import duration_text
 from sentinel.slurm.client import SlurmClient
 
 CallerKind = Literal["service", "systemd", "crontab", "scrontab", "chain", "none"]
@@ -200,7 +200,7 @@ def _build_chain(
 
 
 def _describe_pace(chain: Chain) -> str:
-    return f"one pass every {duration_text(chain.every)}"
+    return f"one pass {describe_pace(chain.every)}"
 
 
 def _estimate_core_hours(chain: Chain) -> float:

@@ -13,7 +13,7 @@ from msgspec import Struct
 from sentinel.chain import status
 from sentinel.clock import SystemClock
 from sentinel.config.route_preview import preview_routes, unheard_previews
-from sentinel.core.due import get_interval_s
+from sentinel.core.due import describe_pace, get_interval_s
 from sentinel.core.errors import CannotTell, SentinelError
 from sentinel.core.model import Status
 from sentinel.core.text import shortened, visible
@@ -114,7 +114,7 @@ def _find_caller(settings: Settings, gaps: list[CoverageGap]) -> str:
         facts = None
     if facts:
         gaps += [CoverageGap(problem, "sentinel cron ensure") for problem in facts["problems"]]
-        return f"{facts['mode']}, one pass every {duration_text(facts['every_s'])}"
+        return f"{facts['mode']}, one pass {describe_pace(facts['every_s'])}"
     if leader := _find_leader(settings):
         return f"a service: {leader}"
     gaps.append(CoverageGap(

@@ -8,6 +8,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from sentinel.core.clock import SECOND, Instant, get_elapsed_s
+from sentinel.core.due import get_next_pass
 from sentinel.core.settings import CheckConfig
 from sentinel.core.text import visible
 from sentinel.core.time_text import format_clock
@@ -55,7 +56,10 @@ def get_next_run_at(check: CheckConfig, last: Instant | None, m: StatusInputs) -
     every = m.around.pass_every
     if not every:
         return due
-    return -(-max(due, m.now.wall / SECOND) // every) * every
+    if last is not None and check.common.cron is None:
+        due -= last.wall / SECOND % every  # a pass begins by the clock, and its runs end later
+    coming = get_next_pass(last.wall / SECOND if last else None, m.now.wall / SECOND, every)
+    return max(coming, -(-due // every) * every)
 
 
 def explain_stale_nodes(m: StatusInputs) -> str:

@@ -388,6 +388,17 @@ class Facts(Struct, frozen=True, kw_only=True):
         return f"no alerts ({'; '.join(doubts)})" if doubts else "no alerts", not doubts
 
     @property
+    def no_gpu_text(self) -> str:
+        """What is known where no GPU is listed: those of the ledger are good, or none was seen."""
+        looks = [check for check in self.checks if check.kind == "gpu"]
+        if not looks and not self.gpu_standings:
+            return "No check of kind gpu runs."
+        blind = [check for check in looks if check.status in (None, Status.UNKNOWN)]
+        if self.gpu_standings and len(blind) < len(looks):
+            return "No GPU is under suspicion."
+        return f"Not known: {blind[0].stale or blind[0].summary}" if blind else "Not known."
+
+    @property
     def last_pass_at(self) -> float | None:
         """When the last check ran. None if none has run yet."""
         return max((check.ran for check in self.checks if check.ran is not None), default=None)

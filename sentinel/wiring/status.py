@@ -53,7 +53,7 @@ def build_file_surroundings(settings: Settings) -> StatusSettings:
         windows=settings.silences,
         logbook=open_audit_log(settings, dry_run=True),
         gpus=_open_gpus_if_kept(settings) if app.has_state(settings) else None,
-        pass_every=_read_pass_interval(settings),
+        pass_every=read_pass_interval(settings),
     )
 
 
@@ -63,7 +63,7 @@ def _open_chain_folder(settings: Settings) -> ChainFolder:
     return ChainFolder(app.get_chain_folder(settings))
 
 
-def _read_pass_interval(settings: Settings) -> float:
+def read_pass_interval(settings: Settings) -> float:
     """Seconds between the passes of the installed chain; 0 if none is installed."""
     try:
         return float(_open_chain_folder(settings).read_chain().every)

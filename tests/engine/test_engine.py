@@ -810,3 +810,4 @@ def test_a_first_pass_is_told_as_one() -> None:
     """Only where nothing was looked at before."""
     (told,) = _pass(Until("sizes", "/s"), known=False)
     assert told.startswith("space: first pass (1 du, 1 fs, 1 ")
+    assert "): this problem may be older" in told

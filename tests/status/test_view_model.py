@@ -480,3 +480,34 @@ def test_the_alerts_of_an_incident_are_one_row_behind_its_cause() -> None:
     told = fold_alerts(build_facts(read_status_inputs(state, around(), START)).alerts)
     assert [fold.count for fold in told] == [1, 5, 1]
     assert told[-1].first.acknowledged_by == "ann"
+
+
+def test_the_next_pass_is_not_told_one_slot_late() -> None:
+    """A run is written some seconds after its pass began by the clock. The pass of the current slot may
+    still come within a minute."""
+    state = store([])
+    state.take_lead("x", START)
+    written = shift_instant(START, 42)
+    run = replace(BLIND, blind=False, at=written, status=Status.OK, summary="")
+    state.commit(Batch(at=written, runs=(run,)))
+    began = START.wall / 1e6
+    for after, coming in ((300, 600), (630, 600), (700, 1200)):
+        f = build_facts(
+            read_status_inputs(state, around(pass_every=600.0), shift_instant(START, float(after)))
+        )
+        assert next(c for c in f.checks if c.name == "progress").next == began + coming
+
+
+def test_no_gpu_is_called_good_that_nobody_saw() -> None:
+    """Beside the ledger, which knows of earlier looks."""
+    empty = build_facts(read_status_inputs(store([]), around(), START))
+    blind = CheckFact(name="gpus", kind="gpu", status=Status.UNKNOWN, summary="saw 0 of 6 nodes")
+    seen = replace(blind, status=Status.OK, summary="6 nodes")
+    for checks, standings, words in (
+        ((), {}, "No check of kind gpu runs."),
+        ((blind,), {}, "Not known: saw 0 of 6 nodes"),
+        ((blind,), {"good": 8}, "Not known: saw 0 of 6 nodes"),
+        ((seen,), {"good": 8}, "No GPU is under suspicion."),
+    ):
+        told = replace(empty, checks=checks, gpu_standings=standings)
+        assert told.no_gpu_text == words

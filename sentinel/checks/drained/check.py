@@ -16,6 +16,7 @@ from sentinel.checks.drained.node_evidence import (
     ProofRules,
 )
 from sentinel.checks.drained.reasons import has_prefix
+from sentinel.checks.drained.returned import judge_returned_node
 from sentinel.checks.passing import PassingNode, follow_passages
 from sentinel.core.action_limits import Limits
 from sentinel.core.clock import get_elapsed_s
@@ -31,6 +32,7 @@ from sentinel.slurm.drain_reasons import KILL, OPERATOR_PREFIXES
 from sentinel.slurm.node_notes import describe_new_note, read_notes
 
 if TYPE_CHECKING:
+    from sentinel.core.actions import ActionRecord
     from sentinel.core.cluster import Node
 
 MIN_PREFIX_CHARS = 4
@@ -167,8 +169,9 @@ class DrainedCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True)
         items = {s.node.name: self._prove_node(s, rules) for s in sights}
         sights, items = self._add_command_proofs(sights, items, rules, ctx)
         findings = tuple(self._judge_drained_node(s, items[s.node.name], past) for s in sights)
+        back = [n for n in known if n.name in past.told and n.name not in items]
         return Report(
-            findings=findings,
+            findings=(*findings, *(judge_returned_node(n, _read_records(n, ctx)) for n in back)),
             coverage=replace(
                 covered(
                     "nodes",
@@ -290,6 +293,10 @@ def _with_notes(past: DrainedMemory, known: Sequence[Node]) -> DrainedMemory:
             others[node.name] = now
     noted = sum(len(text) for one in others.values() for text in one.values()) <= MAX_NOTED_CHARS
     return replace(past, notes={**drained, **(others if noted else {})}, noted=noted)
+
+
+def _read_records(node: Node, ctx: Context) -> Sequence[ActionRecord]:
+    return ctx.logbook.records(node.name, limit=1) if ctx.logbook else ()
 
 
 def _find_completing_nodes(

@@ -143,7 +143,9 @@ def list_log_values(sight: LogObservation, seen: LogState, verdict: LogVerdict) 
     first = next(iter(counted.values()), None)
     more = {visible(name): value for name, value in counted.items() if name != "progress"}
     return {
-        "quiet_seconds": round(verdict.quiet, 1) if sight.looks else None,
+        "quiet_seconds": round(_measure_shown_quiet_s(sight, seen, verdict), 1)
+        if sight.looks
+        else None,
         "size_bytes": sight.size_bytes,
         "progress": first,
         "job": _format_job_id(sight) or None,
@@ -158,6 +160,13 @@ def list_log_values(sight: LogObservation, seen: LogState, verdict: LogVerdict) 
         "unseen": ", ".join(seen.reading.missing_values) or None if seen.reading else None,
         **more,
     }
+
+
+def _measure_shown_quiet_s(sight: LogObservation, seen: LogState, verdict: LogVerdict) -> float:
+    """Seconds in which nothing advanced, at least: nothing did since the file was written last, which
+    may be long before this look. A file server's clock that is behind counts for one look at most."""
+    written = sight.at.wall / SECOND - sight.modified_at_s
+    return max(verdict.quiet, min(written, verdict.quiet + seen.spacing))
 
 
 def _judge_missing_log(
@@ -254,7 +263,8 @@ def _describe_progress(
     if rules.by_number and hung:
         return f"no progress for {ago}, still at {number}{phase}"
     if rules.by_number:
-        return f"at {number}{f' for {ago}' if quiet >= 1 else ', advancing'}{phase}"
+        moves = "advancing" if seen.marks[name].moves else "no step seen yet"
+        return f"at {number}{f' for {ago}' if quiet >= 1 else f', {moves}'}{phase}"
     return f"has not grown for {ago}{phase}" if quiet else f"grows ({visible(sight.shown_path)})"
 
 

@@ -114,7 +114,7 @@ def choose_tool(measure: str, mount: Mount) -> str:
         return kind if kind in ALWAYS else ""
     if measure == "quota" and not kind:
         raise CannotTell(
-            f"no tool is known for quotas of {visible(mount.type)}; name it in measure"
+            f"{visible(mount.type)} has no quotas that sentinel can ask for; name a tool with `tool`"
         )
     return {"statfs": "", "quota": kind}.get(measure, measure)
 

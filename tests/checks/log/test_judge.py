@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from sentinel.checks.log.cadence import Cadence, LimitBounds, TrainingBaseline
 from sentinel.checks.log.file_offset import FileStat, ReadPosition
 from sentinel.checks.log.joined_ranks import MAX_RANKS as MOST_RANKS
-from sentinel.checks.log.judge import EMPTY_BASELINE, StaleRules, judge_log
+from sentinel.checks.log.judge import EMPTY_BASELINE, StaleRules, judge_log, list_log_values
 from sentinel.checks.log.log_state import LogObservation, LogState, ProgressMark
 from sentinel.checks.log.log_trouble import LogTrouble
 from sentinel.checks.log.progress import _StateUpdate, update_state
@@ -91,6 +91,17 @@ def test_a_log_that_does_not_grow_is_stale_from_the_limit_on() -> None:
     ]
 
 
+@pytest.mark.parametrize(("written_ago", "shown"), [(45, 45), (0, 0), (-5, 0), (3600, 60)])
+def test_how_long_ago_a_log_moved_is_told_by_its_time_and_not_by_the_look(
+    written_ago: int, shown: float
+) -> None:
+    """That of a file server whose clock is behind counts for one look at most."""
+    written = sight(1, mtime=START.wall // SECOND + 60 - written_ago, text=at(7, 8))
+    seen, learned = update_state(written, None, EMPTY_BASELINE, True)
+    verdict = judge_log(written, seen, NUMBER, learned)
+    assert list_log_values(written, seen, verdict)["quiet_seconds"] == shown
+
+
 @pytest.mark.parametrize(
     "moved",
     [
@@ -102,6 +113,13 @@ def test_a_log_that_does_not_grow_is_stale_from_the_limit_on() -> None:
 def test_every_change_of_size_or_file_is_movement(moved: dict[str, Any]) -> None:
     """A rotated log has been written to."""
     assert story(GROWTH, sight(0), sight(30, **moved))[-1][0] is Status.OK
+
+
+def test_a_number_that_was_seen_once_is_not_said_to_advance() -> None:
+    """As of a training that was started again: what is known is where it stands."""
+    first, second = story(NUMBER, sight(0, text=at(7)), sight(1, size=11, text=at(8)))
+    assert first == (Status.OK, "at progress 7, no step seen yet")
+    assert second == (Status.OK, "at progress 8, advancing")
 
 
 def test_with_a_number_growth_alone_does_not_count() -> None:

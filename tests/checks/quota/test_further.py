@@ -104,7 +104,7 @@ def test_a_type_without_a_tool_is_unknown(tmp_path: Path) -> None:
     with mounted("-t", "tmpfs", "tmpfs", point=tmp_path / "t") as point:
         found = about(look(point, kind=QuotaCheck), "quota")
     assert found.status is Status.UNKNOWN
-    assert "no tool is known for quotas of tmpfs" in found.summary
+    assert "tmpfs has no quotas that sentinel can ask for; name a tool with `tool`" in found.summary
 
 
 def test_a_command_of_the_site(tmp_path: Path) -> None:
