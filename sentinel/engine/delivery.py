@@ -37,6 +37,7 @@ from sentinel.alerting.outbox import (
     undelivered_rows,
 )
 from sentinel.alerting.owners import DAY_S
+from sentinel.alerting.silenced_rows import split_silenced_rows
 from sentinel.alerting.state import Store
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.errors import ChannelError
@@ -68,6 +69,10 @@ MAX_DRAWING_S = 5.0
 
 MAX_GROUPS = 10_000
 """For how many groups the time of the last message is remembered."""
+
+SILENCE_RECHECK_S = 30.0
+"""Seconds after which it is looked whether a silence of an unsent message is over: a person may end
+it."""
 
 LEASE_RECHECK_S = 1.0
 """Seconds after which a leader that could not renew its lease checks again whether it may send."""
@@ -132,6 +137,7 @@ class Delivery:
                 return LEASE_RECHECK_S
             now = self._clock.now()
             rows = await self._drop_expired(await self._redirect_strays(now), now)
+            rows, silenced = await self._split_silenced(rows, now)
             full = self._find_capped_channels({row.channel for row in rows}, now)
             spent = owners.owners_at_cap(rows, self._owners, self._get_daily_caps(), now)
             left = [
@@ -149,7 +155,7 @@ class Delivery:
                 task.add_done_callback(lambda _: self._idle())
                 self._at_work[name] = task
             idle = [r for r in left if r.channel not in self._at_work]
-            later = [*full.values(), *spent.values()]
+            later = [*full.values(), *spent.values(), *([SILENCE_RECHECK_S] if silenced else [])]
             waits = [next_wait(idle, now, self._told), *later]
             return min((w for w in waits if w is not None), default=None)
 
@@ -196,6 +202,21 @@ class Delivery:
             await self._call(self._store.dropped, old, now, "undeliverable for a week")
         gone = {r.seq for r in old}
         return [r for r in rows if r.seq not in gone]
+
+    async def _split_silenced(
+        self, rows: Sequence[Outgoing], now: Instant
+    ) -> tuple[list[Outgoing], bool]:
+        """The rows without those of alerts that were silenced before they were sent, and whether some
+        of these wait for the end of their silence."""
+        fresh = [r for r in rows if r.tried is None and r.channel not in self._at_work]
+        if not fresh:
+            return [*rows], False
+        orders = await self._call(self._store.read_orders)
+        found = split_silenced_rows(fresh, orders.silences, now)
+        if found.needless:
+            await self._call(self._store.dropped, found.needless, now, "silenced until it was over")
+        gone = {r.seq for r in (*found.waiting, *found.needless)}
+        return [r for r in rows if r.seq not in gone], bool(found.waiting)
 
     async def _redirect_strays(self, now: Instant) -> list[Outgoing]:
         """The outbox, after messages that a channel does not deliver were given to its fallback."""

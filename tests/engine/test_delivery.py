@@ -7,8 +7,9 @@ from typing import Any, cast
 import pytest
 from msgspec.structs import replace
 
-from sentinel.alerting.settings import Route
-from sentinel.core.clock import shift_instant
+from sentinel.alerting.settings import Match, Route
+from sentinel.alerting.silences import Silence
+from sentinel.core.clock import SECOND, shift_instant
 from sentinel.core.errors import ChannelError
 from sentinel.core.model import Batch, Notification, Receipt, Sample, Status
 from sentinel.core.settings import ChannelCommon
@@ -366,3 +367,28 @@ def test_a_mail_shows_how_it_went(tmp_path: Path, drawable: bool) -> None:
         page, picture = [*message.walk()][-2:]
         assert picture["Content-ID"].strip("<>") in page.get_content()
         assert picture.get_content()[:4] == b"\x89PNG"
+
+
+def test_a_message_that_was_not_sent_yet_waits_for_the_end_of_its_silence() -> None:
+    """Whoever silences an alert within the group's wait gets no mail of it. Whoever ends the silence
+    hears of what still fires."""
+    book = Book()
+    config = world({"fs": Says(Status.CRITICAL)}, {"book": book})
+
+    async def story(scene: Scene) -> None:
+        await scene.engine.run_check("fs")
+        scene.clock.advance(5)
+        now = scene.clock.now()
+        silence = Silence(
+            id="s", match=Match(check="fs"), starts=now.wall, ends=now.wall + 3600 * SECOND
+        )
+        await scene.engine.order(silence)
+        await scene.engine.deliver_due()
+        assert book.reasons == []
+        scene.clock.advance(60)
+        await scene.engine.order(replace(silence, ends=scene.clock.now().wall))
+        scene.clock.advance(1)
+        await scene.engine.deliver_due()
+        assert book.reasons == ["firing"]
+
+    play(story, config)
