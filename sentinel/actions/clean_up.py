@@ -42,9 +42,8 @@ class CleanUpAction(Action, frozen=True):
     """Ends left-over processes of jobs that are over: SIGTERM, after 5 s SIGKILL.
 
     Only those that the kernel (cgroup) or a slurmstepd above them counts to one of the jobs in the
-    param `jobs` (ids and SLUIDs); by their SLURM_JOB_ID alone only those of the users in `alone`
-    ("uid:name,…"), who have no job on the node. Never those of uids below `first_uid`, of nobody,
-    or in a login session. Slurm is asked anew that none of the jobs is there.
+    param `jobs` (ids and SLUIDs), of the users in `uids`. Never those of uids below `first_uid`, of
+    nobody, or in a login session. Slurm is asked anew that none of the jobs is there.
     """
 
     limits: ClassVar[Limits] = Limits()
@@ -94,13 +93,7 @@ def read_clean_up_script() -> bytes:
 
 def _make_script_argv(verb: str, request: ActionRequest) -> tuple[str, ...]:
     jobs, first = request.params.get("jobs", ""), request.params.get("first_uid", "1000")
-    return ("sh", "-s", verb, jobs, first, ",".join(uid for uid, _ in _parse_sole_users(request)))
-
-
-def _parse_sole_users(request: ActionRequest) -> list[tuple[str, str]]:
-    """The uid and name of each user whose processes may be ended by an inherited job id alone."""
-    pairs = (one.partition(":") for one in request.params.get("alone", "").split(",") if one)
-    return [(uid, name) for uid, _, name in pairs]
+    return ("sh", "-s", verb, jobs, first, request.params.get("uids", ""))
 
 
 def _explain_running_job(request: ActionRequest, view: View) -> str:
@@ -110,13 +103,10 @@ def _explain_running_job(request: ActionRequest, view: View) -> str:
     if ask is None or not _is_well_formed(request):
         return ""
     wanted = set(request.params["jobs"].split(","))
-    names = {name for _, name in _parse_sole_users(request)}
     for job in ask(request.target):
         if may_have_processes(job) and process_job_ids(job) & wanted:
             does = "is being ended" if job.state == COMPLETING else "runs"
             return f"job {visible(job.id)} {does} there"
-        if may_have_processes(job) and job.user in names:
-            return f"{visible(job.user)} has job {visible(job.id)} there"
     return ""
 
 
@@ -144,10 +134,8 @@ def _explain_clean_up_refusal(request: ActionRequest, node: Node) -> str:
 
 def _is_well_formed(request: ActionRequest) -> bool:
     jobs = request.params.get("jobs", "").split(",")
-    numbers = [
-        request.params.get("first_uid", "1000"),
-        *(uid for uid, _ in _parse_sole_users(request)),
-    ]
+    uids = request.params.get("uids", "")
+    numbers = [request.params.get("first_uid", "1000"), *(uids.split(",") if uids else ())]
     return all(_JOB_ID_PATTERN.fullmatch(job) for job in jobs) and all(
         map(_NUMBER_PATTERN.fullmatch, numbers)
     )

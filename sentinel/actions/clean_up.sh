@@ -1,51 +1,44 @@
 # shellcheck shell=sh disable=SC2154 # cgroups.sh stands before it
 # Ends, or lists, what jobs that are over left behind on this node. POSIX sh, procps, awk.
 #   sh -s list|end JOB,JOB FIRST_UID UID,UID [SECONDS]
-# A job is its id, or its SLUID. UIDs: users who have no other job here; only theirs are ended by
-# what they inherited alone.
+# A job is its id, or its SLUID. UIDs: users whose processes of these jobs were seen; only theirs are
+# ended.
 # A line each: may PID UID COMMAND, or kept PID WHY COMMAND. end: also ended PID, left PID.
 # Exit code 0: nothing of theirs is left that may be ended; 1: something is; 3: the processes cannot
 # be seen, and stderr says why; then "signals were sent before" tells that some have got one.
 
 LC_ALL=C PATH=$PATH:/usr/local/bin:/usr/bin:/bin
 export LC_ALL PATH
-verb=$1 jobs=$2 first=$3 alone=$4 seconds=${5:-5}
+verb=$1 jobs=$2 first=$3 uids=$4 seconds=${5:-5}
 
-# What the kernel and the processes themselves say: which job each belongs to. Each source ends with a
-# mark of its own, which has passed through every tool behind it: whatever dies half-way, loses it.
+# Which job each process belongs to. Each source ends with a mark of its own, which has passed through
+# every tool behind it: whatever dies half-way, loses it.
 facts() {
     { ps -e -o pid=,ppid=,uid=,state=,args= && echo whole; } | sed 's/^/p /'
+    daemons /proc
     processes_by_cgroup /proc
     search_processes /proc cgroup '0::/session-0.scope' \
         -l -E '/(session-[^/]*\.scope|user@[0-9]*\.service)' |
         sed -n -e 's|^/proc/\([0-9]*\)/.*|s \1|p' -e 's|^(standard input)$|saw sessions|p'
-    # With -z a record ends with NUL, and a value may hold newlines.
-    search_processes /proc environ SLURM_JOB_ID=0 -m 1 -z '^SLURM_JOB_ID=[0-9]' | tr '\n\0' ' \n' |
-        sed -n -e 's|^/proc/\([0-9]*\)/environ:SLURM_JOB_ID=\([0-9]*\).*|e \1 \2|p' \
-            -e 's|^(standard input):.*|saw environments|p'
 }
 
-# A process is of the job that the kernel counts it to; else of the slurmstepd above it; else of
-# the one whose id it inherited. That proves little: the components of a heterogeneous job inherit
-# the first one's, and anybody may export any. So it counts only for users whose processes belong
-# to no other job here. Nobody's login is touched, whatever it carries.
+# A process is of the job that the kernel counts it to, else of the slurmstepd above it, else of none:
+# an id that it inherited proves nothing, since anybody may export any. Nobody's login is touched.
 judged() {
-    awk -v jobs="$jobs" -v first="$first" -v alone="$alone" -v self="$$" '
+    awk -v jobs="$jobs" -v first="$first" -v uids="$uids" -v self="$$" '
     BEGIN {
         count = split(jobs, list, ","); for (i = 1; i <= count; i++) wanted[list[i]] = 1
-        count = split(alone, list, ","); for (i = 1; i <= count; i++) lonely[list[i]] = 1
+        count = split(uids, list, ","); for (i = 1; i <= count; i++) users[list[i]] = 1
     }
     $1 == "saw" { saw[$2] = 1 }
     $1 == "p" && $2 == "whole" { saw["processes"] = 1; next }
     # In two steps: mawk makes cgroup[$2] before it looks whether it is there.
     $1 == "cgroup" { if (($2 in cgroup) && cgroup[$2] != $3) cgroup[$2] = "?"; else cgroup[$2] = $3 }
     $1 == "s" { session[$2] = 1 }
-    $1 == "e" { inherited[$2] = $3 }
+    $1 == "daemon" { split($3, part, "."); step[$2] = part[1] }
     $1 == "p" {
         pid = $2; parent[pid] = $3; uid[pid] = $4; state[pid] = $5
         name[pid] = $6; sub(/:$/, "", name[pid]); sub(/.*\//, "", name[pid])
-        if ($6 ~ /^(slurmstepd:|[^ ]*\/slurmstepd)$/ && $7 ~ /^\[[0-9]+\./)
-            { split(substr($7, 2), part, "."); step[pid] = part[1] }
     }
     function counted(pid,   at, hops) {
         login = ""; daemon = ""
@@ -61,20 +54,15 @@ judged() {
         if (!("processes" in saw) || !(1 in uid) || !(self in uid)) why = "ps gives no whole list"
         else if (!("cgroups" in saw)) why = "the search of /proc/*/cgroup for jobs was cut"
         else if (!("sessions" in saw)) why = "the search of /proc/*/cgroup for logins was cut"
-        else if (!("environments" in saw)) why = "the search of /proc/*/environ was cut"
+        else if (!("daemons" in saw)) why = "the search of /proc/*/comm for slurmstepd was cut"
         if (why != "") { print why; exit 3 }
         for (pid in uid) {
             job = counted(pid)
-            if (job != "" && !(job in wanted)) delete lonely[uid[pid]]
-        }
-        for (pid in uid) {
-            job = counted(pid); told = job != ""
-            if (!told) job = inherited[pid]
             if (!(job in wanted) || state[pid] ~ /^[ZX]/) continue
             why = ""
             if (uid[pid] + 0 < first + 0 || uid[pid] == 65534) why = "system"
             else if (session[pid] || login != "") why = "login"
-            else if (!told && !(uid[pid] in lonely)) why = "inherited"
+            else if (!(uid[pid] in users)) why = "unseen"
             print (why == "" ? "may " pid " " uid[pid] : "kept " pid " " why) " " name[pid]
         }
         print "judged"

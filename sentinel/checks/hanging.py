@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from sentinel.checks.process_owners import find_owners
 from sentinel.core.errors import CannotTell
 from sentinel.core.text import shortened, visible
 from sentinel.nodes.probe import (
@@ -31,8 +32,6 @@ _WAIT_MEANINGS = (
     (("jbd2_", "xfs_", "ext4_", "btrfs_", "blk_", "submit_bio_"), "a disk"),
 )
 """What a task waits for, by the beginnings of the kernel function in which it waits."""
-_WITNESS_SECTIONS = ("environment", "daemon", "cgroup")
-"""The order of trust: the kernel's cgroup counts before what a process has inherited."""
 _NO_WITNESS: Mapping[str, str] = MappingProxyType({})
 
 
@@ -127,10 +126,7 @@ def _is_below(path: str, mount: NodeMount) -> bool:
 
 
 def _jobs_by_pid(probe: NodeProbe, sluids: Mapping[str, str]) -> dict[int, str]:
-    if not isinstance(probe.steps, StepTraces):
-        return {}
-    steps = sorted(probe.steps.processes, key=lambda p: _WITNESS_SECTIONS.index(p.witness))
-    return {p.pid: sluids.get(p.job, p.job) for p in steps}
+    return {pid: owner.job for pid, owner in find_owners(probe, sluids).items()}
 
 
 def _probe_processes(probe: NodeProbe) -> tuple[NodeProcess, ...]:

@@ -176,14 +176,11 @@ values() {
     done 2>/dev/null
 }
 
-# Three witnesses, none of which sees everything: the daemons of steps, the kernel's own
-# bookkeeping, and what processes inherited from a step that may be over.
+# Two witnesses: the daemons of steps, and the kernel's own bookkeeping. What processes inherited, maybe
+# from a step that is over, is no more than a doubt: anybody may export any id.
 section_steps() {
-    need ps
-    all=$(ps -e -ww -o pid=,args=) || exit 1
-    printf '%s\n' "$all" |
-        sed -n 's/^ *\([0-9]*\) slurmstepd: \[\([^]]*\)\].*/daemon \1 \2/p' || exit 1
-    echo "saw daemons"
+    found=$(daemons "$proc")
+    with_its_end "saw daemons" "$found" || exit 1
     found=$(processes_by_cgroup "$proc" | sort -u)
     with_its_end "saw cgroups" "$found" || exit 1
     [ "$(id -u)" = 0 ] || { echo "blind environments: only root may read them"; return; }

@@ -6,7 +6,7 @@ import sys
 
 from msgspec import Struct
 
-from sentinel.nodes.script import waits
+from sentinel.nodes.script import cgroups, waits
 from sentinel.proc.own_package import read_program_file
 
 ARGV = ("/bin/sh", "-c", 'text=$(cat); eval "$text"; main', "sentinel")
@@ -41,4 +41,4 @@ def script_text(wish: ScriptOptions, mark: str, seconds: float) -> str:
         "conf": os.environ.get("SLURM_CONF", ""),
     }
     head = "".join(f"{name}={shlex.quote(value)}\n" for name, value in values.items())
-    return head + waits() + read_program_file("stacks/stacks.sh")
+    return head + waits() + cgroups() + read_program_file("stacks/stacks.sh")

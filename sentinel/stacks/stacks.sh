@@ -4,7 +4,7 @@
 # Set before it: mark, job, user (the job's, or empty), tools (a path of py-spy a line), native,
 # limit (seconds for all), conf (slurm.conf, or empty), asker (the node that asks NCCL's RAS, or empty), evidence (1: the kernel's log and GPUs too). Prints, behind `MARK NODE NUMBER`, pieces of one compressed text,
 # so that what srun mixes from many nodes can be told apart; then `MARK NODE end PIECES`.
-# waits.sh stands before it.
+# waits.sh and cgroups.sh stand before it.
 #
 # A process in state D is never traced. Reading its environment, and the path that it waits for,
 # may have to wait for the lock on its memory too: only SIGKILL ends that, so timeout(1) sends it.
@@ -20,8 +20,8 @@ MOST=8388608
 
 # -- which processes -------------------------------------------------------------------------
 
-# First who named the processes, then PID STEP LOCAL GLOBAL of each: from slurmd, else from what they
-# inherited. `cut` instead of a process: the search of them did not reach its end.
+# First who named the processes, then PID STEP LOCAL GLOBAL of each: from slurmd, else from the kernel.
+# `cut` instead of a process: neither has told all of them.
 pids() {
     if [ -n "$conf" ] && [ -r "$conf" ]; then export SLURM_CONF="$conf"; fi
     witness=slurmd
@@ -31,7 +31,7 @@ pids() {
     *) found=$(printf '%s\n' "$found" |
         awk -v job="$job" '$1 ~ /^[0-9]+$/ && $1 > 0 && $2 == job { print $1, $3, $4, $5 }') || found= ;;
     esac
-    [ -n "$found" ] || { found=$(inherited) && witness=environment; }
+    [ -n "$found" ] || { found=$(counted) && witness=kernel; }
     told witness "$witness" "$(id -u)" "$(id -un | plain 60)"
     case $found in
     *cut) echo cut ;;
@@ -39,13 +39,19 @@ pids() {
     esac
 }
 
-# grep searches its standard input last: where that is not found, it was ended before. Anybody may
-# export any id, so only processes of the job's user count, where the node knows that user.
-inherited() {
-    found=$(printf 'SLURM_JOB_ID=%s' "$job" |
-        timeout -s KILL 3 grep -s -z -l -x "SLURM_JOB_ID=$job" /proc/[0-9]*/environ - |
-        sed -n -e 's|^/proc/\([0-9]*\)/environ$|\1 - - -|p' -e 's|^(standard input)$|whole|p')
+# What the kernel counts to the tasks of the job, with step and local number. There is none where no
+# slurmstepd of the job is left, and who sees the first process sees those. What a process inherited
+# proves nothing: anybody may export any id.
+counted() {
+    found=$(processes_by_cgroup /proc | awk -v job="$job" '
+        $1 == "saw" { print "whole"; next }
+        $3 == job && $4 ~ /^\/step_[^\/]+\/(user\/)?task_[0-9]+(\/|$)/ {
+            match($4, /task_[0-9]+/); task = substr($4, RSTART + 5, RLENGTH - 5)
+            split(substr($4, 7), step, "/"); print $2, step[1], task, "-"
+        }')
     case $found in
+    whole) [ -r /proc/1/comm ] && case $(daemons /proc) in *" $job".*) false ;; *"saw daemons") ;; *) false ;; esac ||
+        echo cut ;;
     *whole) printf '%s\n' "${found%whole}" | of_user ;;
     *) echo cut ;;
     esac

@@ -5,7 +5,7 @@ import pwd
 import shutil
 import signal
 import subprocess
-import sys
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -137,20 +137,24 @@ SLEEPER = "import signal, time; {}; print('up', flush=True); time.sleep(60)"
 STUBBORN = "signal.signal(signal.SIGTERM, signal.SIG_IGN)"
 
 
+TASK = "step_0/user/task_0"
+
+
 @pytest.fixture
-def sleeper(as_root: None) -> Iterator[Callable[..., "subprocess.Popen[bytes]"]]:
-    """Starts processes of that uid that carry the job."""
+def sleeper(as_root: None, cgroups: Cgroups) -> Iterator[Callable[..., "subprocess.Popen[bytes]"]]:
+    """Starts processes of that uid that the kernel counts to the job."""
     started = []
 
     def start(uid: int = UID, then: str = "pass", job: str = JOB) -> "subprocess.Popen[bytes]":
         process = subprocess.Popen(
             ["/usr/bin/python3", "-c", SLEEPER.format(then)],
-            env={"SLURM_JOB_ID": job},
+            env={},
             user=uid,
             stdout=subprocess.PIPE,
         )
         assert process.stdout is not None
         assert process.stdout.readline() == b"up\n"
+        cgroups.move(process.pid, f"job_{job}/{TASK}")
         started.append(process)
         return process
 
@@ -160,13 +164,13 @@ def sleeper(as_root: None) -> Iterator[Callable[..., "subprocess.Popen[bytes]"]]
         process.communicate()
 
 
-ALONE = str(UID)
-"""The user of most of them has no other job here."""
+NOBODY = pwd.getpwnam("nobody").pw_uid
+UIDS = ",".join(map(str, (0, 999, *range(UID, UID + 5), NOBODY)))
 
 
-def end(verb: str = "end", jobs: str = JOB, alone: str = ALONE) -> tuple[int, set[tuple[str, ...]]]:
+def end(verb: str = "end", jobs: str = JOB, uids: str = UIDS) -> tuple[int, set[tuple[str, ...]]]:
     """Exit code, and the words before the command of each line."""
-    argv = ["sh", "-s", verb, jobs, "1000", alone, "1"]
+    argv = ["sh", "-s", verb, jobs, "1000", uids, "1"]
     done = subprocess.run(
         argv, input=read_clean_up_script(), capture_output=True, timeout=60, check=False
     )
@@ -178,8 +182,8 @@ def test_it_ends_the_processes_of_that_job_and_no_others(sleeper: Any) -> None:
     """A polite one by SIGTERM, a stubborn one by SIGKILL; another job's, root's, a system user's
     and nobody's live."""
     polite, stubborn = sleeper(), sleeper(then=STUBBORN)
-    other, root, system = sleeper(job=JOB + "0"), sleeper(uid=0), sleeper(uid=999)
-    nobody = sleeper(uid=pwd.getpwnam("nobody").pw_uid)
+    other, root, system = sleeper(job=str(int(JOB) - 7)), sleeper(uid=0), sleeper(uid=999)
+    nobody = sleeper(uid=NOBODY)
     code, told = end()
     assert code == 0
     assert told == {
@@ -193,21 +197,51 @@ def test_it_ends_the_processes_of_that_job_and_no_others(sleeper: Any) -> None:
     assert [p.poll() for p in (other, root, system, nobody)] == [None] * 4
 
 
-def test_what_one_process_inherited_tells_nothing_of_another(sleeper: Any) -> None:
-    """A user writes into an environment what looks like a line about somebody else's process."""
-    victim = sleeper(job="none")
-    forged = f"/proc/{victim.pid}/environ:SLURM_JOB_ID={JOB}"
-    sleeper(uid=UID + 1, job=f"{JOB}0 {forged}\n{forged}")
+def test_what_a_process_inherited_proves_nothing(as_root: None, cgroups: Cgroups) -> None:
+    """Anybody may export any id, and the components of a heterogeneous job carry the first one's."""
+    carrier = cgroups.process("", uid=UID, env={"SLURM_JOB_ID": JOB})
     assert end() == (0, set())
-    assert victim.poll() is None
+    assert cgroups.alive(carrier)
+
+
+FORGED = (
+    "../{user}.service/s.slice/slurmstepd.scope/job_{job}/step_0/user/task_0",
+    "../{user}.service/slurm/uid_{uid}/job_{job}/step_0/task_0",
+)
+
+
+@pytest.mark.parametrize("place", FORGED)
+def test_a_folder_of_somebody_else_proves_nothing(
+    as_root: None, cgroups: Cgroups, place: str
+) -> None:
+    """A service that is delegated to a user (Delegate=, a rootless container) has folders of any name;
+    the same folders of root are Slurm's."""
+    words = {"user": "mine", "uid": UID, "job": JOB}
+    forged = cgroups.process(place.format(**words), uid=UID)
+    top = cgroups.scope.parent / "mine.service"
+    os.chown(top, UID, UID)
+    assert end() == (0, set())
+    assert cgroups.alive(forged)
+    os.chown(top, 0, 0)
+    assert end() == (0, {("ended", str(forged))})
+
+
+def test_only_users_that_were_named_are_touched(sleeper: Any) -> None:
+    """Whoever has come since, was in nobody's evidence."""
+    process = sleeper()
+    for uids in ("", f"{UID + 1}", f"{UID}"[:3] + "," + f"{UID}"[3:]):
+        assert end(uids=uids) == (0, {("kept", str(process.pid))})
+    assert process.poll() is None
 
 
 @pytest.mark.parametrize(("is_root", "verdict"), [(False, "may"), (True, "kept")])
-def test_a_login_is_below_a_process_of_root(is_root: bool, verdict: str) -> None:
+def test_a_login_is_below_a_process_of_root(
+    as_root: None, cgroups: Cgroups, is_root: bool, verdict: str
+) -> None:
     """Anybody may call a process sshd, and would keep what a job left behind."""
     uid = 0 if is_root else UID
     become = f"setpriv --reuid={UID} --regid={UID} --clear-groups" if is_root else ""
-    run = f"env SLURM_JOB_ID={JOB} {become} sleep 60 & echo $!; wait"
+    run = f"{become} sleep 60 & echo $!; wait"
     argv = ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups", "bash", "-c"]
     with subprocess.Popen(
         [*argv, f"exec -a sshd sh -c '{run}'"], stdout=subprocess.PIPE, start_new_session=True
@@ -217,30 +251,11 @@ def test_a_login_is_below_a_process_of_root(is_root: bool, verdict: str) -> None
         try:
             comm = Path(f"/proc/{child}/comm")
             wait_until(lambda: comm.read_text() == "sleep\n", "the child sleeps")
+            cgroups.move(child, f"job_{JOB}/{TASK}")
             told = end("list")[1]
         finally:
             os.killpg(parent.pid, signal.SIGKILL)
     assert told == {(verdict, str(child))}
-
-
-REPEATED = """import ctypes
-def words(*some): return (ctypes.c_char_p * (len(some) + 1))(*(one.encode() for one in some), None)
-ctypes.CDLL(None).execve(b'/usr/bin/python3', words('python3', '-c', {again!r}), words({variables}))"""
-
-
-def test_of_an_id_that_an_environment_repeats_the_first_counts(sleeper: Any) -> None:
-    """As getenv(3) has it. A line each would be megabytes for each process, in root's shell."""
-    first, last = (
-        sleeper(
-            then=f"exec({REPEATED.format(again=SLEEPER.format('pass'), variables=variables)!r})"
-        )
-        for variables in (
-            f"'SLURM_JOB_ID={JOB}', *['SLURM_JOB_ID={JOB}0'] * 1000",
-            f"*['SLURM_JOB_ID={JOB}0'] * 1000, 'SLURM_JOB_ID={JOB}'",
-        )
-    )
-    assert end() == (0, {("ended", str(first.pid))})
-    assert (first.wait(5), last.poll()) == (-15, None)
 
 
 def test_listing_ends_nothing(sleeper: Any) -> None:
@@ -261,7 +276,7 @@ AS_NOBODY = "mount -o remount,hidepid=2 /proc && setpriv --reuid=65534 --clear-g
 @pytest.mark.parametrize("verb", ["list", "end"])
 def test_where_processes_cannot_be_seen_nothing_is_clean(sleeper: Any, verb: str) -> None:
     """With hidepid, or without ps, an empty list says nothing."""
-    words = f"sh -s {verb} {JOB} 1000 {ALONE} 1"
+    words = f"sh -s {verb} {JOB} 1000 {UIDS} 1"
     blind = [*HIDDEN, f"{AS_NOBODY} --regid=65534 {words}; exit $?"]
     without = [
         "env",
@@ -281,25 +296,23 @@ def test_where_processes_cannot_be_seen_nothing_is_clean(sleeper: Any, verb: str
 
 KILLED = "kill -9 $$"
 ONE_LINE = 'out=$({real} "$@" | head -n 1); printf "%s\\n" "$out"; kill -9 $$'
-HALF_A_RECORD = '{real} "$@" | head -c 20; kill -9 $$'
 
 
 @pytest.mark.parametrize(
     ("tool", "words", "death", "reason"),
     [
-        ("grep", "*slurmstepd*", KILLED, "/proc/*/cgroup for jobs was cut"),
+        ("grep", "*slurmstepd*cgroup*", KILLED, "/proc/*/cgroup for jobs was cut"),
         ("grep", "*session*", KILLED, "/proc/*/cgroup for logins was cut"),
-        ("grep", "*SLURM_JOB_ID*", HALF_A_RECORD, "/proc/*/environ was cut"),
-        ("tr", "*", KILLED, "/proc/*/environ was cut"),
+        ("grep", "*slurmstepd*comm*", KILLED, "/proc/*/comm for slurmstepd was cut"),
+        ("sed", "*comm*", KILLED, "/proc/*/comm for slurmstepd was cut"),
         ("sed", "'s/^/p /'", ONE_LINE, "ps gives no whole list"),
-        ("sed", "*environ*", KILLED, "/proc/*/environ was cut"),
         ("ps", "*args*", KILLED, "ps gives no whole list"),
         ("ps", "*args*", ONE_LINE, "ps gives no whole list"),
         ("ps", "*args*", '{real} "$@" | head -n 1; exit 0', "ps gives no whole list"),
         ("awk", "*sluid*", KILLED, "/proc/*/cgroup for jobs was cut"),
-        ("awk", "*alone*", KILLED, "cannot be seen"),
-        ("awk", "*alone*", "cat >/dev/null; exit 0", "what awk said of them was cut"),
-        ("awk", "*alone*", '{real} "$@" | head -n 1; exit 0', "what awk said of them was cut"),
+        ("awk", "*uids*", KILLED, "cannot be seen"),
+        ("awk", "*uids*", "cat >/dev/null; exit 0", "what awk said of them was cut"),
+        ("awk", "*uids*", '{real} "$@" | head -n 1; exit 0', "what awk said of them was cut"),
         ("sed", "*may*", KILLED, "sed failed"),
     ],
 )
@@ -307,15 +320,15 @@ HALF_A_RECORD = '{real} "$@" | head -c 20; kill -9 $$'
 def test_where_a_tool_dies_half_way_nothing_is_clean_and_no_process_is_ended(
     sleeper: Any, tmp_path: Path, verb: str, tool: str, words: str, death: str, reason: str
 ) -> None:
-    """Killed for want of memory, alone or after a part of its output: an inherited id is not
-    believed then, and nobody says that nothing is left."""
+    """Killed for want of memory, alone or after a part of its output: nobody says that nothing is
+    left."""
     victim = sleeper()
     stand_in = tmp_path / tool
     real = shutil.which(tool)
     dies = death.format(real=real)
     stand_in.write_text(f'#!/bin/sh\ncase "$*" in {words}) {dies} ;; esac\nexec {real} "$@"\n')
     stand_in.chmod(0o755)
-    argv = ["sh", "-s", verb, JOB, "1000", ALONE, "1"]
+    argv = ["sh", "-s", verb, JOB, "1000", UIDS, "1"]
     env = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
     done = subprocess.run(
         argv, input=read_clean_up_script(), env=env, capture_output=True, timeout=60, check=False
@@ -338,7 +351,7 @@ def test_blindness_after_the_first_signal_is_not_told_as_refused(
     )
     stand_in.chmod(0o755)
     env = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
-    argv = ["sh", "-s", "end", JOB, "1000", ALONE, "1"]
+    argv = ["sh", "-s", "end", JOB, "1000", UIDS, "1"]
     done = subprocess.run(
         argv, input=read_clean_up_script(), env=env, capture_output=True, timeout=60, check=False
     )
@@ -349,24 +362,6 @@ def test_blindness_after_the_first_signal_is_not_told_as_refused(
     assert reply.answer is Answer.UNSURE
     silent = node_answers.Answered(code=3, err=done.stderr)
     assert CleanUpAction().perform(WISH, Hands(silent)).answer is Answer.REFUSED
-
-
-def test_an_inherited_id_is_not_enough_for_a_user_who_may_have_jobs_there(sleeper: Any) -> None:
-    """The daemon of a heterogeneous job's second component carries the first one's id."""
-    process = sleeper()
-    for alone in ("", f"{UID + 1}", f"{UID}"[:3] + "," + f"{UID}"[3:]):
-        assert end(alone=alone) == (0, {("kept", str(process.pid))})
-    assert process.poll() is None
-
-
-def test_an_inherited_id_is_not_enough_where_the_kernel_knows_another_job_of_the_user(
-    sleeper: Any, cgroups: Cgroups
-) -> None:
-    """Whatever Slurm said a moment ago."""
-    process = sleeper()
-    cgroups.process("job_200/step_0/user/task_0", uid=UID)
-    assert end() == (0, {("kept", str(process.pid))})
-    assert process.poll() is None
 
 
 A, B = "sDTDM8106N2P00", "sDTDM8106N2P01"
@@ -391,9 +386,8 @@ def test_the_kernel_counts_by_sluid(sleeper: Any, cgroups: Cgroups) -> None:
     unknown = cgroups.process("else_1/task_0", uid=UID + 1, env=carries)
     over = cgroups.process(f"{A}/{task}", uid=UID + 2, env=carries)
     inner = cgroups.process(f"{B}/{task}/job_{JOB}", uid=UID + 3, env=carries)
-    everybody = ",".join(str(UID + n) for n in range(4))
-    assert end(alone=everybody) == (0, set())
-    code, told = end(jobs=f"{A},{JOB}", alone=everybody)
+    assert end() == (0, set())
+    code, told = end(jobs=f"{A},{JOB}")
     assert (code, told) == (0, {("ended", str(over))})
     assert [cgroups.alive(pid) for pid in (living, unknown, inner)] == [True] * 3
 
@@ -421,25 +415,21 @@ class Fresh(Hands):
     [
         (listed("12"), "job 12 runs there"),
         (listed("12+1"), "job 12+1 runs there"),
-        (listed("99", user="alice"), "alice has job 99 there"),
         (listed("12", "SUSPENDED"), "job 12 runs there"),
         (listed("12", "COMPLETING"), "job 12 is being ended there"),
-        (listed("99", "COMPLETING", "alice"), "alice has job 99 there"),
         (replace(listed("12", "COMPLETING"), overdue=True), ""),
-        (replace(listed("99", "COMPLETING", "alice"), overdue=True), ""),
         (listed("99"), ""),
     ],
 )
 def test_slurm_is_asked_anew_whether_the_job_is_there(job: Job, why: str) -> None:
     """What the check knew may be older than the job."""
-    wish = replace(WISH, params={**WISH.params, "alone": "1001:alice"})
-    assert CleanUpAction().look(wish, Fresh(job)).not_ready == why
+    assert CleanUpAction().look(WISH, Fresh(job)).not_ready == why
 
 
-@pytest.mark.parametrize("alone", ["x:alice", ":", "1001:alice,;", "1001 1002:alice"])
-def test_users_are_numbers_or_nothing_is_run(alone: str) -> None:
+@pytest.mark.parametrize("uids", ["alice", ",", "1001,;", "1001 1002"])
+def test_users_are_numbers_or_nothing_is_run(uids: str) -> None:
     """A request that was cut or forged."""
-    wish = replace(WISH, params={**WISH.params, "alone": alone})
+    wish = replace(WISH, params={**WISH.params, "uids": uids})
     assert CleanUpAction().look(wish, Hands(said(""))).not_ready.startswith("no job is named")
 
 
@@ -450,30 +440,38 @@ def test_why_it_was_not_done_is_told() -> None:
     assert "cannot be seen" in reply.text
 
 
-def test_what_runs_below_another_jobs_step_is_that_jobs(sleeper: Any) -> None:
-    """Somebody exports the failed job's id inside a healthy job: the slurmstepd above decides."""
-    child = (
-        f"import subprocess; p = subprocess.Popen(['sleep', '60'], env={{'SLURM_JOB_ID': '{JOB}'}}, "
-        f"user={UID})"
+@pytest.mark.parametrize(
+    ("program", "is_root", "counts"),
+    [("slurmstepd", True, True), ("python3", True, False), ("slurmstepd", False, False)],
+)
+def test_what_runs_below_a_slurmstepd_is_its_jobs(
+    as_root: None, program: str, is_root: bool, counts: bool
+) -> None:
+    """Where the kernel counts nothing (proctrack/linuxproc). What a process calls itself is no proof:
+    it is root's, and that program."""
+    folder = Path(tempfile.mkdtemp(dir="/tmp"))
+    folder.chmod(0o755)
+    path = shutil.copy("/usr/bin/python3", folder / program)
+    code = (
+        "import ctypes, subprocess\n"
+        "ctypes.CDLL(None).prctl(15, b'slurmstepd')\n"
+        f"child = subprocess.Popen(['sleep', '60'], user={UID if is_root else None})\n"
+        "print(child.pid, flush=True)\n"
+        "child.wait()"
     )
-    argv0 = f"slurmstepd: [{int(JOB) - 1}.batch]"
     daemon = subprocess.Popen(
-        [argv0, "-c", f"{child}; print('up', flush=True); p.wait()"],
-        executable=sys.executable,
+        [f"slurmstepd: [{JOB}.batch]", "-c", code],
+        executable=path,
         stdout=subprocess.PIPE,
+        user=0 if is_root else UID,
     )
+    assert daemon.stdout is not None
+    child = int(daemon.stdout.readline())
     try:
-        assert daemon.stdout is not None
-        assert daemon.stdout.readline() == b"up\n"
-        assert end("list") == (0, set())
-        _, mine = end("list", f"{JOB},{int(JOB) - 1}")
-        assert {word for word, _ in mine} == {"may", "kept"}
+        expected = {("may", str(child)), ("kept", str(daemon.pid))} if counts else set()
+        assert end("list") == (0, expected)
+        assert end("list", str(int(JOB) - 1)) == (0, set())
     finally:
-        children = subprocess.run(
-            ["pgrep", "-P", str(daemon.pid)], capture_output=True, text=True, check=False
-        ).stdout.split()
-        for pid in children:
-            os.kill(int(pid), 9)
-        daemon.kill()
+        os.kill(child, signal.SIGKILL)
         daemon.communicate()
-        wait_until(lambda: not any(os.path.exists(f"/proc/{p}") for p in children), "their end")
+        shutil.rmtree(folder)

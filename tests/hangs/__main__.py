@@ -121,7 +121,8 @@ class Recorded:
 def training(
     case: str, python: str, folder: Path, number: int, count: int = RANKS
 ) -> Iterator[None]:
-    """Its ranks, as torchrun would have started them in a job of that number."""
+    """Its ranks, as torchrun would have started them in a job of that number, and a stand-in for
+    `scontrol listpids` that names them."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -142,9 +143,16 @@ def training(
         )
         for rank in range(count)
     ]
+    tools, path = folder / "tools", os.environ["PATH"]
+    tools.mkdir(exist_ok=True)
+    rows = "".join(f"echo {rank.pid} {number} 0 {n} {n}\n" for n, rank in enumerate(ranks))
+    (tools / "scontrol").write_text(f"#!/bin/sh\n{rows}")
+    (tools / "scontrol").chmod(0o755)
+    os.environ["PATH"] = f"{tools}:{path}"
     try:
         yield
     finally:
+        os.environ["PATH"] = path
         for rank in ranks:
             with suppress(ProcessLookupError):
                 os.killpg(rank.pid, signal.SIGKILL)

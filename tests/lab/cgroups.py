@@ -33,9 +33,13 @@ class Cgroups:
         assert started.stdout is not None
         assert started.stdout.readline() == b"up\n"
         if place:
-            (self.scope / place).mkdir(parents=True, exist_ok=True)
-            (self.scope / place / "cgroup.procs").write_text(str(started.pid))
+            self.move(started.pid, place)
         return started.pid
+
+    def move(self, pid: int, place: str) -> None:
+        """Let the kernel count the process to that place of the scope."""
+        (self.scope / place).mkdir(parents=True, exist_ok=True)
+        (self.scope / place / "cgroup.procs").write_text(str(pid))
 
     def alive(self, pid: int) -> bool:
         """Whether it has not been ended."""

@@ -19,7 +19,7 @@ from sentinel.core.errors import CannotTell
 from sentinel.core.node_answers import Answered
 from sentinel.stacks import script as stacks_script
 from sentinel.stacks.parse.read import packed_by_node, read_node, unpack_node
-from tests.lab.cgroups import SLEEPER, Cgroups, cgroup_tree
+from tests.lab.cgroups import Cgroups, cgroup_tree
 from tests.lab.waiting import wait_until
 from tests.nodes.columns import COLUMNS, USUAL_COLUMNS, Column, Tools, make_german
 from tests.nodes.node_scripts import SCRIPTS, Scene, plant
@@ -33,7 +33,8 @@ UID = 234500 + 10 * WORKER
 """Each worker's own: processes are looked for on the whole machine."""
 
 TASK = "step_0/user/task_0"
-OWN_SYSTEMD = f"../user.slice/user-{UID + 2}.slice/user@{UID + 2}.service/app.slice"
+OWN_SYSTEMD = f"../user.slice/user-{UID}.slice/user@{UID}.service/app.slice"
+DELEGATED = f"../notebook-{WORKER}.service"
 
 
 @pytest.fixture(scope="module")
@@ -54,10 +55,11 @@ def scene(processes: Cgroups, tmp_path_factory: pytest.TempPathFactory) -> Itera
     """The processes, started once for all columns."""
     fifo = tmp_path_factory.mktemp("fifo") / "pipe"
     os.mkfifo(fifo)
-    daemon = subprocess.Popen(
-        [f"slurmstepd: [{JOB}.0]", "-c", SLEEPER], executable="/usr/bin/python3", env={},
-        stdout=subprocess.DEVNULL,
-    )  # fmt: skip
+    program = shutil.copy("/usr/bin/sleep", fifo.parent / "slurmstepd-wlm")
+    daemon, poser = (
+        subprocess.Popen([f"slurmstepd: [{JOB}.0]", "600"], executable=path, env={})
+        for path in (program, "/usr/bin/sleep")
+    )
     opening = subprocess.Popen(["cat", str(fifo)], env={}, stdout=subprocess.DEVNULL)
     wait_until(lambda: _is_opening(opening.pid), "cat in openat(2)")
     yield Scene(
@@ -66,15 +68,12 @@ def scene(processes: Cgroups, tmp_path_factory: pytest.TempPathFactory) -> Itera
         counted=processes.process(f"job_{JOB}/{TASK}", uid=UID),
         inherited=processes.process("", uid=UID, env={"SLURM_JOB_ID": JOB}),
         others=(_start_other(processes), _start_other(processes)),
-        strangers=(
-            processes.process("", uid=UID + 2, env={"SLURM_JOB_ID": JOB}),
-            processes.process(f"{OWN_SYSTEMD}/slurmstepd.scope/job_{JOB}/{TASK}", uid=UID + 2),
-        ),
+        strangers=(_start_stranger(processes, OWN_SYSTEMD), _start_stranger(processes, DELEGATED)),
         daemon=daemon.pid,
         opening=opening.pid,
         fifo=fifo,
     )
-    for child in (daemon, opening):
+    for child in (daemon, poser, opening):
         child.kill()
         child.wait()
 
@@ -82,6 +81,14 @@ def scene(processes: Cgroups, tmp_path_factory: pytest.TempPathFactory) -> Itera
 def _start_other(processes: Cgroups) -> int:
     """A component of a heterogeneous job carries the first one's id."""
     return processes.process(f"job_{OTHER_JOB}/{TASK}", uid=UID + 1, env={"SLURM_JOB_ID": JOB})
+
+
+def _start_stranger(processes: Cgroups, place: str) -> int:
+    """A folder of the user's own has any name: below user.slice, and in a service that is theirs."""
+    pid = processes.process(f"{place}/x.slice/slurmstepd.scope/job_{JOB}/{TASK}", uid=UID)
+    if place == DELEGATED:
+        os.chown(processes.scope / place, UID, UID)
+    return pid
 
 
 def _is_opening(pid: int) -> bool:
@@ -145,12 +152,11 @@ def stand_in(folder: Path, tool: str, words: str, does: str) -> None:
 @pytest.mark.parametrize(
     ("tool", "words", "does"),
     [
-        ("grep", "*SLURM_JOB_ID*", "kill -9 $$"),
-        ("grep", "*SLURM_JOB_ID*", "exec sleep 30"),
-        ("grep", "*slurmstepd*", "kill -9 $$"),
-        ("sed", "*inherited*", "kill -9 $$"),
+        ("grep", "*slurmstepd*cgroup*", "kill -9 $$"),
+        ("grep", "*slurmstepd*comm*", "kill -9 $$"),
+        ("sed", "*comm*", "kill -9 $$"),
         ("awk", "*sluid*", "kill -9 $$"),
-        ("timeout", "*grep*", "exit 127"),
+        ("awk", "*untracked*", "kill -9 $$"),
     ],
 )
 def test_a_search_that_was_cut_accuses_no_node(
@@ -194,7 +200,9 @@ def test_no_rank_is_lost_where_there_is_no_room(
     """Another place is tried; where none has room, each rank that could not be read is named."""
     monkeypatch.setattr(sys, "executable", "/nowhere/bin/python")
     job = f"214{WORKER:02}{free:03}{len(others)}"
-    ranks = [processes.process("", env={"SLURM_JOB_ID": job, "RANK": str(n)}) for n in range(4)]
+    ranks = [
+        processes.process(f"job_{job}/step_0/user/task_{n}", env={"RANK": str(n)}) for n in range(4)
+    ]
     full = Path("/mnt")
     text = stacks_script.script_text(stacks_script.ScriptOptions(job_id=job), "MARK", 8.0)
     done = subprocess.run(
@@ -221,8 +229,8 @@ def test_no_rank_is_lost_where_there_is_no_room(
 
 
 def test_the_search_for_processes_that_was_ended_is_no_short_list(tmp_path: Path) -> None:
-    """grep over /proc/*/environ waited for a process in state D and was ended by its limit."""
-    stand_in(tmp_path, "grep", "*SLURM_JOB_ID*", "exec sleep 30")
+    """slurmd does not answer, and grep over /proc/*/cgroup was killed."""
+    stand_in(tmp_path, "grep", "*slurmstepd*cgroup*", "kill -9 $$")
     text = stacks_script.script_text(stacks_script.ScriptOptions(job_id=JOB), "MARK", 8.0)
     path = f"{tmp_path}:{os.environ['PATH']}"
     done = subprocess.run(
@@ -234,5 +242,5 @@ def test_the_search_for_processes_that_was_ended_is_no_short_list(tmp_path: Path
         check=True,
     )
     (data,) = packed_by_node(done.stdout, "MARK").values()
-    with pytest.raises(Exception, match="the search for the job's processes on n1 was cut"):
+    with pytest.raises(Exception, match="n1 does not tell all processes of the job"):
         read_node(unpack_node(data), "n1")

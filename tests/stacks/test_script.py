@@ -18,6 +18,7 @@ from sentinel.stacks.parse.ras import read_ras
 from sentinel.stacks.parse.read import packed_by_node, read_node, unpack_node
 from sentinel.stacks.parse.two_looks import stack_facts
 from sentinel.stacks.script import ScriptOptions
+from tests.lab.cgroups import Cgroups
 from tests.lab.waiting import wait_until
 
 JOB = f"9900{os.environ.get('PYTEST_XDIST_WORKER', 'gw0')[2:]}"
@@ -35,7 +36,7 @@ def place() -> Iterator[Path]:
 
 
 @pytest.fixture
-def environment(place: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def environment(place: Path, cgroups: Cgroups, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A user's Python that runs in a job, with a py-spy of that user beside it."""
     monkeypatch.setattr(sys, "executable", "/nowhere/bin/python")
     own = place / "env"
@@ -46,12 +47,13 @@ def environment(place: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     for path in (own, tool):
         os.chown(path, NOBODY, NOBODY)
     argv = [f"{own}/python3", "-c", "import time; time.sleep(600)"]
-    env = {"SLURM_JOB_ID": JOB, "PATH": "/usr/bin:/bin"}
+    env = {"PATH": "/usr/bin:/bin"}
     with subprocess.Popen(
         argv, executable="/usr/bin/python3", env=env, user=NOBODY, start_new_session=True
     ) as process:
         cmdline = Path(f"/proc/{process.pid}/cmdline")
         wait_until(lambda: f"{own}/python3".encode() in cmdline.read_bytes(), "the program")
+        cgroups.move(process.pid, f"job_{JOB}/step_0/user/task_0")
         yield own
         process.kill()
 
@@ -76,7 +78,9 @@ def test_root_never_runs_what_lies_beside_a_users_python(environment: Path, plac
 
 
 @pytest.mark.root
-def test_root_does_not_run_it_though_it_seems_to_be_roots(environment: Path, place: Path) -> None:
+def test_root_does_not_run_it_though_it_seems_to_be_roots(
+    environment: Path, cgroups: Cgroups, place: Path
+) -> None:
     """A mount of the user's may name root as its owner, and any mode. Here they are so indeed."""
     with tempfile.TemporaryDirectory(dir="/var/lib", prefix="sentinel-test-") as own:
         Path(own).chmod(0o755)
@@ -84,12 +88,13 @@ def test_root_does_not_run_it_though_it_seems_to_be_roots(environment: Path, pla
         tool.write_text(f"#!/bin/sh\ntouch {own}/ran\necho py-spy 0.4.0\n")
         tool.chmod(0o755)
         argv = [f"{own}/python3", "-c", "import time; time.sleep(600)"]
-        env = {"SLURM_JOB_ID": JOB, "PATH": "/usr/bin:/bin"}
+        env = {"PATH": "/usr/bin:/bin"}
         with subprocess.Popen(
             argv, executable="/usr/bin/python3", env=env, user=NOBODY, start_new_session=True
         ) as process:
             cmdline = Path(f"/proc/{process.pid}/cmdline")
             wait_until(lambda: argv[0].encode() in cmdline.read_bytes(), "the program")
+            cgroups.move(process.pid, f"job_{JOB}/step_0/user/task_1")
             told = asked(0, place)
             process.kill()
         assert told.no_tool == "py-spy is not installed on this node"
@@ -127,7 +132,9 @@ def test_nothing_is_left_behind(environment: Path, place: Path) -> None:
 
 @pytest.mark.root
 @pytest.mark.parametrize("says", [b"", b"\0SSH-2.0-x\n\x1b[31m" * 100])
-def test_a_port_that_says_nothing_or_garbage_keeps_back_no_stacks(place: Path, says: bytes) -> None:
+def test_a_port_that_says_nothing_or_garbage_keeps_back_no_stacks(
+    cgroups: Cgroups, place: Path, says: bytes
+) -> None:
     """A process of the job listens where RAS would. One that never ends its answer is left at the
     limit; what it said is text, and no answer of RAS."""
     place.chmod(0o777)
@@ -141,12 +148,13 @@ def test_a_port_that_says_nothing_or_garbage_keeps_back_no_stacks(place: Path, s
     )
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"localhost:{server.getsockname()[1]}"
-        env = {"SLURM_JOB_ID": JOB, "PATH": "/usr/bin:/bin", "NCCL_RAS_ADDR": address}
+        env = {"PATH": "/usr/bin:/bin", "NCCL_RAS_ADDR": address}
         argv = ["/usr/bin/python3", "-c", program, str(server.fileno()), says.hex()]
         process = subprocess.Popen(
             argv, env=env, pass_fds=[server.fileno()], start_new_session=True
         )
     with process:
+        cgroups.move(process.pid, f"job_{JOB}/step_0/user/task_0")
         limit = (
             30.0 if says else 3.0
         )  # what is not waited for to the end has time on a busy machine

@@ -13,7 +13,6 @@ from sentinel.checks import hanging
 from sentinel.checks.drained.node_evidence import (
     NodeEvidence,
     ReasonHistory,
-    RunningJobs,
     filter_log_lines,
     filter_node_lines,
     find_lines_at_error,
@@ -105,7 +104,7 @@ def run_proof_commands(
 def _make_evidence(
     node: Node,
     ctx: Context,
-    running: Mapping[str, RunningJobs] | None,
+    running: Mapping[str, frozenset[str]] | None,
     history: ReasonHistory,
     lines: Sequence[str],
 ) -> NodeEvidence:
@@ -130,24 +129,14 @@ def _add_node_answer(
     return replace(sight, answer=answer, logs={**sight.logs, **more})
 
 
-def _find_running_jobs(nodes: Sequence[Node], ctx: Context) -> dict[str, RunningJobs]:
-    """The jobs that Slurm has on each node. A job that it should have ended by now is over. Raises
-    CannotTell."""
+def _find_running_jobs(nodes: Sequence[Node], ctx: Context) -> dict[str, frozenset[str]]:
+    """The ids of the jobs that Slurm has on each node. A job that it should have ended by now is
+    over. Raises CannotTell."""
     jobs: dict[str, set[str]] = {node.name: set() for node in nodes}
-    users: dict[str, set[str]] = {node.name: set() for node in nodes}
-    anywhere = set[str]()
     for job in filter(may_have_processes, ctx.slurm.jobs()):
-        anywhere |= process_job_ids(job)
         for node in jobs.keys() & set(_expand_job_nodes(job.nodes)):
             jobs[node] |= process_job_ids(job)
-            users[node].add(job.user)
-    everywhere = frozenset(anywhere)
-    return {
-        name: RunningJobs(
-            jobs=frozenset(jobs[name]), users=frozenset(users[name]), anywhere=everywhere
-        )
-        for name in jobs
-    }
+    return {name: frozenset(found) for name, found in jobs.items()}
 
 
 def _find_expediting_jobs(ctx: Context) -> dict[str, frozenset[str]]:

@@ -85,23 +85,14 @@ def format_last_lines(lines: Sequence[str]) -> str:
     return "\n".join(shortened(visible(line.strip()), MAX_LINE_CHARS) for line in last)
 
 
-class RunningJobs(Struct, frozen=True, kw_only=True):
-    """The jobs that run on a node, by all ids that their processes may carry, and their users.
-    `anywhere`: the ids of all jobs that run on any node."""
-
-    jobs: frozenset[str] = frozenset()  # Ids of the jobs on this node.
-    users: frozenset[str] = frozenset()  # Names of their users.
-    anywhere: frozenset[str] = frozenset()
-
-
 class NodeEvidence(Struct, frozen=True, kw_only=True):
     """A node, its past, and its answers.
 
     `expediting` are jobs that Slurm requeues at once, and that this node keeps from starting.
     `completing` are the seconds for which it has not ended a job, if that is too long. `note` is
     what somebody wrote into its Comment or Extra since it was drained, in words. `answer` is None if
-    the node was not asked. `readings` is None without a ledger. `here` is what Slurm has on
-    the node, None if it was not asked. `sluids` are job ids by SLUID. `ran` are the answers to the
+    the node was not asked. `readings` is None without a ledger. `here` are the ids of the jobs that
+    Slurm has on the node, None if it was not asked. `sluids` are job ids by SLUID. `ran` are the answers to the
     configured proofs, by name. `history` are its reasons in slurmctld's log.
     """
 
@@ -110,7 +101,7 @@ class NodeEvidence(Struct, frozen=True, kw_only=True):
     answer: NodeProbe | Unreached | None = None
     readings: Sequence[NodeReading] | None = None
     records: Sequence[ActionRecord] = ()  # Actions on the node.
-    here: RunningJobs | None = None
+    here: frozenset[str] | None = None
     sluids: Mapping[str, str] = {}
     expediting: tuple[str, ...] = ()
     completing: float | None = None

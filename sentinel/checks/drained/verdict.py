@@ -8,6 +8,7 @@ from sentinel.checks import hanging
 from sentinel.checks.drained import leftover_processes
 from sentinel.checks.drained.node_evidence import NodeEvidence, ProofItem, ProofRules
 from sentinel.checks.drained.proof import is_momentary, is_proven
+from sentinel.checks.process_owners import find_owners
 from sentinel.core.actions import ActionOutcome, ActionRecord
 from sentinel.core.clock import SECOND
 from sentinel.core.guidance import Guidance
@@ -174,7 +175,7 @@ def request_clean_up(
         **reason_params(sight.node),
         "jobs": ",".join(left.jobs),
         "first_uid": str(rules.first_uid),
-        "alone": ",".join(f"{uid}:{name}" for uid, name in left.alone.items()),
+        "uids": ",".join(map(str, left.uids)),
         _PROCESSES_PARAM: " ".join([_get_boot_id(sight), *map(str, left.pids)]),
     }
     return ActionRequest(
@@ -348,7 +349,7 @@ def _has_strangers(sight: NodeEvidence, rules: ProofRules) -> bool:
     probe = sight.node_probe
     if probe is None or not isinstance(probe.processes, tuple) or not hasattr(probe.steps, "blind"):
         return True
-    known = {p.pid for p in probe.steps.processes}  # type: ignore[union-attr]
+    known = find_owners(probe, sight.sluids)
     found = (
         p
         for p in probe.processes

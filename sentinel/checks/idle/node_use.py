@@ -73,7 +73,7 @@ def read_node_use(node: str, answer: NodeProbe | Unreached, names: Collection[st
         boot="" if isinstance(answer.identity, Unread) else answer.identity.boot,
         moved_bytes=traffic.network + traffic.disk,
         has_batch_step=any(one.witness == "daemon" and one.step == "batch" for one in mine),
-        has_processes=_has_processes(mine, steps.blind),
+        has_processes=_has_processes(mine),
         gpu_processes=sum(len(gpu.processes) for gpu in gpus),
     )
 
@@ -88,12 +88,13 @@ def _describe_unread(answer: NodeProbe) -> str:
     return ""
 
 
-def _has_processes(mine: Collection[StepProcess], blind: Collection[str]) -> bool:
-    """Whether the job itself has started a process that is there. Slurm's `extern` step holds one of
-    its own. Where Slurm uses no cgroups only the environments tell, which root alone may read."""
-    steps = {one.pid: one.step for one in mine if one.witness == "cgroup"}
-    found = {one.pid for one in mine if one.witness != "daemon"}
-    return any(steps.get(pid) != "extern" for pid in found) or (not steps and bool(blind))
+def _has_processes(mine: Collection[StepProcess]) -> bool:
+    """Whether the job itself has started a process that is there, or that is not known. Slurm's
+    `extern` step holds one of its own. Where Slurm uses no cgroups, the slurmstepd of a step tells
+    that the step is there. What a process inherited proves nothing."""
+    steps = [one.step for one in mine if one.witness == "cgroup"]
+    daemons = [one.step for one in mine if one.witness == "daemon"]
+    return any(step != "extern" for step in steps or daemons)
 
 
 def _refuse_steps(steps: StepTraces, names: Collection[str]) -> str:

@@ -8,7 +8,7 @@ from sentinel.checks.log.files import LogFiles
 from sentinel.checks.log.peers import is_numeric_address, parse_getent_hosts, resolve_peer
 from sentinel.checks.log.witness import Testimony, judge_witnesses
 from sentinel.core.clock import SECOND, Instant, get_elapsed_s
-from sentinel.core.cluster import Job, process_job_ids
+from sentinel.core.cluster import Job
 from sentinel.core.errors import CannotTell, SentinelError
 from sentinel.core.node_answers import Remote
 from sentinel.core.text import visible
@@ -84,10 +84,10 @@ def ask_flight_recorder(log: str, job: Job, quiet: float, now: Instant, limit: f
 
 
 def join_job_names(job: Job, sluids: Mapping[str, str]) -> tuple[str, str]:
-    """Names of the job, separated by commas: those that the kernel may use on a node, and those
-    that its processes may have."""
+    """The names that the kernel may use for the job on a node, separated by commas, and its id for
+    slurmd."""
     counted = [job.job_id, *(sluid for sluid, of in sluids.items() if of == job.job_id)]
-    return ",".join(counted), ",".join(sorted(process_job_ids(job)))
+    return ",".join(counted), job.job_id
 
 
 def find_heartbeat(

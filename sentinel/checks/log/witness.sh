@@ -1,8 +1,8 @@
 # shellcheck shell=sh disable=SC2154 # cgroups.sh stands before it
 # What a node knows of a job besides its log: $1 the names (id, SLUID) under which the kernel counts
-# its processes, $2 the ids that they may have inherited, with commas between; $3 seconds between
-# two looks at their processor time, $4 the job's user (a name or a number). Runs under POSIX sh; GPUs
-# last, since their driver may hang.
+# its processes, $2 the id under which slurmd knows it; $3 seconds between two looks at their processor
+# time, $4 the job's user (a name or a number). Runs under POSIX sh; GPUs last, since their driver may
+# hang.
 LC_ALL=C
 export LC_ALL
 
@@ -15,40 +15,63 @@ number_of() {
 }
 
 # Tasks by their cgroup: beside them stand slurmstepd (step_N/slurm), and in step_extern a sleep and
-# whoever came by ssh (pam_slurm_adopt), long after the last task has died. An id that was inherited
-# counts where the kernel names no other job (components of a heterogeneous job carry the first
-# one's), and for processes of the job's user alone, since anybody may export any. `unmapped`: the
-# kernel counts processes to jobs whose names nobody here can tell, or the user is not known here.
-# `whole` comes last, where both searches have reached their end.
+# whoever came by ssh (pam_slurm_adopt), long after the last task has died. `unmapped`: the kernel counts
+# processes to jobs whose names nobody here can tell. `untracked`: it counts none to this job.
+by_kernel() {
+  processes_by_cgroup /proc | awk -v names="$1" '
+    BEGIN {
+      count = split(names, list, ",")
+      for (i = 1; i <= count; i++) { own[list[i]] = 1; if (list[i] ~ /^s/) sluid = 1 }
+    }
+    $1 == "saw" { saw = 1; next }
+    $3 == "?" || (!($3 in own) && $3 ~ /^s/ && !sluid) { unmapped = 1 }
+    $3 in own { ours = 1; if ($4 ~ /^\/step_[^\/]+\/(user\/)?task_[0-9]+(\/|$)/ && !told[$2]++) print "task", $2 }
+    END {
+      if (unmapped) print "unmapped"
+      if (!ours) print "untracked"
+      if (saw) print "saw kernel"
+    }'
+}
+
+# The same where Slurm uses no cgroups: slurmstepd knows its tasks and what they started. Where no
+# slurmstepd of the job is left, there is none; who may not see the first process sees no slurmstepd.
+by_slurmd() {
+  [ -r /proc/1/comm ] || return
+  case $(daemons /proc) in
+  *" $1".*) ;;
+  *"saw daemons") echo "saw slurmd" && return ;;
+  esac
+  # shellcheck disable=SC2086 # none, or one word
+  listed=$(timeout -k 1 5 scontrol listpids "$1" ${SLURMD_NODENAME:-} 2>/dev/null) || return
+  printf '%s\n' "$listed" | awk -v job="$1" '
+    $1 ~ /^[0-9]+$/ && $1 > 0 && $2 == job && $3 != "extern" { print "task", $1 }
+    END { print "saw slurmd" }'
+}
+
+# The tasks that are of the job's user, where the node knows that one; those of others make it
+# `unmapped`. An id that a process inherited proves nothing: anybody may export any. `whole` comes last,
+# where all searches have reached their end.
 found() {
-  {
-    processes_by_cgroup /proc
-    printf 'SLURM_JOB_ID=%s' "${2%%,*}" |
-      timeout -k 1 5 grep -lsz -E "^SLURM_JOB_ID=($(printf %s "$2" | tr , '|'))\$" /proc/[0-9]*/environ - |
-      sed -e 's|^/proc/\([0-9]*\)/.*|inherited \1|' -e 's|^(standard input)$|saw environments|'
-  } | awk -v names="$1" -v self="$$" -v user="$(number_of "$3")" '
+  tasks=$(by_kernel "$1")
+  case $tasks in *untracked*) tasks="$tasks
+$(by_slurmd "$2")" ;; esac
+  printf '%s\n' "$tasks" | awk -v user="$(number_of "$3")" '
     function real_uid(pid,   file, line, field) {
       file = "/proc/" pid "/status"
       while ((getline line < file) > 0) if (line ~ /^Uid:/) { split(line, field, "\t"); break }
       close(file)
       return field[2]
     }
-    BEGIN {
-      count = split(names, list, ",")
-      for (i = 1; i <= count; i++) { own[list[i]] = 1; if (list[i] ~ /^s/) sluid = 1 }
-    }
-    $1 == "saw" { saw[$2] = 1; next }
-    $1 == "cgroup" && $3 in own { if ($4 ~ /^\/step_[^\/]+\/(user\/)?task_[0-9]+(\/|$)/) of[$2] = 1; next }
-    $1 == "cgroup" && ($3 == "?" || ($3 ~ /^s/ && !sluid)) { unmapped = 1; next }
-    $1 == "cgroup" { other[$2] = 1 }
-    $1 == "inherited" && !($2 in other) && !($2 in of) && $2 != self {
-      if (user == "") unmapped = 1
-      else if (real_uid($2) == user) of[$2] = 1
+    $1 == "untracked" || $1 == "unmapped" { is[$1] = 1 }
+    $1 == "saw" { saw[$2] = 1 }
+    $1 == "task" {
+      uid = user == "" ? "" : real_uid($2)
+      if (uid == user) print $2
+      else if (uid != "") is["unmapped"] = 1
     }
     END {
-      for (pid in of) if (pid != self) print pid
-      if (unmapped) print "unmapped"
-      if (("cgroups" in saw) && ("environments" in saw)) print "whole"
+      if ("unmapped" in is) print "unmapped"
+      if (("kernel" in saw) && (("slurmd" in saw) || !("untracked" in is))) print "whole"
     }'
 }
 

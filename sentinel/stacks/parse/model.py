@@ -110,8 +110,8 @@ class NodeStacks(Struct, frozen=True, kw_only=True):
     """The answer of one node.
 
     `tool` is py-spy's version, `no_tool` says why there is none. `uid` and `user` are those of the
-    asking process there. `witness` is the source of the list of processes (slurmd, or their
-    environment). `ras` is the raw answer of NCCL's RAS. `kernel` is the end of the kernel's log,
+    asking process there. `witness` is the source of the list of processes (slurmd, or the
+    kernel). `ras` is the raw answer of NCCL's RAS. `kernel` is the end of the kernel's log,
     `gpus` the output of nvidia-smi.
     """
 

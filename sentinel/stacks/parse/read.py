@@ -85,7 +85,7 @@ def read_node(text: str, node: str) -> NodeStacks:
             _take_record(word, fields, found, about)
         told = _about_node(node, about)
         if "cut" in about:
-            raise CannotTell(f"the search for the job's processes on {node} was cut")
+            raise CannotTell(f"{node} does not tell all processes of the job")
         if about.keys().isdisjoint({"seen", "none"}):
             raise ValueError("the list of its processes has no end")
         return replace(told, processes=tuple(_make_process(node, f, told) for f in found.values()))

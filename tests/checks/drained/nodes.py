@@ -55,7 +55,7 @@ def process(pid: int, uid: int = 0, user: str = "root", **more: Any) -> NodeProc
     return NodeProcess(pid=pid, uid=uid, user=user, **{**told, **more})
 
 
-def step(pid: int, job: str = "12", witness: Any = "environment") -> StepProcess:
+def step(pid: int, job: str = "12", witness: Any = "cgroup") -> StepProcess:
     return StepProcess(pid=pid, job=job, step="", witness=witness)
 
 

@@ -452,7 +452,7 @@ HET = replace(job("13"), id="12+1")
 
 
 def left(*steps: StepProcess, user: str = "alice", **more: Any) -> list[tuple[str, str]]:
-    """The jobs, and the users believed by what they inherited, of what is asked to be ended."""
+    """The jobs, and the uids, of what is asked to be ended."""
     probe = replace(LEFT, processes=(replace(ALICE, user=user),), steps=StepTraces(processes=steps))
     slurm = FixedSlurm(nodes=[MIXED], jobs=more.pop("jobs", []), sluids=more.pop("sluids", None))
     remote = Nodes({"n1": probe})
@@ -460,20 +460,22 @@ def left(*steps: StepProcess, user: str = "alice", **more: Any) -> list[tuple[st
         context(slurm, now=AT, remote=remote, logbook=more.pop("logbook", Book()))
     ).requests
     assert all(r.action == "clean_up" for r in found)
-    return [(r.params["jobs"], r.params["alone"]) for r in found]
+    return [(r.params["jobs"], r.params["uids"]) for r in found]
 
 
 def test_a_cgroup_that_is_named_by_sluid_belongs_to_the_job_that_slurm_says() -> None:
     """Slurm 26.05. What carries the id of a job that is over and lives in another one's cgroup is
     that other one's; what nobody can map is nobody's to end."""
-    names = {A: "12", B: "200"}
-    assert left(IN_A, sluids=names) == [(f"12,{A}", "")]
-    assert left(IN_A, step(50, "200"), sluids=names, jobs=[job("200")]) == [(f"12,{A}", "")]
-    assert left(IN_B, step(50), sluids=names, jobs=[job("200")]) == []
-    assert left(IN_B, step(50), sluids=names, jobs=[job("200", "SUSPENDED")]) == []
+    names, inherits = {A: "12", B: "200"}, step(50, witness="environment")
+    assert left(IN_A, sluids=names) == [(f"12,{A}", "1000")]
+    assert left(IN_A, step(50, "200", "environment"), sluids=names, jobs=[job("200")]) == [
+        (f"12,{A}", "1000")
+    ]
+    assert left(IN_B, inherits, sluids=names, jobs=[job("200")]) == []
+    assert left(IN_B, inherits, sluids=names, jobs=[job("200", "SUSPENDED")]) == []
     for unmapped in (None, {}, {B: "200"}):
-        assert left(IN_A, step(50), sluids=unmapped) == []
-    assert left(step(50, "?", "cgroup"), step(50), sluids=names) == []
+        assert left(IN_A, inherits, sluids=unmapped) == []
+    assert left(step(50, "?"), inherits, sluids=names) == []
     assert left(IN_A, IN_B, sluids=names) == []
 
 
@@ -489,20 +491,24 @@ def test_a_cgroup_that_nobody_can_map_is_not_clean(strange: str) -> None:
     assert run(REBOOT, probe=stuck).requests == ()
 
 
-def test_what_a_process_inherited_ends_it_only_where_nothing_else_can_be_so() -> None:
-    """The leader's id of a heterogeneous job that runs; that of a job that runs elsewhere; a user
-    with another job there, or one whose name is not known."""
-    elsewhere = replace(job("12"), nodes="n7")
-    bobs, alices = job("99"), replace(job("99"), user="alice")
-    assert left(step(50), jobs=[bobs]) == [("12", "1000:alice")]
-    for jobs in ([HET], [elsewhere], [alices], [replace(HET, nodes="n7")]):
-        assert left(step(50), jobs=jobs) == []
-    for unknown in ("1000", ""):
-        assert left(step(50), user=unknown) == []
-    counted = step(50, witness="cgroup")
-    assert left(counted, jobs=[elsewhere, alices]) == [("12", "")]
-    assert left(counted, user="1000") == [("12", "")]
-    assert left(counted, jobs=[replace(HET, job_id="12", id="12+0")]) == []
+def test_what_a_process_inherited_ends_and_blames_nobody() -> None:
+    """Anybody may export any id: it is told as a doubt, so the node is not given back either."""
+    inherits = step(50, witness="environment")
+    assert left(inherits) == []
+    report = run(probe=replace(CLEAN, steps=StepTraces(processes=(inherits,))))
+    assert report.requests == ()
+    assert (
+        "? jobs: no process is known to be of a job, but some carry its id" in only(report).details
+    )
+
+
+def test_what_the_kernel_counts_is_ended_whoever_else_has_jobs_there() -> None:
+    """Even where the name of its user is not known; never what runs, whatever id it carries."""
+    elsewhere, alices = replace(job("12"), nodes="n7"), replace(job("99"), user="alice")
+    assert left(step(50), jobs=[elsewhere, alices]) == [("12", "1000")]
+    assert left(step(50), user="1000") == [("12", "1000")]
+    for there in (HET, replace(HET, job_id="12", id="12+0")):
+        assert left(step(50), jobs=[there]) == []
 
 
 def test_what_runs_below_a_slurmstepd_is_that_jobs() -> None:
@@ -512,7 +518,7 @@ def test_what_runs_below_a_slurmstepd_is_that_jobs() -> None:
     probe = replace(
         LEFT,
         processes=(daemon, shell, replace(ALICE, parent=45)),
-        steps=StepTraces(processes=(step(40, "200", "daemon"), step(50))),
+        steps=StepTraces(processes=(step(40, "200", "daemon"), step(50, "12", "environment"))),
     )
     for jobs, wished in (([job("200")], []), ([], ["200"])):
         found = run(CLEANING, nodes=[MIXED], probe=probe, jobs=jobs).requests

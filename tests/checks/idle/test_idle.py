@@ -138,27 +138,18 @@ def test_a_node_without_any_process_of_the_job_is_named() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("blind", "environment", "is_named"),
-    [
-        ((), False, True),
-        ((), True, False),
-        (("environments: only root may read them",), False, False),
-    ],
-)
-def test_where_slurm_uses_no_cgroups_the_environments_tell(
-    blind: tuple[str, ...], environment: bool, is_named: bool
-) -> None:
-    """If nobody may read them either, nothing is said of processes."""
-    world = World()
-    node = world.nodes["node-0"]
-    node.steps = [p for p in node.steps if p.witness == "daemon"]
-    if environment:
-        node.steps.append(StepProcess(pid=100, job="4711", step="", witness="environment"))
-    node.blind = blind
+@pytest.mark.parametrize(("step", "is_named"), [("0", False), ("extern", True), ("", True)])
+def test_where_slurm_uses_no_cgroups_its_daemons_tell(step: str, is_named: bool) -> None:
+    """The slurmstepd of a step, where one is left. Anybody may have exported the id."""
+    world = World(nodes=2)
+    first, second = world.nodes["node-0"], world.nodes["node-1"]
+    first.steps = [p for p in first.steps if p.witness == "daemon"]
+    second.steps = [StepProcess(pid=100, job="4711", step="", witness="environment")]
+    if step:
+        second.has_daemon("4711", step)
     finding = last(world.watch(HOUR + 300))
     assert finding.status is Status.WARNING
-    assert ("no process of it on node-0" in finding.summary) is is_named
+    assert ("no process of it on node-1" in finding.summary) is is_named
 
 
 UNKNOWN: dict[str, Callable[[IdleNode], object]] = {

@@ -1,6 +1,7 @@
 """Rules of second witnesses: what nodes say, and the script that asks them, on this host."""
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -154,7 +155,7 @@ def test_an_address_becomes_the_name_of_a_node_by_the_hosts_own_lookup() -> None
 
 @contextmanager
 def task(job: str, code: str) -> Iterator[int]:
-    """A real process of a job, as its environment has it."""
+    """A real process that carries the id of a job."""
     process = subprocess.Popen(
         [sys.executable, "-c", f"print('up', flush=True)\n{code}"],
         env={**os.environ, "SLURM_JOB_ID": job},
@@ -189,30 +190,93 @@ def seen(job: Job, sluids: dict[str, str]) -> WitnessAnswer:
     return parse_witness_answer(done.stdout, "root")
 
 
-def test_real_processes_that_wait_stand_still() -> None:
-    """Found by the job in their environment, and by no other's."""
+TASK = "step_0/user/task_0"
+
+
+def test_real_processes_that_wait_stand_still(cgroups: Cgroups) -> None:
+    """Found by the job that the kernel counts them to, and by no other's."""
     job = str(4_000_000 + os.getpid())
-    with task(job, "import time; time.sleep(60)"), task(job + "1", "while True: pass"):
+    cgroups.process(f"job_{job}/{TASK}")
+    with task("none", "while True: pass") as spins:
+        cgroups.move(spins, f"job_{job}1/{TASK}")
         found = ask(job)
     assert found.words.startswith("the processor time of its tasks stands still")
     assert found.confirms
 
 
 @pytest.mark.root
-def test_an_id_alone_proves_nothing_of_another_user() -> None:
-    """Anybody may export it. Where the node does not know the job's user, nobody is sure."""
+def test_an_id_that_a_process_inherited_is_no_witness() -> None:
+    """Anybody may export it, the job's own user in another window too."""
     job = str(4_200_000 + os.getpid())
     with task(job, "import time; time.sleep(60)"):
-        own, strange, unknown = (
-            seen(structs.replace(named(job), user=user), {}).tasks
-            for user in ("root", "nobody", "no-such-user")
-        )
-    assert own is not None
-    assert strange is not None
-    assert unknown is not None
-    assert (own.count, own.sure) == (1, True)
-    assert (strange.count, strange.sure) == (0, True)
-    assert (unknown.count, unknown.sure) == (0, False)
+        node = seen(named(job), {}).tasks
+    assert node is not None
+    assert (node.count, node.sure) == (0, True)
+
+
+@pytest.mark.parametrize(("user", "count", "sure"), [("root", 1, True), ("nobody", 0, False)])
+def test_a_task_is_of_the_jobs_user(cgroups: Cgroups, user: str, count: int, sure: bool) -> None:
+    """What is another user's in it (a container's, sudo's) is neither the job's nor nobody's."""
+    job = str(4_400_000 + os.getpid())
+    cgroups.process(f"job_{job}/{TASK}")
+    node = seen(structs.replace(named(job), user=user), {}).tasks
+    assert node is not None
+    assert (node.count, node.sure) == (count, sure)
+
+
+@pytest.mark.parametrize(
+    "place", ["x.slice/slurmstepd.scope/job_{0}", "slurm/uid_0/job_{0}", "job_{0}"]
+)
+def test_a_folder_of_somebody_else_is_no_witness(cgroups: Cgroups, place: str) -> None:
+    """A rootless container, or a service that is delegated to a user, has folders of any name. They
+    leave no doubt either: a user could keep everybody from being told."""
+    job, theirs = str(4_600_000 + os.getpid()), cgroups.scope.parent / "theirs.service"
+    cgroups.process(f"../theirs.service/{place.format(job)}/{TASK}")
+    os.chown(theirs, 4242, 4242)
+    node = seen(named(job), {}).tasks
+    assert node is not None
+    assert (node.count, node.sure) == (0, True)
+
+
+LISTPIDS = """#!/bin/sh
+[ "$1 $2" = "listpids {job}" ] || exit 9
+{then}
+echo "PID      JOBID    STEPID   LOCALID GLOBALID"
+echo "{pid}    {job}    0        0       0"
+echo "{extern} {job}    extern   0       -"
+echo "{extern} {job}1   0        -       -"
+"""
+
+
+@pytest.mark.root
+@pytest.mark.parametrize(
+    ("title", "then", "count", "sure"),
+    [
+        ("slurmstepd: [{job}.0]", "", 1, True),
+        ("slurmstepd: [{job}.0]", "exit 1", 0, False),
+        ("slurmstepd: [{job}1.0]", "exit 1", 0, True),
+    ],
+)
+def test_where_slurm_uses_no_cgroups_slurmstepd_is_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, title: str, then: str, count: int, sure: bool
+) -> None:
+    """proctrack/linuxproc. Where it does not answer, nobody knows; where there is none of the job,
+    nothing of it is left. The words of `scontrol listpids`: src/scontrol/info_job.c."""
+    job = str(4_800_000 + os.getpid())
+    program = shutil.copy("/usr/bin/sleep", tmp_path / "slurmstepd")
+    tool = tmp_path / "scontrol"
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    with task("none", "import time; time.sleep(60)") as pid, task("none", "input()") as extern:
+        tool.write_text(LISTPIDS.format(job=job, then=then, pid=pid, extern=extern))
+        tool.chmod(0o755)
+        daemon = subprocess.Popen([title.format(job=job), "60"], executable=program)
+        try:
+            node = seen(named(job), {}).tasks
+        finally:
+            daemon.kill()
+            daemon.wait()
+    assert node is not None
+    assert (node.count, node.sure) == (count, sure)
 
 
 @pytest.fixture
@@ -274,22 +338,20 @@ def test_tasks_are_found_by_the_sluid_that_the_kernel_names(cgroups: Cgroups) ->
 
 
 def test_a_component_of_a_heterogeneous_job_is_not_the_first_one(cgroups: Cgroups) -> None:
-    """Its tasks carry the first one's id; where the kernel does not count them, the id counts."""
+    """Its tasks carry the first one's id."""
     first = 6_000_000 + 2 * os.getpid()
     leader, second = named(str(first), f"{first}+0"), named(str(first + 1), f"{first}+1")
     carries = {"SLURM_JOB_ID": str(first)}
-    cgroups.process(f"job_{first + 1}/step_0/user/task_0", env=carries)
+    cgroups.process(f"job_{first + 1}/{TASK}", env=carries)
     counts = [node.tasks.count for one in (leader, second) if (node := seen(one, {})).tasks]
     assert counts == [0, 1]
-    with task(str(first), "import time; time.sleep(60)"):
-        counts = [node.tasks.count for one in (leader, second) if (node := seen(one, {})).tasks]
-    assert counts == [1, 2]
 
 
-def test_real_processes_that_spin_use_cores() -> None:
+def test_real_processes_that_spin_use_cores(cgroups: Cgroups) -> None:
     """Which neither confirms nor clears."""
     job = str(5_000_000 + os.getpid())
-    with task(job, "while True: pass"):
+    with task("none", "while True: pass") as spins:
+        cgroups.move(spins, f"job_{job}/{TASK}")
         found = ask(job)
     assert "cores" in found.words
     assert not found.contradicts
