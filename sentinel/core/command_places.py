@@ -9,6 +9,9 @@ SETUP_PLACE = "where sentinel was set up, as the user who set it up"
 """For the commands of sentinel that read its state, where a message does not know the host and the
 user."""
 
+OWNER_TEST = '[ "$(id -un)" = '
+"""The beginning of a line that acts for one user alone (`acting_commands`)."""
+
 PlacedCommands = tuple[str, tuple[str, ...]]
 """Where and as whom (empty if that is not known), and the commands that are run so."""
 
@@ -131,6 +134,8 @@ def _find_role(words: Sequence[str], user: str) -> str:
         return _AS_ROOT
     if first == "chmod":
         return _AS_FILE_OWNER
+    if words and " ".join(words).startswith(OWNER_TEST):
+        return f"as {visible(words[4].strip(chr(39)))}" if words[5:6] == ["]"] else _AS_SELF
     if "sbatch" in words:
         return f"as {user}" if user else _AS_SELF
     if first == "scontrol" and words[1:2] and words[1] in _CHANGES_OF_JOBS:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from posixpath import join, normpath
-from shlex import quote
 
 from msgspec.structs import replace
 
@@ -32,7 +31,7 @@ _SILENT = (23, 2)
 """The first release whose slurmctld reports the script without its arguments: packstr(argv[0]) in
 _pack_default_job_details(), src/slurmctld/job_mgr.c."""
 
-_ADD = "  # and its arguments, if it had any: this Slurm tells them in SubmitLine only"
+_ADD = "and its arguments, if it had any: this Slurm tells them in SubmitLine only"
 _EXCLUDES = lazy_pattern(
     r"(^| )((-x|--exclude|-a|--array|--wrap|--test-only)\b|--( |$)|-D(?! ?/)|--chdir(?![= ]/))"
 )
@@ -100,26 +99,21 @@ def resubmit_argv(job: Submission, without: str = "", wait: str = "") -> tuple[s
     return ("sbatch", *job.options, *keep, *job.command.split())
 
 
-def resubmit_shell(job: Submission, without: str = "", wait: str = "", *, reader: str = "") -> str:
-    """The same command for a person's shell, quoted; if Slurm does not have the script's path, with
-    the command that fetches the script.
+def resubmit_shell(job: Submission, without: str = "", wait: str = "") -> str:
+    """The same command for a person's shell, for the job's user alone; if Slurm does not have the
+    script's path, with the command that fetches the script. Empty if there is none."""
+    from sentinel.core.acting_commands import ActingCommand  # messages alone need it
 
-    If the job's user is not `reader`, the line acts only for the job's user: an administrator who
-    pastes it would else run the user's script as root, and write to wherever a link of the user
-    leads."""
-    own = reader in ("", job.user)
-    only = "" if own else f'[ "$(id -un)" = {quote(job.user)} ] && '
-    go = f"{only}cd {quote(job.workdir)} && "
-    words = resubmit_argv(job, without, wait)
+    words, note, script_of = resubmit_argv(job, without, wait), "", ""
     if not words and job.bare and job.command:
-        words = resubmit_argv(replace(job, bare=False), without, wait)
-        return f"{go}{' '.join(map(quote, words))}{_ADD}" if words else ""
-    if not words and job.id.isdigit():
-        script = f"again-{job.id}.sh"
-        write = f"scontrol write batch_script {job.id} {script}"
-        words = ("sbatch", *job.options, *_kept_options(job, without, wait), script)
-        return f"{go}{write} && {' '.join(map(quote, words))}"
-    return f"{go}{' '.join(map(quote, words))}" if words else ""
+        words, note = resubmit_argv(replace(job, bare=False), without, wait), _ADD
+    elif not words and job.id.isdigit():
+        words, script_of = ("sbatch", *job.options, *_kept_options(job, without, wait)), job.id
+    if not words or not job.user:
+        return ""
+    return ActingCommand(
+        owner=job.user, argv=tuple(words), folder=job.workdir, script_of=script_of, note=note
+    ).render()
 
 
 def _split_typed_line(job: Submission) -> tuple[Sequence[str], Sequence[str]]:

@@ -324,7 +324,7 @@ def _suggest_job_commands(view: TrainingView) -> tuple[str, ...]:
     # otherwise its script is forgotten too
     kept = bool(how and (how.command or (last and last.end)))
     kept = kept and not (last and last.end and lost_partition(last.end))  # nothing would take it
-    again = resubmit_shell(how, find_culprit_node(view), reader=view.reader) if how and kept else ""
+    again = resubmit_shell(how, find_culprit_node(view)) if how and kept else ""
     # last, because whoever pastes the first line should look before anything is submitted
     return (*_suggest_end_commands(view), *([again] if again.isprintable() and again else []))
 

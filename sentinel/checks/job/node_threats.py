@@ -20,6 +20,7 @@ from msgspec import Struct
 
 from sentinel.checks.wishes import is_owner_muted
 from sentinel.core import hostlist
+from sentinel.core.acting_commands import ActingCommand
 from sentinel.core.cluster import Job, Node, Reservation, Submission
 from sentinel.core.errors import Invalid
 from sentinel.core.guidance import Guidance
@@ -208,8 +209,9 @@ def _find_save_command(job: Job, how: Submission | None) -> str:
     found = _SIGNAL_PATTERN.fullmatch(asked.upper())
     if not found or not job.job_id.isdigit():
         return ""
-    batch = "--batch " if "B" in found[1] else ""
-    return f"scancel {batch}--signal={found[2]} {job.job_id}"
+    batch = ("--batch",) if "B" in found[1] else ()
+    argv = ("scancel", *batch, f"--signal={found[2]}", job.job_id)
+    return ActingCommand(owner=job.user, argv=argv).render()
 
 
 def _expand_nodes(nodes: str) -> Iterator[str] | Sequence[str]:

@@ -8,10 +8,9 @@ submitted.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from shlex import quote
 
 from sentinel.actions.job_requests import make_exclude_command, make_job_target
-from sentinel.checks.users import own_user_name
+from sentinel.core.acting_commands import ADMINISTRATOR, ActingCommand
 from sentinel.core.cluster import Job, Submission
 from sentinel.core.text import shortened, visible
 from sentinel.slurm.submission import resubmit_shell
@@ -21,7 +20,7 @@ MAX_SHOWN_JOBS = 3
 MAX_REASON_CHARS = 160
 """The longest reason for a drain, in characters."""
 
-_ADMIN_COMMENT = "  # for an administrator; if you are none, send them this line"
+_ADMIN_NOTE = "for an administrator; if you are none, send them this line"
 
 
 def list_resume_commands(
@@ -29,19 +28,20 @@ def list_resume_commands(
 ) -> tuple[str, ...]:
     """The commands in their order. `waiting` are jobs that follow the hanging one. `fault` is the
     fault of the node itself. Without it, nobody is asked to drain the node."""
-    owner = "" if job.user == own_user_name() else f"  # as {visible(job.user)}"
+    end = ("scancel", make_job_target(job))
     if waiting:
-        lines = [
-            " ".join(map(quote, make_exclude_command(make_job_target(j), j.exclude, node)))
+        acts = [
+            (j.user, make_exclude_command(make_job_target(j), j.exclude, node))
             for j in waiting[:MAX_SHOWN_JOBS]
         ]
+        lines = [ActingCommand(owner=user, argv=tuple(argv)).render() for user, argv in acts]
     else:
-        wait = f"afterany:{job.id}"
-        again = resubmit_shell(how, node, wait, reader=own_user_name()) if how else ""
+        again = resubmit_shell(how, node, f"afterany:{job.id}") if how else ""
         lines = [again] if again.isprintable() and again else []
     if lines:
-        lines = [f"{line}{owner}" for line in (*lines, f"scancel {make_job_target(job)}")]
+        lines.append(ActingCommand(owner=job.user, argv=end).render())
     if fault:
-        why = quote(shortened(visible(f"job {job.id} hung: {fault}"), MAX_REASON_CHARS))
-        lines.append(f"scontrol update NodeName={node} State=DRAIN Reason={why}{_ADMIN_COMMENT}")
+        why = shortened(visible(f"job {job.id} hung: {fault}"), MAX_REASON_CHARS)
+        drain = ("scontrol", "update", f"NodeName={node}", "State=DRAIN", f"Reason={why}")
+        lines.append(ActingCommand(owner=ADMINISTRATOR, argv=drain, note=_ADMIN_NOTE).render())
     return tuple(lines)

@@ -219,7 +219,8 @@ def test_what_slurm_forgets_between_two_passes_was_asked_while_it_ran(tmp_path: 
         "step 100",
         "RuntimeError: boom",
     )
-    assert finding.commands[-1] == "cd /proj && sbatch --nodes=8 /proj/train.sh"
+    only = f'[ "$(id -un)" = {user} ] && '
+    assert finding.commands[-1] == f"{only}cd /proj && sbatch --nodes=8 /proj/train.sh"
     piped = structs.replace(how, command="")
     watch = Watch(check(users=[user]))
     watch.see(FixedSlurm(jobs=[running], submissions={"10": piped}))

@@ -148,10 +148,10 @@ def test_only_running_jobs_are_at_stake() -> None:
 @pytest.mark.parametrize(
     ("line", "command"),
     [
-        ("sbatch --signal=B:USR1@120 train.sh", "scancel --batch --signal=USR1 10"),
-        ("sbatch --signal USR2 train.sh", "scancel --signal=USR2 10"),
-        ("sbatch --signal=RB:10@60 train.sh", "scancel --batch --signal=10 10"),
-        ("sbatch -N 2 --sig=sigusr2@60 train.sh", "scancel --signal=USR2 10"),
+        ("sbatch --signal=B:USR1@120 train.sh", "--batch --signal=USR1 10"),
+        ("sbatch --signal USR2 train.sh", "--signal=USR2 10"),
+        ("sbatch --signal=RB:10@60 train.sh", "--batch --signal=10 10"),
+        ("sbatch -N 2 --sig=sigusr2@60 train.sh", "--signal=USR2 10"),
         ("sbatch --signal=$(reboot) train.sh", ""),
         ("sbatch --signal=KILL@60 train.sh", ""),
         ("sbatch --signal=B:TERM@60 train.sh", ""),
@@ -164,7 +164,8 @@ def test_a_command_comes_only_where_the_job_is_known_to_handle_it(line: str, com
     """The signal of its own submission."""
     how = Submission(id="10", name="train", user="alice", workdir="/", line=line)
     (found,) = warnings(look(nodes=drained(), submissions={"10": how}))
-    assert found.commands == ((command,) if command else ())
+    line = f'[ "$(id -un)" = alice ] && scancel {command}'
+    assert found.commands == ((line,) if command else ())
 
 
 @pytest.mark.parametrize(

@@ -346,10 +346,11 @@ def test_it_is_told_how_it_goes_on_without_the_culprit(tmp_path: Path) -> None:
     assert "rank 5 on node-0" in world.early()
     stacks, again, end, *_ = world.finding.commands
     assert stacks == "sentinel stacks 7"
+    only = f'[ "$(id -un)" = {own_user_name()} ] && '
     assert again == (
-        "cd /work && sbatch --nodes=2 --dependency=afterany:7 '--exclude=node-[0,9]' /work/train.sh"
+        f"{only}cd /work && sbatch --nodes=2 --dependency=afterany:7 '--exclude=node-[0,9]' /work/train.sh"
     )
-    assert end == "scancel 7"
+    assert end == f"{only}scancel 7"
     assert not any("DRAIN" in line for line in world.finding.commands)
     world.submissions = {}
     world.look()
@@ -363,9 +364,10 @@ def test_what_waits_already_goes_on_and_nothing_is_submitted_beside_it(tmp_path:
     following = {"state": "PENDING", "nodes": "", "exclude": "node-9"}
     world.others = [job(id="8", job_id="8", array_id="8", user=own_user_name(), **following)]
     world.early()
+    only = f'[ "$(id -un)" = {own_user_name()} ] && '
     assert world.finding.commands[1:3] == (
-        "scontrol update JobId=8 ExcNodeList=node-9,node-0",
-        "scancel 7",
+        f"{only}scontrol update JobId=8 ExcNodeList=node-9,node-0",
+        f"{only}scancel 7",
     )
 
 
@@ -389,9 +391,9 @@ def test_an_administrator_is_asked_where_the_node_itself_is_at_fault(tmp_path: P
     how = replace(HOW, id="7_3", user="alice", options=("--array=3",))
     again, end, drain = list_resume_commands(theirs, "node-0", how, (), "state D in `nv'\n$(x)")
     assert again.startswith('[ "$(id -un)" = alice ] && cd /work && sbatch ')
-    assert again.endswith("'--exclude=node-[0,9]' /work/train.sh  # as alice")
+    assert again.endswith("'--exclude=node-[0,9]' /work/train.sh")
     assert "--array=3 --dependency=afterany:7_3" in again
-    assert end == "scancel 7_3  # as alice"
+    assert end == '[ "$(id -un)" = alice ] && scancel 7_3'
     assert shlex.split(drain, comments=True) == [
         *("scontrol", "update", "NodeName=node-0", "State=DRAIN"),
         "Reason=job 7_3 hung: state D in `nv'\\n$(x)",
