@@ -10,7 +10,7 @@ from sentinel.core.clock import Instant, get_elapsed_s
 from sentinel.core.errors import ChannelError
 from sentinel.core.holds import MessageGroup
 from sentinel.core.letters import WISH_REASON
-from sentinel.core.model import DOUBT_MARK, Notification, Outgoing, Status
+from sentinel.core.model import DOUBT_MARK, Notification, Outgoing, SentNotification, Status
 
 REDIRECTED_MARK = "given to the fallback"
 """The receipt in the history of a row that another channel sends instead."""
@@ -41,12 +41,12 @@ def row_subject(row: Outgoing) -> Subject:
     return row.channel, n.cluster, n.check, n.subject
 
 
-def is_beginning(n: Notification) -> bool:
+def is_beginning(n: Notification | SentNotification) -> bool:
     """Whether it is the first message about a problem."""
     return n.reason in ("firing", "flapping")
 
 
-def is_ending(n: Notification) -> bool:
+def is_ending(n: Notification | SentNotification) -> bool:
     """Whether it says that the problem is over."""
     return n.reason in ("resolved", "gone") or (n.reason == "settled" and n.status is Status.OK)
 
@@ -211,19 +211,6 @@ def join_messages(messages: list[list[Outgoing]], count: int) -> list[list[Outgo
         [row for message in messages[first : first + count] for row in message]
         for first in range(0, len(messages), count)
     ]
-
-
-def hourly_room(sent: Sequence[Instant], per_hour: int, now: Instant) -> int | None:
-    """How many messages may still be sent within the hour. None without a cap."""
-    if not per_hour:
-        return None
-    return max(0, per_hour - sum(get_elapsed_s(at, now) < HOUR_S for at in sent))
-
-
-def hourly_cap_reopens(sent: Sequence[Instant], per_hour: int, now: Instant) -> float:
-    """Seconds until the hourly cap allows another message."""
-    within = sorted(get_elapsed_s(at, now) for at in sent if get_elapsed_s(at, now) < HOUR_S)
-    return HOUR_S - within[per_hour - 1] if len(within) >= per_hour else 0.0
 
 
 def undelivered_rows(

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from sentinel.core.clock import Instant, get_elapsed_s
 from sentinel.core.errors import ChannelError
-from sentinel.core.model import Outgoing
+from sentinel.core.model import Outgoing, Sending
 
 DAY_S = 86400.0
 OWNER_LABEL = "user"
@@ -21,7 +21,7 @@ RECIPIENT_REASON = "recipient"
 Messages = list[list[Outgoing]]
 
 
-def find_message_owner(message: Sequence[Outgoing]) -> str:
+def find_message_owner(message: Sequence[Outgoing | Sending]) -> str:
     """The user whose job or file the message is about. Empty if it is about no user, or about
     several."""
     users = {row.bundle.owner or row.notification.labels.get(OWNER_LABEL, "") for row in message}

@@ -412,6 +412,15 @@ class Outgoing(Struct, frozen=True, kw_only=True):
     error: str = ""  # Why the last attempt failed.
 
 
+class SentNotification(Struct, frozen=True):
+    """The part of a message that counts after it was sent."""
+
+    reason: str = ""
+    alert: str = ""
+    status: Status = Status.UNKNOWN
+    labels: Mapping[str, str] = {}
+
+
 class Sending(Struct, frozen=True):
     """A row that its channel accepted. Rows of one message have the same `message`."""
 
@@ -419,6 +428,7 @@ class Sending(Struct, frozen=True):
     bundle: MessageGroup  # The group in which the message was sent.
     at: Instant  # When it was accepted.
     message: int
+    notification: SentNotification = SentNotification()  # What it was about.
 
 
 class CheckRun(Struct, frozen=True, kw_only=True):

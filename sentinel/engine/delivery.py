@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 from msgspec.structs import replace
 
 from sentinel.alerting import owners
+from sentinel.alerting.hourly_shares import HourlyShares, find_capped_rows, put_critical_first
 from sentinel.alerting.outbox import (
     REDIRECTED_MARK,
     Group,
@@ -24,8 +25,6 @@ from sentinel.alerting.outbox import (
     due_rows,
     expired_rows,
     find_early_retries,
-    hourly_cap_reopens,
-    hourly_room,
     is_answerable,
     is_ending,
     is_letter,
@@ -43,7 +42,7 @@ from sentinel.core.clock import SECOND, Instant
 from sentinel.core.errors import ChannelError
 from sentinel.core.holds import MessageGroup
 from sentinel.core.kinds import Channel
-from sentinel.core.model import Batch, Notification, Outgoing, Receipt
+from sentinel.core.model import Batch, Notification, Outgoing, Receipt, Sending
 from sentinel.core.ports import Clock
 from sentinel.core.settings import ChannelCommon
 from sentinel.core.text import visible
@@ -101,7 +100,7 @@ class Delivery:
         self.common: Mapping[str, ChannelCommon] = {}
         self.signer: LinkSigner | None = None
         self.trouble: dict[str, ChannelTrouble | None] = {}
-        self._sent: dict[str, deque[Instant]] = defaultdict(lambda: deque(maxlen=1000))
+        self._shares: dict[str, HourlyShares] = defaultdict(HourlyShares)
         self._owners: dict[tuple[str, str], deque[Instant]] = defaultdict(
             lambda: deque(maxlen=1000)
         )
@@ -120,12 +119,12 @@ class Delivery:
         since = self._clock.now().wall - int(
             max(seconds, DAY_S if self._get_daily_caps() else 0) * SECOND
         )
-        messages: set[tuple[str, int]] = set()
+        messages: dict[tuple[str, int], list[Sending]] = {}
         for sending in await self._call(self._store.read_sendings, since):
             self._note_groups(sending.channel, [sending.bundle], sending.at)
-            if (sending.channel, sending.message) not in messages:
-                messages.add((sending.channel, sending.message))
-                self._count_message(sending.channel, sending.bundle.owner, sending.at)
+            messages.setdefault((sending.channel, sending.message), []).append(sending)
+        for (name, _), sendings in messages.items():
+            self._count_message(name, sendings, sendings[0].at)
 
     async def begin_sending(self) -> float | None:
         """Start to send the due messages on every idle channel, and wait for none. Returns the
@@ -138,24 +137,24 @@ class Delivery:
             now = self._clock.now()
             rows = await self._drop_expired(await self._redirect_strays(now), now)
             rows, silenced = await self._split_silenced(rows, now)
-            full = self._find_capped_channels({row.channel for row in rows}, now)
+            full, reopenings = find_capped_rows(rows, self._get_shares, now)
             spent = owners.owners_at_cap(rows, self._owners, self._get_daily_caps(), now)
             left = [
                 r
                 for r in rows
                 if r.channel not in self._at_work
-                and r.channel not in full
+                and r.seq not in full
                 and (r.channel, r.bundle.owner) not in spent
             ]
             ready = sorted(due_rows(left, now, self._told), key=lambda r: (r.channel, r.seq))
             now_due = {r.seq for r in ready}
             for name, batch in groupby(ready, lambda r: r.channel):
-                waiting = [r for r in left if r.channel == name and r.seq not in now_due]
+                waiting = [r for r in rows if r.channel == name and r.seq not in now_due]
                 task = asyncio.ensure_future(self._send_queue(name, list(batch), waiting))
                 task.add_done_callback(lambda _: self._idle())
                 self._at_work[name] = task
             idle = [r for r in left if r.channel not in self._at_work]
-            later = [*full.values(), *spent.values(), *([SILENCE_RECHECK_S] if silenced else [])]
+            later = [*reopenings, *spent.values(), *([SILENCE_RECHECK_S] if silenced else [])]
             waits = [next_wait(idle, now, self._told), *later]
             return min((w for w in waits if w is not None), default=None)
 
@@ -247,21 +246,12 @@ class Delivery:
                 alone += [row] if found.alone else []
         return too, alone
 
-    def _find_capped_channels(self, names: Iterable[str], now: Instant) -> dict[str, float]:
-        """Channels that have reached their hourly cap, with the seconds until they may send
-        again."""
-        caps = {n: self.common[n].per_hour for n in names if n in self.common}
-        return {
-            name: hourly_cap_reopens(self._sent[name], cap, now)
-            for name, cap in caps.items()
-            if hourly_room(self._sent[name], cap, now) == 0
-        }
-
     async def _send_queue(self, name: str, rows: list[Outgoing], waiting: list[Outgoing]) -> None:
         """Send the rows of a channel, its users by turns, until MAX_QUEUE_S is over. Then the
         outbox is read again, for rows of other users. `waiting`: rows that are not due yet."""
         groups = name in self.channels and self.channels[name].groups
         messages = bundle_messages(rows) if groups else [[row] for row in rows]
+        messages = self._order_messages(name, messages)
         if per_day := self._get_daily_caps().get(name):
             sent = {user: at for (channel, user), at in self._owners.items() if channel == name}
             messages = owners.ration_messages(messages, sent, per_day, self._clock.now())
@@ -270,15 +260,16 @@ class Delivery:
             messages = interleave(messages, owners.find_message_owner)
             messages = join_messages(messages, self._count_messages_at_once(name))
         refused, until = RefusedRows(waiting), time.monotonic() + MAX_QUEUE_S
-        while (
-            messages
-            and time.monotonic() < until
-            and self._store.get_lease_left_s() > 0
-            and (left := self._get_hourly_room(name)) != 0
-        ):
-            last = left == 1 and groups
-            message = [row for several in messages for row in several] if last else messages[0]
-            messages = [] if last else messages[1:]
+        shares = self._get_shares(name)
+        while messages and time.monotonic() < until and self._store.get_lease_left_s() > 0:
+            now = self._clock.now()
+            place = shares.choose_message(messages, now)
+            if place is None:
+                return
+            message = messages.pop(place)
+            if groups and shares.get_room(owners.find_message_owner(message), now) == 1:
+                message = [row for several in (message, *messages) for row in several]
+                messages = []
             message = [row for row in message if not refused.hold_back(row)]
             error = await self._send_message(name, message, refused) if message else None
             if error is None:
@@ -302,19 +293,25 @@ class Delivery:
         """How many messages a user gets per day, by channel that notifies users."""
         return {name: c.per_day for name, c in self.channels.items() if c.personal}
 
-    def _count_message(self, name: str, owner: str | None, at: Instant) -> None:
-        self._sent[name].append(at)
-        if owner is not None:
+    def _order_messages(self, name: str, messages: owners.Messages) -> owners.Messages:
+        """The critical ones first, if not all of them may be sent within the hour."""
+        return put_critical_first(messages) if self._get_shares(name).per_hour else messages
+
+    def _count_message(self, name: str, rows: Sequence[Outgoing | Sending], at: Instant) -> None:
+        self._get_shares(name).count_message(rows, at)
+        if (owner := rows[0].bundle.owner) is not None:
             self._owners[name, owner].append(at)
 
     def _count_messages_at_once(self, name: str) -> int:
         """How many messages are joined at once. It is one if a cap counts each message."""
-        is_capped = self._get_hourly_room(name) is not None
+        is_capped = self._get_shares(name).per_hour
         return 1 if is_capped or name not in self.channels else self.channels[name].messages_at_once
 
-    def _get_hourly_room(self, name: str) -> int | None:
-        cap = self.common[name].per_hour if name in self.common else 0
-        return hourly_room(self._sent[name], cap, self._clock.now())
+    def _get_shares(self, name: str) -> HourlyShares:
+        """What the channel has sent within the hour, with its cap as it is configured now."""
+        shares = self._shares[name]
+        shares.per_hour = self.common[name].per_hour if name in self.common else 0
+        return shares
 
     async def _send_message(
         self, name: str, rows: list[Outgoing], refused: RefusedRows
@@ -326,7 +323,7 @@ class Delivery:
             await self._record_send_failure(name, rows, error)
             return error
         now = self._clock.now()
-        self._count_message(name, rows[0].bundle.owner, now)
+        self._count_message(name, rows, now)
         self._note_groups(name, {row.bundle for row in rows if row.interval}, now)
         self._record_acceptance(name, receipt)
         if receipt.doubt:

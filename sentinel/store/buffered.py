@@ -161,7 +161,7 @@ class BufferedStore(Store):
     def read_sendings(self, since: int) -> list[Sending]:
         with self._turn:
             older, recent = self._pair.read_both(lambda store: store.read_sendings(since))
-        return list(dict.fromkeys([*older, *recent]))
+        return list({_key_of_sending(one): one for one in [*older, *recent]}.values())
 
     def read_samples(
         self, check: str, subject: str, name: str, since: int
@@ -227,3 +227,9 @@ class BufferedStore(Store):
     def prune(self, now: Instant) -> None:
         with self._turn:
             self._pair.write_or_queue(PendingWrite(method="prune", at=now), now)
+
+
+def _key_of_sending(one: Sending) -> tuple[object, ...]:
+    """What tells rows apart that were sent. Rows that are in both stores are the same."""
+    about = one.notification
+    return one.channel, one.bundle, one.at, one.message, about.alert, about.reason

@@ -11,7 +11,17 @@ from sentinel.alerting.silences import Ack, Orders, Remark, Silence
 from sentinel.alerting.state import Store
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.errors import Fenced, StoreBusy
-from sentinel.core.model import Alert, Batch, CheckRun, Key, Outgoing, Receipt, Sending, Transition
+from sentinel.core.model import (
+    Alert,
+    Batch,
+    CheckRun,
+    Key,
+    Outgoing,
+    Receipt,
+    Sending,
+    SentNotification,
+    Transition,
+)
 from sentinel.core.run_ledger import LedgerRow
 from sentinel.store.lease import Lease
 from sentinel.store.retention import DEFAULT_RETENTION, HOUR_US, Retention
@@ -130,7 +140,21 @@ class MemoryStore(Store):
         with self._state.turn:
             done = [(row, o) for row, o in self._state.done if o.sent and o.at.wall >= since]
         told = sorted(done, key=lambda d: (d[1].at.wall, d[0].seq))
-        return [Sending(row.channel, row.bundle, o.at, o.message or row.seq) for row, o in told]
+        return [
+            Sending(
+                row.channel,
+                row.bundle,
+                o.at,
+                o.message or row.seq,
+                SentNotification(
+                    row.notification.reason,
+                    row.notification.alert,
+                    row.notification.status,
+                    row.notification.labels,
+                ),
+            )
+            for row, o in told
+        ]
 
     def read_samples(
         self, check: str, subject: str, name: str, since: int

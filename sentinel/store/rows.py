@@ -17,7 +17,17 @@ from sentinel.alerting.silences import Ack, Orders, Remark, Silence
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.digests import blake2b
 from sentinel.core.holds import MessageGroup
-from sentinel.core.model import DOUBT_MARK, Alert, Batch, CheckRun, Key, Outgoing, Receipt, Sample
+from sentinel.core.model import (
+    DOUBT_MARK,
+    Alert,
+    Batch,
+    CheckRun,
+    Key,
+    Outgoing,
+    Receipt,
+    Sample,
+    SentNotification,
+)
 from sentinel.core.run_ledger import LedgerRow
 from sentinel.core.struct_types import convert_value, decode_json
 from sentinel.store.errors import Unstorable
@@ -125,6 +135,7 @@ class OutboxAddress(Struct, frozen=True):
 
     channel: str  # Name of the channel.
     bundle: MessageGroup = MessageGroup()  # The group in which the message is sent.
+    notification: SentNotification = SentNotification()
 
 
 class BatchRows(Struct, frozen=True, kw_only=True):

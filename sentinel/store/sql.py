@@ -228,7 +228,7 @@ class SqlStore(Store):
             for outcome in decode_readable([end], DeliveryOutcome)
         ]
         return [
-            Sending(row.channel, row.bundle, outcome.at, outcome.message or seq)
+            Sending(row.channel, row.bundle, outcome.at, outcome.message or seq, row.notification)
             for seq, row, outcome in told
             if outcome.sent
         ]

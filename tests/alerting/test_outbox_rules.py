@@ -16,8 +16,6 @@ from sentinel.alerting.outbox import (
     expired_rows,
     find_early_retries,
     find_next_attempt,
-    hourly_cap_reopens,
-    hourly_room,
     is_answerable,
     is_beginning,
     is_due,
@@ -103,29 +101,6 @@ def test_whose_it_is_to_tell_an_end() -> None:
     assert decide_end_duty(end, [stands_in, told, own], "desk") == EndDuty(True, True)
     there = (replace(end, channel="desk"), sent, "")
     assert decide_end_duty(end, [stands_in, told, there], "desk") == EndDuty(False, True)
-
-
-@pytest.mark.parametrize(
-    ("ages", "per_hour", "room", "reopens"),
-    [
-        ([], 0, None, None),
-        ([1.0] * 9, 0, None, None),
-        ([], 2, 2, 0.0),
-        ([10.0], 2, 1, 0.0),
-        ([10.0, 3599.0], 2, 0, 1.0),
-        ([10.0, 3600.0], 2, 1, 0.0),
-        ([10.0, 20.0, 30.0], 2, 0, 3580.0),
-        ([30.0, 10.0], 1, 0, 3590.0),
-    ],
-)
-def test_how_much_fits_into_an_hour(
-    ages: list[float], per_hour: int, room: int | None, reopens: float | None
-) -> None:
-    """0 is no cap; a full hour has room again when the oldest that still counts is an hour old."""
-    sent = [shift_instant(START, -age) for age in ages]
-    assert hourly_room(sent, per_hour, START) == room
-    if reopens is not None:
-        assert hourly_cap_reopens(sent, per_hour, START) == reopens
 
 
 def test_who_stands_in_for_a_channel_that_does_not_deliver() -> None:

@@ -11,7 +11,8 @@ from sentinel.alerting.settings import Match, Route
 from sentinel.alerting.silences import Silence
 from sentinel.core.clock import SECOND, shift_instant
 from sentinel.core.errors import ChannelError
-from sentinel.core.model import Batch, Notification, Receipt, Sample, Status
+from sentinel.core.model import Batch, Notification, Receipt, Report, Sample, Status
+from sentinel.core.ports import Context
 from sentinel.core.settings import ChannelCommon
 from sentinel.core.values import Duration
 from sentinel.engine.engine import RuntimeConfig
@@ -392,3 +393,77 @@ def test_a_message_that_was_not_sent_yet_waits_for_the_end_of_its_silence() -> N
         assert book.reasons == ["firing"]
 
     play(story, config)
+
+
+class Of(Says):
+    """A finding about a user's job, under a subject of its own."""
+
+    def __init__(self, user: str, status: Status = Status.CRITICAL) -> None:
+        super().__init__(status)
+        self._labels = {"user": user}
+
+    def run(self, ctx: Context) -> Report:
+        report = super().run(ctx)
+        return replace(
+            report, findings=tuple(replace(f, labels=self._labels) for f in report.findings)
+        )
+
+
+def test_the_deaths_of_one_users_jobs_do_not_use_up_the_hour_of_another() -> None:
+    """Eve's five were alone and were all told. The next job is another's, and a node after it; a
+    restart in between changes nothing."""
+    mail, store, clock = Book(), MemoryStore(), ManualClock()
+    checks: dict[str, object] = {f"eve{n}": Of("eve") for n in range(7)}
+    checks |= {"victim": Of("victim"), "node": Says(Status.CRITICAL)}
+    a_world = world(checks, {"mail": mail})
+    a_world.common = {"mail": ChannelCommon(kind="email", per_hour=5)}
+
+    async def before(scene: Scene) -> None:
+        for n in range(6):
+            await scene.engine.run_check(f"eve{n}")
+            await scene.engine.deliver_due()
+            scene.clock.advance(30)
+
+    async def after(scene: Scene) -> None:
+        for name in ("eve6", "victim", "node"):
+            await scene.engine.run_check(name)
+            await scene.engine.deliver_due()
+
+    play(before, a_world, store, clock)
+    assert [n.check for n in mail.got] == [f"eve{n}" for n in range(5)]
+    play(after, a_world, store, clock)
+    assert [n.check for n in mail.got[5:]] == ["victim", "node"]
+
+
+def test_the_end_of_what_was_told_is_told_within_a_full_hour() -> None:
+    """One free end for each counted beginning; what was not told waits."""
+    mail, first, second = Book(), Of("eve"), Of("eve")
+    a_world = world({"first": first, "second": second}, {"mail": mail})
+    a_world.common = {"mail": ChannelCommon(kind="email", per_hour=1)}
+
+    async def story(scene: Scene) -> None:
+        await scene.engine.run_check("first")
+        await scene.engine.deliver_due()
+        await scene.engine.run_check("second")
+        first.status = Status.OK
+        await scene.engine.run_check("first")
+        await scene.engine.deliver_due()
+
+    play(story, a_world)
+    assert [(n.check, n.reason) for n in mail.got] == [("first", "firing"), ("first", "resolved")]
+
+
+def test_critical_goes_before_warning_where_not_all_fits() -> None:
+    mail = Book()
+    checks: dict[str, object] = {f"low{n}": Of("eve", Status.WARNING) for n in range(3)}
+    checks["worst"] = Of("eve")
+    a_world = world(checks, {"mail": mail})
+    a_world.common = {"mail": ChannelCommon(kind="email", per_hour=2)}
+
+    async def story(scene: Scene) -> None:
+        for name in checks:
+            await scene.engine.run_check(name)
+        await scene.engine.deliver_due()
+
+    play(story, a_world)
+    assert [n.check for n in mail.got] == ["worst", "low0"]
