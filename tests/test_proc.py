@@ -400,3 +400,16 @@ def test_no_tool_is_started_in_another_language_by_an_environment_of_its_own() -
         if "env={**os.environ" in path.read_text() or "env=os.environ" in path.read_text()
     }
     assert given <= theirs
+
+
+def test_a_child_that_acts_as_a_user_gets_nothing_of_this_environment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What it needs is named; a password of root's is not."""
+    monkeypatch.setenv("PGPASSWORD", "s3cret")
+    monkeypatch.setenv("SLURM_CONF", "/etc/slurm.conf")
+    done = proc.run(["/usr/bin/env"], limit=10, env=proc.bare_environment("PATH", "SLURM_CONF"))
+    told = dict(line.split("=", 1) for line in done.out.decode().splitlines())
+    assert "PGPASSWORD" not in told
+    assert {*told} <= {"PATH", "SLURM_CONF", "LC_ALL", "LD_LIBRARY_PATH"}
+    assert (told["SLURM_CONF"], told["LC_ALL"]) == ("/etc/slurm.conf", "C")

@@ -17,7 +17,7 @@ from sentinel.core.struct_types import decode_json
 from sentinel.core.text import shortened, visible
 from sentinel.core.values import duration_text
 from sentinel.core.work import drop_progress_lines, list_child_variables, track_work
-from sentinel.proc import TimedOut, english_environment, run
+from sentinel.proc import TimedOut, bare_environment, run
 
 _ROOT = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
 _START = (
@@ -79,7 +79,7 @@ def list_removable(
     try:
         argv = program_argv("list", root, rules, names)
         with track_work("looking through", "entries", place=root) as tracked:
-            env = {**english_environment(), **list_child_variables()}
+            env = {**bare_environment(), **list_child_variables()}
             done = run(argv, limit=limit, env=env, hear=tracked.hear_child)
     except TimedOut as late:
         text = f"{visible(root)}: not all of it was looked at within {duration_text(limit)}"
@@ -95,7 +95,7 @@ def list_removable(
 def run_removal(command: Sequence[str]) -> RemovalResult | str:
     """Run the command of `program_argv("remove", …)`. Returns a text if it did nothing. Raises
     CannotTell if that is not known."""
-    done = run(command, limit=REMOVING)
+    done = run(command, limit=REMOVING, env=bare_environment())
     if not done.out:
         return last_complaint(done.err) or f"exit code {done.code}"
     return decode_json(done.out, RemovalResult)

@@ -40,6 +40,7 @@ def ask_gpu_nodes(nodes: Sequence[Node]) -> str:
         done = proc.run(
             [*_become_service_user(), sys.executable, "-m", "sentinel", *words],
             limit=TRIAL_TIMEOUT_S + 10.0,
+            env=proc.bare_environment("PATH", "SLURM_CONF"),
             cwd="/",  # Python's -m searches the working directory first
         )
         found = msgspec.json.decode(done.out)

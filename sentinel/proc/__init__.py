@@ -29,6 +29,7 @@ __all__ = [
     "StuckProcess",
     "TimedOut",
     "TooMuchOutput",
+    "bare_environment",
     "boot_id",
     "english_environment",
     "remember_process",
@@ -55,6 +56,13 @@ class Done(Struct, frozen=True, kw_only=True):
 def english_environment() -> dict[str, str]:
     """This process's environment, with the language of messages set to English (locale(7))."""
     return {**os.environ, "LC_ALL": "C"}
+
+
+def bare_environment(*names: str) -> dict[str, str]:
+    """An environment for a child that acts as a user: of this process's own it has only these
+    names, since a user could make the child open /proc/self/environ."""
+    kept = ("LD_LIBRARY_PATH", *names)
+    return {**{name: os.environ[name] for name in kept if name in os.environ}, "LC_ALL": "C"}
 
 
 def run(

@@ -8,6 +8,7 @@ from typing import Any
 
 from sentinel.core.errors import CannotTell
 from sentinel.core.text import shortened, visible
+from sentinel.proc import bare_environment
 from sentinel.proc.dialogue import Dialogue
 from sentinel.user_files.program import LENGTHS
 from sentinel.user_files.session import session
@@ -39,7 +40,7 @@ class FileReader:
     def start_reader(self, limit: float) -> Dialogue:
         """The child, started and ready within `limit` seconds. Raises SlowStart or CannotTell."""
         if self._dialogue is None or not self._dialogue.is_open:
-            self._dialogue = Dialogue(_reader_argv(), _reader_environment())
+            self._dialogue = Dialogue(_reader_argv(), bare_environment())
             self._dialogue.await_greeting(limit)
         return self._dialogue
 
@@ -86,10 +87,3 @@ def _refusal_error(told: Mapping[str, Any], path: str, done: str) -> FileRefused
 
 def _reader_argv() -> Sequence[str]:
     return (sys.executable, "-I", "-S", "-c", _START, _ROOT)
-
-
-def _reader_environment() -> dict[str, str]:
-    """The child's environment. It holds nothing of this process's own, since a user could make the
-    child open /proc/self/environ."""
-    kept = {name: os.environ[name] for name in ("LD_LIBRARY_PATH",) if name in os.environ}
-    return {**kept, "LC_ALL": "C"}
