@@ -47,7 +47,9 @@ class Alertmanager(HttpChannel, frozen=True, kw_only=True, forbid_unknown_fields
     """
 
     groups: ClassVar[bool] = False
-    answers: ClassVar[tuple[ExpectedAnswer, ...]] = (ExpectedAnswer(status=200, body=r"\A\Z"),)
+    answers: ClassVar[tuple[ExpectedAnswer, ...]] = (
+        ExpectedAnswer(status=200, body=re.compile(r"\A\Z")),
+    )
 
     urls: list[str]
     headers: dict[str, Secret] = {}

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import time
 from collections.abc import Awaitable, Iterable, Sequence
 
@@ -18,7 +19,7 @@ from sentinel.core.ports import Pulse
 from sentinel.core.settings import ExpectedAnswer
 from sentinel.core.text import visible
 
-HEALTHCHECKS_OK = ExpectedAnswer(status=200, body=r"\AOK\Z")
+HEALTHCHECKS_OK = ExpectedAnswer(status=200, body=re.compile(r"\AOK\Z"))
 """https://healthchecks.io/docs/http_api/ (the other answers begin with "OK (")."""
 
 

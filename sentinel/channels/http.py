@@ -15,8 +15,9 @@ from sentinel.channels.http_request import (
     HttpRequest,
     url_origin,
 )
-from sentinel.core.errors import ChannelError
+from sentinel.core.errors import CannotTell, ChannelError
 from sentinel.core.model import Receipt
+from sentinel.core.patterns import compile_by_line
 from sentinel.core.settings import ExpectedAnswer
 from sentinel.core.text import shorten_to_line, visible
 
@@ -69,17 +70,25 @@ async def submit_request(
 
 
 def _is_like(answer: HttpAnswer, form: ExpectedAnswer) -> bool:
-    text = answer.body.decode("utf-8", "replace").strip() if form.body else ""
     fields = answer.json_fields if form.json else {}
     return (
         form.status in (None, answer.status)
         and form.type.lower() in ("", answer.media_type)
-        and re.search(form.body, text, re.MULTILINE) is not None
+        and (form.body is None or _is_found(form.body, answer.body))
         and all(
             fields.get(name) is not None if value is None else fields.get(name) == value
             for name, value in form.json.items()
         )
     )
+
+
+def _is_found(pattern: re.Pattern[str], body: bytes) -> bool:
+    """Whether the text has a line like that. No, if the pattern finds no end."""
+    try:
+        found = compile_by_line(pattern).search(body.decode("utf-8", "replace").strip())
+    except CannotTell:
+        return False
+    return found is not None
 
 
 def _is_web_page(answer: HttpAnswer) -> bool:

@@ -1,6 +1,7 @@
 """Sends messages through a Mattermost webhook:
 https://developers.mattermost.com/integrate/webhooks/incoming/"""
 
+import re
 from typing import ClassVar
 
 from sentinel.channels.chat import ChatChannel, ChatMessage
@@ -18,7 +19,9 @@ class Mattermost(ChatChannel, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Messages in a Mattermost channel through an incoming webhook; nobody is mentioned."""
 
     markup: ClassVar[Markup] = MATTERMOST
-    answers: ClassVar[tuple[ExpectedAnswer, ...]] = (ExpectedAnswer(status=200, body=r"\Aok\Z"),)
+    answers: ClassVar[tuple[ExpectedAnswer, ...]] = (
+        ExpectedAnswer(status=200, body=re.compile(r"\Aok\Z")),
+    )
 
     url: Secret
     channel: str = ""

@@ -4,6 +4,7 @@ https://docs.slack.dev/messaging/sending-messages-using-incoming-webhooks and
 https://docs.slack.dev/reference/methods/chat.postMessage
 """
 
+import re
 from collections.abc import Iterable
 from typing import ClassVar
 
@@ -31,7 +32,7 @@ class Slack(ChatChannel, frozen=True, kw_only=True, forbid_unknown_fields=True):
     markup: ClassVar[Markup] = replace(PLAIN, escape=escape_slack)
     # Rocket.Chat takes the same form: API.v1.success() in its webhook integration.
     answers: ClassVar[tuple[ExpectedAnswer, ...]] = (
-        ExpectedAnswer(status=200, body=r"\Aok\Z"),
+        ExpectedAnswer(status=200, body=re.compile(r"\Aok\Z")),
         ExpectedAnswer(status=200, json={"success": True}),
     )
 

@@ -3,6 +3,7 @@
 https://learn.microsoft.com/microsoftteams/platform/webhooks-and-connectors/how-to/connectors-using
 """
 
+import re
 from collections.abc import Iterator
 from itertools import chain
 from typing import Any, ClassVar
@@ -40,8 +41,8 @@ class Teams(ChatChannel, frozen=True, kw_only=True, forbid_unknown_fields=True):
     markup: ClassVar[Markup] = PLAIN
     # Workflows; and the connectors that they replace, which other services still imitate.
     answers: ClassVar[tuple[ExpectedAnswer, ...]] = (
-        ExpectedAnswer(status=202, body=r"\A\Z"),
-        ExpectedAnswer(status=200, body=r"\A1\Z"),
+        ExpectedAnswer(status=202, body=re.compile(r"\A\Z")),
+        ExpectedAnswer(status=200, body=re.compile(r"\A1\Z")),
     )
 
     url: Secret

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sentinel.core.checkpoint_names import is_log, name_form
@@ -27,6 +27,19 @@ trainers write change."""
 SAVE_SLACK_S = 120.0
 """A file that was written more seconds after the large files is no part of the save: an evaluation,
 an export."""
+
+MAX_SAVE_S = 1800.0
+"""How many seconds a save may write nothing. What is written later is no part of it."""
+
+MIN_REWRITTEN_SHARE = 0.1
+"""A later file with less than this share of the bytes of the largest is no new save: a tokenizer, a
+configuration or a description that was mended."""
+
+_WEIGHTS_FILE_PATTERN = re.compile(
+    r".*\.(?:safetensors|pt|pth|ckpt|bin|distcp|h5|hdf5|npz|npy|nemo|msgpack|index)"
+    r"|.*\.data-\d+-of-\d+",
+    re.IGNORECASE,
+)
 
 _NUMBER_PATTERN = re.compile("([0-9]+)")
 
@@ -66,6 +79,42 @@ def find_series(names: Iterable[str]) -> dict[str, FileSeries]:
     for name in names:
         by_form.setdefault(name_form(name), []).append(name)
     return {form: _read_series(form, found) for form, found in by_form.items()}
+
+
+def is_weights_file(name: str) -> bool:
+    """Whether a file of that name may hold weights or the state of an optimizer."""
+    return _WEIGHTS_FILE_PATTERN.fullmatch(name) is not None
+
+
+def find_save_end(files: Sequence[tuple[str, int, float]], marked: float | None = None) -> float:
+    """When the save of a step had ended, by its file server's clock: with its marker, else when
+    nothing was written for MAX_SAVE_S after its first weights.
+
+    `files`: path, bytes and time of change (s UTC) of each file; `marked`: that of the marker."""
+    largest = max((size for _, size, _ in files), default=0)
+    weights = [at for path, size, at in files if size and is_weights_file(path)]
+    end = min(weights or [at for _, size, at in files if size * 2 >= largest], default=0.0)
+    if marked is not None and end <= marked + SAVE_SLACK_S:
+        return marked + SAVE_SLACK_S
+    for at in sorted(at for _, _, at in files if at > end):
+        if at > end + MAX_SAVE_S:
+            break
+        end = at
+    return end
+
+
+def leave_out_notes(
+    files: Sequence[tuple[str, int, float]], end: float, usual: Collection[str]
+) -> list[tuple[str, int, float]]:
+    """The files without what was only laid beside them after the `end` of the save: an evaluation, a
+    merge, an upload's cache, a note.
+
+    A later file of a `usual` form (one that saves write) stays: the step is saved anew. If it is
+    small, it was mended, and has the time of the save."""
+    kept = [one for one in files if one[2] <= end or name_form(one[0]) in usual]
+    least = MIN_REWRITTEN_SHARE * max((size for _, size, _ in kept), default=0)
+    last = max((at for _, _, at in kept if at <= end), default=end)
+    return [(path, size, min(at, last) if size < least else at) for path, size, at in kept]
 
 
 def find_saved_series(files: Sequence[tuple[str, int, float]]) -> dict[str, FileSeries]:

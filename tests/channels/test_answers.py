@@ -4,6 +4,7 @@ Sources stand beside each form. Every other 2xx is a doubt, and never an error t
 and again.
 """
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -132,23 +133,22 @@ def test_expect_says_what_counts(kind: str) -> None:
 
 def test_a_pattern_of_expect_means_lines() -> None:
     """^ and $ do."""
-    form = ExpectedAnswer(body="^accepted$")
+    form = ExpectedAnswer(body=re.compile("^accepted$"))
     assert sent_to("webhook", 200, "id 7\naccepted\n", expect=[form]).doubt == ""
     assert sent_to("webhook", 200, "not accepted", expect=[form]).doubt
 
 
 def test_a_page_that_is_expected_is_success() -> None:
     """The user's word counts."""
-    form = ExpectedAnswer(body="Message stored")
+    form = ExpectedAnswer(body=re.compile("Message stored"))
     assert sent_to("webhook", 200, "<html>Message stored</html>", expect=[form]).doubt == ""
 
 
-@pytest.mark.parametrize(("key", "value"), [("status", 302), ("body", "(")])
-def test_what_cannot_be_expected_is_refused(key: str, value: Any) -> None:
+def test_a_status_that_is_no_success_is_refused() -> None:
     """With the key."""
     with pytest.raises(Invalid) as caught:
-        ExpectedAnswer(**{key: value})
-    assert caught.value.path == (key,)
+        ExpectedAnswer(status=302)
+    assert caught.value.path == ("status",)
 
 
 def test_one_sure_alertmanager_is_enough() -> None:

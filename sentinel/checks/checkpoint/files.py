@@ -9,6 +9,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from sentinel.checks.checkpoint.pointer import CheckpointPointer
 from sentinel.core.checkpoint_names import (
@@ -20,11 +21,15 @@ from sentinel.core.checkpoint_names import (
 )
 from sentinel.core.checkpoint_parts import find_missing_part
 from sentinel.core.checkpoint_series import (
+    MAX_SAVE_S,
     MIN_ALIKE_STEPS,
     FileSeries,
     find_missing_in_order,
     find_part_forms,
+    find_save_end,
     find_series,
+    is_weights_file,
+    leave_out_notes,
 )
 from sentinel.core.checkpoints import CheckpointRule
 from sentinel.core.errors import CannotTell
@@ -40,10 +45,6 @@ more cannot be judged."""
 MAX_FILES = 20_000
 """How many files of one checkpoint are compared by name. If there are more, only the sum of their
 bytes is compared."""
-
-MAX_SAVE_S = 1800.0
-"""How many seconds a save may take. An entry that was written so much later than the first entry of
-its step is no part of the save, but for example an export or a conversion."""
 
 NEIGHBOURS = 10
 """With how many lower and how many higher steps the size of a step is compared."""
@@ -73,10 +74,25 @@ class CheckpointContents(Struct, frozen=True, kw_only=True):
     marker: int | None = 1  # bytes of the marker; None if it does not exist
     marked: float | None = None  # when the marker was written
     files: tuple[tuple[str, int, float], ...] = ()  # path, bytes, time of change
+    end: float = 0.0  # when its save had ended, by that clock
+    forms: frozenset[str] = frozenset()  # forms of the names that the save wrote
     # a file that is missing or empty, although the names of others show that it belongs here
     lacks: str = ""
     # files of weights without a byte, if nothing in the checkpoint says whether that is right
     empty: tuple[str, ...] = ()
+
+    def without_notes(self, usual: Collection[str]) -> CheckpointContents:
+        """The contents without what was laid beside them later, also in size and time. `usual`: forms
+        of names that saves write."""
+        files = leave_out_notes(self.files, self.end, usual)
+        if files == [*self.files]:
+            return self
+        return replace(
+            self,
+            files=tuple(files),
+            size=sum(size for _, size, _ in files),
+            changed=max(at for _, _, at in files),
+        )
 
 
 class CheckpointFolder:
@@ -130,15 +146,20 @@ class CheckpointFolder:
             size, changed, files = self._files.sum_sizes(path, self._whose, MAX_FILES)
         except FileAbsent:
             size, changed, files = 0, None, []
-        empty, lacks = self._judge_empty_files(path, files)
         marker, marked = (1, None) if not rule.marker else self._read_marker(path, rule.marker)
+        end = find_save_end(files, marked) if len(files) < MAX_FILES else float("inf")
+        forms = frozenset(name_form(name) for name, _, at in files if at <= end)
+        own = [one for one in files if name_form(one[0]) in forms]
+        empty, lacks = self._judge_empty_files(path, own)
         return CheckpointContents(
             size=size,
             changed=entry.changed if changed is None else changed,
             marker=marker,
             marked=marked,
             files=tuple(files),
-            lacks=lacks or find_missing_files(files) or self._find_missing_by_index(path, files),
+            end=end,
+            forms=forms,
+            lacks=lacks or find_missing_files(own) or self._find_missing_by_index(path, own),
             empty=tuple(empty),
         )
 
@@ -210,7 +231,7 @@ class CheckpointFolder:
         sizes, unknown = {name: size for name, size, _ in files}, list[str]()
         filled = dict[str, set[str]]()  # the files that the metadata of a folder names
         for name, size in sizes.items():
-            if size or not _WEIGHTS_FILE_PATTERN.fullmatch(name):
+            if size or not is_weights_file(name):
                 continue
             folder, own = os.path.split(name)
             if folder not in filled:
@@ -312,10 +333,3 @@ def find_alike_empty(
         if sum(path in empty for empty, _ in others) >= MIN_ALIKE_STEPS
         and not any(path in files and path not in empty for empty, files in others)
     }
-
-
-_WEIGHTS_FILE_PATTERN = re.compile(
-    r".*\.(?:safetensors|pt|pth|ckpt|bin|distcp|h5|hdf5|npz|npy|nemo|msgpack|index)"
-    r"|.*\.data-\d+-of-\d+",
-    re.IGNORECASE,
-)

@@ -130,6 +130,7 @@ class CheckpointLook:
             if self._inside and self._folder.is_short_of_time:
                 break
             self._inside[entry.name] = self._folder.look_into(entry, self._rule)
+        self._leave_out_notes()
         self._forms = {
             name: count_series(find_saved_series(inside.files))
             for name, inside in self._inside.items()
@@ -140,6 +141,13 @@ class CheckpointLook:
         for entry in sorted(looked, key=lambda e: (e.changed, e.step)):
             self._judge_entry(entry)
         self._join_parts()
+
+    def _leave_out_notes(self) -> None:
+        """Take what was laid into a checkpoint later for no part of it, nor of its size and time."""
+        usual = {form for one in self._inside.values() for form in one.forms}
+        usual |= {f for n, c in self._complete.items() if n not in self._inside for f in c.forms}
+        for name, one in self._inside.items():
+            self._inside[name] = one.without_notes(usual)
 
     def _join_parts(self) -> None:
         """Mark all entries of a step as not complete if one of its parts is not complete."""

@@ -56,6 +56,10 @@ def describe_work_at_risk(
             stuck.update(files.hanging_by_path)
 
 
+ENOUGH = 2
+"""The highest step and the one that was changed last: a note makes an old one the latter."""
+
+
 def _find_complete(
     folder: CheckpointFolder, where: CheckpointPlace, now: Instant
 ) -> dict[str, CompleteCheckpoint]:
@@ -63,11 +67,13 @@ def _find_complete(
     pointer = folder.read_pointer(rule.latest) if rule.latest else None
     highest = pointer.find_step(entries) if pointer else None
     order = sorted(entries, key=lambda e: e.changed, reverse=True)
-    order.sort(key=lambda e: e.step != highest)
+    order.sort(key=lambda e: (e.step != highest, e is not entries[0]))
+    found: dict[str, CompleteCheckpoint] = {}
     for count, entry in enumerate(order[:MAX_LOOKS]):
         if count and folder.is_short_of_time:
             break
         inside = folder.look_into(entry, rule)
+        inside = inside.without_notes(inside.forms)
         since = find_last_change(inside, None, now, first=True)
         known = ComparedCheckpoints(
             pointer=pointer.first_line_text if pointer else "",
@@ -76,8 +82,11 @@ def _find_complete(
             alike_empty=_find_alike_empty(folder, inside, order[count + 1 : count + 3], rule),
         )
         if not explain_incomplete(entry, inside, rule, known, get_elapsed_s(since, now)):
-            return {entry.name: CompleteCheckpoint(step=entry.step, size=inside.size, since=since)}
-    return {}
+            one = CompleteCheckpoint(step=entry.step, size=inside.size, since=since)
+            found[entry.name] = one
+            if len(found) == ENOUGH:
+                break
+    return found
 
 
 def _find_alike_empty(

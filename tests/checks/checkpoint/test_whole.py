@@ -275,3 +275,52 @@ def test_what_has_too_many_files_is_told_to_be_judged_by_its_bytes(
     asked = check(tmp_path)
     [shown] = asked.run(context(FixedSlurm(), START, limit=60.0, one_shot=True)).shown.values()
     assert [row["complete"] for row in shown.rows] == [seen]
+
+
+SAVED = HF | {"rng_state_0.pth": "r" * 50, "config.json": "c" * 30, "tokenizer.json": "t" * 40}
+LATER = {
+    # lm-evaluation-harness with its output in the folder of the model
+    "evaluation": {"lm_eval/results_2026-11-27T03-14-15.926535.json": '{"results": {}}'},
+    # DeepSpeed's zero_to_fp32.py, and a merge of an adapter: larger than all that was saved
+    "fp32": {"pytorch_model.bin": "m" * 9000},
+    "merge": {"merged/model-00001-of-00002.safetensors": "m" * 5000},
+    # huggingface_hub upload_large_folder(): _local_folder.py
+    "upload": {".cache/huggingface/upload/model.safetensors.metadata": "u", ".gitattributes": "g"},
+    "note": {"README.md": "# a model", ".hf_metadata": "h", "empty.bin": ""},
+    # files that the save wrote, mended
+    "tokenizer": {"tokenizer.json": "t" * 44},
+    "config": {"config.json": "c" * 33},
+}
+
+
+@pytest.mark.parametrize("marker", ["trainer_state.json", ""])
+@pytest.mark.parametrize(
+    "steps", [(1, 2, 3, 4), (5,), (1, 2, 3, 4, 5)], ids=["old", "newest", "all"]
+)
+@pytest.mark.parametrize("what", LATER)
+def test_what_is_laid_into_a_step_later_changes_nothing(
+    tmp_path: Path, what: str, steps: tuple[int, ...], marker: str
+) -> None:
+    """Neither which steps are complete nor how old they are; work at risk counts from the save."""
+    for step in range(1, 6):
+        write(tmp_path / f"step-{step}", SAVED, (9 - step) * HOUR)
+    for step in steps:
+        folder = tmp_path / f"step-{step}"
+        for name in LATER[what]:
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        write(folder, LATER[what], HOUR)
+    found = only(run(check(tmp_path, late_after=10 * HOUR, complete=CheckpointRule(marker=marker))))
+    assert (found.values["step"], found.values["complete"]) == (5, 5)
+    assert found.values["age_seconds"] == 4 * HOUR
+    assert found.values["size_bytes"] < 4000
+    where = CheckpointPlace(path=FilePath(tmp_path), complete=CheckpointRule(marker=marker))
+    said = describe_work_at_risk(where, START, None, user="", limit=10.0)
+    assert said == "4h of work since checkpoint step-5 at risk"
+
+
+def test_a_step_that_is_saved_anew_is_not_complete(tmp_path: Path) -> None:
+    """Its weights are later than its marker; those of the others are not."""
+    for step in range(1, 6):
+        write(tmp_path / f"step-{step}", SAVED, (9 - step) * HOUR)
+    write(tmp_path / "step-5", {"model.safetensors": "x" * 700, "optimizer.pt": "o" * 900}, HOUR)
+    assert step_found(tmp_path, marker="trainer_state.json") == 4

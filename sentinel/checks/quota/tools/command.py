@@ -106,7 +106,8 @@ def _rows_left_out(
         if len(words) != len(sample) or not covered.isdisjoint(span):
             continue
         wrong = sum(not _is_number(words[i]) for i in numbers)
-        renamed = re.sub(rf"(?<!\S){re.escape(words[at])}(?!\S)", lambda _: name, line)
+        parts = re.split(r"(\s+)", line)
+        renamed = "".join(name if part == words[at] else part for part in parts)
         if wrong <= 1 and wrong < len(numbers) and not pattern.search(renamed):
             yield words[at], line
 
