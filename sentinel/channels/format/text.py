@@ -270,10 +270,24 @@ def _shared_card(alike: Sequence[Notification]) -> AlertCard:
 
 
 def overview_line(cards: Sequence[AlertCard]) -> str:
-    """For example `3 alerts on h100-prod: 2 critical, 1 ok`, the worst first."""
+    """For example `3 alerts on h100-prod: 2 critical, 1 ok`, the worst first; then what all of them
+    share, and when they began: `20 alerts on lab: 20 critical, each: node failed (03:12 to 03:14 UTC)`."""
     clusters = sorted({c.cluster for c in cards if c.cluster})
     where = f" on {clusters[0]}" if len(clusters) == 1 else ""
-    return f"{sum(c.count for c in cards)} alerts{where}: {', '.join(_tone_counts(cards))}"
+    counts = ", ".join(_tone_counts(cards))
+    return f"{sum(c.count for c in cards)} alerts{where}: {counts}{_describe_shared(cards)}"
+
+
+def _describe_shared(cards: Sequence[AlertCard]) -> str:
+    """The first clause of all summaries, if it is the same, and from when to when they began."""
+    first = {(c.word, c.summary.partition(";")[0]) for c in cards}
+    if len(first) > 1 or any(c.ended or c.count > 1 for c in cards):
+        return ""
+    began = sorted({c.clock for c in cards if c.clock})
+    when = f" ({began[0]})" if len(began) == 1 else ""
+    if len(began) > 1 and len({clock.partition(" ")[2] for clock in began}) == 1:
+        when = f" ({began[0].partition(' ')[0]} to {began[-1]})"
+    return f", each: {shorten_to_clauses(first.pop()[1], _MIN_SUBJECT_SUMMARY)}{when}"
 
 
 def further_lines(cards: Sequence[AlertCard]) -> Iterator[str]:

@@ -185,6 +185,23 @@ def test_the_subject_of_several_counts_them_and_starts_with_the_worst() -> None:
     )
 
 
+def test_alerts_that_are_alike_begin_with_what_they_share_and_when() -> None:
+    """Twenty deaths are one event to whoever reads them. Not where one of them differs, or is over."""
+    dead = [
+        notification(
+            subject=f"job-{n}",
+            summary=f"node failed; job {n} is gone",
+            since=f"2026-09-30T03:{12 + n}:05+02:00",
+        )
+        for n in range(3)
+    ]
+    begin = "CRITICAL 3 alerts on h100-prod: 3 critical"
+    assert subject_line(dead).startswith(f"{begin}, each: node failed (03:12 to 03:14 +02:00): ")
+    other = replace(dead[0], summary="out of memory; job 0 is gone")
+    assert subject_line([other, *dead[1:]]).startswith(f"{begin}: training")
+    assert ", each: " not in subject_line([replace(n, reason="resolved") for n in dead])
+
+
 def bodies(*notifications: Notification) -> tuple[str, str]:
     """The text, and the text of the HTML."""
     return render_text(notifications), read(render_html(notifications))
