@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from sentinel.core.values import duration_text
+from sentinel.status.silences import explain_unheard
 
 
 def render_time_line(facts: Mapping[str, Any], now: datetime) -> Iterator[str]:
@@ -55,13 +56,10 @@ def _list_messages(facts: Mapping[str, Any]) -> Iterator[_Row]:
 
 def explain_silence(facts: Mapping[str, Any]) -> str:
     """Why nobody was notified of an alert."""
-    now = facts["now"]
-    if now and now["held_back"]:
-        return f"held back: {now['held_back']}"
-    if now and now["state"] == "pending":
-        return "because it has not fired yet"
-    if not any(t["reason"] == "firing" for t in facts["transitions"]):
-        return "because it never fired"
-    if now and now["owner_muted"]:
-        return "because a wish of its owner says so, and nobody else is told of it"
-    return "because no channel is routed to it"
+    now = facts["now"] or {}
+    return explain_unheard(
+        held=now.get("held_back", ""),
+        pending=now.get("state") == "pending",
+        fired=any(t["reason"] == "firing" for t in facts["transitions"]),
+        muted=bool(now.get("owner_muted")),
+    )

@@ -45,3 +45,17 @@ def describe_match(match: Match) -> str:
 
 def _format_matcher(name: str, word: str) -> str:
     return f"{name}{word}" if word.startswith(("=", "!=", "!~")) else f"{name}={word}"
+
+
+def explain_unheard(*, held: str, pending: bool, fired: bool, muted: bool) -> str:
+    """Why nobody was told of an alert. `held`: why no message is sent now. `muted`: by its owner's
+    wish."""
+    if held:
+        return f"held back: {held}"
+    if pending:
+        return "because it has not fired yet"
+    if not fired:
+        return "because it never fired"
+    if muted:
+        return "because a wish of its owner says so, and nobody else is told of it"
+    return "because no channel is routed to it"

@@ -89,7 +89,7 @@ class Gate(Struct, frozen=True):
         Raises RequestRefused unless the request has the token, or has a session and the browser
         says that our own page made the request. `now`: seconds UTC."""
         if not self.token:
-            raise RequestRefused("this page only shows: no token is configured", 403)
+            raise RequestRefused("this page is read-only: set web.token to answer here", 403)
         if self.is_cross_site(headers):
             raise RequestRefused("the request comes from another site", 403)
         own = "Origin" in headers or headers.get("Sec-Fetch-Site") == "same-origin"

@@ -22,6 +22,7 @@ from sentinel.status import detail
 from sentinel.status.folding import fold_alerts, fold_singly
 from sentinel.status.node_states import OUT_OF_SERVICE_STATES
 from sentinel.status.privacy import HIDDEN_TEXT, is_hidden
+from sentinel.status.silences import explain_unheard
 from sentinel.status.types import AlertFact, Facts
 from sentinel.web import grid, metrics, render, request_body, run_strips
 from sentinel.web.auth import Gate, RequestRefused, make_order_refusal
@@ -145,6 +146,12 @@ class PageViews:
             "planned": found is not None and found.incident.startswith(MAINTENANCE_PREFIX),
             "line": line,
             "told": told,
+            "unheard": explain_unheard(
+                held=found.held if found else "",
+                pending=found is not None and found.state == "pending",
+                fired=any(t.reason == "firing" for t in line),
+                muted=False,
+            ),
             "earlier": earlier,
             "links": _list_subject_links(facts, found) if found else (),
             "commands": _place_commands(found) if found else (),
