@@ -25,6 +25,9 @@ from sentinel.trust import (
 LOOK_TIMEOUT_S = 5.0
 """Seconds for all looks together, whose file systems may hang."""
 
+_worker = threads.BoundedWorker(LOOK_TIMEOUT_S, "trust")
+"""While a look hangs, no other is begun beside it."""
+
 
 def take_site_trust(settings: Settings) -> None:
     """Let this process trust whom the configuration names. Names that this host does not know are
@@ -43,7 +46,7 @@ def list_trust_doubts(settings: Settings, state: str) -> list[str]:
     """A line for each place that others could change, with the remedy. `state`: its directory or
     URL. Raises CannotTell if a file system does not answer."""
     try:
-        return threads.run_within(LOOK_TIMEOUT_S, "trust", lambda: [*_find_doubts(settings, state)])
+        return _worker.do_within(lambda: [*_find_doubts(settings, state)])
     except TimeoutError as error:
         raise CannotTell(f"the files of the configuration: {error.strerror}") from error
 

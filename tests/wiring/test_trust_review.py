@@ -2,13 +2,20 @@
 
 import json
 import os
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from sentinel.cli import main
+from sentinel.config.settings import Settings
+from sentinel.core.errors import CannotTell
+from sentinel.core.settings import FilePath
 from sentinel.trust import SiteTrust, set_site_trust
+from sentinel.wiring.trust_review import list_trust_doubts
+from tests.lab.fuse import Fuse
+from tests.lab.waiting import wait_until
 from tests.user_files.places import ALICE, MALLORY, file_of, folder_of, shared_folder
 
 pytestmark = pytest.mark.root
@@ -161,6 +168,31 @@ def test_a_program_that_a_group_may_write_is_only_warned_of(site: Site) -> None:
     site.tick()
     assert sorted(p.name for p in (site.folder / "bin").glob("*.ran")) == ["page.ran", "plugin.ran"]
     assert len(site.told()) == 1
+
+
+def test_a_look_that_hangs_is_given_up_and_no_other_is_begun_beside_it(
+    site: Site, fuse: Fuse
+) -> None:
+    """A service looks every minute: else each look would leave a thread behind."""
+    settings = Settings(evidence=FilePath(str(fuse.point / "evidence")))
+    state = str(site.folder / "state")
+    fuse.hold("lookup", "getattr")
+    threads = []
+    for _ in range(2):
+        with pytest.raises(CannotTell, match="no answer"):
+            list_trust_doubts(settings, state)
+        threads.append(threading.active_count())
+    assert threads[0] == threads[1]
+    fuse.release()
+    wait_until(lambda: _can_look(settings, state), "an answer")
+
+
+def _can_look(settings: Settings, state: str) -> bool:
+    try:
+        list_trust_doubts(settings, state)
+    except CannotTell:
+        return False
+    return True
 
 
 def test_a_trusted_users_program_is_run(site: Site) -> None:
