@@ -107,7 +107,8 @@ def read_recordings(order: RecordingsOrder) -> FoundRecordings:
     paths = json.dumps([path for path in sys.path if path])
     argv = [sys.executable, "-I", "-S", "-c", _START, paths]
     asked = msgspec.json.encode(order)
-    done = proc.run(argv, limit=order.limit + _ANSWER, stdin=asked, max_output=2**28)
+    env = proc.bare_environment()  # the child becomes the user of the job
+    done = proc.run(argv, limit=order.limit + _ANSWER, env=env, stdin=asked, max_output=2**28)
     if done.code:
         why = decode_lines(done.err).strip().rpartition("\n")[2]
         raise CannotTell(f"flight recorder dumps not read: {visible(shortened(why, 200))}")

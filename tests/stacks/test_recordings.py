@@ -5,8 +5,10 @@ import json
 import os
 import pickle
 import threading
+from contextlib import suppress
 from pathlib import Path
 
+import psutil
 import pytest
 
 from sentinel.cli import main
@@ -19,6 +21,8 @@ from sentinel.stacks.recordings import (
     prefixes_beside,
     read_recordings,
 )
+from tests.lab.fuse import Fuse
+from tests.lab.waiting import wait_until
 from tests.stacks.parse.recorded import away, waiting
 from tests.user_files.places import ALICE, MALLORY, file_of, folder_of, shared_folder
 
@@ -179,3 +183,30 @@ def test_a_job_s_places_are_listed_and_read_as_its_user() -> None:
         found = read_recordings(RecordingsOrder(places=places, user=str(MALLORY)))
     assert [one.rank for one in found.recordings] == [0]
     assert found.refused == {f"{mine}/{PREFIX}1": "Permission denied"}
+
+
+def test_the_child_that_becomes_a_user_has_no_environment_of_root_s(
+    monkeypatch: pytest.MonkeyPatch, fuse: Fuse
+) -> None:
+    """Its owner could read it in /proc/PID/environ, or by a flaw of what reads dumps."""
+    monkeypatch.setenv("PGPASSWORD", "s3cret")
+    fuse.hold("lookup")
+    order = RecordingsOrder(places=(f"{fuse.point}/{PREFIX}",), limit=20.0)
+
+    def read() -> None:
+        with suppress(CannotTell):
+            read_recordings(order)
+
+    reading = threading.Thread(target=read)
+    reading.start()
+    seen: list[dict[str, str]] = []
+
+    def has_begun() -> bool:
+        children = psutil.Process().children(recursive=True)
+        seen[:] = [c.environ() for c in children if "recordings_child" in " ".join(c.cmdline())]
+        return bool(seen)
+
+    wait_until(has_begun, "the child")
+    fuse.release()
+    reading.join(60)
+    assert all("PGPASSWORD" not in one for one in seen)

@@ -197,6 +197,20 @@ def test_what_is_no_log_is_told_in_one_line(tmp_path: Path, kind: str) -> None:
     assert finding.summary.startswith(summary)
 
 
+def test_a_log_that_its_owner_threw_away_is_unknown_until_the_job_ends() -> None:
+    """What is said of `/dev/null` ends by itself, and nobody has to silence it."""
+    end = JobEnd(job_id="7", state="RUNNING", stdout="/dev/null")
+    watch = Watch(mine(), ends={"7": end}, match=re.compile("train"))
+    watch.look()
+    report = watch.report(5)
+    assert [f.status for f in report.findings] == [Status.UNKNOWN]
+    assert report.coverage.unseen
+    watch.jobs, watch.ends = (), {"7": replace(end, state="COMPLETED")}
+    report = watch.report(5)
+    assert [f.status for f in report.findings] == [Status.OK]
+    assert not report.coverage.unseen
+
+
 def test_the_path_may_depend_on_the_job(tmp_path: Path) -> None:
     """Slurm's symbols, filled in from the running job."""
     (tmp_path / "train-7.out").write_text("iteration 1\n")
