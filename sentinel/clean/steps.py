@@ -16,6 +16,7 @@ from sentinel.core.checkpoint_names import (
     is_log,
     is_part_number,
     is_staging,
+    may_be_part,
     needs_content,
     parse_step_numbers,
 )
@@ -227,7 +228,9 @@ def _hold_parts(
 ) -> None:
     beside = dict[object, str]()
     for name in sorted(others):
-        if not (is_log(name) or is_staging(name) or rules.is_ignored(name)):
+        if not (is_log(name) or is_staging(name)) and (
+            may_be_part(name) or not rules.is_ignored(name)
+        ):
             numbers = parse_step_numbers(name)
             for key in (numbers, *numbers):
                 beside.setdefault(key, name)
@@ -235,10 +238,8 @@ def _hold_parts(
         key = parse_step_numbers(step.first_name) if step.number is None else step.number
         if key == () or step.is_log or step.held or not (name := beside.get(key, "")):
             continue
-        step.held = (
-            f"{name} has the same number, and `match` does not fit it; let it fit, or write "
-            f"`ignore: [{name}]`"
-        )
+        advice = "" if may_be_part(name) else f", or write `ignore: [{name}]`"
+        step.held = f"{name} has the same number, and `match` does not fit it; let it fit{advice}"
 
 
 def _spare_what_others_need(steps: Sequence[CheckpointStep]) -> None:

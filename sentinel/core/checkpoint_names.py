@@ -72,6 +72,20 @@ LOG_NAME_PATTERN = re.compile(
 )
 """Logs, tables and pictures: no training resumes from them, and they are no part of a step."""
 
+# Words of what a training goes on with, in names that do not show their kind by an extension.
+_PART_WORD_PATTERN = re.compile(
+    r"(?<![a-z])(?:optim|model|weights?|params?|state|ema|adapter|lora|rng|random|sched|scaler|shard|rank|zero)",
+    re.IGNORECASE,
+)
+_WEIGHTS_FILE_PATTERN = re.compile(
+    r".*\.(?:safetensors|pt|pth|ckpt|bin|distcp|h5|hdf5|npz|npy|nemo|msgpack|index)"
+    r"|.*\.data-\d+-of-\d+",
+    re.IGNORECASE,
+)
+_DOCUMENT_PATTERN = re.compile(
+    r".*\.(?:json|ya?ml|toml|ini|cfg|conf|txt|info|meta|md)", re.IGNORECASE
+)
+
 # A marker with such a name has content. If it has 0 bytes, the disk was full when it was written.
 _HAS_CONTENT_PATTERN = re.compile(
     r".*\.(?:json|ya?ml|toml|pt|pth|bin|ckpt|safetensors|index|pkl|npz|npy|h5|msgpack|distcp)",
@@ -121,6 +135,19 @@ def get_unfinished_marker_name(name: str) -> str:
 def is_log(name: str) -> bool:
     """Whether a file of that name is a log, a table or a picture."""
     return LOG_NAME_PATTERN.fullmatch(name) is not None
+
+
+def is_weights_file(name: str) -> bool:
+    """Whether a file of that name may hold weights or the state of an optimizer."""
+    return _WEIGHTS_FILE_PATTERN.fullmatch(name) is not None
+
+
+def may_be_part(name: str) -> bool:
+    """Whether an entry beside a step of its number may be a part that the training needs."""
+    if is_weights_file(name):
+        return True
+    described = is_log(name) or _DOCUMENT_PATTERN.fullmatch(name) is not None
+    return not described and _PART_WORD_PATTERN.search(name) is not None
 
 
 def needs_content(marker: str) -> bool:

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from sentinel.core.checkpoint_names import is_log, name_form
+from sentinel.core.checkpoint_names import is_log, is_weights_file, name_form
 
 MAX_FORMS = 200
 """A step whose files have more forms than this is not compared: each file has its own form."""
@@ -34,12 +34,6 @@ MAX_SAVE_S = 1800.0
 MIN_REWRITTEN_SHARE = 0.1
 """A later file with less than this share of the bytes of the largest is no new save: a tokenizer, a
 configuration or a description that was mended."""
-
-_WEIGHTS_FILE_PATTERN = re.compile(
-    r".*\.(?:safetensors|pt|pth|ckpt|bin|distcp|h5|hdf5|npz|npy|nemo|msgpack|index)"
-    r"|.*\.data-\d+-of-\d+",
-    re.IGNORECASE,
-)
 
 _NUMBER_PATTERN = re.compile("([0-9]+)")
 
@@ -79,11 +73,6 @@ def find_series(names: Iterable[str]) -> dict[str, FileSeries]:
     for name in names:
         by_form.setdefault(name_form(name), []).append(name)
     return {form: _read_series(form, found) for form, found in by_form.items()}
-
-
-def is_weights_file(name: str) -> bool:
-    """Whether a file of that name may hold weights or the state of an optimizer."""
-    return _WEIGHTS_FILE_PATTERN.fullmatch(name) is not None
 
 
 def find_save_end(files: Sequence[tuple[str, int, float]], marked: float | None = None) -> float:

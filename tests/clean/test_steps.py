@@ -81,6 +81,27 @@ def test_what_is_named_in_ignore_is_neither_a_pointer_nor_a_part(flat: Path) -> 
     assert going(flat, ignoring) == [100, 200, 300]
 
 
+@pytest.mark.parametrize(
+    ("ignore", "advice"),
+    [
+        ([], "let it fit, or write `ignore: [meta_000100.json]`"),
+        (
+            ["meta_*"],
+            "optim_000100_rank0.pt has the same number, and `match` does not fit it; let it fit",
+        ),
+        (["meta_*", "optim_*"], "does not fit it; let it fit"),
+    ],
+)
+def test_the_advice_to_ignore_removes_no_step_without_its_parts(
+    flat: Path, ignore: list[str], advice: str
+) -> None:
+    """`match` misses the optimizer: the step stays whole, whatever is ignored."""
+    rules = RetentionRules(r"model_(\d+)\.pt", complete="model_*.pt", ignore=ignore)
+    told, _ = asked("list", flat, rules)
+    assert told["removable"] == 0
+    assert told["held"][0].endswith(advice)
+
+
 def test_logs_and_pictures_of_a_step_are_no_parts(flat: Path) -> None:
     """They may lie there as long as somebody likes."""
     for name in ("log_000100.txt", "samples_000100.png", "events.out.tfevents.100"):

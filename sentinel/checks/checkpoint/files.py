@@ -17,6 +17,7 @@ from sentinel.core.checkpoint_names import (
     find_demanded_words,
     get_unfinished_marker_name,
     is_staging,
+    is_weights_file,
     name_form,
 )
 from sentinel.core.checkpoint_parts import find_missing_part
@@ -28,7 +29,6 @@ from sentinel.core.checkpoint_series import (
     find_part_forms,
     find_save_end,
     find_series,
-    is_weights_file,
     leave_out_notes,
 )
 from sentinel.core.checkpoints import CheckpointRule
