@@ -8,6 +8,7 @@ from email.headerregistry import Address
 from typing import ClassVar, Literal
 
 from msgspec import field
+from msgspec.structs import replace
 
 from sentinel.alerting.owners import OWNER_LABEL
 from sentinel.channels.aside import run_in_thread
@@ -108,7 +109,7 @@ class Email(Channel, frozen=True, kw_only=True, forbid_unknown_fields=True):
         if owner.address is None:
             return Receipt(f"no mail: {owner.none}")
         receipt = await self._send_mail(notifications, (owner.address,))
-        return Receipt(f"{receipt.text}; {owner.note}", receipt.refused) if owner.note else receipt
+        return replace(receipt, text=f"{receipt.text}; {owner.note}") if owner.note else receipt
 
     async def _send_mail(
         self, notifications: Sequence[Notification], to: tuple[Address, ...]
@@ -231,7 +232,8 @@ class Email(Channel, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 def _join_receipts(receipts: Sequence[Receipt]) -> Receipt:
     refused = tuple(name for receipt in receipts for name in receipt.refused)
-    return Receipt("; ".join(receipt.text for receipt in receipts), refused)
+    doubt = next((receipt.doubt for receipt in receipts if receipt.doubt), "")
+    return Receipt("; ".join(receipt.text for receipt in receipts), refused, doubt)
 
 
 def _mail_receipt(server: SmtpServer, mail: MailEnvelope, taken: MailTaken) -> Receipt:
@@ -239,4 +241,6 @@ def _mail_receipt(server: SmtpServer, mail: MailEnvelope, taken: MailTaken) -> R
     refused = f"; refused: {list_refused(taken.refused)}" if taken.refused else ""
     took = f"{count - len(taken.refused)} of {count}" if refused else f"{count}"
     text = f"{server.host_and_port} accepted it for {took} recipient{'s' if count > 1 else ''}"
-    return Receipt(f"{text}: {taken.answer}{refused}", tuple(taken.refused))
+    later = {who: said for who, said in taken.refused.items() if said.startswith("4")}
+    doubt = f"refused for now (4xx), as by a greylist: {list_refused(later)}" if later else ""
+    return Receipt(f"{text}: {taken.answer}{refused}", tuple(taken.refused), doubt)

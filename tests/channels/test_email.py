@@ -227,6 +227,19 @@ def test_the_others_get_it_when_one_is_refused(smtp: SmtpServer) -> None:
 
 
 @pytest.mark.parametrize(
+    ("answer", "doubt"), [("550 no such user", False), ("450 4.2.0 greylisted", True)]
+)
+def test_a_recipient_who_is_refused_for_now_is_a_doubt(
+    smtp: SmtpServer, answer: str, doubt: bool
+) -> None:
+    """He has not got it, and would get it later; one who is refused for good never would."""
+    smtp.refuse(BOB, answer)
+    receipt = send(email(smtp, to=[ANN, BOB]), notification())
+    assert receipt.refused == (BOB,)
+    assert (BOB in receipt.doubt) is doubt
+
+
+@pytest.mark.parametrize(
     ("answers", "permanent"),
     [
         (("550 no", "550 no"), True),
