@@ -223,7 +223,7 @@ def undelivered_rows(
         for row in rows
         if row.attempts
         and not is_letter(row)
-        and not row.error.startswith(DOUBT_MARK)
+        and not _is_in_doubt(row)
         and fallbacks.get(row.channel)
         and (row.permanent or get_elapsed_s(row.created, now) >= FALLBACK_AFTER_S)
     ]
@@ -270,17 +270,22 @@ def share_doubtful(
 def after_doubt(row: Outgoing, doubt: str, now: Instant) -> Outgoing | None:
     """The row after a doubtful answer that nobody else has. It is sent twice more, and delays no
     other. None after that: it may have arrived each time, so it counts as sent."""
-    before = row.wait if row.error.startswith(DOUBT_MARK) else None
-    if before is not None and before >= DOUBT_WAITS_S[-1]:
+    said = row.error.removeprefix(DOUBT_MARK).partition(" ")[0] if _is_in_doubt(row) else "0"
+    count = int(said) if said.isdigit() else 0  # not the wait: people may end that
+    if count >= len(DOUBT_WAITS_S):
         return None
     return replace(
         row,
         attempts=row.attempts + 1,
         tried=now,
-        wait=DOUBT_WAITS_S[before is not None],
+        wait=DOUBT_WAITS_S[count],
         permanent=True,
-        error=f"{DOUBT_MARK}{doubt}",
+        error=f"{DOUBT_MARK}{count + 1} of {len(DOUBT_WAITS_S) + 1} attempts: {doubt}",
     )
+
+
+def _is_in_doubt(row: Outgoing) -> bool:
+    return row.error.startswith(DOUBT_MARK)
 
 
 def after_failure(row: Outgoing, error: ChannelError, now: Instant) -> Outgoing:

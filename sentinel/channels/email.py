@@ -89,8 +89,8 @@ class Email(Channel, frozen=True, kw_only=True, forbid_unknown_fields=True):
     async def send(self, notifications: Sequence[Notification]) -> Receipt:
         """Send one mail about all alerts.
 
-        If only some recipients are refused, the receipt names them, even if the refusal is
-        temporary: a repetition would reach the others twice. If a mail from templates is refused
+        If only some recipients are refused, the receipt names them. If one is refused for now, this
+        is a doubt: he has nothing yet, and a repetition reaches the others twice. If a mail from templates is refused
         for good, it is sent again with the built-in words.
         """
         if not self.personal:

@@ -181,3 +181,19 @@ def test_the_doubt_is_told() -> None:
 
     play(story, world({"disk": Says(Status.CRITICAL)}, {"chat": chat, "mail": mail}))
     assert any("200 hm" in n.summary and n.subject == "channel chat" for n in mail.got)
+
+
+def test_who_delivers_by_hand_makes_no_loop() -> None:
+    """`sentinel deliver` ends all waits, each time."""
+    chat = Doubtful()
+
+    async def story(scene: Scene) -> None:
+        await scene.engine.run_check("disk")
+        for _ in range(9):
+            await scene.engine.deliver_due()
+            rows = scene.store.read_outbox()
+            scene.store.failed([replace(row, wait=0.0) for row in rows])
+            scene.clock.advance(1)
+
+    play(story, routed(Says(Status.CRITICAL), ["chat"], chat=chat))
+    assert chat.reasons == ["firing"] * 3
