@@ -125,7 +125,9 @@ def _made_at_run_time() -> dict[tuple[str, str], list[str]]:
         ("sentinel.checks.job.output", "known.number.pattern"): numbers,
         (f"{log}.gather", "reading.number.pattern"): numbers,
         (f"{log}.trouble_kind", "self.pattern"): [kind.pattern for kind in TROUBLE_KINDS],
-        (f"{log}.troubles", "kind.names"): [kind.names for kind in TROUBLE_KINDS if kind.names],
+        (f"{log}.shown_troubles", "kind.names"): [
+            kind.names for kind in TROUBLE_KINDS if kind.names
+        ],
         (f"{log}.recognition", "known.number.pattern"): looked_for,
         (f"{log}.advancing_numbers", "pattern"): looked_for,
         (f"{log}.recognition", "pattern"): looked_for,

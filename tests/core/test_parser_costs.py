@@ -25,6 +25,7 @@ REACHED_BY_OTHERS = {
     "sentinel.checks.log.earlier_jobs.learn_from_log": "by `scan_text`",
     "sentinel.checks.log.loss_names.find_loss_name": "by `find_losses`",
     "sentinel.checks.log.loss_names.find_phase_name": "by `find_losses`",
+    "sentinel.checks.log.new_lines.find_new_lines": "by `scan_text`",
     "sentinel.checks.log.packed_patterns.has_number_in_text": "a pattern that `recognise_log` made",
     "sentinel.checks.log.packed_patterns.learn_packed": "by `scan_text`",
     "sentinel.checks.log.packed_patterns.reconsider_text": "by `recognise_log`",

@@ -22,6 +22,9 @@ MAX_END_CHARS = 2**17
 MAX_STEPS_AFTER = 6
 """How many steps other ranks may make after one of them has died."""
 
+MAX_NEW_LINES = 4
+"""How many lines that were new at the end are shown above the last lines."""
+
 MIN_FOLLOWER_LINES = 5
 """From this number on, lines of one kind are followers: one rank fails, and thousands report it."""
 
@@ -84,13 +87,15 @@ def condense_lines(lines: Sequence[str]) -> list[str]:
 
 
 def make_excerpt(lines: Sequence[str], most: int) -> str:
-    """The end of the lines, and their cause if it is further up: the last step, and the error. In a
-    large job, the last lines are those of the launchers, a screen or two after both."""
+    """The end of the lines, and what is further up: the last step, the error, and what else was new
+    when it ended. In a large job, the last lines are those of the launchers, a screen or two after
+    these."""
     kept = condense_lines(lines)
     shown, text = kept[-most:], "\n".join(kept)
     steps = _locate_steps(text)[-1:]
     step = [text[:at].rpartition("\n")[2] + text[at:].partition("\n")[0] for at, _, _ in steps]
-    why = filter(None, [find_error_line(text)])
+    error = find_error_line(text)
+    why = filter(None, [*_list_new_lines(text, error)[:MAX_NEW_LINES], error])
     above = [one for one in [*step, *why] if not any(one in line for line in shown)]
     return "\n".join([*above, "…", *shown[len(above) + 1 :]] if above else shown)
 
@@ -138,6 +143,17 @@ def find_error(text: str) -> OutputError:
     return told if told.line else _select_error(text)
 
 
+def _list_new_lines(text: str, error: str) -> list[str]:
+    """The lines besides the error that were new when the job ended."""
+    try:
+        from sentinel.checks.log.trouble_kind import NEW_KINDS
+        from sentinel.checks.log.troubles import TroubleFinder
+    except ModuleNotFoundError:  # the kind `log` was taken out
+        return []
+    found = TroubleFinder({}, []).find_end(text) if error else ()
+    return [one.line for _, one in found if one.kind in NEW_KINDS and one.line != error]
+
+
 def _select_error(text: str) -> OutputError:
     """The error that nothing else causes. If there is none, the first one that is
     named, and then a consequence. The name of an exception without its traceback
@@ -152,16 +168,17 @@ def _select_error(text: str) -> OutputError:
             find_first_cause,
             rank_trouble,
         )
-        from sentinel.checks.log.trouble_kind import EXCEPTION, LAST_WORDS_KIND
+        from sentinel.checks.log.trouble_kind import EXCEPTION, LAST_WORDS_KIND, NEW_KINDS
         from sentinel.checks.log.troubles import HANDLED_PATTERN, TroubleFinder
     except ModuleNotFoundError:  # the kind `log` was taken out
         lines = (line.strip() for line in text.splitlines() if _CAUSE_PATTERN.search(line))
         return OutputError(next(lines, ""), True, None)
-    found = TroubleFinder({}, []).find_troubles(text)
+    found = TroubleFinder({}, []).find_end(text)
     causes = [(at, trouble.kind, trouble.line) for at, trouble in found]
     first = find_first_cause([kind for _, kind, _ in causes])
     if first is None or rank_trouble(causes[first][1]) > CAUSE or causes[first][1] in LATE_KINDS:
-        known = {trouble.line[:SAME] for _, trouble in found if trouble.kind != LAST_WORDS_KIND}
+        told = [one for _, one in found if one.kind not in (LAST_WORDS_KIND, *NEW_KINDS)]
+        known = {trouble.line[:SAME] for trouble in told}
         named = (
             (begin, EXCEPTION, line.strip())
             for begin, at, line in _find_cause_lines(text)
@@ -173,10 +190,9 @@ def _select_error(text: str) -> OutputError:
         )
         causes = sorted([*causes, *islice(named, 1)], key=lambda one: one[0])
         first = find_first_cause([kind for _, kind, _ in causes])
-    if first is None or rank_trouble(causes[first][1]) > CAUSE:
-        kind, line = causes[first][1:] if first is not None else ("", "")
+    kind, line = causes[first][1:] if first is not None else ("", "")
+    if first is None or rank_trouble(kind) > CAUSE:
         return OutputError(find_lost_line(text) or line, False, kind)
-    _, kind, line = causes[first]
     return OutputError(line, kind not in LATE_KINDS, kind)
 
 

@@ -19,6 +19,7 @@ from sentinel.checks.log.file_offset import (
 )
 from sentinel.checks.log.files import LogFiles
 from sentinel.checks.log.log_state import LogObservation, LogState
+from sentinel.checks.log.new_lines import MAX_END_CHARS
 from sentinel.checks.log.reader import LogReader
 from sentinel.checks.log.recognition import NEWEST_CHARS, LogRecognition
 from sentinel.checks.log.rows import list_carriers
@@ -162,7 +163,12 @@ def _read_new_events(
                 reading, path, look, text, files, now.whose, source.reader
             )
             patterns = add_number_pattern(patterns, reading)
-        events += source.reader.scan_text(text, patterns, path, paths.get(path, ""), carriers)
+        told = (text, patterns, path, paths.get(path, ""), carriers)
+        found = source.reader.scan_text(*told)
+        if any(event.what == "trouble" for event in found):
+            earlier = _read_earlier(path, look, place, after[path], text, files, now.whose)
+            found = source.reader.scan_text(*told, earlier)
+        events += found
         texts[path] = text
     return replace(
         now,
@@ -173,6 +179,25 @@ def _read_new_events(
         cut_lines=cut_lines,
         wished=_search_wish(now, texts, seen, source),
     )
+
+
+def _read_earlier(
+    path: str,
+    look: FileStat,
+    place: ReadPosition | None,
+    after: ReadPosition,
+    text: str,
+    files: LogFiles,
+    whose: Whose,
+) -> str:
+    """What the log said before its new text, so that is known what is new at its end. Empty if the
+    new text is all of it, or long enough. It is read again, because it is seldom needed."""
+    room = MAX_END_CHARS - len(text)
+    if place is None or room <= 0 or place.inode != after.inode or place.offset > after.offset:
+        return ""
+    begin = max(0, place.offset - room)
+    data = files.read_range(path, ByteRange(begin, place.offset - begin, 0), whose, look.inode)
+    return decode_log(data)
 
 
 def _search_wish(

@@ -3,9 +3,7 @@
 This is a part of TROUBLE_KINDS, in the same order: the more specific ones first.
 """
 
-from sentinel.checks.log.trouble_kind import (
-    TroubleKind,
-)
+from sentinel.checks.log.trouble_kind import NCCL_CALL_KIND, TroubleKind
 
 C10D_SOURCE = "PyTorch, torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp"
 CUDA_SOURCE = "CUDA, driver_types.h and cuda.h; PyTorch, c10/cuda/CUDACachingAllocator.cpp"
@@ -156,7 +154,7 @@ DEVICE_TROUBLE_KINDS = (
         parting=True,
     ),
     TroubleKind(
-        "NCCL call that failed",
+        NCCL_CALL_KIND,
         r"NCCL WARN (?P<said>\S)[^\n]{0,300}\n\n?[^\n]{1,100} NCCL INFO [\w/.]{1,60}:\d{1,5} -> [1-9]",
         ("NCCL WARN",),
         NCCL_SOURCE + ", include/checks.h: each caller tells the code that it passes on",

@@ -15,6 +15,7 @@ from sentinel.checks.log.trouble_kind import (
     SRUN_ORIGIN_REGEX,
     SRUN_REGEX,
     TRACEBACK,
+    UNKNOWN_KIND,
     TroubleKind,
 )
 
@@ -254,7 +255,7 @@ TROUBLE_KINDS = (
         r"|(?m:^(?:/usr/bin/)?env: [^\s:]{1,100}: No such file)|(?m:^\S{1,200}: line \d{1,7}: [^\s:]{1,200}: (?:Permission denied|cannot execute)[^\n]{0,60}$)"
         r"|Lmod has detected the following error: |Unable to locate a modulefile for|(?m:^(?:EnvironmentNameNotFound|CondaError): )"
         r"|(?m:^\S{0,100}python[\d.]{0,6}: No module named \S)|There are not enough slots available in the system"
-        r"|(?m:^(?!\s)[^\n]{1,300}(?=\n(?:[^\n]{1,300}\n){0,4}\n?Set the environment variable HYDRA_FULL_ERROR))"
+        r"|(?m:^(?!\s|Traceback )[^\n]{1,300}(?=\n(?:[^\n]{1,300}\n){0,4}\n?Set the environment variable HYDRA_FULL_ERROR))"
         r"|version `\w[\w.]{1,40}' not found \(required by|symbol lookup error: |relocation error: |(?m:^FATAL: kernel too old)"
         r"|FATAL Flags parsing error: |(?m:^╭─ (?:[\w ]{0,30}[Ee]rrors?|Unrecognized|Required|Invalid|Missing)[\w ]{0,30} ─[^\n]{0,200}\n│ (?P<said>\S))|(?m:^(?:SyntaxError|IndentationError|TabError): )|can't open file '[^'\n]{1,300}': \[Errno \d+\]|error while loading shared libraries: "
         r"|(?m:^[\w./-]{1,80}: error: (?:unrecognized arguments|the following arguments are required|argument \S{1,60}: ))",
@@ -336,5 +337,6 @@ OWN_WORDS_KIND_NAMES = frozenset(kind.name for kind in TROUBLE_KINDS if kind.own
     EXCEPTION,
     NETWORK_EXCEPTION_KIND,
     LAST_WORDS_KIND,
+    UNKNOWN_KIND,
 }
 """Errors that are reported with their own text, by name."""

@@ -16,6 +16,8 @@ MAX_LINES, MAX_CHARS, MAX_LINE_CHARS = 60, 6000, 500
 
 _ERRNO_REGEX = "|".join(sorted({re.escape(os.strerror(code)) for code in errno.errorcode}))
 
+_ERRNO_PATTERN = re.compile(r"\[Errno \d|(?i:" + _ERRNO_REGEX + ")")
+
 _OVER_SIGNALS = (signal.SIGCHLD, signal.SIGCONT, signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU,
                  signal.SIGURG, signal.SIGWINCH, signal.SIGIO)  # fmt: skip
 """Signals that by default do not end a program: signal(7)."""
@@ -173,8 +175,14 @@ _CONSEQUENCE_PATTERN = re.compile(
 """Lines of tracebacks, and exceptions that only repeat the end of another process. One space alone
 begins every line that Fortran writes."""
 
+_REFERENCE_PATTERN = re.compile(
+    r"(?i)\bsee (?:the )?(?:above|log|stack)|:\s*$|\bclosing signal |\bkilling subprocess "
+)
+"""A reference to the lines that say it, an announcement of the next one, or a launcher that ends the others
+(torchrun, DeepSpeed)."""
+
 _TABLE_PATTERN = re.compile(
-    r"(?:\[[^\]\n]{1,40}\]:? ?)?\s{0,8}(?:time|host|rank|exitcode|error_file|traceback) {0,12}: "
+    r"^(?:\[[^\]\n]{1,40}\]:? ?)?\s{0,8}(?:time|host|rank|exitcode|error_file|traceback) {0,12}: "
 )
 """Rows of the table by which torchrun tells which ranks failed: the known errors say it."""
 
@@ -253,6 +261,18 @@ def _was_survived(text: str, line: str) -> bool:
         return False
     lines = text[text.find(line) : text.rfind(line)].splitlines()
     return sum(line not in one for one in lines) >= MIN_LINES_BETWEEN
+
+
+def is_system_error_line(line: str) -> bool:
+    """Whether the line has the text of an error of a system call."""
+    return _ERRNO_PATTERN.search(line) is not None
+
+
+def is_carrier_line(line: str) -> bool:
+    """Whether the line only tells that another one, or another process, says what went wrong."""
+    return any(
+        one.search(line) for one in (_TABLE_PATTERN, _CONSEQUENCE_PATTERN, _REFERENCE_PATTERN)
+    )
 
 
 def is_trailing_line(line: str) -> bool:

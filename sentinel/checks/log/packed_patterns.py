@@ -33,9 +33,15 @@ def _unpack_patterns(packed: bytes | LogPatterns) -> LogPatterns:
 
 
 def scan_packed(
-    text: str, packed: bytes | LogPatterns, path: str, node: str, carriers: tuple[str, ...]
+    text: str,
+    packed: bytes | LogPatterns,
+    path: str,
+    node: str,
+    carriers: tuple[str, ...],
+    earlier: str,
 ) -> list[LogEvent]:
-    return limit_events(scan_text(text, _unpack_patterns(packed), path, node, carriers))
+    read = _unpack_patterns(packed)
+    return limit_events(scan_text(text, read, path, node, carriers, earlier))
 
 
 def learn_packed(

@@ -26,7 +26,7 @@ from sentinel.checks.log.log_state import (
 from sentinel.checks.log.log_trouble import LogTrouble
 from sentinel.checks.log.losses import count_bad_losses
 from sentinel.checks.log.progress_speed import append_rate, measure_speed
-from sentinel.checks.log.ranking import rank_trouble
+from sentinel.checks.log.ranking import keep_founded, rank_trouble
 from sentinel.checks.log.recognition import LogRecognition
 from sentinel.checks.log.rows import add_rows
 from sentinel.checks.log.scan import LogEvent
@@ -46,7 +46,7 @@ another rank."""
 TROUBLE_SETTLED_S = 900.0
 """Seconds after which an error is outdated in a log that only has to grow."""
 
-MAX_KEPT_TROUBLES = 5
+MAX_KEPT_TROUBLES = 12
 """How many errors are kept for the message."""
 
 
@@ -187,7 +187,8 @@ class _StateUpdate:
         spacing = 0.8 * usual + 0.2 * min(self._spacing or usual, 2 * usual) if due else usual
         nodes = sight.job.nodes if sight.job else ""
         after = replace(self._seen, looked=self._at, spacing=spacing, nodes=nodes)
-        seen = replace(after, places={**sight.places})
+        troubles = keep_founded(after.troubles)
+        seen = replace(after, places={**sight.places}, troubles=troubles)
         seen = seen if seen.steady else replace(seen, steady=self._at)
         return _drop_old_troubles(seen, self._at), self._learned
 

@@ -6,11 +6,16 @@ before its consequences.
 
 from collections.abc import Sequence
 
+from sentinel.checks.log.log_trouble import LogTrouble
 from sentinel.checks.log.trouble_kind import (
     EXCEPTION,
     LAST_WORDS_KIND,
+    NCCL_CALL_KIND,
     NETWORK_EXCEPTION_KIND,
+    NEW_KINDS,
+    NEW_LINE_KIND,
     TRACEBACK,
+    UNKNOWN_KIND,
 )
 from sentinel.checks.log.trouble_roles import ECHO_KIND_NAMES, ROOT_KIND_NAMES
 
@@ -20,6 +25,10 @@ LATE_KINDS = frozenset((
 ))  # fmt: skip
 """Errors that ranks print about a rank that is late or gone. A watchdog prints its error minutes
 after the exception that it waits for."""
+
+UNKNOWN_KINDS = (UNKNOWN_KIND, NCCL_CALL_KIND)
+"""Errors that no row of the table explains. They come before those that follow from others, and
+before those that ranks print about a rank that is late or gone, if they are above these."""
 
 NCCL_HEARTBEAT_KIND = "NCCL heartbeat"
 """A watchdog that is stuck itself, because it waits for the collective that timed out."""
@@ -33,17 +42,26 @@ def rank_trouble(kind: str) -> int:
     """How close an error is to the cause. The smallest value is the closest."""
     if kind in ROOT_KIND_NAMES:
         return ROOT
-    if kind == TRACEBACK:
+    if kind in (TRACEBACK, NEW_LINE_KIND):
         return BARE
-    return ECHO if kind in ECHO_KIND_NAMES or kind == LAST_WORDS_KIND else CAUSE
+    return ECHO if kind in (*ECHO_KIND_NAMES, LAST_WORDS_KIND, UNKNOWN_KIND) else CAUSE
+
+
+def keep_founded(troubles: Sequence[LogTrouble]) -> tuple[LogTrouble, ...]:
+    """The errors, if one of them is more than a line that was new: novelty decides nothing."""
+    return tuple(troubles) if any(one.kind not in NEW_KINDS for one in troubles) else ()
 
 
 def find_first_cause(kinds: Sequence[str]) -> int | None:
     """The index of the error that caused the others. The errors are in the order of the log."""
-    first = min(range(len(kinds)), key=lambda at: rank_trouble(kinds[at]), default=None)
-    if first is None or kinds[first] not in LATE_KINDS:
+    own = [at for at, kind in enumerate(kinds) if kind in UNKNOWN_KINDS]
+    known = [at for at, kind in enumerate(kinds) if kind not in (*UNKNOWN_KINDS, NEW_LINE_KIND)]
+    first = min(known or own, key=lambda at: rank_trouble(kinds[at]), default=None)
+    if first is None or (kinds[first] not in LATE_KINDS and rank_trouble(kinds[first]) <= CAUSE):
         return first
     if EXCEPTION in kinds:
         return kinds.index(EXCEPTION)
+    if own and own[0] < first:
+        return own[0]
     same = [at for at, kind in enumerate(kinds) if rank_trouble(kind) == CAUSE]
     return next((at for at in same if kinds[at] != NCCL_HEARTBEAT_KIND), first)

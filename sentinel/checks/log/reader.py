@@ -70,10 +70,11 @@ class LogReader(TextReader):
         path: str,
         node: str,
         carriers: tuple[str, ...] = (),
+        earlier: str = "",
     ) -> list[LogEvent]:
         """See scan.scan_text."""
-        packed = self._pack(patterns)
-        return self.ask(path, scan_packed, list[LogEvent], text, packed, path, node, carriers)
+        told = (text, self._pack(patterns), path, node, carriers, earlier)
+        return self.ask(path, scan_packed, list[LogEvent], *told)
 
     def read_metrics(self, path: str, data: bytes, start: int, is_cut: bool) -> MetricLines:
         """See metric_text.read_metrics."""

@@ -19,10 +19,11 @@ from sentinel.checks.log.losses import (
     list_loss_values,
     match_losses,
 )
+from sentinel.checks.log.new_lines import make_shape
 from sentinel.checks.log.rows import RowSpan, find_rows
 from sentinel.checks.log.settings import PhaseSettings
 from sentinel.checks.log.trainers import DONE_PATTERN, TRAINERS, list_trainer_phases
-from sentinel.checks.log.trouble_kind import LAST_WORDS_KIND
+from sentinel.checks.log.trouble_kind import LAST_WORDS_KIND, NEW_KINDS
 from sentinel.checks.log.troubles import TroubleFinder
 from sentinel.core.errors import CannotTell
 from sentinel.core.patterns import compile_by_line
@@ -120,8 +121,10 @@ def scan_text(
     path: str = "",
     node: str = "",
     carriers: Collection[str] = (),
+    earlier: str = "",
 ) -> list[LogEvent]:
-    """All events in the text, by position. `carriers` are kinds of rows, see `rows.find_rows`. Raises CannotTell
+    """All events in the text, by position. `carriers` are kinds of rows, see `rows.find_rows`, and
+    `earlier` is what the log said before the text. Raises CannotTell
     if a captured text is no number."""
     if not text:
         return []
@@ -137,14 +140,31 @@ def scan_text(
         *_scan_members(text),
         *_scan_ends(text),
     ]
-    found = patterns.finder.find_troubles(text, path, node)
+    found = _drop_repeated(patterns.finder.find_end(text, path, node, earlier))
     last = _find_last_sure_number(events)
+    shown = (LAST_WORDS_KIND, *NEW_KINDS)
+    sure = any(position > last and one.kind not in NEW_KINDS for position, one in found)
     events += [
         LogEvent(position, "trouble", trouble=one)
         for position, one in found
-        if one.kind != LAST_WORDS_KIND or position > last
+        if one.kind not in shown or (position > last and (sure or one.kind not in NEW_KINDS))
     ]
     return sorted(events, key=lambda event: event.at)
+
+
+MAX_SAME_TROUBLES = 3
+"""How many errors of one kind, one rank and one shape are kept: thousands of threads may print one."""
+
+
+def _drop_repeated(found: list[tuple[int, LogTrouble]]) -> list[tuple[int, LogTrouble]]:
+    counts: Counter[tuple[str, ...]] = Counter()
+    kept = []
+    for at, one in found:
+        key = (one.kind, one.host, one.rank, make_shape(one.line))
+        counts[key] += 1
+        if counts[key] <= MAX_SAME_TROUBLES:
+            kept.append((at, one))
+    return kept
 
 
 def _find_last_sure_number(events: Iterable[LogEvent]) -> int:

@@ -23,9 +23,9 @@ from sentinel.checks.log.log_state import GROWTH_NAME, LogState
 from sentinel.checks.log.log_trouble import LogTrouble
 from sentinel.checks.log.lost_rows import ALL_VALUES_NAME
 from sentinel.checks.log.progress_speed import compute_usual_rate
-from sentinel.checks.log.ranking import find_first_cause
+from sentinel.checks.log.ranking import find_first_cause, keep_founded
 from sentinel.checks.log.slowdown import WARNING_SHARE, describe_slowdown
-from sentinel.checks.log.trouble_kind import LAST_WORDS_KIND
+from sentinel.checks.log.trouble_kind import LAST_WORDS_KIND, NEW_KINDS
 from sentinel.core.model import Status, Value
 from sentinel.core.text import shortened, visible
 
@@ -113,7 +113,8 @@ def describe_cause(troubles: tuple[LogTrouble, ...], nodes: Mapping[str, str]) -
     where = f" on {first.origin_text}" if first.host and not first.rank else ""
     where = f" of {first.origin_text}" if first.rank else where
     peer = visible(nodes.get(first.peer) or first.peer)
-    more = f" and {len(troubles) - 1} more" if len(troubles) > 1 else ""
+    count = sum(one.kind not in NEW_KINDS for n, one in enumerate(troubles) if n != at)
+    more = f" and {count} more" if count else ""
     own = first.kind in OWN_WORDS_KIND_NAMES
     said = f" ({shortened(first.line, MAX_SHOWN_CHARS)})" if own else ""
     return f"{visible(first.kind)}{where}{f', peer {peer}' if peer else ''}{said}{more}"
@@ -165,7 +166,7 @@ def _get_max_bad_losses(name: str, wishes: Thresholds) -> int:
 def _select_sure_troubles(
     troubles: tuple[LogTrouble, ...], wishes: Thresholds
 ) -> tuple[LogTrouble, ...]:
-    return tuple(one for one in troubles if wishes.one_look or one.kind != LAST_WORDS_KIND)
+    return keep_founded([t for t in troubles if wishes.one_look or t.kind != LAST_WORDS_KIND])
 
 
 def _judge_errors(troubles: tuple[LogTrouble, ...], nodes: Mapping[str, str]) -> TopicAnswer:

@@ -34,7 +34,7 @@ _CONSEQUENCE_PATTERN = re.compile(
     r"|Process\w{1,20}Exception|SignalException|Rendezvous\w{1,20}|(?:Ray)?Actor\w{1,20}Error|Ray\w{1,20}Error"
     r"|SimplifiedTraceback|WorkerCrashedError|HorovodInternalError|RemoteError|CancelledError|Empty|AbortedError|FailedException"
     r"|(?:Base)?ExceptionGroup)\b"
-    r"|RuntimeError: DataLoader worker|\w{1,60}: Caught \w{1,60} in |\w{1,60}: [^\n]{0,200}\b(?:exited|died|returned|terminated|finished|failed) (?:with )?(?:a )?non-?zero\b"
+    r"|RuntimeError: DataLoader worker|\w{1,60}: [^\n]{0,200}\b(?:exited|died|returned|terminated|finished|failed) (?:with )?(?:a )?non-?zero\b"
 )
 """Exceptions that follow the death of another process: those of launchers and other processes, and
 errors of a worker that PyTorch raises again (torch/_utils.py, ExceptionWrapper). Also the head of
@@ -47,6 +47,12 @@ _WORDLESS_PATTERN = re.compile(
     r"(?<![\w.])[\w.]{1,120}(?=[ \t\r]{0,3}\n[ \t]{0,3}\n[^\n]{0,60}During handling of the above)"
 )
 """An exception that says nothing. Another one below it says more."""
+_CARRIED_PATTERN = re.compile(
+    r"(?!Traceback \(most recent call last\):\s*$)[^\n]{0,60}\bTraceback \(most recent call last\)"
+)
+"""Directly below an exception, a traceback in other words than Python's own: the exception carries that of
+another process, as of a DataLoader's worker (torch/_utils.py, ExceptionWrapper) or of a rank that saved
+(torch/distributed/checkpoint/api.py)."""
 MAX_CHAIN_CHARS = 200
 """How many characters below an exception are searched for another exception."""
 _BOX_PATTERN = re.compile(r"( ?)[╭┌┏][─━ ]+$")
@@ -112,6 +118,8 @@ def find_traceback_end(text: str, position: int) -> TracebackEnd | None:
         if rest[:1] in (" ", "\t", "╰"):
             framed = framed or rest.lstrip().startswith(("File ", "╰"))
             said = said and not framed
+        elif said and _CARRIED_PATTERN.match(rest):
+            found, framed, said = None, False, False
         elif rest.strip() and said:
             return found
         elif _EXCEPTION_PATTERN.match(rest) or (framed and _OTHER_EXCEPTION_PATTERN.match(rest)):

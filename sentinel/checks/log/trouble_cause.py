@@ -44,6 +44,9 @@ _KINDS: Mapping[InterruptionCause, tuple[str, ...]] = {
         "JAX coordination",
         "rank without a heartbeat",
         "rank died",
+        "NCCL call that failed",
+        "unknown error",
+        "new line",
     ),
 }
 NO_MEMORY_KIND_NAMES = frozenset((*_KINDS["memory"], "CUDA out of memory"))

@@ -77,3 +77,15 @@ NETWORK_EXCEPTION_KIND = "Python exception of a connection or another process"
 
 LAST_WORDS_KIND = "last words"
 """The last words of a log, if they say in any form that something went wrong."""
+
+UNKNOWN_KIND = "unknown error"
+"""A line that is new at the end, and says in any form that something went wrong."""
+
+NEW_LINE_KIND = "new line"
+"""Another line that is new at the end. It is shown, and never told as the cause."""
+
+NCCL_CALL_KIND = "NCCL call that failed"
+"""What NCCL says at its level for errors, with a code that it passes on."""
+
+NEW_KINDS = (UNKNOWN_KIND, NEW_LINE_KIND)
+"""Lines that are shown because they were new at the end. They decide nothing."""

@@ -2,7 +2,12 @@
 training."""
 
 from sentinel.checks.log.known_troubles import TROUBLE_KINDS
-from sentinel.checks.log.trouble_kind import LAST_WORDS_KIND, NETWORK_EXCEPTION_KIND
+from sentinel.checks.log.trouble_kind import (
+    LAST_WORDS_KIND,
+    NETWORK_EXCEPTION_KIND,
+    NEW_LINE_KIND,
+    UNKNOWN_KIND,
+)
 
 ECHO_KIND_NAMES = frozenset(kind.name for kind in TROUBLE_KINDS if kind.echo)
 """Errors that are consequences of others, by name."""
@@ -13,6 +18,8 @@ ROOT_KIND_NAMES = frozenset(kind.name for kind in TROUBLE_KINDS if kind.root)
 PARTING_KIND_NAMES = frozenset(kind.name for kind in TROUBLE_KINDS if kind.parting) | {
     NETWORK_EXCEPTION_KIND,
     LAST_WORDS_KIND,
+    NEW_LINE_KIND,
+    UNKNOWN_KIND,
 }
 """Errors that mean nothing after the trainer has said that it is done, by name. An exception does:
 what comes after the last step, such as saving the model, failed."""

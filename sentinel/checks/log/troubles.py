@@ -8,32 +8,43 @@ from operator import itemgetter
 from msgspec.structs import replace
 
 from sentinel.checks.log.known_troubles import GATE_WORDS, TROUBLE_KINDS
-from sentinel.checks.log.last_words import MAX_CHARS, cut_last_words, find_last_words
-from sentinel.checks.log.line_origin import MAX_PREFIX_CHARS, LineOrigin, find_line_origin
+from sentinel.checks.log.last_words import (
+    MAX_CHARS,
+    find_last_words,
+    is_system_error_line,
+)
 from sentinel.checks.log.log_trouble import LogTrouble
-from sentinel.checks.log.peers import find_peer_address
+from sentinel.checks.log.new_lines import (
+    LogEnd,
+    find_new_lines,
+    is_bad_line,
+    make_shape,
+    read_log_end,
+)
 from sentinel.checks.log.printed_settings import is_setting
 from sentinel.checks.log.ranking import CAUSE, rank_trouble
 from sentinel.checks.log.run_beginnings import find_last_beginning
+from sentinel.checks.log.shown_troubles import (
+    MAX_JUDGED_CHARS,
+    cut_line_head,
+    cut_line_near,
+    find_line_bounds,
+    show_line,
+    show_trouble,
+)
 from sentinel.checks.log.survived_exceptions import lower_survived
 from sentinel.checks.log.tracebacks import TracebackEnd, find_traceback_end
 from sentinel.checks.log.trouble_kind import (
     EXCEPTION,
     LAST_WORDS_KIND,
-    MAX_CHARS_AFTER,
     NETWORK_EXCEPTION_KIND,
+    NEW_LINE_KIND,
     NOT_STARTED_KIND,
     TRACEBACK,
+    UNKNOWN_KIND,
     TroubleKind,
 )
-from sentinel.core.text import shortened, visible
-
-MAX_JUDGED_CHARS = 1000
-"""How many characters on each side of a match are read. Without a limit, the time would grow with
-the square of the line's length."""
-
-SHOWN_CHARS_BEFORE = 150
-"""How many characters before a match are shown. Structured logs have lines of many thousands."""
+from sentinel.checks.log.trouble_roles import ECHO_KIND_NAMES
 
 MAX_TROUBLES_PER_KIND = 20
 """How many errors of one kind a run keeps. The first ones are the causes, the rest are
@@ -117,13 +128,32 @@ def _weigh_exception(
     handled = _HANDLED_END in text[max(0, begin - MAX_LINK_CHARS) : begin]
     if handled and last.kind in (EXCEPTION, NETWORK_EXCEPTION_KIND) and last.rank == one.rank:
         found[-1] = (at, replace(last, kind=TRACEBACK))
-    direct = _LOADER_PATTERN.search(last.line) and _find_line_bounds(text, at)[1] + 1 >= begin
+    direct = _LOADER_PATTERN.search(last.line) and find_line_bounds(text, at)[1] + 1 >= begin
     return replace(one, kind=TRACEBACK) if direct else one
+
+
+MIN_ROWS_AFTER = 20
+"""How many lines that say that all is well follow an error of a system call that a program survived.
+Other ranks print a few more when one of them dies."""
+
+
+def _is_outlived(one: tuple[int, LogTrouble], end: LogEnd) -> bool:
+    """Whether this is only an error of a system call, after which the program went on."""
+    at, trouble = one
+    return (
+        not trouble.rank
+        and is_system_error_line(trouble.line)
+        and end.count_rows_after(at) >= MIN_ROWS_AFTER
+    )
 
 
 def _ends_soon(text: str, position: int) -> bool:
     """Whether hardly anything follows. A script goes on when one of its commands is not there, unless it was told otherwise."""
     return text.count("\n", position) <= MAX_LINES_AFTER_NO_START
+
+
+def _name_new_line(line: str) -> str:
+    return UNKNOWN_KIND if is_bad_line(line) else NEW_LINE_KIND
 
 
 class TroubleFinder:
@@ -142,46 +172,98 @@ class TroubleFinder:
         self._own, self._ignore = own, ignore
         self._known = TROUBLE_KINDS if builtin else ()
 
+    def find_end(
+        self, text: str, path: str = "", node: str = "", earlier: str = ""
+    ) -> list[tuple[int, LogTrouble]]:
+        """The errors as in `find_troubles`, and beside known ones the lines that were new when the
+        program ended. `earlier` is what the log said before the text."""
+        hits = self._find_matches(text)
+        end = read_log_end(text, earlier) if hits and self._known else LogEnd((), (), ())
+        begin, found = self._find_errors(text, path, node, hits, end)
+        return self._add_new_lines(text, found, end, max(begin, end.begin), path, node)
+
     def find_troubles(
         self, text: str, path: str = "", node: str = ""
     ) -> list[tuple[int, LogTrouble]]:
         """The errors with their positions, one per line, and at most MAX_TROUBLES_PER_KIND of a
-        kind.
+        kind, before and after the last line that says that all is well.
 
         If none is a cause, the last words before each of them and those of the text are added. They
         are not added if the program recovered from an error in the last MAX_CHARS characters.
         """
-        found, spared = self._find_known(text, path, node)
+        hits = self._find_matches(text)
+        end = read_log_end(text) if hits and self._known else LogEnd((), (), ())
+        return self._find_errors(text, path, node, hits, end)[1]
+
+    def _find_errors(
+        self, text: str, path: str, node: str, hits: "list[_TroubleMatch]", end: LogEnd
+    ) -> tuple[int, list[tuple[int, LogTrouble]]]:
+        """Where the last of several runs in this text begins, and its errors."""
+        found, spared = self._find_known(text, path, node, hits, end.begin)
         found = [
             one for one in found if one[1].kind != NOT_STARTED_KIND or _ends_soon(text, one[0])
         ]
-        found = lower_survived(text, found)
+        found = [one for one in lower_survived(text, found) if not _is_outlived(one, end)]
         known = any(rank_trouble(one.kind) <= CAUSE for _, one in found)
         own = [at for at, one in found if rank_trouble(one.kind) <= CAUSE and not one.rank]
-        if begin := find_last_beginning(text, own):
-            return [one for one in found if one[0] >= begin]
-        if not self._known or known or spared >= max(0, len(text) - MAX_CHARS):
-            return found
-        places = {_find_line_bounds(text, at) for at, _ in found}
-        ends = [*(_find_line_bounds(text, at)[0] for at, _ in found[:MAX_STOPS]), len(text)]
+        begin = find_last_beginning(text, own)
+        found = [one for one in found if one[0] >= begin]
+        if self._known and not (begin or known or spared >= max(0, len(text) - MAX_CHARS)):
+            found = self._add_last_words(text, found, path, node)
+        return begin, found
+
+    def _add_last_words(
+        self, text: str, found: list[tuple[int, LogTrouble]], path: str, node: str
+    ) -> list[tuple[int, LogTrouble]]:
+        """Also the last words before each of these, which follow from them, and those of the text."""
+        places = {find_line_bounds(text, at) for at, _ in found}
+        ends = [*(find_line_bounds(text, at)[0] for at, _ in found[:MAX_STOPS]), len(text)]
         last = [one for end in ends for one in self._find_last_words(text, end, path, node)]
-        more = {one[0]: one for one in last if _find_line_bounds(text, one[0]) not in places}
+        more = {one[0]: one for one in last if find_line_bounds(text, one[0]) not in places}
         return sorted([*found, *more.values()], key=lambda one: one[0])
 
+    def _add_new_lines(
+        self,
+        text: str,
+        found: list[tuple[int, LogTrouble]],
+        end: LogEnd,
+        begin: int,
+        path: str,
+        node: str,
+    ) -> list[tuple[int, LogTrouble]]:
+        """Also the lines that were new when the program ended, if one of the known errors is after
+        `begin`, from where on it was not well."""
+        known = [one for one in found if one[0] >= begin and one[1].kind != LAST_WORDS_KIND]
+        if not (known and end.lines):
+            return found
+        echoes = [find_line_bounds(text, at)[0] for at, one in known if one.kind in ECHO_KIND_NAMES]
+        told = {find_line_bounds(text, at)[0] for at, _ in found}
+        places = find_new_lines(text, end, known[0][0], min(echoes, default=len(text)), told)
+        more = [
+            (at, show_line(text, at, stop, _name_new_line(text[at:stop]), path, node))
+            for at, stop in places
+            if at >= begin and not self._is_ignored(text, at)
+        ]
+        shown = {make_shape(one.line) for _, one in found}
+        more = [one for one in more if make_shape(one[1].line) not in shown]
+        return sorted([*found, *more], key=lambda one: one[0])
+
     def _find_known(
-        self, text: str, path: str, node: str
+        self, text: str, path: str, node: str, hits: "list[_TroubleMatch]", well: int
     ) -> tuple[list[tuple[int, LogTrouble]], int]:
-        """The known errors, and the last position where the program recovered from an error, or -1."""
+        """The known errors, and the last position where the program recovered from an error, or -1.
+        Until `well`, the program was well."""
         found: list[tuple[int, LogTrouble]] = []
-        counts: dict[str, int] = {}
-        end, hits, survived, read, spared = -1, self._find_matches(text), False, 0, -1
+        counts: dict[tuple[str, bool], int] = {}
+        end, survived, read, spared = -1, False, 0, -1
         said = range(0)
         for number, first in enumerate(hits):
             if first[0] <= end or (first[1] == NOT_STARTED_KIND and first[0] in said):
                 continue
-            begin, end = _find_line_bounds(text, first[0])
-            position, name, kind = _select_worst_match(hits, number, end)
-            if counts.get(name, 0) == MAX_TROUBLES_PER_KIND:
+            begin, end = find_line_bounds(text, first[0])
+            match = _select_worst_match(hits, number, end)
+            position, name, kind = _replace_kind(text, max(begin, match[0] - 120), match)
+            if counts.get((name, begin < well), 0) == MAX_TROUBLES_PER_KIND:
                 continue
             if name == TRACEBACK and kind:
                 above = text[max(0, begin - MAX_JUDGED_CHARS) : begin].rstrip()
@@ -195,7 +277,10 @@ class TroubleFinder:
                 read += 1
             follow = name == TRACEBACK and kind and read <= MAX_READ_TRACEBACKS
             ended = _find_exception(text, position, hits) if follow else None
-            if self._is_ignored(text, position) or (ended and self._is_ignored(text, ended.start)):
+            carried = ended and ended.start == said.start  # told by the traceback before
+            if carried or any(
+                self._is_ignored(text, at) for at in (position, *([ended.start] if ended else []))
+            ):
                 spared = position
                 continue
             if kind and (
@@ -203,11 +288,11 @@ class TroubleFinder:
             ):
                 spared = position
                 continue
-            counts[name] = counts.get(name, 0) + 1
+            counts[name, begin < well] = counts.get((name, begin < well), 0) + 1
             if ended:
                 said = range(ended.start, ended.end)
                 name = NETWORK_EXCEPTION_KIND if ended.network else EXCEPTION
-            one = _show_trouble(text, position, ended, kind, name, path, node)
+            one = show_trouble(text, position, ended, kind, name, path, node)
             if ended:
                 one = _weigh_exception(text, begin, found, one)
             found.append((position, one))
@@ -219,27 +304,15 @@ class TroubleFinder:
         found = find_last_words(text, stop)
         if found is None or self._is_ignored(text, found[0]):
             return []
-        line = text[found[0] : found[1]][:MAX_JUDGED_CHARS]
-        if HANDLED_PATTERN.search(line):
+        if HANDLED_PATTERN.search(text[found[0] : found[1]][:MAX_JUDGED_CHARS]):
             return []
-        source = find_line_origin(line, node)
-        return [
-            (
-                found[0],
-                _make_trouble(
-                    LAST_WORDS_KIND,
-                    _shorten_line(cut_last_words(_drop_marks(line)), 0),
-                    source,
-                    line,
-                    path,
-                ),
-            )
-        ]
+        kind = UNKNOWN_KIND if stop < len(text) else LAST_WORDS_KIND
+        return [(found[0], show_line(text, *found, kind, path, node))]
 
     def _is_ignored(self, text: str, position: int) -> bool:
         parts = {
-            _cut_line_head(text, _find_line_bounds(text, position)[0]),
-            _cut_line_near(text, position),
+            cut_line_head(text, find_line_bounds(text, position)[0]),
+            cut_line_near(text, position),
         }
         return any(p.search(part) for p in (*self._ignore, DIAGNOSTIC_PATTERN) for part in parts)
 
@@ -250,7 +323,7 @@ class TroubleFinder:
         if kind.name in FATAL_KINDS:
             return False
         places = [position, *([ended.start] if ended else [])]
-        return any(HANDLED_PATTERN.search(_cut_line_near(text, at)) for at in places)
+        return any(HANDLED_PATTERN.search(cut_line_near(text, at)) for at in places)
 
     def _find_matches(self, text: str) -> "list[_TroubleMatch]":
         """The matches by position. If there are two at one position, the more specific kind comes
@@ -274,10 +347,20 @@ def _select_worst_match(hits: "list[_TroubleMatch]", number: int, end: int) -> "
     line = [one for one in hits[number : number + 9] if one[0] < end]
     if line[0][2] is None:
         return line[0]
-    return max(
-        line,
-        key=lambda one: _rank_match(one[2]),
-    )
+    return max(line, key=lambda one: _rank_match(one[2]))
+
+
+_FABRIC_CALL_PATTERN = re.compile(r"\b(?:ibv|rdma)_\w{2,40}[^\n]{0,60}$")
+_FABRIC_KIND = next(kind for kind in TROUBLE_KINDS if kind.name == "NCCL network")
+
+
+def _replace_kind(text: str, begin: int, match: "_TroubleMatch") -> "_TroubleMatch":
+    """The match, as an error of the network if a call of the fabric's library says it: such a call has no
+    room in its own limits, not on a disk or in the host's memory."""
+    position, name, kind = match
+    if kind and kind.root and _FABRIC_CALL_PATTERN.search(text, begin, position):
+        return position, _FABRIC_KIND.name, _FABRIC_KIND
+    return position, name, kind
 
 
 def _rank_match(kind: TroubleKind | None) -> int:
@@ -298,97 +381,3 @@ def _find_exception(text: str, position: int, hits: "list[_TroubleMatch]") -> "T
         and hits[following][1] != NOT_STARTED_KIND
     )
     return None if known else said
-
-
-def _find_named_origin(kind: TroubleKind | None, near: str) -> LineOrigin | None:
-    """The rank and node that the message itself names. None if it names none."""
-    match = re.search(kind.names, near) if kind and kind.names else None
-    if not match:
-        return None
-    said = {name.rstrip("234567"): value for name, value in match.groupdict().items() if value}
-    local = f"local {said['local']}" if "local" in said else ""
-    return LineOrigin(host=said.get("host", ""), rank=said.get("rank", local))
-
-
-_LAST_ERROR_PATTERN = re.compile(r"\bLast error:[^\n]{0,20}\n([^\n]{1,400})")
-
-
-def _find_last_error(text: str, position: int) -> str:
-    """NCCL's last error, which PyTorch repeats below its exception
-    (torch/csrc/distributed/c10d/NCCLUtils.cpp)."""
-    found = _LAST_ERROR_PATTERN.search(text, position, position + MAX_JUDGED_CHARS)
-    return "\n" + found[1] if found else ""
-
-
-def _show_trouble(
-    text: str,
-    position: int,
-    ended: "TracebackEnd | None",
-    kind: TroubleKind | None,
-    name: str,
-    path: str,
-    node: str,
-) -> LogTrouble:
-    """The error at this position, with its line and origin.
-
-    `ended` is the exception at the end of a traceback. It is shown in place of the traceback.
-    """
-    line_begin, line_end = _find_line_bounds(text, position)
-    begin = line_begin
-    told = ended.start if ended else position
-    exact = ended or (kind and kind.says_where)
-    if exact:
-        near, begin = text[told : ended.end if ended else line_end][:MAX_JUDGED_CHARS], told
-    else:
-        near = _cut_line_near(text, told)
-    more = f" {ended.below}" if ended and ended.below else ""
-    shown = _shorten_line(near.rstrip() + more, min(MAX_JUDGED_CHARS, told - begin))
-    source = _find_named_origin(
-        kind, text[max(line_begin, told - SHOWN_CHARS_BEFORE) : told + MAX_CHARS_AFTER]
-    ) or find_line_origin(
-        _cut_line_head(text, _find_line_bounds(text, begin)[0]),
-        node,
-        MAX_PREFIX_CHARS if exact else told - begin,
-    )
-    peers = near + _find_last_error(text, position) if name == "NCCL error" else near
-    return _make_trouble(name, shown, source, peers, path)
-
-
-def _make_trouble(name: str, shown: str, source: LineOrigin, near: str, path: str) -> LogTrouble:
-    return LogTrouble(
-        kind=name,
-        line=shown,
-        host=visible(source.host),
-        rank=source.rank,
-        peer=find_peer_address(near),
-        path=path,
-    )
-
-
-def _drop_marks(line: str) -> str:
-    """A long line without the marks of loggers before the text."""
-    marks = line.rfind("] ", 0, SHOWN_CHARS_BEFORE) if len(line) > SHOWN_CHARS_BEFORE else -1
-    return f"…{line[marks + 2 :]}" if marks >= 0 else line
-
-
-def _shorten_line(line: str, at: int) -> str:
-    """The line from its beginning, or from a little before the match."""
-    start = at - SHOWN_CHARS_BEFORE if at > 2 * SHOWN_CHARS_BEFORE else 0
-    return ("…" if start else "") + shortened(visible(line[start:].strip()), 300)
-
-
-def _cut_line_head(text: str, begin: int) -> str:
-    """The part of a line that is searched, from its beginning."""
-    return text[begin : min(_find_line_bounds(text, begin)[1], begin + MAX_JUDGED_CHARS)]
-
-
-def _cut_line_near(text: str, position: int) -> str:
-    """The part of the line around a position that is searched."""
-    begin, end = _find_line_bounds(text, position)
-    return text[max(begin, position - MAX_JUDGED_CHARS) : min(end, position + MAX_JUDGED_CHARS)]
-
-
-def _find_line_bounds(text: str, position: int) -> tuple[int, int]:
-    """Beginning and end of the line around a position."""
-    end = text.find("\n", position)
-    return text.rfind("\n", 0, position) + 1, end if end >= 0 else len(text)

@@ -104,6 +104,21 @@ def test_last_step_and_cause_are_shown_also_where_launchers_say_much_after_them(
     assert make_excerpt([step, why], 20).splitlines() == [step, why]
 
 
+def test_what_was_new_at_the_end_is_shown_above_the_last_lines() -> None:
+    """The launcher's lines alone say nothing of why. What came while all was well is not new."""
+    steps = [f"step {n} loss 1.{n}" for n in range(30)]
+    rejected = "rdma_cm: event REJECTED from 10.0.0.4, private data version 2"
+    died = "[ERROR] failed (exitcode: 1) local_rank: 3 (pid: 986) of binary: /usr/bin/python"
+    table = [f"row {'abcdefghijklmnopqrstuvwxyz'[n]} of the launcher's table" for n in range(26)]
+    noise = "evaluating part a"
+    text = make_excerpt([noise, *steps, noise, rejected, died, *table], 20)
+    assert text.splitlines()[:3] == [steps[-1], rejected, "…"]
+    silent = "the pool of hosts is empty"
+    text = make_excerpt([noise, *steps, noise, silent, died, *table], 20)
+    assert text.splitlines()[:4] == [steps[-1], silent, died, "…"]
+    assert silent not in make_excerpt([noise, *steps, silent, *table], 20).splitlines()
+
+
 def test_lines_that_differ_only_in_padded_numbers_are_of_one_form() -> None:
     """`iteration      9` and `iteration     10` (Megatron's training_log pads with %8d): the quoted
     lines would jump from 9 to the last ones without a word."""

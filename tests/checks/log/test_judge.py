@@ -12,7 +12,7 @@ from sentinel.checks.log.joined_ranks import MAX_RANKS as MOST_RANKS
 from sentinel.checks.log.judge import EMPTY_BASELINE, StaleRules, judge_log, list_log_values
 from sentinel.checks.log.log_state import LogObservation, LogState, ProgressMark
 from sentinel.checks.log.log_trouble import LogTrouble
-from sentinel.checks.log.progress import _StateUpdate, update_state
+from sentinel.checks.log.progress import MAX_KEPT_TROUBLES, _StateUpdate, update_state
 from sentinel.checks.log.scan import LogEvent, LogPatterns, merge_phases, scan_text
 from sentinel.checks.log.settings import PhaseSettings
 from sentinel.checks.log.trouble_roles import ECHO_KIND_NAMES
@@ -613,10 +613,11 @@ def test_a_span_in_which_a_phase_begins_measures_no_speed() -> None:
 def test_of_many_echoes_the_last_ones_make_room() -> None:
     """The first stay, with the causes that came late."""
     echo, other = sorted(ECHO_KIND_NAMES)[0], "oom"
-    kinds = [echo] * 5 + [other] * 2
+    kinds = [echo] * MAX_KEPT_TROUBLES + [other] * 2
     events = (
         LogEvent(at=n, what="trouble", trouble=LogTrouble(kind=kind, line=str(n)))
         for n, kind in enumerate(kinds)
     )
     seen = seen_after(sight(0, events=tuple(events)))
-    assert [trouble.line for trouble in seen.troubles] == ["0", "1", "2", "5", "6"]
+    kept = [*range(MAX_KEPT_TROUBLES - 2), MAX_KEPT_TROUBLES, MAX_KEPT_TROUBLES + 1]
+    assert [int(trouble.line) for trouble in seen.troubles] == kept

@@ -213,7 +213,7 @@ def test_the_cause_is_told_before_what_follows_upon_it() -> None:
     """Even where it stands after more followers than are kept."""
     echoes = "".join(f"[rank{n}]: Traceback (most recent call last):\n" for n in range(9))
     seen, _ = story(look(1, echoes + "[rank7]: RuntimeError: CUDA error: an illegal address\n"))
-    assert describe_cause(seen.troubles, {}) == "CUDA error of rank 7 and 4 more"
+    assert describe_cause(seen.troubles, {}) == "CUDA error of rank 7 and 9 more"
 
 
 def test_what_breaks_when_a_finished_training_is_taken_apart_is_no_trouble() -> None:
@@ -236,7 +236,7 @@ def test_what_nothing_else_brings_about_is_told_first_wherever_it_stands() -> No
     )
     killed = "srun: error: node-2: task 9: Out Of Memory\n"
     seen, _ = story(look(1, lost + killed))
-    assert describe_cause(seen.troubles, {}) == "host out of memory of rank 9 on node-2 and 4 more"
+    assert describe_cause(seen.troubles, {}) == "host out of memory of rank 9 on node-2 and 9 more"
 
 
 def test_an_exception_is_told_before_the_timeouts_of_those_who_waited_for_it() -> None:

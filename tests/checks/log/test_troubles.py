@@ -5,6 +5,7 @@ import re
 import pytest
 
 from sentinel.checks.log.known_troubles import GATE_WORDS, TROUBLE_KINDS
+from sentinel.checks.log.line_origin import LineOrigin, find_line_origin
 from sentinel.checks.log.peers import (
     find_peer_address,
     match_host_to_node,
@@ -13,12 +14,7 @@ from sentinel.checks.log.peers import (
 )
 from sentinel.checks.log.ranking import find_first_cause
 from sentinel.checks.log.trouble_kind import EXCEPTION, LAST_WORDS_KIND, TRACEBACK
-from sentinel.checks.log.troubles import (
-    MAX_TROUBLES_PER_KIND,
-    LineOrigin,
-    TroubleFinder,
-    find_line_origin,
-)
+from sentinel.checks.log.troubles import MAX_TROUBLES_PER_KIND, TroubleFinder
 
 IB = (
     "gpu-0:984:1357 [4] ib_plugin.c:1615 NCCL WARN NET/IB : Got completion from peer "
