@@ -210,10 +210,13 @@ def find_site_fault(path: str) -> TrustFault | None:
 
 
 def find_program_path(name: str) -> str:
-    """The file that a command of this name starts; empty if there is none."""
-    from shutil import which  # imports compression
+    """The file that a command of this name starts, as execvp(3) finds it; empty if there is none.
 
-    return which(name) or ""
+    shutil.which does the same, and imports what takes longer than a short command.
+    """
+    folders = ("",) if "/" in name else os.get_exec_path()
+    paths = (os.path.join(folder, name) for folder in folders)
+    return next((path for path in paths if os.path.isfile(path) and os.access(path, os.X_OK)), "")
 
 
 def list_program_paths(command: Sequence[str]) -> list[str]:

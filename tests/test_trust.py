@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sentinel.trust import find_path_fault, find_tree_fault
+from sentinel.trust import find_path_fault, find_program_path, find_tree_fault
 from tests.lab import needs
 from tests.lab.fuse import Fuse
 
@@ -173,3 +173,17 @@ def test_one_file_of_somebody_else_spoils_a_directory_of_code(file: Path) -> Non
     found = find_tree_fault(str(folder), ROOT)
     assert found is not None
     assert found.path == str(elsewhere)
+
+
+def test_a_program_is_found_as_it_is_started(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first in PATH that may be run; a path is itself."""
+    first, second = file.parent, file.parent.parent
+    monkeypatch.setenv("PATH", f"{first}:{second}")
+    (first / "tool").touch()
+    (second / "tool").touch(0o755)
+    (first / "folder").mkdir()
+    assert find_program_path("tool") == str(second / "tool")
+    assert find_program_path(str(second / "tool")) == str(second / "tool")
+    assert (find_program_path("folder"), find_program_path("none")) == ("", "")
+    (first / "tool").chmod(0o755)
+    assert find_program_path("tool") == str(first / "tool")
