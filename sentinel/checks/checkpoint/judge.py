@@ -261,10 +261,12 @@ def render_risk(complete: Mapping[str, CompleteCheckpoint], now: Instant, ran: f
 def judge_checkpoints(
     sight: FolderObservation, late_after: float, fewest: int
 ) -> CheckpointVerdict:
-    """CRITICAL if more than `late_after` seconds of work are not saved. WARNING if fewer than
+    """CRITICAL if more than `late_after` seconds of work are not saved, by as much as a person can
+    read in the message. WARNING if fewer than
     `fewest` checkpoints are complete, or if none is and no job runs."""
     risk = get_seconds_at_risk(sight.complete, sight.at, sight.ran)
     late = risk is not None and risk > late_after
+    late = late and duration_text(risk or 0.0) != duration_text(late_after)
     none = not sight.complete
     few = len(sight.complete) < fewest
     status = Status.OK

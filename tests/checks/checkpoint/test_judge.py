@@ -275,21 +275,22 @@ def test_the_risk_in_a_line() -> None:
     ("there", "ran", "fewest", "status"),
     [
         ({"s1": 100.0}, None, 0, Status.OK),
-        ({"s1": 100.5}, None, 0, Status.CRITICAL),
+        ({"s1": 100.5}, None, 0, Status.OK),
+        ({"s1": 101.0}, None, 0, Status.CRITICAL),
         ({"s1": 100.5}, 100.0, 0, Status.OK),
         ({"s1": 10.0}, None, 1, Status.OK),
         ({"s1": 10.0}, None, 2, Status.WARNING),
         ({"s1": 101.0}, None, 2, Status.CRITICAL),
         ({}, None, 0, Status.WARNING),
         ({}, 100.0, 0, Status.OK),
-        ({}, 100.5, 0, Status.CRITICAL),
+        ({}, 101.0, 0, Status.CRITICAL),
         ({}, 100.0, 1, Status.WARNING),
     ],
 )
 def test_how_bad_it_is(
     there: dict[str, float], ran: float | None, fewest: int, status: Status
 ) -> None:
-    """Late is more than the limit; without a job nothing is awaited but one checkpoint."""
+    """Late is more than the limit, as it is shown; without a job nothing is awaited but one checkpoint."""
     sight = FolderObservation(at=START, complete=complete(**there), ran=ran)
     assert judge_checkpoints(sight, 100.0, fewest).status is status
 
