@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.declared import ANY, FILESYSTEM, TRAINING, Metric
 from sentinel.core.errors import CannotTell, ChannelError, Invalid
-from sentinel.core.guidance import Guidance
+from sentinel.core.guidance import ActingCommand, Guidance
 from sentinel.core.kinds import Action, Channel, Check
 from sentinel.core.model import (
     ActionRequest,
@@ -39,6 +39,7 @@ __all__ = [
     "FILESYSTEM",
     "SECOND",
     "TRAINING",
+    "ActingCommand",
     "Action",
     "ActionRequest",
     "Answer",

@@ -66,7 +66,12 @@ class ActionBulletin(Struct, frozen=True, kw_only=True):
                 labels=labels,
             )
         return replace(
-            alert, details=self.details, commands=self.commands, values={}, guidance=NO_GUIDANCE
+            alert,
+            details=self.details,
+            commands=self.commands,
+            acts=(),
+            values={},
+            guidance=NO_GUIDANCE,
         )
 
     def make_transition(self, alert: Alert, now: Instant) -> Transition:

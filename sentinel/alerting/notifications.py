@@ -64,6 +64,7 @@ def make_notification(
         incident=alert.incident or alert.id,
         details=alert.details if not over else "",
         commands=alert.commands if not over else (),
+        acts=alert.acts if not over else (),
         labels=alert.labels,
         values=alert.values if not over else {},
         guidance=alert.guidance if not over else NO_GUIDANCE,

@@ -185,6 +185,7 @@ def _annotation_set(n: Notification) -> dict[str, str]:
         "summary": c.summary,
         "description": "\n".join(c.lines),
         "commands": "\n".join(comment_places((*c.command_groups, *more_commands(c)))),
+        "acts": "\n".join(comment_places(c.act_groups)),
         "impact": c.impact,
         "what_to_do": "\n".join(c.steps),
         "host": shorten_to_line(str(n.values.get("host") or ""), _LABEL),

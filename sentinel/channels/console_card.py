@@ -43,7 +43,11 @@ def paint_card(c: AlertCard, colour: bool, width: int = 80) -> str:
     kept = c.lines[-_LINES:]
     for tail in kept if len(kept) == len(c.lines) else ("…", *kept):
         paper.print(Text(f"  | {tail}", style="dim"), no_wrap=True, overflow="ellipsis")
-    for command in comment_places((*c.command_groups, *more_commands(c)), "$ "):
+    acts = list(comment_places(c.act_groups, "$ "))
+    for command in (
+        *comment_places((*c.command_groups, *more_commands(c)), "$ "),
+        *(["to act on it:", *acts] if acts else []),
+    ):
         paper.print(Text(f"  {command}"), soft_wrap=True)
     return paper.file.getvalue()  # type: ignore[attr-defined, no-any-return]
 

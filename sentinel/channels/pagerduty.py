@@ -204,6 +204,7 @@ def _event_details(n: Notification, c: AlertCard) -> dict[str, str]:
         "incident": shorten_to_line(n.incident or n.alert, _WORDS),
         "last lines": "\n".join(c.lines),
         "what to do": "\n".join((*c.steps, *comment_places(c.command_groups))),
+        "act on it": "\n".join(comment_places(c.act_groups)),
         "runbook": c.runbook,
         "more": "\n".join(comment_places(render.more_commands(c))),
     }

@@ -31,6 +31,7 @@ def make_inert(notification: Notification) -> Notification:
         guidance=Guidance(*(shorten_to_line(t, _TEXT) for t in astuple(n.guidance))),
         details=visible_lines(n.details[-_DETAILS:]),
         commands=keep_whole_commands(n.commands[:_COUNT], _TEXT),
+        acts=keep_whole_commands(n.acts[:_COUNT], _TEXT),
         labels={
             shorten_to_line(k, 200): shorten_to_line(v, _TEXT)
             for k, v in [*n.labels.items()][:_COUNT]

@@ -1,6 +1,7 @@
 """The `chain` kind: does what runs in place of cron go on, and was anything missed."""
 
 import pwd
+import shlex
 from collections.abc import Sequence
 from os import geteuid
 from typing import ClassVar
@@ -20,7 +21,7 @@ from sentinel.core.clock import SECOND
 from sentinel.core.cluster import Job
 from sentinel.core.declared import Metric
 from sentinel.core.errors import CannotTell, SentinelError
-from sentinel.core.guidance import Guidance
+from sentinel.core.guidance import ADMINISTRATOR, ActingCommand, Guidance
 from sentinel.core.model import Coverage, Finding, Report, Status
 from sentinel.core.ports import Context
 from sentinel.core.settings import FilePath
@@ -99,8 +100,8 @@ def _judge_links(chain: Chain, jobs: Sequence[Job], now: float) -> Finding:
         text = f"the next job that runs sentinel is held and will not start: job {', '.join(held)}; {end}"
         owner = visible(next(job.user for job in waiting.values() if job.job_id in held))
         who = hide_controls(f"squeue -j {','.join(held)} -o '%i %u %r'")
-        release = f"scontrol release {','.join(held)}"
-        return _broken_finding(chain, text, Status.WARNING, who, release, owner=owner)
+        release = ActingCommand(owner=ADMINISTRATOR, argv=("scontrol", "release", ",".join(held)))
+        return _broken_finding(chain, text, Status.WARNING, (who,), (release,), owner=owner)
     if not waiting and chain.mode == "relay":
         return _broken_finding(
             chain,
@@ -125,23 +126,35 @@ def _describe_last_end(jobs: Sequence[Job], now: float) -> str:
 
 
 def _broken_finding(
-    chain: Chain, text: str, status: Status, *first: str, owner: str = ""
+    chain: Chain,
+    text: str,
+    status: Status,
+    first: tuple[str, ...] = (),
+    acts: tuple[ActingCommand, ...] = (),
+    *,
+    owner: str = "",
 ) -> Finding:
+    ensure = ActingCommand(
+        owner=ADMINISTRATOR, argv=tuple(shlex.split(chain.command_line("ensure")))
+    )
     return Finding(
         subject="next jobs",
         status=status,
         summary=text,
-        commands=(*first, chain.command_line("ensure"), chain.command_line("status")),
+        commands=(*first, chain.command_line("status")),
+        acts=(*acts, ensure),
         guidance=Guidance(
             impact="Nothing is watched and no alert comes until a job of sentinel runs again. Jobs of"
             " users go on."
             if status is Status.CRITICAL
             else "The jobs of sentinel that are left go on; when they have ended, nothing is watched.",
             todo=f"See below who holds it, and ask why. Then, as {owner} (or as an administrator, if one holds"
-            f" it), run `{first[-1]}`: the next job starts then."
-            if first
+            f" it), run `{acts[-1].render()}`: the next job starts then."
+            if acts
             else "Run `sentinel cron ensure` below: it queues the next job. That needs no root.",
-            ask=f"release the job ({first[-1]}): it runs sentinel, and is held" if first else "",
+            ask=f"release the job ({acts[-1].render()}): it runs sentinel, and is held"
+            if acts
+            else "",
         ),
     )
 

@@ -14,6 +14,7 @@ from sentinel.checks.cron_remedies import (
     format_slot,
     guide_refused,
     guide_script,
+    suggest_repair,
     suggest_repair_commands,
     suggest_script_commands,
 )
@@ -215,6 +216,7 @@ def _refused_finding(
         status=Status.WARNING,
         summary=visible(f"is skipped as unsafe: {why}" if unsafe else f"is skipped: {why}"),
         commands=suggest_repair_commands(path, why),
+        acts=suggest_repair(path, why),
         guidance=guide_refused(path, why, record, now),
     )
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from shlex import quote
 
 from sentinel.chain.script_history import ScriptRecord, SubmittedRun
-from sentinel.core.guidance import Guidance
+from sentinel.core.guidance import ADMINISTRATOR, ActingCommand, Guidance
 from sentinel.core.text import hide_controls, visible
 
 _CHMOD_PATTERN = re.compile(r"\((chmod [a-z]+-w)\)")
@@ -90,11 +90,15 @@ def guide_refused(path: str, why: str, record: ScriptRecord | None, now: float) 
 
 
 def suggest_repair_commands(path: str, why: str) -> tuple[str, ...]:
-    """What shows a refused script, and the chmod that makes it safe. What is no regular file is not
-    read: a pipe would hang."""
-    name, chmod = quote(visible(path)), find_chmod(why)
-    mend = (_show_head(path), f"{chmod} {name}") if chmod else ()
-    return (f"ls -ld {name}", *mend)
+    """What shows a refused script. What is no regular file is not read: a pipe would hang."""
+    return (f"ls -ld {quote(visible(path))}", *((_show_head(path),) if find_chmod(why) else ()))
+
+
+def suggest_repair(path: str, why: str) -> tuple[ActingCommand, ...]:
+    """The chmod that makes a refused script safe."""
+    argv = (*find_chmod(why).split(), path)
+    safe = argv[1:] and path.isprintable()
+    return (ActingCommand(owner=ADMINISTRATOR, argv=argv),) if safe else ()
 
 
 def _show_head(path: str) -> str:

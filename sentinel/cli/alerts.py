@@ -157,7 +157,12 @@ def call_explain(args: argparse.Namespace) -> int:
     else:
         from sentinel.cli.placed_commands import place_commands  # lists need it not
 
-        _print_alert_story(facts, at, place_commands(open_one) if open_one else ())
+        commands, acts = (
+            (place_commands(open_one), place_commands(open_one, acts=True))
+            if open_one
+            else ((), ())
+        )
+        _print_alert_story(facts, at, commands, acts)
     return 0
 
 
@@ -191,6 +196,7 @@ def _build_alert_row(alert: Alert, ack: Ack | None, state: OpenState) -> dict[st
         "details": visible_lines(alert.details),
         "guidance": {k: visible(v) for k, v in to_builtins(alert.guidance).items()},
         "commands": [visible(c) for c in alert.commands],
+        "acts": [visible(c) for c in alert.acts],
         "deaths": [_build_death_row(one, state) for one in alert.deaths],
         "told": {name: format_iso(told.at, state.zone) for name, told in alert.told.items()},
         "acknowledged_by": ack.who if ack else None,
@@ -259,7 +265,9 @@ def _build_delivery_row(row: Any, sent: Any, receipt: str, state: OpenState) -> 
     }
 
 
-def _print_alert_story(facts: dict[str, Any], at: datetime, commands: Sequence[str]) -> None:
+def _print_alert_story(
+    facts: dict[str, Any], at: datetime, commands: Sequence[str], acts: Sequence[str]
+) -> None:
     now = facts["now"]
     if now:
         subject = "" if now["subject"] in ("", now["check"]) else f" {now['subject']}"
@@ -275,6 +283,8 @@ def _print_alert_story(facts: dict[str, Any], at: datetime, commands: Sequence[s
             _print_wrapped(line)
         if commands:
             print("look closer:", *(f"  {c}" for c in commands), sep="\n")
+        if acts:
+            print("to act on it:", *(f"  {c}" for c in acts), sep="\n")
     else:
         last = facts["transitions"][-1:]
         names = dict.fromkeys(n for t in last for n in (t["check"], t["subject"]) if n)

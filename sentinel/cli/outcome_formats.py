@@ -104,6 +104,8 @@ def _build_finding_row(finding: Finding) -> dict[str, object]:
         }
     if finding.commands:
         document["commands"] = [visible(c) for c in finding.commands]
+    if finding.acts:
+        document["acts"] = [visible(c.render()) for c in finding.acts]
     return document
 
 
@@ -137,9 +139,14 @@ def _render_finding(finding: Finding) -> str:
 
 
 def list_commands(finding: Finding) -> list[str]:
-    """The commands of which the guidance speaks, one a line."""
-    shown = finding.commands if finding.status is not Status.OK else ()
-    return [f"$ {visible(command)}" for command in shown]
+    """The commands of which the guidance speaks, one a line; those that act are last."""
+    if finding.status is Status.OK:
+        return []
+    acts = [f"$ {visible(command.render())}" for command in finding.acts]
+    return [
+        *(f"$ {visible(command)}" for command in finding.commands),
+        *(["to act on it:", *acts] if acts else []),
+    ]
 
 
 _THRESHOLDS = {"used_percent": ("warn_percent", "critical_percent")}

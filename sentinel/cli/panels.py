@@ -163,13 +163,15 @@ def render_one_alert(a: AlertFact, f: Facts, zone: tzinfo) -> RenderableType:
         lines.append(Text(f"not told just now: {a.held}", style="cyan"))
     lines += [Text(f"| {line}", style="dim") for line in a.details.splitlines()]
     lines += [Text(line) for line in a.guidance.list_lines()]
-    if a.commands:
+    if a.commands or a.acts:
         from sentinel.alerting.owners import OWNER_LABEL  # only top shows commands
         from sentinel.core.command_places import comment_places, group_by_place
 
         owner = a.labels.get(OWNER_LABEL, "")
-        groups = group_by_place(a.commands, a.host, owner, describe_setup_place())
-        lines += [Text("look closer:"), *(Text(f"  {c}") for c in comment_places(groups))]
+        for heading, commands in (("look closer:", a.commands), ("to act on it:", a.acts)):
+            groups = group_by_place(commands, a.host, owner, describe_setup_place())
+            lines += [Text(heading)] if groups else []
+            lines += [Text(f"  {c}") for c in comment_places(groups)]
     if a.runbook:
         lines.append(Text(f"runbook: {a.runbook}"))
     others = [o for o in f.alerts if o.incident == a.incident and o.id != a.id]

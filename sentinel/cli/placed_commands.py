@@ -7,10 +7,12 @@ from sentinel.core.text import visible
 from sentinel.homes import describe_setup_place
 
 
-def place_commands(alert: Alert, mark: str = "", limit: int | None = None) -> tuple[str, ...]:
-    """The commands, at most `limit`, each after `mark`, and where and as whom they are run. Whoever
-    reads this is where those of sentinel are run."""
+def place_commands(
+    alert: Alert, mark: str = "", limit: int | None = None, *, acts: bool = False
+) -> tuple[str, ...]:
+    """The commands that look, or those that act, at most `limit`, each after `mark`, and where and as
+    whom they are run. Whoever reads this is where those of sentinel are run."""
     host, owner = str(alert.values.get("host") or ""), alert.labels.get(OWNER_LABEL, "")
-    commands = (visible(command) for command in alert.commands[:limit])
+    commands = (visible(command) for command in (alert.acts if acts else alert.commands)[:limit])
     places = group_by_place(commands, host, owner, describe_setup_place())
     return tuple(comment_places(places, mark))

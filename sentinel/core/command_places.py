@@ -3,14 +3,12 @@ without the rights that it needs."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from sentinel.core.guidance import OWNER_TEST
 from sentinel.core.text import visible
 
 SETUP_PLACE = "where sentinel was set up, as the user who set it up"
 """For the commands of sentinel that read its state, where a message does not know the host and the
 user."""
-
-OWNER_TEST = '[ "$(id -un)" = '
-"""The beginning of a line that acts for one user alone (`acting_commands`)."""
 
 PlacedCommands = tuple[str, tuple[str, ...]]
 """Where and as whom (empty if that is not known), and the commands that are run so."""

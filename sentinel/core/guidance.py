@@ -31,6 +31,51 @@ class Guidance(Struct, frozen=True, omit_defaults=True):
 
 
 NO_GUIDANCE = Guidance()
+
+OWNER_TEST = '[ "$(id -un)" = '
+"""The beginning of a line that acts for one user alone."""
+ADMINISTRATOR = ""
+"""The owner of a command that acts on the cluster. It names no file of a user."""
+
+
+class ActingCommand(Struct, frozen=True, kw_only=True):
+    """A command of a message that changes something, in the name of `owner`. If anybody else pastes
+    it, it does nothing: root runs nothing of a user's by it, and writes to no file that a user has
+    named.
+
+    A command as text is refused (TypeError): its words are given one by one, and quoted here.
+    """
+
+    owner: str  # A user name, or ADMINISTRATOR.
+    argv: tuple[str, ...]
+    folder: str = ""  # Where it is run. Empty: anywhere.
+    script_of: str = ""  # The job whose script Slurm gives back. It goes into a new private file.
+    then: tuple[str, ...] = ()  # Another command, run if the first one was successful.
+    note: str = ""  # A remark behind it.
+
+    def __post_init__(self) -> None:
+        words = (self.argv, self.then)
+        if not all(isinstance(w, tuple) and all(isinstance(one, str) for one in w) for w in words):
+            raise TypeError("the words of a command are a tuple of strings")
+
+    def render(self, before: str = "") -> str:
+        """The line for a shell. `before` is put before each program, as `env SLURM_CONF=… `."""
+        from shlex import quote  # few alerts have such a command
+
+        steps = [f"{OWNER_TEST}{quote(self.owner)} ]"] if self.owner else []
+        steps += [f"cd {quote(self.folder)}"] if self.folder else []
+        words = before + " ".join(map(quote, self.argv))
+        if self.script_of:
+            # Not a name in a user's folder, where a link may wait. `-` is standard output.
+            steps += [
+                "script=$(mktemp)",
+                f'{before}scontrol write batch_script {quote(self.script_of)} - >"$script"',
+            ]
+            words += ' "$script"'
+        then = [before + " ".join(map(quote, self.then))] if self.then else []
+        return " && ".join([*steps, words, *then]) + (f"  # {self.note}" if self.note else "")
+
+
 UNSEEN_IMPACT = (
     "Whether something is wrong there is not known; trouble stays unnoticed until this check can see"
     " again."

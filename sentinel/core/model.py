@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import UNSET, Struct, UnsetType
 
 from sentinel.core.clock import Instant
-from sentinel.core.guidance import NO_GUIDANCE, Guidance
+from sentinel.core.guidance import NO_GUIDANCE, ActingCommand, Guidance
 from sentinel.core.holds import Held, MessageGroup
 from sentinel.core.letters import Letter
 from sentinel.core.run_ledger import LedgerRow
@@ -85,7 +85,8 @@ class Finding(Struct, frozen=True, kw_only=True):
 
     summary: One line without the subject.
     details: Further lines, such as the end of a log.
-    commands: Commands that a person would run next.
+    commands: Commands that a person would run next. They only look.
+    acts: Those that change something. Plain text is refused (TypeError).
     labels: node, user, partition, job; routes match them.
     patience: Seconds that it has to last before anybody is told, if the check has no `for` in the
         file. 0: it is decisive, and told at once.
@@ -101,6 +102,7 @@ class Finding(Struct, frozen=True, kw_only=True):
     values: Mapping[str, Value] = {}  # Numbers and words for the result, by name.
     details: str = ""
     commands: tuple[str, ...] = ()
+    acts: tuple[ActingCommand, ...] = ()
     labels: Mapping[str, str] = {}
     patience: float = 0.0
     began: int | None = None
@@ -108,6 +110,10 @@ class Finding(Struct, frozen=True, kw_only=True):
     owner_muted: bool = False
     guidance: Guidance = NO_GUIDANCE  # How urgent it is, and the first step.
     deaths: tuple[Death, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not all(isinstance(one, ActingCommand) for one in self.acts):
+            raise TypeError("commands that act are ActingCommands")
 
     def samples(self, names: Iterable[str]) -> "tuple[Sample, ...]":
         """The values of these names that are numbers, for the history."""
@@ -287,7 +293,7 @@ class Alert(Struct, frozen=True, kw_only=True):
     runs: int = 1  # How many runs in a row have seen it bad.
     count: int = 0  # Number of its last transition.
     details: str = ""  # Further lines for people.
-    commands: tuple[str, ...] = ()  # Commands that a person would run next.
+    commands: tuple[str, ...] = ()  # Commands that a person would run next. They only look.
     labels: Mapping[str, str] = {}  # Labels that routes match: node, user, partition, job.
     values: Mapping[str, Value] = {}  # Numbers of the last answer, by name.
     runbook: str = ""  # Page with instructions.
@@ -304,6 +310,7 @@ class Alert(Struct, frozen=True, kw_only=True):
     guidance: Guidance = NO_GUIDANCE  # The guidance of the finding.
     deaths: tuple[Death, ...] = ()
     death_events: tuple[int, ...] = ()
+    acts: tuple[str, ...] = ()  # Those that change something.
 
     @property
     def shown_since(self) -> Instant:
@@ -361,7 +368,7 @@ class Notification(Struct, frozen=True, kw_only=True):
     key: str
     alert: str = ""  # Id of the alert.
     details: str = ""  # Further lines for people.
-    commands: tuple[str, ...] = ()  # Commands that a person would run next.
+    commands: tuple[str, ...] = ()  # Commands that a person would run next. They only look.
     labels: Mapping[str, str] = {}  # Labels of the alert.
     values: Mapping[str, Value] = {}  # Numbers of the answer, by name.
     runbook: str = ""  # Page with instructions.
@@ -373,6 +380,7 @@ class Notification(Struct, frozen=True, kw_only=True):
     noticed: str = ""  # When it was first seen; `since` is earlier where the beginning is known.
     setup_place: str = ""  # Where and as whom the commands of sentinel itself are run.
     picture: bytes | UnsetType = UNSET
+    acts: tuple[str, ...] = ()  # Those that change something.
     guidance: Guidance = NO_GUIDANCE  # How urgent it is, and the first step.
 
 

@@ -122,6 +122,7 @@ def _build_notification(
         alert="rehearsal",
         details=finding.details,
         commands=finding.commands,
+        acts=tuple(command.render() for command in finding.acts),
         labels={**check.common.labels, **finding.labels},
         values=finding.values,
         runbook=check.common.runbook,

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from sentinel.core import hostlist
 from sentinel.core.cluster import Submission
 from sentinel.core.errors import CannotTell, Invalid
+from sentinel.core.guidance import ActingCommand
 from sentinel.core.lazy_pattern import lazy_pattern
 from sentinel.slurm import gres
 from sentinel.slurm.words import MAX_SHORT_NUMBER, decode_list, parse_count
@@ -100,20 +101,24 @@ def resubmit_argv(job: Submission, without: str = "", wait: str = "") -> tuple[s
 
 
 def resubmit_shell(job: Submission, without: str = "", wait: str = "") -> str:
-    """The same command for a person's shell, for the job's user alone; if Slurm does not have the
-    script's path, with the command that fetches the script. Empty if there is none."""
-    from sentinel.core.acting_commands import ActingCommand  # messages alone need it
+    """The line of `resubmit_command`. Empty if there is none."""
+    command = resubmit_command(job, without, wait)
+    return command.render() if command else ""
 
+
+def resubmit_command(job: Submission, without: str = "", wait: str = "") -> ActingCommand | None:
+    """The same command for the shell of the job's user; if Slurm does not have the script's path, with
+    the command that fetches the script. None if there is none."""
     words, note, script_of = resubmit_argv(job, without, wait), "", ""
     if not words and job.bare and job.command:
         words, note = resubmit_argv(replace(job, bare=False), without, wait), _ADD
     elif not words and job.id.isdigit():
         words, script_of = ("sbatch", *job.options, *_kept_options(job, without, wait)), job.id
     if not words or not job.user:
-        return ""
+        return None
     return ActingCommand(
         owner=job.user, argv=tuple(words), folder=job.workdir, script_of=script_of, note=note
-    ).render()
+    )
 
 
 def _split_typed_line(job: Submission) -> tuple[Sequence[str], Sequence[str]]:

@@ -163,6 +163,7 @@ def _describe_member(a: Alert, zone: tzinfo) -> dict[str, Any]:
         "summary": visible(a.summary),
         "details": visible_lines(a.details),
         "commands": [visible(c) for c in a.commands],
+        "acts": [visible(c) for c in a.acts],
         "told": sorted(a.told),
         "held_back": visible(describe_hold(a.on_hold, zone)),
     }

@@ -151,7 +151,7 @@ class _UserFilter:
         if self._is_hidden_check(a.check) or (of_job and self.jobs_hidden):
             return None
         bare = replace(
-            a, details="", commands=(), guidance=NO_GUIDANCE, told={}, held="", ack_note="", silence_reason="",
+            a, details="", commands=(), acts=(), guidance=NO_GUIDANCE, told={}, held="", ack_note="", silence_reason="",
             labels={k: v for k, v in a.labels.items() if k == "node"},
         )  # fmt: skip
         return (

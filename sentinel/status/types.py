@@ -45,6 +45,7 @@ class AlertFact(Struct, frozen=True, kw_only=True):
     stale: str = ""
     details: str = ""
     commands: tuple[str, ...] = ()
+    acts: tuple[str, ...] = ()
     guidance: Guidance = NO_GUIDANCE
     labels: Mapping[str, str] = {}
     host: str = ""

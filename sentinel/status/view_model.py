@@ -127,6 +127,7 @@ def _build_alert(
         stale=freshness.explain_stale_look(check, alert.last, m) if check else "",
         details=visible_lines(alert.details),
         commands=tuple(visible(c) for c in alert.commands),
+        acts=tuple(visible(c) for c in alert.acts),
         guidance=Guidance(*map(visible, astuple(alert.guidance))),
         labels={visible(k): visible(v) for k, v in alert.labels.items()},
         host=visible(str(alert.values.get("host") or "")),

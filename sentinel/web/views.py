@@ -154,7 +154,8 @@ class PageViews:
             ),
             "earlier": earlier,
             "links": _list_subject_links(facts, found) if found else (),
-            "commands": _place_commands(found) if found else (),
+            "commands": _place_commands(found, found.commands) if found else (),
+            "acts": _place_commands(found, found.acts) if found else (),
             "place": describe_setup_place(),
             "said": said,
             "lengths": SILENCE_LENGTHS,
@@ -308,9 +309,9 @@ async def _build_overview_context(f: Facts) -> dict[str, Any]:
     }
 
 
-def _place_commands(alert: AlertFact) -> tuple[PlacedCommands, ...]:
+def _place_commands(alert: AlertFact, commands: tuple[str, ...]) -> tuple[PlacedCommands, ...]:
     owner = alert.labels.get(OWNER_LABEL, "")
-    return group_by_place(alert.commands, alert.host, owner, describe_setup_place())
+    return group_by_place(commands, alert.host, owner, describe_setup_place())
 
 
 def _list_subject_links(f: Facts, alert: AlertFact) -> list[tuple[str, str]]:

@@ -552,7 +552,12 @@ def test_each_alert_says_how_urgent_it_is_and_the_first_step(name: str) -> None:
 def test_each_recommended_command_is_one_that_a_shell_reads() -> None:
     """No quote is left open, whatever a path holds, and the word it begins with is no option."""
     for name, messages in json.loads(GOLDEN.read_text()).items():
-        for command in (c for one in messages for c in one["json"].get("commands", ())):
+        for command in (
+            c
+            for one in messages
+            for part in ("commands", "acts")
+            for c in one["json"].get(part, ())
+        ):
             words = shlex.split(command, comments=True)
             assert words, name
             assert words[0][0].isalpha() or words[0] == "[", command
@@ -570,7 +575,8 @@ def test_what_stands_below_is_there() -> None:
             assert not re.search(r"\bcommands? (below|shows?)|(first|second) command", words), name
             for command in BELOW.findall(words):
                 assert any(
-                    f" {command} " in f" {line} ".replace("'", " ") for line in told.commands
+                    f" {command} " in f" {line} ".replace("'", " ")
+                    for line in (*told.commands, *told.acts)
                 ), (
                     name,
                     command,

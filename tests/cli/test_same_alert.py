@@ -81,7 +81,7 @@ def test_every_face_says_where_and_as_whom_a_command_is_run() -> None:
         assert place_commands(one) == wanted
 
         (fact,) = build_facts(read_status_inputs(store([one], 0), around({}), START)).alerts
-        assert tuple(comment_places(views._place_commands(fact))) == wanted
+        assert tuple(comment_places(views._place_commands(fact, fact.commands))) == wanted
         empty: Any = SimpleNamespace(alerts=())
         panel: Any = render_one_alert(fact, empty, timezone.utc)
         shown = [str(text) for text in panel.renderables]

@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 
 from sentinel.checks.log.resume_commands import list_resume_commands
-from sentinel.core.acting_commands import ADMINISTRATOR, ActingCommand
 from sentinel.core.cluster import Job, Submission
 from sentinel.core.command_places import group_by_place
+from sentinel.core.guidance import ADMINISTRATOR, ActingCommand
+from sentinel.core.model import Finding, Status
 from sentinel.slurm.submission import resubmit_shell
 from sentinel.testing import job
 
@@ -88,7 +89,7 @@ def lines_of_a_user(desk: Desk) -> list[str]:
 
 
 def _resume(of: Job, how: Submission, waiting: tuple[Job, ...]) -> tuple[str, ...]:
-    return list_resume_commands(of, "node-0", how, waiting)
+    return tuple(one.render() for one in list_resume_commands(of, "node-0", how, waiting))
 
 
 @pytest.mark.root
@@ -140,9 +141,20 @@ def test_a_command_as_text_is_refused(argv: Any) -> None:
     """Its words would be of whoever wrote the text."""
     with pytest.raises(TypeError):
         ActingCommand(owner="alice", argv=argv)
+    with pytest.raises(TypeError):
+        Finding(subject="x", status=Status.OK, summary="", acts=argv)
 
 
 def test_the_place_says_as_whom() -> None:
     """The owner of the line, whoever owns the alert."""
     line = ActingCommand(owner="alice", argv=("scancel", "7")).render()
     assert group_by_place([line], user="bob") == (("on a login node, as alice", (line,)),)
+
+
+def test_each_program_asks_the_cluster_that_is_meant() -> None:
+    """What is put before the line would reach the test of the user alone."""
+    command = ActingCommand(owner="alice", argv=("sbatch", "-N1"), folder="/w", script_of="7")
+    assert command.render("env SLURM_CONF=/c ") == (
+        '[ "$(id -un)" = alice ] && cd /w && script=$(mktemp) && env SLURM_CONF=/c scontrol write'
+        ' batch_script 7 - >"$script" && env SLURM_CONF=/c sbatch -N1 "$script"'
+    )

@@ -27,7 +27,7 @@ def test_every_section_has_a_look() -> None:
         note="n", guidance=Guidance(todo="t"), links={"Acknowledge": "https://x.example.org/a/t/"}
     )
     page = render_html([n, n])
-    commands = "Commands (on a login node, as yourself)"
+    commands = "Look closer (on a login node, as yourself)"
     for heading in (
         "Details",
         "What to do",

@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from sentinel.channels.format.text import (
+    ACTS_HEADING,
     AlertCard,
     card_facts,
     more_commands,
@@ -143,12 +144,20 @@ def _card_blocks(c: AlertCard) -> Iterator[MessageBlock]:
     yield MessageBlock("dim", shortened(" · ".join(rows), _FACTS), 5)
     if c.runbook:
         yield MessageBlock("line", f"Runbook: {c.runbook}", 6)
-    if c.commands:
-        yield MessageBlock("code", "\n".join(comment_places(c.command_groups, "$ ")), 3)
+    yield from _command_blocks(c)
     if c.lines:
         yield MessageBlock("code", _mark_lines(c.lines), _LOG)
     if c.more:
         yield MessageBlock("code", "\n".join(comment_places(more_commands(c), "$ ")), 4)
+
+
+def _command_blocks(c: AlertCard) -> Iterator[MessageBlock]:
+    """What looks, and, set off from it, what acts."""
+    if c.commands:
+        yield MessageBlock("code", "\n".join(comment_places(c.command_groups, "$ ")), 3)
+    if c.act_groups:
+        yield MessageBlock("line", f"{ACTS_HEADING}:", 3)
+        yield MessageBlock("code", "\n".join(comment_places(c.act_groups, "$ ")), 3)
 
 
 def _mark_lines(lines: Sequence[str]) -> str:

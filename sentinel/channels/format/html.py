@@ -147,7 +147,7 @@ def _picture_html(c: AlertCard) -> str:
 
 def _section_html(heading: str, lines: Sequence[str], style: str) -> str:
     """A section. Each command has a box of its own, because on a phone each is several lines long."""
-    apart = heading.startswith(("What to do", text.COMMANDS_HEADING))
+    apart = heading.startswith(("What to do", text.COMMANDS_HEADING, text.ACTS_HEADING))
     boxes = lines if apart else ["\n".join(lines)]
     mark = " class=code" if style is _code else ""
     content = "".join(f'<div{mark} style="{style}">{_link_addresses(box)}</div>\n' for box in boxes)
@@ -173,5 +173,5 @@ _BUTTON = (
     "background:#175cd3;color:#ffffff;font-weight:600;text-decoration:none;"
 )
 _plain = f"margin-top:2px;font-size:15px;line-height:22px;{_WRAP}"
-_FIRST = ("Runbook", "What to do", text.COMMANDS_HEADING)
-_MONOSPACED = ("Details", "Last lines", text.COMMANDS_HEADING, text.MORE_HEADING)
+_FIRST = ("Runbook", "What to do", text.COMMANDS_HEADING, text.ACTS_HEADING)
+_MONOSPACED = ("Details", "Last lines", text.COMMANDS_HEADING, text.ACTS_HEADING, text.MORE_HEADING)

@@ -34,7 +34,7 @@ from sentinel.core.turns import interleave
 MORE_HEADING = "Full history, and how to stop reminders"
 LINES = 12
 COMMANDS = 8
-COMMANDS_HEADING = "Commands"
+COMMANDS_HEADING, ACTS_HEADING = "Look closer", "Act on it"
 _LINE, _SUMMARY = 300, 600
 _COMMAND = 1000
 _MAX_SEARCHED, _MIN_SAID = 20_000, 8  # characters of the details, and of one of their lines
@@ -77,6 +77,7 @@ class AlertCard(Struct, frozen=True, kw_only=True):
     lines: tuple[str, ...]
     commands: tuple[str, ...]  # Commands that a person would run next.
     command_groups: tuple[PlacedCommands, ...]  # The same by where and as whom they are run.
+    act_groups: tuple[PlacedCommands, ...]  # Those that change something.
     runbook: str  # Page with instructions.
     note: str
     more: tuple[str, ...]
@@ -94,6 +95,7 @@ def make_card(notification: Notification) -> AlertCard:
     host = str(n.values.get("host") or "")
     setup = shorten_to_line(n.setup_place, _LINE) or SETUP_PLACE
     groups = group_by_place(commands, host, n.labels.get(OWNER_LABEL, ""), setup)
+    acts = () if ended else keep_whole_commands(n.acts, _COMMAND)[:COMMANDS]
     return AlertCard(
         word=_status_word(n),
         tone=message_tone(n),
@@ -113,6 +115,7 @@ def make_card(notification: Notification) -> AlertCard:
         lines=() if ended else last_lines(_details_beyond_summary(n)),
         commands=tuple(command for _, group in groups for command in group),
         command_groups=groups,
+        act_groups=group_by_place(acts, host, n.labels.get(OWNER_LABEL, ""), setup),
         runbook="" if ended else shorten_to_line(n.runbook, _SUMMARY),
         note=shorten_to_line(n.note, _SUMMARY),
         more=_more_commands(n, ended or n.reason in ("action", "ack")),
@@ -309,6 +312,7 @@ def card_sections(c: AlertCard) -> Iterator[tuple[str, tuple[str, ...]]]:
             (f"{COMMANDS_HEADING} ({at})" if at else COMMANDS_HEADING, g)
             for at, g in c.command_groups
         ),
+        *((f"{ACTS_HEADING} ({at})" if at else ACTS_HEADING, g) for at, g in c.act_groups),
         (c.heading, c.lines),
         (f"{MORE_HEADING} ({c.setup_place})", c.more),
     )

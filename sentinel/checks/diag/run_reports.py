@@ -9,7 +9,14 @@ from sentinel.checks.diag import archive
 from sentinel.checks.diag.runs import DiagRun, LastDiagVerdict, format_test_name
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.gpu_ledger import NODE_PREFIX, GpuEvent
-from sentinel.core.guidance import Guidance, avoid_node, drain_node, list_drain_commands
+from sentinel.core.guidance import (
+    ADMINISTRATOR,
+    ActingCommand,
+    Guidance,
+    avoid_node,
+    drain_node,
+    list_drain_commands,
+)
 from sentinel.core.model import ActionRequest, Finding, Status
 from sentinel.core.text import first_lines, shortened
 from sentinel.core.values import clock_text, duration_text
@@ -82,6 +89,7 @@ def make_verdict_finding(last: LastDiagVerdict, now: Instant) -> Finding:
         details="\n".join(last.details),
         labels={"node": last.node},
         commands=() if status is Status.OK else _suggest_diag_commands(last, status),
+        acts=() if status is Status.OK or not last.test else (_test_again(last),),
         guidance=_guide_verdict(last, status),
     )
 
@@ -94,7 +102,7 @@ def _guide_verdict(last: LastDiagVerdict, status: Status) -> Guidance:
         return Guidance(
             impact=f"Whether {last.node} computes well is not known until a test ends with a result; jobs"
             " go on there meanwhile.",
-            todo=f"`sentinel diag show` below shows what the test said. Run it again: `{_test_again_command(last)}`. It is a job"
+            todo=f"`sentinel diag show` below shows what the test said. Run it again: `{_test_again(last).render()}`. It is a job"
             " of its own and waits until the node is free. If that ends without a result too, the test or the"
             f" driver on {last.node} needs an administrator.",
             ask=f"run the test again on {last.node}: {test} {last.outcome}",
@@ -108,16 +116,19 @@ def _guide_verdict(last: LastDiagVerdict, status: Status) -> Guidance:
     )
 
 
-def _test_again_command(last: LastDiagVerdict) -> str:
-    if last.test:
-        return f"sentinel nodes test {last.node} --test {last.test}"
-    return f"sentinel diag run {last.node}"
+def _test_again(last: LastDiagVerdict) -> ActingCommand:
+    words = (
+        ("nodes", "test", last.node, "--test", last.test)
+        if last.test
+        else ("diag", "run", last.node)
+    )
+    return ActingCommand(owner=ADMINISTRATOR, argv=("sentinel", *words))
 
 
 def _suggest_diag_commands(last: LastDiagVerdict, status: Status) -> tuple[str, ...]:
     drain = list_drain_commands(last.node, f"test failed: {last.why}") if status.bad else ()
     if last.test:
-        return (_test_again_command(last), *drain)
+        return drain
     gpus = (f"sentinel gpus show {uuid}" for uuid in last.gpus)
     return (f"sentinel diag show {last.node}", *gpus, *drain)
 

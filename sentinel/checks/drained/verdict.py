@@ -11,7 +11,7 @@ from sentinel.checks.drained.proof import is_momentary, is_proven
 from sentinel.checks.process_owners import find_owners
 from sentinel.core.actions import ActionOutcome, ActionRecord
 from sentinel.core.clock import SECOND
-from sentinel.core.guidance import Guidance
+from sentinel.core.guidance import ADMINISTRATOR, ActingCommand, Guidance
 from sentinel.core.model import ActionRequest, Finding, Status
 from sentinel.core.text import shortened, visible
 from sentinel.core.values import Duration, duration_text, since_text
@@ -129,6 +129,7 @@ def make_drain_finding(
             ]
         ),
         commands=_suggest_undrain_steps(sight, clean),
+        acts=(_make_undrain(sight),) if clean else (),
         labels={"node": sight.node.name, "partition": ",".join(sight.node.partitions)},
         guidance=_guide_drained(sight, items, clean=clean, asked=asked, before=before),
         patience=NEXT_LOOK_S if first and is_momentary(items) and not told else 0.0,
@@ -332,8 +333,13 @@ def _suggest_undrain_steps(sight: NodeEvidence, clean: bool) -> tuple[str, ...]:
     name = visible(sight.node.name)
     history = f"sentinel nodes list --history {name}"
     if clean:
-        return f"sentinel nodes undrain {name}", history
+        return (history,)
     return f"sentinel nodes probe {name}", history, f"sentinel nodes undrain {name} --dry-run"
+
+
+def _make_undrain(sight: NodeEvidence) -> ActingCommand:
+    argv = ("sentinel", "nodes", "undrain", visible(sight.node.name))
+    return ActingCommand(owner=ADMINISTRATOR, argv=argv)
 
 
 def _is_only_completing(sight: NodeEvidence, item: ProofItem) -> bool:

@@ -26,7 +26,7 @@ from sentinel.checks.filesystems.remedies import (
     quote_word,
 )
 from sentinel.core.clock import SECOND, Instant, get_elapsed_s
-from sentinel.core.guidance import Guidance
+from sentinel.core.guidance import ADMINISTRATOR, ActingCommand, Guidance
 from sentinel.core.model import Finding, Status, Value, get_worst_status
 from sentinel.core.mounts import Mount
 from sentinel.core.text import visible
@@ -162,6 +162,7 @@ def path_finding(sight: PathObservation, seen: PathState, rules: VerdictSettings
         summary="; ".join(text for _, text in problems),
         values=_state_values(sight, seen, rules),
         commands=_suggest_path_commands(sight, seen, rules) if status.bad else (),
+        acts=_suggest_mount(sight) if status.bad and _is_lost(sight, seen, rules) else (),
         guidance=_guide_path(sight, seen, rules) if status.bad else Guidance(),
     )
 
@@ -198,9 +199,17 @@ def _suggest_path_commands(
         return list_usage_commands(sight.path, inodes=inodes)
     if _is_silent(sight):  # a stale handle stays until the old mount is gone
         name = quote_word(visible(sight.path))
-        again = f"umount -l {name} && mount {name}"
-        return f"findmnt --fstab --mountpoint {name}", again, f"df -h {name}"
+        return f"findmnt --fstab --mountpoint {name}", f"df -h {name}"
     return list_lost_commands(sight.path)
+
+
+def _suggest_mount(sight: PathObservation) -> tuple[ActingCommand, ...]:
+    """A stale handle stays until the old mount is gone."""
+    hung = bool(sight.answer and sight.answer.hung)
+    if hung or not _is_silent(sight) or not sight.path.isprintable():
+        return ()
+    argv, then = ("umount", "-l", sight.path), ("mount", sight.path)
+    return (ActingCommand(owner=ADMINISTRATOR, argv=argv, then=then),)
 
 
 def _may_be_walked(sight: PathObservation, usage: FileSystemUsage) -> bool:

@@ -32,13 +32,13 @@ from sentinel.checks.users import names_one_user
 from sentinel.checks.wishes import is_owner_muted
 from sentinel.core.clock import SECOND, Instant, get_elapsed_s
 from sentinel.core.cluster import Job
-from sentinel.core.guidance import NO_GUIDANCE
+from sentinel.core.guidance import NO_GUIDANCE, ActingCommand
 from sentinel.core.model import Finding, Status, Value
 from sentinel.core.text import hide_controls, shortened, show_end_command, visible
 from sentinel.core.values import clock_text, duration_text
 from sentinel.slurm.job_states import find_unknown_state, is_node_failure, lost_partition
 from sentinel.slurm.pending_reasons import explain_reason
-from sentinel.slurm.submission import resubmit_shell
+from sentinel.slurm.submission import resubmit_command
 
 
 def judge_training(settings: JobSettings, view: TrainingView) -> Finding:
@@ -272,6 +272,7 @@ def _make_finding(
         values=_make_values(view),
         details=_make_details(settings, view, status),
         commands=_suggest_job_commands(view),
+        acts=_suggest_job_acts(view),
         labels=_make_labels(settings, view),
         owner_muted=_is_owner_muted(view),
     )
@@ -320,13 +321,20 @@ def _suggest_job_commands(view: TrainingView) -> tuple[str, ...]:
     if rows:
         shown = words.suggest_queue_commands(rows)
         return (*shown, *_suggest_end_commands(view)) if _is_all_held(view) else shown
+    return _suggest_end_commands(view)
+
+
+def _suggest_job_acts(view: TrainingView) -> tuple[ActingCommand, ...]:
+    """What submits it again, if nothing of it is queued."""
+    queue = view.queue
+    if queue.alive + queue.paused + queue.ending + queue.held + queue.coming:
+        return ()
     how = last.how if (last := last_run(view.memory)) else None
     # otherwise its script is forgotten too
     kept = bool(how and (how.command or (last and last.end)))
     kept = kept and not (last and last.end and lost_partition(last.end))  # nothing would take it
-    again = resubmit_shell(how, find_culprit_node(view)) if how and kept else ""
-    # last, because whoever pastes the first line should look before anything is submitted
-    return (*_suggest_end_commands(view), *([again] if again.isprintable() and again else []))
+    again = resubmit_command(how, find_culprit_node(view)) if how and kept else None
+    return (again,) if again and again.render().isprintable() else ()
 
 
 def _is_all_held(view: TrainingView) -> bool:

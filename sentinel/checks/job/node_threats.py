@@ -20,10 +20,9 @@ from msgspec import Struct
 
 from sentinel.checks.wishes import is_owner_muted
 from sentinel.core import hostlist
-from sentinel.core.acting_commands import ActingCommand
 from sentinel.core.cluster import Job, Node, Reservation, Submission
 from sentinel.core.errors import Invalid
-from sentinel.core.guidance import Guidance
+from sentinel.core.guidance import ActingCommand, Guidance
 from sentinel.core.model import Finding, Status
 from sentinel.core.text import shortened, visible
 from sentinel.core.values import clock_text, duration_text
@@ -137,7 +136,7 @@ def judge_threats(
         subject=f"{subject} {threats[0].topic}",
         status=Status.WARNING,
         summary="; ".join([*told, *more]),
-        commands=(command,) if command else (),
+        acts=(command,) if command else (),
         labels={key: visible(text) for key, text in labels.items() if text},
         patience=FLAP_WAIT_S if all(t.trouble.passing for t in threats) else 0.0,
         tell_once=True,
@@ -201,17 +200,17 @@ def _describe_save(left: float | None, has_command: bool) -> str:
     return f"{fits}; {way if has_command else 'ask the training to save by its own means'}."
 
 
-def _find_save_command(job: Job, how: Submission | None) -> str:
-    """The command that sends the job the signal of its own `--signal`. Empty if it was submitted
+def _find_save_command(job: Job, how: Submission | None) -> ActingCommand | None:
+    """The command that sends the job the signal of its own `--signal`. None if it was submitted
     without, or that is not known."""
     words = how.line.split() if how else []
     asked = read_sbatch_call(words[1:]).signal or ""
     found = _SIGNAL_PATTERN.fullmatch(asked.upper())
     if not found or not job.job_id.isdigit():
-        return ""
+        return None
     batch = ("--batch",) if "B" in found[1] else ()
     argv = ("scancel", *batch, f"--signal={found[2]}", job.job_id)
-    return ActingCommand(owner=job.user, argv=argv).render()
+    return ActingCommand(owner=job.user, argv=argv)
 
 
 def _expand_nodes(nodes: str) -> Iterator[str] | Sequence[str]:

@@ -16,7 +16,7 @@ from msgspec import Struct
 from sentinel.checks.job.ends import is_completed
 from sentinel.checks.job.memory import MAX_NODES_CHARS, EndedRun, GoneJob
 from sentinel.core.clock import SECOND, Instant
-from sentinel.core.guidance import Guidance
+from sentinel.core.guidance import ADMINISTRATOR, ActingCommand, Guidance
 from sentinel.core.hostlist import expand_printed
 from sentinel.core.model import Finding, Status
 from sentinel.core.text import visible
@@ -168,10 +168,11 @@ def list_shared_findings(runs: Sequence[EndedRun]) -> tuple[Finding, ...]:
             values={"shared_runs": found.shared, "interrupted_runs": found.interrupted},
             labels={"node": name},
             tell_once=True,
-            commands=(f"sentinel nodes list --history {name}", f"sentinel nodes test {name}"),
+            commands=(f"sentinel nodes list --history {name}",),
+            acts=(ActingCommand(owner=ADMINISTRATOR, argv=("sentinel", "nodes", "test", name)),),
             guidance=Guidance(
                 impact="If the node is at fault, it will interrupt more runs.",
-                todo="The first command below shows what is known of the node, the second tests it"
+                todo="The first command below shows what is known of the node, the last tests it"
                 " while it is idle. Leave it out meanwhile: sbatch --exclude.",
                 ask=f"test node {name}: {found.shared} of the last {found.interrupted} interrupted"
                 " runs had it",

@@ -17,7 +17,7 @@ from sentinel.checks.wishes import is_owner_muted, limit_letters, list_refusals
 from sentinel.core.clock import SECOND
 from sentinel.core.cluster import Job
 from sentinel.core.errors import CannotTell
-from sentinel.core.guidance import NO_GUIDANCE, Guidance
+from sentinel.core.guidance import NO_GUIDANCE, ActingCommand, Guidance
 from sentinel.core.letters import Letter
 from sentinel.core.long_lines import describe_cut_lines
 from sentinel.core.model import Finding, Sample, Status
@@ -46,7 +46,7 @@ class WatchedLog(Struct, frozen=True, kw_only=True):
     at_risk: str = ""
     slower: str = ""
     asked_early: bool = False
-    onward: tuple[str, ...] = ()
+    onward: tuple[ActingCommand, ...] = ()
     wish: FollowedWish = FollowedWish()  # What the owner's own wish leads to.
 
 
@@ -125,9 +125,8 @@ def _make_progress_finding(subject: str, watched: Sequence[WatchedLog], files: L
         summary=_format_summary(worst) + more,
         values=list_log_values(worst.sight, worst.seen, worst.verdict),
         details=_format_details(worst, files) if bad else "",
-        commands=_suggest_log_commands(worst.sight, worst.onward, hung=worst.verdict.hung)
-        if bad
-        else (),
+        commands=_suggest_log_commands(worst.sight, hung=worst.verdict.hung) if bad else (),
+        acts=worst.onward if bad else (),
         labels=_make_job_labels(worst.sight.job),
         began=int(worst.sight.at.wall / SECOND - worst.verdict.quiet) if bad else None,
         guidance=_guide_progress(worst) if bad else NO_GUIDANCE,
@@ -247,9 +246,7 @@ def _make_empty_finding(subject: str, topic: str) -> Finding:
     return Finding(subject=f"{subject} {topic}", status=Status.OK, summary="nothing seen")
 
 
-def _suggest_log_commands(
-    sight: LogObservation, onward: Sequence[str] = (), *, hung: bool = False
-) -> tuple[str, ...]:
+def _suggest_log_commands(sight: LogObservation, *, hung: bool = False) -> tuple[str, ...]:
     """The commands to run next. If the training hangs, the one that shows where every rank stands
     comes first."""
     job = sight.job
@@ -258,7 +255,7 @@ def _suggest_log_commands(
     own = job is not None and job.user == own_user_name()
     name = quote(visible(sight.shown_path))
     owner = () if job else (hide_controls(f"ls -l {name}"),)
-    return (*stacks, *onward, *asked, show_end_command(name, own), *owner)
+    return (*stacks, *asked, show_end_command(name, own), *owner)
 
 
 def _suggest_topic_commands(topic: str, status: Status, sight: LogObservation) -> tuple[str, ...]:

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sentinel.actions.job_requests import make_exclude_command, make_job_target
-from sentinel.core.acting_commands import ADMINISTRATOR, ActingCommand
 from sentinel.core.cluster import Job, Submission
+from sentinel.core.guidance import ADMINISTRATOR, ActingCommand
 from sentinel.core.text import shortened, visible
-from sentinel.slurm.submission import resubmit_shell
+from sentinel.slurm.submission import resubmit_command
 
 MAX_SHOWN_JOBS = 3
 """How many waiting jobs are shown. An alert has room for few commands."""
@@ -25,7 +25,7 @@ _ADMIN_NOTE = "for an administrator; if you are none, send them this line"
 
 def list_resume_commands(
     job: Job, node: str, how: Submission | None, waiting: Sequence[Job], fault: str = ""
-) -> tuple[str, ...]:
+) -> tuple[ActingCommand, ...]:
     """The commands in their order. `waiting` are jobs that follow the hanging one. `fault` is the
     fault of the node itself. Without it, nobody is asked to drain the node."""
     end = ("scancel", make_job_target(job))
@@ -34,14 +34,14 @@ def list_resume_commands(
             (j.user, make_exclude_command(make_job_target(j), j.exclude, node))
             for j in waiting[:MAX_SHOWN_JOBS]
         ]
-        lines = [ActingCommand(owner=user, argv=tuple(argv)).render() for user, argv in acts]
+        lines = [ActingCommand(owner=user, argv=tuple(argv)) for user, argv in acts]
     else:
-        again = resubmit_shell(how, node, f"afterany:{job.id}") if how else ""
-        lines = [again] if again.isprintable() and again else []
+        again = resubmit_command(how, node, f"afterany:{job.id}") if how else None
+        lines = [again] if again and again.render().isprintable() else []
     if lines:
-        lines.append(ActingCommand(owner=job.user, argv=end).render())
+        lines.append(ActingCommand(owner=job.user, argv=end))
     if fault:
         why = shortened(visible(f"job {job.id} hung: {fault}"), MAX_REASON_CHARS)
         drain = ("scontrol", "update", f"NodeName={node}", "State=DRAIN", f"Reason={why}")
-        lines.append(ActingCommand(owner=ADMINISTRATOR, argv=drain, note=_ADMIN_NOTE).render())
+        lines.append(ActingCommand(owner=ADMINISTRATOR, argv=drain, note=_ADMIN_NOTE))
     return tuple(lines)

@@ -61,6 +61,7 @@ from sentinel.checks.turns import take_turns
 from sentinel.core.clock import shift_instant
 from sentinel.core.cluster import Job
 from sentinel.core.errors import CannotTell
+from sentinel.core.guidance import ActingCommand
 from sentinel.core.model import Coverage, Finding, Report, Status
 from sentinel.core.ports import Context
 from sentinel.core.shown import SubjectCells
@@ -207,7 +208,9 @@ class LogPass:
         )
         return replace(one, onward=self._find_resume_commands(one, doubt))
 
-    def _find_resume_commands(self, one: WatchedLog, doubt: CloserLookState) -> tuple[str, ...]:
+    def _find_resume_commands(
+        self, one: WatchedLog, doubt: CloserLookState
+    ) -> tuple[ActingCommand, ...]:
         """Commands to continue without the culprit. Slurm is asked once per hang."""
         job, node = one.sight.job, find_culprit_node(one)
         if not (job and node and one.verdict.hung and one.verdict.status is Status.CRITICAL):

@@ -472,7 +472,7 @@ def test_a_command_is_told_whole_or_not_at_all(tmp_path: Path) -> None:
     long = f"cd '{'x ' * 2500}' && sbatch train.sh"
     bait = f"echo '/home/mallory/;touch {owned};#'"
     told = notification(commands=(long, bait, "echo whole"))
-    text = render_text([told]).partition("\nCommands:\n")[2]
+    text = render_text([told]).partition("\nLook closer:\n")[2]
     pasted = text.partition("\nDetails:\n")[0]
     said = subprocess.run(["sh"], input=pasted, capture_output=True, text=True, check=False)
     assert not owned.exists()

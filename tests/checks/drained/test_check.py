@@ -132,7 +132,7 @@ def test_by_default_it_only_tells() -> None:
     report = run(DrainedCheck())
     assert report.requests == ()
     assert only(report).status is Status.WARNING
-    assert only(report).commands[0] == "sentinel nodes undrain n1"
+    assert [one.render() for one in only(report).acts] == ["sentinel nodes undrain n1"]
     assert DrainedCheck().grants() == {}
 
 

@@ -92,7 +92,8 @@ def test_the_details_name_what_is_wrong_then_what_is_unknown_then_what_passed() 
     clean, dirty = finding(GOOD), finding(BAD)
     assert clean.details == ""
     history = "sentinel nodes list --history n1"
-    assert clean.commands == ("sentinel nodes undrain n1", history)
+    assert clean.commands == (history,)
+    assert [one.render() for one in clean.acts] == ["sentinel nodes undrain n1"]
     assert dirty.commands == (
         "sentinel nodes probe n1", history, "sentinel nodes undrain n1 --dry-run",
     )  # fmt: skip

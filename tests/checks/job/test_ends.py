@@ -195,9 +195,9 @@ def test_the_first_line_says_whom_it_stops_and_the_first_command_submits_it_agai
     again = "cd /proj/a && sbatch --nodes=8 --exclude=node-7 /proj/train.sh big.yaml"
     again = f'[ "$(id -un)" = alice ] && {again}'
     assert finding.commands[0].startswith("sacct -j 10 "), "first look, then submit"
-    assert finding.commands[-1] == again
+    assert [one.render() for one in finding.acts] == [again]
     assert finding.began == end.ended
-    assert watch.see(FixedSlurm(jobs=[])).commands[-1] == again, "it is remembered"
+    assert watch.see(FixedSlurm(jobs=[])).acts == finding.acts, "it is remembered"
 
 
 def test_what_slurm_forgets_between_two_passes_was_asked_while_it_ran(tmp_path: Path) -> None:
@@ -220,11 +220,12 @@ def test_what_slurm_forgets_between_two_passes_was_asked_while_it_ran(tmp_path: 
         "RuntimeError: boom",
     )
     only = f'[ "$(id -un)" = {user} ] && '
-    assert finding.commands[-1] == f"{only}cd /proj && sbatch --nodes=8 /proj/train.sh"
+    (again,) = finding.acts
+    assert again.render() == f"{only}cd /proj && sbatch --nodes=8 /proj/train.sh"
     piped = structs.replace(how, command="")
     watch = Watch(check(users=[user]))
     watch.see(FixedSlurm(jobs=[running], submissions={"10": piped}))
-    assert not any("batch_script" in c for c in watch.see(FixedSlurm(jobs=[])).commands)
+    assert watch.see(FixedSlurm(jobs=[])).acts == ()
 
 
 def test_a_hostile_name_comes_out_inert() -> None:

@@ -344,17 +344,16 @@ def test_it_is_told_how_it_goes_on_without_the_culprit(tmp_path: Path) -> None:
     world = World(tmp_path, sleeps(5), nodes=2).warm()
     world.submissions = {"7": HOW}
     assert "rank 5 on node-0" in world.early()
-    stacks, again, end, *_ = world.finding.commands
-    assert stacks == "sentinel stacks 7"
+    assert world.finding.commands[0] == "sentinel stacks 7"
+    again, end = (one.render() for one in world.finding.acts)
     only = f'[ "$(id -un)" = {own_user_name()} ] && '
     assert again == (
         f"{only}cd /work && sbatch --nodes=2 --dependency=afterany:7 '--exclude=node-[0,9]' /work/train.sh"
     )
     assert end == f"{only}scancel 7"
-    assert not any("DRAIN" in line for line in world.finding.commands)
     world.submissions = {}
     world.look()
-    assert world.finding.commands[1] == again
+    assert world.finding.acts[0].render() == again
 
 
 def test_what_waits_already_goes_on_and_nothing_is_submitted_beside_it(tmp_path: Path) -> None:
@@ -365,7 +364,7 @@ def test_what_waits_already_goes_on_and_nothing_is_submitted_beside_it(tmp_path:
     world.others = [job(id="8", job_id="8", array_id="8", user=own_user_name(), **following)]
     world.early()
     only = f'[ "$(id -un)" = {own_user_name()} ] && '
-    assert world.finding.commands[1:3] == (
+    assert tuple(one.render() for one in world.finding.acts) == (
         f"{only}scontrol update JobId=8 ExcNodeList=node-9,node-0",
         f"{only}scancel 7",
     )
@@ -381,15 +380,16 @@ def test_an_xid_of_the_culprits_node_is_told_and_drains_it(tmp_path: Path) -> No
             node: "<4>[   12.000000] NVRM: Xid (PCI:0000:4e:00): 79, pid=9, lost"
         }
         assert ("node-0: kernel: Xid 79" in world.early()) == kept
-        drains = [line for line in world.finding.commands if "State=DRAIN" in line]
-        assert [d.split()[2] for d in drains] == ["NodeName=node-0"] * kept
+        drains = [one.argv for one in world.finding.acts if "State=DRAIN" in one.argv]
+        assert [d[2] for d in drains] == ["NodeName=node-0"] * kept
 
 
 def test_an_administrator_is_asked_where_the_node_itself_is_at_fault(tmp_path: Path) -> None:
     """Somebody else's job is theirs to submit again; no line is one that a shell reads otherwise."""
     theirs = job(id="7_3", array_id="7", user="alice")
     how = replace(HOW, id="7_3", user="alice", options=("--array=3",))
-    again, end, drain = list_resume_commands(theirs, "node-0", how, (), "state D in `nv'\n$(x)")
+    commands = list_resume_commands(theirs, "node-0", how, (), "state D in `nv'\n$(x)")
+    again, end, drain = (one.render() for one in commands)
     assert again.startswith('[ "$(id -un)" = alice ] && cd /work && sbatch ')
     assert again.endswith("'--exclude=node-[0,9]' /work/train.sh")
     assert "--array=3 --dependency=afterany:7_3" in again

@@ -107,9 +107,9 @@ def test_the_lines_that_are_told_do_what_they_say(fresh: Lab, tmp_path: Path) ->
 
     wait_until(lambda: one(first).state == "RUNNING", "the training", 30.0)
     node = one(first).nodes
-    again, end, drain = list_resume_commands(
-        one(first), node, slurm.submission(first), (), "Xid 79: it's lost"
-    )
+    how = slurm.submission(first)
+    commands = list_resume_commands(one(first), node, how, (), "Xid 79: it's lost")
+    again, end, drain = (command.render() for command in commands)
     second = fresh.run(["sh", "-c", again]).stdout.split()[-1]
     assert (one(second).state, one(second).exclude) == ("PENDING", node)
     fresh.run(["sh", "-c", end])
@@ -120,7 +120,8 @@ def test_the_lines_that_are_told_do_what_they_say(fresh: Lab, tmp_path: Path) ->
     assert told.reason == f"job {first} hung: Xid 79: it's lost"
     third = fresh.ask([*submit[:2], f"--dependency=afterany:{second}", *submit[2:]]).strip()
     elsewhere = one(second).nodes
-    keep, end = list_resume_commands(one(second), elsewhere, None, [one(third)])
+    commands = list_resume_commands(one(second), elsewhere, None, [one(third)])
+    keep, end = (command.render() for command in commands)
     fresh.run(["sh", "-c", keep])
     assert one(third).exclude == elsewhere
     assert end.endswith(f" ] && scancel {second}")
