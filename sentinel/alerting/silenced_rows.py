@@ -53,6 +53,8 @@ def _is_silenced(row: Outgoing, silences: Sequence[Silence], now: Instant) -> bo
     n = row.notification
     if row.tried is not None or not n.alert or not is_status_news(n) or is_ending(n):
         return False
+    if n.reason == "ack":
+        return False  # others want to know who has it
     newer = [s for s in silences if s.starts >= row.created.wall]
     return bool(newer) and find_silence(_make_alert(n, row.created), newer, now) is not None
 
