@@ -29,6 +29,13 @@ from sentinel.checks.log.loss_tables import (
     parse_loss_value,
 )
 from sentinel.checks.log.lost_rows import ALL_VALUES_NAME, find_lost_rows
+from sentinel.checks.log.rows import MAX_ROW_CHARS, hash_values
+
+SAID_PREFIX = "only NaN: "
+"""Before the name of a loss that was never finite. It may be printed only for a NaN, so finite rows after it end it."""
+
+FINITE_ROWS_NAME = "finite rows"
+"""The name under which rows with a finite loss are told."""
 
 MAX_LOSS_NAMES = 32
 """How many names are kept apart in one text. All others count as one."""
@@ -43,7 +50,7 @@ evaluation), `aux_loss` and `z_loss` of a router."""
 
 
 _SEPARATOR_REGEX = (
-    r"(?:(?:\\?['\"])?[ \t]{0,40}(?:[:：=|│┃→⇒~({\[]|[-=]>)\s{0,4}[ \t]{0,40}(?:[a-z]{1,12} (?=(?i:[-+]?(?:nan|inf)\b)))?"
+    r"(?:[^\w\n,.;!?%#/+-]{0,40}?(?:[:：=|│┃→⇒~({\[\])>*_`]|[-=]>)\s{0,4}[ \t]{0,40}(?:[a-z]{1,12} (?=(?i:[-+]?(?:nan|inf)\b)))?"
     r"|['\"], ['\"]value['\"]: |['\"]?[ \t]{1,40}"
     r"|[ \t](?:is|was|are|has|became|becomes|went|goes|turned|turns)(?:[ \t](?!not\b|never\b)[a-z]{1,8}){0,3}[ \t](?=(?i:nan|inf)))"
 )
@@ -108,7 +115,21 @@ _NORM_PATTERNS = (
     re.compile(r"Norm((?:/\w{1,40}){0,4})" + _VALUE_REGEX),
     re.compile(r"grad(?<=  grad)()" + _VALUE_REGEX),
 )
-_OWN_BESIDE_PATTERN = re.compile(r"train_loss(?:_step)?[=:] ?[-+]?\d")
+_OWN_PATTERN = re.compile(r"train_loss(?:_step)?[=:] ?([-+]?\d[\w.+-]{0,20})")
+_RANK_PATTERN = re.compile(
+    r"^\W{0,3}\d{1,5}(?:,\d{1,5})?(?:\]|:|>|\)){1,2}\W{0,3}(?=[A-Za-z{(\[<])"
+)
+"""A rank before a line: `3: ` of `srun --label`, `[1,3]<stdout>:` of mpirun."""
+_COUNTED_PATTERN = re.compile(
+    r"(?i)\b(?:\w{0,16}_)?(?:step|iter\w{0,6}|itr|epoch|ep|(?:mini)?batch|update|round)s?\b[^\w\n]{0,6}\d+(?![\d.]*\d)"
+)
+"""A whole count: one with decimals may be rounded."""
+MAX_TOLD_STEPS = 256
+"""How many lost steps of one name are told apart from what other ranks tell of them, in one text."""
+MIN_OWN_LOSSES = 3
+"""On so many lines it can be seen whether a model's own loss moves."""
+MIN_FINITE_ROWS = 2
+"""After so many different finite losses, or one in a text without a NaN, what was said of a NaN is no longer true."""
 _RECORD_PATTERN = re.compile(
     r"(?i)(?<![a-z])(?:best|min|minimum|lowest|smallest|prev|previous)(?![a-z])"
 )
@@ -144,8 +165,9 @@ def find_losses(
             for match in own.finditer(text)
         ]
         return list(_filter_telling_losses(found))
+    matches = match_losses(text) if matches is None else matches
     lines = [
-        *_tell_losses(match_losses(text) if matches is None else matches, text),
+        *_tell_losses(matches, text),
         *_find_gradient_norms(text),
         *_find_criteria(text),
         *find_megatron_counts(text),
@@ -154,7 +176,61 @@ def find_losses(
     ]
     lines += [*find_skipped_steps(text), *find_table_losses(text)]
     lines += _select_unnamed_rows(lines, text)
+    lines = [*_drop_other_ranks(sorted(lines, key=itemgetter(0)), text)]
+    lines = _judge_by_rows(lines, matches, text)
     return list(_filter_telling_losses(sorted(lines, key=itemgetter(0))))
+
+
+def _judge_by_rows(lines: list[LossValue], matches: LossMatches, text: str) -> list[LossValue]:
+    """The lines, and where rows are finite. Of a name that is never finite, perhaps it is printed only
+    for a NaN. It is left out where finite rows follow it before it comes again."""
+    finite = {name for _, name, value in lines if isfinite(value)}
+    bad = [
+        (at, name)
+        for at, name, value in lines
+        if not isfinite(value) and name not in finite and _may_be_said(name)
+    ]
+    values = _list_finite_values(matches, text, None if bad else MIN_FINITE_ROWS)
+    rows: list[int] = []
+    for name in [*dict.fromkeys(name for _, name in bad)][:MAX_LOSS_NAMES] or [""]:
+        places = [-1, *(at for at, other in bad if other == name), len(text)]
+        gaps = pairwise(places)
+        rows.append(max(_find_finite_row(values, text, gap, 1 + bool(bad)) for gap in gaps))
+        lines = [one for one in lines if one[1] != name or one[0] > rows[-1]]
+    return [*lines, (min(rows), FINITE_ROWS_NAME, 0.0)] if min(rows) >= 0 else lines
+
+
+def _list_finite_values(
+    matches: LossMatches, text: str, newest: int | None
+) -> list[list[tuple[int, float]]]:
+    """Of each name, the finite values with their places, in order. With `newest` only so many of each pattern."""
+    by_name: dict[str, list[tuple[int, float]]] = {}
+    for found in matches:
+        for match in found[-newest:] if newest else found:
+            value, name = parse_loss_value(match[2]), find_phase_name(text, match)
+            if isfinite(value) and _may_be_said(name) and not _RECORD_PATTERN.search(name):
+                by_name.setdefault(name, []).append((match.start(), value))
+    return [*by_name.values()][:MAX_LOSS_NAMES]
+
+
+def _find_finite_row(
+    values: list[list[tuple[int, float]]], text: str, gap: tuple[int, int], least: int
+) -> int:
+    """Where the last row between the lines of these two places is, if rows there tell so many different values of
+    one name. -1 otherwise."""
+    after, before = gap
+    begin = text.find("\n", after) if after >= 0 else 0
+    end = text.rfind("\n", 0, before) if before < len(text) else before
+    for told in values if begin >= 0 else ():
+        between = told[bisect(told, (begin,)) : bisect(told, (end,))]
+        if len({value for _, value in between}) >= least:
+            return between[-1][0]
+    return -1
+
+
+def _may_be_said(name: str) -> bool:
+    """Whether it is the name of a loss that is trained on."""
+    return name not in _NO_LOSS_NAMES and not any(w in name.lower() for w in OTHER_LOSS_WORDS)
 
 
 def _select_unnamed_rows(named: list[LossValue], text: str) -> list[LossValue]:
@@ -208,7 +284,11 @@ def find_lost_line(text: str) -> str:
     for (at, name, value), times in find_last_values(find_losses(text)):
         bad = count_bad_losses(bad, name, value, times)
         first[name] = at
-    lost = [first[name] for name, count in bad.items() if count >= MIN_LOST_TIMES]
+    lost = [
+        first[name.removeprefix(SAID_PREFIX)]
+        for name, count in bad.items()
+        if count >= MIN_LOST_TIMES
+    ]
     if not lost:
         return ""
     begin = text.rfind("\n", 0, min(lost)) + 1
@@ -278,6 +358,12 @@ def count_bad_losses(
     """How many times in a row each loss was bad, after these further values. 0 if the last one was
     good. A missing loss counts only if it was printed before. Skipped iterations are counted
     separately. If there are too many names, a good one makes room for a bad one."""
+    if name == FINITE_ROWS_NAME:
+        return {n: count for n, count in bad.items() if not n.startswith(SAID_PREFIX)}
+    if name not in bad and _is_bad(name, value) and _may_be_said(name):
+        name = SAID_PREFIX + name
+    else:
+        bad = {n: count for n, count in bad.items() if n != SAID_PREFIX + name}
     each = int(value) if name == SKIPPED_NAME else times
     times = each if _is_bad(name, value) else 0
     if not times and name not in _COUNTING_NAMES and {TOLD_NAME, ALL_VALUES_NAME} & bad.keys():
@@ -303,6 +389,8 @@ _COUNTING_NAMES = frozenset(
 )
 """Names whose value is a number of bad steps, not a loss."""
 
+_NO_LOSS_NAMES = _COUNTING_NAMES | {ALL_VALUES_NAME, FINITE_ROWS_NAME}
+
 
 def _filter_telling_losses(found: list[LossValue]) -> Iterator[LossValue]:
     """Leave out further values of a loss that stays finite."""
@@ -317,7 +405,7 @@ def _filter_telling_losses(found: list[LossValue]) -> Iterator[LossValue]:
 
 def _tell_losses(matches: "Iterable[Iterable[re.Match[str]]]", text: str) -> Iterator[LossValue]:
     """All bad values, and the first of the good ones that look alike."""
-    has_own = "train_loss" in text
+    own: _OwnLosses | None = None
     for found in matches:
         alike = set[str]()
         for match in found:
@@ -327,10 +415,8 @@ def _tell_losses(matches: "Iterable[Iterable[re.Match[str]]]", text: str) -> Ite
                 if form in alike:
                     continue
                 alike.add(form)
-            elif (
-                has_own
-                and _has_own_beside(text, match.end())
-                and find_loss_name(text, match) == "loss"
+            elif (own := own or _OwnLosses(text)).excuse(match.end()) and (
+                find_loss_name(text, match) == "loss"
             ):
                 continue
             else:
@@ -339,12 +425,45 @@ def _tell_losses(matches: "Iterable[Iterable[re.Match[str]]]", text: str) -> Ite
             yield at, name, 0.0 if value == inf and _RECORD_PATTERN.search(name) else value
 
 
-def _has_own_beside(text: str, at: int) -> bool:
-    """Whether the rest of the line contains a model's own loss."""
-    if text.find("train_loss", at, at + _BESIDE_CHARS) < 0:
+def _drop_other_ranks(lines: Iterable[LossValue], text: str) -> Iterator[LossValue]:
+    """The lines without those of other ranks that tell of the same step that the loss is no number."""
+    steps: dict[str, set[int]] = {}
+    for at, name, value in lines:
+        if isfinite(value):
+            steps.pop(name, None)
+        elif _is_told_again(steps.setdefault(name, set()), text, at):
+            continue
+        yield at, name, value
+
+
+def _is_told_again(steps: set[int], text: str, at: int) -> bool:
+    """Whether another rank has told this step already. `steps` has those that were told, and gets this one. A row
+    that does not count steps is a step of its own."""
+    begin = text.rfind("\n", max(0, at - MAX_ROW_CHARS), at) + 1
+    row = _RANK_PATTERN.sub("", text[begin : at + MAX_ROW_CHARS].partition("\n")[0])
+    if len(steps) >= MAX_TOLD_STEPS or not _COUNTED_PATTERN.search(row):
         return False
-    rest = text[at : at + _BESIDE_CHARS].partition("\n")[0]
-    return _OWN_BESIDE_PATTERN.search(rest) is not None
+    step = hash_values(row)
+    told = step in steps
+    steps.add(step)
+    return told
+
+
+class _OwnLosses:
+    """Finite losses of a model beside Lightning's running loss, in one text. One that does not move with its lines
+    is the mean of an epoch that is over, and says nothing about the running one."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        told = _OWN_PATTERN.findall(text) if "train_loss" in text else []
+        self._moves = len(told) < MIN_OWN_LOSSES or len({*told}) > len(told) // 10 + 1
+
+    def excuse(self, at: int) -> bool:
+        """Whether the rest of the line contains one that moves, or of which nobody can tell."""
+        if not self._moves or self._text.find("train_loss", at, at + _BESIDE_CHARS) < 0:
+            return False
+        rest = self._text[at : at + _BESIDE_CHARS].partition("\n")[0]
+        return _OWN_PATTERN.search(rest) is not None
 
 
 def _find_gradient_norms(text: str) -> Iterator[LossValue]:

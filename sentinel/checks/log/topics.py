@@ -21,6 +21,7 @@ from sentinel.checks.log.counted_losses import (
 from sentinel.checks.log.known_troubles import OWN_WORDS_KIND_NAMES
 from sentinel.checks.log.log_state import GROWTH_NAME, LogState
 from sentinel.checks.log.log_trouble import LogTrouble
+from sentinel.checks.log.losses import SAID_PREFIX
 from sentinel.checks.log.lost_rows import ALL_VALUES_NAME
 from sentinel.checks.log.progress_speed import compute_usual_rate
 from sentinel.checks.log.ranking import find_first_cause, keep_founded
@@ -126,6 +127,7 @@ def _judge_loss(seen: LogState, wishes: Thresholds) -> TopicAnswer | None:
     name, bad = max(
         seen.losses.items(), key=lambda one: one[1] / _get_max_bad_losses(one[0], wishes)
     )
+    name = name.removeprefix(SAID_PREFIX)
     numbers: dict[str, Value] = {"bad": bad, "name": visible(name)}
     if bad >= _get_max_bad_losses(name, wishes):
         last = "the last {bad} values" if bad > 1 else "the last value"
