@@ -43,14 +43,16 @@ def settings_from_options(kind_class: Any, options: Mapping[str, Sequence[str]])
     converter = SettingsConverter(collector, ConfigSources(os.environ))
     entries: dict[str, TableEntry] = {}
     for option, texts in options.items():
+        word = option.lstrip("-")
+        typed.setdefault(word, word)
         try:
             key = _key(kind_class, option)
-            typed.setdefault(key, option.lstrip("-") or "path")
+            typed.setdefault(key, word or "path")
             before = entries[key].value if key in entries else None
             entries[key] = TableEntry(key, 0, _node(kind_class, key, texts, before))
         except Invalid as error:
             what = "" if option else f"unexpected argument {texts[0]!r}: "
-            collector.add_error(0, (option.lstrip("-"),), f"{what}{error}")
+            collector.add_error(0, (word,), f"{what}{error}")
     collector.raise_if_errors()
     settings = converter.convert_record(TableNode(entries), kind_class, ())
     collector.raise_if_errors()

@@ -31,6 +31,7 @@ USAGE_EXIT = 64
 CALL_LIMIT_S = 20
 
 VALUES = {
+    "--trust-group": "root",
     "--account": "science",
     "--at-least": "write=800",
     "--fresh": "3h",

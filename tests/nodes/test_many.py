@@ -85,13 +85,16 @@ def test_an_ssh_that_hangs_in_the_kernel_is_not_piled_upon(tmp_path: Path, fuse:
 
 def test_no_more_than_the_fanout_run_at_once() -> None:
     """Eight at a time, and always eight while enough wait."""
-    running, most, lock = 0, 0, threading.Lock()
+    running, most, lock, eight = 0, 0, threading.Lock(), threading.Event()
 
     def ask(node: str, seconds: float) -> str:
         nonlocal running, most
         with lock:
             running += 1
             most = max(most, running)
+            if most == 8:
+                eight.set()
+        eight.wait(10)
         time.sleep(0.02)
         with lock:
             running -= 1
