@@ -32,6 +32,9 @@ SEARCHED_CHARS = 2**15
 MAX_KIND_CHARS = 160
 """How many characters of its words tell one kind of rows from another."""
 
+MAX_WORD_CHARS, MAX_UNIT_CHARS = 60, 20
+"""How many characters before a number may hold its word, and behind it its unit."""
+
 MAX_VALUE_CHARS = 40
 """How many characters of a number are remembered."""
 
@@ -143,9 +146,10 @@ def hash_values(line: str) -> int:
     """The values on this row that are no clocks, rates, amounts of memory or the like, as one number."""
     values: list[str] = []
     end = 0
-    for one in _NUMBER_PATTERN.finditer(line):
-        word = _WORD_PATTERN.search(line[end : one.start()][-60:])
-        if not one["clock"] and not is_resource(word[1] if word else "", line[one.end() :][:20]):
+    for one in _NUMBER_PATTERN.finditer(line, 0, MAX_ROW_CHARS):
+        word = _WORD_PATTERN.search(line, max(end, one.start() - MAX_WORD_CHARS), one.start())
+        after = line[one.end() : one.end() + MAX_UNIT_CHARS]
+        if not one["clock"] and not is_resource(word[1] if word else "", after):
             values.append(one[0])
         end = one.end()
     return crc32(" ".join(values).encode())
