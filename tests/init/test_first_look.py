@@ -37,4 +37,5 @@ def test_its_message_has_its_log_and_its_command(tmp_path: Path) -> None:
     assert "job 10 is gone" in finding.summary
     assert finding.values["path"] == "/w/10.out"
     assert "tail -c 5000 /w/10.out | cat -v" in finding.commands
-    assert any("sbatch" in line and "/w/train.sh" in line for line in finding.commands)
+    lines = [one.render() for one in finding.acts]
+    assert any("sbatch" in line and "/w/train.sh" in line for line in lines), lines

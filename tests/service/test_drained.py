@@ -343,12 +343,14 @@ def test_clean_up_ends_nothing_that_neither_kernel_nor_slurmstepd_counts_to_the_
         ward.tick()
         sleepers = ("sleep 4711", "sleep 4712", "sleep 4713")
         assert all(alive(ward, command) for command in sleepers)
-    assert "but some carry its id, as anybody may" in ward.finding()["details"]
     assert lab.states(healthy) == ["RUNNING"]
-    assert (ward.acted(), ward.drained()) == ([], True)
-    ward.nodes.on(NODE, "pkill -KILL -f '^sleep 471'")
     lab.scancel(healthy)
     lab.wait_state(healthy, "CANCELLED")
+    wait_until(lambda: not alive(ward, "sleep 601"), "the end of the healthy job")
+    ward.tick()
+    assert "but some carry its id, as anybody may" in ward.finding()["details"]
+    assert (ward.acted(), ward.drained()) == ([], True)
+    ward.nodes.on(NODE, "pkill -KILL -f '^sleep 471'")
     ward.tick_until(lambda: not ward.drained())
 
 

@@ -1,5 +1,6 @@
 """Asks the second witnesses: the job's nodes, and its heartbeat files."""
 
+import os
 from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
@@ -49,7 +50,8 @@ def ask_node_witnesses(
     step = -(-len(nodes) // MAX_ASKED_NODES) or 1
     chosen = list(nodes)[::step]
     names = join_job_names(job, sluids)
-    argv = [*_WITNESS_ARGV, *names, str(CPU_SAMPLE_PAUSE_S), job.user]
+    slurm_conf = os.environ.get("SLURM_CONF", "")
+    argv = [*_WITNESS_ARGV, *names, str(CPU_SAMPLE_PAUSE_S), job.user, slurm_conf]
     try:
         answers = remote.run(
             chosen, argv, limit=min(WITNESS_LIMIT_S, limit), stdin=read_witness_script()

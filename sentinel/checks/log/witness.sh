@@ -1,8 +1,8 @@
 # shellcheck shell=sh disable=SC2154 # cgroups.sh stands before it
 # What a node knows of a job besides its log: $1 the names (id, SLUID) under which the kernel counts
 # its processes, $2 the id under which slurmd knows it; $3 seconds between two looks at their processor
-# time, $4 the job's user (a name or a number). Runs under POSIX sh; GPUs last, since their driver may
-# hang.
+# time, $4 the job's user (a name or a number), $5 a slurm.conf that is tried first, or empty. Runs under
+# POSIX sh; GPUs last, since their driver may hang.
 LC_ALL=C
 export LC_ALL
 
@@ -41,6 +41,8 @@ by_slurmd() {
   *" $1".*) ;;
   *"saw daemons") echo "saw slurmd" && return ;;
   esac
+  # A login over ssh has no SLURM_CONF of a module.
+  if [ -n "$2" ] && [ -r "$2" ]; then export SLURM_CONF="$2"; fi
   # shellcheck disable=SC2086 # none, or one word
   listed=$(timeout -k 1 5 scontrol listpids "$1" ${SLURMD_NODENAME:-} 2>/dev/null) || return
   printf '%s\n' "$listed" | awk -v job="$1" '
@@ -54,7 +56,7 @@ by_slurmd() {
 found() {
   tasks=$(by_kernel "$1")
   case $tasks in *untracked*) tasks="$tasks
-$(by_slurmd "$2")" ;; esac
+$(by_slurmd "$2" "$4")" ;; esac
   printf '%s\n' "$tasks" | awk -v user="$(number_of "$3")" '
     function real_uid(pid,   file, line, field) {
       file = "/proc/" pid "/status"
@@ -92,7 +94,7 @@ ticks() {
     END { print n + 0, d + 0, t + 0 }'
 }
 
-found=$(found "$1" "$2" "${4:-}")
+found=$(found "$1" "$2" "${4:-}" "${5:-}")
 pids='' whole=''
 for word in $found; do
   case $word in

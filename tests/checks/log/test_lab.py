@@ -49,8 +49,11 @@ class Hang:
 
 
 @pytest.mark.long
-def test_the_nodes_confirm_a_hang_and_name_what_is_odd(fresh: Lab, tmp_path: Path) -> None:
+def test_the_nodes_confirm_a_hang_and_name_what_is_odd(
+    fresh: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Tasks that stand still; then a node whose rank has died; then one that is gone."""
+    monkeypatch.setenv("SLURM_CONF", fresh.env["SLURM_CONF"])
     training = Training(fresh, each=1, odd=3)
     hang = Hang(fresh, tmp_path)
     assert hang.look(0).status is Status.OK
@@ -67,10 +70,13 @@ def test_the_nodes_confirm_a_hang_and_name_what_is_odd(fresh: Lab, tmp_path: Pat
 
 
 @pytest.mark.long
-def test_a_closer_look_leaves_no_row_in_accounting(fresh_accounting: Lab, tmp_path: Path) -> None:
+def test_a_closer_look_leaves_no_row_in_accounting(
+    fresh_accounting: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A pair of looks is two connections to each of the four nodes; `sentinel stacks`, whose look is a
     step, shows that a row would have been seen."""
     lab = fresh_accounting
+    monkeypatch.setenv("SLURM_CONF", lab.env["SLURM_CONF"])
     training = Training(lab, each=1, odd=3)
     slurm = SlurmSnapshot(SlurmClient(environ=lab.env), SystemClock(), users=None, max_age=0.0)
     (running,) = slurm.jobs()
