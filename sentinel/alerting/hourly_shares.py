@@ -36,6 +36,7 @@ class HourlyShares:
     def count_message(self, rows: Sequence[Outgoing | Sending], at: Instant) -> None:
         """Note that the channel has accepted this message. The end of an alert whose beginning
         counted is free, once."""
+        self._forget_old(at)
         if not self.is_free(rows):
             self._sent.append(CountedMessage(at, find_message_owner(rows)))
             self._begun |= {r.notification.alert: at for r in rows if is_beginning(r.notification)}
@@ -66,7 +67,9 @@ class HourlyShares:
 
     def choose_message(self, messages: Messages, now: Instant) -> int | None:
         """The place of the message that is sent next; None if all of them have to wait. While
-        another's message waits, an owner has at most half of the hour."""
+        another's message waits, an owner has at most half of the hour. Without a cap it is the first."""
+        if not self.per_hour:
+            return 0 if messages else None
         owners = [find_message_owner(message) for message in messages]
         open_to = {owner for owner in owners if self.get_room(owner, now) != 0}
         half = max(1, self.per_hour // 2)

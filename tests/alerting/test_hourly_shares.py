@@ -80,6 +80,13 @@ def test_while_another_waits_an_owner_has_half() -> None:
     assert shares(2, ("eve", 9.0), ("eve", 8.0)).choose_message([eve], START) is None
 
 
+def test_without_a_cap_messages_go_in_their_order() -> None:
+    """Whoever has sent much is not put behind others, and what is over is not remembered."""
+    made = shares(0, *[("eve", 7200.0 - n) for n in range(50)], ("eve", 10.0))
+    assert made.choose_message([[of("eve", "e")], [of("bob", "b")]], START) == 0
+    assert len(made._sent) == 1
+
+
 def test_an_end_is_free_once_for_each_beginning_that_counted() -> None:
     """Whoever was told of a trouble is told its end, also after a restart."""
     there, end = shares(1), [of("eve", "a", "resolved", status=Status.OK)]

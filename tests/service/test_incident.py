@@ -204,7 +204,8 @@ checks:
   space: {{kind: fs, every: 1s, for: 0s, paths: ["{point}"]}}
   trainings: {{kind: job, every: 1s, for: 0s, users: [{users}]}}
 routes:
-  - {{to: [book, owners]}}
+  - {{match: {{kind: job}}, to: [book, owners]}}
+  - {{to: [book]}}
 channels:
   book: {{kind: file, path: {folder}/book.jsonl}}
   owners: {{kind: email, to: owner, owner_domain: example.org, from: s@example.org, host: {host}, port: {port}, security: none}}
@@ -231,7 +232,9 @@ def test_a_full_file_system_under_three_trainings_is_one_incident(
     go.touch()
     service.wait_for(lambda: _members(night) == 4, "one incident of four", 90)
     service.wait_for(lambda: len(smtp.mails) >= 3, "three mails", 30)
-    (row,) = json.loads(night.say("incidents", "--json").stdout)
+    rows = json.loads(night.say("incidents", "--json").stdout)
+    assert len(rows) == 1, rows
+    (row,) = rows
     assert sorted(row["trainings"]) == [f"{user.name}/llm" for user in users]
     assert sorted(row["users"]) == [user.name for user in users]
     assert str(point) in row["title"]

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -166,8 +167,9 @@ def _read_new_events(
         told = (text, patterns, path, paths.get(path, ""), carriers)
         found = source.reader.scan_text(*told)
         if any(event.what == "trouble" for event in found):
-            earlier = _read_earlier(path, look, place, after[path], text, files, now.whose)
-            found = source.reader.scan_text(*told, earlier)
+            with suppress(CannotTell):  # then the error is told without what was new beside it
+                earlier = _read_earlier(path, look, place, after[path], text, files, now.whose)
+                found = source.reader.scan_text(*told, earlier) if earlier else found
         events += found
         texts[path] = text
     return replace(
