@@ -73,8 +73,7 @@ def _find_submitted(request: ActionRequest, view: JobView) -> Sequence[str] | No
     name, since = request.params.get("name", ""), request.params.get("since", "")
     if not (name and since.isdecimal()):
         return ()
-    found = view.submitted_since(name, int(since))
-    return None if found is None else [job for job in found if job != request.target]
+    return view.submitted_since(name, int(since), request.target)
 
 
 def _explain_foreign_user(user: str) -> str:

@@ -230,10 +230,10 @@ class JobView(View, Protocol):
         """The rows that Slurm has of the job, ended or not, one for each element of an array that
         it lists."""
 
-    def submitted_since(self, name: str, since: float) -> Sequence[str] | None:
+    def submitted_since(self, name: str, since: float, job_id: str) -> Sequence[str] | None:
         """The ids of jobs of sentinel's own user with this name that were submitted at `since` (epoch
-        seconds) or later, ended or not. None if Slurm may have forgotten them and has no
-        accounting."""
+        seconds) or later, ended or not, and not before the job `job_id`, which is none of them. None
+        if Slurm may have forgotten them and has no accounting."""
 
     def size(self, path: str, user: str) -> int | None:
         """Bytes of a file of that user's job; None if there is no file."""

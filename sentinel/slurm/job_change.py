@@ -43,10 +43,10 @@ class WorkingHands(SlurmHands):
         except SentinelError as error:
             raise CannotTell(str(error)) from error
 
-    def submitted_since(self, name: str, since: float) -> Sequence[str] | None:
+    def submitted_since(self, name: str, since: float, job_id: str) -> Sequence[str] | None:
         """The ids of jobs of this user with this name: slurmctld knows them for MinJobAge after their
         end, then accounting does. Raises CannotTell."""
-        return self._snapshot.submitted_since(name, since)
+        return self._snapshot.submitted_since(name, since, job_id)
 
     def size(self, path: str, user: str) -> int | None:
         """Bytes of the file at this path. Links are followed. None if there is no file."""

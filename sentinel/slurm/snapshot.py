@@ -201,16 +201,17 @@ class SlurmSnapshot:
             accounting=books,
         )
 
-    def submitted_since(self, name: str, since: float) -> Sequence[str] | None:
+    def submitted_since(self, name: str, since: float, job_id: str) -> Sequence[str] | None:
         """The ids of jobs of this user with this name that were submitted at `since` (epoch
-        seconds) or later, as far as the clocks agree. Slurm is asked each time. None if slurmctld may
-        have forgotten one and nobody else knows. Raises CannotTell."""
+        seconds) or later, as far as the clocks agree, and not before `job_id`, by Slurm's own. Slurm
+        is asked each time. None if slurmctld may have forgotten one and nobody else knows. Raises
+        CannotTell."""
         me, mark = self._me.get_answer().name, make_nonce()
         mine = ("-u", me, "-t", "all", "-O", ends.squeue_columns(mark))
         out = self.client.ask_slurm("squeue", "-a", *mine)
         runs = ends.read_squeue(out, mark, queue.header_end(out, mark))
         first = since - CLOCKS_DIFFER_S
-        found = [r.job_id for r in runs if r.name == name and (r.submitted or 0) >= first]
+        found = _list_later_runs([r for r in runs if r.name == name], first, job_id)
         config, age = self._config.get_answer(), self._clock.now().wall / SECOND - since
         if found or age < config.min_job_age:
             return found
@@ -219,7 +220,7 @@ class SlurmSnapshot:
         booked = self._endings.accounted_runs((), {name}, age + CLOCKS_DIFFER_S, ("-u", me))
         if booked.unasked:
             raise CannotTell(booked.unasked)
-        return [r.job_id for r in booked.runs if (r.submitted or 0) >= first]
+        return _list_later_runs(booked.runs, first, job_id)
 
     def submission(self, job_id: str) -> Submission | None:
         """How a job was submitted. Slurm is asked each time. None if slurmctld does not remember
@@ -364,3 +365,10 @@ class SlurmSnapshot:
     @property
     def _user_options(self) -> tuple[str, ...]:
         return () if self._users is None else ("-u", ",".join(sorted(self._users)))
+
+
+def _list_later_runs(runs: Sequence[JobRun], first: float, job_id: str) -> list[str]:
+    """The ids of other jobs than `job_id`, submitted at `first` or later and not before it."""
+    own = max((r.submitted or 0 for r in runs if r.job_id == job_id), default=0)
+    later = [r.job_id for r in runs if (r.submitted or 0) >= max(first, own)]
+    return [found for found in later if found != job_id]

@@ -32,7 +32,7 @@ class Slurm:
 
     def __init__(self, again: Sequence[str] | None, *jobs: Job) -> None:
         self.again, self.rows = again, jobs
-        self.asked: list[tuple[str, float]] = []
+        self.asked: list[tuple[str, float, str]] = []
 
     def node(self, name: str) -> Node | None:
         return None
@@ -46,8 +46,8 @@ class Slurm:
     def tail(self, path: str, size: int, user: str) -> str:
         return ""
 
-    def submitted_since(self, name: str, since: float) -> Sequence[str] | None:
-        self.asked.append((name, since))
+    def submitted_since(self, name: str, since: float, job_id: str) -> Sequence[str] | None:
+        self.asked.append((name, since, job_id))
         return self.again
 
 
@@ -55,11 +55,11 @@ DEAD = job("11", "FAILED", user=ME)
 
 
 def test_nothing_speaks_against_the_first_submission() -> None:
-    """The job that died does not count, and it is the same when slurmctld has forgotten it."""
-    slurm = Slurm(["11"], DEAD)
+    """It is the same when slurmctld has forgotten the job that died."""
+    slurm = Slurm([], DEAD)
     look = ResubmitAction().look(WISH, slurm)
     assert (look.done, look.unneeded, look.not_ready) == (False, "", "")
-    assert slurm.asked == [("train", 1790000000)]
+    assert slurm.asked == [("train", 1790000000, "11")]
     assert ResubmitAction().look(WISH, Slurm([])).mark == look.mark
 
 

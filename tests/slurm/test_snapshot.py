@@ -386,7 +386,35 @@ def test_a_submission_is_looked_for_in_slurmctld_and_then_in_accounting(
         at = str(int(since) + booked_at).encode()
         world.stand_ins.says("sacct", unmarked(booked(submitted=at)))
     world.clock.advance(200)
-    assert world.snapshot("alice").submitted_since("train", since) == found
+    assert world.snapshot("alice").submitted_since("train", since, "14") == found
+
+
+@pytest.mark.parametrize(
+    ("shown", "found"),
+    [
+        ({"15": -5, "16": -1, "17": 9}, ["17"]),
+        ({"15": -5, "16": -1}, []),  # the one before it died within the minute, too
+        ({"15": 9, "16": -1}, ["15"]),  # the ids began anew
+        ({"15": -1, "16": -1}, ["15"]),  # the same second: nobody can tell
+        ({"15": -5}, ["15"]),  # the dead one is forgotten
+        ({"16": -1}, []),
+    ],
+)
+def test_what_was_submitted_before_the_dead_job_is_no_answer_to_its_death(
+    world: World, shown: dict[str, int], found: list[str]
+) -> None:
+    """Both times are of Slurm's own clock. Job 16 died."""
+    since = int(world.clock.now().wall / SECOND)
+    header = b"JOBID" + NONCE.encode() + b".\n"
+    rows = [
+        remembered(
+            **dict.fromkeys(("job", "form", "array"), n.encode()), submitted=b"%d" % (since + s)
+        )
+        for n, s in shown.items()
+    ]
+    world.stand_ins.says("squeue", unmarked(b"".join([header, *rows])))
+    world.scontrol(config=f"MinJobAge = 300 sec\n{CONFIG}")
+    assert world.snapshot("alice").submitted_since("train", since, "16") == found
 
 
 # What each sacct prints for a job that a shell ended with 137: src/sacct/print.c, PRINT_EXITCODE.
