@@ -64,13 +64,13 @@ def mark_told(deaths: Iterable[Death], now: Instant) -> tuple[Death, ...]:
 
 def describe_deaths(new: Sequence[Death], last_told: Instant | None) -> str:
     """What has died since the last message: `job 12, started after that message, died too, after
-    37s`."""
+    37s`. Slurm knows starts to the second: one in the second of that message counts as after it."""
     if len(new) > 1:
         jobs = dict.fromkeys(one.job for one in new)
         names = shortened(visible(", ".join(jobs)), 120)
         return f"dies at each start: {len(new)} more (job{'s' * (len(jobs) > 1)} {names}){_name_shared(new)}"
     (one,) = new
-    after = last_told is not None and (one.started or 0) * SECOND > last_told.wall
+    after = last_told is not None and (one.started or 0) >= last_told.wall // SECOND
     when = ", started after that message," if after else ""
     took = [f", after {text}" for text in [_describe_length(one)] if text]
     return f"job {visible(one.job)}{when} died too{''.join(took)}"

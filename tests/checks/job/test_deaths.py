@@ -17,8 +17,10 @@ from sentinel.alerting.settings import Match
 from sentinel.alerting.silences import Ack, Orders, Silence
 from sentinel.alerting.state_machine import AlertPolicy
 from sentinel.checks.job.memory import Memory, SubmitDelay, dump_memory
+from sentinel.core.clock import SECOND, Instant
 from sentinel.core.cluster import Job, JobPast, JobRun, Submission
-from sentinel.core.model import Alert, Coverage, Finding, Key, Report, Status
+from sentinel.core.deaths import describe_deaths
+from sentinel.core.model import Alert, Coverage, Death, Finding, Key, Report, Status
 from tests.checks.job.making import NOW, Watch, check, job
 from tests.checks.job.test_recall import Slurm, run
 
@@ -150,6 +152,18 @@ def test_each_death_keeps_its_command_and_its_last_lines(tmp_path: Path) -> None
     (alert,) = night.alerts.values()
     kept = [(one.job, one.line, one.last_lines.splitlines()[-1]) for one in alert.deaths]
     assert kept == [(f"{n}", f"sbatch {n}.sh", f"RuntimeError: {n}") for n in outs]
+
+
+@pytest.mark.parametrize(("started", "after"), [(99, False), (100, True), (101, True)])
+def test_a_job_that_started_in_the_second_of_the_message_started_after_it(
+    started: int, after: bool
+) -> None:
+    """Slurm knows starts to the second (job_info_t.start_time), sentinel its messages to the
+    microsecond: 100 may be later than 100.7."""
+    told = Instant(int(100.7 * SECOND))
+    one = Death(job="12", started=started, ended=started + 4, end="FAILED", exit=4, noticed=told)
+    words = "job 12, started after that message, died too, after 4s"
+    assert describe_deaths([one], told) == (words if after else "job 12 died too, after 4s")
 
 
 def test_nobody_is_told_while_nothing_more_dies(night: Night) -> None:
