@@ -6,6 +6,7 @@ from sentinel.core.cluster import Node
 from sentinel.core.guidance import Guidance
 from sentinel.core.text import hide_controls, shortened, visible
 from sentinel.slurm.drain_reasons import KILL
+from sentinel.slurm.node_states import page_word
 
 _RESUME = "return the node to service: `scontrol update nodename={0} state=resume`."
 _UNKILLED_STEP = (
@@ -60,4 +61,5 @@ def guide_node(node: Node, text: str) -> Guidance:
         impact=f"{lost}No job starts on this node until it is back in service; other nodes go on.",
         todo=step.format(name),
         ask=f"look at {name}: {shortened(text, 200)}",
+        headline=page_word(node.state, node.flags).upper(),
     )

@@ -6,17 +6,20 @@ from sentinel.core.text import hide_controls, shortened, visible
 
 
 class Guidance(Struct, frozen=True, omit_defaults=True):
-    """Three sentences about a trouble; one that is not known is empty.
+    """Three sentences about a trouble, and a word; what is not known is empty.
 
     impact: What happens if nobody acts, and until when, as far as that is known from what was seen.
     todo: The first step of somebody who may do it.
     ask: What somebody without rights asks an administrator for. It goes on after "please", and
         names the node and the trouble: "reboot n1: a GPU has fallen off the bus (Xid 79)".
+    headline: What has happened to the subject, in capitals: DIED, HANGS, FULL. Subjects of mails
+        begin with it instead of the severity.
     """
 
     impact: str = ""
     todo: str = ""
     ask: str = ""
+    headline: str = ""
 
     def list_steps(self, place: str = "") -> tuple[str, ...]:
         """What to do, and the line that somebody without rights forwards; `place`: which cluster."""

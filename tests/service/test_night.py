@@ -106,7 +106,7 @@ def test_by_default_a_death_is_mailed_by_the_pass_that_finds_it(
     night.say("tick", "--all")
     fresh.wait_state(second, "FAILED")
     night.say("tick", "--all", limit=120)
-    assert [subject(m).split()[0] for m in smtp.mails] == ["CRITICAL", "RESOLVED", "CRITICAL"]
+    assert [subject(m).split()[0] for m in smtp.mails] == ["DIED", "RESOLVED", "DIED"]
 
 
 def test_the_mail_about_a_failed_job_has_its_exit_code_and_last_lines(

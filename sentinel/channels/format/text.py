@@ -51,17 +51,20 @@ _WORDS = {
 class AlertCard(Struct, frozen=True, kw_only=True):
     """One alert in words.
 
-    `word` is the status (CRITICAL, RESOLVED …), and `tone` its colour (critical, warning, unknown,
-    ok, info). `title` is the check with its subject. `age` is the duration so far, `clock` the
-    beginning in short, `noticed` when sentinel first saw it, `told` the time of this message. `note` says more about the message, e.g. a
-    silence, or who acknowledged. `lines` are the end of a log or other details, below `heading`.
-    `more` are commands that show the rest. `links` are words with addresses. `picture` is a chart
-    as PNG. `count` is how many similar alerts the card stands for.
+    `word` is the status (CRITICAL, RESOLVED …), `headline` what has happened (DIED, HANGS …) where
+    that has a word, and `tone` the colour (critical, warning, unknown, ok, info). `title` is the
+    check with its subject, `thing` the title without the check. `age` is the duration so far,
+    `clock` the beginning in short, `noticed` when sentinel first saw it, `told` the time of this
+    message. `note` says more about the message, e.g. a silence, or who acknowledged. `lines` are the
+    end of a log or other details, below `heading`. `more` are commands that show the rest. `links`
+    are words with addresses. `picture` is a chart as PNG. `count` is how many similar alerts the
+    card stands for.
     """
 
     word: str
     tone: str
     title: str
+    thing: str
     cluster: str  # Name of the cluster.
     summary: str  # One line: the problem now.
     impact: str  # What happens if nobody acts.
@@ -84,6 +87,7 @@ class AlertCard(Struct, frozen=True, kw_only=True):
     setup_place: str  # Where and as whom the commands of sentinel are run.
     links: tuple[tuple[str, str], ...] = ()
     heading: str = "Details"
+    headline: str = ""
     picture: bytes = b""
     count: int = 1
 
@@ -100,6 +104,7 @@ def make_card(notification: Notification) -> AlertCard:
         word=_status_word(n),
         tone=message_tone(n),
         title=title,
+        thing=title.removeprefix(f"{short_word(n.check)} "),
         cluster=short_word(n.cluster),
         summary=shorten_to_line(n.summary, _SUMMARY),
         impact="" if ended else _impact_text(n),
@@ -122,6 +127,7 @@ def make_card(notification: Notification) -> AlertCard:
         setup_place=setup,
         links=() if ended else _card_links(n),
         heading="Last lines" if n.kind == "log" else "Details",
+        headline=_headline(n),
         picture=n.picture or b"",
     )
 
@@ -170,14 +176,21 @@ def _log_line(line: str) -> str:
     return shortened(visible(line[: _LINE + 1].expandtabs().rstrip()), _LINE)
 
 
-def _status_word(n: Notification) -> str:
+def _status_word(n: Notification, headline: str = "") -> str:
+    """The status, or what has happened instead of it; then why it is told again."""
     if n.reason in _WORDS:
         return _WORDS[n.reason]
     if is_ending(n):
         return f"RESOLVED ({short_word(n.reason)})"
     degree = n.status if n.status is Status.UNKNOWN else n.severity
     extra = "" if n.reason == "firing" else f" ({_REASONS.get(n.reason) or short_word(n.reason)})"
-    return degree.value.upper() + extra
+    return (short_word(headline) or degree.value.upper()) + extra
+
+
+def _headline(n: Notification) -> str:
+    """What has happened, as the subject begins. Empty where the message is about something else."""
+    word = "" if is_ending(n) or n.reason in _WORDS else n.guidance.headline
+    return _status_word(n, word) if word else ""
 
 
 def message_tone(n: Notification) -> str:
@@ -345,7 +358,8 @@ def _list_moments(c: AlertCard) -> list[tuple[str, str]]:
 
 
 def _single_subject(c: AlertCard) -> str:
-    place = " ".join(part for part in (c.word, c.cluster, c.title) if part)
+    parts = (c.headline, c.thing, c.cluster and f"({c.cluster})")
+    place = " ".join(filter(None, parts if c.headline else (c.word, c.cluster, c.title)))
     end = _since_text(c)
     taken = len(end) if c.ended else 0
     room = max(SUBJECT_OF_ONE - len(place) - 2 - taken, _MIN_SUBJECT_SUMMARY)
@@ -361,7 +375,9 @@ def _since_text(c: AlertCard) -> str:
 
 
 def _several_subject(cards: Sequence[AlertCard]) -> str:
-    word = "RESOLVED" if all(c.ended for c in cards) else cards[0].word
+    headlines = {c.headline for c in cards}
+    word = (headlines.pop() if len(headlines) == 1 else "") or cards[0].word
+    word = "RESOLVED" if all(c.ended for c in cards) else word
     titles = ", ".join(dict.fromkeys(c.title for c in cards[:10]))
     return shortened(f"{word} {overview_line(cards)}: {titles}", SUBJECT)
 

@@ -149,6 +149,7 @@ def _guide_drained(
         impact="The node takes no jobs until somebody undrains it; other nodes go on.",
         todo=step or (f"Undrain it: `sentinel nodes undrain {name}`." if clean else unclear),
         ask=f"{want} {name}: drained, {shortened(verdict.replace(_SEE_BELOW, ''), 200)}",
+        headline="DRAINED",
     )
 
 

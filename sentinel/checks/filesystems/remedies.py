@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sentinel.checks.filesystems.limits import FileSystemUsage, SpaceLimits
 from sentinel.core.guidance import Guidance
+from sentinel.core.model import Status
 from sentinel.core.mounts import LOCAL_DISK_TYPES
 from sentinel.core.text import hide_controls, visible
 
@@ -30,6 +31,7 @@ def guide_hang(path: str, node: str = "") -> Guidance:
         " they do not touch it. Administrators: see whether its disk or file server answers; when it"
         f" does, most processes go on by themselves. {OTHERS_NOT_CHECKED}",
         ask=f"look at {path}{where} and its file server: it does not answer",
+        headline="HANGS",
     )
 
 
@@ -76,7 +78,13 @@ def guide_lost(path: str, node: str = "") -> Guidance:
 
 
 def guide_full(
-    path: str, node: str = "", *, inodes: bool = False, walked: bool = True, kind: str = ""
+    path: str,
+    node: str = "",
+    *,
+    status: Status,
+    inodes: bool = False,
+    walked: bool = True,
+    kind: str = "",
 ) -> Guidance:
     """What runs full lets every write fail. `inodes`: these run out; `walked`: du may walk all of it;
     `kind`: the type of the file system."""
@@ -93,6 +101,7 @@ def guide_full(
         todo=f"{largest} Remove or move what is yours and not needed; ask the owners of the rest (`ls -ld`"
         f" shows them).{INODES_MEANING if inodes else ''}",
         ask=f"make room on {path}{where}: it is nearly full",
+        headline="FULL" if status is Status.CRITICAL else "",
     )
 
 

@@ -163,11 +163,13 @@ def path_finding(sight: PathObservation, seen: PathState, rules: VerdictSettings
         values=_state_values(sight, seen, rules),
         commands=_suggest_path_commands(sight, seen, rules) if status.bad else (),
         acts=_suggest_mount(sight) if status.bad and _is_lost(sight, seen, rules) else (),
-        guidance=_guide_path(sight, seen, rules) if status.bad else Guidance(),
+        guidance=_guide_path(sight, seen, rules, status) if status.bad else Guidance(),
     )
 
 
-def _guide_path(sight: PathObservation, seen: PathState, rules: VerdictSettings) -> Guidance:
+def _guide_path(
+    sight: PathObservation, seen: PathState, rules: VerdictSettings, status: Status
+) -> Guidance:
     path, answer = visible(sight.path), sight.answer
     if answer is not None and answer.hung:
         return guide_hang(path)
@@ -179,9 +181,10 @@ def _guide_path(sight: PathObservation, seen: PathState, rules: VerdictSettings)
         return guide_read_only(path)
     usage = answer.usage if answer else None
     if usage is None:
-        return guide_full(path)
+        return guide_full(path, status=status)
     inodes = is_short_of_inodes(usage, rules.warn, rules.crit)
-    return guide_full(path, inodes=inodes, walked=_may_be_walked(sight, usage), kind=usage.type)
+    walked = _may_be_walked(sight, usage)
+    return guide_full(path, status=status, inodes=inodes, walked=walked, kind=usage.type)
 
 
 def _suggest_path_commands(

@@ -99,7 +99,11 @@ def _node_path_finding(
     except ValueError as error:
         return _make_node_finding(node, subject, Status.UNKNOWN, f"cannot tell: {error}")
     status, summary = judge_usage(usage, rules.warn, rules.crit)
-    remedy = _find_usage_remedy(node, path, usage, rules) if status.bad else _read_only(node, path)
+    remedy = (
+        _find_usage_remedy(node, path, usage, status, rules)
+        if status.bad
+        else _read_only(node, path)
+    )
     if isinstance(mount, NodeMount) and mount.options & READ_ONLY_OPTIONS:
         status, summary = get_worst_status([status, rules.read_only]), f"{summary}; is read-only"
     return _make_node_finding(node, subject, status, summary, remedy, usage)
@@ -113,12 +117,14 @@ class NodeRemedy(Struct, frozen=True):
 
 
 def _find_usage_remedy(
-    node: str, path: str, usage: FileSystemUsage, rules: VerdictSettings
+    node: str, path: str, usage: FileSystemUsage, status: Status, rules: VerdictSettings
 ) -> NodeRemedy:
     inodes = is_short_of_inodes(usage, rules.warn, rules.crit)
     walked = may_be_walked(usage.type)
     look = list_usage_commands(path, inodes=inodes) if walked else (f"df -h {quote_word(path)}",)
-    guidance = guide_full(visible(path), node, inodes=inodes, walked=walked, kind=usage.type)
+    guidance = guide_full(
+        visible(path), node, status=status, inodes=inodes, walked=walked, kind=usage.type
+    )
     return NodeRemedy(guidance, look)
 
 

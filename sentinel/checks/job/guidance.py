@@ -6,6 +6,7 @@ from sentinel.checks.job.done import last_run
 from sentinel.checks.job.memory import Memory
 from sentinel.checks.job.output import get_stdout_path
 from sentinel.checks.job.queue import JobQueue
+from sentinel.checks.job.rhythm import is_death
 from sentinel.core.cluster import Job
 from sentinel.core.guidance import Guidance
 from sentinel.core.text import visible
@@ -48,6 +49,7 @@ def guide_death(held: Sequence[Job], memory: Memory) -> Guidance:
             tail=" (`tail` below)" if path and path.isprintable() else "",
             find_node="" if node else " (`sinfo -R` below names it then)",
         ),
+        headline="DIED" if known and is_death(gone) else "",
     )
 
 

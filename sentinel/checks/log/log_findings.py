@@ -189,6 +189,7 @@ def _guide_progress(one: WatchedLog) -> Guidance:
         " ends it.",
         todo=f"{where} where its processes stand. If nothing moves, {_end_first(job)}from its last"
         " checkpoint.",
+        headline="HANGS" if one.verdict.hung and one.verdict.status is Status.CRITICAL else "",
     )
 
 

@@ -25,6 +25,7 @@ from sentinel.channels.format.text import (
     subject_line,
 )
 from sentinel.channels.record import make_inert
+from sentinel.core.guidance import Guidance
 from sentinel.core.model import Notification, Status, Value
 from sentinel.core.text import visible
 from tests.channels.samples import FORBIDDEN, HOSTILE, HUGE, hostile, notification
@@ -115,6 +116,31 @@ SUBJECTS = {
 }
 
 
+HANGS = Guidance(headline="HANGS")
+SUBJECTS |= {
+    "a headline": (
+        {"guidance": HANGS, "summary": "stands at iteration 267 for 21 min"},
+        "HANGS tr11-176B (h100-prod): stands at iteration 267 for 21 min",
+    ),
+    "a headline, again": (
+        {"guidance": HANGS, "reason": "repeat", "summary": "no step"},
+        "HANGS (repeat) tr11-176B (h100-prod): no step (since 03:12 +02:00)",
+    ),
+    "a headline, over": (
+        {"guidance": HANGS, "reason": "resolved", "summary": "runs again"},
+        "RESOLVED h100-prod training tr11-176B: runs again (after 25m)",
+    ),
+    "a headline, acted on": (
+        {"guidance": HANGS, "reason": "action", "summary": "cancelled"},
+        "ACTION h100-prod training tr11-176B: cancelled",
+    ),
+    "a headline that is hostile": (
+        {"guidance": Guidance(headline="HANGS\r\nBcc: eve"), "cluster": "", "summary": "x"},
+        "HANGS\\r\\nBcc: eve tr11-176B: x (since 03:12 +02:00)",
+    ),
+}
+
+
 @pytest.mark.parametrize(("changes", "expected"), SUBJECTS.values(), ids=SUBJECTS.keys())
 def test_a_subject_says_how_bad_where_what_and_with_room_since_when(
     changes: dict[str, object], expected: str
@@ -197,6 +223,9 @@ def test_alerts_that_are_alike_begin_with_what_they_share_and_when() -> None:
     ]
     begin = "CRITICAL 3 alerts on h100-prod: 3 critical"
     assert subject_line(dead).startswith(f"{begin}, each: node failed (03:12 to 03:14 +02:00): ")
+    known = [replace(n, guidance=Guidance(headline="DIED")) for n in dead]
+    assert subject_line(known).startswith("DIED 3 alerts on h100-prod")
+    assert subject_line([*known, notification()]).startswith("CRITICAL 4 alerts")
     other = replace(dead[0], summary="out of memory; job 0 is gone")
     assert subject_line([other, *dead[1:]]).startswith(f"{begin}: training")
     assert ", each: " not in subject_line([replace(n, reason="resolved") for n in dead])

@@ -164,7 +164,7 @@ def test_what_is_told_of_a_full_file_system() -> None:
             "du -x --inodes -d 1 /x | sort -n | tail | cat -v",
             "du -xah -d 1 /x | sort -h | tail | cat -v",
         ),
-        guidance=guide_full("/x", inodes=True),
+        guidance=guide_full("/x", status=Status.CRITICAL, inodes=True),
     )
     assert [(s.subject, s.name, s.value) for s in told.samples(KEPT)] == [
         ("/x", "used_percent", 97.0),
