@@ -233,7 +233,7 @@ def bait_administrators(stage: Stage) -> Outcome:
 
     def told_commands() -> list[str]:
         found = [m for m in stage.book if "malbait" in str(m["subject"])]
-        return [c for m in found for c in m["commands"] if "sbatch" in c]
+        return [c for m in found for c in m["acts"] if "sbatch" in c]
 
     deadline = time.monotonic() + 90
     while not (commands := told_commands()) and time.monotonic() < deadline:
