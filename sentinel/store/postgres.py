@@ -4,9 +4,7 @@ leads.
 An advisory lock would not do: it lives as long as its session, and the session of a client that was
 stopped or cut off outlives it by minutes."""
 
-import os
-import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +24,11 @@ from sentinel.store.errors import (
 from sentinel.store.lease import LEASE_TERM_S, Lease
 from sentinel.store.measured_answers import make_measured_class
 from sentinel.store.migrations import NEWEST_SCHEMA_VERSION, read_served_version
+from sentinel.store.server_proof import (
+    SERVER_REMEDY,
+    find_unproven_server,
+    require_server_proof,
+)
 from sentinel.store.url import DatabaseUrl
 
 if TYPE_CHECKING:
@@ -51,13 +54,6 @@ _REFUSED_SQLSTATES = ("10", "20", "21", "22", "23", "26", "34", "3D", "3F", "42"
 """Classes of SQLSTATE which mean that the statement or its data are wrong."""
 
 
-_SCRAM_OR_MD5 = "scram-sha-256,md5"
-"""If a server is down, any user of its host can listen on its port. With this setting, such a user
-does not get the password itself, and must prove to know it (libpq 16: require_auth)."""
-
-_LIBPQ_WITH_REQUIRE_AUTH = 160_000
-
-
 class PostgresBackend:
     """`term`: seconds that a lease lasts; `lease=10s` in the URL counts more. Its clock is the
     server's."""
@@ -79,7 +75,7 @@ class PostgresBackend:
                 "state: not a URL like postgresql://user@host:5432/database"
             ) from error
         self._psycopg = _import_psycopg()
-        self._arguments = _require_proof_of_server(arguments, self._psycopg.pq.version())
+        self._arguments = arguments
         self.driver_error: type[Exception] = self._psycopg.Error
 
     def prepare_place(self) -> None:
@@ -87,7 +83,8 @@ class PostgresBackend:
 
     def open_connection(self) -> Connection:
         measured = make_measured_class(self._psycopg)
-        driver = measured.connect(**{**self._arguments, **_CONNECTION_OPTIONS})
+        proven = require_server_proof(self._arguments, self._psycopg.pq)
+        driver = measured.connect(**{**proven, **_CONNECTION_OPTIONS})
         # otherwise psycopg stores every notification
         driver.add_notify_handler(_ignore_notification)
         connection = Connection(driver, "postgresql")
@@ -100,7 +97,13 @@ class PostgresBackend:
             raise
         return connection
 
+    def find_doubt(self) -> str:
+        """Why a server that is not the right one could get the password; empty where it cannot."""
+        return find_unproven_server(self._arguments, self._psycopg.pq)
+
     def classify_error(self, error: Exception, told: str) -> tuple[type[StoreError], str]:
+        if "authentication method requirement" in told:  # libpq found it, so it has no SQLSTATE
+            told = f"{told}; {SERVER_REMEDY}"
         return classify_postgres_error(self._psycopg, error, told)
 
     def clean_failed_start(self) -> None:
@@ -178,34 +181,6 @@ def classify_postgres_error(
     else:
         refused = state.startswith(_REFUSED_SQLSTATES) and state != _INSUFFICIENT_PRIVILEGE
     return (Unstorable if refused else StateUnavailable), told
-
-
-def _require_proof_of_server(arguments: dict[str, Any], libpq: int) -> dict[str, Any]:
-    """Arguments that make the client demand proof of the server, if there is a password and no TLS
-    that proves it: it answers no request for the plain password, and believes no welcome without
-    one. Settings in the URL count more."""
-    own = "require_auth" in arguments or str(arguments.get("sslmode", "")).startswith("verify-")
-    if (
-        own
-        or _is_on_closed_socket(arguments)
-        or "password" not in arguments
-        or libpq < _LIBPQ_WITH_REQUIRE_AUTH
-    ):
-        return arguments
-    return {**arguments, "require_auth": _SCRAM_OR_MD5}
-
-
-def _is_on_closed_socket(arguments: Mapping[str, Any]) -> bool:
-    """Whether each host is a socket in a directory where not everybody can put one, as in /tmp."""
-    hosts = str(arguments.get("host", "/")).split(",")
-    return all(host.startswith("/") and not _may_all_write(host) for host in hosts)
-
-
-def _may_all_write(folder: str) -> bool:
-    try:
-        return bool(os.stat(folder).st_mode & stat.S_IWOTH)
-    except OSError:
-        return False
 
 
 def _ignore_notification(_notification: object) -> None:

@@ -11,7 +11,7 @@ import pwd
 from collections.abc import Iterable, Iterator
 
 from sentinel.config.settings import Settings
-from sentinel.core.errors import CannotTell
+from sentinel.core.errors import CannotTell, StoreError
 from sentinel.core.text import visible
 from sentinel.proc import threads
 from sentinel.trust import (
@@ -58,6 +58,8 @@ def _find_doubts(settings: Settings, state: str) -> Iterator[str]:
     for name in settings.trust_groups:
         if find_group_id(name) is None:
             yield f"trust_groups: there is no group {visible(name)} on this host"
+    if "://" in state:
+        yield from _find_server_doubt(state)
     known = set[str]()
     for what, path in _list_places(settings, state):
         try:
@@ -69,6 +71,17 @@ def _find_doubts(settings: Settings, state: str) -> Iterator[str]:
         if fault.text not in known:
             known.add(fault.text)
             yield f"{what}: {fault.text}"
+
+
+def _find_server_doubt(url: str) -> Iterator[str]:
+    from sentinel.store.postgres import PostgresBackend
+
+    try:
+        doubt = PostgresBackend(url).find_doubt()
+    except StoreError:
+        return  # whoever opens it tells that
+    if doubt:
+        yield f"state: {doubt}"
 
 
 def _list_places(settings: Settings, state: str) -> Iterator[tuple[str, str]]:

@@ -43,9 +43,11 @@ def why_no_postgres() -> str | None:
 
 
 class Postgres:
-    """Running inside `with`; `database()` gives the URL of a fresh database."""
+    """Running inside `with`; `database()` gives the URL of a fresh database. `settings`: further
+    ones of its configuration."""
 
-    def __init__(self) -> None:
+    def __init__(self, **settings: str) -> None:
+        self._settings = SETTINGS | settings
         bin_folder = programs()
         assert bin_folder is not None, why_no_postgres()
         self._bin = bin_folder
@@ -74,7 +76,7 @@ class Postgres:
     def start(self) -> None:
         argv = [str(self._bin / "postgres"), "-D", str(self._folder / "data")]
         argv += ["-k", str(self._folder)]
-        argv += [word for key, value in SETTINGS.items() for word in ("-c", f"{key}={value}")]
+        argv += [word for key, value in self._settings.items() for word in ("-c", f"{key}={value}")]
         become = [f"--reuid={self._user}", f"--regid={self._user}", "--init-groups"]
         with (self._folder / "log").open("ab") as log:
             self._process = subprocess.Popen(

@@ -1,4 +1,4 @@
-"""Whoever sits on the port of a PostgreSQL server that is down: gets no password, and is not believed.
+"""Whoever sits on the port of a PostgreSQL server that is down fills no memory and no message.
 
 Messages: https://www.postgresql.org/docs/16/protocol-message-formats.html
 """
@@ -6,9 +6,6 @@ Messages: https://www.postgresql.org/docs/16/protocol-message-formats.html
 import itertools
 import socket
 import struct
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
@@ -22,148 +19,7 @@ from sentinel.store.errors import ExcessiveAnswer
 from sentinel.store.postgres import PostgresBackend
 from sentinel.store.session import DatabaseSession, translate_driver_errors
 from tests.lab.postgres import Postgres
-
-Behaviour = Callable[[socket.socket], None]
-ASK_PASSWORD = b"R" + struct.pack("!II", 8, 3)
-WELCOME = b"R" + struct.pack("!II", 8, 0) + b"Z" + struct.pack("!I", 5) + b"I"
-
-
-@contextmanager
-def listening(behave: Behaviour) -> Iterator[int]:
-    """A server on 127.0.0.1 that treats each client so; its port."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-
-        def serve() -> None:
-            with suppress(OSError):
-                while True:
-                    client, _ = server.accept()
-                    with client, suppress(OSError):
-                        behave(client)
-
-        threading.Thread(target=serve, daemon=True).start()
-        yield int(server.getsockname()[1])
-
-
-def read_startup(client: socket.socket) -> None:
-    """Until the client has said who it is; it may ask for TLS or GSS first, and gets neither."""
-    while True:
-        size, code = struct.unpack("!II", client.recv(8, socket.MSG_WAITALL))
-        client.recv(size - 8, socket.MSG_WAITALL)
-        if code == 3 << 16 or code == (3 << 16) + 2:
-            return
-        client.sendall(b"N")
-
-
-knows_require_auth = pytest.mark.skipif(
-    psycopg.pq.version() < 160_000, reason="libpq before 16 cannot demand proof of a server"
-)
-
-
-@knows_require_auth
-@pytest.mark.parametrize("answer", [ASK_PASSWORD, WELCOME], ids=["asks", "welcomes"])
-def test_a_false_server_gets_no_password_and_is_not_believed(answer: bytes) -> None:
-    got: list[bytes] = []
-
-    def behave(client: socket.socket) -> None:
-        read_startup(client)
-        client.sendall(answer)
-        client.settimeout(2)
-        got.append(client.recv(1000))
-
-    with listening(behave) as port:
-        backend = PostgresBackend(f"postgresql://sentinel:the-secret@127.0.0.1:{port}/sentinel")
-        with pytest.raises(psycopg.OperationalError, match="authentication method requirement"):
-            backend.open_connection()
-    assert not any(b"the-secret" in data for data in got)
-
-
-@knows_require_auth
-@pytest.mark.parametrize(("mode", "trusted"), [(0o1777, False), (0o755, True)])
-def test_a_socket_in_a_directory_of_all_is_as_open_as_a_port(
-    tmp_path: Path, mode: int, trusted: bool
-) -> None:
-    """PostgreSQL as its authors build it puts it into /tmp. Where only the server can put one, it may
-    ask for the password itself, or for nothing (the control)."""
-    tmp_path.chmod(mode)
-    got: list[bytes] = []
-    with socket.socket(socket.AF_UNIX) as server:
-        server.bind(str(tmp_path / ".s.PGSQL.5432"))
-        server.listen()
-
-        def serve() -> None:
-            client, _ = server.accept()
-            with client, suppress(OSError):
-                read_startup(client)
-                client.sendall(ASK_PASSWORD)
-                got.append(client.recv(1000))
-
-        thread = threading.Thread(target=serve, daemon=True)
-        thread.start()
-        url = f"postgresql://sentinel:the-secret@/sentinel?host={tmp_path}"
-        with pytest.raises(psycopg.OperationalError):
-            PostgresBackend(url).open_connection()
-        thread.join(10)
-    assert (b"the-secret" in b"".join(got)) is trusted
-
-
-@knows_require_auth
-def test_what_the_address_says_of_it_wins() -> None:
-    """For a server that may ask for the password itself, such as one behind a tunnel."""
-    got: list[bytes] = []
-
-    def behave(client: socket.socket) -> None:
-        read_startup(client)
-        client.sendall(ASK_PASSWORD)
-        got.append(client.recv(1000))
-
-    with listening(behave) as port:
-        url = f"postgresql://sentinel:the-secret@127.0.0.1:{port}/sentinel?require_auth=password"
-        with pytest.raises(psycopg.OperationalError):
-            PostgresBackend(url).open_connection()
-    assert b"the-secret" in b"".join(got)
-
-
-def test_the_right_server_proves_itself(postgres: Postgres) -> None:
-    """One that asks by SCRAM, over TCP; with the wrong password it says so."""
-    with postgres.database() as url, psycopg.connect(url, autocommit=True) as admin:
-        admin.execute("CREATE ROLE keeper LOGIN PASSWORD 'the-secret'")
-        place = admin.execute("SHOW hba_file").fetchone()
-        assert place
-        with open(place[0], encoding="ascii") as file:
-            rules = file.read()
-        name, folder = admin.info.dbname, admin.info.host
-        try:
-            with open(place[0], "w", encoding="ascii") as file:
-                file.write(f"local all keeper scram-sha-256\n{rules}")
-            admin.execute("SELECT pg_reload_conf()")
-
-            with listening(partial(relay_to, f"{folder}/.s.PGSQL.5432")) as port:
-                url = "postgresql://keeper:{}@127.0.0.1:" + f"{port}/{name}"
-                connection = PostgresBackend(url.format("the-secret")).open_connection()
-                connection.close()
-                with pytest.raises(psycopg.OperationalError, match="password authentication"):
-                    PostgresBackend(url.format("wrong")).open_connection()
-        finally:
-            with open(place[0], "w", encoding="ascii") as file:
-                file.write(rules)
-            admin.execute("SELECT pg_reload_conf()")
-            admin.execute("DROP ROLE keeper")
-
-
-def relay_to(path: str, client: socket.socket) -> None:
-    """The server of that Unix socket, over TCP."""
-    with socket.socket(socket.AF_UNIX) as server:
-        server.connect(path)
-        threading.Thread(target=pump, args=(server, client), daemon=True).start()
-        pump(client, server)
-
-
-def pump(source: socket.socket, sink: socket.socket) -> None:
-    """All that comes from there goes here."""
-    with suppress(OSError):
-        while data := source.recv(65536):
-            sink.sendall(data)
-        sink.shutdown(socket.SHUT_WR)
+from tests.store.false_server import Behaviour, listen_at, listening, read_startup, relay_to
 
 
 def test_an_address_that_is_none_is_told_as_before() -> None:
@@ -212,9 +68,8 @@ ENDLESS = {
 until the connection ends."""
 
 
-@contextmanager
-def serve_without_end(what: str, sent: list[int]) -> Iterator[int]:
-    """A server of one of ENDLESS; its port. `sent`: the sizes of what it sent."""
+def send_without_end(what: str, sent: list[int]) -> Behaviour:
+    """A server of one of ENDLESS. `sent`: the sizes of what it sent."""
 
     def send(client: socket.socket, data: bytes) -> None:
         client.sendall(data)
@@ -231,8 +86,15 @@ def serve_without_end(what: str, sent: list[int]) -> Iterator[int]:
         for number in itertools.count():
             send(client, block or frame(b"S", b"p%d\0" % number + b"x" * 29_000 + b"\0"))
 
-    with listening(behave) as port:
-        yield port
+    return behave
+
+
+def refuse_answer(address: str) -> str:
+    """What is told of a server that is not read to its end."""
+    backend = PostgresBackend(address)
+    with pytest.raises(ExcessiveAnswer) as told, translate_driver_errors(backend):
+        backend.open_connection()
+    return str(told.value)
 
 
 @pytest.mark.parametrize("what", ENDLESS)
@@ -240,14 +102,26 @@ def test_an_answer_without_end_is_refused(what: str, monkeypatch: pytest.MonkeyP
     """Before it fills the memory, with the address and why."""
     monkeypatch.setattr(measured_answers, "MAX_ANSWER_BYTES", 4 * 2**20)
     sent: list[int] = []
-    with serve_without_end(what, sent) as port:
+    with listening(send_without_end(what, sent)) as port:
         address = f"postgresql://sentinel@127.0.0.1:{port}/sentinel"
-        backend = PostgresBackend(address)
-        with pytest.raises(ExcessiveAnswer) as told, translate_driver_errors(backend):
-            backend.open_connection()
-    assert str(told.value).startswith(f"{address}: the server sent")
+        assert refuse_answer(address).startswith(f"{address}: the server sent")
     # What the kernel had taken by then is in it. libpq reads on in one row while the server is as fast.
     assert sum(sent) < 64 * 2**20 + (2**30 if what == "one row" else 0)
+
+
+@pytest.mark.parametrize("what", sorted(ENDLESS.keys() - {"one row", "notices", "notifications"}))
+def test_so_on_a_socket_of_another_user(
+    as_root: None, what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What grows there is this process; what libpq passes on at once fills nothing."""
+    monkeypatch.setattr(measured_answers, "MAX_ANSWER_BYTES", 64 * 2**20)
+    sent: list[int] = []
+    place = str(tmp_path / ".s.PGSQL.5432")
+    with listen_at(place, send_without_end(what, sent), uid=4321):
+        assert "the server sent more" in refuse_answer(
+            f"postgresql://sentinel@/sentinel?host={tmp_path}"
+        )
+    assert sum(sent) < 256 * 2**20
 
 
 def test_what_the_right_server_sends_in_parts_is_read(

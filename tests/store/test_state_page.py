@@ -29,6 +29,7 @@ LEASE, LOCK, LOCKS = "store/test_lease.py", "store/test_lock.py", "store/test_lo
 POSTGRES, MIGRATIONS = "store/test_postgres.py", "store/test_migrations.py"
 COPIES = "store/test_copies.py"
 UNREADABLE = "store/test_unreadable.py"
+PROOF = "store/test_server_proof.py"
 STATE, CANNOT = "cli/test_state.py", "wiring/test_cannot_start.py"
 
 BOUND: dict[str, str | tuple[str, str]] = {
@@ -76,6 +77,23 @@ BOUND: dict[str, str | tuple[str, str]] = {
     "| `database or disk is full`": (FULL, "watching_goes_on_and_is_written_when_there_is_room"),
     "| `… writes wait in memory": (BUFFERED, "too_many_writes_keep_what_matters"),
     "| `… is a link and not followed`": (JOURNAL, "a_planted_link_is_not_followed"),
+    "While PostgreSQL is down": ADVICE,
+    "So sentinel sends no password": (PROOF, "a_false_server_gets_no_password_wherever_it_lies"),
+    "These count as proof": ADVICE,
+    "- SCRAM or Kerberos": (PROOF, "a_server_that_asks_by_scram_goes_on"),
+    "- TLS that is verified": (PROOF, "verified_tls_goes_on_whatever_the_server_asks_for"),
+    "`require` encrypts, but": (PROOF, "verified_tls_goes_on_whatever_the_server_asks_for"),
+    "- A Unix socket in a folder": (PROOF, "a_socket_is_known_by_its_folder_or_its_user"),
+    "A server that asks for no password": (
+        PROOF,
+        "a_server_that_asks_for_no_proof_is_not_believed",
+    ),
+    "What you write as `require_auth`": (PROOF, "what_a_person_says_of_it_wins"),
+    "All of it may stand in the environment": (PROOF, "what_a_person_says_of_it_wins"),
+    "libpq before 16 cannot demand": (PROOF, "an_old_libpq_is_told"),
+    "Then `config check`, `doctor`": (PROOF, "an_old_libpq_is_told"),
+    "`pip install 'slurm-sentinel[postgres]'` brings": ADVICE,
+    "| `authentication method requirement": (PROOF, "a_refusal_costs_the_state_alone"),
     "| `the server sent more than 256 MiB": (
         "store/test_false_postgres.py",
         "an_answer_without_end",
