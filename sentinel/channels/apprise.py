@@ -79,6 +79,16 @@ class Apprise(ChatChannel, frozen=True, kw_only=True, forbid_unknown_fields=True
         raise ChannelError(f"apprise: {trouble}", reason="timeout")
 
     @property
+    def web_address(self) -> str:
+        """The address as http:// if Apprise sends to it without verified TLS. Services with a host of
+        one's own have two names, such as `json://` and `jsons://`; else empty."""
+        service = _apprise_service(self.url)
+        safe = service.secure and service.verify_certificate
+        if safe or not (service.host and service.protocol and service.secure_protocol):
+            return ""
+        return f"http://{self.url.reveal().partition('://')[2]}"
+
+    @property
     def room(self) -> int:
         """How many characters the body may have."""
         return self.length

@@ -20,13 +20,12 @@ from sentinel.channels.settings import check_timeout
 from sentinel.channels.template import MailTemplates, MessageWords, check_templates, fill_templates
 from sentinel.core.errors import ChannelError, Invalid
 from sentinel.core.model import Notification, Receipt
-from sentinel.core.settings import FilePath, Secret
+from sentinel.core.settings import FilePath, Secret, is_this_machine
 from sentinel.core.values import Duration
 from sentinel.plugin import Channel
 from sentinel.trust import list_program_paths
 
 _PORTS = {"starttls": 587, "tls": 465, "none": 25}
-_LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 class Email(Channel, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -210,7 +209,7 @@ class Email(Channel, frozen=True, kw_only=True, forbid_unknown_fields=True):
             return
         if self.ca_file:
             raise Invalid("has no use with security: none", "ca_file")
-        if self.username and self.host not in _LOOPBACK:
+        if self.username and not is_this_machine(self.host):
             raise Invalid(
                 "would send the password unencrypted; use starttls or tls, or no username",
                 "security",

@@ -15,6 +15,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 import msgspec
 from msgspec import Struct
 
+from sentinel.core.settings import is_this_machine
 from sentinel.core.text import visible
 
 _BODY = 4096
@@ -117,23 +118,12 @@ def _chosen_proxy(url: str, env: Mapping[str, str]) -> str:
     rules = names.get("no_proxy", "").replace(",", " ").split()
     if (
         not chosen
-        or _is_this_machine(parts.hostname or "")
+        or is_this_machine(parts.hostname or "")
         or any(_covers_host(rule, parts.hostname or "", parts.port) for rule in rules)
     ):
         return ""
     scheme, found, rest = chosen.partition("://")
     return f"{scheme.lower()}://{rest}" if found else f"http://{chosen}"
-
-
-def _is_this_machine(host: str) -> bool:
-    """Whether the host is this machine. A proxy on another machine would connect to itself:
-    https://pkg.go.dev/golang.org/x/net/http/httpproxy."""
-    if host == "localhost":
-        return True
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def retry_after_s(header: str, now: datetime) -> float | None:

@@ -141,7 +141,9 @@ def call_config_check(args: argparse.Namespace) -> int:
     if args.json and not args.since:
         raise app.UsageError("--json is for --since: the other answers are lines of text")
     if not args.quiet and not args.json:
-        told = f"; {_format_count(doubts, 'warning')}: others could change it" if doubts else ""
+        told = (
+            f"; {_format_count(doubts, 'warning')}: others could act through it" if doubts else ""
+        )
         print(
             f"{path}: ok: {_format_count(checks, 'check')}, {_format_count(channels, 'channel')}{told}"
         )
@@ -162,7 +164,7 @@ def call_config_check(args: argparse.Namespace) -> int:
 
 
 def _print_trust_doubts(settings: Any) -> int:
-    """Print what others could change, a line each. Returns how many."""
+    """Print what others could change or get, a line each. Returns how many."""
     from sentinel.wiring.trust_review import list_trust_doubts, take_site_trust
 
     take_site_trust(settings)

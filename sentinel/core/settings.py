@@ -191,6 +191,19 @@ def is_web_address(text: str) -> bool:
     return good and text.isprintable() and " " not in text
 
 
+def is_this_machine(host: str) -> bool:
+    """Whether the host of an address is this machine. A proxy on another one would connect to
+    itself (https://pkg.go.dev/golang.org/x/net/http/httpproxy), and no secret leaves it."""
+    from ipaddress import ip_address
+
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
 def refuse_reversed(
     warn: Struct, crit: Struct, upwards: Sequence[str], downwards: Sequence[str] = ()
 ) -> None:

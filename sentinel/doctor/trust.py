@@ -7,8 +7,8 @@ from sentinel.doctor import DoctorItem, make_ok_item, make_unknown_item, make_wa
 
 NAME = "trust"
 REMEDY = (
-    "take the right to write away (chmod, chown), or name who may in `trust` and `trust_groups`:"
-    " docs/safety.md"
+    "take the right to write away (chmod, chown), or name who may in `trust` and `trust_groups`;"
+    " a secret needs https: docs/safety.md"
 )
 
 
@@ -20,6 +20,8 @@ def check_trust(list_doubts: Callable[[], Sequence[str]]) -> Iterator[DoctorItem
         yield make_unknown_item(NAME, str(error), "is its file system mounted, and does it answer?")
         return
     if not doubts:
-        yield make_ok_item(NAME, "nobody else could change what the configuration names")
+        yield make_ok_item(
+            NAME, "nobody else could change what the configuration names, or get its secrets"
+        )
     for doubt in doubts:
         yield make_warning_item(NAME, doubt, REMEDY)

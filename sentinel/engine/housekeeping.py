@@ -41,7 +41,7 @@ PARTS_SUBJECT = "installation"
 """The subject of problems with parts that cannot be imported."""
 
 TRUST_SUBJECT = "trust"
-"""The subject of what others could change."""
+"""The subject of what others could change, and of the secrets that they could get."""
 
 SELF_CHECK_POLICY = AlertPolicy(kind=SELF_CHECK_NAME)
 CHANNEL_PATIENCE_S = 300.0
@@ -191,13 +191,15 @@ def _judge_trust(list_doubts: Callable[[], Sequence[str]]) -> Finding:
     return Finding(
         subject=TRUST_SUBJECT,
         status=Status.WARNING,
-        summary=f"others could change what sentinel runs, believes or writes: {doubts[0]}{more}",
+        summary=f"others could act through sentinel: {doubts[0]}{more}",
         details="\n".join(doubts),
         commands=("sentinel doctor",),
         guidance=Guidance(
-            impact="Whoever may write there acts through sentinel. The next release refuses such a place.",
+            impact="Whoever may write there acts through sentinel, and whoever gets a secret may use"
+            " it. The next release refuses both.",
             todo="Take that right away, as the line in brackets does, or name the user in `trust` or the"
-            " group in `trust_groups` of the configuration. `sentinel doctor` below lists all of them.",
+            " group in `trust_groups` of the configuration; send secrets by https. `sentinel doctor` below"
+            " lists all of them.",
         ),
     )
 

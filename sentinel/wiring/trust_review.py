@@ -1,4 +1,5 @@
-"""Finds out which files and directories of a configuration others could change.
+"""Finds out which files and directories of a configuration others could change, and who could get
+a secret of it.
 
 In this release that is told: by `config check`, `doctor`, and an alert of sentinel about itself. What
 would give a user the rights of root is refused where it is used.
@@ -8,10 +9,16 @@ from __future__ import annotations
 
 import os
 import pwd
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
+
+from msgspec import Struct
 
 from sentinel.config.settings import Settings
 from sentinel.core.errors import CannotTell, StoreError
+from sentinel.core.settings import Secret, is_this_machine, is_web_address
 from sentinel.core.text import visible
 from sentinel.proc import threads
 from sentinel.trust import (
@@ -24,6 +31,9 @@ from sentinel.trust import (
 
 LOOK_TIMEOUT_S = 5.0
 """Seconds for all looks together, whose file systems may hang."""
+
+_TOKEN_PATTERN = re.compile(r"(?=.*[0-9A-Z]).{8,}", re.DOTALL)
+"""A part of a path that whoever made the address did not write by hand."""
 
 _worker = threads.BoundedWorker(LOOK_TIMEOUT_S, "trust")
 """While a look hangs, no other is begun beside it."""
@@ -43,7 +53,8 @@ def take_site_trust(settings: Settings) -> None:
 
 
 def list_trust_doubts(settings: Settings, state: str) -> list[str]:
-    """A line for each place that others could change, with the remedy. `state`: its directory or
+    """A line for each place that others could change, and each secret that a wrong peer could get,
+    with the remedy. `state`: its directory or
     URL. Raises CannotTell if a file system does not answer."""
     try:
         return _worker.do_within(lambda: [*_find_doubts(settings, state)])
@@ -60,6 +71,13 @@ def _find_doubts(settings: Settings, state: str) -> Iterator[str]:
             yield f"trust_groups: there is no group {visible(name)} on this host"
     if "://" in state:
         yield from _find_server_doubt(state)
+    for what, sender in _list_senders(settings):
+        for place in find_clear_addresses(sender):
+            yield f"{what}: a secret goes to {place} without verified TLS; use its https:// address"
+    yield from _find_path_doubts(settings, state)
+
+
+def _find_path_doubts(settings: Settings, state: str) -> Iterator[str]:
     known = set[str]()
     for what, path in _list_places(settings, state):
         try:
@@ -71,6 +89,16 @@ def _find_doubts(settings: Settings, state: str) -> Iterator[str]:
         if fault.text not in known:
             known.add(fault.text)
             yield f"{what}: {fault.text}"
+
+
+def _list_senders(settings: Settings) -> Iterator[tuple[str, Struct]]:
+    """The settings that send something to an address."""
+    for channel in settings.channels:
+        yield f"channels.{visible(channel.name)}", channel.plugin
+    if settings.heartbeat:
+        yield "heartbeat", settings.heartbeat
+    for name, other in settings.web.others.items() if settings.web else ():
+        yield f"web.others.{visible(name)}", other
 
 
 def _find_server_doubt(url: str) -> Iterator[str]:
@@ -108,3 +136,36 @@ def _find_user_id(name: str) -> int | None:
         return pwd.getpwnam(name).pw_uid
     except KeyError:
         return None
+
+
+def find_clear_addresses(sender: Struct) -> Iterator[str]:
+    """Host and port of each http:// address off this host to which these settings send a
+    secret: a token or header beside it, or what is in the address itself."""
+    values = [*_list_values(sender), getattr(sender, "web_address", "")]
+    secrets = [value.reveal() for value in values if isinstance(value, Secret)]
+    is_secret_beside = any("://" not in text for text in secrets)
+    texts = [*secrets, *(value for value in values if isinstance(value, str))]
+    for parts in (urlsplit(text) for text in texts if is_web_address(text)):
+        if parts.scheme != "http" or is_this_machine(parts.hostname or ""):
+            continue
+        if is_secret_beside or _holds_secret(parts):
+            yield visible(parts.netloc.rpartition("@")[2])
+
+
+def _holds_secret(parts: SplitResult) -> bool:
+    words = parts.path.split("/")
+    tokens = [word for word in words if _TOKEN_PATTERN.fullmatch(unquote(word))]
+    return "@" in parts.netloc or bool(tokens or parse_qsl(parts.query))
+
+
+def _list_values(value: Any) -> Iterator[Any]:
+    """All values of the settings, also those in lists and mappings."""
+    if isinstance(value, Struct):
+        value = [getattr(value, name) for name in value.__struct_fields__]
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    if isinstance(value, list | tuple):
+        for one in value:
+            yield from _list_values(one)
+    else:
+        yield value

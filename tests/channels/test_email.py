@@ -1,6 +1,8 @@
 """Mail through a real SMTP server."""
 
 import asyncio
+import socket
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from email import message_from_bytes, policy
@@ -300,6 +302,33 @@ def test_encryption_is_never_given_up_silently(smtp: SmtpServer) -> None:
     assert error.reason == "tls"
     assert "offers no STARTTLS" in str(error)
     assert smtp.mails == []
+
+
+@pytest.mark.parametrize("offers", ["AUTH PLAIN LOGIN", "STARTTLS\r\n250 AUTH PLAIN LOGIN"])
+def test_a_false_relay_gets_no_login(offers: str) -> None:
+    """One that offers the login before TLS, and one whose TLS is none."""
+    heard: list[bytes] = []
+
+    def serve() -> None:
+        client, _ = server.accept()
+        with client, suppress(OSError):
+            client.sendall(b"220 relay\r\n")
+            while data := client.recv(4096):
+                heard.append(data)
+                greeted = data.startswith((b"EHLO", b"HELO"))
+                ready = f"250-relay\r\n250 {offers}\r\n".replace("250 STARTTLS", "250-STARTTLS")
+                client.sendall(ready.encode() if greeted else b"220 go on\r\n")
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        login: dict[str, Any] = {"username": "me", "password": Secret("the-secret")}
+        port = server.getsockname()[1]
+        channel = Email(to=ANN, from_="s@example.org", host="127.0.0.1", port=port, **login)
+        assert failure(channel).reason == "tls"
+        thread.join(10)
+    assert heard[0].startswith(b"EHLO")
+    assert not any(b"AUTH" in data or b"the-secret" in data for data in heard)
 
 
 def test_tls_with_a_plain_server_is_a_tls_error(smtp: SmtpServer) -> None:

@@ -73,7 +73,7 @@ def warnings(site: Site, capsys: pytest.CaptureFixture[str]) -> list[str]:
     out, err = capsys.readouterr()
     found = [line for line in err.splitlines() if "XDG" not in line and " may be " in line]
     found += [line for line in err.splitlines() if "belongs to" in line or "there is no" in line]
-    assert ("others could change it" in out) == bool(found)
+    assert ("others could act through it" in out) == bool(found)
     return found
 
 
@@ -120,6 +120,27 @@ def test_one_alert_tells_all_of_it_and_ends_when_it_is_mended(site: Site) -> Non
     (site.folder / "cron/cron.daily").chmod(0o755)
     site.tick()
     assert [reason for _, reason, _ in site.told()] == ["firing", "resolved"]
+
+
+def test_a_secret_for_another_host_in_clear_is_told(
+    site: Site, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By all three, for one release."""
+    site.write("heartbeat: {url: 'http://hc.example.org/ping/0c2f4a7e-1f0e-4c57'}")
+    site.file.chmod(0o600)
+    capsys.readouterr()
+    assert main(["config", "check", "-c", str(site.file)]) == 0
+    said = (
+        "heartbeat: a secret goes to hc.example.org without verified TLS; use its https:// address"
+    )
+    assert f"warning: {said}" in capsys.readouterr().err
+    main(["doctor", "-c", str(site.file)])
+    assert said in " ".join(capsys.readouterr().out.split())
+    site.tick()
+    site.tick()
+    ((_, reason, summary),) = site.told()
+    assert reason == "firing"
+    assert said in summary
 
 
 def test_whom_the_file_names_is_trusted(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
