@@ -103,6 +103,18 @@ def named_inside(fd: int, path: str) -> set[tuple[int, int]]:
     return found
 
 
+def names_needed(
+    fd: int, path: str, rules: RetentionRules, there: frozenset[str]
+) -> frozenset[str]:
+    """The names in `there` that stand in small JSON files directly in a directory of a checkpoint, as the
+    base of an adapter does (adapter_config.json, https://github.com/huggingface/peft, src/peft/config.py)."""
+    found = set[str]()
+    for name, link in _list_entries(fd):
+        if name.endswith(".json") and not (link or is_tracker(name)):
+            found |= read_possible_hint(fd, path, name, rules, there).text.names
+    return there & found
+
+
 def named_beside(path: str) -> set[tuple[int, int]]:
     """The identities of the targets of links and trackers in the directory above. Those that cannot
     be read are left out, because most files there do not concern this root."""

@@ -3,16 +3,17 @@
 A training goes on from any step that holds all that an older one held. So a step may only go if two newer
 ones hold all its files, by their forms (the names with `#` in place of numbers), and as many bytes. Nothing
 else is compared: an export, a milestone or an optimizer in one step says nothing about those that have none,
-and a stub replaces nothing.
+and a stub replaces nothing. A number that says which of several trainings in the folder it is (`lr0.01`,
+`llama-7b`) stays in the form.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from sentinel.core.checkpoint_names import is_log, is_staging, name_form
+from sentinel.core.checkpoint_names import drop_part_numbers, is_log, is_staging, name_form
 from sentinel.core.checkpoint_series import TRAINING_NUMBER_PATTERN
 
 WHOLE_SHARE = 0.95
@@ -20,6 +21,10 @@ WHOLE_SHARE = 0.95
 
 OTHER_MODEL_FACTOR = 10
 """A step of so many times the bytes belongs to another training: an adapter beside a full model."""
+
+CUT_SHARE = 0.75
+"""A file with less than this share of the bytes that its like has was cut: a full disk, or one full target
+of it, ends a file anywhere."""
 
 SMALL_SHARE = 0.01
 """Files of one form that have less than this share of the bytes are not counted: the random state of each
@@ -32,47 +37,81 @@ MAX_UNLIKE = 200
 """How many steps that nothing replaces are compared. If there are more, all older ones stay."""
 
 
-class FormContent(NamedTuple):
-    """The files of one form in a step."""
+MAX_TRACK_SHARE = 2 / 3
+"""A number has at most so many values for each step that it is in, if it names trainings. A loss has more."""
 
-    files: int
-    size: int  # bytes of all of them
+_LABELLED_PATTERN = re.compile(
+    r"([A-Za-z]+)[-_=.]?(\d+(?:\.\d+)?(?:e-?\d+)?)|(?<![\d.])(\d+(?:\.\d+)?)([A-Za-z]+)"
+)
+_COUNTING_PATTERN = re.compile(r"(?:epoch|ep|e|iter|it|step)s?", re.IGNORECASE)
+"""Words before numbers that grow within a training. One that is not here only keeps more."""
+
+
+def _read_labels(name: str, step: int | None) -> dict[str, str]:
+    """The numbers of a name by the word beside them, without those of parts, of epochs and of the step."""
+    found = dict[str, str]()
+    for word, number, before, unit in _LABELLED_PATTERN.findall(drop_part_numbers(name)):
+        text = number or before
+        if not _COUNTING_PATTERN.fullmatch(word) and not (text.isdigit() and int(text) == step):
+            found[word or f"#{unit}"] = text
+    return found
+
+
+def find_track_labels(names: Iterable[tuple[str, int | None]]) -> set[str]:
+    """The words whose numbers say which of several trainings an entry belongs to: several steps share a
+    number, and others have another one. `names`: one of each step, with its number."""
+    numbers = dict[str, list[str]]()
+    for name, step in names:
+        for word, text in _read_labels(name, step).items():
+            numbers.setdefault(word, []).append(text)
+    return {
+        word for word, texts in numbers.items() if 1 < len({*texts}) <= MAX_TRACK_SHARE * len(texts)
+    }
 
 
 class StepContent:
-    """What a step holds: how many files and bytes of each form."""
+    """What a step holds: the bytes of the files of each form, the smallest first."""
 
-    def __init__(self, files: Iterable[tuple[str, int, float]]) -> None:
-        """`files`: path, bytes and time of change (s UTC) of each file."""
+    def __init__(
+        self,
+        files: Iterable[tuple[str, int, float]],
+        step: int | None = None,
+        tracks: Collection[str] = (),
+    ) -> None:
+        """`files`: path, bytes and time of change (s UTC) of each file. `tracks`: the words whose numbers
+        name trainings."""
         named = ((path.rstrip("/"), size, at) for path, size, at in files)
         listed = [
             one for one in named if not (is_log(os.path.basename(one[0])) or _is_passing(one[0]))
         ]
         largest = max((size for _, size, _ in listed), default=0)
         end = max((at for _, size, at in listed if size * 2 >= largest), default=0.0) + LATE_S
-        self.forms: dict[str, FormContent] = {}
-        for path, size, at in listed:
+        self.forms: dict[str, list[int]] = {}
+        for path, size, at in sorted(listed, key=lambda one: one[1]):
             if at <= end:
-                count, total = self.forms.get(form := _content_form(path), FormContent(0, 0))
-                self.forms[form] = FormContent(count + 1, total + size)
+                self.forms.setdefault(_content_form(path, step, tracks), []).append(size)
 
     @property
     def size(self) -> int:
         """Bytes of all its files."""
-        return sum(one.size for one in self.forms.values())
+        return sum(map(sum, self.forms.values()))
 
     def drop_notes(self, steps_with_form: Mapping[str, int]) -> None:
         """Leave out what no other step has, if it is small. `steps_with_form` counts the steps."""
         alone = [form for form in self.forms if steps_with_form[form] == 1]
         size = self.size
-        if sum(self.forms[form].size for form in alone) <= (1 - WHOLE_SHARE) * size:
+        if sum(sum(self.forms[form]) for form in alone) <= (1 - WHOLE_SHARE) * size:
             for form in alone:
                 del self.forms[form]
 
 
-def _content_form(path: str) -> str:
-    """The form of a path. The numbers of trainings (`seed1`) in its first name stay as they are."""
-    trainings = TRAINING_NUMBER_PATTERN.findall(path.partition("/")[0])
+def _content_form(path: str, step: int | None, tracks: Collection[str]) -> str:
+    """The form of a path. The numbers of trainings in its first name stay as they are."""
+    first = path.partition("/")[0]
+    trainings = TRAINING_NUMBER_PATTERN.findall(first)
+    if tracks:
+        labels = _read_labels(first, step)
+        trainings += [f"{word} {labels[word]}" for word in sorted(tracks & labels.keys())]
     return " of ".join([name_form(path), *trainings])
 
 
@@ -88,20 +127,24 @@ def replaces(new: StepContent, old: StepContent, *, is_stub: bool = False) -> bo
     """
     if not new.forms.keys() >= old.forms.keys():
         return False
-    size = sum(new.forms[form].size for form in old.forms)
+    size = sum(sum(new.forms[form]) for form in old.forms)
     if size < WHOLE_SHARE * old.size or (size > OTHER_MODEL_FACTOR * old.size and not is_stub):
         return False
     return all(_holds(new.forms[form], one, old.size) for form, one in old.forms.items())
 
 
-def _holds(new: FormContent, old: FormContent, size: int) -> bool:
+def _holds(new: Sequence[int], old: Sequence[int], size: int) -> bool:
     """Whether the files of one form hold as much. Fewer ranks write as many bytes into fewer files. If
-    ranks are missing, the bytes are fewer by their share."""
-    if old.size and not new.size:
+    ranks are missing, the bytes are fewer by their share. Of as many files none is cut, if they hold more
+    than descriptions do."""
+    held, needed = sum(new), sum(old)
+    if needed and not held:
         return False
-    if new.files >= old.files or old.size < SMALL_SHARE * size:
+    if len(new) == len(old) and needed > (1 - WHOLE_SHARE) * size:
+        return all(one >= CUT_SHARE * other for one, other in zip(new, old, strict=True))
+    if len(new) >= len(old) or needed < SMALL_SHARE * size:
         return True
-    return new.size >= old.size * (old.files + new.files) / (2 * old.files)
+    return held >= needed * (len(old) + len(new)) / (2 * len(old))
 
 
 def find_irreplaceable(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from sentinel.clean.replacing import StepContent, find_irreplaceable
+from sentinel.clean.replacing import StepContent, find_irreplaceable, find_track_labels
 from sentinel.clean.rules import TWO, UNPROVEN, DirectoryEntry, RetentionRules
 from sentinel.clean.weight import TOO_MANY
 from sentinel.core.checkpoint_names import (
@@ -143,7 +143,9 @@ def _removable_of_owner(
     alone = [s for s in _irreplaceable_steps(ordered, rules) if not s.held]
     safe = {s.first_name for s in (*_newest_steps(whole, spared), *alone)}
     older = ordered[: ordered.index(whole[-spared])]
-    return [s for s in older if s.first_name not in safe and _may_go(s, rules, now)]
+    going = {s for s in older if s.first_name not in safe and _may_go(s, rules, now)}
+    needed = {name for s in steps if s not in going for e in s.parts for name in e.needs}
+    return [s for s in going if needed.isdisjoint(e.name for e in s.parts)]
 
 
 def _irreplaceable_steps(
@@ -152,7 +154,8 @@ def _irreplaceable_steps(
     """The steps that two newer ones do not replace, be it by number or by time. Logs and what its name
     says was not ended are none: nobody goes on from them."""
     asked = [s for s in ordered if not (s.is_log or s.unfinished)]
-    contents = {s.first_name: _read_content(s) for s in asked}
+    tracks = find_track_labels((s.first_name, s.number) for s in asked)
+    contents = {s.first_name: _read_content(s, tracks) for s in asked}
     if rules.complete:
         # What holds the marker is whole, so a note in one step is nothing that others lack.
         counted = Counter(form for one in contents.values() if one for form in one.forms)
@@ -170,11 +173,11 @@ def _irreplaceable_steps(
     return staying
 
 
-def _read_content(step: CheckpointStep) -> StepContent | None:
+def _read_content(step: CheckpointStep, tracks: Collection[str]) -> StepContent | None:
     """What the step holds. None if it has too many files to know."""
     if any(e.lacks == TOO_MANY for e in step.parts):
         return None
-    return StepContent(step.list_files())
+    return StepContent(step.list_files(), step.number, tracks)
 
 
 def kept_count(steps: Sequence[CheckpointStep], rules: RetentionRules) -> int:

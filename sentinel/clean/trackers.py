@@ -141,13 +141,16 @@ def read_possible_pointer(fd: int, path: str, name: str) -> NamedThings:
         return NamedThings(mentions_in_json(text, there) or mentions_in_text(text, there))
 
 
-def read_possible_hint(fd: int, path: str, name: str, rules: RetentionRules) -> NamedThings:
-    """The names of checkpoints in a small text file. Empty if it cannot be read."""
+def read_possible_hint(
+    fd: int, path: str, name: str, rules: RetentionRules, there: frozenset[str] | None = None
+) -> NamedThings:
+    """The names of checkpoints in a small text file, by default of those beside it. Empty if it cannot
+    be read."""
     pointer = os.path.join(path, name)
     with _announce_pointer(pointer), suppress(UnclearPointer):
         status = pointer_status(fd, pointer)
         if stat.S_ISREG(status.st_mode) and 0 < status.st_size <= MAX_POINTER_BYTES:
-            there = frozenset(names_in(f"/proc/self/fd/{fd}", pointer))
+            there = there or frozenset(names_in(f"/proc/self/fd/{fd}", pointer))
             return NamedThings(
                 read_hint(_read_at_most(fd, pointer, MAX_POINTER_BYTES), there, rules)
             )

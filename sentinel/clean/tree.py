@@ -16,6 +16,7 @@ from sentinel.clean.pointers import (
     named_by,
     named_inside,
     names_itself,
+    names_needed,
 )
 from sentinel.clean.removal_doubts import (
     explain_barred,
@@ -180,6 +181,7 @@ class CheckpointRoot:
             try:
                 weight = self._weigh_folder(fd, 0)
                 entry.marker = _marker_bytes(rules, fd)
+                entry.needs = names_needed(fd, entry.name, rules, self._beside)
                 if not gone_marks.is_gone_name(entry.name):
                     entry.held = entry.held or (RENAMABLE if weight.renamable else "")
                 elif not gone_marks.has_gone_mark(fd):

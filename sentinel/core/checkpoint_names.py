@@ -120,9 +120,21 @@ def drop_words(name: str, words: Iterable[str]) -> str:
     return name
 
 
+_VARYING_PATTERN = re.compile(
+    r"(?<![0-9A-Za-z])(?:[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}|(?=[a-f]*[0-9])[0-9a-f]{12,})"
+    r"(?![0-9A-Za-z])|[0-9]+"
+)
+
+
 def name_form(name: str) -> str:
-    """The name with `#` in place of its numbers."""
-    return re.sub("[0-9]+", "#", name)
+    """The name with `#` in place of its numbers, and of words that are drawn or are sums (`d/3f2a…` of
+    TensorStore's OCDBT): at least twelve hexadecimal digits, or a UUID."""
+    return _VARYING_PATTERN.sub("#", name)
+
+
+def drop_part_numbers(name: str) -> str:
+    """The name without the numbers of ranks and shards."""
+    return _PART_PATTERN.sub("", name)
 
 
 def get_unfinished_marker_name(name: str) -> str:
@@ -158,7 +170,7 @@ def needs_content(marker: str) -> bool:
 def parse_step_numbers(name: str) -> tuple[int, ...]:
     """The numbers in a name, without those of ranks and shards. They are the same in all parts of
     one step."""
-    return tuple(int(digits) for digits in re.findall(r"[0-9]+", _PART_PATTERN.sub("", name)))
+    return tuple(int(digits) for digits in re.findall(r"[0-9]+", drop_part_numbers(name)))
 
 
 def is_part_number(name: str, start: int) -> bool:

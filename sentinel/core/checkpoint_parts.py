@@ -9,14 +9,23 @@ that one folder lacks may be in another folder of the same form. `clean` and `ch
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import product
+from math import prod
 from typing import NamedTuple
 
-from sentinel.core.checkpoint_names import name_form
+from sentinel.core.checkpoint_names import is_log, name_form
+from sentinel.core.checkpoint_series import NO_SERIES_PATTERN, SETTING_WORDS
 
 _PART_OF_PATTERN = re.compile(r"(?<!\d)(\d{1,12})-of-(\d+)")
 _RANK_PATTERN = re.compile(r"rank[-_.=]?(\d+)", re.IGNORECASE)
 _LABEL_PATTERN = re.compile(r"([a-z]+)[-_.=]?(?:rank[-_.=]?)?$", re.IGNORECASE)
+
+_NUMBER_PATTERN = re.compile("([0-9]+)")
+_SETTING_PATTERN = re.compile(rf"(?:{SETTING_WORDS})[-_=.]?$", re.IGNORECASE)
+
+MIN_FULL_SHARE = 0.8
+"""Files whose names have so large a share of all combinations of their numbers ought to have all."""
 
 
 class _Axis(NamedTuple):
@@ -35,6 +44,7 @@ def find_missing_part(paths: Iterable[str]) -> str:
 
     The files of torch DCP (`__3_0.distcp`) prove nothing: a rank that has nothing to write has none.
     """
+    paths = [*paths]
     # Indices by axis, and within it by the names and numbers beside the index.
     found = dict[_Axis, dict[str, set[int]]]()
     for path in paths:
@@ -48,7 +58,37 @@ def find_missing_part(paths: Iterable[str]) -> str:
         for there in groups.values():
             if (gap := _find_gap(axis, there, [*groups.values()], elsewhere)) is not None:
                 return f"part {gap} of {axis.promised}" if axis.promised else f"rank {gap}"
+    return _find_hole(paths)
+
+
+def _find_hole(paths: Iterable[str]) -> str:
+    """The name of a file that is missing in a full grid of numbers, such as layers and experts
+    (DeepSpeed's `_get_expert_ckpt_name`) or ranks along two axes (Megatron's `mp_rank_00_001`).
+    Empty if there is none.
+
+    A name of numbers alone is one of an array's chunks: those that hold only zeros are left out."""
+    grids = dict[tuple[str, ...], set[tuple[str, ...]]]()
+    for path in paths:
+        words = _NUMBER_PATTERN.split(path)
+        own = path.rstrip("/").rpartition("/")[2]
+        if re.search("[A-Za-z]{2}", own) and not is_log(own):
+            grids.setdefault(tuple(words[::2]), set()).add(tuple(words[1::2]))
+    for texts, found in grids.items():
+        if NO_SERIES_PATTERN.search("#".join(texts)):
+            continue
+        axes = [sorted({*values}) for values in zip(*found, strict=True)]
+        varying = [at for at, values in enumerate(axes) if len(values) > 1]
+        share = len(found) / prod(map(len, axes))
+        if len(varying) < 2 or share == 1 or share < MIN_FULL_SHARE or _are_set(texts, varying):
+            continue
+        hole = next(numbers for numbers in product(*axes) if numbers not in found)
+        return "".join(map("".join, zip(texts, (*hole, ""), strict=True)))
     return ""
+
+
+def _are_set(texts: Sequence[str], varying: Iterable[int]) -> bool:
+    """Whether one of these numbers is a setting of a training, and not an index."""
+    return any(_SETTING_PATTERN.search(texts[at]) for at in varying)
 
 
 def _list_indices(path: str) -> Iterator[tuple[_Axis, str, int]]:

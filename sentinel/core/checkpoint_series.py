@@ -44,16 +44,17 @@ TRAINING_NUMBER_PATTERN = re.compile(
 )
 """`seed1`, `run-7`: which of several trainings a name belongs to."""
 
+SETTING_WORDS = rf"{_TRAINING_WORDS}|epoch|ep|iter|step|lr|wd|bs|batch|dim"
+
 # A number behind one of these words names a training, or a place in one training, and not a part of
 # a step.
 _NO_PART_PATTERN = re.compile(
-    rf"(?:{_TRAINING_WORDS}|epoch|ep|iter|step|lr|wd|bs|batch|dim|layers?|heads?|(?<![a-z])[vs])"
-    r"[-_=.]?(?:[0-9]+[.e-]+)*$",
+    rf"(?:{SETTING_WORDS}|layers?|heads?|(?<![a-z])[vs])[-_=.]?(?:[0-9]+[.e-]+)*$",
     re.IGNORECASE,
 )
 # Names that state their own number of parts, and files that a rank writes only if it has something
 # to write.
-_NO_SERIES_PATTERN = re.compile(r"#-of-#|__#_#\.distcp")
+NO_SERIES_PATTERN = re.compile(r"#-of-#|__#_#\.distcp")
 
 
 @dataclass(frozen=True)
@@ -189,10 +190,12 @@ def find_missing_in_order(steps: Sequence[Mapping[str, FileSeries]]) -> list[str
 
 def _read_series(form: str, names: Sequence[str]) -> FileSeries:
     if len(names) == 1:
-        return FileSeries(1, are_parts=not _NO_SERIES_PATTERN.search(form))
+        return FileSeries(1, are_parts=not NO_SERIES_PATTERN.search(form))
     split = [_NUMBER_PATTERN.split(name) for name in names]
+    if len({*map(len, split)}) > 1:  # words that are drawn count nothing
+        return FileSeries(len(names), are_parts=False)
     places, from_start, varying = 1, True, list[int]()
-    are_parts = not _NO_SERIES_PATTERN.search(form)
+    are_parts = not NO_SERIES_PATTERN.search(form)
     for at in range(1, len(split[0]), 2):
         numbers = {int(words[at]) for words in split}
         if len(numbers) > 1:

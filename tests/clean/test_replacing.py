@@ -27,6 +27,7 @@ OPTIMIZER: Files = {"optimizer.pt": 18_000}
 LORA: Files = {"adapter_model.safetensors": 300, "adapter_config.json": 60}
 RANKS_8: Files = {f"optim_rank{rank}.pt": 1000 for rank in range(8)} | {"model.pt": 8000}
 RANKS_2: Files = {f"optim_rank{rank}.pt": 4000 for rank in range(2)} | {"model.pt": 8000}
+SHARDS: Files = {f"shard_{number}.bin": 4000 for number in range(20)} | {"index.json": 90}
 ONE: Files = {"state.pt": 10_000}
 
 
@@ -105,6 +106,29 @@ CASES: dict[str, tuple[dict[int, Files], set[int], set[int]]] = {
         each(range(1, 6), RANKS_8) | each(range(6, 11), without(RANKS_8, "optim_rank7.pt")),
         {4, 5}, {1, 2, 3},
     ),
+    "one target was full at each of the newest": (
+        each(range(1, 6), SHARDS) | each(range(6, 11), {**SHARDS, "shard_3.bin": 2000}),
+        {4, 5}, {1, 2, 3},
+    ),
+    "one optimizer of eight was cut": (
+        each(range(1, 6), RANKS_8) | each(range(6, 11), {**RANKS_8, "optim_rank2.pt": 300}),
+        {4, 5}, {1, 2, 3},
+    ),
+    "a compressed shard varies": (
+        {n: {**SHARDS, "shard_3.bin": 4000 - 90 * n} for n in range(1, 10)}, {6, 7, 8, 9}, {1, 2, 3, 4, 5},
+    ),
+    "all shards became smaller": (
+        each(range(1, 6), SHARDS) | each(range(6, 11), dict.fromkeys(SHARDS, 3900)),
+        {7, 8, 9, 10}, {1, 2, 3, 4, 5},
+    ),
+    "files of a database are named by sums, which differ each time": (
+        {n: {f"ocdbt.process_{r}/d/{n}{r}f0e1d2c3b4a5968778695a4b3c2d1e": 4000 for r in range(4)} | {"manifest.ocdbt": 90}
+         for n in range(1, 10)}, {6, 7, 8, 9}, {1, 2, 3, 4, 5},
+    ),
+    "names that are drawn": (
+        {n: {f"{n}f0e1d2c-4b5a-4968-8778-695a4b3c2d1e.bin": 4000, "index.json": 90} for n in range(1, 10)},
+        {6, 7, 8, 9}, {1, 2, 3, 4, 5},
+    ),
     "a state that grows": (
         {n: sized(1000 * n) for n in range(2, 10)}, {6, 7, 8, 9}, {2, 3, 4, 5},
     ),
@@ -165,6 +189,16 @@ def flat(names: str) -> Callable[[Path], None]:
         # Seeds are numbers, and their steps come in turns.
         ("seed1_10.pt seed2_15.pt seed1_20.pt seed2_25.pt seed1_30.pt seed2_35.pt seed2_45.pt "
          "seed2_55.pt seed2_65.pt seed2_75.pt", r"seed\d_(\d+)\.pt", {20, 30, 65, 75}, {10, 15, 25}),
+        # So are rates and sizes of models, also where the names of one training sort before those of the other.
+        ("lr0.01_15.pt lr0.01_25.pt lr0.01_35.pt lr0.001_10.pt lr0.001_20.pt lr0.001_30.pt lr0.001_40.pt "
+         "lr0.001_50.pt lr0.001_60.pt lr0.001_70.pt", r"lr[\d.]+_(\d+)\.pt", {25, 35, 60, 70}, {10, 15, 20}),
+        ("gpt-7b-step10.pt gpt-7b-step20.pt gpt-7b-step30.pt gpt-13b-step35.pt gpt-13b-step45.pt gpt-13b-step55.pt "
+         "gpt-13b-step65.pt gpt-13b-step75.pt gpt-13b-step85.pt", r"gpt-\d+b-step(\d+)\.pt", {20, 30, 75, 85}, {10, 35, 45}),
+        ("bs64_10.pt bs64_20.pt bs64_30.pt bs64_40.pt bs128_41.pt bs128_51.pt bs128_61.pt bs128_71.pt bs128_81.pt",
+         r"bs\d+_(\d+)\.pt", {30, 40, 71, 81}, {10, 20, 41}),
+        # A loss says nothing of the training.
+        ("step10_loss2.31.pt step20_loss2.11.pt step30_loss2.05.pt step40_loss1.98.pt step50_loss1.98.pt step60_loss1.91.pt "
+         "step70_loss1.88.pt", r"step(\d+)_loss.*", {40, 50, 60, 70}, {10, 20, 30}),
         # An epoch only goes up.
         ("e0_1.pt e0_2.pt e1_3.pt e1_4.pt e2_5.pt e2_6.pt e3_7.pt e3_8.pt", r"e\d_(\d+)\.pt",
          {5, 6, 7, 8}, {1, 2, 3, 4}),
@@ -223,3 +257,33 @@ def test_what_is_unlike_without_an_end_stays() -> None:
     alike = [content({"y": 10})] * 9
     found = find_irreplaceable([*unlike, *alike], [False] * (len(unlike) + len(alike)), 2)
     assert len(found) == len(unlike) + len(alike)
+
+
+@pytest.mark.parametrize(
+    ("text", "stays"),
+    [
+        ('{"base_model_name_or_path": "/data/run/step-3", "peft_type": "LORA"}', True),
+        ('{"base": {"path": "../step-3/"}, "kind": "difference"}', True),
+        ('{"base_model_name_or_path": "org/model-3b", "r": 3}', False),
+    ],
+)
+def test_what_goes_on_from_another_step_needs_it(tmp_path: Path, text: str, stays: bool) -> None:
+    """An adapter that was trained on a step of the folder; its own old steps go."""
+    for number in range(1, 8):
+        save(tmp_path, number, WEIGHTS)
+    for number in range(8, 16):
+        save(tmp_path, number, LORA)
+        (tmp_path / f"step-{number}" / "adapter_config.json").write_text(text)
+    left = {*clean(tmp_path)}
+    assert (3 in left) is stays
+    assert {6, 7, 14, 15} <= left
+    assert not {1, 2, 4, 8, 9} & left
+
+
+def test_what_an_old_step_went_on_from_is_not_needed(tmp_path: Path) -> None:
+    """Each start names where it began: only the last of these is kept."""
+    for number in range(1, 13):
+        save(tmp_path, number, WEIGHTS)
+        begun = (number - 1) // 3 * 3
+        (tmp_path / f"step-{number}" / "args.json").write_text(f'{{"resume": "/run/step-{begun}"}}')
+    assert clean(tmp_path) == [6, 9, 10, 11, 12]

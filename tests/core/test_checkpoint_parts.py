@@ -32,6 +32,11 @@ NODES = [f"node{rank % 2}/zero_pp_rank_{rank}_mp_rank_00_optim_states.pt" for ra
 TWO_MODELS = [f"{m}/model-0000{n}-of-00002.bin" for m, n in product(("actor", "critic"), (1, 2))]
 TENSOR_FOLDERS = [f"tp{t}/model-{n}-of-3.bin" for t, n in product(TWO, (1, 2, 3))]
 NEURONX = [f"dp_rank_00_tp_rank_0{t}_pp_rank_0{p}.pt" for t, p in product(range(3), TWO)]
+EXPERT_FILES = [
+    f"layer_{n}_expert_{e}_mp_rank_00_model_states.pt" for n, e in product(range(4), range(8))
+]
+MEGATRON = [f"mp_rank_0{tp}_00{pp}/model_optim_rng.pt" for tp, pp in product(TWO, range(4))]
+INTERN = [f"optimizer_tp{tp}_pp{pp}_zo0.pt" for tp, pp in product(range(4), TWO)]
 
 
 @pytest.mark.parametrize(
@@ -48,6 +53,9 @@ NEURONX = [f"dp_rank_00_tp_rank_0{t}_pp_rank_0{p}.pt" for t, p in product(range(
         (TENSOR_FOLDERS, TENSOR_FOLDERS[4], "part 2 of 3"),
         (NODES, NODES[3], "rank 3"),
         (NEURONX, NEURONX[2], "rank 1"),
+        (EXPERT_FILES, EXPERT_FILES[13], EXPERT_FILES[13]),
+        (MEGATRON, MEGATRON[5], MEGATRON[5]),
+        (INTERN, INTERN[7], INTERN[7]),
     ],
 )
 def test_a_set_is_whole_over_all_folders(whole: list[str], lost: str, says: str) -> None:
@@ -76,3 +84,22 @@ def test_a_part_that_no_folder_has_is_missing(paths: list[str]) -> None:
 
 def test_ranks_of_the_second_node_are_all_of_them() -> None:
     assert find_missing_part(f"ckpt_rank{rank}.pt" for rank in range(8, 16)) == ""
+
+
+@pytest.mark.parametrize(
+    "paths",
+    [
+        # Chunks of an array that hold only zeros; files of torch DCP; runs of a sweep; a stage's own layers; plots.
+        [f"params.w/c/{n}/{m}" for n, m in product(range(4), range(4)) if (n, m) != (2, 1)],
+        [f"__{n}_{m}.distcp" for n, m in product(range(4), range(4)) if (n, m) != (2, 1)],
+        [f"run{n}_batch{m}.pt" for n, m in product(range(4), range(4)) if (n, m) != (2, 1)],
+        [f"layer{n}_stage{n // 4}.pt" for n in range(8)],
+        [f"plot_{n}_{m}.png" for n, m in product(range(4), range(4)) if (n, m) != (2, 1)],
+        [
+            f"expert{n}_rank{m}.pt"
+            for n, m in [*product(range(4), (0,)), *product(range(4, 8), (1,))]
+        ],
+    ],
+)
+def test_what_is_no_full_grid_has_no_hole(paths: list[str]) -> None:
+    assert find_missing_part(paths) == ""
