@@ -13,7 +13,13 @@ from msgspec.structs import replace
 from sentinel.alerting.owners import OWNER_LABEL
 from sentinel.channels.aside import run_in_thread
 from sentinel.channels.mail_owners import OwnerDirectory
-from sentinel.channels.mail_server import MailEnvelope, MailTaken, SmtpServer, list_refused
+from sentinel.channels.mail_server import (
+    MailEnvelope,
+    MailTaken,
+    SmtpServer,
+    is_for_now,
+    list_refused,
+)
 from sentinel.channels.message import MailAddresses, build_mail, mail_parts, parse_address
 from sentinel.channels.sendmail import hand_to_program
 from sentinel.channels.settings import check_timeout
@@ -240,6 +246,8 @@ def _mail_receipt(server: SmtpServer, mail: MailEnvelope, taken: MailTaken) -> R
     refused = f"; refused: {list_refused(taken.refused)}" if taken.refused else ""
     took = f"{count - len(taken.refused)} of {count}" if refused else f"{count}"
     text = f"{server.host_and_port} accepted it for {took} recipient{'s' if count > 1 else ''}"
-    later = {who: said for who, said in taken.refused.items() if said.startswith("4")}
+    later = {who: said for who, said in taken.refused.items() if is_for_now(int(said[:3]))}
     doubt = f"refused for now (4xx), as by a greylist: {list_refused(later)}" if later else ""
+    if re.match(r"2\.7\.\d", taken.answer):
+        doubt = doubt or "its answer is one of policy (2.7.x), as of a mail that was thrown away"
     return Receipt(f"{text}: {taken.answer}{refused}", tuple(taken.refused), doubt)

@@ -48,7 +48,7 @@ async def submit_request(
 ) -> Receipt:
     """Send the request. Success is an answer like one of `forms`; without forms it is any 2xx.
 
-    Another 2xx answer is a doubt in the receipt. Raises ChannelError if the status is not 2xx, or
+    Another 2xx answer is a doubt in the receipt, and without forms one whose JSON sounds like a failure. Raises ChannelError if the status is not 2xx, or
     if the body reports a failure. A web page is a failure too, since no service answers with one:
     it is the login page of the network. With `pages` (a program of the user) it is a doubt.
     """
@@ -63,7 +63,8 @@ async def submit_request(
             if not pages:
                 raise refused_status(request, replace(answer, status=511))
             doubt = PAGE_DOUBT
-        doubt = doubt or (_describe_doubt(answer) if forms else "")
+        if forms or _sounds_failed(answer):
+            doubt = doubt or _describe_doubt(answer)
     return Receipt(
         f"{url_origin(request.url)} answered {status} {answer.said}".rstrip(), doubt=doubt
     )
@@ -121,6 +122,28 @@ def _status_within(answer: HttpAnswer) -> int | None:
         return None
     told = fields.get("error_code")
     return told if isinstance(told, int) and 400 <= told < 600 else 503
+
+
+_FAILED_WORD = re.compile(r"err(?:or)?|fail(?:ed|ure)?", re.IGNORECASE)
+
+
+def _sounds_failed(answer: HttpAnswer) -> bool:
+    """Whether a member of the JSON is a code that is neither 0 nor 2xx (Feishu's `code`, `retcode`).
+    Without a code: whether one is the word `error` or `failed`, or tells an error (`errorMessage` of
+    AWS Lambda, `errors` of GraphQL)."""
+    fields = {name.lower(): value for name, value in answer.json_fields.items()}
+    codes = [
+        int(value)
+        for name, value in fields.items()
+        if name.endswith(("code", "errno")) and re.fullmatch(r"-?[0-9]{1,9}", str(value))
+    ]
+    if codes:
+        return any(code != 0 and not 200 <= code < 300 for code in codes)
+    return any(
+        (name.startswith("err") and bool(value))
+        or (isinstance(value, str) and _FAILED_WORD.fullmatch(value) is not None)
+        for name, value in fields.items()
+    )
 
 
 async def exchange_http(request: HttpRequest) -> HttpAnswer:

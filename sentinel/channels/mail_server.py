@@ -59,3 +59,9 @@ def list_refused(refused: Mapping[str, str], limit: int = 3) -> str:
     shown: Iterable[str] = [f"{who} ({said})" for who, said in [*refused.items()][:limit]]
     more = f" and {len(refused) - limit} more" if len(refused) > limit else ""
     return ", ".join(shown) + more
+
+
+def is_for_now(code: int) -> bool:
+    """Whether the answer to a recipient may be another one later. Some say 552 of too many recipients,
+    which clients should take so (RFC 5321 4.5.3.1.10)."""
+    return code // 100 == 4 or code == 552

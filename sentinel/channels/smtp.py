@@ -26,7 +26,13 @@ from aiosmtplib import (
 )
 
 from sentinel.alerting.owners import RECIPIENT_REASON
-from sentinel.channels.mail_server import MailEnvelope, MailTaken, SmtpServer, list_refused
+from sentinel.channels.mail_server import (
+    MailEnvelope,
+    MailTaken,
+    SmtpServer,
+    is_for_now,
+    list_refused,
+)
 from sentinel.channels.redact import connection_failure, quote_redacted
 from sentinel.channels.tls import client_context, tls_trouble, tls_words
 from sentinel.core.errors import ChannelError
@@ -233,7 +239,7 @@ def _refused_error(server: SmtpServer, error: SMTPResponseException) -> ChannelE
 
 
 def _no_recipient_error(server: SmtpServer, error: SMTPRecipientsRefused) -> ChannelError:
-    permanent = all(r.code // 100 == 5 for r in error.recipients)
+    permanent = not any(is_for_now(r.code) for r in error.recipients)
     said = list_refused(
         {
             r.recipient: quote_redacted(f"{r.code} {r.message}", server.wire_secrets)

@@ -64,6 +64,12 @@ TAKEN = [
     ("alertmanager", 200, ""),
     ("webhook", 200, "whatever"),
     ("webhook", 204, ""),
+    # Feishu (open.feishu.cn, custom bots), PushPlus, DingTalk; GraphQL (spec.graphql.org, 7.1)
+    ("webhook", 200, '{"code":0,"data":{},"msg":"success"}'),
+    ("webhook", 200, '{"code":200,"msg":"success"}'),
+    ("webhook", 200, '{"errcode":0,"errmsg":"ok"}'),
+    ("webhook", 200, '{"errors":[],"error":null,"data":{"id":5}}'),
+    ("webhook", 200, '{"status":"success","text":"no error, no failure"}'),
 ]
 IN_DOUBT = [
     ("slack", 200, ""),
@@ -87,6 +93,14 @@ IN_DOUBT = [
     ("opsgenie", 200, '{"data":[]}'),
     ("alertmanager", 200, '{"version":"1.2"}'),
     ("alertmanager", 202, ""),
+    # Feishu and PushPlus; GraphQL; AWS Lambda behind an API gateway
+    ("webhook", 200, '{"code":19024,"msg":"Key Words Not Found"}'),
+    ("webhook", 200, '{"code":903,"msg":"no such token"}'),
+    ("webhook", 200, '{"retcode":"1404","data":null}'),
+    ("webhook", 200, '{"errors":[{"message":"no such field"}],"data":null}'),
+    ("webhook", 200, '{"errorMessage":"Task timed out after 3.00 seconds"}'),
+    ("webhook", 200, '{"status":"error","id":7}'),
+    ("webhook", 200, '{"result":"failure"}'),
 ]
 
 

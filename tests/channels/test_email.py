@@ -229,7 +229,13 @@ def test_the_others_get_it_when_one_is_refused(smtp: SmtpServer) -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "doubt"), [("550 no such user", False), ("450 4.2.0 greylisted", True)]
+    ("answer", "doubt"),
+    [
+        ("550 no such user", False),
+        ("552 5.5.3 too many", True),
+        ("553 no such box", False),
+        ("450 4.2.0 greylisted", True),
+    ],
 )
 def test_a_recipient_who_is_refused_for_now_is_a_doubt(
     smtp: SmtpServer, answer: str, doubt: bool
@@ -248,6 +254,7 @@ def test_a_recipient_who_is_refused_for_now_is_a_doubt(
         (("550 no", "451 later"), False),
         (("451 later", "452 full"), False),
         (("599 no", "500 no"), True),
+        (("552 too many", "552 too many"), False),
     ],
 )
 def test_nobody_takes_it(smtp: SmtpServer, answers: tuple[str, str], permanent: bool) -> None:
@@ -258,6 +265,22 @@ def test_nobody_takes_it(smtp: SmtpServer, answers: tuple[str, str], permanent: 
         send(email(smtp, to=[ANN, BOB]), notification())
     assert caught.value.permanent is permanent
     assert smtp.mails == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "doubt"),
+    [
+        ("250 2.7.0 Ok, discarded, id=1-1 - spam", True),  # amavisd-new, D_DISCARD
+        ("250 2.7.1 Message was moved to quarantine", True),
+        ("250 2.0.0 Ok: queued as 4F2A7", False),  # postfix
+        ("250 2.6.0 <x@y> [InternalId=1] Queued mail for delivery", False),  # Exchange
+        ("250 Accepted, 2.7.0 of it", False),
+    ],
+)
+def test_a_mail_that_a_policy_took_is_in_doubt(smtp: SmtpServer, answer: str, doubt: bool) -> None:
+    """RFC 3463, X.7: security or policy."""
+    smtp.refuse_data(answer)
+    assert bool(send(email(smtp), notification()).doubt) is doubt
 
 
 def test_a_recipient_named_twice_gets_one(smtp: SmtpServer) -> None:
