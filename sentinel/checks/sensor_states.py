@@ -226,6 +226,8 @@ _SOUNDS_GOOD = re.compile(
 """If the only state of a sensor is "asserted", the sensor's name shows whether that is bad. Some
 boards assert what is well, and others never do."""
 _ABSENT = re.compile(r"\babsent\b|not installed|not present", re.IGNORECASE)
+_PRESENCE = re.compile(r"pre?s(?!s)", re.IGNORECASE)
+"""`PSU3_PRSNT`, `PSU3_PRESENT`."""
 _PART_PATTERN = re.compile(r"([A-Za-z]+[ _-]?\d+)[ _.-]")
 """The part that a sensor belongs to, by the beginning of its name: `PSU2` of PSU2_AC_OK."""
 
@@ -263,11 +265,17 @@ def judge_states(name: str, text: str) -> tuple[Status, list[str]]:
 def find_good_but_deasserted(texts: Mapping[str, str]) -> set[str]:
     """The sensors, by name, whose good state is deasserted: `PSU1_AC_OK`, on a board that asserts
     that of others (Cisco UCS). A board on which none is asserted (Dell's `VCORE PG`) never does so.
-    A part such as `PSU2` of which another sensor says that it is absent has no good state."""
+    A part such as `PSU2` of which another sensor says that it is absent, or deasserts its presence, has no
+    good state."""
     good = {n: t.lower() for n, t in texts.items() if _SOUNDS_GOOD.search(n)}
     if _ASSERTED not in good.values():
         return set()
-    absent = {_find_part(name) for name, text in texts.items() if _ABSENT.search(text)} - {""}
+    gone = [
+        name
+        for name, text in texts.items()
+        if _ABSENT.search(text) or (text.lower() == _DEASSERTED and _PRESENCE.search(name))
+    ]
+    absent = {*map(_find_part, gone)} - {""}
     return {
         name
         for name, text in good.items()

@@ -287,6 +287,8 @@ def _troubles(fields: Iterable[tuple[str, str]]) -> Iterator[str]:
     """Fields in which the driver complains, with its words."""
     for path, text in fields:
         said = complaint(text)
+        if path in MEASURED and not is_absent(text) and number(text) is None:
+            said = said or visible(shortened(text, 60))  # the words of any NVML error
         if said and said.lower() not in ("insufficient permissions", "not found"):
             yield f"{visible(shortened(path.rpartition('/')[2], 60))}: {said}"
 
@@ -306,7 +308,7 @@ def _is_mute(node: Tree, power: Tree) -> bool:
     said = [node.at(path) for path in MEASURED]
     said.append(_first(power, "instant_power_draw", "power_draw", "instantaneous_power_draw"))
     told_of = [text for text in said if text and not is_absent(text)]
-    bad = sum(1 for text in told_of if complaint(text))
+    bad = sum(1 for text in told_of if number(text) is None)
     return bad > 1 and 2 * bad > len(told_of)
 
 

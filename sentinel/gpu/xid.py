@@ -48,10 +48,11 @@ _LOST_TAIL = re.compile(
 )
 _LOST_LINES = 3
 _INACCESSIBLE = re.compile(
-    rf"nvidia ({_BUS}): Unable to change power state from \S{{1,20}} to \S{{1,20}}, device inaccessible"
+    rf"nvidia ({_BUS}): (?:Unable to|can't) change power state from \S{{1,20}} to \S{{1,20}}"
+    r"(?:, device inaccessible| \(config space inaccessible\))"
 )
 """The kernel's own message about a device that is gone: pci_power_up() in drivers/pci/pci.c of
-Linux."""
+Linux, and pci_raw_set_power_state() before 6.0."""
 _WATCHDOG = re.compile(
     r"NVRM: (?:GPU[0-9]{1,3} )?(?:krcWatchdog\w{0,20}: )?"
     r"(RC watchdog: GPU is probably locked!? {0,4}(?:Notify Timeout Seconds: [0-9]{1,6})?)$"
@@ -72,11 +73,13 @@ _AMD = re.compile(
     rf"(?:amdgpu ({_BUS}):(?: amdgpu:)? ?|\[drm:[a-z0-9_.]{{1,80}} \[amdgpu\]\] \*ERROR\* )"
     r"((?:\{[0-9]{1,20}\})?.*)$"
 )
-_AMD_NAMELESS = re.compile(r"amdgpu: (?:\[powerplay\] )?(.*)$")
-"""A line without a device. It begins with fewer than 15 bytes of the driver's own."""
+_AMD_NAMELESS = re.compile(r"(?:kfd kfd: (?:amdgpu: )?|amdgpu: (?:\[powerplay\] )?)(.*)$")
+"""A line without a device, of the driver or of its part for computing (amdkfd/kfd_device.c). It begins
+with fewer than 15 bytes of the driver's own."""
 _INIT_WORDS = (
     r"Fatal error during GPU init|GPU reset end with ret = -[0-9]+|GPU reset\([0-9]+\) failed"
-    r"|GPU Recovery Failed: -[0-9]+"
+    r"|GPU Recovery Failed: -[0-9]+|device [0-9a-f]{4}:[0-9a-f]{4} NOT added due to errors"
+    r"|This GPU is in BAD status"  # amdgpu_ras_eeprom.c: too many bad pages
 )
 _AMD_INIT = re.compile(rf"{_INIT_WORDS}|.*\bGPU will not be initialized", re.IGNORECASE)
 _AMD_INIT_WHOLE = re.compile(rf"(?:{_INIT_WORDS})\.?", re.IGNORECASE)
@@ -244,7 +247,15 @@ def read(records: Iterable[str], levels: Sequence[int | None] = ()) -> Told:
     return Told(events=tuple(events), uuids=uuids)
 
 
-_MARKS = ("NVRM: ", "nvidia-nvswitch", "nvidia ", "nvidia: probe of ", "amdgpu", "[drm:")
+_MARKS = (
+    "NVRM: ",
+    "nvidia-nvswitch",
+    "nvidia ",
+    "nvidia: probe of ",
+    "amdgpu",
+    "kfd kfd: ",
+    "[drm:",
+)
 """The beginnings of these drivers' records."""
 
 

@@ -79,8 +79,10 @@ class Round(Struct, frozen=True, kw_only=True):
 
     def said(self, node: str) -> int | None:
         """The number of GPUs of the node by the configuration or Slurm; None if neither says it."""
-        listed = self.slurm.get(node)
-        gres = (gpus_in(listed.gres) or None) if listed else None
+        listed, sight = self.slurm.get(node), self.sights.get(node)
+        # Of a divided GPU Slurm lists the parts, whatever their type is called (gres.conf(5)).
+        divided = sight is not None and any(gpu.mig for gpu in sight.gpus)
+        gres = (gpus_in(listed.gres) or None) if listed and not divided else None
         return self.expect if self.expect is not None else gres
 
     def due(self, node: str) -> int | None:
