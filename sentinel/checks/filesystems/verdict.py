@@ -33,7 +33,8 @@ from sentinel.core.text import visible
 from sentinel.core.values import clock_text, duration_text
 from sentinel.proc import StuckProcess
 
-# Errors about the question, not about the file system. They do not say how the file system is.
+# Errors about the question, not about the file system, of those that statfs(2) names, and more. They do
+# not say how the file system is.
 _UNSEEN = {
     "Permission denied": "may not be looked at: permission denied on the way to it",
     "Not a directory": "is not a directory; give the directory that is to be watched",
@@ -44,6 +45,8 @@ _UNSEEN = {
     "Operation not permitted": "may not be looked at by who runs this",
     "Too many open files in system": "could not be asked: this machine has too many open files",
     "Too many open files": "could not be asked: this process has too many open files",
+    "Interrupted system call": "could not be asked: a signal came between",
+    "Value too large for defined data type": "has a number that does not fit: a tool of 32 bits asked it",
     "Cannot allocate memory": "could not be asked: this machine has no memory left",
 }
 _KEY_PATTERN = re.compile(r"\b(?:Required key|Key (?:has|was)) [^\n:]*")

@@ -417,7 +417,7 @@ def test_zfs_datasets_are_held_by_the_tighter_of_two(
     quota: str, refquota: str, space: QuotaAmount
 ) -> None:
     """quota counts snapshots and children, refquota does not."""
-    text = f"used\t900\navailable\t50\nquota\t{quota}\nrefquota\t{refquota}\nreferenced\t500\n"
+    text = f"used\t900\navailable\t100\nquota\t{quota}\nrefquota\t{refquota}\nreferenced\t500\n"
     assert trees.read_zfs_quota(text, "dataset", "tank/x")[0].space == space
 
 

@@ -90,14 +90,16 @@ def _rows_left_out(
     text: str, matches: Sequence[re.Match[str]], pattern: re.Pattern[str]
 ) -> Iterator[tuple[str, str]]:
     """Name and line of each row that is like a matched one, with numbers in the same columns, and
-    does not match. A row of another name that the pattern leaves out on purpose would match with
-    the name of the matched one."""
+    does not match. A row that the pattern leaves out on purpose, by its name or file system, would
+    match with the words that the matched one has before its first number."""
     name = (matches[0].groupdict().get("name") or "").strip()
     begin = text.rfind("\n", 0, matches[0].start()) + 1
-    sample = _columns(text[begin:].split("\n", 1)[0])
-    if name not in sample or "\n" in matches[0][0]:
+    first = text[begin:].split("\n", 1)[0]
+    sample = _columns(first)
+    numbers = [i for i, word in enumerate(sample) if _is_number(word)]
+    if name not in sample or not numbers or "\n" in matches[0][0]:
         return
-    at, numbers = sample.index(name), [i for i, word in enumerate(sample) if _is_number(word)]
+    at, head = sample.index(name), _split_at(first, numbers[0])[0]
     covered = {m.start() for m in matches}
     position = 0
     for line in text.split("\n"):
@@ -106,10 +108,18 @@ def _rows_left_out(
         if len(words) != len(sample) or not covered.isdisjoint(span):
             continue
         wrong = sum(not _is_number(words[i]) for i in numbers)
-        parts = re.split(r"(\s+)", line)
-        renamed = "".join(name if part == words[at] else part for part in parts)
+        parts = re.split(r"(\s+)", _split_at(line, numbers[0])[1])
+        renamed = head + "".join(name if part == words[at] else part for part in parts)
         if wrong <= 1 and wrong < len(numbers) and not pattern.search(renamed):
             yield words[at], line
+
+
+def _split_at(line: str, count: int) -> tuple[str, str]:
+    """The line up to the end of so many of its columns, and the rest."""
+    end = 0
+    for word in _columns(line)[:count]:
+        end = line.index(word, end) + len(word)
+    return line[:end], line[end:]
 
 
 def _columns(line: str) -> list[str]:

@@ -45,8 +45,8 @@ def fuller_share(one: QuotaRow) -> float:
 def read_zfs_quota(text: str, kind: str, name: str) -> list[QuotaRow]:
     """The quota from `zfs get -Hp -o property,value`, in bytes. A dataset is limited by its quota
     (which counts descendants and snapshots) or its refquota (which does not), whichever leaves
-    less."""
-    values = dict(re.findall(r"^(\S+)\t(\S+)$", text, re.M))
+    less; if it has one, also by what a quota above it or the pool leaves available (zfsprops(7))."""
+    values = _read_properties(text)
     try:
         if kind != "dataset":
             return [_zfs_person_quota(values, kind, name)]
@@ -58,8 +58,16 @@ def read_zfs_quota(text: str, kind: str, name: str) -> list[QuotaRow]:
     except KeyError as error:
         raise UnexpectedQuotaOutput(f"no property {error}: {text}") from None
     held = [a for a in amounts if a.hard]
+    if held:
+        used = amounts[0].used
+        held.append(QuotaAmount(used=used, hard=used + parse_quota_count(values["available"])))
     tightest = min(held, key=lambda a: a.hard - a.used, default=amounts[0])
     return [QuotaRow(kind=kind, name=name, space=tightest)]
+
+
+def _read_properties(text: str) -> dict[str, str]:
+    """The values by property. The name of a group may hold blanks."""
+    return dict(re.findall(r"^([^\t\n]+)\t(\S+)$", text, re.M))
 
 
 def zfs_properties(kind: str, name: str) -> tuple[str, ...]:
@@ -78,7 +86,7 @@ def zfs_defaults(kind: str) -> tuple[str, ...]:
 def apply_zfs_defaults(one: QuotaRow, text: str, kind: str) -> QuotaRow:
     """The quota, with default limits from `zfs get -Hp -o property,value` for those that it
     lacks."""
-    values = dict(re.findall(r"^(\S+)\t(\S+)$", text, re.M))
+    values = _read_properties(text)
     try:
         space, entries = (parse_quota_bytes(values[name]) for name in zfs_defaults(kind))
     except KeyError as error:
