@@ -10,6 +10,8 @@ import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+import pytest
+
 from sentinel.channels.email import Email
 from sentinel.checks.checkpoint import CheckpointCheck
 from sentinel.checks.gpu import GpuCheck
@@ -193,11 +195,11 @@ CHECKPOINTS = (
 )  # fmt: skip
 
 
-def mute() -> str:
-    """A page whose first GPU tells `Timeout` for temperature, use and clocks."""
+def mute(word: str = "Timeout", *names: str) -> str:
+    """A page whose first GPU tells that word for temperature, use and clocks."""
     text = page()
-    for name in ("gpu_temp", "gpu_util", "sm_clock"):
-        text = re.sub(rf"<{name}>[^<]*<", f"<{name}>Timeout<", text, count=1)
+    for name in names or ("gpu_temp", "gpu_util", "sm_clock"):
+        text = re.sub(rf"<{name}>[^<]*<", f"<{name}>{word}<", text, count=1)
     return text
 
 
@@ -206,11 +208,11 @@ def warned(line: str) -> bool:
     return worst([event.advice for event in xid.read([line], [4]).events]).hardware
 
 
-def slices(gres: str) -> dict[str, str]:
-    """What is bad on a node whose eight GPUs are divided, for which Slurm has that many."""
+def slices(gres: str, divided: str = "Enabled") -> dict[str, str]:
+    """What is bad on a node of eight GPUs, for which Slurm has that many."""
     here = World(GpuCheck(nodes="n1"), ("n1",))
     here.listed["n1"] = Node(name="n1", state="IDLE", gres=gres)
-    here.nodes["n1"].smi = page(("<current_mig>Disabled<", "<current_mig>Enabled<"), count=-1)
+    here.nodes["n1"].smi = page(("<current_mig>Disabled<", f"<current_mig>{divided}<"), count=-1)
     here.look()
     return {s: f.status.value for s, f in here.bad().items()}
 
@@ -275,3 +277,38 @@ def test_a_form_that_was_hunted_when_rules_stood(
     record_property("answer", str(answer))
     record_property("right", str(case.right))
     assert answer == case.right
+
+
+GONE, HURT = "reboot the node", "drain the node and diagnose"
+ATOMICS = "kfd kfd: amdgpu: skipped device 1002:7300, PCI rejects atomics 730<0"
+OPERATED = "amdgpu 0000:c1:00.0: amdgpu: But GPU can be operated due to bad_page_threshold = -1."
+BAYS = "{0}3_PRESENT     | 30h | ok  | 10.3 | State {1}\n{0}3_DC_OK       | 31h | ok  | 10.3 | State Deasserted\n{0}1_DC_OK       | 11h | ok  | 10.1 | State Asserted\n"
+TYPES = "ann  user   5G  10G\nann  group  9.9G  10G\n"
+
+SIBLINGS = (
+    ("words-of-another-error", lambda: gpus.statuses(mute("Driver Not Loaded")), {0: "critical"}),
+    ("one-value-alone", lambda: gpus.statuses(mute("Timeout", "gpu_temp")), {0: "warning"}),
+    ("no-such-value", lambda: gpus.statuses(mute("N/A")), {}),
+    ("another-state-of-power", lambda: advice("nvidia 0000:18:00.0: can't change power state from D3hot to D0 (config space inaccessible)"), GONE),
+    ("a-program-of-that-name", lambda: advice("nvidia 0000:18: can't change power state from D3hot to D0 (config space inaccessible)"), gpus.MILD),
+    ("compute-of-an-older-kernel", lambda: advice("kfd kfd: device 1002:740c NOT added due to errors"), HURT),
+    ("compute-in-new-words", lambda: advice("kfd kfd: amdgpu: Failed to resume IOMMU for device 1002:15d8"), "ask the vendor's support"),
+    ("compute-is-not-for-it", lambda: warned(ATOMICS) or worst([e.advice for e in xid.read([ATOMICS], [6]).events]).hardware, False),
+    ("bad-but-goes-on", lambda: warned(OPERATED), False),
+    ("bad-of-an-older-kernel", lambda: advice("amdgpu 0000:c1:00.0: This GPU is in BAD status."), HURT),
+    ("an-empty-bay", lambda: bad_sensors(BAYS.format("PS", "Deasserted")), {}),
+    ("a-supply-without-power", lambda: bad_sensors(BAYS.format("PS", "Asserted")), {"PS3_DC_OK": "warning"}),
+    ("slices-of-two-types", lambda: slices("gpu:small:14,gpu:large:2"), {}),
+    ("too-few-that-are-whole", lambda: slices("gpu:a100:16", "Disabled"), {"n1": "critical"}),
+    ("the-pool-is-full", lambda: quotas(trees.read_zfs_quota("used\t500\navailable\t20\nquota\t0\nrefquota\t9000\nreferenced\t300\n", "dataset", "t")), {"t": "critical"}),
+    ("room-in-all", lambda: quotas(trees.read_zfs_quota("used\t500\navailable\t400\nquota\t900\nrefquota\t0\nreferenced\t300\n", "dataset", "t")), {"t": "ok"}),
+    ("one-of-two-kinds", lambda: rows(r"^(?P<name>\w+)\s+user\s+(?P<used>\S+)\s+(?P<limit>\S+)", TYPES), {"ann": "ok"}),
+    ("a-number-that-is-none", lambda: rows(r"^(?P<name>\w+)\s+user\s+(?P<used>\d\S*)\s+(?P<limit>\S+)", "ann  user   5G  10G\nbob  user  n/a  10G\n"), {"ann": "ok", "bob": "unknown"}),
+    ("a-state-behind-the-numbers", lambda: rows(r"^(?P<name>\w+)\s+(?P<used>\d\S*)\s+(?P<limit>\S+)\s+fine", "ann  5G  10G  fine\nbob  11G  10G  over\n"), {"ann": "ok", "bob": "unknown"}),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("ask", "right"), [row[1:] for row in SIBLINGS], ids=[row[0] for row in SIBLINGS])  # fmt: skip
+def test_a_sibling_of_them(ask: Callable[[], object], right: object) -> None:
+    """Written with the mends: others of the same kind, and what is well beside them."""
+    assert ask() == right
