@@ -136,16 +136,22 @@ def _removable_of_owner(
     steps: Sequence[CheckpointStep], rules: RetentionRules, now: float
 ) -> list[CheckpointStep]:
     ordered = _order_steps(steps)
-    whole = [s for s in ordered if s.complete]
-    spared = kept_count(ordered, rules)
-    if len(whole) <= spared:
+    older = _older_steps(ordered, rules)
+    if not older:
         return []
-    alone = [s for s in _irreplaceable_steps(ordered, rules) if not s.held]
-    safe = {s.first_name for s in (*_newest_steps(whole, spared), *alone)}
-    older = ordered[: ordered.index(whole[-spared])]
-    going = {s for s in older if s.first_name not in safe and _may_go(s, rules, now)}
+    alone = {s for s in _irreplaceable_steps(ordered, rules) if not s.held}
+    going = {s for s in older if s not in alone and _may_go(s, rules, now)}
     needed = {name for s in steps if s not in going for e in s.parts for name in e.needs}
     return [s for s in going if needed.isdisjoint(e.name for e in s.parts)]
+
+
+def _older_steps(ordered: Sequence[CheckpointStep], rules: RetentionRules) -> list[CheckpointStep]:
+    """The steps below those that `keep_last` keeps, without those that are among the newest by time."""
+    whole, spared = [s for s in ordered if s.complete], kept_count(ordered, rules)
+    if len(whole) <= spared:
+        return []
+    newest = {*whole[-spared:], *sorted(whole, key=lambda s: (s.at, s.first_name))[-spared:]}
+    return [s for s in ordered[: ordered.index(whole[-spared])] if s not in newest]
 
 
 def _irreplaceable_steps(
@@ -255,11 +261,6 @@ def _spare_what_others_need(steps: Sequence[CheckpointStep]) -> None:
                 step.named = True
 
 
-def _newest_steps(steps: Sequence[CheckpointStep], count: int) -> list[CheckpointStep]:
-    """The last ones by number, and the last ones by time."""
-    return [*steps[-count:], *sorted(steps, key=lambda s: (s.at, s.first_name))[-count:]]
-
-
 def _order_steps(steps: Sequence[CheckpointStep]) -> list[CheckpointStep]:
     """The oldest first: by number, or by time if none has a number. If only some have one, the
     position of the others is not known, so they are left out and kept."""
@@ -312,10 +313,7 @@ def _find_spared_for_content(
     found = list[CheckpointStep]()
     for own in _split_by_owner(steps):
         ordered = _order_steps(own)
-        whole = [s for s in ordered if s.complete]
-        if len(whole) > (spared := kept_count(ordered, rules)):
-            newest = {s.first_name for s in _newest_steps(whole, spared)}
-            older = ordered[: ordered.index(whole[-spared])]
-            alone = {s.first_name for s in _irreplaceable_steps(ordered, rules)} - newest
-            found += [s for s in older if s.first_name in alone and not s.named]
+        if older := _older_steps(ordered, rules):
+            alone = {*_irreplaceable_steps(ordered, rules)}
+            found += [s for s in older if s in alone and not s.named]
     return found

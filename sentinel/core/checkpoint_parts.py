@@ -9,7 +9,7 @@ that one folder lacks may be in another folder of the same form. `clean` and `ch
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from itertools import product
 from math import prod
 from typing import NamedTuple
@@ -55,8 +55,9 @@ def find_missing_part(paths: Iterable[str]) -> str:
         by_label.setdefault((axis.label, axis.promised), set()).update(*groups.values())
     for axis, groups in found.items():
         elsewhere = by_label[axis.label, axis.promised] if axis.label else set[int]()
-        for there in groups.values():
-            if (gap := _find_gap(axis, there, [*groups.values()], elsewhere)) is not None:
+        listed = [*groups.values()]
+        for there in listed:
+            if (gap := _find_gap(axis, there, listed, elsewhere)) is not None:
                 return f"part {gap} of {axis.promised}" if axis.promised else f"rank {gap}"
     return _find_hole(paths)
 
@@ -79,16 +80,12 @@ def _find_hole(paths: Iterable[str]) -> str:
         axes = [sorted({*values}) for values in zip(*found, strict=True)]
         varying = [at for at, values in enumerate(axes) if len(values) > 1]
         share = len(found) / prod(map(len, axes))
-        if len(varying) < 2 or share == 1 or share < MIN_FULL_SHARE or _are_set(texts, varying):
+        are_set = any(_SETTING_PATTERN.search(texts[at]) for at in varying)
+        if len(varying) < 2 or share == 1 or share < MIN_FULL_SHARE or are_set:
             continue
         hole = next(numbers for numbers in product(*axes) if numbers not in found)
         return "".join(map("".join, zip(texts, (*hole, ""), strict=True)))
     return ""
-
-
-def _are_set(texts: Sequence[str], varying: Iterable[int]) -> bool:
-    """Whether one of these numbers is a setting of a training, and not an index."""
-    return any(_SETTING_PATTERN.search(texts[at]) for at in varying)
 
 
 def _list_indices(path: str) -> Iterator[tuple[_Axis, str, int]]:

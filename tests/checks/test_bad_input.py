@@ -7,7 +7,7 @@ import re
 import pytest
 
 from sentinel.chain.timers import remove_blocks
-from sentinel.checks.checkpoint.files import CheckpointFolder, find_neighbours
+from sentinel.checks.checkpoint.files import CheckpointFolder
 from sentinel.core.model import Status
 from sentinel.gpu import smi
 from sentinel.gpu.errors import Unreadable
@@ -77,4 +77,3 @@ def test_a_folder_of_100_000_checkpoints_is_listed() -> None:
     entries = folder.list_checkpoints()
     assert len(entries) == 99_999
     assert {e.step for e in entries if e.lacks} == {999.0}
-    assert max(map(len, find_neighbours(entries).values())) <= 20

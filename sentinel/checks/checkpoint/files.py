@@ -46,9 +46,6 @@ MAX_FILES = 20_000
 """How many files of one checkpoint are compared by name. If there are more, only the sum of their
 bytes is compared."""
 
-NEIGHBOURS = 10
-"""With how many lower and how many higher steps the size of a step is compared."""
-
 MAX_LOOKS = 500
 """How many checkpoints are looked into in one run, if the time is enough. The others wait for a
 later run."""
@@ -151,6 +148,8 @@ class CheckpointFolder:
         forms = frozenset(name_form(name) for name, _, at in files if at <= end)
         own = [one for one in files if name_form(one[0]) in forms]
         empty, lacks = self._judge_empty_files(path, own)
+        gap = find_missing_part(name for name, _, _ in own) if len(own) < MAX_FILES else ""
+        lacks = lacks or (gap and f"{gap} is missing")
         return CheckpointContents(
             size=size,
             changed=entry.changed if changed is None else changed,
@@ -159,7 +158,7 @@ class CheckpointFolder:
             files=tuple(files),
             end=end,
             forms=forms,
-            lacks=lacks or find_missing_files(own) or self._find_missing_by_index(path, own),
+            lacks=lacks or self._find_missing_by_index(path, own),
             empty=tuple(empty),
         )
 
@@ -300,26 +299,6 @@ def find_step_series(entries: Sequence[CheckpointEntry]) -> dict[float, dict[str
         for step, found in saved.items()
         for first in [min(e.changed for e in found)]
     }
-
-
-def find_neighbours(entries: Sequence[CheckpointEntry]) -> dict[str, list[str]]:
-    """For each name, up to NEIGHBOURS names of the same form with the next higher steps, and as
-    many with the next lower ones. The entries are sorted by step."""
-    alike = dict[str, list[str]]()
-    for entry in entries:
-        alike.setdefault(name_form(entry.name), []).append(entry.name)
-    return {
-        name: names[max(0, at - NEIGHBOURS) : at] + names[at + 1 : at + 1 + NEIGHBOURS]
-        for names in alike.values()
-        for at, name in enumerate(names)
-    }
-
-
-def find_missing_files(files: Sequence[tuple[str, int, float]]) -> str:
-    """A text about a file that is missing by the numbers in the names of the others. Empty if there
-    is none."""
-    gap = find_missing_part(path for path, _, _ in files) if len(files) < MAX_FILES else ""
-    return f"{gap} is missing" if gap else ""
 
 
 def find_alike_empty(

@@ -9,6 +9,7 @@ from msgspec import Struct
 from sentinel.checks.checkpoint.files import CheckpointContents, CheckpointEntry
 from sentinel.core.checkpoint_names import name_form, needs_content
 from sentinel.core.checkpoint_series import (
+    MAX_COMPARED_STEPS,
     MIN_ALIKE_STEPS,
     count_series,
     find_missing_beside,
@@ -87,7 +88,6 @@ class ComparedCheckpoints(Struct, frozen=True, kw_only=True):
     looked: Collection[Mapping[str, int]] = ()
     sizes: Collection[int] = ()  # bytes of those whose names have the same form
     alike_empty: Collection[str] = ()  # files that have no byte in the others either
-    older_sizes: Collection[int] = ()  # bytes of the complete ones that were saved before it
 
 
 REWRITING_SLACK_S = 120.0
@@ -99,7 +99,7 @@ MIN_COMPLETE_SIZE_SHARE = 0.95
 bytes of the smallest. After a restart on fewer ranks there are fewer files, but as many bytes."""
 
 CUT_SIZE_SHARE = 0.75
-"""A checkpoint with less than this share of the bytes of each that was saved before it was cut, for
+"""A checkpoint with less than this share of the bytes of the last ones that were saved before it was cut, for
 example by a full disk."""
 
 
@@ -125,7 +125,7 @@ def explain_incomplete(
     for path in inside.empty:
         if path not in known.alike_empty:
             return f"{visible(path)} has no byte"
-    return inside.lacks or _explain_fewer_files(inside, known) or _explain_cut(inside.size, known)
+    return inside.lacks or _explain_fewer_files(inside, known) or _explain_cut(inside, known)
 
 
 def _explain_unmarked(
@@ -210,16 +210,18 @@ def _explain_fewer_files(inside: CheckpointContents, known: ComparedCheckpoints)
     )
 
 
-def _explain_cut(size: int, known: ComparedCheckpoints) -> str:
-    """A text if the checkpoint is much smaller than each that was saved before it. Otherwise
-    empty."""
-    least, limit = min(known.older_sizes, default=0), size / CUT_SIZE_SHARE
+def _explain_cut(inside: CheckpointContents, known: ComparedCheckpoints) -> str:
+    """A text if the checkpoint is much smaller than the last ones that were saved before it, and at most
+    one other is as small. Otherwise empty."""
+    saved = sorted((c.written, c.size) for c in known.complete if c.written <= inside.changed)
+    older = [size for _, size in saved[-MAX_COMPARED_STEPS:]]
+    limit = inside.size / CUT_SIZE_SHARE
     alike = sum(one <= limit for one in known.sizes)
-    if len(known.older_sizes) < MIN_ALIKE_STEPS or alike >= MIN_ALIKE_STEPS:
+    if len(older) < MIN_ALIKE_STEPS or alike >= MIN_ALIKE_STEPS or min(older) <= limit:
         return ""
-    if least <= limit:
-        return ""
-    return f"it has {size_text(size)}, and those before it have {size_text(least)} or more"
+    return (
+        f"it has {size_text(inside.size)}, and those before it have {size_text(min(older))} or more"
+    )
 
 
 def find_newest_complete(

@@ -14,7 +14,6 @@ from sentinel.checks.checkpoint.files import (
     CheckpointEntry,
     CheckpointFolder,
     find_alike_empty,
-    find_neighbours,
 )
 from sentinel.checks.checkpoint.judge import (
     ComparedCheckpoints,
@@ -54,7 +53,12 @@ class CheckpointLook:
     """One look into the folder. The constructor reads it, and raises CannotTell."""
 
     def __init__(
-        self, folder: CheckpointFolder, rule: CheckpointRule, memory: Memory, now: Instant
+        self,
+        folder: CheckpointFolder,
+        rule: CheckpointRule,
+        memory: Memory,
+        now: Instant,
+        most: int = MAX_LOOKS,
     ) -> None:
         self._folder, self._rule, self._before, self._now = folder, rule, memory, now
         self._entries = folder.list_checkpoints()
@@ -66,7 +70,7 @@ class CheckpointLook:
         self._lacks: dict[str, str] = {}
         self._inside: dict[str, CheckpointContents] = {}
         self._forms: dict[str, dict[str, int]] = {}
-        self._look_into_entries()
+        self._look_into_entries(most)
 
     @property
     def complete(self) -> Mapping[str, CompleteCheckpoint]:
@@ -123,10 +127,10 @@ class CheckpointLook:
             "complete": visible(seen),
         }
 
-    def _look_into_entries(self) -> None:
-        """Look into the entries while there is time, but into one at least. Then judge these,
+    def _look_into_entries(self, most: int) -> None:
+        """Look into so many entries while there is time, but into one at least. Then judge these,
         oldest first, because newer ones are compared with older ones."""
-        for entry in self._order_entries()[:MAX_LOOKS]:
+        for entry in self._order_entries()[:most]:
             if self._inside and self._folder.is_short_of_time:
                 break
             self._inside[entry.name] = self._folder.look_into(entry, self._rule)
@@ -136,7 +140,6 @@ class CheckpointLook:
             for name, inside in self._inside.items()
         }
         self._name_forms = {e.name: name_form(e.name) for e in self._entries}
-        self._neighbours = find_neighbours(self._entries)
         looked = [e for e in self._entries if e.name in self._inside]
         for entry in sorted(looked, key=lambda e: (e.changed, e.step)):
             self._judge_entry(entry)
@@ -195,7 +198,6 @@ class CheckpointLook:
         since = find_last_change(inside, self._before.get_last_look(name), self._now, first=first)
         quiet = get_elapsed_s(since, self._now)
         self._complete.pop(name, None)
-        near = self._neighbours[name]
         unseen = [f.forms for n, f in self._complete.items() if n not in self._forms]
         known = ComparedCheckpoints(
             pointer=self._pointer.first_line_text if self._pointer else "",
@@ -208,11 +210,10 @@ class CheckpointLook:
             ],
             looked=[*(f for n, f in self._forms.items() if n != name), *unseen],
             alike_empty=self._find_alike_empty(name) if inside.empty else (),
-            sizes=[self._inside[n].size for n in near if n in self._inside],
-            older_sizes=[
-                self._complete[n].size
-                for n in near
-                if n in self._complete and self._complete[n].written <= inside.changed
+            sizes=[
+                one.size
+                for n, one in self._inside.items()
+                if n != name and self._name_forms[n] == self._name_forms[name]
             ],
         )
         if why := explain_incomplete(entry, inside, self._rule, known, quiet):

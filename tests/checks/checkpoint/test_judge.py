@@ -217,7 +217,16 @@ def test_the_newest_four_others_count() -> None:
 )
 def test_what_is_cut(size: int, older: tuple[int, ...], sizes: tuple[int, ...], said: str) -> None:
     """Less than three quarters of each before it, and no two others as small."""
-    assert why(inside(size), older_sizes=older, sizes=sizes) == said
+    later = other(10, written=5.0)  # what was saved after it says nothing
+    assert why(inside(size), complete=[*map(other, older), later], sizes=sizes) == said
+
+
+def test_only_the_last_four_before_it_count() -> None:
+    """A training that keeps less now is not cut."""
+    sizes = (10, 100, 100, 100, 100)
+    saved = [other(size, written=float(n - 9)) for n, size in enumerate(sizes)]
+    assert why(inside(74), complete=saved)
+    assert why(inside(74), complete=[*saved[1:], replace(saved[0], written=-0.5)]) == ""
 
 
 def test_when_it_last_changed() -> None:

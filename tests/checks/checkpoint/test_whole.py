@@ -324,3 +324,15 @@ def test_a_step_that_is_saved_anew_is_not_complete(tmp_path: Path) -> None:
         write(tmp_path / f"step-{step}", SAVED, (9 - step) * HOUR)
     write(tmp_path / "step-5", {"model.safetensors": "x" * 700, "optimizer.pt": "o" * 900}, HOUR)
     assert step_found(tmp_path, marker="trainer_state.json") == 4
+
+
+@pytest.mark.parametrize("stubs", [1, 9, 30])
+def test_the_work_at_risk_counts_from_the_last_that_is_complete(tmp_path: Path, stubs: int) -> None:
+    """However many saves broke off since, and although nothing but the others shows that they did."""
+    for step in range(1, 40 - stubs):
+        write(tmp_path / f"step-{step}", HF, (41 - step) * HOUR)
+    for step in range(40 - stubs, 40):
+        write(tmp_path / f"step-{step}", {"model.safetensors": ""}, (41 - step) * HOUR)
+    where = CheckpointPlace(path=FilePath(tmp_path))
+    said = describe_work_at_risk(where, START, None, user="root", limit=20.0)
+    assert f"since checkpoint step-{39 - stubs} at risk" in said
