@@ -248,6 +248,6 @@ def _mail_receipt(server: SmtpServer, mail: MailEnvelope, taken: MailTaken) -> R
     text = f"{server.host_and_port} accepted it for {took} recipient{'s' if count > 1 else ''}"
     later = {who: said for who, said in taken.refused.items() if is_for_now(int(said[:3]))}
     doubt = f"refused for now (4xx), as by a greylist: {list_refused(later)}" if later else ""
-    if re.match(r"2\.7\.\d", taken.answer):
-        doubt = doubt or "its answer is one of policy (2.7.x), as of a mail that was thrown away"
+    if not doubt and re.match(r"2\.7\.\d", taken.answer):
+        doubt = "its answer is one of policy (2.7.x), as of a mail that was thrown away"
     return Receipt(f"{text}: {taken.answer}{refused}", tuple(taken.refused), doubt)

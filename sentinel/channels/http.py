@@ -40,8 +40,6 @@ Healthchecks: https://healthchecks.io/docs/http_api/."""
 _WEB_PAGE_PATTERN = re.compile(rb"\s*<(?:!doctype html|html)\b", re.IGNORECASE)
 _PAGE_TYPES = ("text/html", "application/xhtml+xml")
 
-PAGE_DOUBT = "it answered with a web page, as a login or a front page does"
-
 
 async def submit_request(
     request: HttpRequest, forms: Sequence[ExpectedAnswer] = (), *, pages: bool = False
@@ -62,7 +60,7 @@ async def submit_request(
         if _is_web_page(answer):
             if not pages:
                 raise refused_status(request, replace(answer, status=511))
-            doubt = PAGE_DOUBT
+            doubt = "it answered with a web page, as a login or a front page does"
         if forms or _sounds_failed(answer):
             doubt = doubt or _describe_doubt(answer)
     return Receipt(

@@ -4,7 +4,7 @@ import pytest
 
 from sentinel.channels.format import text
 from sentinel.channels.format.blocks import make_chat
-from sentinel.channels.format.html import render_html
+from sentinel.channels.format.html import render_cards_html
 from sentinel.core.command_places import SETUP_PLACE
 from sentinel.core.guidance import Guidance
 from tests.channels.samples import notification
@@ -17,7 +17,7 @@ def test_a_note_stands_in_every_form(reason: str) -> None:
     """Text, HTML and chat: a mail without it was once a mail that could not be made."""
     n = notification(reason=reason, note="acknowledged by <bob>")
     assert "acknowledged by <bob>" in text.render_text([n])
-    assert "acknowledged by &lt;bob&gt;" in render_html([n])
+    assert "acknowledged by &lt;bob&gt;" in render_cards_html(text.rank_cards([n]))
     assert "acknowledged by <bob>" in "\n".join(b.text for b in make_chat([n]).blocks)
 
 
@@ -26,7 +26,7 @@ def test_every_section_has_a_look() -> None:
     n = notification(
         note="n", guidance=Guidance(todo="t"), links={"Acknowledge": "https://x.example.org/a/t/"}
     )
-    page = render_html([n, n])
+    page = render_cards_html(text.rank_cards([n, n]))
     commands = "Look closer (on a login node, as yourself)"
     for heading in (
         "Details",

@@ -12,7 +12,6 @@ from html import escape
 from sentinel.channels.format import text
 from sentinel.channels.format.text import AlertCard
 from sentinel.core.digests import sha256
-from sentinel.core.model import Notification
 
 _COLOURS = {
     "critical": "#b42318",
@@ -39,14 +38,9 @@ a.button{color:#ffffff!important}
 _URL = re.compile(r"https?://[^\s<>\"']+[^\s<>\"'.,;:!?)]")
 
 
-def render_html(notifications: Sequence[Notification]) -> str:
-    """A whole page. All foreign text is escaped. Nothing is loaded from the network, because the
-    mail contains the pictures."""
-    return render_cards_html(text.rank_cards(notifications))
-
-
 def render_cards_html(cards: Sequence[AlertCard]) -> str:
-    """The same for cards that are sorted already."""
+    """A whole page of cards that are sorted. All foreign text is escaped. Nothing is loaded from the
+    network, because the mail contains the pictures."""
     head = (
         f'<p class="dim" style="{_DIM}margin-bottom:10px;">{escape(text.overview_line(cards))}</p>'
     )

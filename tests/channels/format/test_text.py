@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from sentinel.channels.format.facts import MAX_FACTS, format_fact
-from sentinel.channels.format.html import render_html
+from sentinel.channels.format.html import render_cards_html
 from sentinel.channels.format.text import (
     COMMANDS,
     FULL,
@@ -20,6 +20,7 @@ from sentinel.channels.format.text import (
     SUBJECT_OF_ONE,
     last_lines,
     make_card,
+    rank_cards,
     render_text,
     sort_worst_first,
     subject_line,
@@ -233,7 +234,7 @@ def test_alerts_that_are_alike_begin_with_what_they_share_and_when() -> None:
 
 def bodies(*notifications: Notification) -> tuple[str, str]:
     """The text, and the text of the HTML."""
-    return render_text(notifications), read(render_html(notifications))
+    return render_text(notifications), read(render_cards_html(rank_cards(notifications)))
 
 
 @pytest.mark.parametrize("body", bodies(notification()), ids=["text", "html"])
@@ -378,7 +379,8 @@ def test_hostile_text_is_inert(hurt: str) -> None:
     for body in bodies(about):
         assert not [c for c in FORBIDDEN if c in body]
     assert all(
-        link.startswith(("http://", "https://")) for link in Reader(render_html([about])).links
+        link.startswith(("http://", "https://"))
+        for link in Reader(render_cards_html(rank_cards([about]))).links
     )
 
 
@@ -396,7 +398,7 @@ def test_hostile_text_is_inert(hurt: str) -> None:
 )
 def test_only_web_addresses_become_links(runbook: str, links: list[str]) -> None:
     """And nothing after them."""
-    assert Reader(render_html([notification(runbook=runbook)])).links == links
+    assert Reader(render_cards_html(rank_cards([notification(runbook=runbook)]))).links == links
 
 
 @settings(max_examples=60, deadline=None)
@@ -406,7 +408,7 @@ def test_no_text_gets_through(anything: str) -> None:
     about = hostile(anything)
     assert visible(subject_line([about])) == subject_line([about])
     assert len(subject_line([about])) <= 180
-    page, plain = render_html([about]), render_text([about])
+    page, plain = render_cards_html(rank_cards([about])), render_text([about])
     read(page)
     for body in (page, plain):
         body.encode()
@@ -445,7 +447,7 @@ def test_the_worst_stands_first() -> None:
     """In a mail about hundreds only the first are shown in full."""
     mild = notification(subject="mild", severity=Status.WARNING, status=Status.WARNING)
     many = [mild] * (FULL + 5) + [notification(subject="worst")]
-    for body in (render_text(many), render_html(many)):
+    for body in (render_text(many), render_cards_html(rank_cards(many))):
         assert body.index("worst") < body.index("mild")
     assert subject_line(many).startswith("CRITICAL 26 alerts")
 

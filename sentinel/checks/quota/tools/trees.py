@@ -59,8 +59,8 @@ def read_zfs_quota(text: str, kind: str, name: str) -> list[QuotaRow]:
         raise UnexpectedQuotaOutput(f"no property {error}: {text}") from None
     held = [a for a in amounts if a.hard]
     if held:
-        used = amounts[0].used
-        held.append(QuotaAmount(used=used, hard=used + parse_quota_count(values["available"])))
+        left = parse_quota_count(values["available"])
+        held.append(QuotaAmount(used=amounts[0].used, hard=amounts[0].used + left))
     tightest = min(held, key=lambda a: a.hard - a.used, default=amounts[0])
     return [QuotaRow(kind=kind, name=name, space=tightest)]
 
