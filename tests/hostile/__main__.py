@@ -163,19 +163,19 @@ class HealthWatch:
 
 
 class Table:
-    """What is printed, a row when it is known; `failed` counts what did not hold."""
+    """What is printed, a row when it is known; `failed` are the rows that did not hold."""
 
     def __init__(self) -> None:
-        self.failed, self._turn = 0, threading.Lock()
+        self.failed, self._turn = list[str](), threading.Lock()
 
     def show_row(
         self, who: str, surface: str, before: str, outcome: Outcome, seconds: float = 0.0
     ) -> None:
         held = "held" if not outcome.harm else "NOT HELD: " + "; ".join(outcome.harm)
         with self._turn:
-            self.failed += bool(outcome.harm)
-            print(f"{who:25} {surface:38} {outcome.tries:7,} {seconds:4.0f} s  {before:44} {held}",
-                  flush=True)  # fmt: skip
+            row = f"{who:25} {surface:38} {outcome.tries:7,} {seconds:4.0f} s  {before:44} {held}"
+            self.failed += [row] if outcome.harm else []
+            print(row, flush=True)
 
 
 def play_lane(made: Stage, watch: HealthWatch, table: Table, lane: Lane) -> None:
@@ -211,7 +211,9 @@ def play(folder: Path, only: str = "", against: str = "") -> int:
             table.show_row("all of these", "secrets", "", Outcome(1, leaks))
         if table.failed and made.service:
             print("sentinel's own words:", *made.service.err.splitlines()[-15:], sep="\n    ")
-    return table.failed
+    # Last: who reads the end of a log sees them first.
+    print(*table.failed, sep="\n")
+    return len(table.failed)
 
 
 def main() -> int:
