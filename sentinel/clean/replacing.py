@@ -41,7 +41,8 @@ MAX_TRACK_SHARE = 2 / 3
 """A number has at most so many values for each step that it is in, if it names trainings. A loss has more."""
 
 _LABELLED_PATTERN = re.compile(
-    r"([A-Za-z]+)[-_=.]?(\d+(?:\.\d+)?(?:e-?\d+)?)|(?<![\d.])(\d+(?:\.\d+)?)([A-Za-z]+)"
+    r"(?<![A-Za-z])([A-Za-z]{1,40})[-_=.]?(\d{1,20}(?:\.\d{1,20})?(?:e-?\d{1,3})?)"
+    r"|(?<![\d.])(\d{1,20}(?:\.\d{1,20})?)([A-Za-z]{1,40})"
 )
 _COUNTING_PATTERN = re.compile(r"(?:epoch|ep|e|iter|it|step)s?", re.IGNORECASE)
 """Words before numbers that grow within a training. One that is not here only keeps more."""
