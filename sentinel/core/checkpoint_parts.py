@@ -67,7 +67,8 @@ def _find_hole(paths: Iterable[str]) -> str:
     (DeepSpeed's `_get_expert_ckpt_name`) or ranks along two axes (Megatron's `mp_rank_00_001`).
     Empty if there is none.
 
-    A name of numbers alone is one of an array's chunks: those that hold only zeros are left out."""
+    A name of numbers alone is one of an array's chunks: those that hold only zeros are left out. What lacks
+    the last number of a row proves nothing, since ranks may write unlike numbers of files."""
     grids = dict[tuple[str, ...], set[tuple[str, ...]]]()
     for path in paths:
         words = _NUMBER_PATTERN.split(path)
@@ -77,14 +78,14 @@ def _find_hole(paths: Iterable[str]) -> str:
     for texts, found in grids.items():
         if NO_SERIES_PATTERN.search("#".join(texts)):
             continue
-        axes = [sorted({*values}) for values in zip(*found, strict=True)]
-        varying = [at for at, values in enumerate(axes) if len(values) > 1]
+        axes = [sorted({*values}, key=int) for values in zip(*found, strict=True)]
+        varying = [text for text, values in zip(texts, axes, strict=False) if len(values) > 1]
         share = len(found) / prod(map(len, axes))
-        are_set = any(_SETTING_PATTERN.search(texts[at]) for at in varying)
-        if len(varying) < 2 or share == 1 or share < MIN_FULL_SHARE or are_set:
+        if share == 1 or share < MIN_FULL_SHARE or any(map(_SETTING_PATTERN.search, varying)):
             continue
-        hole = next(numbers for numbers in product(*axes) if numbers not in found)
-        return "".join(map("".join, zip(texts, (*hole, ""), strict=True)))
+        inner = product(*(axis[: len(axis) - (len(axis) > 1)] for axis in axes))
+        if hole := next((numbers for numbers in inner if numbers not in found), None):
+            return "".join(map("".join, zip(texts, (*hole, ""), strict=True)))
     return ""
 
 

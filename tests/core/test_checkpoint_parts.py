@@ -35,8 +35,8 @@ NEURONX = [f"dp_rank_00_tp_rank_0{t}_pp_rank_0{p}.pt" for t, p in product(range(
 EXPERT_FILES = [
     f"layer_{n}_expert_{e}_mp_rank_00_model_states.pt" for n, e in product(range(4), range(8))
 ]
-MEGATRON = [f"mp_rank_0{tp}_00{pp}/model_optim_rng.pt" for tp, pp in product(TWO, range(4))]
-INTERN = [f"optimizer_tp{tp}_pp{pp}_zo0.pt" for tp, pp in product(range(4), TWO)]
+MEGATRON = [f"mp_rank_0{tp}_00{pp}/model_optim_rng.pt" for tp, pp in product(range(3), range(4))]
+INTERN = [f"optimizer_tp{tp}_pp{pp}_zo0.pt" for tp, pp in product(range(12), range(3))]
 
 
 @pytest.mark.parametrize(
@@ -54,8 +54,8 @@ INTERN = [f"optimizer_tp{tp}_pp{pp}_zo0.pt" for tp, pp in product(range(4), TWO)
         (NODES, NODES[3], "rank 3"),
         (NEURONX, NEURONX[2], "rank 1"),
         (EXPERT_FILES, EXPERT_FILES[13], EXPERT_FILES[13]),
-        (MEGATRON, MEGATRON[5], MEGATRON[5]),
-        (INTERN, INTERN[7], INTERN[7]),
+        (MEGATRON, MEGATRON[5], "rank 1"),
+        (INTERN, INTERN[28], INTERN[28]),
     ],
 )
 def test_a_set_is_whole_over_all_folders(whole: list[str], lost: str, says: str) -> None:
@@ -94,6 +94,12 @@ def test_ranks_of_the_second_node_are_all_of_them() -> None:
         [f"__{n}_{m}.distcp" for n, m in product(range(4), range(4)) if (n, m) != (2, 1)],
         [f"run{n}_batch{m}.pt" for n, m in product(range(4), range(4)) if (n, m) != (2, 1)],
         [f"layer{n}_stage{n // 4}.pt" for n in range(8)],
+        [f"rank_{n}/model_{m}.pt" for n, m in product(range(4), range(4)) if (n, m) != (1, 3)],
+        [
+            f"mp_rank_0{n}_00{m}/optim.pt"
+            for n, m in product(range(10, 12), range(4))
+            if (n, m) != (11, 3)
+        ],
         [f"plot_{n}_{m}.png" for n, m in product(range(4), range(4)) if (n, m) != (2, 1)],
         [
             f"expert{n}_rank{m}.pt"
