@@ -71,13 +71,13 @@ class ActionExecutor:
     def __init__(
         self,
         rules: ActionRules,
-        books: AuditLog,
+        audit_log: AuditLog,
         hands: Hands,
         clock: Clock,
         *,
         dry_run: bool = False,
     ) -> None:
-        self._rules, self._books, self._hands, self._clock = rules, books, hands, clock
+        self._rules, self._audit_log, self._hands, self._clock = rules, audit_log, hands, clock
         self._dry_run = dry_run
         self._imagined: list[ActionRecord] = []
 
@@ -115,7 +115,9 @@ class ActionExecutor:
 
         It must be called at each start, and before requests about the same targets.
         """
-        mine = [r for r in self._books.read_unresolved() if targets is None or r.target in targets]
+        mine = [
+            r for r in self._audit_log.read_unresolved() if targets is None or r.target in targets
+        ]
         return [done for record in mine if (done := self._resolve_record(record))]
 
     # Count together with other processes
@@ -126,7 +128,7 @@ class ActionExecutor:
         now = self._clock.now()
         scene = make_cluster_view(self._hands, after=now)
         if scene.by_name and not self._dry_run:
-            self._books.record_readings(list(scene.by_name.values()), now)
+            self._audit_log.record_readings(list(scene.by_name.values()), now)
         return scene
 
     def _mark_and_carry_out(
@@ -168,7 +170,7 @@ class ActionExecutor:
         scene = self._survey_afresh()
         if scene.unwell:
             return f"it was marked, and then Slurm was unwell: {scene.unwell}"
-        now, past = self._clock.now(), self._books.read_past_actions(record.target)
+        now, past = self._clock.now(), self._audit_log.read_past_actions(record.target)
         past = replace(past, records=tuple(r for r in past.records if r.id != record.id))
         situation = replace(situation, marked=find_marked_nodes(scene.by_name.values(), now))
         limits = asker.limits or self._rules.get_limits(request.action)
@@ -225,8 +227,8 @@ class ActionExecutor:
             )
 
         if not self._dry_run:
-            return self._books.record_intent(record.target, decide_request).record
-        told = decide_request(self._books.read_past_actions(record.target)).record
+            return self._audit_log.record_intent(record.target, decide_request).record
+        told = decide_request(self._audit_log.read_past_actions(record.target)).record
         self._imagined += (
             [replace(told, outcome=ActionOutcome.DONE)] if told.outcome.is_open else []
         )
@@ -320,7 +322,9 @@ class ActionExecutor:
         return self._conclude_record(record, outcome, detail)
 
     def _is_still_intended(self, record: ActionRecord) -> bool:
-        ids = {r.id for r in self._books.read_unresolved() if r.outcome is ActionOutcome.INTENDED}
+        ids = {
+            r.id for r in self._audit_log.read_unresolved() if r.outcome is ActionOutcome.INTENDED
+        }
         return record.id in ids and get_elapsed_s(record.at, self._clock.now()) < MAX_IN_FLIGHT_S
 
     def _send_commands(self, kind: Action, record: ActionRecord) -> Reply:
@@ -361,7 +365,7 @@ class ActionExecutor:
     ) -> ActionRecord:
         ended = None if outcome.is_open else self._clock.now()
         ended_record = replace(record, outcome=outcome, detail=detail, ended=ended)
-        self._books.record_outcome(ended_record)
+        self._audit_log.record_outcome(ended_record)
         return ended_record
 
     # Find out the outcome

@@ -33,29 +33,29 @@ class ActionRunner:
     well.
     """
 
-    def __init__(self, deeds: ActionService | None, leads: Callable[[], bool]) -> None:
-        self.deeds, self.trouble = deeds, ""
+    def __init__(self, service: ActionService | None, leads: Callable[[], bool]) -> None:
+        self.service, self.trouble = service, ""
         self._leads, self._ending = leads, False
         self._lost: list[str] = []
         self._stuck: Future[None] | None = None
-        self._hands = threads.StoreThread("hands")
+        self._thread = threads.StoreThread("actions")
 
-    def switch_service(self, deeds: ActionService | None) -> None:
+    def switch_service(self, service: ActionService | None) -> None:
         """Continue with the actions of another configuration. No action of the old one is started
         any more, and the running one is not waited for."""
-        before, self.deeds, self.trouble = self.deeds, deeds, ""
-        if before is not None and before is not deeds:
-            self._hands.submit_call(before.close_audit_log)
+        before, self.service, self.trouble = self.service, service, ""
+        if before is not None and before is not service:
+            self._thread.submit_call(before.close_audit_log)
 
     async def pause_after_lost_state(self, news: Sequence[str]) -> bool:
         """Pause actions after a state was set aside, because the former actions are not known.
         Returns whether the pause is recorded. Until it is, nothing may be done."""
         self._lost += news
-        deeds, why = self.deeds, "; ".join(self._lost)
-        if deeds is None or not why:
+        service, why = self.service, "; ".join(self._lost)
+        if service is None or not why:
             return True
         try:
-            await self._run_beside_actions(lambda: deeds.pause_actions(why))
+            await self._run_beside_actions(lambda: service.pause_actions(why))
         except Exception as error:
             return self._note_failure(error)
         self._lost = []
@@ -64,10 +64,10 @@ class ActionRunner:
     async def record_nodes(self) -> bool:
         """Write the ledger of nodes, before a check reads it and before any action. Returns whether
         an action may be done."""
-        if self.deeds is None:
+        if self.service is None:
             return False
         try:
-            await self._run_beside_actions(self.deeds.record_nodes)
+            await self._run_beside_actions(self.service.record_nodes)
         except Exception as error:
             return self._note_failure(error)
         return True
@@ -76,16 +76,16 @@ class ActionRunner:
         self, check: CheckConfig, requests: Sequence[ActionRequest]
     ) -> ActionPassResult | None:
         """Run the actions, and return what was done. None if nothing may be done."""
-        deeds = self.deeds
-        if deeds is None or not await self.pause_after_lost_state(()):
+        service = self.service
+        if service is None or not await self.pause_after_lost_state(()):
             return None
 
         def is_still_wanted() -> bool:
-            return self.deeds is deeds and self._leads() and not self._ending
+            return self.service is service and self._leads() and not self._ending
 
         try:
-            done = await self._hands.call_async(
-                deeds.act_for_check, check, requests, is_still_wanted
+            done = await self._thread.call_async(
+                service.act_for_check, check, requests, is_still_wanted
             )
         except Exception as error:
             self._note_failure(error)
@@ -95,9 +95,9 @@ class ActionRunner:
 
     async def prune_audit_log(self, now: Instant) -> None:
         """Remove old records from the log. Raises StoreError."""
-        deeds = self.deeds
-        if deeds is not None:
-            await self._run_beside_actions(lambda: deeds.prune_audit_log(now))
+        service = self.service
+        if service is not None:
+            await self._run_beside_actions(lambda: service.prune_audit_log(now))
 
     def stop_new_actions(self) -> None:
         """Start no further actions."""
@@ -106,9 +106,9 @@ class ActionRunner:
     async def finish_actions(self) -> None:
         """Wait for the action that is running, and close the log."""
         self.stop_new_actions()
-        if self.deeds is not None:
-            await self._hands.call_async(self.deeds.close_audit_log)
-        self._hands.stop_thread()
+        if self.service is not None:
+            await self._thread.call_async(self.service.close_audit_log)
+        self._thread.stop_thread()
 
     async def _run_beside_actions(self, work: Callable[[], None]) -> None:
         """Run the work in a separate thread, because the state may hang. While one call hangs, no

@@ -30,15 +30,15 @@ class ActionService:
     processes."""
 
     def __init__(
-        self, actor: ActionExecutor, books: AuditLog, slurm: NodeListing, clock: Clock
+        self, actor: ActionExecutor, audit_log: AuditLog, slurm: NodeListing, clock: Clock
     ) -> None:
         self._actor, self._slurm, self._clock = actor, slurm, clock
-        self.books = books
+        self.audit_log = audit_log
 
     def pause_actions(self, why: str) -> None:
         """Switch maintenance on for an hour, because the former actions are not known."""
         now = self._clock.now()
-        self.books.set_switch(
+        self.audit_log.set_switch(
             "maintenance", ActionSwitch(since=now, seconds=DISTRUST_PAUSE_S, why=why, by="sentinel")
         )
 
@@ -48,7 +48,7 @@ class ActionService:
             nodes = self._slurm.nodes()
         except CannotTell:
             return  # without an answer nothing is learned, and the check itself reports it
-        self.books.record_readings(nodes, self._slurm.nodes_asked() or self._clock.now())
+        self.audit_log.record_readings(nodes, self._slurm.nodes_asked() or self._clock.now())
 
     def act_for_check(
         self,
@@ -64,7 +64,7 @@ class ActionService:
         resolved = self._actor.resolve_open_records()
         in_turns = interleave(requests, lambda request: request.params.get("user", ""))
         asked = self._execute_requests(check, in_turns, wanted)
-        recent = [*self.books.records(limit=min(MAX_RECORDS, len(requests) + EXTRA_RECORDS))]
+        recent = [*self.audit_log.records(limit=min(MAX_RECORDS, len(requests) + EXTRA_RECORDS))]
         known = {r.id for r in recent}
         # actions that began before the recent ones
         recent += [r for r in reversed(resolved) if r.id not in known]
@@ -72,11 +72,11 @@ class ActionService:
 
     def close_audit_log(self) -> None:
         """Close the log."""
-        self.books.close()
+        self.audit_log.close()
 
     def prune_audit_log(self, now: Instant) -> None:
         """Remove old records from the log."""
-        self.books.prune(now)
+        self.audit_log.prune(now)
 
     def _execute_requests(
         self, check: CheckConfig, requests: Sequence[ActionRequest], wanted: Callable[[], bool]

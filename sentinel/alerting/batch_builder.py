@@ -80,13 +80,13 @@ class BatchBuilder:
         plan: NotificationPlan,
         now: Instant,
         orders: Orders,
-        rest: PendingChecks = ALL_DONE,
+        pending: PendingChecks = ALL_DONE,
     ) -> None:
         self._before, self._plan, self._now = alerts, plan, now
-        self._orders, self._rest = orders, rest
+        self._orders, self._pending = orders, pending
         self._first, self._split = False, orders.split_alerts
         self._observed = False  # whether an observed alert was open before or is open now
-        self._kinds = frozenset(rest.checks.values())
+        self._kinds = frozenset(pending.checks.values())
         self._greeted: set[tuple[str, str]] = set()
         self._silences = (*orders.silences, *window_silences(plan.windows, now, plan.zone))
         self._alerts = dict(alerts)
@@ -147,7 +147,7 @@ class BatchBuilder:
             for key, alert in self._alerts.items()
             if alert.firing and (key.check in checks or _waits_for_pass(alert))
         ]
-        self._first = self._rest.first or any(
+        self._first = self._pending.first or any(
             _is_held_for(alert, HeldKind.FIRST_LOOK) for _, alert in due
         )
         if self._first:
@@ -304,15 +304,15 @@ class BatchBuilder:
         if alert.told:
             return None
         age = get_elapsed_s(alert.fired or alert.since, self._now)
-        if self._rest.first and age < FIRST_LOOK:
+        if self._pending.first and age < FIRST_LOOK:
             return Held(HeldKind.FIRST_LOOK)
         still = is_standstill(alert.kind, alert.key.subject, alert.severity)
-        if not self._rest.checks or still or age >= GATHER:
+        if not self._pending.checks or still or age >= GATHER:
             return None
-        muted = may_be_muted(alert, self._plan.inhibit, self._rest.checks)
+        muted = may_be_muted(alert, self._plan.inhibit, self._pending.checks)
         if not muted and not may_be_explained(alert, self._kinds):
             return None
-        checks = ", ".join(sorted(self._rest.checks)[:MAX_NAMED_ALERTS])
+        checks = ", ".join(sorted(self._pending.checks)[:MAX_NAMED_ALERTS])
         return Held(HeldKind.CHECKS_AT_WORK, checks)
 
     def _find_cause(self, alert: Alert) -> Alert | None:

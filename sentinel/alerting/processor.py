@@ -33,10 +33,10 @@ def process_outcomes(
     now: Instant,
     orders: Orders = NO_ORDERS,
     origin: Callable[[Key], str] = lambda _: "",
-    rest: PendingChecks = ALL_DONE,
+    pending: PendingChecks = ALL_DONE,
 ) -> Batch:
     """The batch for one transaction about these runs. For `origin` see state_machine.advance_alert."""
-    work = BatchBuilder(alerts, plan, now, orders, rest)
+    work = BatchBuilder(alerts, plan, now, orders, pending)
     for outcome in outcomes:
         for key, finding in observed_findings(outcome, alerts, plan.cluster_of(outcome.check)):
             work.observe_finding(key, finding, plan.policies[outcome.check], origin(key))
@@ -49,11 +49,11 @@ def review_alerts(
     plan: NotificationPlan,
     now: Instant,
     orders: Orders = NO_ORDERS,
-    rest: PendingChecks = ALL_DONE,
+    pending: PendingChecks = ALL_DONE,
 ) -> Batch:
     """Messages that are due without a new observation: repeats, escalation, and alerts whose
     silence has ended."""
-    work = BatchBuilder(alerts, plan, now, orders, rest)
+    work = BatchBuilder(alerts, plan, now, orders, pending)
     work.notify_channels({key.check for key in alerts})
     return work.build_batch(())
 

@@ -67,14 +67,18 @@ class Engine:
         self.committed, self.troubled = asyncio.Event(), asyncio.Event()
         self._store, self._clock = store, clock
         self._db = threads.StoreThread("state")
-        self._errands = ActionRunner(world.deeds, lambda: store.get_lease_left_s() > 0)
-        self._upkeep = SelfCheck(store, clock, self._db.call_async, self._errands, notices)
+        self._action_runner = ActionRunner(
+            world.action_service, lambda: store.get_lease_left_s() > 0
+        )
+        self._self_check = SelfCheck(
+            store, clock, self._db.call_async, self._action_runner, notices
+        )
         self._runner, self._scripts = CheckRunner(), ScriptWatch()
         self._delivery = Delivery(
             store, world.channels, clock, self._db.call_async, self.committed.set
         )
         self._delivery.common = world.common
-        self._hearing = ExternalEvents(store, clock, self._db.call_async)
+        self._external_events = ExternalEvents(store, clock, self._db.call_async)
         self._finished: list[RunOutcome] = []
         self._commits = asyncio.Lock()
         self._slots = asyncio.Semaphore(MAX_CONCURRENT_CHECKS)
@@ -107,7 +111,7 @@ class Engine:
         await self.take_over_alerts()
         await self._db.call_async(self._pipeline.replace_plan, self.world.plan)
         await self._delivery.recall_earlier_sends(lookback_s(self.world.plan.routes))
-        await self._upkeep.take_start_notices()
+        await self._self_check.take_start_notices()
 
     async def take_over_alerts(self, handed: Handover | None = None) -> None:
         """See Pipeline.take_over_alerts."""
@@ -134,7 +138,7 @@ class Engine:
         gpus, self.world = self.world.gpus, world
         self._unseen.intersection_update(world.checks)
         self._delivery.channels, self._delivery.common = world.channels, world.common
-        self._errands.switch_service(world.deeds)
+        self._action_runner.switch_service(world.action_service)
         self._scripts.switch_sources(world.scripts)
         if gpus is not None and gpus is not world.gpus:
             await self._db.call_async(gpus.close)
@@ -184,7 +188,7 @@ class Engine:
         self._at_work.add(name)
         try:
             async with self._slots:
-                may_act = may_request_actions(config) and await self._errands.record_nodes()
+                may_act = may_request_actions(config) and await self._action_runner.record_nodes()
                 after = time.monotonic() - began if began is not None else 0.0
                 outcome = replace(await self._run_or_blind(config, first=not after), after=after)
             self._finished.append(outcome)
@@ -204,7 +208,7 @@ class Engine:
             outcomes, self._finished = self._finished, []
             if not outcomes:
                 return
-            self._pipeline.rest = self._get_pending_checks()
+            self._pipeline.pending_checks = self._get_pending_checks()
             batch = await self._db.call_async(self._pipeline.absorb_outcomes, outcomes)
         if batch.outbox:
             self.committed.set()
@@ -235,13 +239,13 @@ class Engine:
         """Commit the findings about sentinel's own state and channels. `troubled` is set if they
         should not wait."""
         self.troubled.clear()
-        seen = await self._upkeep.check_self(self.world, self._delivery.trouble)
+        seen = await self._self_check.check_self(self.world, self._delivery.trouble)
         self._finished.append(seen)
         await self.commit_finished()
 
     def note_package(self, trouble: str) -> None:
         """Store the text about another installed version, for the self-check. Empty: there is none."""
-        self._upkeep.package_trouble = trouble
+        self._self_check.package_trouble = trouble
         self.troubled.set()
 
     def note_unloaded(self, parts: Mapping[str, str]) -> None:
@@ -254,7 +258,7 @@ class Engine:
 
     async def prune_state(self) -> None:
         """Delete old rows, unless that was done within the last hour."""
-        await self._upkeep.prune_hourly(self.world)
+        await self._self_check.prune_hourly(self.world)
 
     async def poll_cluster(self) -> None:
         """Store the state of Slurm's nodes and jobs for the web page and the metrics; see
@@ -274,7 +278,7 @@ class Engine:
         with contextlib.suppress(asyncio.TimeoutError):
             seen = await asyncio.wait_for(running, HEARING_TIMEOUT_S)
             if seen is not None:
-                self._pipeline.aside[key] = seen
+                self._pipeline.pending_memory[key] = seen
 
     @property
     def is_state_failing(self) -> bool:
@@ -294,7 +298,7 @@ class Engine:
         """Commit messages that are due without a new observation: repeats, and alerts whose silence
         has ended."""
         async with self._commits:
-            self._pipeline.rest = self._get_pending_checks()
+            self._pipeline.pending_checks = self._get_pending_checks()
             batch = await self._db.call_async(self._pipeline.review_alerts)
         if batch.outbox:
             self.committed.set()
@@ -310,7 +314,9 @@ class Engine:
         """Read external events: maintenance in Slurm, and acknowledgements given elsewhere."""
         world = self.world
         whose = world.plan.cluster if world.clusters else ""
-        work = self._hearing.poll_events(world.calendar, world.channels, await self.alerts(), whose)
+        work = self._external_events.poll_events(
+            world.calendar, world.channels, await self.alerts(), whose
+        )
         with contextlib.suppress(asyncio.TimeoutError):
             if await asyncio.wait_for(work, HEARING_TIMEOUT_S):
                 await self.review_alerts()
@@ -354,7 +360,7 @@ class Engine:
 
     def stop_acting(self) -> None:
         """Start no action for any check from now on. Actions under way are finished."""
-        self._errands.stop_new_actions()
+        self._action_runner.stop_new_actions()
 
     async def close(self) -> None:
         """Stop leading. Threads that hang are left behind as daemon threads."""
@@ -364,7 +370,8 @@ class Engine:
         closed = self._db.call_async(close_stores, self._store, self.world.gpus)
         await wait_or_warn(closed, "the state was not closed in order")
         await wait_or_warn(
-            self._errands.finish_actions(), "an action was cut short; the next start looks at it"
+            self._action_runner.finish_actions(),
+            "an action was cut short; the next start looks at it",
         )
         self._db.stop_thread()
 
@@ -378,9 +385,9 @@ class Engine:
         not get here. Do nothing without the lease, or if the check's configuration has changed."""
         if self.world.checks.get(config.name) != config or self._store.get_lease_left_s() <= 0:
             return
-        await self._upkeep.take_new_notices()
+        await self._self_check.take_new_notices()
         requests = outcome.report.requests if outcome.report else ()
-        done = await self._errands.run_actions(config, requests)
+        done = await self._action_runner.run_actions(config, requests)
         if done is None:
             return
         batch = await self._db.call_async(self._pipeline.announce_actions, done)
@@ -409,7 +416,9 @@ class Engine:
             memory=await self._db.call_async(self._store.read_memory, config.name),
             history=self._make_history_reader(config.name),
             remote=None if cluster else world.remote,
-            logbook=world.deeds.books if world.deeds and not cluster else None,
+            logbook=world.action_service.audit_log
+            if world.action_service and not cluster
+            else None,
             gpus=None if cluster else world.gpus,
             due=first and is_scheduled_run(config, self._clock.now(), world.zone),
             told=self._pipeline.get_last_notified(config.name),

@@ -243,11 +243,11 @@ class SelfCheck:
         store: Store,
         clock: Clock,
         call: StoreCall,
-        errands: ActionRunner,
+        action_runner: ActionRunner,
         notices: Sequence[str],
     ) -> None:
         self._store, self._clock, self._call = store, clock, call
-        self._errands = errands
+        self._action_runner = action_runner
         self.package_trouble: str | None = None
         """Why the service keeps its version although another one is installed. None if nobody
         checks that."""
@@ -255,14 +255,16 @@ class SelfCheck:
 
     async def take_start_notices(self) -> None:
         """Treat the notices from the start like later ones."""
-        await self._errands.pause_after_lost_state(self._notices.get_current(self._clock.now()))
+        await self._action_runner.pause_after_lost_state(
+            self._notices.get_current(self._clock.now())
+        )
 
     async def take_new_notices(self) -> None:
         """Take the notices about the state since the last time. This is done before anything relies
         on the state's memory."""
         told = await self._call(self._store.take_notices)
         self._notices.add_texts(told, self._clock.now())
-        await self._errands.pause_after_lost_state(told)
+        await self._action_runner.pause_after_lost_state(told)
 
     async def check_self(
         self, world: RuntimeConfig, channels: Mapping[str, ChannelTrouble | None]
@@ -271,7 +273,7 @@ class SelfCheck:
         await self.take_new_notices()
         peer = await self._check_peer(world.peer) if world.peer else None
         now = self._clock.now()
-        own = [self._errands.trouble] if self._errands.trouble else []
+        own = [self._action_runner.trouble] if self._action_runner.trouble else []
         state = [*self._notices.get_current(now), *own, *explain_unwritten_state(self._store, now)]
         more, memory = ([peer.finding], peer.memory) if peer else ([], None)
         more = [*more, _judge_configuration(world.invalid)]
@@ -305,7 +307,7 @@ class SelfCheck:
     async def _prune_stores(self, world: RuntimeConfig) -> None:
         now = self._clock.now()
         await self._call(self._store.prune, now)
-        await self._errands.prune_audit_log(now)
+        await self._action_runner.prune_audit_log(now)
         if self._store.trouble is not None:
             return  # the ledger is stored in the same place
         if world.gpus is not None:

@@ -60,9 +60,9 @@ class Pipeline:
         self._unkept: Counter[Key] = Counter()
         self.new = not self._written
         """Whether no check has run yet with this state."""
-        self.aside: dict[str, Mapping[str, Any]] = {}
+        self.pending_memory: dict[str, Mapping[str, Any]] = {}
         """Further memories to store with the next runs, by their name in the state."""
-        self.rest: PendingChecks = ALL_DONE
+        self.pending_checks: PendingChecks = ALL_DONE
         """The checks of the pass that are still running, for the next commit."""
         self.commits = 0
         """The number of writes. If it has changed, a reader has to read the state again."""
@@ -106,7 +106,7 @@ class Pipeline:
         """Continue with another configuration. Alerts of checks that are no longer configured
         end."""
         self._plan = plan
-        self.aside[CLUSTER_KEY] = {"name": plan.cluster}
+        self.pending_memory[CLUSTER_KEY] = {"name": plan.cluster}
         stale = [
             k
             for k in self._alerts
@@ -164,17 +164,23 @@ class Pipeline:
             return self._absorb_together([replace(outcome, report=None, itself=itself)])
 
     def _absorb_together(self, outcomes: Sequence[RunOutcome]) -> Batch:
-        now, aside = self._clock.now(), dict(self.aside)
+        now, pending_memory = self._clock.now(), dict(self.pending_memory)
         said = self._read_and_log_orders(now)
         batch = process_outcomes(
-            outcomes, self._alerts, self._plan, now, said, self._get_alert_origin, self.rest
+            outcomes,
+            self._alerts,
+            self._plan,
+            now,
+            said,
+            self._get_alert_origin,
+            self.pending_checks,
         )
         batch = self._add_letters(batch, outcomes, now, said)
-        memory = {**batch.memory, **last_seen.encode_looks(outcomes, now), **aside}
+        memory = {**batch.memory, **last_seen.encode_looks(outcomes, now), **pending_memory}
         self._commit_batch(replace(batch, memory=memory))
-        for name, memory_of in aside.items():
-            if self.aside.get(name) is memory_of:
-                del self.aside[name]
+        for name, memory_of in pending_memory.items():
+            if self.pending_memory.get(name) is memory_of:
+                del self.pending_memory[name]
         return batch
 
     def _add_letters(
@@ -223,7 +229,7 @@ class Pipeline:
         more = self.take_over_alerts()
         now = self._clock.now()
         batch = review_alerts(
-            self._alerts, self._plan, now, self._read_and_log_orders(now), self.rest
+            self._alerts, self._plan, now, self._read_and_log_orders(now), self.pending_checks
         )
         if batch.alerts or batch.outbox:
             self._commit_batch(batch)

@@ -211,10 +211,10 @@ def _describe_episode(
     incident = begun.incident or begun.alert
     ended = [t for t in mine if t.alert == begun.alert and t.reason in _ENDS]
     over = ended[-1] if ended and ended[-1].status is Status.OK else None
-    deeds = [t.summary for t in mine if t.alert == begun.alert and t.reason == "action"]
+    acted = [t.summary for t in mine if t.alert == begun.alert and t.reason == "action"]
     causes = (r for r in known.orders.remarks if (r.incident, r.deed) == (incident, "close"))
     closed = [f"{r.who}: {r.text}" for r in causes]
-    how = "; ".join([*closed, *deeds, *([over.summary] if over else [])])
+    how = "; ".join([*closed, *acted, *([over.summary] if over else [])])
     return {
         "incident": incident,
         "at": format_iso(begun.since, known.zone),

@@ -49,7 +49,7 @@ def build_runtime_config(
         common={c.name: c.common for c in settings.channels},
         pulse=_make_pulse(settings),
         remote=LazyRemote(settings),
-        deeds=None if invalid else _make_actions_if_used(settings, slurm, clock, dry_run),
+        action_service=None if invalid else _make_actions_if_used(settings, slurm, clock, dry_run),
         invalid=invalid,
         calendar=slurm if settings.slurm.maintenance else None,
         peer=_make_peer_watch(settings),

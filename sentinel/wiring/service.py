@@ -95,7 +95,7 @@ def _reload_config(
     try:
         settings = app.load_settings(path)
     except ConfigError as error:
-        return replace(before, invalid=str(error), deeds=None)
+        return replace(before, invalid=str(error), action_service=None)
     if app.get_state_location(settings) != app.get_state_location(begun):
         raise NeedsRestart("state: another one is taken up by a restart, not by a reload")
     last_good.store_last_good(settings)

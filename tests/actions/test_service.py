@@ -91,7 +91,7 @@ class Stage:
         )
         actor = ActionExecutor(rules, self.log, self.slurm, clock, dry_run=dry_run)
         base = world({"drained": wishes}, {"book": channel})
-        base.deeds = ActionService(actor, self.log, self.slurm, clock)  # type: ignore[arg-type]
+        base.action_service = ActionService(actor, self.log, self.slurm, clock)  # type: ignore[arg-type]
         if dry_run:
             base.plan = replace(base.plan, dry_run=True)
         self.world: RuntimeConfig = base
@@ -168,9 +168,9 @@ def test_a_death_between_deed_and_word_loses_no_word() -> None:
     """What the log has and nobody heard of is told by the next sentinel, once."""
     book, state, store = Book(), BookState(), MemoryStore()
     first = Stage(Wishes("n1"), drained(1), book, state=state)
-    deeds = first.world.deeds
-    assert deeds is not None
-    deeds.act_for_check(first.world.checks["drained"], Wishes("n1").requests())
+    service = first.world.action_service
+    assert service is not None
+    service.act_for_check(first.world.checks["drained"], Wishes("n1").requests())
     assert actions(book) == []
     second = Stage(Wishes("n1"), [node("n1", drained=False)], book, state=state)
     play(lambda scene: passes(scene, 2), second.world, store)
@@ -274,9 +274,9 @@ def test_a_lost_state_stops_actions_for_an_hour() -> None:
     """Who does not know what was done before keeps still; then caps are right again."""
     book = Book()
     stage = Stage(Wishes("n1"), drained(1), book)
-    deeds = stage.world.deeds
-    assert deeds is not None
-    deeds.pause_actions("the state was damaged and set aside")
+    service = stage.world.action_service
+    assert service is not None
+    service.pause_actions("the state was damaged and set aside")
     play(passes, stage.world)
     assert stage.slurm.changes == []
     assert [r.rule for r in stage.log.records()] == ["maintenance"]

@@ -67,7 +67,7 @@ class Night:
 
     def __init__(self, plan: NotificationPlan = PLAN) -> None:
         self.alerts: dict[Key, Alert] = {}
-        self.plan, self.now, self.rest = plan, START, PendingChecks()
+        self.plan, self.now, self.pending = plan, START, PendingChecks()
         self.orders = Orders()
 
     def pass_(self, *outcomes: RunOutcome, after: float = 60) -> list[Outgoing]:
@@ -75,14 +75,14 @@ class Night:
         self.now = shift_instant(self.now, after)
         return self._kept(
             process_outcomes(
-                outcomes, self.alerts, self.plan, self.now, self.orders, rest=self.rest
+                outcomes, self.alerts, self.plan, self.now, self.orders, pending=self.pending
             )
         )
 
     def later(self, seconds: float) -> list[Outgoing]:
         self.now = shift_instant(self.now, seconds)
         return self._kept(
-            review_alerts(self.alerts, self.plan, self.now, self.orders, rest=self.rest)
+            review_alerts(self.alerts, self.plan, self.now, self.orders, pending=self.pending)
         )
 
     def _kept(self, batch: Any) -> list[Outgoing]:
@@ -418,12 +418,12 @@ def test_trainings_that_stand_still_come_first(first: Any, then: Any) -> None:
 def test_an_effect_that_was_seen_before_its_cause_waits_for_it() -> None:
     """Within one pass: while a check is at work that may find the cause, and no longer."""
     night, on = Night(), {"labels": {"node": "n3"}}
-    night.rest = PendingChecks(checks={"nodes": "nodes"})
+    night.pending = PendingChecks(checks={"nodes": "nodes"})
     assert said(night.pass_(saw("gpus", "GPU-1", **on))) == []
     assert said(night.pass_(saw("mounts", "/m"), after=1)) == [("mounts", "/m", "firing")]
     dead = night.pass_(saw("train", "llm", **on), after=1)
     assert said(dead) == [("train", "llm", "firing")]
-    night.rest = PendingChecks()
+    night.pending = PendingChecks()
     assert said(night.pass_(saw("nodes", "n3"), after=1)) == [("nodes", "n3", "firing")]
     assert night.alerts[Key("c", "gpus", "GPU-1")].on_hold == Held(HeldKind.EXPLAINED, "nodes n3")
 
@@ -431,11 +431,11 @@ def test_an_effect_that_was_seen_before_its_cause_waits_for_it() -> None:
 def test_an_effect_without_its_cause_is_told_when_the_pass_is_over() -> None:
     """By whichever check ends last; also when that hangs, after a bound."""
     night, on = Night(), {"labels": {"node": "n3"}}
-    night.rest = PendingChecks(checks={"nodes": "nodes"})
+    night.pending = PendingChecks(checks={"nodes": "nodes"})
     assert said(night.pass_(saw("gpus", "GPU-1", **on))) == []
     assert said(night.later(GATHER)) == [("gpus", "GPU-1", "firing")]
     assert said(night.pass_(saw("mounts", "/m", **on), after=1)) == []
-    night.rest = PendingChecks()
+    night.pending = PendingChecks()
     assert said(night.pass_(sees("c1"), after=1)) == [("mounts", "/m", "firing")]
 
 
@@ -443,18 +443,18 @@ def test_what_the_file_mutes_waits_for_its_cause_too() -> None:
     """`inhibit` has the same race as the causes of incidents."""
     rule = Inhibit(when=Match(check="slurm"), mute=Match(kind="checkpoint"))
     night = Night(replace(PLAN, inhibit=[rule]))
-    night.rest = PendingChecks(checks={"slurm": "slurm"})
+    night.pending = PendingChecks(checks={"slurm": "slurm"})
     assert said(night.pass_(saw("ckpt", "/a"))) == []
-    night.rest = PendingChecks(checks={"nodes": "nodes"})
+    night.pending = PendingChecks(checks={"nodes": "nodes"})
     assert said(night.later(1)) == [("ckpt", "/a", "firing")]
 
 
 def test_a_first_look_is_one_message() -> None:
     """All that is wrong already, the training that stands still first, and what is watched."""
     night = Night()
-    night.rest = PendingChecks(checks={"fs": "fs"}, first=True)
+    night.pending = PendingChecks(checks={"fs": "fs"}, first=True)
     assert said(night.pass_(saw("gpus", "GPU-1"), saw("train", "llm"), saw("ckpt", "/c"))) == []
-    night.rest = PendingChecks()
+    night.pending = PendingChecks()
     rows = night.pass_(saw("fs", "/scratch"), after=5)
     assert said(rows)[0] == ("train", "llm", "firing")
     assert len(rows) == 4
@@ -470,7 +470,7 @@ def test_a_first_look_is_one_message() -> None:
 def test_a_first_look_waits_for_no_check_that_hangs() -> None:
     """After a bound what is known is told."""
     night = Night()
-    night.rest = PendingChecks(checks={"fs": "fs"}, first=True)
+    night.pending = PendingChecks(checks={"fs": "fs"}, first=True)
     assert night.pass_(saw("train", "llm")) == []
     assert said(night.later(FIRST_LOOK)) == [("train", "llm", "firing")]
 
@@ -526,7 +526,7 @@ def test_no_message_about_a_dead_training_is_ever_missing(steps: Any) -> None:
     night, dead = Life(STEADY), {"train": False, "log": False}
     for deed, seen, trainings, at_work, after in steps:
         night.do(deed)
-        night.rest = PendingChecks(checks={name: KINDS[name] for name in at_work})
+        night.pending = PendingChecks(checks={name: KINDS[name] for name in at_work})
         outcomes = [
             saw(check, subject, status, labels={"node": node})
             for check, subject, status, node in seen

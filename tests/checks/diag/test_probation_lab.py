@@ -86,10 +86,10 @@ class Ward:
         hands = Hands(snapshot)
         hands.kill = kill
         actor = ActionExecutor(ActionRules(kinds=KINDS_, guard=CALM), self.books, hands, self.clock)
-        deeds = ActionService(actor, self.books, snapshot, self.clock)
+        service = ActionService(actor, self.books, snapshot, self.clock)
         if kill[0] != "memory":
             with suppress(Crash):  # what it had written down is in the books
-                deeds.act_for_check(self.config, report.requests)
+                service.act_for_check(self.config, report.requests)
         return report
 
     def reservations(self) -> list[Reservation]:
