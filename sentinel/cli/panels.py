@@ -257,13 +257,18 @@ def render_jobs(rows: Sequence[JobFact], f: Facts) -> RenderableType:
             Text(f"{j.progress:,.0f}" if j.progress is not None else "–"),
             Text(j.pace),
             Text(moved),
-            Text(j.status.value, style=STATUS_COLOURS[j.status]),
-            Text(f"[{describe_staleness(j, f.at)}] " if j.stale else "").append(
-                shortened(j.summary, WIDE)
-            ),
+            Text("quiet") if j.is_quiet else Text(j.status.value, style=STATUS_COLOURS[j.status]),
+            Text(_describe_age(j, f.at)).append(shortened(j.summary, WIDE)),
             style="dim" if j.stale else "",
         )
     return Group(*parts, FittedTable(table, "a minute", "step", "moved"))
+
+
+def _describe_age(j: JobFact, now: float) -> str:
+    """Why a row is not current, or how long a training without steps may be silent."""
+    if j.stale:
+        return f"[{describe_staleness(j, now)}] "
+    return f"[limit {duration_text(int(j.limit_s or 0))}] " if j.is_quiet else ""
 
 
 def render_nodes(f: Facts, rows: Sequence[NodesFact]) -> RenderableType:

@@ -157,6 +157,13 @@ class JobFact(Struct, frozen=True, kw_only=True):
     nodes: str = ""
 
     @property
+    def is_quiet(self) -> bool:
+        """Whether it is well, and makes no steps at the moment: it may be silent for `limit_s`."""
+        return (
+            self.status is Status.OK and self.rate == 0 and None not in (self.quiet_s, self.limit_s)
+        )
+
+    @property
     def pace(self) -> str:
         """Steps a minute, in words."""
         if self.rate is None:

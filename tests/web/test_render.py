@@ -8,6 +8,7 @@ import tarfile
 from datetime import timedelta, timezone
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -18,7 +19,7 @@ from sentinel.core.clock import shift_instant
 from sentinel.core.model import Key, Status
 from sentinel.status.collect import read_status_inputs
 from sentinel.status.folding import fold_singly
-from sentinel.status.types import Facts, SilenceFact
+from sentinel.status.types import Facts, JobFact, SilenceFact
 from sentinel.status.view_model import build_facts
 from sentinel.testing import START
 from sentinel.web import render
@@ -110,6 +111,31 @@ def test_rows_that_nobody_sees_now_are_grey_with_their_age_and_the_reason() -> N
     assert "not current" in " ".join(
         render_to_lines(panels.render_nodes(old, old.nodes), 300, False)
     )
+
+
+@pytest.mark.parametrize(
+    ("more", "quiet"),
+    [
+        ({}, True),
+        ({"rate": 0.5}, False),
+        ({"rate": None}, False),
+        ({"limit_s": None}, False),
+        ({"status": Status.CRITICAL}, False),
+    ],
+)
+def test_a_training_without_steps_is_quiet_and_not_simply_ok(
+    more: dict[str, Any], quiet: bool
+) -> None:
+    """With how long it may be. What makes steps, or is bad, is shown as it is."""
+    known = {"rate": 0.0, "quiet_s": 420.0, "limit_s": 1200.0, "status": Status.OK} | more
+    one = JobFact(check="log", kind="log", subject="llm-7b", summary="step 267", seen=0.0, **known)
+    facts = build_facts(read_status_inputs(store([]), around(), START))
+    facts = replace(facts, jobs=(one,))
+    page = render.PageRenderer(timezone.utc).render_page("list.html", facts, "/jobs", name="Jobs")
+    assert ('class="b">quiet</span> <span class="small">limit 20m' in page) is quiet
+    assert ('class="b ok"' in page) is (not quiet and one.status is Status.OK)
+    line = " ".join(render_to_lines(panels.render_jobs(facts.jobs, facts), 200, False))
+    assert ("quiet  [limit 20m] step 267" in line) is quiet
 
 
 def test_of_another_cluster_the_page_and_the_terminal_say_which() -> None:
