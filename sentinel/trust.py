@@ -12,7 +12,7 @@ import pwd
 import shlex
 import stat
 import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from typing import NamedTuple
 
@@ -72,6 +72,20 @@ def set_site_trust(site: SiteTrust) -> None:
     _site = site
 
 
+def get_site_trust() -> SiteTrust:
+    """Whom `set_site_trust` took last."""
+    return _site
+
+
+def find_site_trust(users: Iterable[str], groups: Iterable[str]) -> SiteTrust:
+    """These users and groups, without names that this host does not know."""
+    uids, gids = map(find_user_id, users), map(find_group_id, groups)
+    return SiteTrust(
+        frozenset(uid for uid in uids if uid is not None),
+        frozenset(gid for gid in gids if gid is not None),
+    )
+
+
 def get_trusted_uids() -> frozenset[int]:
     """The uids that may change what this process runs: root, the user of the process, and whom the
     configuration names; the owner of `/` is in root's place in a user namespace
@@ -82,6 +96,14 @@ def get_trusted_uids() -> frozenset[int]:
 def get_trusted_gids() -> frozenset[int]:
     """The groups that may do so by the configuration."""
     return _site.gids
+
+
+def find_user_id(name: str) -> int | None:
+    """The id of the user with this name; None if this host knows no such user."""
+    try:
+        return pwd.getpwnam(name).pw_uid
+    except KeyError:
+        return None
 
 
 def find_group_id(name: str) -> int | None:
@@ -203,10 +225,14 @@ def _open_step(step: str, folder: int | None) -> int:
 def find_site_fault(path: str) -> TrustFault | None:
     """`find_path_fault` with whom this process trusts. Of a path that does not exist yet, the
     nearest folder above counts. Raises OSError."""
-    path = os.path.abspath(path)
-    while not os.path.lexists(path):
-        path = os.path.dirname(path)
-    return find_path_fault(path, get_trusted_uids(), get_trusted_gids())
+    path = os.path.join(os.getcwd(), path)
+    while True:
+        try:
+            return find_path_fault(path, get_trusted_uids(), get_trusted_gids())
+        except FileNotFoundError:
+            if os.path.lexists(path):
+                raise
+            path = os.path.dirname(path)
 
 
 def find_program_path(name: str) -> str:
@@ -249,6 +275,15 @@ def is_service_group(gid: int) -> bool:
     return 0 < user.pw_uid < FIRST_USER_UID and user.pw_gid == gid and not group.gr_mem
 
 
+def is_of_writing_group(uid: int, folder: os.stat_result) -> bool:
+    """Whether this user may write the folder as a member of its group, and nobody outside of it may."""
+    with suppress(KeyError):
+        user = pwd.getpwuid(uid)
+        member = folder.st_gid in os.getgrouplist(user.pw_name, user.pw_gid)
+        return member and folder.st_mode & (stat.S_IWGRP | stat.S_IWOTH) == stat.S_IWGRP
+    return False
+
+
 def find_tree_fault(
     folder: str, trusted: Collection[int], groups: Collection[int] = ()
 ) -> TrustFault | None:
@@ -284,8 +319,9 @@ def is_private_group(seen: os.stat_result) -> bool:
 
 
 def lets_others_write(mode: int, uid: int, gid: int) -> bool:
-    """Whether the bits let anybody but that owner write it."""
-    group = bool(mode & stat.S_IWGRP) and not _is_group_private(uid, gid)
+    """Whether the bits let anybody but that owner, and whom this process trusts, write it."""
+    known = gid in get_trusted_gids() or _is_group_private(uid, gid)
+    group = bool(mode & stat.S_IWGRP) and not known
     return group or bool(mode & stat.S_IWOTH)
 
 

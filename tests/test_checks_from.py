@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 from sentinel.config import foreign
+from sentinel.config.problems import ConfigError
 from sentinel.config.registry import BrokenKind, KindRegistry
 from sentinel.plugin import Channel, Check, Receipt
-from sentinel.trust import UntrustedFile
-from sentinel.wiring.app import ACTIONS, CHANNELS, CHECKS
+from sentinel.trust import SiteTrust, UntrustedFile, get_site_trust
+from sentinel.wiring.app import ACTIONS, CHANNELS, CHECKS, load_settings_from
 
 GOOD = '''\
 from sentinel.plugin import Check, Context, Coverage, Duration, Finding, Report, Status
@@ -267,6 +268,32 @@ def test_what_others_could_change_is_not_run(site: Site, which: str) -> None:
     registry.add_folders([str(site.checks)])
     with pytest.raises(UntrustedFile, match=f"{path} may be written by everybody.*chmod g?o-w"):
         registry.load_kind("age")
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("named", [False, True])
+def test_a_group_that_the_file_names_may_write_plugins(site: Site, named: bool) -> None:
+    """It is known before the first kind is loaded, and forgotten where a file is refused."""
+    os.chown(site.checks, -1, 100)
+    site.checks.chmod(0o775)
+    site.configure("{ages: {kind: age, thing: ark}}", "trust_groups: [users]\n" * named)
+    assert site.told()["ages"]["status"] == ("warning" if named else "unknown")
+
+
+@pytest.mark.root
+def test_whom_a_refused_file_names_is_not_trusted(site: Site) -> None:
+    """Then the one that was in use before goes on, and what it trusts."""
+    site.configure("{ages: {kind: age, thing: ark}}", "trust_groups: [users]\n")
+    load_settings_from(str(site.file))
+    known = get_site_trust()
+    assert known.gids == {100}
+    site.configure("{ages: {kind: age}}", "trust_groups: [daemon]\n")
+    with pytest.raises(ConfigError):
+        load_settings_from(str(site.file))
+    assert get_site_trust() == known
+    site.configure("{ages: {kind: age, thing: ark}}")
+    load_settings_from(str(site.file))
+    assert get_site_trust() == SiteTrust()
 
 
 def test_a_file_that_changed_is_read_again(site: Site) -> None:

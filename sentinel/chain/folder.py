@@ -16,7 +16,7 @@ from sentinel.core.errors import Invalid, SentinelError
 from sentinel.core.text import visible
 from sentinel.proc import threads
 from sentinel.proc.whole_files import replace_whole_file
-from sentinel.trust import UntrustedFile, find_path_fault, get_trusted_uids
+from sentinel.trust import UntrustedFile, find_site_fault
 
 MAX_JOURNAL_LINES = 5000
 """Lines of the journal. At one slot in ten minutes this is a month."""
@@ -230,9 +230,7 @@ class ChainFolder:
             return None
 
     def _require_trusted(self) -> None:
-        if os.geteuid() == 0 and (
-            wrong := find_path_fault(self._file_path("chain.json"), get_trusted_uids())
-        ):
+        if os.geteuid() == 0 and (wrong := find_site_fault(self._file_path("chain.json"))):
             raise UntrustedFile(
                 f"the chain in {visible(self.folder)} is not used by root: {visible(wrong.path)} "
                 f"{wrong.why}; run this as its owner, or name another one: --dir DIR"

@@ -47,15 +47,15 @@ timeout -k 5 20 touch "$log" 2>/dev/null && exec >"$log" 2>&1
 
 _LINK_SCRIPT = """
 # It makes sure of its successors first, then makes one pass, and ends.
-timeout -k 30 {bound} {command} cron link --dir {folder}
+timeout -k 30 {bound} {command} cron link --dir {folder}{config}
 """
 
 _RELAY_SCRIPT = """
 # It makes sure of its successor, which waits beside it and takes over when it ends, and looks again
 # while it runs: sbatch may have failed, the successor may be held or cancelled. 66: taken away.
-timeout -k 30 600 {command} cron link --dir {folder}
+timeout -k 30 600 {command} cron link --dir {folder}{config}
 while sleep {every}; do
-    timeout -k 30 600 {command} cron link --dir {folder}
+    timeout -k 30 600 {command} cron link --dir {folder}{config}
     [ "$?" -eq 66 ] && break
 done &
 {command} run --standby{config} &
@@ -65,7 +65,7 @@ wait "$service"
 code=$?
 [ "$code" -gt 128 ] && {{ wait "$service"; code=$?; }} # the signal ended the first wait
 [ "$code" -eq 0 ] && exit 0
-timeout -k 30 60 {command} cron link --dir {folder}
+timeout -k 30 60 {command} cron link --dir {folder}{config}
 """
 
 _SCRIPT_TAIL = """\

@@ -53,6 +53,20 @@ def find_scripts(
     Each file is opened once, so the text that was checked is the text that is submitted. Raises
     BadCronDirectory.
     """
+    names, trust = read_base(base, trusted, groups)
+    found: list[FoundScript] = []
+    for name in names:
+        path = os.path.join(base, name)
+        if name.startswith("cron.") and os.path.isdir(path):
+            found += _scan_directory(path, name, trust)
+    return found
+
+
+def read_base(
+    base: str, trusted: Collection[int], groups: Collection[int] = ()
+) -> tuple[list[str], CronTrust]:
+    """The names in the directory, and what is known of those who may write it. Raises
+    BadCronDirectory."""
     try:
         with open_judged(base, trusted, groups) as opened:
             known = frozenset() if os.geteuid() == 0 else find_group_faults(opened)
@@ -64,12 +78,7 @@ def find_scripts(
         ) from error
     if wrong:
         raise BadCronDirectory(f"{visible(base)}: {wrong}; nothing of it is run")
-    trust, found = CronTrust(frozenset(trusted), frozenset(groups), known), list[FoundScript]()
-    for name in names:
-        path = os.path.join(base, name)
-        if name.startswith("cron.") and os.path.isdir(path):
-            found += _scan_directory(path, name, trust)
-    return found
+    return names, CronTrust(frozenset(trusted), frozenset(groups), known)
 
 
 def _scan_directory(path: str, name: str, trust: CronTrust) -> Iterator[FoundScript]:

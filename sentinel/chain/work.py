@@ -30,16 +30,20 @@ LOOK_LIMIT_S = 60.0
 mount that hangs."""
 
 
-def run_link(folder: str, settings_of: Callable[[str | None], Settings]) -> bool:
-    """Run a link. Returns whether the chain goes on after it.
+def run_link(
+    folder: str, settings_of: Callable[[str | None], Settings], config: str | None = None
+) -> bool:
+    """Run a link. Returns whether the chain goes on after it. `config`: a configuration that says,
+    before the chain is read, who may write its folder.
 
     Raises ChainNotInstalled or BadChainFolder. In a relay the service makes the passes. So the link
     only submits its successor and the scripts that are due.
     """
     place = ChainFolder(folder, LOOK_LIMIT_S)
+    known = _read_settings(config, settings_of) if config else None
     chain = place.read_chain()
     job = os.environ.get("SLURM_JOB_ID", "")
-    slurm, directories, channels = _read_settings(chain, settings_of)
+    slurm, directories, channels = known or _read_settings(chain.config or None, settings_of)
     queue = (
         ChainQueue(chain, place, SlurmClient(limit=slurm.timeout)) if chain.is_in_slurm else None
     )
@@ -62,16 +66,14 @@ def run_link(folder: str, settings_of: Callable[[str | None], Settings]) -> bool
 
 
 def _read_settings(
-    chain: Chain, settings_of: Callable[[str | None], Settings]
+    config: str | None, settings_of: Callable[[str | None], Settings]
 ) -> tuple[SlurmSettings, bool, dict[str, str]]:
     """How to ask Slurm, whether there are cron directories, and the channels.
 
     A faulty configuration does not end the chain: the pass reports it.
     """
     try:
-        settings = threads.run_within(
-            LOOK_LIMIT_S, "file", lambda: settings_of(chain.config or None)
-        )
+        settings = threads.run_within(LOOK_LIMIT_S, "file", lambda: settings_of(config))
     except (SentinelError, OSError):
         return SlurmSettings(), False, {}
     directories = any(c.common.kind == "cron" for c in settings.checks)

@@ -9,6 +9,7 @@ from msgspec import Struct
 from sentinel.chain import script_book
 from sentinel.chain.cron_trust import make_cron_trust
 from sentinel.chain.script_history import ScriptRecord, SubmittedRun
+from sentinel.chain.scripts import BadCronDirectory, read_base
 from sentinel.checks.cron_remedies import (
     find_chmod,
     format_slot,
@@ -85,11 +86,12 @@ class CronCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         try:
             known, keeper = script_book.read_kept_book(base)
             self._require_known_keeper(base, keeper)
+            refused = self._find_refusal(base, keeper)
         except SentinelError as error:
             raise CannotTell(str(error)) from error
         now = ctx.now.wall / SECOND
         found = (
-            self._judge_passes(known, now),
+            refused or self._judge_passes(known, now),
             *(
                 _judge_script(base, k, r, keeper, now)
                 for k, r in known.records.items()
@@ -118,6 +120,26 @@ class CronCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
                 f"the book in {visible(base)} belongs to {visible(get_user_name(keeper))}, whom "
                 "`trust` does not name, and who is not the owner of the directory"
             )
+
+    def _find_refusal(self, base: str, keeper: int) -> Finding | None:
+        """Why `sentinel cron run` of this user, who keeps the book, starts nothing there at all.
+        Raises NoTrustedUser."""
+        trust = make_cron_trust(self.trust, self.trust_groups)
+        try:
+            if keeper == os.geteuid():
+                read_base(base, trust.uids, trust.gids)
+        except BadCronDirectory as error:
+            return Finding(
+                subject="schedule",
+                status=Status.CRITICAL,
+                summary=f"no script is started: {error}",
+                guidance=Guidance(
+                    impact="No script there runs until that is mended.",
+                    todo="Take the right to write away, as the line in brackets does, or name the user in"
+                    " `trust` or the group in `trust_groups` of the check.",
+                ),
+            )
+        return None
 
     def _judge_passes(self, known: script_book.CronBook, now: float) -> Finding:
         at, age = known.at, now - known.at

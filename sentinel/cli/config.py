@@ -165,9 +165,8 @@ def call_config_check(args: argparse.Namespace) -> int:
 
 def _print_trust_doubts(settings: Any) -> int:
     """Print what others could change or get, a line each. Returns how many."""
-    from sentinel.wiring.trust_review import list_trust_doubts, take_site_trust
+    from sentinel.wiring.trust_review import list_trust_doubts
 
-    take_site_trust(settings)
     try:
         doubts = list_trust_doubts(settings, app.get_state_location(settings))
     except CannotTell as error:

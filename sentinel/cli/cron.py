@@ -149,7 +149,7 @@ def call_link(args: argparse.Namespace) -> int:
     """Run one link. Returns 0 if the chain goes on after it; after any other code its script
     repairs the chain."""
     folder = args.dir or _load_chain_settings(args)[1]
-    return OK if work.run_link(folder, lambda path: _load_settings_or_default(path)) else NOT_WELL
+    return OK if work.run_link(folder, _load_settings_or_default, args.config) else NOT_WELL
 
 
 def call_cron_run(args: argparse.Namespace) -> int:

@@ -22,7 +22,7 @@ from sentinel.store.copies import CopyRefused, copy_database, open_read_only
 from sentinel.store.inspection import inspect_state
 from sentinel.store.opening import migrate_state, open_sql_audit_log
 from sentinel.store.restore_copy import restore_state
-from sentinel.trust import find_path_fault, get_trusted_uids
+from sentinel.trust import find_site_fault
 from sentinel.wiring import app, last_good
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ def _require_private_place(target: str) -> None:
     folder = os.path.dirname(target)
     try:
         with TemporaryDirectory(dir=folder, prefix=".sentinel-copy-") as private:
-            fault = find_path_fault(private, get_trusted_uids())
+            fault = find_site_fault(private)
     except OSError as error:
         raise CopyRefused(f"{target}: cannot be made: {error.strerror}") from error
     if fault:

@@ -38,8 +38,9 @@ from sentinel.trust import (
     TrustFault,
     UntrustedFile,
     describe_trusted_users,
-    find_path_fault,
+    find_site_fault,
     find_tree_fault,
+    get_trusted_gids,
     get_trusted_uids,
 )
 
@@ -125,14 +126,13 @@ class PackagedKind(Struct, frozen=True):
         return f"{self.kind_origin} ({files[0]})" if files else self.kind_origin
 
     def load_class(self, base: type) -> Any:
-        """The class. Raises UntrustedFile before it is imported, and Unfit."""
+        """The class. Raises UntrustedFile before it is imported, and UnfitKind."""
         trusted = get_trusted_uids() | {os.stat(__file__).st_uid}
         for home in self._code_files():
             while not os.path.lexists(home):  # the file is inside of an archive
                 home = os.path.dirname(home)
-            _refuse_distrusted(
-                find_tree_fault(home, trusted), f"the plugin {self.entry.name!r} in {home}"
-            )
+            fault = find_tree_fault(home, trusted, get_trusted_gids())
+            _refuse_distrusted(fault, f"the plugin {self.entry.name!r} in {home}")
         try:
             found = self.entry.load()
         except (Exception, SystemExit) as error:
@@ -170,10 +170,10 @@ class FiledKind(Struct, frozen=True):
 
     def load_class(self, base: type) -> Any:
         """The class; that of an unchanged file is the same each time. Raises UntrustedFile before
-        anything is run, and Unfit."""
-        for path in (os.path.dirname(self.path), self.path):
-            _refuse_distrusted(find_path_fault(path, get_trusted_uids()), f"the plugin {self.path}")
+        anything is run, and UnfitKind."""
         try:
+            for path in (os.path.dirname(self.path), self.path):
+                _refuse_distrusted(find_site_fault(path), f"the plugin {self.path}")
             with open(self.path, "rb") as file:
                 source = file.read()
         except OSError as error:

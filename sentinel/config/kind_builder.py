@@ -17,6 +17,7 @@ from sentinel.config.wording import describe_given
 from sentinel.core import cron
 from sentinel.core.errors import Invalid
 from sentinel.core.settings import ChannelCommon, ChannelConfig, CheckCommon, CheckConfig
+from sentinel.trust import UntrustedFile
 
 SHORTEST_EVERY = 1.0
 """Seconds; more often than that nothing is seen that the last run did not see."""
@@ -109,7 +110,7 @@ class KindBuilder:
         name = kind.value.text
         words = str(error) if isinstance(error, UnfitKind) else describe_error(error, cls)
         place = registry.kind_origin(name)
-        broken = BrokenKind(f"kind {name!r} from {place} does not work: {words}")
+        broken = f"kind {name!r} from {place} does not work: {words}"
         return self._stand_in_for_broken(broken, kind, registry, path)
 
     def _find_kind(
@@ -130,13 +131,11 @@ class KindBuilder:
         )
         try:
             return entry, registry.load_kind(entry.value.text)
-        except BrokenKind as error:
-            return entry, self._stand_in_for_broken(error, entry, registry, path)
+        except (BrokenKind, UntrustedFile) as error:
+            return entry, self._stand_in_for_broken(str(error), entry, registry, path)
         except UnknownKind as error:
             if not self._strict and entry.value.text in registry:  # its file is not there
-                return entry, self._stand_in_for_broken(
-                    BrokenKind(str(error)), entry, registry, path
-                )
+                return entry, self._stand_in_for_broken(str(error), entry, registry, path)
             self._collector.add_error(
                 entry.line, (*path, "kind"), _unknown_kind_error(error, entry, registry)
             )
@@ -147,19 +146,17 @@ class KindBuilder:
             from sentinel.proc.installation import require_settled_package  # only if it is broken
 
             require_settled_package()
-            broken = BrokenKind(
-                f"kind {entry.value.text!r} does not load: {error}; install sentinel again"
-            )
+            broken = f"kind {entry.value.text!r} does not load: {error}; install sentinel again"
             return entry, self._stand_in_for_broken(broken, entry, registry, path)
 
     def _stand_in_for_broken(
-        self, error: BrokenKind, entry: TableEntry, registry: KindRegistry, path: Path
+        self, error: str, entry: TableEntry, registry: KindRegistry, path: Path
     ) -> Any:
         """What stands for a kind that does not load: the fault of its author, or of an installation
         that is not whole, must not cost the other checks."""
         tell = self._collector.add_error if self._strict else self._collector.add_warning
-        tell(entry.line, (*path, "kind"), str(error))
-        return BROKEN[registry.base](str(error))
+        tell(entry.line, (*path, "kind"), error)
+        return BROKEN[registry.base](error)
 
     def _common_settings(self, shared: TableNode, path: Path) -> Any:
         common = self._converter.convert_record(shared, CheckCommon, path)

@@ -10,7 +10,7 @@ from sentinel.config.convert import FAILED, SettingsConverter
 from sentinel.config.kind_builder import KindBuilder
 from sentinel.config.near_misses import did_you_mean, nearest_word
 from sentinel.config.nodes import ConfigNode, ListNode, TableEntry, TableNode
-from sentinel.config.problems import Path, Problem, ProblemCollector
+from sentinel.config.problems import ConfigError, Path, Problem, ProblemCollector
 from sentinel.config.reader import read_yaml
 from sentinel.config.registry import KindRegistries, KindRegistry
 from sentinel.config.review import ConfigReview
@@ -27,6 +27,7 @@ from sentinel.core.errors import Invalid
 from sentinel.core.patterns import SEARCH_TIMEOUT_S
 from sentinel.core.settings import ChannelConfig
 from sentinel.core.text import visible
+from sentinel.trust import find_site_trust, get_site_trust, set_site_trust
 
 
 def check_timezone(name: str) -> str:
@@ -72,6 +73,9 @@ class SettingsAssembler:
             return Settings(path=path)
         self._refuse_unknown(root)
         lists = {key: self._list_section(root, key) for key in LIST_SECTIONS}
+        # before the first kind is loaded: it may be a plugin in a folder of theirs
+        named = (lists[key].values() for key in ("trust", "trust_groups"))
+        set_site_trust(find_site_trust(*named))
         plain = {
             key: self._plain_section(root.entries[key])
             for key in PLAIN_SECTIONS
@@ -184,8 +188,9 @@ def load_config(
     A check or channel whose kind does not load is there, and says so when it is run; `strict`: it is
     an error, a secret that everybody can read too, and what only costs time is warned of. `channels` None: they are left out, and nothing
     is said of them. `text` is read in place of the file, as if it stood there.
+    From now on this process trusts whom the file names.
     """
-    collector = ProblemCollector(path)
+    collector, trusted = ProblemCollector(path), get_site_trust()
     data, mode = _read_file(path, collector) if text is None else (text, 0)
     root = read_yaml(data, collector)
     folder = os.path.dirname(os.path.abspath(path))
@@ -201,7 +206,11 @@ def load_config(
     )
     if strict:
         _warn_guarded(converter, collector)
-    collector.raise_if_errors()
+    try:
+        collector.raise_if_errors()
+    except ConfigError:
+        set_site_trust(trusted)
+        raise
     return LoadedConfig(settings, collector.list_warnings(), converter.references)
 
 
@@ -216,7 +225,7 @@ def load_channels(path: str, text: bytes, channels: KindRegistry) -> Settings:
     root = read_yaml(text, collector)
     if not isinstance(root, TableNode):
         return Settings(path=path)
-    wanted = ("channels", "cluster", "state", "spare_state")
+    wanted = ("channels", "cluster", "state", "spare_state", "trust", "trust_groups")
     kept = {key: entry for key, entry in root.entries.items() if key in wanted}
     assembler = SettingsAssembler(converter, collector, kinds)
     return assembler.assemble_settings(TableNode(kept, root.line), path)

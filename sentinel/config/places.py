@@ -63,7 +63,7 @@ def _is_usable(path: str) -> bool:
     """Whether there is one, which may be used."""
     try:
         os.lstat(path)
-        wrong = trust.find_path_fault(path, trust.get_trusted_uids())
+        wrong = trust.find_site_fault(path)
         readable = os.access(path, os.R_OK)
     except (FileNotFoundError, NotADirectoryError):
         return os.path.lexists(path)  # a broken link is reported, not skipped

@@ -19,7 +19,7 @@ from sentinel.store.errors import (
 from sentinel.store.lease import DirectoryLock, Lease
 from sentinel.store.locks import require_locks
 from sentinel.store.mounts import has_room, is_copy_on_write, is_on_local_disk
-from sentinel.trust import get_trusted_uids
+from sentinel.trust import get_trusted_uids, is_of_writing_group
 
 DATABASE_FILE = "sentinel.db"
 BUSY_TIMEOUT_S = 10.0  # seconds a statement waits for another process's transaction
@@ -229,15 +229,19 @@ class InMemoryBackend(SqliteBackend):
 
 def _require_known_owners(place: str) -> None:
     """Raise StateRefused if somebody else has put the database there, or one of the files beside it
-    from which SQLite reads changes: where others may write, they can replace each of them."""
+    from which SQLite reads changes: where others may write, they can replace each of them. Members
+    of a group that alone may write there are only warned of (`doctor`), until the next release."""
     directory = os.path.dirname(place) or "."
-    known = {*get_trusted_uids(), os.stat(directory).st_uid, _SQUASHED_UID}
+    seen = os.stat(directory)
+    known = {*get_trusted_uids(), seen.st_uid, _SQUASHED_UID}
     for path in (place, *(place + suffix for suffix in _SIDE_FILE_SUFFIXES)):
         with suppress(FileNotFoundError):
-            if (owner := os.lstat(path).st_uid) not in known:
+            owner = os.lstat(path).st_uid
+            if owner not in known and not is_of_writing_group(owner, seen):
                 raise StateRefused(
                     f"{path}: belongs to uid {owner}, who may have replaced it, so it is not used; "
-                    f"remove it, and let nobody else write there: chmod go-w {directory}"
+                    f"name that user in `trust`, or remove it, and let nobody else write there: "
+                    f"chmod go-w {directory}"
                 )
 
 

@@ -138,12 +138,7 @@ def load_settings_from(path: str, text: bytes | None = None, *, sending: bool = 
 def _load_file(path: str, text: bytes | None = None, *, sending: bool = True) -> LoadedConfig:
     from sentinel.config.loader import load_config
 
-    loaded = load_config(path, CHECKS, CHANNELS if sending else None, actions=ACTIONS, text=text)
-    if loaded.settings.trust or loaded.settings.trust_groups:
-        from sentinel.wiring.trust_review import take_site_trust
-
-        take_site_trust(loaded.settings)
-    return loaded
+    return load_config(path, CHECKS, CHANNELS if sending else None, actions=ACTIONS, text=text)
 
 
 def load_channels_from(path: str, text: bytes) -> Settings:

@@ -8,7 +8,6 @@ would give a user the rights of root is refused where it is used.
 from __future__ import annotations
 
 import os
-import pwd
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -21,13 +20,7 @@ from sentinel.core.errors import CannotTell, StoreError
 from sentinel.core.settings import Secret, is_this_machine, is_web_address
 from sentinel.core.text import visible
 from sentinel.proc import threads
-from sentinel.trust import (
-    SiteTrust,
-    find_group_id,
-    find_site_fault,
-    is_service_group,
-    set_site_trust,
-)
+from sentinel.trust import find_group_id, find_site_fault, find_user_id, is_service_group
 
 LOOK_TIMEOUT_S = 5.0
 """Seconds for all looks together, whose file systems may hang."""
@@ -39,23 +32,9 @@ _worker = threads.BoundedWorker(LOOK_TIMEOUT_S, "trust")
 """While a look hangs, no other is begun beside it."""
 
 
-def take_site_trust(settings: Settings) -> None:
-    """Let this process trust whom the configuration names. Names that this host does not know are
-    left out, and `list_trust_doubts` tells them."""
-    uids = (_find_user_id(name) for name in settings.trust)
-    gids = map(find_group_id, settings.trust_groups)
-    set_site_trust(
-        SiteTrust(
-            frozenset(uid for uid in uids if uid is not None),
-            frozenset(gid for gid in gids if gid is not None),
-        )
-    )
-
-
 def list_trust_doubts(settings: Settings, state: str) -> list[str]:
     """A line for each place that others could change, and each secret that a wrong peer could get,
-    with the remedy. `state`: its directory or
-    URL. Raises CannotTell if a file system does not answer."""
+    with the remedy. `state`: its directory or URL. Raises CannotTell if a file system does not answer."""
     try:
         return _worker.do_within(lambda: [*_find_doubts(settings, state)])
     except TimeoutError as error:
@@ -64,7 +43,7 @@ def list_trust_doubts(settings: Settings, state: str) -> list[str]:
 
 def _find_doubts(settings: Settings, state: str) -> Iterator[str]:
     for name in settings.trust:
-        if _find_user_id(name) is None:
+        if find_user_id(name) is None:
             yield f"trust: there is no user {visible(name)} on this host"
     for name in settings.trust_groups:
         if find_group_id(name) is None:
@@ -129,13 +108,6 @@ def _list_places(settings: Settings, state: str) -> Iterator[tuple[str, str]]:
 
 def _name_paths(what: str, paths: Iterable[str]) -> Iterator[tuple[str, str]]:
     return ((what, os.path.abspath(path)) for path in paths)
-
-
-def _find_user_id(name: str) -> int | None:
-    try:
-        return pwd.getpwnam(name).pw_uid
-    except KeyError:
-        return None
 
 
 def find_clear_addresses(sender: Struct) -> Iterator[str]:

@@ -9,6 +9,8 @@ from msgspec.structs import replace
 from sentinel.chain.folder import ChainFolder, mount_point
 from sentinel.chain.journal import JournalEntry
 from sentinel.chain.model import Chain
+from sentinel.trust import SiteTrust, UntrustedFile, set_site_trust
+from tests.user_files.places import shared_folder
 
 CHAIN = Chain(name="s", every=600, command=("sentinel",))
 NOBODY = 65534
@@ -31,6 +33,22 @@ def test_a_folder_that_may_not_be_read_is_no_removal(place: ChainFolder) -> None
         os.setuid(NOBODY)
         os._exit(place.was_removed(mount))
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+@pytest.mark.root
+def test_roots_chain_in_a_folder_of_a_group_is_used_where_the_group_is_trusted() -> None:
+    with shared_folder() as folder:
+        place = ChainFolder(str(folder / "chain"))
+        place.install_files(CHAIN, "")
+        os.chown(place.folder, -1, 100)
+        Path(place.folder).chmod(0o775)
+        with pytest.raises(UntrustedFile, match="chain may be written by its group"):
+            place.read_chain()
+        set_site_trust(SiteTrust(gids=frozenset({100})))
+        try:
+            assert place.read_chain() == CHAIN
+        finally:
+            set_site_trust(SiteTrust())
 
 
 def test_a_file_in_place_of_the_folder_is_a_removal(tmp_path: Path) -> None:

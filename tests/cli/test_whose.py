@@ -137,18 +137,20 @@ class Site:
 
 
 @pytest.mark.parametrize(
-    "words", [["check", "evil"], ["check", "evil", "--help"], ["config", "check", "-c", "FILE"],
-              ["status", "-c", "FILE"]],
+    ("words", "code"), [(["check", "evil"], 78), (["check", "evil", "--help"], 78),
+                        (["config", "check", "-c", "FILE"], 2), (["tick", "-c", "FILE"], 0)],
 )  # fmt: skip
 def test_a_plugin_that_others_could_change_is_not_imported(
-    host: Host, mark: Path, words: list[str]
+    host: Host, mark: Path, words: list[str], code: int
 ) -> None:
-    """Whether it is named by the call or by a file that is believed."""
+    """Whether it is named by the call or by a file that is believed; the rest of that file runs."""
     site = Site(host, mark, ALICE)
     file = host.write(host.folder / "etc2" / "s.yaml", "checks: {x: {kind: evil}}\n", ROOT)
     said = [str(file) if word == "FILE" else word for word in words]
     done = host.run(ROOT, *said, PYTHONPATH=site.path)
-    refused(done, "'evil'", site.path, "belongs to daemon")
+    assert done.returncode == code, done
+    told = done.stdout + done.stderr
+    assert all(word in told for word in ("'evil'", str(site.path), "belongs to daemon")), told
     assert not mark.exists()
 
 

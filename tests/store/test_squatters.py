@@ -2,6 +2,8 @@
 somebody else in the place of the own one is not used."""
 
 import os
+import pwd
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -87,3 +89,19 @@ def test_root_reads_the_state_of_the_user_whose_directory_it_is() -> None:
         for path in (folder / "state", *(folder / "state").iterdir()):
             os.chown(path, MALLORY, MALLORY)
         open_once(folder / "state")
+
+
+@pytest.mark.parametrize(("mode", "refused"), [(0o2775, False), (0o2777, True), (0o755, True)])
+def test_a_database_of_a_member_of_the_only_group_that_may_write_is_warned_of(
+    mode: int, refused: bool
+) -> None:
+    """An earlier sentinel used it: refused at once, it would leave everything unwatched."""
+    bin_user = pwd.getpwnam("bin")
+    with shared_folder() as folder:
+        state = folder / "state"
+        open_once(state)
+        os.chown(state, -1, bin_user.pw_gid)
+        os.chown(state / DATABASE_FILE, bin_user.pw_uid, -1)
+        state.chmod(mode)
+        with pytest.raises(StateRefused, match="in `trust`") if refused else nullcontext():
+            open_once(state)

@@ -20,7 +20,7 @@ from sentinel.gpu.dcgm import Blame, Outcome, Ran, Verdict, judge
 from sentinel.gpu.errors import Unreadable
 from sentinel.gpu.model import Inventory
 from sentinel.homes import find_user_folder
-from sentinel.trust import lets_others_write
+from sentinel.trust import get_trusted_uids, lets_others_write
 
 _NAME_PATTERN = re.compile(
     r"dcgmi-r([1-4])-([A-Za-z0-9][A-Za-z0-9._-]*)-([0-9]{8}T[0-9]{6}Z)\.json"
@@ -154,8 +154,7 @@ def _list_owner_tests(directory: str) -> list[str]:
     seen = _look_at_directory(directory)
     if seen is None or not lets_others_write(*seen):
         return []
-    uid = seen[1]
-    owners = [["-uid", str(one)] for one in sorted({0, os.geteuid(), uid})]
+    owners = [["-uid", str(one)] for one in sorted({*get_trusted_uids(), seen[1]})]
     return ["-type", "f", "(", *owners[0], *(w for o in owners[1:] for w in ("-o", *o)), ")"]
 
 

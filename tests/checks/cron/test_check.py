@@ -138,6 +138,23 @@ def test_whose_book_it_is_decides_what_is_read(tmp_path: Path) -> None:
             check.run(context())
 
 
+@pytest.mark.root
+def test_a_directory_that_root_refuses_is_told_at_once() -> None:
+    """Nothing there is started, whatever the book of passes says; named, the group may write."""
+    with shared_folder() as folder:
+        base = folder / "cron"
+        base.mkdir()
+        assert findings(base)[0].status is Status.OK
+        os.chown(base, -1, 100)
+        base.chmod(0o775)
+        found = findings(base)[0]
+        assert found.status is Status.CRITICAL
+        assert "no script is started" in found.summary
+        assert "chmod g-w" in found.summary
+        check = CronCheck(base=FilePath(str(base)), trust_groups=["users"])
+        assert check.run(context()).findings[0].status is Status.OK
+
+
 def test_a_pipe_in_place_of_the_book_is_none(tmp_path: Path) -> None:
     """Opening it would wait for ever."""
     (tmp_path / ".sentinel").mkdir()
