@@ -9,6 +9,7 @@ from sentinel.checks.log.trouble_kind import (
     DIED_REGEX_TEMPLATE,
     DIED_WORDS,
     EXCEPTION,
+    KILLED_KIND,
     LAST_WORDS_KIND,
     LAUNCHERS_SOURCE,
     NETWORK_EXCEPTION_KIND,
@@ -91,14 +92,21 @@ TROUBLE_KINDS = (
     TroubleKind(
         "host out of memory",
         SRUN_REGEX + r"Out Of Memory|(?<!\w)oom[-_]kill(?:er)?\b|Out Of Memory|DataLoader worker [^\n]{0,80} killed by signal: Killed"
-        r"|line \d+: +\d+ Killed\b|(?m:(?<![A-Za-z_ ])Killed$)|exceeded memory limit \(\d+ > \d+\)|ray\.exceptions\.OutOfMemoryError|Out of memory: Killed process|_?ArrayMemoryError:"
+        r"|exceeded memory limit \(\d+ > \d+\)|ray\.exceptions\.OutOfMemoryError|Out of memory: Killed process|_?ArrayMemoryError:"
         r"|DefaultCPUAllocator: can't allocate memory|[Cc]annot allocate memory|(?m:^MemoryError\b)|std::bad_alloc|killed due to memory pressure"
         r"|Killed process \d+ \(|memory allocation of \d+ bytes failed|\bOOMKilled\b|ALLOCATE: \d+ bytes requested; not enough memory|java\.lang\.OutOfMemoryError|\bOutOfMemoryError\(\)"
-        r"|(?m:^\S{1,100}:(?:\d+:)? killed\b)|(?m:cannot allocate (?:vector|memory block) of size)",
-        ("OOMKilled", "not enough memory", "OutOfMemoryError", ": killed", "cannot allocate", "std::bad_alloc", "memory pressure", "memory allocation of", "oom_kill", "oom-kill", "Out Of Memory", "Killed", "exceeded memory", "MemoryError", "llocate memory"),
+        r"|(?m:cannot allocate (?:vector|memory block) of size)",
+        ("OOMKilled", "not enough memory", "OutOfMemoryError", "cannot allocate", "std::bad_alloc", "memory pressure", "memory allocation of", "oom_kill", "oom-kill", "Out Of Memory", "Killed", "exceeded memory", "MemoryError", "llocate memory"),
         SLURM_SOURCE + "; PyTorch, torch/utils/data/_utils/signal_handling.py and c10/core/impl/alloc_cpu.cpp; bash,"
-        " jobs.c; zsh, jobs.c; Java; Julia; R; NVIDIA's Fortran; Ray, python/ray/exceptions.py; NumPy; " + ERRNO_SOURCE,
+        " jobs.c; Java; Julia; R; NVIDIA's Fortran; Ray, python/ray/exceptions.py; NumPy; " + ERRNO_SOURCE,
         names=SRUN_ORIGIN_REGEX,
+        root=True,
+    ),
+    TroubleKind(
+        KILLED_KIND,
+        r"line \d+: +\d+ Killed\b|(?m:(?<![A-Za-z_ ])Killed$)|(?m:^\S{1,100}:(?:\d+:)? killed\b)",
+        ("Killed", ": killed"),
+        "bash, jobs.c; zsh, jobs.c",
         root=True,
     ),
     TroubleKind(

@@ -133,6 +133,8 @@ class _StateUpdate:
         seen, at = self._seen, self._at
         if event.what == "number":
             self._record_number(event.name, event.value, event.rounded)
+        elif event.what == "count":
+            self._record_count(event.name, event.value)
         elif event.what == "begin":
             self._seen = replace(seen, phase=OpenPhase(name=event.name, since=at))
             self._begun = True
@@ -148,10 +150,8 @@ class _StateUpdate:
         elif event.what == "member":
             world = add_rank(seen.world, int(event.value), int(event.name))
             self._seen = replace(seen, world=world, ready=False)
-        elif event.what == "ready":
-            self._seen = replace(seen, ready=True)
-        elif event.what == "done":
-            self._seen = replace(seen, done=True)
+        elif event.what in ("ready", "done"):
+            self._seen = replace(seen, **{event.what: True})
         elif event.trouble and not (seen.done and event.trouble.kind in PARTING_KIND_NAMES):
             troubles = _select_troubles((*seen.troubles, event.trouble))
             self._seen = replace(seen, troubles=troubles, troubled=at, settled=0)
@@ -192,6 +192,15 @@ class _StateUpdate:
         seen = seen if seen.steady else replace(seen, steady=self._at)
         return _drop_old_troubles(seen, self._at), self._learned
 
+    def _record_count(self, kind: str, value: float) -> None:
+        """Record a count of a total. One that goes up shows life, once while the number stands. It says nothing
+        about an error: a tracker may count what it sends when the training is dead."""
+        before, marks = self._seen.counts.get(kind), self._seen.marks
+        if before is not None and value > before:
+            marks = {name: replace(mark, since=self._at) for name, mark in marks.items()}
+        highest = max(value, before or 0)
+        self._seen = replace(self._seen, counts={**self._seen.counts, kind: highest}, marks=marks)
+
     def _record_number(self, name: str, value: float, rounded: bool) -> None:
         mark = self._seen.marks.get(name)
         if mark is None or mark.value != value or rounded:
@@ -200,6 +209,7 @@ class _StateUpdate:
     def _record_advance(self, name: str, value: float, moved: bool) -> None:
         seen = self._seen
         before = seen.marks.get(name) or ProgressMark(value=value, since=self._at)
+        self._seen = replace(seen, counts={})
         grain = abs(value - before.value)
         moves = before.moves + moved
         self._record_move(

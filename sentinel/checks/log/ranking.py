@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from sentinel.checks.log.log_trouble import LogTrouble
 from sentinel.checks.log.trouble_kind import (
     EXCEPTION,
+    KILLED_KIND,
     LAST_WORDS_KIND,
     NCCL_CALL_KIND,
     NETWORK_EXCEPTION_KIND,
@@ -57,6 +58,10 @@ def find_first_cause(kinds: Sequence[str]) -> int | None:
     own = [at for at, kind in enumerate(kinds) if kind in UNKNOWN_KINDS]
     known = [at for at, kind in enumerate(kinds) if kind not in (*UNKNOWN_KINDS, NEW_LINE_KIND)]
     first = min(known or own, key=lambda at: rank_trouble(kinds[at]), default=None)
+    if first is not None and kinds[first] == KILLED_KIND:
+        other = [at for at in known if kinds[at] not in (KILLED_KIND, *LATE_KINDS)]
+        sure = (at for at in other if rank_trouble(kinds[at]) <= (CAUSE if at < first else ROOT))
+        first = next(sure, first)  # whoever failed before is why the others were killed
     if first is None or (kinds[first] not in LATE_KINDS and rank_trouble(kinds[first]) <= CAUSE):
         return first
     if EXCEPTION in kinds:

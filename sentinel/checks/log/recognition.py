@@ -213,7 +213,11 @@ def reconsider_number(known: LogRecognition, text: str) -> LogRecognition:
     now = recognise_log(text[last.end() if last else 0 :], lines=FEW_LINES)
     if ended and not now.number:
         now = recognise_log(text)
-    if now.number and now.number != known.number:
+    if (
+        now.number
+        and now.number != known.number
+        and (ended or _may_follow(now.number, known.number))
+    ):
         return replace(now, changed=known.first_trainer if known.is_trainer_number else "")
     return replace(known, number=None) if ended else known
 
@@ -346,6 +350,11 @@ def _find_later_number(known: LogRecognition, text: str, lines: int) -> LogRecog
     later = _search_number(replace(known, number=None), text[last.end() :], lines)
     named = later.number and _has_word((later.number.name, later.number.pattern))
     return later if named else None
+
+
+def _may_follow(newer: AdvancingNumber, known: AdvancingNumber) -> bool:
+    """Whether this number may take the place of that one: beside a training that hangs, memory may fill."""
+    return not _has_word((known.name, known.pattern)) or _has_word((newer.name, newer.pattern))
 
 
 def _has_word(number: tuple[str, str]) -> bool:

@@ -54,6 +54,7 @@ _NUMBER_PATTERN = re.compile(
     rf"(?<!\w)(?:(?P<clock>{_CLOCK_REGEX})|[-+]?\d[\d.,_]*(?:[eE][-+]?\d{{1,4}})?|(?i:nan|inf)(?!\w))"
 )
 _WORD_PATTERN = re.compile(r"([^\W\d]\w{0,40})[^\w\n]{0,12}$")
+_COUNT_PATTERN = re.compile(r"(?<![\w.,:/-])(\d{1,12})(?: ?/ ?| of )(\d{2,12})(?![\w%]|[.,:/-]\d)")
 
 
 class RowKind(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -140,6 +141,24 @@ def add_rows(
 def list_carriers(kinds: Mapping[str, RowKind]) -> tuple[str, ...]:
     """The kinds whose rows show life even without the number."""
     return tuple(name for name, kind in kinds.items() if kind.carries)
+
+
+def find_counts(text: str, own: Collection[int]) -> Iterator[tuple[int, str, int]]:
+    """Counts of a total at the end of this text, such as `12/500`: place, kind, value. Of each kind the first
+    and the highest. `own` are the places of numbers that are followed already.
+
+    Whatever is counted goes on until its total: an evaluation, parts of a file. A timer has no total."""
+    kinds: dict[str, list[tuple[int, int]]] = {}
+    for match in _COUNT_PATTERN.finditer(text, max(0, len(text) - SEARCHED_CHARS)):
+        at, end = match.span()
+        before = text[text.rfind("\n", 0, at) + 1 : at]
+        after = text[end : end + MAX_UNIT_CHARS].partition("\n")[0]
+        word = _WORD_PATTERN.search(before[-MAX_WORD_CHARS:])
+        if at not in own and not is_resource(word[1] if word else "", after):
+            kinds.setdefault(f"{_name_kind(match[2], before)}", []).append((int(match[1]), at))
+    for kind, told in [*kinds.items()][-MAX_KINDS:]:
+        for value, at in {told[0], max(told)}:
+            yield at, kind, value
 
 
 def hash_values(line: str) -> int:

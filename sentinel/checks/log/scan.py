@@ -20,7 +20,7 @@ from sentinel.checks.log.losses import (
     match_losses,
 )
 from sentinel.checks.log.new_lines import make_shape
-from sentinel.checks.log.rows import RowSpan, find_rows
+from sentinel.checks.log.rows import RowSpan, find_counts, find_rows
 from sentinel.checks.log.settings import PhaseSettings
 from sentinel.checks.log.trainers import DONE_PATTERN, TRAINERS, list_trainer_phases
 from sentinel.checks.log.trouble_kind import LAST_WORDS_KIND, NEW_KINDS
@@ -32,6 +32,7 @@ from sentinel.core.values import Duration
 
 EventKind = Literal[
     "number",
+    "count",
     "begin",
     "end",
     "loss",
@@ -217,6 +218,7 @@ def _scan_losses(text: str, own: "re.Pattern[str] | None", course: bool) -> Iter
 def _scan_numbers(
     text: str, numbers: "Mapping[str, re.Pattern[str]]", carriers: Collection[str]
 ) -> Iterable[LogEvent]:
+    own: set[int] = set()
     for name, pattern in numbers.items():
         told: list[tuple[int, str]] = []
         for match in pattern.finditer(text):
@@ -226,6 +228,9 @@ def _scan_numbers(
             yield LogEvent(match.start(), "number", name, value, rounded=rounded)
         for kind, rows in find_rows(text, name, told, carriers):
             yield LogEvent(len(text), "rows", kind, rows=rows)
+        own.update(at for at, _ in told)
+    for at, kind, count in find_counts(text, own) if numbers else ():
+        yield LogEvent(at, "count", kind, count)
 
 
 def parse_progress_number(name: str, captured: str | None) -> float:

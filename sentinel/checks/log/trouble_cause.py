@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from sentinel.checks.log.log_trouble import LogTrouble
+from sentinel.checks.log.trouble_kind import KILLED_KIND
 from sentinel.core.run_ledger import InterruptionCause
 
 _KINDS: Mapping[InterruptionCause, tuple[str, ...]] = {
@@ -25,7 +26,7 @@ _KINDS: Mapping[InterruptionCause, tuple[str, ...]] = {
         "rendezvous",
         "ssh to another node",
     ),
-    "memory": ("host out of memory", "shared memory (/dev/shm)"),
+    "memory": ("host out of memory", KILLED_KIND, "shared memory (/dev/shm)"),
     "node": ("node failure",),
     "file_system": ("disk", "file system", "checkpoint file"),
     "preemption": ("preemption",),

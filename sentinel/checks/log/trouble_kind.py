@@ -65,6 +65,10 @@ DIED_ORIGIN_REGEX = r"|failed \(exitcode: -?\d+\) local_rank: (?P<local>\d+)|\b[
 LAUNCHERS_SOURCE = "the launchers of PyTorch (torch/distributed/elastic), DeepSpeed, and composer/cli/launcher.py of mosaicml/composer"
 
 
+KILLED_KIND = "killed, perhaps host out of memory"
+"""A process that got SIGKILL, as a shell tells it: the kernel sends it for want of memory, and who ends the
+others after an error does too."""
+
 NOT_STARTED_KIND = "program that did not start"
 """Such an error may also end a traceback, as SyntaxError does. Then it counts as an exception."""
 

@@ -93,6 +93,8 @@ MAX_LINK_CHARS = 150
 """How many characters above a traceback are searched for the note that it arose while another one
 was handled."""
 _HANDLED_END = "another exception occurred:"
+_ORIGINAL_END = "Original exception was:"
+"""Between the exception of a hook that was to tell one, and that one: CPython, Python/pythonrun.c."""
 _CHAINED_ENDS = (_HANDLED_END, "the following exception:")
 _TRACKER_PATTERN = re.compile(r"/(?:wandb|mlflow|comet_ml|neptune|clearml|swanlab|trackio|aim)/")
 MAX_FRAMES_CHARS = 8000
@@ -125,7 +127,8 @@ def _weigh_exception(
     if not found:
         return one
     at, last = found[-1]
-    handled = _HANDLED_END in text[max(0, begin - MAX_LINK_CHARS) : begin]
+    above = text[max(0, begin - MAX_LINK_CHARS) : begin]
+    handled = _HANDLED_END in above or _ORIGINAL_END in above
     if handled and last.kind in (EXCEPTION, NETWORK_EXCEPTION_KIND) and last.rank == one.rank:
         found[-1] = (at, replace(last, kind=TRACEBACK))
     direct = _LOADER_PATTERN.search(last.line) and find_line_bounds(text, at)[1] + 1 >= begin

@@ -13,7 +13,7 @@ from sentinel.checks.log.peers import (
     resolve_peer,
 )
 from sentinel.checks.log.ranking import find_first_cause
-from sentinel.checks.log.trouble_kind import EXCEPTION, LAST_WORDS_KIND, TRACEBACK
+from sentinel.checks.log.trouble_kind import EXCEPTION, KILLED_KIND, LAST_WORDS_KIND, TRACEBACK
 from sentinel.checks.log.troubles import MAX_TROUBLES_PER_KIND, TroubleFinder
 
 IB = (
@@ -149,7 +149,7 @@ CLOSED = "gpu-2:1:2 [0] NCCL WARN socketProgress: Connection closed by remote pe
             "segmentation fault",
         ),
         ("DataLoader worker (pid 7) is killed by signal: Aborted.", "data loading"),
-        ("Killed", "host out of memory"),
+        ("Killed", KILLED_KIND),
         ("Loss is NAN, stopping training", "NaN loss"),
         (
             "socketProgress: Connection closed by remote peer gpu-node1.int.example.org<45074>",
@@ -176,7 +176,7 @@ CLOSED = "gpu-2:1:2 [0] NCCL WARN socketProgress: Connection closed by remote pe
             "F0308 03:12:05.123456 7 x.cpp:9] Check failed: error == cudaSuccess (2 vs. 0)",
             "CUDA error",
         ),
-        ("165/296 [===>....] - ETA: 365s - loss: 2.1371Killed", "host out of memory"),
+        ("165/296 [===>....] - ETA: 365s - loss: 2.1371Killed", KILLED_KIND),
         ("HW Exception by GPU node-3 (Agent handle: 0x5a) reason :GPU Hang", "ROCm error"),
         (
             "slurmstepd: error: Job 7 exceeded memory limit (10442128 > 10240000), being killed",
@@ -495,7 +495,7 @@ def test_an_address_is_looked_up_and_a_name_is_taken_as_it_is() -> None:
         pytest.param("gpu-3:1:2 [5] init.cc:94 NCCL WARN Cuda failure 802 'system not yet initialized'",
                      "fabric manager not ready", LineOrigin("gpu-3", ""), id="NCCL, 802"),
         pytest.param("/var/spool/slurmd/job7/slurm_script: line 9:  4711 Killed   python t.py",
-                     "host out of memory", LineOrigin("", ""), id="bash"),
+                     KILLED_KIND, LineOrigin("", ""), id="bash"),
     ],
 )  # fmt: skip
 def test_errors_of_the_last_years_and_whom_they_name(
