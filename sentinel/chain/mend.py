@@ -52,7 +52,8 @@ def plan_mending(
     """The steps that the queue needs at this moment (epoch seconds). Empty if all is well.
 
     `links` are all jobs of the chain. `me` is the job that asks. `tried` are jobs that an earlier
-    step has released or moved. If they are still held, they are replaced.
+    step has released or moved. If they are still held, they are replaced. A strand with a job in a
+    state that no known Slurm prints gets no other: it may wait.
     """
     if chain.mode == "relay":
         slot = _handover_time(chain, links, now)
@@ -98,7 +99,8 @@ def _mend_strand(
         for link in good[:1]
         if _is_delayed(chain, link, now) and link.job not in tried
     ]
-    return tuple(found if good else [*found, SubmitLink(name, slot)])
+    unknown = any(li.name == name and li.is_unknown and li.job != me for li in links)
+    return tuple(found if good or unknown else [*found, SubmitLink(name, slot)])
 
 
 def _is_delayed(chain: Chain, link: ChainLink, now: float) -> bool:

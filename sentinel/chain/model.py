@@ -6,7 +6,7 @@ from typing import Literal
 from msgspec import Struct, field
 
 from sentinel.core.errors import Invalid
-from sentinel.slurm.job_states import Phase, state_phase
+from sentinel.slurm.job_states import JOB_STATES, Phase, state_phase
 from sentinel.slurm.pending_reasons import explain_job_reason, explain_reason
 
 ChainMode = Literal["chain", "relay", "scrontab", "systemd", "crontab"]
@@ -100,6 +100,11 @@ class ChainLink(Struct, frozen=True, kw_only=True):
     def is_waiting(self) -> bool:
         """Whether it has not started yet."""
         return state_phase(self.state) in (Phase.WAITING, Phase.HELD)
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether no known Slurm prints its state."""
+        return self.state not in JOB_STATES
 
     @property
     def is_held(self) -> bool:

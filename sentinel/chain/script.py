@@ -12,6 +12,7 @@ from sentinel.core.cron import Cron, find_next_time, parse_cron
 from sentinel.core.cron import iterate_times as cron_slots
 from sentinel.core.errors import Invalid
 from sentinel.core.values import Duration
+from sentinel.core.wishes import script_head
 
 # The name of the script's directory, or a line in it, says when the script is due.
 
@@ -75,7 +76,7 @@ def find_next_slot(schedule: ScriptSchedule, after: float, zone: tzinfo) -> int 
 
 Overlap = Literal["skip", "queue", "allow"]
 CatchUp = Literal["once", "none", "all"]
-_DIRECTIVE_PATTERN = re.compile(r"^#SENTINEL[ \t]+(.*)$", re.MULTILINE)
+_DIRECTIVE_PATTERN = re.compile(r"#SENTINEL[ \t]+(.*)")
 _DIRECTIVE_KEYS: dict[str, tuple[str, ...]] = {
     "schedule": (),
     "overlap": ("skip", "queue", "allow"),
@@ -85,7 +86,7 @@ SCRIPT_NAME_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 """Names that run. Like run-parts(8), this leaves out files of editors and packages (`x~`,
 `.x.swp`)."""
 
-_LEFT_BEHIND = ("~", ".bak", ".old", ".orig", ".rpmsave", ".dpkg-old", ".dpkg-dist", ".swp")
+_LEFT_BEHIND = (".bak", ".old", ".orig", ".rpmsave", ".dpkg-old", ".dpkg-dist", ".swp")
 
 
 class CronScript(Struct, frozen=True, kw_only=True):
@@ -107,7 +108,8 @@ def is_script(name: str) -> bool:
 
 
 def read_script(key: str, directory: str, text: str) -> CronScript:
-    """The script's settings: its own lines first, then the directory's defaults. Raises Invalid."""
+    """The script's settings: its own lines before its first command, then the directory's defaults.
+    Raises Invalid."""
     said = _read_directives(text)
     line = said.get("schedule")
     schedule = schedule_of_text(line) if line is not None else schedule_of_directory(directory)
@@ -121,11 +123,11 @@ def read_script(key: str, directory: str, text: str) -> CronScript:
 
 def _read_directives(text: str) -> dict[str, str]:
     found: dict[str, str] = {}
-    for line in _DIRECTIVE_PATTERN.findall(text):
+    for match in filter(None, map(_DIRECTIVE_PATTERN.match, script_head(text.encode()))):
         try:
-            words = shlex.split(line)
+            words = shlex.split(match[1])
         except ValueError as error:
-            raise Invalid(f"#SENTINEL {line}: {error}") from error
+            raise Invalid(f"#SENTINEL {match[1]}: {error}") from error
         for word in words:
             found.update([_split_pair(word)])
     return found

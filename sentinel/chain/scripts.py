@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -92,7 +92,21 @@ def _scan_directory(path: str, name: str, trust: CronTrust) -> Iterator[FoundScr
     if wrong:
         yield FoundScript(key=name, path=path, refused=f"the directory: {wrong}")
         return
-    trust = replace(trust, known=known)
+    found = list(_look_at_files(path, name, entries, replace(trust, known=known)))
+    for one in found:
+        same = next((other for other in found if one.path.startswith(f"{other.path}.")), None)
+        yield replace(one, script=None, refused=_copy_reason(same)) if same else one
+
+
+def _copy_reason(same: FoundScript) -> str:
+    """Why a file is refused whose name is that of another script and more."""
+    name = visible(os.path.basename(same.path))
+    return f"may be a copy of {name} that an editor or a package left: rename it, or take it away"
+
+
+def _look_at_files(
+    path: str, name: str, entries: Sequence[str], trust: CronTrust
+) -> Iterator[FoundScript]:
     for entry in filter(is_script, entries):
         key = f"{name}/{entry}"
         try:

@@ -89,10 +89,10 @@ class SlurmHands:
         except CannotTell as error:
             return Reply(Answer.UNSURE, str(error))
         said = describe_stderr(done.err)
+        if not done.code and not find_left_out(done.err):  # a plugin of the site may speak too
+            return Reply(Answer.ACCEPTED)
         if _REFUSED.search(said):
             return Reply(Answer.REFUSED, word_complaint(said))
-        if not done.code and not find_left_out(done.err):
-            return Reply(Answer.ACCEPTED)
         return Reply(
             Answer.UNSURE, word_complaint(said) or describe_failure(argv[0], "", done.code)
         )

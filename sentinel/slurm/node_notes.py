@@ -19,7 +19,8 @@ RETURNED_MARK = "sentinel:returned:"
 """sentinel's own marks in a Comment begin with this (actions/marks.py)."""
 MAX_NOTE_CHARS = 120
 _WORD_PATTERN = re.compile(r"\w+")
-_DIGIT_PATTERN = re.compile(r"\d")
+_IDENTIFIER_PATTERN = re.compile(r"[0-9a-f]*[0-9][0-9a-f]*")
+_NUMBER_PATTERN = re.compile(r"[0-9]+")
 
 
 def read_notes(node: Node) -> dict[str, str]:
@@ -50,9 +51,13 @@ def is_note(before: str, now: str) -> bool:
 
 
 def _count_words(text: str) -> Counter[str]:
-    """How often each word is there. Words with digits count as one word: they are values."""
+    """How often each word is there. Numbers and hexadecimal identifiers count as one word: they are values.
+    In other words the digits do, so that a ticket (`INC0042`) is no instance (`0abc12`)."""
     words = _WORD_PATTERN.findall(text.lower())
-    return Counter("0" if _DIGIT_PATTERN.search(word) else word for word in words)
+    return Counter(
+        "0" if _IDENTIFIER_PATTERN.fullmatch(word) else _NUMBER_PATTERN.sub("0", word)
+        for word in words
+    )
 
 
 def _read_keys(text: str) -> frozenset[str] | None:

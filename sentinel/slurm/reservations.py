@@ -1,7 +1,8 @@
 """Asks for reservations (`scontrol -o show reservation`), and reads the answer.
 
 The order of the fields is that of slurm_sprint_reservation_info() (src/api/reservation_info.c): the
-name comes first and a comment, free text of administrators, last."""
+name comes first and a comment, free text of administrators, last. What may use it beside `Users` (groups,
+accounts, since 25.05 QOS and partitions) stands between them, each `(null)` if it is not set."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ _NONE = "No reservations in the system"
 _LINE_PATTERN = lazy_pattern(r"ReservationName=(.*?) StartTime=(\S+) EndTime=(\S+) ")
 _NODES = lazy_pattern(r" Nodes=(\S*) ")
 _FLAGS = lazy_pattern(r" Flags=(\S*)")
-_WHO = lazy_pattern(r" (Users|Groups|Accounts)=(\S*)")
+_FIELD = lazy_pattern(r" (\w+)=(\S*)")
+_NO_VALUES = frozenset({"(null)", "n/a", ""})
 
 BY_SLURM = frozenset({"SPEC_NODES", "ALL_NODES"})
 """Flags that Slurm sets by itself if a reservation names nodes (scontrol(1))."""
@@ -69,21 +71,15 @@ def _read_reservation(line: str) -> Reservation:
     begin, end = parse_epoch(found[2].encode()), parse_epoch(found[3].encode())
     if begin is None or end is None:
         raise ValueError(f"a time is missing: {line[:80]!r}")
-    who = {
-        key: set() if text == "(null)" else set(text.split(",")) for key, text in _read_who(line)
-    }
+    told = dict(_FIELD.findall(line[line.find(" Users=") :].partition(" Comment=")[0]))
+    users = told.pop("Users", "")
+    told.pop("State", "")
     return Reservation(
         name=found[1],
         starts=begin,
         ends=end,
         nodes=frozenset(() if nodes[1] == "(null)" else expand_printed(nodes[1])),
         flags=frozenset(filter(None, flags[1].split(","))),
-        users=frozenset(who.get("Users", ())),
-        others=bool(who.get("Groups") or who.get("Accounts")),
+        users=frozenset(() if users in _NO_VALUES else users.split(",")),
+        others=not _NO_VALUES.issuperset(told.values()),
     )
-
-
-def _read_who(line: str) -> Iterator[tuple[str, str]]:
-    """Users, groups and accounts of the line. The first of each counts: a comment, which may
-    imitate one, comes last."""
-    yield from reversed(_WHO.findall(line))

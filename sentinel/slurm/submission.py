@@ -41,7 +41,11 @@ looked for inside itself."""
 _WAIT_OPTIONS = lazy_pattern(r"(^| )(-d ?|--dep\w*[= ])\S+")
 
 
-_SUBMITTED = rb"^[ \t]*(?:Submitted batch job )?(\d+)(?:;\S*| on cluster \S+)?[ \t\r]*$"
+_COLOURS = rb"(?:\x1b\[[0-9;]*m)*"
+_SUBMITTED = (
+    rb"^[ \t]*%b(?:Submitted batch job )?(\d+)(?:;[^\s\x1b]*| on cluster [^\s\x1b]+)?%b[ \t\r]*$"
+    % (_COLOURS, _COLOURS)
+)
 """What sbatch prints for a job that it submitted: src/sbatch/sbatch.c, with --parsable and without."""
 
 
