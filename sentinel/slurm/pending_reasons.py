@@ -357,7 +357,8 @@ def explain_job_reason(
     reason: str, partition: str, *, expected: bool = False, grows: bool = False
 ) -> PendingReason:
     """What the reason of a job in this partition (or these, `a,b`) means. `expected`: Slurm has an
-    estimate of its start. `grows`: its partition is empty, or its nodes come and go."""
+    estimate of its start. `grows`: its partition is empty, or its nodes come and go. The QOS of a reason may
+    be that of one partition (https://slurm.schedmd.com/qos.html#partition)."""
     told = explain_reason(reason)
     if told.ends is not ReasonEnd.PERSON or told.held:
         return told
@@ -365,7 +366,7 @@ def explain_job_reason(
         return PendingReason(
             told.code, ReasonEnd.ITSELF, "not everywhere; Slurm expects it to start", DAY_S
         )
-    if told.one_partition and "," in partition:
+    if (told.one_partition or told.code.startswith("QOS")) and "," in partition:
         words = f"{told.meaning}, of several the one that was tried last"
         return PendingReason(told.code, ReasonEnd.ITSELF, words, DAY_S)
     if grows and told.code == "PartitionConfig":

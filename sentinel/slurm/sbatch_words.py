@@ -6,6 +6,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from itertools import takewhile
 
 from msgspec import Struct
 
@@ -16,6 +17,7 @@ SHORT_WITH_VALUE = frozenset("AaBbcCdDeFGiJLmMnNopqStwx")
 
 LONG_WITHOUT_VALUE = frozenset(
     [
+        "consolidate-segments",
         "contiguous",
         "exclusive",
         "get-user-env",
@@ -23,6 +25,7 @@ LONG_WITHOUT_VALUE = frozenset(
         "hold",
         "ignore-pbs",
         "no-kill",
+        "oom-kill-step",
         "nice",
         "no-requeue",
         "overcommit",
@@ -35,6 +38,7 @@ LONG_WITHOUT_VALUE = frozenset(
         "resv-ports",
         "share",
         "spread-job",
+        "spread-segments",
         "stepmgr",
         "test-only",
         "usage",
@@ -50,6 +54,8 @@ _SHORT_NAMES = {"J": "job-name"}
 _READ_NAMES = ("job-name", "comment", "wrap", "signal")
 _MIN_ABBREVIATION = 3
 _SCRIPT_MARK = "#SBATCH"
+_NEXT_COMPONENT = ("hetjob", "packjob")
+"""Alone in an `#SBATCH` line: the options of another component follow (packjob before 20.02)."""
 
 
 class SbatchCall(Struct, frozen=True):
@@ -63,30 +69,40 @@ class SbatchCall(Struct, frozen=True):
 
 
 def read_sbatch_call(words: Sequence[str]) -> SbatchCall:
-    """The script and the options before it. The words behind the script are its own."""
+    """The script and the options before it. The words behind the script are its own. Of a heterogeneous
+    job (`-n1 : -n8 train.sh`) the first component's options count, since it has the script."""
     found: dict[str, str] = {}
-    script = None
+    script, first = None, True
     rest = iter(words)
     for word in rest:
         if word == "--":
             script = next(rest, None)
             break
-        if not word.startswith("-") or word == "-":
+        if word == ":":
+            first = False
+        elif not word.startswith("-") or word == "-":
             script = word
             break
-        found |= _read_option(word, rest)
+        elif option := _read_option(word, rest):
+            found |= option if first else {}
     return SbatchCall(script, *(found.get(name) for name in _READ_NAMES))
 
 
 def read_script_options(script: bytes) -> SbatchCall:
-    """The options in the `#SBATCH` lines of a batch script."""
+    """The options in the `#SBATCH` lines of a batch script, of a heterogeneous job those of its first
+    component. A comment begins at a word with `#`."""
     found: dict[str, str] = {}
     for line in script_head(script):
-        if line.startswith((f"{_SCRIPT_MARK} ", f"{_SCRIPT_MARK}\t")):
-            with suppress(ValueError):  # sbatch itself will report a quote that is not closed
-                rest = iter(shlex.split(line[len(_SCRIPT_MARK) :], comments=True))
-                for word in rest:
-                    found |= _read_option(word, rest)
+        if not line.startswith((f"{_SCRIPT_MARK} ", f"{_SCRIPT_MARK}\t")):
+            continue
+        lexer = shlex.shlex(line[len(_SCRIPT_MARK) :], posix=True, punctuation_chars=False)
+        lexer.whitespace_split, lexer.commenters = True, ""
+        rest = takewhile(lambda word: not word.startswith("#"), lexer)
+        with suppress(ValueError):  # sbatch itself will report a quote that is not closed
+            for word in rest:
+                if word in _NEXT_COMPONENT:
+                    return SbatchCall(None, *(found.get(name) for name in _READ_NAMES))
+                found |= _read_option(word, rest)
     return SbatchCall(None, *(found.get(name) for name in _READ_NAMES))
 
 

@@ -38,6 +38,8 @@ _EXCLUDES = lazy_pattern(
 )
 """Options in a typed line to which nothing can be added: a relative folder, for instance, would be
 looked for inside itself."""
+_USED_UP = lazy_pattern(r"(^| )(-[HW]|--hold|--wait|--begin[= ]\S+|-b ?\S+)(?= |$)")
+"""Options that were meant for the first submission: its owner has released it, it has begun, and nobody waits for it."""
 _WAIT_OPTIONS = lazy_pattern(r"(^| )(-d ?|--dep\w*[= ])\S+")
 
 
@@ -95,6 +97,7 @@ def resubmit_argv(job: Submission, without: str = "", wait: str = "") -> tuple[s
     keep = _kept_options(job, without, wait)
     options, command = _split_typed_line(job)
     if command:
+        options = _USED_UP.sub("", " ".join(options)).split()
         # The jobs that it once waited for are over. If their option has an unknown form, sentinel's
         # option comes later and counts.
         options = _WAIT_OPTIONS.sub("", " ".join(options)).split() if wait else options

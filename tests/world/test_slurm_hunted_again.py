@@ -101,7 +101,16 @@ CASES = (
     Case("a-plugin-speaks-while-it-accepts", PLUGINS, lambda: changed("sbatch: lua: --exclusive is not permitted in dev; dropped"), "ACCEPTED", DOUBLE),
     Case("a-package-left-the-new-script", RUN_PARTS, lambda: sorted(scripts("backup.sh", "backup.sh.rpmnew")), ["backup.sh"], DOUBLE),
     Case("a-schedule-of-another-script", SBATCH, lambda: scripts("a.sh", text=HEREDOC)["a.sh"], "@daily", DOUBLE),
+    Case("one-of-two-failed-the-other-is-held", DEPENDS, lambda: among(pending("21", "Dependency", dependency="afterok:19(failed)?afterok:20(unfulfilled)"), pending("20", "JobHeldUser", name="pre")), Status.CRITICAL, NIGHT),
+    Case("two-components-typed", HET, lambda: typed("--job-name=a -n1 : --job-name=b -n8 train.sh"), ("train.sh", "a"), NIGHT),
+    Case("two-components-written", HET, lambda: script_options("#SBATCH --job-name=a", "#SBATCH hetjob", "#SBATCH --job-name=b").job_name, "a", NIGHT),
+    Case("a-number-sign-in-a-name", "slurm, src/common/slurm_opt.c, get_argument()", lambda: script_options("#SBATCH --job-name=run#7 # the seventh").job_name, "run#7", NIGHT),
+    Case("a-flag-of-25-05", SBATCH, lambda: read_sbatch_call(["--spread-segments", "train.sh"]).script, "train.sh", NIGHT),
+    Case("typed-with-wait", SBATCH, lambda: again("sbatch -W -N 8"), ("sbatch", "-N", "8", "/work/train.sh", "a.yaml"), NIGHT),
+    Case("typed-with-hold", SBATCH, lambda: again("sbatch --hold -N 8"), ("sbatch", "-N", "8", "/work/train.sh", "a.yaml"), NIGHT),
+    Case("typed-for-the-evening", SBATCH, lambda: again("sbatch --begin=now+8hours -N 8"), ("sbatch", "-N", "8", "/work/train.sh", "a.yaml"), NIGHT),
     Case("links-in-a-state-of-tomorrow", "https://slurm.schedmd.com/job_state_codes.html", lambda: steps("QUEUED"), 0, DOUBLE),
+    Case("a-limit-of-one-partitions-qos", "https://slurm.schedmd.com/qos.html#partition", lambda: waits("QOSMaxNodePerJobLimit", partition="a,b"), "waits", NIGHT),
     Case("a-reservation-opened-for-a-qos", RESERVATION, lambda: may_be_deleted("AllowedPartitions=(null) QOS=high Comment=(null)"), False, DOUBLE),
     Case("a-ticket-in-place-of-an-instance", "https://slurm.schedmd.com/scontrol.html, Comment of a node", lambda: is_note("i-0abc12de", "INC0042137"), True, DOUBLE),
     Case("sbatch-in-colour", "a site's wrapper of sbatch", lambda: submitted_job(b"\x1b[32mSubmitted batch job 4711\x1b[0m\n"), "4711", DOUBLE),
@@ -130,9 +139,21 @@ SIBLINGS = (
     Case("a-request-in-place-of-a-time", "typed by hand", lambda: is_note("seen 2026-11-28", "seen RITM0007"), True, DOUBLE),
     Case("another-instance", "https://github.com/aws/aws-parallelcluster", lambda: is_note("i-0abc12de at 03:10", "i-0fff34aa at 17:00"), False, NIGHT),
 )  # fmt: skip
+LATER = (
+    Case("two-failed-and-one-is-held", DEPENDS, lambda: among(pending("21", "Dependency", dependency="afterok:18(failed)?afternotok:19(failed)?afterany:20(unfulfilled)"), pending("20", "JobHeldUser", name="pre")), Status.CRITICAL, NIGHT),
+    Case("one-failed-and-one-runs", DEPENDS, lambda: among(pending("21", "Dependency", dependency="afterok:19(failed)?afterok:20(unfulfilled)"), pending("20", name="pre")), Status.OK, NIGHT),
+    Case("three-components-typed", HET, lambda: typed("-Ja : -Jb : --job-name c -- train.sh"), ("train.sh", "a"), NIGHT),
+    Case("two-components-of-18-08", HET, lambda: script_options("#SBATCH -J a", "#SBATCH packjob", "#SBATCH -J b").job_name, "a", NIGHT),
+    Case("a-comment-with-an-apostrophe", SBATCH, lambda: script_options("#SBATCH -J a # don't", "#SBATCH --comment='b # c'").comment, "b # c", NIGHT),
+    Case("another-flag-of-25-05", SBATCH, lambda: typed("--consolidate-segments train.sh"), ("train.sh", None), NIGHT),
+    Case("typed-with-short-options", SBATCH, lambda: again("sbatch -H -b 18:00 -N 8 --wait-all-nodes=1"), ("sbatch", "-N", "8", "--wait-all-nodes=1", "/work/train.sh", "a.yaml"), NIGHT),
+    Case("typed-with-wait-and-begin-in-words", SBATCH, lambda: again("sbatch --wait --begin 2026-11-28T18:00:00 -N 8"), ("sbatch", "-N", "8", "/work/train.sh", "a.yaml"), NIGHT),
+    Case("a-least-of-one-partitions-qos", "https://slurm.schedmd.com/qos.html#partition", lambda: waits("QOSMinGRES", partition="a,b"), "waits", NIGHT),
+    Case("a-limit-of-the-only-partitions-qos", "https://slurm.schedmd.com/qos.html#partition", lambda: waits("QOSMinGRES", partition="a"), "person", NIGHT),
+)  # fmt: skip
 
 
-@each(*CASES, *SIBLINGS)
+@each(*CASES, *SIBLINGS, *LATER)
 def test_a_form_of_slurm_or_cron_that_was_hunted_again(
     case: Case, record_property: Callable[[str, object], None]
 ) -> None:

@@ -41,10 +41,13 @@ class _StuckJobs:
 
     def is_holding_up(self, job: Job) -> bool:
         """Whether the job waits for one of them. If so, it is added to them."""
-        every = any if "?" not in job.dependency else all
-        if not every(
-            [self._is_term_for_stuck(term, job) for term in re.split("[,?]", job.dependency)]
-        ):
+        terms = re.split("[,?]", job.dependency)
+        stuck = [self._is_term_for_stuck(term, job) for term in terms]
+        # Of `a?b` one is enough, and one that has failed helps no more.
+        helps = [
+            not term.endswith("(failed)") and not no for term, no in zip(terms, stuck, strict=True)
+        ]
+        if not any(stuck) or ("?" in job.dependency and any(helps)):
             return False
         self._add_job(job)
         return True
