@@ -144,8 +144,9 @@ class FixedSlurm:
         return _require_given(self._partitions)
 
     def partition_states(self) -> Mapping[str, str]:
-        """Every partition is UP that was not given."""
-        return self._partition_states or {}
+        """Every partition of a node is UP that was not given."""
+        named = {name for node in self._nodes or () for name in node.partitions}
+        return {**dict.fromkeys(named, "UP"), **(self._partition_states or {})}
 
     def private(self) -> Collection[str]:
         return self._private

@@ -17,6 +17,8 @@ SHUT_STATES = frozenset({"DOWN", "INACTIVE"})
 """States of a partition that starts no job: slurm.conf(5), State."""
 DRAIN = "DRAIN"
 """A partition that takes no new job, and starts those that wait."""
+UNLISTED = "not listed by scontrol"
+"""In place of the state of a partition that nodes name and scontrol does not show (PrivateData, a typing error)."""
 MAX_SHOWN_PARTITIONS = 3
 
 
@@ -45,7 +47,7 @@ def find_closed_partitions(
     except CannotTell as error:
         text = visible(f"; whether jobs start there is not known: {error}")
         return ClosedPartitions(meant=partition, status=Status.UNKNOWN, text=text)
-    states = {name: known[name] for name in sorted(meant & known.keys()) if known[name] != "UP"}
+    states = {name: known.get(name, UNLISTED) for name in sorted(meant) if known.get(name) != "UP"}
     found = ClosedPartitions(
         meant=partition,
         shut=frozenset(name for name, state in states.items() if state in SHUT_STATES),

@@ -136,6 +136,20 @@ def test_a_partition_whose_state_nobody_tells_is_unknown() -> None:
     assert few.status is Status.CRITICAL
 
 
+def test_a_partition_that_scontrol_does_not_list_is_unknown() -> None:
+    """PrivateData may hide it. It did count as UP."""
+
+    class Hiding(FixedSlurm):
+        def partition_states(self) -> dict[str, str]:
+            return {"debug": "UP"}
+
+    slurm = Hiding(nodes=[node(1), node(2, partitions=("debug",))])
+    hidden = NodesCheck(partition="prod").run(context(slurm)).findings[0]
+    assert (hidden.status, "not listed" in hidden.summary) == (Status.UNKNOWN, True)
+    listed = NodesCheck(partition="debug").run(context(slurm)).findings[0]
+    assert listed.status is Status.OK
+
+
 def test_nodes_by_name_and_by_partition() -> None:
     """Others do not count."""
     nodes = [node(1), node(2), node(3, partitions=("debug",)), node(4, partitions=("debug",))]
