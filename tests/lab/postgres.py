@@ -68,6 +68,20 @@ class Postgres:
             self._sql(EMPTY, name)
             self._free.append(name)
 
+    @contextmanager
+    def owned_database(self, password: str, rule: str) -> Iterator[str]:
+        """A database of the user `owner`, who has to log in by this rule of pg_hba.conf, such as
+        `local all owner peer map=m`; the map `m` knows root as the owner."""
+        with self.database() as url:
+            name = url.partition("@/")[2].partition("?")[0]
+            self._sql(f"CREATE ROLE owner LOGIN PASSWORD '{password}'")
+            self._sql(f"ALTER DATABASE {name} OWNER TO owner")
+            self._sql("ALTER SCHEMA public OWNER TO owner", name)
+            (self._folder / "data/pg_ident.conf").write_text("m root owner\n")
+            (self._folder / "data/pg_hba.conf").write_text(f"local all postgres peer\n{rule}\n")
+            self._sql("SELECT pg_reload_conf()")
+            yield f"postgresql://owner@/{name}?host={self._folder}"
+
     def stop(self) -> None:
         """Immediate shutdown, as after a crash; `start` recovers."""
         self._process.send_signal(signal.SIGQUIT)
