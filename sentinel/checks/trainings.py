@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from sentinel.checks.turns import take_turns
 from sentinel.checks.users import refuse_cut, training_subject
 from sentinel.checks.wishes import limit_letters
+from sentinel.core.clock import SECOND
 from sentinel.core.cluster import Job
 from sentinel.core.model import Coverage, Finding, Report, Status
 from sentinel.core.ports import Context
@@ -35,6 +36,8 @@ class TrainingMemories(Struct, frozen=True):
     """The ids of its jobs that ran at the last look."""
     late: list[str] = []
     """Trainings that lacked time in this run. The next run begins with them."""
+    looked: dict[str, int] = {}
+    """When each that runs was looked at last, in microseconds since 1970."""
 
 
 def jobs_by_subject(whose: Sequence[str], jobs: Iterable[Job]) -> dict[str, list[Job]]:
@@ -67,6 +70,7 @@ def look_at_each(
     deadline, again = time.monotonic() + ctx.limit * TIME_SHARE, inf
     reports: dict[str, Report] = {}
     late: list[str] = []
+    looked: dict[str, int] = {}
     runs = {subject: [job.job_id for job in jobs] for subject, jobs in theirs.items()}
     current = dict.fromkeys([*theirs, *before.running])
     first = [subject for subject in before.late if subject in current]
@@ -78,8 +82,11 @@ def look_at_each(
         share = 2 if any(count > 0 for who, count in waiting.items() if who != owner) else 1
         memory = before.trainings.get(subject, {})
         left = deadline - time.monotonic()
+        looked[subject] = ctx.now.wall
         if left < MIN_LOOK_S:
-            reports[subject] = _unseen_report(subject, memory, of)
+            looked[subject] = before.looked.get(subject, ctx.now.wall)
+            unseen_s = (ctx.now.wall - looked[subject]) / SECOND
+            reports[subject] = _unseen_report(subject, owner, unseen_s, memory, of)
             runs.setdefault(subject, before.running.get(subject, []))
             late.append(subject)
             continue
@@ -87,6 +94,7 @@ def look_at_each(
         reports[subject] = one = look(own, subject, theirs.get(subject, ()))
         again = min(again, time.monotonic() + one.again if one.again is not None else inf)
     after = {"trainings": _kept_memories(before, reports, runs), "running": runs, "late": late}
+    after["looked"] = looked
     return replace(
         _join_reports(list(reports.values()), nothing, of),
         memory=None if ctx.one_shot else after,
@@ -121,9 +129,18 @@ def _kept_memories(
     return {s: memory for s, memory in memories.items() if s not in forgotten}
 
 
-def _unseen_report(subject: str, memory: Mapping[str, Any], of: str) -> Report:
+def _unseen_report(
+    subject: str, owner: str, unseen_s: float, memory: Mapping[str, Any], of: str
+) -> Report:
+    unseen = Finding(
+        subject=subject,
+        status=Status.UNKNOWN,
+        summary=UNSEEN_FOR_TIME,
+        values={"unseen_seconds": unseen_s},
+        labels={"user": owner} if owner else {},
+    )
     return Report(
-        findings=(Finding(subject=subject, status=Status.UNKNOWN, summary=UNSEEN_FOR_TIME),),
+        findings=(unseen,),
         coverage=Coverage(of=of, meant=1, unseen=(subject,)),
         memory=memory,
     )

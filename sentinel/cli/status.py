@@ -17,6 +17,7 @@ from sentinel.core.clock import SECOND, Instant, get_elapsed_s
 from sentinel.core.model import Outgoing, Status
 from sentinel.core.script_memory import SCRIPTS_KEY, count_scripts, describe_scripts
 from sentinel.core.text import shortened, visible
+from sentinel.core.values import duration_text
 from sentinel.wiring import app, status
 
 MAX_ROWS = 12
@@ -99,10 +100,32 @@ def _build_status_document(state: OpenState, found: Any) -> dict[str, Any]:
         "alerts": [_build_status_alert(a) for a in found.alerts],
         "checks": [_build_status_check(c, found.at, state.zone) for c in found.checks],
         "unsent": [_build_unsent_row(row, now, state.zone) for row in store.read_outbox()],
+        "looks": [
+            {"check": check, "user": user, "delay_s": round(delay)}
+            for check, user, delay in _list_looks(found)
+        ],
         "scripts": to_builtins(count_scripts(store.read_memory(SCRIPTS_KEY))),
         **{name: told[name] for name in DOCUMENT_FIELDS},
         "actions": told["actions"][:MAX_ROWS],
     }
+
+
+def _list_looks(f: Any) -> list[tuple[str, str, float]]:
+    """By check and user, how long ago the training was looked at that waits longest; these first."""
+    delays: dict[tuple[str, str], float] = {}
+    for job in f.jobs:
+        if job.user:
+            key = (job.check, job.user)
+            delays[key] = max(delays.get(key, 0.0), f.at - job.seen)
+    return sorted(((*key, delay) for key, delay in delays.items()), key=lambda row: -row[2])
+
+
+def _describe_looks(f: Any) -> list[str]:
+    """A line about the users whose trainings wait longest for a look; none for a user alone."""
+    looks = _list_looks(f)
+    each = (f"{user} {duration_text(delay)} ago ({check})" for check, user, delay in looks)
+    text = shortened(", ".join(each), MAX_NAMES_CHARS)
+    return [f"last looks at users' trainings: {text}"] if len(looks) > 1 else []
 
 
 def _build_status_alert(a: Any) -> dict[str, Any]:
@@ -172,7 +195,7 @@ def print_status(f: Any, state: OpenState) -> None:
     f = _point_to_alerts(_leave_out_staleness(f, common))
     if f.alerts:
         out.print(panels.render_folded_alerts(f.alerts, f.at, MAX_ALERT_ROWS))
-    for line in panels.render_unsent(f):
+    for line in (*panels.render_unsent(f), *map(Text, _describe_looks(f))):
         out.print(line)
     jobs, disks = _choose_rows(f.jobs), _choose_rows(f.disks)
     day_ago = f.at - ACTIONS_DAY_S

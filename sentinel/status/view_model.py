@@ -223,7 +223,7 @@ def _build_jobs(m: StatusInputs) -> Iterator[JobFact]:
             subject=visible(f.subject),
             status=Status.UNKNOWN if stale else f.status,
             summary=visible(f.summary),
-            seen=look.at.wall / SECOND,
+            seen=look.at.wall / SECOND - (get_number(f.values, "unseen_seconds") or 0.0),
             stale=stale,
             job=visible(str(f.values.get("job") or f.labels.get("job", ""))),
             running=get_number(f.values, "running"),

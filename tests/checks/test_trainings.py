@@ -15,10 +15,11 @@ from sentinel.checks.trainings import (
     jobs_by_subject,
     look_at_each,
 )
+from sentinel.core.clock import shift_instant
 from sentinel.core.cluster import Job
 from sentinel.core.model import Coverage, Finding, Report, Status
 from sentinel.core.ports import Context
-from sentinel.testing import FixedSlurm, context
+from sentinel.testing import START, FixedSlurm, context
 from tests.checks.log.jobs import job
 
 NOTHING = Finding(subject="", status=Status.OK, summary="nothing runs")
@@ -136,6 +137,26 @@ def test_many_slow_trainings_of_one_user_cost_another_user_no_look(clock: MovedC
         assert list(told.values()).count(UNSEEN_FOR_TIME) == 220
 
 
+def test_a_training_that_waits_says_for_how_long_and_whose_it_is(clock: MovedClock) -> None:
+    """From its last look on, over several runs; of one that was never seen, from its first run on."""
+    check, memory = Costly(clock), dict[str, object]()
+    jobs = [job(id=f"{n}", job_id=f"{n}", name=f"{n}", user="mallory") for n in range(3)]
+    waited = []
+    for run in range(3):
+        now = shift_instant(START, 60.0 * run)
+        ctx = context(FixedSlurm(jobs=tuple(jobs)), now, memory=memory, limit=2.0)
+        report = look_at_each(ctx, jobs_by_subject(["*"], jobs), check.look, NOTHING, "logs")
+        memory = msgspec.json.decode(msgspec.json.encode(report.memory))
+        late = [f for f in report.findings if f.summary == UNSEEN_FOR_TIME]
+        assert {f.labels["user"] for f in late} == {"mallory"}
+        waited.append({f.subject: f.values["unseen_seconds"] for f in late})
+    assert [max(one.values()) for one in waited] == [
+        0.0,
+        60.0,
+        120.0,
+    ]  # one has its turn in each run
+
+
 def test_one_look_takes_half_of_the_time_while_others_wait(clock: MovedClock) -> None:
     check = Costly(clock)
     check.run_users({"mallory": 1, "alice": 1}, limit=5.0)
@@ -184,6 +205,7 @@ def test_one_report_has_the_parts_of_all(monkeypatch: pytest.MonkeyPatch) -> Non
     assert report.memory == {
         "trainings": {"ann/one": {"a": 1}, "ann/two": {}},
         "running": {"ann/one": ["annone"], "ann/two": ["anntwo"]},
+        "looked": dict.fromkeys(("ann/one", "ann/two"), START.wall),
         "late": [],
     }
     assert report.again is None

@@ -173,6 +173,25 @@ def test_the_time_line_has_told_and_not_told_beside_what_happened() -> None:
     ]
 
 
+def test_how_long_each_user_waits_for_a_look_is_shown(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The longest first, by the training that waits longest; of a user alone nothing is said."""
+    known = build_facts(read_status_inputs(big(), around(KINDS, record(), gpus=ledger()), START))
+    waits = {"ann": (5.0,), "mallory": (60.0, 125.0)}
+    jobs = [
+        replace(known.jobs[0], check="logs", user=user, subject=f"{user}/{n}", seen=known.at - age)
+        for user, ages in waits.items()
+        for n, age in enumerate(ages)
+    ]
+    told = " ".join(
+        show(replace(scene([]), at=known.at, jobs=tuple(jobs)), capsys, monkeypatch, 160)
+    )
+    assert "last looks at users' trainings: mallory 2m 05s ago (logs), ann 5s ago (logs)" in told
+    alone = replace(scene([]), at=known.at, jobs=tuple(jobs[:1]))
+    assert "last looks" not in " ".join(show(alone, capsys, monkeypatch, 160))
+
+
 def test_another_day_is_named() -> None:
     """A time alone would be read as today's."""
     lines = list(render_time_line(STORY, datetime(2026, 11, 29, 2, 0, tzinfo=timezone.utc)))
