@@ -51,6 +51,7 @@ ACTS: Sequence[Sequence[Lane]] = (
         (
             Row(HOST, "names in a folder that root cleans", folders.rename_what_root_cleans,
                 "not run: the row is newer"),
+            Row(HOST, "links where root writes", folders.link_where_root_writes, "fell by hand: root followed them"),
             Row(HOST, "a folder of 8,000 levels (`du`)", folders.dig_where_root_adds_up,
                 "not run: the row is newer"),
         ),

@@ -13,7 +13,8 @@ from sentinel.nodes.probe import sections
 from tests.checks.sensors.test_sensors import CPU, Night, Way, hwmon
 from tests.hostile.lure import COMMANDS, lay_lures, make_typed
 from tests.hostile.stage import SECRET, Outcome, Stage
-from tests.store.test_false_postgres import ENDLESS, serve_without_end
+from tests.store.false_server import listening
+from tests.store.test_false_postgres import ENDLESS, send_without_end
 
 SWAP_LINKS = """
 import os, sys
@@ -161,7 +162,7 @@ def serve_rows_without_end(stage: Stage) -> Outcome:
     """Mallory sits on the port of a PostgreSQL server that is down, and sends without end."""
     harm = []
     for what in ENDLESS:
-        with serve_without_end(what, []) as port:
+        with listening(send_without_end(what, [])) as port:
             url = f"postgresql://sentinel@127.0.0.1:{port}/sentinel"
             done = subprocess.run(
                 [sys.executable, "-c", READ_ALERTS, url],

@@ -42,6 +42,46 @@ sys.exit(subprocess.run(program_argv(sys.argv[1], sys.argv[2], rules, sys.argv[3
 """
 
 
+LINK = """
+import os, sys
+for name in sys.argv[3:]:
+    os.symlink(f"{sys.argv[2]}/{os.path.basename(name)}", os.path.join(sys.argv[1], name))
+"""
+
+
+def link_where_root_writes(stage: Stage) -> Outcome:
+    """Links of hers wait under the names that root writes: in the base of a cron directory that her group may
+    write, in a state and in the folder of a `file` channel that everybody may."""
+    kept = stage.folder / "of-root-alone"
+    kept.mkdir(0o700)
+    places = {
+        "base": (".sentinel", "log"),
+        "open-state": ("sentinel.db", "lock", "journal"),
+        "books": ("book",),
+    }
+    for name, links in places.items():
+        place = _make_folder(stage, name, 0o775 if name == "base" else 0o777)
+        os.chown(place, -1, stage.mallory.gid)
+        stage.python_as(stage.mallory, LINK, place, kept, *links).wait(30)
+    script = stage.folder / "base" / "cron.hourly" / "x.slurm"
+    script.parent.mkdir()
+    script.write_text("#!/bin/sh\nexit 0\n")
+    config = stage.folder / "links.yaml"
+    config.write_text(
+        f"state: {stage.folder}/open-state\nchecks: {{disk: {{kind: fs, paths: [/]}}}}\n"
+        f"channels: {{book: {{kind: file, path: {stage.folder}/books/book}}}}\n"
+    )
+    done = [
+        _run(stage, [sys.executable, "-m", "sentinel", *words])
+        for words in (["cron", "run", "--base", str(stage.folder / "base")],
+                      ["tick", "-c", str(config)], ["notify", "test", "-c", str(config)])
+    ]  # fmt: skip
+    harm = [f"root wrote {path.name} where her link leads" for path in kept.iterdir()]
+    told = [one.stdout + one.stderr for one in done]
+    harm += [f"nobody is told: {text[-200:]}" for text in told if str(stage.folder) not in text]
+    return Outcome(sum(map(len, places.values())), harm)
+
+
 def rename_what_root_cleans(stage: Stage) -> Outcome:
     """Data of alice's gets the name of an old step, and her newest step an old number; a mount whose
     server has ended lies beside them. Root removes what its rules say, in a folder of all and in one

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import random
@@ -14,7 +15,7 @@ from sentinel.alerting.signed_links import LinkClaim, LinkSigner
 from sentinel.clock import SystemClock
 from sentinel.gpu import xid
 from sentinel.nodes import script
-from sentinel.nodes.probe import ProbeRequest
+from sentinel.nodes.probe import ProbeRequest, kernel
 from sentinel.store.spare_journals import JournalDir
 from sentinel.web.api import LIST_ENDPOINTS
 from tests.hostile.stage import LINK_SECRET, SECRET, TOKEN, Outcome, Stage
@@ -70,6 +71,22 @@ KERNEL_LINES = [
     "usb 1-1: Product: \\x0aNVRM: Xid (PCI:0000:3b:00): 79, pid=1, GPU has fallen off the bus.",
     "NVRM: Xid (PCI:[1234]: segfault at 0 ip 0000000000000000 sp 00007ffd error 6",
 ]
+
+
+KERNEL_NAMES = [
+    "amdgpu: a",
+    "amdgpu: GPU Rec",
+    "NVRM: Xid (PCI:",
+    "[drm:a [amdgpu",
+    "nvidia-nvswitch",
+]
+KERNEL_FILES = ["GPU will not be initialized", "1 uncorrectable hardware errors detected in umc block",
+                "GPU Recovery Failed: -22", "x\nNVRM: Xid (PCI:0000:10:00): 79, pid=1"]  # fmt: skip
+"""15 bytes of a program's name, and the file in which it crashes: fs/proc, mm/memory.c (segfault)."""
+
+KERNEL_FORMS = {"kmsg\n6,2,12000000,-;": "\\x0a", "syslog\n<6>[   12.000000] ": "\n<6>[   12.000000] ",
+                "indented\n[   12.000000] ": "\n               "}  # fmt: skip
+"""How a node answers: the source with the beginning of a line of level info, and what a newline becomes."""
 
 
 def hold_connections(stage: Stage) -> Outcome:
@@ -234,9 +251,16 @@ class ProcessWatch:
 def forge_kernel_lines(stage: Stage) -> Outcome:
     """Names of programs, files and devices that would be a fault of a GPU."""
     harm = [f"an Xid out of {line[:60]!r}" for line in KERNEL_LINES if xid.read([line]).events]
+    crashes = [f"{name}[9]: segfault at 0 ip 0 sp 0 error 6 in {file}[1000+10]"
+               for name in KERNEL_NAMES for file in KERNEL_FILES]  # fmt: skip
+    for (form, newline), crash in itertools.product(KERNEL_FORMS.items(), crashes):
+        text = form + crash.replace("\n", newline)
+        log = kernel.log(text.split("\n"), "b", None)
+        found = xid.read([line.text for line in log.lines], [line.level for line in log.lines])
+        harm += [f"an event out of {text[:80]!r}"] if found.events else []
     right = "NVRM: Xid (PCI:0000:3b:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus."
     harm += [] if xid.read([right]).events else ["the driver's own line is not read"]
-    return Outcome(len(KERNEL_LINES), harm)
+    return Outcome(len(KERNEL_LINES) + len(KERNEL_FORMS) * len(crashes), harm)
 
 
 def ask_without_end(stage: Stage) -> Outcome:
