@@ -120,7 +120,7 @@ CASES = (
     Case("a-limit-without-a-number", "slurm, src/squeue/print.c", lambda: (seconds("INVALID"), seconds("365-00:00:00")), (None, 31536000), NIGHT),
 )  # fmt: skip
 
-# Written before the mends: two more of each kind that does harm, and a healthy control.
+# Two more of each kind that does harm, and a healthy control; these were written after the mends.
 SIBLINGS = (
     Case("a-plugin-names-a-file", PLUGINS, lambda: changed("sbatch: lua: Access/permission denied: /etc/quotas, no limit is set"), "ACCEPTED", DOUBLE),
     Case("a-plugin-moves-the-job", PLUGINS, lambda: changed("sbatch: Invalid partition for one node: dev is taken instead"), "ACCEPTED", DOUBLE),
