@@ -111,7 +111,7 @@ MODULE_LIMITS = {
     "status": 170,
     "nodes list": 214,
     "diag list": 241,
-    "cron status": 178,
+    "cron status": 179,
     "tick": 201,
     "deliver": 201,
 }
