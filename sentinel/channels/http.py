@@ -46,7 +46,8 @@ async def submit_request(
 ) -> Receipt:
     """Send the request. Success is an answer like one of `forms`; without forms it is any 2xx.
 
-    Another 2xx answer is a doubt in the receipt, and without forms one whose JSON sounds like a failure. Raises ChannelError if the status is not 2xx, or
+    Another 2xx answer is a doubt in the receipt, and without forms one whose JSON sounds like a
+    failure. Raises ChannelError if the status is not 2xx, or
     if the body reports a failure. A web page is a failure too, since no service answers with one:
     it is the login page of the network. With `pages` (a program of the user) it is a doubt.
     """

@@ -72,7 +72,7 @@ class LogState(Struct, frozen=True, kw_only=True):
     done: Whether the trainer has said that it is done.
     wish: What is remembered of its owner's own wish.
     rows: The kinds of its rows that carry a number.
-    counts: The highest count of each other total since the number moved, by kind.
+    counts: The highest count of each other total since the number moved, by kind; of the last MAX_KINDS.
     """
 
     path: str  # Path of the log, maybe a pattern.

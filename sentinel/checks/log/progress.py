@@ -28,7 +28,7 @@ from sentinel.checks.log.losses import count_bad_losses
 from sentinel.checks.log.progress_speed import append_rate, measure_speed
 from sentinel.checks.log.ranking import keep_founded, rank_trouble
 from sentinel.checks.log.recognition import LogRecognition
-from sentinel.checks.log.rows import add_rows
+from sentinel.checks.log.rows import MAX_KINDS, add_rows
 from sentinel.checks.log.scan import LogEvent
 from sentinel.checks.log.slowdown import add_step_times
 from sentinel.checks.log.trouble_kind import LAST_WORDS_KIND
@@ -198,8 +198,9 @@ class _StateUpdate:
         before, marks = self._seen.counts.get(kind), self._seen.marks
         if before is not None and value > before:
             marks = {name: replace(mark, since=self._at) for name, mark in marks.items()}
-        highest = max(value, before or 0)
-        self._seen = replace(self._seen, counts={**self._seen.counts, kind: highest}, marks=marks)
+        counts = {name: high for name, high in self._seen.counts.items() if name != kind}
+        kept = [*counts.items(), (kind, max(value, before or 0))][-MAX_KINDS:]
+        self._seen = replace(self._seen, counts=dict(kept), marks=marks)
 
     def _record_number(self, name: str, value: float, rounded: bool) -> None:
         mark = self._seen.marks.get(name)

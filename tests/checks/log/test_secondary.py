@@ -17,6 +17,7 @@ from sentinel.checks.log.progress_speed import (
     compute_usual_rate,
     measure_speed,
 )
+from sentinel.checks.log.rows import MAX_KINDS
 from sentinel.checks.log.scan import LogPatterns, scan_text
 from sentinel.checks.log.topics import Thresholds, TopicAnswer, describe_cause, judge_topics
 from sentinel.checks.log.troubles import TroubleFinder
@@ -248,3 +249,14 @@ def test_an_exception_is_told_before_the_timeouts_of_those_who_waited_for_it() -
         describe_cause(seen.troubles, {})
         == "Python exception of rank 3 ([rank3]: KeyError: 'x') and 1 more"
     )
+
+
+def test_counts_of_a_training_that_stands_still_are_kept_for_so_many_totals() -> None:
+    """Each total is a kind of its own, and a dead training moves no number that would clear them. One that
+    goes on is kept, whatever comes beside it."""
+    looks = [look(0, "step 1\nstep 2\n")]
+    for n in range(10, 10 + 2 * MAX_KINDS):
+        looks.append(look(n, f"rows 1/{n}\nshard {n}/90000\n", size=n + 10))
+    seen, _ = story(*looks)
+    assert len(seen.counts) == MAX_KINDS
+    assert max(seen.counts.values()) == 9 + 2 * MAX_KINDS
