@@ -6,6 +6,7 @@ FilePath, and re.Pattern for regular expressions. The loader in config/ knows th
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Literal
 
 from msgspec import Struct, field
@@ -196,12 +197,9 @@ def is_this_machine(host: str) -> bool:
     itself (https://pkg.go.dev/golang.org/x/net/http/httpproxy), and no secret leaves it."""
     from ipaddress import ip_address
 
-    if host == "localhost":
-        return True
-    try:
+    with suppress(ValueError):
         return ip_address(host).is_loopback
-    except ValueError:
-        return False
+    return host == "localhost"
 
 
 def refuse_reversed(

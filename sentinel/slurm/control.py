@@ -13,7 +13,6 @@ from sentinel.core.long_lines import decode_lines
 
 PING = ("scontrol", "ping")
 CONFIG = ("scontrol", "show", "config")
-VERSION_COMMAND = ("scontrol", "--version")
 MUNGE = ("munge", "--no-input", "--output=/dev/null")  # makes a credential that is not used
 
 FIRST_HTTP = (25, 11)

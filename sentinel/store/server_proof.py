@@ -39,8 +39,7 @@ def require_server_proof(arguments: Mapping[str, Any], pq: "ModuleType") -> dict
     or by Kerberos. With one in the address it has to ask. What the address or the environment says
     of `require_auth` counts more. A libpq before 16 demands nothing. `pq`: psycopg.pq.
     """
-    said = _list_options(arguments, pq)
-    if said.get("require_auth") or pq.version() < OLDEST_LIBPQ or is_server_known(said, pq):
+    if pq.version() < OLDEST_LIBPQ or _is_server_known(arguments, pq):
         return dict(arguments)
     proof = _SAFE_METHODS + (",!none" if "password" in arguments else "")
     return {**arguments, "require_auth": proof}
@@ -49,11 +48,11 @@ def require_server_proof(arguments: Mapping[str, Any], pq: "ModuleType") -> dict
 def find_unproven_server(arguments: Mapping[str, Any], pq: "ModuleType") -> str:
     """Why a server that is not known could get a password; empty where it cannot, or where there is
     none."""
-    said = _list_options(arguments, pq)
-    passfile = said.get("passfile") or os.path.expanduser("~/.pgpass")
-    if pq.version() >= OLDEST_LIBPQ or is_server_known(said, pq):
+    if pq.version() >= OLDEST_LIBPQ or _is_server_known(arguments, pq):
         return ""
-    if not said.get("password") and not os.path.exists(passfile):
+    passfile = arguments.get("passfile") or os.environ.get("PGPASSFILE", "~/.pgpass")
+    known = {"PGPASSWORD", "password"} & {*os.environ, *arguments}
+    if not known and not os.path.exists(os.path.expanduser(passfile)):
         return ""
     return (
         f"libpq {pq.version() // 10_000} gives the password to whoever listens there; install a newer "
@@ -61,14 +60,16 @@ def find_unproven_server(arguments: Mapping[str, Any], pq: "ModuleType") -> str:
     )
 
 
-def is_server_known(said: Mapping[str, Any], pq: "ModuleType") -> bool:
-    """Whether nobody else can stand in for any of the servers: by TLS that is verified, or because
-    of where its socket is."""
-    if "service" in said:  # libpq alone knows what that file says
-        return False
+def _is_server_known(arguments: Mapping[str, Any], pq: "ModuleType") -> bool:
+    """Whether a person says how each server proves itself, or nobody else can stand in for it: by
+    TLS that is verified, or because of where its socket is."""
+    usual = {o.keyword.decode(): os.fsdecode(o.val) for o in pq.Conninfo.get_defaults() if o.val}
+    said = {**usual, **arguments}
+    if said.get("require_auth") or "service" in arguments:  # libpq alone reads that file
+        return bool(said.get("require_auth"))
     hosts, addresses = (str(said.get(name, "")).split(",") for name in ("host", "hostaddr"))
     pairs = zip_longest(hosts, addresses, fillvalue="")
-    places = [address or host or _find_usual_place(pq) for host, address in pairs]
+    places = (address or host or _find_usual_place(pq) for host, address in pairs)
     return all(_is_place_known(place, said) for place in places)
 
 
@@ -83,26 +84,14 @@ def _is_folder_closed(folder: str) -> bool:
     one, may put a socket there."""
     try:
         seen = os.stat(folder)
-        server = {seen.st_uid} if seen.st_uid < FIRST_USER_UID else set[int]()
-        group = {seen.st_gid} if is_service_group(seen.st_gid) else set[int]()
-        uids, gids = get_trusted_uids() | server, get_trusted_gids() | group
+        uids = get_trusted_uids() | {uid for uid in (seen.st_uid,) if uid < FIRST_USER_UID}
+        gids = get_trusted_gids() | {gid for gid in (seen.st_gid,) if is_service_group(gid)}
         return find_path_fault(folder, uids, gids) is None
     except OSError:
         return False
 
 
-def _list_options(arguments: Mapping[str, Any], pq: "ModuleType") -> dict[str, Any]:
-    """All options of the connection: from the environment, and from the address, which counts
-    more."""
-    usual = {o.keyword.decode(): o.val for o in pq.Conninfo.get_defaults()}
-    return {n: os.fsdecode(v) for n, v in usual.items() if v and n != "service"} | dict(arguments)
-
-
 def _find_usual_place(pq: "ModuleType") -> str:
     """The directory of the socket where no host is named: it is built into libpq. An `sslmode` that
     does not exist ends the connection before it begins."""
-    connection = pq.PGconn.connect_start(b"sslmode=none")
-    try:
-        return os.fsdecode(connection.host)
-    finally:
-        connection.finish()
+    return os.fsdecode(pq.PGconn.connect_start(b"sslmode=none").host)

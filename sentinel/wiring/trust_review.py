@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
-from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from urllib.parse import unquote, urlsplit
 
 from msgspec import Struct
 
@@ -83,12 +83,9 @@ def _list_senders(settings: Settings) -> Iterator[tuple[str, Struct]]:
 def _find_server_doubt(url: str) -> Iterator[str]:
     from sentinel.store.postgres import PostgresBackend
 
-    try:
-        doubt = PostgresBackend(url).find_doubt()
-    except StoreError:
-        return  # whoever opens it tells that
-    if doubt:
-        yield f"state: {doubt}"
+    with suppress(StoreError):  # whoever opens it tells that
+        if doubt := PostgresBackend(url).find_doubt():
+            yield f"state: {doubt}"
 
 
 def _list_places(settings: Settings, state: str) -> Iterator[tuple[str, str]]:
@@ -113,31 +110,17 @@ def _name_paths(what: str, paths: Iterable[str]) -> Iterator[tuple[str, str]]:
 def find_clear_addresses(sender: Struct) -> Iterator[str]:
     """Host and port of each http:// address off this host to which these settings send a
     secret: a token or header beside it, or what is in the address itself."""
-    values = [*_list_values(sender), getattr(sender, "web_address", "")]
-    secrets = [value.reveal() for value in values if isinstance(value, Secret)]
+    own = [getattr(sender, name) for name in sender.__struct_fields__]
+    inner = [one for value in own for one in (value.values() if isinstance(value, dict) else ())]
+    inner += [one for value in own for one in (value if isinstance(value, list) else ())]
+    secrets = [value.reveal() for value in [*own, *inner] if isinstance(value, Secret)]
+    addresses = [getattr(sender, "web_address", ""), *own, *inner, *secrets]
     is_secret_beside = any("://" not in text for text in secrets)
-    texts = [*secrets, *(value for value in values if isinstance(value, str))]
-    for parts in (urlsplit(text) for text in texts if is_web_address(text)):
+    for text in addresses:
+        parts = urlsplit(text if isinstance(text, str) and is_web_address(text) else "")
         if parts.scheme != "http" or is_this_machine(parts.hostname or ""):
             continue
-        if is_secret_beside or _holds_secret(parts):
+        words = [unquote(word) for word in parts.path.split("/")]
+        in_it = "@" in parts.netloc or parts.query or any(map(_TOKEN_PATTERN.fullmatch, words))
+        if is_secret_beside or in_it:
             yield visible(parts.netloc.rpartition("@")[2])
-
-
-def _holds_secret(parts: SplitResult) -> bool:
-    words = parts.path.split("/")
-    tokens = [word for word in words if _TOKEN_PATTERN.fullmatch(unquote(word))]
-    return "@" in parts.netloc or bool(tokens or parse_qsl(parts.query))
-
-
-def _list_values(value: Any) -> Iterator[Any]:
-    """All values of the settings, also those in lists and mappings."""
-    if isinstance(value, Struct):
-        value = [getattr(value, name) for name in value.__struct_fields__]
-    if isinstance(value, Mapping):
-        value = list(value.values())
-    if isinstance(value, list | tuple):
-        for one in value:
-            yield from _list_values(one)
-    else:
-        yield value
