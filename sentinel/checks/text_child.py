@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from sentinel.checks import reading_notes
-from sentinel.checks.text_program import READ_LIMIT_S, get_ready
+from sentinel.checks.text_program import get_ready
 from sentinel.core.errors import CannotTell
 from sentinel.core.struct_types import decode_msgpack
 from sentinel.core.text import visible
@@ -30,6 +30,13 @@ from sentinel.proc.errors import TimedOut
 
 MAX_MEMORY_BYTES = 2**30
 """The limit of the child's address space. For usual logs it needs less than 200 MiB."""
+
+READ_LIMIT_S = 10.0
+"""Limit for the processor time of one question about one text. A MiB of a usual log takes 0.1 s."""
+
+WAIT_LIMIT_S = 60.0
+"""Limit for the answer. On a node whose cores are all busy it takes several times the processor
+time."""
 
 READ_AGAIN_AFTER_S = 900.0
 """A log that exceeded its limits is not read again for this many seconds."""
@@ -98,7 +105,7 @@ class TextReader:
         if not self.in_child:
             return function(text, *args)
         self.refuse_resting_log(path)
-        limit, left = min(limit, READ_LIMIT_S), self._deadline - time.monotonic()
+        limit, left = min(limit, WAIT_LIMIT_S), self._deadline - time.monotonic()
         if left <= 0:
             raise CannotTell(f"{visible(path)} was not read: other logs took all the time")
         if self._child is None:
@@ -110,7 +117,7 @@ class TextReader:
                 answer = self._child.ask_child(request, min(limit, left))
         except CannotTell as error:
             self._child = None
-            if left < limit and isinstance(error, TimedOut):
+            if left < min(limit, READ_LIMIT_S) and isinstance(error, TimedOut):
                 raise CannotTell(f"{visible(path)} was not read to its end: {error}") from error
             rest_log(path)
             told = "took too long" if isinstance(error, TimedOut) else str(error)
@@ -167,7 +174,10 @@ def rest_interrupted_logs() -> None:
 
 
 def _describe_resting(path: str, why: str, seconds: float) -> str:
-    what = why or f"could not be read within {READ_LIMIT_S:.0f} s and the memory for it"
+    what = (
+        why
+        or f"could not be read within {READ_LIMIT_S:.0f} s of processor time and the memory for it"
+    )
     return (
         f"{visible(path)} {what}: look what is written into it; "
         f"it is read again in {duration_text(seconds)}"
@@ -176,7 +186,8 @@ def _describe_resting(path: str, why: str, seconds: float) -> str:
 
 def _start_conversation(max_memory_bytes: int) -> Conversation:
     paths = msgspec.json.encode([_SOURCE_ROOT, *sys.path]).decode()
-    argv = [sys.executable, "-I", "-S", "-c", _CHILD_START_CODE, paths, str(max_memory_bytes)]
+    argv = [sys.executable, "-I", "-S", "-c", _CHILD_START_CODE, paths]
+    argv += [str(max_memory_bytes), str(READ_LIMIT_S)]
     return Conversation(argv, _MAX_ANSWER_BYTES)
 
 

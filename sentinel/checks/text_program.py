@@ -3,6 +3,7 @@ own."""
 
 from __future__ import annotations
 
+import math
 import pickle
 import resource
 import sys
@@ -14,9 +15,6 @@ import msgspec
 from sentinel.core.errors import CannotTell
 from sentinel.proc.conversation import LENGTH_BYTES
 
-READ_LIMIT_S = 10.0
-"""Limit for one question about one text. A MiB of a usual log takes 0.1 s."""
-
 
 def get_ready(function: Callable[..., Any]) -> None:
     """Do nothing. The request for this imports the module of the function."""
@@ -24,24 +22,26 @@ def get_ready(function: Callable[..., Any]) -> None:
 
 def main() -> None:
     """Answer requests until the input ends."""
-    most = int(sys.argv[1])
+    most, seconds = int(sys.argv[1]), float(sys.argv[2])
     resource.setrlimit(resource.RLIMIT_AS, (most, most))
     resource.setrlimit(
         resource.RLIMIT_CORE, (0, 0)
     )  # a core file would contain text of users' logs
     while head := sys.stdin.buffer.read(LENGTH_BYTES):
         request = sys.stdin.buffer.read(int.from_bytes(head, "big"))
-        _limit_cpu_time()
+        _limit_cpu_time(seconds)
         answer = _run_request(*pickle.loads(request))  # noqa: S301 - from the parent
         sys.stdout.buffer.write(len(answer).to_bytes(LENGTH_BYTES, "big") + answer)
         sys.stdout.buffer.flush()
 
 
-def _limit_cpu_time() -> None:
-    """Limit the processor time of this process, so that it ends even if its parent is gone and
-    cannot end it."""
+def _limit_cpu_time(seconds: float) -> None:
+    """Let the kernel end this process (SIGXCPU) when it has used so much more processor time.
+
+    The time of a clock would say more about the other processes of a busy node than about a text.
+    """
     used = resource.getrusage(resource.RUSAGE_SELF)
-    end = int(used.ru_utime + used.ru_stime + READ_LIMIT_S) + 2
+    end = math.ceil(used.ru_utime + used.ru_stime + seconds)
     resource.setrlimit(resource.RLIMIT_CPU, (end, resource.RLIM_INFINITY))
 
 

@@ -190,8 +190,8 @@ def test_the_child_that_becomes_a_user_has_no_environment_of_root_s(
 ) -> None:
     """Its owner could read it in /proc/PID/environ, or by a flaw of what reads dumps."""
     monkeypatch.setenv("PGPASSWORD", "s3cret")
-    fuse.hold("lookup")
-    order = RecordingsOrder(places=(f"{fuse.point}/{PREFIX}",), limit=20.0)
+    fuse.hold("opendir")
+    order = RecordingsOrder(places=(f"{fuse.point}/{PREFIX}",), limit=60.0)
 
     def read() -> None:
         with suppress(CannotTell):
@@ -199,14 +199,10 @@ def test_the_child_that_becomes_a_user_has_no_environment_of_root_s(
 
     reading = threading.Thread(target=read)
     reading.start()
-    seen: list[dict[str, str]] = []
-
-    def has_begun() -> bool:
-        children = psutil.Process().children(recursive=True)
-        seen[:] = [c.environ() for c in children if "recordings_child" in " ".join(c.cmdline())]
-        return bool(seen)
-
-    wait_until(has_begun, "the child")
+    wait_until(lambda: fuse.withheld() > 0, "the child, at the folder of the dumps")
+    children = psutil.Process().children(recursive=True)
+    seen = [c.environ() for c in children if "recordings_child" in " ".join(c.cmdline())]
     fuse.release()
     reading.join(60)
+    assert seen
     assert all("PGPASSWORD" not in one for one in seen)

@@ -31,7 +31,7 @@ def test_an_output_that_takes_too_long_is_said_and_the_death_is_told_all_the_sam
     """It is read by the child that reads logs, with its limits, and not by the service."""
     out = tmp_path / "evil.log"
     out.write_text("RuntimeError: CUDA error\n" * 4000)
-    monkeypatch.setattr(text_child, "READ_LIMIT_S", 0.001)
+    monkeypatch.setattr(text_child, "WAIT_LIMIT_S", 0.001)
     finding = dead(out)
     monkeypatch.undo()
     text_child._resting.clear()

@@ -55,7 +55,7 @@ def test_what_a_pattern_captured_is_told_as_here() -> None:
 def test_a_log_that_exceeds_the_limit_is_unknown_by_its_name_and_rests(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(module, "READ_LIMIT_S", 0.001)
+    monkeypatch.setattr(module, "WAIT_LIMIT_S", 0.001)
     with LogReader(in_child=True) as reader:
         with pytest.raises(CannotTell, match=r"/logs/evil could not be read within"):
             reader.scan_text(LOG * 5000, patterns(), "/logs/evil", "")
@@ -63,7 +63,7 @@ def test_a_log_that_exceeds_the_limit_is_unknown_by_its_name_and_rests(
         with pytest.raises(CannotTell, match=r"/logs/evil .* it is read again in 15m|14m"):
             reader.refuse_resting_log("/logs/evil")
         assert time.monotonic() - began < 1
-        monkeypatch.setattr(module, "READ_LIMIT_S", 60.0)
+        monkeypatch.setattr(module, "WAIT_LIMIT_S", 60.0)
         assert reader.scan_text(LOG, patterns(), "/logs/good", "")  # by another child
 
 
@@ -75,10 +75,31 @@ def test_the_start_of_the_child_does_not_count_for_the_log(
     slow.write_text("import time\ntime.sleep(1.5)\ndef count(text): return len(text)\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     count = importlib.import_module("slow_to_import").count
-    monkeypatch.setattr(module, "READ_LIMIT_S", 1.0)
+    monkeypatch.setattr(module, "WAIT_LIMIT_S", 1.0)
     module.close_idle_children()
     with module.TextReader(in_child=True) as reader:
         assert reader.ask("/logs/good", count, int, "12345") == 5
+
+
+def test_what_counts_is_the_processor_time_of_a_text_and_not_the_load_of_the_node(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A question that waits for its turn is answered. One that computes without end is ended."""
+    asked = tmp_path / "questions.py"
+    asked.write_text(
+        "import time\n"
+        "def wait(text): time.sleep(2.5); return len(text)\n"
+        "def compute(text):\n    while True: pass\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    questions = importlib.import_module("questions")
+    monkeypatch.setattr(module, "READ_LIMIT_S", 1.0)
+    module.close_idle_children()
+    with module.TextReader(in_child=True) as reader:
+        assert reader.ask("/logs/good", questions.wait, int, "12345") == 5
+        with pytest.raises(CannotTell, match=r"/logs/evil could not be read within 1 s of proc"):
+            reader.ask("/logs/evil", questions.compute, int, "12345")
+    module.close_idle_children()
 
 
 def test_a_child_that_does_not_start_says_nothing_against_the_log(
