@@ -12,9 +12,11 @@ selected).
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -27,6 +29,9 @@ HEARING_LIMIT_S = 900.0
 """What a single test may take, its cluster's start included, before it counts as failed again."""
 
 STOP_LIMIT_S = 60.0
+
+ROOM_BYTES = 3 * 2**30
+"""What must be free for temporary files. A whole run leaves about 1 GiB of them."""
 
 FOLDER = Path("build/gate")
 
@@ -52,6 +57,18 @@ def run_with_hearing(step: str, words: Sequence[str], folder: Path = FOLDER) -> 
     file.write_text(json.dumps(outcomes))
     _print_end(outcomes)
     return code
+
+
+def explain_missing_room(folder: str) -> str:
+    """Why the tests cannot run where their temporary files would lie; nothing where they can. On a full
+    disk tests fail one after another, each for a reason of its own."""
+    free = shutil.disk_usage(folder).free
+    if free >= ROOM_BYTES:
+        return ""
+    return (
+        f"the tests need {ROOM_BYTES / 2**30:.0f} GiB in {folder}, where {free / 2**30:.1f} GiB are free; "
+        "make room, or set TMPDIR to a folder on another disk"
+    )
 
 
 def _is_passed(outcomes: dict[str, Any]) -> bool:
@@ -112,6 +129,8 @@ def _print_end(outcomes: dict[str, Any]) -> None:
 if __name__ == "__main__":
     if len(sys.argv) < 2 or not sys.argv[1].isidentifier():
         sys.exit("usage: python -m tests.gate.hearing STEP [WORDS FOR PYTEST...]")
+    if why := explain_missing_room(tempfile.gettempdir()):
+        sys.exit(why)
     try:
         sys.exit(run_with_hearing(sys.argv[1], sys.argv[2:]))
     except KeyboardInterrupt:

@@ -23,9 +23,10 @@ def test_unsteady(number):
 """
 
 
-def _hear(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+def _hear(folder: Path, *words: str, **environ: str) -> subprocess.CompletedProcess[str]:
     environment = {
         **os.environ,
+        **environ,
         "PYTHONPATH": str(ROOT),
         # Of all plugins the needed one: the others cost a second at each start.
         "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
@@ -121,6 +122,21 @@ def test_a_run_that_selects_no_test_fails(tmp_path: Path) -> None:
     (tmp_path / "test_here.py").write_text(PASSES)
     done = _hear(tmp_path, "-k", "no_such_test")
     assert done.returncode == int(pytest.ExitCode.NO_TESTS_COLLECTED)
+
+
+@pytest.mark.root
+def test_a_disk_without_room_is_said_before_any_test_runs(tmp_path: Path) -> None:
+    (tmp_path / "test_here.py").write_text(PASSES)
+    small = tmp_path / "small"
+    small.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1M", "tmpfs", str(small)], check=True)
+    try:
+        done = _hear(tmp_path, TMPDIR=str(small))
+    finally:
+        subprocess.run(["umount", str(small)], check=True)
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert f"the tests need 3 GiB in {small}, where 0.0 GiB are free" in done.stderr
 
 
 def test_no_step_is_no_success(tmp_path: Path) -> None:
