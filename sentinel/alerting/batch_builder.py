@@ -35,7 +35,7 @@ from sentinel.alerting.silences import (
     window_silences,
 )
 from sentinel.alerting.state_machine import AlertPolicy, advance_alert, announce_again
-from sentinel.core.clock import Instant, get_elapsed_s
+from sentinel.core.clock import SECOND, Instant, get_elapsed_s
 from sentinel.core.deaths import describe_deaths, list_untold_deaths, mark_told, recent_events
 from sentinel.core.holds import Held, HeldKind, MessageGroup
 from sentinel.core.model import (
@@ -51,6 +51,7 @@ from sentinel.core.model import (
     Transition,
     get_worst_status,
 )
+from sentinel.core.time_text import format_clock
 
 if TYPE_CHECKING:
     from sentinel.actions.announcements import ActionBulletin
@@ -359,8 +360,12 @@ class BatchBuilder:
         self._greeted.add(to)
         kinds = Counter(policy.kind for policy in self._plan.policies.values())
         watched = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
-        began = bool(message.noticed) and message.since != message.noticed
-        words = f"first pass ({watched}){'' if began else ': this problem may be older'}"
+        words = f"first pass ({watched})"
+        if at := self._pending.set_up.get(message.check):
+            clock = format_clock(at / SECOND, self._plan.zone)
+            words += f": it ran when you set this up at {clock}"
+        elif not message.noticed or message.since == message.noticed:
+            words += ": this problem may be older"
         return replace(message, note="; ".join(filter(None, (words, message.note))))
 
     def _current_inhibition(self) -> Inhibition:

@@ -378,7 +378,7 @@ class Engine:
     def _get_pending_checks(self) -> PendingChecks:
         checks = self.world.checks
         at_work = {name: checks[name].common.kind for name in self._at_work if name in checks}
-        return PendingChecks(checks=at_work, first=bool(self._unseen))
+        return PendingChecks(checks=at_work, first=bool(self._unseen), set_up=self._pipeline.set_up)
 
     async def _perform_requests(self, config: CheckConfig, outcome: RunOutcome) -> None:
         """Act only upon committed requests: a sentinel that does not lead cannot commit, so it does

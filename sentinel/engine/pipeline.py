@@ -43,6 +43,9 @@ CLUSTER_KEY = "sentinel/cluster"
 """The state stores under this name what the cluster is called. Alerts are stored by this name, and
 a Slurm that is down when sentinel starts does not tell it."""
 
+SET_UP_KEY = "sentinel/init"
+"""The state stores under this name of which checks a job ran when `init` looked."""
+
 MAX_SECOND_LOOK_WAIT_S = 60.0
 """A second look that is due within this many seconds is part of the same pass."""
 
@@ -60,6 +63,8 @@ class Pipeline:
         self._unkept: Counter[Key] = Counter()
         self.new = not self._written
         """Whether no check has run yet with this state."""
+        self.set_up = decode_memory(store.read_memory(SET_UP_KEY), dict[str, int]) or {}
+        """Of which checks a job ran when `init` looked; see PendingChecks."""
         self.pending_memory: dict[str, Mapping[str, Any]] = {}
         """Further memories to store with the next runs, by their name in the state."""
         self.pending_checks: PendingChecks = ALL_DONE

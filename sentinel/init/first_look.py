@@ -3,12 +3,14 @@ command in the message all the same."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sentinel.clock import SystemClock
 from sentinel.core.errors import CannotTell, SentinelError
 from sentinel.core.model import Batch
+from sentinel.engine.pipeline import SET_UP_KEY
 from sentinel.init import rehearsal
 from sentinel.wiring import app
 
@@ -18,16 +20,21 @@ if TYPE_CHECKING:
 
 
 def remember_jobs(settings: Settings, slurm: Slurm) -> None:
-    """Run each check of one job once, and store its memory. What cannot be read or written is left
+    """Run each check of one job once, and store its memory, and of which of them a job ran. What cannot be read or written is left
     to the first pass."""
     clock = SystemClock()
-    memory = {}
+    memory: dict[str, Mapping[str, Any]] = {}
+    well: dict[str, int] = {}
     for check in rehearsal.list_job_checks(settings):
         with suppress(CannotTell):
-            report = check.plugin.run(rehearsal.make_look_context(check, slurm, clock.now(), {}))
+            now = clock.now()
+            report = check.plugin.run(rehearsal.make_look_context(check, slurm, now, {}))
             memory[check.name] = report.memory or {}
+            if any(finding.values.get("running") for finding in report.findings):
+                well[check.name] = now.wall
     if not memory:
         return
+    memory[SET_UP_KEY] = well
     with suppress(SentinelError):
         store, _ = app.open_state(settings, clock, mending=False)
         try:

@@ -467,6 +467,22 @@ def test_a_first_look_is_one_message() -> None:
     assert later[0].bundle != rows[0].bundle
 
 
+@pytest.mark.parametrize(
+    ("set_up", "words"),
+    [
+        ({"train": START.wall}, ": it ran when you set this up at 08:00 UTC"),
+        ({"other": START.wall}, ": this problem may be older"),
+    ],
+)
+def test_a_first_look_knows_what_init_saw(set_up: dict[str, int], words: str) -> None:
+    night = Night()
+    night.pending = PendingChecks(set_up=set_up, first=True)
+    night.pass_(saw("train", "llm"))
+    night.pending = replace(night.pending, first=False)
+    (row,) = night.pass_(saw("train", "llm"), after=FIRST_LOOK)
+    assert row.notification.note.endswith(words)
+
+
 def test_a_first_look_waits_for_no_check_that_hangs() -> None:
     """After a bound what is known is told."""
     night = Night()

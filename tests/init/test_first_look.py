@@ -6,6 +6,7 @@ from sentinel.clock import SystemClock
 from sentinel.config.loader import load_config
 from sentinel.core.clock import SECOND, shift_instant
 from sentinel.core.cluster import Submission
+from sentinel.engine.pipeline import SET_UP_KEY
 from sentinel.init.first_look import remember_jobs
 from sentinel.testing import FixedSlurm, context, job
 from sentinel.wiring import app
@@ -29,6 +30,7 @@ def test_its_message_has_its_log_and_its_command(tmp_path: Path) -> None:
     remember_jobs(settings, FixedSlurm(jobs=[running], submissions={"10": how}))
     store, _ = app.open_state(settings, SystemClock())
     memory = store.read_memory("train")
+    assert list(store.read_memory(SET_UP_KEY)) == ["train"]  # what ran, for the first message
     store.close()
     later = shift_instant(now, 900)
     (check,) = settings.checks
