@@ -51,7 +51,6 @@ from sentinel.core.model import (
     Transition,
     get_worst_status,
 )
-from sentinel.core.time_text import format_clock
 
 if TYPE_CHECKING:
     from sentinel.actions.announcements import ActionBulletin
@@ -362,6 +361,8 @@ class BatchBuilder:
         watched = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
         words = f"first pass ({watched})"
         if at := self._pending.set_up.get(message.check):
+            from sentinel.core.time_text import format_clock  # only a first message needs it
+
             clock = format_clock(at / SECOND, self._plan.zone)
             words += f": it ran when you set this up at {clock}"
         elif not message.noticed or message.since == message.noticed:

@@ -9,7 +9,7 @@ from sentinel.alerting.routing import Listener
 from sentinel.alerting.settings import Inhibit, ReportSettings, Route, SilenceWindow
 from sentinel.alerting.state_machine import AlertPolicy
 from sentinel.core.clock import Instant, get_elapsed_s
-from sentinel.core.guidance import NO_GUIDANCE
+from sentinel.core.guidance import NO_GUIDANCE, name_config
 from sentinel.core.holds import Held, HeldKind
 from sentinel.core.model import Alert, LastNotified, Notification, Status, Transition
 
@@ -31,6 +31,7 @@ class NotificationPlan(Struct, frozen=True, kw_only=True):
     report: ReportSettings | None = None  # When the weekly report is sent, if it is.
     dry_run: bool = False  # Whether messages only say what would be done.
     setup_place: str = ""  # Where and as whom the commands of sentinel itself are run.
+    config: str = ""  # The file that those commands name; empty: they find it.
 
     def cluster_of(self, check: str) -> str:
         """The cluster in whose name the check's alerts are reported."""
@@ -63,8 +64,8 @@ def make_notification(
         alert=alert.id,
         incident=alert.incident or alert.id,
         details=alert.details if not over else "",
-        commands=alert.commands if not over else (),
-        acts=alert.acts if not over else (),
+        commands=tuple(name_config(c, plan.config) for c in alert.commands if not over),
+        acts=tuple(name_config(c, plan.config) for c in alert.acts if not over),
         labels=alert.labels,
         values=alert.values if not over else {},
         guidance=alert.guidance if not over else NO_GUIDANCE,
@@ -72,6 +73,7 @@ def make_notification(
         note=note,
         dry_run=plan.dry_run,
         setup_place=plan.setup_place,
+        config=plan.config,
     )
 
 

@@ -13,6 +13,7 @@ from sentinel.alerting.settings import ReportSettings
 from sentinel.alerting.silences import Orders, find_silence, window_silences
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.cron import resolve_local_time
+from sentinel.core.guidance import name_config
 from sentinel.core.model import Alert, Batch, Key, Outgoing, Status, Transition
 from sentinel.core.run_ledger import LedgerRow
 from sentinel.core.stored_memory import decode_memory
@@ -139,7 +140,7 @@ def make_report_rows(
     message = replace(
         make_notification(alert, transition, plan),
         details="\n".join(list_week_lines(held)),
-        commands=("sentinel report",),
+        commands=(name_config("sentinel report", plan.config),),
     )
     return [Outgoing(channel=name, notification=message, created=now) for name in names]
 

@@ -57,6 +57,7 @@ _LINES = (
     "note",
     "page",
     "setup_place",
+    "config",
 )
 
 

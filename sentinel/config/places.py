@@ -46,6 +46,12 @@ def new_config_path(env: Mapping[str, str]) -> str:
     return next(iter(_own_places(env) if os.geteuid() else ()), SERVICE)
 
 
+def hidden_config_path(path: str, env: Mapping[str, str]) -> str:
+    """The whole path if people have to name it by -c; empty if this user finds it from anywhere."""
+    found = next(filter(os.path.lexists, _own_places(env)), SERVICE)
+    return "" if not path or os.path.abspath(path) == found else os.path.abspath(path)
+
+
 def searched_places(env: Mapping[str, str]) -> str:
     """One sentence for the person who has no configuration yet."""
     return (

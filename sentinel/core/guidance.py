@@ -79,6 +79,17 @@ class ActingCommand(Struct, frozen=True, kw_only=True):
         return " && ".join([*steps, words, *then]) + (f"  # {self.note}" if self.note else "")
 
 
+def name_config(command: str, config: str) -> str:
+    """The command. One of sentinel's own, also behind `env NAME=… `, names the configuration `config`,
+    unless that is empty or a remark says that it is meant for another host."""
+    before, own, _ = command.partition("sentinel ")
+    if not config or not own or "  #" in command or (before and before[:4] != "env "):
+        return command
+    from shlex import quote  # most messages need it not
+
+    return f"{command} -c {quote(visible(config))}"
+
+
 UNSEEN_IMPACT = (
     "Whether something is wrong there is not known; trouble stays unnoticed until this check can see"
     " again."

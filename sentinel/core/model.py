@@ -379,6 +379,7 @@ class Notification(Struct, frozen=True, kw_only=True):
     incident: str = ""  # The same for alerts of one cause.
     noticed: str = ""  # When it was first seen; `since` is earlier where the beginning is known.
     setup_place: str = ""  # Where and as whom the commands of sentinel itself are run.
+    config: str = ""  # The file that those commands name by -c; empty: they find it.
     picture: bytes | UnsetType = UNSET
     acts: tuple[str, ...] = ()  # Those that change something.
     guidance: Guidance = NO_GUIDANCE  # How urgent it is, and the first step.

@@ -9,6 +9,7 @@ from sentinel.actions.runner import may_request_actions
 from sentinel.alerting.notifications import NotificationPlan
 from sentinel.alerting.state_machine import AlertPolicy, FlapPolicy
 from sentinel.clock import SystemClock
+from sentinel.config.places import hidden_config_path
 from sentinel.config.settings import Settings
 from sentinel.core.settings import CheckConfig
 from sentinel.engine import housekeeping
@@ -78,6 +79,7 @@ def build_notification_plan(
         report=settings.report,
         dry_run=dry_run,
         setup_place=describe_setup_place(),
+        config=hidden_config_path(settings.path, os.environ),
     )
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from sentinel.config.default import embedded_default
-from sentinel.config.places import find_config, searched_places
+from sentinel.config.places import SERVICE, find_config, hidden_config_path, searched_places
 from sentinel.config.registry import KindRegistry
 from sentinel.core.settings import CheckCommon
 
@@ -98,3 +98,15 @@ def test_where_there_is_slurm_its_controller_is_watched_too() -> None:
     assert settings.cluster == ""
     assert [c.common.kind for c in settings.checks] == ["fs", "slurm"]
     assert not any(isinstance(c.plugin, Watch) for c in settings.checks)
+
+
+def test_a_file_that_its_user_finds_from_anywhere_need_not_be_named(home: Path) -> None:
+    env = {"HOME": str(home)}
+    own = home / ".config" / "sentinel" / "sentinel.yaml"
+    assert hidden_config_path(SERVICE, env) == ""
+    assert hidden_config_path("", env) == ""  # the built-in default
+    assert hidden_config_path("night.yaml", env) == str(home / "night.yaml")
+    own.parent.mkdir(parents=True)
+    own.touch()
+    assert hidden_config_path(str(own), env) == ""
+    assert hidden_config_path(SERVICE, env) == SERVICE  # the own one would be found first

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from sentinel.core.command_places import SETUP_PLACE, comment_places, group_by_place
+from sentinel.core.guidance import name_config
 from tests.checks.test_golden import GOLDEN
 
 PLACES = [
@@ -118,3 +119,26 @@ def test_every_golden_command_has_a_place() -> None:
     }
     assert len(commands) > 40
     assert [c for c in sorted(commands) for place, _ in group_by_place([c]) if not place] == []
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        ("sentinel explain 01J9", "sentinel explain 01J9 -c '/a b/s.yaml'"),
+        (
+            "env SLURM_CONF=/b/slurm.conf sentinel nodes probe n1",
+            "env SLURM_CONF=/b/slurm.conf sentinel nodes probe n1 -c '/a b/s.yaml'",
+        ),
+        (
+            "sentinel status  # on the host named there",
+            "sentinel status  # on the host named there",
+        ),
+        ("squeue -j 7", "squeue -j 7"),
+        ("cat /x/sentinel train.log", "cat /x/sentinel train.log"),
+    ],
+)
+def test_a_command_of_sentinel_names_the_file_that_it_would_not_find(
+    command: str, told: str
+) -> None:
+    assert name_config(command, "/a b/s.yaml") == told
+    assert name_config(command, "") == command

@@ -18,7 +18,7 @@ from sentinel.channels.format.facts import make_facts
 from sentinel.channels.format.moments import age_text, clock_text, moment_text, told_time
 from sentinel.channels.format.titles import card_title, short_word
 from sentinel.core.command_places import SETUP_PLACE, PlacedCommands, group_by_place
-from sentinel.core.guidance import UNSEEN_IMPACT
+from sentinel.core.guidance import UNSEEN_IMPACT, name_config
 from sentinel.core.letters import WISH_REASON
 from sentinel.core.model import Notification, Status
 from sentinel.core.text import (
@@ -88,6 +88,7 @@ class AlertCard(Struct, frozen=True, kw_only=True):
     links: tuple[tuple[str, str], ...] = ()
     heading: str = "Details"
     headline: str = ""
+    config: str = ""  # The file that commands of sentinel name by -c.
     picture: bytes = b""
     count: int = 1
 
@@ -128,6 +129,7 @@ def make_card(notification: Notification) -> AlertCard:
         links=() if ended else _card_links(n),
         heading="Last lines" if n.kind == "log" else "Details",
         headline=_headline(n),
+        config=n.config,
         picture=n.picture or b"",
     )
 
@@ -209,7 +211,8 @@ def _more_commands(n: Notification, over: bool) -> tuple[str, ...]:
         return ()
     name = quote(short_word(n.alert))
     explain = f"sentinel explain {name}"
-    return (explain,) if over else (explain, f"sentinel alerts ack {name}")
+    lines = (explain,) if over else (explain, f"sentinel alerts ack {name}")
+    return tuple(name_config(line, n.config) for line in lines)
 
 
 SUBJECT = 180
@@ -312,7 +315,7 @@ def further_lines(cards: Sequence[AlertCard]) -> Iterator[str]:
         yield f"{c.word} {c.title}: {shortened(c.summary, 120)}"
     if len(cards) > FULL + LISTED:
         rest = sum(c.count for c in cards[FULL + LISTED :])
-        yield f"and {rest} more: sentinel alerts list"
+        yield f"and {rest} more: {name_config('sentinel alerts list', cards[0].config)}"
 
 
 def card_sections(c: AlertCard) -> Iterator[tuple[str, tuple[str, ...]]]:

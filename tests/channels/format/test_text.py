@@ -260,6 +260,12 @@ def test_a_body_has_what_a_person_needs_at_night(body: str) -> None:
         assert words in body
 
 
+def test_commands_of_sentinel_name_a_file_that_they_would_not_find() -> None:
+    for body in bodies(notification(config="/w/night.yaml")):
+        assert "sentinel explain 01J9 -c /w/night.yaml" in body
+        assert "sentinel alerts ack 01J9 -c /w/night.yaml" in body
+
+
 @pytest.mark.parametrize("reason", ["resolved", "gone"])
 def test_an_end_is_brief(reason: str) -> None:
     """How long it lasted; no log, no commands, nothing to acknowledge."""
