@@ -8,7 +8,7 @@ password.
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from binascii import Error
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Literal, get_args
 
 from msgspec import DecodeError, Struct
@@ -17,6 +17,7 @@ from msgspec.json import decode, encode
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.digests import is_same_digest, make_hmac
 from sentinel.core.errors import SentinelError
+from sentinel.core.model import ACK_ALL
 
 LinkAction = Literal["ack", "silence"]
 
@@ -34,7 +35,7 @@ class LinkClaim(Struct, frozen=True, array_like=True):
     """The content of a link. `ends` is in seconds UTC."""
 
     deed: LinkAction  # What it allows.
-    alert: str  # Id of the alert.
+    alert: str  # Id of the alert; of several alerts their ids, with commas.
     channel: str  # Name of the channel that it was sent to.
     ends: int
 
@@ -51,13 +52,20 @@ class LinkSigner(Struct, frozen=True):
 
     def action_links(self, alert: str, channel: str, now: Instant) -> dict[str, str]:
         """One link per action, by the name of the action."""
-        ends = now.wall // SECOND + int(self.lasts)
-        claims = {
-            LINK_ACTIONS[deed]: LinkClaim(deed, alert, channel, ends)
+        return {
+            LINK_ACTIONS[deed]: self._make_link(deed, alert, channel, now)
             for deed in get_args(LinkAction)
         }
-        base = f"{self.url.rstrip('/')}{LINK_PATH}"
-        return {word: f"{base}{self.make_token(c)}/" for word, c in claims.items()}
+
+    def ack_all_link(self, alerts: Iterable[str], channel: str, now: Instant) -> dict[str, str]:
+        """The link that acknowledges all of these alerts; nothing if a token has no room for them, as
+        a link for some would look as if it were for all."""
+        link = self._make_link("ack", ",".join(alerts), channel, now)
+        return {ACK_ALL: link} if len(link) <= MAX_TOKEN_CHARS else {}
+
+    def _make_link(self, deed: LinkAction, alert: str, channel: str, now: Instant) -> str:
+        claim = LinkClaim(deed, alert, channel, now.wall // SECOND + int(self.lasts))
+        return f"{self.url.rstrip('/')}{LINK_PATH}{self.make_token(claim)}/"
 
     def alert_page_url(self, alert: str) -> str:
         """The address of the alert's page. The reader has to log in there, as for any page."""

@@ -344,6 +344,10 @@ class Transition(Struct, frozen=True, kw_only=True):
     incident: str = ""  # Id of the incident that the alert belongs to.
 
 
+ACK_ALL = "Acknowledge all"
+"""The word of the link that acknowledges all alerts of a message."""
+
+
 class Notification(Struct, frozen=True, kw_only=True):
     """A message for a channel: one object per alert, times in ISO 8601 with offset.
 

@@ -2,14 +2,25 @@
 
 import unicodedata
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 from sentinel.core.lazy_pattern import lazy_pattern
 
 _NUMBER_PATTERN = lazy_pattern(r"[0-9]+")
+_DIGITS_PATTERN = lazy_pattern(r"(\d+)")
 _CLAUSE_END = lazy_pattern(r"[;:,] | \(")
 _MIN_CLAUSE_SHARE = 0.3
 """A clause that is shorter than this share of the limit says too little, unless a parenthesis
 follows."""
+
+
+@lru_cache(maxsize=2**15)
+def natural_sort_key(name: str) -> tuple[tuple[str, int], ...]:
+    """n2 comes before n10. Digits beyond the twentieth of a number do not count."""
+    parts = [*_DIGITS_PATTERN.split(name), "0"]
+    return tuple(
+        (text, int(digits[:20])) for text, digits in zip(parts[::2], parts[1::2], strict=True)
+    )
 
 
 def visible(text: str) -> str:

@@ -394,11 +394,13 @@ class Delivery:
         if signer is None:
             return message
         now, personal = self._clock.now(), self.channels[name].links
+        firing = list(dict.fromkeys(n.alert for n in message if is_answerable(n)))
+        every = signer.ack_all_link(firing, name, now) if personal and len(firing) > 1 else {}
         return [
             replace(
                 n,
                 page=signer.alert_page_url(n.alert),
-                links=signer.action_links(n.alert, name, now) if personal else {},
+                links={**signer.action_links(n.alert, name, now), **every} if personal else {},
             )
             if is_answerable(n)
             else n

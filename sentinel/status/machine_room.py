@@ -6,7 +6,6 @@ names.
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
@@ -15,7 +14,7 @@ from typing import Any
 from msgspec import Struct
 
 from sentinel.core.hostlist import expand_printed
-from sentinel.core.text import visible
+from sentinel.core.text import natural_sort_key, visible
 from sentinel.status.node_states import rank_state
 from sentinel.status.types import Facts, NodesFact
 
@@ -25,7 +24,6 @@ RACK_BLOCK_NODES = 32
 MAX_DRAWN_NODES = 20_000
 """Nodes that are drawn."""
 
-_DIGITS_PATTERN = re.compile(r"(\d+)")
 _RACK_PATTERN = re.compile(r"(.*\d)\D+\d+(?:\D.*)?")
 """`r03n12`, `rack3-node12`: the part before the last number, if it ends with a number."""
 
@@ -145,16 +143,6 @@ def index_nodes(groups: Iterable[NodesFact]) -> dict[str, NodesFact]:
             if known is None or rank_state(group.state) < rank_state(known.state):
                 found[name] = group
     return dict(sorted(found.items(), key=lambda cell: natural_sort_key(cell[0])))
-
-
-@lru_cache(maxsize=2**15)
-def natural_sort_key(name: str) -> tuple[tuple[str, int], ...]:
-    """n2 comes before n10."""
-    parts = _DIGITS_PATTERN.split(name)
-    return tuple(
-        (text, int(digits or 0))
-        for text, digits in itertools.zip_longest(parts[::2], parts[1::2], fillvalue="")
-    )
 
 
 def _count_node_gpus(told: Mapping[str, str], place: Mapping[str, int]) -> dict[int, int]:

@@ -1,7 +1,7 @@
 """The pages behind the links in messages: small, without a script, readable in any browser."""
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from html import escape
 
 from sentinel.alerting.signed_links import LinkClaim
@@ -50,13 +50,14 @@ _ACTION_EXPLANATIONS = {
 }
 
 
-def render_question(claim: LinkClaim, alert: Alert, acked_by: str) -> str:
+def render_question(claim: LinkClaim, alerts: Sequence[Alert], acked_by: str) -> str:
     """The page that asks for confirmation. Opening it changes nothing, since mail scanners open
-    every link."""
+    every link. `acked_by`: who has acknowledged all of them already."""
     known = f"<p>Already acknowledged by {_escape_line(acked_by)}.</p>" if acked_by else ""
+    title = f"Acknowledge these {len(alerts)} alerts?" if len(alerts) > 1 else ""
     return _render_link_page(
-        _QUESTION_TITLES[claim.deed],
-        f"{_render_alert_title(alert)}{known}<p>{_ACTION_EXPLANATIONS[claim.deed]}</p>"
+        title or _QUESTION_TITLES[claim.deed],
+        f"{_render_alert_titles(alerts)}{known}<p>{_ACTION_EXPLANATIONS[claim.deed]}</p>"
         f'<form method="post">{_render_length_choice() if claim.deed == "silence" else ""}'
         '<label for="who">Your name (may stay empty)</label>'
         '<input id="who" name="who" maxlength="60" autocomplete="name">'
@@ -66,9 +67,9 @@ def render_question(claim: LinkClaim, alert: Alert, acked_by: str) -> str:
     )
 
 
-def render_order_result(title: str, text: str, alert: Alert) -> str:
+def render_order_result(title: str, text: str, alerts: Sequence[Alert]) -> str:
     """The page that says what has been done, or why nothing was done."""
-    return _render_link_page(title, f"{_render_alert_title(alert)}<p>{_escape_line(text)}</p>")
+    return _render_link_page(title, f"{_render_alert_titles(alerts)}<p>{_escape_line(text)}</p>")
 
 
 def render_message_page(title: str, text: str) -> str:
@@ -81,6 +82,10 @@ def _render_length_choice() -> str:
         f'<option value="{v}">{text}</option>' for v, text in LINK_SILENCE_LENGTHS.items()
     )
     return f'<label for="for">For</label><select id="for" name="for">{options}</select>'
+
+
+def _render_alert_titles(alerts: Sequence[Alert]) -> str:
+    return "".join(map(_render_alert_title, alerts))
 
 
 def _render_alert_title(alert: Alert) -> str:

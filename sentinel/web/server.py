@@ -5,7 +5,7 @@ key, so there is no cookie that another site could make use of.
 """
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import Protocol
 
@@ -188,31 +188,35 @@ class WebServer:
 
     async def _show_question(self, request: web.Request) -> web.Response:
         claim = self._verify_claim(request)
-        alert = await self._find_firing_alert(claim)
-        if alert is None:
+        alerts = await self._find_firing_alerts(claim)
+        if not alerts:
             return _answer_alert_ended()
-        ack = (await self._desk.orders()).acks.get(alert.id)
-        return _make_html_response(
-            link_pages.render_question(claim, alert, ack.author_text if ack else "")
-        )
+        acks = (await self._desk.orders()).acks
+        known = {acks[a.id].author_text if a.id in acks else "" for a in alerts}
+        by = known.pop() if len(known) == 1 else ""
+        return _make_html_response(link_pages.render_question(claim, alerts, by))
 
     async def _execute_claim(self, request: web.Request) -> web.Response:
         claim = self._verify_claim(request)
         said = await read_form(request)
-        alert = await self._find_firing_alert(claim)
-        if alert is None:
+        alerts = await self._find_firing_alerts(claim)
+        if not alerts:
             return _answer_alert_ended()
         who = orders.Author(
             _name_link_user(said.get("who", ""), claim), "link", said.get("note", "")
         )
         if claim.deed == "ack":
-            return await self._acknowledge_by_link(alert, who)
-        return await self._silence_by_link(alert, who, claim, said.get("for", ""))
+            return await self._acknowledge_by_link(alerts, who)
+        return await self._silence_by_link(alerts[0], who, claim, said.get("for", ""))
 
-    async def _acknowledge_by_link(self, alert: Alert, who: orders.Author) -> web.Response:
-        await self._desk.order(orders.acknowledge_alert([alert], alert.id, who, self._clock.now()))
+    async def _acknowledge_by_link(
+        self, alerts: Sequence[Alert], who: orders.Author
+    ) -> web.Response:
+        now = self._clock.now()
+        for alert in alerts:
+            await self._desk.order(orders.acknowledge_alert([alert], alert.id, who, now))
         text = "No repeats and no escalation until it ends."
-        return _make_html_response(link_pages.render_order_result("Acknowledged", text, alert))
+        return _make_html_response(link_pages.render_order_result("Acknowledged", text, alerts))
 
     async def _silence_by_link(
         self, alert: Alert, who: orders.Author, claim: LinkClaim, word: str
@@ -227,17 +231,17 @@ class WebServer:
         )
         await self._desk.order(silence)
         text = f"For {link_pages.LINK_SILENCE_LENGTHS[word]}. End it sooner with: sentinel alerts unsilence {silence.id}"
-        return _make_html_response(link_pages.render_order_result("Silenced", text, alert))
+        return _make_html_response(link_pages.render_order_result("Silenced", text, [alert]))
 
     def _verify_claim(self, request: web.Request) -> LinkClaim:
         if self._signer is None:
             raise BadLink("this link is not valid")
         return self._signer.verify_token(request.match_info["token"], self._clock.now())
 
-    async def _find_firing_alert(self, claim: LinkClaim) -> Alert | None:
-        """The alert of the link. None if it no longer fires."""
-        alerts = await self._desk.alerts()
-        return next((a for a in alerts if a.id == claim.alert and a.firing), None)
+    async def _find_firing_alerts(self, claim: LinkClaim) -> list[Alert]:
+        """Those alerts of the link that still fire."""
+        names = claim.alert.split(",")
+        return [a for a in await self._desk.alerts() if a.id in names and a.firing]
 
 
 def _make_html_response(

@@ -24,6 +24,13 @@ def test_a_link_allows_what_it_was_made_for() -> None:
     assert SIGNER.verify_token(token("Silence"), START).deed == "silence"
 
 
+def test_one_link_acknowledges_all_or_there_is_none() -> None:
+    (link,) = SIGNER.ack_all_link(["a1", "a2"], "oncall", START).values()
+    claim = SIGNER.verify_token(link.removesuffix("/").rpartition("/")[2], START)
+    assert claim == LinkClaim("ack", "a1,a2", "oncall", NOW + 3600)
+    assert SIGNER.ack_all_link([f"{n:016x}" for n in range(999)], "oncall", START) == {}
+
+
 def test_a_link_ends() -> None:
     """To the second."""
     SIGNER.verify_token(token(), shift_instant(START, 3599))

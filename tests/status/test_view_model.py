@@ -12,12 +12,13 @@ from sentinel.alerting.settings import Match
 from sentinel.alerting.silences import Ack, Silence, match_exactly
 from sentinel.core.clock import shift_instant
 from sentinel.core.model import Batch, CheckRun, Key, Status
+from sentinel.core.text import natural_sort_key
 from sentinel.slurm.drain_reasons import REASON_CLASSES, classify_reason
 from sentinel.status import last_seen
 from sentinel.status.collect import read_status_inputs
 from sentinel.status.folding import fold_alerts
 from sentinel.status.last_seen import CheckLook, NodeLook, group_nodes
-from sentinel.status.machine_room import index_nodes, natural_sort_key
+from sentinel.status.machine_room import index_nodes
 from sentinel.status.metrics import compute_pace
 from sentinel.status.node_states import (
     STATES_WORST_FIRST,

@@ -13,8 +13,9 @@ import pytest
 from sentinel.alerting.signed_links import LinkClaim, LinkSigner
 from sentinel.alerting.silences import Ack, Silence
 from sentinel.core.errors import StoreError
-from sentinel.core.model import Notification, Status
+from sentinel.core.model import ACK_ALL, Notification, Status
 from sentinel.engine.engine import Engine
+from sentinel.engine.tick import run_pass
 from sentinel.web.rate_limit import MAX_BURST_REQUESTS
 from sentinel.web.server import LINK_BURST, CannotListen, WebServer
 from tests.channels.samples import HOSTILE
@@ -87,6 +88,34 @@ def test_only_messages_to_people_hold_links() -> None:
             assert row.notification.links == {}
 
     visit(story)
+
+
+def test_one_link_acknowledges_all_alerts_of_a_message_that_still_fire() -> None:
+    """In two steps, like a link for one."""
+    checks = {name: Says(Status.CRITICAL, name) for name in ("a", "b", "c")}
+    mail, taken = Mail(), list[str]()
+
+    async def main(scene: Scene) -> None:
+        scene.engine.set_link_signer(SIGNER)
+        await run_pass(scene.engine, scene.clock.now())
+        server = WebServer(scene.engine, scene.clock, SIGNER)
+        await server.start_server("127.0.0.1", 0)
+        try:
+            v = Visit(scene, server, mail, Book(), checks["a"])
+            checks["c"].status = Status.OK
+            await scene.engine.run_check("c")
+            where = v.path(ACK_ALL)
+            assert "Acknowledge these 2 alerts?" in (await v.ask("GET", where))[1]
+            assert scene.store.read_orders().acks == {}
+            assert (await v.ask("POST", where, data={"who": "Ann"}))[0] == 200
+            taken.extend(scene.store.read_orders().acks)
+        finally:
+            await server.stop_server()
+
+    play(main, world(checks, {"mail": mail}))
+    firing = [n.alert for n in mail.got if n.subject in ("a", "b")]
+    assert sorted(taken) == sorted(firing)
+    assert len(firing) == 2
 
 
 def test_an_end_holds_no_links() -> None:

@@ -6,12 +6,13 @@ https://www.caniemail.com/features/css-at-media-prefers-color-scheme/
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from html import escape
 
 from sentinel.channels.format import text
 from sentinel.channels.format.text import AlertCard
 from sentinel.core.digests import sha256
+from sentinel.core.model import ACK_ALL
 
 _COLOURS = {
     "critical": "#b42318",
@@ -44,7 +45,9 @@ def render_cards_html(cards: Sequence[AlertCard]) -> str:
     head = (
         f'<p class="dim" style="{_DIM}margin-bottom:10px;">{escape(text.overview_line(cards))}</p>'
     )
-    body = head if len(cards) > 1 else ""
+    body = head if len(cards) > 1 or cards[0].ack_all else ""
+    if cards[0].ack_all:
+        body += _buttons_html([(ACK_ALL, cards[0].ack_all)])
     body += "".join(_card_html(c) for c in cards[: text.FULL])
     if rest := list(text.further_lines(cards)):
         body += _section_html("Further", rest, _code)
@@ -118,11 +121,15 @@ def _answers_html(c: AlertCard) -> str:
     note = f'<p style="{_plain}margin:0 0 10px;">{escape(c.note)}</p>\n' if c.note else ""
     if not c.links:
         return note
+    return note + _buttons_html(c.links)
+
+
+def _buttons_html(links: Iterable[tuple[str, str]]) -> str:
     buttons = "".join(
         f'<a class="button" href="{escape(url)}" style="{_BUTTON}">{escape(word)}</a>'
-        for word, url in c.links
+        for word, url in links
     )
-    return f'{note}<p style="margin:0 0 8px;">{buttons}</p>\n'
+    return f'<p style="margin:0 0 8px;">{buttons}</p>\n'
 
 
 def picture_id(picture: bytes) -> str:

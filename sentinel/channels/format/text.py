@@ -20,9 +20,10 @@ from sentinel.channels.format.titles import card_title, short_word
 from sentinel.core.command_places import SETUP_PLACE, PlacedCommands, group_by_place
 from sentinel.core.guidance import UNSEEN_IMPACT, name_config
 from sentinel.core.letters import WISH_REASON
-from sentinel.core.model import Notification, Status
+from sentinel.core.model import ACK_ALL, Notification, Status
 from sentinel.core.text import (
     keep_whole_commands,
+    natural_sort_key,
     shorten_to_clauses,
     shorten_to_line,
     shortened,
@@ -89,6 +90,7 @@ class AlertCard(Struct, frozen=True, kw_only=True):
     heading: str = "Details"
     headline: str = ""
     config: str = ""  # The file that commands of sentinel name by -c.
+    ack_all: str = ""  # The link that acknowledges all alerts of the message.
     picture: bytes = b""
     count: int = 1
 
@@ -130,6 +132,7 @@ def make_card(notification: Notification) -> AlertCard:
         heading="Last lines" if n.kind == "log" else "Details",
         headline=_headline(n),
         config=n.config,
+        ack_all=n.links.get(ACK_ALL, ""),
         picture=n.picture or b"",
     )
 
@@ -159,7 +162,8 @@ def _has_words(summary: str, line: str) -> bool:
 
 def _card_links(n: Notification) -> tuple[tuple[str, str], ...]:
     page = shorten_to_line(n.page, _SUMMARY)
-    return (*n.links.items(), *([("Open", page)] if page else []))
+    own = ((word, link) for word, link in n.links.items() if word != ACK_ALL)
+    return (*own, *([("Open", page)] if page else []))
 
 
 def last_lines(text: str, count: int = LINES) -> tuple[str, ...]:
@@ -243,7 +247,8 @@ def render_text(notifications: Sequence[Notification]) -> str:
 
 def render_cards_text(cards: Sequence[AlertCard]) -> str:
     """The same for cards that are sorted already."""
-    parts = [overview_line(cards) + ":"] if len(cards) > 1 else []
+    link = f"\n\n{ACK_ALL}: {cards[0].ack_all}" if cards[0].ack_all else ""
+    parts = [f"{overview_line(cards)}:{link}"] if len(cards) > 1 or link else []
     parts += ["\n".join(_card_paragraphs(c)) for c in cards[:FULL]]
     if rest := list(further_lines(cards)):
         parts.append("\n".join(["Further:", *(f"  {line}" for line in rest)]))
@@ -252,12 +257,20 @@ def render_cards_text(cards: Sequence[AlertCard]) -> str:
 
 def sort_worst_first(notifications: Sequence[Notification]) -> list[Notification]:
     """Sort alerts: stopped trainings first, because only the first alerts are shown in full. Among
-    equal alerts, each user's first one comes before anybody's second one."""
+    equal alerts, each user's first one comes before anybody's second one. Of one check, the larger
+    training comes first, then n2 before n10."""
     ranks = {
         id(n): (not _is_standing_still(n), _TONES.index(message_tone(n))) for n in notifications
     }
-    users = interleave(notifications, lambda n: (ranks[id(n)], n.labels.get(OWNER_LABEL, "")))
+    alike = len({n.check for n in notifications}) == 1
+    by_name = sorted(notifications, key=_name_key) if alike else notifications
+    users = interleave(by_name, lambda n: (ranks[id(n)], n.labels.get(OWNER_LABEL, "")))
     return sorted(users, key=lambda n: ranks[id(n)])
+
+
+def _name_key(n: Notification) -> tuple[float, object]:
+    gpus = n.values.get("gpus")
+    return -gpus if isinstance(gpus, int | float) else 0, natural_sort_key(n.subject)
 
 
 def _is_standing_still(n: Notification) -> bool:

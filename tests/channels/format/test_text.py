@@ -27,7 +27,7 @@ from sentinel.channels.format.text import (
 )
 from sentinel.channels.record import make_inert
 from sentinel.core.guidance import Guidance
-from sentinel.core.model import Notification, Status, Value
+from sentinel.core.model import ACK_ALL, Notification, Status, Value
 from sentinel.core.text import visible
 from tests.channels.samples import FORBIDDEN, HOSTILE, HUGE, hostile, notification
 
@@ -260,6 +260,20 @@ def test_a_body_has_what_a_person_needs_at_night(body: str) -> None:
         assert words in body
 
 
+def test_many_deaths_are_sorted_as_people_count_below_one_link_for_all() -> None:
+    """The larger training first; a message about one has no such link."""
+    deaths = [
+        notification(subject=f"llm-{n}", alert=f"a{n}", key=f"k{n}", values={"gpus": 64 if n == 7 else 8},
+                     links={"Acknowledge": f"https://s/{n}", ACK_ALL: "https://s/all"})
+        for n in (10, 2, 7, 1)
+    ]  # fmt: skip
+    assert [n.subject for n in sort_worst_first(deaths)] == ["llm-7", "llm-1", "llm-2", "llm-10"]
+    text, page = render_text(deaths), render_cards_html(rank_cards(deaths))
+    assert text.split("\n\n")[1] == "Acknowledge all: https://s/all"
+    assert text.count("https://s/all") == page.count("https://s/all") == 1
+    assert ACK_ALL not in render_text([notification(links={"Acknowledge": "https://s/1"})])
+
+
 def test_commands_of_sentinel_name_a_file_that_they_would_not_find() -> None:
     for body in bodies(notification(config="/w/night.yaml")):
         assert "sentinel explain 01J9 -c /w/night.yaml" in body
@@ -466,7 +480,7 @@ def test_of_many_trainings_that_stand_still_each_user_s_first_is_shown_in_full()
     ]
     mine = notification(kind="job", subject="alice/train", labels={"user": "alice"})
     shown = sort_worst_first([*hers, mine])
-    assert [n.subject for n in shown[:3]] == ["mallory/0", "alice/train", "mallory/1"]
+    assert [n.subject for n in shown[:3]] == ["alice/train", "mallory/0", "mallory/1"]
 
 
 def test_of_a_digest_alike_alerts_share_a_card() -> None:
