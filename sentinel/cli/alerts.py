@@ -23,7 +23,7 @@ from sentinel.core.guidance import Guidance
 from sentinel.core.hostlist import fold_hostlist
 from sentinel.core.model import Alert, Death, Status, Transition
 from sentinel.core.text import shortened, visible, visible_lines
-from sentinel.core.values import duration_text
+from sentinel.core.values import age_text
 from sentinel.status.silences import describe_match
 from sentinel.wiring import app
 
@@ -191,7 +191,7 @@ def _build_alert_row(alert: Alert, ack: Ack | None, state: OpenState) -> dict[st
         "status": alert.status.value,
         "state": "firing" if alert.firing else "pending",
         "since": format_iso(alert.shown_since, state.zone),
-        "for_s": round(get_elapsed_s(alert.shown_since, state.now)),
+        "for_s": int(get_elapsed_s(alert.shown_since, state.now)),
         "summary": visible(alert.summary),
         "details": visible_lines(alert.details),
         "guidance": {k: visible(v) for k, v in to_builtins(alert.guidance).items()},
@@ -272,7 +272,7 @@ def _print_alert_story(
     if now:
         subject = "" if now["subject"] in ("", now["check"]) else f" {now['subject']}"
         print(
-            f"{now['state']} {now['status']}: {now['check']}{subject} for {duration_text(now['for_s'])}"
+            f"{now['state']} {now['status']}: {now['check']}{subject} for {age_text(now['for_s'])}"
         )
         _print_wrapped(now["summary"])
         _print_mute_reasons(now)
@@ -341,7 +341,7 @@ def _print_alert_table(rows: list[dict[str, Any]]) -> None:
             a["id"],
             _describe_alert_state(a),
             format_check_subject(a["check"], a["subject"]),
-            duration_text(a["for_s"]),
+            age_text(a["for_s"]),
             _describe_acknowledger(a) + a["summary"],
         )
         for a in rows

@@ -16,7 +16,7 @@ from sentinel.core.due import describe_pace, get_interval_s
 from sentinel.core.model import CheckRun
 from sentinel.core.settings import CheckConfig
 from sentinel.core.text import visible
-from sentinel.core.values import duration_text
+from sentinel.core.values import age_text, duration_text
 from sentinel.status.last_seen import decode_check_look, make_check_key
 from sentinel.wiring.status import read_pass_interval
 
@@ -37,7 +37,7 @@ def _collect_check_facts(check: CheckConfig, state: OpenState) -> dict[str, Any]
         "kind": check.common.kind,
         "status": run.status.value if run else None,
         "ran": format_iso(run.at, state.zone) if run else None,
-        "ago": duration_text(get_elapsed_s(run.at, state.now)) if run else None,
+        "ago": age_text(get_elapsed_s(run.at, state.now)) if run else None,
         "every": _describe_schedule(check, state),
         "summary": visible(run.summary) if run else "",
         "seen": [

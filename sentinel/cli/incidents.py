@@ -22,7 +22,7 @@ from sentinel.cli.state import OpenState
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.model import Status
 from sentinel.core.text import shortened, visible
-from sentinel.core.values import duration_text
+from sentinel.core.values import age_text
 from sentinel.status import incidents, plot
 from sentinel.status.incidents import IncidentInputs, Story
 from sentinel.wiring.app import UsageError
@@ -301,7 +301,7 @@ def _print_incident_table(rows: Sequence[dict[str, Any]]) -> None:
             row["incident"],
             render_status(Status(row["severity"])),
             str(row["alerts"]),
-            duration_text(row["for_s"]),
+            age_text(row["for_s"]),
             Text(shortened(row["title"], 160) + hurts + have + whose + note),
         )
     make_console().print(table)

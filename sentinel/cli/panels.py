@@ -19,7 +19,7 @@ from sentinel.core.due import PASS_LATE_S, describe_pace, get_next_pass
 from sentinel.core.model import Status
 from sentinel.core.text import shortened
 from sentinel.core.time_text import format_clock
-from sentinel.core.values import duration_text, size_text
+from sentinel.core.values import age_text, duration_text, size_text
 from sentinel.homes import describe_setup_place
 from sentinel.status import folding
 from sentinel.status.folding import AlertFold
@@ -106,7 +106,7 @@ def render_alerts(
             Text(a.id, style="dim"),
             word,
             render_check_subject(a.check, shorten_gpu(a.subject, a.labels), a.elsewhere),
-            Text(duration_text(int(a.for_s))),
+            Text(age_text(a.for_s)),
             said,
             style="reverse" if number == chosen else "",
         )
@@ -141,7 +141,7 @@ def _render_alert_summary(a: AlertFact, now: float) -> Text:
 
 def describe_staleness(row: AlertFact | DiskFact | JobFact, now: float) -> str:
     """How old a row is that is not current, and why."""
-    return f"seen {duration_text(int(max(0.0, now - row.seen)))} ago: {shortened(row.stale, 120)}"
+    return f"seen {age_text(now - row.seen)} ago: {shortened(row.stale, 120)}"
 
 
 def render_one_alert(a: AlertFact, f: Facts, zone: tzinfo) -> RenderableType:
@@ -149,7 +149,7 @@ def render_one_alert(a: AlertFact, f: Facts, zone: tzinfo) -> RenderableType:
     lines = [
         Text.assemble(
             (a.tone.value, STATUS_COLOURS[a.tone]),
-            f"  {a.check} {a.subject}{f' on {a.elsewhere}' if a.elsewhere else ''}  for {duration_text(a.for_s)}",
+            f"  {a.check} {a.subject}{f' on {a.elsewhere}' if a.elsewhere else ''}  for {age_text(a.for_s)}",
         ),
         Text(a.summary, style="bold"),
         Text(f"alert {a.id}, kind {a.kind}, since {format_moment(a.since, zone)}", style="dim"),
@@ -188,7 +188,7 @@ def render_checks(rows: Sequence[CheckFact], f: Facts, zone: tzinfo) -> Renderab
     table = make_plain_table("check", "", "ran", "next", "summary")
     table.columns[1].no_wrap = True
     for c in rows:
-        ran = f"{duration_text(int(max(0, f.at - c.ran)))} ago" if c.ran is not None else "never"
+        ran = f"{age_text(f.at - c.ran)} ago" if c.ran is not None else "never"
         following = format_moment(c.next, zone)[-8:] if c.next is not None else "never"
         status = Text(c.status.value, style=STATUS_COLOURS[c.status]) if c.status else Text("–")
         summary = Text(shortened(c.summary, WIDE), style="dim" if c.stale else "")
@@ -196,7 +196,7 @@ def render_checks(rows: Sequence[CheckFact], f: Facts, zone: tzinfo) -> Renderab
             summary.append(f" [{c.stale}]", style=STATUS_COLOURS[Status.UNKNOWN])
         if c.blind:
             summary.append(
-                f" [blind for {duration_text(c.blind_s)}]", style=STATUS_COLOURS[Status.UNKNOWN]
+                f" [blind for {age_text(c.blind_s)}]", style=STATUS_COLOURS[Status.UNKNOWN]
             )
         table.add_row(Text(c.name), status, Text(ran), Text(following), summary)
     return FittedTable(table, "next", "ran")
@@ -251,7 +251,7 @@ def render_jobs(rows: Sequence[JobFact], f: Facts) -> RenderableType:
     for column in table.columns[1:5]:
         column.no_wrap = True
     for j in rows:
-        moved = f"{duration_text(int(j.quiet_s))} ago" if j.quiet_s is not None else "–"
+        moved = f"{age_text(j.quiet_s)} ago" if j.quiet_s is not None else "–"
         table.add_row(
             render_check_subject(j.check, j.subject, j.elsewhere),
             Text(f"{j.progress:,.0f}" if j.progress is not None else "–"),
@@ -268,7 +268,7 @@ def _describe_age(j: JobFact, now: float) -> str:
     """Why a row is not current, or how long a training without steps may be silent."""
     if j.stale:
         return f"[{describe_staleness(j, now)}] "
-    return f"[limit {duration_text(int(j.limit_s or 0))}] " if j.is_quiet else ""
+    return f"[limit {age_text(j.limit_s or 0)}] " if j.is_quiet else ""
 
 
 def render_nodes(f: Facts, rows: Sequence[NodesFact]) -> RenderableType:
@@ -288,7 +288,7 @@ def render_nodes(f: Facts, rows: Sequence[NodesFact]) -> RenderableType:
     if out:
         table = make_plain_table("state", "nodes", "which", "reason", "for")
         for g in out:
-            since = duration_text(max(0.0, f.at - g.since)) if g.since else "–"
+            since = age_text(f.at - g.since) if g.since else "–"
             style = STATE_STYLES.get(g.state, "")
             which = Text(shortened(g.nodes, 120))
             reason = f"{g.reason} ({g.by})" if g.by else g.reason
@@ -298,7 +298,7 @@ def render_nodes(f: Facts, rows: Sequence[NodesFact]) -> RenderableType:
 
 
 def _describe_nodes_age(f: Facts) -> str:
-    return f"as of {duration_text(int(max(0.0, f.at - (f.nodes_seen or f.at))))} ago"
+    return f"as of {age_text(f.at - (f.nodes_seen or f.at))} ago"
 
 
 def _describe_outdated_nodes(f: Facts) -> str:
@@ -336,7 +336,7 @@ def render_unsent(f: Facts) -> Iterable[Text]:
             times = "1 attempt" if u.attempts == 1 else f"{u.attempts} attempts"
             tried = f"{times}, {_describe_next_attempt(u, f)}: {u.error}"
         yield Text(
-            f"unsent for {duration_text(u.waiting_s)}: {u.reason} {u.alert} to {u.channel} ({tried})"
+            f"unsent for {age_text(u.waiting_s)}: {u.reason} {u.alert} to {u.channel} ({tried})"
         )
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from html import escape
 
-from sentinel.core.values import duration_text
+from sentinel.core.values import age_text, duration_text
 from sentinel.status.incidents import Story, describe_repeats
 
 HTML_STYLE = """body{font:16px/1.5 sans-serif;max-width:60em;margin:2em auto;padding:0 1em}
@@ -18,7 +18,7 @@ TIMELINE_COLUMNS = ("when", "what", "", "")
 
 def list_story_facts(story: Story) -> Iterator[tuple[str, str]]:
     """Names and values of what is known about the whole incident."""
-    yield "since", f"{story['since']} ({duration_text(story['for_s'])})"
+    yield "since", f"{story['since']} ({age_text(story['for_s'])})"
     yield "state", f"{story['alerts']} alerts fire" if story["alerts"] else "over"
     for name in ("trainings", "users", "acknowledged_by"):
         if story[name]:

@@ -137,7 +137,7 @@ def _build_status_alert(a: Any) -> dict[str, Any]:
         "subject": a.subject,
         "status": a.status.value,
         "state": a.state,
-        "for_s": round(a.for_s),
+        "for_s": int(a.for_s),
         "seen": a.seen,
         "stale": a.stale,
         "summary": a.summary,

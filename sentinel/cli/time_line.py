@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from sentinel.core.values import duration_text
+from sentinel.core.values import age_text
 from sentinel.status.silences import explain_unheard
 
 
@@ -18,7 +18,7 @@ def render_time_line(facts: Mapping[str, Any], now: datetime) -> Iterator[str]:
     yield "time line:"
     days = {at.date() for at, _, _ in rows}
     form = "%H:%M:%S" if days == {now.date()} else "%a %m-%d %H:%M:%S"
-    ages = [f"{duration_text(int(max(0.0, (now - at).total_seconds())))} ago" for at, _, _ in rows]
+    ages = [f"{age_text((now - at).total_seconds())} ago" for at, _, _ in rows]
     width = max(map(len, ages))
     order = sorted(range(len(rows)), key=lambda number: (rows[number][0], rows[number][1]))
     for number in order:

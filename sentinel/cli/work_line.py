@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from sentinel.core.text import visible
-from sentinel.core.values import duration_text, size_text
+from sentinel.core.values import age_text, duration_text, size_text
 from sentinel.core.work import Work
 
 BAR_COLUMNS = 16
@@ -42,7 +42,7 @@ def compose_work(one: Work, now: float) -> Text:
         count_work(one),
         size_text(one.bytes) if one.bytes else "",
         *_describe_rate(one, seconds),
-        duration_text(int(seconds)),
+        age_text(seconds),
         visible(one.place),
     ]
     return text.append(", ".join(filter(None, parts)))

@@ -152,6 +152,12 @@ def since_text(at: float, now: float) -> str:
     return f"since {words.removeprefix('at ').removeprefix('on ')}"
 
 
+def age_text(seconds: float) -> str:
+    """How old something is, or how long it has lasted, in whole seconds that are over: `0s`, `45s`,
+    `2m 30s`. The same moment has the same words on the page, in commands and in messages."""
+    return duration_text(max(0, int(seconds)))
+
+
 def duration_text(seconds: float) -> str:
     """The two largest units of a duration, for people: `45s`, `2m 30s`, `5m`, `2h 05m`, `3d 4h`."""
     if not math.isfinite(seconds):

@@ -74,7 +74,7 @@ def make_incident_row(
     """The same with times as people read them."""
     told = to_builtins(make_incident_fact(incident, members, known))
     since = format_iso(Instant(wall=int(told["since"] * SECOND)), known.zone)
-    return {**told, "since": since, "for_s": round(told["for_s"])}
+    return {**told, "since": since, "for_s": int(told["for_s"])}
 
 
 def describe_incident(incident: str, known: IncidentInputs) -> dict[str, Any]:

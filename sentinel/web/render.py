@@ -17,7 +17,7 @@ from markupsafe import Markup
 from sentinel import __version__
 from sentinel.core.digests import sha256
 from sentinel.core.text import shortened
-from sentinel.core.values import duration_text, size_text
+from sentinel.core.values import age_text, size_text
 from sentinel.status.types import Facts
 from sentinel.web import link_pages
 from sentinel.web.auth import ANONYMOUS_VISITOR, Visitor
@@ -52,7 +52,7 @@ class PageRenderer:
             auto_reload=False,
         )
         self._jinja.filters.update(
-            age=_format_age,
+            age=age_text,
             size=_format_size,
             cut=shortened,
             colour=get_state_colour,
@@ -131,11 +131,6 @@ def load_own_files() -> None:
 def _load_template(name: str) -> str:
     """Read a template as a resource of the package, which may be in a folder or in a zip file."""
     return (_PACKAGE_FILES / "templates" / name).read_text("utf-8")
-
-
-def _format_age(seconds: float) -> str:
-    """An age in whole seconds: milliseconds would not help anybody."""
-    return duration_text(max(0, int(seconds)))
 
 
 def _format_size(size: float | None) -> str:

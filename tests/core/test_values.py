@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sentinel.core.errors import Invalid
-from sentinel.core.values import Duration, Share, Size, duration_text, size_text
+from sentinel.core.values import Duration, Share, Size, age_text, duration_text, size_text
 
 YEAR_100 = 36_500 * 86_400
 
@@ -243,3 +243,12 @@ def test_the_text_of_a_share_reads_back_to_a_millionth(share: float) -> None:
 def test_values_print_their_text_in_formatted_strings() -> None:
     """An f-string shows the unit, not the bare number."""
     assert f"{Duration(900)} {Size(10**13)} {Share(85)}" == "15m 10 TB 85%"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.4, "0s"), (-3.0, "0s"), (59.9, "59s"), (60.0, "1m"), (150.9, "2m 30s"), (7200.9, "2h")],
+)
+def test_an_age_is_in_whole_seconds_that_are_over(seconds: float, text: str) -> None:
+    """A page, a command and a message about one moment may not differ by a rounding."""
+    assert age_text(seconds) == text

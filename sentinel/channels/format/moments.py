@@ -4,9 +4,9 @@ import re
 from datetime import datetime
 
 from sentinel.channels.format.titles import short_word
+from sentinel.core import values
 from sentinel.core.letters import WISH_REASON
 from sentinel.core.model import Notification
-from sentinel.core.values import duration_text
 
 
 def told_time(n: Notification) -> str:
@@ -31,7 +31,7 @@ def clock_text(n: Notification) -> str:
 
 def age_text(n: Notification) -> str:
     at, since = parse_iso_time(n.at), parse_iso_time(n.since)
-    return duration_text(max(0.0, (at - since).total_seconds())) if at and since else ""
+    return values.age_text((at - since).total_seconds()) if at and since else ""
 
 
 def parse_iso_time(text: str) -> datetime | None:
