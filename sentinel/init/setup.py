@@ -97,7 +97,7 @@ def plan_setup(wishes: InitOptions, progress: ProgressPrinter) -> InitPlan:
     told = _choose_channel(wishes, progress)
     progress("looking at Slurm, your jobs, their logs and file systems")
     service = wishes.file == SERVICE
-    found = survey_host(wishes.user, job=wishes.job, service=service)
+    found = survey_host(wishes.user, job=wishes.job, service=service, waiting=progress)
     state = SERVICE_STATE_DIR if service else app.get_state_location(Settings())
     channels = {told.name: told.block} if told else _make_local_channels(state)
     found = replace(found, here=replace(found.here, channels=channels))
@@ -293,10 +293,16 @@ def _describe_training(seen: RunningTraining) -> Iterator[str]:
     if seen.last:
         yield f"           its last line: {visible(shortened(seen.last, 120))}"
     yield f"           written by {visible(seen.trainer) or 'a trainer that was not recognised'}"
-    yield f"           its progress: {visible(seen.number) or 'no number was recognised, so only growth counts'}"
+    yield f"           its progress: {visible(seen.number) or _describe_no_number(seen)}"
     folder = seen.training.checkpoints
     yield f"           checkpoints {visible(folder) if folder else 'not found'}"
     yield f"           when it has finished: {_describe_finish(seen)}"
+
+
+def _describe_no_number(seen: RunningTraining) -> str:
+    if seen.young:
+        return "not known yet, its log has few lines: each pass looks for a number that advances"
+    return "no number was recognised, so only growth counts"
 
 
 def _describe_finish(seen: RunningTraining) -> str:

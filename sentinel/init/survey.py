@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import shlex
+import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -36,6 +37,10 @@ MAX_TRAININGS = 3
 
 LOG_TAIL_BYTES = 256 * 1024
 """How many bytes of a log are searched for the name of a checkpoint."""
+
+MIN_LINES, MAX_WAIT_S, YOUNG_S = 50, 30, 600
+"""A log with fewer lines is too young to say that none of its numbers advances: that of a job which
+started less than YOUNG_S ago is read again each second for so many seconds."""
 
 SHARED_FS_TYPES = frozenset({
     "afs", "beegfs", "ceph", "cifs", "fuse.beegfs", "fuse.ceph", "fuse.ceph-fuse", "fuse.glusterfs",
@@ -68,6 +73,7 @@ class RunningTraining(Struct, frozen=True, kw_only=True):
     last: str = ""
     trainer: str = ""
     number: str = ""
+    young: bool = False  # Whether the log has too few lines to say that no number advances.
 
 
 class SurveyResult(Struct, frozen=True, kw_only=True):
@@ -78,12 +84,18 @@ class SurveyResult(Struct, frozen=True, kw_only=True):
     trouble: tuple[str, ...] = ()
 
 
-def survey_host(user: str, *, job: str = "", service: bool = False) -> SurveyResult:
+def survey_host(
+    user: str,
+    *,
+    job: str = "",
+    service: bool = False,
+    waiting: Callable[[str], None] | None = None,
+) -> SurveyResult:
     """Survey the host, with a few questions to Slurm. If `job` is given, only this training is
-    used."""
+    used. With `waiting`, which is told what for, it waits for lines of a young log."""
     trouble: list[str] = []
     theirs = _list_user_jobs(user, trouble)
-    seen = () if service else tuple(_find_trainings(theirs, user, job, trouble))
+    seen = () if service else tuple(_find_trainings(theirs, user, job, trouble, waiting))
     cluster, partitions, gpu_nodes = _read_cluster(trouble)
     names = Counter(j.name for j in theirs[1]) if theirs else Counter[str]()
     trainings = tuple(s.training for s in seen)
@@ -139,7 +151,11 @@ def _read_cluster(trouble: list[str]) -> tuple[str, tuple[str, ...], list[Node]]
 
 
 def _find_trainings(
-    theirs: tuple[SlurmSnapshot, list[Job]] | None, user: str, wanted: str, trouble: list[str]
+    theirs: tuple[SlurmSnapshot, list[Job]] | None,
+    user: str,
+    wanted: str,
+    trouble: list[str],
+    waiting: Callable[[str], None] | None,
 ) -> Iterator[RunningTraining]:
     """The largest jobs that run and write an output, one of each name: those with GPUs, or where
     none has any all."""
@@ -155,10 +171,10 @@ def _find_trainings(
     )
     first = {j.name: j for j in reversed(by_size)}
     chosen = [j for j in by_size if first[j.name] is j]
-    waiting = {j.name for j in jobs if j.state == "PENDING"}
+    queued = {j.name for j in jobs if j.state == "PENDING"}
     for job in chosen[:MAX_TRAININGS]:
         yield _inspect_training(
-            snapshot, job, gpus.get(job.job_id, 0), job.name in waiting, trouble
+            snapshot, job, gpus.get(job.job_id, 0), job.name in queued, trouble, waiting
         )
     if left := [j.name for j in chosen[MAX_TRAININGS:]]:
         trouble.append(
@@ -173,7 +189,12 @@ def _count_job_gpus(snapshot: SlurmSnapshot) -> dict[str, int]:
 
 
 def _inspect_training(
-    snapshot: SlurmSnapshot, job: Job, gpus: int, waits: bool, trouble: list[str]
+    snapshot: SlurmSnapshot,
+    job: Job,
+    gpus: int,
+    waits: bool,
+    trouble: list[str],
+    waiting: Callable[[str], None] | None,
 ) -> RunningTraining:
     # the kind `log` may be missing in this installation
     from sentinel.checks.log.recognition import recognise_log
@@ -183,6 +204,8 @@ def _inspect_training(
         end = snapshot.job_end(job.job_id)
         log = job_output_path(end.stdout, job) if end and end.stdout else ""
         text = _read_log_tail(log, job.user) if log else ""
+        if log and waiting and (job.started or 0) > time.time() - YOUNG_S:
+            text = await_progress(text, lambda: _read_log_tail(log, job.user), log, waiting)
     except CannotTell as error:
         trouble.append(f"the log of {job.name} cannot be read: {error}")
     folders, known = (
@@ -199,7 +222,34 @@ def _inspect_training(
         last=lines[-1] if lines else "",
         trainer=known.first_trainer,
         number=known.number.name if known.number else "",
+        young=len(lines) < MIN_LINES,
     )
+
+
+def await_progress(
+    text: str,
+    read: Callable[[], str],
+    log: str,
+    waiting: Callable[[str], None],
+    pause: Callable[[float], None] = time.sleep,
+) -> str:
+    """The text of a log, read again each second until a number that advances is recognised, or it has
+    lines enough to say that there is none, or MAX_WAIT_S is over, or a person presses Ctrl-C."""
+    from sentinel.checks.log.recognition import recognise_log
+
+    for second in range(MAX_WAIT_S):
+        if text.count("\n") >= MIN_LINES or recognise_log(text).number:
+            break
+        if not second:
+            waiting(
+                f"waiting up to {MAX_WAIT_S}s for lines of {log} that show its progress (Ctrl-C goes on)"
+            )
+        try:
+            pause(1.0)
+            text = read()
+        except KeyboardInterrupt:
+            break
+    return text
 
 
 def _read_log_tail(path: str, user: str) -> str:
