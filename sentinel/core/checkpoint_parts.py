@@ -9,7 +9,7 @@ that one folder lacks may be in another folder of the same form. `clean` and `ch
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import product
 from math import prod
 from typing import NamedTuple
@@ -26,6 +26,10 @@ _SETTING_PATTERN = re.compile(rf"(?:{SETTING_WORDS})[-_=.]?$", re.IGNORECASE)
 
 MIN_FULL_SHARE = 0.8
 """Files whose names have so large a share of all combinations of their numbers ought to have all."""
+
+MAX_COMPARED = 10**7
+"""How many indices are compared, a second's work. A thousand nodes of eight ranks are fewer. Where names
+have more, they prove nothing about ranks."""
 
 
 class _Axis(NamedTuple):
@@ -55,10 +59,8 @@ def find_missing_part(paths: Iterable[str]) -> str:
         by_label.setdefault((axis.label, axis.promised), set()).update(*groups.values())
     for axis, groups in found.items():
         elsewhere = by_label[axis.label, axis.promised] if axis.label else set[int]()
-        listed = [*groups.values()]
-        for there in listed:
-            if (gap := _find_gap(axis, there, listed, elsewhere)) is not None:
-                return f"part {gap} of {axis.promised}" if axis.promised else f"rank {gap}"
+        if (gap := _find_gap(axis, [*groups.values()], elsewhere)) is not None:
+            return f"part {gap} of {axis.promised}" if axis.promised else f"rank {gap}"
     return _find_hole(paths)
 
 
@@ -102,32 +104,29 @@ def _list_indices(path: str) -> Iterator[tuple[_Axis, str, int]]:
         above = f"{above}/{name}"
 
 
-def _find_gap(
-    axis: _Axis, there: Collection[int], groups: list[set[int]], elsewhere: Collection[int]
-) -> int | None:
+def _find_gap(axis: _Axis, groups: Sequence[set[int]], elsewhere: set[int]) -> int | None:
     """The first index that is missing in a group and in the others of its axis. None if there is none.
 
     A count has to be whole in each group if it is in one of them, and over all of them if not. Where
     names have several axes, one stage alone may write some files: the index may be `elsewhere`, with
     the same label. Ranks may be spread over groups that do not hold each other's.
     """
-    if not axis.promised:
-        missing = (n for n in range(min(there), max(there)) if n not in there)
-        return next((n for n in missing if not _is_spread(n, there, groups)), None)
-    there = {*there}
-    wanted = _wanted_indices(axis.promised, there)
-    if not any(group >= _wanted_indices(axis.promised, group) for group in groups):
-        there |= set[int]().union(*groups, elsewhere)
-        wanted = _wanted_indices(axis.promised, there)
-    return min(wanted - there, default=None)
+    every = elsewhere.union(*groups)
+    if axis.promised:
+        gaps = [_first_missing(axis.promised, group) for group in groups]
+        own = next((gap for gap in gaps if gap is not None), None)
+        return own if None in gaps else _first_missing(axis.promised, every)
+    for there in groups if len(groups) * len(every) <= MAX_COMPARED else ():
+        spread = there.union(*(group for group in groups if not group.issuperset(there)))
+        between = range(min(there), max(there))
+        if (gap := next((n for n in between if n not in spread), None)) is not None:
+            return gap
+    return None
 
 
-def _wanted_indices(count: int, there: Collection[int]) -> set[int]:
-    """TensorFlow counts from 0, Hugging Face from 1."""
+def _first_missing(count: int, there: Collection[int]) -> int | None:
+    """The first of so many indices that is missing. TensorFlow counts from 0, Hugging Face from 1.
+
+    Whoever names a file chooses the count: the indices are counted up to the first gap, never listed."""
     first = 0 if 0 in there else 1
-    return {*range(first, first + count)}
-
-
-def _is_spread(index: int, there: Collection[int], groups: Iterable[set[int]]) -> bool:
-    """Whether another group holds the index, and is not the same set without the gap."""
-    return any(index in group and not group.issuperset(there) for group in groups)
+    return next((n for n in range(first, first + count) if n not in there), None)

@@ -7,7 +7,10 @@ https://awsdocs-neuron.readthedocs-hosted.com, neuronx_distributed.trainer.check
 
 from __future__ import annotations
 
+import resource
+from collections.abc import Iterator
 from itertools import product
+from pathlib import Path
 
 import pytest
 
@@ -109,3 +112,35 @@ def test_ranks_of_the_second_node_are_all_of_them() -> None:
 )
 def test_what_is_no_full_grid_has_no_hole(paths: list[str]) -> None:
     assert find_missing_part(paths) == ""
+
+
+@pytest.fixture
+def little_memory() -> Iterator[None]:
+    """A quarter of a GiB more than this process has."""
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + 2**28, before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_AS, before)
+
+
+@pytest.mark.usefixtures("little_memory")
+@pytest.mark.parametrize(
+    ("paths", "says"),
+    [
+        # Whoever names a file chooses the count: 2 GiB were not enough for these indices.
+        ([f"model-0000{n}-of-99999999999.safetensors" for n in (1, 2)], "part 3 of 99999999999"),
+        ([f"model-0000{n}-of-{'9' * 200}.bin" for n in (0, 2)], f"part 1 of {'9' * 200}"),
+        ([f"zero_rank{n}.pt" for n in (0, 1, "9" * 200)], "rank 2"),
+        # The parts of one whole lie in two files' names each: none is missing.
+        ([f"x{n}-{n % 2 + 1}-of-2.bin" for n in range(20_000)], ""),
+        # Ranks of each file are those that all others lack: none has a gap of its own.
+        ([f"x{n % 5000}_rank{n}.pt" for n in range(20_000)], ""),
+    ],
+)
+def test_names_that_promise_or_spread_without_end_are_read_at_once(
+    paths: list[str], says: str
+) -> None:
+    """In memory for the names alone: the child that the limit would end ends by itself."""
+    assert find_missing_part(paths) == says
+    assert find_missing_part(NODES) == ""  # beside them: ranks that are spread over two nodes
