@@ -115,7 +115,7 @@ _NORM_PATTERNS = (
     re.compile(r"Norm((?:/\w{1,40}){0,4})" + _VALUE_REGEX),
     re.compile(r"grad(?<=  grad)()" + _VALUE_REGEX),
 )
-_OWN_PATTERN = re.compile(r"train_loss(?:_step)?[=:] ?([-+]?\d[\w.+-]{0,20})")
+_OWN_REGEX = r"train_loss(?:_step)?[=:] ?([-+]?\d[\w.+-]{0,20})"
 _RANK_PATTERN = re.compile(
     r"^\W{0,3}\d{1,5}(?:,\d{1,5})?(?:\]|:|>|\)){1,2}\W{0,3}(?=[A-Za-z{(\[<])"
 )
@@ -405,7 +405,7 @@ def _filter_telling_losses(found: list[LossValue]) -> Iterator[LossValue]:
 
 def _tell_losses(matches: "Iterable[Iterable[re.Match[str]]]", text: str) -> Iterator[LossValue]:
     """All bad values, and the first of the good ones that look alike."""
-    own: _OwnLosses | None = None
+    neighbours = _Neighbours(text)
     for found in matches:
         alike = set[str]()
         for match in found:
@@ -415,9 +415,7 @@ def _tell_losses(matches: "Iterable[Iterable[re.Match[str]]]", text: str) -> Ite
                 if form in alike:
                     continue
                 alike.add(form)
-            elif (own := own or _OwnLosses(text)).excuse(match.end()) and (
-                find_loss_name(text, match) == "loss"
-            ):
+            elif neighbours.excuse(match):
                 continue
             else:
                 alike.clear()
@@ -449,21 +447,32 @@ def _is_told_again(steps: set[int], text: str, at: int) -> bool:
     return told
 
 
-class _OwnLosses:
-    """Finite losses of a model beside Lightning's running loss, in one text. One that does not move with its lines
-    is the mean of an epoch that is over, and says nothing about the running one."""
+class _Neighbours:
+    """Finite values of one text that excuse a NaN beside them. A part of a total that is finite was not in it, since
+    NaN stays NaN in a sum: `loss/math` beside `loss`. Lightning's running loss has the model's own behind it. One that
+    does not move from the first NaN on excuses nothing: it is the mean of an epoch that is over, or replaces a NaN."""
 
     def __init__(self, text: str) -> None:
         self._text = text
-        told = _OWN_PATTERN.findall(text) if "train_loss" in text else []
-        self._moves = len(told) < MIN_OWN_LOSSES or len({*told}) > len(told) // 10 + 1
+        self._moves: dict[str, bool] = {}
 
-    def excuse(self, at: int) -> bool:
-        """Whether the rest of the line contains one that moves, or of which nobody can tell."""
-        if not self._moves or self._text.find("train_loss", at, at + _BESIDE_CHARS) < 0:
-            return False
-        rest = self._text[at : at + _BESIDE_CHARS].partition("\n")[0]
-        return _OWN_PATTERN.search(rest) is not None
+    def excuse(self, nan: "re.Match[str]") -> bool:
+        """Whether such a value, which moves or of which nobody can tell, is on the line of this NaN."""
+        name, begin, end = find_loss_name(self._text, nan), nan.end(), nan.end() + _BESIDE_CHARS
+        pattern = _OWN_REGEX if name == "loss" else ""
+        if nan[1].startswith("/"):
+            begin = self._text.rfind("\n", max(0, nan.start() - _BESIDE_CHARS), nan.start()) + 1
+            begin = begin or max(0, nan.start() - _BESIDE_CHARS)
+            total = re.escape(name.rpartition(" ")[2].removesuffix(nan[1]))
+            pattern = rf"{total}(?<![\w/.-]{total})[^\w\n/.-]{{1,12}}([-+]?\d[\w.+-]{{0,20}})"
+        found = re.search(pattern, self._text[begin:end].partition("\n")[0]) if pattern else None
+        return found is not None and self._moves_from(begin, pattern)
+
+    def _moves_from(self, begin: int, pattern: str) -> bool:
+        if pattern not in self._moves and len(self._moves) < MAX_LOSS_NAMES:
+            told = re.compile(pattern).findall(self._text, begin)
+            self._moves[pattern] = len(told) < MIN_OWN_LOSSES or len({*told}) > len(told) // 10 + 1
+        return self._moves.get(pattern, False)
 
 
 def _find_gradient_norms(text: str) -> Iterator[LossValue]:

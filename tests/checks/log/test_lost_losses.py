@@ -134,6 +134,32 @@ def test_what_another_loss_says(first: str, then: str, status: Status) -> None:
     assert judge("".join(lines), 4) is status
 
 
+PARTS = (
+    ("step {n} loss {x} loss/math nan loss/code 0.7{n}\n", Status.OK),
+    ('{{"step": {n}, "loss/math": NaN, "loss/code": 0.7{n}, "loss": {x}}}\n', Status.OK),
+    ("train/loss: {x} | train/loss/math: nan | train/loss/code: 0.7{n}\n", Status.OK),
+    ("grad_norm {x} grad_norm/decoder/experts nan loss 0.7{n}\n", Status.OK),
+    ("step {n} loss nan loss/math nan loss/code 0.7{n}\n", Status.CRITICAL),
+    ("step {n} loss/math nan loss/code {x}\n", Status.CRITICAL),
+    ("step {n} loss nan loss/math {x}\n", Status.CRITICAL),
+    ("val/loss: {x} | train/loss/math: nan\n", Status.CRITICAL),
+    ("old_loss: {x} | loss/math: nan\n", Status.CRITICAL),
+    ("step {n} loss 0.31 loss/math nan loss/code nan\n", Status.CRITICAL),
+)  # fmt: skip
+"""NVIDIA-NeMo/RL and axolotl tell the loss of each source of data, which is NaN while no sample of it was drawn."""
+
+
+@pytest.mark.parametrize("lines", [4, 10**6])
+@pytest.mark.parametrize(("row", "status"), PARTS)
+def test_a_part_that_is_nan_beside_a_finite_total_is_not_in_it(
+    row: str, status: Status, lines: int
+) -> None:
+    """NaN stays NaN in a sum. Only the total of this name, on this row, excuses a part, and only while it moves."""
+    well = "".join(f"step {n} loss {2 - n / 90:.4f} loss/math 0.4{n}\n" for n in range(30))
+    rows = "".join(row.format(n=n, x=f"{2 - n / 90:.4f}") for n in range(30, 60))
+    assert judge(well + rows, lines) is status
+
+
 def test_finite_rows_are_one_event_of_a_text() -> None:
     def rows(text: str) -> list[LossValue]:
         return [one for one in find_losses(text) if one[1] == FINITE_ROWS_NAME]
