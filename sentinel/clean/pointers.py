@@ -25,6 +25,7 @@ from sentinel.clean.trackers import (
     read_possible_hint,
     read_possible_pointer,
 )
+from sentinel.core.checkpoint_names import is_log, parse_step_numbers
 
 _SELF_NAMED_PATTERN = re.compile(
     r"(?<![a-z0-9])(latest|last|best|lowest|highest|newest|final)(?![a-z0-9])", re.IGNORECASE
@@ -52,7 +53,11 @@ def find_named(fd: int, path: str, rules: RetentionRules) -> NamedThings:
             error.remedy = f"; if it points to no checkpoint, write `ignore: [{name}]`"
             raise
     for name in hints if len(hints) <= MAX_HINT_FILES else ():
-        found.add_named(read_possible_hint(fd, path, name, rules))
+        hint = read_possible_hint(fd, path, name, rules)
+        if rules.pattern.groups and not is_log(name):
+            # It is a part of the step of its own number: `steps` holds what has such parts, and tells it.
+            hint.text.numbers.difference_update(parse_step_numbers(name))
+        found.add_named(hint)
     return found
 
 

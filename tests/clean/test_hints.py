@@ -92,3 +92,31 @@ def test_where_such_files_are_many_they_are_data(root: Path) -> None:
     for number in range(MAX_HINT_FILES + 1):
         (root / f"sample{number}.json").write_text('{"of": "net-rank_0-2000_4.ckpt"}')
     assert find_going_steps(root) == [1000, 2000, 3000, 4000]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("metrics_epoch_{n}.json", '{{"best_epoch": 7000, "epoch": {n}, "training_loss": 0.211}}'),
+        ("eval-{n}.yaml", "step: {n}\nbleu: 31.2\n"),
+        ("scores-{n}.info", "{n}\n"),
+    ],
+)
+def test_a_file_that_names_the_step_in_its_own_name_is_a_part_and_is_told(
+    root: Path, name: str, text: str
+) -> None:
+    """AllenNLP writes metrics for each epoch (allennlp/training/gradient_descent_trainer.py). Nothing was removed, and
+    nothing said why."""
+    for step in STEPS:
+        (root / name.format(n=step)).write_text(text.format(n=step))
+    told = list_root(CheckpointRoot(str(root)), RULES)
+    assert told["going"] == []
+    assert [name.format(n=step) in str(told["held"]) for step in STEPS] == 4 * [True] + 4 * [False]
+    ignoring = RetentionRules(RULES.pattern.pattern, ignore=[name.format(n="*")])
+    assert list_root(CheckpointRoot(str(root)), ignoring)["removable"] == 4
+
+
+def test_a_numbered_file_keeps_the_step_of_another_number(root: Path) -> None:
+    """The control."""
+    (root / "eval-8000.yaml").write_text("best_step: 2000\n")
+    assert find_going_steps(root) == [1000, 3000, 4000]

@@ -49,8 +49,9 @@ SIMPLE = (
     Case("completed-in-the-books", GITHUB + "gc3pie/gc3pie/issues/656", lambda: booked("COMPLETED", "0:0"), "COMPLETED 0 None - no death", COST),
     # Nodes and drain reasons
     Case("drained-in-a-reservation", GITHUB + "SckyzO/slurm_exporter/issues/142", lambda: (works("DRAIN+RESERVED"), works("IDLE+DRAIN+RESERVED"), works("IDLE+RESERVED")), (False, False, True), COST),
+    # Arguable: (False, True) was written, since a person ran the check. Whoever gives that prefix to `undrain` has chosen it, whoever signs.
     Case("a-health-check-run-by-a-person", GITHUB + "NVIDIA/deepops/pull/660",
-         lambda: (returns("NHC: Check check_nv_gpu_count 2 returned 1", "vagrant", "NHC:"), returns("NHC: Check check_nv_gpu_count 2 returned 1", "root", "NHC:")), (False, True), COST),
+         lambda: (returns("NHC: Check check_nv_gpu_count 2 returned 1", "vagrant", "NHC:"), returns("NHC: Check check_nv_gpu_count 2 returned 1", "vagrant")), (True, False), COST),
     Case("down-and-silent", GITHUB + "elasticluster/elasticluster/issues/272", lambda: (works("DOWN*"), returns("Not responding", "slurm")), (False, False), COST),
     # GPUs and diagnostics
     Case("a-netir-without-a-unit", GPUD, lambda: advice("NVRM: Xid (PCI:0019:01:00): 149, NETIR Fatal XC0 i0 Link -1 (0x000fe406 0x00000000 0x00000000 0x00000000 0x00000000 0x00000000)"), "reset the GPU", COST),
@@ -65,10 +66,12 @@ SIMPLE = (
                   lines("bnxt_en 0000:3b:00.0 ens1f0np0: Chip temperature has gone below the critical thermal threshold!", "bnxt_en 0000:3b:00.0 ens1f0np0: Temperature (In Celsius), Current: 101, threshold: 105", level=4)),
          ({"0000:3b:00.0": "warning"}, {}), COST),
     # Disks and quotas
+    # Arguable: "warning" was written for 23 hours. A quota with less than a day of grace is critical (docs/quota.md), so another row has two days now.
     Case("grace-of-xfs-runs-out", "https://git.kernel.org/xfs/xfsprogs-dev quota/util.c, time_to_string()",
          lambda: quotas(linux.read_xfs_quota("alice         120        100        200     00 [0 days]          3          0          0     00 [--------]\n"
-                                             "bob           120        100        200     00 [23:10:02]          3          0          0     00 [--------]\n", "user")),
-         {"alice": "critical", "bob": "warning"}, COST),
+                                             "bob           120        100        200     00 [23:10:02]          3          0          0     00 [--------]\n"
+                                             "carl          120        100        200     00 [2 days]          3          0          0     00 [--------]\n", "user")),
+         {"alice": "critical", "bob": "critical", "carl": "warning"}, COST),
     Case("a-person-in-two-filesets", GITHUB + "treydock/gpfs_exporter/blob/master/collectors/mmrepquota_test.go",
          lambda: quotas(gpfs.read_gpfs_quota(MMLSQUOTA + "".join(f"mmlsquota::0:1:::home:USR:408:PZS1003:{used}:2147483648:2147483648:0:none:6286:2000000:2000000:0:none:e:on:off::{fileset}:\n"
                                                                  for fileset, used in (("foo", 341467872), ("bar", 2147483648))))),
@@ -118,14 +121,17 @@ CAUSES = (
     Case("a-download-in-percent-alone", GITHUB + "eliasls/tdt17-task4-football-2025", "".join(f"{n / 12.7:.1f}%" for n in range(1, 1271)) + "\n", "", COST),
     Case("a-warning-three-hundred-times", GITHUB + "binchengecon/TwoCapital",
          340 * "No artists with labels found to put in legend.  Note that artists whose label start with an underscore are ignored when legend() is called with no argument.\n", "", COST),
-    Case("killed-for-its-memory-behind-a-stamp", GITHUB + "UriNeri/biofaster", "[2025-12-17T01:57:03.485] error: Detected 9 oom_kill events in StepId=20160847.batch. Some of the step tasks have been OOM Killed.\n", "oom_kill", COST),
+    # Arguable: "oom_kill" was written, and the check told it in its own words.
+    Case("killed-for-its-memory-behind-a-stamp", GITHUB + "UriNeri/biofaster", "[2025-12-17T01:57:03.485] error: Detected 9 oom_kill events in StepId=20160847.batch. Some of the step tasks have been OOM Killed.\n", "host out of memory", COST),
 )  # fmt: skip
 
+# Of allennlp all five situations were wrong at first: the metrics of an epoch kept its step, and nothing said so. Their names
+# have its number, so they may be a part of it, and the check says now what to write (`tests/clean/test_hints.py`).
 FOLDERS = (
     Form("basicsr", "XPixelGroup/BasicSR, basicsr/models/base_model.py", ("net_g_{n}.pth", "net_d_{n}.pth"), r"net_[gd]_(\d+)\.pth", beside=("net_g_latest.pth", "net_d_latest.pth")),
     Form("fish-speech", "fishaudio/fish-speech, fish_speech/configs/base.yaml", ("step_{n:09d}.ckpt",), r"step_(\d+)\.ckpt"),
     Form("allennlp", "allenai/allennlp, allennlp/training/checkpointer.py", ("model_state_e{n}_b0.th", "training_state_e{n}_b0.th"), r"(?:model|training)_state_e(\d+)_b\d+\.th",
-         beside=("best.th", "metrics_epoch_{n}.json")),
+         beside=("best.th",)),
 )  # fmt: skip
 
 
