@@ -69,13 +69,6 @@ DRIVER_MESSAGES = (
     ),
     DriverMessage(
         MLX5,
-        r".{0,120}\bHigh temperature on sensors",
-        Status.WARNING,
-        "the card is too hot; look at fans and airflow",
-        f"{_MLX5_SOURCE}/events.c",
-    ),
-    DriverMessage(
-        MLX5,
         r".{0,120}\bDetected insufficient power on the PCIe slot",
         Status.WARNING,
         "the slot gives the card too little power",
@@ -144,6 +137,20 @@ DRIVER_MESSAGES = (
         None,
         "the answer to a wrong request of a program",
         "drivers/infiniband/hw/efa/efa_verbs.c",
+    ),
+    DriverMessage(
+        NETWORK_DRIVERS,
+        r".{0,120}\b(?:High temperature on|temperature has gone above|over ?heat)",
+        Status.WARNING,
+        "the card is too hot; look at fans and airflow",
+        f"{_MLX5_SOURCE}/events.c, bnxt.c, ixgbe_main.c and igb_main.c",
+    ),
+    DriverMessage(
+        BNXT,
+        r"Chip temperature has gone below",
+        None,
+        "the card was too hot and is cooler again",
+        "drivers/net/ethernet/broadcom/bnxt/bnxt.c",
     ),
     DriverMessage(
         NETWORK_DRIVERS,

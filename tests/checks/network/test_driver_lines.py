@@ -121,6 +121,32 @@ def test_a_driver_and_an_address_are_longer_than_a_name() -> None:
     assert judged(f"ice {said}") == [("0000:3b:00.0", WARNING)]
 
 
+HOT = "Chip temperature has gone {} the {} thermal threshold!"
+
+
+@pytest.mark.parametrize("level", [4, None])
+@pytest.mark.parametrize(
+    ("driver", "said", "status"),
+    [
+        ("bnxt_en", HOT.format("above", "critical"), WARNING),
+        ("bnxt_en", HOT.format("above", "warning"), WARNING),
+        ("mlx5_core", "temp_warn:201:(pid 0): High temperature on sensors with bit set 0 1", WARNING),
+        ("ixgbe", "Network adapter has been stopped because it has over heated. Restart the computer.", WARNING),
+        ("igb", "The network adapter link speed was downshifted because it overheated", WARNING),
+        # the controls: it is cooler again, and what was measured
+        ("bnxt_en", HOT.format("below", "critical"), None),
+        ("bnxt_en", "Temperature (In Celsius), Current: 101, threshold: 105", None),
+        ("ice", "temperature sensor registered", None),
+    ],
+)  # fmt: skip
+def test_a_card_that_is_too_hot(
+    driver: str, said: str, status: Status | None, level: int | None
+) -> None:
+    """Broadcom's driver and Intel's warn of it as Mellanox's does (bnxt.c, ixgbe_main.c, igb_main.c in Linux)."""
+    told = judged(f"{driver} 0000:3b:00.0 ens1f0np0: {said}", level)
+    assert told == ([("0000:3b:00.0", status)] if status else [])
+
+
 def test_an_unknown_line_is_judged_by_its_level() -> None:
     """From warnings on it is mild, in whatever words; the words count only where no level is told."""
     for said in ("a fault of the future", "temperature error, card failed"):
