@@ -1,7 +1,13 @@
 """What Slurm's daemons print into the output of a job."""
 
+STEPD_ERROR_REGEX = (
+    r"(?:slurmstepd(?:-[\w.-]{1,63})?:|\[20\d\d-\d\d-\d\dT[\d:]{8}(?:\.\d{3})?\]) error: "
+)
+"""How an error of slurmstepd begins: with its name, behind which the node's may stand, or in newer releases with the
+time."""
+
 HOUSEKEEPING_ERROR_REGEX = (
-    r"slurmstepd: error: (?:couldn't chdir|(?![^\n]{0,200}(?:oom|memory))[^\n]{0,120}cgroup)"
+    STEPD_ERROR_REGEX + r"(?:couldn't chdir|(?![^\n]{0,200}(?:oom|memory))[^\n]{0,120}cgroup)"
 )
 """Errors of slurmstepd that end no job: it works in another directory, or it could not put a process into a control group
 (src/interfaces/cgroup.c, src/plugins/cgroup). That a limit of memory was met is none of these."""

@@ -11,7 +11,7 @@ from sentinel.checks.job.memory import GoneJob, SeenJob
 from sentinel.core.cluster import Job
 from sentinel.core.text import shortened, visible_lines
 from sentinel.slurm.filename_patterns import job_output_path
-from sentinel.slurm.step_messages import HOUSEKEEPING_ERROR_REGEX
+from sentinel.slurm.step_messages import HOUSEKEEPING_ERROR_REGEX, STEPD_ERROR_REGEX
 
 if TYPE_CHECKING:
     from sentinel.checks.log.recognition import LogRecognition
@@ -37,7 +37,7 @@ _HARMLESS_PATTERN = re.compile(
 )
 _CAUSE_PATTERN = re.compile(
     r"\b[A-Z]\w*(?:Error|Exception|Interrupt)\b|\bCUDA error|Segmentation fault|Bus error|"
-    r"oom[-_ ]kill|Out of memory|(?m:^Killed)|slurmstepd: error|\bXid\b|[Nn]o space left"
+    r"oom[-_ ]kill|Out of memory|(?m:^Killed)|\bXid\b|[Nn]o space left|" + STEPD_ERROR_REGEX
 )
 _FRAME_PATTERN = re.compile(r"[^\n]{0,120}?(?:[\])|:] ?)?\s{2}|\s*$")
 MAX_TRACEBACK_CHARS = 2**14

@@ -19,6 +19,7 @@ from sentinel.checks.log.trouble_kind import (
     UNKNOWN_KIND,
     TroubleKind,
 )
+from sentinel.slurm.step_messages import STEPD_ERROR_REGEX
 
 ELASTIC_SOURCE = "PyTorch, torch/distributed/elastic/multiprocessing"
 SLURM_SOURCE = "Slurm, src/slurmd/slurmstepd/req.c, src/srun/libsrun/launch.c"
@@ -192,7 +193,7 @@ TROUBLE_KINDS = (
     TroubleKind(
         "step launch",
         r"srun: error: (?:Unable to create step for job (?!.{0,80}completi)|Unable to (?:confirm allocation|allocate resources)|Task launch for \S+ failed on node"
-        r"|Application launch failed)|slurmstepd: error: (?:execve\(\): |IO setup failed|job_manager exiting"
+        r"|Application launch failed)|" + STEPD_ERROR_REGEX + r"(?:execve\(\): |IO setup failed|job_manager exiting"
         r" abnormally|Failed to invoke spank plugin stack|Task ?Prolog failed)",
         ("Unable to create step", "Unable to confirm", "Unable to alloc", "Task launch for", "Application launch", "execve()", "IO setup",
          "exiting abnormally", "Failed to invoke", "rolog failed"),

@@ -174,8 +174,15 @@ def test_what_a_program_said_all_the_time_is_not_its_last_word(text: str, told: 
     [
         ("slurmstepd: error: Unable to move pid 47694 to init root cgroup (null)\n", ""),
         ("slurmstepd: error: couldn't chdir to `/w': No such file or directory: going to /tmp instead\n", ""),
+        # newer releases write a time in place of its name, and a step of several nodes the name with the node's
+        ("[2026-06-30T23:35:54] error: couldn't chdir to `/dev/shm/x': No such file or directory: going to /tmp instead\n", ""),
+        ("[2026-06-30T23:35:54.204] error: Unable to move pid 75556 to init root cgroup (null)\n", ""),
+        ("slurmstepd-phoenix-07: error: couldn't chdir to `/w': No such file or directory: going to /tmp instead\n", ""),
         # a control: the limit of memory is told by the same daemon
         ("slurmstepd: error: Detected 1 oom-kill event(s) in StepId=1.batch. Some of your processes may have been killed by the cgroup out-of-memory handler.\n", "oom-kill event"),
+        ("[2025-12-17T01:57:03.485] error: Detected 9 oom_kill events in StepId=7.batch. Some of the step tasks have been OOM Killed.\n", "oom_kill events"),
+        ("[2025-11-26T23:41:09.626] error: execve(): bash: No such file or directory\n", "error: execve(): bash"),
+        ("slurmstepd-n7: error: execve(): bash: No such file or directory\n", "error: execve(): bash"),
     ],
 )  # fmt: skip
 def test_what_slurmstepd_says_of_its_own_work_ends_no_job(text: str, told: str) -> None:
