@@ -17,7 +17,7 @@ from sentinel.checks.quota.tools import gpfs, linux
 from sentinel.slurm.ends import read_sacct, sacct_columns
 from sentinel.slurm.job_states import state_meaning
 from tests.world.case import Case, each
-from tests.world.checkpoint_forms import Form
+from tests.world.checkpoint_forms import Form, ranks
 from tests.world.delivery_answers import outcome
 from tests.world.gpu_answers import MILD, advice
 from tests.world.logs import assert_cause, assert_number_and_loss, bar
@@ -25,7 +25,7 @@ from tests.world.slurm_answers import GITHUB, MARK, booked, field, returns, seco
 from tests.world.test_checkpoints import NEWEST, SITUATIONS
 from tests.world.test_checkpoints_drawn import RIGHT, find_newest, tell_harm
 from tests.world.test_disks_drawn import MMLSQUOTA, quotas
-from tests.world.test_network_drawn import lines
+from tests.world.test_network_drawn import board, counted, lines
 from tests.world.test_progress_eighth_files import FINE, FRAME
 
 COST = "Somebody is woken for what is well, or nobody for what is not."
@@ -86,6 +86,32 @@ SIMPLE = (
     Case("days-that-are-listed", GITHUB + "systemd-cron/systemd-cron/issues/57", lambda: (field("10 7   * * 2,3,4,5,6,7", "weekdays"), field("10 7   * * 2-7", "weekdays")), 2 * ((0, 2, 3, 4, 5, 6),), COST),
 )  # fmt: skip
 
+SEL = "ipmitool 1.8.19, lib/ipmi_sel.c and include/ipmitool/ipmi_sel.h"
+SYSFS = "Linux, Documentation/ABI/stable/sysfs-class-infiniband"
+# The next of the same draw, for the two subjects that were worst. By then some of their code had been read.
+NETWORK = (
+    Case("degraded-from-worse", SEL, lambda: board("Fan Redundancy   | 75h | ok  |  7.1 | Redundancy Degraded from Non-Redundant"), {"Fan Redundancy": "warning"}, COST),
+    Case("sufficient-from-insufficient", SEL, lambda: board("PS Redundancy    | 77h | ok  |  7.1 | Non-Redundant: Sufficient from Insufficient"), {"PS Redundancy": "warning"}, COST),
+    Case("performance-lags", SEL, lambda: (board("NVMe Perf        | 5Ah | ok  | 26.1 | Performance Lags"), board("NVMe Perf        | 5Ah | ok  | 26.1 | Performance Met")), ({"NVMe Perf": "warning"}, {}), COST),
+    Case("an-install-error", SEL, lambda: (board("Riser 1          | 5Bh | ok  | 16.1 | Install Error"), board("Riser 1          | 5Bh | ok  | 16.1 | Transition to Power Save")), ({"Riser 1": "warning"}, {}), COST),
+    Case("sufficient-from-redundant", SEL, lambda: board("PS Redundancy    | 77h | ok  |  7.1 | Non-Redundant: Sufficient from Redundant"), {"PS Redundancy": "warning"}, COST),
+    Case("a-cable-that-is-shorted", "https://git.kernel.org/torvalds/linux drivers/net/ethernet/mellanox/mlx5/core/events.c",
+         lambda: (lines("mlx5_core 0000:5e:00.0: port_module:258:(pid 0): Port module event[error]: module 1, Cable error, Bad or shorted cable/module"),
+                  lines("mlx5_core 0000:5e:00.0: port_module:263:(pid 0): Port module event: module 1, Cable unplugged", level=6)), ({"0000:5e:00.0": "warning"}, {}), COST),
+    Case("buffers-overrun-twice", SYSFS, lambda: counted("excessive_buffer_overrun_errors", 3, 9), ["warning"], COST),
+    Case("management-packets-dropped", SYSFS, lambda: counted("VL15_dropped", 3, 9), [], COST),
+)  # fmt: skip
+MORE_FOLDERS = (
+    Form("protenix", "bytedance/Protenix, runner/train.py", ("{n}.pt", "{n}_ema_0.999.pt"), r"(\d+)(?:_ema_0\.999)?\.pt"),
+    Form("gaussian-splatting", "graphdeco-inria/gaussian-splatting, train.py", ("chkpnt{n}.pth",), r"chkpnt(\d+)\.pth", beside=("input.ply", "cfg_args")),
+    Form("consistency-models", "openai/consistency_models, cm/train_util.py", ("model{n:06d}.pt", "ema_0.9999_{n:06d}.pt", "opt{n:06d}.pt", "target_model{n:06d}.pt"),
+         r"(?:target_model|model|opt|ema_0\.9999_)(\d+)\.pt", beside=("progress.csv", "log.txt")),
+    Form("dinov2", "facebookresearch/dinov2, dinov2/fsdp/__init__.py", ranks("model_{n:07d}.rank_{r}.pth"), r"model_(\d+)\.rank_\d+\.pth", "", "last_checkpoint.rank_0", "model_{n:07d}.rank_0.pth"),
+    Form("finetrainers", "a-r-r-o-w/finetrainers, finetrainers/parallel/ptd.py", ("finetrainers_step_{n}/.metadata", *ranks("finetrainers_step_{n}/__{r}_0.distcp")), r"finetrainers_step_(\d+)", ".metadata"),
+    Form("fastai", "fastai/fastai, fastai/callback/tracker.py, SaveModelCallback(every_epoch=True)", ("model_{n}.pth",), r"model_(\d+)\.pth"),
+    Form("caffe", "BVLC/caffe, src/caffe/solver.cpp, Snapshot()", ("lenet_iter_{n}.caffemodel", "lenet_iter_{n}.solverstate"), r"lenet_iter_(\d+)\.(?:caffemodel|solverstate)"),
+)  # fmt: skip
+
 ROW = (
     "{{'loss': 1.30{n}1258, 'grad_norm': 0.53559101, 'learning_rate': 0.0001, 'token_acc': 0.6541558, 'epoch': 0.0, 'global_step/max_steps': '{n}/58114',"
     " 'percentage': '0.17%', 'elapsed_time': '19m 2s', 'remaining_time': '7d 15h 58m 34s', 'memory(GiB)': 30.82, 'train_speed(s/it)': 11.416459}}\n"
@@ -135,7 +161,7 @@ FOLDERS = (
 )  # fmt: skip
 
 
-@each(*SIMPLE)
+@each(*SIMPLE, *NETWORK)
 def test_a_form_that_was_drawn(case: Case, record_property: Callable[[str, object], None]) -> None:
     answer = case.form()
     record_property("answer", str(answer))
@@ -157,7 +183,9 @@ def test_the_cause_in_a_log_that_was_drawn(
     assert_cause(case, tmp_path, record_property)
 
 
-@pytest.mark.parametrize("form", FOLDERS, ids=[form.name for form in FOLDERS])
+@pytest.mark.parametrize(
+    "form", [*FOLDERS, *MORE_FOLDERS], ids=[form.name for form in [*FOLDERS, *MORE_FOLDERS]]
+)
 def test_a_folder_that_was_drawn(
     form: Form, tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
