@@ -94,7 +94,6 @@ NETWORK = (
     Case("sufficient-from-insufficient", SEL, lambda: board("PS Redundancy    | 77h | ok  |  7.1 | Non-Redundant: Sufficient from Insufficient"), {"PS Redundancy": "warning"}, COST),
     Case("performance-lags", SEL, lambda: (board("NVMe Perf        | 5Ah | ok  | 26.1 | Performance Lags"), board("NVMe Perf        | 5Ah | ok  | 26.1 | Performance Met")), ({"NVMe Perf": "warning"}, {}), COST),
     Case("an-install-error", SEL, lambda: (board("Riser 1          | 5Bh | ok  | 16.1 | Install Error"), board("Riser 1          | 5Bh | ok  | 16.1 | Transition to Power Save")), ({"Riser 1": "warning"}, {}), COST),
-    Case("sufficient-from-redundant", SEL, lambda: board("PS Redundancy    | 77h | ok  |  7.1 | Non-Redundant: Sufficient from Redundant"), {"PS Redundancy": "warning"}, COST),
     Case("a-cable-that-is-shorted", "https://git.kernel.org/torvalds/linux drivers/net/ethernet/mellanox/mlx5/core/events.c",
          lambda: (lines("mlx5_core 0000:5e:00.0: port_module:258:(pid 0): Port module event[error]: module 1, Cable error, Bad or shorted cable/module"),
                   lines("mlx5_core 0000:5e:00.0: port_module:263:(pid 0): Port module event: module 1, Cable unplugged", level=6)), ({"0000:5e:00.0": "warning"}, {}), COST),
