@@ -66,9 +66,18 @@ CAUSES = (
          "(EngineCore_DP0 pid=8123) ERROR 11-28 22:00:01 [core.py:708] ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization` when initializing the engine.\n"
          + FRAME + "RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {'EngineCore_DP0': 1}\n", "No available memory for the cache blocks", COST),
     Case("a-monitor-that-the-script-kills-at-its-end", "bash, jobs.c; kill -9 of a monitor in the background",
-         rows("step {n} loss 2.31") + "saved model to /w/final\n" + KILLED + "nvidia-smi --query-gpu=utilization.gpu --format=csv -l 60 > gpu.csv\n",
-         # Written down was none, and counts as wrong: nobody knows whether the training itself was killed.
-         "host out of memory", COST),
+         rows("step {n} loss 2.31") + "saved model to /w/final\n" + KILLED + "nvidia-smi --query-gpu=utilization.gpu --format=csv -l 60 > gpu.csv\n", "", COST),
+    Case("a-monitor-that-appends-all-that-it-says", "bash, jobs.c; print_cmd.c writes a redirection behind the words", rows("step {n} loss 2.31") + KILLED + "vmstat 60 >> vmstat.txt 2>&1\n", "", COST),
+    Case("a-monitor-that-writes-over-a-file", "bash, print_cmd.c", rows("step {n} loss 2.31") + KILLED + "dcgmi dmon -e 203 -d 1000 &> /w/dcgm.txt\n", "", COST),
+    Case("an-exception-before-a-monitor-was-killed", "bash; CPython", rows("step {n} loss 2.31") + FRAME + "ValueError: shard 7 holds 3 of 8 columns\n" + KILLED + "vmstat 60 > vmstat.txt\n", "shard 7 holds 3 of 8 columns", COST),
+    # What must not count as they do: the killed one may be the one whose rows stand in this log.
+    Case("a-training-that-was-killed", "bash, jobs.c", rows("step {n} loss 2.31") + KILLED + "python -u train.py --lr 3e-4\n", "host out of memory", COST),
+    Case("a-training-whose-errors-alone-go-elsewhere", "bash, print_cmd.c", rows("step {n} loss 2.31") + KILLED + "python train.py 2> errors.txt\n", "host out of memory", COST),
+    Case("a-training-whose-errors-are-appended-elsewhere", "bash, print_cmd.c", rows("step {n} loss 2.31") + KILLED + "python train.py 2>> errors.txt\n", "host out of memory", COST),
+    Case("a-training-behind-a-pipe", "bash, print_cmd.c", rows("step {n} loss 2.31") + KILLED + "python train.py 2>&1 | tee train.log\n", "host out of memory", COST),
+    Case("a-training-whose-rows-go-elsewhere", "bash, print_cmd.c", "loading data\n" + KILLED + "python train.py > train.log 2>&1\n", "host out of memory", COST),
+    Case("a-second-part-that-slurm-says-had-no-memory", "bash; Slurm, slurmd/slurmstepd/mgr.c", rows("step {n} loss 2.31") + KILLED + "python evaluate.py > evaluation.log\n"
+         "slurmstepd: error: Detected 1 oom_kill event in StepId=4711.batch. Some of the step tasks have been OOM Killed.\n", "host out of memory", COST),
     Case("a-folder-without-git-at-the-start", "git, setup.c", "fatal: not a git repository (or any of the parent directories): .git\nloading data\n" + rows("step {n} loss 2.31", 1, 7), "", COST),
     Case("a-key-that-the-parser-refuses", GITHUB + "omni-us/jsonargparse, jsonargparse/_core.py, as LightningCLI calls it",
          'usage: main.py [-h] [-c CONFIG] {fit,validate} ...\nerror: Parser key "trainer.max_epochs":\n  Does not validate against any of the Union subtypes\n    - Expected a <class \'int\'>\n', "trainer.max_epochs", COST),

@@ -36,6 +36,7 @@ from sentinel.checks.log.survived_exceptions import lower_survived
 from sentinel.checks.log.tracebacks import TracebackEnd, find_traceback_end
 from sentinel.checks.log.trouble_kind import (
     EXCEPTION,
+    KILLED_KIND,
     LAST_WORDS_KIND,
     NETWORK_EXCEPTION_KIND,
     NEW_LINE_KIND,
@@ -77,6 +78,10 @@ HANDLED_PATTERN = re.compile(
 """Lines in which a program says how it handles an error: composer/trainer/trainer.py halves the
 microbatch, torch/_inductor/select_algorithm.py and XLA's autotuner leave out a kernel, batch size
 finders continue with less."""
+
+_ELSEWHERE_PATTERN = re.compile(r"Killed {2,}[^\n]*(?<![2-9>=-])>{1,2} *[^>&\s]")
+"""A shell's line about a process whose output goes to a file. Where healthy rows stand in this log, they are not its:
+`nvidia-smi -l 60 > gpu.csv`, which the script kills at its end."""
 
 FATAL_KINDS = ("CUDA error", "GPU memory error", "GPU lost", "fatal check")
 """Errors that no program survives, whatever it prints. A fatal check in an autotuner's file also
@@ -202,7 +207,7 @@ class TroubleFinder:
         self, text: str, path: str, node: str, hits: "list[_TroubleMatch]", end: LogEnd
     ) -> tuple[int, list[tuple[int, LogTrouble]]]:
         """Where the last of several runs in this text begins, and its errors."""
-        found, spared = self._find_known(text, path, node, hits, end.begin)
+        found, spared = self._find_known(text, path, node, hits, end)
         found = [
             one for one in found if one[1].kind != NOT_STARTED_KIND or _ends_soon(text, one[0])
         ]
@@ -252,10 +257,10 @@ class TroubleFinder:
         return sorted([*found, *more], key=lambda one: one[0])
 
     def _find_known(
-        self, text: str, path: str, node: str, hits: "list[_TroubleMatch]", well: int
+        self, text: str, path: str, node: str, hits: "list[_TroubleMatch]", well: LogEnd
     ) -> tuple[list[tuple[int, LogTrouble]], int]:
         """The known errors, and the last position where the program recovered from an error, or -1.
-        Until `well`, the program was well."""
+        Until the last row of `well`, the program was well."""
         found: list[tuple[int, LogTrouble]] = []
         counts: dict[tuple[str, bool], int] = {}
         end, survived, read, spared = -1, False, 0, -1
@@ -266,7 +271,7 @@ class TroubleFinder:
             begin, end = find_line_bounds(text, first[0])
             match = _select_worst_match(hits, number, end)
             position, name, kind = _replace_kind(text, max(begin, match[0] - 120), match)
-            if counts.get((name, begin < well), 0) == MAX_TROUBLES_PER_KIND:
+            if counts.get((name, begin < well.begin), 0) == MAX_TROUBLES_PER_KIND:
                 continue
             if name == TRACEBACK and kind:
                 above = text[max(0, begin - MAX_JUDGED_CHARS) : begin].rstrip()
@@ -287,11 +292,17 @@ class TroubleFinder:
                 spared = position
                 continue
             if kind and (
-                is_setting(text, position) or self._is_handled(text, position, ended, kind)
+                is_setting(text, position)
+                or self._is_handled(text, position, ended, kind)
+                or (
+                    well.rows
+                    and name == KILLED_KIND
+                    and _ELSEWHERE_PATTERN.search(text, begin, end)
+                )
             ):
                 spared = position
                 continue
-            counts[name, begin < well] = counts.get((name, begin < well), 0) + 1
+            counts[name, begin < well.begin] = counts.get((name, begin < well.begin), 0) + 1
             if ended:
                 said = range(ended.start, ended.end)
                 name = NETWORK_EXCEPTION_KIND if ended.network else EXCEPTION

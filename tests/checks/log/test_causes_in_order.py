@@ -209,3 +209,18 @@ def test_more_forms_of_last_words(text: str, told: str) -> None:
     """An error told as information, a heading without words below the cause, a trace without a reason."""
     assert told in first_cause(text)
     assert bool(told) == bool(first_cause(text))
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [("vmstat 60 > vmstat.txt", []), ("python train.py 2>&1 | tee log", ["Killed"])],
+)
+def test_who_was_killed_is_known_where_the_rows_stood_in_an_earlier_look(
+    command: str, told: list[str]
+) -> None:
+    """bash, print_cmd.c: a process that writes elsewhere did not write the rows of this log."""
+    rows = "".join(f"step {n} loss 2.{n}\n" for n in range(9))
+    line = f"/w/job.sh: line 12: 90817 Killed                  {command}\n"
+    found = TroubleFinder({}, []).find_end(line, earlier=rows)
+    assert [word for _, one in found for word in told if word in one.line] == told
+    assert bool(found) == bool(told)
