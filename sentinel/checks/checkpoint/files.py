@@ -3,15 +3,17 @@ with a time limit."""
 
 from __future__ import annotations
 
-import json
 import os
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from sentinel.checks.checkpoint.named_files import find_absent_file, find_named_files
 from sentinel.checks.checkpoint.pointer import CheckpointPointer
+from sentinel.checks.text_child import Answer, TextReader
 from sentinel.core.checkpoint_names import (
     drop_words,
     find_demanded_words,
@@ -228,50 +230,64 @@ class CheckpointFolder:
         (torch/distributed/checkpoint/filesystem.py, write_data). Metadata that names none says nothing.
         """
         sizes, unknown = {name: size for name, size, _ in files}, list[str]()
-        filled = dict[str, set[str]]()  # the files that the metadata of a folder names
+        named = dict[str, Collection[str] | None]()  # what the metadata of a folder names
         for name, size in sizes.items():
             if size or not is_weights_file(name):
                 continue
             folder, own = os.path.split(name)
-            if folder not in filled:
-                at = os.path.join(folder, ".metadata")
-                filled[folder] = self._read_named_files(path, at, sizes.get(at, 0))
-            if own in filled[folder]:
+            if folder not in named:
+                named[folder] = self._find_named_files(
+                    path, os.path.join(folder, ".metadata"), sizes
+                )
+            if own in (named[folder] or ()):
                 return [], f"{visible(name)} has no byte"
-            if not filled[folder]:
+            if named[folder] is None:
                 unknown.append(name)
         return unknown, ""
-
-    def _read_named_files(self, path: str, metadata: str, size: int) -> set[str]:
-        """The names of torch DCP's files that stand in its metadata, which is a pickle."""
-        if not 0 < size <= _MAX_INDEX_BYTES:
-            return set()
-        try:
-            _, data = self._files.read_file(os.path.join(path, metadata), 0, size, self._whose)
-        except FileAbsent:
-            return set()
-        return {name.decode() for name in re.findall(rb"__[0-9]+_[0-9]+\.distcp", data)}
 
     def _find_missing_by_index(self, path: str, files: Sequence[tuple[str, int, float]]) -> str:
         """A text about the first file that does not exist although an index in the form of Hugging
         Face names it, or about an index that cannot be read. Empty if there is neither."""
-        names = {name for name, _, _ in files}
-        for name, size, _ in files:
-            if not name.endswith(".index.json") or size > _MAX_INDEX_BYTES:
-                continue
-            try:
-                _, data = self._files.read_file(os.path.join(path, name), 0, size, self._whose)
-                index = json.loads(data)
-                wanted = set(index["weight_map"].values())
-            except FileAbsent:
-                continue
-            except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-                return f"{visible(name)} is no index that can be read"
-            beside = os.path.dirname(name)
-            for one in sorted(one for one in wanted if isinstance(one, str)):
-                if os.path.join(beside, one) not in names and len(files) < MAX_FILES:
-                    return f"{visible(one)} is missing, which {visible(name)} names"
+        names = [name for name, _, _ in files]
+        for name, size, _ in files if len(files) < MAX_FILES else ():
+            if name.endswith(".index.json") and size <= _MAX_INDEX_BYTES:
+                try:
+                    absent = self._ask_about(path, name, size, find_absent_file, names)
+                except FileAbsent:
+                    continue
+                if absent is None:
+                    return f"{visible(name)} is no index that can be read"
+                if absent:
+                    return f"{visible(absent)} is missing, which {visible(name)} names"
         return ""
+
+    def _find_named_files(
+        self, path: str, metadata: str, sizes: Mapping[str, int]
+    ) -> list[str] | None:
+        """See named_files. None as well if there is no metadata that can be read."""
+        if not 0 < (size := sizes.get(metadata, 0)) <= _MAX_INDEX_BYTES:
+            return None
+        try:
+            return self._ask_about(path, metadata, size, find_named_files, sizes)
+        except FileAbsent:
+            return None
+
+    def _ask_about(
+        self,
+        path: str,
+        name: str,
+        size: int,
+        function: Callable[[bytes, Collection[str]], Answer],
+        names: Iterable[str],
+    ) -> Answer:
+        """What a function of named_files says of that file and those beside and below it. A child asks
+        it, because a user chose what stands there: 32 MiB of brackets are 1.3 GB of lists. Raises
+        FileAbsent or CannotTell."""
+        _, data = self._files.read_file(os.path.join(path, name), 0, size, self._whose)
+        folder = f"{name.rpartition('/')[0]}/".lstrip("/")
+        there = [one[len(folder) :] for one in names if one.startswith(folder)]
+        with TextReader(in_child=True, total_s=self._files.seconds_left) as reader:
+            return reader.ask(os.path.join(path, name), function, Any, data, there)
 
 
 def find_missing_forms(

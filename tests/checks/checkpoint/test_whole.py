@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,7 @@ def write(place: Path, files: Mapping[str, str], age: float) -> None:
     place.mkdir(parents=True, exist_ok=True)
     for name, text in files.items():
         path = place / name
+        path.parent.mkdir(exist_ok=True, parents=True)
         path.write_text(text)
         os.utime(path, (NOW - age, NOW - age))
 
@@ -336,3 +338,33 @@ def test_the_work_at_risk_counts_from_the_last_that_is_complete(tmp_path: Path, 
     where = CheckpointPlace(path=FilePath(tmp_path))
     said = describe_work_at_risk(where, START, None, user="root", limit=20.0)
     assert f"since checkpoint step-{39 - stubs} at risk" in said
+
+
+COSTLY = "[[[]]]," * 2_000_000
+"""14 MB of JSON, which are 450 MB of lists."""
+
+
+def test_what_a_user_wrote_into_an_index_costs_the_service_nothing(tmp_path: Path) -> None:
+    """The service's own process never holds more of it than its bytes; the steps beside it are seen."""
+    write(tmp_path / "step-1", SPLIT, HOUR)
+    write(tmp_path / "step-2", SPLIT | {"model.safetensors.index.json": f"[{COSTLY}[]]"}, HOUR / 2)
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    most = pages * resource.getpagesize() + 2**28
+    resource.setrlimit(resource.RLIMIT_AS, (most, before[1]))
+    try:
+        finding = only(run(check(tmp_path)))
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)
+    assert finding.values["step"] == 1
+    assert "step-2 is not complete: model.safetensors.index.json is no index" in finding.summary
+
+
+def test_files_below_an_index_and_those_of_its_folder_are_found(tmp_path: Path) -> None:
+    """Names in an index are relative to its own folder."""
+    index = json.dumps({"weight_map": {"a": "model-1.safetensors", "b": "parts/model-2.bin"}})
+    files = {"a/x.index.json": index, "a/model-1.safetensors": "x", "a/parts/model-2.bin": "x"}
+    write(tmp_path / "step-1", files, HOUR)
+    assert step_found(tmp_path) == 1
+    write(tmp_path / "step-2", without(files, "a/parts/model-2.bin"), HOUR / 2)
+    assert step_found(tmp_path) == 1
