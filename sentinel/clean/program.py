@@ -6,10 +6,12 @@ import codecs
 import json
 import os
 import re
+import resource
 import signal
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import cast
 
 from sentinel.clean.root_path import RemovalRefused
@@ -33,6 +35,9 @@ request."""
 MAX_LISTED = 1000
 """How many entries are listed, the oldest first. All of them are counted."""
 
+
+MEMORY_BYTES = 2**32
+"""All the memory that it may have. A small file can name so many steps that there is none left."""
 
 PATIENCE, ENDLESS = 2.0, 3
 """Seconds for the regular expression and one name, and the exit code if that is not enough."""
@@ -138,6 +143,8 @@ def main() -> int:
     """Run the program. Returns 0. Returns 1 after one line on standard error if nothing could be
     seen or something was not removed. Returns 3 if the regular expression took too long."""
     mode, path, rules, *names = sys.argv[1:]
+    with suppress(ValueError):  # the limit of who runs this is lower already
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     try:
         asked = RetentionRules.parse_rules(rules)
         asked.pattern = cast("re.Pattern[str]", BoundedPattern(asked.pattern))
@@ -151,8 +158,10 @@ def main() -> int:
     except UnclearPointer as error:
         print(f"{error}; nothing goes until it can be followed{error.remedy}", file=sys.stderr)  # noqa: T201
         return 1
-    except (RemovalRefused, OpenDenied, OSError, ValueError, TypeError, re.error) as error:
-        print(error_line(error), file=sys.stderr)  # noqa: T201
+    except (
+        RemovalRefused, OpenDenied, OSError, ValueError, TypeError, re.error, MemoryError,
+    ) as error:  # fmt: skip
+        print(error_line(error) or "it takes more memory than is allowed", file=sys.stderr)  # noqa: T201
         return 1
     print(json.dumps(told), flush=True)  # noqa: T201
     if errors := told.get("errors"):

@@ -62,7 +62,7 @@ FOLLOWING = "following "
 """Begins the line on stderr that says which pointer is being followed."""
 
 _BEST_PATTERN = re.compile(rb'"best_model_checkpoint":\s*("(?:[^"\\]|\\.)*"|null)')
-_BEST_STEP_PATTERN = re.compile(rb'"best_global_step":\s*(\d+)')
+_BEST_STEP_PATTERN = re.compile(rb'"best_global_step":\s*(\d{1,18})\b')
 _TRACKER_PATTERN = re.compile(r"\.?latest(?!_wandb_artifact_path\.txt)", re.IGNORECASE)
 """Megatron's latest_wandb_artifact_path.txt names an entity and a project (megatron/training/wandb_utils.py)."""
 
@@ -295,8 +295,9 @@ def _follow_link(fd: int, pointer: str, name: str, start: str) -> NamedThings:
     if stat.S_ISREG(status.st_mode) and not may_read:
         raise UnreadablePointer(f"{pointer}: is a link of one user to a file of another")
     if stat.S_ISREG(status.st_mode) and status.st_size <= MAX_POINTER_BYTES:
+        raw = _read_target(target, pointer, status)
         with suppress(UnclearPointer, OSError):
-            found.add_named(_understand_tracker(_read_target(target), pointer, name, start))
+            found.add_named(_understand_tracker(raw, pointer, name, start))
     return found
 
 
@@ -311,13 +312,16 @@ def _may_read_target(fd: int, name: str, target: os.stat_result) -> bool:
     return link.st_uid in {0, os.geteuid(), os.fstat(fd).st_uid, target.st_uid}
 
 
-def _read_target(target: str) -> bytes:
-    """Read the target of a link. It is opened only if it is still a file, because opening a device
-    may have effects."""
-    at = os.open(target, os.O_PATH | os.O_CLOEXEC)
+def _read_target(target: str, pointer: str, seen: os.stat_result) -> bytes:
+    """Read the target of a link, if it is the file that was seen: who may read that was decided, and
+    opening a device may have effects. Raises UnreadablePointer."""
     try:
-        if not stat.S_ISREG(os.fstat(at).st_mode):
-            return b""
+        at = os.open(target, os.O_PATH | os.O_CLOEXEC)
+    except OSError as error:
+        raise _unread_error(pointer, error) from None
+    try:
+        if not os.path.samestat(os.fstat(at), seen):
+            raise UnreadablePointer(f"{pointer}: was replaced while it was read")
         with open(f"/proc/self/fd/{at}", "rb") as file:
             return file.read(MAX_POINTER_BYTES)
     finally:

@@ -6,6 +6,8 @@ The forms are those that trainers write; see the table in docs/clean.md.
 import os
 import re
 import socket
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -432,6 +434,46 @@ def test_a_trainers_state_that_says_nothing_stops_everything(root: Path, text: s
     """In the root it is that of the whole run."""
     (root / STATE).write_text(text)
     assert refused(root).startswith(f"{root}/{STATE}: ")
+
+
+def test_a_best_step_of_5_000_digits_is_none(root: Path) -> None:
+    """Python reads no number of more than 4,300. Beside it, one that a trainer writes counts."""
+    for digits, going in (("9" * 5000, ["step1", "step2", "step3"]), ("2", ["step1", "step3"])):
+        (root / STATE).write_text(
+            f'{{"best_global_step": {digits}, "best_model_checkpoint": null}}'
+        )
+        renewed(root)
+        assert may_go(root) == going
+
+
+def test_a_small_file_that_names_everything_takes_no_more_memory_than_is_allowed(
+    root: Path,
+) -> None:
+    """Each beginning of a word is a name that it may mean: these are 100 MB."""
+    unit = "".join(f"{letter}{digit}" for letter in "abcdefghijklm" for digit in range(10))
+    starts = ("".join(f"{chr(97 + int(d))}{d}" for d in f"{n:04d}") for n in range(2000))
+    lines = [start + unit for start in starts]
+    (root / "best.txt").write_text("\n".join([*lines, "step2"]))
+    renewed(root)
+    assert may_go(root) == ["step1", "step3"]
+    program = "import sys\nfrom sentinel.clean import program\nprogram.MEMORY_BYTES = 2**27\nsys.exit(program.main())"
+    argv = [sys.executable, "-c", program, "list", str(root), RULES.rules_text()]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.endswith("it takes more memory than is allowed\n")
+
+
+@pytest.mark.parametrize("swapped", [True, False])
+def test_what_takes_the_place_of_a_links_target_is_not_read(root: Path, swapped: bool) -> None:
+    """Whether it may be read was decided for the file that was there before. One that stays is read."""
+    (root.parent / "before").write_text("step1\n")
+    (root.parent / "private").write_text("step2\n")
+    (root / "latest").symlink_to("../before")
+    swap = "os.unlink('latest'); os.symlink('../private', 'latest')" if swapped else "None"
+    act = "sorted(root.find_pointed(rules).text.names)"
+    said = raced(root, "open", "/latest", swap, act=act)
+    assert ("step2" not in said and "was replaced while it was read" in said) or not swapped
+    assert swapped or "step1" in said
 
 
 def test_a_state_without_a_best_one_names_nothing(root: Path) -> None:

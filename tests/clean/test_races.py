@@ -16,7 +16,7 @@ from tests.clean.world import names, renewed, treasure
 PROGRAM = """
 import json, os, shutil, sys, time
 from sentinel.clean.rules import RetentionRules
-from sentinel.clean.tree import CheckpointRoot, RemovalRefused
+from sentinel.clean.tree import CheckpointRoot, RemovalRefused, UnclearPointer
 path, event, word, moves, act = sys.argv[1:]
 moves = json.loads(moves)
 def hook(name, args):
@@ -29,7 +29,7 @@ victim = [e for e in root.find_steps(rules) if e.first_name == "step1"][0]
 sys.addaudithook(hook)
 try:
     print("said:", eval(act))
-except (RemovalRefused, OSError) as error:
+except (RemovalRefused, UnclearPointer, OSError) as error:
     print("failed:", error)
 assert not moves, "the race was not run"
 """
