@@ -27,6 +27,10 @@ _SETTING_PATTERN = re.compile(rf"(?:{SETTING_WORDS})[-_=.]?$", re.IGNORECASE)
 MIN_FULL_SHARE = 0.8
 """Files whose names have so large a share of all combinations of their numbers ought to have all."""
 
+MAX_PATH_CHARS = 500
+"""A longer path proves nothing. What is compared of each is as long as its depth times its length: hours for
+one folder that lies 700 levels deep."""
+
 MAX_COMPARED = 10**7
 """How many indices are compared, a second's work. A thousand nodes of eight ranks are fewer. Where names
 have more, they prove nothing about ranks."""
@@ -48,7 +52,7 @@ def find_missing_part(paths: Iterable[str]) -> str:
 
     The files of torch DCP (`__3_0.distcp`) prove nothing: a rank that has nothing to write has none.
     """
-    paths = [*paths]
+    paths = [path for path in paths if len(path) <= MAX_PATH_CHARS]
     # Indices by axis, and within it by the names and numbers beside the index.
     found = dict[_Axis, dict[str, set[int]]]()
     for path in paths:

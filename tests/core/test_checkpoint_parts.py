@@ -136,6 +136,9 @@ def little_memory() -> Iterator[None]:
         ([f"x{n}-{n % 2 + 1}-of-2.bin" for n in range(20_000)], ""),
         # Ranks of each file are those that all others lack: none has a gap of its own.
         ([f"x{n % 5000}_rank{n}.pt" for n in range(20_000)], ""),
+        # A folder lies deep below others, each of which has a rank.
+        ([f"{'rank1/' * 680}x{n}.pt" for n in range(400)], ""),
+        ([f"{'rank1/' * 10}rank{n}.pt" for n in (0, 1, 3)], "rank 2"),
     ],
 )
 def test_names_that_promise_or_spread_without_end_are_read_at_once(
