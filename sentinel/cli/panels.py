@@ -206,29 +206,32 @@ def render_disks(rows: Sequence[DiskFact], now: float) -> RenderableType:
     """A row for each file system, with bars, and the time until it is full, if it is foreseen."""
     if not rows:
         return Text("no check has looked at a file system yet", style="dim")
-    table = make_plain_table("file system", "space", "free", "inodes", "full in", "")
+    table = make_plain_table("file system", "space", "size", "free", "inodes", "full in", "")
     table.columns[0].min_width = 8
-    for column in table.columns[1:5]:
+    for column in table.columns[1:6]:
         column.no_wrap = True
     for d in rows:
-        space = Text("–", style="dim")
+        space, no = Text("–", style="dim"), "" if d.is_tree else "–"
+        if d.is_tree:
+            space = Text(f"{size_text(d.used_bytes or 0)} used")
         if d.used_percent is not None:
             space = render_share_bar(d.used_percent, d.status).append(
                 f" {d.used_percent:3.0f}%", style="default"
             )
-        inodes = f"{d.inodes_used_percent:.0f}%" if d.inodes_used_percent is not None else "–"
+        inodes = f"{d.inodes_used_percent:.0f}%" if d.inodes_used_percent is not None else no
         table.add_row(
             Text(d.path),
             space,
-            Text(size_text(d.free_bytes) if d.free_bytes is not None else "–"),
+            Text(size_text(d.size_bytes) if d.size_bytes is not None else no),
+            Text(size_text(d.free_bytes) if d.free_bytes is not None else no),
             Text(inodes),
-            Text(duration_text(d.full_in_s) if d.full_in_s is not None else "–"),
+            Text(duration_text(d.full_in_s) if d.full_in_s is not None else no),
             Text(d.status.value, style=STATUS_COLOURS[d.status]).append(
                 _describe_disk(d, now), style="dim"
             ),
             style="dim" if d.stale else "",
         )
-    return FittedTable(table, "inodes", "free", "full in")
+    return FittedTable(table, "size", "inodes", "free", "full in")
 
 
 def _describe_disk(d: DiskFact, now: float) -> str:
@@ -275,7 +278,8 @@ def render_nodes(f: Facts, rows: Sequence[NodesFact]) -> RenderableType:
     """The numbers of nodes by state, and the nodes that are out with their reasons."""
     if f.nodes_seen is None:
         return Text(f.nodes_trouble or "nobody has asked Slurm for its nodes yet", style="dim")
-    line = Text()
+    line, total = Text(), sum(f.node_states.values())
+    line.append(f"{total} node{'s' * (total != 1)}:  ")
     for state, count in f.node_states.items():
         line.append(f"{count} {state}  ", style=STATE_STYLES.get(state, ""))
     line.append(

@@ -197,7 +197,7 @@ def print_status(f: Any, state: OpenState) -> None:
         out.print(panels.render_folded_alerts(f.alerts, f.at, MAX_ALERT_ROWS))
     for line in (*panels.render_unsent(f), *map(Text, _describe_looks(f))):
         out.print(line)
-    jobs, disks = _choose_rows(f.jobs), _choose_rows(f.disks)
+    jobs, disks = _choose_rows(f.trainings), _choose_rows(f.disks)
     day_ago = f.at - ACTIONS_DAY_S
     sections = [
         ("checks", panels.render_checks(doubtful, f, zone), bool(doubtful)),
@@ -215,7 +215,7 @@ def print_status(f: Any, state: OpenState) -> None:
     for title, what, there in sections:
         if there:
             out.print(*([Text(f"\n{title}", style="bold")] if title else []), what, sep="\n")
-    if rest := len(f.jobs) + len(f.disks) - len(jobs) - len(disks):
+    if rest := len(f.trainings) + len(f.disks) - len(jobs) - len(disks):
         out.print(Text(f"and {rest} more of these: sentinel top", style="dim"))
     ok = [c.name for c in f.checks if c.status is Status.OK and c not in doubtful]
     if ok:

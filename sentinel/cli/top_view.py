@@ -169,7 +169,7 @@ def _render_other_tab(tab: str, first: int, f: Facts, zone: tzinfo) -> Renderabl
         "jobs": lambda: Group(
             *render_run_strips(f.runs[:MAX_RUN_ROWS], f.at),
             *([render_strip_legend()] if f.runs else []),
-            panels.render_jobs(f.jobs[_clamp_index(first, f.jobs) :], f),
+            panels.render_jobs(f.trainings[_clamp_index(first, f.trainings) :], f),
         ),
         "files": lambda: panels.render_disks(f.disks[_clamp_index(first, f.disks) :], f.at),
         "nodes": lambda: panels.render_nodes(f, f.nodes[_clamp_index(first, f.nodes) :]),

@@ -78,6 +78,7 @@ class SubjectCells(Struct, frozen=True, kw_only=True):
 FILESYSTEM_COLUMNS = (
     Column("file system", "subject"),
     Column("space", "used_percent", "bar"),
+    Column("size", "size_bytes", "size", optional=True),
     Column("free", "free_bytes", "size"),
     Column("inodes", "inodes_used_percent", "share"),
     Column("last week", "used_percent", "week"),

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from sentinel.core.declared import Panel
 from sentinel.core.guidance import NO_GUIDANCE, Guidance
@@ -131,6 +132,11 @@ class DiskFact(Struct, frozen=True, kw_only=True):
     full_in_late_s: float | None = None
     parts: Mapping[str, float] = {}
 
+    @property
+    def is_tree(self) -> bool:
+        """Whether it is a tree without a limit: it has a size, and nothing is free or full."""
+        return self.used_percent is None and self.used_bytes is not None and not self.stale
+
 
 class JobFact(Struct, frozen=True, kw_only=True):
     """A training that is watched, by its queue or its log, as it was `seen`. `rate` in steps a
@@ -155,6 +161,22 @@ class JobFact(Struct, frozen=True, kw_only=True):
     phase: str = ""
     user: str = ""
     nodes: str = ""
+
+    def join_log(self, log: JobFact) -> JobFact:
+        """One row for a training of which one check sees the queue and another one its log: the worse
+        one speaks."""
+        worse = max(self, log, key=lambda j: j.status.rank)
+        return replace(
+            self,
+            status=worse.status,
+            summary=worse.summary,
+            stale=self.stale or log.stale,
+            progress=self.progress if log.progress is None else log.progress,
+            rate=log.rate,
+            quiet_s=log.quiet_s,
+            limit_s=log.limit_s,
+            phase=log.phase,
+        )
 
     @property
     def is_quiet(self) -> bool:
@@ -381,6 +403,20 @@ class Facts(Struct, frozen=True, kw_only=True):
     def firing(self) -> tuple[AlertFact, ...]:
         """The firing alerts."""
         return tuple(a for a in self.alerts if a.state == "firing")
+
+    @property
+    def trainings(self) -> tuple[JobFact, ...]:
+        """A row for each training. One whose queue and whose log are watched has one row for both."""
+        logs = {(j.elsewhere, j.subject): j for j in self.jobs if j.kind == "log"}
+        queued = {(j.elsewhere, j.subject) for j in self.jobs if j.kind == "job"}
+        rows = [
+            j.join_log(logs[j.elsewhere, j.subject])
+            if j.kind == "job" and (j.elsewhere, j.subject) in logs
+            else j
+            for j in self.jobs
+            if j.kind != "log" or (j.elsewhere, j.subject) not in queued
+        ]
+        return tuple(sorted(rows, key=lambda j: -j.status.rank))
 
     @property
     def calm_summary(self) -> tuple[str, bool]:

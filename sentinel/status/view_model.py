@@ -18,7 +18,7 @@ from sentinel.core.actions import ActionRecord
 from sentinel.core.clock import SECOND, Instant, get_elapsed_s
 from sentinel.core.declared import Panel
 from sentinel.core.guidance import Guidance
-from sentinel.core.model import Alert, Outgoing, Status, get_worst_status
+from sentinel.core.model import Alert, Outgoing, Status, Value, get_worst_status
 from sentinel.core.settings import CheckConfig
 from sentinel.core.text import visible, visible_lines
 from sentinel.slurm.drain_reasons import classify_reason
@@ -228,7 +228,7 @@ def _build_jobs(m: StatusInputs) -> Iterator[JobFact]:
             job=visible(str(f.values.get("job") or f.labels.get("job", ""))),
             running=get_number(f.values, "running"),
             queued=get_number(f.values, "queued"),
-            progress=get_number(f.values, "progress"),
+            progress=_get_progress(f.values),
             rate=metrics.compute_pace(paces),
             quiet_s=None if quiet is None else quiet + get_elapsed_s(look.at, m.now),
             limit_s=get_number(f.values, "limit_seconds"),
@@ -236,6 +236,13 @@ def _build_jobs(m: StatusInputs) -> Iterator[JobFact]:
             user=visible(f.labels.get("user", "")),
             nodes=visible(str(f.values.get("nodes") or "")),
         )
+
+
+def _get_progress(values: Mapping[str, Value]) -> float | None:
+    """The step; of a training that died, the last one of its output (`iteration 79400`)."""
+    last = str(values.get("last_step") or "").rpartition(" ")[2].replace(",", "")
+    found = get_number(values, "progress")
+    return float(last) if found is None and last.isdecimal() and last.isascii() else found
 
 
 def _build_node_groups(m: StatusInputs) -> Iterator[NodesFact]:

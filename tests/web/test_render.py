@@ -11,15 +11,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import to_builtins
 from msgspec.structs import replace
 
 from sentinel.cli import panels
 from sentinel.cli.screen import render_to_lines
 from sentinel.core.clock import shift_instant
-from sentinel.core.model import Key, Status
+from sentinel.core.model import Batch, Key, Status
+from sentinel.core.values import size_text
 from sentinel.status.collect import read_status_inputs
 from sentinel.status.folding import fold_singly
-from sentinel.status.types import Facts, JobFact, SilenceFact
+from sentinel.status.last_seen import CheckLook, ShownFinding, make_check_key
+from sentinel.status.types import DiskFact, Facts, JobFact, SilenceFact
 from sentinel.status.view_model import build_facts
 from sentinel.testing import START
 from sentinel.web import render
@@ -97,7 +100,7 @@ def test_rows_that_nobody_sees_now_are_grey_with_their_age_and_the_reason() -> N
         read_status_inputs(store([alert(1, "gpu00003")]), around(), shift_instant(START, 3600))
     )
     page = render.PageRenderer(timezone.utc)
-    for here, rows in (("/files", 1), ("/jobs", 2)):
+    for here, rows in (("/files", 1), ("/jobs", 1)):
         text = page.render_page("list.html", old, here, name="x")
         assert text.count('<tr class="stale">') == rows
         assert text.count('ago</span> <span class="small">not checked since') == rows
@@ -136,6 +139,58 @@ def test_a_training_without_steps_is_quiet_and_not_simply_ok(
     assert ('class="b ok"' in page) is (not quiet and one.status is Status.OK)
     line = " ".join(render_to_lines(panels.render_jobs(facts.jobs, facts), 200, False))
     assert ("quiet  [limit 20m] step 267" in line) is quiet
+
+
+def test_a_training_is_one_row_whether_its_queue_or_its_log_is_watched() -> None:
+    """State, step, rate, age, and what is queued behind it; the worse of both speaks."""
+    queue = JobFact(
+        check="job", kind="job", subject="llm", summary="runs; 1 queued", seen=0.0, status=Status.OK
+    )
+    log = JobFact(check="log", kind="log", subject="llm", summary="step 267", seen=0.0, status=Status.OK,
+                  progress=267.0, rate=0.5, quiet_s=12.0, limit_s=1200.0)  # fmt: skip
+    alone = replace(log, subject="other")
+    facts = replace(
+        build_facts(read_status_inputs(store([]), around(), START)), jobs=(queue, log, alone)
+    )
+    row, second = facts.trainings
+    assert (row.check, row.summary, row.progress, row.quiet_s) == (
+        "job",
+        "runs; 1 queued",
+        267.0,
+        12.0,
+    )
+    assert second is alone
+    hung = replace(log, status=Status.CRITICAL, summary="stands at 267")
+    assert [j.summary for j in replace(facts, jobs=(queue, hung)).trainings] == ["stands at 267"]
+    page = render.PageRenderer(timezone.utc).render_page("list.html", facts, "/jobs", name="Jobs")
+    assert page.count('<td class="s">') == 2
+
+
+def test_a_dead_training_keeps_its_last_step() -> None:
+    values = {"running": 0, "last_step": "iteration 79,400"}
+    dead = ShownFinding(subject="llm", status=Status.CRITICAL, summary="FAILED", values=values)
+    state, key = store([]), make_check_key("training")
+    look = to_builtins(CheckLook(at=START, findings=(dead,)))
+    state.commit(Batch(at=START, memory={key: look}))
+    found = build_facts(read_status_inputs(state, around(), START))
+    assert [j.progress for j in found.jobs if j.kind == "job"] == [79_400.0]
+
+
+def test_a_file_system_has_a_size_a_tree_no_dashes_and_the_nodes_a_total() -> None:
+    disk = DiskFact(check="fs", path="/s", status=Status.OK, summary="36% used", seen=0.0,
+                    used_percent=36.0, free_bytes=64e9, used_bytes=36e9, size_bytes=1e11)  # fmt: skip
+    tree = DiskFact(check="du", path="/t tree", status=Status.OK, summary="5 MB in 3 files", seen=0.0,
+                    used_bytes=5e6)  # fmt: skip
+    facts = replace(build_facts(read_status_inputs(store([]), around(), START)), disks=(disk, tree))
+    page = render.PageRenderer(timezone.utc).render_page("list.html", facts, "/files", name="x")
+    assert f"<span>{size_text(64e9)}</span> <span>of {size_text(1e11)}</span>" in page
+    assert '<td colspan="4">5 MB in 3 files</td>' in page
+    lines = render_to_lines(panels.render_disks(facts.disks, facts.at), 120, False)
+    assert size_text(1e11) in lines[1]
+    assert f"{size_text(5e6)} used" in lines[2]
+    assert "–" not in lines[2]
+    (line, *_) = render_to_lines(panels.render_nodes(facts, facts.nodes), 120, False)
+    assert line.startswith(f"{sum(facts.node_states.values())} nodes:  ")
 
 
 def test_of_another_cluster_the_page_and_the_terminal_say_which() -> None:

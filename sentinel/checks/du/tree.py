@@ -176,6 +176,7 @@ TREE_ROW_COLUMNS = (
 def show_tree(tree: TreeSizes) -> SubjectCells:
     """Cells for a terminal: the largest directories and owners, one row each."""
     named = [*tree.dirs.items(), *((f"owner {o}", row) for o, row in tree.owners.items())]
+    named += [("total", TreeRow(tree.allocated, tree.entries))] if named else []
     rows: list[Mapping[str, Cell]] = [
         {
             "bytes": row.allocated,
