@@ -15,6 +15,7 @@ from sentinel.cli import add_config_option, add_json_option
 from sentinel.cli.doctor_report import print_report
 from sentinel.cli.plain_rows import is_piped
 from sentinel.cli.tables import make_console, make_plain_table, render_status
+from sentinel.config.places import SERVICE
 from sentinel.config.settings import Settings
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import Status
@@ -93,7 +94,8 @@ def _list_items(settings: Settings) -> Iterator[DoctorItem]:
         app.get_time_zone(settings), datetime.now(timezone.utc), app.explain_utc(settings)
     )
     snapshot = app.make_snapshot(settings)
-    yield from slurm.check_slurm(snapshot, settings.slurm)
+    changes = source == SERVICE or _may_act(settings, "drain", "undrain", "reboot")
+    yield from slurm.check_slurm(snapshot, settings.slurm, changes_nodes=changes)
     for name in settings.clusters:
         yield from slurm.check_other_cluster(name, app.make_snapshot(settings, name))
     yield from cron.check_chain(
@@ -101,7 +103,7 @@ def _list_items(settings: Settings) -> Iterator[DoctorItem]:
     )
     yield host.check_munge()
     yield from _check_way_to_nodes(settings, snapshot)
-    if _may_reboot_nodes(settings):
+    if _may_act(settings, "reboot"):
         yield nodes.check_reboots(snapshot)
     yield from host.check_tools()
     yield from host.check_namesake()
@@ -109,11 +111,10 @@ def _list_items(settings: Settings) -> Iterator[DoctorItem]:
     yield from asyncio.run(_collect_async_items(channels.check_channels(settings.channels)))
 
 
-def _may_reboot_nodes(settings: Settings) -> bool:
-    """Whether anything in the configuration may reboot nodes."""
-    action = settings.actions.get("reboot")
-    by_itself = action is not None and action.enabled
-    return by_itself or any("reboot" in get_granted_actions(check) for check in settings.checks)
+def _may_act(settings: Settings, *names: str) -> bool:
+    """Whether anything in the configuration may do one of these actions by itself."""
+    by_itself = any(name in names and a.enabled for name, a in settings.actions.items())
+    return by_itself or any({*names} & {*get_granted_actions(c)} for c in settings.checks)
 
 
 def _check_way_to_nodes(settings: Settings, snapshot: Any) -> Iterator[DoctorItem]:

@@ -116,11 +116,13 @@ def _write_progress(seconds: float) -> None:
 
 
 def _describe_wait() -> str:
+    if one := work.find_work():
+        return f"{one.label} {visible(one.place)}".rstrip()
     running = sys.modules.get("sentinel.proc.running")
-    found = (
-        Counter(os.path.basename(name) for name in running.running_programs())
-        if running
-        else Counter()
+    programs = running.running_programs() if running else ()
+    found = Counter(
+        "a helper of sentinel" if name == sys.executable else os.path.basename(name)
+        for name in programs
     )
     names = [f"{count} {name}" if count > 1 else name for name, count in found.most_common(3)]
     return f"waiting for {', '.join(names)}" if names else "still at work"

@@ -28,12 +28,14 @@ SUDOERS_LINES = r"""sentinel ALL=(root) NOPASSWD: \
 
 
 def check_node_changes(
-    snapshot: SlurmSnapshot, prefix: Sequence[str], who: str = "sentinel"
+    snapshot: SlurmSnapshot, prefix: Sequence[str], who: str = "sentinel", *, wanted: bool = True
 ) -> DoctorItem:
-    """Whether nodes could be drained and undrained."""
+    """Whether nodes could be drained and undrained. If that is not `wanted`, nobody is asked for a
+    right that watching does not need."""
     found = find_privilege(snapshot, prefix)
-    if found.may:
-        return make_ok_item("changing nodes", found.why)
+    if found.may or not wanted:
+        unneeded = "" if found.may else "not needed, as nothing here changes nodes: "
+        return make_ok_item("changing nodes", visible(unneeded + found.why))
     lines = SUDOERS_LINES.replace("sentinel ALL", f"{who} ALL", 1)
     remedy = (
         f"watching needs no rights; to act, {REMEDY}\n"

@@ -29,8 +29,11 @@ _ADMIN_REMEDY = (
 )
 
 
-def check_slurm(slurm: SlurmSnapshot, settings: SlurmSettings) -> Iterator[DoctorItem]:
-    """Check from the client commands to the rights. It stops if later checks would be useless."""
+def check_slurm(
+    slurm: SlurmSnapshot, settings: SlurmSettings, *, changes_nodes: bool = True
+) -> Iterator[DoctorItem]:
+    """Check from the client commands to the rights. It stops if later checks would be useless.
+    `changes_nodes`: whether the configuration may change nodes, or is that of the service."""
     missing = [c for c in _CLIENT_COMMANDS if which(c) is None and not settings.command_prefix]
     if missing:
         yield make_failure_item(
@@ -45,7 +48,7 @@ def check_slurm(slurm: SlurmSnapshot, settings: SlurmSettings) -> Iterator[Docto
         return
     yield check_version(slurm)
     yield check_job_visibility(slurm)
-    yield nodes.check_node_changes(slurm, settings.change_prefix)
+    yield nodes.check_node_changes(slurm, settings.change_prefix, wanted=changes_nodes)
     yield from list_slurm_remarks(slurm)
 
 

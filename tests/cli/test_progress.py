@@ -71,6 +71,17 @@ def test_a_walk_shows_how_far_it_is(wide_tree: Path, tmp_path: Path) -> None:
     assert "waiting for" not in screen.text
 
 
+def test_a_plain_terminal_is_told_what_is_walked_and_not_by_which_interpreter(
+    wide_tree: Path, tmp_path: Path
+) -> None:
+    """Where no line can be drawn anew."""
+    words = ("check", "du", "--path", wide_tree, "--calls", "1000")
+    with Screen(words, os.environ, str(tmp_path), TERM="dumb") as screen:
+        screen.wait_for(f"walking {wide_tree} (Ctrl-C ends it)")
+        assert screen.wait() == 0, screen.text
+    assert "python" not in screen.text.replace(str(tmp_path), "")
+
+
 def test_ctrl_c_leaves_how_far_it_was(wide_tree: Path, tmp_path: Path) -> None:
     """The last numbers stay on the terminal."""
     words = ("check", "du", "--path", wide_tree, "--calls", "300")

@@ -60,6 +60,19 @@ def test_who_may_not_is_told_how(stand_ins: StandIns) -> None:
         assert part in item.remedy
 
 
+def test_who_only_watches_is_not_told_to_get_rights(stand_ins: StandIns) -> None:
+    """No lines for sudo to somebody who has no root, and no warning that never goes away."""
+    stand_ins.says("id", "uid=7(eve)")
+    stand_ins.says("scontrol", "ClusterName = c\nSLURM_VERSION = 22.05.8\nSlurmUser = slurm(1)\n")
+    snapshot = SlurmSnapshot(
+        SlurmClient(environ=stand_ins.env), SystemClock(), users=(), max_age=5.0
+    )
+    item = check_node_changes(snapshot, (), wanted=False)
+    assert item.status is Status.OK
+    assert item.text.startswith("not needed, as nothing here changes nodes: eve is neither root")
+    assert item.remedy == ""
+
+
 def test_the_lines_for_sudo_allow_what_sentinel_runs_and_nothing_else() -> None:
     """Where visudo is installed it must take them; the expressions are tried in any case."""
     visudo = shutil.which("visudo", path="/usr/sbin:/usr/bin")
