@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.hostile import commands, folders, jobs, others
+from tests.hostile import claims, commands, folders, jobs, others
 from tests.hostile.stage import Attack, Outcome, Stage, stage
 from tests.lab import machine, needs
 
@@ -57,6 +57,18 @@ ACTS: Sequence[Sequence[Lane]] = (
         ),
         (
             Row(JOBS, "names that wait for `deliver`", commands.deliver_forged_names, "not run: the row is newer"),
+            Row(HOST, "programs swapped after their check", claims.swap_programs, "fell by hand: root ran hers"),
+            Row(HOST, "links in an archive of diagnostics", claims.plant_in_archive,
+                "fell by hand: root's file was shown"),
+        ),
+        (
+            Row(JOBS, "`per_hour` that all share", commands.use_up_the_hour, "fell: one user's deaths used it up"),
+            Row(HOST, "tasks of alice's job that are none", claims.forge_witnesses,
+                "fell by hand: a variable was believed"),
+            Row(JOBS, "a parent with the name of a login", claims.hide_behind_logins,
+                "fell by hand: her leftovers stayed"),
+            Row(HOST, "port and socket of PostgreSQL", claims.squat_postgres,
+                "fell by hand: the password came in clear"),
         ),
         (
             Row(JOBS, "commands that an administrator pastes", jobs.bait_administrators,
@@ -67,6 +79,7 @@ ACTS: Sequence[Sequence[Lane]] = (
         (
             Row(JOBS, "222 busy logs beside alice's", jobs.flood_with_logs,
                 "fell: alice was not told in 90 s"),
+            Row(JOBS, "40 busy elements of one array", jobs.flood_with_elements, "not run: the row is newer"),
             Row(JOBS, "kill -9, restart and reload meanwhile", jobs.restart_under_attack,
                 "held: told and stored in one transaction"),
         ),

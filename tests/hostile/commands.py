@@ -6,13 +6,14 @@ import json
 import subprocess
 import sys
 import time
-from contextlib import suppress
+from contextlib import closing, suppress
 
 from sentinel.clock import SystemClock
 from sentinel.nodes.probe import sections
 from tests.checks.sensors.test_sensors import CPU, Night, Way, hwmon
 from tests.hostile.lure import COMMANDS, lay_lures, make_typed
 from tests.hostile.stage import SECRET, Outcome, Stage
+from tests.lab.service import Service
 from tests.store.false_server import listening
 from tests.store.test_false_postgres import ENDLESS, send_without_end
 
@@ -52,6 +53,8 @@ except StoreError as error:
 MAX_ANSWER_RSS_MIB = 400
 """Of a command that reads an answer without end; 3,000 in 12 seconds before there was a limit. libpq doubles
 its buffer, so how much it has read before the limit is seen depends on how busy the machine is."""
+HOURLY = 4
+"""Messages within an hour."""
 ONE_ROW_MIB = 1024
 """What the longest row of them announces. libpq makes room for all of it and reads on while the server is as
 fast as it is (fe-misc.c, `pqReadData`), so nobody can stop it before the row's end."""
@@ -156,6 +159,31 @@ def deliver_forged_names(stage: Stage) -> Outcome:
     harm += [f"{len(keys) - len(set(keys))} came twice"] if len(keys) > len(set(keys)) + 1 else []
     harm += ["a secret was delivered"] if SECRET in raw else []
     return Outcome(len(names) + len(told), harm)
+
+
+def use_up_the_hour(stage: Stage) -> Outcome:
+    """Jobs of mallory's die one after the other, and use up `per_hour` of a channel; alice's dies last."""
+    folder = stage.folder / "hour"
+    folder.mkdir()
+    config, book = folder / "sentinel.yaml", folder / "book.jsonl"
+    config.write_text(
+        f"state: {folder}/state\nchecks: {{jobs: {{kind: job, match: '...hour.*', users: '*', every: 3s}}}}\n"
+        f"channels: {{book: {{kind: file, path: {book}, per_hour: {HOURLY}}}}}\n"
+    )
+    config.chmod(0o600)
+    hers = [f"malhour{number}" for number in range(3 * HOURLY)]
+    users = dict.fromkeys(hers, stage.mallory) | {"alihour": stage.alice}
+    for number, (name, user) in enumerate(users.items()):
+        script = f"sleep {15 + 4 * number}; exit 3"
+        stage.lab.sbatch(script, name=name, user=user, output="/dev/null")
+    service = Service(folder, ["run", "-c", str(config)], {**stage.lab.env, **stage.env})
+    with suppress(AssertionError, TimeoutError), closing(service):
+        service.wait_for(lambda: book.exists() and "alihour" in book.read_text(), "alice's", 150)
+    told = book.read_text() if book.exists() else ""
+    count = sum(name in told for name in hers)
+    harm = [] if "alihour" in told else ["alice's death waits for the next hour"]
+    harm += [] if 0 < count < len(hers) else [f"{count} of hers were told: no cap was reached"]
+    return Outcome(len(hers), harm)
 
 
 def serve_rows_without_end(stage: Stage) -> Outcome:

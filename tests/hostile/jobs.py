@@ -111,7 +111,7 @@ while not os.path.exists(over):
     time.sleep(0.01)
 print(count)
 """
-DEATHS = 200
+DEATHS, ELEMENTS = 200, 40
 
 
 def flip_links(stage: Stage) -> Outcome:
@@ -177,6 +177,20 @@ def flood_with_logs(stage: Stage) -> Outcome:
     took = stage.tells_of("alitrain", 90)
     writer.kill()
     return Outcome(222, [] if took else ["alice's log that stands still was not told in 90 s"])
+
+
+def flood_with_elements(stage: Stage) -> Outcome:
+    """The same by 40 elements of one array, which have one name and one owner."""
+    lab, home = stage.lab, stage.mallory.home
+    lab.sbatch("exec sleep 500", name="malarray", user=stage.mallory, array=f"1-{ELEMENTS}",
+               output=home / "e-%a.out")  # fmt: skip
+    wait_until(lambda: len([*home.glob("e-*.out")]) == ELEMENTS, "the array", 60)
+    writer = stage.python_as(stage.mallory, BUSY, home / "e-*.out")
+    lab.sbatch("echo iteration 1; exec sleep 500", name="alibeside", user=stage.alice,
+               output=stage.alice.home / "beside.log")  # fmt: skip
+    took = stage.tells_of("alibeside", 90)
+    writer.kill()
+    return Outcome(ELEMENTS, [] if took else ["alice's log that stands still was not told in 90 s"])
 
 
 def flood_with_deaths(stage: Stage) -> Outcome:
@@ -330,7 +344,7 @@ def restart_under_attack(stage: Stage) -> Outcome:
     harm = [] if stage.await_passes("logs", 2, 90) else ["no pass ended after the restart"]
     told = [m for m in list(stage.book) if "alitrain" in json.dumps(m)]
     # The flood has done its work: what comes next need not wait behind it.
-    end = "squeue -h -o '%A %j' | sed -n 's/ malflood.*//p' | xargs -r scancel"
+    end = "squeue -h -o '%A %j' | sed -n 's/ mal\\(flood\\|array\\).*//p' | xargs -r scancel"
     stage.lab.run(["sh", "-c", end], user=stage.mallory)
     return Outcome(6, [*harm, *_find_repeats(told)])
 
