@@ -107,12 +107,6 @@ def resubmit_argv(job: Submission, without: str = "", wait: str = "") -> tuple[s
     return ("sbatch", *job.options, *keep, *job.command.split())
 
 
-def resubmit_shell(job: Submission, without: str = "", wait: str = "") -> str:
-    """The line of `resubmit_command`. Empty if there is none."""
-    command = resubmit_command(job, without, wait)
-    return command.render() if command else ""
-
-
 def resubmit_command(job: Submission, without: str = "", wait: str = "") -> ActingCommand | None:
     """The same command for the shell of the job's user; if Slurm does not have the script's path, with
     the command that fetches the script. None if there is none."""

@@ -16,8 +16,8 @@ from sentinel.core.cluster import Job, Submission
 from sentinel.core.command_places import group_by_place
 from sentinel.core.guidance import ADMINISTRATOR, ActingCommand
 from sentinel.core.model import Finding, Status
-from sentinel.slurm.submission import resubmit_shell
 from sentinel.testing import job
+from tests.slurm.test_submission import resubmit_shell
 
 OWNER = pwd.getpwnam("nobody")
 STAND_IN = (

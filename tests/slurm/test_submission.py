@@ -17,7 +17,7 @@ from sentinel.slurm.submission import (
     hides_arguments,
     read_submission,
     resubmit_argv,
-    resubmit_shell,
+    resubmit_command,
 )
 from tests.lab.cluster import Lab
 
@@ -28,6 +28,12 @@ PLAIN = Submission(
 
 
 GUARD = '[ "$(id -un)" = alice ] && '
+
+
+def resubmit_shell(job: Submission, without: str = "", wait: str = "") -> str:
+    """The line of the command; empty if there is none."""
+    command = resubmit_command(job, without, wait)
+    return command.render() if command else ""
 
 
 def test_the_line_is_for_a_shell() -> None:
