@@ -140,14 +140,13 @@ def find_quiet_limit(
 def list_log_values(sight: LogObservation, seen: LogState, verdict: LogVerdict) -> dict[str, Value]:
     """The values that `check` prints as JSON."""
     counted = {n: m.value for n, m in seen.marks.items() if n != GROWTH_NAME}
-    first = next(iter(counted.values()), None)
     more = {visible(name): value for name, value in counted.items() if name != "progress"}
     return {
         "quiet_seconds": round(_measure_shown_quiet_s(sight, seen, verdict), 1)
         if sight.looks
         else None,
         "size_bytes": sight.size_bytes,
-        "progress": first,
+        "progress": seen.step,
         "job": _format_job_id(sight) or None,
         "path": visible(sight.shown_path),
         "limit_seconds": round(verdict.limit.seconds, 1) if verdict.limit else None,

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from sentinel.checks.log.files import LogFiles
 from sentinel.checks.log.judge import LogVerdict, list_log_values
-from sentinel.checks.log.log_state import GROWTH_NAME, LogObservation, LogState
+from sentinel.checks.log.log_state import LogObservation, LogState
 from sentinel.checks.log.topics import EXTRA_TOPICS, TopicAnswer, describe_cause, format_troubles
 from sentinel.checks.log.wish_watch import FollowedWish
 from sentinel.checks.log.witness import Testimony
@@ -73,7 +73,11 @@ def make_findings(
     further = {topic: _make_topic_finding(subject, topic, watched) for topic in EXTRA_TOPICS}
     bad = {topic for topic, finding in further.items() if finding and finding.status.bad}
     kept = tuple(topic for topic in EXTRA_TOPICS if topic in bad or topic in {*told})
-    shown = [further[topic] or _make_empty_finding(subject, topic) for topic in kept]
+    shown = [
+        further[topic]
+        or Finding(subject=f"{subject} {topic}", status=Status.OK, summary="nothing seen")
+        for topic in kept
+    ]
     return (first, *shown), kept
 
 
@@ -81,11 +85,9 @@ def make_samples(subject: str, watched: Sequence[WatchedLog]) -> tuple[Sample, .
     """The numbers whose history is stored. Empty unless the subject has exactly one log."""
     if len(watched) != 1:
         return ()
-    marks = watched[0].seen.marks.items()
-    counted = {name: mark.value for name, mark in marks if name != GROWTH_NAME}
     found = {
         "size_bytes": watched[0].sight.size_bytes,
-        "progress": next(iter(counted.values()), None),
+        "progress": watched[0].seen.step,
         **{event.name: event.value for event in watched[0].sight.events if event.what == "value"},
     }
     return tuple(Sample(subject, name, float(n)) for name, n in found.items() if n is not None)
@@ -241,10 +243,6 @@ _TOPIC_GUIDANCE = {
         todo="See whether one of its nodes has become slow.",
     ),
 }
-
-
-def _make_empty_finding(subject: str, topic: str) -> Finding:
-    return Finding(subject=f"{subject} {topic}", status=Status.OK, summary="nothing seen")
 
 
 def _suggest_log_commands(sight: LogObservation, *, hung: bool = False) -> tuple[str, ...]:

@@ -107,6 +107,11 @@ class LogState(Struct, frozen=True, kw_only=True):
         return any(mark.moves for mark in self.marks.values())
 
     @property
+    def step(self) -> float | None:
+        """The first number that has to advance. None if only the file has to grow."""
+        return next((m.value for name, m in self.marks.items() if name != GROWTH_NAME), None)
+
+    @property
     def run_key(self) -> str:
         """Identifies this run of the job among others of its name."""
         return str(self.started or "")

@@ -88,7 +88,10 @@ def read_past_runs(paths: Sequence[str], options: PastOptions) -> PastLedger:
     deadline = time.monotonic() + READ_LIMIT_S
     collected = _PastCollection(options)
     unread = list[str]()
-    ordered = sorted(paths, key=_is_of_training)  # logs first: they know the training
+    # Logs of one job first: they know the training.
+    ordered = sorted(
+        paths, key=lambda one: os.path.isdir(one) or os.path.basename(one) == PROGRESS_NAME
+    )
     with track_work("reading", "files", len(paths)) as work:
         for path in ordered:
             work.advance(path)
@@ -177,9 +180,13 @@ class _PastCollection:
         rows = [*self._saved]
         for (run, _), several in self._logs.items():
             logs = [one for one in several if END_DOUBT not in one.doubts]
-            best = max(logs or several, key=_count_steps)
+            best = max(
+                logs or several,
+                key=lambda one: (sum(row.kind == "steps" for row in one.rows), len(one.rows)),
+            )
             chosen = [best] if logs else several  # progress.txt has several starts of one job
-            saved = [row for one in several if one not in chosen for row in _select_saved(one)]
+            others = [row for one in several if one not in chosen for row in one.rows]
+            saved = [row for row in others if row.kind == "saved"]
             known = tuple(row for one in chosen for row in one.rows)
             gpus = next((one.gpus for one in (best, *several) if one.gpus), None)
             rows += self._add_gpus(run, (*known, *saved), gpus)
@@ -266,19 +273,6 @@ class _PastCollection:
             if (held.job, held.attempt) not in known:
                 self._doubt(run.name, "accounting has jobs of this name whose log was not given")
                 yield from self._add_gpus(run.name, (held,), None)
-
-
-def _is_of_training(path: str) -> bool:
-    """Whether this is no log of one job."""
-    return os.path.isdir(path) or os.path.basename(path) == PROGRESS_NAME
-
-
-def _count_steps(found: PastRows) -> tuple[int, int]:
-    return sum(row.kind == "steps" for row in found.rows), len(found.rows)
-
-
-def _select_saved(found: PastRows) -> list[LedgerRow]:
-    return [row for row in found.rows if row.kind == "saved"]
 
 
 def _find_accounted_cause(run: JobRun) -> EndCause:

@@ -150,7 +150,7 @@ def recognise_log(text: str, head: str = "", lines: int = LINES) -> LogRecogniti
     found = [*_find_trainers(text, head)]
     loops = [one for one in found if one.row.tier == "trainer"]
     order = sorted(loops or found[:1], key=lambda one: one.last, reverse=True)
-    mixed = _are_interleaved(order)
+    mixed = len(order) > 1 and order[0].first < order[1].last  # their lines are interleaved
     first = order[0] if order else None
     known = LogRecognition(
         trainers=tuple(_list_trainer_names(first, found, f"{head}\n{text}")) if first else (),
@@ -237,16 +237,12 @@ def _find_trainers(text: str, head: str) -> Iterator[_TrainerMatch]:
     for row in TRAINERS:
         if row.name in covered or not any(word in text for word in row.words):
             continue
-        if row.needs and not re.search(row.needs, text, re.M) and not _has_match(row.needs, head):
+        if not any(re.search(row.needs, part, re.M) for part in (text, head)):
             continue
         one = _match_trainer(row, text)
         if one:
             covered.update(row.covers)
             yield one
-
-
-def _has_match(pattern: str, head: str) -> bool:
-    return bool(head) and re.search(pattern, head, re.M) is not None
 
 
 def _match_trainer(row: Trainer, text: str) -> _TrainerMatch | None:
@@ -304,11 +300,6 @@ def _recognise_by_bars(known: LogRecognition, text: str, lines: int) -> LogRecog
     if looked.number or copied or not (counted or going_on):
         return looked
     return counted or known
-
-
-def _are_interleaved(order: list[_TrainerMatch]) -> bool:
-    """Whether the lines of two training loops are interleaved."""
-    return len(order) > 1 and order[0].first < order[1].last
 
 
 def _list_trainer_names(

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from sentinel.checks.log.futile_starts import FinishedStart
 from sentinel.checks.log.log_findings import WatchedLog
-from sentinel.checks.log.log_state import GROWTH_NAME, LogState
+from sentinel.checks.log.log_state import LogState
 from sentinel.checks.log.topics import describe_cause
 from sentinel.checks.log.trouble_cause import find_interruption_cause
 from sentinel.core.clock import SECOND
@@ -75,7 +75,7 @@ def track_look(
     run: str, before: RunTracker, known: LogState | None, one: WatchedLog, now: int
 ) -> TrackedLook:
     """Follow one look at a log that could be read. `known` is the log at the look before."""
-    job, step = one.sight.job, _get_step(one.seen)
+    job, step = one.sight.job, one.seen.step
     assert job is not None
     work = _Tracking(run, job.job_id, before, known, one, now)
     work.bridge_gap(step)
@@ -236,11 +236,6 @@ class _Tracking:
     def _add_row(self, kind: LedgerKind, began: int, ended: int) -> None:
         if ended > began:
             self.rows.append(_make_row(self._run, self._job, self.tracker, kind, began, ended))
-
-
-def _get_step(seen: LogState) -> float | None:
-    """The number that counts steps."""
-    return next((mark.value for name, mark in seen.marks.items() if name != GROWTH_NAME), None)
 
 
 def is_evaluation(phase: str) -> bool:

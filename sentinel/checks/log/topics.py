@@ -88,9 +88,10 @@ def judge_topics(
     seen: LogState, learned: TrainingBaseline, wishes: Thresholds, nodes: Mapping[str, str]
 ) -> list[TopicAnswer]:
     """All results. `nodes` has the node's name for each address in an error."""
+    sure = [t for t in seen.troubles if wishes.one_look or t.kind != LAST_WORDS_KIND]
     said = [
         _judge_loss(seen, wishes),
-        _judge_errors(_select_sure_troubles(seen.troubles, wishes), nodes),
+        _judge_errors(keep_founded(sure), nodes),
         _judge_speed(seen, learned, wishes),
     ]
     said += [_judge_step_time(seen, learned, wishes), _judge_loss_spike(seen)]
@@ -163,12 +164,6 @@ def _get_max_bad_losses(name: str, wishes: Thresholds) -> int:
         AT_MINIMUM_NAME: MAX_AT_MINIMUM_STEPS,
     }
     return own.get(name, wishes.nan_after)
-
-
-def _select_sure_troubles(
-    troubles: tuple[LogTrouble, ...], wishes: Thresholds
-) -> tuple[LogTrouble, ...]:
-    return keep_founded([t for t in troubles if wishes.one_look or t.kind != LAST_WORDS_KIND])
 
 
 def _judge_errors(troubles: tuple[LogTrouble, ...], nodes: Mapping[str, str]) -> TopicAnswer:

@@ -160,10 +160,6 @@ def _ends_soon(text: str, position: int) -> bool:
     return text.count("\n", position) <= MAX_LINES_AFTER_NO_START
 
 
-def _name_new_line(line: str) -> str:
-    return UNKNOWN_KIND if is_bad_line(line) else NEW_LINE_KIND
-
-
 class TroubleFinder:
     """Searches for all kinds of errors at once, and for a user's own patterns, which are reported
     by their name.
@@ -248,7 +244,17 @@ class TroubleFinder:
         told = {find_line_bounds(text, at)[0] for at, _ in found}
         places = find_new_lines(text, end, known[0][0], min(echoes, default=len(text)), told)
         more = [
-            (at, show_line(text, at, stop, _name_new_line(text[at:stop]), path, node))
+            (
+                at,
+                show_line(
+                    text,
+                    at,
+                    stop,
+                    UNKNOWN_KIND if is_bad_line(text[at:stop]) else NEW_LINE_KIND,
+                    path,
+                    node,
+                ),
+            )
             for at, stop in places
             if at >= begin and not self._is_ignored(text, at)
         ]

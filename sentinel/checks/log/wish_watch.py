@@ -83,7 +83,7 @@ def follow_wish(
         else judge_log(sight, seen, replace(rules, stale_after=wish.stale), learned)
     )
     own = by_pattern or wish.stale is not None
-    letters = [_refused_letter(subject, job, state)] if state.refused else []
+    letters = [refusal_letter(subject, job, state.refused)] if state.refused else []
     letters += [_paused_letter(subject, job)] if _is_paused(state, sight) else []
     if not own:  # whether it advances is not known by the wish, so a standstill does not end
         return FollowedWish(state, False, tuple(letters))
@@ -153,10 +153,6 @@ def _unread_letter(subject: str, job: Job, sight: LogObservation, own_output: bo
         severity="warning",
         summary=f"{UNREAD_WORDS} of job {visible(job.job_id)}{why}",
     )
-
-
-def _refused_letter(subject: str, job: Job, state: WishState) -> Letter:
-    return refusal_letter(subject, job, state.refused)
 
 
 def _paused_letter(subject: str, job: Job) -> Letter:

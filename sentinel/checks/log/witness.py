@@ -87,7 +87,7 @@ def judge_witnesses(answers: Mapping[str, Answer], user: str, phase: bool) -> Te
     said = [*_judge_gpu_power(gpus, phase), *_judge_cpu_time(nodes)]
     gone, blocked, silent = (
         _list_empty_nodes(nodes),
-        _list_blocked_nodes(nodes),
+        [name for name, node in nodes.items() if node.tasks and node.tasks.blocked],
         _list_silent_nodes(answers),
     )
     odd = [
@@ -180,10 +180,6 @@ def _list_empty_nodes(nodes: Mapping[str, WitnessAnswer]) -> list[str]:
     ]
     others = any(node.tasks and node.tasks.count for node in nodes.values())
     return empty if others else []
-
-
-def _list_blocked_nodes(nodes: Mapping[str, WitnessAnswer]) -> list[str]:
-    return [name for name, node in nodes.items() if node.tasks and node.tasks.blocked]
 
 
 def _list_silent_nodes(answers: Mapping[str, Answer]) -> list[str]:
