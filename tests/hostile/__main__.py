@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.hostile import claims, commands, folders, jobs, others
+from tests.hostile import checkpoints, claims, commands, folders, jobs, others
 from tests.hostile.stage import Attack, Outcome, Stage, stage
 from tests.lab import machine, needs
 
@@ -88,6 +88,8 @@ ACTS: Sequence[Sequence[Lane]] = (
         (
             Row(JOBS, "folder of 100,000 checkpoints", jobs.fill_checkpoint_folder,
                 "held; why was not looked into"),
+            Row(JOBS, "numbers of parts, indexes of brackets", checkpoints.promise_parts,
+                "fell by hand: 1.1 GB, the page stood for 7 s"),
             Row(JOBS, "names and comments", jobs.forge_names, "held: text was escaped already"),
             Row(JOBS, "names on an administrator's terminal", jobs.show_on_terminals,
                 "not tried: it showed no job in time"),
