@@ -207,7 +207,8 @@ class BatchBuilder:
         names = (heard if not self._find_hold(alert) else {}) if flaps else alert.told
         told = self._queue_message(alert, transition, list(names), heard)
         if key in self._alerts:
-            self._alerts[key] = told
+            dead = mark_told(told.deaths, self._now) if names else told.deaths
+            self._alerts[key] = replace(told, deaths=dead)
 
     def _notify_due(self, key: Key, alert: Alert) -> Alert:
         explained = _is_held_for(alert, HeldKind.EXPLAINED)
@@ -244,14 +245,14 @@ class BatchBuilder:
 
     def _notify_deaths(self, key: Key, alert: Alert, heard: Mapping[str, Listener]) -> Alert:
         """Report deaths that no message told yet to those who know of the alert, also if somebody
-        has acknowledged it. A death is no more of the same."""
+        has acknowledged it or it flaps. A death is no more of the same."""
         names = [name for name in heard if name in alert.told]
-        settled = not alert.flapping and alert.clear_since is None and key not in self._fresh
+        settled = alert.clear_since is None and key not in self._fresh
         new = list_untold_deaths(alert.deaths, alert.death_events, self._now)
         if not (names and settled and new):
             return alert
         words = describe_deaths(new, alert.last_told)
-        alert, transition = announce_again(alert, "repeat", self._now)
+        alert, transition = announce_again(alert, "again", self._now)
         transition = replace(transition, summary=f"{words}; {transition.summary}")
         self._transitions.append(transition)
         alert = self._queue_message(alert, transition, names, heard)
@@ -382,6 +383,7 @@ class BatchBuilder:
         parts = (
             describe_hold(self._find_hold(alert), self._plan.zone),
             f"acknowledged by {ack.author_text}" if ack else "",
+            "it comes and goes: its end is not told until it has settled" if alert.flapping else "",
             f"assigned to {whose}" if whose else "",
             f"{comment.who}: {comment.text}" if comment else "",
             self._incident_story(alert),

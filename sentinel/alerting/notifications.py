@@ -9,6 +9,7 @@ from sentinel.alerting.routing import Listener
 from sentinel.alerting.settings import Inhibit, ReportSettings, Route, SilenceWindow
 from sentinel.alerting.state_machine import AlertPolicy
 from sentinel.core.clock import Instant, get_elapsed_s
+from sentinel.core.deaths import find_first_end, find_noticed
 from sentinel.core.guidance import NO_GUIDANCE, name_config
 from sentinel.core.holds import Held, HeldKind
 from sentinel.core.model import Alert, LastNotified, Notification, Status, Transition
@@ -58,8 +59,8 @@ def make_notification(
         status=transition.status,
         reason=transition.reason,
         summary=transition.summary,
-        since=format_iso(alert.shown_since, plan.zone),
-        noticed=format_iso(alert.since, plan.zone),
+        since=format_iso(find_first_end(alert) if over else alert.shown_since, plan.zone),
+        noticed=format_iso(find_noticed(alert), plan.zone),
         key=transition.id,
         alert=alert.id,
         incident=alert.incident or alert.id,

@@ -279,6 +279,7 @@ def _new_alert(
         last=now,
         runs=0,
         changes=earlier.changes if earlier else (),
+        deaths=earlier.deaths if earlier else (),
     )
 
 

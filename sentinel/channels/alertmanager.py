@@ -35,6 +35,7 @@ _TEST_S = 300.0
 _ACKNOWLEDGED = 30 * 86400.0  # seconds: an acknowledged alert is not repeated
 _KEPT = ("labels", "annotations", "startsAt")
 _KEY = ("cluster", "alertname", "subject")
+_EVENT = "event"
 
 Labels = Mapping[str, str]
 
@@ -169,6 +170,8 @@ def _label_set(n: Notification) -> dict[str, str]:
         "kind": n.kind,
         "subject": n.subject,
         "severity": severity_word(n),
+        # Alertmanager tells people of an alert once. A further death has to be an alert of its own.
+        _EVENT: n.key if n.reason == "again" else "",
     }
     labels = {**given, **{name: shorten_to_line(text, _LABEL) for name, text in own.items()}}
     return {name: text for name, text in labels.items() if text}
@@ -205,8 +208,14 @@ def _replace_known(
     """The alert, and an end for each older alert that it replaces.
 
     Alertmanager identifies an alert by its labels. A worse severity makes another alert. An end
-    with other labels than the beginning would end nothing.
+    with other labels than the beginning would end nothing. A repeat is no new event.
     """
+    labels = own["labels"]
+    alike = [
+        o["labels"] for o in known if {**o.get("labels", {}), _EVENT: ""} == {**labels, _EVENT: ""}
+    ]
+    if alike and n.reason != "again":
+        own = {**own, "labels": alike[-1]}
     if incident_move(n) == "close":
         end = parse_iso_time(own["endsAt"]) or now
         return [_end_old(old, end) for old in known] or [own]

@@ -127,7 +127,7 @@ _PAGE, _PAGES = 200, 3
 _SHARE = 0.25  # share of the timeout for calls that only improve the look of a message
 _REMEMBERED = 5000
 _FIRST = ("firing", "test", "flapping")
-_ALOUD = ("worse", "repeat")
+_ALOUD = ("worse", "again", "repeat")
 """Replies with these reasons are also shown in the channel."""
 
 _roots: dict[tuple[str, str, str], ThreadRoot] = {}

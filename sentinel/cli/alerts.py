@@ -176,7 +176,7 @@ def _build_alert_rows(state: OpenState) -> list[dict[str, Any]]:
     """Rows of pending and firing alerts."""
     acks = state.store.read_orders().acks
     return [
-        _build_alert_row(a, acks.get(a.id), state) for a in state.store.read_alerts() if not a.over
+        _build_alert_row(a, acks.get(a.id), state) for a in state.store.read_alerts() if a.is_bad
     ]
 
 

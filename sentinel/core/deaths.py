@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from msgspec.structs import replace
 
 from sentinel.core.clock import SECOND, Instant
-from sentinel.core.model import Death
+from sentinel.core.model import Alert, Death
 from sentinel.core.text import shortened, visible
 from sentinel.core.values import duration_text
 
@@ -62,16 +62,29 @@ def mark_told(deaths: Iterable[Death], now: Instant) -> tuple[Death, ...]:
     return tuple(replace(one, told=now) if one.told is None else one for one in deaths)
 
 
+def find_noticed(alert: Alert) -> Instant:
+    """When what the alert shows was first seen. A later death is shown in place of the first one."""
+    shown = alert.shown_since.wall
+    later = [one.noticed for one in alert.deaths if one.noticed.wall >= shown > alert.since.wall]
+    return min(later, key=lambda at: at.wall, default=alert.since)
+
+
+def find_first_end(alert: Alert) -> Instant:
+    """When the alert began: with the first of its deaths, also if it shows a later one."""
+    own = [one.ended for one in alert.deaths if one.ended and one.noticed.wall >= alert.since.wall]
+    return Instant(wall=min([alert.shown_since.wall, *(at * SECOND for at in own)]))
+
+
 def describe_deaths(new: Sequence[Death], last_told: Instant | None) -> str:
-    """What has died since the last message: `job 12, started after that message, died too, after
-    37s`. Slurm knows starts to the second: one in the second of that message counts as after it."""
+    """What has died since the last message: `job 12, started after the last message, died too,
+    after 37s`. Slurm knows starts to the second: one in the second of that message counts as after it."""
     if len(new) > 1:
         jobs = dict.fromkeys(one.job for one in new)
         names = shortened(visible(", ".join(jobs)), 120)
         return f"dies at each start: {len(new)} more (job{'s' * (len(jobs) > 1)} {names}){_name_shared(new)}"
     (one,) = new
     after = last_told is not None and (one.started or 0) >= last_told.wall // SECOND
-    when = ", started after that message," if after else ""
+    when = ", started after the last message," if after else ""
     took = [f", after {text}" for text in [_describe_length(one)] if text]
     return f"job {visible(one.job)}{when} died too{''.join(took)}"
 

@@ -318,6 +318,11 @@ class Alert(Struct, frozen=True, kw_only=True):
         return self.began or self.since
 
     @property
+    def is_bad(self) -> bool:
+        """Whether it was bad at the last look. One that flaps is kept while it is good."""
+        return not self.over and (self.firing or self.runs > 0)
+
+    @property
     def last_told(self) -> Instant | None:
         """When a channel was last given a message about it. None: no channel was."""
         return max((one.at for one in self.told.values()), key=lambda at: at.wall, default=None)

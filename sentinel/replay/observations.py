@@ -128,7 +128,7 @@ def _observe_episode(
     policy = history.policies.get(changes[0].key.check, AlertPolicy(kind=changes[0].kind))
     changes = _skip_long_past(changes, history.since)
     for number, change in enumerate(changes):
-        if change.reason == "repeat" and number:
+        if change.reason in ("again", "repeat") and number:
             continue
         at, patience = change.at.wall, 0.0
         if change.reason in ("resolved", "gone"):

@@ -88,7 +88,7 @@ def _collect_silences(m: StatusInputs) -> tuple[Silence, ...]:
 
 def _build_alerts(m: StatusInputs, quiet: Sequence[Silence]) -> tuple[AlertFact, ...]:
     """Those that fire and nobody has yet first; of these what matters most, the oldest first."""
-    alerts = sorted((a for a in m.alerts if not a.over), key=lambda a: (a.since.wall, a.key))
+    alerts = sorted((a for a in m.alerts if a.is_bad), key=lambda a: (a.since.wall, a.key))
     alerts.sort(key=lambda a: rank_alert(a, m.now))
     checks = {check.name: check for check in m.around.checks}
     told = [_build_alert(a, checks.get(a.key.check), m, quiet) for a in alerts]

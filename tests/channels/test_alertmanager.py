@@ -245,6 +245,24 @@ def test_a_real_one_keeps_what_is_repeated(real: Real) -> None:
     assert after["startsAt"] == before["startsAt"]
 
 
+def test_a_real_one_tells_people_of_each_further_death(real: Real) -> None:
+    """Alertmanager tells of an alert once, whatever its annotations say by then. So a further death is
+    another alert, in place of the first. A later repeat is none."""
+    channel = manager(real.server.url)
+    send(channel, now(subject="d"))
+    wait_until(lambda: real.told("d") == [("firing", "critical")], "told of the first death")
+    send(channel, now(subject="d", reason="again", key="1-2"))
+    wait_until(
+        lambda: real.told("d").count(("firing", "critical")) == 2, "told of the second death"
+    )
+    (second,) = [a for a in real.server.alerts() if a["labels"]["subject"] == "d"]
+    send(channel, now(subject="d", reason="repeat", key="1-3"))
+    (kept,) = [a for a in real.server.alerts() if a["labels"]["subject"] == "d"]
+    assert kept["fingerprint"] == second["fingerprint"]
+    send(channel, now(subject="d", reason="resolved", status=OK))
+    assert "d" not in real.firing()
+
+
 def test_a_real_one_leaves_other_subjects_alone(real: Real) -> None:
     """The end of one, or of the check itself, is the end of that only."""
     channel = manager(real.server.url)

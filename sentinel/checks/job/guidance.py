@@ -15,6 +15,7 @@ from sentinel.slurm.pending_reasons import explain_reason
 
 _STANDS_STILL = "The training stands still until somebody submits it again."
 _READ_THE_LOG = "{owner} reads the end of its log{tail}, mends what ended it, and submits it again."
+_ASK_WHY = "Ask {by} why it was cancelled. If that was not meant, {owner} submits it again."
 _MAYBE_FINISHED = "If it did not finish, the training stands still until somebody submits it again."
 _SEE_WHETHER_FINISHED = (
     "See at the end of its log{tail} whether it finished, and ask {owner} whether it was cancelled. If neither,"
@@ -35,7 +36,8 @@ def guide_death(held: Sequence[Job], memory: Memory) -> Guidance:
         return Guidance(impact="It does not run until somebody submits it.", todo="Submit it.")
     owner, known = visible(gone.seen.user) or "its owner", gone.end is not None or gone.runaway
     path = get_stdout_path(gone)
-    step = end_meaning(gone.end).first_step if gone.end else ""
+    by = visible(gone.end.cancelled_by) if gone.end else ""
+    step = _ASK_WHY if by else end_meaning(gone.end).first_step if gone.end else ""
     if not step:
         step = _READ_THE_LOG if known else _SEE_WHETHER_FINISHED
         step += "" if path else _FIND_THE_LOG
@@ -44,6 +46,7 @@ def guide_death(held: Sequence[Job], memory: Memory) -> Guidance:
         impact=_STANDS_STILL if known else _MAYBE_FINISHED,
         todo=step.format(
             owner=owner,
+            by=by,
             number=visible(gone.seen.job_id),
             node=visible(node or "NODE"),
             tail=" (`tail` below)" if path and path.isprintable() else "",

@@ -2,6 +2,7 @@
 problem first."""
 
 import os
+import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -38,6 +39,7 @@ from sentinel.core.text import hide_controls, shortened, show_end_command, visib
 from sentinel.core.values import clock_text, duration_text
 from sentinel.slurm.job_states import find_unknown_state, is_node_failure, lost_partition
 from sentinel.slurm.pending_reasons import explain_reason
+from sentinel.slurm.step_messages import JOB_END_REGEX
 from sentinel.slurm.submission import resubmit_command
 
 
@@ -201,7 +203,7 @@ def _iterate_circumstances(view: TrainingView) -> Iterator[tuple[str, Value]]:
     """The answers to what people ask first about a death, then its cost, and where it wrote. By
     these, alerts find their cause (alerting.incidents)."""
     last = last_run(view.memory)
-    if last and (why := find_error_line(last.tail or "")):
+    if last and (why := find_error_line(re.sub(JOB_END_REGEX, "", last.tail or ""))):
         yield "cause", why
     if last and (step := find_last_step(last.tail or "")):
         yield "last_step", step

@@ -172,7 +172,8 @@ class JobRound:
     def _with_submission(self, view: TrainingView, last: GoneJob) -> TrainingView:
         """Add how the job was submitted.
 
-        Slurm is asked while slurmctld remembers the job. Later the stored answer is used.
+        Slurm is asked while slurmctld remembers the job. Later the stored answer is used. Options are
+        those that it had when it ran: a time limit that was changed since would end the next job.
         """
         if (
             last.how is not None
@@ -181,7 +182,8 @@ class JobRound:
         ):
             return view
         how = self._read_submission(last.seen) if last.end else None
-        how = how or last.seen.how
+        earlier = last.seen.how
+        how = structs.replace(how, options=earlier.options) if how and earlier else how or earlier
         if how is None:
             return view
         gone = tuple(structs.replace(g, how=how) if g is last else g for g in view.memory.gone)

@@ -4,13 +4,14 @@ import os
 import pwd
 import re
 from collections.abc import Collection, Mapping
+from datetime import timezone
 from pathlib import Path
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
-from sentinel.alerting.notifications import NotificationPlan
+from sentinel.alerting.notifications import NotificationPlan, format_iso
 from sentinel.alerting.observations import RunOutcome
 from sentinel.alerting.processor import process_outcomes
 from sentinel.alerting.settings import Match
@@ -20,7 +21,16 @@ from sentinel.checks.job.memory import Memory, SubmitDelay, dump_memory
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.cluster import Job, JobPast, JobRun, Submission
 from sentinel.core.deaths import describe_deaths
-from sentinel.core.model import Alert, Coverage, Death, Finding, Key, Report, Status
+from sentinel.core.model import (
+    Alert,
+    Coverage,
+    Death,
+    Finding,
+    Key,
+    Notification,
+    Report,
+    Status,
+)  # fmt: skip
 from tests.checks.job.making import NOW, Watch, check, job
 from tests.checks.job.test_recall import Slurm, run
 
@@ -46,6 +56,7 @@ class Night:
         self.submissions: dict[str, Submission] = {}
         self.alerts: dict[Key, Alert] = {}
         self.messages: list[tuple[float, str, str]] = []
+        self.notifications: list[Notification] = []
         policies = {"training": AlertPolicy(kind="job")}
         self.plan = NotificationPlan(cluster="lab", policies=policies, channels=["mail"])
 
@@ -77,6 +88,7 @@ class Night:
         self.alerts |= {alert.key: alert for alert in batch.alerts}
         said = [one.notification for one in batch.outbox]
         self.messages += [(at, one.reason, one.summary) for one in said]
+        self.notifications += said
         return finding
 
     def play(self, until: float, every: float = 30) -> "Night":
@@ -106,7 +118,13 @@ def play_first_death(**settings: Any) -> Night:
     night.play(120)
     assert [reason for _, reason in night.told] == ["firing"]
     night.messages.clear()
+    night.notifications.clear()
     return night
+
+
+def moment(at: float) -> str:
+    """So many seconds after the first look, as messages say it."""
+    return format_iso(Instant(int((NOW + at) * SECOND)), timezone.utc)
 
 
 @pytest.fixture(name="night")
@@ -125,8 +143,8 @@ def test_a_job_that_dies_between_two_looks_is_told_at_the_next(
     night.runs.append(dies(12, 130, 10, source))
     night.play(120 + 3 * every, every)
     ((at, reason, words),) = night.messages
-    assert (at, reason) == (120 + every, "repeat")
-    assert words.startswith("job 12, started after that message, died too, after 10s; ")
+    assert (at, reason) == (120 + every, "again")
+    assert words.startswith("job 12, started after the last message, died too, after 10s; ")
 
 
 def test_each_death_keeps_its_command_and_its_last_lines(tmp_path: Path) -> None:
@@ -154,6 +172,45 @@ def test_each_death_keeps_its_command_and_its_last_lines(tmp_path: Path) -> None
     assert kept == [(f"{n}", f"sbatch {n}.sh", f"RuntimeError: {n}") for n in outs]
 
 
+@pytest.mark.parametrize("error", ["", "RuntimeError: NCCL timeout"])
+def test_what_slurm_says_of_an_end_is_no_cause_of_it(tmp_path: Path, error: str) -> None:
+    """slurmstepd 22.05 writes it into the output of a job at its time limit, or under a scancel."""
+    user, out = pwd.getpwuid(os.geteuid()).pw_name, tmp_path / "10.out"
+    stop = "slurmstepd-n1: error: *** JOB 10 ON n1 CANCELLED AT 2026-11-29T02:06:19 DUE TO TIME LIMIT ***"
+    out.write_text(f"iteration 70 loss 2.1\n{error}\n{stop}\n")
+    os.utime(out, (NOW + 25, NOW + 25))
+    night = Night(dies(10, -600, 620, state="TIMEOUT", user=user, stdout=str(out)), users=[user])
+    night.look(0)
+    night.play(120)
+    (alert,) = night.alerts.values()
+    assert alert.values.get("cause", "") == error
+    assert stop in alert.details
+
+
+def test_who_cancelled_it_is_asked_why(night: Night) -> None:
+    """Accounting knows who it was. Where nobody knows, the message says how to find out."""
+    night.runs.append(dies(12, 130, 900, state="CANCELLED", cancelled_by="root"))
+    night.play(1200)
+    (alert,) = night.alerts.values()
+    assert alert.guidance.todo.startswith("Ask root why it was cancelled. If that was not meant, ")
+
+
+def test_a_time_limit_that_was_changed_while_it_ran_is_not_submitted_again() -> None:
+    """By an administrator, before a maintenance: the next job would end as early."""
+    user = pwd.getpwuid(os.geteuid()).pw_name
+    night = Night(dies(10, -600, 620, state="TIMEOUT", user=user), users=[user])
+    asked = ("--job-name=train", "--time=8:00:00")
+    how = Submission(id="10", name="train", user=user, workdir="/r", command="/r/t", options=asked)
+    night.submissions = {"10": how}
+    night.look(0)
+    changed = ("--job-name=train", "--time=1:00")
+    night.submissions = {"10": replace(how, options=changed, exclude="node-7")}
+    night.play(120)
+    (alert,) = night.alerts.values()
+    line = "sbatch --job-name=train --time=8:00:00 --exclude=node-7 /r/t"
+    assert [line in act for act in alert.acts] == [True]
+
+
 @pytest.mark.parametrize(("started", "after"), [(99, False), (100, True), (101, True)])
 def test_a_job_that_started_in_the_second_of_the_message_started_after_it(
     started: int, after: bool
@@ -162,7 +219,7 @@ def test_a_job_that_started_in_the_second_of_the_message_started_after_it(
     microsecond: 100 may be later than 100.7."""
     told = Instant(int(100.7 * SECOND))
     one = Death(job="12", started=started, ended=started + 4, end="FAILED", exit=4, noticed=told)
-    words = "job 12, started after that message, died too, after 4s"
+    words = "job 12, started after the last message, died too, after 4s"
     assert describe_deaths([one], told) == (words if after else "job 12 died too, after 4s")
 
 
@@ -191,15 +248,15 @@ def test_a_requeued_job_that_dies_again_is_told(night: Night, source: str) -> No
     """It keeps its number, and has a later start."""
     night.runs.append(dies(10, 130, 7, source))
     night.play(400)
-    assert night.told == [(150, "repeat")]
-    assert "job 10, started after that message, died too, after 7s" in night.messages[0][2]
+    assert night.told == [(150, "again")]
+    assert "job 10, started after the last message, died too, after 7s" in night.messages[0][2]
 
 
 def test_an_array_is_one_event(night: Night) -> None:
     """All its elements die between two looks, and one message tells it."""
     night.runs += [dies(20 + n, 130 + n, 5, id=f"20_{n}", array_id="20") for n in range(1, 4)]
     night.play(400)
-    assert night.told == [(150, "repeat")]
+    assert night.told == [(150, "again")]
     assert night.messages[0][2].startswith("job 20")
 
 
@@ -208,7 +265,7 @@ def test_a_crash_loop_is_three_messages_an_hour_and_a_digest(night: Night) -> No
     drawn = [130, 185, 271, 406, 601, 872, 1217, 1662, 2227, 2932]  # no rhythm
     night.runs += [dies(30 + n, at, 5) for n, at in enumerate(drawn)]
     night.play(3600 * 2)
-    assert [reason for _, reason in night.told] == ["repeat"] * 4
+    assert [reason for _, reason in night.told] == ["again"] * 4
     at, _, words = night.messages[-1]
     assert 3600 <= at - night.messages[0][0] <= 3630
     assert words.startswith("dies at each start: 7 more (jobs 33, 34, 35, 36, 37, 38, 39)")
@@ -225,7 +282,54 @@ def test_a_launcher_whose_rhythm_is_known_tells_nobody(night: Night) -> None:
     night.play(300)
     assert night.messages == []
     night.play(900)
-    assert [reason for _, reason in night.told] == ["repeat"]
+    assert [reason for _, reason in night.told] == ["again"]
+
+
+def obeys_each_mail(count: int) -> Night:
+    """Each job runs for two minutes and dies. The next one is submitted after its mail, in no rhythm."""
+    begins = [-600]
+    for delay in (65, 160, 90, 230, 120, 300, 75, 185)[: count - 1]:
+        begins.append(max(begins[-1], -100) + 120 + delay)
+    night = Night(*[dies(50 + n, at, max(120, 20 - at)) for n, at in enumerate(begins)])
+    night.look(0)
+    return night.play(begins[-1] + 240)
+
+
+def test_a_death_is_told_however_often_the_alert_has_come_and_gone() -> None:
+    """Who obeys each mail makes the alert flap. Then deaths are told as further ones of one alert:
+    three by themselves, and the others when the hour is over."""
+    night = obeys_each_mail(9)
+    told = [(at, one) for at, one, _ in night.messages if one != "resolved"]
+    assert [reason for _, reason in told] == ["firing"] * 3 + ["flapping"] + ["again"] * 3
+    ends = [one.ended - NOW for one in night.runs if one.ended]
+    assert all(at - end <= 60 for (at, _), end in zip(told, ends, strict=False))
+    night.play(night.at + 3600)
+    (words,) = [one for at, reason, one in night.messages if reason == "again" and at > told[-1][0]]
+    assert words.startswith("dies at each start: 2 more (jobs 57, 58), each FAILED")
+    notes = {one.reason: one.note for one in night.notifications}
+    assert notes["flapping"] == "it comes and goes: its end is not told until it has settled"
+    assert notes["firing"] == notes["resolved"] == ""
+
+
+def test_deaths_that_were_told_under_an_earlier_alert_stay_told() -> None:
+    """A new alert lists them. `explain` says of none of them that nobody was told."""
+    night = obeys_each_mail(3)
+    (alert,) = night.alerts.values()
+    assert [(one.job, one.told is not None) for one in alert.deaths] == [
+        ("50", True), ("51", True), ("52", True)
+    ]  # fmt: skip
+    first, second, third = (one.told.wall for one in alert.deaths if one.told)
+    assert first < second < third
+
+
+def test_what_has_died_again_was_not_noticed_before_it_began(night: Night) -> None:
+    """The message is about the new death. Its end counts from the first one."""
+    night.runs += [dies(12, 130, 10), dies(13, 200, 900)]
+    night.play(300)
+    again, end = night.notifications
+    assert again.since == moment(140)
+    assert again.noticed == moment(150)
+    assert end.since == moment(20)
 
 
 def test_an_alert_of_an_older_state_tells_what_died_since_its_message(night: Night) -> None:
@@ -238,7 +342,7 @@ def test_an_alert_of_an_older_state_tells_what_died_since_its_message(night: Nig
     assert night.messages == []
     night.runs.append(dies(12, 310, 10))
     night.play(600)
-    assert night.told == [(330, "repeat")]
+    assert night.told == [(330, "again")]
 
 
 class BookedSlurm(Slurm):
@@ -281,7 +385,7 @@ def test_a_check_on_many_trainings_tells_it_too() -> None:
     night = play_first_death(name=None, match=re.compile("tr.*"))
     night.runs.append(dies(12, 130, 10))
     night.play(600)
-    assert night.told == [(150, "repeat")]
+    assert night.told == [(150, "again")]
 
 
 def test_who_has_acknowledged_the_first_death_hears_of_the_next(night: Night) -> None:
@@ -293,7 +397,7 @@ def test_who_has_acknowledged_the_first_death_hears_of_the_next(night: Night) ->
     night.messages.clear()
     night.runs.append(dies(12, 250, 10))
     night.play(600)
-    assert night.told == [(270, "repeat")]
+    assert night.told == [(270, "again")]
 
 
 def test_what_dies_under_a_silence_is_told_after_it(night: Night) -> None:
@@ -306,5 +410,5 @@ def test_what_dies_under_a_silence_is_told_after_it(night: Night) -> None:
     night.play(690)
     assert night.messages == []
     night.play(900)
-    assert [reason for _, reason in night.told] == ["repeat"]
+    assert [reason for _, reason in night.told] == ["again"]
     assert night.messages[0][2].startswith("dies at each start: 2 more (jobs 12, 13), each FAILED")
