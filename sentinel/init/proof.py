@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import pwd
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
@@ -107,12 +107,7 @@ def _shorten_line(text: str) -> str:
 
 
 def _find_caller(settings: Settings, gaps: list[CoverageGap]) -> str:
-    client = SlurmClient(limit=settings.slurm.timeout, prefix=settings.slurm.command_prefix)
-    try:
-        facts = status.chain_facts(app.get_chain_folder(settings), client)
-    except SentinelError:
-        facts = None
-    if facts:
+    if facts := _read_chain(settings):
         gaps += [CoverageGap(problem, "sentinel cron ensure") for problem in facts["problems"]]
         return f"{facts['mode']}, one pass {describe_pace(facts['every_s'])}"
     if leader := _find_leader(settings):
@@ -122,6 +117,15 @@ def _find_caller(settings: Settings, gaps: list[CoverageGap]) -> str:
         "sentinel run in tmux, systemctl enable --now sentinel, or sentinel cron install",
     ))  # fmt: skip
     return "nothing yet"
+
+
+def _read_chain(settings: Settings) -> dict[str, Any] | None:
+    """What calls sentinel in passes, and how often. None: nothing does, or it cannot be read."""
+    client = SlurmClient(limit=settings.slurm.timeout, prefix=settings.slurm.command_prefix)
+    try:
+        return status.chain_facts(app.get_chain_folder(settings), client)
+    except SentinelError:
+        return None
 
 
 def _find_owner_gaps(settings: Settings) -> Iterator[CoverageGap]:
@@ -196,13 +200,14 @@ def _find_accounting_gaps(settings: Settings) -> Iterator[CoverageGap]:
     except CannotTell as error:
         yield CoverageGap(f"how Slurm is set up: {_shorten_line(str(error))}", "sentinel doctor")
         return
-    if not config.accounting:
-        keeps = duration_text(config.min_job_age)
-        closer = duration_text(max(60, config.min_job_age - 60))
+    chain = None if config.accounting else _read_chain(settings)
+    closer = max(60, config.min_job_age - 60)
+    if chain and chain["every_s"] > closer:
+        keeps, closer_text = duration_text(config.min_job_age), duration_text(closer)
         yield CoverageGap(
             f"how a job ended, once Slurm has forgotten it after {keeps}: there is no accounting",
-            f"a pass every {closer} sees it: sentinel cron install --every {closer} (a service "
-            "looks often enough); an administrator can set up slurmdbd",
+            f"a pass every {closer_text} sees it: sentinel cron install --mode {chain['mode']} "
+            f"--every {closer_text}; an administrator can set up slurmdbd",
         )
 
 

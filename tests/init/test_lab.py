@@ -83,8 +83,11 @@ def test_init_watches_what_runs_and_undo_leaves_nothing(
     assert [m.recipients for m in smtp.mails] == [["newcomer@example.org"]]
     file = user.home / ".config/sentinel/sentinel.yaml"
     assert "undrain: true" not in file.read_text()
+    assert "sentinel cron install --mode chain --every 4m" in proof
+    assert call("cron", "install", "--mode", "chain", "--every", "4m").returncode == 0
     again = call("config", "check", "--proof").stdout
-    assert again.partition("What is not watched:")[2]
+    assert "sentinel itself" in again.partition("What is not watched:")[2]
+    assert "once Slurm has forgotten it" not in again, "it advises what is done already"
     assert call("init", "--yes").returncode == 73
     fresh.scancel(*fresh.ask(["squeue", "-h", "-n", NAME, "-o", "%A"]).split(), signal="KILL")
     undone = call("init", "--undo", "--yes", "--purge")
