@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from sentinel.checks.job.done import last_run
 from sentinel.checks.job.memory import GoneJob, Memory
 from sentinel.checks.job.rhythm import SuccessorWait, get_end_state, is_death
@@ -47,8 +49,14 @@ def _make_death(gone: GoneJob, wait_s: float) -> Death:
         noticed=gone.at,
         due=int(max(seen, ended or seen) + wait_s),
         line=_get_submit_line(gone),
-        last_lines="\n".join((gone.tail or "").splitlines()[-_LAST_LINES:])[-MAX_LINE_CHARS:],
+        last_lines="\n".join(_quote_last_lines(gone.tail or "")),
     )
+
+
+def _quote_last_lines(text: str) -> Iterator[str]:
+    """The last lines, each cut at its end so that together they fit."""
+    lines = text.splitlines()[-_LAST_LINES:]
+    return (shortened(line, MAX_LINE_CHARS // len(lines)) for line in lines)
 
 
 def _get_submit_line(gone: GoneJob) -> str:

@@ -172,6 +172,22 @@ def test_each_death_keeps_its_command_and_its_last_lines(tmp_path: Path) -> None
     assert kept == [(f"{n}", f"sbatch {n}.sh", f"RuntimeError: {n}") for n in outs]
 
 
+def test_the_last_lines_of_a_death_begin_where_lines_begin(tmp_path: Path) -> None:
+    """Three long ones do not fit: each loses its end, and none its beginning."""
+    user, out = pwd.getpwuid(os.geteuid()).pw_name, tmp_path / "10.out"
+    lines = [f" iteration {n} | lm loss: {'2' * 150}" for n in (1, 2, 3, 4)]
+    out.write_text("\n".join([*lines, "RuntimeError: no"]) + "\n")
+    os.utime(out, (NOW + 25, NOW + 25))
+    night = Night(dies(10, -600, 620, user=user, stdout=str(out)), users=[user])
+    night.look(0)
+    night.play(120)
+    (alert,) = night.alerts.values()
+    third, fourth, end = alert.deaths[-1].last_lines.splitlines()
+    assert (third[:15], fourth[:15], end) == (lines[2][:15], lines[3][:15], "RuntimeError: no")
+    assert third.endswith("…")
+    assert len(alert.deaths[-1].last_lines) <= 302
+
+
 @pytest.mark.parametrize("error", ["", "RuntimeError: NCCL timeout"])
 def test_what_slurm_says_of_an_end_is_no_cause_of_it(tmp_path: Path, error: str) -> None:
     """slurmstepd 22.05 writes it into the output of a job at its time limit, or under a scancel."""
