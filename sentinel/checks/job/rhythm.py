@@ -126,8 +126,8 @@ def explain_wait(last: GoneJob, memory: Memory, gap: float | None = None) -> str
     wait, delays = find_wait(last, memory, gap), find_delays_after(last, memory)
     if wait.why:
         return f"{wait.why}; sentinel waited {duration_text(wait.seconds)} for a new job, and none came"
-    if not delays:
-        return ""
+    if all(one.prompted for one in delays):
+        return ""  # who obeys each message knows when they did
     return f"sentinel did not wait: new jobs came {_join_words(delays)} after such ends, with no rhythm"
 
 

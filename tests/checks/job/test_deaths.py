@@ -327,6 +327,21 @@ def test_a_death_is_told_however_often_the_alert_has_come_and_gone() -> None:
     assert notes["firing"] == notes["resolved"] == ""
 
 
+@pytest.mark.parametrize("prompted", [True, False])
+def test_who_obeys_each_mail_is_not_told_how_fast(*, prompted: bool) -> None:
+    """`why now` is about launchers: jobs that nobody was asked for."""
+    drawn = [(3, 65), (2, 160)]  # no rhythm
+    delays = tuple(SubmitDelay(s, NOW - 86400 * n, prompted=prompted) for n, s in drawn)
+    night = Night(dies(10, -600, 620))
+    night.look(0)
+    night.watch.memory = dict(night.watch.memory) | {
+        "delays": dump_memory(Memory(delays={"FAILED": delays}))["delays"]
+    }
+    night.play(120)
+    (alert,) = night.alerts.values()
+    assert ("why_now" in alert.values) is not prompted
+
+
 def test_deaths_that_were_told_under_an_earlier_alert_stay_told() -> None:
     """A new alert lists them. `explain` says of none of them that nobody was told."""
     night = obeys_each_mail(3)
