@@ -20,7 +20,6 @@ from sentinel.core.run_ledger import LedgerRow
 from sentinel.core.text import visible
 from sentinel.core.values import clock_text
 from sentinel.report.documents import list_csv_rows, make_report_document
-from sentinel.report.run_account import RunAccount
 from sentinel.report.run_report import RunReport, get_read_start, group_runs, report_runs
 from sentinel.report.text_lines import CHECK_HINTS, render_report, render_sentence
 from sentinel.wiring.app import UsageError
@@ -135,13 +134,6 @@ def make_link(url: str) -> Callable[[str, int], str]:
         return f"{url.rstrip('/')}/jobs/one?{query}"
 
     return link
-
-
-def account_runs(
-    rows: Sequence[LedgerRow], wanted: str, since: int, until: int
-) -> list[RunAccount]:
-    """The accounts of `report_named_runs`."""
-    return [one.account for one in report_named_runs(rows, wanted, since, until)]
 
 
 def report_named_runs(

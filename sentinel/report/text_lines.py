@@ -108,13 +108,6 @@ def render_report(
         yield from _wrap_line(f"  note: {doubt}", bars)
 
 
-def render_account(
-    account: RunAccount, format_time: Callable[[int], str], *, bars: bool = True
-) -> Iterator[str]:
-    """The lines about one run, without the period before and without what would have saved."""
-    return render_report(RunReport(account=account), format_time, bars=bars)
-
-
 def _wrap_line(line: str, bars: bool) -> list[str]:
     indent = " " * (len(line) - len(line.lstrip()) + 2)
     return textwrap.wrap(line, LINE_COLUMNS, subsequent_indent=indent) if bars else [line]

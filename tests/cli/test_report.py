@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,9 @@ from sentinel.core.model import Batch
 from sentinel.core.run_ledger import LedgerRow
 from sentinel.report.documents import list_csv_rows
 from sentinel.report.gpu_time import CLASSES
-from sentinel.report.text_lines import render_account, render_report
+from sentinel.report.run_account import RunAccount
+from sentinel.report.run_report import RunReport
+from sentinel.report.text_lines import render_report
 from sentinel.wiring.app import UsageError
 from tests.report.ledger_rows import EPOCH, at, held, saved, span, steps
 from tests.store.nouns import alert
@@ -54,9 +57,22 @@ def minutes_text(moment: int) -> str:
     return f"{moment // 60_000_000 - EPOCH // 60} min"
 
 
+def account_runs(
+    rows: Sequence[LedgerRow], wanted: str, since: int, until: int
+) -> list[RunAccount]:
+    return [one.account for one in report.report_named_runs(rows, wanted, since, until)]
+
+
+def render_account(
+    account: RunAccount, format_time: Callable[[int], str], *, bars: bool = True
+) -> Iterator[str]:
+    """Without the period before and without what would have saved."""
+    return render_report(RunReport(account=account), format_time, bars=bars)
+
+
 def test_what_a_person_reads() -> None:
     """A sentence, then a line for each part; all fit into 80 columns."""
-    (account,) = report.account_runs(LIFE, "", at(-10), at(400))
+    (account,) = account_runs(LIFE, "", at(-10), at(400))
     lines = list(render_account(account, minutes_text))
     assert "\n".join(lines) + "\n" == GOLDEN
     assert max(map(len, lines)) <= 80
@@ -65,7 +81,7 @@ def test_what_a_person_reads() -> None:
 def test_without_checkpoints_the_sentence_says_what_to_add() -> None:
     """Not a share of nothing."""
     rows = (held(0, 60), steps(0, 60, 0, 60))
-    (account,) = report.account_runs(rows, "llm", at(-10), at(400))
+    (account,) = account_runs(rows, "llm", at(-10), at(400))
     assert next(iter(render_account(account, minutes_text, bars=False))) == (
         "Run llm held 8.0 GPU-hours. How much of that went into the model is not known: no check tells "
         "which checkpoints are complete. Add one of the kind `checkpoint` that names this run as its `job`."
@@ -74,9 +90,9 @@ def test_without_checkpoints_the_sentence_says_what_to_add() -> None:
 
 def test_a_name_that_nothing_has_is_an_error() -> None:
     """Which names there are is said; a pattern names several."""
-    assert len(report.account_runs(LIFE, "l*", at(-10), at(400))) == 1
+    assert len(account_runs(LIFE, "l*", at(-10), at(400))) == 1
     with pytest.raises(UsageError, match="there are: llm"):
-        report.account_runs(LIFE, "lm", at(-10), at(400))
+        account_runs(LIFE, "lm", at(-10), at(400))
 
 
 @pytest.fixture
@@ -196,7 +212,7 @@ def test_the_help_of_the_command(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_name_of_a_user_is_text_in_the_table(name: str, shown: str) -> None:
     """A spreadsheet takes no name for a formula, and a terminal obeys none."""
     rows = [replace(row, run=name) for row in (held(0, 10), steps(0, 10, 0, 100))]
-    _, (_, run, *_) = list_csv_rows(report.account_runs(rows, "", at(-10), at(20)))
+    _, (_, run, *_) = list_csv_rows(account_runs(rows, "", at(-10), at(20)))
     assert run == shown
 
 
@@ -205,7 +221,7 @@ def test_no_part_is_shown_as_nothing_or_as_all() -> None:
     rows = (
         held(0, 10_000), steps(0, 10_000, 0, 100), span("hung", 5, 5.5), saved(10_000, 100),
     )  # fmt: skip
-    (account,) = report.account_runs(rows, "llm", at(-10), at(20_000))
+    (account,) = account_runs(rows, "llm", at(-10), at(20_000))
     told = "\n".join(render_account(account, minutes_text))
     assert "<1%" in told
     assert ">99%" in told
