@@ -23,6 +23,9 @@ from sentinel.core.text import shortened, visible
 from sentinel.core.values import duration_text
 from sentinel.user_files.session import shared_reader
 
+MAX_DETAILS_CHARS = 2**16
+"""What a finding may say below its summary. It is stored and sent, and may come from a file of a user's."""
+
 _GRACE_S = 2.0
 MAX_COMMANDS = 4
 """How many commands about unseen things the finding about the check has."""
@@ -162,6 +165,7 @@ def _apply_common(finding: Finding, check: CheckConfig) -> Finding:
         finding,
         subject=finding.subject or check.name,
         status=Status.WARNING if capped else finding.status,
+        details=shortened(finding.details, MAX_DETAILS_CHARS),
         labels={**finding.labels, **check.common.labels},
     )
 

@@ -3,17 +3,19 @@
 import sys
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from sentinel.checks.gpu import recorder
 from sentinel.core.due import get_interval_s
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import Finding, Report, Sample, Status
 from sentinel.core.ports import Context
 from sentinel.core.settings import CheckCommon, CheckConfig, FilePath
 from sentinel.core.values import Duration, Size
-from sentinel.engine.runner import CheckRunner
+from sentinel.engine.runner import MAX_DETAILS_CHARS, CheckRunner, make_outcome
 from sentinel.plugin import Check
 from sentinel.testing import ALL_SEEN, context
 from tests.kinds import PlainCheck
@@ -194,6 +196,19 @@ def test_a_check_that_was_configured_anew_does_not_wait_for_its_former_self() ->
     runner.run(config(plugin), context(limit=-1.9))
     assert runner.run(config(Says(Status.OK)), context()).itself.status is Status.OK
     plugin.let_go.set()
+
+
+def test_what_a_finding_says_has_an_end(tmp_path: Path) -> None:
+    """nvidia-smi dmon's table is a job's file: 20,000 rows of as many GPUs were 4 MB in one message. A short
+    one is told whole."""
+    rows = "".join(f"{number} 1\n" for number in range(20_000))
+    for text, last in ((rows, "…"), ("3 1\n", "samples")):
+        (tmp_path / "dmon.log").write_text(f"#gpu sm\n{text}")
+        (told,) = recorder.look([f"{tmp_path}/dmon.log"], recorder.Busy(), 10)
+        report = Report(coverage=ALL_SEEN, findings=(told,))
+        (finding,) = make_outcome(config(Says()), report, "", 0.0).findings
+        assert len(finding.details) <= MAX_DETAILS_CHARS
+        assert finding.details.endswith(last)
 
 
 def test_severity_is_a_cap() -> None:
