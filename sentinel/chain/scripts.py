@@ -42,6 +42,8 @@ class FoundScript(Struct, frozen=True, kw_only=True):
     refused: str = ""
     # Slurm accepts only scripts: the text of a program's job is made when it is submitted.
     is_program: bool = False
+    # The script whose name this one has, with its own language for an extension: refused in the next release.
+    twin: str = ""
 
 
 def find_scripts(
@@ -92,16 +94,32 @@ def _scan_directory(path: str, name: str, trust: CronTrust) -> Iterator[FoundScr
     if wrong:
         yield FoundScript(key=name, path=path, refused=f"the directory: {wrong}")
         return
-    found = list(_look_at_files(path, name, entries, replace(trust, known=known)))
-    for one in found:
-        same = next((other for other in found if one.path.startswith(f"{other.path}.")), None)
-        yield replace(one, script=None, refused=_copy_reason(same)) if same else one
+    folder_trust = replace(trust, known=known)
+    found = {one.key: one for one in _look_at_files(path, name, entries, folder_trust)}
+    for key, one in found.items():
+        cuts = (key[:dot] for dot, letter in enumerate(key) if letter == ".")
+        same = next((found[cut] for cut in cuts if cut in found), None)
+        yield _judge_twin(one, same) if same else one
 
 
-def _copy_reason(same: FoundScript) -> str:
-    """Why a file is refused whose name is that of another script and more."""
-    name = visible(os.path.basename(same.path))
-    return f"may be a copy of {name} that an editor or a package left: rename it, or take it away"
+def _judge_twin(one: FoundScript, same: FoundScript) -> FoundScript:
+    """A file whose name is that of another script and more is refused: it may be a copy. If that more is
+    an extension of the language that the script names (`sync.py` beside `sync`), it runs for now."""
+    name = os.path.basename(same.key)
+    extension = one.key.removeprefix(f"{same.key}.").encode()
+    programs = [os.path.basename(word) for word in one.text.partition(b"\n")[0].split()]
+    if one.script and (
+        extension == b"slurm" or any(_has_letters_of(extension, each) for each in programs)
+    ):
+        return replace(one, twin=name)
+    reason = f"may be a copy of {visible(name)} that an editor or a package left: rename it, or take it away"
+    return replace(one, script=None, refused=reason)
+
+
+def _has_letters_of(extension: bytes, program: bytes) -> bool:
+    """Whether the letters stand in the program's name in this order, as `pl` in perl and `rb` in ruby."""
+    letters = iter(program)
+    return all(letter in letters for letter in extension)
 
 
 def _look_at_files(

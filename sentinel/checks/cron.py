@@ -1,6 +1,8 @@
 """The `cron` kind: did the scripts of a cron directory run when they should, and end well."""
 
 import os
+from collections.abc import Iterator
+from contextlib import suppress
 from glob import escape, glob
 from typing import ClassVar
 
@@ -9,7 +11,7 @@ from msgspec import Struct
 from sentinel.chain import script_book
 from sentinel.chain.cron_trust import make_cron_trust
 from sentinel.chain.script_history import ScriptRecord, SubmittedRun
-from sentinel.chain.scripts import BadCronDirectory, read_base
+from sentinel.chain.scripts import BadCronDirectory, find_scripts, read_base
 from sentinel.checks.cron_remedies import (
     find_chmod,
     format_slot,
@@ -79,6 +81,17 @@ class CronCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         """The directories of scripts, and where the book and the logs are."""
         base = os.path.abspath(self.base)
         return [base, *sorted(glob(f"{escape(base)}/cron.*/")), f"{base}/.sentinel", f"{base}/log"]
+
+    def doubts(self) -> Iterator[str]:
+        """Scripts that may be copies of others."""
+        with suppress(SentinelError):  # the check itself tells that
+            trust = make_cron_trust(self.trust, self.trust_groups)
+            for one in find_scripts(os.path.abspath(self.base), trust.uids, trust.gids):
+                if one.twin:
+                    yield (
+                        f"{visible(one.key)} may be a copy of {visible(one.twin)}: rename it, or take it away;"
+                        " it still runs in this release"
+                    )
 
     def run(self, ctx: Context) -> Report:
         """One finding per script, and one about the passes of `sentinel cron run`."""

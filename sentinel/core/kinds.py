@@ -116,6 +116,10 @@ class Check(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         them."""
         return ()
 
+    def doubts(self) -> Iterable[str]:
+        """What works now and is refused from the next release on, each with its remedy."""
+        return ()
+
     def controller_log(self) -> str:
         """The path of slurmctld's log on this host. Empty if the settings name none."""
         return ""

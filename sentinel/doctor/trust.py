@@ -8,7 +8,7 @@ from sentinel.doctor import DoctorItem, make_ok_item, make_unknown_item, make_wa
 NAME = "trust"
 REMEDY = (
     "take the right to write away (chmod, chown), or name who may in `trust` and `trust_groups`;"
-    " a secret needs https: docs/safety.md"
+    " a secret needs https, and a script of cron a name of its own: docs/safety.md"
 )
 
 

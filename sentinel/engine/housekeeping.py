@@ -191,15 +191,15 @@ def _judge_trust(list_doubts: Callable[[], Sequence[str]]) -> Finding:
     return Finding(
         subject=TRUST_SUBJECT,
         status=Status.WARNING,
-        summary=f"others could act through sentinel: {doubts[0]}{more}",
+        summary=f"the next release refuses what works now: {doubts[0]}{more}",
         details="\n".join(doubts),
         commands=("sentinel doctor",),
         guidance=Guidance(
             impact="Whoever may write there acts through sentinel, and whoever gets a secret may use"
-            " it. The next release refuses both.",
+            " it. A copy of a script runs beside it.",
             todo="Take that right away, as the line in brackets does, or name the user in `trust` or the"
-            " group in `trust_groups` of the configuration; send secrets by https. `sentinel doctor` below"
-            " lists all of them.",
+            " group in `trust_groups` of the configuration; send secrets by https; rename a script that"
+            " is no copy. `sentinel doctor` below lists all of them.",
         ),
     )
 

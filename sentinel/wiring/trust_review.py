@@ -54,6 +54,8 @@ def _find_doubts(settings: Settings, state: str) -> Iterator[str]:
         for place in find_clear_addresses(sender):
             yield f"{what}: a secret goes to {place} without verified TLS; use its https:// address"
     yield from _find_path_doubts(settings, state)
+    for check in settings.checks:
+        yield from (f"checks.{visible(check.name)}: {text}" for text in check.plugin.doubts())
 
 
 def _find_path_doubts(settings: Settings, state: str) -> Iterator[str]:

@@ -574,3 +574,30 @@ def test_open_runs_cost_one_question(site: Site) -> None:
     site.run(T0 + 3720)
     records = script_book.read_book(str(site.base)).records.values()
     assert [len(record.open_runs) for record in records] == [1] * 5
+
+
+@pytest.mark.parametrize(
+    ("first", "name", "runs"),
+    [
+        ("#!/usr/bin/python3 -u", "sync.py", True),
+        ("#!/usr/bin/env perl", "sync.pl", True),
+        ("#!/bin/bash", "sync.sh", True),
+        ("#!/bin/bash", "sync.slurm", True),
+        ("#!/bin/bash", "sync.disabled", False),
+        ("#!/bin/bash", "sync.rpmnew", False),
+        ("#!/usr/bin/python3", "sync.py.new", False),
+    ],
+)
+def test_an_extension_of_its_language_makes_a_script_no_copy(
+    tmp_path: Path, first: str, name: str, runs: bool
+) -> None:
+    """Beside one of its name without the extension, which runs whatever lies beside it."""
+    folder = tmp_path / "cron.daily"
+    folder.mkdir()
+    for each in ("sync", name):
+        (folder / each).write_text(f"{first}\ntrue\n")
+        (folder / each).chmod(0o755)
+    found = {one.key: one for one in find_scripts(str(tmp_path), {0, os.geteuid()})}
+    other = found[f"cron.daily/{name}"]
+    assert found["cron.daily/sync"].script
+    assert (other.script is not None, other.twin) == (runs, "sync" if runs else "")

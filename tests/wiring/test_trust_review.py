@@ -122,6 +122,26 @@ def test_one_alert_tells_all_of_it_and_ends_when_it_is_mended(site: Site) -> Non
     assert [reason for _, reason, _ in site.told()] == ["firing", "resolved"]
 
 
+@pytest.mark.parametrize(
+    ("more", "warned"), [(".py", True), (".py.rpmnew", False), ("2.py", False)]
+)
+def test_a_script_beside_one_of_its_name_is_warned_of_for_one_release(
+    site: Site, more: str, warned: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An earlier sentinel ran `sync.py` beside `sync`; what a package left there does harm, and is told by the check."""
+    for name in ("sync", f"sync{more}"):
+        path = site.folder / "cron/cron.daily" / name
+        path.write_text("#!/usr/bin/env python3\n")
+        path.chmod(0o755)
+    found = [line for line in warnings(site, capsys) if "a copy of sync" in line]
+    assert len(found) == warned
+    main(["doctor", "-c", str(site.file)])
+    assert ("rename it" in " ".join(capsys.readouterr().out.split())) == warned
+    site.tick()
+    site.tick()
+    assert [reason for _, reason, _ in site.told()] == (["firing"] if warned else [])
+
+
 def test_a_secret_for_another_host_in_clear_is_told(
     site: Site, capsys: pytest.CaptureFixture[str]
 ) -> None:
