@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.hostile import checkpoints, claims, commands, folders, jobs, others
+from tests.hostile.health import HealthWatch
 from tests.hostile.stage import Attack, Outcome, Stage, stage
 from tests.lab import machine, needs
 
@@ -131,51 +132,6 @@ ROWS = [row for act in ACTS for lane in act for row in lane]
 
 WATCHED = (HOST, "/proc of sentinel and its children", "held: 375,000 reads met nothing")
 ANSWERED = ("all of these", "/healthz within a second", "held; a line of `=` froze it by hand")
-
-USUAL_HEALTHZ_S, MAX_HEALTHZ_S = 1.0, 5.0
-"""In which `/healthz` answers 99 times of 100, and always. The attackers, and the tests that run beside, use
-the same processors: a single answer can wait for these."""
-
-
-class HealthWatch:
-    """Asks for `/healthz` twice a second, beside all attacks. It has the address of the attackers:
-    connections of one client in their hundreds may end one of it before it has asked, so it asks
-    again until the time is over, as a probe does."""
-
-    def __init__(self, stage: Stage) -> None:
-        self._stage, self._over = stage, threading.Event()
-        self.asked, self.slow, self.paused = 0, 0, False
-        self.late: list[str] = []
-        self._thread = threading.Thread(target=self._watch, daemon=True)
-        self._thread.start()
-
-    def _watch(self) -> None:
-        while not self._over.wait(0.5):
-            said = self._ask()
-            if not self.paused:
-                self.asked += 1
-                self.late += [said] if said else []
-
-    def _ask(self) -> str:
-        """What was wrong; empty where an answer came in time."""
-        began = time.monotonic()
-        status = tries = 0
-        while status == 0 and time.monotonic() - began < MAX_HEALTHZ_S:
-            status, _ = self._stage.get("/healthz", limit=20.0)
-            tries += 1
-            self._over.wait(0.02)
-        took = time.monotonic() - began
-        in_time = status == 200 and took <= MAX_HEALTHZ_S
-        self.slow += in_time and took > USUAL_HEALTHZ_S and not self.paused
-        return "" if in_time else f"{status} after {tries} tries in {took:.1f} s"
-
-    def end(self) -> Outcome:
-        self._over.set()
-        self._thread.join()
-        harm = [f"{len(self.late)} of them wrong: {self.late[:5]}"] if self.late else []
-        if self.slow > self.asked / 100:
-            harm.append(f"{self.slow} took more than {USUAL_HEALTHZ_S:.0f} s")
-        return Outcome(self.asked, harm)
 
 
 class Table:
