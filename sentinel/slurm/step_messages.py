@@ -6,7 +6,7 @@ STEPD_ERROR_REGEX = (
 """How an error of slurmstepd begins: with its name, behind which the node's may stand, or in newer releases with the
 time."""
 
-JOB_END_REGEX = r"slurmstepd\S*: error: \*{3} (?:JOB|STEP) [^\n]{0,300} CANCELLED AT [^\n]*"
+JOB_END_REGEX = STEPD_ERROR_REGEX + r"\*{3} (?:JOB|STEP) [^\n]{0,300} CANCELLED AT [^\n]*"
 """How slurmstepd says that somebody or a limit ended the job (src/slurmd/slurmstepd/req.c). The state of the job says
 the same: it is no further cause."""
 

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import time
+from collections import Counter
 from contextlib import closing, suppress
 
 from sentinel.clock import SystemClock
@@ -112,7 +113,7 @@ def wait_at_copies(stage: Stage) -> Outcome:
 
 def deliver_forged_names(stage: Stage) -> Outcome:
     """Messages wait for `deliver`; two of them and one that is killed send them: each comes, none twice but
-    after the kill, and no name of hers is more than text."""
+    what the killed one had written and not marked yet, and no name of hers is more than text."""
     text = (stage.folder / "sentinel.yaml").read_text()
     text = text[: text.index("web:")].replace(f"{stage.folder}/state", f"{stage.folder}/spool")
     text = text.replace("book.jsonl", "delivered.jsonl")
@@ -147,16 +148,22 @@ def deliver_forged_names(stage: Stage) -> Outcome:
         killed.wait(0.7)
     killed.kill()
     killed.wait()
+
+    def read_book() -> str:
+        return book.read_text() if book.exists() else ""
+
+    written = {str(json.loads(line)["key"]) for line in read_book().splitlines()}
     for one in [begin_delivery(), begin_delivery()]:
         one.wait(60)
     stage.lab.run(argv("deliver"), env=stage.env, limit=60)
-    raw = book.read_text() if book.exists() else ""
+    raw = read_book()
     told = [json.loads(line) for line in raw.splitlines()]
     about = [m for m in told if "dlv" in json.dumps(m)]
     harm += [] if about else ["nothing was delivered, so that nothing was tried"]
     harm += [f"{bad!r} comes out raw" for bad in ("\x1b", "\u202e", "\x07") if bad in raw]
-    keys = [str(m["key"]) for m in told]
-    harm += [f"{len(keys) - len(set(keys))} came twice"] if len(keys) > len(set(keys)) + 1 else []
+    times = Counter(str(m["key"]) for m in told)
+    again = [key for key, count in times.items() if count > 1 + (key in written)]
+    harm += [f"{len(again)} came again"] if again else []
     harm += ["a secret was delivered"] if SECRET in raw else []
     return Outcome(len(names) + len(told), harm)
 

@@ -188,11 +188,14 @@ def test_the_last_lines_of_a_death_begin_where_lines_begin(tmp_path: Path) -> No
     assert len(alert.deaths[-1].last_lines) <= 302
 
 
+@pytest.mark.parametrize("begin", ["slurmstepd-n1:", "[2026-11-29T02:06:19.120]"])
 @pytest.mark.parametrize("error", ["", "RuntimeError: NCCL timeout"])
-def test_what_slurm_says_of_an_end_is_no_cause_of_it(tmp_path: Path, error: str) -> None:
-    """slurmstepd 22.05 writes it into the output of a job at its time limit, or under a scancel."""
+def test_what_slurm_says_of_an_end_is_no_cause_of_it(
+    tmp_path: Path, error: str, begin: str
+) -> None:
+    """slurmstepd writes it into the output of a job at its time limit, or under a scancel."""
     user, out = pwd.getpwuid(os.geteuid()).pw_name, tmp_path / "10.out"
-    stop = "slurmstepd-n1: error: *** JOB 10 ON n1 CANCELLED AT 2026-11-29T02:06:19 DUE TO TIME LIMIT ***"
+    stop = f"{begin} error: *** JOB 10 ON n1 CANCELLED AT 2026-11-29T02:06:19 DUE TO TIME LIMIT ***"
     out.write_text(f"iteration 70 loss 2.1\n{error}\n{stop}\n")
     os.utime(out, (NOW + 25, NOW + 25))
     night = Night(dies(10, -600, 620, state="TIMEOUT", user=user, stdout=str(out)), users=[user])
