@@ -114,7 +114,7 @@ def test_so_on_a_socket_of_another_user(
     as_root: None, what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What grows there is this process; what libpq passes on at once fills nothing."""
-    monkeypatch.setattr(measured_answers, "MAX_ANSWER_BYTES", 64 * 2**20)
+    monkeypatch.setattr(measured_answers, "MAX_ANSWER_BYTES", 16 * 2**20)
     sent: list[int] = []
     place = str(tmp_path / ".s.PGSQL.5432")
     with listen_at(place, send_without_end(what, sent), uid=4321):

@@ -465,8 +465,10 @@ class _Neighbours:
             begin = begin or max(0, nan.start() - _BESIDE_CHARS)
             total = re.escape(name.rpartition(" ")[2].removesuffix(nan[1]))
             pattern = rf"{total}(?<![\w/.-]{total})[^\w\n/.-]{{1,12}}([-+]?\d[\w.+-]{{0,20}})"
-        found = re.search(pattern, self._text[begin:end].partition("\n")[0]) if pattern else None
-        return found is not None and self._moves_from(begin, pattern)
+        beside = self._text[begin:end].partition("\n")[0]
+        return (
+            bool(pattern) and self._moves_from(begin, pattern) and bool(re.search(pattern, beside))
+        )
 
     def _moves_from(self, begin: int, pattern: str) -> bool:
         if pattern not in self._moves and len(self._moves) < MAX_LOSS_NAMES:

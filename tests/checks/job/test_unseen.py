@@ -2,6 +2,8 @@
 
 import random
 
+import pytest
+
 from sentinel.alerting.state_machine import AlertPolicy, advance_alert
 from sentinel.checks.job.memory import Memory, SubmitDelay, dump_memory, load_memory
 from sentinel.core.cluster import Job, JobRun
@@ -132,7 +134,7 @@ def play_launcher(seed: int) -> list[int]:
     return told
 
 
-def test_once_three_gaps_were_learned_short_jobs_are_told_only_at_their_end() -> None:
+@pytest.mark.parametrize("seed", range(20))
+def test_once_three_gaps_were_learned_short_jobs_are_told_only_at_their_end(seed: int) -> None:
     """Whichever of them the looks saw: the fourth and fifth gap are not told, the last end is."""
-    for seed in range(20):
-        assert [number for number in play_launcher(seed) if number >= 3] == [5], seed
+    assert [number for number in play_launcher(seed) if number >= 3] == [5]
