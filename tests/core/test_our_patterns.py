@@ -15,6 +15,7 @@ import pytest
 
 from sentinel.channels import smtp
 from sentinel.checks.log.advancing_numbers import _WORD_PATTERN, _make_number_pattern
+from sentinel.checks.log.losses import _OWN_REGEX
 from sentinel.checks.log.progress_words import PROGRESS_WORD_PATTERN, WEAK_WORD_PATTERN
 from sentinel.checks.log.table_columns import find_counted_columns
 from sentinel.checks.log.trainers import TRAINERS, Trainer
@@ -132,6 +133,10 @@ def _made_at_run_time() -> dict[tuple[str, str], list[str]]:
         (f"{log}.advancing_numbers", "pattern"): looked_for,
         (f"{log}.recognition", "pattern"): looked_for,
         (f"{log}.advancing_numbers", "one[1]"): looked_for,
+        (f"{log}.losses", "pattern"): [
+            _OWN_REGEX,
+            r"loss(?<![\w/.-]loss)[^\w\n/.-]{1,12}([-+]?\d[\w.+-]{0,20})",
+        ],
         (f"{log}.table_columns", "one[1]"): table_rows,
         (f"{log}.table_columns", "pattern"): table_rows,
         (f"{log}.recognition", "row.needs"): rows,

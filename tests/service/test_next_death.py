@@ -94,6 +94,6 @@ def test_by_a_service(night: Watch, fresh: Lab, smtp: SmtpServer) -> None:
     wait_until(lambda: looks(12), "a look", 90)
     job = fresh.sbatch(AT_ONCE, name="llm-10b")
     assert TOO in await_second_mail(smtp, 40 + 60)
-    said = night.say("explain", "llm-10b").stdout
-    assert f"job {job} FAILED with exit code 4, ended " in said
-    assert "| RuntimeError: again" in said
+    done = night.say("explain", "llm-10b")
+    assert f"job {job} FAILED with exit code 4, ended " in done.stdout, done.stderr
+    assert "| RuntimeError: again" in done.stdout

@@ -79,8 +79,8 @@ HANDLED_PATTERN = re.compile(
 microbatch, torch/_inductor/select_algorithm.py and XLA's autotuner leave out a kernel, batch size
 finders continue with less."""
 
-_ELSEWHERE_PATTERN = re.compile(r"Killed {2,}[^\n]*(?<![2-9>=-])>{1,2} *[^>&\s]")
-"""A shell's line about a process whose output goes to a file. Where healthy rows stand in this log, they are not its:
+_ELSEWHERE_PATTERN = re.compile(r"(?<![2-9>=-])>{1,2} {0,8}[^>&\s]")
+"""In a shell's line about a process that was killed: its output goes to a file. Where healthy rows stand in this log, they are not its:
 `nvidia-smi -l 60 > gpu.csv`, which the script kills at its end."""
 
 FATAL_KINDS = ("CUDA error", "GPU memory error", "GPU lost", "fatal check")
@@ -303,7 +303,8 @@ class TroubleFinder:
                 or (
                     well.rows
                     and name == KILLED_KIND
-                    and _ELSEWHERE_PATTERN.search(text, begin, end)
+                    and (killed := text.find("Killed  ", begin, end)) >= 0
+                    and _ELSEWHERE_PATTERN.search(text, killed, end)
                 )
             ):
                 spared = position
