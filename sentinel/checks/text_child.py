@@ -34,7 +34,7 @@ MAX_MEMORY_BYTES = 2**30
 READ_LIMIT_S = 10.0
 """Limit for the processor time of one question about one text. A MiB of a usual log takes 0.1 s."""
 
-WAIT_LIMIT_S = 60.0
+WAIT_LIMIT_S = 30.0
 """Limit for the answer. On a node whose cores are all busy it takes several times the processor
 time."""
 
