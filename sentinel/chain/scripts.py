@@ -119,7 +119,7 @@ def _judge_twin(one: FoundScript, same: FoundScript) -> FoundScript:
 def _has_letters_of(extension: bytes, program: bytes) -> bool:
     """Whether the letters stand in the program's name in this order, as `pl` in perl and `rb` in ruby."""
     letters = iter(program)
-    return all(letter in letters for letter in extension)
+    return bool(extension) and all(letter in letters for letter in extension)
 
 
 def _look_at_files(

@@ -31,9 +31,9 @@ MAX_PATH_CHARS = 500
 """A longer path proves nothing. What is compared of each is as long as its depth times its length: hours for
 one folder that lies 700 levels deep."""
 
-MAX_COMPARED = 10**7
-"""How many indices are compared, a second's work. A thousand nodes of eight ranks are fewer. Where names
-have more, they prove nothing about ranks."""
+MAX_COMPARED = 5 * 10**7
+"""How many indices are compared, some seconds of work. 20,000 files (as many as are looked at) of nodes with eight
+ranks each are fewer. Where names have more, they prove nothing about ranks."""
 
 
 class _Axis(NamedTuple):

@@ -196,7 +196,7 @@ def _judge_trust(list_doubts: Callable[[], Sequence[str]]) -> Finding:
         commands=("sentinel doctor",),
         guidance=Guidance(
             impact="Whoever may write there acts through sentinel, and whoever gets a secret may use"
-            " it. A copy of a script runs beside it.",
+            " it. A script and its copy both run.",
             todo="Take that right away, as the line in brackets does, or name the user in `trust` or the"
             " group in `trust_groups` of the configuration; send secrets by https; rename a script that"
             " is no copy. `sentinel doctor` below lists all of them.",

@@ -406,8 +406,10 @@ class Facts(Struct, frozen=True, kw_only=True):
 
     @property
     def trainings(self) -> tuple[JobFact, ...]:
-        """A row for each training. One whose queue and whose log are watched has one row for both."""
-        logs = {(j.elsewhere, j.subject): j for j in self.jobs if j.kind == "log"}
+        """A row for each training. One whose queue and whose log are watched has one row for both; of
+        several checks of its log, the worst one speaks."""
+        by_rank = sorted(self.jobs, key=lambda j: j.status.rank)
+        logs = {(j.elsewhere, j.subject): j for j in by_rank if j.kind == "log"}
         queued = {(j.elsewhere, j.subject) for j in self.jobs if j.kind == "job"}
         rows = [
             j.join_log(logs[j.elsewhere, j.subject])

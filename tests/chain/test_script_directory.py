@@ -586,6 +586,7 @@ def test_open_runs_cost_one_question(site: Site) -> None:
         ("#!/bin/bash", "sync.disabled", False),
         ("#!/bin/bash", "sync.rpmnew", False),
         ("#!/usr/bin/python3", "sync.py.new", False),
+        ("#!/usr/bin/python3", "sync.", False),
     ],
 )
 def test_an_extension_of_its_language_makes_a_script_no_copy(

@@ -147,3 +147,11 @@ def test_names_that_promise_or_spread_without_end_are_read_at_once(
     """In memory for the names alone: the child that the limit would end ends by itself."""
     assert find_missing_part(paths) == says
     assert find_missing_part(NODES) == ""  # beside them: ranks that are spread over two nodes
+
+
+@pytest.mark.parametrize("lost", [None, 777])
+def test_a_rank_of_the_largest_clusters_is_missed(lost: int | None) -> None:
+    """As many files as are looked at: 2,500 nodes of eight ranks."""
+    ranks = [rank for rank in range(20_000) if rank != lost]
+    paths = [f"node-{rank // 8}/rank_{rank}.pt" for rank in ranks]
+    assert find_missing_part(paths) == ("" if lost is None else f"rank {lost}")

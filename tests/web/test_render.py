@@ -162,6 +162,8 @@ def test_a_training_is_one_row_whether_its_queue_or_its_log_is_watched() -> None
     assert second is alone
     hung = replace(log, status=Status.CRITICAL, summary="stands at 267")
     assert [j.summary for j in replace(facts, jobs=(queue, hung)).trainings] == ["stands at 267"]
+    for both in ((queue, hung, log), (queue, log, hung)):  # two checks of one log
+        assert [j.summary for j in replace(facts, jobs=both).trainings] == ["stands at 267"]
     page = render.PageRenderer(timezone.utc).render_page("list.html", facts, "/jobs", name="Jobs")
     assert page.count('<td class="s">') == 2
 
