@@ -152,9 +152,9 @@ class Journal:
             return None
         magic, version, _, number, length, name, digest = _RECORD_HEAD.unpack_from(data, at)
         record = data[at + _RECORD_HEAD.size : at + _RECORD_HEAD.size + length]
-        if magic == _MAGIC and version != _VERSION:
+        if magic == _MAGIC and version > _VERSION:  # 0: torn behind the magic, and zeros follow
             raise StateRefused(
-                f"{visible(self.path)}: a journal of another sentinel: version {version}"
+                f"{visible(self.path)}: a journal of a newer sentinel: version {version}"
             )
         if magic != _MAGIC or digest != _digest_record(name, number, record):
             return None

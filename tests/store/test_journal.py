@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sentinel.store import journal as format_
@@ -30,6 +30,7 @@ RECORDS = st.lists(st.binary(min_size=1, max_size=3 * BLOCK_BYTES), min_size=1, 
     cut=st.integers(0, 20 * BLOCK_BYTES),
     noise=st.binary(max_size=40),
 )
+@example(records=[b"a", b"b", b"c"], more=[b"d"], cut=2 * BLOCK_BYTES + 16, noise=b"")
 def test_cut_at_any_byte(
     tmp_path_factory: pytest.TempPathFactory,
     records: list[bytes],
@@ -156,5 +157,5 @@ def test_a_journal_of_a_newer_version(tmp_path: Path, monkeypatch: pytest.Monkey
     with monkeypatch.context() as newer:
         newer.setattr(format_, "_VERSION", 2)
         path = written(tmp_path, b"of the future")
-    with pytest.raises(StateRefused, match="journal: a journal of another sentinel: version 2"):
+    with pytest.raises(StateRefused, match="journal: a journal of a newer sentinel: version 2"):
         Journal(str(path)).read_records()
