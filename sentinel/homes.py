@@ -29,13 +29,25 @@ def find_user_folder(variable: str, usual: str) -> str:
     return folder
 
 
+def get_user_name(uid: int) -> str:
+    """What the uid is called, for people."""
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return f"uid {uid}"
+
+
+def get_invoking_user() -> str:
+    """The user who runs the command; with root's sudo, the user before it. No other variable of the
+    environment is asked: `su` leaves LOGNAME as it was, and whoever likes can set it."""
+    before = os.environ.get("SUDO_USER") if os.geteuid() == 0 else ""
+    return before or get_user_name(os.getuid())
+
+
 def describe_setup_place() -> str:
     """Where and as whom people run the commands of sentinel. A chain moves from node to node; whoever
     set it up did so where jobs are submitted."""
-    try:
-        user = pwd.getpwuid(os.geteuid()).pw_name
-    except KeyError:
-        user = f"uid {os.geteuid()}"
+    user = get_user_name(os.geteuid())
     if os.environ.get("SLURM_JOB_ID"):
         return f"on a login node, as {user}"
     return f"on {os.uname().nodename.partition('.')[0]}, as {user}"

@@ -20,6 +20,7 @@ from msgspec import Struct
 
 from sentinel.core.errors import SentinelError
 from sentinel.core.text import visible
+from sentinel.homes import get_user_name
 from sentinel.proc.mounts import read_mounts
 
 MAX_LINKS = 40
@@ -344,14 +345,6 @@ def format_sudo_command(uid: int, *options: str) -> str:
     words = ["sudo"] if uid == 0 else ["sudo", "-H", "-u", get_user_name(uid)]
     words += ["env", f"XDG_STATE_HOME={state}"] if state and not options else []
     return visible(shlex.join([*words, "sentinel", *sys.argv[1:], *options]))
-
-
-def get_user_name(uid: int) -> str:
-    """What the uid is called, for people."""
-    try:
-        return pwd.getpwuid(uid).pw_name
-    except KeyError:
-        return f"uid {uid}"
 
 
 def _split_path_steps(path: str) -> list[str]:

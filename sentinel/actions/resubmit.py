@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import pwd
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -17,6 +16,7 @@ from sentinel.core.text import visible
 from sentinel.core.values import Duration, Rate, Share
 from sentinel.plugin import Action
 from sentinel.slurm.job_states import Phase, state_phase
+from sentinel.user_files.identity import user_name
 
 ONCE_PER_JOB_LIMITS = Limits(
     per_hour=3, share=Share(100), per_node=Rate("1 in 30d"), cooldown=Duration(0)
@@ -78,5 +78,5 @@ def _find_submitted(request: ActionRequest, view: JobView) -> Sequence[str] | No
 
 def _explain_foreign_user(user: str) -> str:
     """Why a job of another user is refused: Slurm would run it as the user who submits it."""
-    me = pwd.getpwuid(os.geteuid()).pw_name
+    me = user_name(os.geteuid())
     return "" if user == me else f"it belongs to {visible(user)}, and sentinel runs as {me}"

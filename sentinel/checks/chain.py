@@ -1,9 +1,7 @@
 """The `chain` kind: does what runs in place of cron go on, and was anything missed."""
 
-import pwd
 import shlex
 from collections.abc import Sequence
-from os import geteuid
 from typing import ClassVar
 
 from sentinel.chain.folder import ChainFolder
@@ -17,6 +15,7 @@ from sentinel.chain.journal import (
     sum_journal,
 )
 from sentinel.chain.model import Chain
+from sentinel.checks.users import own_user_name
 from sentinel.core.clock import SECOND
 from sentinel.core.cluster import Job
 from sentinel.core.declared import Metric
@@ -54,10 +53,7 @@ class ChainCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     def jobs_of(self) -> frozenset[str]:
         """The user who runs this. Nobody else can mend this chain."""
-        try:
-            return frozenset([pwd.getpwuid(geteuid()).pw_name])
-        except KeyError:
-            return frozenset([str(geteuid())])
+        return frozenset([own_user_name()])
 
     def run(self, ctx: Context) -> Report:
         """Two findings: whether it goes on (`next jobs`), and whether slots were missed (`slots`)."""

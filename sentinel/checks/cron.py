@@ -29,8 +29,8 @@ from sentinel.core.ports import Context
 from sentinel.core.settings import FilePath
 from sentinel.core.text import shortened, visible, visible_lines
 from sentinel.core.values import Duration, duration_text, since_text
+from sentinel.homes import get_user_name
 from sentinel.plugin import Check
-from sentinel.trust import get_user_name
 from sentinel.user_files.files import UserFiles
 from sentinel.user_files.whose import Whose
 

@@ -2,7 +2,6 @@
 everybody."""
 
 import os
-import pwd
 import re
 from collections.abc import Collection, Mapping, Sequence
 from zlib import crc32
@@ -15,6 +14,7 @@ from sentinel.core.ports import Context, Slurm
 from sentinel.core.text import visible
 from sentinel.slurm.job_index import QueuedJobs, index_jobs
 from sentinel.slurm.job_states import Phase, find_unknown_state, is_leader, state_phase, uses_nodes
+from sentinel.user_files.identity import user_name
 
 EVERYBODY = "*"
 GROUP_MARK = "group:"
@@ -176,10 +176,7 @@ def refuse_cut(ctx: Context, before: Collection[str]) -> None:
 
 def own_user_name() -> str:
     """Who runs this: the name, or the number of a user that has none."""
-    try:
-        return pwd.getpwuid(os.geteuid()).pw_name
-    except KeyError:
-        return str(os.geteuid())
+    return user_name(os.geteuid())
 
 
 def _group_members(group: str, limit: float) -> set[str]:

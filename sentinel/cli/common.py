@@ -6,7 +6,6 @@ import argparse
 import os
 import sys
 from collections.abc import Iterable, Sequence
-from getpass import getuser
 from typing import TYPE_CHECKING, Any
 
 from sentinel.cli import add_config_option, add_json_option
@@ -15,6 +14,7 @@ from sentinel.core.errors import Invalid
 from sentinel.core.hostlist import describe_nodes
 from sentinel.core.text import visible
 from sentinel.core.values import Duration
+from sentinel.homes import get_invoking_user
 from sentinel.wiring import app
 from sentinel.wiring.app import UsageError
 
@@ -82,14 +82,6 @@ def print_node_count(names: Iterable[str]) -> None:
     """Print `5 nodes: node[18-19,110-112]` on stderr, before anything is done to them; stdout is
     for the results."""
     print(describe_nodes([*names]), file=sys.stderr, flush=True)
-
-
-def get_invoking_user() -> str:
-    """The user who runs the command; with root's sudo, the user before it."""
-    try:
-        return os.environ.get("SUDO_USER") or getuser()
-    except (KeyError, OSError):
-        return f"uid {os.getuid()}"
 
 
 def describe_operator() -> str:

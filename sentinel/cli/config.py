@@ -3,7 +3,6 @@
 import argparse
 import json
 import os
-import pwd
 import shlex
 import sys
 import time
@@ -30,6 +29,7 @@ from sentinel.config.route_preview import preview_routes, unheard_previews
 from sentinel.config.starter import make_folder, starter_text, write_new
 from sentinel.core.errors import CannotTell
 from sentinel.core.text import visible
+from sentinel.user_files.identity import user_name
 from sentinel.wiring import app
 
 EXIT_CONFIG_ERRORS = 2
@@ -107,7 +107,7 @@ def call_config_init(args: argparse.Namespace) -> int:
     """Write a new file. Returns 73 if there is a file already, or it cannot be created."""
     from sentinel.init.survey import survey_host
 
-    user, file = args.user or _get_login_name(), args.file or new_config_path(os.environ)
+    user, file = args.user or user_name(os.getuid()), args.file or new_config_path(os.environ)
     here = survey_host(user, service=os.path.abspath(file) == SERVICE).here
     if args.cluster:
         here = replace(here, cluster=args.cluster)
@@ -265,10 +265,3 @@ def _print_failure(message: str, code: int) -> int:
 def _print_usage(parser: Any) -> int:
     parser.print_help(sys.stderr)
     return 64
-
-
-def _get_login_name() -> str:
-    try:
-        return pwd.getpwuid(os.getuid()).pw_name
-    except KeyError:
-        return "alice"

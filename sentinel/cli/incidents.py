@@ -17,12 +17,12 @@ from sentinel.alerting.orders import (
 )
 from sentinel.alerting.silences import RemarkKind
 from sentinel.cli import add_config_option, add_json_option, postmortem
-from sentinel.cli.common import get_invoking_user
 from sentinel.cli.state import OpenState
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.model import Status
 from sentinel.core.text import shortened, visible
 from sentinel.core.values import age_text
+from sentinel.homes import get_invoking_user
 from sentinel.status import incidents, plot
 from sentinel.status.incidents import IncidentInputs, Story
 from sentinel.wiring.app import UsageError

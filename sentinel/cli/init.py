@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from sentinel.cli import progress
-from sentinel.cli.common import get_invoking_user as caller
 from sentinel.core.errors import Invalid
 from sentinel.core.text import visible
 from sentinel.init import channel_setup, setup
+from sentinel.user_files.identity import user_name
 from sentinel.wiring.app import UsageError
 
 EXIT_DECLINED = 1
@@ -178,7 +178,4 @@ def _print_progress(text: str) -> None:
 
 def get_default_user() -> str:
     """The user whose jobs are watched if none is named."""
-    try:
-        return pwd.getpwuid(os.geteuid()).pw_name
-    except KeyError:
-        return caller()
+    return user_name(os.geteuid())

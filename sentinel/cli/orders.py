@@ -26,10 +26,10 @@ from sentinel.alerting.orders import (
 from sentinel.alerting.settings import Match
 from sentinel.alerting.silences import Silence, find_silence, match_exactly, parse_moment
 from sentinel.cli import add_config_option
-from sentinel.cli.common import get_invoking_user
 from sentinel.cli.state import OpenState, select_named_alerts
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.errors import Invalid
+from sentinel.homes import get_invoking_user
 from sentinel.wiring.app import UsageError
 
 

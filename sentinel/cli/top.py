@@ -13,13 +13,13 @@ from rich.text import Text
 
 from sentinel.alerting.orders import Author, WrongOrder, acknowledge_alert
 from sentinel.cli import add_config_option, status
-from sentinel.cli.common import get_invoking_user
 from sentinel.cli.screen import TerminalScreen, render_to_lines
 from sentinel.cli.state import OpenState
 from sentinel.cli.top_view import TopView, apply_key, render_body, render_foot, render_head
 from sentinel.clock import SystemClock
 from sentinel.core.errors import Invalid, StoreError
 from sentinel.core.values import Duration
+from sentinel.homes import get_invoking_user
 from sentinel.status.run_reader import RunReader
 from sentinel.wiring import status as show
 

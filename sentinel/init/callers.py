@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import os
 from collections.abc import Callable, Iterator
 from shutil import which
@@ -21,6 +20,7 @@ from sentinel.core.due import describe_pace
 from sentinel.core.errors import CannotTell, SentinelError
 from sentinel.core.long_lines import decode_lines
 from sentinel.slurm.client import SlurmClient
+from sentinel.user_files.identity import user_name
 
 CallerKind = Literal["service", "systemd", "crontab", "scrontab", "chain", "none"]
 CALLER_ORDER: tuple[CallerKind, ...] = ("service", "systemd", "crontab", "scrontab", "chain")
@@ -113,7 +113,7 @@ def _try_user_timer(wanted: CallerRequest, client: SlurmClient) -> CallerPlan:
         raise CallerUnavailable("no systemd of your own runs here")
     _run_or_refuse(["systemctl", "--user", "show-environment"])
     lingers = _run_or_refuse(
-        ["loginctl", "show-user", getpass.getuser(), "-p", "Linger", "--value"]
+        ["loginctl", "show-user", user_name(os.geteuid()), "-p", "Linger", "--value"]
     )
     if lingers.strip() != "yes":
         raise CallerUnavailable(

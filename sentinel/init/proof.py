@@ -4,7 +4,6 @@ watches."""
 from __future__ import annotations
 
 import os
-import pwd
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +18,7 @@ from sentinel.core.model import Status
 from sentinel.core.text import shortened, visible
 from sentinel.core.values import duration_text
 from sentinel.slurm.client import SlurmClient
+from sentinel.user_files.identity import user_name
 from sentinel.wiring import app, one_shot
 
 if TYPE_CHECKING:
@@ -136,10 +136,7 @@ def _find_owner_gaps(settings: Settings) -> Iterator[CoverageGap]:
     except OSError:
         return
     if owner != os.geteuid():
-        try:
-            name = pwd.getpwuid(owner).pw_name
-        except KeyError:
-            name = f"#{owner}"
+        name = user_name(owner)
         yield CoverageGap(
             f"this is what you see; {name}, to whom {visible(state)} belongs, may see less",
             f"runuser -u {name} -- sentinel config check --proof -c {visible(settings.path)}",

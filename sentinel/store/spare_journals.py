@@ -17,6 +17,7 @@ from sentinel.core.clock import Instant
 from sentinel.core.digests import blake2b
 from sentinel.core.errors import StoreBusy, StoreError
 from sentinel.core.text import visible
+from sentinel.homes import get_user_name
 from sentinel.proc.mounts import find_mount
 from sentinel.proc.threads import BoundedWorker
 from sentinel.store.backlog import PendingWrite
@@ -31,7 +32,6 @@ from sentinel.store.rows import (
     decode_stored,
     encode_stored,
 )
-from sentinel.trust import get_user_name
 
 REPEAT_AFTER_S = 3600.0
 """Seconds until the same notice is given again: a timer or systemd starts passes far more often."""

@@ -19,7 +19,7 @@ from sentinel.core.kinds import Action, Channel
 from sentinel.core.model import Notification, Status
 from sentinel.core.settings import CheckCommon, CheckConfig
 from sentinel.core.text import visible
-from sentinel.homes import find_user_folder
+from sentinel.homes import find_user_folder, get_invoking_user, get_user_name
 from sentinel.wiring.lazy import LazySlurm
 
 if TYPE_CHECKING:
@@ -285,7 +285,7 @@ def guard_state_reads(settings: Settings) -> Iterator[None]:
 def _make_unreadable_error(state: str, why: str) -> StateUnreadable:
     """The error, which names the owner of the directory that cannot be read, and a command for that
     owner."""
-    from sentinel.trust import format_sudo_command, get_user_name
+    from sentinel.trust import format_sudo_command
 
     place = os.path.join(os.path.abspath(state), "sentinel.db")
     while True:
@@ -321,16 +321,6 @@ def has_slurm() -> bool:
     return bool(named) or any(os.path.exists(path) for path in SLURM_CONF_PATHS)
 
 
-def _get_tester_name() -> str:
-    """The user who tests a channel, so that nobody else's mail address is used."""
-    import getpass  # loads the terminal's settings
-
-    try:
-        return os.environ.get("SUDO_USER") or getpass.getuser()
-    except (KeyError, OSError):
-        return str(os.geteuid())
-
-
 async def send_test(channel: Any, settings: Settings) -> Receipt:
     """Send one message which says that it is a test. Returns the receipt."""
     from sentinel.alerting.notifications import format_iso
@@ -354,7 +344,7 @@ async def send_test(channel: Any, settings: Settings) -> Receipt:
                 since=at,
                 key=f"test-{now.wall}",
                 alert=f"test-{now.wall}",
-                labels={"user": _get_tester_name()} if channel.personal else {},
+                labels={"user": get_invoking_user()} if channel.personal else {},
             )
         ]
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from getpass import getuser
 from itertools import chain
 from typing import ClassVar, Literal
 
@@ -32,6 +31,7 @@ from sentinel.checks.diag.known_runs import (
 )
 from sentinel.checks.diag.probation import RETURN_INTEREST_S, NodeProbation, ProbationStep
 from sentinel.checks.diag.runs import DiagRun, LastDiagVerdict
+from sentinel.checks.users import own_user_name
 from sentinel.core import hostlist
 from sentinel.core.action_limits import Limits as Caps
 from sentinel.core.clock import SECOND
@@ -143,7 +143,7 @@ class DiagCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     def jobs_of(self) -> frozenset[str] | None:
         """The user who runs sentinel: the jobs of the check are that user's."""
-        return frozenset({getuser()})
+        return frozenset({own_user_name()})
 
     @property
     def _max_test_s(self) -> int:

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from getpass import getuser
 
 from sentinel.checks.diag import archive, runs
 from sentinel.checks.diag.probation import RETURN_INTEREST_S
 from sentinel.checks.diag.runs import DiagRun, LastDiagVerdict
+from sentinel.checks.users import own_user_name
 from sentinel.core.actions import ActionRecord
 from sentinel.core.clock import SECOND
 from sentinel.core.cluster import Job
@@ -68,7 +68,7 @@ def list_unrequested_runs(ctx: Context, waiting: Sequence[DiagRun]) -> list[Diag
 
 def get_submitters() -> list[str]:
     """The users who may submit the tests, also through sudo, and use the reservation."""
-    return sorted({"root", getuser()})
+    return sorted({"root", own_user_name()})
 
 
 def find_suspect_nodes(ctx: Context) -> frozenset[str]:
