@@ -27,7 +27,8 @@ RESERVED_BYTES = 2 << 20
 
 _MAGIC, _VERSION = b"sentinel-journal", 1
 _RECORD_HEAD = Layout("<16sHHII16s16s")
-"""Magic, version, padding, number of the record, its length, the journal's id, the digest."""
+"""Magic, version, padding, number of the record, its length, the journal's id, the digest. A newer
+version keeps this head: by it older ones know that the record is whole, and refuse it."""
 
 _OPEN_FLAGS = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 
@@ -152,12 +153,12 @@ class Journal:
             return None
         magic, version, _, number, length, name, digest = _RECORD_HEAD.unpack_from(data, at)
         record = data[at + _RECORD_HEAD.size : at + _RECORD_HEAD.size + length]
-        if magic == _MAGIC and version > _VERSION:  # 0: torn behind the magic, and zeros follow
+        if magic != _MAGIC or digest != _digest_record(name, number, record):
+            return None
+        if version != _VERSION:  # whole, so it is no torn one whose version is chance
             raise StateRefused(
                 f"{visible(self.path)}: a journal of a newer sentinel: version {version}"
             )
-        if magic != _MAGIC or digest != _digest_record(name, number, record):
-            return None
         if not number and not self._id:
             self._id = name
         return record if (name, number) == (self._id, self._count) else None

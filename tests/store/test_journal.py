@@ -31,6 +31,7 @@ RECORDS = st.lists(st.binary(min_size=1, max_size=3 * BLOCK_BYTES), min_size=1, 
     noise=st.binary(max_size=40),
 )
 @example(records=[b"a", b"b", b"c"], more=[b"d"], cut=2 * BLOCK_BYTES + 16, noise=b"")
+@example(records=[b"a", b"b", b"c"], more=[b"d"], cut=2 * BLOCK_BYTES + 16, noise=b"\2")
 def test_cut_at_any_byte(
     tmp_path_factory: pytest.TempPathFactory,
     records: list[bytes],
