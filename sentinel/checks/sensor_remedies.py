@@ -85,9 +85,8 @@ def suggest_commands(
     """Commands to run next: the present readings of the BMC if heat is the problem, otherwise its
     log; and those of a drain, where one helps."""
     part = find_affected_part(name, text, status)
-    drain = (
-        () if part in ("power", "log", "minor") else list_drain_commands(node, f"{name}: {text}")
-    )
+    is_kept = part in ("power", "log", "minor")
+    drain = () if is_kept else list_drain_commands(node, f"{name}: {text}", status)
     if not has_bmc:
         return f"ssh {node} sensors", *drain
     ipmi = f"ssh -t {node} sudo ipmitool"  # -t: sudo may ask for a password

@@ -126,7 +126,7 @@ def _test_again(last: LastDiagVerdict) -> ActingCommand:
 
 
 def _suggest_diag_commands(last: LastDiagVerdict, status: Status) -> tuple[str, ...]:
-    drain = list_drain_commands(last.node, f"test failed: {last.why}") if status.bad else ()
+    drain = list_drain_commands(last.node, f"test failed: {last.why}", status)
     if last.test:
         return drain
     gpus = (f"sentinel gpus show {uuid}" for uuid in last.gpus)

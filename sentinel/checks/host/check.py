@@ -330,7 +330,7 @@ def _make_part_finding(node: str, part: str, found: Sequence[Trouble]) -> Findin
         summary=visible(shortened("; ".join(texts), 400)),
         guidance=guide_host(node, part, texts[0], status) if status.bad else NO_GUIDANCE,
         labels={"node": node},
-        commands=suggest_host_commands(node, part, texts[0]),
+        commands=suggest_host_commands(node, part, texts[0], status),
     )
 
 

@@ -94,8 +94,8 @@ def guide_host(node: str, part: str, text: str, status: Status) -> Guidance:
     return Guidance(impact=impact, todo=f"{users}{todo}", ask=ask)
 
 
-def suggest_host_commands(node: str, part: str, text: str) -> tuple[str, ...]:
+def suggest_host_commands(node: str, part: str, text: str, status: Status) -> tuple[str, ...]:
     """What shows the part as it is now, and the preview of a drain where one helps."""
     key = find_remedy_key(part)
-    drain = () if key in _NO_DRAIN else list_drain_commands(node, f"{part}: {text}")
+    drain = () if key in _NO_DRAIN else list_drain_commands(node, f"{part}: {text}", status)
     return f"ssh {node} {_REMEDIES[key][2]}", *drain

@@ -172,12 +172,15 @@ def test_gpus_that_went_with_their_machine_are_not_missed() -> None:
     ],
 )
 def test_an_nvidia_smi_that_says_nothing(smi: Any, status: str, words: str) -> None:
-    """A hang and a driver without devices are bad; what could not be asked is unknown."""
+    """A hang and a driver without devices are bad; what could not be asked is unknown, and nobody
+    drains a node for that."""
     here = world()
     here.nodes["n1"].smi = smi
     found = here.bad()
     assert (list(found), found["n1"].status.value) == (["n1"], status)
     assert words in found["n1"].summary
+    drains = any("nodes drain" in command for command in found["n1"].commands)
+    assert drains == (status == "critical")
 
 
 def test_silent_nodes_and_closed_logs_are_unknown() -> None:
