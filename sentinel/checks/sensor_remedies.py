@@ -86,7 +86,7 @@ def suggest_commands(
     log; and those of a drain, where one helps."""
     part = find_affected_part(name, text, status)
     is_kept = part in ("power", "log", "minor")
-    drain = () if is_kept else list_drain_commands(node, f"{name}: {text}", status)
+    drain = () if is_kept else list_drain_commands(node, f"{name}: {text}", is_bad=status.bad)
     if not has_bmc:
         return f"ssh {node} sensors", *drain
     ipmi = f"ssh -t {node} sudo ipmitool"  # -t: sudo may ask for a password

@@ -1,13 +1,8 @@
 """What people need beside the facts of an alert: how urgent it is, and the first step."""
 
-from typing import TYPE_CHECKING
-
 from msgspec import Struct
 
 from sentinel.core.text import hide_controls, shortened, visible
-
-if TYPE_CHECKING:
-    from sentinel.core.model import Status
 
 
 class Guidance(Struct, frozen=True, omit_defaults=True):
@@ -124,10 +119,10 @@ def drain_node(then: str = "") -> str:
     return f"Administrators: {DRAIN_STEP}.{after}"
 
 
-def list_drain_commands(node: str, reason: str, status: "Status") -> tuple[str, ...]:
+def list_drain_commands(node: str, reason: str, *, is_bad: bool) -> tuple[str, ...]:
     """What shows the jobs of a node, and the preview of a drain; none where nothing bad was seen: a
     node is not drained because nobody could look at it."""
-    if not status.bad:
+    if not is_bad:
         return ()
     from shlex import quote  # few looks have a node to drain
 

@@ -126,7 +126,7 @@ def _test_again(last: LastDiagVerdict) -> ActingCommand:
 
 
 def _suggest_diag_commands(last: LastDiagVerdict, status: Status) -> tuple[str, ...]:
-    drain = list_drain_commands(last.node, f"test failed: {last.why}", status)
+    drain = list_drain_commands(last.node, f"test failed: {last.why}", is_bad=status.bad)
     if last.test:
         return drain
     gpus = (f"sentinel gpus show {uuid}" for uuid in last.gpus)

@@ -116,14 +116,18 @@ def suggest_commands(
     if not subject.startswith(GPU_PREFIX):
         table = hide_controls(f"ssh {about.node} nvidia-smi")
         step = _first_step(about, texts[0])
-        drain = list_drain_commands(about.node, texts[0], status) if "nodes drain" in step else ()
+        drain = (
+            list_drain_commands(about.node, texts[0], is_bad=status.bad)
+            if "nodes drain" in step
+            else ()
+        )
         return f"sentinel nodes probe --gpus {about.node}", table, *drain
     shown = f"sentinel gpus show {subject}", _look_command(subject, about, texts)
     is_hot = bool(_HEAT.match(texts[0]))
     if about.values and not is_hot and _worst_advice(about) not in _AFTER_DRAIN:
         return shown
     fault = _name_fault(texts) if about.values else "GPU missing"
-    return (*shown, *list_drain_commands(about.node, f"{fault}, {subject}", status))
+    return (*shown, *list_drain_commands(about.node, f"{fault}, {subject}", is_bad=status.bad))
 
 
 def _look_command(subject: str, about: Said, texts: Sequence[str]) -> str:

@@ -97,5 +97,7 @@ def guide_host(node: str, part: str, text: str, status: Status) -> Guidance:
 def suggest_host_commands(node: str, part: str, text: str, status: Status) -> tuple[str, ...]:
     """What shows the part as it is now, and the preview of a drain where one helps."""
     key = find_remedy_key(part)
-    drain = () if key in _NO_DRAIN else list_drain_commands(node, f"{part}: {text}", status)
+    drain = (
+        () if key in _NO_DRAIN else list_drain_commands(node, f"{part}: {text}", is_bad=status.bad)
+    )
     return f"ssh {node} {_REMEDIES[key][2]}", *drain

@@ -295,7 +295,7 @@ def _make_link_finding(node: str, name: str, problems: list[LinkProblem]) -> Fin
         labels={"node": node},
         commands=(
             f"ssh {node} {_suggest_link_command(name)}",
-            *list_drain_commands(node, f"{name}: {texts[0]}", status),
+            *list_drain_commands(node, f"{name}: {texts[0]}", is_bad=status.bad),
         ),
     )
 
