@@ -87,7 +87,7 @@ class SettingsConverter:
                 hint = did_you_mean(entry.key, {*settings_fields(cls), *others})
                 self._collector.add_error(entry.line, (*path, entry.key), f"unknown key{hint}")
         values = {
-            key: self._convert_field(table, key, info, path)
+            key: self._convert_field(cls, table, key, info, path)
             for key, info in settings_fields(cls).items()
         }
         if _any_failed(values.values()):
@@ -107,14 +107,18 @@ class SettingsConverter:
         self._collector.add_error(line_at(node, below), (*path, *below), str(error))
         return FAILED
 
-    def _convert_field(self, table: TableNode, key: str, info: Any, path: Path) -> Any:
+    def _convert_field(self, cls: Any, table: TableNode, key: str, info: Any, path: Path) -> Any:
         entry = table.entries.get(key)
         if entry is not None:
             return self.convert_node(entry.value, info.type, (*path, key))
         if not is_required(info):
             return msgspec.UNSET
-        message = f"this key is missing; expected {describe_expected(info.type)}"
-        self._collector.add_error(table.line, (*path, key), message)
+        from sentinel.config.sentences import field_sentences  # only a wrong file needs it
+
+        purpose = field_sentences(cls).get(key, "")
+        message = f"is missing; expected {describe_expected(info.type)}"
+        told = f"{message}: {purpose}" if purpose else message
+        self._collector.add_error(table.line, (*path, key), told)
         return FAILED
 
     def _build_record(self, cls: Any, given: dict[str, Any], table: TableNode, path: Path) -> Any:

@@ -120,9 +120,7 @@ class KindBuilder:
         nameless = TableEntry("kind", table.line, ScalarNode("", "", table.line))
         entry = table.entries.get("kind", nameless)
         if not isinstance(entry.value, ScalarNode) or not entry.value.text:
-            what = (
-                "this key is missing" if entry is nameless else f"got {describe_given(entry.value)}"
-            )
+            what = "is missing" if entry is nameless else f"got {describe_given(entry.value)}"
             problem = f"{what}; expected one of {', '.join(registry.kind_names())}"
             self._collector.add_error(entry.line, (*path, "kind"), problem)
             return nameless, None

@@ -10,6 +10,7 @@ from sentinel.clock import SystemClock
 from sentinel.config.near_misses import nearest_word
 from sentinel.config.options import help_lines
 from sentinel.config.options import settings_from_options as convert
+from sentinel.config.problems import BadOptions
 from sentinel.config.registry import UnknownKind
 from sentinel.core.ports import Context
 from sentinel.core.settings import CheckCommon, CheckConfig
@@ -25,8 +26,11 @@ if TYPE_CHECKING:
 def make_one_shot_check(
     kind: str, options: Mapping[str, list[str]], names: Sequence[str] = ()
 ) -> CheckConfig:
-    """A check of that kind with settings from the command line. Raises BadOptions or UsageError."""
-    plugin = convert(_load_check_kind(kind, names), options)
+    """A check of that kind with settings from the command line. Raises UsageError."""
+    try:
+        plugin = convert(_load_check_kind(kind, names), options)
+    except BadOptions as error:
+        raise UsageError(f"{error}\nall options: sentinel check {kind} --help") from error
     return CheckConfig(name=kind, common=CheckCommon(kind=kind), plugin=plugin)
 
 

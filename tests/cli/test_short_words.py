@@ -113,6 +113,15 @@ def test_thresholds_of_other_plugins_are_answered_with_ours(say: Say) -> None:
     assert "sentinel check fs --path / --warn free=20% --crit free=10%" in text
 
 
+def test_a_kind_without_what_it_needs_says_what_and_where_all_is_told(say: Say) -> None:
+    assert say("check du") == (
+        64,
+        "sentinel: --path: is missing; expected a list: Absolute paths of the trees.\n"
+        "all options: sentinel check du --help",
+    )
+    assert say("check log")[1].endswith("\nall options: sentinel check log --help")
+
+
 def test_numbers_for_nagios_have_their_limits(say: Say) -> None:
     """https://nagios-plugins.org/doc/guidelines.html#AEN200: 'label'=value[UOM];[warn];[crit]."""
     first = say("check root --nagios")[1]

@@ -202,7 +202,7 @@ BAD = [
     ),
     (
         "checks:\n  a:\n    every: 5m",
-        "2: checks.a.kind: this key is missing; expected one of disk, watch",
+        "2: checks.a.kind: is missing; expected one of disk, watch",
     ),
     (
         "checks:\n  a:\n    kind: [disk]",
@@ -218,7 +218,7 @@ BAD = [
     ),
     (
         "channels:\n  a: {to: [b]}",
-        "2: channels.a.kind: this key is missing; expected one of mail, screen",
+        "2: channels.a.kind: is missing; expected one of mail, screen",
     ),
     (
         "channels:\n  a: {kind: screem}",
@@ -242,7 +242,7 @@ BAD = [
     ),
     (
         "channels:\n  a: {kind: mail}",
-        "2: channels.a.to: this key is missing; expected a list",
+        "2: channels.a.to: is missing; expected a list",
     ),
     # values
     (
@@ -379,7 +379,7 @@ BAD = [
         "5: routes[0].to[1]: there is no channel 'mail'; there are: ops",
     ),
     ("routes:\n  - to: []", "2: routes[0].to: name at least one channel"),
-    ("routes:\n  - repeat: 4h", "2: routes[0].to: this key is missing; expected a list"),
+    ("routes:\n  - repeat: 4h", "2: routes[0].to: is missing; expected a list"),
     ("routes: [5]", "1: routes[0]: expected a mapping, got the number 5"),
     (
         "channels: {a: {kind: screen}}\nroutes:\n  - match: {severity: crit}\n    to: [a]",
@@ -492,7 +492,7 @@ routes:
         "3: checks.a.warn.used: '85' is no share; write it like 85%",
         "4: checks.b.for: '5' is no duration; write it like 90s, 15m, 2h or 3d",
         "4: checks.b.kind: there is no kind 'dsk' (did you mean 'disk'?)",
-        "6: channels.m.to: this key is missing; expected a list",
+        "6: channels.m.to: is missing; expected a list",
         "8: routes[0].match.severity: 'red' is no severity; known: critical, ok, unknown, warning",
         "8: routes[0].to[0]: there is no channel 'x'; there are: m",
         "10: routes[2].to[0]: there is no channel 'y'; there are: m",

@@ -104,7 +104,7 @@ def test_options_make_the_settings_that_a_file_would(
             {"": ["llm"], "to": ["a@b"]},
             "unexpected argument 'llm': a value needs its option; known: --to",
         ),
-        (Watch, {}, "--path: this key is missing; expected a path"),
+        (Watch, {}, "--path: is missing; expected a path"),
         (Watch, {"path": ["/a", "/b"]}, "--path: given more than once; expected a path"),
         (Watch, {"path": ["/x"], "lines": ["x"]}, "--lines: expected a whole number at least 1"),
         (Watch, {"path": ["/x"], "lines": [""]}, "--lines: expected a whole number at least 1"),
