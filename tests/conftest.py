@@ -106,12 +106,8 @@ LAB_FIXTURES = {"lab", "fresh", "accounting_lab", "fresh_accounting"}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A fixture gives its mark to each test that asks for it, by way of others too. What is long by
-    itself has longer before it is given up."""
+    """A fixture gives its mark to each test that asks for it, by way of others too."""
     for item in items:
-        is_long = item.get_closest_marker("long") or item.get_closest_marker("nightly")
-        if is_long and not item.get_closest_marker("timeout"):
-            item.add_marker(pytest.mark.timeout(300))
         names = set(getattr(item, "fixturenames", ()))
         if names & LAB_FIXTURES:
             item.add_marker("lab")

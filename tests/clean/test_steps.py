@@ -236,7 +236,6 @@ def memory_path(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.mark.nightly  # it has a limit by the clock
-@pytest.mark.timeout(300)
 def test_a_folder_of_100_000_entries_is_looked_at_in_time(memory_path: Path) -> None:
     """A hundred steps of a thousand ranks."""
     root = memory_path / "many"
@@ -262,7 +261,6 @@ def test_a_number_in_another_kind_of_name_is_no_number_of_a_step(tmp_path: Path)
 
 
 @pytest.mark.nightly  # it makes 80,000 files
-@pytest.mark.timeout(300)
 def test_a_step_of_more_files_than_are_compared_counts_for_nothing(memory_path: Path) -> None:
     """The two newest lack the last rank, which only a comparison by name shows: the older ones, which
     are whole, stay. One file fewer in each, and it is seen."""

@@ -161,7 +161,6 @@ def start_service(site: Site, folder: Path) -> "subprocess.Popen[bytes]":
 
 
 @pytest.mark.nightly
-@pytest.mark.timeout(300)
 def test_an_upgrade_silences_nobody(
     service: "subprocess.Popen[bytes]", site: Site, tmp_path: Path, wheels: dict[str, Path]
 ) -> None:

@@ -70,7 +70,6 @@ channels:
 
 
 @pytest.mark.nightly
-@pytest.mark.timeout(300)
 def test_a_hang_is_on_its_page_and_in_its_mail(
     fresh: Lab, night: Watch, smtp: SmtpServer, tmp_path: Path
 ) -> None:

@@ -98,7 +98,6 @@ channels:
 
 
 @pytest.mark.long
-@pytest.mark.timeout(300)
 def test_a_node_that_dies_with_its_gpus_and_mounts_watched_is_one_thread(
     night: Watch, fresh: Lab, smtp: SmtpServer, tmp_path: Path
 ) -> None:

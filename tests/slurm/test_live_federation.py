@@ -79,7 +79,6 @@ def lab() -> Iterator[Lab]:
 
 @pytest.mark.lab
 @pytest.mark.long
-@pytest.mark.timeout(300)
 def test_a_siblings_jobs_are_told_by_its_own_controller_alone(lab: Lab, tmp_path: Path) -> None:
     """squeue itself shows west's job here, and without a word no more when west's slurmctld is dead.
 

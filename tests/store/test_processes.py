@@ -19,7 +19,6 @@ ROUNDS = 50
 
 
 @pytest.mark.long
-@pytest.mark.timeout(240)
 @pytest.mark.parametrize("scheme", ["", "network:"], ids=["write-ahead log", "rollback journal"])
 def test_kill_9_loses_no_batch_and_leaves_no_half_of_one(
     tmp_path: Path, workers: Workers, scheme: str
