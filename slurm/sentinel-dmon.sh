@@ -6,9 +6,7 @@
 dir=${1:-.}
 every=${SENTINEL_DMON_EVERY:-15}
 file=$dir/dmon-${SLURM_JOB_ID:-0}-$(hostname -s).log
-if [ -L "$file" ]; then # where others may write too, it could lead to any file of yours
-    echo "$file is a link: nothing is recorded through it" >&2
-    exit 73
-fi
-# power and temperature, utilisation, PCIe throughput; with date and time
-exec nvidia-smi dmon -s put -o DT -d "$every" >>"$file"
+# power and temperature, utilisation, PCIe throughput; with date and time. Where others may write too, a
+# link could lead to any file of yours, and a FIFO would wait for ever: dd of coreutils opens neither.
+nvidia-smi dmon -s put -o DT -d "$every" |
+    dd of="$file" oflag=append,nofollow,nonblock conv=notrunc status=none

@@ -7,13 +7,17 @@ main() {
     level=$1 out=$2 limit=$3
     PATH=$PATH:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
     umask 022
-    set -C # where others may write too, a link must not lead root elsewhere
     mkdir -p "${out%/*}"
-    timeout -k 5 60 nvidia-smi -q -x >"$out.gpus"
-    timeout -k 30 "$limit" dcgmi diag -r "$level" -j >"$out.part" 2>"$out.err"
-    code=$?
-    mv "$out.part" "$out"
-    echo "$code" >"$out.rc.part"
-    mv "$out.rc.part" "$out.rc"
+    # Where others may write too, a link must not lead root elsewhere: noclobber opens the disk that one leads to,
+    # and mv puts a file into the directory.
+    work=$(mktemp -d "$out.XXXXXX") && cd "$work" || return
+    timeout -k 5 60 nvidia-smi -q -x >gpus
+    timeout -k 30 "$limit" dcgmi diag -r "$level" -j >said 2>err
+    echo "$?" >rc
+    mv -T gpus "$out.gpus"
+    mv -T err "$out.err"
+    mv -T said "$out"
+    mv -T rc "$out.rc"
+    rm -rf "$work"
 }
 main "$@"

@@ -67,7 +67,7 @@ def test_root_writes_through_nobodys_link(tools: Bin, tmp_path: Path) -> None:
     tools.put("dcgmi", dcgmi_json("4"))
     precious, out = tmp_path / "precious", tmp_path / "dcgmi-r1-n0-20261120T211500Z.json"
     precious.write_text("keys")
-    for suffix in (".gpus", ".part", ".err", ".rc.part"):
+    for suffix in (".part", ".err", ".rc.part"):
         Path(f"{out}{suffix}").symlink_to(precious)
     tools.run("sh", JOB_SCRIPT_PATH, "1", str(out), "5")
     assert precious.read_text() == "keys"
@@ -76,6 +76,26 @@ def test_root_writes_through_nobodys_link(tools: Bin, tmp_path: Path) -> None:
     (tmp_path / name).symlink_to(precious)
     assert "File exists" in epilog_test._archive_output(str(tmp_path), 1, "{}", 0, now)
     assert precious.read_text() == "keys"
+
+
+def test_root_writes_into_no_device_and_no_folder_of_others(tools: Bin, tmp_path: Path) -> None:
+    """A pipe stands for the disk that noclobber of sh(1) opens, and mv moves a file into a directory."""
+    tools.put("dcgmi", dcgmi_json("4"))
+    pipe, folder, out = tmp_path / "pipe", tmp_path / "profile.d", tmp_path / "dcgmi-r1-n0.json"
+    os.mkfifo(pipe)
+    folder.mkdir()
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    Path(f"{out}.gpus").symlink_to(pipe)
+    for name in (f"{out}", f"{out}.rc"):
+        Path(name).symlink_to(folder)
+    tools.run("sh", JOB_SCRIPT_PATH, "1", str(out), "5")
+    assert (os.read(reader, 100), [*folder.iterdir()]) == (b"", [])
+    os.close(reader)
+    assert archive.find_finished_runs([str(out)]) == {str(out)}
+    assert archive.read_diag_verdict(str(out), 1)[0].outcome == "pass"
+    assert not [
+        path for path in tmp_path.iterdir() if path.is_dir() and path.name.startswith("dcgmi")
+    ]
 
 
 def test_an_output_that_is_a_link_is_not_read(tmp_path: Path) -> None:
