@@ -25,9 +25,7 @@ from sentinel.checks.log.settings import PhaseSettings
 from sentinel.checks.log.trainers import DONE_PATTERN, TRAINERS, list_trainer_phases
 from sentinel.checks.log.trouble_kind import LAST_WORDS_KIND, NEW_KINDS
 from sentinel.checks.log.troubles import TroubleFinder
-from sentinel.core.errors import CannotTell
 from sentinel.core.patterns import compile_by_line
-from sentinel.core.text import shortened, visible
 from sentinel.core.values import Duration
 
 EventKind = Literal[
@@ -125,8 +123,8 @@ def scan_text(
     earlier: str = "",
 ) -> list[LogEvent]:
     """All events in the text, by position. `carriers` are kinds of rows, see `rows.find_rows`, and
-    `earlier` is what the log said before the text. Raises CannotTell
-    if a captured text is no number."""
+    `earlier` is what the log said before the text. What a pattern captures and is no number is left
+    out."""
     if not text:
         return []
     events = [
@@ -222,7 +220,8 @@ def _scan_numbers(
     for name, pattern in numbers.items():
         told: list[tuple[int, str]] = []
         for match in pattern.finditer(text):
-            value = parse_progress_number(name, match[1])
+            if (value := parse_progress_number(match[1])) is None:
+                continue
             rounded = (match[1] or "")[-1:] in SCALE_FACTORS
             told.append((match.start(1), match[1]))
             yield LogEvent(match.start(), "number", name, value, rounded=rounded)
@@ -233,19 +232,16 @@ def _scan_numbers(
         yield LogEvent(at, "count", kind, count)
 
 
-def parse_progress_number(name: str, captured: str | None) -> float:
-    """The captured text as a number. `1,234`, `1_000`, `1e3` and `1.2k` are also accepted. Raises
-    CannotTell."""
+def parse_progress_number(captured: str | None) -> float | None:
+    """The captured text as a number; None if it is none, for the author of a log writes what he likes.
+    `1,234`, `1_000`, `1e3` and `1.2k` are also accepted."""
     digits = (captured or "").translate(THOUSANDS)
     scale = SCALE_FACTORS.get(digits[-1:], 1.0)
     try:
         value = scale * float(digits if scale == 1 else digits[:-1])
     except ValueError:
-        value = float("nan")
-    if not isfinite(value):  # NaN is never equal to itself, so it would seem to advance for ever
-        shown = visible(shortened(captured or "", 60))
-        raise CannotTell(f"`{visible(name)}` captured {shown!r}, which is no number")
-    return value
+        return None
+    return value if isfinite(value) else None  # NaN would seem to advance for ever
 
 
 def _scan_phases(text: str, known: Mapping[str, PhaseSettings]) -> Iterable[LogEvent]:

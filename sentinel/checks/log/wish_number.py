@@ -15,6 +15,7 @@ from msgspec import Struct
 from sentinel.checks.log.scan import parse_progress_number
 from sentinel.core.errors import CannotTell
 from sentinel.core.patterns import GuardedPattern, compile_by_line, compile_pattern
+from sentinel.core.text import shortened, visible
 from sentinel.core.wishes import refuse_pattern
 
 MAX_WISH_CHARS = 2**18
@@ -48,7 +49,9 @@ def find_wish_number(text: str, pattern: str, left: float) -> WishNumber:
     with suppress(CannotTell):  # it found no end in this time
         last = _find_last_match(text, pattern, left) if not refused else None
         if last:
-            value, refused = _parse_number(last[1])
+            value = parse_progress_number(last[1])
+            shown = visible(shortened(last[1] or "", 60))
+            refused = f"`progress` captured {shown!r}, which is no number" if value is None else ""
     seconds = max(MIN_COST_S, time.process_time() - begun)
     return WishNumber(value, refused, seconds >= left, seconds)
 
@@ -65,11 +68,3 @@ def _find_last_match(text: str, pattern: str, left: float) -> re.Match[str] | No
         found = GuardedPattern(re.compile(pattern, re.MULTILINE), "", left)
     matches = cast("re.Pattern[str]", found).finditer(text[-MAX_WISH_CHARS:])
     return next(iter(deque(matches, maxlen=1)), None)
-
-
-def _parse_number(captured: str | None) -> tuple[float | None, str]:
-    """The number, or why it is none."""
-    try:
-        return parse_progress_number("progress", captured), ""
-    except CannotTell as error:
-        return None, str(error)

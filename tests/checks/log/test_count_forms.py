@@ -22,8 +22,8 @@ def find_count(form: str, *, head: str = "") -> float | None:
     sure, offered = find_advancing_numbers(text)
     if not sure:
         return None
-    name, pattern = offered[0]
-    return parse_progress_number(name, re.findall(pattern, text, re.M)[-1])
+    pattern = offered[0][1]
+    return parse_progress_number(re.findall(pattern, text, re.M)[-1])
 
 
 COUNTS = (
@@ -182,7 +182,7 @@ def find_last_count(text: str, head: str = "") -> float | None:
     """The last value of the number that is found beyond doubt, if the log begins with `head`."""
     sure, offered = find_advancing_numbers(decode_log(text.encode()), head=head)
     told = re.findall(offered[0][1], text, re.M) if sure else []
-    return parse_progress_number(offered[0][0], told[-1]) if told else None
+    return parse_progress_number(told[-1]) if told else None
 
 
 def test_a_best_epoch_at_the_end_is_no_progress() -> None:

@@ -41,15 +41,9 @@ def test_a_child_finds_what_is_found_here() -> None:
     assert known == LogReader(in_child=False).recognise_log("/logs/a", LOG)
 
 
-def test_what_a_pattern_captured_is_told_as_here() -> None:
-    none = LogPatterns(
-        numbers={"step": re.compile(r"step (\w+)")},
-        phases={},
-        loss=None,
-        finder=TroubleFinder({}, []),
-    )
-    with LogReader(in_child=True) as reader, pytest.raises(CannotTell, match="which is no number"):
-        reader.scan_text("step one\n", none, "/logs/a", "")
+def test_what_a_function_refuses_is_told_as_here() -> None:
+    with LogReader(in_child=True) as reader, pytest.raises(CannotTell, match="is no file of W&B"):
+        reader.read_metrics("/logs/run.wandb", b"none" * 10, 0, False)
 
 
 def test_a_log_that_exceeds_the_limit_is_unknown_by_its_name_and_rests(
