@@ -11,7 +11,9 @@ JOB_END_REGEX = STEPD_ERROR_REGEX + r"\*{3} (?:JOB|STEP) [^\n]{0,300} CANCELLED 
 the same: it is no further cause."""
 
 HOUSEKEEPING_ERROR_REGEX = (
-    STEPD_ERROR_REGEX + r"(?:couldn't chdir|(?![^\n]{0,200}(?:oom|memory))[^\n]{0,120}cgroup)"
+    STEPD_ERROR_REGEX
+    + r"(?:couldn't chdir|(?![^\n]{0,200}(?:oom|memory))[^\n]{0,120}cgroup|[^\n]{0,200}No such process)"
 )
-"""Errors of slurmstepd that end no job: it works in another directory, or it could not put a process into a control group
-(src/interfaces/cgroup.c, src/plugins/cgroup). That a limit of memory was met is none of these."""
+"""Errors of slurmstepd that end no job: it works in another directory, it could not put a process into a control group
+(src/interfaces/cgroup.c, src/plugins/cgroup), or the process that it signals has ended already
+(_handle_signal_container() in src/slurmd/slurmstepd/req.c). That a limit of memory was met is none of these."""

@@ -178,7 +178,11 @@ def test_what_a_program_said_all_the_time_is_not_its_last_word(text: str, told: 
         ("[2026-06-30T23:35:54] error: couldn't chdir to `/dev/shm/x': No such file or directory: going to /tmp instead\n", ""),
         ("[2026-06-30T23:35:54.204] error: Unable to move pid 75556 to init root cgroup (null)\n", ""),
         ("slurmstepd-phoenix-07: error: couldn't chdir to `/w': No such file or directory: going to /tmp instead\n", ""),
-        # a control: the limit of memory is told by the same daemon
+        # the process that it was to signal has ended already
+        ("[2026-07-13T18:42:35.262] error: _handle_signal_container: failed signal 15 pid 129187 StepId=51.batch No such process\n", ""),
+        ("slurmstepd: error: _handle_signal_container: failed signal 9 pid 4711 StepId=7.0 No such process\n", ""),
+        # controls: a program's own words, and the limit of memory that the same daemon tells
+        ("kill_workers: failed to signal rank 3: No such process\n", "No such process"),
         ("slurmstepd: error: Detected 1 oom-kill event(s) in StepId=1.batch. Some of your processes may have been killed by the cgroup out-of-memory handler.\n", "oom-kill event"),
         ("[2025-12-17T01:57:03.485] error: Detected 9 oom_kill events in StepId=7.batch. Some of the step tasks have been OOM Killed.\n", "oom_kill events"),
         ("[2025-11-26T23:41:09.626] error: execve(): bash: No such file or directory\n", "error: execve(): bash"),
