@@ -26,6 +26,9 @@ RESERVED_CONNECTIONS = 16
 """Further connections for the time when all connections, or all of one client, are being answered.
 Only `/healthz` is answered on them. A user of this host is the same client as a probe on it."""
 
+MAX_WAITING = 1024
+"""Connections that wait to be accepted: listen(2). What comes while the queue is full is tried again by its
+client after a second, so a burst of others would make a probe late."""
 
 _receiving: set[asyncio.BaseTransport] = set()
 
@@ -64,6 +67,10 @@ class LimitedSite(web.TCPSite):
         self._server = await asyncio.get_running_loop().create_server(
             lambda: _ConnectionGuard(self, server), self._host, self._port, backlog=self._backlog
         )
+        # asyncio accepts as many at once as its own `backlog` says: 1,024 would be all descriptors
+        for wire in self._server.sockets:
+            with wire.dup() as queue:
+                queue.listen(MAX_WAITING)
 
     async def stop(self) -> None:
         """Stop listening, as TCPSite does.

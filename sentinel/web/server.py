@@ -69,7 +69,7 @@ class WebServer:
         self, desk: OrderPort, clock: Clock, signer: LinkSigner | None, site: Site | None = None
     ) -> None:
         self._desk, self._clock, self._signer = desk, clock, signer
-        self._rate, self._health_rate, self._site = RequestRateLimiter(), RequestRateLimiter(), site
+        self._rate, self._site = RequestRateLimiter(), site
         self._link_rate = RequestRateLimiter(LINK_BURST, LINK_REFILL_PER_S)
         self._door: LimitedSite | None = None
         app = web.Application(
@@ -167,14 +167,16 @@ class WebServer:
         """Seconds that the client has to wait; 0 if the request may go on.
 
         A valid link has a limit of its own: others, who may share the address of the person who has
-        it, do not keep an alert from being acknowledged."""
+        it, do not keep an alert from being acknowledged. `/healthz` has none: a refusal costs more than its
+        answer, and a probe shares its address with all users of its host."""
         now = self._clock.now()
+        if request.path == "/healthz":
+            return 0.0
         if token := request.match_info.get("token"):
             with suppress(BadLink):
                 self._verify_claim(request)
                 return self._link_rate.take_token(token, now)
-        healthz = self._health_rate if request.path == "/healthz" else None
-        rate = healthz or (self._site and self._site.choose_rate_limiter(request)) or self._rate
+        rate = (self._site and self._site.choose_rate_limiter(request)) or self._rate
         return rate.take_token(self._name_client(request), now)
 
     def _name_client(self, request: web.Request) -> str:

@@ -64,7 +64,7 @@ class Site:
 
     def choose_rate_limiter(self, request: web.Request) -> RequestRateLimiter | None:
         """The limiter that counts this request. None if the path is unknown."""
-        if request.path == "/healthz" or request.path.startswith("/a/"):
+        if request.path.startswith("/a/"):
             return None
         return self._reading if request.method in ("GET", "HEAD") else self._writing
 

@@ -16,6 +16,7 @@ from urllib.parse import quote
 
 import aiohttp
 import pytest
+from aiohttp import web
 from aiohttp.test_utils import make_mocked_request
 from hypothesis import given
 from hypothesis import strategies as st
@@ -530,6 +531,23 @@ def test_however_many_come_the_watching_keeps_its_files(
         except aiohttp.ClientError:
             time.sleep(0.05)
     pytest.fail("nobody was let in any more")
+
+
+def test_a_burst_waits_in_the_queue_while_the_loop_is_at_work() -> None:
+    """The kernel drops what comes beyond it, and a probe among them would come again a second later."""
+    with open("/proc/sys/net/core/somaxconn", encoding="ascii") as most:
+        count = min(400, int(most.read()))
+
+    async def come_while_nobody_accepts() -> None:
+        runner = web.AppRunner(web.Application())
+        await runner.setup()
+        await connection_limit.LimitedSite(runner, "127.0.0.1", 0).start()
+        with ExitStack() as wires:
+            for _ in range(count):
+                wires.enter_context(socket.create_connection(runner.addresses[0], timeout=5))
+        await runner.cleanup()
+
+    asyncio.run(come_while_nobody_accepts())
 
 
 @pytest.mark.parametrize("source", ["127.0.0.1", "127.0.0.2"])
