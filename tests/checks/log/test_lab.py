@@ -1,5 +1,9 @@
 """A job of four real nodes hangs: the log says so, and the nodes say what else is wrong."""
 
+import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -67,6 +71,36 @@ def test_the_nodes_confirm_a_hang_and_name_what_is_odd(
     found = hang.look(1e6 + 2)
     assert found.status is Status.CRITICAL
     assert "node-1 does not answer" in found.summary
+
+
+@pytest.mark.long
+def test_what_is_told_of_a_log_that_was_thrown_away_ends_with_its_job(
+    lab: Lab, tmp_path: Path
+) -> None:
+    """Nobody has to silence it, and the log of another job is watched on."""
+    thrown = lab.sbatch("sleep 600", output="/dev/null", name="thrown")
+    kept = lab.sbatch("while sleep 1; do date; done", output=str(tmp_path / "kept"), name="kept")
+    for job in (thrown, kept):
+        lab.wait_state(job, "RUNNING")
+    config, book = tmp_path / "sentinel.yaml", tmp_path / "book"
+    config.write_text(
+        f"state: {tmp_path}/state\nchannels: {{book: {{kind: file, path: {book}}}}}\n"
+        "checks: {logs: {kind: log, match: thrown|kept, users: ['*'], blind_after: 1}}\n"
+    )
+
+    def look() -> list[tuple[str, str]]:
+        argv = [sys.executable, "-m", "sentinel", "tick", "--all", "-c", str(config)]
+        subprocess.run(argv, env={**os.environ, **lab.env}, check=True, timeout=120)
+        told = (json.loads(line) for line in book.read_text().splitlines())
+        return [(one["reason"], one["summary"].partition(": ")[2]) for one in told]
+
+    (begin,) = look()
+    assert begin == ("firing", "/dev/null is a character device, not a log; name a regular file")
+    assert look() == [begin]
+    lab.scancel(thrown)
+    lab.wait_state(thrown, "CANCELLED")
+    assert look() == [begin, ("resolved", "saw 1 of 1 logs")]
+    lab.scancel(kept)
 
 
 @pytest.mark.long
