@@ -89,7 +89,8 @@ def judge_log(
     grace = sight.job_age_s < rules.startup and not (rules.by_number and seen.has_advanced)
     starting = grace and not begin
     hung = quiet >= limit.seconds and not starting
-    told = _describe_progress(sight, seen, name, quiet, rules, hung=hung)
+    shown = _measure_shown_quiet_s(sight, seen, quiet)
+    told = _describe_progress(sight, seen, name, shown if quiet else 0.0, rules, hung=hung)
     if begin or starting:
         told = f"{started}; {told}"
     if not hung:
@@ -142,7 +143,7 @@ def list_log_values(sight: LogObservation, seen: LogState, verdict: LogVerdict) 
     counted = {n: m.value for n, m in seen.marks.items() if n != GROWTH_NAME}
     more = {visible(name): value for name, value in counted.items() if name != "progress"}
     return {
-        "quiet_seconds": round(_measure_shown_quiet_s(sight, seen, verdict), 1)
+        "quiet_seconds": round(_measure_shown_quiet_s(sight, seen, verdict.quiet), 1)
         if sight.looks
         else None,
         "size_bytes": sight.size_bytes,
@@ -161,11 +162,11 @@ def list_log_values(sight: LogObservation, seen: LogState, verdict: LogVerdict) 
     }
 
 
-def _measure_shown_quiet_s(sight: LogObservation, seen: LogState, verdict: LogVerdict) -> float:
-    """Seconds in which nothing advanced, at least: nothing did since the file was written last, which
-    may be long before this look. A file server's clock that is behind counts for one look at most."""
+def _measure_shown_quiet_s(sight: LogObservation, seen: LogState, quiet: float) -> float:
+    """Seconds in which nothing advanced: since the file was written last, which may be a whole look
+    before it was noticed. A time before that is one of a file server's clock that is behind."""
     written = sight.at.wall / SECOND - sight.modified_at_s
-    return max(verdict.quiet, min(written, verdict.quiet + seen.spacing))
+    return written if quiet < written <= quiet + seen.spacing else quiet
 
 
 def _judge_missing_log(

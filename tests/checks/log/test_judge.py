@@ -91,15 +91,27 @@ def test_a_log_that_does_not_grow_is_stale_from_the_limit_on() -> None:
     ]
 
 
-@pytest.mark.parametrize(("written_ago", "shown"), [(45, 45), (0, 0), (-5, 0), (3600, 60)])
+@pytest.mark.parametrize(("written_ago", "shown"), [(45, 45), (0, 0), (-5, 0), (3600, 0)])
 def test_how_long_ago_a_log_moved_is_told_by_its_time_and_not_by_the_look(
     written_ago: int, shown: float
 ) -> None:
-    """That of a file server whose clock is behind counts for one look at most."""
+    """That of a file server whose clock is behind counts for nothing."""
     written = sight(1, mtime=START.wall // SECOND + 60 - written_ago, text=at(7, 8))
     seen, learned = update_state(written, None, EMPTY_BASELINE, True)
     verdict = judge_log(written, seen, NUMBER, learned)
     assert list_log_values(written, seen, verdict)["quiet_seconds"] == shown
+
+
+def test_an_age_is_told_from_the_last_line_on_and_not_from_the_look_that_noticed_it() -> None:
+    """The time of a clock that is not ours is one that cannot be: the log had moved since."""
+    written = START.wall // SECOND + 15
+    looks = sight(0), sight(1, size=11, mtime=written), sight(21, size=11, mtime=written)
+    assert story(GROWTH, *looks)[-1] == (
+        Status.CRITICAL,
+        "has not grown for 20m 45s (limit 20m)",
+    )
+    elsewhere = sight(0), sight(1, size=11, mtime=7), sight(21, size=11, mtime=7)
+    assert story(GROWTH, *elsewhere)[-1][1] == "has not grown for 20m (limit 20m)"
 
 
 @pytest.mark.parametrize(
