@@ -64,6 +64,6 @@ def _read_keys(text: str) -> frozenset[str] | None:
     """The keys of a JSON object. None if the text is none."""
     try:
         found = msgspec.json.decode(text)
-    except ValueError:
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
         return None
     return frozenset(map(str, found)) if isinstance(found, dict) else None
