@@ -109,7 +109,8 @@ class ChainLink(Struct, frozen=True, kw_only=True):
     @property
     def is_held(self) -> bool:
         """Whether `scontrol release` would let it start."""
-        return self.is_waiting and explain_reason(self.reason).held
+        held = state_phase(self.state) is Phase.HELD
+        return held or (self.is_waiting and explain_reason(self.reason).held)
 
     @property
     def waits_for_time(self) -> bool:

@@ -4,6 +4,7 @@ used."""
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Collection, Iterator, Sequence
 
@@ -21,6 +22,8 @@ _SHARED_PROGRAM = (
     "is a program in a directory that a group may write: another could take its place before it runs "
     "(chmod g-w, name the group in `trust_groups`, or call it from a script elsewhere)"
 )
+_OF_PACKAGES = re.compile(r"\.(cfsaved|rpm[a-z]+|(dpkg|ucf)-[a-z]+)$")
+"""How files end that rpm, dpkg, ucf and cfengine leave, as run-parts(8) skips them."""
 _OPEN_FLAGS = os.O_RDONLY | os.O_NONBLOCK
 
 
@@ -99,7 +102,12 @@ def _scan_directory(path: str, name: str, trust: CronTrust) -> Iterator[FoundScr
     for key, one in found.items():
         cuts = (key[:dot] for dot, letter in enumerate(key) if letter == ".")
         same = next((found[cut] for cut in cuts if cut in found), None)
-        yield _judge_twin(one, same) if same else one
+        if same:
+            yield _judge_twin(one, same)
+        elif _OF_PACKAGES.search(key):
+            yield replace(one, script=None, refused="a package left it there: take it away")
+        else:
+            yield one
 
 
 def _judge_twin(one: FoundScript, same: FoundScript) -> FoundScript:

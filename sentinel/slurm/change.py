@@ -20,6 +20,7 @@ from sentinel.slurm.complaints import (
     describe_stderr,
     failure_error,
     find_left_out,
+    stderr_lines,
     word_complaint,
 )
 from sentinel.slurm.nodes import NODES_QUESTION, read_nodes
@@ -91,7 +92,8 @@ class SlurmHands:
         said = describe_stderr(done.err)
         if not done.code and not find_left_out(done.err):  # a plugin of the site may speak too
             return Reply(Answer.ACCEPTED)
-        if _REFUSED.search(said):
+        # What stands before a command's last word is a remark, of a plugin or a shell.
+        if _REFUSED.search(next(reversed(stderr_lines(done.err)), "")):
             return Reply(Answer.REFUSED, word_complaint(said))
         return Reply(
             Answer.UNSURE, word_complaint(said) or describe_failure(argv[0], "", done.code)

@@ -137,7 +137,8 @@ def classify_reason(reason: str) -> str:
 HARDWARE_CLASSES = frozenset({"gpu", "memory", "network", "hardware"})
 """Classes of reasons by which a part of the node may be broken."""
 
-_PLANNED_PATTERN = re.compile(dict(_REASON_REGEXES)["maintenance"], re.IGNORECASE)
+_PLANNED_PATTERN = re.compile(r"maint|upgrade|update|firmware|^\W*reboot", re.IGNORECASE)
+"""Words of planned work. A reboot behind a fault is what the fault needs."""
 
 
 def is_hardware_reason(reason: str) -> bool:

@@ -41,7 +41,8 @@ def describe_new_note(before: Mapping[str, str], node: Node) -> str:
 def is_note(before: str, now: str) -> bool:
     """Whether the text has words that it did not have.
 
-    A program changes its values: numbers and identifiers, and whatever the keys of a JSON object hold.
+    A program changes its values: numbers and identifiers, and words that the keys of a JSON object hold.
+    A sentence there is a person's.
     A text that was cut or emptied says nothing new.
     """
     first, second = _read_keys(before), _read_keys(now)
@@ -61,9 +62,12 @@ def _count_words(text: str) -> Counter[str]:
 
 
 def _read_keys(text: str) -> frozenset[str] | None:
-    """The keys of a JSON object. None if the text is none."""
+    """The keys of a JSON object, and the words of its values that hold several. None if the text is none."""
     try:
         found = msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
         return None
-    return frozenset(map(str, found)) if isinstance(found, dict) else None
+    if not isinstance(found, dict):
+        return None
+    sentences = [one for one in found.values() if isinstance(one, str) and " " in one.strip()]
+    return frozenset(map(str, found)) | _count_words(" ".join(sentences)).keys()

@@ -328,8 +328,8 @@ TEXTS: tuple[PendingReason, ...] = (
         "Job is at or exceeds ", ReasonEnd.PERSON, "the account or QOS has used up its time"
     ),
     PendingReason("Unable to load job ", ReasonEnd.PERSON, "Slurm lost its script or environment"),
-    PendingReason("Burst buffer pre_run error", ReasonEnd.PERSON, "the burst buffer failed"),
-    PendingReason("Could not find burst buffer", ReasonEnd.PERSON, "the burst buffer failed"),
+    PendingReason("Burst buffer ", ReasonEnd.PERSON, "the burst buffer failed"),
+    PendingReason("Could not find ", ReasonEnd.PERSON, "the burst buffer failed"),
     PendingReason("burst_buffer/", ReasonEnd.PERSON, "the burst buffer failed"),
 )
 

@@ -42,7 +42,7 @@ def read_reservations(out: bytes) -> list[Reservation]:
 
 def is_as_asked(found: Reservation, params: Mapping[str, str]) -> bool:
     """Whether the reservation is still as an action `probation` with these parameters made it. If
-    its end, users, node or flags differ, somebody has changed it, and it is left to them."""
+    its end, users, node, flags or comment differ, somebody has changed it, and it is left to them."""
     return (
         found.name == params.get("name")
         and found.ends - found.starts == 60 * int(params["minutes"])
@@ -71,7 +71,8 @@ def _read_reservation(line: str) -> Reservation:
     begin, end = parse_epoch(found[2].encode()), parse_epoch(found[3].encode())
     if begin is None or end is None:
         raise ValueError(f"a time is missing: {line[:80]!r}")
-    told = dict(_FIELD.findall(line[line.find(" Users=") :].partition(" Comment=")[0]))
+    fields, _, comment = line[line.find(" Users=") :].partition(" Comment=")
+    told = {**dict(_FIELD.findall(fields)), "Comment": comment}
     users = told.pop("Users", "")
     told.pop("State", "")
     return Reservation(

@@ -6,7 +6,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from itertools import takewhile
+from itertools import islice, takewhile
 
 from msgspec import Struct
 
@@ -50,8 +50,19 @@ LONG_WITHOUT_VALUE = frozenset(
 )
 """Long options whose next word is not theirs. A value can only follow with `=`."""
 
-_SHORT_NAMES = {"J": "job-name"}
 _READ_NAMES = ("job-name", "comment", "wrap", "signal")
+_SHORT_NAMES = {
+    "J": "job-name",
+    "H": "hold",
+    "W": "wait",
+    "b": "begin",
+    "d": "dependency",
+    "x": "exclude",
+    "a": "array",
+    "D": "chdir",
+    "M": "clusters",
+}
+_LONG_NAMES = (*_READ_NAMES, *_SHORT_NAMES.values(), "deadline", "test-only")
 _MIN_ABBREVIATION = 3
 _SCRIPT_MARK = "#SBATCH"
 _NEXT_COMPONENT = ("hetjob", "packjob")
@@ -68,24 +79,37 @@ class SbatchCall(Struct, frozen=True):
     signal: str | None = None  # The signal before the time limit, as `B:USR1@120`.
 
 
+class SbatchOption(Struct, frozen=True):
+    """One option of a command line: its long name (empty if nobody here asks for it), its value, and
+    its words, of flags that share a word (`-QW`) a word of its own. Between two components stands `:`."""
+
+    name: str
+    value: str
+    words: tuple[str, ...]
+
+
+def split_sbatch_words(words: Sequence[str]) -> tuple[list[SbatchOption], Sequence[str]]:
+    """The options, and the script with its own words, as getopt_long(3) reads them."""
+    rest, found = iter(words), list[SbatchOption]()
+    for word in rest:
+        if word == "--":
+            return found, [*rest]
+        if word == ":":
+            found.append(SbatchOption(":", "", (word,)))
+        elif not word.startswith("-") or word == "-":
+            return found, [word, *rest]
+        else:
+            found += _read_options(word, rest)
+    return found, ()
+
+
 def read_sbatch_call(words: Sequence[str]) -> SbatchCall:
     """The script and the options before it. The words behind the script are its own. Of a heterogeneous
     job (`-n1 : -n8 train.sh`) the first component's options count, since it has the script."""
-    found: dict[str, str] = {}
-    script, first = None, True
-    rest = iter(words)
-    for word in rest:
-        if word == "--":
-            script = next(rest, None)
-            break
-        if word == ":":
-            first = False
-        elif not word.startswith("-") or word == "-":
-            script = word
-            break
-        elif option := _read_option(word, rest):
-            found |= option if first else {}
-    return SbatchCall(script, *(found.get(name) for name in _READ_NAMES))
+    options, command = split_sbatch_words(words)
+    mine = takewhile(lambda option: option.name != ":", options)
+    found = {option.name: option.value for option in mine if option.value}
+    return SbatchCall(next(iter(command), None), *(found.get(name) for name in _READ_NAMES))
 
 
 def read_script_options(script: bytes) -> SbatchCall:
@@ -102,27 +126,33 @@ def read_script_options(script: bytes) -> SbatchCall:
             for word in rest:
                 if word in _NEXT_COMPONENT:
                     return SbatchCall(None, *(found.get(name) for name in _READ_NAMES))
-                found |= _read_option(word, rest)
+                found |= {one.name: one.value for one in _read_options(word, rest) if one.value}
     return SbatchCall(None, *(found.get(name) for name in _READ_NAMES))
 
 
-def _read_option(word: str, rest: Iterator[str]) -> dict[str, str]:
-    """The option's value by its long name, if it is one that is read. Takes the value from `rest` if
-    it is a word of its own."""
+def _read_options(word: str, rest: Iterator[str]) -> Iterator[SbatchOption]:
+    """The options in a word. Takes the value from `rest` if it is a word of its own."""
     if word.startswith("--"):
         name, equals, value = word[2:].partition("=")
-        if not equals and name not in LONG_WITHOUT_VALUE:
-            value = next(rest, "")
-        full = next((n for n in _READ_NAMES if _is_abbreviation(name, n)), "")
-        return {full: value} if full else {}
-    letters = word[1:]
-    for at, letter in enumerate(letters):
-        if letter in SHORT_WITH_VALUE:
-            value = letters[at + 1 :] or next(rest, "")
-            return {_SHORT_NAMES[letter]: value} if letter in _SHORT_NAMES else {}
-        if letter in "ks":  # an optional value stands in the same word
+        more = () if equals or _is_flag(name) else tuple(islice(rest, 1))
+        full = next((n for n in _LONG_NAMES if _is_abbreviation(name, n)), "")
+        yield SbatchOption(full, value or "".join(more), (word, *more))
+        return
+    for at, letter in enumerate(word[1:], 1):
+        takes = letter in SHORT_WITH_VALUE
+        # an optional value (-k, -s) stands in the same word
+        value = word[at + 1 :] if takes or letter in "ks" else ""
+        more = tuple(islice(rest, 1)) if takes and not value else ()
+        yield SbatchOption(
+            _SHORT_NAMES.get(letter, ""), value or "".join(more), (f"-{letter}{value}", *more)
+        )
+        if takes or value:
             break
-    return {}
+
+
+def _is_flag(name: str) -> bool:
+    """Whether the next word is not this option's. Of an abbreviation only one option is possible."""
+    return any(flag.startswith(name) for flag in LONG_WITHOUT_VALUE)
 
 
 def _is_abbreviation(name: str, full: str) -> bool:

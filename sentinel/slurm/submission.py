@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from posixpath import join, normpath
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -20,6 +21,9 @@ from sentinel.core.guidance import ActingCommand
 from sentinel.core.lazy_pattern import lazy_pattern
 from sentinel.slurm import gres
 from sentinel.slurm.words import MAX_SHORT_NUMBER, decode_list, parse_count
+
+if TYPE_CHECKING:
+    from sentinel.slurm.sbatch_words import SbatchOption
 
 _SUBMISSION_FIELDS = (
     *("Name", "UserName", "Partition", "Account", "QOS", "TimeLimit", "NumNodes", "NumTasks"),
@@ -33,14 +37,11 @@ _SILENT = (23, 2)
 _pack_default_job_details(), src/slurmctld/job_mgr.c."""
 
 _ADD = "and its arguments, if it had any: this Slurm tells them in SubmitLine only"
-_EXCLUDES = lazy_pattern(
-    r"(^| )((-x|--exclude|-a|--array|--wrap|--test-only)\b|--( |$)|-D(?! ?/)|--chdir(?![= ]/))"
-)
-"""Options in a typed line to which nothing can be added: a relative folder, for instance, would be
-looked for inside itself."""
-_USED_UP = lazy_pattern(r"(^| )(-[HW]|--hold|--wait|--begin[= ]\S+|-b ?\S+)(?= |$)")
-"""Options that were meant for the first submission: its owner has released it, it has begun, and nobody waits for it."""
-_WAIT_OPTIONS = lazy_pattern(r"(^| )(-d ?|--dep\w*[= ])\S+")
+_UNREPEATABLE = {"exclude", "array", "wrap", "test-only", ":"}
+"""Options in a typed line to which nothing can be added. A relative folder would be looked for inside itself."""
+_USED_UP = {"hold", "wait", "begin", "deadline", "clusters"}
+"""Options that were meant for the first submission: its owner has released it, it has begun, nobody waits
+for it, its deadline has passed, and its cluster was chosen."""
 
 
 _COLOURS = rb"(?:\x1b\[[0-9;]*m)*"
@@ -97,11 +98,10 @@ def resubmit_argv(job: Submission, without: str = "", wait: str = "") -> tuple[s
     keep = _kept_options(job, without, wait)
     options, command = _split_typed_line(job)
     if command:
-        options = _USED_UP.sub("", " ".join(options)).split()
-        # The jobs that it once waited for are over. If their option has an unknown form, sentinel's
-        # option comes later and counts.
-        options = _WAIT_OPTIONS.sub("", " ".join(options)).split() if wait else options
-        return ("sbatch", *options, *keep, *command)
+        # The jobs that it once waited for are over.
+        gone = {*_USED_UP, "dependency"} if wait else _USED_UP
+        typed = (word for one in options if one.name not in gone for word in one.words)
+        return ("sbatch", *typed, *keep, *command)
     if job.bare:
         return ()
     return ("sbatch", *job.options, *keep, *job.command.split())
@@ -122,25 +122,25 @@ def resubmit_command(job: Submission, without: str = "", wait: str = "") -> Acti
     )
 
 
-def _split_typed_line(job: Submission) -> tuple[Sequence[str], Sequence[str]]:
-    """The options and the command of the typed line, if its words are known: no word held a blank,
-    and no option contradicts what is added. Else two empty lists."""
-    words = job.line.split()
-    if job.bare:
-        paths = [normpath(join(job.workdir, word)) for word in words]
-        at = paths.index(job.command) if job.command in paths else 0
-    else:
-        tail = next((t for t in (job.command, _relative_script(job)) if job.line.endswith(t)), "")
-        at = len(words) - len(tail.split()) if tail else 0
+def _split_typed_line(job: Submission) -> tuple[Sequence[SbatchOption], Sequence[str]]:
+    """The options and the command of the typed line, if its words are known: sbatch itself would read the
+    job's script there (a value with a blank would end the options), and no option contradicts what is
+    added. Else two empty lists."""
+    from sentinel.slurm.sbatch_words import split_sbatch_words  # few looks have a dead job
+
+    program, *words = job.line.split() or [""]
+    options, command = split_sbatch_words(words)
+    if not command or "--" in words[: -len(command)] or program.rpartition("/")[2] != "sbatch":
+        return (), ()
+    script, *arguments = job.command.split()
+    same = normpath(join(job.workdir, command[0])) == normpath(script)
+    odd = any(
+        one.name in _UNREPEATABLE or (one.name == "chdir" and not one.value.startswith("/"))
+        for one in options
+    )
     blank = " " in job.name or not _PLAIN_PATTERN.fullmatch(job.line)
-    sure = not blank and not _EXCLUDES.search(job.line) and "_" not in job.id
-    known = sure and at > 0 and words[0].rpartition("/")[2] == "sbatch"
-    return (words[1:at], words[at:]) if known else ((), ())
-
-
-def _relative_script(job: Submission) -> str:
-    """The path of the script relative to the working directory."""
-    return job.command.removeprefix(job.workdir.rstrip("/") + "/")
+    known = same and (job.bare or [*command[1:]] == arguments)
+    return (options, command) if known and not (odd or blank or "_" in job.id) else ((), ())
 
 
 def _kept_options(job: Submission, without: str, wait: str) -> tuple[str, ...]:

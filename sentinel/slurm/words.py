@@ -3,7 +3,7 @@
 import pwd
 import re
 from binascii import b2a_base64
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from os import urandom
 from typing import Generic, TypeVar
 
@@ -139,16 +139,19 @@ def count_elements(task: str) -> int:
     honoured."""
     if not task:
         return 1
-    return sum(_count_part(part) for part in task.partition("%")[0].split(","))
+    return sum(map(len, _element_ranges(task)))
 
 
-def _count_part(part: str) -> int:
-    first, dash, rest = part.partition("-")
-    if not dash:
-        int(first)
-        return 1
-    last, _, step = rest.partition(":")
-    return (int(last) - int(first)) // int(step or 1) + 1
+def has_element(task: str, number: int) -> bool:
+    """Whether `%K` stands for this element too. Raises ValueError as `count_elements` does."""
+    return any(number in found for found in _element_ranges(task))
+
+
+def _element_ranges(task: str) -> Iterator[range]:
+    for part in task.partition("%")[0].split(","):
+        first, dash, rest = part.partition("-")
+        last, _, step = rest.partition(":")
+        yield range(int(first), int(last if dash else first) + 1, int(step or 1))
 
 
 def find_uid(name: str) -> int | None:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from sentinel.core.cluster import Job
 from sentinel.slurm.pending_reasons import explain_reason
+from sentinel.slurm.words import has_element
 
 _DEPENDENCY_PATTERN = re.compile(
     r"(?P<kind>singleton|after\w*)(?::(?P<job>\d+(?:_\d+)?)(?:_\*)?(?:\+\d+)?)?(?:\((?P<state>\w+)\))?"
@@ -35,6 +36,8 @@ class _StuckJobs:
 
     def __init__(self, jobs: Iterable[Job]) -> None:
         self._names: set[str] = set()
+        # elements that wait in one row, by array
+        self._elements: dict[str, str] = {}
         self._oldest: dict[tuple[str, str], int] = {}
         for job in jobs:
             self._add_job(job)
@@ -54,6 +57,8 @@ class _StuckJobs:
 
     def _add_job(self, job: Job) -> None:
         self._names |= {job.id, job.job_id, job.array_id}
+        if "[" in job.id:
+            self._elements[job.array_id] = job.task
         whose, number = (job.user, job.name), int(job.job_id)
         self._oldest[whose] = min(number, self._oldest.get(whose, number))
 
@@ -63,4 +68,9 @@ class _StuckJobs:
             return False
         if match["kind"] == "singleton":
             return self._oldest.get((job.user, job.name), int(job.job_id)) < int(job.job_id)
-        return match["kind"] != "aftercorr" and match["job"] in self._names
+        return match["kind"] != "aftercorr" and self._is_stuck(match["job"] or "")
+
+    def _is_stuck(self, name: str) -> bool:
+        array, _, number = name.partition("_")
+        task = self._elements.get(array, "") if number else ""
+        return name in self._names or (bool(task) and has_element(task, int(number)))
