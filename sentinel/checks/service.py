@@ -69,7 +69,9 @@ class ServiceCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
     def __post_init__(self) -> None:
         if not (self.processes or self.units):
-            raise Invalid("name what must live: processes: [munged] or units: [sssd.service]")
+            raise Invalid(
+                "name what must live: `processes` like munged, or `units` like sssd.service"
+            )
         for number, unit in enumerate(self.units):
             if not unit or unit.startswith("-") or set(unit) & set("*?["):
                 raise Invalid(f"{unit!r} is no name of one unit", "units", number)

@@ -1,6 +1,7 @@
 """Settings of a kind from the command line, through the same converter as the file."""
 
 import os
+import re
 from collections.abc import Container, Mapping, Sequence
 from functools import partial
 from textwrap import wrap
@@ -59,15 +60,30 @@ def settings_from_options(kind_class: Any, options: Mapping[str, Sequence[str]])
     return settings
 
 
+def as_typed(kind_class: Any, text: str) -> str:
+    """The text with options in place of settings: --path where a kind says `path`."""
+    options = _typed_names(kind_class)
+    return re.sub(
+        r"(?:\ba )?`(\w+)`", lambda m: f"--{options[m[1]]}" if m[1] in options else m[0], text
+    )
+
+
+def required_options(kind_class: Any) -> str:
+    """What a call cannot do without, as `--root ROOT --match MATCH`; empty if it needs nothing."""
+    fields, options = settings_fields(kind_class), _typed_names(kind_class)
+    needed = [option for key, option in options.items() if is_required(fields[key])]
+    return " ".join(f"--{option} {option.upper().replace('-', '_')}" for option in needed)
+
+
 def kind_options(kind_class: Any) -> list[tuple[str, str, bool]]:
     """Each setting as `stale-after`, one line of help, and whether it may be repeated."""
     return [
         (
-            _dashed(_singular(key) if repeats else key),
+            options[key],
             _help(info, said.get(key, "")),
             repeats or nested,
         )
-        for said in [field_sentences(kind_class)]
+        for said, options in [(field_sentences(kind_class), _typed_names(kind_class))]
         for key, info in settings_fields(kind_class).items()
         for repeats, nested in [(is_list(info.type), _is_table(info.type))]
     ]
@@ -84,6 +100,12 @@ def help_lines(kind_class: Any, width: int) -> list[str]:
             lines += _row(f"{'':24}{key:<14} ", told, width)
         before = below
     return lines
+
+
+def _typed_names(kind_class: Any) -> dict[str, str]:
+    """Each setting's option, without the dashes before it."""
+    fields = settings_fields(kind_class).items()
+    return {k: _dashed(_singular(k) if is_list(info.type) else k) for k, info in fields}
 
 
 def _option_text(typed: Mapping[str, str], path: Path) -> str:

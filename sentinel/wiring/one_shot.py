@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sentinel.clock import SystemClock
 from sentinel.config.near_misses import nearest_word
-from sentinel.config.options import help_lines
+from sentinel.config.options import as_typed, help_lines, required_options
 from sentinel.config.options import settings_from_options as convert
 from sentinel.config.problems import BadOptions
 from sentinel.config.registry import UnknownKind
@@ -27,10 +27,14 @@ def make_one_shot_check(
     kind: str, options: Mapping[str, list[str]], names: Sequence[str] = ()
 ) -> CheckConfig:
     """A check of that kind with settings from the command line. Raises UsageError."""
+    cls = _load_check_kind(kind, names)
     try:
-        plugin = convert(_load_check_kind(kind, names), options)
+        plugin = convert(cls, options)
     except BadOptions as error:
-        raise UsageError(f"{error}\nall options: sentinel check {kind} --help") from error
+        needed = required_options(cls)
+        so = f"type it so: sentinel check {kind} {needed}\n" if needed else ""
+        text = f"{as_typed(cls, str(error))}\n{so}all options: sentinel check {kind} --help"
+        raise UsageError(text) from error
     return CheckConfig(name=kind, common=CheckCommon(kind=kind), plugin=plugin)
 
 

@@ -117,9 +117,34 @@ def test_a_kind_without_what_it_needs_says_what_and_where_all_is_told(say: Say) 
     assert say("check du") == (
         64,
         "sentinel: --path: is missing; expected a list: Absolute paths of the trees.\n"
+        "type it so: sentinel check du --path PATH\n"
         "all options: sentinel check du --help",
     )
-    assert say("check log")[1].endswith("\nall options: sentinel check log --help")
+    assert say("check clean --root /scratch")[1].endswith(
+        "type it so: sentinel check clean --root ROOT --match MATCH --older-than OLDER_THAN\n"
+        "all options: sentinel check clean --help"
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("check log", "a log check needs --path, or --job whose output is watched"),
+        (
+            "check service",
+            "name what must live: --process like munged, or --unit like sssd.service",
+        ),
+        (
+            "check job",
+            "a job check needs --name (exact), --match (regex), a size (--min-gpus, --min-nodes) or --user",
+        ),
+    ],
+)
+def test_what_a_kind_needs_is_named_as_it_is_typed(say: Say, line: str, said: str) -> None:
+    """The same sentence names the setting where a file is wrong."""
+    code, text = say(line)
+    assert (code, text[: len("sentinel: ") + len(said)]) == (64, f"sentinel: {said}")
+    assert text.endswith(f"\nall options: sentinel {line} --help")
 
 
 def test_numbers_for_nagios_have_their_limits(say: Say) -> None:
