@@ -19,12 +19,13 @@ from sentinel.channels.format.text import (
     rank_cards,
 )
 from sentinel.core.command_places import comment_places
+from sentinel.core.guidance import name_config
 from sentinel.core.model import Notification
 from sentinel.core.text import shortened
 
 LISTED = 100
 _ICONS = {"critical": "🔴", "unknown": "🟣", "warning": "🟠", "info": "🔵", "ok": "🟢"}
-_ITEM, _FACTS, _TITLE, _TAIL = 240, 900, 240, 50
+_ITEM, _FACTS, _TITLE = 240, 900, 240
 _LOG, _PLACE = 1, 2  # the weights of a log, which is cut first, and of where commands are run
 
 Role = Literal["line", "strong", "dim", "code"]
@@ -44,14 +45,15 @@ class MessageBlock(Struct, frozen=True):
 class ChatContent(Struct, frozen=True, kw_only=True):
     """A message: a line with severity and place, then the blocks.
 
-    `items` is the number of alerts if the blocks are about several. `runbook` is a page that they
-    all share.
+    `items` is the number of alerts if the blocks are about several, `config` the file that commands
+    of sentinel name. `runbook` is a page that they all share.
     """
 
     title: str  # The first line.
     tone: str  # Its colour.
     blocks: tuple[MessageBlock, ...]  # The paragraphs.
     items: int = 0
+    config: str = ""
     runbook: str = ""
 
     @property
@@ -83,6 +85,7 @@ def _chat_of_several(cards: Sequence[AlertCard]) -> ChatContent:
         tone=cards[0].tone,
         blocks=items,
         items=sum(c.count for c in cards),
+        config=cards[0].config,
         runbook=runbook,
     )
 
@@ -96,14 +99,16 @@ def fit_blocks(
     below = [MessageBlock("line", f"Runbook: {message.runbook}")] if message.runbook else []
     below = below if sum(map(size, below)) <= room // 5 else []
     kept = list(message.blocks)
-    left = room - sum(map(size, [*kept, *below])) - (_TAIL if message.items else 0)
+    rest = f" more: {name_config('sentinel alerts list', message.config)}"
+    longest = MessageBlock("line", f"and {message.items}{rest}")
+    left = room - sum(map(size, [*kept, *below])) - (size(longest) if message.items else 0)
     while left < 0 and len(kept) > 1:
         least = min(range(len(kept)), key=lambda i: _weigh_block(kept[i]))
         shorter = _shorten_block(kept[least])
         left += size(kept[least]) - sum(map(size, shorter))
         kept[least : least + 1] = shorter
     lost = message.items - sum(block.count for block in kept)
-    tail = [MessageBlock("line", f"and {lost} more: sentinel alerts list")] if lost > 0 else []
+    tail = [replace(longest, text=f"and {lost}{rest}")] if lost > 0 else []
     return (*kept, *tail, *below)
 
 

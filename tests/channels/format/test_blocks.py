@@ -68,6 +68,15 @@ def test_several_alerts_in_a_line_each_the_worst_first() -> None:
     ]
 
 
+def test_the_command_that_lists_the_rest_names_the_file() -> None:
+    """With a path of any length the message still fits."""
+    config = f"/scratch/{'x' * 200}.yaml"
+    alerts = (notification(subject=f"n{i:03}", runbook="", config=config) for i in range(500))
+    text = read(*alerts, room=1000)
+    assert text.endswith(f" more: sentinel alerts list -c {config}")
+    assert len(text) <= 1000
+
+
 @pytest.mark.parametrize(("count", "room"), [(500, 4000), (500, 10**6), (3, 150), (2, 1)])
 def test_alerts_that_do_not_fit_are_counted(count: int, room: int) -> None:
     """The first ones stand; the last line says how many more there are."""
