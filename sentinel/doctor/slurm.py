@@ -109,7 +109,7 @@ def check_job_visibility(slurm: SlurmSnapshot) -> DoctorItem:
     except CannotTell as error:
         return make_unknown_item("jobs of others", visible(str(error)))
     if rights.admin:
-        return make_ok_item("jobs of others", f"{rights.who.name} sees all jobs (administrator)")
+        return make_ok_item("jobs of others", f"{rights.who.name} sees all jobs")
     if rights.private:
         return make_warning_item(
             "jobs of others", f"hidden from {rights.who.name} by PrivateData=jobs", _ADMIN_REMEDY

@@ -8,8 +8,9 @@ from sentinel.core.cluster import Controller
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import Status
 from sentinel.core.settings import SlurmSettings
-from sentinel.doctor.slurm import check_slurm, check_version
+from sentinel.doctor.slurm import check_job_visibility, check_slurm, check_version
 from sentinel.slurm.control import SlurmConfig, read_config
+from sentinel.slurm.rights import QueueRights, SlurmUser
 
 ASKED_ELSEWHERE = SlurmSettings(command_prefix=["ssh", "login1"])
 
@@ -24,6 +25,10 @@ class Snapshot:
         primary, *backups = self._up
         named = tuple((f"ctl{n}", answers) for n, answers in enumerate(backups, 2))
         return Controller(primary="ctl1\x1b[2J", primary_up=primary, backups=named, cluster="lab")
+
+    def rights(self) -> QueueRights:
+        """As of an Operator, who is no Administrator."""
+        return QueueRights(SlurmUser(1000, "alice"), admin=True, private=True)
 
     def config(self) -> SlurmConfig:
         if not self._release:
@@ -66,3 +71,9 @@ def test_sentinel_can_work_while_one_slurmctld_answers(
 def test_a_slurm_that_is_too_old_is_told(release: str, status: Status) -> None:
     """Nobody has tried it."""
     assert check_version(Snapshot(release=release)).status is status  # type: ignore[arg-type]
+
+
+def test_who_sees_all_jobs_is_not_called_an_administrator() -> None:
+    """An Operator and SlurmUser see them too (slurm.conf(5), PrivateData)."""
+    item = check_job_visibility(Snapshot(True))  # type: ignore[arg-type]
+    assert (item.status, item.text) == (Status.OK, "alice sees all jobs")
