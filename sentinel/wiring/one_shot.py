@@ -32,7 +32,7 @@ def make_one_shot_check(
         plugin = convert(cls, options)
     except BadOptions as error:
         needed = required_options(cls)
-        so = f"type it so: sentinel check {kind} {needed}\n" if needed else ""
+        so = f"usage: sentinel check {kind} {needed}\n" if needed else ""
         text = f"{as_typed(cls, str(error))}\n{so}all options: sentinel check {kind} --help"
         raise UsageError(text) from error
     return CheckConfig(name=kind, common=CheckCommon(kind=kind), plugin=plugin)

@@ -117,11 +117,11 @@ def test_a_kind_without_what_it_needs_says_what_and_where_all_is_told(say: Say) 
     assert say("check du") == (
         64,
         "sentinel: --path: is missing; expected a list: Absolute paths of the trees.\n"
-        "type it so: sentinel check du --path PATH\n"
+        "usage: sentinel check du --path PATH\n"
         "all options: sentinel check du --help",
     )
     assert say("check clean --root /scratch")[1].endswith(
-        "type it so: sentinel check clean --root ROOT --match MATCH --older-than OLDER_THAN\n"
+        "usage: sentinel check clean --root ROOT --match MATCH --older-than OLDER_THAN\n"
         "all options: sentinel check clean --help"
     )
 

@@ -143,10 +143,11 @@ class Table:
     def show_row(
         self, who: str, surface: str, before: str, outcome: Outcome, seconds: float = 0.0
     ) -> None:
-        held = "held" if not outcome.harm else "NOT HELD: " + "; ".join(outcome.harm)
+        harm = outcome.harm if outcome.tries or outcome.harm else ["nothing was tried"]
+        held = "held" if not harm else "NOT HELD: " + "; ".join(harm)
         with self._turn:
             row = f"{who:25} {surface:38} {outcome.tries:7,} {seconds:4.0f} s  {before:44} {held}"
-            self.failed += [row] if outcome.harm else []
+            self.failed += [row] if harm else []
             print(row, flush=True)
 
 

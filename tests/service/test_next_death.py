@@ -22,13 +22,16 @@ AT_ONCE = "echo RuntimeError: again; sleep 4; exit 4"
 """It dies before a second look can see it run."""
 
 
-def list_mails(smtp: SmtpServer) -> list[Mail]:
-    return [m for m in smtp.mails if "llm-10b" in str(m.message["Subject"])]
+def list_mails(smtp: SmtpServer, name: str = "llm-10b") -> list[Mail]:
+    return [m for m in smtp.mails if name in str(m.message["Subject"])]
 
 
-def await_second_mail(smtp: SmtpServer, limit: float) -> str:
-    wait_until(lambda: len(list_mails(smtp)) > 1, f"a second mail: {list_mails(smtp)}", limit)
-    body = list_mails(smtp)[1].message.get_body(("plain",))
+def await_second_mail(smtp: SmtpServer, limit: float, name: str = "llm-10b") -> str:
+    def mails() -> list[Mail]:
+        return list_mails(smtp, name)
+
+    wait_until(lambda: len(mails()) > 1, f"a second mail: {mails()}", limit)
+    body = mails()[1].message.get_body(("plain",))
     assert body is not None
     return str(body.get_content())
 
@@ -71,18 +74,21 @@ def test_by_a_chain(newcomer: Newcomer) -> None:
 
 
 def test_by_a_service(night: Watch, fresh: Lab, smtp: SmtpServer) -> None:
-    """A look in forty seconds. `explain` has the command and the last lines of each death."""
+    """A look in forty seconds. `explain` has the command and the last lines of each death.
+
+    The name is its own: a job of a newcomer before, which Slurm still knows, is one of the same name.
+    """
     night.configure(
         """\
         checks:
-          trainings: {{kind: job, every: 40s, name: llm-10b, users: ["*"]}}
+          trainings: {{kind: job, every: 40s, name: llm-30b, users: ["*"]}}
         channels:
           mail: {{kind: email, to: [o@example.org], from: s@example.org, host: localhost, port: {port}, security: none}}
         """,
         port=smtp.port,
     )
-    go = fresh.work / "go"
-    fresh.sbatch(f"until [ -e {go} ]; do sleep 1; done; exit 3", name="llm-10b")
+    name, go = "llm-30b", fresh.work / "go"
+    fresh.sbatch(f"until [ -e {go} ]; do sleep 1; done; exit 3", name=name)
     night.run()
 
     def looks(within: float) -> bool:
@@ -90,10 +96,10 @@ def test_by_a_service(night: Watch, fresh: Lab, smtp: SmtpServer) -> None:
 
     wait_until(lambda: looks(60), "a first look", 60)
     go.touch()
-    wait_until(lambda: list_mails(smtp), "the first mail", 150)
+    wait_until(lambda: list_mails(smtp, name), "the first mail", 150)
     wait_until(lambda: looks(12), "a look", 90)
-    job = fresh.sbatch(AT_ONCE, name="llm-10b")
-    assert TOO in await_second_mail(smtp, 40 + 60)
-    done = night.say("explain", "llm-10b")
+    job = fresh.sbatch(AT_ONCE, name=name)
+    assert TOO in await_second_mail(smtp, 40 + 60, name)
+    done = night.say("explain", name)
     assert f"job {job} FAILED with exit code 4, ended " in done.stdout, done.stderr
     assert "| RuntimeError: again" in done.stdout
