@@ -215,7 +215,7 @@ def check_diag(tools: Tools, scene: Scene, change: Change) -> None:
     out = tools.folder.parent / "archive" / "n1.json"
     script = change(read_program_file("checks/diag/job.sh").encode())
     tools.run(["sh", "-s", "--", "2", str(out), "20"], script)
-    found = {path.name: path.read_text() for path in out.parent.iterdir()}
+    found = {path.name: path.read_text() for path in out.parent.glob("*")}
     assert found == {
         "n1.json": "dcgmi diag -r 2 -j\n",
         "n1.json.gpus": "gpus -q -x\n",
