@@ -166,7 +166,7 @@ WRONG_CALLS = {
     ("check", "fs", "--warn", "usde=3%"): "did you mean 'used'?",
     ("check", "fs", "--timeout", "x"): "--timeout: 'x' is no duration",
     ("check", "fs", "--timeout", "0s"): "--timeout: must be longer than 0s",
-    ("check", "job"): "needs a `name` (exact), a `match` (regex)",
+    ("check", "job"): "needs --name (exact), --match (regex)",
     ("check", "job", "--match", "("): "--match: ",
     ("alerts", "bogus"): "invalid choice",
     ("explain",): "ALERT",
