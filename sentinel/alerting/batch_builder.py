@@ -36,7 +36,7 @@ from sentinel.alerting.silences import (
 )
 from sentinel.alerting.state_machine import AlertPolicy, advance_alert, announce_again
 from sentinel.core.clock import SECOND, Instant, get_elapsed_s
-from sentinel.core.deaths import describe_deaths, list_untold_deaths, mark_told, recent_events
+from sentinel.core.deaths import describe_news, mark_told, recent_events
 from sentinel.core.holds import Held, HeldKind, MessageGroup
 from sentinel.core.model import (
     Alert,
@@ -207,8 +207,7 @@ class BatchBuilder:
         names = (heard if not self._find_hold(alert) else {}) if flaps else alert.told
         told = self._queue_message(alert, transition, list(names), heard)
         if key in self._alerts:
-            dead = mark_told(told.deaths, self._now) if names else told.deaths
-            self._alerts[key] = replace(told, deaths=dead)
+            self._alerts[key] = _mark_news(told, self._now) if names else told
 
     def _notify_due(self, key: Key, alert: Alert) -> Alert:
         explained = _is_held_for(alert, HeldKind.EXPLAINED)
@@ -225,7 +224,7 @@ class BatchBuilder:
         acked = alert.id in self._orders.acks
         if acked and not alert.acked:
             alert = self._notify_ack(alert, heard)
-        alert = self._notify_deaths(key, alert, heard)
+        alert = self._notify_news(key, alert, heard)
         quiet = acked or alert.tell_once
         first = not alert.told
         for reason, names in due_notifications(alert, heard, self._now, acked=quiet).items():
@@ -240,27 +239,24 @@ class BatchBuilder:
                 self._transitions.append(transition)
             alert = self._queue_message(alert, transition, names, heard)
             if first or reason in ("worse", "repeat"):
-                alert = replace(alert, deaths=mark_told(alert.deaths, self._now))
+                alert = _mark_news(replace(alert, unseen_told=()), self._now)
         return alert
 
-    def _notify_deaths(self, key: Key, alert: Alert, heard: Mapping[str, Listener]) -> Alert:
-        """Report deaths that no message told yet to those who know of the alert, also if somebody
-        has acknowledged it or it flaps. A death is no more of the same."""
+    def _notify_news(self, key: Key, alert: Alert, heard: Mapping[str, Listener]) -> Alert:
+        """Report deaths and unseen things that no message told yet to those who know of the alert,
+        also if somebody has acknowledged it or it flaps. They are no more of the same."""
         names = [name for name in heard if name in alert.told]
         settled = alert.clear_since is None and key not in self._fresh
-        new = list_untold_deaths(alert.deaths, alert.death_events, self._now)
-        if not (names and settled and new):
+        blind_after = self._plan.policies[key.check].blind_after
+        words = describe_news(alert, blind_after, self._now)
+        if not (names and settled and words):
             return alert
-        words = describe_deaths(new, alert.last_told)
         alert, transition = announce_again(alert, "again", self._now)
         transition = replace(transition, summary=f"{words}; {transition.summary}")
         self._transitions.append(transition)
-        alert = self._queue_message(alert, transition, names, heard)
-        return replace(
-            alert,
-            deaths=mark_told(alert.deaths, self._now),
-            death_events=(*recent_events(alert.death_events, self._now), self._now.wall),
-        )
+        alert = _mark_news(self._queue_message(alert, transition, names, heard), self._now)
+        events = (*recent_events(alert.death_events, self._now), self._now.wall)
+        return replace(alert, death_events=events)
 
     def _notify_ack(self, alert: Alert, heard: Mapping[str, Listener]) -> Alert:
         """Report an acknowledgement once to those who know of the problem."""
@@ -414,6 +410,12 @@ class BatchBuilder:
 
 def _is_held_for(alert: Alert, *kinds: HeldKind) -> bool:
     return alert.on_hold is not None and alert.on_hold.kind in kinds
+
+
+def _mark_news(alert: Alert, now: Instant) -> Alert:
+    """The alert, after a message that shows all of its deaths, and all that is not seen."""
+    unseen = dict.fromkeys((*alert.unseen_told, *alert.unseen))
+    return replace(alert, deaths=mark_told(alert.deaths, now), unseen_told=tuple(unseen))
 
 
 def _waits_for_pass(alert: Alert) -> bool:

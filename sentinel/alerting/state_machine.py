@@ -234,6 +234,7 @@ def _update_alert(before: Alert, finding: Finding, policy: AlertPolicy, now: Ins
         tell_once=finding.tell_once,
         owner_muted=finding.owner_muted,
         deaths=merge_deaths(before.deaths, finding.deaths, before.last_told),
+        unseen={name: before.unseen.get(name, 0) + 1 for name in finding.unseen},
         labels={**finding.labels, **policy.labels},
         runbook=policy.runbook,
         last=now,

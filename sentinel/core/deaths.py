@@ -1,4 +1,5 @@
-"""Bad ends of the jobs of one training, and which of them people have been told of. Pure."""
+"""Bad ends of the jobs of one training, and which of them people have been told of. Also what a
+check newly fails to see. Pure."""
 
 from __future__ import annotations
 
@@ -43,13 +44,20 @@ def merge_deaths(
     return tuple(newest[-MAX_DEATHS:])
 
 
-def list_untold_deaths(
-    deaths: Iterable[Death], events: Sequence[int], now: Instant
-) -> tuple[Death, ...]:
-    """The deaths of which a message is due now. `events` are the wall clocks of such messages."""
-    if len(recent_events(events, now)) >= EVENTS_PER_HOUR:
-        return ()
-    return tuple(one for one in deaths if one.told is None and one.due <= now.wall / SECOND)
+def describe_news(alert: Alert, blind_after: int, now: Instant) -> str:
+    """What no message has told yet, and is due now: deaths, and what was not seen in `blind_after`
+    runs in a row. Empty if there is none, or if the hour has had enough of such messages."""
+    if len(recent_events(alert.death_events, now)) >= EVENTS_PER_HOUR:
+        return ""
+    dead = [one for one in alert.deaths if one.told is None and one.due <= now.wall / SECOND]
+    unseen = [
+        name
+        for name, runs in alert.unseen.items()
+        if runs >= blind_after and name not in alert.unseen_told
+    ]
+    died = describe_deaths(dead, alert.last_told) if dead else ""
+    names = shortened(visible(", ".join(unseen)), 120)
+    return "; ".join(filter(None, [died, f"now not seen either: {names}" if names else ""]))
 
 
 def recent_events(events: Iterable[int], now: Instant) -> tuple[int, ...]:

@@ -94,6 +94,8 @@ class Finding(Struct, frozen=True, kw_only=True):
     tell_once: It is information, and neither repeated nor escalated.
     owner_muted: The job's owner has asked for no message of it. Everybody else is told.
     deaths: Jobs that ended badly. One that was found after the last message is a new event.
+    unseen: For the check itself: the users whose trainings it did not see, or the names of other
+        things.
     """
 
     subject: str  # What the answer is about.
@@ -110,6 +112,7 @@ class Finding(Struct, frozen=True, kw_only=True):
     owner_muted: bool = False
     guidance: Guidance = NO_GUIDANCE  # How urgent it is, and the first step.
     deaths: tuple[Death, ...] = ()
+    unseen: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not all(isinstance(one, ActingCommand) for one in self.acts):
@@ -272,7 +275,9 @@ class Alert(Struct, frozen=True, kw_only=True):
     freed: Since when its cause is over, while nobody has been told of this alert.
     tell_once, owner_muted: As the finding says.
     deaths: Jobs that ended badly, and which of them people were told of.
-    death_events: Wall clocks of the last messages about further deaths.
+    death_events: Wall clocks of the last messages about further deaths, or unseen things.
+    unseen: How many runs in a row did not see each of the finding's `unseen`.
+    unseen_told: Those of them that people have been told of.
     """
 
     key: Key  # What it is about.
@@ -311,6 +316,8 @@ class Alert(Struct, frozen=True, kw_only=True):
     deaths: tuple[Death, ...] = ()
     death_events: tuple[int, ...] = ()
     acts: tuple[str, ...] = ()  # Those that change something.
+    unseen: Mapping[str, int] = {}
+    unseen_told: tuple[str, ...] = ()
 
     @property
     def shown_since(self) -> Instant:

@@ -7,7 +7,7 @@ as the start of the interpreter.
 import sys
 import time
 from _thread import LockType, allocate_lock, start_new_thread
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct, to_builtins
 from msgspec.structs import replace
@@ -29,6 +29,8 @@ MAX_DETAILS_CHARS = 2**16
 _GRACE_S = 2.0
 MAX_COMMANDS = 4
 """How many commands about unseen things the finding about the check has."""
+MAX_UNSEEN_NAMES = 1000
+"""How many users and things that a run did not see are kept with the alert."""
 
 
 class _RunAnswer(Struct):
@@ -188,4 +190,11 @@ def _summarize_check(name: str, report: Report | None, error: str, words: str) -
         summary=shortened("; ".join(parts), 500),
         guidance=blind[0].guidance if len(blind) == 1 else NO_GUIDANCE,
         commands=tuple(dict.fromkeys(line for f in blind for line in f.commands))[:MAX_COMMANDS],
+        unseen=_list_unseen(blind, coverage.unseen),
     )
+
+
+def _list_unseen(blind: Sequence[Finding], names: Sequence[str]) -> tuple[str, ...]:
+    """Who is not seen: a user counts once, whatever the number of their jobs."""
+    found = sorted({f.labels.get("user") or f.subject for f in blind} or set(names))
+    return tuple(found[:MAX_UNSEEN_NAMES])

@@ -118,6 +118,42 @@ def test_a_blind_run_ends_no_alert() -> None:
     assert second.runs[0].status is Status.UNKNOWN
 
 
+def unseen(*names: str) -> RunOutcome:
+    status = Status.UNKNOWN if names else Status.OK
+    itself = Finding(subject="", status=status, summary="saw some", unseen=names)
+    return replace(ran(), itself=itself)
+
+
+def live_unseen(*looks: RunOutcome) -> list[tuple[int, str, str]]:
+    """What is told at each look, a minute apart: number of the look, reason, sentence."""
+    alerts, told = dict[Key, Alert](), list[tuple[int, str, str]]()
+    for number, look in enumerate(looks):
+        batch = process_outcomes([look], alerts, PLAN, shift_instant(START, 60.0 * number))
+        alerts = after(batch, alerts)
+        sent = {o.notification.key: o.notification for o in batch.outbox}
+        told += [(number, n.reason, n.summary) for n in sent.values()]
+    return told
+
+
+def test_while_one_stays_unseen_the_next_one_is_told_too() -> None:
+    """One user who keeps a log from being read does not keep another's unseen log quiet. As with
+    the first, three looks in a row count."""
+    told = live_unseen(*[unseen("eve")] * 4, *[unseen("bob", "eve")] * 6)
+    assert [(look, why) for look, why, _ in told] == [(2, "firing"), (6, "again")]
+    assert told[1][2] == "now not seen either: bob; saw some"
+
+
+def test_who_is_unseen_now_and_then_is_no_news() -> None:
+    """Fewer than three looks in a row are none; who was told of is told of once, and three of an
+    hour are told by themselves."""
+    flaps = [unseen("bob", "eve"), unseen("bob", "eve"), unseen("eve")] * 6
+    assert [look for look, *_ in live_unseen(*[unseen("eve")] * 3, *flaps)] == [2]
+    long = [*[unseen("bob", "eve")] * 3, unseen("eve")] * 6
+    assert [look for look, *_ in live_unseen(*[unseen("eve")] * 3, *long)] == [2, 5]
+    many = [unseen("eve", *(f"u{n}" for n in range(look // 3))) for look in range(30)]
+    assert len(live_unseen(*many)) == 1 + 3
+
+
 def on(node: str, subject: str, status: Status) -> Finding:
     return Finding(subject=subject, status=status, summary="!", labels={"node": node})
 
