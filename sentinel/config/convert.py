@@ -222,6 +222,8 @@ class SettingsConverter:
             close := nearest_word(node.text, allowed_words(hint))
         ):
             remedy = f" (did you mean '{close}'?)"
+        elif isinstance(found, RecordShape):
+            remedy = f"; its keys: {', '.join(settings_fields(found.cls))}"
         message = f"expected {describe_expected(hint)}, got {describe_given(node, secret)}{remedy}"
         self._collector.add_error(node.line, path, message)
         return FAILED

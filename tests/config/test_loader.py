@@ -165,7 +165,7 @@ BAD = [
         "timezone: qqq",
         "1: timezone: there is no time zone 'qqq'; write it like Europe/Berlin or UTC",
     ),
-    ("slurm: 5", "1: slurm: expected a mapping, got the number 5"),
+    ("slurm: 5", "1: slurm: expected a mapping, got the number 5; its keys: ..."),
     ("slurm: {timout: 5s}", "1: slurm.timout: unknown key (did you mean 'timeout'?)"),
     (
         "slurm:\n  command_prefix: ssh login1",
@@ -314,7 +314,10 @@ BAD = [
     ),
     (in_check("    paths: ['']"), "4: checks.a.paths[0]: the path is empty"),
     (in_check('    paths: ["a\\0b"]'), "4: checks.a.paths[0]: the path holds a NUL byte"),
-    (in_check("    warn: 85%"), "4: checks.a.warn: expected a mapping, got text '85%'"),
+    (
+        in_check("    warn: 85%"),
+        "4: checks.a.warn: expected a mapping, got text '85%'; its keys: used...",
+    ),
     (
         in_check("    warn:\n      used: 85"),
         "5: checks.a.warn.used: '85' is no share; write it like 85%",
@@ -380,7 +383,7 @@ BAD = [
     ),
     ("routes:\n  - to: []", "2: routes[0].to: name at least one channel"),
     ("routes:\n  - repeat: 4h", "2: routes[0].to: is missing; expected a list"),
-    ("routes: [5]", "1: routes[0]: expected a mapping, got the number 5"),
+    ("routes: [5]", "1: routes[0]: expected a mapping, got the number 5; its keys: ..."),
     (
         "channels: {a: {kind: screen}}\nroutes:\n  - match: {severity: crit}\n    to: [a]",
         "3: routes[0].match.severity: 'crit' is no severity (did you mean 'critical'?)",
