@@ -10,12 +10,16 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import sqlite3
+import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Callable, Mapping
-from contextlib import closing
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
+from functools import partial
 from math import log
 from os import geteuid
 from pathlib import Path
@@ -27,26 +31,35 @@ from sentinel.alerting.observations import RunOutcome
 from sentinel.alerting.processor import process_outcomes
 from sentinel.alerting.state import Store
 from sentinel.alerting.state_machine import AlertPolicy
+from sentinel.checks.checkpoint import CheckpointCheck
 from sentinel.checks.exec import ExecCheck
 from sentinel.checks.fs import FsCheck
 from sentinel.checks.gpu import GpuCheck
 from sentinel.checks.job import JobCheck
 from sentinel.checks.log import Log
+from sentinel.checks.nodes import NodesCheck
 from sentinel.clock import SystemClock
 from sentinel.config.settings import Settings
 from sentinel.core.clock import shift_instant
-from sentinel.core.cluster import Job
-from sentinel.core.model import Batch, Coverage, Finding, Report, Sample, Status
+from sentinel.core.cluster import Job, Node
+from sentinel.core.errors import StoreBusy
+from sentinel.core.model import Alert, Batch, Coverage, Finding, Key, Report, Sample, Status
 from sentinel.core.settings import FilePath
 from sentinel.plugin import Check
 from sentinel.slurm.job_index import QueuedJobs
 from sentinel.testing import START, FixedSlurm, context, job
 from sentinel.user_files.session import shared_reader
+from sentinel.web.rate_limit import RequestRateLimiter
 from sentinel.wiring import app
 from tests.checks.gpu.world import World
+from tests.lab.postgres import Postgres
+from tests.web.scenery import alert as scenery_alert
+from tests.web.scenery import fill
+from tests.web.stage import stage
 
 ROUNDS = 3
 QUEUE = 100_000
+EMPTY_SAFETENSORS = (2).to_bytes(8, "little") + b"{}"
 LINE = "iteration %d/ 10000 loss 2.5\n"
 
 
@@ -189,6 +202,176 @@ def _outcome(check: str, found: list[Finding]) -> RunOutcome:
     return RunOutcome(check=check, kind=check, seconds=0.1, report=report, itself=fine)
 
 
+def alerts_at_once() -> None:
+    """A commit in which so many alerts begin, to the state on a disk, with their messages."""
+    curve("alerts: that begin in one commit", [1, 10, 100, 1000], _begin_at_once)
+
+
+def _begin_at_once(count: int) -> float:
+    bad = [
+        Finding(subject=f"n{n:05}", status=Status.CRITICAL, summary="DOWN") for n in range(count)
+    ]
+    policies = {"nodes": AlertPolicy(kind="nodes")}
+    plan = NotificationPlan(cluster="bench", channels=["mail"], policies=policies)
+    with _new_store() as store:
+        begun = time.process_time()
+        store.commit(process_outcomes([_outcome("nodes", bad)], {}, plan, START))
+        return time.process_time() - begun
+
+
+def nodes() -> None:
+    """A look of `nodes` at all of them, of which one in a hundred is drained."""
+    curve("nodes: of one check", [10, 100, 1000, 10_000], _look_at_nodes)
+
+
+def _look_at_nodes(count: int) -> float:
+    known = [
+        Node(name=f"n{n:05}", state="IDLE", flags=frozenset(["DRAIN"] if n % 100 == 7 else []))
+        for n in range(count)
+    ]
+    begun = time.process_time()
+    NodesCheck().run(context(FixedSlurm(nodes=known, jobs=()), START, limit=60.0))
+    return time.process_time() - begun
+
+
+def checkpoints() -> None:
+    """A look at one folder with three steps for each training, the second in which nothing is new."""
+    curve("checkpoint: trainings", [1, 10, 100, 1000], _look_at_checkpoints, 1)
+
+
+def _look_at_checkpoints(count: int) -> float:
+    user = getpwuid(geteuid()).pw_name
+    jobs = tuple(
+        job(str(n + 10), "RUNNING", "None", name=f"train{n}", user=user) for n in range(count)
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        for n in range(count):
+            for step in (100, 200, 300):
+                path = Path(folder, f"train{n}", f"step-{step}", "model.safetensors")
+                path.parent.mkdir(parents=True)
+                path.write_bytes(EMPTY_SAFETENSORS)
+        check = CheckpointCheck(
+            path=FilePath(f"{folder}/%x"), job_match=re.compile("train.*"), users=["*"]
+        )
+        memory: Mapping[str, object] = {}
+        for minute in range(2):
+            now, begun = shift_instant(START, 60 * minute), _spent()
+            with shared_reader():
+                report = check.run(context(FixedSlurm(jobs=jobs), now, memory=memory, limit=600.0))
+            took, memory = _spent() - begun, report.memory or {}
+        if len(report.findings) != count or report.coverage.unseen:
+            sys.exit(f"{len(report.findings)} of {count} folders were looked at")
+    return took
+
+
+def years() -> None:
+    """`status` and `alerts history` as processes, after so many alerts that came and went."""
+    for words in ("status", "alerts history"):
+        curve(f"{words}: alerts of the past", [10, 100, 1000, 10_000], partial(_read_past, words))
+
+
+def _read_past(words: str, count: int) -> float:
+    names = [f"/data{n}" for n in range(100)]
+    with tempfile.TemporaryDirectory() as folder:
+        config = Path(folder, "sentinel.yaml")
+        config.write_text(
+            f"state: {folder}\nchannels:\n  book: {{kind: file, path: {folder}/book}}\nchecks:\n  disk: {{kind: fs, paths: [/]}}\n"
+        )
+        store, _ = app.open_state(Settings(state=folder), SystemClock())
+        now = SystemClock().now()
+        store.take_lead("bench", now)
+        plan = NotificationPlan(
+            cluster="bench", channels=["mail"], policies={"disk": AlertPolicy(kind="fs")}
+        )
+        for turn in range(0, 2 * count, 2 * len(names)):
+            alerts: dict[Key, Alert] = {}
+            for status in (Status.CRITICAL, Status.OK):
+                at = shift_instant(now, -60.0 * (2 * count - turn - status.bad))
+                found = [
+                    Finding(subject=one, status=status, summary="full") for one in names[:count]
+                ]
+                batch = process_outcomes([_outcome("disk", found)], alerts, plan, at)
+                store.commit(batch)
+                alerts = {a.key: a for a in batch.alerts}
+        store.close()
+        argv = [sys.executable, "-m", "sentinel", *words.split(), "-c", str(config)]
+        begun = cpu_children()
+        subprocess.run(argv, check=True, stdout=subprocess.DEVNULL)
+        return cpu_children() - begun
+
+
+def viewers() -> None:
+    """The page of 2,000 nodes while so many reload it for five seconds: what 99 of 100 wait at most."""
+    if shutil.which("wrk") is None:
+        sys.exit("viewers needs Debian's wrk")
+    limits = (RequestRateLimiter(10**9, 1e9), RequestRateLimiter(10**9, 1e9))
+    with tempfile.TemporaryDirectory() as folder:
+        state, _ = app.open_state(Settings(state=folder), SystemClock())
+        fill(state, [scenery_alert(n, f"gpu{n:05}") for n in range(100)], 2000, {"RUNNING": 1000})
+        with stage(limits=limits, state=state) as served:
+            curve(
+                "page: viewers, ms that 99 % wait",
+                [1, 10, 100],
+                lambda n: _reload(served.url, n),
+                1,
+            )
+
+
+def _reload(url: str, clients: int) -> float:
+    argv = ["wrk", "-t1", "--latency", "--timeout", "10s", f"-c{clients}", "-d5s", url + "/"]
+    told = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
+    number, unit = re.findall(r"99%\s+([\d.]+)(us|ms|s)\b", told)[0]
+    return float(number) * {"us": 1e-6, "ms": 1e-3, "s": 1.0}[unit]
+
+
+def standbys() -> None:
+    """A thousand commits of the leader to PostgreSQL while others ask ten times a second (a service
+    asks far less often) whether it is gone."""
+    with Postgres() as server, server.database() as url:
+        curve(
+            "PostgreSQL: standbys, 1,000 commits",
+            [1, 4, 16],
+            lambda n: _commit_before(url, n),
+            1,
+        )
+
+
+def _commit_before(url: str, count: int) -> float:
+    now, over = SystemClock().now(), threading.Event()
+    leader, _ = app.open_state(Settings(state=url), SystemClock())
+    leader.take_lead("leader", now)
+    others = [app.open_state(Settings(state=url), SystemClock())[0] for _ in range(count)]
+
+    def ask(store: Store) -> None:
+        while not over.wait(0.1):
+            with suppress(StoreBusy):
+                store.take_lead("standby", SystemClock().now())
+
+    threads = [threading.Thread(target=ask, args=(one,)) for one in others]
+    for thread in threads:
+        thread.start()
+    begun = time.perf_counter()
+    for minute in range(1000):
+        values = (Sample("/data", "used", float(minute)),)
+        leader.commit(Batch(at=shift_instant(now, minute), samples={"disks": values}))
+    took = time.perf_counter() - begun
+    over.set()
+    for thread in threads:
+        thread.join()
+    for store in (leader, *others):
+        store.close()
+    return took
+
+
+@contextmanager
+def _new_store() -> Iterator[Store]:
+    with tempfile.TemporaryDirectory() as folder:
+        store, _ = app.open_state(Settings(state=folder), SystemClock())
+        store.take_lead("bench", START)
+        yield store
+        store.close()
+
+
 def samples() -> None:
     """Bytes that are written for those that are kept, by one pass a minute, once each series has
     pages of its own; and how long a series is read, of seven days."""
@@ -269,7 +452,13 @@ CURVES: dict[str, Callable[[], None]] = {
     "job": job_checks,
     "log": log_trainings,
     "checks": single_checks,
+    "checkpoint": checkpoints,
+    "nodes": nodes,
     "alerts": firing_alerts,
+    "begin": alerts_at_once,
+    "years": years,
+    "viewers": viewers,
+    "standbys": standbys,
     "samples": samples,
     "samples-read": samples_read,
 }
